@@ -1,0 +1,76 @@
+# The commands of the project, the same for people and for CI (`.ci/run` calls `make test`). `make help` lists them.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+export CARGO_TARGET_DIR ?= $(CURDIR)/target
+export PATH := $(CARGO_TARGET_DIR)/tools/bin:$(PATH)
+export WEIR_PYTHON ?= $(CARGO_TARGET_DIR)/venv/bin/python
+WEIR = "$(CARGO_TARGET_DIR)/release/weir"
+
+# In the order in which they run: what fails soonest comes first. `tidy` and `unit` choose packages so that both see the
+# same features of dependencies, as do `release` and `demo`: then nothing is compiled twice.
+CHECKS = fmt clippy doc deny tidy unit release demo
+
+# Seeds and time per target of `make soak`.
+SEEDS ?= 1000000
+FUZZ_SECONDS ?= 600
+
+.PHONY: help test $(CHECKS) purity tools python build soak bench clean
+
+help: ## list these commands
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
+
+demo: ## build Weir, take data with the quickstart, check the files
+	@scripts/demo
+
+test: tools python ## install what the tests need and run all checks
+	@MAKE="$(MAKE)" scripts/checks $(CHECKS)
+
+fmt: ## sources are formatted
+	@if cargo fmt --version >/dev/null 2>&1; then cargo fmt --all --check -- -l; else scripts/skip fmt "rustfmt is not installed"; fi
+
+clippy: ## lints, as errors
+	@if cargo clippy --version >/dev/null 2>&1; then cargo clippy --locked --workspace --all-targets -- -D warnings; \
+	else scripts/skip clippy "clippy is not installed"; fi
+
+doc: ## the documentation of the sources builds without warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
+
+deny: ## licences and origin of dependencies
+	@if cargo deny --version >/dev/null 2>&1; then cargo deny --locked check --hide-inclusion-graph bans licenses sources; \
+	else scripts/skip deny "cargo-deny is not installed and could not be built"; fi
+
+tidy: ## the tree keeps to the rules of CONTRIBUTING.md
+	cargo test --locked --workspace --exclude weir --test tidy
+
+purity: ## the protocol logic has no I/O, clock, thread or entropy (part of tidy)
+	cargo test --locked --workspace --exclude weir --test tidy purity
+
+unit: ## tests of all crates but the program
+	cargo test --locked --workspace --exclude tidy --exclude weir
+
+release: ## tests of the program as users run it
+	cargo test --locked --release -p weir
+
+build: ## build the program: target/release/weir
+	cargo build --locked --release -p weir --bin weir
+
+tools: ## install cargo components and tools that the checks need, where possible
+	@scripts/tools
+
+python: ## prepare a Python with the packages of tests/requirements.txt, where possible
+	@scripts/python
+
+soak: ## long campaigns: SEEDS=n seeded runs, then FUZZ_SECONDS=s for each fuzz target
+	WEIR_SEEDS=$(SEEDS) cargo test --locked --release -p dataflow --tests
+	@scripts/fuzz $(FUZZ_SECONDS)
+
+bench: build ## benchmarks: of parts by criterion, then of the system
+	cargo bench --locked --workspace --bench '*'
+	$(WEIR) bench event-builder --sources 4 --fragment 9000 --transport tcp --json
+
+clean: ## remove everything that was built or recorded by these commands
+	cargo clean
+	rm -rf out

@@ -1,0 +1,452 @@
+//! What keys demand of each other, and the ranges of numbers: a configuration that passes describes a system that can exist.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use crate::partition::Partition;
+use crate::problem::{Place, Problem, did_you_mean};
+use crate::ranges::ranges;
+use crate::source::Node;
+use crate::tables::{
+    ClearAfter, Compression, DfmInput, Dialect, Durability, EventOrder, FRAGMENT_OVERHEAD_BYTES, FilterPolicy,
+    FragmentKind, Level1Source, RosInput, Sfo, SizeDistribution,
+};
+use crate::units::{Interval, Size};
+
+/// All that is wrong with `partition` beyond its single values; what depends on a key in `bad` is not judged.
+pub(crate) fn check(partition: &Partition, root: &Node, bad: &BTreeSet<String>) -> Vec<Problem> {
+    let mut checker = Checker {
+        partition,
+        root,
+        bad,
+        problems: Vec::new(),
+    };
+    checker.required();
+    checker.names();
+    checker.ranges();
+    checker.intervals();
+    checker.topology();
+    checker.input();
+    checker.fragment();
+    checker.capacities();
+    checker.recording();
+    checker.problems
+}
+
+struct Checker<'a> {
+    partition: &'a Partition,
+    root: &'a Node,
+    bad: &'a BTreeSet<String>,
+    problems: Vec<Problem>,
+}
+
+impl Checker<'_> {
+    fn required(&mut self) {
+        self.require("partition.name", "the name of the partition, such as \"test-beam\"");
+        self.require("sfi.count", "the number of event builders, such as 2");
+        if self.partition.ros.input == RosInput::Emulator {
+            self.require("ros.count", "the number of read-out systems, such as 4");
+        }
+    }
+
+    fn require(&mut self, key: &str, expected: &str) {
+        if self.root.get(key).is_none() {
+            self.problem(&[key], format!("missing; expected {expected}"));
+        }
+    }
+
+    fn names(&mut self) {
+        let name = &self.partition.partition.name;
+        if self.root.get("partition.name").is_some() && (!is_word(name) || name.len() > NAME_LENGTH_MAX) {
+            self.problem(
+                &["partition.name"],
+                format!("expected 1 to {NAME_LENGTH_MAX} letters, digits, `_` and `-`, found {name:?}"),
+            );
+        }
+        if self.partition.output.directory.is_empty() {
+            self.problem(&["output.directory"], "expected a folder, found \"\"".to_owned());
+        }
+        if self.partition.input.files.iter().any(String::is_empty) {
+            self.problem(&["input.files"], "expected paths of files, found \"\"".to_owned());
+        }
+        let congestion = self.partition.transport.congestion.as_deref();
+        if congestion.is_some_and(|name| !is_word(name)) {
+            self.problem(
+                &["transport.congestion"],
+                "expected the name of a congestion control, such as \"reno\"".to_owned(),
+            );
+        }
+        if let Some(sfo) = &self.partition.sfo {
+            self.file_name_parts(sfo);
+        }
+    }
+
+    fn file_name_parts(&mut self, sfo: &Sfo) {
+        if !is_word(&sfo.project) {
+            let message = format!("expected letters, digits, `_` and `-`, found {:?}", sfo.project);
+            self.problem(&["sfo.project"], message);
+        }
+        let (kind, name) = (sfo.stream_type(), sfo.stream_name());
+        if !STREAM_TYPES.contains(&kind) {
+            let message = format!(
+                "expected a stream such as \"physics_Main\" that starts with one of {}, found {:?}{}",
+                STREAM_TYPES.join(", "),
+                sfo.stream,
+                did_you_mean(kind, STREAM_TYPES)
+            );
+            self.problem(&["sfo.stream"], message);
+        } else if !is_word(name) {
+            let message = format!(
+                "expected a name of letters, digits, `_` and `-` behind \"{kind}_\", found {:?}",
+                sfo.stream
+            );
+            self.problem(&["sfo.stream"], message);
+        }
+    }
+
+    fn ranges(&mut self) {
+        for (key, value, range) in ranges(self.partition) {
+            if !range.contains(&value) {
+                let message = format!(
+                    "expected an integer from {} to {}, found {value}",
+                    range.start(),
+                    range.end()
+                );
+                self.problem(&[key], message);
+            }
+        }
+    }
+
+    fn intervals(&mut self) {
+        let p = self.partition;
+        let mut intervals = vec![
+            ("run.stop_timeout", p.run.stop_timeout),
+            ("ros.request_timeout", p.ros.request_timeout),
+            ("dfm.build_timeout", p.dfm.build_timeout),
+            ("dfm.clear_age", p.dfm.clear_age),
+            ("sfi.request_timeout", p.sfi.request_timeout),
+            ("processes.start_timeout", p.processes.start_timeout),
+        ];
+        if let Some(l2sv) = &p.l2sv {
+            intervals.extend([("l2sv.timeout", l2sv.timeout), ("l2sv.group_age", l2sv.group_age)]);
+        }
+        intervals.extend(
+            p.l2pu
+                .as_ref()
+                .map(|l2pu| ("l2pu.request_timeout", l2pu.request_timeout)),
+        );
+        intervals.extend(p.sfo.as_ref().map(|sfo| ("sfo.fsync_age", sfo.fsync_age)));
+        for (key, interval) in intervals {
+            if interval == Interval::default() {
+                self.problem(&[key], "expected a time above 0, found \"0 s\"".to_owned());
+            }
+        }
+        let level1_rate = p.level1.as_ref().and_then(|level1| level1.rate);
+        for (key, rate) in [("level1.rate", level1_rate), ("dfm.rate", p.dfm.rate)] {
+            if rate.is_some_and(|rate| rate.millihertz() == 0) {
+                self.problem(
+                    &[key],
+                    "expected a rate above 0, found \"0 Hz\"; without the key there is no limit".to_owned(),
+                );
+            }
+        }
+    }
+
+    /// Which tables go together, and what feeds the DFM.
+    fn topology(&mut self) {
+        let p = self.partition;
+        let (level1, l2sv, l2pu) = (p.level1.is_some(), p.l2sv.is_some(), p.l2pu.is_some());
+        for (table, present, needed, there) in [
+            ("l2sv", l2sv, "l2pu", l2pu),
+            ("l2sv", l2sv, "level1", level1),
+            ("l2pu", l2pu, "l2sv", l2sv),
+        ] {
+            if present && !there {
+                self.problem(
+                    &[table, needed],
+                    format!("[{table}] needs the table [{needed}], which is absent"),
+                );
+            }
+        }
+        let input = p.dfm.input;
+        let due = match (l2sv, level1) {
+            (true, _) => DfmInput::Level2,
+            (false, true) => DfmInput::Level1,
+            (false, false) => DfmInput::SelfTrigger,
+        };
+        if input != due {
+            let because = match (input, due) {
+                (DfmInput::Level2, _) => "the table [l2sv] is absent",
+                (DfmInput::Level1, DfmInput::SelfTrigger) => "the table [level1] is absent",
+                (_, DfmInput::Level2) => "the decisions of [l2sv] would go nowhere",
+                _ => "the triggers of [level1] would go nowhere",
+            };
+            let message = format!("expected {}, found {}: {because}", word(due), word(input));
+            self.problem(&["dfm.input", "l2sv", "level1"], message);
+        }
+        if p.dfm.rate.is_some() && input != DfmInput::SelfTrigger {
+            let message = format!(
+                "only for dfm.input = \"self\", which is {}; the key of other triggers is level1.rate",
+                word(input)
+            );
+            self.problem(&["dfm.rate", "dfm.input"], message);
+        }
+    }
+
+    fn input(&mut self) {
+        let p = self.partition;
+        let input = p.ros.input;
+        if let Some(level1) = &p.level1 {
+            let agree = matches!(
+                (level1.source, input),
+                (Level1Source::Emulator, RosInput::Emulator)
+                    | (Level1Source::Sample, RosInput::Sample)
+                    | (Level1Source::Replay, RosInput::Replay)
+            );
+            if !agree {
+                let message = format!(
+                    "expected the same as level1.source, which is {}, found {}",
+                    word(level1.source),
+                    word(input)
+                );
+                self.problem(&["ros.input", "level1.source"], message);
+            }
+        } else if input != RosInput::Emulator {
+            let message = format!("{0} needs the table [level1] with source = {0}", word(input));
+            self.problem(&["ros.input", "level1"], message);
+        }
+        if input != RosInput::Emulator && p.input.files.is_empty() {
+            let message = format!("missing; expected the files that ros.input = {} reads", word(input));
+            self.problem(&["input.files", "ros.input", "level1.source"], message);
+        }
+        if input != RosInput::Emulator && p.ros.robs != 1 {
+            let message = format!("only for ros.input = \"emulator\", which is {}", word(input));
+            self.problem(&["ros.robs", "ros.input"], message);
+        }
+        if p.ros.busy_below >= p.ros.busy_above {
+            let message = format!(
+                "expected less than ros.busy_above, which is {}, found {}",
+                p.ros.busy_above, p.ros.busy_below
+            );
+            self.problem(&["ros.busy_below", "ros.busy_above"], message);
+        }
+    }
+
+    /// Each kind of distribution has its own keys.
+    fn fragment(&mut self) {
+        let fragment = &self.partition.ros.fragment;
+        let keys: [(&str, bool, &[FragmentKind]); 5] = [
+            ("size", fragment.size.is_some(), &[FragmentKind::Fixed]),
+            (
+                "mean",
+                fragment.mean.is_some(),
+                &[FragmentKind::Gaussian, FragmentKind::Exponential],
+            ),
+            ("sigma", fragment.sigma.is_some(), &[FragmentKind::Gaussian]),
+            ("sizes", !fragment.sizes.is_empty(), &[FragmentKind::List]),
+            ("weights", !fragment.weights.is_empty(), &[FragmentKind::List]),
+        ];
+        for (key, present, kinds) in keys {
+            let key = format!("ros.fragment.{key}");
+            let fits = kinds.contains(&fragment.kind);
+            let kind = word(fragment.kind);
+            if present && !fits {
+                self.problem(
+                    &[&key, "ros.fragment.kind"],
+                    format!("not for ros.fragment.kind = {kind}"),
+                );
+            } else if fits && !present && key != "ros.fragment.weights" {
+                let message = format!("missing; ros.fragment.kind = {kind} needs it");
+                self.problem(&[&key, "ros.fragment.kind"], message);
+            }
+        }
+        let (sizes, weights) = (fragment.sizes.len(), &fragment.weights);
+        if fragment.kind != FragmentKind::List || weights.is_empty() || sizes == 0 {
+            return;
+        }
+        let keys = ["ros.fragment.weights", "ros.fragment.sizes"];
+        if weights.len() != sizes {
+            let message = format!(
+                "expected one for each of ros.fragment.sizes, which are {sizes}, found {}",
+                weights.len()
+            );
+            self.problem(&keys, message);
+        } else if weights.iter().all(|&weight| weight == 0) {
+            self.problem(&keys, "expected a weight above 0, found only 0".to_owned());
+        }
+    }
+
+    /// Memory that must hold what the emulators make.
+    fn capacities(&mut self) {
+        let p = self.partition;
+        if p.sfi.building > p.sfi.events {
+            let message = format!(
+                "expected at most sfi.events, which is {}, found {}",
+                p.sfi.events, p.sfi.building
+            );
+            self.problem(&["sfi.building", "sfi.events"], message);
+        }
+        for (key, size) in [
+            ("ros.page_size", p.ros.page_size),
+            ("sfi.max_event_size", p.sfi.max_event_size),
+            ("transport.page_size", p.transport.page_size),
+        ] {
+            if !(MEMORY_MIN..=MEMORY_MAX).contains(&size) {
+                self.problem(&[key], format!("expected {MEMORY_MIN} to {MEMORY_MAX}, found {size}"));
+            }
+        }
+        if p.ros.input != RosInput::Emulator {
+            return;
+        }
+        if let Some(distribution) = p.ros.fragment.distribution() {
+            self.emulated_sizes(&distribution);
+        }
+    }
+
+    fn emulated_sizes(&mut self, distribution: &SizeDistribution) {
+        let p = self.partition;
+        let with_headers = |size: Size| size.bytes().saturating_add(FRAGMENT_OVERHEAD_BYTES);
+        let fragment = with_headers(distribution.size_max());
+        if fragment > p.ros.page_size.bytes() {
+            let message = format!(
+                "expected at least {fragment} B for the largest fragment of ros.fragment with its headers, found {}",
+                p.ros.page_size
+            );
+            self.problem(&["ros.page_size", "ros.fragment"], message);
+        }
+        let robs = u64::from(p.ros.robs);
+        let reply = fragment.saturating_mul(robs).saturating_add(MESSAGE_OVERHEAD_BYTES);
+        if reply > p.transport.page_size.bytes() {
+            let message = format!(
+                "expected at least {reply} B for the reply of a read-out system with ros.robs = {robs}, found {}",
+                p.transport.page_size
+            );
+            self.problem(&["transport.page_size", "ros.robs", "ros.fragment"], message);
+        }
+        let event = with_headers(distribution.size_mean())
+            .saturating_mul(robs)
+            .saturating_mul(u64::from(p.ros.count))
+            .saturating_add(FRAGMENT_OVERHEAD_BYTES);
+        if event > p.sfi.max_event_size.bytes() {
+            let message = format!(
+                "expected at least {event} B for an event of ros.count × ros.robs fragments, found {}",
+                p.sfi.max_event_size
+            );
+            self.problem(
+                &["sfi.max_event_size", "ros.count", "ros.robs", "ros.fragment"],
+                message,
+            );
+        }
+    }
+
+    fn recording(&mut self) {
+        let p = self.partition;
+        let Some(sfo) = &p.sfo else {
+            if p.dfm.clear_after == ClearAfter::Recorded {
+                let message = "\"recorded\" needs the table [sfo], which is absent".to_owned();
+                self.problem(&["dfm.clear_after", "sfo"], message);
+            }
+            return;
+        };
+        if sfo.durable == Durability::File && p.dfm.clear_after == ClearAfter::Recorded {
+            self.problem(
+                &["sfo.durable", "dfm.clear_after"],
+                "\"file\" cannot go with dfm.clear_after = \"recorded\": the read-out would fill before the file closes"
+                    .to_owned(),
+            );
+        }
+        if sfo.order == EventOrder::Event {
+            self.order(p.ef.as_ref().map(|ef| ef.policy));
+        }
+        if sfo.dialect == Dialect::Input && p.ros.input != RosInput::Replay {
+            let message = format!("\"input\" needs ros.input = \"replay\", which is {}", word(p.ros.input));
+            self.problem(&["sfo.dialect", "ros.input"], message);
+        }
+        if sfo.compression != Compression::None && sfo.dialect != Dialect::Atlas {
+            let message = format!(
+                "{} needs sfo.dialect = \"atlas\", which is {}",
+                word(sfo.compression),
+                word(sfo.dialect)
+            );
+            self.problem(&["sfo.compression", "sfo.dialect"], message);
+        }
+    }
+
+    fn order(&mut self, policy: Option<FilterPolicy>) {
+        if self.partition.l2sv.is_some() {
+            let message = "\"event\" cannot go with [l2sv]: which events it rejects is not known to the recorder";
+            self.problem(&["sfo.order", "l2sv"], message.to_owned());
+        }
+        if let Some(policy @ (FilterPolicy::Prescale | FilterPolicy::Random)) = policy {
+            let message = format!(
+                "\"event\" cannot go with ef.policy = {}: which events it rejects is not known to the recorder",
+                word(policy)
+            );
+            self.problem(&["sfo.order", "ef.policy"], message);
+        }
+    }
+
+    /// Notes a problem of the first of `keys`, which the others take part in.
+    fn problem(&mut self, keys: &[&str], message: String) {
+        if keys.iter().any(|key| self.is_bad(key)) {
+            return;
+        }
+        self.problems.push(Problem {
+            place: self.place(keys),
+            key: keys[0].to_owned(),
+            message,
+        });
+    }
+
+    /// If the key, something in it, or what it stands in was refused already.
+    fn is_bad(&self, key: &str) -> bool {
+        let within = |outer: &str, inner: &str| {
+            inner
+                .strip_prefix(outer)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let is_table = !key.contains('.');
+        self.bad
+            .iter()
+            .any(|bad| within(bad, key) || (!is_table && within(key, bad)))
+    }
+
+    /// Where the first key stands that is there at all, else its table.
+    fn place(&self, keys: &[&str]) -> Place {
+        if let Some(node) = keys.iter().find_map(|key| self.root.get(key)) {
+            return node.place.clone();
+        }
+        let table = keys[0].split('.').next().and_then(|table| self.root.get(table));
+        table.unwrap_or(self.root).key_place.clone()
+    }
+}
+
+/// A value of a key as it is written.
+fn word(value: impl Serialize) -> String {
+    toml::Value::try_from(value).map_or_else(|_| String::new(), |value| value.to_string())
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+}
+
+/// Types of streams (format note §10).
+const STREAM_TYPES: &[&str] = &[
+    "physics",
+    "calibration",
+    "reserved",
+    "debug",
+    "unknown",
+    "express",
+    "monitoring",
+];
+
+const NAME_LENGTH_MAX: usize = 64;
+
+const MEMORY_MIN: Size = Size::from_bytes(64);
+/// Offsets in a page and in an event are 32 bits wide.
+const MEMORY_MAX: Size = Size::from_bytes(1 << 31);
+
+/// At most what a message has around its fragments.
+const MESSAGE_OVERHEAD_BYTES: u64 = 128;

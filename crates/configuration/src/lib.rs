@@ -1,0 +1,27 @@
+//! The one typed TOML file that describes a partition (DESIGN §2.7): its tables and keys, its checks, its JSON schema.
+//!
+//! [`Partition::load`] reads a file, applies overrides and checks everything; a [`Partition`] that it returns describes
+//! a system that can exist. All that is wrong is reported together in a [`ConfigurationError`].
+
+mod check;
+mod partition;
+mod problem;
+mod ranges;
+mod schema;
+mod source;
+mod tables;
+mod template;
+mod typing;
+mod units;
+
+pub use partition::{Application, Partition};
+pub use problem::{ConfigurationError, Place, Problem};
+pub use schema::schema;
+pub use tables::{
+    Checksum, ClearAfter, Compression, Dfm, DfmInput, Dialect, Durability, Ef, EventOrder, FRAGMENT_OVERHEAD_BYTES,
+    FilterPolicy, Fragment, FragmentKind, Identity, Idle, Input, L2pu, L2sv, L2svAssignment, Level1, Level1Source,
+    LossAction, OnLoss, Output, Processes, Ros, RosInput, Run, RunType, Secret, Sfi, SfiAssignment, Sfo,
+    SizeDistribution, Spacing, Strategy, Transport,
+};
+pub use template::{TEMPLATES, Template, template};
+pub use units::{Fraction, Interval, Rate, Size};

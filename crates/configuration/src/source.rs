@@ -1,0 +1,220 @@
+//! The text of a configuration with its overrides, as a tree in which every key and value knows its place.
+
+use std::collections::BTreeMap;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::problem::{Place, Problem};
+
+/// A value and where it stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) key_place: Place,
+    pub(crate) place: Place,
+    pub(crate) content: Content,
+}
+
+/// What a node holds.
+#[derive(Clone, Debug)]
+pub(crate) enum Content {
+    String(String),
+    Integer(i64),
+    /// An integer beyond those of [`Content::Integer`].
+    Unsigned(u64),
+    /// An integer beyond 64 bits, as written.
+    Huge(String),
+    Float(f64),
+    Boolean(bool),
+    /// A date or a time of day, which no key takes.
+    Date(String),
+    Array(Vec<Node>),
+    Table(BTreeMap<String, Node>),
+}
+
+impl Node {
+    /// The table of a TOML text, or everything that is wrong with its syntax.
+    pub(crate) fn parse(name: &str, text: &str) -> Result<Self, Vec<Problem>> {
+        let places = Places::new(name, text);
+        let (table, errors) = DeTable::parse_recoverable(text);
+        if errors.is_empty() {
+            return Ok(places.table(table.get_ref(), Place::File { name: name.to_owned() }));
+        }
+        let problem = |error: &toml::de::Error| Problem {
+            place: error
+                .span()
+                .map_or_else(|| Place::File { name: name.to_owned() }, |span| places.at(span.start)),
+            key: String::new(),
+            message: format!("not valid TOML: {}", error.message().replace('\n', ", ")),
+        };
+        Err(errors.iter().map(problem).collect())
+    }
+
+    /// What stands in for a text that is not TOML.
+    pub(crate) fn empty(name: &str) -> Self {
+        let place = Place::File { name: name.to_owned() };
+        Self {
+            key_place: place.clone(),
+            place,
+            content: Content::Table(BTreeMap::new()),
+        }
+    }
+
+    /// The node of a dotted path of keys.
+    pub(crate) fn get(&self, path: &str) -> Option<&Self> {
+        path.split('.').try_fold(self, |node, key| match &node.content {
+            Content::Table(table) => table.get(key),
+            _ => None,
+        })
+    }
+
+    /// Applies one override `key=value`.
+    pub(crate) fn set(&mut self, text: &str) -> Result<(), Problem> {
+        let (key, value) = text.split_once('=').unwrap_or((text, ""));
+        let key = key.trim();
+        let shown = if key.is_empty() { text } else { key };
+        let place = Place::Override { key: shown.to_owned() };
+        let problem = |message: &str| Problem {
+            place: place.clone(),
+            key: shown.to_owned(),
+            message: message.to_owned(),
+        };
+        if !text.contains('=') {
+            return Err(problem("expected key=value, such as sfi.count=2, found no `=`"));
+        }
+        if key.split('.').count() > KEY_PARTS_MAX || key.split('.').any(|part| !is_bare_key(part)) {
+            return Err(problem(
+                "expected a key such as sfi.count before the `=`, of letters, digits, `_` and `-`, parted by dots",
+            ));
+        }
+        let mut node = self;
+        for part in key.split('.') {
+            node = node.table_mut().entry(part.to_owned()).or_insert_with(|| Self {
+                key_place: place.clone(),
+                place: place.clone(),
+                content: Content::Table(BTreeMap::new()),
+            });
+        }
+        *node = overriding_value(value.trim(), &place);
+        Ok(())
+    }
+
+    /// This node alone at the end of a path of tables.
+    pub(crate) fn alone(self, path: &[&str]) -> Self {
+        path.iter().rev().fold(self, |node, key| Self {
+            key_place: node.key_place.clone(),
+            place: node.place.clone(),
+            content: Content::Table(BTreeMap::from([((*key).to_owned(), node)])),
+        })
+    }
+
+    fn table_mut(&mut self) -> &mut BTreeMap<String, Self> {
+        if !matches!(self.content, Content::Table(_)) {
+            self.content = Content::Table(BTreeMap::new());
+        }
+        match &mut self.content {
+            Content::Table(table) => table,
+            _ => unreachable!("it was made a table above"),
+        }
+    }
+}
+
+/// Deeper than any key there is, and shallow enough to recurse.
+const KEY_PARTS_MAX: usize = 16;
+
+fn is_bare_key(part: &str) -> bool {
+    !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+}
+
+/// A TOML value if it is one, else a bare string.
+fn overriding_value(text: &str, place: &Place) -> Node {
+    let content = match DeValue::parse(text) {
+        Ok(value) => content(value.get_ref(), &|_| place.clone()),
+        Err(_) => Content::String(text.to_owned()),
+    };
+    Node {
+        key_place: place.clone(),
+        place: place.clone(),
+        content,
+    }
+}
+
+/// Finds lines and columns of a text.
+struct Places<'a> {
+    name: &'a str,
+    text: &'a str,
+    /// Where each line starts.
+    starts: Vec<usize>,
+}
+
+impl<'a> Places<'a> {
+    fn new(name: &'a str, text: &'a str) -> Self {
+        let starts = core::iter::once(0)
+            .chain(text.match_indices('\n').map(|(index, _)| index + 1))
+            .collect();
+        Self { name, text, starts }
+    }
+
+    fn at(&self, offset: usize) -> Place {
+        let line = self.starts.partition_point(|&start| start <= offset);
+        let start = self.starts[line - 1];
+        let before = self.text.get(start..offset).unwrap_or_default();
+        Place::At {
+            name: self.name.to_owned(),
+            line,
+            column: before.chars().count() + 1,
+        }
+    }
+
+    fn table(&self, table: &DeTable<'_>, place: Place) -> Node {
+        Node {
+            key_place: place.clone(),
+            place,
+            content: Content::Table(nodes(table, &|offset| self.at(offset))),
+        }
+    }
+}
+
+fn nodes(table: &DeTable<'_>, at: &dyn Fn(usize) -> Place) -> BTreeMap<String, Node> {
+    table
+        .iter()
+        .map(|(key, value)| {
+            let node = Node {
+                key_place: at(key.span().start),
+                place: at(value.span().start),
+                content: content(value.get_ref(), at),
+            };
+            (key.get_ref().to_string(), node)
+        })
+        .collect()
+}
+
+fn content(value: &DeValue<'_>, at: &dyn Fn(usize) -> Place) -> Content {
+    match value {
+        DeValue::String(text) => Content::String(text.to_string()),
+        DeValue::Integer(integer) => {
+            let (digits, radix) = (integer.as_str(), integer.radix());
+            i64::from_str_radix(digits, radix)
+                .map(Content::Integer)
+                .or_else(|_| u64::from_str_radix(digits, radix).map(Content::Unsigned))
+                .unwrap_or_else(|_| Content::Huge(integer.to_string()))
+        }
+        DeValue::Float(float) => Content::Float(float.as_str().parse().unwrap_or(f64::NAN)),
+        DeValue::Boolean(boolean) => Content::Boolean(*boolean),
+        DeValue::Datetime(date) => Content::Date(date.to_string()),
+        DeValue::Array(array) => Content::Array(
+            array
+                .iter()
+                .map(|item: &Spanned<DeValue<'_>>| {
+                    let place = at(item.span().start);
+                    Node {
+                        key_place: place.clone(),
+                        place,
+                        content: content(item.get_ref(), at),
+                    }
+                })
+                .collect(),
+        ),
+        DeValue::Table(table) => Content::Table(nodes(table, at)),
+    }
+}

@@ -1,0 +1,208 @@
+//! `[input]`, `[ros]`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Fraction, Interval, Size};
+
+/// Most bytes of headers, trailers, status and checksum words around the data of an emulated fragment: 21 words with one
+/// status word in the ROB and in the ROD fragment (format note, ROB fragment), a checksum, and room for more status words.
+pub const FRAGMENT_OVERHEAD_BYTES: u64 = 128;
+
+/// `[input]`: the files that a sample or a replay reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct Input {
+    /// Paths of the files; relative to the folder of the configuration file, or with `--set` to the working directory.
+    pub files: Vec<String>,
+    /// Starts again at the first file after the last one, with fresh event ids.
+    pub repeat: bool,
+}
+
+/// `[ros]`: the read-out systems and their read-out buffers (ROBs).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct Ros {
+    /// Number of read-out systems. Required for emulated input; 1 for a sample or a replay, whose ROBs are shared out evenly.
+    pub count: u32,
+    /// ROBs of each read-out system; for emulated input.
+    pub robs: u32,
+    /// Where fragments come from; by default what fits `level1.source`.
+    pub input: RosInput,
+    /// Size of a page of a ROB; a fragment with its headers must fit into one.
+    pub page_size: Size,
+    /// Pages of each ROB, and so the most fragments it holds.
+    pub pages: u32,
+    /// A ROB raises busy when a larger part of its pages is in use.
+    pub busy_above: Fraction,
+    /// It lowers busy when a smaller part of its pages is in use.
+    pub busy_below: Fraction,
+    /// A request that came before its data waits at most this long, then is answered without.
+    pub request_timeout: Interval,
+    /// Sub-detector of the source identifiers of emulated ROBs, such as 0x51.
+    pub sub_detector: u8,
+    /// Checksum at the end of each fragment.
+    pub checksum: super::Checksum,
+    /// Sizes of emulated fragments.
+    pub fragment: Fragment,
+}
+
+impl Default for Ros {
+    fn default() -> Self {
+        Self {
+            count: 1,
+            robs: 1,
+            input: RosInput::Emulator,
+            page_size: Size::from_bytes(16 << 10),
+            pages: 1024,
+            busy_above: Fraction::from_percent(80),
+            busy_below: Fraction::from_percent(60),
+            request_timeout: Interval::from_ms(100),
+            sub_detector: 0x51,
+            checksum: super::Checksum::None,
+            fragment: Fragment::default(),
+        }
+    }
+}
+
+/// Where fragments come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RosInput {
+    /// Made up, with sizes from `ros.fragment`.
+    #[default]
+    Emulator,
+    /// From a sample of simulated collisions.
+    Sample,
+    /// From the events of recorded files.
+    Replay,
+}
+
+/// `ros.fragment`: sizes of the data of emulated fragments, without headers, rounded down to whole words of 4 bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "a table such as { kind = \"fixed\", size = \"1 kB\" }"
+)]
+pub struct Fragment {
+    /// Distribution of sizes.
+    pub kind: FragmentKind,
+    /// Size of every fragment, `"1 kB"` if absent; for the kind `fixed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
+    /// Mean size; for the kinds `gaussian` and `exponential`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mean: Option<Size>,
+    /// Standard deviation; for the kind `gaussian`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sigma: Option<Size>,
+    /// Sizes to choose from; for the kind `list`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<Size>,
+    /// How often each of `sizes` is chosen, relative to the others; equally often if absent; for the kind `list`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub weights: Vec<u32>,
+}
+
+impl Default for Fragment {
+    fn default() -> Self {
+        Self {
+            kind: FragmentKind::Fixed,
+            size: None,
+            mean: None,
+            sigma: None,
+            sizes: Vec::new(),
+            weights: Vec::new(),
+        }
+    }
+}
+
+impl Fragment {
+    /// The distribution; `None` if a key that it needs is absent, which no loaded configuration has.
+    pub fn distribution(&self) -> Option<SizeDistribution> {
+        match self.kind {
+            FragmentKind::Fixed => Some(SizeDistribution::Fixed(self.size.unwrap_or(Self::SIZE))),
+            FragmentKind::Gaussian => Some(SizeDistribution::Gaussian {
+                mean: self.mean?,
+                sigma: self.sigma?,
+            }),
+            FragmentKind::Exponential => Some(SizeDistribution::Exponential { mean: self.mean? }),
+            FragmentKind::List => {
+                let weight = |index| self.weights.get(index).copied().unwrap_or(1);
+                let sizes = self.sizes.iter().enumerate();
+                let weighted: Vec<_> = sizes.map(|(index, &size)| (size, weight(index))).collect();
+                (!weighted.is_empty()).then_some(SizeDistribution::List(weighted))
+            }
+        }
+    }
+
+    const SIZE: Size = Size::from_bytes(1000);
+}
+
+/// Kind of a distribution of sizes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FragmentKind {
+    /// All equal.
+    #[default]
+    Fixed,
+    /// Normal, cut at 0 and at 6 standard deviations.
+    Gaussian,
+    /// Exponential, cut at 10 times the mean.
+    Exponential,
+    /// From a list, with weights.
+    List,
+}
+
+/// A complete distribution of sizes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SizeDistribution {
+    /// All equal.
+    Fixed(Size),
+    /// Normal, cut at 0 and at [`SizeDistribution::size_max`].
+    Gaussian {
+        /// The mean.
+        mean: Size,
+        /// The standard deviation.
+        sigma: Size,
+    },
+    /// Exponential, cut at [`SizeDistribution::size_max`].
+    Exponential {
+        /// The mean.
+        mean: Size,
+    },
+    /// Sizes with their weights; at least one.
+    List(Vec<(Size, u32)>),
+}
+
+impl SizeDistribution {
+    /// The largest size: 6 standard deviations above the mean of a Gaussian, 10 times the mean of an exponential.
+    pub fn size_max(&self) -> Size {
+        match self {
+            Self::Fixed(size) => *size,
+            Self::Gaussian { mean, sigma } => {
+                Size::from_bytes(sigma.bytes().saturating_mul(6).saturating_add(mean.bytes()))
+            }
+            Self::Exponential { mean } => Size::from_bytes(mean.bytes().saturating_mul(10)),
+            Self::List(sizes) => sizes.iter().map(|&(size, _)| size).max().unwrap_or_default(),
+        }
+    }
+
+    /// The mean size, rounded down, of the distribution without its cut.
+    pub fn size_mean(&self) -> Size {
+        match self {
+            Self::Fixed(size) => *size,
+            Self::Gaussian { mean, .. } | Self::Exponential { mean } => *mean,
+            Self::List(sizes) => {
+                let weights: u128 = sizes.iter().map(|&(_, weight)| u128::from(weight)).sum();
+                let sum = sizes
+                    .iter()
+                    .map(|&(size, weight)| u128::from(size.bytes()) * u128::from(weight))
+                    .fold(0, u128::saturating_add);
+                let mean = sum.checked_div(weights).unwrap_or_default();
+                Size::from_bytes(u64::try_from(mean).unwrap_or(u64::MAX))
+            }
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! `[partition]`, `[run]`, `[transport]`, `[processes]`.
+
+use core::fmt;
+use core::net::{IpAddr, Ipv4Addr};
+use std::borrow::Cow;
+
+use dataflow::ids::Role;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Interval, Size};
+
+/// `[partition]`: what this slice of the system is called.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct Identity {
+    /// Name of the partition, of letters, digits, `_` and `-`, at most 64. Required.
+    pub name: String,
+    /// Secret that applications prove to each other before any message is accepted; without it a new one is drawn for each
+    /// run.
+    pub key: Option<Secret>,
+}
+
+/// A secret string; its debug form does not show it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Secret(pub String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// `[run]`: the run's number, limits and kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct Run {
+    /// Run number, written into every event and file.
+    pub number: u32,
+    /// The run ends after this many level-1 events; without it there is no such limit.
+    pub events: Option<u64>,
+    /// The run ends after this time; without it there is no such limit.
+    pub duration: Option<Interval>,
+    /// Level-1 id of the first event; a value just below 4294967296 tests the wrap of the 32-bit id.
+    pub first_lvl1_id: u32,
+    /// Seed of everything random: equal seeds give equal decisions.
+    pub seed: u64,
+    /// While a run stops, each stage must have drained within this time; then the stop is forced.
+    pub stop_timeout: Interval,
+    /// Kind of run, as recorded in events and files.
+    #[serde(rename = "type")]
+    pub run_type: RunType,
+    /// Marks the data as simulated: sets bit 31 of the recorded run type.
+    pub simulation: bool,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self {
+            number: 1,
+            events: None,
+            duration: None,
+            first_lvl1_id: 0,
+            seed: 1,
+            stop_timeout: Interval::from_ms(10_000),
+            run_type: RunType::Test,
+            simulation: false,
+        }
+    }
+}
+
+impl Run {
+    /// The run type word of event headers and files (format note §3c).
+    pub const fn run_type_word(&self) -> u32 {
+        let kind = match self.run_type {
+            RunType::Physics => 0,
+            RunType::Calibration => 1,
+            RunType::Cosmics => 2,
+            RunType::Test => 0xf,
+        };
+        if self.simulation { kind | 1 << 31 } else { kind }
+    }
+}
+
+/// Kind of run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunType {
+    /// Collisions for physics.
+    Physics,
+    /// Detector calibration.
+    Calibration,
+    /// Cosmic rays.
+    Cosmics,
+    /// Anything else.
+    #[default]
+    Test,
+}
+
+/// `[transport]`: how applications talk to each other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct Transport {
+    /// Size of a receive page; the largest reply must fit into one.
+    pub page_size: Size,
+    /// Receive pages of each process.
+    pub pages: u32,
+    /// What a scheduler does while there is no work.
+    pub idle: Idle,
+    /// IP address that sockets bind to and connect to.
+    #[serde(deserialize_with = "ip_address")]
+    #[schemars(with = "String")]
+    pub host: IpAddr,
+    /// Send and receive buffer of each socket; without it the kernel decides.
+    pub socket_buffer: Option<Size>,
+    /// TCP congestion control by its kernel name, such as `reno`; without it the kernel decides.
+    pub congestion: Option<String>,
+    /// Messages below this size are copied together rather than sent as a list of parts.
+    pub copy_below: Size,
+}
+
+impl Default for Transport {
+    fn default() -> Self {
+        Self {
+            page_size: Size::from_bytes(1_000_000),
+            pages: 64,
+            idle: Idle::Park,
+            host: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            socket_buffer: None,
+            congestion: None,
+            copy_below: Size::from_bytes(2000),
+        }
+    }
+}
+
+fn ip_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IpAddr, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse()
+        .map_err(|_| de::Error::custom(format!("expected an IP address such as \"127.0.0.1\", found {text:?}")))
+}
+
+/// What a scheduler does while there is no work [L2SCI2000 §3.1].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Idle {
+    /// Polls on: shortest reaction, a whole processor core.
+    Spin,
+    /// Lets other threads run, then polls on.
+    Yield,
+    /// Polls for a while, then sleeps until something arrives.
+    #[default]
+    Park,
+}
+
+/// `[processes]`: rules for the applications as processes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct Processes {
+    /// An application must be ready within this time after it was started.
+    pub start_timeout: Interval,
+    /// What happens when an application is lost: one word for all roles, or a table with a word per role.
+    pub on_loss: OnLoss,
+}
+
+impl Default for Processes {
+    fn default() -> Self {
+        Self {
+            start_timeout: Interval::from_ms(10_000),
+            on_loss: OnLoss::default(),
+        }
+    }
+}
+
+/// What happens when an application of a role is lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct OnLoss {
+    /// The source of level-1 triggers.
+    pub level1: LossAction,
+    /// A level-2 supervisor.
+    pub l2sv: LossAction,
+    /// A level-2 processing unit.
+    pub l2pu: LossAction,
+    /// The pseudo-ROS.
+    pub pros: LossAction,
+    /// A read-out system.
+    pub ros: LossAction,
+    /// The dataflow manager.
+    pub dfm: LossAction,
+    /// An event builder.
+    pub sfi: LossAction,
+    /// An event-filter dataflow daemon.
+    pub efd: LossAction,
+    /// A recorder.
+    pub sfo: LossAction,
+}
+
+impl OnLoss {
+    /// What happens when an application of this role is lost. Run control is the parent: without it the run stops.
+    pub const fn of(&self, role: Role) -> LossAction {
+        match role {
+            Role::RunControl => LossAction::Stop,
+            Role::Level1 => self.level1,
+            Role::L2sv => self.l2sv,
+            Role::L2pu => self.l2pu,
+            Role::Pros => self.pros,
+            Role::Ros => self.ros,
+            Role::Dfm => self.dfm,
+            Role::Sfi => self.sfi,
+            Role::Efd => self.efd,
+            Role::Sfo => self.sfo,
+        }
+    }
+
+    fn by_stem(&mut self, stem: &str) -> Option<&mut LossAction> {
+        Some(match stem {
+            "level1" => &mut self.level1,
+            "l2sv" => &mut self.l2sv,
+            "l2pu" => &mut self.l2pu,
+            "pros" => &mut self.pros,
+            "ros" => &mut self.ros,
+            "dfm" => &mut self.dfm,
+            "sfi" => &mut self.sfi,
+            "efd" => &mut self.efd,
+            "sfo" => &mut self.sfo,
+            _ => return None,
+        })
+    }
+}
+
+const STEMS: &[&str] = &["level1", "l2sv", "l2pu", "pros", "ros", "dfm", "sfi", "efd", "sfo"];
+
+impl<'de> Deserialize<'de> for OnLoss {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(OnLossVisitor)
+    }
+}
+
+struct OnLossVisitor;
+
+impl<'de> Visitor<'de> for OnLossVisitor {
+    type Value = OnLoss;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("\"stop\" or a table such as { ros = \"stop\" }")
+    }
+
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<OnLoss, E> {
+        let action = LossAction::named(name)?;
+        let mut all = OnLoss::default();
+        for stem in STEMS {
+            *all.by_stem(stem).expect("every stem has its field") = action;
+        }
+        Ok(all)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OnLoss, A::Error> {
+        let mut by_role = OnLoss::default();
+        while let Some(stem) = map.next_key::<String>()? {
+            let Some(action) = by_role.by_stem(&stem) else {
+                return Err(de::Error::unknown_field(&stem, STEMS));
+            };
+            *action = map.next_value()?;
+        }
+        Ok(by_role)
+    }
+}
+
+impl JsonSchema for OnLoss {
+    fn schema_name() -> Cow<'static, str> {
+        "OnLoss".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let action = generator.subschema_for::<LossAction>();
+        let by_role: serde_json::Map<_, _> = STEMS
+            .iter()
+            .map(|stem| {
+                let mut role = action.clone();
+                role.insert(
+                    "description".into(),
+                    format!("What the loss of an application of the role {stem} does to the run.").into(),
+                );
+                ((*stem).to_owned(), role.into())
+            })
+            .collect();
+        json_schema!({
+            "anyOf": [
+                action,
+                { "type": "object", "properties": by_role, "additionalProperties": false },
+            ],
+        })
+    }
+}
+
+/// What the loss of an application does to the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossAction {
+    /// The run stops, says what was lost and ends as aborted.
+    #[default]
+    Stop,
+}
+
+impl LossAction {
+    fn named<E: de::Error>(name: &str) -> Result<Self, E> {
+        match name {
+            "stop" => Ok(Self::Stop),
+            "restart" | "ignore" => Err(E::custom(format!(
+                "expected \"stop\", found {name:?}, which is not available yet in this version"
+            ))),
+            _ => Err(E::unknown_variant(name, &["stop"])),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for LossAction {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Name;
+
+        impl Visitor<'_> for Name {
+            type Value = LossAction;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("\"stop\"")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<LossAction, E> {
+                LossAction::named(name)
+            }
+        }
+
+        deserializer.deserialize_str(Name)
+    }
+}

@@ -1,0 +1,155 @@
+//! `[level1]`, `[l2sv]`, `[l2pu]`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Fraction, Interval, Rate};
+
+/// `[level1]`: the source of level-1 triggers. Without this table the DFM triggers itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct Level1 {
+    /// Where triggers and their regions of interest come from.
+    pub source: Level1Source,
+    /// Trigger rate; without it triggers come as fast as the system takes them.
+    pub rate: Option<Rate>,
+    /// How triggers are spaced in time at the given rate.
+    pub spacing: Spacing,
+    /// Most triggers that the level-2 supervisors (without them the DFM) have not yet taken over.
+    pub in_flight: u32,
+    /// Regions of interest per event; for the source `emulator`.
+    pub rois_per_event: u32,
+}
+
+impl Default for Level1 {
+    fn default() -> Self {
+        Self {
+            source: Level1Source::Emulator,
+            rate: None,
+            spacing: Spacing::Fixed,
+            in_flight: 1024,
+            rois_per_event: 2,
+        }
+    }
+}
+
+/// Where level-1 triggers come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level1Source {
+    /// Made up.
+    #[default]
+    Emulator,
+    /// From a sample of simulated collisions.
+    Sample,
+    /// From the events of recorded files.
+    Replay,
+}
+
+/// How triggers are spaced in time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Spacing {
+    /// Equal intervals.
+    #[default]
+    Fixed,
+    /// Exponentially distributed intervals, as of independent collisions.
+    Poisson,
+}
+
+/// `[l2sv]`: the level-2 supervisors. Without this table every level-1 event is accepted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct L2sv {
+    /// Number of supervisors.
+    pub count: u32,
+    /// How a supervisor chooses the processing unit of an event.
+    pub assignment: L2svAssignment,
+    /// Most undecided events of a supervisor; at this number it raises busy.
+    pub events_in_system: u32,
+    /// An event without a decision after this time is accepted by force, and marked so.
+    pub timeout: Interval,
+    /// A larger part of events accepted by force raises busy instead.
+    pub forced_limit: Fraction,
+    /// Decisions go to the DFM in groups of this many.
+    pub group: u32,
+    /// A group goes to the DFM at this age, full or not.
+    pub group_age: Interval,
+}
+
+impl Default for L2sv {
+    fn default() -> Self {
+        Self {
+            count: 1,
+            assignment: L2svAssignment::RoundRobin,
+            events_in_system: 1000,
+            timeout: Interval::from_ms(1000),
+            forced_limit: Fraction::from_percent(10),
+            group: 100,
+            group_age: Interval::from_ms(10),
+        }
+    }
+}
+
+/// How a level-2 supervisor chooses the processing unit of an event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum L2svAssignment {
+    /// One after the other.
+    #[default]
+    RoundRobin,
+    /// At random.
+    Random,
+    /// The one with the fewest undecided events.
+    LeastLoaded,
+}
+
+/// `[l2pu]`: the level-2 processing units.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct L2pu {
+    /// Number of processing units.
+    pub count: u32,
+    /// Events that a unit works on at once.
+    pub workers: u32,
+    /// How a decision is reached.
+    pub strategy: Strategy,
+    /// Part of the events accepted; for the strategies `none` and `generate`.
+    pub accept: Fraction,
+    /// Part of the events accepted by each step; for the strategy `two-step`.
+    pub step_accept: Fraction,
+    /// ROBs that each step asks for data, for each event.
+    pub robs_per_step: u32,
+    /// Data that have not come after this time are asked for again.
+    pub request_timeout: Interval,
+    /// Processor time that each step takes.
+    pub cost: Interval,
+}
+
+impl Default for L2pu {
+    fn default() -> Self {
+        Self {
+            count: 1,
+            workers: 4,
+            strategy: Strategy::TwoStep,
+            accept: Fraction::from_percent(10),
+            step_accept: Fraction::from_percent(10),
+            robs_per_step: 2,
+            request_timeout: Interval::from_ms(100),
+            cost: Interval::from_ns(0),
+        }
+    }
+}
+
+/// How a level-2 processing unit reaches a decision.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Strategy {
+    /// At random, without data.
+    None,
+    /// At random, after data of the regions of interest were asked for.
+    Generate,
+    /// In two steps; each asks for data and rejects most events.
+    #[default]
+    TwoStep,
+}

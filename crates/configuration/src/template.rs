@@ -1,0 +1,39 @@
+//! Configurations to start from.
+
+/// A configuration to start from.
+#[derive(Clone, Copy, Debug)]
+pub struct Template {
+    /// Its name, as in `weir init NAME`.
+    pub name: &'static str,
+    /// What it describes, in a line.
+    pub summary: &'static str,
+    /// The text of the file.
+    pub text: &'static str,
+}
+
+/// All templates; the simplest job first.
+pub const TEMPLATES: &[Template] = &[
+    Template {
+        name: "quickstart",
+        summary: "the full chain on a sample of simulated collisions",
+        text: include_str!("../../../examples/quickstart.toml"),
+    },
+    Template {
+        name: "event-builder",
+        summary: "event building alone, with emulated read-out systems",
+        text: include_str!("../../../examples/event-builder.toml"),
+    },
+    Template {
+        name: "replay",
+        summary: "a recorded file, taken apart, built again and recorded",
+        text: include_str!("../../../examples/replay.toml"),
+    },
+];
+
+/// The text of the template of this name.
+pub fn template(name: &str) -> Option<&'static str> {
+    TEMPLATES
+        .iter()
+        .find(|template| template.name == name)
+        .map(|template| template.text)
+}

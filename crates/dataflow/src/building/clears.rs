@@ -1,0 +1,110 @@
+//! Grouped clears `[EB2007 §II-B.1]`: which events the read-out systems may forget.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::ids::EventId;
+use crate::message::Message;
+use crate::readout::clear_sequence::MISSING_MAX;
+use crate::time::Time;
+
+/// Collects events to clear into numbered groups, and keeps the groups for those who missed one.
+#[derive(Clone, Debug)]
+pub struct Clears {
+    size: usize,
+    age: Duration,
+    pending: Vec<EventId>,
+    due: Option<Time>,
+    sequence: u64,
+    history: VecDeque<Vec<EventId>>,
+    closed: bool,
+}
+
+impl Clears {
+    /// Groups of `size` events, none kept back longer than `age`.
+    pub fn new(size: usize, age: Duration) -> Self {
+        Self {
+            size,
+            age,
+            pending: Vec::with_capacity(size),
+            due: None,
+            sequence: 0,
+            history: VecDeque::new(),
+            closed: false,
+        }
+    }
+
+    /// Adds an event; whether the group is full.
+    pub fn add(&mut self, now: Time, event: EventId) -> bool {
+        self.pending.push(event);
+        let due = now + self.age;
+        self.due = Some(self.due.map_or(due, |earlier| earlier.min(due)));
+        self.pending.len() >= self.size
+    }
+
+    /// When the group has to be sent; also an empty one, so that a lost group is noticed.
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.due
+    }
+
+    /// The next group, empty or not.
+    pub fn flush(&mut self, now: Time, oldest_valid: EventId, last: bool) -> Message {
+        self.due = Some(now + EMPTY_EVERY);
+        self.sequence += 1;
+        self.closed |= last;
+        let events = core::mem::replace(&mut self.pending, Vec::with_capacity(self.size));
+        if self.history.len() as u64 == MISSING_MAX {
+            self.history.pop_front();
+        }
+        self.history.push_back(events.clone());
+        Message::Clear { sequence: self.sequence, oldest_valid, last: self.closed, events }
+    }
+
+    /// The groups `first..=last` again. What is too old to be kept comes as an empty group: it is left to garbage collection.
+    pub fn repeat(&self, first: u64, last: u64, oldest_valid: EventId) -> impl Iterator<Item = Message> + '_ {
+        let kept_from = self.sequence + 1 - self.history.len() as u64;
+        let last = last.min(self.sequence).min(first.saturating_add(REPEAT_MAX - 1));
+        (first.max(1)..=last).map(move |sequence| {
+            let index = sequence.checked_sub(kept_from);
+            let events = index.map_or_else(Vec::new, |index| self.history[index as usize].clone());
+            Message::Clear { sequence, oldest_valid, last: false, events }
+        })
+    }
+
+    /// How many groups were sent.
+    pub fn sent(&self) -> u64 {
+        self.sequence
+    }
+}
+
+/// A receiver that misses groups finds out within this time.
+const EMPTY_EVERY: Duration = Duration::from_millis(100);
+
+/// Most groups sent again for one request.
+const REPEAT_MAX: u64 = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_repeated_as_it_was() {
+        let mut clears = Clears::new(2, Duration::from_millis(10));
+        assert!(!clears.add(Time::ZERO, EventId(7)));
+        assert!(clears.add(Time::ZERO, EventId(8)));
+        let sent = clears.flush(Time::ZERO, EventId(9), false);
+        assert_eq!(clears.repeat(1, 1, EventId(9)).collect::<Vec<_>>(), [sent]);
+    }
+
+    #[test]
+    fn what_is_asked_beyond_reason_is_bounded() {
+        let mut clears = Clears::new(2, Duration::from_millis(10));
+        assert_eq!(clears.repeat(0, u64::MAX, EventId(0)).count(), 0);
+        for _ in 0..2 * MISSING_MAX {
+            clears.flush(Time::ZERO, EventId(0), false);
+        }
+        assert_eq!(clears.history.len() as u64, MISSING_MAX);
+        assert_eq!(clears.repeat(0, u64::MAX, EventId(0)).count() as u64, REPEAT_MAX);
+    }
+}

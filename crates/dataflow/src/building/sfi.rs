@@ -1,0 +1,603 @@
+//! The sub-farm input: builds events by pulling `[EB2007 §II-B.2–3]` and serves them to the event filter.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::bulk::{Bulk, PageSlice};
+use crate::component::{Component, Input, Outbox, PeerState};
+use crate::histogram::Histogram;
+use crate::ids::{EventId, NodeId, Role};
+use crate::message::{BuiltEvent, Command, EventInfo, Fate, Message, Missing};
+use crate::random::Random;
+use crate::report::{BlockCause, BlockedClock, Report, SfiCounters};
+use crate::time::Time;
+
+/// How an event builder is set up.
+#[derive(Clone, Debug)]
+pub struct SfiParameters {
+    /// The read-out systems, each with the source identifiers of its ROBs.
+    pub sources: Vec<Source>,
+    /// Who assigns events.
+    pub dfm: NodeId,
+    /// The event filter; where there is none, a granted event is finished.
+    pub efds: Vec<NodeId>,
+    /// Most events held; each is room for an event of the largest size.
+    pub events: usize,
+    /// Most events in building.
+    pub building: usize,
+    /// Most requests that are not answered, over all events.
+    pub outstanding_requests: usize,
+    /// How long a source may take.
+    pub request_timeout: Duration,
+    /// How often a source is asked again before its data count as missing.
+    pub retries: u32,
+    /// Whether events are served in the order of their numbers.
+    pub in_order: bool,
+    /// For the order of requests.
+    pub seed: u64,
+}
+
+/// A read-out system as a source of event data.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Where it is.
+    pub node: NodeId,
+    /// Its ROBs.
+    pub robs: Vec<u32>,
+    /// Whether it is the pseudo-ROS: only asked for events with a level-2 result.
+    pub results: bool,
+}
+
+/// An event builder.
+///
+/// Bounds: at most `events` events are held, because the DFM assigns at most `building` more when this SFI says busy at
+/// `events - building`. At most `outstanding_requests` (event, source) pairs are being asked; each may have one reply in
+/// flight per try, `retries + 1` in all.
+pub struct Sfi {
+    parameters: SfiParameters,
+    events: BTreeMap<EventId, Building>,
+    /// Events with sources that were not asked yet, in the order of their assignment.
+    to_ask: VecDeque<EventId>,
+    outstanding: usize,
+    timeouts: VecDeque<Timeout>,
+    /// Granted, waiting for an EFD, in order of service.
+    ready: VecDeque<EventId>,
+    efds: Vec<Efd>,
+    turn: usize,
+    sources_gone: Vec<bool>,
+    random: Random,
+    /// The order of requests, shuffled anew for each event `[EB2007 §II-B.3]`.
+    order: Vec<u16>,
+    finished: Vec<(EventId, Fate)>,
+    finished_due: Option<Time>,
+    dfm_up: bool,
+    dfm_gone: bool,
+    busy: bool,
+    draining: bool,
+    blocked: BlockedClock,
+    counters: SfiCounters,
+}
+
+struct Building {
+    event: EventInfo,
+    attempt: u16,
+    oldest_unfinished: EventId,
+    /// Sources that were not asked yet.
+    to_ask: Vec<u16>,
+    asked: Vec<Asked>,
+    parts: Vec<Bulk>,
+    missing: Vec<u32>,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Collecting,
+    /// The DFM decides whether this attempt counts.
+    Ended,
+    Ready,
+    Served(usize),
+}
+
+struct Asked {
+    source: u16,
+    tries: u32,
+    /// Names the try whose time-out counts.
+    serial: u32,
+    /// Empty: all ROBs of the source.
+    robs: Vec<u32>,
+}
+
+struct Timeout {
+    deadline: Time,
+    event: EventId,
+    attempt: u16,
+    source: u16,
+    serial: u32,
+}
+
+struct Efd {
+    node: NodeId,
+    gone: bool,
+    pulls: u32,
+}
+
+impl Sfi {
+    /// A builder without events.
+    ///
+    /// # Panics
+    /// If it may build more events than it can hold.
+    pub fn new(parameters: SfiParameters) -> Self {
+        assert!(parameters.building <= parameters.events, "room for every event in building");
+        let efds = parameters.efds.iter().map(|&node| Efd { node, gone: false, pulls: 0 }).collect();
+        let random = Random::new(parameters.seed);
+        let order = (0..parameters.sources.len() as u16).collect();
+        Self {
+            events: BTreeMap::new(),
+            to_ask: VecDeque::new(),
+            outstanding: 0,
+            timeouts: VecDeque::new(),
+            ready: VecDeque::new(),
+            efds,
+            turn: 0,
+            sources_gone: alloc::vec![false; parameters.sources.len()],
+            random,
+            order,
+            finished: Vec::new(),
+            finished_due: None,
+            dfm_up: false,
+            dfm_gone: false,
+            busy: false,
+            draining: false,
+            blocked: BlockedClock::default(),
+            counters: SfiCounters::default(),
+            parameters,
+        }
+    }
+
+    fn on_build(&mut self, now: Time, event: EventInfo, attempt: u16, has_result: bool, oldest: EventId, out: &mut Outbox) {
+        self.counters.assigned += 1;
+        if let Some(held) = self.events.get_mut(&event.event).filter(|held| held.is_granted()) {
+            // The DFM lost sight of this SFI and wants an event built again that is built and still here.
+            held.attempt = attempt;
+            let missing = held.missing.len() as u32;
+            out.send(self.parameters.dfm, Message::EndOfEvent { event: event.event, attempt, missing });
+            return;
+        }
+        if let Some(older) = self.events.remove(&event.event) {
+            // The DFM gave up on the older attempt and chose this SFI again.
+            self.outstanding -= older.asked.len();
+            self.to_ask.retain(|waiting| *waiting != event.event);
+            self.counters.revoked += 1;
+        }
+        self.random.shuffle(&mut self.order);
+        let sources = &self.parameters.sources;
+        let to_ask = self.order.iter().copied().filter(|&s| has_result || !sources[usize::from(s)].results).collect();
+        let building = Building {
+            event,
+            attempt,
+            oldest_unfinished: oldest,
+            to_ask,
+            asked: Vec::new(),
+            parts: Vec::with_capacity(sources.len()),
+            missing: Vec::new(),
+            phase: Phase::Collecting,
+        };
+        self.events.insert(event.event, building);
+        self.to_ask.push_back(event.event);
+        self.ask(now, out);
+    }
+
+    /// Sends requests while credits last, the oldest assignment first.
+    fn ask(&mut self, now: Time, out: &mut Outbox) {
+        while self.outstanding < self.parameters.outstanding_requests {
+            let Some(&event) = self.to_ask.front() else { return };
+            let building = self.events.get_mut(&event).expect("an event with sources to ask is held");
+            let Some(source) = building.to_ask.pop() else {
+                self.to_ask.pop_front();
+                self.end_if_collected(event, out);
+                continue;
+            };
+            if self.sources_gone[usize::from(source)] {
+                building.missing.extend_from_slice(&self.parameters.sources[usize::from(source)].robs);
+                continue;
+            }
+            building.asked.push(Asked { source, tries: 0, serial: 0, robs: Vec::new() });
+            self.outstanding += 1;
+            let index = building.asked.len() - 1;
+            self.send_request(now, event, index, out);
+        }
+    }
+
+    fn send_request(&mut self, now: Time, event: EventId, index: usize, out: &mut Outbox) {
+        let building = &mut self.events.get_mut(&event).expect("the event is held");
+        let asked = &mut building.asked[index];
+        asked.serial += 1;
+        self.counters.requests += 1;
+        let (attempt, source, serial) = (building.attempt, asked.source, asked.serial);
+        let deadline = now + self.parameters.request_timeout;
+        self.timeouts.push_back(Timeout { deadline, event, attempt, source, serial });
+        let to = self.parameters.sources[usize::from(source)].node;
+        out.send(to, Message::EventRequest { event: building.event, attempt, robs: asked.robs.clone() });
+    }
+
+    fn on_reply(&mut self, now: Time, from: NodeId, event: EventId, attempt: u16, missing: &[Missing], bulk: Bulk, out: &mut Outbox) {
+        let sources = &self.parameters.sources;
+        let found = self.events.get_mut(&event).filter(|b| b.attempt == attempt).and_then(|building| {
+            let index = building.asked.iter().position(|asked| sources[usize::from(asked.source)].node == from)?;
+            Some((building, index))
+        });
+        let Some((building, index)) = found else {
+            self.counters.late_replies += 1;
+            return;
+        };
+        let asked = &mut building.asked[index];
+        if !bulk.is_empty() {
+            building.parts.push(bulk);
+        }
+        building.missing.extend(missing.iter().filter(|m| m.lost).map(|m| m.rob));
+        let pending: Vec<u32> = missing.iter().filter(|m| !m.lost).map(|m| m.rob).collect();
+        if pending.is_empty() {
+            building.asked.swap_remove(index);
+            self.outstanding -= 1;
+        } else {
+            asked.robs = pending;
+            self.ask_again(now, event, index, out);
+        }
+        self.end_if_collected(event, out);
+        self.ask(now, out);
+    }
+
+    /// Asks once more for what is missing, or gives it up.
+    fn ask_again(&mut self, now: Time, event: EventId, index: usize, out: &mut Outbox) {
+        let building = self.events.get_mut(&event).expect("the event is held");
+        let asked = &mut building.asked[index];
+        if asked.tries < self.parameters.retries {
+            asked.tries += 1;
+            self.counters.reasks += 1;
+            self.send_request(now, event, index, out);
+        } else {
+            self.give_up(event, index);
+        }
+    }
+
+    /// The credit comes home whether data came or not.
+    fn give_up(&mut self, event: EventId, index: usize) {
+        let building = self.events.get_mut(&event).expect("the event is held");
+        let asked = building.asked.swap_remove(index);
+        self.outstanding -= 1;
+        if asked.robs.is_empty() {
+            building.missing.extend_from_slice(&self.parameters.sources[usize::from(asked.source)].robs);
+        } else {
+            building.missing.extend(asked.robs);
+        }
+    }
+
+    fn end_if_collected(&mut self, event: EventId, out: &mut Outbox) {
+        let building = self.events.get_mut(&event).expect("the event is held");
+        if building.phase != Phase::Collecting || !building.to_ask.is_empty() || !building.asked.is_empty() {
+            return;
+        }
+        building.phase = Phase::Ended;
+        building.missing.sort_unstable();
+        let (attempt, missing) = (building.attempt, building.missing.len() as u32);
+        // Busy goes ahead of the end of event, so that the DFM does not fill the place it sees.
+        self.update_busy(out);
+        out.send(self.parameters.dfm, Message::EndOfEvent { event, attempt, missing });
+    }
+
+    fn on_granted(&mut self, now: Time, event: EventId, attempt: u16, out: &mut Outbox) {
+        let current = |b: &&mut Building| b.attempt == attempt && b.phase == Phase::Ended;
+        let Some(building) = self.events.get_mut(&event).filter(current) else { return };
+        building.phase = Phase::Ready;
+        let bytes: usize = building.parts.iter().map(Bulk::len).sum();
+        self.counters.bytes_built += bytes as u64;
+        self.counters.missing_robs += building.missing.len() as u64;
+        if building.missing.is_empty() {
+            self.counters.built_complete += 1;
+        } else {
+            self.counters.built_incomplete += 1;
+        }
+        if self.efds.is_empty() {
+            return self.finish(now, event, Fate::Accepted, out);
+        }
+        self.ready.push_back(event);
+        self.serve(now, out);
+        self.update_busy(out);
+    }
+
+    fn on_revoked(&mut self, now: Time, event: EventId, attempt: u16, out: &mut Outbox) {
+        let current = |b: &&Building| b.attempt == attempt && b.phase == Phase::Ended;
+        if self.events.get(&event).filter(current).is_some() {
+            self.events.remove(&event);
+            self.counters.revoked += 1;
+            self.serve(now, out);
+            self.update_busy(out);
+        }
+    }
+
+    /// Gives events to EFDs that asked.
+    fn serve(&mut self, now: Time, out: &mut Outbox) {
+        while let Some(event) = self.next_to_serve() {
+            let Some(efd) = self.next_pull() else { break };
+            if self.ready.front() == Some(&event) {
+                self.ready.pop_front();
+            } else {
+                self.ready.retain(|ready| *ready != event);
+            }
+            self.efds[efd].pulls -= 1;
+            self.counters.served += 1;
+            let building = self.events.get_mut(&event).expect("an event that is ready is held");
+            building.phase = Phase::Served(efd);
+            out.send(self.efds[efd].node, Message::BuiltEvent(building.built_event()));
+        }
+        let waits = !self.ready.is_empty();
+        for efd in &self.efds {
+            self.blocked.set(now, efd.node, BlockCause::NoPull, waits && efd.pulls == 0 && !efd.gone);
+        }
+        if self.efds.iter().all(|efd| efd.gone) {
+            while let Some(event) = self.ready.pop_front() {
+                self.finish(now, event, Fate::Abandoned, out);
+            }
+        }
+    }
+
+    /// The event that has waited longest; in order of events, only one that no earlier event can precede.
+    fn next_to_serve(&self) -> Option<EventId> {
+        if !self.parameters.in_order {
+            return self.ready.front().copied();
+        }
+        let (event, building) = self.events.iter().find(|(_, b)| !matches!(b.phase, Phase::Served(_)))?;
+        (building.phase == Phase::Ready).then_some(*event)
+    }
+
+    fn next_pull(&mut self) -> Option<usize> {
+        let count = self.efds.len();
+        let chosen = (0..count).map(|step| (self.turn + step) % count).find(|&efd| self.efds[efd].pulls > 0)?;
+        self.turn = (chosen + 1) % count;
+        Some(chosen)
+    }
+
+    fn on_pull(&mut self, now: Time, from: NodeId, count: u32, out: &mut Outbox) {
+        if let Some(efd) = self.efds.iter_mut().find(|efd| efd.node == from) {
+            efd.pulls = efd.pulls.saturating_add(count);
+            self.serve(now, out);
+        }
+    }
+
+    fn on_finished(&mut self, now: Time, from: NodeId, fates: &[(EventId, Fate)], out: &mut Outbox) {
+        for &(event, fate) in fates {
+            let served_by = |efd: usize| self.efds[efd].node == from;
+            let phase = self.events.get(&event).map(|building| building.phase);
+            if matches!(phase, Some(Phase::Served(efd)) if served_by(efd)) {
+                self.finish(now, event, fate, out);
+            }
+        }
+        self.serve(now, out);
+    }
+
+    fn finish(&mut self, now: Time, event: EventId, fate: Fate, out: &mut Outbox) {
+        self.events.remove(&event).expect("an event to finish is held");
+        *match fate {
+            Fate::Rejected => &mut self.counters.rejected,
+            Fate::Accepted => &mut self.counters.accepted,
+            Fate::Debug => &mut self.counters.debug,
+            Fate::Unrecorded => &mut self.counters.unrecorded,
+            Fate::Abandoned => &mut self.counters.abandoned,
+        } += 1;
+        self.finished.push((event, fate));
+        if self.finished.len() >= FINISHED_GROUP || self.draining {
+            self.tell_finished(out);
+        } else {
+            self.finished_due.get_or_insert(now + FINISHED_AGE);
+        }
+        self.update_busy(out);
+    }
+
+    fn tell_finished(&mut self, out: &mut Outbox) {
+        self.finished_due = None;
+        if self.dfm_up && !self.finished.is_empty() {
+            out.send(self.parameters.dfm, Message::Finished(core::mem::take(&mut self.finished)));
+        }
+    }
+
+    /// Busy with `events - building` events that are not in building any more: then all that the DFM may have assigned
+    /// by now still fits.
+    fn update_busy(&mut self, out: &mut Outbox) {
+        let limit = (self.parameters.events - self.parameters.building).max(1);
+        let held = self.events.len();
+        if !self.busy && held < limit {
+            return;
+        }
+        let kept = held - self.events.values().filter(|b| b.phase == Phase::Collecting).count();
+        let busy = if self.busy { kept > limit / 2 } else { kept >= limit };
+        if busy != self.busy {
+            self.busy = busy;
+            out.send(self.parameters.dfm, Message::SfiBusy(busy));
+        }
+    }
+
+    fn on_timeout(&mut self, now: Time, timeout: &Timeout, out: &mut Outbox) {
+        let Some(building) = self.events.get(&timeout.event).filter(|b| b.attempt == timeout.attempt) else { return };
+        let current = |asked: &Asked| asked.source == timeout.source && asked.serial == timeout.serial;
+        let Some(index) = building.asked.iter().position(current) else { return };
+        self.ask_again(now, timeout.event, index, out);
+        self.end_if_collected(timeout.event, out);
+        self.ask(now, out);
+    }
+
+    fn on_deadline(&mut self, now: Time, out: &mut Outbox) {
+        while let Some(timeout) = self.timeouts.pop_front_if(|timeout| timeout.deadline <= now) {
+            self.on_timeout(now, &timeout, out);
+        }
+        if self.finished_due.is_some_and(|due| due <= now) {
+            self.tell_finished(out);
+        }
+    }
+
+    fn on_peer(&mut self, now: Time, node: NodeId, state: PeerState, out: &mut Outbox) {
+        let gone = state == PeerState::Gone;
+        if let Some(source) = self.parameters.sources.iter().position(|source| source.node == node) {
+            self.sources_gone[source] = gone;
+            if gone {
+                self.give_up_source(source, out);
+                self.ask(now, out);
+            }
+        }
+        if let Some(efd) = self.efds.iter().position(|efd| efd.node == node) {
+            self.efds[efd].gone = gone;
+            self.efds[efd].pulls = 0;
+            self.take_back(efd);
+            self.serve(now, out);
+        }
+        if node == self.parameters.dfm {
+            self.dfm_up = matches!(state, PeerState::Up(_));
+            self.dfm_gone = gone;
+            if self.dfm_up {
+                self.tell_finished(out);
+            } else {
+                self.drop_ungranted();
+            }
+        }
+    }
+
+    fn give_up_source(&mut self, source: usize, out: &mut Outbox) {
+        let waiting: Vec<EventId> = self.events.keys().copied().collect();
+        for event in waiting {
+            let asked = &self.events[&event].asked;
+            if let Some(index) = asked.iter().position(|asked| usize::from(asked.source) == source) {
+                self.give_up(event, index);
+                self.end_if_collected(event, out);
+            }
+        }
+    }
+
+    /// Events of an EFD that was lost are served again, before the others.
+    fn take_back(&mut self, lost: usize) {
+        for (event, building) in self.events.iter_mut().rev() {
+            if building.phase == Phase::Served(lost) {
+                building.phase = Phase::Ready;
+                self.ready.push_front(*event);
+                self.counters.served_again += 1;
+            }
+        }
+    }
+
+    /// Nobody will grant what was not granted; what was is served on.
+    fn drop_ungranted(&mut self) {
+        let before = self.events.len();
+        self.events.retain(|_, building| building.is_granted());
+        self.counters.revoked += (before - self.events.len()) as u64;
+        self.outstanding = 0;
+        self.to_ask.clear();
+        self.busy = false;
+    }
+
+    fn on_command(&mut self, now: Time, command: Command, out: &mut Outbox) {
+        match command {
+            Command::Drain => {
+                self.draining = true;
+                self.tell_finished(out);
+                self.serve(now, out);
+            }
+            Command::Abandon => {
+                self.draining = true;
+                self.abandon(now, out);
+            }
+            _ => {}
+        }
+    }
+
+    /// Granted events count as abandoned; the others are the DFM's to count.
+    fn abandon(&mut self, now: Time, out: &mut Outbox) {
+        self.drop_ungranted();
+        self.ready.clear();
+        while let Some((&event, _)) = self.events.first_key_value() {
+            self.finish(now, event, Fate::Abandoned, out);
+        }
+        self.tell_finished(out);
+    }
+}
+
+impl Building {
+    fn is_granted(&self) -> bool {
+        matches!(self.phase, Phase::Ready | Phase::Served(_))
+    }
+
+    /// All that the event filter gets; the handles are shared, no byte is copied.
+    fn built_event(&self) -> BuiltEvent {
+        let modelled = self.parts.iter().any(|part| matches!(part, Bulk::Modelled { .. }));
+        let bulk = if modelled {
+            let len_bytes = self.parts.iter().map(Bulk::len).sum::<usize>() as u32;
+            Bulk::Modelled { len_bytes, seed: self.event.ordinal as u32 }
+        } else {
+            let slices: Vec<PageSlice> = self.parts.iter().flat_map(|part| part.slices().iter().cloned()).collect();
+            Bulk::PageList(slices)
+        };
+        let Self { event, oldest_unfinished, ref missing, .. } = *self;
+        BuiltEvent { event, oldest_unfinished, missing: missing.clone(), bulk }
+    }
+}
+
+impl Component for Sfi {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Outbox) {
+        match input {
+            Input::Message { from, message } => match message {
+                Message::EventReply { event, attempt, missing, bulk } => {
+                    self.on_reply(now, from, event, attempt, &missing, bulk, out);
+                }
+                Message::Build { event, attempt, has_result, oldest_unfinished } => {
+                    self.on_build(now, event, attempt, has_result, oldest_unfinished, out);
+                }
+                Message::Granted { event, attempt } => self.on_granted(now, event, attempt, out),
+                Message::Revoked { event, attempt } => self.on_revoked(now, event, attempt, out),
+                Message::Pull(count) => self.on_pull(now, from, count, out),
+                Message::Finished(fates) => self.on_finished(now, from, &fates, out),
+                _ => {}
+            },
+            Input::Peer { node, state } => self.on_peer(now, node, state, out),
+            Input::Command(command) => self.on_command(now, command, out),
+            Input::Deadline => self.on_deadline(now, out),
+            Input::Fragment { .. } | Input::Done { .. } => {}
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        let timeout = self.timeouts.front().map(|timeout| timeout.deadline);
+        [timeout, self.finished_due].into_iter().flatten().min()
+    }
+
+    fn is_drained(&self) -> bool {
+        self.draining && self.events.is_empty() && (self.finished.is_empty() || self.dfm_gone)
+    }
+
+    fn report(&self, now: Time) -> Report {
+        Report {
+            node: NodeId(0),
+            role: Role::Sfi,
+            counters: self.counters.to_values(),
+            peers: Vec::new(),
+            blocked: self.blocked.read(now),
+            latency_ns: Histogram::default(),
+            stale: 0,
+        }
+    }
+
+    fn check(&self) {
+        let asked: usize = self.events.values().map(|building| building.asked.len()).sum();
+        assert_eq!(self.outstanding, asked, "every request credit is out or home");
+        assert!(self.outstanding <= self.parameters.outstanding_requests, "requests within their bound");
+        assert!(self.events.len() <= self.parameters.events, "events within their bound");
+        let ready = self.events.values().filter(|building| building.phase == Phase::Ready).count();
+        assert_eq!(ready, self.ready.len(), "every ready event waits once");
+        let c = &self.counters;
+        let finished = c.rejected + c.accepted + c.debug + c.unrecorded + c.abandoned;
+        let granted = self.events.values().filter(|building| building.is_granted()).count();
+        assert_eq!(c.built_complete + c.built_incomplete, finished + granted as u64, "every built event finished or here");
+    }
+}
+
+/// Finished events travel to the DFM in groups.
+const FINISHED_GROUP: usize = 32;
+const FINISHED_AGE: Duration = Duration::from_millis(5);

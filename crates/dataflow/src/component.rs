@@ -1,0 +1,238 @@
+//! The interface of every component: inputs and a time go in, actions come out.
+
+use alloc::vec::Vec;
+
+use crate::bulk::Bulk;
+use crate::ids::{EventId, Incarnation, NodeId};
+use crate::message::{Command, EventInfo, FileRecord, Message, Recording, Roi};
+use crate::readout::fragment::FragmentHead;
+use crate::report::Report;
+use crate::time::Time;
+
+/// A role of the dataflow as a pure state machine: no I/O, clock, thread or randomness of its own.
+///
+/// A driver hands in one input at a time, with a time that never goes back, and carries out the actions that the outbox
+/// holds afterwards, in their order. There is no other order to remember: any method may follow any other.
+pub trait Component {
+    /// Takes one input. Messages were checked by [`Node`](crate::node::Node): run, sender and epoch are current.
+    fn handle(&mut self, now: Time, input: Input, out: &mut Outbox);
+
+    /// The earliest time at which the component wants [`Input::Deadline`]; the driver may come later.
+    fn next_deadline(&self) -> Option<Time>;
+
+    /// Whether the component holds nothing that has still to go somewhere. Asked after [`Command::Drain`].
+    fn is_drained(&self) -> bool;
+
+    /// Counts and gauges, for the accounting, the metrics and the final table.
+    fn report(&self, now: Time) -> Report;
+
+    /// Asserts that the state is consistent.
+    ///
+    /// # Panics
+    /// On an inconsistent state. The simulator and the tests call it after every step.
+    fn check(&self);
+}
+
+/// What can happen to a component.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    /// A message of a peer.
+    Message {
+        /// The sender.
+        from: NodeId,
+        /// What it says.
+        message: Message,
+    },
+    /// A peer came or went.
+    Peer {
+        /// The peer.
+        node: NodeId,
+        /// What is known of it now.
+        state: PeerState,
+    },
+    /// An order of run control.
+    Command(Command),
+    /// A fragment arrived on a read-out link, checked by [`FragmentCheck`](crate::readout::fragment::FragmentCheck).
+    Fragment {
+        /// Index of the link in its ROS.
+        rob: u16,
+        /// The checked head.
+        head: FragmentHead,
+        /// The whole ROB fragment.
+        bulk: Bulk,
+    },
+    /// Work that the component started has ended.
+    Done {
+        /// As given in [`Action::Start`].
+        ticket: Ticket,
+        /// Its result.
+        outcome: Outcome,
+    },
+    /// The time that [`Component::next_deadline`] named has come.
+    Deadline,
+}
+
+/// What is known of a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerState {
+    /// It can be reached, in this incarnation.
+    Up(Incarnation),
+    /// It cannot be reached; it may return, as its former self or with a higher incarnation.
+    Down,
+    /// It will not return in this run: whoever waits for it gives up at once.
+    Gone,
+}
+
+/// What a component asks of its driver.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Send a message to a peer.
+    Send {
+        /// The receiver.
+        to: NodeId,
+        /// The message.
+        message: Message,
+    },
+    /// Send a message to every read-out system and pseudo-ROS, by multicast where the transport has it; it may be lost.
+    MulticastToReadout(Message),
+    /// Begin work that takes long, outside the component.
+    Start {
+        /// Comes back in [`Input::Done`].
+        ticket: Ticket,
+        /// The work.
+        work: Work,
+    },
+    /// Something rare that people and tests want to know.
+    Note(Note),
+}
+
+/// Names a piece of work in progress; unique within a component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(pub u64);
+
+/// Work that a driver does for a component.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Work {
+    /// ROS: read the fragments of this event from all links. Each comes as [`Input::Fragment`]; then `Done`.
+    ReadOut(EventInfo),
+    /// L2PU: run one step of steering on the data collected so far.
+    Steer(Steer),
+    /// SFO: append an event to the files of its streams.
+    Record(Recording),
+    /// SFO: make everything recorded so far durable.
+    Sync,
+    /// SFO: close all files.
+    Close,
+}
+
+/// One step of steering.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Steer {
+    /// The event.
+    pub event: EventInfo,
+    /// 0 for the first step.
+    pub step: u32,
+    /// The regions of interest from level 1.
+    pub rois: Vec<Roi>,
+    /// The data that the step before asked for.
+    pub data: Vec<Bulk>,
+    /// How many of the ROBs it asked for have sent nothing.
+    pub missing: u32,
+}
+
+/// How work ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// All links were read.
+    ReadOut,
+    /// A step of steering ended.
+    Steered(Steered),
+    /// The event is in its files. `closed` are files that reached their limit.
+    Recorded {
+        /// How many files the event went to.
+        copies: u32,
+        /// Files that this event closed.
+        closed: Vec<FileRecord>,
+    },
+    /// The event could not be written; nothing of it is in a file. It may be tried again.
+    RecordFailed,
+    /// Everything recorded before is durable.
+    Synced,
+    /// All files are closed.
+    Closed(Vec<FileRecord>),
+}
+
+/// What a step of steering came to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Steered {
+    /// Another step needs these ROBs (source identifiers, none twice).
+    Ask(Vec<u32>),
+    /// The event is rejected.
+    Reject,
+    /// The event is accepted; `result` is the ROB fragment for the pROS.
+    Accept {
+        /// The level-2 result.
+        result: Bulk,
+    },
+}
+
+/// Something rare.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// Recording failed and will be tried again: most often a full disk.
+    RecordingStalled,
+    /// Recording goes on after a stall.
+    RecordingResumed,
+    /// Fragments were removed below the oldest valid event to make room.
+    GarbageCollected {
+        /// How many.
+        fragments: u64,
+    },
+    /// More level-2 time-outs than the limit allows: triggers are held back instead of forced through.
+    ForcedLimitReached,
+    /// An event was given up before it was built.
+    NotBuilt(EventId),
+}
+
+/// The actions of one or several inputs, in order.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    actions: Vec<Action>,
+}
+
+impl Outbox {
+    /// An empty outbox.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a message to a peer.
+    pub fn send(&mut self, to: NodeId, message: Message) {
+        self.actions.push(Action::Send { to, message });
+    }
+
+    /// Adds a message to all read-out systems.
+    pub fn multicast_to_readout(&mut self, message: Message) {
+        self.actions.push(Action::MulticastToReadout(message));
+    }
+
+    /// Adds work.
+    pub fn start(&mut self, ticket: Ticket, work: Work) {
+        self.actions.push(Action::Start { ticket, work });
+    }
+
+    /// Adds a note.
+    pub fn note(&mut self, note: Note) {
+        self.actions.push(Action::Note(note));
+    }
+
+    /// Takes all actions out, in order; the memory is kept.
+    pub fn drain(&mut self) -> alloc::vec::Drain<'_, Action> {
+        self.actions.drain(..)
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.actions.is_empty()
+    }
+}

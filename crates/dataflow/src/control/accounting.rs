@@ -1,0 +1,285 @@
+//! The account of a run (DESIGN §7): every event from level-1 accept to file, by counts of custodian and receiver that
+//! are taken independently and compared.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::control::controller::Application;
+use crate::ids::{NodeId, Role};
+use crate::message::FileRecord;
+use crate::report::{DfmCounters, EfdCounters, L2svCounters, Level1Counters, Report, SfiCounters, SfoCounters};
+
+/// The account; the fields are those of the run summary.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Accounting {
+    /// Level-1 events.
+    pub level1: u64,
+    /// Rejected by level 2.
+    pub level2_rejected: u64,
+    /// Accepted by level 2, forced ones included.
+    pub level2_accepted: u64,
+    /// Accepted by a level-2 time-out.
+    pub level2_forced: u64,
+    /// Died undecided, with a process or in a forced end.
+    pub level2_lost: u64,
+    /// Built with the data of all ROBs.
+    pub built_complete: u64,
+    /// Built with data missing.
+    pub built_incomplete: u64,
+    /// Accepted and not built.
+    pub not_built: u64,
+    /// Built, and died before the event filter decided.
+    pub lost_after_build: u64,
+    /// Rejected by the event filter.
+    pub filter_rejected: u64,
+    /// Accepted by the event filter.
+    pub filter_accepted: u64,
+    /// Sent to the debug stream.
+    pub filter_debug: u64,
+    /// Accepted by the event filter and not recorded.
+    pub lost_in_recording: u64,
+    /// Distinct events recorded.
+    pub recorded: u64,
+    /// Events in all files together.
+    pub recorded_copies: u64,
+    /// Events seen twice somewhere, and taken once.
+    pub duplicates: u64,
+    /// The sum of all differences that no death explains; 0 in a good run.
+    pub residual: u64,
+    /// Each of these differences, in words.
+    pub differences: Vec<String>,
+}
+
+/// What the account is drawn up from.
+#[derive(Clone, Copy, Debug)]
+pub struct Books<'a> {
+    /// All applications.
+    pub applications: &'a [Application],
+    /// The reports of those that live.
+    pub reports: &'a BTreeMap<NodeId, Report>,
+    /// All files, those recovered from a dead SFO included.
+    pub files: &'a [FileRecord],
+    /// Applications that died or restarted within the run: their counts are lost, and what they held may be.
+    pub touched: &'a [NodeId],
+    /// Whether the run was forced to end: what was in hand then is lost.
+    pub forced: bool,
+}
+
+impl Books<'_> {
+    /// Draws up the account.
+    pub fn account(&self) -> Accounting {
+        let mut account = Accounting::default();
+        self.level2(&mut account);
+        self.building(&mut account);
+        self.filtering(&mut account);
+        self.recording(&mut account);
+        account
+    }
+
+    /// `level1 = rejected + accepted + lost`
+    fn level2(&self, account: &mut Accounting) {
+        let (level1, l2sv, dfm) = (self.level1(), self.l2sv(), self.dfm());
+        let has_level2 = self.has(Role::L2sv);
+        // What a dead DFM took over is known from those who gave it, or to whom it gave.
+        (account.level2_rejected, account.level2_accepted, account.level2_forced) =
+            if self.lives(Role::Dfm) {
+                (dfm.taken_rejected, dfm.taken_accepted, dfm.taken_forced)
+            } else if has_level2 {
+                (l2sv.rejected, l2sv.accepted, l2sv.forced)
+            } else {
+                (0, self.sfi().assigned.max(level1.issued), 0)
+            };
+        let decided = account.level2_rejected + account.level2_accepted;
+        account.level1 = if !self.has(Role::Level1) {
+            decided
+        } else if self.lives(Role::Level1) {
+            level1.issued
+        } else {
+            decided.max(l2sv.received)
+        };
+        account.duplicates += dfm.duplicates;
+        let exact = self.are_exact(&[Role::Level1, Role::L2sv, Role::Dfm]);
+        account.level2_lost = account.settle("level-1 events, against decisions", account.level1, decided, exact);
+        if has_level2 && self.lives(Role::Dfm) {
+            self.each_l2sv(account);
+        }
+    }
+
+    fn each_l2sv(&self, account: &mut Accounting) {
+        for (node, report) in self.reports_of(Role::L2sv).filter(|(node, _)| !self.touched.contains(node)) {
+            let own = L2svCounters::from_values(&report.counters);
+            let taken = self.peer_counts(Role::Dfm, node);
+            let name = self.name(node);
+            let exact = self.are_exact(&[Role::L2sv, Role::Dfm]);
+            account.settle(&format!("rejected by {name}, against the DFM"), own.rejected, taken[0], exact);
+            account.settle(&format!("accepted by {name}, against the DFM"), own.accepted, taken[1], exact);
+            account.settle(&format!("forced by {name}, against the DFM"), own.forced, taken[2], exact);
+            if self.lives(Role::Level1) {
+                let sent = self.peer_counts(Role::Level1, node)[0];
+                let what = format!("sent by level 1 to {name}, against what it received");
+                account.settle(&what, sent, own.received, true);
+            }
+        }
+    }
+
+    /// `accepted = complete + incomplete + not built`
+    fn building(&self, account: &mut Accounting) {
+        let (dfm, sfi) = (self.dfm(), self.sfi());
+        if !self.lives(Role::Dfm) {
+            account.built_complete = sfi.built_complete;
+            account.built_incomplete = sfi.built_incomplete;
+            let built = sfi.built_complete + sfi.built_incomplete;
+            account.not_built = account.settle("accepted, against built", account.level2_accepted, built, false);
+            return;
+        }
+        account.built_complete = dfm.built_complete;
+        account.built_incomplete = dfm.built_incomplete;
+        account.not_built = dfm.not_built;
+        let ended = dfm.built_complete + dfm.built_incomplete + dfm.not_built;
+        account.settle("accepted, against built and given up", account.level2_accepted, ended, true);
+        for (node, report) in self.reports_of(Role::Sfi).filter(|(node, _)| !self.touched.contains(node)) {
+            let own = SfiCounters::from_values(&report.counters);
+            let granted = self.peer_counts(Role::Dfm, node);
+            let finished = own.rejected + own.accepted + own.debug + own.unrecorded + own.abandoned;
+            let name = self.name(node);
+            let exact = !self.forced;
+            account.settle(&format!("granted to {name} complete"), granted[0], own.built_complete, exact);
+            account.settle(&format!("granted to {name} incomplete"), granted[1], own.built_incomplete, exact);
+            account.settle(&format!("finished by {name}, against the DFM"), finished, granted[2], exact);
+        }
+    }
+
+    /// `built = rejected + accepted + debug + lost after build`
+    fn filtering(&self, account: &mut Accounting) {
+        let (rejected, accepted, debug, unrecorded) = if self.lives(Role::Dfm) {
+            let dfm = self.dfm();
+            account.duplicates += dfm.finished_twice;
+            (dfm.rejected, dfm.accepted, dfm.debug, dfm.unrecorded)
+        } else {
+            let sfi = self.sfi();
+            (sfi.rejected, sfi.accepted, sfi.debug, sfi.unrecorded)
+        };
+        account.filter_rejected = rejected;
+        account.filter_accepted = accepted + unrecorded;
+        account.filter_debug = debug;
+        let built = account.built_complete + account.built_incomplete;
+        let decided = rejected + account.filter_accepted + debug;
+        let exact = self.are_exact(&[Role::Dfm, Role::Sfi, Role::Efd]);
+        account.lost_after_build = account.settle("built, against filtered", built, decided, exact);
+        if exact && self.has(Role::Efd) {
+            let efd = self.efd();
+            account.settle("rejected by the EFDs, against the SFIs", efd.rejected, rejected, true);
+            let passed = account.filter_accepted + debug;
+            account.settle("accepted by the EFDs, against the SFIs", efd.accepted + efd.debug, passed, true);
+        }
+    }
+
+    /// `recorded = accepted + debug - lost in recording`, and as many copies in the files as were written
+    fn recording(&self, account: &mut Accounting) {
+        if !self.has(Role::Sfo) {
+            account.recorded = account.filter_accepted + account.filter_debug;
+            return;
+        }
+        let sfo = self.sfo();
+        account.duplicates += sfo.duplicates;
+        account.recorded_copies = self.files.iter().map(|file| file.events).sum();
+        // The files of a dead recorder tell what it recorded; every stream is physics or debug, so a copy is an event.
+        account.recorded = if self.lives(Role::Sfo) { sfo.recorded } else { account.recorded_copies };
+        let exact = self.are_exact(&[Role::Dfm, Role::Sfi, Role::Efd, Role::Sfo]);
+        if !exact {
+            self.credit_the_dead(account);
+        }
+        let passed = account.filter_accepted + account.filter_debug;
+        account.lost_in_recording = account.settle("accepted, against recorded", passed, account.recorded, exact);
+        if self.lives(Role::Sfo) {
+            account.settle("copies written, against the files", sfo.copies, account.recorded_copies, true);
+        }
+        if exact {
+            let efd = self.efd();
+            let fresh = efd.recorded - efd.recorded_before;
+            account.settle("acknowledged to the EFDs, against recorded", fresh, sfo.recorded, true);
+            account.settle("seen twice though nobody was lost", account.duplicates, 0, true);
+        }
+    }
+
+    /// An event in a file was accepted, even if the EFD that accepted it died before it could tell.
+    fn credit_the_dead(&self, account: &mut Accounting) {
+        let passed = account.filter_accepted + account.filter_debug;
+        let surplus = account.recorded.saturating_sub(passed).min(account.lost_after_build);
+        account.filter_accepted += surplus;
+        account.lost_after_build -= surplus;
+    }
+
+    /// Whether the counts of these roles must agree to the last event.
+    fn are_exact(&self, roles: &[Role]) -> bool {
+        !self.forced && roles.iter().all(|&role| self.lives(role))
+    }
+
+    /// Whether every application of a role lived through the whole run.
+    fn lives(&self, role: Role) -> bool {
+        self.nodes(role).all(|node| !self.touched.contains(&node))
+    }
+
+    fn has(&self, role: Role) -> bool {
+        self.nodes(role).next().is_some()
+    }
+
+    fn nodes(&self, role: Role) -> impl Iterator<Item = NodeId> + '_ {
+        self.applications.iter().filter(move |app| app.role == role).map(|app| app.node)
+    }
+
+    fn reports_of(&self, role: Role) -> impl Iterator<Item = (NodeId, &Report)> {
+        self.reports.iter().filter(move |(_, report)| report.role == role).map(|(node, report)| (*node, report))
+    }
+
+    fn peer_counts(&self, role: Role, peer: NodeId) -> [u64; 3] {
+        let counts = self.reports_of(role).flat_map(|(_, report)| &report.peers).filter(|counts| counts.node == peer);
+        counts.fold([0; 3], |sum, next| [0, 1, 2].map(|i| sum[i] + next.counts[i]))
+    }
+
+    fn level1(&self) -> Level1Counters {
+        Level1Counters::total(self.reports_of(Role::Level1).map(|(_, report)| report))
+    }
+
+    fn l2sv(&self) -> L2svCounters {
+        L2svCounters::total(self.reports_of(Role::L2sv).map(|(_, report)| report))
+    }
+
+    fn dfm(&self) -> DfmCounters {
+        DfmCounters::total(self.reports_of(Role::Dfm).map(|(_, report)| report))
+    }
+
+    fn sfi(&self) -> SfiCounters {
+        SfiCounters::total(self.reports_of(Role::Sfi).map(|(_, report)| report))
+    }
+
+    fn efd(&self) -> EfdCounters {
+        EfdCounters::total(self.reports_of(Role::Efd).map(|(_, report)| report))
+    }
+
+    fn sfo(&self) -> SfoCounters {
+        SfoCounters::total(self.reports_of(Role::Sfo).map(|(_, report)| report))
+    }
+
+    fn name(&self, node: NodeId) -> &str {
+        self.applications.iter().find(|app| app.node == node).map_or("an unknown application", |app| &app.name)
+    }
+}
+
+impl Accounting {
+    /// Compares two counts. A loss that a death or a forced end explains is returned, to be counted as such; any other
+    /// difference goes to the residual.
+    fn settle(&mut self, what: &str, custodian: u64, receiver: u64, exact: bool) -> u64 {
+        if !exact && custodian >= receiver {
+            return custodian - receiver;
+        }
+        let difference = custodian.abs_diff(receiver);
+        if difference > 0 {
+            self.residual += difference;
+            self.differences.push(format!("{what}: {custodian} against {receiver}"));
+        }
+        0
+    }
+}

@@ -1,0 +1,5 @@
+//! Run control: one table of states, one controller, one account.
+
+pub mod accounting;
+pub mod controller;
+pub mod states;

@@ -1,0 +1,4 @@
+//! The event filter: decides on built events which are recorded.
+
+pub mod efd;
+pub mod policy;

@@ -1,0 +1,48 @@
+//! Filters that need no algorithm.
+
+use crate::ids::EventId;
+use crate::random::unit_of_event;
+
+/// How an event is selected. The decision is a function of the event alone, whoever makes it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FilterPolicy {
+    /// All are accepted.
+    AcceptAll,
+    /// One in `factor`, by the trigger ordinal.
+    Prescale {
+        /// At least 1.
+        factor: u64,
+    },
+    /// A random choice.
+    Random {
+        /// Fraction accepted, 0–1.
+        accept: f64,
+        /// Another seed selects other events.
+        seed: u64,
+    },
+}
+
+impl FilterPolicy {
+    /// Whether the event with this number and trigger ordinal is recorded.
+    pub fn accepts(&self, event: EventId, ordinal: u64) -> bool {
+        match *self {
+            Self::AcceptAll => true,
+            Self::Prescale { factor } => ordinal.is_multiple_of(factor),
+            Self::Random { accept, seed } => unit_of_event(event, seed) < accept,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selections_take_their_share() {
+        let share = |policy: FilterPolicy| (0..10_000).filter(|&n| policy.accepts(EventId(n), n)).count();
+        assert_eq!(share(FilterPolicy::AcceptAll), 10_000);
+        assert_eq!(share(FilterPolicy::Prescale { factor: 10 }), 1_000);
+        let random = share(FilterPolicy::Random { accept: 0.3, seed: 5 });
+        assert!((2_800..3_200).contains(&random), "{random}");
+    }
+}

@@ -1,0 +1,111 @@
+//! The three strategies of skeleton steering `[L2SCI2000 §2.3.2]`: they move data and decide by lot.
+
+use alloc::vec::Vec;
+
+use crate::bulk::Bulk;
+use crate::component::{Steer, Steered};
+use crate::ids::EventId;
+use crate::random::{hash_of_event, unit_of_event};
+
+/// A strategy. The same event is decided alike wherever it is processed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Skeleton {
+    /// What is done.
+    pub strategy: Strategy,
+    /// All ROBs that may be asked, by source identifier.
+    pub robs: Vec<u32>,
+    /// Another seed accepts other events.
+    pub seed: u64,
+}
+
+/// What skeleton steering does with an event.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Strategy {
+    /// No RoI processing: a decision at once.
+    None {
+        /// Fraction accepted, 0–1.
+        accept: f64,
+    },
+    /// One RoI generated here, whatever level 1 found, and its data fetched.
+    Generate {
+        /// ROBs that hold the data of the RoI.
+        robs_per_step: usize,
+        /// Fraction accepted, 0–1.
+        accept: f64,
+    },
+    /// Data fetched twice; most events are rejected after the first time, most of the others after the second.
+    TwoStep {
+        /// ROBs asked at each step.
+        robs_per_step: usize,
+        /// Fraction that goes on after each step, 0–1.
+        step_accept: f64,
+    },
+}
+
+impl Skeleton {
+    /// Runs one step. The result of an accepted event is empty: a driver puts its own fragment in.
+    pub fn step(&self, steer: &Steer) -> Steered {
+        let event = steer.event.event;
+        let accepts = |fraction: f64| unit_of_event(event, self.seed ^ u64::from(steer.step)) < fraction;
+        let verdict =
+            |accept: bool| if accept { Steered::Accept { result: Bulk::empty() } } else { Steered::Reject };
+        match self.strategy {
+            Strategy::None { accept } => verdict(accepts(accept)),
+            Strategy::Generate { robs_per_step, .. } if steer.step == 0 => self.ask(event, 0, robs_per_step),
+            Strategy::Generate { accept, .. } => verdict(accepts(accept)),
+            Strategy::TwoStep { robs_per_step, step_accept } => match steer.step {
+                0 => self.ask(event, 0, robs_per_step),
+                step if !accepts(step_accept) || step >= 2 => verdict(step >= 2 && accepts(step_accept)),
+                step => self.ask(event, step, robs_per_step),
+            },
+        }
+    }
+
+    /// Neighbouring ROBs at a place that depends on event and step.
+    fn ask(&self, event: EventId, step: u32, count: usize) -> Steered {
+        let total = self.robs.len();
+        let first = hash_of_event(EventId(event.0 ^ u64::from(step) << 48)) as usize % total.max(1);
+        Steered::Ask((0..count.min(total)).map(|offset| self.robs[(first + offset) % total]).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::EventInfo;
+
+    fn accepted(strategy: Strategy, events: u64) -> (usize, usize) {
+        let skeleton = Skeleton { strategy, robs: (0..10).collect(), seed: 3 };
+        let (mut accepted, mut asked) = (0, 0);
+        for event in 0..events {
+            let event = EventInfo { event: EventId(event), ..EventInfo::default() };
+            for step in 0.. {
+                let steer = Steer { event, step, rois: Vec::new(), data: Vec::new(), missing: 0 };
+                match skeleton.step(&steer) {
+                    Steered::Ask(robs) => asked += robs.len(),
+                    Steered::Reject => break,
+                    Steered::Accept { .. } => {
+                        accepted += 1;
+                        break;
+                    }
+                }
+            }
+        }
+        (accepted, asked)
+    }
+
+    #[test]
+    fn two_steps_accept_one_percent_and_ask_in_both() {
+        let (accepted, asked) = accepted(Strategy::TwoStep { robs_per_step: 2, step_accept: 0.1 }, 20_000);
+        assert!((120..280).contains(&accepted), "{accepted}");
+        assert!((2 * 21_500..2 * 22_500).contains(&asked), "{asked}");
+    }
+
+    #[test]
+    fn no_processing_asks_for_nothing() {
+        assert_eq!(accepted(Strategy::None { accept: 1.0 }, 100), (100, 0));
+        let (accepted, asked) = accepted(Strategy::Generate { robs_per_step: 3, accept: 0.5 }, 1000);
+        assert_eq!(asked, 3000);
+        assert!((420..580).contains(&accepted), "{accepted}");
+    }
+}

@@ -1,0 +1,32 @@
+//! All protocol logic of Weir: pure state machines, one per role of the dataflow.
+//!
+//! Nothing in here does I/O, reads a clock, starts a thread or draws a random number that a seed does not fix; the crate
+//! is `no_std`, and a test holds its list of dependencies to that. The same source runs in real processes and in
+//! virtual time.
+//!
+//! The modules follow the data: [`level1`] issues triggers, [`readout`] keeps fragments, [`level2`] decides which events
+//! are built, [`building`] builds them, [`filter`] selects, [`recording`] records; [`control`] conducts the run and draws
+//! up its account. Every role is a [`component::Component`] behind a [`node::Node`].
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod building;
+pub mod bulk;
+pub mod component;
+pub mod control;
+pub mod filter;
+pub mod histogram;
+pub mod ids;
+pub mod level1;
+pub mod level2;
+pub mod message;
+pub mod node;
+pub mod random;
+pub mod readout;
+pub mod recording;
+pub mod report;
+pub mod time;
+pub mod window;
+pub mod wire;

@@ -1,0 +1,413 @@
+//! Every message of the dataflow: from whom to whom, when, and what answers it.
+//!
+//! Bounds: each message is covered by a credit or a count of its receiver, named at the message; that is why no queue of a
+//! driver grows. The layout on the wire is in [`crate::wire`].
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::bulk::Bulk;
+use crate::ids::{EventId, Incarnation, NodeId, RunNumber};
+use crate::report::Report;
+
+/// What travels with every message: addresses, run and epochs.
+///
+/// A message is taken only if the run and both incarnations are current: nothing of an earlier run, of a peer's former
+/// life, or meant for the receiver's former life gets through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Envelope {
+    /// The sender.
+    pub from: NodeId,
+    /// The receiver.
+    pub to: NodeId,
+    /// The run.
+    pub run: RunNumber,
+    /// The sender's life.
+    pub from_incarnation: Incarnation,
+    /// The receiver's life, as the sender knows it.
+    pub to_incarnation: Incarnation,
+}
+
+/// One message.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Message {
+    /// Level 1 → ROS: read out this event. At most `in_flight` beyond what [`Message::Taken`] covers.
+    L1Accept(EventInfo),
+    /// Level 1 → L2SV, or DFM where there is no level 2: an event with its regions of interest. Bound as for `L1Accept`.
+    L1Result {
+        /// The event.
+        event: EventInfo,
+        /// Its regions of interest.
+        rois: Vec<Roi>,
+    },
+    /// Level 1 → every L2SV, or the DFM: all events up to this one were sent, to whomever. At most one per period.
+    IssuedUpTo(EventId),
+    /// Level 1 → L2SV or DFM, and L2SV → DFM: nothing follows in this run. Once.
+    NoMore,
+    /// ROS, L2SV or DFM → level 1: how many triggers it has taken in all. Cumulative; opens the window of level 1.
+    Taken(u64),
+    /// ROS, L2SV or DFM → level 1: stop or go on triggering. Changes only.
+    Busy {
+        /// Why.
+        cause: BusyCause,
+        /// Begin or end.
+        on: bool,
+    },
+
+    /// L2SV → L2PU: decide on this event. At most the L2PU's workers. Answered by `L2Decision`.
+    Assign {
+        /// The event.
+        event: EventInfo,
+        /// Echoed in the decision.
+        attempt: u16,
+        /// Its regions of interest.
+        rois: Vec<Roi>,
+    },
+    /// L2PU → ROS: data of some ROBs. At most one per worker and ROS. Answered by `RoiReply`.
+    RoiRequest {
+        /// The event.
+        event: EventId,
+        /// Echoed in the reply.
+        request: u32,
+        /// Source identifiers.
+        robs: Vec<u32>,
+    },
+    /// ROS → L2PU.
+    RoiReply {
+        /// The event.
+        event: EventId,
+        /// From the request.
+        request: u32,
+        /// ROBs that are not in `bulk`.
+        missing: Vec<Missing>,
+        /// ROB fragments, one behind the other.
+        bulk: Bulk,
+    },
+    /// L2PU → pROS: the result of an accepted event. At most one per worker. Answered by `L2ResultTaken`.
+    L2Result {
+        /// The event.
+        event: EventId,
+        /// A ROB fragment.
+        bulk: Bulk,
+    },
+    /// pROS → L2PU: the result is kept (or was not wanted any more).
+    L2ResultTaken(EventId),
+    /// L2PU → L2SV.
+    L2Decision {
+        /// The event.
+        event: EventId,
+        /// From the assignment.
+        attempt: u16,
+        /// Accepted or rejected.
+        accept: bool,
+        /// Whether the pROS holds a result.
+        has_result: bool,
+    },
+    /// L2SV → DFM: a group of decisions. At most the events in the L2SV. Answered by `DecisionsTaken`.
+    Decisions {
+        /// From 1, without gaps.
+        sequence: u64,
+        /// Everything below was decided, in this group or before.
+        oldest_undecided: EventId,
+        /// The decisions.
+        decisions: Vec<Decision>,
+    },
+    /// DFM → L2SV: all groups up to this one are taken over.
+    DecisionsTaken(u64),
+
+    /// DFM → SFI: build this event. At most the SFI's `building`. Answered by `EndOfEvent`.
+    Build {
+        /// The event.
+        event: EventInfo,
+        /// Echoed in `EndOfEvent`.
+        attempt: u16,
+        /// Whether the pROS holds a level-2 result of it.
+        has_result: bool,
+        /// Everything below this event is finished for good.
+        oldest_unfinished: EventId,
+    },
+    /// SFI → ROS or pROS: data for building. At most `outstanding_requests` over all events and ROSs. Answered by `EventReply`.
+    EventRequest {
+        /// The event.
+        event: EventInfo,
+        /// Echoed in the reply.
+        attempt: u16,
+        /// Source identifiers; empty for all.
+        robs: Vec<u32>,
+    },
+    /// ROS or pROS → SFI.
+    EventReply {
+        /// The event.
+        event: EventId,
+        /// From the request.
+        attempt: u16,
+        /// ROBs that are not in `bulk`.
+        missing: Vec<Missing>,
+        /// ROB fragments, one behind the other.
+        bulk: Bulk,
+    },
+    /// SFI → DFM: the event is built. Answered by `Granted` or `Revoked`.
+    EndOfEvent {
+        /// The event.
+        event: EventId,
+        /// From `Build`.
+        attempt: u16,
+        /// ROBs without data.
+        missing: u32,
+    },
+    /// DFM → SFI: the event is yours; serve it.
+    Granted {
+        /// The event.
+        event: EventId,
+        /// From `EndOfEvent`.
+        attempt: u16,
+    },
+    /// DFM → SFI: another SFI has or had it; drop it.
+    Revoked {
+        /// The event.
+        event: EventId,
+        /// The attempt that is void.
+        attempt: u16,
+    },
+    /// SFI → DFM: flow control `[EB2007 §II-B.2]`. Changes only.
+    SfiBusy(bool),
+    /// DFM → all ROSs and the pROS, multicast, may be lost: forget these events. At least one per 100 ms.
+    Clear {
+        /// From 1, without gaps.
+        sequence: u64,
+        /// No event below this will be asked for.
+        oldest_valid: EventId,
+        /// No other group follows: the run is over.
+        last: bool,
+        /// About 100 events.
+        events: Vec<EventId>,
+    },
+    /// ROS → DFM: these clear groups did not arrive. One per 100 ms. Answered by `Clear` sent to this ROS alone.
+    ClearAsk {
+        /// First missing sequence number.
+        first: u64,
+        /// Last missing sequence number.
+        last: u64,
+    },
+
+    /// EFD → SFI: room for this many more events. Bounded by the EFD's slots.
+    Pull(u32),
+    /// SFI → EFD: a built event. One per pull. Answered by `Finished`.
+    BuiltEvent(BuiltEvent),
+    /// EFD → SFO: record this event. At most the EFD's slots. Answered by `Recorded`.
+    Record(Recording),
+    /// SFO → EFD: recorded, as durably as configured; `fresh` is false if it had been recorded before.
+    Recorded {
+        /// The event.
+        event: EventId,
+        /// Whether this request put it in the file.
+        fresh: bool,
+    },
+    /// EFD → SFI → DFM: what became of events. EFD → DFM where the SFI is gone. At most the events in the sender.
+    Finished(Vec<(EventId, Fate)>),
+
+    /// RC → any application.
+    Command(Command),
+    /// Any application → RC: it holds nothing any more. Once per `Drain`.
+    Drained,
+    /// Level 1 or self-triggering DFM → RC: the last event of the run was issued. Once.
+    Exhausted,
+    /// Any application → RC: answers `Command::Report`.
+    Report(Report),
+    /// SFO → RC: a file is closed.
+    FileClosed(FileRecord),
+    /// Any application → RC: something rare, in words for people.
+    Notice(String),
+}
+
+/// Orders of run control to an application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Begin the run.
+    Start,
+    /// Hold back triggers.
+    Pause,
+    /// Go on.
+    Resume,
+    /// Take nothing new, finish what is in hand, then say `Drained`.
+    Drain,
+    /// Give up what is in hand, counting it, then say `Drained`.
+    Abandon,
+    /// Send a report.
+    Report,
+    /// End the process.
+    Exit,
+}
+
+/// What every message about an event repeats of its level-1 information.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EventInfo {
+    /// The event.
+    pub event: EventId,
+    /// How many triggers came before it in this run: the index of a replayed or sampled event.
+    pub ordinal: u64,
+    /// Bunch crossing, 0–3563.
+    pub bcid: u16,
+    /// Level-1 trigger type.
+    pub trigger_type: u8,
+    /// Accepted by a level-2 time-out, not by a decision.
+    pub forced: bool,
+}
+
+/// A region of interest found by level 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Roi {
+    /// 0 electromagnetic, 1 jet, 2 muon, 3 missing energy, 4 total energy.
+    pub kind: u8,
+    /// Pseudorapidity.
+    pub eta: f32,
+    /// Azimuth in [0, 2π).
+    pub phi: f32,
+    /// Transverse energy or momentum in MeV.
+    pub et_mev: i32,
+    /// One bit per threshold passed.
+    pub thresholds: u32,
+}
+
+/// A ROB that sent nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// Its source identifier.
+    pub rob: u32,
+    /// Whether it never will: asking again is of no use.
+    pub lost: bool,
+}
+
+/// One level-2 decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The event; `forced` says whether a time-out decided.
+    pub event: EventInfo,
+    /// Accepted or rejected.
+    pub accept: bool,
+    /// Whether the pROS holds a result.
+    pub has_result: bool,
+}
+
+/// A built event on its way to the event filter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BuiltEvent {
+    /// The event.
+    pub event: EventInfo,
+    /// Everything below this event is finished for good.
+    pub oldest_unfinished: EventId,
+    /// Source identifiers of ROBs without data, rising.
+    pub missing: Vec<u32>,
+    /// All ROB fragments, one behind the other.
+    pub bulk: Bulk,
+}
+
+/// An accepted event on its way to a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recording {
+    /// The event.
+    pub built: BuiltEvent,
+    /// Goes to the debug stream instead of the physics stream.
+    pub debug: bool,
+}
+
+/// What became of a built event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Fate {
+    /// Rejected by the event filter.
+    Rejected = 0,
+    /// Accepted and recorded.
+    Accepted = 1,
+    /// Sent to the debug stream and recorded.
+    Debug = 2,
+    /// Accepted, but not recorded: the recorder is gone or the run was forced to end.
+    Unrecorded = 3,
+    /// Given up before the event filter took it.
+    Abandoned = 4,
+}
+
+/// Why triggers are held back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum BusyCause {
+    /// A ROS runs out of pages.
+    Pages = 0,
+    /// An L2SV holds as many events as it may.
+    EventsInSystem = 1,
+    /// Too many level-2 time-outs.
+    ForcedLimit = 2,
+    /// The DFM has too many events that wait for an SFI.
+    BuildQueue = 3,
+    /// The window of triggers in flight is used up.
+    Window = 4,
+}
+
+/// A file that was closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileRecord {
+    /// Where it is.
+    pub path: String,
+    /// `type_name` of its stream.
+    pub stream: String,
+    /// Events in it.
+    pub events: u64,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Adler-32 over all its bytes.
+    pub adler32: u32,
+}
+
+impl Fate {
+    /// From its wire value.
+    pub fn from_u8(value: u8) -> Option<Self> {
+        [Self::Rejected, Self::Accepted, Self::Debug, Self::Unrecorded, Self::Abandoned].into_iter().find(|f| *f as u8 == value)
+    }
+}
+
+impl BusyCause {
+    /// All causes.
+    pub const ALL: [Self; 5] = [Self::Pages, Self::EventsInSystem, Self::ForcedLimit, Self::BuildQueue, Self::Window];
+
+    /// From its wire value.
+    pub fn from_u8(value: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|c| *c as u8 == value)
+    }
+
+    /// In words, for the table of who blocks whom.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::Pages => "buffer pages in use",
+            Self::EventsInSystem => "events in level 2",
+            Self::ForcedLimit => "level-2 time-outs",
+            Self::BuildQueue => "events waiting to be built",
+            Self::Window => "triggers not yet taken",
+        }
+    }
+}
+
+impl Message {
+    /// The bulk that travels behind the message, if any.
+    pub fn bulk(&self) -> Option<&Bulk> {
+        match self {
+            Self::RoiReply { bulk, .. } | Self::L2Result { bulk, .. } | Self::EventReply { bulk, .. } => Some(bulk),
+            Self::BuiltEvent(built) => Some(&built.bulk),
+            Self::Record(recording) => Some(&recording.built.bulk),
+            _ => None,
+        }
+    }
+
+    /// Whether the protocol survives the loss of this message: such messages may travel over UDP and multicast
+    /// `[EB2007 §II-B.4]`. All others need a transport that keeps order and loses nothing while both ends live.
+    pub fn may_be_lost(&self) -> bool {
+        matches!(
+            self,
+            Self::EventRequest { .. }
+                | Self::EventReply { .. }
+                | Self::RoiRequest { .. }
+                | Self::RoiReply { .. }
+                | Self::Clear { .. }
+                | Self::ClearAsk { .. }
+        )
+    }
+}

@@ -1,0 +1,137 @@
+//! The gate in front of a component: nothing stale gets in, and run control is answered.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::component::{Action, Component, Input, Outbox, PeerState};
+use crate::ids::{Incarnation, NodeId, RunNumber};
+use crate::message::{Command, Envelope, Message};
+use crate::report::Report;
+use crate::time::Time;
+
+/// The node id of run control.
+pub const RUN_CONTROL: NodeId = NodeId(0);
+
+/// A component with its identity in the partition.
+pub struct Node {
+    id: NodeId,
+    run: RunNumber,
+    incarnation: Incarnation,
+    component: Box<dyn Component + Send>,
+    /// By node id: the life of each peer that can be reached.
+    peers: Vec<Option<Incarnation>>,
+    stale: u64,
+    draining: bool,
+    drained: bool,
+}
+
+impl Node {
+    /// A node of a partition with `nodes` applications, run control included.
+    pub fn new(
+        id: NodeId,
+        run: RunNumber,
+        incarnation: Incarnation,
+        nodes: usize,
+        component: Box<dyn Component + Send>,
+    ) -> Self {
+        let peers = vec![None; nodes];
+        Self { id, run, incarnation, component, peers, stale: 0, draining: false, drained: false }
+    }
+
+    /// Who it is.
+    pub fn id(&self) -> NodeId {
+        self.id
+    }
+
+    /// Takes a message from the network, if it is current; else counts it as stale.
+    pub fn receive(&mut self, now: Time, envelope: &Envelope, message: Message, out: &mut Outbox) {
+        if !self.is_current(envelope) {
+            self.stale += 1;
+            return;
+        }
+        match message {
+            Message::Command(command) if envelope.from == RUN_CONTROL => self.command(now, command, out),
+            message => self.component.handle(now, Input::Message { from: envelope.from, message }, out),
+        }
+        self.report_drained(out);
+    }
+
+    /// Takes any other input.
+    pub fn handle(&mut self, now: Time, input: Input, out: &mut Outbox) {
+        match input {
+            Input::Command(command) => self.command(now, command, out),
+            Input::Peer { node, state } => {
+                let slot = self.peers.get_mut(usize::from(node.0)).expect("a peer of this partition");
+                *slot = if let PeerState::Up(incarnation) = state { Some(incarnation) } else { None };
+                self.component.handle(now, input, out);
+            }
+            input => self.component.handle(now, input, out),
+        }
+        self.report_drained(out);
+    }
+
+    /// The envelope of a message to a peer; `None` if the peer cannot be reached: the message is then dropped, as it
+    /// would be on the wire.
+    pub fn envelope_to(&self, to: NodeId) -> Option<Envelope> {
+        let to_incarnation = (*self.peers.get(usize::from(to.0))?)?;
+        Some(Envelope { from: self.id, to, run: self.run, from_incarnation: self.incarnation, to_incarnation })
+    }
+
+    /// When the component wants to be called.
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.component.next_deadline()
+    }
+
+    /// The component's report.
+    pub fn report(&self, now: Time) -> Report {
+        Report { stale: self.stale, node: self.id, ..self.component.report(now) }
+    }
+
+    /// See [`Component::check`].
+    pub fn check(&self) {
+        self.component.check();
+    }
+
+    fn is_current(&self, envelope: &Envelope) -> bool {
+        let sender = self.peers.get(usize::from(envelope.from.0)).copied().flatten();
+        envelope.to == self.id
+            && envelope.run == self.run
+            && envelope.to_incarnation == self.incarnation
+            && sender == Some(envelope.from_incarnation)
+    }
+
+    fn command(&mut self, now: Time, command: Command, out: &mut Outbox) {
+        match command {
+            Command::Report => out.send(RUN_CONTROL, Message::Report(self.report(now))),
+            Command::Exit => {}
+            command => {
+                self.draining |= matches!(command, Command::Drain | Command::Abandon);
+                self.component.handle(now, Input::Command(command), out);
+            }
+        }
+    }
+
+    fn report_drained(&mut self, out: &mut Outbox) {
+        if self.draining && !self.drained && self.component.is_drained() {
+            self.drained = true;
+            out.send(RUN_CONTROL, Message::Drained);
+        }
+    }
+}
+
+/// Calls `send` for each message among the actions, with multicasts spread over `readout`, and `other` for the rest.
+pub fn route(
+    out: &mut Outbox,
+    readout: &[NodeId],
+    mut send: impl FnMut(NodeId, Message),
+    mut other: impl FnMut(Action),
+) {
+    for action in out.drain() {
+        match action {
+            Action::Send { to, message } => send(to, message),
+            Action::MulticastToReadout(message) => readout.iter().for_each(|&to| send(to, message.clone())),
+            action => other(action),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The check that every fragment passes when it enters from its link.
+
+use crate::ids::{EventId, Lvl1Id};
+
+/// What a component knows of a fragment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FragmentHead {
+    /// The event it belongs to.
+    pub event: EventId,
+    /// First status word of its ROB header (format note §7).
+    pub status: u32,
+    /// Length of the ROB fragment in bytes.
+    pub len_bytes: u32,
+}
+
+/// Bits of the first ROB status word that this crate sets; the formats crate defines the rest (format note §7).
+pub mod status {
+    /// The level-1 id is not the one after the fragment before.
+    pub const OUT_OF_SEQUENCE: u32 = 0x0200 << 16;
+    /// The fragment was larger than the configured maximum and was cut.
+    pub const TRUNCATED: u32 = 0x0800 << 16;
+    /// The fragment is shorter than an empty ROD.
+    pub const SHORT: u32 = 0x1000 << 16;
+}
+
+/// Follows the level-1 ids of one link: gives each fragment its event number and its sequence status.
+#[derive(Clone, Debug)]
+pub struct FragmentCheck {
+    newest: EventId,
+    started: bool,
+}
+
+/// A fragment whose level-1 id lies too far from the newest to belong to any event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unplaced {
+    /// The id.
+    pub lvl1_id: Lvl1Id,
+    /// The newest event of the link.
+    pub newest: EventId,
+}
+
+impl FragmentCheck {
+    /// For a link whose first event is about `first`.
+    pub fn new(first: EventId) -> Self {
+        Self { newest: first, started: false }
+    }
+
+    /// Takes the level-1 id of the next fragment. `problems` are the status bits that parsing found.
+    ///
+    /// # Errors
+    /// If the id is more than 2³⁰ away from the newest: the fragment cannot be kept.
+    pub fn examine(&mut self, lvl1_id: Lvl1Id, problems: u32, len_bytes: u32) -> Result<FragmentHead, Unplaced> {
+        let newest = self.newest;
+        let event = EventId::unwrap_near(newest, lvl1_id).ok_or(Unplaced { lvl1_id, newest })?;
+        let in_sequence = !self.started || follows(newest, event);
+        self.started = true;
+        self.newest = newest.max(event);
+        let status = problems | if in_sequence { 0 } else { status::OUT_OF_SEQUENCE };
+        Ok(FragmentHead { event, status, len_bytes })
+    }
+}
+
+/// Whether `next` is the id after `previous`: one more, or the first after an event-counter reset.
+fn follows(previous: EventId, next: EventId) -> bool {
+    let ecr = |event: EventId| event.0 >> 24;
+    next == previous.next() || (next.0 & 0xff_ffff == 0 && ecr(next) == ecr(previous) + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sequence_an_ecr_step_and_a_wrap_are_well() {
+        let mut check = FragmentCheck::new(EventId(0xffff_fffe));
+        for id in [0xffff_fffe, 0xffff_ffff, 0, 1, 0x0100_0000, 0x0100_0001] {
+            assert_eq!(check.examine(Lvl1Id(id), 0, 80).map(|head| head.status), Ok(0), "{id:#x}");
+        }
+    }
+
+    #[test]
+    fn a_step_back_or_over_is_flagged_and_placed() {
+        let mut check = FragmentCheck::new(EventId(10));
+        check.examine(Lvl1Id(10), 0, 80).unwrap();
+        let over = check.examine(Lvl1Id(12), 0, 80).unwrap();
+        assert_eq!((over.event, over.status), (EventId(12), status::OUT_OF_SEQUENCE));
+        let back = check.examine(Lvl1Id(11), 0, 80).unwrap();
+        assert_eq!((back.event, back.status), (EventId(11), status::OUT_OF_SEQUENCE));
+        assert_eq!(check.examine(Lvl1Id(13), 0, 80).unwrap().status, 0);
+    }
+
+    #[test]
+    fn a_wild_id_is_refused() {
+        let mut check = FragmentCheck::new(EventId(10));
+        assert!(check.examine(Lvl1Id(0x8000_0000), 0, 80).is_err());
+    }
+}

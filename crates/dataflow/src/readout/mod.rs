@@ -1,0 +1,8 @@
+//! The read-out system: buffers that keep the fragments of each link until level 2 and building are done with them.
+
+pub mod clear_sequence;
+pub mod cleared_ids;
+pub mod event_manager;
+pub mod fragment;
+pub mod rob;
+pub mod ros;

@@ -1,0 +1,4 @@
+//! Recording: accepted events into files.
+
+pub mod recorded;
+pub mod sfo;

@@ -1,0 +1,50 @@
+//! Which events were recorded already.
+
+use alloc::collections::BTreeSet;
+
+use crate::ids::EventId;
+
+/// The recorded events that may still be asked for again.
+///
+/// Every request brings the oldest event that is not finished for good; what is below was decided once and is refused, so
+/// only the events in between are remembered, and memory stays bounded by the events in flight.
+#[derive(Clone, Debug, Default)]
+pub struct RecordedEvents {
+    below: EventId,
+    events: BTreeSet<EventId>,
+}
+
+impl RecordedEvents {
+    /// Moves the bound up.
+    pub fn forget_below(&mut self, oldest_unfinished: EventId) {
+        if oldest_unfinished > self.below {
+            self.below = oldest_unfinished;
+            self.events = self.events.split_off(&oldest_unfinished);
+        }
+    }
+
+    /// Whether the event was recorded, or finished in another way.
+    pub fn contains(&self, event: EventId) -> bool {
+        event < self.below || self.events.contains(&event)
+    }
+
+    /// Adds an event.
+    pub fn insert(&mut self, event: EventId) {
+        self.events.insert(event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_below_the_bound_counts_as_recorded_and_takes_no_memory() {
+        let mut recorded = RecordedEvents::default();
+        (0..100).for_each(|event| recorded.insert(EventId(event)));
+        recorded.forget_below(EventId(90));
+        recorded.forget_below(EventId(50));
+        assert_eq!(recorded.events.len(), 10);
+        assert!(recorded.contains(EventId(3)) && recorded.contains(EventId(95)) && !recorded.contains(EventId(100)));
+    }
+}

@@ -1,0 +1,383 @@
+//! What a component counts, and how it tells.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::histogram::Histogram;
+use crate::ids::{NodeId, Role};
+use crate::message::BusyCause;
+use crate::time::Time;
+
+/// The counts of one application, taken at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// Who reports.
+    pub node: NodeId,
+    /// In what role.
+    pub role: Role,
+    /// The values of the role's counters, in the order of its `NAMES`.
+    pub counters: Vec<u64>,
+    /// Counts per peer, for the accounting across a dead peer.
+    pub peers: Vec<PeerCount>,
+    /// For how long it was held up, by whom.
+    pub blocked: Vec<Blocked>,
+    /// Latency of what the role does, in ns: level-2 decisions (L2SV), building (DFM).
+    pub latency_ns: Histogram,
+    /// Messages refused as stale: another run or incarnation.
+    pub stale: u64,
+}
+
+/// Up to three counts that belong to a peer; their meaning is the role's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerCount {
+    /// The peer.
+    pub node: NodeId,
+    /// The counts.
+    pub counts: [u64; 3],
+}
+
+/// Time spent waiting for somebody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocked {
+    /// Whom it waited for.
+    pub by: NodeId,
+    /// Why.
+    pub cause: BlockCause,
+    /// For how long in all.
+    pub time_ns: u64,
+}
+
+/// What a component waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BlockCause {
+    /// Level 1 is held back by a busy.
+    Busy(BusyCause),
+    /// The DFM has events and no SFI with room.
+    NoSfi,
+    /// An SFI has events and no EFD that asks.
+    NoPull,
+    /// An EFD has accepted events and its SFO has not recorded them.
+    Recording,
+    /// An L2SV has events and no L2PU with a free worker.
+    NoWorker,
+}
+
+impl BlockCause {
+    /// In words, for people.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::Busy(cause) => cause.describe(),
+            Self::NoSfi => "no room in any SFI",
+            Self::NoPull => "no request from the event filter",
+            Self::Recording => "waiting for recording",
+            Self::NoWorker => "no free level-2 worker",
+        }
+    }
+
+    /// The wire value.
+    pub fn to_u8(self) -> u8 {
+        match self {
+            Self::Busy(cause) => cause as u8,
+            Self::NoSfi => 16,
+            Self::NoPull => 17,
+            Self::Recording => 18,
+            Self::NoWorker => 19,
+        }
+    }
+
+    /// From the wire value.
+    pub fn from_u8(value: u8) -> Option<Self> {
+        match value {
+            16 => Some(Self::NoSfi),
+            17 => Some(Self::NoPull),
+            18 => Some(Self::Recording),
+            19 => Some(Self::NoWorker),
+            cause => BusyCause::from_u8(cause).map(Self::Busy),
+        }
+    }
+}
+
+/// Adds up the time that a component waits, by whom it waits for and why.
+#[derive(Clone, Debug, Default)]
+pub struct BlockedClock {
+    open: Vec<(NodeId, BlockCause, Time)>,
+    closed: Vec<Blocked>,
+}
+
+impl BlockedClock {
+    /// Says whether the component is held up by `by` for `cause` from now on. Saying the same again changes nothing.
+    pub fn set(&mut self, now: Time, by: NodeId, cause: BlockCause, blocked: bool) {
+        let position = self.open.iter().position(|(node, c, _)| (*node, *c) == (by, cause));
+        match (position, blocked) {
+            (None, true) => self.open.push((by, cause, now)),
+            (Some(index), false) => {
+                let (_, _, since) = self.open.swap_remove(index);
+                self.add(by, cause, now.since(since));
+            }
+            _ => {}
+        }
+    }
+
+    /// All times up to now, in the order in which they first came up.
+    pub fn read(&self, now: Time) -> Vec<Blocked> {
+        let mut sums = self.clone();
+        for &(by, cause, since) in &self.open {
+            sums.add(by, cause, now.since(since));
+        }
+        sums.closed
+    }
+
+    fn add(&mut self, by: NodeId, cause: BlockCause, time: Duration) {
+        let time_ns = u64::try_from(time.as_nanos()).expect("a time within 584 years");
+        match self.closed.iter_mut().find(|b| (b.by, b.cause) == (by, cause)) {
+            Some(blocked) => blocked.time_ns += time_ns,
+            None => self.closed.push(Blocked { by, cause, time_ns }),
+        }
+    }
+}
+
+/// Declares a struct of plain `u64` counters with their names, so that reports, metrics and documents share one list.
+macro_rules! counters {
+    ($(#[$meta:meta])* $name:ident { $($(#[doc = $doc:literal])+ $field:ident,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct $name { $($(#[doc = $doc])+ pub $field: u64,)+ }
+
+        impl $name {
+            /// The names, in the order of the fields.
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($field)),+];
+
+            /// The values, in the order of the fields.
+            pub fn to_values(self) -> Vec<u64> {
+                alloc::vec![$(self.$field),+]
+            }
+
+            /// From values in the order of the fields; what is not given is 0.
+            pub fn from_values(values: &[u64]) -> Self {
+                let mut values = values.iter().copied();
+                Self { $($field: values.next().unwrap_or(0)),+ }
+            }
+
+            /// The sum over several reports.
+            pub fn total<'a>(reports: impl Iterator<Item = &'a Report>) -> Self {
+                reports.map(|report| Self::from_values(&report.counters)).fold(Self::default(), |sum, next| Self {
+                    $($field: sum.$field + next.$field),+
+                })
+            }
+        }
+    };
+}
+
+counters! {
+    /// Level 1. Per peer: events sent to it for a decision.
+    Level1Counters {
+        /// Triggers issued: the level-1 events of the run.
+        issued,
+        /// Trigger opportunities: issued and vetoed.
+        offered,
+        /// Opportunities that fell into dead time.
+        vetoed,
+    }
+}
+
+counters! {
+    /// L2SV.
+    L2svCounters {
+        /// Events received from level 1.
+        received,
+        /// Decided: rejected.
+        rejected,
+        /// Decided: accepted, forced ones included.
+        accepted,
+        /// Accepted by time-out.
+        forced,
+        /// Decisions that came after the time-out.
+        late_decisions,
+        /// Events given to another L2PU because theirs was lost.
+        reassigned,
+        /// Events given up undecided.
+        abandoned,
+    }
+}
+
+counters! {
+    /// L2PU.
+    L2puCounters {
+        /// Events received.
+        received,
+        /// Rejected.
+        rejected,
+        /// Accepted.
+        accepted,
+        /// Steps of steering run.
+        steps,
+        /// Requests for RoI data.
+        roi_requests,
+        /// Bytes of RoI data received.
+        roi_bytes,
+        /// Requests repeated.
+        reasks,
+        /// Requests that were given up: the step ran with data missing.
+        incomplete,
+        /// Replies that nobody waited for any more.
+        late_replies,
+    }
+}
+
+counters! {
+    /// ROS and pROS, summed over their ROBs: `in = cleared + dropped + garbage_collected + resident`.
+    RosCounters {
+        /// Fragments that came in.
+        fragments_in,
+        /// Their bytes.
+        bytes_in,
+        /// Fragments cleared by the DFM.
+        cleared,
+        /// Dropped: the event's fragment was there already.
+        dropped_duplicate,
+        /// Dropped: older than the oldest valid event.
+        dropped_old,
+        /// Dropped: the event was cleared before its fragment came.
+        dropped_cleared,
+        /// Dropped: no page was free.
+        dropped_full,
+        /// Removed below the oldest valid event to make room.
+        garbage_collected,
+        /// In the buffers now.
+        resident,
+        /// Requests for RoI data.
+        roi_requests,
+        /// Requests for whole events.
+        event_requests,
+        /// Bytes sent in replies.
+        bytes_out,
+        /// Requests that waited for their data until the time-out.
+        timeouts,
+        /// ROBs answered as lost.
+        lost_robs,
+        /// Clear groups that were missing and asked for.
+        clears_asked,
+        /// Fragments with an error bit in their status.
+        flagged,
+    }
+}
+
+counters! {
+    /// DFM. Per L2SV: rejected, accepted, forced. Per SFI: events granted complete, incomplete, and finished.
+    DfmCounters {
+        /// Events that the DFM triggered itself.
+        self_triggered,
+        /// Taken from level 2: rejected.
+        taken_rejected,
+        /// Taken from level 2 or level 1: accepted.
+        taken_accepted,
+        /// Of these, accepted by time-out.
+        taken_forced,
+        /// Decisions for events that were decided already.
+        duplicates,
+        /// Built with the data of all ROBs.
+        built_complete,
+        /// Built with data missing.
+        built_incomplete,
+        /// Accepted and given up before they were built.
+        not_built,
+        /// Finished: rejected by the event filter.
+        rejected,
+        /// Finished: accepted and recorded.
+        accepted,
+        /// Finished: in the debug stream.
+        debug,
+        /// Finished: accepted and not recorded.
+        unrecorded,
+        /// Finished: given up before the event filter took them.
+        abandoned,
+        /// Events given to another SFI because theirs was slow or lost.
+        reassigned,
+        /// Ends of event of a void attempt.
+        revoked,
+        /// Finished reports for events that were finished already.
+        finished_twice,
+        /// Clear groups sent.
+        clear_groups,
+        /// Clear groups sent again on request.
+        clears_repeated,
+    }
+}
+
+counters! {
+    /// SFI.
+    SfiCounters {
+        /// Events assigned.
+        assigned,
+        /// Built with all data and granted.
+        built_complete,
+        /// Built with data missing and granted.
+        built_incomplete,
+        /// Events dropped because another SFI has them.
+        revoked,
+        /// Requests sent.
+        requests,
+        /// Of these, requests repeated after a time-out.
+        reasks,
+        /// Replies that nobody waited for any more.
+        late_replies,
+        /// ROBs that sent nothing.
+        missing_robs,
+        /// Bytes of built events.
+        bytes_built,
+        /// Events given to an EFD.
+        served,
+        /// Events given to an EFD again because theirs was lost.
+        served_again,
+        /// Finished: rejected.
+        rejected,
+        /// Finished: accepted and recorded, or passed where nothing records.
+        accepted,
+        /// Finished: in the debug stream.
+        debug,
+        /// Finished: accepted and not recorded.
+        unrecorded,
+        /// Given up.
+        abandoned,
+    }
+}
+
+counters! {
+    /// EFD.
+    EfdCounters {
+        /// Events received.
+        received,
+        /// Rejected.
+        rejected,
+        /// Accepted.
+        accepted,
+        /// Sent to the debug stream.
+        debug,
+        /// Accepted or debug events that an SFO has acknowledged.
+        recorded,
+        /// Of these, events that had been recorded before.
+        recorded_before,
+        /// Accepted or debug events given up unrecorded.
+        unrecorded,
+    }
+}
+
+counters! {
+    /// SFO.
+    SfoCounters {
+        /// Requests to record.
+        received,
+        /// Distinct events recorded.
+        recorded,
+        /// Copies of events in files.
+        copies,
+        /// Requests for events recorded before.
+        duplicates,
+        /// Requests given up.
+        abandoned,
+        /// Bytes of events recorded.
+        bytes,
+        /// Attempts to write that failed.
+        failures,
+    }
+}

@@ -1,0 +1,556 @@
+//! Messages as bytes.
+//!
+//! A frame is a header of 32 bytes, the body, and the bulk, all little-endian, without padding:
+//!
+//! | offset | size | field |
+//! |---|---|---|
+//! | 0 | 4 | length of the whole frame in bytes |
+//! | 4 | 4 | length of the body; the bulk is the rest |
+//! | 8 | 2 | receiver |
+//! | 10 | 2 | sender |
+//! | 12 | 4 | run number |
+//! | 16 | 4 | sender's incarnation |
+//! | 20 | 4 | receiver's incarnation |
+//! | 24 | 2 | kind of message, see [`kind`] |
+//! | 26 | 2 | version of this layout, [`VERSION`] |
+//! | 28 | 4 | zero |
+//!
+//! Numbers have their natural size; a list is a 32-bit count and its items; a text is a list of bytes of UTF-8; an event
+//! with its level-1 information takes 20 bytes. Decoding checks everything and allocates at most what the frame holds.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::bulk::{Bulk, PageSlice};
+use crate::histogram::Histogram;
+use crate::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
+use crate::message::{
+    BuiltEvent, BusyCause, Command, Decision, Envelope, EventInfo, Fate, FileRecord, Message, Missing, Recording, Roi,
+};
+use crate::report::{BlockCause, Blocked, PeerCount, Report};
+
+/// Version of the layout; both ends must have the same.
+pub const VERSION: u16 = 1;
+
+/// Length of the header in bytes.
+pub const HEADER_LEN: usize = 32;
+
+/// Numbers of the kinds of message.
+pub mod kind {
+    #![allow(missing_docs)]
+    pub const L1_ACCEPT: u16 = 1;
+    pub const L1_RESULT: u16 = 2;
+    pub const ISSUED_UP_TO: u16 = 3;
+    pub const NO_MORE: u16 = 4;
+    pub const TAKEN: u16 = 5;
+    pub const BUSY: u16 = 6;
+    pub const ASSIGN: u16 = 10;
+    pub const ROI_REQUEST: u16 = 11;
+    pub const ROI_REPLY: u16 = 12;
+    pub const L2_RESULT: u16 = 13;
+    pub const L2_RESULT_TAKEN: u16 = 14;
+    pub const L2_DECISION: u16 = 15;
+    pub const DECISIONS: u16 = 16;
+    pub const DECISIONS_TAKEN: u16 = 17;
+    pub const BUILD: u16 = 20;
+    pub const EVENT_REQUEST: u16 = 21;
+    pub const EVENT_REPLY: u16 = 22;
+    pub const END_OF_EVENT: u16 = 23;
+    pub const GRANTED: u16 = 24;
+    pub const REVOKED: u16 = 25;
+    pub const SFI_BUSY: u16 = 26;
+    pub const CLEAR: u16 = 27;
+    pub const CLEAR_ASK: u16 = 28;
+    pub const PULL: u16 = 30;
+    pub const BUILT_EVENT: u16 = 31;
+    pub const RECORD: u16 = 32;
+    pub const RECORDED: u16 = 33;
+    pub const FINISHED: u16 = 34;
+    pub const COMMAND: u16 = 40;
+    pub const DRAINED: u16 = 41;
+    pub const EXHAUSTED: u16 = 42;
+    pub const REPORT: u16 = 43;
+    pub const FILE_CLOSED: u16 = 44;
+    pub const NOTICE: u16 = 45;
+}
+
+/// What is wrong with a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WireError {
+    /// Shorter than its header, or than its header says.
+    Truncated {
+        /// Bytes that there are.
+        len: usize,
+    },
+    /// Another version of the layout.
+    Version {
+        /// The version found.
+        found: u16,
+    },
+    /// No such kind of message.
+    Kind {
+        /// The kind found.
+        found: u16,
+    },
+    /// The body is shorter or longer than its kind of message, or a value in it is impossible.
+    Body {
+        /// The kind of message.
+        kind: u16,
+        /// Offset in the body.
+        offset: usize,
+    },
+    /// Bulk behind a message that carries none.
+    Bulk {
+        /// The kind of message.
+        kind: u16,
+    },
+}
+
+impl fmt::Display for WireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Truncated { len } => write!(f, "message cut after {len} bytes"),
+            Self::Version { found } => {
+                write!(f, "message layout version {found}, expected {VERSION}: both ends need the same release")
+            }
+            Self::Kind { found } => write!(f, "no message is of kind {found}"),
+            Self::Body { kind, offset } => write!(f, "message of kind {kind}: bad body at byte {offset}"),
+            Self::Bulk { kind } => write!(f, "message of kind {kind} with bulk behind it, expected none"),
+        }
+    }
+}
+
+impl core::error::Error for WireError {}
+
+/// Appends header and body to `bytes`. The bulk ([`Message::bulk`]) is for the caller to send behind them: its length is in
+/// the header already.
+///
+/// # Panics
+/// If the frame is longer than 4 GiB.
+pub fn encode(envelope: &Envelope, message: &Message, bytes: &mut Vec<u8>) {
+    let start = bytes.len();
+    bytes.extend_from_slice(&[0; HEADER_LEN]);
+    let kind = Writer(bytes).message(message);
+    let body = bytes.len() - start - HEADER_LEN;
+    let total = HEADER_LEN + body + message.bulk().map_or(0, Bulk::len);
+    let header = &mut bytes[start..start + HEADER_LEN];
+    let mut put = |at: usize, value: &[u8]| header[at..at + value.len()].copy_from_slice(value);
+    put(0, &u32::try_from(total).expect("a frame is smaller than 4 GiB").to_le_bytes());
+    put(4, &(body as u32).to_le_bytes());
+    put(8, &envelope.to.0.to_le_bytes());
+    put(10, &envelope.from.0.to_le_bytes());
+    put(12, &envelope.run.0.to_le_bytes());
+    put(16, &envelope.from_incarnation.0.to_le_bytes());
+    put(20, &envelope.to_incarnation.0.to_le_bytes());
+    put(24, &kind.to_le_bytes());
+    put(26, &VERSION.to_le_bytes());
+}
+
+/// The message in a whole frame; its bulk stays where it is.
+///
+/// # Errors
+/// If the frame is not a message of this version, to the last byte.
+pub fn decode(frame: &PageSlice) -> Result<(Envelope, Message), WireError> {
+    let bytes = frame.as_bytes();
+    let truncated = WireError::Truncated { len: bytes.len() };
+    let header = bytes.first_chunk::<HEADER_LEN>().ok_or(truncated)?;
+    let u16_at = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
+    let u32_at = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+    let (total, body) = (u32_at(0) as usize, u32_at(4) as usize);
+    if total != bytes.len() || body > total - HEADER_LEN {
+        return Err(truncated);
+    }
+    if u16_at(26) != VERSION {
+        return Err(WireError::Version { found: u16_at(26) });
+    }
+    let envelope = Envelope {
+        to: NodeId(u16_at(8)),
+        from: NodeId(u16_at(10)),
+        run: RunNumber(u32_at(12)),
+        from_incarnation: Incarnation(u32_at(16)),
+        to_incarnation: Incarnation(u32_at(20)),
+    };
+    let kind = u16_at(24);
+    let bulk = frame.slice(HEADER_LEN + body..total);
+    let mut reader = Reader { bytes: &bytes[HEADER_LEN..HEADER_LEN + body], at: 0 };
+    let has_bulk = !bulk.is_empty();
+    let message = reader.message(kind, Bulk::Pages(bulk)).map_err(|fault| match fault {
+        Fault::Kind => WireError::Kind { found: kind },
+        Fault::Body => WireError::Body { kind, offset: reader.at },
+    })?;
+    if reader.at != body {
+        return Err(WireError::Body { kind, offset: reader.at });
+    }
+    if has_bulk && message.bulk().is_none() {
+        return Err(WireError::Bulk { kind });
+    }
+    Ok((envelope, message))
+}
+
+struct Writer<'a>(&'a mut Vec<u8>);
+
+impl Writer<'_> {
+    fn message(&mut self, message: &Message) -> u16 {
+        match message {
+            Message::L1Accept(event) => self.info(event).kind(kind::L1_ACCEPT),
+            Message::L1Result { event, rois } => self.info(event).rois(rois).kind(kind::L1_RESULT),
+            Message::IssuedUpTo(event) => self.u64(event.0).kind(kind::ISSUED_UP_TO),
+            Message::NoMore => kind::NO_MORE,
+            Message::Taken(count) => self.u64(*count).kind(kind::TAKEN),
+            Message::Busy { cause, on } => self.u8(*cause as u8).flag(*on).kind(kind::BUSY),
+            Message::Assign { event, attempt, rois } => self.info(event).u16(*attempt).rois(rois).kind(kind::ASSIGN),
+            Message::RoiRequest { event, request, robs } => {
+                self.u64(event.0).u32(*request).u32s(robs).kind(kind::ROI_REQUEST)
+            }
+            Message::RoiReply { event, request, missing, bulk: _ } => {
+                self.u64(event.0).u32(*request).missing(missing).kind(kind::ROI_REPLY)
+            }
+            Message::L2Result { event, bulk: _ } => self.u64(event.0).kind(kind::L2_RESULT),
+            Message::L2ResultTaken(event) => self.u64(event.0).kind(kind::L2_RESULT_TAKEN),
+            Message::L2Decision { event, attempt, accept, has_result } => {
+                self.u64(event.0).u16(*attempt).flag(*accept).flag(*has_result).kind(kind::L2_DECISION)
+            }
+            Message::Decisions { sequence, oldest_undecided, decisions } => {
+                self.u64(*sequence).u64(oldest_undecided.0).list(decisions, |w, d| {
+                    w.info(&d.event).flag(d.accept).flag(d.has_result);
+                });
+                kind::DECISIONS
+            }
+            Message::DecisionsTaken(sequence) => self.u64(*sequence).kind(kind::DECISIONS_TAKEN),
+            Message::Build { event, attempt, has_result, oldest_unfinished } => {
+                self.info(event).u16(*attempt).flag(*has_result).u64(oldest_unfinished.0).kind(kind::BUILD)
+            }
+            Message::EventRequest { event, attempt, robs } => {
+                self.info(event).u16(*attempt).u32s(robs).kind(kind::EVENT_REQUEST)
+            }
+            Message::EventReply { event, attempt, missing, bulk: _ } => {
+                self.u64(event.0).u16(*attempt).missing(missing).kind(kind::EVENT_REPLY)
+            }
+            Message::EndOfEvent { event, attempt, missing } => {
+                self.u64(event.0).u16(*attempt).u32(*missing).kind(kind::END_OF_EVENT)
+            }
+            Message::Granted { event, attempt } => self.u64(event.0).u16(*attempt).kind(kind::GRANTED),
+            Message::Revoked { event, attempt } => self.u64(event.0).u16(*attempt).kind(kind::REVOKED),
+            Message::SfiBusy(busy) => self.flag(*busy).kind(kind::SFI_BUSY),
+            Message::Clear { sequence, oldest_valid, last, events } => {
+                self.u64(*sequence).u64(oldest_valid.0).flag(*last).list(events, |w, event| {
+                    w.u64(event.0);
+                });
+                kind::CLEAR
+            }
+            Message::ClearAsk { first, last } => self.u64(*first).u64(*last).kind(kind::CLEAR_ASK),
+            Message::Pull(count) => self.u32(*count).kind(kind::PULL),
+            Message::BuiltEvent(built) => self.built(built).kind(kind::BUILT_EVENT),
+            Message::Record(recording) => self.built(&recording.built).flag(recording.debug).kind(kind::RECORD),
+            Message::Recorded { event, fresh } => self.u64(event.0).flag(*fresh).kind(kind::RECORDED),
+            Message::Finished(fates) => {
+                self.list(fates, |w, (event, fate)| {
+                    w.u64(event.0).u8(*fate as u8);
+                });
+                kind::FINISHED
+            }
+            Message::Command(command) => self.u8(command_number(*command)).kind(kind::COMMAND),
+            Message::Drained => kind::DRAINED,
+            Message::Exhausted => kind::EXHAUSTED,
+            Message::Report(report) => self.report(report).kind(kind::REPORT),
+            Message::FileClosed(file) => {
+                let FileRecord { path, stream, events, bytes, adler32 } = file;
+                self.text(path).text(stream).u64(*events).u64(*bytes).u32(*adler32).kind(kind::FILE_CLOSED)
+            }
+            Message::Notice(text) => self.text(text).kind(kind::NOTICE),
+        }
+    }
+
+    fn kind(&mut self, kind: u16) -> u16 {
+        kind
+    }
+
+    fn u8(&mut self, value: u8) -> &mut Self {
+        self.0.push(value);
+        self
+    }
+
+    fn flag(&mut self, value: bool) -> &mut Self {
+        self.u8(u8::from(value))
+    }
+
+    fn u16(&mut self, value: u16) -> &mut Self {
+        self.0.extend_from_slice(&value.to_le_bytes());
+        self
+    }
+
+    fn u32(&mut self, value: u32) -> &mut Self {
+        self.0.extend_from_slice(&value.to_le_bytes());
+        self
+    }
+
+    fn u64(&mut self, value: u64) -> &mut Self {
+        self.0.extend_from_slice(&value.to_le_bytes());
+        self
+    }
+
+    fn list<T>(&mut self, items: &[T], mut item: impl FnMut(&mut Self, &T)) -> &mut Self {
+        self.u32(u32::try_from(items.len()).expect("a list fits a frame"));
+        items.iter().for_each(|value| item(self, value));
+        self
+    }
+
+    fn u32s(&mut self, values: &[u32]) -> &mut Self {
+        self.list(values, |w, value| {
+            w.u32(*value);
+        })
+    }
+
+    fn text(&mut self, text: &str) -> &mut Self {
+        self.u32(u32::try_from(text.len()).expect("a text fits a frame"));
+        self.0.extend_from_slice(text.as_bytes());
+        self
+    }
+
+    fn info(&mut self, event: &EventInfo) -> &mut Self {
+        let EventInfo { event, ordinal, bcid, trigger_type, forced } = *event;
+        self.u64(event.0).u64(ordinal).u16(bcid).u8(trigger_type).flag(forced)
+    }
+
+    fn rois(&mut self, rois: &[Roi]) -> &mut Self {
+        self.list(rois, |w, roi| {
+            w.u8(roi.kind).u32(roi.eta.to_bits()).u32(roi.phi.to_bits());
+            w.u32(roi.et_mev.cast_unsigned()).u32(roi.thresholds);
+        })
+    }
+
+    fn missing(&mut self, missing: &[Missing]) -> &mut Self {
+        self.list(missing, |w, missing| {
+            w.u32(missing.rob).flag(missing.lost);
+        })
+    }
+
+    fn built(&mut self, built: &BuiltEvent) -> &mut Self {
+        self.info(&built.event).u64(built.oldest_unfinished.0).u32s(&built.missing)
+    }
+
+    fn report(&mut self, report: &Report) -> &mut Self {
+        self.u16(report.node.0).u8(report.role as u8).u64(report.stale);
+        self.list(&report.counters, |w, value| {
+            w.u64(*value);
+        });
+        self.list(&report.peers, |w, peer| {
+            w.u16(peer.node.0);
+            peer.counts.iter().for_each(|count| {
+                w.u64(*count);
+            });
+        });
+        self.list(&report.blocked, |w, blocked| {
+            w.u16(blocked.by.0).u8(blocked.cause.to_u8()).u64(blocked.time_ns);
+        });
+        let entries: Vec<(u16, u64)> = report.latency_ns.entries().collect();
+        self.u64(report.latency_ns.max()).list(&entries, |w, (bin, count)| {
+            w.u16(*bin).u64(*count);
+        })
+    }
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+enum Fault {
+    Kind,
+    Body,
+}
+
+type Read<T> = Result<T, Fault>;
+
+impl Reader<'_> {
+    fn message(&mut self, kind: u16, bulk: Bulk) -> Read<Message> {
+        Ok(match kind {
+            kind::L1_ACCEPT => Message::L1Accept(self.info()?),
+            kind::L1_RESULT => Message::L1Result { event: self.info()?, rois: self.rois()? },
+            kind::ISSUED_UP_TO => Message::IssuedUpTo(self.event()?),
+            kind::NO_MORE => Message::NoMore,
+            kind::TAKEN => Message::Taken(self.u64()?),
+            kind::BUSY => {
+                Message::Busy { cause: BusyCause::from_u8(self.u8()?).ok_or(Fault::Body)?, on: self.flag()? }
+            }
+            kind::ASSIGN => Message::Assign { event: self.info()?, attempt: self.u16()?, rois: self.rois()? },
+            kind::ROI_REQUEST => {
+                Message::RoiRequest { event: self.event()?, request: self.u32()?, robs: self.list(4, Self::u32)? }
+            }
+            kind::ROI_REPLY => {
+                let (event, request, missing) = (self.event()?, self.u32()?, self.missing()?);
+                Message::RoiReply { event, request, missing, bulk }
+            }
+            kind::L2_RESULT => Message::L2Result { event: self.event()?, bulk },
+            kind::L2_RESULT_TAKEN => Message::L2ResultTaken(self.event()?),
+            kind::L2_DECISION => {
+                let (event, attempt, accept, has_result) = (self.event()?, self.u16()?, self.flag()?, self.flag()?);
+                Message::L2Decision { event, attempt, accept, has_result }
+            }
+            kind::DECISIONS => {
+                let (sequence, oldest_undecided) = (self.u64()?, self.event()?);
+                let decision =
+                    |r: &mut Self| Ok(Decision { event: r.info()?, accept: r.flag()?, has_result: r.flag()? });
+                Message::Decisions { sequence, oldest_undecided, decisions: self.list(22, decision)? }
+            }
+            kind::DECISIONS_TAKEN => Message::DecisionsTaken(self.u64()?),
+            kind::BUILD => {
+                let (event, attempt, has_result) = (self.info()?, self.u16()?, self.flag()?);
+                Message::Build { event, attempt, has_result, oldest_unfinished: self.event()? }
+            }
+            kind::EVENT_REQUEST => {
+                Message::EventRequest { event: self.info()?, attempt: self.u16()?, robs: self.list(4, Self::u32)? }
+            }
+            kind::EVENT_REPLY => {
+                let (event, attempt, missing) = (self.event()?, self.u16()?, self.missing()?);
+                Message::EventReply { event, attempt, missing, bulk }
+            }
+            kind::END_OF_EVENT => {
+                Message::EndOfEvent { event: self.event()?, attempt: self.u16()?, missing: self.u32()? }
+            }
+            kind::GRANTED => Message::Granted { event: self.event()?, attempt: self.u16()? },
+            kind::REVOKED => Message::Revoked { event: self.event()?, attempt: self.u16()? },
+            kind::SFI_BUSY => Message::SfiBusy(self.flag()?),
+            kind::CLEAR => {
+                let (sequence, oldest_valid, last) = (self.u64()?, self.event()?, self.flag()?);
+                Message::Clear { sequence, oldest_valid, last, events: self.list(8, Self::event)? }
+            }
+            kind::CLEAR_ASK => Message::ClearAsk { first: self.u64()?, last: self.u64()? },
+            kind::PULL => Message::Pull(self.u32()?),
+            kind::BUILT_EVENT => Message::BuiltEvent(self.built(bulk)?),
+            kind::RECORD => Message::Record(Recording { built: self.built(bulk)?, debug: self.flag()? }),
+            kind::RECORDED => Message::Recorded { event: self.event()?, fresh: self.flag()? },
+            kind::FINISHED => {
+                let fate = |r: &mut Self| Ok((r.event()?, Fate::from_u8(r.u8()?).ok_or(Fault::Body)?));
+                Message::Finished(self.list(9, fate)?)
+            }
+            kind::COMMAND => Message::Command(command_of(self.u8()?).ok_or(Fault::Body)?),
+            kind::DRAINED => Message::Drained,
+            kind::EXHAUSTED => Message::Exhausted,
+            kind::REPORT => Message::Report(self.report()?),
+            kind::FILE_CLOSED => {
+                let (path, stream) = (self.text()?, self.text()?);
+                let (events, bytes, adler32) = (self.u64()?, self.u64()?, self.u32()?);
+                Message::FileClosed(FileRecord { path, stream, events, bytes, adler32 })
+            }
+            kind::NOTICE => Message::Notice(self.text()?),
+            _ => return Err(Fault::Kind),
+        })
+    }
+
+    fn array<const N: usize>(&mut self) -> Read<[u8; N]> {
+        let bytes = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk::<N>).ok_or(Fault::Body)?;
+        self.at += N;
+        Ok(*bytes)
+    }
+
+    fn u8(&mut self) -> Read<u8> {
+        self.array().map(u8::from_le_bytes)
+    }
+
+    fn flag(&mut self) -> Read<bool> {
+        match self.u8()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(Fault::Body),
+        }
+    }
+
+    fn u16(&mut self) -> Read<u16> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> Read<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Read<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    fn event(&mut self) -> Read<EventId> {
+        self.u64().map(EventId)
+    }
+
+    /// A list whose items take at least `item_len` bytes each: a count that the body cannot hold is refused before
+    /// anything is allocated.
+    fn list<T>(&mut self, item_len: usize, mut item: impl FnMut(&mut Self) -> Read<T>) -> Read<Vec<T>> {
+        let count = self.u32()? as usize;
+        if count > (self.bytes.len() - self.at) / item_len {
+            return Err(Fault::Body);
+        }
+        (0..count).map(|_| item(self)).collect()
+    }
+
+    fn text(&mut self) -> Read<String> {
+        let bytes = self.list(1, Self::u8)?;
+        String::from_utf8(bytes).map_err(|_| Fault::Body)
+    }
+
+    fn info(&mut self) -> Read<EventInfo> {
+        let (event, ordinal, bcid) = (self.event()?, self.u64()?, self.u16()?);
+        Ok(EventInfo { event, ordinal, bcid, trigger_type: self.u8()?, forced: self.flag()? })
+    }
+
+    fn rois(&mut self) -> Read<Vec<Roi>> {
+        self.list(17, |r| {
+            Ok(Roi {
+                kind: r.u8()?,
+                eta: f32::from_bits(r.u32()?),
+                phi: f32::from_bits(r.u32()?),
+                et_mev: r.u32()?.cast_signed(),
+                thresholds: r.u32()?,
+            })
+        })
+    }
+
+    fn missing(&mut self) -> Read<Vec<Missing>> {
+        self.list(5, |r| Ok(Missing { rob: r.u32()?, lost: r.flag()? }))
+    }
+
+    fn built(&mut self, bulk: Bulk) -> Read<BuiltEvent> {
+        let (event, oldest_unfinished) = (self.info()?, self.event()?);
+        Ok(BuiltEvent { event, oldest_unfinished, missing: self.list(4, Self::u32)?, bulk })
+    }
+
+    fn report(&mut self) -> Read<Report> {
+        let node = NodeId(self.u16()?);
+        let role = role_of(self.u8()?).ok_or(Fault::Body)?;
+        let stale = self.u64()?;
+        let counters = self.list(8, Self::u64)?;
+        let peers = self.list(26, |r| {
+            Ok(PeerCount { node: NodeId(r.u16()?), counts: [r.u64()?, r.u64()?, r.u64()?] })
+        })?;
+        let blocked = self.list(11, |r| {
+            let (by, cause) = (NodeId(r.u16()?), BlockCause::from_u8(r.u8()?).ok_or(Fault::Body)?);
+            Ok(Blocked { by, cause, time_ns: r.u64()? })
+        })?;
+        let max = self.u64()?;
+        let entries = self.list(10, |r| Ok((r.u16()?, r.u64()?)))?;
+        let latency_ns = Histogram::from_entries(&entries, max).ok_or(Fault::Body)?;
+        Ok(Report { node, role, counters, peers, blocked, latency_ns, stale })
+    }
+}
+
+const COMMANDS: [Command; 7] = [
+    Command::Start,
+    Command::Pause,
+    Command::Resume,
+    Command::Drain,
+    Command::Abandon,
+    Command::Report,
+    Command::Exit,
+];
+
+fn command_number(command: Command) -> u8 {
+    COMMANDS.iter().position(|c| *c == command).expect("every command is in the list") as u8
+}
+
+fn command_of(number: u8) -> Option<Command> {
+    COMMANDS.get(usize::from(number)).copied()
+}
+
+fn role_of(number: u8) -> Option<Role> {
+    Role::IN_DRAIN_ORDER.into_iter().chain([Role::RunControl]).find(|role| *role as u8 == number)
+}

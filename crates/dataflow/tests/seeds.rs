@@ -1,0 +1,73 @@
+//! Seeded random runs of whole partitions with every fault of a network and its hosts.
+
+mod world;
+
+use world::World;
+use world::plan::{InputKind, Plan, Planted};
+
+/// Seeds per level of faults; `WEIR_SEEDS` sets another number for long campaigns.
+fn seeds() -> u64 {
+    std::env::var("WEIR_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_600)
+}
+
+fn campaign(level: u32) {
+    for seed in 0..seeds() {
+        let plan = Plan::draw(seed, level);
+        let result = std::panic::catch_unwind(|| World::new(plan.clone()).run());
+        assert!(result.is_ok(), "level {level}, seed {seed}: {plan:#?}");
+    }
+}
+
+#[test]
+fn healthy_partitions() {
+    campaign(0);
+}
+
+#[test]
+fn lossy_networks_and_late_starts() {
+    campaign(1);
+}
+
+#[test]
+fn restarts() {
+    campaign(2);
+}
+
+#[test]
+fn deaths_and_forced_ends() {
+    campaign(3);
+}
+
+#[test]
+fn the_same_plan_gives_the_same_trace() {
+    for seed in 0..20 {
+        let trace = |plan: Plan| World::new(plan).run().trace;
+        assert_eq!(trace(Plan::draw(seed, 2)), trace(Plan::draw(seed, 2)));
+        assert_ne!(trace(Plan::draw(seed, 2)), trace(Plan::draw(seed + 1, 2)));
+    }
+}
+
+#[test]
+fn a_planted_duplicate_and_a_miscount_are_found() {
+    for planted in [Planted::Duplicate, Planted::Miscount] {
+        let outcome = World::new(Plan { planted: Some(planted), ..Plan::plain(50) }).run();
+        assert!(outcome.account.residual > 0, "{planted:?}: {:#?}", outcome.account);
+    }
+}
+
+#[test]
+fn a_planted_lost_event_is_found() {
+    let outcome = World::new(Plan { planted: Some(Planted::LostEvent), ..Plan::plain(50) }).run();
+    assert!(outcome.account.residual > 0 || outcome.account.lost_after_build > 0, "{:#?}", outcome.account);
+    assert!(outcome.ending.reasons.iter().any(|reason| reason.contains("did not drain")), "{:?}", outcome.ending.reasons);
+}
+
+#[test]
+fn a_plain_run_accounts_for_everything() {
+    for input in [InputKind::Level2, InputKind::Level1, InputKind::SelfTrigger] {
+        let outcome = World::new(Plan { input, ..Plan::plain(500) }).run();
+        let account = outcome.account;
+        assert_eq!((account.level1, account.residual), (500, 0), "{account:#?}");
+        assert!(account.recorded > 100 && account.recorded == account.recorded_copies, "{account:#?}");
+    }
+}

@@ -1,0 +1,56 @@
+//! Read-out links (ROLs): the inputs of a read-out system and of level 1.
+//!
+//! [`Links`] are all links of one read-out system. For an event they put one ROB fragment per link into the pages of a
+//! fixed pool; whatever the kind of input, a fragment is one contiguous slice: ROB header of format 5.0 with one status
+//! word, ROD, and an Adler-32 if configured (format note §5). [`Inputs`] opens what a configuration asks for.
+//!
+//! | kind | fragments | triggers |
+//! |---|---|---|
+//! | [`Emulation`] | sizes by a distribution, data a fixed pattern | [`EmulatedTriggers`] |
+//! | [`Sample`] | simulated collisions from Parquet files | [`SampleTriggers`] |
+//! | [`Replay`] | the RODs of recorded events, and one opaque record per event | [`ReplayTriggers`] |
+//!
+//! What a link delivers is a function of its configuration and the event alone, so every run can be repeated.
+//!
+//! ```
+//! use configuration::{Size, SizeDistribution};
+//! use dataflow::message::EventInfo;
+//! use rol::{Emulation, LinkParameters, Links, deal, emulated_source_ids};
+//!
+//! let shares = deal(&emulated_source_ids(0x51, 16), 4);
+//! let emulation = Emulation { sizes: SizeDistribution::Fixed(Size::from_bytes(1000)), seed: 1 };
+//! let parameters = LinkParameters { source_ids: shares[3].clone(), pages: 8, ..LinkParameters::default() };
+//! let mut links = Links::emulator(parameters, &emulation)?;
+//!
+//! let mut fragments = Vec::new();
+//! links.read_out(&EventInfo::default(), &mut |_link, head, bulk| fragments.push((head, bulk)))?;
+//! assert_eq!(fragments.len(), 4);
+//! let fragment = eformat::check_rob(fragments[0].1.slices()[0].as_bytes())?;
+//! assert_eq!((fragment.source_id.0, fragment.data.len()), (0x0051_000c, 1000));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod deal;
+mod emulator;
+mod fragments;
+mod inputs;
+mod links;
+mod replay;
+mod sample;
+
+pub use deal::deal;
+pub use emulator::{EmulatedTriggers, Emulation, FragmentSizes, emulated_source_ids, emulated_word};
+pub use inputs::{InputError, Inputs};
+pub use links::{LinkCounters, LinkParameters, Links, LinksError, ReadOutError};
+pub use replay::{
+    AssembleError, RECORD_SOURCE_ID, Replay, ReplayError, ReplayFacts, ReplayTriggers, assemble, original_source,
+};
+pub use sample::{Sample, SampleError, SampleTriggers};
+
+/// Which event of an input of `events` events the trigger `ordinal` is; `None` behind the end.
+fn input_index(ordinal: u64, events: usize, repeat: bool) -> Option<usize> {
+    let index = if repeat { ordinal.checked_rem(events as u64)? } else { ordinal };
+    usize::try_from(index).ok().filter(|index| *index < events)
+}

@@ -1,0 +1,309 @@
+//! All links of one read-out system.
+
+use std::sync::Arc;
+
+use dataflow::bulk::{Bulk, PageSlice};
+use dataflow::ids::EventId;
+use dataflow::message::EventInfo;
+use dataflow::readout::fragment::{FragmentHead, Unplaced};
+use eformat::{LOST_ROB_BYTES, WORD_BYTES};
+use transport::page_pool::{Page, Pool, PoolCounters, PoolError, PoolOptions};
+use transport::waker::Waker;
+
+use crate::emulator::{Emulation, Emulator};
+use crate::fragments::{Fragments, Wanted};
+use crate::replay::{Replay, ReplayError, ReplayLinks};
+use crate::sample::{Sample, SampleLinks};
+
+/// How the links of a read-out system are set up, whatever their kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkParameters {
+    /// Name of the page pool in metrics and messages.
+    pub name: String,
+    /// Source identifiers of the links; the index in this list is the number of the link.
+    pub source_ids: Vec<u32>,
+    /// Run number in the ROD headers.
+    pub run_number: u32,
+    /// Detector event type in the ROD headers.
+    pub event_type: u32,
+    /// Whether each fragment ends with an Adler-32 of its ROD.
+    pub adler32: bool,
+    /// Length of a page in bytes: the longest fragment.
+    pub page_bytes: usize,
+    /// Pages of all links together. A page is in use until the last holder of its fragment lets go of it: inside one
+    /// process that can be the event builder or the recorder, long after the ROS has cleared the event.
+    pub pages: usize,
+    /// The first event of the run, or one near it.
+    pub first: EventId,
+    /// Whether events come in order, as with a level 1; if not, an id out of sequence is no problem.
+    pub in_order: bool,
+}
+
+impl Default for LinkParameters {
+    fn default() -> Self {
+        Self {
+            name: "ros".to_owned(),
+            source_ids: Vec::new(),
+            run_number: 1,
+            event_type: 0,
+            adler32: false,
+            page_bytes: 4096,
+            pages: 1024,
+            first: EventId(0),
+            in_order: true,
+        }
+    }
+}
+
+/// The read-out links of one read-out system.
+///
+/// A fragment is written once, to a page of a pool that these links alone take from; the page comes back when the
+/// fragment's last slice is dropped. Apart from the handle of the slice, emulator and sample allocate nothing per
+/// fragment.
+pub struct Links {
+    fragments: Fragments,
+    input: Input,
+    pool: Pool,
+    /// Pages for the next event. While there are too few the pool stays empty, so that a page that returns wakes.
+    reserved: Vec<Page>,
+    counters: LinkCounters,
+}
+
+/// What the links did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounters {
+    /// Events read out.
+    pub events: u64,
+    /// Fragments delivered.
+    pub fragments: u64,
+    /// Their bytes, headers included.
+    pub bytes: u64,
+    /// Fragments with a status bit set.
+    pub flagged: u64,
+    /// How often an event was refused because pages were missing.
+    pub no_page: u64,
+}
+
+/// Why an event could not be read out; nothing of it was delivered.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadOutError {
+    /// Too few pages are free: try again when some have come back ([`Links::wake_on_return`]).
+    #[error("event {event}: {free} of the {needed} pages that it needs are free in pool {pool}")]
+    NoPage {
+        /// The event.
+        event: EventId,
+        /// Name of the pool.
+        pool: String,
+        /// Free pages.
+        free: usize,
+        /// Links of this read-out system.
+        needed: usize,
+    },
+    /// The input has no such event: it does not repeat, and level 1 should have stopped.
+    #[error("event {event}: the input has {events} events, number {ordinal} was asked for and input.repeat is off")]
+    BehindEnd {
+        /// The event.
+        event: EventId,
+        /// Its place in the run, from 0.
+        ordinal: u64,
+        /// Events of the input.
+        events: usize,
+    },
+    /// The event is too far from the ones before.
+    #[error("event {event}: its level-1 id {} is more than 2^30 away from the newest event {}", unplaced.lvl1_id, unplaced.newest)]
+    Unplaced {
+        /// The event.
+        event: EventId,
+        /// What the check says.
+        unplaced: Unplaced,
+    },
+    /// The recorded event cannot be read any more.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+}
+
+/// Why there are no links.
+#[derive(Debug, thiserror::Error)]
+pub enum LinksError {
+    /// No memory for the pages, or impossible sizes.
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+    /// The configured page does not hold what it must.
+    #[error("a page of {page_bytes} bytes is too short for {what}: expected ros.page_size of at least {needed_bytes} bytes")]
+    PageTooShort {
+        /// Length of a page.
+        page_bytes: usize,
+        /// What does not fit.
+        what: &'static str,
+        /// The length needed.
+        needed_bytes: usize,
+    },
+    /// More links than a ROS can number.
+    #[error("{links} links in one read-out system, expected at most 65536")]
+    TooMany {
+        /// Links asked for.
+        links: usize,
+    },
+    /// A link that the input has no data for.
+    #[error("source {source_id:#010x} is not in the input, which has {sources} sources")]
+    UnknownSource {
+        /// Source identifier of the link.
+        source_id: u32,
+        /// Sources of the input.
+        sources: usize,
+    },
+}
+
+enum Input {
+    Emulator(Emulator),
+    Sample(SampleLinks),
+    Replay(ReplayLinks),
+}
+
+impl Links {
+    /// Emulated links.
+    ///
+    /// # Errors
+    /// Impossible pages or too many links.
+    pub fn emulator(parameters: LinkParameters, emulation: &Emulation) -> Result<Self, LinksError> {
+        let emulator = Emulator::new(&parameters, emulation);
+        let links = Self::new(parameters, Input::Emulator(emulator))?;
+        Emulator::prepare(&links.pool);
+        Ok(links)
+    }
+
+    /// Links that send the fragments of a sample. With `repeat` the sample begins again after its last event.
+    ///
+    /// # Errors
+    /// Impossible pages, too many links, or a link that is not in the sample.
+    pub fn sample(parameters: LinkParameters, sample: Arc<Sample>, repeat: bool) -> Result<Self, LinksError> {
+        let links = SampleLinks::new(&parameters, sample, repeat)?;
+        Self::new(parameters, Input::Sample(links))
+    }
+
+    /// Links that send the fragments of recorded events. With `repeat` they begin again after the last event.
+    ///
+    /// # Errors
+    /// Impossible pages, too many links, a link that is not in the files, or pages that are shorter than the longest
+    /// fragment: a cut ROD could not be put together again.
+    pub fn replay(parameters: LinkParameters, replay: Arc<Replay>, repeat: bool) -> Result<Self, LinksError> {
+        let links = ReplayLinks::new(&parameters, replay, repeat)?;
+        let longest = links.longest_fragment(&Fragments::new(&parameters));
+        check_page(&parameters, "the longest fragment of the files", longest)?;
+        Self::new(parameters, Input::Replay(links))
+    }
+
+    fn new(parameters: LinkParameters, input: Input) -> Result<Self, LinksError> {
+        let links = parameters.source_ids.len();
+        if links > usize::from(u16::MAX) + 1 {
+            return Err(LinksError::TooMany { links });
+        }
+        check_page(&parameters, "an empty fragment", LOST_ROB_BYTES + WORD_BYTES)?;
+        let fragments = Fragments::new(&parameters);
+        let options = PoolOptions {
+            name: parameters.name,
+            page_len: parameters.page_bytes,
+            pages: parameters.pages,
+            prefault: false,
+        };
+        let pool = Pool::new(&options)?;
+        let counters = LinkCounters::default();
+        Ok(Self { fragments, input, pool, reserved: Vec::with_capacity(links), counters })
+    }
+
+    /// Source identifiers, by number of the link.
+    pub fn source_ids(&self) -> &[u32] {
+        self.fragments.source_ids()
+    }
+
+    /// Makes the fragment of this event on every link and hands each over: number of the link, checked head, bytes.
+    ///
+    /// # Errors
+    /// Nothing was delivered; see [`ReadOutError`].
+    pub fn read_out(
+        &mut self,
+        event: &EventInfo,
+        deliver: &mut dyn FnMut(u16, FragmentHead, Bulk),
+    ) -> Result<(), ReadOutError> {
+        self.reserve_pages(event.event)?;
+        self.input.prepare(event)?;
+        for link in 0..self.source_ids().len() {
+            let page = self.reserved.pop().expect("a page was reserved for each link");
+            let wanted = Wanted { link, event, problems: 0 };
+            let made = self.input.fragment(&mut self.fragments, page, wanted);
+            // All links see the same ids, so it is the first that refuses, before anything is delivered.
+            let (head, slice) = made.map_err(|unplaced| ReadOutError::Unplaced { event: event.event, unplaced })?;
+            self.counters.count(&head);
+            deliver(link as u16, head, Bulk::Pages(slice));
+        }
+        self.counters.events += 1;
+        Ok(())
+    }
+
+    fn reserve_pages(&mut self, event: EventId) -> Result<(), ReadOutError> {
+        let needed = self.source_ids().len();
+        while self.reserved.len() < needed {
+            let Some(page) = self.pool.take() else {
+                self.counters.no_page += 1;
+                let (pool, free) = (self.pool.name().to_owned(), self.reserved.len());
+                return Err(ReadOutError::NoPage { event, pool, free, needed });
+            };
+            self.reserved.push(page);
+        }
+        Ok(())
+    }
+
+    /// Wakes this scheduler when a page comes back after [`ReadOutError::NoPage`].
+    pub fn wake_on_return(&self, waker: Waker) {
+        self.pool.wake_on_return(waker);
+    }
+
+    /// What the links did so far.
+    pub fn counters(&self) -> LinkCounters {
+        self.counters
+    }
+
+    /// State of the page pool.
+    pub fn pool_counters(&self) -> PoolCounters {
+        self.pool.counters()
+    }
+}
+
+impl Input {
+    fn prepare(&mut self, event: &EventInfo) -> Result<(), ReadOutError> {
+        match self {
+            Self::Emulator(_) => Ok(()),
+            Self::Sample(sample) => sample.prepare(event),
+            Self::Replay(replay) => replay.prepare(event),
+        }
+    }
+
+    fn fragment(
+        &self,
+        fragments: &mut Fragments,
+        page: Page,
+        wanted: Wanted<'_>,
+    ) -> Result<(FragmentHead, PageSlice), Unplaced> {
+        match self {
+            Self::Emulator(emulator) => emulator.fragment(fragments, page, wanted),
+            Self::Sample(sample) => sample.fragment(fragments, page, wanted),
+            Self::Replay(replay) => replay.fragment(fragments, page, wanted),
+        }
+    }
+}
+
+impl LinkCounters {
+    fn count(&mut self, head: &FragmentHead) {
+        self.fragments += 1;
+        self.bytes += u64::from(head.len_bytes);
+        self.flagged += u64::from(head.status != 0);
+    }
+}
+
+fn check_page(parameters: &LinkParameters, what: &'static str, needed_bytes: usize) -> Result<(), LinksError> {
+    let page_bytes = parameters.page_bytes;
+    if page_bytes >= needed_bytes {
+        return Ok(());
+    }
+    Err(LinksError::PageTooShort { page_bytes, what, needed_bytes })
+}

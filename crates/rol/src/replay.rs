@@ -1,0 +1,155 @@
+//! Links and triggers from recorded files.
+//!
+//! An event is taken apart into its RODs and one opaque *record* of everything else ([`eformat::replay`]). Each ROD goes
+//! through the system as the fragment of its own link, its bytes unchanged behind a ROB header of ours; the record goes as
+//! the data of one more fragment. [`assemble`] makes the original event of them again. In between, fragments belong to an
+//! event by the number that Weir gave it: what level-1 id a recorded ROD carries is not looked at, since in real files
+//! some carry another one than their event.
+//!
+//! # Source identifiers of the links
+//!
+//! A link is one ROB of the recorded events. Its source identifier is that of the recorded ROB if no other ROB before it
+//! in the event has the same; else bits 24–31, zero by convention (format note §6), say how many do: a second ROB of
+//! `0x00420001` is the link `0x01420001`. The record has [`RECORD_SOURCE_ID`]. Files whose ROBs use these bits or that
+//! identifier, or with more than 256 ROBs of one source in an event, are refused.
+//!
+//! # What an event does not have
+//!
+//! A link that has no ROD in an event sends an empty one, marked as dummy; the record does not refer to it, and it does
+//! not come back out of [`assemble`].
+
+mod assemble;
+mod index;
+mod links;
+mod source;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use dataflow::level1::trigger::{Trigger, TriggerSource};
+use eformat::{FileNames, FileVersion, Metadata, Problem, RunParameters, SourceId};
+use storage::ReadError;
+
+use crate::input_index;
+
+pub use assemble::{AssembleError, assemble};
+pub use index::Replay;
+pub use source::{RECORD_SOURCE_ID, original_source};
+
+pub(crate) use links::ReplayLinks;
+
+/// What is said of recorded files as a whole, for an output that repeats it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplayFacts {
+    /// Version of all the files.
+    pub version: FileVersion,
+    /// File name strings of the first file: its application and the core of its name.
+    pub names: FileNames,
+    /// Metadata of the first file; version 2 has none.
+    pub metadata: Option<Metadata>,
+    /// Run parameters of the first file.
+    pub run: RunParameters,
+    /// Limit of data blocks for a file, 0 = none, of the first file.
+    pub blocks_max: u32,
+    /// Limit of the file size in MB, 0 = none, of the first file.
+    pub megabytes_max: u32,
+    /// Number of the first data block.
+    pub first_block_number: u32,
+}
+
+/// Why recorded files cannot be replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// A file that cannot be read, is no RAW file, or is damaged; a torn one can be repaired by `weir file recover`.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The file system refused.
+    #[error("cannot read {} at byte {offset}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Where.
+        offset: u64,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// An event that cannot be taken apart.
+    #[error("{}: event at byte {offset}: {problem}", path.display())]
+    Event {
+        /// The file.
+        path: PathBuf,
+        /// Where its data block begins.
+        offset: u64,
+        /// What is wrong, with an offset in the event.
+        problem: Problem,
+    },
+    /// A ROB whose source identifier has a meaning of ours.
+    #[error(
+        "{}: event at byte {offset}: ROB {source_id}, number {occurrence} of this source: expected identifiers below 0x01000000 other than 0x00ff0000, and at most 256 ROBs of each in an event",
+        path.display()
+    )]
+    Source {
+        /// The file.
+        path: PathBuf,
+        /// Where the data block of the event begins.
+        offset: u64,
+        /// The source identifier.
+        source_id: SourceId,
+        /// How many ROBs of this source stand before it in the event.
+        occurrence: u32,
+    },
+    /// Files of different formats cannot become one output.
+    #[error("{}: file version {}, but the first file has {}: replay them one by one", path.display(), found.to_word(), expected.to_word())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: FileVersion,
+        /// The version of the first file.
+        expected: FileVersion,
+    },
+    /// The file is not what it was when the run began.
+    #[error("{}: event at byte {offset}: the file was changed since it was opened", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+        /// Where its data block begins.
+        offset: u64,
+    },
+    /// More links than a partition can have.
+    #[error("{}: event at byte {offset}: more than {limit} different sources of fragments", path.display())]
+    TooManySources {
+        /// The file.
+        path: PathBuf,
+        /// Where the data block of the event begins.
+        offset: u64,
+        /// The limit.
+        limit: usize,
+    },
+    /// There is nothing to send.
+    #[error("no event in {files}")]
+    NoEvents {
+        /// The files.
+        files: String,
+    },
+}
+
+/// The triggers of recorded events, in the order of the files. They have no regions of interest.
+#[derive(Clone, Debug)]
+pub struct ReplayTriggers {
+    replay: Arc<Replay>,
+    repeat: bool,
+}
+
+impl ReplayTriggers {
+    /// Triggers that end with the files, or with `repeat` go round without end.
+    pub fn new(replay: Arc<Replay>, repeat: bool) -> Self {
+        Self { replay, repeat }
+    }
+}
+
+impl TriggerSource for ReplayTriggers {
+    fn trigger(&mut self, ordinal: u64) -> Option<Trigger> {
+        input_index(ordinal, self.replay.events(), self.repeat).map(|event| self.replay.trigger(event))
+    }
+}

@@ -1,0 +1,230 @@
+//! Where the events of recorded files are.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use dataflow::level1::trigger::Trigger;
+use eformat::replay::{Split, split};
+use eformat::{Bcid, DataSeparator, Event, Parsed, Part, zlib_unpack};
+use storage::{EVENT_BYTES_MAX, FileReader, ReadEvent};
+
+use super::source::{RECORD_SOURCE_ID, link_of};
+use super::{ReplayError, ReplayFacts};
+
+/// An index of the events of recorded files: open once and share. The events themselves stay in the files.
+///
+/// File version 6 with events of format 5.0, version 5 with 4.0, version 2 with 3.0 (format note §11).
+#[derive(Debug)]
+pub struct Replay {
+    files: Vec<InputFile>,
+    events: Vec<Indexed>,
+    source_ids: Vec<u32>,
+    facts: ReplayFacts,
+    sizes: LargestSizes,
+}
+
+/// Bytes of the largest parts of all events.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LargestSizes {
+    pub(super) rod: usize,
+    pub(super) record: usize,
+}
+
+#[derive(Debug)]
+struct InputFile {
+    path: PathBuf,
+    file: File,
+    is_compressed: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Indexed {
+    offset: u64,
+    file: u32,
+    bytes: u32,
+    bcid: u16,
+    trigger_type: u8,
+}
+
+impl Replay {
+    /// Reads through all files, one event at a time.
+    ///
+    /// # Errors
+    /// Files that cannot be read or are damaged, files of different versions, no events at all; see [`ReplayError`].
+    pub fn open(files: &[impl AsRef<Path>]) -> Result<Self, ReplayError> {
+        let mut indexer = Indexer::default();
+        for path in files {
+            indexer.append(path.as_ref())?;
+        }
+        let Some(facts) = indexer.facts.filter(|_| !indexer.events.is_empty()) else {
+            let names: Vec<String> = files.iter().map(|path| path.as_ref().display().to_string()).collect();
+            let files = if names.is_empty() { "an empty list of files".to_owned() } else { names.join(", ") };
+            return Err(ReplayError::NoEvents { files });
+        };
+        let mut source_ids: Vec<u32> = indexer.links.into_iter().collect();
+        source_ids.push(RECORD_SOURCE_ID);
+        let Indexer { files, events, sizes, .. } = indexer;
+        Ok(Self { files, events, source_ids, facts, sizes })
+    }
+
+    /// Number of events.
+    pub fn events(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Source identifiers of the links that the files need: rising, and the record's behind them all.
+    pub fn source_ids(&self) -> &[u32] {
+        &self.source_ids
+    }
+
+    /// What is said of the files as a whole.
+    pub fn facts(&self) -> &ReplayFacts {
+        &self.facts
+    }
+
+    /// The bytes of an event.
+    ///
+    /// # Errors
+    /// The file cannot be read any more, or was changed.
+    ///
+    /// # Panics
+    /// If there is no such event.
+    pub fn event(&self, event: usize, out: &mut Vec<u8>) -> Result<(), ReplayError> {
+        let Indexed { offset, file, bytes, .. } = self.events[event];
+        let InputFile { path, file, is_compressed } = &self.files[file as usize];
+        out.resize(bytes as usize, 0);
+        let io = |source| ReplayError::Io { path: path.clone(), offset, source };
+        file.read_exact_at(out, offset).map_err(io)?;
+        if *is_compressed {
+            let problem = |problem| ReplayError::Event { path: path.clone(), offset, problem };
+            *out = zlib_unpack(Part::DataBlock, out, EVENT_BYTES_MAX).map_err(problem)?;
+        }
+        Ok(())
+    }
+
+    /// An event taken apart, with the link of each child.
+    pub(super) fn split_event(&self, event: usize, bytes: &[u8]) -> Result<(Split, Vec<u32>), ReplayError> {
+        let Indexed { offset, file, .. } = self.events[event];
+        let path = &self.files[file as usize].path;
+        let (split, links) = split_at(path, offset, bytes)?;
+        let is_known = |link: &u32| self.source_ids.binary_search_by_key(&key(*link), |known| key(*known)).is_ok();
+        let fits = split.template.len() <= self.sizes.record
+            && split.children.iter().all(|child| child.range.len() <= self.sizes.rod)
+            && links.iter().all(is_known);
+        if fits { Ok((split, links)) } else { Err(ReplayError::Changed { path: path.clone(), offset }) }
+    }
+
+    /// What the recorded header says of an event: bunch crossing (0 in format 3.0, whose header has none) and the low
+    /// 8 bits of the trigger type.
+    ///
+    /// # Panics
+    /// If there is no such event.
+    pub fn trigger(&self, event: usize) -> Trigger {
+        let Indexed { bcid, trigger_type, .. } = self.events[event];
+        Trigger { bcid, trigger_type, rois: Vec::new() }
+    }
+
+    pub(super) fn largest(&self) -> LargestSizes {
+        self.sizes
+    }
+}
+
+#[derive(Default)]
+struct Indexer {
+    files: Vec<InputFile>,
+    events: Vec<Indexed>,
+    links: BTreeSet<u32>,
+    facts: Option<ReplayFacts>,
+    sizes: LargestSizes,
+}
+
+impl Indexer {
+    fn append(&mut self, path: &Path) -> Result<(), ReplayError> {
+        let mut reader = FileReader::open(path)?;
+        let io = |source| ReplayError::Io { path: path.to_owned(), offset: 0, source };
+        let file = File::open(path).map_err(io)?;
+        let is_compressed = reader.header().blocks_are_compressed();
+        self.files.push(InputFile { path: path.to_owned(), file, is_compressed });
+        let header = reader.header();
+        let (found, header) = (header.start.version, header.clone());
+        let facts = self.facts.get_or_insert_with(|| ReplayFacts {
+            version: found,
+            names: header.names,
+            metadata: header.metadata,
+            run: header.run,
+            blocks_max: header.start.blocks_max,
+            megabytes_max: header.start.megabytes_max,
+            first_block_number: 1,
+        });
+        if facts.version != found {
+            return Err(ReplayError::Version { path: path.to_owned(), found, expected: facts.version });
+        }
+        while let Some(event) = reader.next_event()? {
+            self.append_event(path, &event)?;
+        }
+        Ok(())
+    }
+
+    fn append_event(&mut self, path: &Path, event: &ReadEvent<'_>) -> Result<(), ReplayError> {
+        let offset = event.offset;
+        let (split, links) = split_at(path, offset, event.bytes)?;
+        self.links.extend(links);
+        if self.links.len() >= SOURCES_MAX {
+            return Err(ReplayError::TooManySources { path: path.to_owned(), offset, limit: SOURCES_MAX });
+        }
+        self.sizes.record = self.sizes.record.max(split.template.len());
+        let longest = split.children.iter().map(|child| child.range.len()).max();
+        self.sizes.rod = self.sizes.rod.max(longest.unwrap_or(0));
+        if let (true, Some(facts)) = (self.events.is_empty(), &mut self.facts) {
+            facts.first_block_number = event.block_number;
+        }
+        let problem = |problem| ReplayError::Event { path: path.to_owned(), offset, problem };
+        let view = Event::parse(event.bytes).map_err(problem)?;
+        self.events.push(Indexed {
+            offset,
+            file: u32::try_from(self.files.len() - 1).expect("a list of names has less than 2^32"),
+            bytes: self.block_bytes(offset, event.bytes.len())?,
+            bcid: Bcid::masked(view.bcid()).get(),
+            trigger_type: view.trigger_type() as u8,
+        });
+        Ok(())
+    }
+
+    /// Bytes of the data block at `offset` as it is stored; its separator tells if it is compressed.
+    fn block_bytes(&self, offset: u64, event_bytes: usize) -> Result<u32, ReplayError> {
+        let InputFile { path, file, is_compressed } = self.files.last().expect("the file is in the list");
+        if !is_compressed {
+            return Ok(u32::try_from(event_bytes).expect("the size of a block has 32 bits"));
+        }
+        let mut separator = [0; DataSeparator::BYTES];
+        let io = |source| ReplayError::Io { path: path.clone(), offset, source };
+        file.read_exact_at(&mut separator, offset - DataSeparator::BYTES as u64).map_err(io)?;
+        match DataSeparator::parse(&separator) {
+            Ok(Parsed::Done(separator, _)) if separator.block_bytes as usize <= EVENT_BYTES_MAX => {
+                Ok(separator.block_bytes)
+            }
+            _ => Err(ReplayError::Changed { path: path.clone(), offset }),
+        }
+    }
+}
+
+fn split_at(path: &Path, offset: u64, bytes: &[u8]) -> Result<(Split, Vec<u32>), ReplayError> {
+    let split = split(bytes).map_err(|problem| ReplayError::Event { path: path.to_owned(), offset, problem })?;
+    let links = split.children.iter().map(|child| {
+        let (source_id, occurrence) = (child.source_id, child.occurrence);
+        let refused = || ReplayError::Source { path: path.to_owned(), offset, source_id, occurrence };
+        link_of(source_id, occurrence).ok_or_else(refused)
+    });
+    let links = links.collect::<Result<_, _>>()?;
+    Ok((split, links))
+}
+
+/// The order of the links: the record is the last.
+fn key(link: u32) -> (bool, u32) {
+    (link == RECORD_SOURCE_ID, link)
+}
+
+/// Links that 16-bit numbers can name, the record included.
+const SOURCES_MAX: usize = 1 << 16;

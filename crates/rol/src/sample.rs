@@ -1,0 +1,242 @@
+//! Links and triggers from samples of simulated collisions.
+
+mod column;
+mod file;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dataflow::bulk::PageSlice;
+use dataflow::level1::trigger::{Trigger, TriggerSource};
+use dataflow::message::{EventInfo, Roi};
+use dataflow::readout::fragment::{FragmentHead, Unplaced};
+use parquet::errors::ParquetError;
+use transport::page_pool::Page;
+
+use crate::fragments::{Fragments, Wanted};
+use crate::input_index;
+use crate::links::{LinkParameters, LinksError, ReadOutError};
+
+/// The events of a sample that level 1 accepted, in memory: load once and share.
+///
+/// The files are Parquet, one row per bunch crossing. Of their columns these are read:
+///
+/// | column | type |
+/// |---|---|
+/// | `l1_accept` | boolean; other rows are left out |
+/// | `bcid` | u16 |
+/// | `l1_trigger_type` | u8 |
+/// | `rois` | list of { `type` u8, `eta` f32, `phi` f32, `et_mev` i32, `thresholds` u32 } |
+/// | `fragments` | list of { `source_id` u32, `payload` binary, whole words }, the same sources in every event, rising |
+///
+/// Nothing may be null. What is kept are the payloads, one behind the other, with 4 bytes per fragment and 12 per event,
+/// and the regions of interest.
+#[derive(Debug)]
+pub struct Sample {
+    source_ids: Vec<u32>,
+    events: Vec<Event>,
+    rois: Vec<Roi>,
+    /// Where each fragment begins in `payload`, by event and then source, and the end of the last one.
+    offsets: Vec<u32>,
+    payload: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Event {
+    bcid: u16,
+    trigger_type: u8,
+    /// Where its regions of interest end; they begin at the end of those of the event before.
+    rois_end: u32,
+}
+
+/// Why a sample cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SampleError {
+    /// The file system refused.
+    #[error("cannot read {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// Not a Parquet file, or damaged: fetch it again.
+    #[error("{}: {place}: {source}", path.display())]
+    Parquet {
+        /// The file.
+        path: PathBuf,
+        /// Which part of the file.
+        place: String,
+        /// What is wrong.
+        source: ParquetError,
+    },
+    /// The reader of Parquet files gave up on damaged content.
+    #[error("{}: too damaged to be read as a Parquet file; fetch it again", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another kind of table.
+    #[error("{}: column {column}: expected {expected}, found {found}: not a sample of collisions", path.display())]
+    Column {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: &'static str,
+        /// Its type in a sample.
+        expected: &'static str,
+        /// What the file has.
+        found: String,
+    },
+    /// A value that no sample has.
+    #[error("{}: row {row}, column {column}: expected {expected}, found {found}", path.display())]
+    Value {
+        /// The file.
+        path: PathBuf,
+        /// Row in the file, from 0.
+        row: u64,
+        /// The column.
+        column: &'static str,
+        /// What is legal.
+        expected: String,
+        /// What is there.
+        found: String,
+    },
+    /// The payloads do not fit into what is kept in memory.
+    #[error("{}: row {row}: the payloads so far are larger than the {limit} bytes that a sample may have", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Row in the file, from 0.
+        row: u64,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// There is nothing to send.
+    #[error("no event in {files} that level 1 accepted (column l1_accept)")]
+    NoEvents {
+        /// The files.
+        files: String,
+    },
+}
+
+impl Sample {
+    /// Reads the files, one behind the other.
+    ///
+    /// # Errors
+    /// A file that is not a sample, is damaged, or has other sources than the first; no events at all.
+    pub fn load(files: &[impl AsRef<Path>]) -> Result<Self, SampleError> {
+        let mut sample =
+            Self { source_ids: Vec::new(), events: Vec::new(), rois: Vec::new(), offsets: vec![0], payload: Vec::new() };
+        for path in files {
+            file::append(path.as_ref(), &mut sample)?;
+        }
+        if sample.events.is_empty() {
+            let names: Vec<String> = files.iter().map(|path| path.as_ref().display().to_string()).collect();
+            let files = if names.is_empty() { "an empty list of files".to_owned() } else { names.join(", ") };
+            return Err(SampleError::NoEvents { files });
+        }
+        sample.payload.shrink_to_fit();
+        sample.offsets.shrink_to_fit();
+        Ok(sample)
+    }
+
+    /// Number of events.
+    pub fn events(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Source identifiers of the fragments of every event, rising.
+    pub fn source_ids(&self) -> &[u32] {
+        &self.source_ids
+    }
+
+    /// Payload bytes of all fragments together.
+    pub fn payload_bytes(&self) -> usize {
+        self.payload.len()
+    }
+
+    /// The payload of a fragment: little-endian words. `source` is an index in [`source_ids`](Self::source_ids).
+    ///
+    /// # Panics
+    /// If there is no such event or source.
+    pub fn payload(&self, event: usize, source: usize) -> &[u8] {
+        assert!(source < self.source_ids.len(), "a source of the sample");
+        let at = event * self.source_ids.len() + source;
+        &self.payload[self.offsets[at] as usize..self.offsets[at + 1] as usize]
+    }
+
+    /// What level 1 said of an event.
+    ///
+    /// The bunch crossing is that of the sample, 1 to 3564, as the sample's CTP fragment repeats it.
+    ///
+    /// # Panics
+    /// If there is no such event.
+    pub fn trigger(&self, event: usize) -> Trigger {
+        let Event { bcid, trigger_type, rois_end } = self.events[event];
+        let rois_start = event.checked_sub(1).map_or(0, |before| self.events[before].rois_end);
+        Trigger { bcid, trigger_type, rois: self.rois[rois_start as usize..rois_end as usize].to_vec() }
+    }
+}
+
+/// The triggers of a sample, in the order of its events.
+#[derive(Clone, Debug)]
+pub struct SampleTriggers {
+    sample: Arc<Sample>,
+    repeat: bool,
+}
+
+impl SampleTriggers {
+    /// Triggers that end with the sample, or with `repeat` go round without end.
+    pub fn new(sample: Arc<Sample>, repeat: bool) -> Self {
+        Self { sample, repeat }
+    }
+}
+
+impl TriggerSource for SampleTriggers {
+    fn trigger(&mut self, ordinal: u64) -> Option<Trigger> {
+        input_index(ordinal, self.sample.events(), self.repeat).map(|event| self.sample.trigger(event))
+    }
+}
+
+/// The links of one read-out system.
+pub(crate) struct SampleLinks {
+    sample: Arc<Sample>,
+    repeat: bool,
+    /// Index of the source of each link.
+    sources: Vec<usize>,
+    /// Index of the event that is read out.
+    event: usize,
+}
+
+impl SampleLinks {
+    pub(crate) fn new(parameters: &LinkParameters, sample: Arc<Sample>, repeat: bool) -> Result<Self, LinksError> {
+        let known = &sample.source_ids;
+        let find = |&source_id: &u32| {
+            let unknown = |_| LinksError::UnknownSource { source_id, sources: known.len() };
+            known.binary_search(&source_id).map_err(unknown)
+        };
+        let sources = parameters.source_ids.iter().map(find).collect::<Result<_, _>>()?;
+        Ok(Self { sample, repeat, sources, event: 0 })
+    }
+
+    pub(crate) fn prepare(&mut self, event: &EventInfo) -> Result<(), ReadOutError> {
+        let events = self.sample.events();
+        self.event = input_index(event.ordinal, events, self.repeat).ok_or(ReadOutError::BehindEnd {
+            event: event.event,
+            ordinal: event.ordinal,
+            events,
+        })?;
+        Ok(())
+    }
+
+    pub(crate) fn fragment(
+        &self,
+        fragments: &mut Fragments,
+        page: Page,
+        wanted: Wanted<'_>,
+    ) -> Result<(FragmentHead, PageSlice), Unplaced> {
+        let payload = self.sample.payload(self.event, self.sources[wanted.link]);
+        fragments.frame(page, wanted, payload.len(), |data| data.copy_from_slice(&payload[..data.len()]))
+    }
+}

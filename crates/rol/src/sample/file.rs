@@ -1,0 +1,253 @@
+//! Reading one file of a sample.
+
+use std::fs::File;
+use std::path::Path;
+
+use dataflow::message::Roi;
+use eformat::WORD_BYTES;
+use parquet::basic::Type;
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, FloatType, Int32Type};
+use parquet::file::reader::{FileReader, RowGroupReader};
+use parquet::file::serialized_reader::SerializedFileReader;
+use parquet::schema::types::SchemaDescriptor;
+
+use super::column::{Column, ColumnError};
+use super::{Event, Sample, SampleError};
+
+/// Appends the accepted events of a file.
+pub(super) fn append(path: &Path, sample: &mut Sample) -> Result<(), SampleError> {
+    let io = |source| SampleError::Io { path: path.to_owned(), source };
+    // Looked at before opening: to open a pipe waits for its writer.
+    if !std::fs::metadata(path).map_err(io)?.is_file() {
+        return Err(io(std::io::Error::other("it is not a regular file")));
+    }
+    let file = File::open(path).map_err(io)?;
+    let reading = || SampleFile::open(path, file)?.append_to(sample);
+    // The library checks most of what it reads, not all: bytes that trip it must not stop us.
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(reading));
+    caught.unwrap_or_else(|_| Err(SampleError::Damaged { path: path.to_owned() }))
+}
+
+struct SampleFile<'a> {
+    path: &'a Path,
+    reader: SerializedFileReader<File>,
+    columns: Columns,
+}
+
+/// Indices of the columns in the file.
+struct Columns {
+    accept: usize,
+    bcid: usize,
+    trigger_type: usize,
+    roi: [usize; 5],
+    source_id: usize,
+    payload: usize,
+}
+
+/// The columns of a row group.
+struct Group {
+    accept: Column<bool>,
+    bcid: Column<i32>,
+    trigger_type: Column<i32>,
+    roi_type: Column<i32>,
+    roi_eta: Column<f32>,
+    roi_phi: Column<f32>,
+    roi_et: Column<i32>,
+    roi_thresholds: Column<i32>,
+    source_id: Column<i32>,
+    payload: Column<ByteArray>,
+}
+
+impl<'a> SampleFile<'a> {
+    fn open(path: &'a Path, file: File) -> Result<Self, SampleError> {
+        let reader = SerializedFileReader::new(file).map_err(|source| SampleError::Parquet {
+            path: path.to_owned(),
+            place: "file footer".to_owned(),
+            source,
+        })?;
+        let schema = reader.metadata().file_metadata().schema_descr();
+        let find = |name, physical, expected| find_column(path, schema, name, physical, expected);
+        let columns = Columns {
+            accept: find("l1_accept", Type::BOOLEAN, "a boolean")?,
+            bcid: find("bcid", Type::INT32, "u16")?,
+            trigger_type: find("l1_trigger_type", Type::INT32, "u8")?,
+            roi: [
+                find("rois.type", Type::INT32, "a list of u8")?,
+                find("rois.eta", Type::FLOAT, "a list of f32")?,
+                find("rois.phi", Type::FLOAT, "a list of f32")?,
+                find("rois.et_mev", Type::INT32, "a list of i32")?,
+                find("rois.thresholds", Type::INT32, "a list of u32")?,
+            ],
+            source_id: find("fragments.source_id", Type::INT32, "a list of u32")?,
+            payload: find("fragments.payload", Type::BYTE_ARRAY, "a list of binary")?,
+        };
+        Ok(Self { path, reader, columns })
+    }
+
+    fn append_to(&self, sample: &mut Sample) -> Result<(), SampleError> {
+        let mut first_row = 0;
+        for index in 0..self.reader.num_row_groups() {
+            let group = self.reader.get_row_group(index).map_err(|source| SampleError::Parquet {
+                path: self.path.to_owned(),
+                place: format!("row group {index}"),
+                source,
+            })?;
+            let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(usize::MAX);
+            let columns = self.read_group(&*group, rows, first_row)?;
+            for row in (0..rows).filter(|row| columns.accept.row(*row)[0]) {
+                self.append_event(&columns, row, first_row + row as u64, sample)?;
+            }
+            first_row += rows as u64;
+        }
+        Ok(())
+    }
+
+    fn read_group(&self, group: &dyn RowGroupReader, rows: usize, first_row: u64) -> Result<Group, SampleError> {
+        let columns = &self.columns;
+        let [roi_type, roi_eta, roi_phi, roi_et, roi_thresholds] = columns.roi;
+        let ints = |name, index| self.read::<Int32Type>(group, name, index, rows, first_row);
+        let floats = |name, index| self.read::<FloatType>(group, name, index, rows, first_row);
+        Ok(Group {
+            accept: self.read::<BoolType>(group, "l1_accept", columns.accept, rows, first_row)?,
+            bcid: ints("bcid", columns.bcid)?,
+            trigger_type: ints("l1_trigger_type", columns.trigger_type)?,
+            roi_type: ints("rois.type", roi_type)?,
+            roi_eta: floats("rois.eta", roi_eta)?,
+            roi_phi: floats("rois.phi", roi_phi)?,
+            roi_et: ints("rois.et_mev", roi_et)?,
+            roi_thresholds: ints("rois.thresholds", roi_thresholds)?,
+            source_id: ints("fragments.source_id", columns.source_id)?,
+            payload: self.read::<ByteArrayType>(group, "fragments.payload", columns.payload, rows, first_row)?,
+        })
+    }
+
+    fn read<D: DataType>(
+        &self,
+        group: &dyn RowGroupReader,
+        column: &'static str,
+        index: usize,
+        rows: usize,
+        first_row: u64,
+    ) -> Result<Column<D::T>, SampleError> {
+        Column::read::<D>(group, index, rows).map_err(|error| match error {
+            ColumnError::Parquet(source) => SampleError::Parquet {
+                path: self.path.to_owned(),
+                place: format!("rows {first_row} to {}, column {column}", first_row + rows as u64),
+                source,
+            },
+            ColumnError::Null(row) => self.value(first_row + row as u64, column, "a value", "none"),
+        })
+    }
+
+    fn append_event(&self, group: &Group, row: usize, file_row: u64, sample: &mut Sample) -> Result<(), SampleError> {
+        self.append_fragments(group, row, file_row, sample)?;
+        self.append_rois(group, row, file_row, sample)?;
+        let narrow = |column, found: i32, max: u16| {
+            let legal = u16::try_from(found).ok().filter(|value| *value <= max);
+            legal.ok_or_else(|| self.value(file_row, column, format!("0 to {max}"), found))
+        };
+        sample.events.push(Event {
+            bcid: narrow("bcid", group.bcid.row(row)[0], BCID_MAX)?,
+            trigger_type: narrow("l1_trigger_type", group.trigger_type.row(row)[0], 0xff)? as u8,
+            rois_end: u32::try_from(sample.rois.len()).map_err(|_| self.too_large(file_row))?,
+        });
+        Ok(())
+    }
+
+    fn append_fragments(&self, group: &Group, row: usize, file_row: u64, sample: &mut Sample) -> Result<(), SampleError> {
+        let sources = group.source_id.row(row);
+        let payloads = group.payload.row(row);
+        self.check_sources(sources, file_row, sample)?;
+        if payloads.len() != sources.len() {
+            let expected = format!("{} payloads, one per source", sources.len());
+            return Err(self.value(file_row, "fragments.payload", expected, payloads.len()));
+        }
+        for payload in payloads {
+            let payload = payload.data();
+            if !payload.len().is_multiple_of(WORD_BYTES) {
+                let found = format!("{} bytes", payload.len());
+                return Err(self.value(file_row, "fragments.payload", "whole words of 4 bytes", found));
+            }
+            let end = u32::try_from(sample.payload.len() + payload.len()).map_err(|_| self.too_large(file_row))?;
+            sample.payload.extend_from_slice(payload);
+            sample.offsets.push(end);
+        }
+        Ok(())
+    }
+
+    /// The first event of all decides on the sources.
+    fn check_sources(&self, sources: &[i32], file_row: u64, sample: &mut Sample) -> Result<(), SampleError> {
+        let sources = || sources.iter().map(|source| source.cast_unsigned());
+        if sample.events.is_empty() && sample.source_ids.is_empty() {
+            sample.source_ids = sources().collect();
+            if sample.source_ids.is_empty() || !sample.source_ids.is_sorted_by(|a, b| a < b) {
+                let found = format!("{} sources that are not", sample.source_ids.len());
+                return Err(self.value(file_row, "fragments.source_id", "at least one source, rising", found));
+            }
+        }
+        if sources().eq(sample.source_ids.iter().copied()) {
+            return Ok(());
+        }
+        let expected = format!("the {} sources of the first event", sample.source_ids.len());
+        let found = format!("{} sources, or others", sources().len());
+        Err(self.value(file_row, "fragments.source_id", expected, found))
+    }
+
+    fn append_rois(&self, group: &Group, row: usize, file_row: u64, sample: &mut Sample) -> Result<(), SampleError> {
+        let types = group.roi_type.row(row);
+        let (eta, phi) = (group.roi_eta.row(row), group.roi_phi.row(row));
+        let (et, thresholds) = (group.roi_et.row(row), group.roi_thresholds.row(row));
+        let lengths = [eta.len(), phi.len(), et.len(), thresholds.len()];
+        if lengths != [types.len(); 4] {
+            let expected = format!("{} values in each of its columns", types.len());
+            return Err(self.value(file_row, "rois", expected, format!("{lengths:?}")));
+        }
+        for index in 0..types.len() {
+            let kind = u8::try_from(types[index]);
+            sample.rois.push(Roi {
+                kind: kind.map_err(|_| self.value(file_row, "rois.type", "0 to 255", types[index]))?,
+                eta: eta[index],
+                phi: phi[index],
+                et_mev: et[index],
+                thresholds: thresholds[index].cast_unsigned(),
+            });
+        }
+        Ok(())
+    }
+
+    fn value(&self, row: u64, column: &'static str, expected: impl ToString, found: impl ToString) -> SampleError {
+        let (expected, found) = (expected.to_string(), found.to_string());
+        SampleError::Value { path: self.path.to_owned(), row, column, expected, found }
+    }
+
+    fn too_large(&self, row: u64) -> SampleError {
+        SampleError::TooLarge { path: self.path.to_owned(), row, limit: u64::from(u32::MAX) }
+    }
+}
+
+/// The column `name`: its first and its last part. Writers call the parts between, of a list, differently.
+fn find_column(
+    path: &Path,
+    schema: &SchemaDescriptor,
+    name: &'static str,
+    physical: Type,
+    expected: &'static str,
+) -> Result<usize, SampleError> {
+    let (table, field) = name.split_once('.').map_or((name, None), |(table, field)| (table, Some(field)));
+    let is_named = |parts: &[String]| match field {
+        None => parts.len() == 1 && parts[0] == table,
+        Some(field) => parts.len() > 1 && parts[0] == table && parts[parts.len() - 1] == field,
+    };
+    let error = |found: String| SampleError::Column { path: path.to_owned(), column: name, expected, found };
+    let mut columns = schema.columns().iter();
+    let index = columns.position(|column| is_named(column.path().parts())).ok_or_else(|| error("no such column".into()))?;
+    let column = schema.column(index);
+    let levels = if field.is_some() { 1 } else { 0 };
+    if (column.physical_type(), column.max_rep_level()) == (physical, levels) {
+        return Ok(index);
+    }
+    Err(error(format!("{} with {} levels of lists", column.physical_type(), column.max_rep_level())))
+}
+
+/// What the 12 bits of the field hold.
+const BCID_MAX: u16 = eformat::Bcid::MAX;

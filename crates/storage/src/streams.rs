@@ -1,0 +1,99 @@
+//! Several streams of one run.
+
+use crate::backend::{Backend, Disk};
+use crate::write_error::WriteError;
+use crate::writer::{ClosedFile, Writer};
+use crate::writer_config::WriterConfig;
+
+/// One [`Writer`] for each stream, made when its first event comes.
+///
+/// ```no_run
+/// # let (header, payload) = (vec![0u8; 8], vec![0u8; 8]);
+/// use storage::{Streams, WriterConfig};
+/// let mut streams = Streams::new(WriterConfig { run_number: 7, ..WriterConfig::default() });
+/// streams.write_event("physics", "Main", &[&header, &payload])?;
+/// streams.write_event("express", "express", &[&header, &payload])?;
+/// let files = streams.finish()?;
+/// # Ok::<(), storage::WriteError>(())
+/// ```
+pub struct Streams {
+    config: WriterConfig,
+    writers: Vec<Writer>,
+    backend: Box<dyn Fn() -> Box<dyn Backend> + Send>,
+}
+
+impl Streams {
+    /// Streams on the disk; `config` holds what they have in common, its stream type and name are not used.
+    pub fn new(config: WriterConfig) -> Self {
+        Self::with_backend(config, || Box::new(Disk))
+    }
+
+    /// Streams on any file system.
+    pub fn with_backend(config: WriterConfig, backend: impl Fn() -> Box<dyn Backend> + Send + 'static) -> Self {
+        Self {
+            config,
+            writers: Vec::new(),
+            backend: Box::new(backend),
+        }
+    }
+
+    /// Appends an event to a stream.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Writer::write_event`].
+    pub fn write_event(&mut self, stream_type: &str, stream_name: &str, parts: &[&[u8]]) -> Result<(), WriteError> {
+        let known = self
+            .writers
+            .iter()
+            .position(|writer| writer.is_stream(stream_type, stream_name));
+        let index = match known {
+            Some(index) => index,
+            None => {
+                let (stream_type, stream_name) = (stream_type.to_owned(), stream_name.to_owned());
+                let config = WriterConfig {
+                    stream_type,
+                    stream_name,
+                    ..self.config.clone()
+                };
+                self.writers.push(Writer::with_backend(config, (self.backend)())?);
+                self.writers.len() - 1
+            }
+        };
+        self.writers[index].write_event(parts)
+    }
+
+    /// Makes all events so far durable.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Writer::sync`].
+    pub fn sync(&mut self) -> Result<(), WriteError> {
+        self.writers.iter_mut().try_for_each(Writer::sync)
+    }
+
+    /// Files closed since the last call.
+    pub fn take_closed(&mut self) -> Vec<ClosedFile> {
+        self.writers.iter_mut().flat_map(Writer::take_closed).collect()
+    }
+
+    /// Closes all streams and gives all files not yet taken.
+    ///
+    /// # Errors
+    ///
+    /// The first stream that could not be closed, after all were tried. Calling again tries it again; the files of
+    /// the others are given then.
+    pub fn finish(&mut self) -> Result<Vec<ClosedFile>, WriteError> {
+        let results = self.writers.iter_mut().map(Writer::close);
+        results.fold(Ok(()), Result::and)?;
+        Ok(self.take_closed())
+    }
+}
+
+impl std::fmt::Debug for Streams {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Streams")
+            .field("writers", &self.writers)
+            .finish_non_exhaustive()
+    }
+}

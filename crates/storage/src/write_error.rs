@@ -1,0 +1,54 @@
+//! Why something could not be written.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use eformat::BadFileName;
+
+/// Why an event or file could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// A part of the configuration that cannot be in a file name.
+    #[error(transparent)]
+    Name(BadFileName),
+    /// The file system refused.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On which file or directory.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The final name was taken by another program while the file was written; the file stays `.writing`.
+    #[error("cannot rename to {}: it exists; move it away, then close again", path.display())]
+    Exists {
+        /// The name.
+        path: PathBuf,
+    },
+    /// What is given is not one full event.
+    #[error("not an event: {given_bytes} bytes are given, the event header says {claimed_bytes:?}")]
+    NotAnEvent {
+        /// Sum of the pieces.
+        given_bytes: u64,
+        /// Size in the header; `None` without an event marker in the first piece.
+        claimed_bytes: Option<u64>,
+    },
+}
+
+impl WriteError {
+    /// Whether it is for want of space; the same call may succeed when there is some.
+    pub fn is_full(&self) -> bool {
+        use io::ErrorKind::{QuotaExceeded, StorageFull};
+        matches!(self, Self::Io { source, .. } if matches!(source.kind(), StorageFull | QuotaExceeded))
+    }
+
+    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io {
+            action,
+            path: path.to_owned(),
+            source,
+        }
+    }
+}

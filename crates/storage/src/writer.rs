@@ -1,0 +1,376 @@
+//! Records the events of one stream in a sequence of files (format note §11).
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use eformat::{DataSeparator, FileEnd, FileName, event_size_bytes};
+
+use crate::backend::{Backend, Disk, OutputFile};
+use crate::output::Output;
+use crate::write_error::WriteError;
+use crate::writer_config::{Dialect, WriterConfig};
+
+/// Writes events to files `….writing`, which become `….data` when they are closed.
+///
+/// Every event is either in a file completely or not at all: after a failure the file is cut back to the last whole
+/// event, so the same event may be tried again, for example when a full disk has space again. A writer that is dropped
+/// without [`finish`](Self::finish) leaves its `.writing` file for [`recover`](crate::recover).
+pub struct Writer {
+    config: WriterConfig,
+    backend: Box<dyn Backend>,
+    /// Name of the open file, or else the name to try next.
+    name: FileName,
+    open: Option<OpenFile>,
+    sequence: SequenceCounts,
+    closed: Vec<ClosedFile>,
+}
+
+/// A file that is complete and has its final name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClosedFile {
+    /// The `.data` file.
+    pub path: PathBuf,
+    /// Stream as `type_name`.
+    pub stream: String,
+    /// Events in the file.
+    pub events: u32,
+    /// Size of the file.
+    pub bytes: u64,
+    /// Adler-32 of all bytes of the file (note §11.8).
+    pub adler32: u32,
+}
+
+impl Writer {
+    /// A writer to the disk. The first file is made with the first event.
+    ///
+    /// # Errors
+    ///
+    /// Parts that cannot be in a file name, or a directory that cannot be made.
+    pub fn new(config: WriterConfig) -> Result<Self, WriteError> {
+        Self::with_backend(config, Box::new(Disk))
+    }
+
+    /// A writer to any file system.
+    ///
+    /// # Errors
+    ///
+    /// As for [`new`](Self::new).
+    pub fn with_backend(config: WriterConfig, backend: Box<dyn Backend>) -> Result<Self, WriteError> {
+        let name = config.first_name()?;
+        let io = |source| WriteError::io("create directory", &config.directory, source);
+        backend.create_directory(&config.directory).map_err(io)?;
+        let sequence = SequenceCounts::new(&config.dialect);
+        Ok(Self {
+            config,
+            backend,
+            name,
+            open: None,
+            sequence,
+            closed: Vec::new(),
+        })
+    }
+
+    /// Appends one event, given in pieces, and begins a new file first if this one is full (note §11.10).
+    ///
+    /// # Errors
+    ///
+    /// The event is not in a file then and may be tried again; [`WriteError::is_full`] tells a full disk.
+    pub fn write_event(&mut self, parts: &[&[u8]]) -> Result<(), WriteError> {
+        let event_bytes = event_bytes(parts)?;
+        let full = |open: &OpenFile| {
+            open.stage != Stage::Events || self.config.is_over(open.events, open.event_bytes, event_bytes)
+        };
+        if self.open.as_ref().is_some_and(full) {
+            self.close_file(false)?;
+        }
+        let open = match &mut self.open {
+            Some(open) => open,
+            none => none.insert(OpenFile::create(
+                &self.config,
+                &*self.backend,
+                &mut self.name,
+                &self.sequence,
+            )?),
+        };
+        let separator = DataSeparator {
+            block_number: self.sequence.next_block,
+            block_bytes: event_bytes,
+        };
+        open.append_event(&separator, parts)
+            .map_err(|source| WriteError::io("write", &open.path, source))?;
+        self.sequence.count(event_bytes);
+        Ok(())
+    }
+
+    /// Makes all events so far durable.
+    ///
+    /// # Errors
+    ///
+    /// As the file system says. What of the data is durable is not known then.
+    pub fn sync(&mut self) -> Result<(), WriteError> {
+        match &mut self.open {
+            Some(open) => open
+                .output
+                .sync()
+                .map_err(|source| WriteError::io("sync", &open.path, source)),
+            None => Ok(()),
+        }
+    }
+
+    /// Closes the file and begins a new sequence for another luminosity block with the next event.
+    ///
+    /// # Errors
+    ///
+    /// As for [`finish`](Self::finish); the luminosity block is the old one then.
+    pub fn set_lumi_block(&mut self, lumi_block: u32) -> Result<(), WriteError> {
+        self.close_file(true)?;
+        self.config.lumi_block = lumi_block;
+        self.name = self.name.with_lumi_block(lumi_block).with_sequence(1);
+        self.sequence = SequenceCounts::new(&self.config.dialect);
+        Ok(())
+    }
+
+    /// Files closed since the last call.
+    pub fn take_closed(&mut self) -> Vec<ClosedFile> {
+        std::mem::take(&mut self.closed)
+    }
+
+    /// Closes the last file of the sequence, and gives all files not yet taken.
+    ///
+    /// # Errors
+    ///
+    /// The file could not be closed; it may be tried again, or left for [`recover`](crate::recover).
+    pub fn finish(&mut self) -> Result<Vec<ClosedFile>, WriteError> {
+        self.close()?;
+        Ok(self.take_closed())
+    }
+
+    /// Closes the last file of the sequence; [`take_closed`](Self::take_closed) gives it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`finish`](Self::finish).
+    pub fn close(&mut self) -> Result<(), WriteError> {
+        self.close_file(true)
+    }
+
+    /// Events written.
+    pub fn events(&self) -> u64 {
+        u64::from(self.sequence.events)
+    }
+
+    /// The `.writing` file, if one is open.
+    pub fn path(&self) -> Option<&Path> {
+        self.open.as_ref().map(|open| open.path.as_path())
+    }
+
+    pub(crate) fn is_stream(&self, stream_type: &str, stream_name: &str) -> bool {
+        (self.config.stream_type.as_str(), self.config.stream_name.as_str()) == (stream_type, stream_name)
+    }
+
+    fn close_file(&mut self, last: bool) -> Result<(), WriteError> {
+        let Some(open) = &mut self.open else {
+            return Ok(());
+        };
+        let path = self.config.directory.join(self.name.data());
+        open.close(&self.config, &*self.backend, &self.sequence, &path, last)?;
+        self.closed.push(ClosedFile {
+            path,
+            stream: format!("{}_{}", self.config.stream_type, self.config.stream_name),
+            events: open.events,
+            bytes: open.output.bytes(),
+            adler32: open.output.adler32(),
+        });
+        self.open = None;
+        self.name = self.name.with_sequence(self.name.sequence() + 1);
+        self.sequence.files += 1;
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer")
+            .field("name", &self.name)
+            .field("events", &self.sequence.events)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An empty file and its path.
+type NewFile = (Box<dyn OutputFile>, PathBuf);
+
+struct OpenFile {
+    path: PathBuf,
+    output: Output,
+    events: u32,
+    event_bytes: u64,
+    stage: Stage,
+}
+
+/// How far the closing of a file has come, so that it goes on there after a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Events,
+    Ended,
+    Renamed,
+}
+
+impl OpenFile {
+    /// Takes the next free name (note §11.9) and writes everything in front of the events.
+    fn create(
+        config: &WriterConfig,
+        backend: &dyn Backend,
+        name: &mut FileName,
+        sequence: &SequenceCounts,
+    ) -> Result<Self, WriteError> {
+        let (file, path) = loop {
+            if let Some(created) = create_at(config, backend, name)? {
+                break created;
+            }
+            *name = name.with_sequence(name.sequence() + NAME_CLASH_STEP);
+        };
+        let mut output = Output::new(file);
+        let header = config.file_header(name, sequence.files + 1).emit();
+        if let Err(source) = output.append(&header, &[]) {
+            drop(output);
+            // Without events nothing is lost with the file; if it cannot be removed its name is skipped later.
+            let _ = backend.remove(&path);
+            return Err(WriteError::io("write", &path, source));
+        }
+        Ok(Self {
+            path,
+            output,
+            events: 0,
+            event_bytes: 0,
+            stage: Stage::Events,
+        })
+    }
+
+    fn append_event(&mut self, separator: &DataSeparator, parts: &[&[u8]]) -> io::Result<()> {
+        self.output.append(&separator.emit(), parts)?;
+        self.events += 1;
+        self.event_bytes += u64::from(separator.block_bytes);
+        Ok(())
+    }
+
+    fn close(
+        &mut self,
+        config: &WriterConfig,
+        backend: &dyn Backend,
+        sequence: &SequenceCounts,
+        data: &Path,
+        last: bool,
+    ) -> Result<(), WriteError> {
+        if self.stage == Stage::Events {
+            let end = FileEnd {
+                closed: (config.clock)(),
+                events: self.events,
+                megabytes: FileEnd::megabytes(self.event_bytes),
+                sequence_events: sequence.events,
+                sequence_megabytes: FileEnd::megabytes(sequence.event_bytes),
+                status: u32::from(last),
+            };
+            let mut record = Vec::new();
+            end.emit(&mut record);
+            self.output
+                .append(&record, &[])
+                .map_err(|source| WriteError::io("close", &self.path, source))?;
+            self.stage = Stage::Ended;
+        }
+        if self.stage == Stage::Ended {
+            self.rename(config, backend, data)?;
+            self.stage = Stage::Renamed;
+        }
+        if config.durable {
+            let directory = &config.directory;
+            backend
+                .sync_directory(directory)
+                .map_err(|source| WriteError::io("sync", directory, source))?;
+        }
+        Ok(())
+    }
+
+    fn rename(&mut self, config: &WriterConfig, backend: &dyn Backend, data: &Path) -> Result<(), WriteError> {
+        if config.durable {
+            self.output
+                .sync()
+                .map_err(|source| WriteError::io("sync", &self.path, source))?;
+        }
+        if backend
+            .exists(data)
+            .map_err(|source| WriteError::io("look at", data, source))?
+        {
+            return Err(WriteError::Exists { path: data.to_owned() });
+        }
+        backend
+            .rename(&self.path, data)
+            .map_err(|source| WriteError::io("rename", &self.path, source))
+    }
+}
+
+/// The file, or `None` if its name is taken. The `.data` name is looked at last: another writer of the same name may
+/// rename its file between the two looks, but can no longer create one.
+fn create_at(config: &WriterConfig, backend: &dyn Backend, name: &FileName) -> Result<Option<NewFile>, WriteError> {
+    let path = config.directory.join(name.writing());
+    let file = match backend.create(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
+        Err(source) => return Err(WriteError::io("create", &path, source)),
+    };
+    let taken = backend.exists(&config.directory.join(name.data()));
+    if matches!(taken, Ok(false)) {
+        return Ok(Some((file, path)));
+    }
+    drop(file);
+    backend
+        .remove(&path)
+        .map_err(|source| WriteError::io("remove", &path, source))?;
+    taken
+        .map(|_| None)
+        .map_err(|source| WriteError::io("look at", &path, source))
+}
+
+struct SequenceCounts {
+    files: u32,
+    events: u32,
+    event_bytes: u64,
+    next_block: u32,
+}
+
+impl SequenceCounts {
+    fn new(dialect: &Dialect) -> Self {
+        let next_block = match dialect {
+            Dialect::V6 => 1,
+            Dialect::V2 { first_block_number, .. } => *first_block_number,
+        };
+        Self {
+            files: 0,
+            events: 0,
+            event_bytes: 0,
+            next_block,
+        }
+    }
+
+    fn count(&mut self, event_bytes: u32) {
+        self.events = self.events.saturating_add(1);
+        self.next_block = self.next_block.wrapping_add(1);
+        self.event_bytes += u64::from(event_bytes);
+    }
+}
+
+fn event_bytes(parts: &[&[u8]]) -> Result<u32, WriteError> {
+    let given_bytes: u64 = parts.iter().map(|part| part.len() as u64).sum();
+    let claimed_bytes = parts.first().and_then(|first| event_size_bytes(first));
+    match u32::try_from(given_bytes) {
+        Ok(bytes) if claimed_bytes == Some(given_bytes) => Ok(bytes),
+        _ => Err(WriteError::NotAnEvent {
+            given_bytes,
+            claimed_bytes,
+        }),
+    }
+}
+
+/// Added to the sequence number of a name that is taken (note §11.9).
+const NAME_CLASH_STEP: u32 = 100;

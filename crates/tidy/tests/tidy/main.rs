@@ -1,0 +1,7 @@
+//! Checks of the tree itself; each file holds those of one kind.
+
+mod dependencies;
+mod documents;
+mod purity;
+mod sources;
+mod tree;

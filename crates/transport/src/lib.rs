@@ -1,0 +1,76 @@
+//! The operating-system side of the data path on Linux: page pool, links, scheduler, clock and time stamps.
+//!
+//! This crate moves *frames* and knows nothing of what they mean. A frame is a byte string that starts with its own
+//! length ([`frame`]). Bulk bytes are written once to a page of a fixed [`page_pool::Pool`], by the kernel or by a
+//! producer, and travel from there as [`dataflow::bulk::PageSlice`]s; the page goes home when its last slice is dropped.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`page_pool`] | fixed pages, handed out as shared slices while their rest is still being filled |
+//! | [`frame`] | what a frame is, its legal lengths |
+//! | [`link`](mod@link) | what every transport offers: bounded sending, receiving, counters, typed loss |
+//! | [`tcp`] | TCP connections and listeners, vectored and batched |
+//! | [`local`] | queues and links inside a process |
+//! | [`scheduler`] | Poll/Action tasks under one thread \[DAQ1999 §2.2\]; [`idle`], [`poller`], [`waker`] serve it |
+//! | [`clock`], [`timestamp`] | monotonic time, profiling stamps \[DAQ1999 §4.2\] |
+//!
+//! # Example
+//!
+//! ```
+//! use dataflow::bulk::Bulk;
+//! use transport::clock;
+//! use transport::frame::FrameLimits;
+//! use transport::link::Link;
+//! use transport::page_pool::{Pool, PoolOptions};
+//! use transport::tcp::{Connection, Listener, TcpOptions};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let pool = Pool::new(&PoolOptions { name: "receive".into(), page_len: 64 << 10, pages: 8, prefault: false })?;
+//! let options = TcpOptions::new(FrameLimits::new(8, 32 << 10)?);
+//! let listener = Listener::on_loopback(&options)?;
+//! let deadline = clock::now() + std::time::Duration::from_secs(10);
+//! let mut sender = Connection::connect(listener.local_address(), &options, &pool, deadline)?;
+//!
+//! let mut page = pool.take().expect("the pool is new");
+//! page.bytes_mut()[..9000].fill(5);
+//! let bulk = Bulk::Pages(page.freeze(9000));
+//! let head = u32::to_le_bytes(4 + 9000);
+//! sender.send(&head, &bulk)?;
+//!
+//! let mut receiver = None;
+//! let frame = loop {
+//!     sender.flush(clock::now())?;
+//!     if receiver.is_none() {
+//!         receiver = listener.accept(&options, &pool)?;
+//!     }
+//!     if let Some(receiver) = &mut receiver {
+//!         receiver.fill(clock::now())?;
+//!         if let Some(frame) = receiver.next_frame() {
+//!             break frame;
+//!         }
+//!     }
+//! };
+//! assert_eq!(frame.len(), 4 + 9000);
+//! # Ok(()) }
+//! ```
+//!
+//! # Unsafe code
+//! Only in [`page_pool`] and the memory mapping below it (a page is written by one holder while others read the part
+//! that is finished), and the call that reads the time-stamp counter. The system calls go through `rustix`.
+
+pub mod clock;
+pub mod error;
+pub mod frame;
+pub mod idle;
+pub mod link;
+pub mod local;
+pub mod page_pool;
+pub mod poller;
+pub mod scheduler;
+pub mod tcp;
+pub mod timestamp;
+pub mod waker;
+
+mod assembler;
+mod mapping;
+mod send_queue;

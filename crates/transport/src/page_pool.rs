@@ -1,0 +1,542 @@
+//! A fixed pool of equal-sized pages.
+//!
+//! A page has one writer, its [`Page`], and any number of readers. The writer gives away the page's beginning as
+//! read-only slices ([`Page::split_to`]) and goes on filling the rest: a receive buffer shares frames that are complete
+//! while the kernel writes the next ones behind them. The page returns to its pool when the writer and the last slice
+//! are gone, from whatever thread. The pool never grows: an empty pool refuses, and the refusal is counted.
+
+use crate::error::OsError;
+use crate::mapping::Mapping;
+use crate::waker::Waker;
+use bytes::Bytes;
+use core::fmt;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use dataflow::bulk::PageSlice;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// What a pool is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolOptions {
+    /// Name in metrics and messages.
+    pub name: String,
+    /// Length of each page in bytes.
+    pub page_len: usize,
+    /// Number of pages.
+    pub pages: usize,
+    /// Whether the kernel backs all pages with memory now, instead of at the first touch of each.
+    pub prefault: bool,
+}
+
+/// Why there is no pool.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PoolError {
+    /// The sizes make no pool.
+    #[error(
+        "page pool {name}: {pages} pages of {page_len} bytes: expected 1 to {PAGES_MAX} pages, each of 1 to {PAGE_LEN_MAX} bytes, within the address space"
+    )]
+    Size {
+        /// Name of the pool.
+        name: String,
+        /// Number of pages asked for.
+        pages: usize,
+        /// Their length in bytes.
+        page_len: usize,
+    },
+    /// The kernel refuses the memory: ask for fewer or smaller pages.
+    #[error("page pool {name}: {cause}")]
+    Memory {
+        /// Name of the pool.
+        name: String,
+        /// What the kernel said.
+        cause: OsError,
+    },
+}
+
+/// The largest number of pages of a pool.
+pub const PAGES_MAX: usize = u32::MAX as usize;
+
+/// The largest length of a page in bytes.
+pub const PAGE_LEN_MAX: usize = u32::MAX as usize;
+
+/// A handle on a pool; clones share it. The memory is freed with the last handle, page and slice.
+#[derive(Clone)]
+pub struct Pool(Arc<Shared>);
+
+/// The state of a pool, for metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolCounters {
+    /// Pages away from the pool now.
+    pub in_use: usize,
+    /// The largest number of pages that were away at a time.
+    pub in_use_max: usize,
+    /// How often a page was asked for and none was there.
+    pub refusals: u64,
+}
+
+impl Pool {
+    /// Maps the pages.
+    ///
+    /// # Errors
+    /// Sizes that make no pool; memory that the kernel refuses.
+    pub fn new(options: &PoolOptions) -> Result<Self, PoolError> {
+        let PoolOptions {
+            name,
+            page_len,
+            pages,
+            prefault,
+        } = options;
+        let size_error = || PoolError::Size {
+            name: name.clone(),
+            pages: *pages,
+            page_len: *page_len,
+        };
+        let sizes_fit = (1..=PAGES_MAX).contains(pages) && (1..=PAGE_LEN_MAX).contains(page_len);
+        let len = page_len
+            .checked_mul(*pages)
+            .filter(|len| sizes_fit && isize::try_from(*len).is_ok());
+        let mapping = Mapping::new(len.ok_or_else(size_error)?, *prefault).map_err(|cause| PoolError::Memory {
+            name: name.clone(),
+            cause,
+        })?;
+        let page_count = *pages as u32;
+        Ok(Self(Arc::new(Shared {
+            name: name.as_str().into(),
+            page_len: *page_len,
+            mapping,
+            holders: (0..page_count).map(|_| AtomicU32::new(0)).collect(),
+            free: Mutex::new((0..page_count).rev().collect()),
+            in_use: AtomicU32::new(0),
+            in_use_max: AtomicU32::new(0),
+            refusals: AtomicU64::new(0),
+            is_empty: AtomicBool::new(false),
+            wakers: Mutex::new(Vec::new()),
+        })))
+    }
+
+    /// The page that was returned last, so that pages stay in the cache; `None`, and a refusal counted, if all are away.
+    pub fn take(&self) -> Option<Page> {
+        let mut free = self.0.lock_free();
+        let Some(index) = free.pop() else {
+            self.0.refusals.fetch_add(1, Ordering::Relaxed);
+            return None;
+        };
+        if free.is_empty() {
+            self.0.is_empty.store(true, Ordering::SeqCst);
+        }
+        self.0.count_in_use(&free);
+        drop(free);
+        self.0.holders[index as usize].store(1, Ordering::Relaxed);
+        Some(Page {
+            pool: Arc::clone(&self.0),
+            index,
+            start: 0,
+        })
+    }
+
+    /// Wakes this scheduler, too, when the pool is empty and a page returns or can be rewound.
+    pub fn wake_on_return(&self, waker: Waker) {
+        let mut wakers = self.0.lock_wakers();
+        if !wakers.iter().any(|known| known.is_same(&waker)) {
+            wakers.push(waker);
+        }
+    }
+
+    /// Name in metrics and messages.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Length of each page in bytes.
+    pub fn page_len(&self) -> usize {
+        self.0.page_len
+    }
+
+    /// Number of pages, free or not.
+    pub fn pages(&self) -> usize {
+        self.0.holders.len()
+    }
+
+    /// Whether [`take`](Self::take) would find a page now.
+    pub fn has_free(&self) -> bool {
+        !self.0.is_empty.load(Ordering::Relaxed)
+    }
+
+    /// The counters; read without stopping the pool.
+    pub fn counters(&self) -> PoolCounters {
+        PoolCounters {
+            in_use: self.0.in_use.load(Ordering::Relaxed) as usize,
+            in_use_max: self.0.in_use_max.load(Ordering::Relaxed) as usize,
+            refusals: self.0.refusals.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Pool({}: {} x {} bytes, {:?})",
+            self.name(),
+            self.pages(),
+            self.page_len(),
+            self.counters()
+        )
+    }
+}
+
+/// The one writer of a page, or of what is left of it after [`split_to`](Self::split_to).
+///
+/// Dropping it gives up the unwritten rest; slices already given out stay valid.
+//
+// Why this is sound: `start` only grows while slices are out. Everything below it is read-only for the rest of the page's
+// absence from the pool, everything from it on is reachable through this one, unclonable value alone. So `&mut` never
+// overlaps a `&` of a slice, and both are made from the mapping's raw pointer, never from one another. `start` returns to
+// zero only when this value is the page's only holder, that is when no slice is left (`rewind`, and return to the pool).
+pub struct Page {
+    pool: Arc<Shared>,
+    index: u32,
+    start: usize,
+}
+
+impl Page {
+    /// The bytes that are still ours, to be written. They hold zeros or what an earlier use left there.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        let (place, len) = (self.pool.place(self.index, self.start), self.len());
+        // SAFETY: inside the mapping, initialised by it, and reachable only through this value (see above).
+        unsafe { core::slice::from_raw_parts_mut(place, len) }
+    }
+
+    /// The bytes that are still ours, to be read.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: as in `bytes_mut`.
+        unsafe { core::slice::from_raw_parts(self.pool.place(self.index, self.start), self.len()) }
+    }
+
+    /// How many bytes are still ours.
+    pub fn len(&self) -> usize {
+        self.pool.page_len - self.start
+    }
+
+    /// Whether all bytes were given away.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Makes the first `len` bytes a read-only slice and goes on with the rest.
+    ///
+    /// Costs one small allocation: cut slices for several frames from one with [`PageSlice::slice`].
+    ///
+    /// # Panics
+    /// If `len` is more than [`len`](Self::len).
+    pub fn split_to(&mut self, len: usize) -> PageSlice {
+        assert!(
+            len <= self.len(),
+            "a slice of {len} bytes of the {} that a page has left",
+            self.len()
+        );
+        let holders = self.pool.holders[self.index as usize].fetch_add(1, Ordering::Relaxed);
+        assert!(holders < u32::MAX, "the slices of a page fit in 32 bits");
+        let part = Part {
+            pool: Arc::clone(&self.pool),
+            index: self.index,
+            start: self.start,
+            len,
+        };
+        self.start += len;
+        PageSlice::new(Bytes::from_owner(part))
+    }
+
+    /// Makes the first `len` bytes a read-only slice and gives up the rest.
+    ///
+    /// # Panics
+    /// If `len` is more than [`len`](Self::len).
+    pub fn freeze(mut self, len: usize) -> PageSlice {
+        self.split_to(len)
+    }
+
+    /// Takes the whole page back for writing, if no slice of it is left; what was in it may be overwritten.
+    pub fn rewind(&mut self) -> bool {
+        let rewound = self.is_sole_holder();
+        if rewound {
+            self.start = 0;
+        }
+        rewound
+    }
+
+    /// Whether no slice of the page is left.
+    pub(crate) fn is_sole_holder(&self) -> bool {
+        // Pairs with the release of the last slice: its reader is done before we write.
+        self.pool.holders[self.index as usize].load(Ordering::SeqCst) == 1
+    }
+
+    /// Whether some of the page was given away as slices.
+    pub(crate) fn is_begun(&self) -> bool {
+        self.start > 0
+    }
+
+    /// Takes the whole page back, if no slice of it is left, and moves our first `len` bytes to its beginning.
+    pub(crate) fn rewind_keeping(&mut self, len: usize) -> bool {
+        let start = self.start;
+        let rewound = self.rewind();
+        if rewound {
+            self.bytes_mut().copy_within(start..start + len, 0);
+        }
+        rewound
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        self.pool.release(self.index);
+    }
+}
+
+impl fmt::Debug for Page {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Page({}[{}]: {} bytes left)", self.pool.name, self.index, self.len())
+    }
+}
+
+/// A part of a page that will not be written again while this value lives.
+struct Part {
+    pool: Arc<Shared>,
+    index: u32,
+    start: usize,
+    len: usize,
+}
+
+impl AsRef<[u8]> for Part {
+    fn as_ref(&self) -> &[u8] {
+        // SAFETY: inside the mapping and initialised; `Page::split_to` moved the writer's start behind these bytes, and
+        // this value, counted as a holder, keeps the page from being rewound or taken again.
+        unsafe { core::slice::from_raw_parts(self.pool.place(self.index, self.start), self.len) }
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        self.pool.release(self.index);
+    }
+}
+
+struct Shared {
+    name: Box<str>,
+    page_len: usize,
+    mapping: Mapping,
+    /// Per page, its writer and its parts that are alive.
+    holders: Box<[AtomicU32]>,
+    free: Mutex<Vec<u32>>,
+    in_use: AtomicU32,
+    in_use_max: AtomicU32,
+    refusals: AtomicU64,
+    /// Whether `free` is; written under its lock.
+    is_empty: AtomicBool,
+    wakers: Mutex<Vec<Waker>>,
+}
+
+impl Shared {
+    fn place(&self, index: u32, start: usize) -> *mut u8 {
+        assert!(
+            (index as usize) < self.holders.len() && start <= self.page_len,
+            "a page of this pool"
+        );
+        // SAFETY: the mapping holds `holders.len()` pages of `page_len` bytes; the result is in it or one past its end.
+        unsafe {
+            self.mapping
+                .start()
+                .as_ptr()
+                .add(index as usize * self.page_len + start)
+        }
+    }
+
+    /// Sequentially consistent with a page's writer that finds the pool empty first and its page's slices alive next,
+    /// and sleeps: either it sees the last slice gone, or we see the pool empty and wake it.
+    fn release(&self, index: u32) {
+        let holders = self.holders[index as usize].fetch_sub(1, Ordering::SeqCst);
+        assert!(holders > 0, "a page is released once by each holder");
+        if holders == 1 {
+            self.take_back(index);
+        } else if holders == 2 && self.is_empty.load(Ordering::SeqCst) {
+            self.wake();
+        }
+    }
+
+    fn take_back(&self, index: u32) {
+        let mut free = self.lock_free();
+        let was_empty = free.is_empty();
+        free.push(index);
+        self.count_in_use(&free);
+        if was_empty {
+            self.is_empty.store(false, Ordering::SeqCst);
+        }
+        drop(free);
+        if was_empty {
+            self.wake();
+        }
+    }
+
+    fn wake(&self) {
+        self.lock_wakers().iter().for_each(Waker::wake);
+    }
+
+    fn lock_wakers(&self) -> MutexGuard<'_, Vec<Waker>> {
+        self.wakers.lock().expect("nothing panics while it holds the wakers")
+    }
+
+    fn lock_free(&self) -> MutexGuard<'_, Vec<u32>> {
+        self.free.lock().expect("nothing panics while it holds the free list")
+    }
+
+    fn count_in_use(&self, free: &[u32]) {
+        let in_use = u32::try_from(self.holders.len() - free.len()).expect("checked against PAGES_MAX");
+        self.in_use.store(in_use, Ordering::Relaxed);
+        if in_use > self.in_use_max.load(Ordering::Relaxed) {
+            self.in_use_max.store(in_use, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Pool, PoolError, PoolOptions};
+
+    fn pool(page_len: usize, pages: usize) -> Pool {
+        Pool::new(&PoolOptions {
+            name: "test".into(),
+            page_len,
+            pages,
+            prefault: false,
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn a_pool_is_bounded_and_counts() {
+        let pool = pool(4096, 2);
+        let (first, second) = (pool.take().unwrap(), pool.take().unwrap());
+        assert!(pool.take().is_none() && !pool.has_free());
+        drop(first);
+        let counters = pool.counters();
+        assert_eq!((counters.in_use, counters.in_use_max, counters.refusals), (1, 2, 1));
+        drop(second);
+        assert_eq!(pool.counters().in_use, 0);
+    }
+
+    #[test]
+    fn the_page_returned_last_is_taken_first() {
+        let pool = pool(4096, 3);
+        let (mut first, second) = (pool.take().unwrap(), pool.take().unwrap());
+        first.bytes_mut()[0] = 7;
+        drop(second);
+        drop(first);
+        assert_eq!(pool.take().unwrap().bytes()[0], 7);
+    }
+
+    #[test]
+    fn a_page_is_filled_behind_the_slices_that_were_given_out() {
+        let pool = pool(64, 1);
+        let mut page = pool.take().unwrap();
+        page.bytes_mut()[..10].fill(1);
+        let first = page.split_to(10);
+        page.bytes_mut()[..20].fill(2);
+        let second = page.split_to(20);
+        page.bytes_mut().fill(3);
+        assert_eq!(page.len(), 34);
+        assert_eq!(first.as_bytes(), [1; 10]);
+        let inner = second.slice(5..20);
+        drop(second);
+        let third = page.freeze(34);
+        assert_eq!((inner.as_bytes(), third.as_bytes()), (&[2; 15][..], &[3; 34][..]));
+        drop((first, third));
+        assert_eq!(pool.counters().in_use, 1);
+        drop(inner);
+        assert_eq!(pool.counters().in_use, 0);
+    }
+
+    #[test]
+    fn a_page_is_rewound_only_when_no_slice_is_left() {
+        let pool = pool(64, 1);
+        let mut page = pool.take().unwrap();
+        page.bytes_mut()
+            .copy_from_slice(&core::array::from_fn::<u8, 64, _>(|i| i as u8));
+        let slice = page.split_to(40);
+        assert!(!page.rewind() && !page.rewind_keeping(4) && page.is_begun());
+        drop(slice);
+        assert!(page.rewind_keeping(4));
+        assert_eq!((page.len(), &page.bytes()[..5]), (64, &[40, 41, 42, 43, 4][..]));
+    }
+
+    #[test]
+    fn slices_return_a_page_from_another_thread_while_it_is_filled() {
+        let pool = pool(256, 2);
+        let (to_reader, slices) = std::sync::mpsc::channel::<dataflow::bulk::PageSlice>();
+        let reader = std::thread::spawn(move || {
+            slices
+                .iter()
+                .map(|slice| slice.as_bytes().iter().map(|byte| u64::from(*byte)).sum::<u64>())
+                .sum::<u64>()
+        });
+        let mut sent = 0;
+        for round in 0..40_u8 {
+            let mut page = loop {
+                match pool.take() {
+                    Some(page) => break page,
+                    None => std::thread::yield_now(),
+                }
+            };
+            while !page.is_empty() {
+                page.bytes_mut()[..64].fill(round);
+                sent += 64 * u64::from(round);
+                to_reader.send(page.split_to(64)).unwrap();
+            }
+        }
+        drop(to_reader);
+        assert_eq!(reader.join().unwrap(), sent);
+        assert_eq!(pool.counters().in_use, 0);
+    }
+
+    #[test]
+    fn slices_outlive_the_pool() {
+        let pool = pool(64, 1);
+        let mut page = pool.take().unwrap();
+        page.bytes_mut().fill(9);
+        let slice = page.freeze(64);
+        drop(pool);
+        assert_eq!(slice.as_bytes(), [9; 64]);
+    }
+
+    #[test]
+    fn impossible_sizes_are_errors() {
+        for (page_len, pages) in [(0, 1), (1, 0), (usize::MAX, 2), (1 << 33, 1), (1, 1 << 33)] {
+            let options = PoolOptions {
+                name: "test".into(),
+                page_len,
+                pages,
+                prefault: false,
+            };
+            assert!(
+                matches!(Pool::new(&options), Err(PoolError::Size { .. })),
+                "{page_len} x {pages}"
+            );
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "maps no memory there")]
+    fn memory_that_the_kernel_does_not_have_is_an_error() {
+        let options = PoolOptions {
+            name: "test".into(),
+            page_len: 1 << 31,
+            pages: 1 << 31,
+            prefault: false,
+        };
+        assert!(matches!(Pool::new(&options), Err(PoolError::Memory { .. })));
+    }
+
+    #[test]
+    #[should_panic(expected = "a slice of 65 bytes")]
+    fn more_than_a_page_cannot_be_given_out() {
+        let pool = pool(64, 1);
+        pool.take().unwrap().freeze(65);
+    }
+}

@@ -1,0 +1,251 @@
+//! The scheduler of an I/O module \[DAQ1999 §2.2\]: tasks with a Poll and an Action function, one after the other, in one
+//! thread.
+//!
+//! A pass asks each task's Poll function whether there is work and runs its Action function if so. A Poll looks at
+//! memory only: the kernel's news about all registered sources is fetched by one call per pass, and not at all if nothing
+//! is registered. An Action does a bounded amount of work, many frames at a time, and leaves the rest for the next
+//! pass. Nothing is allocated while running.
+
+use crate::clock;
+use crate::error::OsError;
+use crate::idle::{Idle, IdleStrategy, Pause};
+use crate::poller::{Poller, Readiness, sleep_until};
+use crate::timestamp::{StampId, StampKind, Timestamps};
+use crate::waker::Waker;
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
+use dataflow::time::Time;
+use rustix::thread::{CpuSet, sched_setaffinity, sched_yield};
+use std::sync::Arc;
+
+/// A task; `S` is what the tasks of a scheduler share, such as the software FIFOs between them.
+pub trait Task<S = ()> {
+    /// Whether there is work. Called once per pass: cheap, no system call.
+    fn poll(&mut self, context: &mut Context<'_, S>) -> bool;
+
+    /// Does a bounded amount of the work.
+    fn action(&mut self, context: &mut Context<'_, S>);
+
+    /// When [`poll`](Self::poll) has to be called even if no source is ready and nobody wakes the scheduler.
+    fn next_deadline(&self) -> Option<Time> {
+        None
+    }
+}
+
+/// What a task may use.
+pub struct Context<'a, S = ()> {
+    /// The time at the beginning of the pass.
+    pub now: Time,
+    /// What the tasks share.
+    pub shared: &'a mut S,
+    /// Where sources are registered.
+    pub poller: &'a mut Poller,
+    /// Time stamps of named sections.
+    pub stamps: &'a mut Timestamps,
+    stop: &'a AtomicBool,
+}
+
+impl<S> Context<'_, S> {
+    /// Ends [`Scheduler::run`] after this pass.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What a scheduler has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SchedulerCounters {
+    /// Passes over all tasks.
+    pub passes: u64,
+    /// Passes in which no task had work.
+    pub idle_passes: u64,
+    /// Actions run.
+    pub actions: u64,
+    /// Times the processor was yielded.
+    pub yields: u64,
+    /// Times it slept.
+    pub sleeps: u64,
+}
+
+/// A fixed list of tasks under one thread.
+pub struct Scheduler<'t, S = ()> {
+    tasks: Vec<Entry<'t, S>>,
+    poller: Poller,
+    waker: Waker,
+    waker_readiness: Readiness,
+    idle: Idle,
+    stamps: Timestamps,
+    stop: Arc<AtomicBool>,
+    counters: SchedulerCounters,
+}
+
+impl<'t, S> Scheduler<'t, S> {
+    /// A scheduler without tasks.
+    ///
+    /// # Errors
+    /// If the kernel has no more descriptors to give.
+    pub fn new(idle: IdleStrategy) -> Result<Self, OsError> {
+        let (waker, mut poller) = (Waker::new()?, Poller::new()?);
+        let waker_readiness = poller.register(&waker)?;
+        Ok(Self {
+            tasks: Vec::new(),
+            poller,
+            waker,
+            waker_readiness,
+            idle: Idle::new(idle),
+            stamps: Timestamps::new(STAMPS),
+            stop: Arc::new(AtomicBool::new(false)),
+            counters: SchedulerCounters::default(),
+        })
+    }
+
+    /// Adds a task behind the others; the name is that of its time stamps.
+    pub fn add(&mut self, name: &str, task: impl Task<S> + 't) {
+        let stamp = self.stamps.add(name);
+        self.tasks.push(Entry {
+            stamp,
+            task: Box::new(task),
+        });
+    }
+
+    /// A section of code that tasks put time stamps around.
+    pub fn add_section(&mut self, name: &str) -> StampId {
+        self.stamps.add(name)
+    }
+
+    /// Where sources are registered before running.
+    pub fn poller(&mut self) -> &mut Poller {
+        &mut self.poller
+    }
+
+    /// Wakes this scheduler.
+    pub fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+
+    /// Stops this scheduler from any thread.
+    pub fn stopper(&self) -> Stopper {
+        Stopper {
+            stop: Arc::clone(&self.stop),
+            waker: self.waker(),
+        }
+    }
+
+    /// The time stamps.
+    pub fn stamps(&self) -> &Timestamps {
+        &self.stamps
+    }
+
+    /// The counters.
+    pub fn counters(&self) -> SchedulerCounters {
+        self.counters
+    }
+
+    /// Runs until it is stopped. It can be run again.
+    ///
+    /// # Errors
+    /// If the kernel does not report on the sources.
+    pub fn run(&mut self, shared: &mut S) -> Result<(), OsError> {
+        while !self.stop.load(Ordering::Relaxed) {
+            let now = clock::now();
+            if self.pass(now, shared)? {
+                self.idle.busy();
+                continue;
+            }
+            match self.idle.idle(now) {
+                Pause::None => core::hint::spin_loop(),
+                Pause::Yield => {
+                    self.counters.yields += 1;
+                    sched_yield();
+                }
+                Pause::Sleep => self.sleep()?,
+            }
+        }
+        self.stop.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// One pass over all tasks; returns whether any had work.
+    ///
+    /// # Errors
+    /// If the kernel does not report on the sources.
+    pub fn pass(&mut self, now: Time, shared: &mut S) -> Result<bool, OsError> {
+        self.waker.begin_pass();
+        self.stamps.begin_pass();
+        if self.poller.watches_more_than_one() {
+            self.poller.wait(Some(Duration::ZERO))?;
+        }
+        let mut actions = 0;
+        let (poller, stamps, stop) = (&mut self.poller, &mut self.stamps, &*self.stop);
+        let mut context = Context {
+            now,
+            shared,
+            poller,
+            stamps,
+            stop,
+        };
+        for Entry { stamp, task } in &mut self.tasks {
+            context.stamps.poll(*stamp, StampKind::PollEnter);
+            let has_work = task.poll(&mut context);
+            context.stamps.poll(*stamp, StampKind::PollExit);
+            if has_work {
+                context.stamps.action(*stamp, StampKind::ActionEnter);
+                task.action(&mut context);
+                context.stamps.action(*stamp, StampKind::ActionExit);
+                actions += 1;
+            }
+        }
+        self.counters.passes += 1;
+        self.counters.actions += actions;
+        self.counters.idle_passes += u64::from(actions == 0);
+        Ok(actions > 0)
+    }
+
+    fn sleep(&mut self) -> Result<(), OsError> {
+        let deadline = self.tasks.iter().filter_map(|entry| entry.task.next_deadline()).min();
+        if !self.waker.begin_sleep() {
+            return Ok(());
+        }
+        self.counters.sleeps += 1;
+        let woken = self.poller.wait(sleep_until(deadline, clock::now()));
+        self.waker.end_sleep();
+        self.waker_readiness.clear_readable();
+        woken.map(|_| ())
+    }
+}
+
+/// Stops a scheduler from any thread.
+#[derive(Clone, Debug)]
+pub struct Stopper {
+    stop: Arc<AtomicBool>,
+    waker: Waker,
+}
+
+impl Stopper {
+    /// Ends [`Scheduler::run`] after the pass that it is in.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.waker.wake();
+    }
+}
+
+/// Binds the calling thread to one processor.
+///
+/// # Errors
+/// If the host does not have the processor or does not let us use it.
+pub fn pin_to_cpu(cpu: usize) -> Result<(), OsError> {
+    let mut set = CpuSet::new();
+    if cpu >= CpuSet::MAX_CPU {
+        return Err(OsError::new("sched_setaffinity", rustix::io::Errno::INVAL));
+    }
+    set.set(cpu);
+    sched_setaffinity(None, &set).map_err(|errno| OsError::new("sched_setaffinity", errno))
+}
+
+struct Entry<'t, S> {
+    stamp: StampId,
+    task: Box<dyn Task<S> + 't>,
+}
+
+/// Stamps in the ring: a megabyte, some ten thousand passes of a few tasks.
+const STAMPS: usize = 1 << 16;

@@ -1,0 +1,271 @@
+//! Frames on their way out.
+
+use crate::frame::FrameLimits;
+use dataflow::bulk::{Bulk, PageSlice};
+use std::collections::VecDeque;
+use std::io::IoSlice;
+
+/// A bounded queue of frames, ready for vectored writes.
+///
+/// Parts below `copy_below` are copied one behind the other into one buffer, larger ones kept as slices; the order of
+/// both is in `segments`. In the steady state nothing is allocated: the three queues keep their memory.
+pub(crate) struct SendQueue {
+    limits: FrameLimits,
+    copy_below: usize,
+    bytes_max: usize,
+    frames_max: usize,
+    /// All copied bytes that were not sent yet.
+    copied: VecDeque<u8>,
+    segments: VecDeque<Segment>,
+    /// Per frame, how much of it was not sent yet.
+    frame_lens: VecDeque<usize>,
+    bytes: usize,
+}
+
+/// The next bytes to be sent.
+enum Segment {
+    /// This many, not zero, from the front of the copied ones.
+    Copied(usize),
+    /// The slice from this offset on.
+    Shared(PageSlice, usize),
+}
+
+/// The queue is at its bound.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Full;
+
+impl SendQueue {
+    pub(crate) fn new(limits: FrameLimits, copy_below: usize, bytes_max: usize, frames_max: usize) -> Self {
+        Self {
+            limits,
+            // An empty slice has nothing to be sent in place.
+            copy_below: copy_below.max(1),
+            bytes_max,
+            frames_max,
+            copied: VecDeque::new(),
+            segments: VecDeque::new(),
+            frame_lens: VecDeque::new(),
+            bytes: 0,
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// Bytes that wait.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(crate) fn push(&mut self, head: &[u8], bulk: &Bulk) -> Result<(), Full> {
+        let len = self.limits.checked_len(head, bulk);
+        if self.bytes + len > self.bytes_max || self.frame_lens.len() == self.frames_max {
+            return Err(Full);
+        }
+        self.copy(head);
+        for slice in bulk.slices() {
+            if slice.len() < self.copy_below {
+                self.copy(slice.as_bytes());
+            } else {
+                self.segments.push_back(Segment::Shared(slice.clone(), 0));
+            }
+        }
+        self.frame_lens.push_back(len);
+        self.bytes += len;
+        Ok(())
+    }
+
+    /// Fills `gathered` with what is to be sent next; returns how many of its places, and bytes.
+    pub(crate) fn gather<'a>(&'a self, gathered: &mut [IoSlice<'a>]) -> (usize, usize) {
+        let (mut front, mut back) = self.copied.as_slices();
+        let (mut count, mut bytes) = (0, 0);
+        let mut add = |part: &'a [u8]| {
+            let has_place = count < gathered.len();
+            if has_place && !part.is_empty() {
+                gathered[count] = IoSlice::new(part);
+                count += 1;
+                bytes += part.len();
+            }
+            has_place
+        };
+        for segment in &self.segments {
+            let has_place = match segment {
+                Segment::Shared(slice, sent_len) => add(&slice.as_bytes()[*sent_len..]),
+                Segment::Copied(len) => {
+                    let (first, rest) = front.split_at(front.len().min(*len));
+                    let (second, behind) = back.split_at(len - first.len());
+                    (front, back) = (rest, behind);
+                    add(first) && add(second)
+                }
+            };
+            if !has_place {
+                break;
+            }
+        }
+        (count, bytes)
+    }
+
+    /// Forgets the first `len` bytes, which were sent; returns how many frames that completes.
+    pub(crate) fn advance(&mut self, len: usize) -> u64 {
+        self.bytes -= len;
+        self.forget_segments(len);
+        let (mut left, mut frames) = (len, 0);
+        while left > 0 {
+            let frame_len = self.frame_lens.front_mut().expect("what was sent belongs to a frame");
+            let sent_len = left.min(*frame_len);
+            *frame_len -= sent_len;
+            left -= sent_len;
+            if *frame_len == 0 {
+                self.frame_lens.pop_front();
+                frames += 1;
+            }
+        }
+        frames
+    }
+
+    /// Drops everything.
+    pub(crate) fn clear(&mut self) {
+        self.copied.clear();
+        self.segments.clear();
+        self.frame_lens.clear();
+        self.bytes = 0;
+    }
+
+    fn copy(&mut self, part: &[u8]) {
+        if part.is_empty() {
+            return;
+        }
+        self.copied.extend(part);
+        match self.segments.back_mut() {
+            Some(Segment::Copied(len)) => *len += part.len(),
+            _ => self.segments.push_back(Segment::Copied(part.len())),
+        }
+    }
+
+    fn forget_segments(&mut self, len: usize) {
+        let (mut left, mut copied) = (len, 0);
+        while left > 0 {
+            let segment = self.segments.front_mut().expect("what was sent was in the queue");
+            let sent_len = match segment {
+                Segment::Copied(len) => {
+                    let sent_len = left.min(*len);
+                    *len -= sent_len;
+                    copied += sent_len;
+                    if *len == 0 {
+                        self.segments.pop_front();
+                    }
+                    sent_len
+                }
+                Segment::Shared(slice, start) => {
+                    let sent_len = left.min(slice.len() - *start);
+                    *start += sent_len;
+                    if *start == slice.len() {
+                        self.segments.pop_front();
+                    }
+                    sent_len
+                }
+            };
+            left -= sent_len;
+        }
+        self.copied.drain(..copied);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Full, SendQueue};
+    use crate::frame::FrameLimits;
+    use bytes::Bytes;
+    use dataflow::bulk::{Bulk, PageSlice};
+    use proptest::prelude::*;
+    use std::io::IoSlice;
+
+    fn head(len: usize, bulk_len: usize) -> Vec<u8> {
+        let mut head = vec![7; len];
+        head[..4].copy_from_slice(&((len + bulk_len) as u32).to_le_bytes());
+        head
+    }
+
+    fn bulk(lens: &[usize], seed: usize) -> Bulk {
+        let slice =
+            |len: &usize| PageSlice::new(Bytes::from((0..*len).map(|i| (i * 3 + seed) as u8).collect::<Vec<_>>()));
+        Bulk::PageList(lens.iter().map(slice).collect())
+    }
+
+    fn send_some(queue: &mut SendQueue, places: usize, len_max: usize) -> (Vec<u8>, u64) {
+        let mut gathered = [IoSlice::new(&[]); 8];
+        let (count, bytes) = queue.gather(&mut gathered[..places]);
+        let mut sent: Vec<u8> = gathered[..count].iter().flat_map(|part| part.to_vec()).collect();
+        assert_eq!(sent.len(), bytes);
+        sent.truncate(len_max);
+        let frames = queue.advance(sent.len());
+        (sent, frames)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
+        #[test]
+        fn what_is_sent_is_what_was_queued(
+            frames in prop::collection::vec((4_usize..40, prop::collection::vec(0_usize..60, 0..4)), 1..40),
+            writes in prop::collection::vec((1_usize..=8, 1_usize..200), 1..10),
+        ) {
+            let limits = FrameLimits::new(4, 400).unwrap();
+            let mut queue = SendQueue::new(limits, 30, 2000, 5);
+            let (mut expected, mut sent, mut frames_sent) = (Vec::new(), Vec::new(), 0);
+            let mut writes = writes.iter().cycle();
+            for (seed, (head_len, lens)) in frames.iter().enumerate() {
+                let head = head(*head_len, lens.iter().sum());
+                let bulk = bulk(lens, seed);
+                expected.extend_from_slice(&head);
+                bulk.slices().iter().for_each(|slice| expected.extend_from_slice(slice.as_bytes()));
+                while queue.push(&head, &bulk) == Err(Full) {
+                    let (places, len_max) = writes.next().unwrap();
+                    let (bytes, frames) = send_some(&mut queue, *places, *len_max);
+                    sent.extend(bytes);
+                    frames_sent += frames;
+                }
+            }
+            while !queue.is_empty() {
+                let (bytes, frames) = send_some(&mut queue, 8, usize::MAX);
+                sent.extend(bytes);
+                frames_sent += frames;
+            }
+            prop_assert_eq!(sent, expected);
+            prop_assert_eq!(frames_sent, frames.len() as u64);
+            prop_assert!(queue.copied.is_empty() && queue.segments.is_empty() && queue.frame_lens.is_empty());
+        }
+    }
+
+    #[test]
+    fn the_queue_is_bounded_in_frames_and_in_bytes() {
+        let limits = FrameLimits::new(4, 100).unwrap();
+        let mut queue = SendQueue::new(limits, 30, 100, 3);
+        for _ in 0..3 {
+            queue.push(&head(10, 0), &Bulk::empty()).unwrap();
+        }
+        assert_eq!(queue.push(&head(10, 0), &Bulk::empty()), Err(Full));
+        queue.clear();
+        queue.push(&head(10, 50), &bulk(&[50], 1)).unwrap();
+        assert_eq!(queue.push(&head(41, 0), &Bulk::empty()), Err(Full));
+        assert_eq!(queue.bytes(), 60);
+        queue.push(&head(40, 0), &Bulk::empty()).unwrap();
+    }
+
+    #[test]
+    fn only_large_parts_keep_their_page() {
+        let limits = FrameLimits::new(4, 100).unwrap();
+        let mut queue = SendQueue::new(limits, 30, 1000, 10);
+        queue.push(&head(10, 29), &bulk(&[29], 1)).unwrap();
+        assert_eq!(queue.segments.len(), 1);
+        queue.push(&head(10, 30), &bulk(&[30], 1)).unwrap();
+        assert_eq!(queue.segments.len(), 2);
+    }
+
+    #[test]
+    #[should_panic(expected = "states the sum of its parts")]
+    fn a_frame_of_our_own_with_a_wrong_length_is_a_bug() {
+        let limits = FrameLimits::new(4, 100).unwrap();
+        let _ = SendQueue::new(limits, 30, 1000, 10).push(&head(10, 1), &Bulk::empty());
+    }
+}

@@ -1,0 +1,92 @@
+//! The transports under test, with small pages, queues and kernel buffers so that every bound is met.
+
+use crate::suite::{Fixture, QUEUE_BYTES_MAX, QUEUE_FRAMES_MAX, limits};
+use std::time::Duration;
+use transport::clock;
+use transport::local::{LocalLink, LocalOptions};
+use transport::page_pool::{Pool, PoolOptions};
+use transport::poller::Poller;
+use transport::tcp::{Connection, Listener, TcpOptions};
+use transport::waker::Waker;
+
+pub(crate) struct TcpFixture {
+    pool: Pool,
+    options: TcpOptions,
+    listener: Listener,
+}
+
+impl Default for TcpFixture {
+    fn default() -> Self {
+        let pool = receive_pool();
+        let mut options = TcpOptions::new(limits());
+        options.queue_bytes_max = QUEUE_BYTES_MAX;
+        options.queue_frames_max = QUEUE_FRAMES_MAX;
+        options.send_buffer_bytes = Some(8 << 10);
+        options.receive_buffer_bytes = Some(8 << 10);
+        let listener = Listener::on_loopback(&options).unwrap();
+        Self {
+            pool,
+            options,
+            listener,
+        }
+    }
+}
+
+impl Fixture for TcpFixture {
+    type Side = Connection;
+
+    fn pair(&mut self) -> (Connection, Connection) {
+        let deadline = clock::now() + Duration::from_secs(3600);
+        let first = Connection::connect(self.listener.local_address(), &self.options, &self.pool, deadline).unwrap();
+        let second = loop {
+            if let Some(connection) = self.listener.accept(&self.options, &self.pool).unwrap() {
+                break connection;
+            }
+            std::thread::yield_now();
+        };
+        (first, second)
+    }
+
+    fn watch(side: &mut Connection, poller: &mut Poller, _waker: &Waker) {
+        side.register(poller).unwrap();
+    }
+
+    fn pools(&self) -> Vec<Pool> {
+        vec![self.pool.clone()]
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct LocalFixture;
+
+impl Fixture for LocalFixture {
+    type Side = LocalLink;
+
+    fn pair(&mut self) -> (LocalLink, LocalLink) {
+        LocalLink::pair(&LocalOptions {
+            limits: limits(),
+            copy_below: 2048,
+            queue_bytes_max: QUEUE_BYTES_MAX,
+            queue_frames_max: QUEUE_FRAMES_MAX,
+        })
+    }
+
+    fn watch(side: &mut LocalLink, _poller: &mut Poller, waker: &Waker) {
+        side.set_waker(waker);
+    }
+
+    fn pools(&self) -> Vec<Pool> {
+        Vec::new()
+    }
+}
+
+fn receive_pool() -> Pool {
+    let page_len = crate::suite::PAGE_LEN;
+    Pool::new(&PoolOptions {
+        name: "receive".into(),
+        page_len,
+        pages: 8,
+        prefault: false,
+    })
+    .unwrap()
+}

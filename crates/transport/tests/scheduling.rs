@@ -1,0 +1,211 @@
+//! The scheduler with its idle strategies, wakers, deadlines and time stamps.
+
+use dataflow::time::Time;
+use std::time::Duration;
+use transport::clock;
+use transport::idle::{IdleStrategy, ParkLimits};
+use transport::local::{Receiver, Sender, queue};
+use transport::scheduler::{Context, Scheduler, Stopper, Task};
+use transport::timestamp::{Armed, StampKind};
+
+/// Counts down in its actions, and stops the scheduler at zero.
+struct Countdown(u32);
+
+impl Task<Vec<&'static str>> for Countdown {
+    fn poll(&mut self, context: &mut Context<'_, Vec<&'static str>>) -> bool {
+        context.shared.push("poll");
+        self.0.is_multiple_of(2) || {
+            self.0 -= 1;
+            false
+        }
+    }
+
+    fn action(&mut self, context: &mut Context<'_, Vec<&'static str>>) {
+        context.shared.push("action");
+        if self.0 == 0 {
+            context.stop();
+        } else {
+            self.0 -= 1;
+        }
+    }
+}
+
+#[test]
+fn an_action_runs_when_its_poll_says_so() {
+    let mut scheduler = Scheduler::new(IdleStrategy::Yield).unwrap();
+    scheduler.add("countdown", Countdown(3));
+    let mut calls = Vec::new();
+    scheduler.run(&mut calls).unwrap();
+    assert_eq!(calls, ["poll", "poll", "action", "poll", "poll", "action"]);
+    let counters = scheduler.counters();
+    assert_eq!(
+        (counters.passes, counters.idle_passes, counters.actions, counters.yields),
+        (4, 2, 2, 2)
+    );
+}
+
+#[test]
+fn every_strategy_passes_values_between_threads() {
+    let park_at_once = ParkLimits {
+        spin_max: Duration::ZERO,
+        yield_for: Duration::ZERO,
+    };
+    for strategy in [
+        IdleStrategy::Spin,
+        IdleStrategy::Yield,
+        IdleStrategy::default(),
+        IdleStrategy::Park(park_at_once),
+    ] {
+        // Two threads that spin on a loaded machine wait for each other's time slices.
+        ping_pong(strategy, if strategy == IdleStrategy::Spin { 50 } else { 2000 });
+    }
+}
+
+/// Sends what it receives, plus one, until `last`.
+struct Echo {
+    from: Receiver<u32>,
+    to: Sender<u32>,
+    last: u32,
+}
+
+impl Task for Echo {
+    fn poll(&mut self, _context: &mut Context<'_>) -> bool {
+        self.from.is_ready()
+    }
+
+    fn action(&mut self, context: &mut Context<'_>) {
+        let Ok(value) = self.from.receive() else {
+            return context.stop();
+        };
+        if let Some(value) = value {
+            if value >= self.last {
+                context.stop();
+            }
+            let _ = self.to.send(value + 1);
+        }
+    }
+}
+
+fn ping_pong(strategy: IdleStrategy, last: u32) {
+    let (mut to_first, from_second) = queue(1);
+    let (to_second, from_first) = queue(1);
+    to_first.send(0).unwrap();
+    let echo = |from, to| Echo { from, to, last };
+    let run = |mut echo: Echo| {
+        let mut scheduler = Scheduler::new(strategy).unwrap();
+        echo.from.set_waker(scheduler.waker());
+        echo.to.set_waker(scheduler.waker());
+        scheduler.add("echo", echo);
+        scheduler.run(&mut ()).unwrap();
+        scheduler.counters().actions
+    };
+    let (first, second) = (echo(from_second, to_second), echo(from_first, to_first));
+    let actions = std::thread::scope(|scope| {
+        let second = scope.spawn(|| run(second));
+        run(first) + second.join().unwrap()
+    });
+    assert!(actions > u64::from(last), "{actions}");
+}
+
+/// Stops the scheduler at its deadline.
+struct Alarm(Time);
+
+impl Task for Alarm {
+    fn poll(&mut self, context: &mut Context<'_>) -> bool {
+        context.now >= self.0
+    }
+
+    fn action(&mut self, context: &mut Context<'_>) {
+        context.stop();
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        Some(self.0)
+    }
+}
+
+#[test]
+fn a_deadline_ends_sleep() {
+    let mut scheduler = Scheduler::new(IdleStrategy::default()).unwrap();
+    let deadline = clock::now() + Duration::from_millis(5);
+    scheduler.add("alarm", Alarm(deadline));
+    scheduler.add("later alarm", Alarm(deadline + Duration::from_secs(3600)));
+    scheduler.run(&mut ()).unwrap();
+    assert!(clock::now() >= deadline);
+    assert!(scheduler.counters().sleeps > 0);
+}
+
+/// Never has work.
+struct Bored;
+
+impl Task for Bored {
+    fn poll(&mut self, _context: &mut Context<'_>) -> bool {
+        false
+    }
+
+    fn action(&mut self, _context: &mut Context<'_>) {
+        unreachable!("poll never says so");
+    }
+}
+
+#[test]
+fn a_sleeping_scheduler_is_stopped_from_another_thread() {
+    let mut scheduler = Scheduler::new(IdleStrategy::default()).unwrap();
+    scheduler.add("bored", Bored);
+    let stopper: Stopper = scheduler.stopper();
+    std::thread::scope(|scope| {
+        scope.spawn(|| stopper.stop());
+        scheduler.run(&mut ()).unwrap();
+    });
+}
+
+/// Works in a named section once.
+struct Work(transport::timestamp::StampId, bool);
+
+impl Task for Work {
+    fn poll(&mut self, _context: &mut Context<'_>) -> bool {
+        !self.1
+    }
+
+    fn action(&mut self, context: &mut Context<'_>) {
+        context.stamps.enter(self.0);
+        self.1 = true;
+        context.stamps.exit(self.0);
+    }
+}
+
+#[test]
+fn armed_stamps_show_the_sequence_of_a_pass() {
+    let mut scheduler = Scheduler::new(IdleStrategy::Spin).unwrap();
+    let section = scheduler.add_section("collect");
+    scheduler.add("bored", Bored);
+    scheduler.add("work", Work(section, false));
+    scheduler.stamps().switch().arm(Armed {
+        polls: true,
+        actions: true,
+        sections: true,
+    });
+    assert!(scheduler.pass(clock::now(), &mut ()).unwrap());
+    assert!(!scheduler.pass(clock::now(), &mut ()).unwrap());
+    let stamps = scheduler.stamps();
+    let sequence: Vec<_> = stamps
+        .export()
+        .iter()
+        .map(|stamp| (stamps.name(stamp.id).to_owned(), stamp.kind))
+        .collect();
+    let expected = [
+        ("bored", StampKind::PollEnter),
+        ("bored", StampKind::PollExit),
+        ("work", StampKind::PollEnter),
+        ("work", StampKind::PollExit),
+        ("work", StampKind::ActionEnter),
+        ("collect", StampKind::SectionEnter),
+        ("collect", StampKind::SectionExit),
+        ("work", StampKind::ActionExit),
+        ("bored", StampKind::PollEnter),
+        ("bored", StampKind::PollExit),
+        ("work", StampKind::PollEnter),
+        ("work", StampKind::PollExit),
+    ];
+    assert_eq!(sequence, expected.map(|(name, kind)| (name.to_owned(), kind)));
+}
