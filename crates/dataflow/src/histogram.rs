@@ -59,7 +59,11 @@ impl Histogram {
 
     /// The bins that are not empty, as (index, count): for the wire.
     pub fn entries(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
-        self.bins.iter().enumerate().filter(|(_, count)| **count > 0).map(|(index, &count)| (index as u16, count))
+        self.bins
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0)
+            .map(|(index, &count)| (index as u16, count))
     }
 
     /// From entries; `None` if an index does not exist.
@@ -80,7 +84,9 @@ const SUB_BINS: usize = 1 << SUB_BITS;
 const BINS: usize = (64 - SUB_BITS as usize + 1) * SUB_BINS;
 
 fn bin_of(value: u64) -> usize {
-    let Some(exponent) = (value >> SUB_BITS).checked_ilog2() else { return value as usize };
+    let Some(exponent) = (value >> SUB_BITS).checked_ilog2() else {
+        return value as usize;
+    };
     let sub = (value >> exponent) as usize & (SUB_BINS - 1);
     (exponent as usize + 1) * SUB_BINS + sub
 }
@@ -115,7 +121,11 @@ mod tests {
         for value in 1..=1000 {
             histogram.record(value);
         }
-        assert!((500..=532).contains(&histogram.quantile(0.5)), "{}", histogram.quantile(0.5));
+        assert!(
+            (500..=532).contains(&histogram.quantile(0.5)),
+            "{}",
+            histogram.quantile(0.5)
+        );
         assert!((990..=1000).contains(&histogram.quantile(0.99)));
         assert_eq!((histogram.max(), histogram.count()), (1000, 1000));
         let entries: Vec<_> = histogram.entries().collect();

@@ -206,6 +206,37 @@ pub enum Message {
     /// EFD → SFI → DFM: what became of events. EFD → DFM where the SFI is gone. At most the events in the sender.
     Finished(Vec<(EventId, Fate)>),
 
+    /// Application → RC, the first frame of its connection: who it is, and where its peers can reach it. Answered by
+    /// `Welcome`, or by closing the connection.
+    Join {
+        /// `sfi-1`.
+        name: String,
+        /// Proves that it belongs to this run.
+        key: String,
+        /// Where it listens: `127.0.0.1:40001`.
+        address: String,
+    },
+    /// RC → application: its place in the partition; the addresses are in the envelope.
+    Welcome {
+        /// The whole configuration, as TOML.
+        configuration: String,
+        /// Applications in the process of run control.
+        hosted: Vec<NodeId>,
+        /// Source identifiers of the ROBs of each ROS.
+        robs: Vec<Vec<u32>>,
+    },
+    /// RC → application, once all have joined: where the others listen. Answered by `Ready`.
+    Peers(Vec<(NodeId, String)>),
+    /// Application → application, the first frame in both directions of a connection.
+    Greet {
+        /// Proves that it belongs to this run.
+        key: String,
+    },
+    /// Application → RC: all its peers are connected, its inputs are open.
+    Ready,
+    /// Application → RC: it cannot take part.
+    Failed(String),
+
     /// RC → any application.
     Command(Command),
     /// Any application → RC: it holds nothing any more. Once per `Drain`.
@@ -361,13 +392,27 @@ pub struct FileRecord {
 impl Fate {
     /// From its wire value.
     pub fn from_u8(value: u8) -> Option<Self> {
-        [Self::Rejected, Self::Accepted, Self::Debug, Self::Unrecorded, Self::Abandoned].into_iter().find(|f| *f as u8 == value)
+        [
+            Self::Rejected,
+            Self::Accepted,
+            Self::Debug,
+            Self::Unrecorded,
+            Self::Abandoned,
+        ]
+        .into_iter()
+        .find(|f| *f as u8 == value)
     }
 }
 
 impl BusyCause {
     /// All causes.
-    pub const ALL: [Self; 5] = [Self::Pages, Self::EventsInSystem, Self::ForcedLimit, Self::BuildQueue, Self::Window];
+    pub const ALL: [Self; 5] = [
+        Self::Pages,
+        Self::EventsInSystem,
+        Self::ForcedLimit,
+        Self::BuildQueue,
+        Self::Window,
+    ];
 
     /// From its wire value.
     pub fn from_u8(value: u8) -> Option<Self> {
@@ -393,6 +438,16 @@ impl Message {
             Self::RoiReply { bulk, .. } | Self::L2Result { bulk, .. } | Self::EventReply { bulk, .. } => Some(bulk),
             Self::BuiltEvent(built) => Some(&built.bulk),
             Self::Record(recording) => Some(&recording.built.bulk),
+            _ => None,
+        }
+    }
+
+    /// The bulk, to be replaced by an equal one elsewhere in memory.
+    pub fn bulk_mut(&mut self) -> Option<&mut Bulk> {
+        match self {
+            Self::RoiReply { bulk, .. } | Self::L2Result { bulk, .. } | Self::EventReply { bulk, .. } => Some(bulk),
+            Self::BuiltEvent(built) => Some(&mut built.bulk),
+            Self::Record(recording) => Some(&mut recording.built.bulk),
             _ => None,
         }
     }

@@ -92,7 +92,10 @@ mod tests {
 
     #[test]
     fn numbers_are_repeatable_and_spread() {
-        let draw = |seed| { let mut random = Random::new(seed); [random.next_u64(), random.next_u64()] };
+        let draw = |seed| {
+            let mut random = Random::new(seed);
+            [random.next_u64(), random.next_u64()]
+        };
         assert_eq!(draw(7), draw(7));
         assert_ne!(draw(7), draw(8));
         let mut random = Random::new(1);

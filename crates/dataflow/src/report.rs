@@ -25,6 +25,35 @@ pub struct Report {
     pub latency_ns: Histogram,
     /// Messages refused as stale: another run or incarnation.
     pub stale: u64,
+    /// What its process moved over the network; filled in by the driver.
+    pub network: Network,
+}
+
+/// Messages over the network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Network {
+    /// Messages received.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Messages and connections refused because they could not be understood.
+    pub malformed: u64,
+}
+
+impl Report {
+    /// A report with counters only.
+    pub fn of(role: Role, counters: Vec<u64>) -> Self {
+        Self {
+            node: NodeId(0),
+            role,
+            counters,
+            peers: Vec::new(),
+            blocked: Vec::new(),
+            latency_ns: Histogram::default(),
+            stale: 0,
+            network: Network::default(),
+        }
+    }
 }
 
 /// Up to three counts that belong to a peer; their meaning is the role's.

@@ -129,7 +129,9 @@ pub enum LinksError {
     #[error(transparent)]
     Pool(#[from] PoolError),
     /// The configured page does not hold what it must.
-    #[error("a page of {page_bytes} bytes is too short for {what}: expected ros.page_size of at least {needed_bytes} bytes")]
+    #[error(
+        "a page of {page_bytes} bytes is too short for {what}: expected ros.page_size of at least {needed_bytes} bytes"
+    )]
     PageTooShort {
         /// Length of a page.
         page_bytes: usize,
@@ -208,7 +210,13 @@ impl Links {
         };
         let pool = Pool::new(&options)?;
         let counters = LinkCounters::default();
-        Ok(Self { fragments, input, pool, reserved: Vec::with_capacity(links), counters })
+        Ok(Self {
+            fragments,
+            input,
+            pool,
+            reserved: Vec::with_capacity(links),
+            counters,
+        })
     }
 
     /// Source identifiers, by number of the link.
@@ -220,6 +228,9 @@ impl Links {
     ///
     /// # Errors
     /// Nothing was delivered; see [`ReadOutError`].
+    ///
+    /// # Panics
+    /// Never: a page was reserved for each link.
     pub fn read_out(
         &mut self,
         event: &EventInfo,
@@ -229,10 +240,17 @@ impl Links {
         self.input.prepare(event)?;
         for link in 0..self.source_ids().len() {
             let page = self.reserved.pop().expect("a page was reserved for each link");
-            let wanted = Wanted { link, event, problems: 0 };
+            let wanted = Wanted {
+                link,
+                event,
+                problems: 0,
+            };
             let made = self.input.fragment(&mut self.fragments, page, wanted);
             // All links see the same ids, so it is the first that refuses, before anything is delivered.
-            let (head, slice) = made.map_err(|unplaced| ReadOutError::Unplaced { event: event.event, unplaced })?;
+            let (head, slice) = made.map_err(|unplaced| ReadOutError::Unplaced {
+                event: event.event,
+                unplaced,
+            })?;
             self.counters.count(&head);
             deliver(link as u16, head, Bulk::Pages(slice));
         }
@@ -246,11 +264,21 @@ impl Links {
             let Some(page) = self.pool.take() else {
                 self.counters.no_page += 1;
                 let (pool, free) = (self.pool.name().to_owned(), self.reserved.len());
-                return Err(ReadOutError::NoPage { event, pool, free, needed });
+                return Err(ReadOutError::NoPage {
+                    event,
+                    pool,
+                    free,
+                    needed,
+                });
             };
             self.reserved.push(page);
         }
         Ok(())
+    }
+
+    /// Whether a page is free: [`Links::read_out`] may be worth another try.
+    pub fn has_page(&self) -> bool {
+        self.pool.has_free()
     }
 
     /// Wakes this scheduler when a page comes back after [`ReadOutError::NoPage`].
@@ -305,5 +333,9 @@ fn check_page(parameters: &LinkParameters, what: &'static str, needed_bytes: usi
     if page_bytes >= needed_bytes {
         return Ok(());
     }
-    Err(LinksError::PageTooShort { page_bytes, what, needed_bytes })
+    Err(LinksError::PageTooShort {
+        page_bytes,
+        what,
+        needed_bytes,
+    })
 }

@@ -2,6 +2,7 @@
 
 mod column;
 mod file;
+mod guard;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -126,14 +127,23 @@ impl Sample {
     /// # Errors
     /// A file that is not a sample, is damaged, or has other sources than the first; no events at all.
     pub fn load(files: &[impl AsRef<Path>]) -> Result<Self, SampleError> {
-        let mut sample =
-            Self { source_ids: Vec::new(), events: Vec::new(), rois: Vec::new(), offsets: vec![0], payload: Vec::new() };
+        let mut sample = Self {
+            source_ids: Vec::new(),
+            events: Vec::new(),
+            rois: Vec::new(),
+            offsets: vec![0],
+            payload: Vec::new(),
+        };
         for path in files {
             file::append(path.as_ref(), &mut sample)?;
         }
         if sample.events.is_empty() {
             let names: Vec<String> = files.iter().map(|path| path.as_ref().display().to_string()).collect();
-            let files = if names.is_empty() { "an empty list of files".to_owned() } else { names.join(", ") };
+            let files = if names.is_empty() {
+                "an empty list of files".to_owned()
+            } else {
+                names.join(", ")
+            };
             return Err(SampleError::NoEvents { files });
         }
         sample.payload.shrink_to_fit();
@@ -173,9 +183,17 @@ impl Sample {
     /// # Panics
     /// If there is no such event.
     pub fn trigger(&self, event: usize) -> Trigger {
-        let Event { bcid, trigger_type, rois_end } = self.events[event];
+        let Event {
+            bcid,
+            trigger_type,
+            rois_end,
+        } = self.events[event];
         let rois_start = event.checked_sub(1).map_or(0, |before| self.events[before].rois_end);
-        Trigger { bcid, trigger_type, rois: self.rois[rois_start as usize..rois_end as usize].to_vec() }
+        Trigger {
+            bcid,
+            trigger_type,
+            rois: self.rois[rois_start as usize..rois_end as usize].to_vec(),
+        }
     }
 }
 
@@ -213,11 +231,19 @@ impl SampleLinks {
     pub(crate) fn new(parameters: &LinkParameters, sample: Arc<Sample>, repeat: bool) -> Result<Self, LinksError> {
         let known = &sample.source_ids;
         let find = |&source_id: &u32| {
-            let unknown = |_| LinksError::UnknownSource { source_id, sources: known.len() };
+            let unknown = |_| LinksError::UnknownSource {
+                source_id,
+                sources: known.len(),
+            };
             known.binary_search(&source_id).map_err(unknown)
         };
         let sources = parameters.source_ids.iter().map(find).collect::<Result<_, _>>()?;
-        Ok(Self { sample, repeat, sources, event: 0 })
+        Ok(Self {
+            sample,
+            repeat,
+            sources,
+            event: 0,
+        })
     }
 
     pub(crate) fn prepare(&mut self, event: &EventInfo) -> Result<(), ReadOutError> {
@@ -237,6 +263,8 @@ impl SampleLinks {
         wanted: Wanted<'_>,
     ) -> Result<(FragmentHead, PageSlice), Unplaced> {
         let payload = self.sample.payload(self.event, self.sources[wanted.link]);
-        fragments.frame(page, wanted, payload.len(), |data| data.copy_from_slice(&payload[..data.len()]))
+        fragments.frame(page, wanted, payload.len(), |data| {
+            data.copy_from_slice(&payload[..data.len()]);
+        })
     }
 }

@@ -42,10 +42,16 @@ pub struct Context<'a, S = ()> {
     pub poller: &'a mut Poller,
     /// Time stamps of named sections.
     pub stamps: &'a mut Timestamps,
+    idle: &'a mut Idle,
     stop: &'a AtomicBool,
 }
 
 impl<S> Context<'_, S> {
+    /// Changes how the scheduler waits when no task has work.
+    pub fn set_idle(&mut self, strategy: IdleStrategy) {
+        *self.idle = Idle::new(strategy);
+    }
+
     /// Ends [`Scheduler::run`] after this pass.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
@@ -176,12 +182,13 @@ impl<'t, S> Scheduler<'t, S> {
             self.poller.wait(Some(Duration::ZERO))?;
         }
         let mut actions = 0;
-        let (poller, stamps, stop) = (&mut self.poller, &mut self.stamps, &*self.stop);
+        let (poller, stamps, idle, stop) = (&mut self.poller, &mut self.stamps, &mut self.idle, &*self.stop);
         let mut context = Context {
             now,
             shared,
             poller,
             stamps,
+            idle,
             stop,
         };
         for Entry { stamp, task } in &mut self.tasks {

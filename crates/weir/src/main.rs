@@ -1,3 +1,8 @@
-//! The `weir` program.
+//! The `weir` program; see the library.
+#![forbid(unsafe_code)]
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    weir::run_command(std::env::args_os()).into()
+}

@@ -58,17 +58,28 @@ impl Clears {
             self.history.pop_front();
         }
         self.history.push_back(events.clone());
-        Message::Clear { sequence: self.sequence, oldest_valid, last: self.closed, events }
+        Message::Clear {
+            sequence: self.sequence,
+            oldest_valid,
+            last: self.closed,
+            events,
+        }
     }
 
     /// The groups `first..=last` again. What is too old to be kept comes as an empty group: it is left to garbage collection.
     pub fn repeat(&self, first: u64, last: u64, oldest_valid: EventId) -> impl Iterator<Item = Message> + '_ {
         let kept_from = self.sequence + 1 - self.history.len() as u64;
+        let first = first.max(1);
         let last = last.min(self.sequence).min(first.saturating_add(REPEAT_MAX - 1));
-        (first.max(1)..=last).map(move |sequence| {
+        (first..=last).map(move |sequence| {
             let index = sequence.checked_sub(kept_from);
             let events = index.map_or_else(Vec::new, |index| self.history[index as usize].clone());
-            Message::Clear { sequence, oldest_valid, last: false, events }
+            Message::Clear {
+                sequence,
+                oldest_valid,
+                last: false,
+                events,
+            }
         })
     }
 

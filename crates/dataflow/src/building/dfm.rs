@@ -116,9 +116,14 @@ struct Open {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Queued,
-    Building { sfi: usize, since: Time },
+    Building {
+        sfi: usize,
+        since: Time,
+    },
     /// Built at this SFI; kept open until it is finished.
-    Granted { sfi: usize },
+    Granted {
+        sfi: usize,
+    },
 }
 
 struct Sfi {
@@ -173,10 +178,16 @@ impl Dfm {
             taken: [0; 3],
         };
         let (pace, next_event) = match parameters.input {
-            DfmInput::SelfTrigger { first, spacing, seed, .. } => (Some(Pace::new(spacing, seed)), first),
+            DfmInput::SelfTrigger {
+                first, spacing, seed, ..
+            } => (Some(Pace::new(spacing, seed)), first),
             _ => (None, EventId(0)),
         };
-        let level1 = if let DfmInput::Level1(level1) = parameters.input { Some(level1) } else { None };
+        let level1 = if let DfmInput::Level1(level1) = parameters.input {
+            Some(level1)
+        } else {
+            None
+        };
         Self {
             open: BTreeMap::new(),
             cleared: BTreeSet::new(),
@@ -201,8 +212,18 @@ impl Dfm {
         }
     }
 
-    fn on_decisions(&mut self, now: Time, from: NodeId, sequence: u64, oldest: EventId, decisions: &[Decision], out: &mut Outbox) {
-        let Some(index) = self.supervisors.iter().position(|s| s.node == from) else { return };
+    fn on_decisions(
+        &mut self,
+        now: Time,
+        from: NodeId,
+        sequence: u64,
+        oldest: EventId,
+        decisions: &[Decision],
+        out: &mut Outbox,
+    ) {
+        let Some(index) = self.supervisors.iter().position(|s| s.node == from) else {
+            return;
+        };
         let supervisor = &mut self.supervisors[index];
         if sequence == supervisor.sequence + 1 {
             supervisor.sequence = sequence;
@@ -241,7 +262,16 @@ impl Dfm {
             self.counters.not_built += 1;
             return;
         }
-        self.open.insert(event.event, Open { event, has_result, attempt: 0, granted: None, state: State::Queued });
+        self.open.insert(
+            event.event,
+            Open {
+                event,
+                has_result,
+                attempt: 0,
+                granted: None,
+                state: State::Queued,
+            },
+        );
         self.queue.push_back(event.event);
     }
 
@@ -258,7 +288,9 @@ impl Dfm {
     }
 
     fn on_l1_result(&mut self, now: Time, from: NodeId, event: EventInfo, out: &mut Outbox) {
-        let Some(level1) = self.supervisors.iter_mut().find(|s| s.node == from) else { return };
+        let Some(level1) = self.supervisors.iter_mut().find(|s| s.node == from) else {
+            return;
+        };
         level1.taken[1] += 1;
         level1.oldest_undecided = level1.oldest_undecided.max(event.event.next());
         self.taken.take(now, out);
@@ -274,12 +306,18 @@ impl Dfm {
 
     /// Triggers what is due while the SFIs have room for it.
     fn self_trigger(&mut self, now: Time, out: &mut Outbox) {
-        let DfmInput::SelfTrigger { limit, .. } = self.parameters.input else { return };
+        let DfmInput::SelfTrigger { limit, .. } = self.parameters.input else {
+            return;
+        };
         while !self.exhausted && !self.draining && self.queue.is_empty() && self.has_room() {
             if !self.pace.as_mut().is_some_and(|pace| pace.take(now)) {
                 return;
             }
-            let event = EventInfo { event: self.next_event, ordinal: self.counters.self_triggered, ..EventInfo::default() };
+            let event = EventInfo {
+                event: self.next_event,
+                ordinal: self.counters.self_triggered,
+                ..EventInfo::default()
+            };
             self.next_event = self.next_event.next();
             self.counters.self_triggered += 1;
             self.accept(event, false);
@@ -298,13 +336,19 @@ impl Dfm {
 
     fn room(&self, sfi: usize) -> usize {
         let sfi = &self.sfis[sfi];
-        if sfi.reachable && !sfi.busy { self.parameters.building.saturating_sub(sfi.building) } else { 0 }
+        if sfi.reachable && !sfi.busy {
+            self.parameters.building.saturating_sub(sfi.building)
+        } else {
+            0
+        }
     }
 
     fn assign(&mut self, now: Time, out: &mut Outbox) {
         while let Some(&event) = self.queue.front() {
             let room: Vec<usize> = (0..self.sfis.len()).map(|sfi| self.room(sfi)).collect();
-            let Some(sfi) = self.chooser.choose(room.iter().copied()) else { break };
+            let Some(sfi) = self.chooser.choose(room.iter().copied()) else {
+                break;
+            };
             self.queue.pop_front();
             self.build_at(now, event, sfi, out);
         }
@@ -320,17 +364,43 @@ impl Dfm {
         open.attempt += 1;
         open.state = State::Building { sfi, since: now };
         self.sfis[sfi].building += 1;
-        self.timeouts.push_back((now + self.parameters.build_timeout, event, open.attempt));
-        let Open { event, has_result, attempt, .. } = *open;
-        out.send(self.sfis[sfi].node, Message::Build { event, attempt, has_result, oldest_unfinished });
+        self.timeouts
+            .push_back((now + self.parameters.build_timeout, event, open.attempt));
+        let Open {
+            event,
+            has_result,
+            attempt,
+            ..
+        } = *open;
+        out.send(
+            self.sfis[sfi].node,
+            Message::Build {
+                event,
+                attempt,
+                has_result,
+                oldest_unfinished,
+            },
+        );
     }
 
-    fn on_end_of_event(&mut self, now: Time, from: NodeId, event: EventId, attempt: u16, missing: u32, out: &mut Outbox) {
-        let Some(sfi) = self.sfis.iter().position(|sfi| sfi.node == from) else { return };
+    fn on_end_of_event(
+        &mut self,
+        now: Time,
+        from: NodeId,
+        event: EventId,
+        attempt: u16,
+        missing: u32,
+        out: &mut Outbox,
+    ) {
+        let Some(sfi) = self.sfis.iter().position(|sfi| sfi.node == from) else {
+            return;
+        };
         self.sfis[sfi].building = self.sfis[sfi].building.saturating_sub(1);
         let complete = missing == 0;
         match self.open.get_mut(&event) {
-            Some(open) if open.attempt == attempt && matches!(open.state, State::Building { sfi: at, .. } if at == sfi) => {
+            Some(open)
+                if open.attempt == attempt && matches!(open.state, State::Building { sfi: at, .. } if at == sfi) =>
+            {
                 if let State::Building { since, .. } = open.state {
                     self.latency_ns.record(now.since(since).as_nanos() as u64);
                 }
@@ -382,7 +452,9 @@ impl Dfm {
         if self.cleared.remove(&event) {
             return true;
         }
-        let Some(open) = self.open.remove(&event) else { return false };
+        let Some(open) = self.open.remove(&event) else {
+            return false;
+        };
         if let State::Building { .. } | State::Queued = open.state {
             // It had been granted, its SFI was lost, and it was to be built again when its first fate came after all.
             self.count_built_before(open.granted);
@@ -429,24 +501,38 @@ impl Dfm {
 
     /// The oldest event that anybody can still ask for.
     fn oldest_valid(&self) -> EventId {
-        let undecided = self.supervisors.iter().filter(|s| s.reachable).map(|s| s.oldest_undecided).min();
+        let undecided = self
+            .supervisors
+            .iter()
+            .filter(|s| s.reachable)
+            .map(|s| s.oldest_undecided)
+            .min();
         let to_come = undecided.unwrap_or(self.next_event);
-        self.open.first_key_value().map_or(to_come, |(event, _)| to_come.min(*event))
+        self.open
+            .first_key_value()
+            .map_or(to_come, |(event, _)| to_come.min(*event))
     }
 
     /// The oldest event whose fate is not known.
     fn oldest_unfinished(&self) -> EventId {
         let oldest_valid = self.oldest_valid();
-        self.cleared.first().map_or(oldest_valid, |event| oldest_valid.min(*event))
+        self.cleared
+            .first()
+            .map_or(oldest_valid, |event| oldest_valid.min(*event))
     }
 
     fn update_busy(&mut self, now: Time, out: &mut Outbox) {
         let waits = !self.queue.is_empty() && !self.has_room();
         for sfi in &self.sfis {
-            self.blocked.set(now, sfi.node, BlockCause::NoSfi, waits && sfi.reachable);
+            self.blocked
+                .set(now, sfi.node, BlockCause::NoSfi, waits && sfi.reachable);
         }
         let limit = self.parameters.queue;
-        let busy = if self.busy { self.queue.len() > limit / 2 } else { self.queue.len() > limit };
+        let busy = if self.busy {
+            self.queue.len() > limit / 2
+        } else {
+            self.queue.len() > limit
+        };
         if busy != self.busy {
             self.busy = busy;
             self.tell_busy(out);
@@ -456,21 +542,36 @@ impl Dfm {
 
     fn tell_busy(&self, out: &mut Outbox) {
         if let DfmInput::Level2 { level1, .. } | DfmInput::Level1(level1) = self.parameters.input {
-            out.send(level1, Message::Busy { cause: BusyCause::BuildQueue, on: self.busy });
+            out.send(
+                level1,
+                Message::Busy {
+                    cause: BusyCause::BuildQueue,
+                    on: self.busy,
+                },
+            );
         }
     }
 
     fn on_timeout(&mut self, now: Time, event: EventId, attempt: u16, out: &mut Outbox) {
-        let Some(open) = self.open.get_mut(&event).filter(|open| open.attempt == attempt) else { return };
-        let State::Building { sfi, .. } = open.state else { return };
-        let others = self.sfis.iter().enumerate().any(|(index, other)| index != sfi && other.reachable);
+        let Some(open) = self.open.get_mut(&event).filter(|open| open.attempt == attempt) else {
+            return;
+        };
+        let State::Building { sfi, .. } = open.state else {
+            return;
+        };
+        let others = self
+            .sfis
+            .iter()
+            .enumerate()
+            .any(|(index, other)| index != sfi && other.reachable);
         if others {
             open.state = State::Queued;
             self.counters.reassigned += 1;
             self.queue.push_front(event);
             self.assign(now, out);
         } else {
-            self.timeouts.push_back((now + self.parameters.build_timeout, event, attempt));
+            self.timeouts
+                .push_back((now + self.parameters.build_timeout, event, attempt));
         }
     }
 
@@ -605,7 +706,11 @@ impl Dfm {
     fn close(&mut self, now: Time, out: &mut Outbox) {
         if self.is_drained() && !self.closed {
             self.closed = true;
-            self.next_event = self.supervisors.iter().map(|s| s.oldest_undecided).fold(self.next_event, EventId::max);
+            self.next_event = self
+                .supervisors
+                .iter()
+                .map(|s| s.oldest_undecided)
+                .fold(self.next_event, EventId::max);
             self.flush_clears(now, true, out);
         }
     }
@@ -615,7 +720,11 @@ impl Component for Dfm {
     fn handle(&mut self, now: Time, input: Input, out: &mut Outbox) {
         match input {
             Input::Message { from, message } => match message {
-                Message::EndOfEvent { event, attempt, missing } => {
+                Message::EndOfEvent {
+                    event,
+                    attempt,
+                    missing,
+                } => {
                     self.on_end_of_event(now, from, event, attempt, missing, out);
                 }
                 Message::Finished(fates) => self.on_finished(now, from, &fates, out),
@@ -625,7 +734,11 @@ impl Component for Dfm {
                     }
                     self.assign(now, out);
                 }
-                Message::Decisions { sequence, oldest_undecided, decisions } => {
+                Message::Decisions {
+                    sequence,
+                    oldest_undecided,
+                    decisions,
+                } => {
                     self.on_decisions(now, from, sequence, oldest_undecided, &decisions, out);
                 }
                 Message::L1Result { event, .. } => self.on_l1_result(now, from, event, out),
@@ -648,9 +761,16 @@ impl Component for Dfm {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        let offer = self.pace.as_ref().and_then(Pace::next).filter(|_| self.queue.is_empty() && self.has_room());
+        let offer = self
+            .pace
+            .as_ref()
+            .and_then(Pace::next)
+            .filter(|_| self.queue.is_empty() && self.has_room());
         let timeout = self.timeouts.front().map(|(deadline, _, _)| *deadline);
-        [offer, timeout, self.clears.next_deadline(), self.taken.next_deadline()].into_iter().flatten().min()
+        [offer, timeout, self.clears.next_deadline(), self.taken.next_deadline()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn is_drained(&self) -> bool {
@@ -658,27 +778,42 @@ impl Component for Dfm {
     }
 
     fn report(&self, now: Time) -> Report {
-        let supervisors = self.supervisors.iter().map(|s| PeerCount { node: s.node, counts: s.taken });
-        let sfis = self.sfis.iter().map(|s| PeerCount { node: s.node, counts: [s.complete, s.incomplete, s.finished] });
+        let supervisors = self.supervisors.iter().map(|s| PeerCount {
+            node: s.node,
+            counts: s.taken,
+        });
+        let sfis = self.sfis.iter().map(|s| PeerCount {
+            node: s.node,
+            counts: [s.complete, s.incomplete, s.finished],
+        });
         Report {
-            node: NodeId(0),
-            role: Role::Dfm,
-            counters: self.counters.to_values(),
             peers: supervisors.chain(sfis).collect(),
             blocked: self.blocked.read(now),
             latency_ns: self.latency_ns.clone(),
-            stale: 0,
+            ..Report::of(Role::Dfm, self.counters.to_values())
         }
     }
 
     fn check(&self) {
         let c = &self.counters;
         let built = c.built_complete + c.built_incomplete;
-        let granted = self.open.values().filter(|open| matches!(open.state, State::Granted { .. })).count();
+        let granted = self
+            .open
+            .values()
+            .filter(|open| matches!(open.state, State::Granted { .. }))
+            .count();
         let unbuilt = (self.open.len() - granted) as u64;
-        assert_eq!(c.taken_accepted, built + c.not_built + unbuilt, "every accepted event open, built or given up");
+        assert_eq!(
+            c.taken_accepted,
+            built + c.not_built + unbuilt,
+            "every accepted event open, built or given up"
+        );
         let finished = c.rejected + c.accepted + c.debug + c.unrecorded + c.abandoned;
-        assert_eq!(built, finished + (granted + self.cleared.len()) as u64, "every built event finished or in hand");
+        assert_eq!(
+            built,
+            finished + (granted + self.cleared.len()) as u64,
+            "every built event finished or in hand"
+        );
         for (index, sfi) in self.sfis.iter().enumerate() {
             assert!(sfi.building <= self.parameters.building, "SFI {index} within its bound");
         }

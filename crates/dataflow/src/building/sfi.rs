@@ -6,7 +6,6 @@ use core::time::Duration;
 
 use crate::bulk::{Bulk, PageSlice};
 use crate::component::{Component, Input, Outbox, PeerState};
-use crate::histogram::Histogram;
 use crate::ids::{EventId, NodeId, Role};
 use crate::message::{BuiltEvent, Command, EventInfo, Fate, Message, Missing};
 use crate::random::Random;
@@ -129,8 +128,19 @@ impl Sfi {
     /// # Panics
     /// If it may build more events than it can hold.
     pub fn new(parameters: SfiParameters) -> Self {
-        assert!(parameters.building <= parameters.events, "room for every event in building");
-        let efds = parameters.efds.iter().map(|&node| Efd { node, gone: false, pulls: 0 }).collect();
+        assert!(
+            parameters.building <= parameters.events,
+            "room for every event in building"
+        );
+        let efds = parameters
+            .efds
+            .iter()
+            .map(|&node| Efd {
+                node,
+                gone: false,
+                pulls: 0,
+            })
+            .collect();
         let random = Random::new(parameters.seed);
         let order = (0..parameters.sources.len() as u16).collect();
         Self {
@@ -156,13 +166,28 @@ impl Sfi {
         }
     }
 
-    fn on_build(&mut self, now: Time, event: EventInfo, attempt: u16, has_result: bool, oldest: EventId, out: &mut Outbox) {
+    fn on_build(
+        &mut self,
+        now: Time,
+        event: EventInfo,
+        attempt: u16,
+        has_result: bool,
+        oldest: EventId,
+        out: &mut Outbox,
+    ) {
         self.counters.assigned += 1;
         if let Some(held) = self.events.get_mut(&event.event).filter(|held| held.is_granted()) {
             // The DFM lost sight of this SFI and wants an event built again that is built and still here.
             held.attempt = attempt;
             let missing = held.missing.len() as u32;
-            out.send(self.parameters.dfm, Message::EndOfEvent { event: event.event, attempt, missing });
+            out.send(
+                self.parameters.dfm,
+                Message::EndOfEvent {
+                    event: event.event,
+                    attempt,
+                    missing,
+                },
+            );
             return;
         }
         if let Some(older) = self.events.remove(&event.event) {
@@ -173,7 +198,12 @@ impl Sfi {
         }
         self.random.shuffle(&mut self.order);
         let sources = &self.parameters.sources;
-        let to_ask = self.order.iter().copied().filter(|&s| has_result || !sources[usize::from(s)].results).collect();
+        let to_ask = self
+            .order
+            .iter()
+            .copied()
+            .filter(|&s| has_result || !sources[usize::from(s)].results)
+            .collect();
         let building = Building {
             event,
             attempt,
@@ -193,17 +223,27 @@ impl Sfi {
     fn ask(&mut self, now: Time, out: &mut Outbox) {
         while self.outstanding < self.parameters.outstanding_requests {
             let Some(&event) = self.to_ask.front() else { return };
-            let building = self.events.get_mut(&event).expect("an event with sources to ask is held");
+            let building = self
+                .events
+                .get_mut(&event)
+                .expect("an event with sources to ask is held");
             let Some(source) = building.to_ask.pop() else {
                 self.to_ask.pop_front();
                 self.end_if_collected(event, out);
                 continue;
             };
             if self.sources_gone[usize::from(source)] {
-                building.missing.extend_from_slice(&self.parameters.sources[usize::from(source)].robs);
+                building
+                    .missing
+                    .extend_from_slice(&self.parameters.sources[usize::from(source)].robs);
                 continue;
             }
-            building.asked.push(Asked { source, tries: 0, serial: 0, robs: Vec::new() });
+            building.asked.push(Asked {
+                source,
+                tries: 0,
+                serial: 0,
+                robs: Vec::new(),
+            });
             self.outstanding += 1;
             let index = building.asked.len() - 1;
             self.send_request(now, event, index, out);
@@ -217,17 +257,46 @@ impl Sfi {
         self.counters.requests += 1;
         let (attempt, source, serial) = (building.attempt, asked.source, asked.serial);
         let deadline = now + self.parameters.request_timeout;
-        self.timeouts.push_back(Timeout { deadline, event, attempt, source, serial });
+        self.timeouts.push_back(Timeout {
+            deadline,
+            event,
+            attempt,
+            source,
+            serial,
+        });
         let to = self.parameters.sources[usize::from(source)].node;
-        out.send(to, Message::EventRequest { event: building.event, attempt, robs: asked.robs.clone() });
+        out.send(
+            to,
+            Message::EventRequest {
+                event: building.event,
+                attempt,
+                robs: asked.robs.clone(),
+            },
+        );
     }
 
-    fn on_reply(&mut self, now: Time, from: NodeId, event: EventId, attempt: u16, missing: &[Missing], bulk: Bulk, out: &mut Outbox) {
+    fn on_reply(
+        &mut self,
+        now: Time,
+        from: NodeId,
+        event: EventId,
+        attempt: u16,
+        missing: &[Missing],
+        bulk: Bulk,
+        out: &mut Outbox,
+    ) {
         let sources = &self.parameters.sources;
-        let found = self.events.get_mut(&event).filter(|b| b.attempt == attempt).and_then(|building| {
-            let index = building.asked.iter().position(|asked| sources[usize::from(asked.source)].node == from)?;
-            Some((building, index))
-        });
+        let found = self
+            .events
+            .get_mut(&event)
+            .filter(|b| b.attempt == attempt)
+            .and_then(|building| {
+                let index = building
+                    .asked
+                    .iter()
+                    .position(|asked| sources[usize::from(asked.source)].node == from)?;
+                Some((building, index))
+            });
         let Some((building, index)) = found else {
             self.counters.late_replies += 1;
             return;
@@ -236,7 +305,9 @@ impl Sfi {
         if !bulk.is_empty() {
             building.parts.push(bulk);
         }
-        building.missing.extend(missing.iter().filter(|m| m.lost).map(|m| m.rob));
+        building
+            .missing
+            .extend(missing.iter().filter(|m| m.lost).map(|m| m.rob));
         let pending: Vec<u32> = missing.iter().filter(|m| !m.lost).map(|m| m.rob).collect();
         if pending.is_empty() {
             building.asked.swap_remove(index);
@@ -268,7 +339,9 @@ impl Sfi {
         let asked = building.asked.swap_remove(index);
         self.outstanding -= 1;
         if asked.robs.is_empty() {
-            building.missing.extend_from_slice(&self.parameters.sources[usize::from(asked.source)].robs);
+            building
+                .missing
+                .extend_from_slice(&self.parameters.sources[usize::from(asked.source)].robs);
         } else {
             building.missing.extend(asked.robs);
         }
@@ -284,12 +357,21 @@ impl Sfi {
         let (attempt, missing) = (building.attempt, building.missing.len() as u32);
         // Busy goes ahead of the end of event, so that the DFM does not fill the place it sees.
         self.update_busy(out);
-        out.send(self.parameters.dfm, Message::EndOfEvent { event, attempt, missing });
+        out.send(
+            self.parameters.dfm,
+            Message::EndOfEvent {
+                event,
+                attempt,
+                missing,
+            },
+        );
     }
 
     fn on_granted(&mut self, now: Time, event: EventId, attempt: u16, out: &mut Outbox) {
         let current = |b: &&mut Building| b.attempt == attempt && b.phase == Phase::Ended;
-        let Some(building) = self.events.get_mut(&event).filter(current) else { return };
+        let Some(building) = self.events.get_mut(&event).filter(current) else {
+            return;
+        };
         building.phase = Phase::Ready;
         let bytes: usize = building.parts.iter().map(Bulk::len).sum();
         self.counters.bytes_built += bytes as u64;
@@ -334,7 +416,8 @@ impl Sfi {
         }
         let waits = !self.ready.is_empty();
         for efd in &self.efds {
-            self.blocked.set(now, efd.node, BlockCause::NoPull, waits && efd.pulls == 0 && !efd.gone);
+            self.blocked
+                .set(now, efd.node, BlockCause::NoPull, waits && efd.pulls == 0 && !efd.gone);
         }
         if self.efds.iter().all(|efd| efd.gone) {
             while let Some(event) = self.ready.pop_front() {
@@ -354,7 +437,9 @@ impl Sfi {
 
     fn next_pull(&mut self) -> Option<usize> {
         let count = self.efds.len();
-        let chosen = (0..count).map(|step| (self.turn + step) % count).find(|&efd| self.efds[efd].pulls > 0)?;
+        let chosen = (0..count)
+            .map(|step| (self.turn + step) % count)
+            .find(|&efd| self.efds[efd].pulls > 0)?;
         self.turn = (chosen + 1) % count;
         Some(chosen)
     }
@@ -398,7 +483,10 @@ impl Sfi {
     fn tell_finished(&mut self, out: &mut Outbox) {
         self.finished_due = None;
         if self.dfm_up && !self.finished.is_empty() {
-            out.send(self.parameters.dfm, Message::Finished(core::mem::take(&mut self.finished)));
+            out.send(
+                self.parameters.dfm,
+                Message::Finished(core::mem::take(&mut self.finished)),
+            );
         }
     }
 
@@ -419,9 +507,13 @@ impl Sfi {
     }
 
     fn on_timeout(&mut self, now: Time, timeout: &Timeout, out: &mut Outbox) {
-        let Some(building) = self.events.get(&timeout.event).filter(|b| b.attempt == timeout.attempt) else { return };
+        let Some(building) = self.events.get(&timeout.event).filter(|b| b.attempt == timeout.attempt) else {
+            return;
+        };
         let current = |asked: &Asked| asked.source == timeout.source && asked.serial == timeout.serial;
-        let Some(index) = building.asked.iter().position(current) else { return };
+        let Some(index) = building.asked.iter().position(current) else {
+            return;
+        };
         self.ask_again(now, timeout.event, index, out);
         self.end_if_collected(timeout.event, out);
         self.ask(now, out);
@@ -530,13 +622,30 @@ impl Building {
         let modelled = self.parts.iter().any(|part| matches!(part, Bulk::Modelled { .. }));
         let bulk = if modelled {
             let len_bytes = self.parts.iter().map(Bulk::len).sum::<usize>() as u32;
-            Bulk::Modelled { len_bytes, seed: self.event.ordinal as u32 }
+            Bulk::Modelled {
+                len_bytes,
+                seed: self.event.ordinal as u32,
+            }
         } else {
-            let slices: Vec<PageSlice> = self.parts.iter().flat_map(|part| part.slices().iter().cloned()).collect();
+            let slices: Vec<PageSlice> = self
+                .parts
+                .iter()
+                .flat_map(|part| part.slices().iter().cloned())
+                .collect();
             Bulk::PageList(slices)
         };
-        let Self { event, oldest_unfinished, ref missing, .. } = *self;
-        BuiltEvent { event, oldest_unfinished, missing: missing.clone(), bulk }
+        let Self {
+            event,
+            oldest_unfinished,
+            ref missing,
+            ..
+        } = *self;
+        BuiltEvent {
+            event,
+            oldest_unfinished,
+            missing: missing.clone(),
+            bulk,
+        }
     }
 }
 
@@ -544,10 +653,20 @@ impl Component for Sfi {
     fn handle(&mut self, now: Time, input: Input, out: &mut Outbox) {
         match input {
             Input::Message { from, message } => match message {
-                Message::EventReply { event, attempt, missing, bulk } => {
+                Message::EventReply {
+                    event,
+                    attempt,
+                    missing,
+                    bulk,
+                } => {
                     self.on_reply(now, from, event, attempt, &missing, bulk, out);
                 }
-                Message::Build { event, attempt, has_result, oldest_unfinished } => {
+                Message::Build {
+                    event,
+                    attempt,
+                    has_result,
+                    oldest_unfinished,
+                } => {
                     self.on_build(now, event, attempt, has_result, oldest_unfinished, out);
                 }
                 Message::Granted { event, attempt } => self.on_granted(now, event, attempt, out),
@@ -574,27 +693,33 @@ impl Component for Sfi {
 
     fn report(&self, now: Time) -> Report {
         Report {
-            node: NodeId(0),
-            role: Role::Sfi,
-            counters: self.counters.to_values(),
-            peers: Vec::new(),
             blocked: self.blocked.read(now),
-            latency_ns: Histogram::default(),
-            stale: 0,
+            ..Report::of(Role::Sfi, self.counters.to_values())
         }
     }
 
     fn check(&self) {
         let asked: usize = self.events.values().map(|building| building.asked.len()).sum();
         assert_eq!(self.outstanding, asked, "every request credit is out or home");
-        assert!(self.outstanding <= self.parameters.outstanding_requests, "requests within their bound");
+        assert!(
+            self.outstanding <= self.parameters.outstanding_requests,
+            "requests within their bound"
+        );
         assert!(self.events.len() <= self.parameters.events, "events within their bound");
-        let ready = self.events.values().filter(|building| building.phase == Phase::Ready).count();
+        let ready = self
+            .events
+            .values()
+            .filter(|building| building.phase == Phase::Ready)
+            .count();
         assert_eq!(ready, self.ready.len(), "every ready event waits once");
         let c = &self.counters;
         let finished = c.rejected + c.accepted + c.debug + c.unrecorded + c.abandoned;
         let granted = self.events.values().filter(|building| building.is_granted()).count();
-        assert_eq!(c.built_complete + c.built_incomplete, finished + granted as u64, "every built event finished or here");
+        assert_eq!(
+            c.built_complete + c.built_incomplete,
+            finished + granted as u64,
+            "every built event finished or here"
+        );
     }
 }
 

@@ -139,13 +139,24 @@ impl Controller {
         }
     }
 
+    /// Ends the run in order, but not as it was meant to end.
+    pub fn stop_because(&mut self, now: Time, reason: &str, out: &mut Outbox) {
+        if self.phase != Phase::Ended {
+            self.reasons.push(reason.into());
+            self.stop(now, out);
+        }
+    }
+
     /// Ends the run at once: what is in hand is given up and counted.
     pub fn force(&mut self, now: Time, reason: &str, out: &mut Outbox) {
         self.stop(now, out);
         if matches!(self.phase, Phase::Draining(_)) && !self.forced {
             self.forced = true;
             self.reasons.push(reason.into());
-            self.parameters.applications.iter().for_each(|app| out.send(app.node, Message::Command(Command::Abandon)));
+            self.parameters
+                .applications
+                .iter()
+                .for_each(|app| out.send(app.node, Message::Command(Command::Abandon)));
             self.deadline = Some(now + self.parameters.stop_timeout);
         }
     }
@@ -198,6 +209,11 @@ impl Controller {
         [self.deadline, end].into_iter().flatten().min()
     }
 
+    /// The newest reports, for progress while the run goes on.
+    pub fn reports(&self) -> &BTreeMap<NodeId, Report> {
+        &self.reports
+    }
+
     /// Whether triggers are on.
     pub fn is_running(&self) -> bool {
         self.phase == Phase::Running
@@ -233,8 +249,12 @@ impl Controller {
                 self.enter(now, stage + 1, out);
             } else {
                 self.phase = Phase::Reporting;
+                self.reports.clear();
                 self.deadline = Some(now + self.parameters.stop_timeout);
-                self.parameters.applications.iter().for_each(|app| out.send(app.node, Message::Command(Command::Report)));
+                self.parameters
+                    .applications
+                    .iter()
+                    .for_each(|app| out.send(app.node, Message::Command(Command::Report)));
             }
         }
         let reported = |app: &Application| self.dead.contains(&app.node) || self.reports.contains_key(&app.node);
@@ -252,20 +272,30 @@ impl Controller {
                 for &node in &stuck {
                     let what = if self.forced { "did not answer" } else { "did not drain" };
                     let seconds = self.parameters.stop_timeout.as_secs_f64();
-                    self.reasons.push(format!("{} {what} within {seconds} s", self.name(node)));
+                    self.reasons
+                        .push(format!("{} {what} within {seconds} s", self.name(node)));
                 }
                 if self.forced {
                     self.drained.extend(stuck);
                 } else {
                     self.forced = true;
-                    self.parameters.applications.iter().for_each(|app| out.send(app.node, Message::Command(Command::Abandon)));
+                    self.parameters
+                        .applications
+                        .iter()
+                        .for_each(|app| out.send(app.node, Message::Command(Command::Abandon)));
                     self.deadline = Some(now + self.parameters.stop_timeout);
                 }
             }
             Phase::Reporting => {
-                let silent = |app: &&Application| !self.dead.contains(&app.node) && !self.reports.contains_key(&app.node);
-                let silent: Vec<NodeId> =
-                    self.parameters.applications.iter().filter(silent).map(|app| app.node).collect();
+                let silent =
+                    |app: &&Application| !self.dead.contains(&app.node) && !self.reports.contains_key(&app.node);
+                let silent: Vec<NodeId> = self
+                    .parameters
+                    .applications
+                    .iter()
+                    .filter(silent)
+                    .map(|app| app.node)
+                    .collect();
                 for node in silent {
                     self.reasons.push(format!("{} did not report", self.name(node)));
                     self.dead.push(node);
@@ -287,7 +317,8 @@ impl Controller {
     }
 
     fn command(&self, role: Role, command: Command, out: &mut Outbox) {
-        self.living(role).for_each(|node| out.send(node, Message::Command(command)));
+        self.living(role)
+            .for_each(|node| out.send(node, Message::Command(command)));
     }
 
     fn living(&self, role: Role) -> impl Iterator<Item = NodeId> + '_ {
@@ -296,6 +327,10 @@ impl Controller {
     }
 
     fn name(&self, node: NodeId) -> &str {
-        self.parameters.applications.iter().find(|app| app.node == node).map_or("an unknown application", |app| &app.name)
+        self.parameters
+            .applications
+            .iter()
+            .find(|app| app.node == node)
+            .map_or("an unknown application", |app| &app.name)
     }
 }

@@ -6,7 +6,6 @@ use alloc::vec::Vec;
 
 use crate::component::{Component, Input, Outbox, PeerState};
 use crate::filter::policy::FilterPolicy;
-use crate::histogram::Histogram;
 use crate::ids::{EventId, NodeId, Role};
 use crate::message::{BuiltEvent, Command, Fate, Message, Recording};
 use crate::random::hash_of_event;
@@ -63,7 +62,9 @@ impl Efd {
     }
 
     fn on_built_event(&mut self, now: Time, from: NodeId, built: BuiltEvent, out: &mut Outbox) {
-        let Some(sfi) = self.parameters.sfis.iter().position(|node| *node == from) else { return };
+        let Some(sfi) = self.parameters.sfis.iter().position(|node| *node == from) else {
+            return;
+        };
         let sfi = (sfi, self.sfis[sfi]);
         let event = built.event;
         if let Some((origin, _)) = self.recording.get_mut(&event.event) {
@@ -80,7 +81,8 @@ impl Efd {
         if self.parameters.sfos.is_empty() {
             return self.finish(sfi, event.event, Fate::Accepted, out);
         }
-        self.recording.insert(event.event, (sfi, Recording { built, debug: false }));
+        self.recording
+            .insert(event.event, (sfi, Recording { built, debug: false }));
         self.record(now, event.event, out);
     }
 
@@ -109,7 +111,9 @@ impl Efd {
     }
 
     fn on_recorded(&mut self, now: Time, event: EventId, fresh: bool, out: &mut Outbox) {
-        let Some((sfi, recording)) = self.recording.remove(&event) else { return };
+        let Some((sfi, recording)) = self.recording.remove(&event) else {
+            return;
+        };
         self.counters.recorded += 1;
         self.counters.recorded_before += u64::from(!fresh);
         let fate = if recording.debug { Fate::Debug } else { Fate::Accepted };
@@ -144,7 +148,12 @@ impl Efd {
         }
         if let Some(sfo) = self.parameters.sfos.iter().position(|sfo| *sfo == node) {
             self.sfos[sfo] = state;
-            let owned: Vec<EventId> = self.recording.keys().copied().filter(|&e| self.owner_of(e) == sfo).collect();
+            let owned: Vec<EventId> = self
+                .recording
+                .keys()
+                .copied()
+                .filter(|&e| self.owner_of(e) == sfo)
+                .collect();
             for event in owned {
                 self.record(now, event, out);
             }
@@ -187,13 +196,8 @@ impl Component for Efd {
 
     fn report(&self, now: Time) -> Report {
         Report {
-            node: NodeId(0),
-            role: Role::Efd,
-            counters: self.counters.to_values(),
-            peers: Vec::new(),
             blocked: self.blocked.read(now),
-            latency_ns: Histogram::default(),
-            stale: 0,
+            ..Report::of(Role::Efd, self.counters.to_values())
         }
     }
 
@@ -202,8 +206,16 @@ impl Component for Efd {
         let in_hand = self.recording.len() as u64;
         assert_eq!(c.received, c.rejected + c.accepted + c.debug, "every event decided");
         let settled = c.recorded + c.unrecorded;
-        let passed_on = if self.parameters.sfos.is_empty() { c.accepted } else { settled + in_hand };
-        assert_eq!(c.accepted + c.debug, passed_on, "every accepted event recorded, given up or in hand");
+        let passed_on = if self.parameters.sfos.is_empty() {
+            c.accepted
+        } else {
+            settled + in_hand
+        };
+        assert_eq!(
+            c.accepted + c.debug,
+            passed_on,
+            "every accepted event recorded, given up or in hand"
+        );
         let bound = self.share() as usize * self.parameters.sfis.len();
         assert!(self.recording.len() <= 2 * bound, "events in hand within their bound");
     }

@@ -27,7 +27,11 @@ pub struct Pace {
 impl Pace {
     /// A pace that begins with [`Pace::start`].
     pub fn new(spacing: Spacing, seed: u64) -> Self {
-        Self { spacing, random: Random::new(seed), next: None }
+        Self {
+            spacing,
+            random: Random::new(seed),
+            next: None,
+        }
     }
 
     /// Offers the first trigger now.
@@ -52,7 +56,9 @@ impl Pace {
 
     /// Takes the offer that is due; false if none is.
     pub fn take(&mut self, now: Time) -> bool {
-        let Some(due) = self.next.filter(|due| *due <= now) else { return false };
+        let Some(due) = self.next.filter(|due| *due <= now) else {
+            return false;
+        };
         self.next = Some(match self.spacing {
             Spacing::Unlimited => now,
             Spacing::Fixed(interval) => due + interval,

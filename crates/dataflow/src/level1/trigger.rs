@@ -5,7 +5,6 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::component::{Component, Input, Outbox, PeerState};
-use crate::histogram::Histogram;
 use crate::ids::{EventId, Incarnation, NodeId, Role};
 use crate::level1::pace::{Pace, Spacing};
 use crate::message::{BusyCause, Command, EventInfo, Message, Roi};
@@ -89,7 +88,12 @@ impl Level1 {
             busy: Vec::new(),
             reachable: false,
         };
-        let receivers = parameters.readout.iter().chain(&parameters.deciders).map(receiver).collect();
+        let receivers = parameters
+            .readout
+            .iter()
+            .chain(&parameters.deciders)
+            .map(receiver)
+            .collect();
         let pace = Pace::new(parameters.spacing, parameters.seed);
         let next = parameters.first;
         Self {
@@ -129,14 +133,32 @@ impl Level1 {
 
     fn issue_one(&mut self, now: Time, out: &mut Outbox) {
         let within_limit = self.parameters.limit.is_none_or(|limit| self.counters.issued < limit);
-        let Some(trigger) = within_limit.then(|| self.source.trigger(self.counters.issued)).flatten() else {
+        let Some(trigger) = within_limit
+            .then(|| self.source.trigger(self.counters.issued))
+            .flatten()
+        else {
             self.counters.offered -= 1;
             return self.exhaust(out);
         };
-        let decider = self.next_decider().expect("level 1 is held back while no decider can be reached");
-        let Trigger { bcid, trigger_type, rois } = trigger;
-        let event = EventInfo { event: self.next, ordinal: self.counters.issued, bcid, trigger_type, forced: false };
-        for receiver in self.receivers[..self.parameters.readout.len()].iter_mut().filter(|r| r.reachable) {
+        let decider = self
+            .next_decider()
+            .expect("level 1 is held back while no decider can be reached");
+        let Trigger {
+            bcid,
+            trigger_type,
+            rois,
+        } = trigger;
+        let event = EventInfo {
+            event: self.next,
+            ordinal: self.counters.issued,
+            bcid,
+            trigger_type,
+            forced: false,
+        };
+        for receiver in self.receivers[..self.parameters.readout.len()]
+            .iter_mut()
+            .filter(|r| r.reachable)
+        {
             receiver.sent += 1;
             out.send(receiver.node, Message::L1Accept(event));
         }
@@ -157,7 +179,9 @@ impl Level1 {
         let first = self.parameters.readout.len();
         let count = self.parameters.deciders.len();
         let turn = self.counters.issued as usize;
-        (0..count).map(|step| first + (turn + step) % count).find(|&index| self.receivers[index].reachable)
+        (0..count)
+            .map(|step| first + (turn + step) % count)
+            .find(|&index| self.receivers[index].reachable)
     }
 
     fn exhaust(&mut self, out: &mut Outbox) {
@@ -189,7 +213,8 @@ impl Level1 {
                     BusyCause::Window => receiver.busy.is_empty() && self.is_behind(receiver),
                     cause => receiver.busy.contains(&cause),
                 };
-                self.blocked.set(now, receiver.node, BlockCause::Busy(cause), active && on);
+                self.blocked
+                    .set(now, receiver.node, BlockCause::Busy(cause), active && on);
             }
         }
     }
@@ -197,13 +222,18 @@ impl Level1 {
     fn tell_issued(&mut self, out: &mut Outbox) {
         self.tell_due = None;
         let Some(last) = self.next.0.checked_sub(1) else { return };
-        for receiver in self.receivers[self.parameters.readout.len()..].iter().filter(|r| r.reachable) {
+        for receiver in self.receivers[self.parameters.readout.len()..]
+            .iter()
+            .filter(|r| r.reachable)
+        {
             out.send(receiver.node, Message::IssuedUpTo(EventId(last)));
         }
     }
 
     fn on_message(&mut self, from: NodeId, message: &Message) {
-        let Some(receiver) = self.receivers.iter_mut().find(|r| r.node == from) else { return };
+        let Some(receiver) = self.receivers.iter_mut().find(|r| r.node == from) else {
+            return;
+        };
         match *message {
             Message::Taken(count) => {
                 let count = receiver.before.saturating_add(count);
@@ -221,7 +251,9 @@ impl Level1 {
 
     /// A receiver in a new life begins to count anew.
     fn on_peer(&mut self, node: NodeId, state: PeerState) {
-        let Some(receiver) = self.receivers.iter_mut().find(|r| r.node == node) else { return };
+        let Some(receiver) = self.receivers.iter_mut().find(|r| r.node == node) else {
+            return;
+        };
         receiver.reachable = false;
         receiver.busy.clear();
         if let PeerState::Up(life) = state {
@@ -252,7 +284,9 @@ impl Level1 {
                 self.pace.stop();
                 self.tell_issued(out);
                 let deciders = &self.receivers[self.parameters.readout.len()..];
-                deciders.iter().for_each(|receiver| out.send(receiver.node, Message::NoMore));
+                deciders
+                    .iter()
+                    .for_each(|receiver| out.send(receiver.node, Message::NoMore));
             }
             _ => {}
         }
@@ -275,7 +309,10 @@ impl Component for Level1 {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        let offer = self.pace.next().filter(|_| !(self.pace.is_unlimited() && self.is_held_back()));
+        let offer = self
+            .pace
+            .next()
+            .filter(|_| !(self.pace.is_unlimited() && self.is_held_back()));
         [offer, self.tell_due].into_iter().flatten().min()
     }
 
@@ -286,20 +323,28 @@ impl Component for Level1 {
     fn report(&self, now: Time) -> Report {
         let deciders = &self.receivers[self.parameters.readout.len()..];
         Report {
-            node: NodeId(0),
-            role: Role::Level1,
-            counters: self.counters.to_values(),
-            peers: deciders.iter().map(|r| PeerCount { node: r.node, counts: [r.sent, 0, 0] }).collect(),
+            peers: deciders
+                .iter()
+                .map(|r| PeerCount {
+                    node: r.node,
+                    counts: [r.sent, 0, 0],
+                })
+                .collect(),
             blocked: self.blocked.read(now),
-            latency_ns: Histogram::default(),
-            stale: 0,
+            ..Report::of(Role::Level1, self.counters.to_values())
         }
     }
 
     fn check(&self) {
-        let to_deciders: u64 = self.receivers[self.parameters.readout.len()..].iter().map(|r| r.sent).sum();
+        let to_deciders: u64 = self.receivers[self.parameters.readout.len()..]
+            .iter()
+            .map(|r| r.sent)
+            .sum();
         assert_eq!(to_deciders, self.counters.issued, "every trigger went to one decider");
-        assert!(self.receivers.iter().all(|r| r.taken <= r.sent), "nobody takes what was not sent");
+        assert!(
+            self.receivers.iter().all(|r| r.taken <= r.sent),
+            "nobody takes what was not sent"
+        );
     }
 }
 

@@ -6,7 +6,6 @@ use core::time::Duration;
 
 use crate::bulk::Bulk;
 use crate::component::{Component, Input, Outbox, Outcome, PeerState, Steer, Steered, Ticket, Work};
-use crate::histogram::Histogram;
 use crate::ids::{EventId, NodeId, Role};
 use crate::message::{Command, EventInfo, Message, Missing, Roi};
 use crate::report::{L2puCounters, Report};
@@ -105,7 +104,11 @@ impl L2pu {
             }
             self.by_event.insert(assigned.event.event, worker);
             let state = State::Steering(Ticket(0));
-            self.workers[worker] = Some(Worker { assigned, step: 0, state });
+            self.workers[worker] = Some(Worker {
+                assigned,
+                step: 0,
+                state,
+            });
             self.steer(worker, Vec::new(), 0, out);
         }
     }
@@ -117,7 +120,16 @@ impl L2pu {
         worker.state = State::Steering(ticket);
         self.counters.steps += 1;
         let Assigned { event, ref rois, .. } = worker.assigned;
-        out.start(ticket, Work::Steer(Steer { event, step: worker.step, rois: rois.clone(), data, missing }));
+        out.start(
+            ticket,
+            Work::Steer(Steer {
+                event,
+                step: worker.step,
+                rois: rois.clone(),
+                data,
+                missing,
+            }),
+        );
         worker.step += 1;
     }
 
@@ -138,7 +150,13 @@ impl L2pu {
         let (waiting, unknown) = self.group_by_ros(robs);
         self.next_request = self.next_request.wrapping_add(1);
         let request = self.next_request;
-        let collection = Collection { request, tries: 0, waiting, data: Vec::new(), missing: unknown };
+        let collection = Collection {
+            request,
+            tries: 0,
+            waiting,
+            data: Vec::new(),
+            missing: unknown,
+        };
         self.workers[index].as_mut().expect("a worker with an event").state = State::Collecting(collection);
         self.ask(now, index, out);
     }
@@ -158,21 +176,42 @@ impl L2pu {
     /// Asks all ROSs that have not answered.
     fn ask(&mut self, now: Time, index: usize, out: &mut Outbox) {
         let worker = self.workers[index].as_mut().expect("a worker with an event");
-        let State::Collecting(collection) = &mut worker.state else { return };
+        let State::Collecting(collection) = &mut worker.state else {
+            return;
+        };
         let (event, request) = (worker.assigned.event.event, collection.request);
         for (ros, robs) in &collection.waiting {
             self.counters.roi_requests += 1;
-            out.send(*ros, Message::RoiRequest { event, request, robs: robs.clone() });
+            out.send(
+                *ros,
+                Message::RoiRequest {
+                    event,
+                    request,
+                    robs: robs.clone(),
+                },
+            );
         }
-        self.timeouts.push_back((now + self.parameters.request_timeout, index, request));
+        self.timeouts
+            .push_back((now + self.parameters.request_timeout, index, request));
         self.finish_collection(index, out);
     }
 
-    fn on_roi_reply(&mut self, from: NodeId, event: EventId, request: u32, missing: &[Missing], bulk: Bulk, out: &mut Outbox) {
-        let collection = self.by_event.get(&event).and_then(|&index| match &mut self.workers[index].as_mut()?.state {
-            State::Collecting(collection) if collection.request == request => Some((index, collection)),
-            _ => None,
-        });
+    fn on_roi_reply(
+        &mut self,
+        from: NodeId,
+        event: EventId,
+        request: u32,
+        missing: &[Missing],
+        bulk: Bulk,
+        out: &mut Outbox,
+    ) {
+        let collection = self
+            .by_event
+            .get(&event)
+            .and_then(|&index| match &mut self.workers[index].as_mut()?.state {
+                State::Collecting(collection) if collection.request == request => Some((index, collection)),
+                _ => None,
+            });
         let waiting = collection.and_then(|(index, collection)| {
             let position = collection.waiting.iter().position(|(ros, _)| *ros == from)?;
             Some((index, collection, position))
@@ -191,7 +230,9 @@ impl L2pu {
     /// Runs the next step once nothing is waited for.
     fn finish_collection(&mut self, index: usize, out: &mut Outbox) {
         let worker = self.workers[index].as_mut().expect("a worker with an event");
-        let State::Collecting(collection) = &mut worker.state else { return };
+        let State::Collecting(collection) = &mut worker.state else {
+            return;
+        };
         if collection.waiting.is_empty() {
             let (data, missing) = (core::mem::take(&mut collection.data), collection.missing);
             self.counters.incomplete += u64::from(missing > 0);
@@ -200,7 +241,9 @@ impl L2pu {
     }
 
     fn on_timeout(&mut self, now: Time, index: usize, request: u32, out: &mut Outbox) {
-        let Some(worker) = self.workers[index].as_mut() else { return };
+        let Some(worker) = self.workers[index].as_mut() else {
+            return;
+        };
         match &mut worker.state {
             State::Collecting(collection) if collection.request == request => {
                 if collection.tries < self.parameters.retries {
@@ -223,24 +266,45 @@ impl L2pu {
             return self.decide(index, true, false, out);
         }
         let worker = self.workers[index].as_mut().expect("a worker with an event");
-        out.send(self.parameters.pros, Message::L2Result { event: worker.assigned.event.event, bulk: result.clone() });
+        out.send(
+            self.parameters.pros,
+            Message::L2Result {
+                event: worker.assigned.event.event,
+                bulk: result.clone(),
+            },
+        );
         worker.state = State::Accepted(result);
     }
 
     fn on_result_taken(&mut self, event: EventId, out: &mut Outbox) {
-        let Some(&index) = self.by_event.get(&event) else { return };
-        if self.workers[index].as_ref().is_some_and(|worker| matches!(worker.state, State::Accepted(_))) {
+        let Some(&index) = self.by_event.get(&event) else {
+            return;
+        };
+        if self.workers[index]
+            .as_ref()
+            .is_some_and(|worker| matches!(worker.state, State::Accepted(_)))
+        {
             self.decide(index, true, true, out);
         }
     }
 
     fn decide(&mut self, index: usize, accept: bool, has_result: bool, out: &mut Outbox) {
         let worker = self.workers[index].take().expect("a worker with an event");
-        let Assigned { from, event, attempt, .. } = worker.assigned;
+        let Assigned {
+            from, event, attempt, ..
+        } = worker.assigned;
         self.by_event.remove(&event.event);
         self.counters.accepted += u64::from(accept);
         self.counters.rejected += u64::from(!accept);
-        out.send(from, Message::L2Decision { event: event.event, attempt, accept, has_result });
+        out.send(
+            from,
+            Message::L2Decision {
+                event: event.event,
+                attempt,
+                accept,
+                has_result,
+            },
+        );
         self.begin(out);
     }
 
@@ -262,7 +326,9 @@ impl L2pu {
     fn settle_results(&mut self, out: &mut Outbox) {
         for index in 0..self.workers.len() {
             let Some(worker) = &self.workers[index] else { continue };
-            let State::Accepted(result) = &worker.state else { continue };
+            let State::Accepted(result) = &worker.state else {
+                continue;
+            };
             if self.pros_up {
                 let (event, bulk) = (worker.assigned.event.event, result.clone());
                 out.send(self.parameters.pros, Message::L2Result { event, bulk });
@@ -275,8 +341,19 @@ impl L2pu {
     /// A ROS that will not return: its ROBs are missing.
     fn give_up_on(&mut self, ros: NodeId, out: &mut Outbox) {
         for index in 0..self.workers.len() {
-            let Some(Worker { state: State::Collecting(collection), .. }) = self.workers[index].as_mut() else { continue };
-            let lost: usize = collection.waiting.iter().filter(|(node, _)| *node == ros).map(|(_, robs)| robs.len()).sum();
+            let Some(Worker {
+                state: State::Collecting(collection),
+                ..
+            }) = self.workers[index].as_mut()
+            else {
+                continue;
+            };
+            let lost: usize = collection
+                .waiting
+                .iter()
+                .filter(|(node, _)| *node == ros)
+                .map(|(_, robs)| robs.len())
+                .sum();
             collection.waiting.retain(|(node, _)| *node != ros);
             collection.missing += lost as u32;
             self.finish_collection(index, out);
@@ -305,14 +382,30 @@ impl Component for L2pu {
     fn handle(&mut self, now: Time, input: Input, out: &mut Outbox) {
         match input {
             Input::Message { from, message } => match message {
-                Message::Assign { event, attempt, rois } => self.on_assign(Assigned { from, event, attempt, rois }, out),
-                Message::RoiReply { event, request, missing, bulk } => {
+                Message::Assign { event, attempt, rois } => self.on_assign(
+                    Assigned {
+                        from,
+                        event,
+                        attempt,
+                        rois,
+                    },
+                    out,
+                ),
+                Message::RoiReply {
+                    event,
+                    request,
+                    missing,
+                    bulk,
+                } => {
                     self.on_roi_reply(from, event, request, &missing, bulk, out);
                 }
                 Message::L2ResultTaken(event) => self.on_result_taken(event, out),
                 _ => {}
             },
-            Input::Done { ticket, outcome: Outcome::Steered(steered) } => self.on_steered(now, ticket, steered, out),
+            Input::Done {
+                ticket,
+                outcome: Outcome::Steered(steered),
+            } => self.on_steered(now, ticket, steered, out),
             Input::Peer { node, state } => self.on_peer(node, state, out),
             Input::Command(command) => self.on_command(command),
             Input::Deadline => self.on_deadline(now, out),
@@ -329,20 +422,19 @@ impl Component for L2pu {
     }
 
     fn report(&self, _now: Time) -> Report {
-        Report {
-            node: NodeId(0),
-            role: Role::L2pu,
-            counters: self.counters.to_values(),
-            peers: Vec::new(),
-            blocked: Vec::new(),
-            latency_ns: Histogram::default(),
-            stale: 0,
-        }
+        Report::of(Role::L2pu, self.counters.to_values())
     }
 
     fn check(&self) {
         let working = self.workers.iter().flatten().count();
-        assert_eq!(working, self.by_event.len(), "every working worker is found by its event");
-        assert!(self.queue.is_empty() || working == self.workers.len(), "nothing waits for a free worker");
+        assert_eq!(
+            working,
+            self.by_event.len(),
+            "every working worker is found by its event"
+        );
+        assert!(
+            self.queue.is_empty() || working == self.workers.len(),
+            "nothing waits for a free worker"
+        );
     }
 }

@@ -106,7 +106,10 @@ impl Rob {
 
     /// The counters of this buffer; those of requests are the ROS's.
     pub fn counters(&self) -> RosCounters {
-        RosCounters { resident: self.fragments.len() as u64, ..self.counters }
+        RosCounters {
+            resident: self.fragments.len() as u64,
+            ..self.counters
+        }
     }
 
     /// Asserts that every fragment is accounted for.
@@ -116,7 +119,11 @@ impl Rob {
     pub fn check(&self) {
         let c = self.counters();
         let dropped = c.dropped_duplicate + c.dropped_old + c.dropped_cleared + c.dropped_full;
-        assert_eq!(c.fragments_in, c.cleared + dropped + c.garbage_collected + c.resident, "every fragment accounted for");
+        assert_eq!(
+            c.fragments_in,
+            c.cleared + dropped + c.garbage_collected + c.resident,
+            "every fragment accounted for"
+        );
         self.fragments.check();
     }
 }

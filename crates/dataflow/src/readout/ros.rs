@@ -6,7 +6,6 @@ use core::time::Duration;
 
 use crate::bulk::{Bulk, PageSlice};
 use crate::component::{Component, Input, Note, Outbox, Outcome, PeerState, Ticket, Work};
-use crate::histogram::Histogram;
 use crate::ids::{EventId, NodeId, Role};
 use crate::message::{BusyCause, Command, EventInfo, Message, Missing};
 use crate::readout::clear_sequence::ClearSequence;
@@ -119,8 +118,16 @@ impl Ros {
     /// A read-out system with empty buffers.
     pub fn new(parameters: RosParameters) -> Self {
         let ordered = parameters.read_out == ReadOut::OnTrigger;
-        let robs = parameters.robs.iter().map(|&id| Rob::new(id, parameters.pages_per_rob, ordered)).collect();
-        let clears = if parameters.late { ClearSequence::from_next_seen() } else { ClearSequence::from_start() };
+        let robs = parameters
+            .robs
+            .iter()
+            .map(|&id| Rob::new(id, parameters.pages_per_rob, ordered))
+            .collect();
+        let clears = if parameters.late {
+            ClearSequence::from_next_seen()
+        } else {
+            ClearSequence::from_start()
+        };
         let taken = TakenCount::new(parameters.level1, parameters.in_flight);
         let cleared = ClearedIds::new(2 * parameters.pages_per_rob);
         Self {
@@ -157,9 +164,20 @@ impl Ros {
     /// Moves results into the buffer while it has room; the L2PUs of the others wait.
     fn keep_results(&mut self, out: &mut Outbox) {
         while self.robs[0].free() > 0 {
-            let Some((from, event, bulk)) = self.results.pop_front() else { return };
+            let Some((from, event, bulk)) = self.results.pop_front() else {
+                return;
+            };
             let len_bytes = u32::try_from(bulk.len()).expect("a result fits a message");
-            self.on_fragment(0, FragmentHead { event, status: 0, len_bytes }, bulk, out);
+            self.on_fragment(
+                0,
+                FragmentHead {
+                    event,
+                    status: 0,
+                    len_bytes,
+                },
+                bulk,
+                out,
+            );
             out.send(from, Message::L2ResultTaken(event));
         }
     }
@@ -239,7 +257,9 @@ impl Ros {
 
     /// Answers the waiting requests of an event that `which` selects and that need not wait any longer.
     fn reconsider(&mut self, event: EventId, which: impl Fn(&Waiting) -> bool, out: &mut Outbox) {
-        let Some(mut requests) = self.waiting.remove(&event) else { return };
+        let Some(mut requests) = self.waiting.remove(&event) else {
+            return;
+        };
         requests.retain_mut(|waiting| {
             if !which(waiting) {
                 return true;
@@ -267,7 +287,11 @@ impl Ros {
         let event = request.event;
         let deadline = now + self.parameters.request_timeout;
         let asked_before = self.waiting.contains_key(&event) || self.reading.contains(&event);
-        self.waiting.entry(event).or_default().push(Waiting { request, blocked_on, deadline });
+        self.waiting.entry(event).or_default().push(Waiting {
+            request,
+            blocked_on,
+            deadline,
+        });
         self.timeouts.push_back((deadline, event));
         if let (ReadOut::OnRequest, Some(info), false) = (self.parameters.read_out, info, asked_before) {
             self.to_read.push_back(info);
@@ -289,8 +313,14 @@ impl Ros {
             let source_id = self.robs[rob].source_id();
             match self.look_up(rob, request.event) {
                 Lookup::Here(fragment) => parts.add(&fragment.bulk),
-                Lookup::NotYet => missing.push(Missing { rob: source_id, lost: false }),
-                Lookup::Never => missing.push(Missing { rob: source_id, lost: true }),
+                Lookup::NotYet => missing.push(Missing {
+                    rob: source_id,
+                    lost: false,
+                }),
+                Lookup::Never => missing.push(Missing {
+                    rob: source_id,
+                    lost: true,
+                }),
             }
         }
         self.counters.lost_robs += missing.iter().filter(|m| m.lost).count() as u64;
@@ -298,13 +328,31 @@ impl Ros {
         self.counters.bytes_out += bulk.len() as u64;
         let event = request.event;
         let message = match request.kind {
-            RequestKind::Roi { request } => Message::RoiReply { event, request, missing, bulk },
-            RequestKind::Event { attempt } => Message::EventReply { event, attempt, missing, bulk },
+            RequestKind::Roi { request } => Message::RoiReply {
+                event,
+                request,
+                missing,
+                bulk,
+            },
+            RequestKind::Event { attempt } => Message::EventReply {
+                event,
+                attempt,
+                missing,
+                bulk,
+            },
         };
         out.send(request.from, message);
     }
 
-    fn on_clear(&mut self, now: Time, sequence: u64, oldest_valid: EventId, last: bool, events: &[EventId], out: &mut Outbox) {
+    fn on_clear(
+        &mut self,
+        now: Time,
+        sequence: u64,
+        oldest_valid: EventId,
+        last: bool,
+        events: &[EventId],
+        out: &mut Outbox,
+    ) {
         if !self.clears.take(sequence, last) {
             return;
         }
@@ -358,7 +406,11 @@ impl Ros {
 
     fn update_busy(&mut self, out: &mut Outbox) {
         let fullest = self.robs.iter().map(Rob::len).max().expect("a ROS has a ROB");
-        let busy = if self.busy { fullest >= self.parameters.busy_below } else { fullest > self.parameters.busy_above };
+        let busy = if self.busy {
+            fullest >= self.parameters.busy_below
+        } else {
+            fullest > self.parameters.busy_above
+        };
         if busy != self.busy {
             self.busy = busy;
             self.tell_busy(out);
@@ -367,7 +419,13 @@ impl Ros {
 
     fn tell_busy(&self, out: &mut Outbox) {
         if let Some(level1) = self.parameters.level1 {
-            out.send(level1, Message::Busy { cause: BusyCause::Pages, on: self.busy });
+            out.send(
+                level1,
+                Message::Busy {
+                    cause: BusyCause::Pages,
+                    on: self.busy,
+                },
+            );
         }
     }
 
@@ -389,14 +447,17 @@ impl Ros {
     }
 
     fn time_out(&mut self, now: Time, event: EventId, out: &mut Outbox) {
-        let Some(requests) = self.waiting.remove(&event) else { return };
+        let Some(requests) = self.waiting.remove(&event) else {
+            return;
+        };
         let (late, patient): (Vec<_>, Vec<_>) = requests.into_iter().partition(|waiting| waiting.deadline <= now);
         for waiting in late {
             self.counters.timeouts += 1;
             self.answer(&waiting.request, out);
         }
         if patient.is_empty() {
-            self.to_read.retain(|info| info.event != event || self.parameters.read_out == ReadOut::OnTrigger);
+            self.to_read
+                .retain(|info| info.event != event || self.parameters.read_out == ReadOut::OnTrigger);
         } else {
             self.waiting.insert(event, patient);
         }
@@ -414,7 +475,12 @@ impl Ros {
                 let request = self.request(from, event.event, RequestKind::Event { attempt }, &robs);
                 self.on_request(now, request, Some(event), out);
             }
-            Message::Clear { sequence, oldest_valid, last, events } => {
+            Message::Clear {
+                sequence,
+                oldest_valid,
+                last,
+                events,
+            } => {
                 self.on_clear(now, sequence, oldest_valid, last, &events, out);
             }
             _ => {}
@@ -424,14 +490,26 @@ impl Ros {
     /// A request for the named ROBs, or for all if none is named.
     fn request(&self, from: NodeId, event: EventId, kind: RequestKind, names: &[u32]) -> Request {
         if names.is_empty() {
-            return Request { from, event, kind, robs: (0..self.robs.len()).collect(), foreign: Vec::new() };
+            return Request {
+                from,
+                event,
+                kind,
+                robs: (0..self.robs.len()).collect(),
+                foreign: Vec::new(),
+            };
         }
         let index_of = |name: &u32| self.robs.iter().position(|rob| rob.source_id() == *name);
         let mut robs: Vec<usize> = names.iter().filter_map(index_of).collect();
         robs.sort_unstable();
         robs.dedup();
         let foreign = names.iter().copied().filter(|name| index_of(name).is_none()).collect();
-        Request { from, event, kind, robs, foreign }
+        Request {
+            from,
+            event,
+            kind,
+            robs,
+            foreign,
+        }
     }
 
     fn on_peer(&mut self, node: NodeId, state: PeerState, out: &mut Outbox) {
@@ -466,7 +544,10 @@ impl Component for Ros {
         match input {
             Input::Message { from, message } => self.on_message(now, from, message, out),
             Input::Fragment { rob, head, bulk } => self.on_fragment(usize::from(rob), head, bulk, out),
-            Input::Done { ticket, outcome: Outcome::ReadOut } => self.on_read_out(now, ticket, out),
+            Input::Done {
+                ticket,
+                outcome: Outcome::ReadOut,
+            } => self.on_read_out(now, ticket, out),
             Input::Done { .. } => {}
             Input::Peer { node, state } => self.on_peer(node, state, out),
             Input::Command(command) => self.on_command(command),
@@ -476,7 +557,10 @@ impl Component for Ros {
 
     fn next_deadline(&self) -> Option<Time> {
         let timeout = self.timeouts.front().map(|(deadline, _)| *deadline);
-        [self.taken.next_deadline(), self.ask_due, timeout].into_iter().flatten().min()
+        [self.taken.next_deadline(), self.ask_due, timeout]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn is_drained(&self) -> bool {
@@ -491,22 +575,24 @@ impl Component for Ros {
                 *total += value;
             }
         }
-        let role = if self.parameters.read_out == ReadOut::Results { Role::Pros } else { Role::Ros };
-        Report {
-            node: NodeId(0),
-            role,
-            counters: sum,
-            peers: Vec::new(),
-            blocked: Vec::new(),
-            latency_ns: Histogram::default(),
-            stale: 0,
-        }
+        let role = if self.parameters.read_out == ReadOut::Results {
+            Role::Pros
+        } else {
+            Role::Ros
+        };
+        Report::of(role, sum)
     }
 
     fn check(&self) {
         self.robs.iter().for_each(Rob::check);
-        assert!(self.waiting.values().all(|requests| !requests.is_empty()), "no empty list of waiting requests");
-        assert!(self.timeouts.iter().is_sorted_by_key(|(deadline, _)| *deadline), "time-outs in order");
+        assert!(
+            self.waiting.values().all(|requests| !requests.is_empty()),
+            "no empty list of waiting requests"
+        );
+        assert!(
+            self.timeouts.iter().is_sorted_by_key(|(deadline, _)| *deadline),
+            "time-outs in order"
+        );
     }
 }
 

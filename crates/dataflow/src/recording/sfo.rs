@@ -5,7 +5,6 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::component::{Component, Input, Note, Outbox, Outcome, PeerState, Ticket, Work};
-use crate::histogram::Histogram;
 use crate::ids::{EventId, NodeId, Role};
 use crate::message::{Command, FileRecord, Message, Recording};
 use crate::node::RUN_CONTROL;
@@ -97,7 +96,12 @@ impl Sfo {
         if self.recorded.contains(event) {
             self.counters.duplicates += 1;
             self.acknowledge_again(from, event, out);
-        } else if let Some(request) = self.writing.values_mut().chain(&mut self.stalled).find(|r| in_writing(r)) {
+        } else if let Some(request) = self
+            .writing
+            .values_mut()
+            .chain(&mut self.stalled)
+            .find(|r| in_writing(r))
+        {
             // Asked by another daemon, since the first was lost: the answer goes to the newest.
             self.counters.duplicates += 1;
             request.from = from;
@@ -114,7 +118,12 @@ impl Sfo {
 
     /// An event that is written but not durable yet is acknowledged with the others, to whoever asked last.
     fn acknowledge_again(&mut self, from: NodeId, event: EventId, out: &mut Outbox) {
-        match self.unsynced.iter_mut().chain(&mut self.syncing).find(|(_, written)| *written == event) {
+        match self
+            .unsynced
+            .iter_mut()
+            .chain(&mut self.syncing)
+            .find(|(_, written)| *written == event)
+        {
             Some(waiting) => waiting.0 = from,
             None => out.send(from, Message::Recorded { event, fresh: false }),
         }
@@ -132,13 +141,17 @@ impl Sfo {
     }
 
     fn on_recorded(&mut self, now: Time, ticket: Ticket, copies: u32, closed: Vec<FileRecord>, out: &mut Outbox) {
-        let Some(Request { from, recording }) = self.writing.remove(&ticket) else { return };
+        let Some(Request { from, recording }) = self.writing.remove(&ticket) else {
+            return;
+        };
         let event = recording.built.event.event;
         self.recorded.insert(event);
         self.counters.recorded += 1;
         self.counters.copies += u64::from(copies);
         self.counters.bytes += recording.built.bulk.len() as u64;
-        closed.into_iter().for_each(|file| out.send(RUN_CONTROL, Message::FileClosed(file)));
+        closed
+            .into_iter()
+            .for_each(|file| out.send(RUN_CONTROL, Message::FileClosed(file)));
         match self.parameters.durable {
             Durable::Write => out.send(from, Message::Recorded { event, fresh: true }),
             Durable::Sync { age, events } => {
@@ -170,7 +183,9 @@ impl Sfo {
     }
 
     fn on_record_failed(&mut self, now: Time, ticket: Ticket, out: &mut Outbox) {
-        let Some(request) = self.writing.remove(&ticket) else { return };
+        let Some(request) = self.writing.remove(&ticket) else {
+            return;
+        };
         self.counters.failures += 1;
         if self.stalled.is_empty() {
             out.note(Note::RecordingStalled);
@@ -188,7 +203,9 @@ impl Sfo {
     }
 
     fn on_closed(&mut self, files: Vec<FileRecord>, out: &mut Outbox) {
-        files.into_iter().for_each(|file| out.send(RUN_CONTROL, Message::FileClosed(file)));
+        files
+            .into_iter()
+            .for_each(|file| out.send(RUN_CONTROL, Message::FileClosed(file)));
         acknowledge_all(&mut self.unsynced, out);
         acknowledge_all(&mut self.syncing, out);
         self.closing = Closing::Done;
@@ -240,7 +257,10 @@ fn acknowledge_all(written: &mut Vec<(NodeId, EventId)>, out: &mut Outbox) {
 impl Component for Sfo {
     fn handle(&mut self, now: Time, input: Input, out: &mut Outbox) {
         match input {
-            Input::Message { from, message: Message::Record(recording) } => self.on_record(from, recording, out),
+            Input::Message {
+                from,
+                message: Message::Record(recording),
+            } => self.on_record(from, recording, out),
             Input::Done { ticket, outcome } => match outcome {
                 Outcome::Recorded { copies, closed } => self.on_recorded(now, ticket, copies, closed, out),
                 Outcome::RecordFailed => self.on_record_failed(now, ticket, out),
@@ -252,7 +272,10 @@ impl Component for Sfo {
             Input::Deadline => self.on_deadline(now, out),
             Input::Message { .. } | Input::Fragment { .. } => {}
             // Acknowledgements to a lost daemon are dropped on the way; its successor asks again.
-            Input::Peer { state: PeerState::Up(_) | PeerState::Down | PeerState::Gone, .. } => {}
+            Input::Peer {
+                state: PeerState::Up(_) | PeerState::Down | PeerState::Gone,
+                ..
+            } => {}
         }
         self.close(out);
     }
@@ -266,20 +289,16 @@ impl Component for Sfo {
     }
 
     fn report(&self, _now: Time) -> Report {
-        Report {
-            node: NodeId(0),
-            role: Role::Sfo,
-            counters: self.counters.to_values(),
-            peers: Vec::new(),
-            blocked: Vec::new(),
-            latency_ns: Histogram::default(),
-            stale: 0,
-        }
+        Report::of(Role::Sfo, self.counters.to_values())
     }
 
     fn check(&self) {
         let c = &self.counters;
         let in_hand = (self.writing.len() + self.stalled.len()) as u64;
-        assert_eq!(c.received, c.recorded + c.duplicates + c.abandoned + in_hand, "every request settled or in hand");
+        assert_eq!(
+            c.received,
+            c.recorded + c.duplicates + c.abandoned + in_hand,
+            "every request settled or in hand"
+        );
     }
 }

@@ -14,8 +14,15 @@ pub struct FragmentSizes {
 #[derive(Clone, Debug)]
 enum Distribution {
     Fixed(usize),
-    Gaussian { mean: f64, sigma: f64, max: f64 },
-    Exponential { mean: f64, max: f64 },
+    Gaussian {
+        mean: f64,
+        sigma: f64,
+        max: f64,
+    },
+    Exponential {
+        mean: f64,
+        max: f64,
+    },
     /// Sizes with the sum of the weights up to and with their own.
     List(Vec<(usize, u64)>),
 }
@@ -29,10 +36,15 @@ impl FragmentSizes {
         let max = distribution.size_max().bytes() as f64;
         let distribution = match distribution {
             SizeDistribution::Fixed(size) => Distribution::Fixed(to_bytes(size.bytes())),
-            SizeDistribution::Gaussian { mean, sigma } => {
-                Distribution::Gaussian { mean: mean.bytes() as f64, sigma: sigma.bytes() as f64, max }
-            }
-            SizeDistribution::Exponential { mean } => Distribution::Exponential { mean: mean.bytes() as f64, max },
+            SizeDistribution::Gaussian { mean, sigma } => Distribution::Gaussian {
+                mean: mean.bytes() as f64,
+                sigma: sigma.bytes() as f64,
+                max,
+            },
+            SizeDistribution::Exponential { mean } => Distribution::Exponential {
+                mean: mean.bytes() as f64,
+                max,
+            },
             SizeDistribution::List(sizes) => Distribution::List(accumulate(sizes)),
         };
         let key = Random::new(seed).next_u64() ^ Random::new(u64::from(source_id)).next_u64();
@@ -46,11 +58,12 @@ impl FragmentSizes {
         let mut random = Random::new(self.key ^ event.0);
         match &self.distribution {
             Distribution::Fixed(size) => *size,
-            Distribution::Gaussian { mean, sigma, max } => (mean + sigma * normal(&mut random)).clamp(0.0, *max) as usize,
+            Distribution::Gaussian { mean, sigma, max } => {
+                (mean + sigma * normal(&mut random)).clamp(0.0, *max) as usize
+            }
             Distribution::Exponential { mean, max } => (mean * random.exponential()).min(*max) as usize,
             Distribution::List(sizes) => {
-                let total = sizes.last().expect("a list has sizes").1;
-                let drawn = random.below(total);
+                let drawn = random.below(sizes.last().map_or(1, |(_, total)| *total));
                 sizes[sizes.partition_point(|(_, up_to)| *up_to <= drawn)].0
             }
         }
@@ -102,20 +115,31 @@ mod tests {
 
     #[test]
     fn a_gaussian_has_its_mean_and_sigma() {
-        let gaussian = SizeDistribution::Gaussian { mean: Size::from_bytes(1000), sigma: Size::from_bytes(100) };
+        let gaussian = SizeDistribution::Gaussian {
+            mean: Size::from_bytes(1000),
+            sigma: Size::from_bytes(100),
+        };
         for seed in 0..5 {
             let (mean, sigma, max) = mean_and_sigma(&gaussian, seed);
-            assert!((mean - 1000.0).abs() < 3.0 && (sigma - 100.0).abs() < 3.0, "seed {seed}: {mean} ± {sigma}");
+            assert!(
+                (mean - 1000.0).abs() < 3.0 && (sigma - 100.0).abs() < 3.0,
+                "seed {seed}: {mean} ± {sigma}"
+            );
             assert!(max <= 1600, "seed {seed}: {max}");
         }
     }
 
     #[test]
     fn an_exponential_has_its_mean_and_is_cut() {
-        let exponential = SizeDistribution::Exponential { mean: Size::from_bytes(500) };
+        let exponential = SizeDistribution::Exponential {
+            mean: Size::from_bytes(500),
+        };
         for seed in 0..5 {
             let (mean, sigma, max) = mean_and_sigma(&exponential, seed);
-            assert!((mean - 500.0).abs() < 12.0 && (sigma - 500.0).abs() < 15.0, "seed {seed}: {mean} ± {sigma}");
+            assert!(
+                (mean - 500.0).abs() < 12.0 && (sigma - 500.0).abs() < 15.0,
+                "seed {seed}: {mean} ± {sigma}"
+            );
             assert!(max <= 5000, "seed {seed}: {max}");
         }
     }
@@ -132,10 +156,14 @@ mod tests {
 
     #[test]
     fn sizes_depend_on_seed_source_and_event_only() {
-        let exponential = SizeDistribution::Exponential { mean: Size::from_bytes(500) };
+        let exponential = SizeDistribution::Exponential {
+            mean: Size::from_bytes(500),
+        };
         let draw = |seed, source_id| {
             let sizes = FragmentSizes::new(&exponential, seed, source_id);
-            (0..50).map(|event| sizes.data_bytes(EventId(event))).collect::<Vec<_>>()
+            (0..50)
+                .map(|event| sizes.data_bytes(EventId(event)))
+                .collect::<Vec<_>>()
         };
         assert_eq!(draw(1, 7), draw(1, 7));
         assert_ne!(draw(1, 7), draw(2, 7));

@@ -29,8 +29,7 @@ impl<T> Column<T> {
         let is_list = descriptor.max_rep_level() > 0;
         let mut reader = ColumnReaderImpl::<D>::new(descriptor.clone(), group.get_column_page_reader(index)?);
         let (mut values, mut definition, mut repetition) = (Vec::new(), Vec::new(), Vec::new());
-        let (read, _, levels) =
-            reader.read_records(rows, Some(&mut definition), Some(&mut repetition), &mut values)?;
+        let (read, _, levels) = reader.read_records(rows, Some(&mut definition), Some(&mut repetition), &mut values)?;
         if read != rows {
             let message = format!("{read} rows of the {rows} that the file header announces");
             return Err(ColumnError::Parquet(ParquetError::General(message)));
@@ -38,14 +37,16 @@ impl<T> Column<T> {
         let mut starts = Vec::new();
         let mut value_count = 0;
         for level in 0..levels {
-            let begins_row = !is_list || repetition[level] == 0;
+            let begins_row = repetition.get(level).is_none_or(|found| *found == 0);
             if begins_row {
                 starts.push(value_count);
             }
-            let has_value = definition.get(level).is_none_or(|found| *found == descriptor.max_def_level());
-            // In a list, a row without a value is an empty list.
-            if !has_value && !(is_list && begins_row) {
-                return Err(ColumnError::Null(starts.len() - 1));
+            let has_value = definition
+                .get(level)
+                .is_none_or(|found| *found == descriptor.max_def_level());
+            let is_empty_list = is_list && begins_row && !has_value;
+            if !has_value && !is_empty_list {
+                return Err(ColumnError::Null(starts.len().saturating_sub(1)));
             }
             value_count += usize::from(has_value);
         }

@@ -1,5 +1,6 @@
 //! Reading one file of a sample.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::path::Path;
 
@@ -12,20 +13,22 @@ use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::schema::types::SchemaDescriptor;
 
 use super::column::{Column, ColumnError};
+use super::guard::without_panic;
 use super::{Event, Sample, SampleError};
 
 /// Appends the accepted events of a file.
 pub(super) fn append(path: &Path, sample: &mut Sample) -> Result<(), SampleError> {
-    let io = |source| SampleError::Io { path: path.to_owned(), source };
+    let io = |source| SampleError::Io {
+        path: path.to_owned(),
+        source,
+    };
     // Looked at before opening: to open a pipe waits for its writer.
     if !std::fs::metadata(path).map_err(io)?.is_file() {
         return Err(io(std::io::Error::other("it is not a regular file")));
     }
     let file = File::open(path).map_err(io)?;
-    let reading = || SampleFile::open(path, file)?.append_to(sample);
-    // The library checks most of what it reads, not all: bytes that trip it must not stop us.
-    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(reading));
-    caught.unwrap_or_else(|_| Err(SampleError::Damaged { path: path.to_owned() }))
+    without_panic(|| SampleFile::open(path, file)?.append_to(sample))
+        .unwrap_or_else(|| Err(SampleError::Damaged { path: path.to_owned() }))
 }
 
 struct SampleFile<'a> {
@@ -87,11 +90,14 @@ impl<'a> SampleFile<'a> {
     fn append_to(&self, sample: &mut Sample) -> Result<(), SampleError> {
         let mut first_row = 0;
         for index in 0..self.reader.num_row_groups() {
-            let group = self.reader.get_row_group(index).map_err(|source| SampleError::Parquet {
-                path: self.path.to_owned(),
-                place: format!("row group {index}"),
-                source,
-            })?;
+            let group = self
+                .reader
+                .get_row_group(index)
+                .map_err(|source| SampleError::Parquet {
+                    path: self.path.to_owned(),
+                    place: format!("row group {index}"),
+                    source,
+                })?;
             let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(usize::MAX);
             let columns = self.read_group(&*group, rows, first_row)?;
             for row in (0..rows).filter(|row| columns.accept.row(*row)[0]) {
@@ -135,7 +141,7 @@ impl<'a> SampleFile<'a> {
                 place: format!("rows {first_row} to {}, column {column}", first_row + rows as u64),
                 source,
             },
-            ColumnError::Null(row) => self.value(first_row + row as u64, column, "a value", "none"),
+            ColumnError::Null(row) => self.value(first_row + row as u64, column, &"a value", &"none"),
         })
     }
 
@@ -144,7 +150,7 @@ impl<'a> SampleFile<'a> {
         self.append_rois(group, row, file_row, sample)?;
         let narrow = |column, found: i32, max: u16| {
             let legal = u16::try_from(found).ok().filter(|value| *value <= max);
-            legal.ok_or_else(|| self.value(file_row, column, format!("0 to {max}"), found))
+            legal.ok_or_else(|| self.value(file_row, column, &format!("0 to {max}"), &found))
         };
         sample.events.push(Event {
             bcid: narrow("bcid", group.bcid.row(row)[0], BCID_MAX)?,
@@ -154,19 +160,25 @@ impl<'a> SampleFile<'a> {
         Ok(())
     }
 
-    fn append_fragments(&self, group: &Group, row: usize, file_row: u64, sample: &mut Sample) -> Result<(), SampleError> {
+    fn append_fragments(
+        &self,
+        group: &Group,
+        row: usize,
+        file_row: u64,
+        sample: &mut Sample,
+    ) -> Result<(), SampleError> {
         let sources = group.source_id.row(row);
         let payloads = group.payload.row(row);
         self.check_sources(sources, file_row, sample)?;
         if payloads.len() != sources.len() {
             let expected = format!("{} payloads, one per source", sources.len());
-            return Err(self.value(file_row, "fragments.payload", expected, payloads.len()));
+            return Err(self.value(file_row, "fragments.payload", &expected, &payloads.len()));
         }
         for payload in payloads {
             let payload = payload.data();
             if !payload.len().is_multiple_of(WORD_BYTES) {
                 let found = format!("{} bytes", payload.len());
-                return Err(self.value(file_row, "fragments.payload", "whole words of 4 bytes", found));
+                return Err(self.value(file_row, "fragments.payload", &"whole words of 4 bytes", &found));
             }
             let end = u32::try_from(sample.payload.len() + payload.len()).map_err(|_| self.too_large(file_row))?;
             sample.payload.extend_from_slice(payload);
@@ -182,7 +194,7 @@ impl<'a> SampleFile<'a> {
             sample.source_ids = sources().collect();
             if sample.source_ids.is_empty() || !sample.source_ids.is_sorted_by(|a, b| a < b) {
                 let found = format!("{} sources that are not", sample.source_ids.len());
-                return Err(self.value(file_row, "fragments.source_id", "at least one source, rising", found));
+                return Err(self.value(file_row, "fragments.source_id", &"at least one source, rising", &found));
             }
         }
         if sources().eq(sample.source_ids.iter().copied()) {
@@ -190,7 +202,7 @@ impl<'a> SampleFile<'a> {
         }
         let expected = format!("the {} sources of the first event", sample.source_ids.len());
         let found = format!("{} sources, or others", sources().len());
-        Err(self.value(file_row, "fragments.source_id", expected, found))
+        Err(self.value(file_row, "fragments.source_id", &expected, &found))
     }
 
     fn append_rois(&self, group: &Group, row: usize, file_row: u64, sample: &mut Sample) -> Result<(), SampleError> {
@@ -200,12 +212,12 @@ impl<'a> SampleFile<'a> {
         let lengths = [eta.len(), phi.len(), et.len(), thresholds.len()];
         if lengths != [types.len(); 4] {
             let expected = format!("{} values in each of its columns", types.len());
-            return Err(self.value(file_row, "rois", expected, format!("{lengths:?}")));
+            return Err(self.value(file_row, "rois", &expected, &format!("{lengths:?}")));
         }
         for index in 0..types.len() {
             let kind = u8::try_from(types[index]);
             sample.rois.push(Roi {
-                kind: kind.map_err(|_| self.value(file_row, "rois.type", "0 to 255", types[index]))?,
+                kind: kind.map_err(|_| self.value(file_row, "rois.type", &"0 to 255", &types[index]))?,
                 eta: eta[index],
                 phi: phi[index],
                 et_mev: et[index],
@@ -215,13 +227,23 @@ impl<'a> SampleFile<'a> {
         Ok(())
     }
 
-    fn value(&self, row: u64, column: &'static str, expected: impl ToString, found: impl ToString) -> SampleError {
+    fn value(&self, row: u64, column: &'static str, expected: &dyn Display, found: &dyn Display) -> SampleError {
         let (expected, found) = (expected.to_string(), found.to_string());
-        SampleError::Value { path: self.path.to_owned(), row, column, expected, found }
+        SampleError::Value {
+            path: self.path.to_owned(),
+            row,
+            column,
+            expected,
+            found,
+        }
     }
 
     fn too_large(&self, row: u64) -> SampleError {
-        SampleError::TooLarge { path: self.path.to_owned(), row, limit: u64::from(u32::MAX) }
+        SampleError::TooLarge {
+            path: self.path.to_owned(),
+            row,
+            limit: u64::from(u32::MAX),
+        }
     }
 }
 
@@ -233,20 +255,33 @@ fn find_column(
     physical: Type,
     expected: &'static str,
 ) -> Result<usize, SampleError> {
-    let (table, field) = name.split_once('.').map_or((name, None), |(table, field)| (table, Some(field)));
+    let (table, field) = name
+        .split_once('.')
+        .map_or((name, None), |(table, field)| (table, Some(field)));
     let is_named = |parts: &[String]| match field {
         None => parts.len() == 1 && parts[0] == table,
         Some(field) => parts.len() > 1 && parts[0] == table && parts[parts.len() - 1] == field,
     };
-    let error = |found: String| SampleError::Column { path: path.to_owned(), column: name, expected, found };
+    let error = |found: String| SampleError::Column {
+        path: path.to_owned(),
+        column: name,
+        expected,
+        found,
+    };
     let mut columns = schema.columns().iter();
-    let index = columns.position(|column| is_named(column.path().parts())).ok_or_else(|| error("no such column".into()))?;
+    let index = columns
+        .position(|column| is_named(column.path().parts()))
+        .ok_or_else(|| error("no such column".into()))?;
     let column = schema.column(index);
     let levels = if field.is_some() { 1 } else { 0 };
     if (column.physical_type(), column.max_rep_level()) == (physical, levels) {
         return Ok(index);
     }
-    Err(error(format!("{} with {} levels of lists", column.physical_type(), column.max_rep_level())))
+    Err(error(format!(
+        "{} with {} levels of lists",
+        column.physical_type(),
+        column.max_rep_level()
+    )))
 }
 
 /// What the 12 bits of the field hold.

@@ -10,14 +10,17 @@
 //! The header has the byte order of the machine, since it never leaves it.
 
 use std::io::{self, Read, Write};
-use std::mem::MaybeUninit;
+
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
+use nix::sys::resource::UsageWho;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, recv};
 use thiserror::Error;
+
+use crate::cpu::cpu_seconds;
 
 /// What to measure.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -146,7 +149,7 @@ pub fn run(
     check_builder(parameters)?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(ReferenceError::Listen)?;
     let builder = listener.local_addr().map_err(ReferenceError::Listen)?;
-    let children_cpu_before = cpu_seconds(libc::RUSAGE_CHILDREN);
+    let children_cpu_before = cpu_seconds(UsageWho::RUSAGE_CHILDREN);
     let mut sources = Sources(Vec::new());
     for id in 0..parameters.sources {
         let arguments = SourceArguments {
@@ -163,7 +166,7 @@ pub fn run(
     let mut measurement = build(&mut streams, parameters)?;
     drop(streams);
     drop(sources);
-    measurement.cpu_seconds += cpu_seconds(libc::RUSAGE_CHILDREN) - children_cpu_before;
+    measurement.cpu_seconds += cpu_seconds(UsageWho::RUSAGE_CHILDREN) - children_cpu_before;
     Ok(measurement)
 }
 
@@ -353,7 +356,7 @@ fn build(streams: &mut [Stream], parameters: &Parameters) -> Result<Measurement,
     // Not zero, so that the memory is touched here and not within the measurement.
     let mut events = vec![1; event_bytes * held];
     let (mut built, mut bad) = (0, 0);
-    let cpu_before = cpu_seconds(libc::RUSAGE_SELF);
+    let cpu_before = cpu_seconds(UsageWho::RUSAGE_SELF);
     let start = now();
     let mut seconds = 0.0;
     while seconds < parameters.seconds {
@@ -382,7 +385,7 @@ fn build(streams: &mut [Stream], parameters: &Parameters) -> Result<Measurement,
             seconds = start.elapsed().as_secs_f64();
         }
     }
-    let cpu_seconds = cpu_seconds(libc::RUSAGE_SELF) - cpu_before;
+    let cpu_seconds = cpu_seconds(UsageWho::RUSAGE_SELF) - cpu_before;
     Ok(Measurement {
         events: built,
         seconds,
@@ -450,17 +453,6 @@ fn read_ahead_bytes(parameters: &Parameters) -> usize {
     batch.clamp(READ_AHEAD_MIN_BYTES, READ_AHEAD_MAX_BYTES).max(stride)
 }
 
-/// CPU time, user and system, of this process or of its children that have been waited for.
-fn cpu_seconds(who: libc::c_int) -> f64 {
-    let mut usage = MaybeUninit::<libc::rusage>::uninit();
-    // SAFETY: the pointer is valid for a write of the type that the call writes.
-    let status = unsafe { libc::getrusage(who, usage.as_mut_ptr()) };
-    assert_eq!(status, 0, "getrusage cannot fail for RUSAGE_SELF and RUSAGE_CHILDREN");
-    // SAFETY: the call succeeded and has written the whole structure.
-    let usage = unsafe { usage.assume_init() };
-    let seconds = |time: libc::timeval| time.tv_sec as f64 + 1e-6 * time.tv_usec as f64;
-    seconds(usage.ru_utime) + seconds(usage.ru_stime)
-}
 
 #[expect(
     clippy::disallowed_methods,

@@ -1,0 +1,193 @@
+//! Samples with values that no sample has: the error says where and what was expected.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parquet::data_type::{BoolType, ByteArrayType, DataType, FloatType, Int32Type};
+use parquet::errors::ParquetError;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
+use rol::{Sample, SampleError};
+use testkit::TempDir;
+
+/// Two rows, of which level 1 accepted the second; one region of interest and two fragments each.
+struct Content {
+    schema: String,
+    bcid: Vec<i32>,
+    bcid_levels: Option<Vec<i16>>,
+    sources: Vec<i32>,
+    payload: Vec<u8>,
+}
+
+impl Default for Content {
+    fn default() -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            bcid: vec![5000, 12],
+            bcid_levels: None,
+            sources: vec![1, 2, 1, 2],
+            payload: vec![9; 8],
+        }
+    }
+}
+
+impl Content {
+    fn write(&self, path: &Path) -> Result<(), ParquetError> {
+        let schema = Arc::new(parse_message_type(&self.schema)?);
+        let mut writer = SerializedFileWriter::new(File::create(path)?, schema, Arc::default())?;
+        let mut group = writer.next_row_group()?;
+        put::<BoolType>(&mut group, &[false, true], None, None)?;
+        put::<Int32Type>(&mut group, &self.bcid, self.bcid_levels.as_deref(), None)?;
+        put::<Int32Type>(&mut group, &[0x84, 0x84], None, None)?;
+        let one_each = (Some([1, 1].as_slice()), Some([0, 0].as_slice()));
+        put::<Int32Type>(&mut group, &[2, 1], one_each.0, one_each.1)?;
+        put::<FloatType>(&mut group, &[0.5, -1.5], one_each.0, one_each.1)?;
+        put::<FloatType>(&mut group, &[3.0, 6.0], one_each.0, one_each.1)?;
+        put::<Int32Type>(&mut group, &[20_000, 30_000], one_each.0, one_each.1)?;
+        put::<Int32Type>(&mut group, &[3, -1], one_each.0, one_each.1)?;
+        let two_each = (Some([1, 1, 1, 1].as_slice()), Some([0, 1, 0, 1].as_slice()));
+        put::<Int32Type>(&mut group, &self.sources, two_each.0, two_each.1)?;
+        let payloads = [vec![1; 4], vec![2; 4], vec![], self.payload.clone()].map(Into::into);
+        put::<ByteArrayType>(&mut group, &payloads, two_each.0, two_each.1)?;
+        group.close()?;
+        writer.close()?;
+        Ok(())
+    }
+}
+
+fn put<D: DataType>(
+    group: &mut SerializedRowGroupWriter<'_, File>,
+    values: &[D::T],
+    definition: Option<&[i16]>,
+    repetition: Option<&[i16]>,
+) -> Result<(), ParquetError> {
+    let mut column = group.next_column()?.expect("the schema has the column");
+    column.typed::<D>().write_batch(values, definition, repetition)?;
+    column.close()
+}
+
+fn load(content: &Content) -> Result<Sample, SampleError> {
+    let directory = TempDir::new("rol-sample-files");
+    let path: PathBuf = directory.join("made.parquet");
+    content.write(&path).unwrap();
+    Sample::load(&[path])
+}
+
+fn message(content: &Content) -> String {
+    let error = load(content).unwrap_err().to_string();
+    error[error.find("made.parquet").unwrap_or_else(|| panic!("{error}"))..].to_owned()
+}
+
+#[test]
+fn a_small_sample_is_read() {
+    let sample = load(&Content::default()).unwrap();
+    assert_eq!((sample.events(), sample.source_ids()), (1, [1, 2].as_slice()));
+    assert_eq!(
+        (sample.payload(0, 0), sample.payload(0, 1)),
+        ([].as_slice(), [9; 8].as_slice())
+    );
+    let trigger = sample.trigger(0);
+    assert_eq!((trigger.bcid, trigger.trigger_type, trigger.rois.len()), (12, 0x84, 1));
+    let roi = trigger.rois[0];
+    assert_eq!(
+        (roi.kind, roi.eta, roi.phi, roi.et_mev, roi.thresholds),
+        (1, -1.5, 6.0, 30_000, u32::MAX)
+    );
+}
+
+#[test]
+fn a_column_that_is_missing_or_of_another_type_is_named() {
+    let schema = SCHEMA.replace("int32 bcid", "int32 bunch");
+    assert_eq!(
+        message(&Content {
+            schema,
+            ..Content::default()
+        }),
+        "made.parquet: column bcid: expected u16, found no such column: not a sample of collisions"
+    );
+    let schema = SCHEMA.replace("int32 source_id", "int32 id");
+    assert!(
+        message(&Content {
+            schema,
+            ..Content::default()
+        })
+        .contains("column fragments.source_id")
+    );
+}
+
+#[test]
+fn values_that_no_sample_has_are_named() {
+    assert_eq!(
+        message(&Content {
+            bcid: vec![0, 4096],
+            ..Content::default()
+        }),
+        "made.parquet: row 1, column bcid: expected 0 to 4095, found 4096"
+    );
+    assert_eq!(
+        message(&Content {
+            payload: vec![1; 7],
+            ..Content::default()
+        }),
+        "made.parquet: row 1, column fragments.payload: expected whole words of 4 bytes, found 7 bytes"
+    );
+    assert_eq!(
+        message(&Content {
+            sources: vec![1, 2, 2, 1],
+            ..Content::default()
+        }),
+        "made.parquet: row 1, column fragments.source_id: expected at least one source, rising, found 2 sources that are not"
+    );
+}
+
+#[test]
+fn a_value_that_is_missing_is_named() {
+    let schema = SCHEMA.replace("required int32 bcid", "optional int32 bcid");
+    let content = Content {
+        schema,
+        bcid: vec![1],
+        bcid_levels: Some(vec![1, 0]),
+        ..Content::default()
+    };
+    assert_eq!(
+        message(&content),
+        "made.parquet: row 1, column bcid: expected a value, found none"
+    );
+}
+
+#[test]
+fn files_of_other_sources_do_not_go_together() {
+    let directory = TempDir::new("rol-two-samples");
+    let files = ["first.parquet", "second.parquet"].map(|name| directory.join(name));
+    Content::default().write(&files[0]).unwrap();
+    Content {
+        sources: vec![1, 3, 1, 3],
+        ..Content::default()
+    }
+    .write(&files[1])
+    .unwrap();
+    let error = Sample::load(&files).unwrap_err().to_string();
+    assert!(
+        error.contains("second.parquet: row 1, column fragments.source_id"),
+        "{error}"
+    );
+    assert_eq!(Sample::load(&[&files[0], &files[0]]).unwrap().events(), 2);
+}
+
+const SCHEMA: &str = "message sample {
+    required boolean l1_accept;
+    required int32 bcid;
+    required int32 l1_trigger_type;
+    repeated group rois {
+        required int32 type;
+        required float eta;
+        required float phi;
+        required int32 et_mev;
+        required int32 thresholds;
+    }
+    repeated group fragments {
+        required int32 source_id;
+        required binary payload;
+    }
+}";

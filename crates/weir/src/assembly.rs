@@ -1,0 +1,322 @@
+//! From a configuration to components: which application has which parameters.
+
+use std::time::Duration;
+
+use configuration as toml;
+use configuration::Partition;
+use dataflow::building::assignment::SfiAssignment;
+use dataflow::building::dfm::{ClearAfter, Dfm, DfmInput, DfmParameters};
+use dataflow::building::sfi::{Sfi, SfiParameters, Source};
+use dataflow::component::Component;
+use dataflow::control::controller::Application;
+use dataflow::filter::efd::{Efd, EfdParameters};
+use dataflow::filter::policy::FilterPolicy;
+use dataflow::ids::{EventId, NodeId, Role, RunNumber};
+use dataflow::level1::pace::Spacing;
+use dataflow::level1::trigger::{Level1, Level1Parameters, TriggerSource};
+use dataflow::level2::l2pu::{L2pu, L2puParameters};
+use dataflow::level2::l2sv::{L2puAssignment, L2sv, L2svParameters};
+use dataflow::level2::steering::{Skeleton, Strategy};
+use dataflow::readout::ros::{ReadOut, Ros, RosParameters};
+use dataflow::recording::sfo::{Durable, Sfo, SfoParameters};
+
+/// Source identifier of level-2 results: sub-detector TDAQ_LVL2 (format note §6).
+pub const RESULT_SOURCE_ID: u32 = 0x007b_0000;
+
+/// A partition with its applications numbered: everything needed to make any of its components.
+pub struct Assembly {
+    /// The configuration.
+    pub partition: Partition,
+    /// All applications; the node of the first is 1.
+    pub applications: Vec<Application>,
+    /// Source identifiers of the ROBs of each ROS.
+    pub robs: Vec<Vec<u32>>,
+}
+
+impl Assembly {
+    /// Numbers the applications of a partition.
+    pub fn new(partition: Partition, robs: Vec<Vec<u32>>) -> Self {
+        let numbered = (1..).zip(partition.applications());
+        let applications = numbered
+            .map(|(node, app)| Application { name: app.name, role: app.role, node: NodeId(node) })
+            .collect();
+        Self { partition, applications, robs }
+    }
+
+    /// The run.
+    pub fn run(&self) -> RunNumber {
+        RunNumber(self.partition.run.number)
+    }
+
+    /// Nodes of the partition, run control included.
+    pub fn node_count(&self) -> usize {
+        self.applications.len() + 1
+    }
+
+    /// The application at a node; `None` for run control and beyond.
+    pub fn application(&self, node: NodeId) -> Option<&Application> {
+        self.applications.get(usize::from(node.0).checked_sub(1)?)
+    }
+
+    /// Index of a node among those of its role.
+    pub fn index_in_role(&self, node: NodeId) -> usize {
+        let role = self.application(node).map(|app| app.role);
+        self.applications.iter().filter(|app| Some(app.role) == role).take_while(|app| app.node != node).count()
+    }
+
+    /// All nodes of a role.
+    pub fn of(&self, role: Role) -> Vec<NodeId> {
+        self.applications.iter().filter(|app| app.role == role).map(|app| app.node).collect()
+    }
+
+    /// Read-out systems and the pseudo-ROS: the receivers of clears.
+    pub fn readout(&self) -> Vec<NodeId> {
+        [self.of(Role::Ros), self.of(Role::Pros)].concat()
+    }
+
+    /// Whether two applications exchange messages.
+    pub fn talk(&self, one: NodeId, other: NodeId) -> bool {
+        let (Some(one), Some(other)) = (self.application(one), self.application(other)) else { return true };
+        let has_level2 = self.partition.l2sv.is_some();
+        let pairs = [(one.role, other.role), (other.role, one.role)];
+        pairs.into_iter().any(|pair| match pair {
+            (Role::Level1, Role::Ros | Role::L2sv | Role::Dfm)
+            | (Role::L2sv, Role::L2pu | Role::Dfm)
+            | (Role::Dfm, Role::Ros | Role::Pros | Role::Sfi | Role::Efd)
+            | (Role::Sfi, Role::Ros | Role::Pros | Role::Efd)
+            | (Role::Efd, Role::Sfo) => true,
+            (Role::L2pu, Role::Ros | Role::Pros) => has_level2,
+            _ => false,
+        })
+    }
+
+    /// Fragments of each ROB that can be somewhere behind the ROS, inside one process, after the ROS has cleared them.
+    pub fn events_behind_ros(&self) -> usize {
+        let slots = |count: u32, each: u32| (count * each) as usize;
+        let filter = self.partition.event_filter().map_or(0, |ef| slots(ef.count, ef.slots.max(self.partition.sfi.count)));
+        slots(self.partition.sfi.count, self.partition.sfi.events) + 2 * filter
+    }
+
+    /// The component of an application. `triggers` is for level 1.
+    pub fn component(&self, node: NodeId, triggers: Option<Box<dyn TriggerSource + Send>>) -> Box<dyn Component + Send> {
+        let role = self.application(node).expect("an application of the partition").role;
+        let index = self.index_in_role(node);
+        match role {
+            Role::Level1 => Box::new(Level1::new(self.level1(), triggers.expect("level 1 has a source of triggers"))),
+            Role::L2sv => Box::new(L2sv::new(self.l2sv(index))),
+            Role::L2pu => Box::new(L2pu::new(self.l2pu())),
+            Role::Pros => Box::new(Ros::new(self.pros())),
+            Role::Ros => Box::new(Ros::new(self.ros(index))),
+            Role::Dfm => Box::new(Dfm::new(self.dfm())),
+            Role::Sfi => Box::new(Sfi::new(self.sfi(index))),
+            Role::Efd => Box::new(Efd::new(self.efd())),
+            Role::Sfo => Box::new(Sfo::new(self.sfo())),
+            Role::RunControl => unreachable!("run control is no component"),
+        }
+    }
+
+    /// The skeleton of level-2 steering.
+    pub fn skeleton(&self) -> Skeleton {
+        let l2pu = self.partition.l2pu.clone().unwrap_or_default();
+        let robs_per_step = l2pu.robs_per_step as usize;
+        let accept = l2pu.accept.as_f64();
+        let strategy = match l2pu.strategy {
+            toml::Strategy::None => Strategy::None { accept },
+            toml::Strategy::Generate => Strategy::Generate { robs_per_step, accept },
+            toml::Strategy::TwoStep => Strategy::TwoStep { robs_per_step, step_accept: l2pu.step_accept.as_f64() },
+        };
+        Skeleton { strategy, robs: self.robs.concat(), seed: self.partition.run.seed }
+    }
+
+    fn level1_node(&self) -> Option<NodeId> {
+        self.of(Role::Level1).first().copied()
+    }
+
+    fn dfm_node(&self) -> NodeId {
+        self.of(Role::Dfm)[0]
+    }
+
+    fn first(&self) -> EventId {
+        EventId(u64::from(self.partition.run.first_lvl1_id))
+    }
+
+    fn in_flight(&self) -> u64 {
+        self.partition.level1.as_ref().map_or(1, |level1| u64::from(level1.in_flight))
+    }
+
+    fn level1(&self) -> Level1Parameters {
+        let level1 = self.partition.level1.clone().unwrap_or_default();
+        let l2svs = self.of(Role::L2sv);
+        Level1Parameters {
+            readout: self.of(Role::Ros),
+            deciders: if l2svs.is_empty() { vec![self.dfm_node()] } else { l2svs },
+            first: self.first(),
+            limit: self.partition.run.events,
+            spacing: spacing(level1.rate, level1.spacing == toml::Spacing::Poisson),
+            in_flight: self.in_flight(),
+            seed: self.partition.run.seed,
+        }
+    }
+
+    fn l2sv(&self, index: usize) -> L2svParameters {
+        let l2sv = self.partition.l2sv.clone().unwrap_or_default();
+        let workers = self.partition.l2pu.clone().unwrap_or_default().workers;
+        L2svParameters {
+            level1: self.level1_node().expect("level 2 needs level 1"),
+            l2pus: self.of(Role::L2pu),
+            share: workers.div_ceil(l2sv.count) as usize,
+            dfm: self.dfm_node(),
+            assignment: match l2sv.assignment {
+                toml::L2svAssignment::RoundRobin => L2puAssignment::RoundRobin,
+                toml::L2svAssignment::Random => L2puAssignment::Random,
+                toml::L2svAssignment::LeastLoaded => L2puAssignment::LeastLoaded,
+            },
+            events_in_system: l2sv.events_in_system as usize,
+            timeout: l2sv.timeout.duration(),
+            forced_limit: l2sv.forced_limit.as_f64(),
+            group: l2sv.group as usize,
+            group_age: l2sv.group_age.duration(),
+            in_flight: self.in_flight(),
+            seed: self.partition.run.seed + index as u64,
+        }
+    }
+
+    fn l2pu(&self) -> L2puParameters {
+        let l2pu = self.partition.l2pu.clone().unwrap_or_default();
+        let ros = self.of(Role::Ros);
+        let mut ros_of_rob: Vec<(u32, NodeId)> =
+            ros.into_iter().zip(&self.robs).flat_map(|(node, robs)| robs.iter().map(move |rob| (*rob, node))).collect();
+        ros_of_rob.sort_unstable();
+        L2puParameters {
+            workers: l2pu.workers as usize,
+            ros_of_rob,
+            pros: self.of(Role::Pros)[0],
+            request_timeout: l2pu.request_timeout.duration(),
+            retries: 2,
+        }
+    }
+
+    fn ros(&self, index: usize) -> RosParameters {
+        let ros = &self.partition.ros;
+        let pages = ros.pages as usize;
+        let share = |fraction: toml::Fraction| (fraction.as_f64() * pages as f64) as usize;
+        RosParameters {
+            robs: self.robs[index].clone(),
+            pages_per_rob: pages,
+            busy_above: share(ros.busy_above),
+            busy_below: share(ros.busy_below),
+            request_timeout: ros.request_timeout.duration(),
+            read_out: if self.level1_node().is_some() { ReadOut::OnTrigger } else { ReadOut::OnRequest },
+            level1: self.level1_node(),
+            in_flight: self.in_flight(),
+            dfm: self.dfm_node(),
+            late: false,
+        }
+    }
+
+    /// A result is kept from its decision until the event is cleared: as many as there can be events in level 2, waiting
+    /// for an SFI, and in SFIs.
+    fn pros(&self) -> RosParameters {
+        let l2sv = self.partition.l2sv.clone().unwrap_or_default();
+        let in_level2 = (l2sv.count * l2sv.events_in_system) as usize + self.in_flight() as usize;
+        let pages = in_level2 + self.partition.dfm.queue as usize + self.events_behind_ros();
+        RosParameters {
+            robs: vec![RESULT_SOURCE_ID],
+            pages_per_rob: pages,
+            busy_above: pages,
+            busy_below: pages,
+            read_out: ReadOut::Results,
+            level1: None,
+            ..self.ros(0)
+        }
+    }
+
+    fn dfm(&self) -> DfmParameters {
+        let dfm = &self.partition.dfm;
+        let level1 = || self.level1_node().expect("this input of the DFM needs level 1");
+        DfmParameters {
+            input: match dfm.input {
+                toml::DfmInput::Level2 => DfmInput::Level2 { l2svs: self.of(Role::L2sv), level1: level1() },
+                toml::DfmInput::Level1 => DfmInput::Level1(level1()),
+                toml::DfmInput::SelfTrigger => DfmInput::SelfTrigger {
+                    first: self.first(),
+                    limit: self.partition.run.events,
+                    spacing: spacing(dfm.rate, false),
+                    seed: self.partition.run.seed,
+                },
+            },
+            sfis: self.of(Role::Sfi),
+            building: self.partition.sfi.building as usize,
+            assignment: match dfm.assignment {
+                toml::SfiAssignment::RoundRobin => SfiAssignment::RoundRobin,
+                toml::SfiAssignment::LeastLoaded => SfiAssignment::LeastLoaded,
+            },
+            build_timeout: dfm.build_timeout.duration(),
+            clear_group: dfm.clear_group as usize,
+            clear_age: dfm.clear_age.duration(),
+            clear_after: match dfm.clear_after {
+                toml::ClearAfter::Built => ClearAfter::Built,
+                toml::ClearAfter::Recorded => ClearAfter::Recorded,
+            },
+            queue: dfm.queue as usize,
+            in_flight: self.in_flight(),
+        }
+    }
+
+    fn sfi(&self, index: usize) -> SfiParameters {
+        let sfi = &self.partition.sfi;
+        let ros = self.of(Role::Ros).into_iter().zip(&self.robs);
+        let ros = ros.map(|(node, robs)| Source { node, robs: robs.clone(), results: false });
+        let pros = self.of(Role::Pros).into_iter();
+        let pros = pros.map(|node| Source { node, robs: vec![RESULT_SOURCE_ID], results: true });
+        SfiParameters {
+            sources: ros.chain(pros).collect(),
+            dfm: self.dfm_node(),
+            efds: self.of(Role::Efd),
+            events: sfi.events as usize,
+            building: sfi.building as usize,
+            outstanding_requests: sfi.outstanding_requests as usize,
+            request_timeout: sfi.request_timeout.duration(),
+            retries: sfi.retries,
+            in_order: self.partition.sfo.as_ref().is_some_and(|sfo| sfo.order == toml::EventOrder::Event),
+            seed: self.partition.run.seed + index as u64,
+        }
+    }
+
+    fn efd(&self) -> EfdParameters {
+        let ef = self.partition.event_filter().expect("a partition with an EFD has a filter");
+        let seed = self.partition.run.seed;
+        EfdParameters {
+            sfis: self.of(Role::Sfi),
+            sfos: self.of(Role::Sfo),
+            dfm: self.dfm_node(),
+            slots: ef.slots as usize,
+            policy: match ef.policy {
+                toml::FilterPolicy::Accept => FilterPolicy::AcceptAll,
+                toml::FilterPolicy::Prescale => FilterPolicy::Prescale { factor: u64::from(ef.prescale) },
+                toml::FilterPolicy::Random => FilterPolicy::Random { accept: ef.accept.as_f64(), seed },
+            },
+        }
+    }
+
+    fn sfo(&self) -> SfoParameters {
+        let sfo = self.partition.sfo.clone().unwrap_or_default();
+        let durable = match sfo.durable {
+            // The file is made durable when it is closed; until then an acknowledgement means as much as a write.
+            toml::Durability::Write | toml::Durability::File => Durable::Write,
+            toml::Durability::Fsync => Durable::Sync { age: sfo.fsync_age.duration(), events: SYNC_GROUP },
+        };
+        SfoParameters { durable, retry_after: RETRY_RECORDING_AFTER }
+    }
+}
+
+fn spacing(rate: Option<toml::Rate>, poisson: bool) -> Spacing {
+    match rate.map(|rate| Duration::from_secs_f64(1.0 / rate.hertz())) {
+        None => Spacing::Unlimited,
+        Some(interval) if poisson => Spacing::Poisson(interval),
+        Some(interval) => Spacing::Fixed(interval),
+    }
+}
+
+const SYNC_GROUP: usize = 1000;
+const RETRY_RECORDING_AFTER: Duration = Duration::from_secs(1);

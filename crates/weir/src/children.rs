@@ -1,0 +1,114 @@
+//! Child processes: one for each application that is not in the parent.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use dataflow::ids::NodeId;
+use dataflow::time::Time;
+
+use crate::host::LinkId;
+
+/// The environment variable through which a child learns the key of its run; it is in no command line.
+pub(crate) const KEY_VARIABLE: &str = "WEIR_KEY";
+
+/// The child processes of a run. Dropping them ends those that still live.
+#[derive(Default)]
+pub(crate) struct Children(Vec<Entry>);
+
+/// One child.
+pub(crate) struct Entry {
+    pub(crate) node: NodeId,
+    pub(crate) name: String,
+    child: Child,
+    /// Its connection, once it has joined.
+    pub(crate) link: Option<LinkId>,
+    /// Where its peers reach it.
+    pub(crate) address: Option<String>,
+    pub(crate) ready: bool,
+    /// Its connection was lost then, for this reason.
+    pub(crate) lost: Option<(Time, String)>,
+    ended: Option<ExitStatus>,
+}
+
+impl Children {
+    /// Starts `weir node` for an application. Its own process group keeps the terminal's Ctrl-C for the parent.
+    pub(crate) fn spawn(&mut self, node: NodeId, name: &str, join: SocketAddr, key: &str) -> io::Result<()> {
+        let program = std::env::current_exe()?;
+        let child = Command::new(program)
+            .args(["node", "--name", name, "--join", &join.to_string()])
+            .env(KEY_VARIABLE, key)
+            .stdin(Stdio::null())
+            .process_group(0)
+            .spawn()?;
+        let name = name.to_owned();
+        self.0.push(Entry { node, name, child, link: None, address: None, ready: false, lost: None, ended: None });
+        Ok(())
+    }
+
+    /// All children.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.0.iter()
+    }
+
+    /// The child at a node.
+    pub(crate) fn at(&mut self, node: NodeId) -> Option<&mut Entry> {
+        self.0.iter_mut().find(|entry| entry.node == node)
+    }
+
+    /// The child with a name.
+    pub(crate) fn named(&mut self, name: &str) -> Option<&mut Entry> {
+        self.0.iter_mut().find(|entry| entry.name == name)
+    }
+
+    /// The child behind a connection.
+    pub(crate) fn behind(&mut self, link: LinkId) -> Option<&mut Entry> {
+        self.0.iter_mut().find(|entry| entry.link == Some(link))
+    }
+
+    /// Children that have ended since the last call, with how.
+    pub(crate) fn reap(&mut self) -> Vec<(NodeId, String)> {
+        let mut ended = Vec::new();
+        for entry in self.0.iter_mut().filter(|entry| entry.ended.is_none()) {
+            if let Ok(Some(status)) = entry.child.try_wait() {
+                entry.ended = Some(status);
+                ended.push((entry.node, describe(status)));
+            }
+        }
+        ended
+    }
+
+    /// Whether all have ended.
+    pub(crate) fn all_ended(&self) -> bool {
+        self.0.iter().all(|entry| entry.ended.is_some())
+    }
+
+    /// Ends a child at once.
+    pub(crate) fn kill(&mut self, node: NodeId) {
+        if let Some(entry) = self.at(node).filter(|entry| entry.ended.is_none()) {
+            // It may have ended by itself in between.
+            let _ = entry.child.kill();
+        }
+    }
+}
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        for entry in self.0.iter_mut().filter(|entry| entry.ended.is_none()) {
+            let _ = entry.child.kill();
+            let _ = entry.child.wait();
+        }
+    }
+}
+
+fn describe(status: ExitStatus) -> String {
+    match (status.signal(), status.code()) {
+        (Some(signal), _) => match nix::sys::signal::Signal::try_from(signal) {
+            Ok(name) => format!("killed by {name}"),
+            Err(_) => format!("killed by signal {signal}"),
+        },
+        (None, Some(code)) => format!("exited with status {code}"),
+        (None, None) => "ended".into(),
+    }
+}

@@ -1,0 +1,433 @@
+//! The command line of `weir` (DESIGN §8): commands, options, help texts, exit statuses.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use configuration::{Interval, Partition, Size};
+
+/// How the program ends (DESIGN §8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// All is well.
+    Well = 0,
+    /// Wrong usage or configuration, or a file with problems.
+    Wrong = 1,
+    /// The command could not start, or could not write its results.
+    NotStarted = 2,
+    /// The run ended with a residual, or was aborted.
+    Aborted = 3,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Takes data from detector links to checked files.
+#[derive(Debug, Parser)]
+#[command(
+    name = "weir",
+    version,
+    about = "A trigger and data-acquisition system: from detector links to checked files",
+    long_about = "Weir is a trigger and data-acquisition system: it reads out detector links, selects events in two trigger \
+                  levels, builds them, filters them and records them, with nothing lost and everything accounted for.\n\n\
+                  A TOML file describes a partition: which links, triggers, builders and recorders there are.",
+    after_help = ROOT_EXAMPLES,
+    max_term_width = 100,
+    arg_required_else_help = true
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Take data: run a whole partition on this machine
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(RunArgs),
+    /// Judge a configuration: is it right, and if not, what is wrong where
+    #[command(after_help = CHECK_EXAMPLES)]
+    Check(CheckArgs),
+    /// Print every key of a configuration with its meaning, as JSON schema
+    #[command(after_help = SCHEMA_EXAMPLES)]
+    Schema,
+    /// Write a configuration to start from, with the data that it reads
+    #[command(after_help = INIT_EXAMPLES)]
+    Init(InitArgs),
+    /// Look into RAW files, check them, make torn ones whole
+    #[command(subcommand, after_help = FILE_EXAMPLES)]
+    File(FileCommand),
+    /// Measure the system beside the bare machine
+    #[command(after_help = BENCH_EXAMPLES)]
+    Bench(BenchArgs),
+    /// Run one application of a partition; `weir run --processes` starts it
+    #[command(hide = true)]
+    Node(NodeArgs),
+}
+
+/// `weir run`.
+#[derive(Clone, Debug, Args)]
+pub struct RunArgs {
+    /// The configuration file of the partition
+    pub config: PathBuf,
+    /// When the run ends.
+    #[command(flatten)]
+    pub limits: Limits,
+    /// Changes of keys.
+    #[command(flatten)]
+    pub overrides: Overrides,
+    /// Write the summary of the run to this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub summary: Option<PathBuf>,
+    /// Give every application a process of its own
+    #[arg(long)]
+    pub processes: bool,
+}
+
+/// `--events` and `--duration`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
+pub struct Limits {
+    /// End the run after N level-1 events; replaces all limits in the file
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub events: Option<u64>,
+    /// End the run after this time, such as 10s or "250 ms"; replaces all limits in the file
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<Interval>,
+}
+
+impl Limits {
+    /// Puts these limits in the place of those in the configuration; without any, the configuration keeps its own.
+    pub fn apply(&self, partition: &mut Partition) {
+        if *self != Self::default() {
+            partition.run.events = self.events;
+            partition.run.duration = self.duration;
+        }
+    }
+}
+
+/// `--set key=value`, any number of times.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Overrides {
+    /// Change a key of the configuration: a TOML value, else a bare string; may be given several times
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+}
+
+/// `weir check`.
+#[derive(Clone, Debug, Args)]
+pub struct CheckArgs {
+    /// The configuration file of the partition
+    pub config: PathBuf,
+    /// Changes of keys.
+    #[command(flatten)]
+    pub overrides: Overrides,
+}
+
+/// `weir init`.
+#[derive(Clone, Debug, Args)]
+pub struct InitArgs {
+    /// The name of the template
+    #[arg(required_unless_present = "list")]
+    pub template: Option<String>,
+    /// Where to write it; TEMPLATE.toml by default, `-` for the standard output
+    pub file: Option<PathBuf>,
+    /// List the templates
+    #[arg(long, conflicts_with_all = ["template", "file"])]
+    pub list: bool,
+}
+
+/// `weir file`.
+#[derive(Clone, Debug, Subcommand)]
+pub enum FileCommand {
+    /// One line for each file: version, run, stream, events, size
+    Ls(FilesArgs),
+    /// The content of files in words: records, events, fragments
+    Dump(DumpArgs),
+    /// Check files completely: records, events, fragments, checksums, counts
+    Check(FileCheckArgs),
+    /// Make valid files of torn ones: cut behind the last whole event, and say what was lost
+    Recover(FilesArgs),
+}
+
+/// The files of a command.
+#[derive(Clone, Debug, Args)]
+pub struct FilesArgs {
+    /// RAW files
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+}
+
+/// `weir file dump`.
+#[derive(Clone, Debug, Args)]
+pub struct DumpArgs {
+    /// The files.
+    #[command(flatten)]
+    pub files: FilesArgs,
+    /// Pass over the first N events
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub skip: u64,
+    /// Show at most N events of each file
+    #[arg(long, value_name = "N")]
+    pub events: Option<u64>,
+    /// Show events without their fragments
+    #[arg(long, conflicts_with = "data")]
+    pub headers: bool,
+    /// Show the data words of fragments too
+    #[arg(long)]
+    pub data: bool,
+}
+
+/// `weir file check`.
+#[derive(Clone, Debug, Args)]
+pub struct FileCheckArgs {
+    /// The files.
+    #[command(flatten)]
+    pub files: FilesArgs,
+    /// Show at most N problems of each file; further ones are counted
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub problems: usize,
+}
+
+/// `weir bench`.
+#[derive(Clone, Debug, Args)]
+pub struct BenchArgs {
+    /// The name of the benchmark
+    #[arg(required_unless_present = "list")]
+    pub name: Option<String>,
+    /// List the benchmarks
+    #[arg(long, conflicts_with = "name")]
+    pub list: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Number of source processes, 1 to 256
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub sources: u32,
+    /// Payload of a fragment: bytes, or such as "9 kB"
+    #[arg(long, value_name = "SIZE", default_value = "9000", value_parser = fragment_bytes)]
+    pub fragment: u32,
+    /// How fragments travel: tcp
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = BenchTransport::Tcp)]
+    pub transport: BenchTransport,
+    /// Length of each single measurement, in seconds
+    #[arg(long, value_name = "S", default_value_t = 3.0, value_parser = seconds)]
+    pub seconds: f64,
+}
+
+/// How fragments travel in a benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BenchTransport {
+    /// TCP over the loopback interface
+    Tcp,
+}
+
+/// `weir node`.
+#[derive(Clone, Debug, Args)]
+pub struct NodeArgs {
+    /// Where run control listens
+    #[arg(long, value_name = "ENDPOINT")]
+    pub join: String,
+    /// Which application of the partition this is, such as sfi-1
+    #[arg(long)]
+    pub name: String,
+}
+
+/// Reads a command line, the name of the program first.
+///
+/// # Errors
+///
+/// What was asked for is done (`--help`, `--version`), or the usage is wrong; the text for it is printed already.
+pub fn parse<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = T>) -> Result<Cli, Exit> {
+    Cli::try_parse_from(arguments).map_err(|error| {
+        // Nobody is left to be told if this fails.
+        let _ = error.print();
+        exit_of(&error)
+    })
+}
+
+fn exit_of(error: &clap::Error) -> Exit {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Well,
+        _ => Exit::Wrong,
+    }
+}
+
+fn fragment_bytes(text: &str) -> Result<u32, String> {
+    let bytes = match text.parse::<u64>() {
+        Ok(bytes) => bytes,
+        Err(_) => text.parse::<Size>()?.bytes(),
+    };
+    let accepted = u32::try_from(bytes).ok().filter(|bytes| *bytes <= FRAGMENT_BYTES_MAX);
+    accepted.ok_or_else(|| format!("expected at most {FRAGMENT_BYTES_MAX} bytes"))
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.01..=3600.0).contains(seconds));
+    seconds.ok_or_else(|| "expected a number from 0.01 to 3600".to_owned())
+}
+
+/// Keeps the events of a benchmark within memory.
+const FRAGMENT_BYTES_MAX: u32 = 16 << 20;
+
+const ROOT_EXAMPLES: &str = "\
+First steps:
+  weir init quickstart               write quickstart.toml and the data that it reads
+  weir check quickstart.toml         is it right?
+  weir run quickstart.toml           take data; files go to the folder out
+  weir file check out/*.data         check every word of the files
+
+Exit status: 0 well; 1 wrong usage or configuration, or a file with problems; 2 could not
+start; 3 the run ended with a residual or was aborted. `weir COMMAND --help` shows examples of each.";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  weir run quickstart.toml
+  weir run quickstart.toml --events 100000 --summary summary.json
+  weir run quickstart.toml --duration 10s --processes
+  weir run quickstart.toml --set sfi.count=3 --set 'output.directory=\"/data/test\"'
+  weir run replay.toml --set 'input.files=[\"my.raw\"]'
+
+The first SIGINT (Ctrl-C) or SIGTERM stops the run in the order of the data, so that nothing is
+lost; a second one forces the stop. Files are valid in both cases. Progress goes to the standard
+error, the final table to the standard output.
+
+Exit status: 0 well; 1 wrong usage or configuration; 2 could not start; 3 the run ended with a
+residual (events unaccounted for) or was aborted; the last line says why.";
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  weir check quickstart.toml
+  weir check quickstart.toml --set ros.count=16
+
+A problem is printed as file:line:column: key: what was expected. Exit status: 0 well; 1 wrong.";
+
+const SCHEMA_EXAMPLES: &str = "\
+Examples:
+  weir schema > weir.schema.json     for editors that complete and check TOML files
+  weir schema | less                 to read";
+
+const INIT_EXAMPLES: &str = "\
+Examples:
+  weir init --list
+  weir init quickstart               writes quickstart.toml
+  weir init replay test/first.toml
+  weir init event-builder -          writes to the standard output
+
+Nothing is overwritten. Data that the template reads are written to the folder data beside it.";
+
+const FILE_EXAMPLES: &str = "\
+Examples:
+  weir file ls out/*.data
+  weir file dump --events 1 out/*.data | head -50
+  weir file check out/*.data
+  weir file recover out/*.writing
+
+Exit status: 0 well; 1 a file has problems or cannot be read.";
+
+const BENCH_EXAMPLES: &str = "\
+Examples:
+  weir bench --list
+  weir bench event-builder --sources 4 --fragment 9000 --transport tcp --json
+  weir bench event-builder --fragment \"1 kB\"
+
+Each benchmark alternates with the bare machine, which moves the same bytes with plain system
+calls; the ratio of the two says what the complete protocol costs.";
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn run_args(options: &[&str]) -> RunArgs {
+        let line = ["weir", "run", "c.toml"].iter().chain(options);
+        match Cli::try_parse_from(line).unwrap().command {
+            Command::Run(args) => args,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn limited(options: &[&str]) -> (Option<u64>, Option<Interval>) {
+        let mut partition = Partition::default();
+        partition.run.events = Some(1000);
+        partition.run.duration = Some(Interval::from_ms(5000));
+        run_args(options).limits.apply(&mut partition);
+        (partition.run.events, partition.run.duration)
+    }
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn one_limit_on_the_command_line_replaces_both_in_the_file() {
+        let duration = Some(Interval::from_ms(10_000));
+        assert_eq!(limited(&[]), (Some(1000), Some(Interval::from_ms(5000))));
+        assert_eq!(limited(&["--events", "5"]), (Some(5), None));
+        assert_eq!(limited(&["--duration", "10s"]), (None, duration));
+        assert_eq!(limited(&["--duration", "10 s", "--events=7"]), (Some(7), duration));
+    }
+
+    #[test]
+    fn the_options_of_run_are_read() {
+        let args = run_args(&[
+            "--set",
+            "sfi.count=2",
+            "--set",
+            "run.seed=7",
+            "--summary",
+            "s.json",
+            "--processes",
+        ]);
+        assert_eq!(args.overrides.set, ["sfi.count=2", "run.seed=7"]);
+        assert_eq!(args.summary.unwrap().to_str(), Some("s.json"));
+        assert!(args.processes);
+    }
+
+    #[test]
+    fn wrong_usage_is_1_and_help_is_0() {
+        let wrong: &[&[&str]] = &[
+            &["weir"],
+            &["weir", "fly"],
+            &["weir", "run"],
+            &["weir", "run", "c.toml", "--events", "0"],
+            &["weir", "run", "c.toml", "--duration", "10"],
+            &["weir", "file", "check"],
+            &["weir", "init"],
+            &["weir", "bench", "x", "--fragment", "1 TB"],
+            &["weir", "bench", "x", "--seconds", "NaN"],
+            &["weir", "bench", "x", "--sources", "257"],
+            &["weir", "node", "--name", "sfi-1"],
+        ];
+        for line in wrong {
+            assert_eq!(
+                exit_of(&Cli::try_parse_from(line.iter()).unwrap_err()),
+                Exit::Wrong,
+                "{line:?}"
+            );
+        }
+        for line in [&["weir", "--help"], &["weir", "--version"], &["weir", "help"]] {
+            assert_eq!(
+                exit_of(&Cli::try_parse_from(line.iter()).unwrap_err()),
+                Exit::Well,
+                "{line:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_fragment_is_a_number_of_bytes_or_a_size() {
+        assert_eq!(fragment_bytes("9000"), Ok(9000));
+        assert_eq!(fragment_bytes("9 kB"), Ok(9000));
+        assert!(fragment_bytes("9 km").unwrap_err().contains("km"));
+    }
+}

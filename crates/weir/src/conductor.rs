@@ -1,0 +1,586 @@
+//! The parent of a run: starts the applications, conducts the run, and says how it ended.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::time::Duration;
+
+use dataflow::component::{Outbox, PeerState};
+use dataflow::control::accounting::{Accounting, Books};
+use dataflow::control::controller::{Controller, ControllerParameters, Ending};
+use dataflow::ids::{NodeId, Role};
+use dataflow::message::{Command, Envelope, FileRecord, Message};
+use dataflow::node::{RUN_CONTROL, route};
+use dataflow::report::{DfmCounters, Level1Counters, Network, SfoCounters};
+use dataflow::time::Time;
+use nix::sys::resource::UsageWho;
+use rol::{InputError, Inputs};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use transport::clock;
+use transport::error::OsError;
+use transport::idle::IdleStrategy;
+use transport::scheduler::{Context, Scheduler, Task};
+
+use crate::assembly::Assembly;
+use crate::children::Children;
+use crate::cpu::cpu_seconds;
+use crate::host::{FIRST_LIFE, FragmentChecks, Host, LinkEvent, LinkId, Links, LinksError, NetworkOptions, Workshop, WorkshopError, add_tasks};
+use crate::progress::{Progress, ProgressFigures};
+
+/// A run to be conducted.
+pub(crate) struct Run {
+    /// The configuration.
+    pub(crate) partition: configuration::Partition,
+    /// Which applications get a process of their own; the others live in this one.
+    pub(crate) in_children: fn(Role) -> bool,
+    /// Whether progress is shown.
+    pub(crate) progress: Option<Progress>,
+}
+
+/// How a run went.
+pub(crate) struct Conducted {
+    pub(crate) assembly: Assembly,
+    pub(crate) ending: Ending,
+    pub(crate) account: Accounting,
+    pub(crate) forced: bool,
+    pub(crate) duration: Duration,
+    pub(crate) cpu: Duration,
+    pub(crate) network: Network,
+    pub(crate) stale: u64,
+}
+
+/// Why a run did not begin.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    #[error(transparent)]
+    Input(#[from] InputError),
+    #[error(transparent)]
+    Workshop(#[from] WorkshopError),
+    #[error(transparent)]
+    Links(#[from] LinksError),
+    #[error(transparent)]
+    Os(#[from] OsError),
+    #[error("cannot start {name}: {cause}")]
+    Spawn { name: String, cause: std::io::Error },
+    #[error("no random key for the run: {0}")]
+    Key(std::io::Error),
+    #[error("signals cannot be caught: {0}")]
+    Signals(std::io::Error),
+    #[error("{name} could not start: {reason}")]
+    Child { name: String, reason: String },
+    #[error("not all applications were ready within {timeout:?}: {missing} did not answer; processes.start_timeout sets the limit")]
+    StartTimeout { timeout: Duration, missing: String },
+    #[error("interrupted before the run began")]
+    Interrupted,
+}
+
+/// Conducts a run from start to account.
+pub(crate) fn conduct(run: Run) -> Result<Conducted, StartError> {
+    let cpu_before = cpu_seconds(UsageWho::RUSAGE_SELF) + cpu_seconds(UsageWho::RUSAGE_CHILDREN);
+    let inputs = Inputs::open(&run.partition)?;
+    let assembly = Assembly::new(run.partition, inputs.shares().to_vec());
+    let mut scheduler = Scheduler::<Host>::new(idle(&assembly.partition))?;
+    let (mut host, children, key) = populate(&assembly, &inputs, run.in_children, &mut scheduler)?;
+    let mut conductor = Conductor::new(assembly, children, key, run.progress)?;
+    run_until_done(scheduler, &mut conductor, &mut host)?;
+    let ending = match conductor.phase {
+        Phase::Over(ending) => ending,
+        Phase::Failed(error) => return Err(error),
+        Phase::Starting { .. } | Phase::Running(_) | Phase::Ending { .. } => {
+            unreachable!("the scheduler runs until the conductor is done")
+        }
+    };
+    drop(conductor.children);
+    let cpu = cpu_seconds(UsageWho::RUSAGE_SELF) + cpu_seconds(UsageWho::RUSAGE_CHILDREN) - cpu_before;
+    let forced = conductor.forced;
+    let account = Books {
+        applications: &conductor.assembly.applications,
+        reports: &ending.reports,
+        files: &ending.files,
+        touched: &ending.dead,
+        forced,
+    }
+    .account();
+    let times = conductor.began.zip(conductor.ended);
+    let (network, stale) = network(&host, &ending);
+    Ok(Conducted {
+        assembly: conductor.assembly,
+        account,
+        forced,
+        duration: times.map_or(Duration::ZERO, |(began, ended)| ended.since(began)),
+        cpu: Duration::from_secs_f64(cpu.max(0.0)),
+        network,
+        stale,
+        ending: *ending,
+    })
+}
+
+fn run_until_done<'c>(
+    mut scheduler: Scheduler<'c, Host>,
+    conductor: &'c mut Conductor,
+    host: &mut Host,
+) -> Result<(), OsError> {
+    add_tasks(&mut scheduler, conductor);
+    scheduler.run(host)
+}
+
+/// What all processes received: the children tell it with their reports.
+fn network(host: &Host, ending: &Ending) -> (Network, u64) {
+    let here: Vec<NodeId> = host.hosted().collect();
+    let elsewhere = ending.reports.iter().filter(|(node, _)| !here.contains(node)).map(|(_, report)| report.network);
+    let sum = elsewhere.fold(host.network(), |sum, next| Network {
+        messages: sum.messages + next.messages,
+        bytes: sum.bytes + next.bytes,
+        malformed: sum.malformed + next.malformed,
+    });
+    (sum, ending.reports.values().map(|report| report.stale).sum())
+}
+
+/// Takes in the applications that live here, and starts the others.
+fn populate(
+    assembly: &Assembly,
+    inputs: &Inputs,
+    in_children: fn(Role) -> bool,
+    scheduler: &mut Scheduler<'_, Host>,
+) -> Result<(Host, Children, String), StartError> {
+    let partition = &assembly.partition;
+    let (outside, here): (Vec<_>, Vec<_>) = assembly.applications.iter().partition(|app| in_children(app.role));
+    let waker = scheduler.waker();
+    let links = if outside.is_empty() {
+        Links::default()
+    } else {
+        Links::listen(NetworkOptions::new(partition, outside.len()), scheduler.poller(), &waker)?
+    };
+    let address = links.address();
+    let mut host = new_host(assembly, links);
+    host.host_control();
+    let now = clock::now();
+    for app in here {
+        let workshop = Workshop::new(assembly, Some(inputs), app.node, &waker)?;
+        let triggers = inputs.triggers().filter(|_| app.role == Role::Level1);
+        let component = assembly.component(app.node, triggers);
+        host.host(now, app.node, component, workshop, |a, b| assembly.talk(a, b));
+    }
+    let mut children = Children::default();
+    let key = run_key(assembly)?;
+    if let Some(address) = address {
+        for app in outside {
+            let spawned = children.spawn(app.node, &app.name, address, &key);
+            spawned.map_err(|cause| StartError::Spawn { name: app.name.clone(), cause })?;
+        }
+    }
+    Ok((host, children, key))
+}
+
+/// A host for the applications of a partition.
+pub(crate) fn new_host(assembly: &Assembly, links: Links) -> Host {
+    let partition = &assembly.partition;
+    let copy_below = usize::try_from(partition.sfi.copy_below.bytes()).unwrap_or(usize::MAX);
+    let replayed = partition.ros.input == configuration::RosInput::Replay;
+    let checks = if replayed { FragmentChecks::RobOnly } else { FragmentChecks::Full };
+    Host::new(assembly.run(), assembly.node_count(), assembly.readout(), links, copy_below, checks)
+}
+
+/// The idle strategy that a partition asks for.
+pub(crate) fn idle(partition: &configuration::Partition) -> IdleStrategy {
+    match partition.transport.idle {
+        configuration::Idle::Spin => IdleStrategy::Spin,
+        configuration::Idle::Yield => IdleStrategy::Yield,
+        configuration::Idle::Park => IdleStrategy::default(),
+    }
+}
+
+/// The configured key, or a random one for this run alone.
+fn run_key(assembly: &Assembly) -> Result<String, StartError> {
+    if let Some(key) = &assembly.partition.partition.key {
+        return Ok(key.0.clone());
+    }
+    let mut bytes = [0; 16];
+    let mut random = fs::File::open("/dev/urandom").map_err(StartError::Key)?;
+    random.read_exact(&mut bytes).map_err(StartError::Key)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Conducts the run from the scheduler's thread.
+struct Conductor {
+    assembly: Assembly,
+    children: Children,
+    key: String,
+    signals: Signals,
+    progress: Option<Progress>,
+    phase: Phase,
+    tick: Time,
+    /// Complaints of living applications about others, which a death may yet explain.
+    complaints: Vec<(Time, NodeId, String)>,
+    interrupts: u32,
+    forced: bool,
+    began: Option<Time>,
+    ended: Option<Time>,
+    next_progress: Time,
+}
+
+enum Phase {
+    Starting { deadline: Time },
+    Running(Box<Controller>),
+    /// The run is over; the children end.
+    Ending { ending: Box<Ending>, deadline: Time },
+    Over(Box<Ending>),
+    Failed(StartError),
+}
+
+impl Task<Host> for &mut Conductor {
+    fn poll(&mut self, context: &mut Context<'_, Host>) -> bool {
+        let news = context.shared.has_for_control() || !context.shared.link_events.is_empty();
+        news || self.next_deadline().is_some_and(|deadline| deadline <= context.now)
+    }
+
+    fn action(&mut self, context: &mut Context<'_, Host>) {
+        self.act(context.now, context.shared);
+        if matches!(self.phase, Phase::Over(_) | Phase::Failed(_)) {
+            context.stop();
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        let controller = if let Phase::Running(controller) = &self.phase { controller.next_deadline() } else { None };
+        [Some(self.tick), controller].into_iter().flatten().min()
+    }
+}
+
+impl Conductor {
+    fn new(assembly: Assembly, children: Children, key: String, progress: Option<Progress>) -> Result<Self, StartError> {
+        let signals = Signals::new([SIGINT, SIGTERM]).map_err(StartError::Signals)?;
+        let now = clock::now();
+        let deadline = now + assembly.partition.processes.start_timeout.duration();
+        Ok(Self {
+            assembly,
+            children,
+            key,
+            signals,
+            progress,
+            phase: Phase::Starting { deadline },
+            tick: now,
+            complaints: Vec::new(),
+            interrupts: 0,
+            forced: false,
+            began: None,
+            ended: None,
+            next_progress: now,
+        })
+    }
+
+    fn act(&mut self, now: Time, host: &mut Host) {
+        while let Some(event) = host.link_events.pop_front() {
+            self.on_link_event(now, host, event);
+        }
+        while let Some((from, message)) = host.next_for_control() {
+            self.on_message(now, host, from, message);
+        }
+        if self.tick <= now {
+            self.tick = now + TICK;
+            self.on_tick(now, host);
+        }
+        self.with_controller(host, |controller, out| {
+            if controller.next_deadline().is_some_and(|deadline| deadline <= now) {
+                controller.on_deadline(now, out);
+            }
+        });
+        self.advance(now, host);
+    }
+
+    /// Calls the controller, if the run goes on, and sends what it says.
+    fn with_controller(&mut self, host: &mut Host, call: impl FnOnce(&mut Controller, &mut Outbox)) {
+        let Phase::Running(controller) = &mut self.phase else { return };
+        let mut out = Outbox::new();
+        call(controller, &mut out);
+        route(&mut out, &[], |to, message| host.send_from_control(to, message), |_| {});
+    }
+
+    fn on_link_event(&mut self, now: Time, host: &mut Host, event: LinkEvent) {
+        match event {
+            LinkEvent::Accepted => {}
+            LinkEvent::Message { link, envelope, message } => self.on_joining(now, host, link, &envelope, message),
+            LinkEvent::Lost { link, reason } => {
+                host.links.close(link);
+                if let Some(child) = self.children.behind(link) {
+                    child.link = None;
+                    child.lost = Some((now, reason));
+                }
+            }
+        }
+    }
+
+    fn on_joining(&mut self, now: Time, host: &mut Host, link: LinkId, envelope: &Envelope, message: Message) {
+        match message {
+            Message::Join { name, key, address } => self.on_join(now, host, link, &name, &key, address),
+            Message::Ready => {
+                if let Some(child) = self.children.behind(link) {
+                    child.ready = true;
+                }
+            }
+            Message::Failed(reason) => match self.phase {
+                Phase::Starting { .. } => {
+                    let name = self.children.behind(link).map_or_else(String::new, |child| child.name.clone());
+                    self.phase = Phase::Failed(StartError::Child { name, reason });
+                }
+                _ => self.complaints.push((now, envelope.from, reason)),
+            },
+            message if host.links.is_open(link) => host.deliver(now, envelope, message),
+            _ => host.links.close(link),
+        }
+    }
+
+    /// A child says who it is; whoever cannot prove to be one is turned away.
+    fn on_join(&mut self, now: Time, host: &mut Host, link: LinkId, name: &str, key: &str, address: String) {
+        let genuine = key == self.key;
+        let Some(child) = self.children.named(name).filter(|child| genuine && child.address.is_none()) else {
+            return host.links.close(link);
+        };
+        child.link = Some(link);
+        child.address = Some(address);
+        let node = child.node;
+        host.links.open(link);
+        host.route_over(node, link);
+        let welcome = Message::Welcome {
+            configuration: self.assembly.partition.to_toml(),
+            hosted: host.hosted().collect(),
+            robs: self.assembly.robs.clone(),
+        };
+        host.send_from_control(node, welcome);
+        let assembly = &self.assembly;
+        host.tell_all(now, node, PeerState::Up(FIRST_LIFE), |a, b| assembly.talk(a, b));
+        if self.children.iter().all(|child| child.address.is_some()) {
+            self.introduce(host);
+        }
+    }
+
+    /// Tells every child where the others are.
+    fn introduce(&self, host: &mut Host) {
+        let peers = self.children.iter().filter_map(|child| Some((child.node, child.address.clone()?)));
+        let peers: Vec<(NodeId, String)> = peers.collect();
+        for child in self.children.iter() {
+            host.send_from_control(child.node, Message::Peers(peers.clone()));
+        }
+    }
+
+    fn on_message(&mut self, now: Time, host: &mut Host, from: NodeId, message: Message) {
+        if let Message::Notice(text) = &message {
+            let line = format!("{}: {text}", self.name(from));
+            return self.say(&line);
+        }
+        self.with_controller(host, |controller, out| controller.on_message(now, from, message, out));
+    }
+
+    fn on_tick(&mut self, now: Time, host: &mut Host) {
+        for (node, how) in self.children.reap() {
+            self.on_death(now, host, node, &how);
+        }
+        self.end_the_lost(now);
+        self.settle_complaints(now, host);
+        let interrupts = self.signals.pending().count() as u32;
+        if interrupts > 0 {
+            self.on_interrupt(now, host, interrupts);
+        }
+        if self.next_progress <= now {
+            self.next_progress = now + PROGRESS_EVERY;
+            self.show_progress(now, host);
+        }
+    }
+
+    /// A child whose connection is gone and that does not end is ended: it can take no part any more.
+    fn end_the_lost(&mut self, now: Time) {
+        let overdue = |lost: &Option<(Time, String)>| lost.as_ref().is_some_and(|(at, _)| now.since(*at) > GRACE);
+        let lost: Vec<NodeId> = self.children.iter().filter(|child| overdue(&child.lost)).map(|child| child.node).collect();
+        lost.into_iter().for_each(|node| self.children.kill(node));
+    }
+
+    fn on_death(&mut self, now: Time, host: &mut Host, node: NodeId, how: &str) {
+        let name = self.name(node);
+        match self.phase {
+            Phase::Starting { .. } => self.phase = Phase::Failed(StartError::Child { name, reason: how.to_owned() }),
+            Phase::Running(_) => {
+                self.say(&format!("{name} died: {how}; the run ends"));
+                let assembly = &self.assembly;
+                host.tell_all(now, node, PeerState::Gone, |a, b| assembly.talk(a, b));
+                self.with_controller(host, |controller, out| controller.on_death(now, node, how, out));
+            }
+            Phase::Ending { .. } | Phase::Over(_) | Phase::Failed(_) => {}
+        }
+    }
+
+    /// What no death explains ends the run as well.
+    fn settle_complaints(&mut self, now: Time, host: &mut Host) {
+        let due: Vec<(Time, NodeId, String)> =
+            self.complaints.extract_if(.., |(at, _, _)| now.since(*at) > GRACE).collect();
+        for (_, from, text) in due {
+            let reason = format!("{}: {text}", self.name(from));
+            self.with_controller(host, |controller, out| controller.stop_because(now, &reason, out));
+        }
+    }
+
+    /// The first interrupt ends the run in order, the second at once.
+    fn on_interrupt(&mut self, now: Time, host: &mut Host, count: u32) {
+        self.interrupts += count;
+        if let Phase::Starting { .. } = self.phase {
+            self.phase = Phase::Failed(StartError::Interrupted);
+        } else if self.interrupts == 1 {
+            self.say("stopping: what is in hand is finished (interrupt again to give it up)");
+            self.with_controller(host, |controller, out| controller.stop(now, out));
+        } else if !self.forced {
+            self.forced = true;
+            self.say("forced to stop: what is in hand is given up");
+            self.with_controller(host, |controller, out| controller.force(now, "forced to stop by a second interrupt", out));
+        }
+    }
+
+    /// Goes on to the next phase when this one is finished.
+    fn advance(&mut self, now: Time, host: &mut Host) {
+        match &self.phase {
+            Phase::Starting { deadline } => {
+                let deadline = *deadline;
+                if self.children.iter().all(|child| child.ready) {
+                    self.begin(now, host);
+                } else if deadline <= now {
+                    self.fail_to_start();
+                }
+            }
+            Phase::Running(controller) => {
+                if let Some(ending) = controller.ending() {
+                    self.end(now, host, ending);
+                }
+            }
+            Phase::Ending { deadline, .. } => {
+                if self.children.all_ended() || *deadline <= now {
+                    self.finish();
+                }
+            }
+            Phase::Over(_) | Phase::Failed(_) => {}
+        }
+    }
+
+    fn begin(&mut self, now: Time, host: &mut Host) {
+        let controller = Controller::new(ControllerParameters {
+            applications: self.assembly.applications.clone(),
+            duration: self.assembly.partition.run.duration.map(|duration| duration.duration()),
+            stop_timeout: self.assembly.partition.run.stop_timeout.duration(),
+        });
+        self.phase = Phase::Running(Box::new(controller));
+        self.began = Some(now);
+        self.with_controller(host, |controller, out| controller.start(now, out));
+    }
+
+    fn fail_to_start(&mut self) {
+        let waiting = self.children.iter().filter(|child| !child.ready).map(|child| child.name.clone());
+        let missing = waiting.collect::<Vec<_>>().join(", ");
+        let timeout = self.assembly.partition.processes.start_timeout.duration();
+        self.phase = Phase::Failed(StartError::StartTimeout { timeout, missing });
+    }
+
+    fn end(&mut self, now: Time, host: &mut Host, ending: Ending) {
+        self.ended = Some(now);
+        self.forced |= ending.reasons.iter().any(|reason| reason.contains("did not"));
+        for app in &self.assembly.applications {
+            host.send_from_control(app.node, Message::Command(Command::Exit));
+        }
+        self.phase = Phase::Ending { ending: Box::new(ending), deadline: now + EXIT_TIMEOUT };
+    }
+
+    /// Ends children that have not ended by themselves, and makes valid files of what a dead recorder left.
+    fn finish(&mut self) {
+        self.children = Children::default();
+        if let Some(progress) = &mut self.progress {
+            progress.finish();
+        }
+        let Phase::Ending { ending, .. } = core::mem::replace(&mut self.phase, Phase::Failed(StartError::Interrupted)) else {
+            unreachable!("only an ending run is finished")
+        };
+        let mut ending = ending;
+        for node in ending.dead.clone() {
+            if self.assembly.application(node).is_some_and(|app| app.role == Role::Sfo) {
+                let name = self.name(node);
+                ending.files.extend(self.recover_files(&name));
+            }
+        }
+        self.phase = Phase::Over(ending);
+    }
+
+    /// The files that a recorder was writing when it died, cut behind their last whole event.
+    fn recover_files(&mut self, application: &str) -> Vec<FileRecord> {
+        let directory = Path::new(&self.assembly.partition.output.directory).to_owned();
+        let Ok(entries) = fs::read_dir(&directory) else { return Vec::new() };
+        let part = format!("._{application}.");
+        let is_torn = |name: &str| name.contains(&part) && name.ends_with(".writing");
+        let mut torn: Vec<_> = entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_torn)).collect();
+        torn.sort_by_key(std::fs::DirEntry::file_name);
+        let mut files = Vec::new();
+        for entry in torn {
+            match storage::recover(&entry.path()) {
+                Ok(recovered) => {
+                    self.say(&format!("recovered: {recovered}"));
+                    files.push(FileRecord {
+                        path: recovered.path.display().to_string(),
+                        stream: recovered.stream.clone().unwrap_or_default(),
+                        events: u64::from(recovered.events_kept),
+                        bytes: recovered.bytes,
+                        adler32: recovered.adler32,
+                    });
+                }
+                Err(error) => self.say(&format!("{} cannot be recovered: {error}", entry.path().display())),
+            }
+        }
+        files
+    }
+
+    fn show_progress(&mut self, now: Time, host: &mut Host) {
+        let (Phase::Running(controller), Some(progress)) = (&self.phase, &mut self.progress) else { return };
+        if !controller.is_running() {
+            return;
+        }
+        let reports = self.assembly.applications.iter().filter_map(|app| {
+            host.report(now, app.node).or_else(|| controller.reports().get(&app.node).cloned())
+        });
+        let mut figures = ProgressFigures { elapsed: now.since(self.began.unwrap_or(now)), ..ProgressFigures::default() };
+        for report in reports {
+            match report.role {
+                Role::Level1 => figures.issued += Level1Counters::from_values(&report.counters).issued,
+                Role::Dfm => {
+                    let dfm = DfmCounters::from_values(&report.counters);
+                    figures.issued += dfm.self_triggered;
+                    figures.built += dfm.built_complete + dfm.built_incomplete;
+                }
+                Role::Sfo => {
+                    let sfo = SfoCounters::from_values(&report.counters);
+                    figures.recorded += sfo.recorded;
+                    figures.bytes_recorded += sfo.bytes;
+                }
+                _ => {}
+            }
+        }
+        progress.update(&figures);
+        for child in self.children.iter() {
+            host.send_from_control(child.node, Message::Command(Command::Report));
+        }
+    }
+
+    fn say(&mut self, text: &str) {
+        match &mut self.progress {
+            Some(progress) => progress.message(text),
+            None => eprintln!("weir: {text}"),
+        }
+    }
+
+    fn name(&self, node: NodeId) -> String {
+        if node == RUN_CONTROL {
+            return "run control".into();
+        }
+        self.assembly.application(node).map_or_else(|| format!("{node:?}"), |app| app.name.clone())
+    }
+}
+
+const TICK: Duration = Duration::from_millis(20);
+const PROGRESS_EVERY: Duration = Duration::from_millis(250);
+
+/// How long a lost connection may stay without a death that explains it.
+const GRACE: Duration = Duration::from_secs(1);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);

@@ -1,0 +1,281 @@
+//! The connections of a process to others.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use configuration::Partition;
+use dataflow::bulk::PageSlice;
+use dataflow::message::{Envelope, Message};
+use dataflow::time::Time;
+use dataflow::wire;
+use transport::error::OsError;
+use transport::frame::FrameLimits;
+use transport::link::{Filled, Link, Lost};
+use transport::page_pool::{Pool, PoolError, PoolOptions};
+use transport::poller::Poller;
+use transport::tcp::{Connection, InvalidOptions, ListenError, Listener, TcpOptions};
+use transport::waker::Waker;
+
+/// Names a connection of this process; never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LinkId(usize);
+
+/// What happened on a connection, for whoever conducts the process.
+#[derive(Debug)]
+pub(crate) enum LinkEvent {
+    /// A peer connected; it has not said who it is.
+    Accepted,
+    /// A message about joining, or any message on a connection that is not open yet.
+    Message { link: LinkId, envelope: Envelope, message: Message },
+    /// The connection is gone, for this reason.
+    Lost { link: LinkId, reason: String },
+}
+
+/// Settings of all connections of a process.
+#[derive(Clone, Debug)]
+pub(crate) struct NetworkOptions {
+    address: SocketAddr,
+    tcp: TcpOptions,
+    page_len: usize,
+    bulk_pages: usize,
+    control_pages: usize,
+}
+
+/// Why a process has no network.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LinksError {
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    #[error(transparent)]
+    Options(#[from] InvalidOptions),
+    #[error(transparent)]
+    Os(#[from] OsError),
+}
+
+/// All connections of a process, with the pages that they receive into.
+///
+/// Connections that bring bulk to be kept (those that this process opened: data flow from lower nodes to higher ones) use
+/// a pool of their own: when it is empty they wait, and the messages that free it still get through.
+#[derive(Default)]
+pub(crate) struct Links {
+    network: Option<NetworkParts>,
+    slots: Vec<Slot>,
+}
+
+struct NetworkParts {
+    listener: Listener,
+    options: NetworkOptions,
+    bulk: Pool,
+    control: Pool,
+}
+
+struct Slot {
+    connection: Option<Connection>,
+    /// Whether the peer has proved who it is.
+    open: bool,
+    accepted_at: Option<Time>,
+}
+
+impl NetworkOptions {
+    /// The settings that a partition asks for, for a process with this many peers that hold bulk.
+    pub(crate) fn new(partition: &Partition, peers: usize) -> Self {
+        let transport = &partition.transport;
+        let event_max = usize::try_from(partition.sfi.max_event_size.bytes()).unwrap_or(usize::MAX / 4);
+        let frame_max = event_max.saturating_add(FRAME_OVERHEAD_BYTES);
+        let page_len = usize::try_from(transport.page_size.bytes()).unwrap_or(usize::MAX / 4).max(frame_max);
+        let limits = FrameLimits::new(wire::HEADER_LEN, frame_max).expect("a header is shorter than a frame");
+        let buffer = transport.socket_buffer.map(|size| usize::try_from(size.bytes()).unwrap_or(usize::MAX));
+        let tcp = TcpOptions {
+            copy_below: usize::try_from(transport.copy_below.bytes()).unwrap_or(usize::MAX),
+            queue_bytes_max: usize::MAX / 2,
+            queue_frames_max: SEND_QUEUE_FRAMES,
+            send_buffer_bytes: buffer,
+            receive_buffer_bytes: buffer,
+            congestion_control: transport.congestion.clone(),
+            ..TcpOptions::new(limits)
+        };
+        // A held event may pin a page that it shares with others: twice the events' own pages, and some on the way.
+        let held = (partition.sfi.events as usize).saturating_mul(event_max).div_ceil(page_len);
+        let bulk_pages = (2 * held + 4 * peers).max(transport.pages as usize);
+        Self {
+            address: SocketAddr::new(transport.host, 0),
+            tcp,
+            page_len,
+            bulk_pages,
+            control_pages: 4 * peers + 16,
+        }
+    }
+}
+
+impl NetworkOptions {
+    /// Settings to join a partition with, before its own are known.
+    pub(crate) fn joining(host: IpAddr) -> Self {
+        let limits = FrameLimits::new(wire::HEADER_LEN, JOINING_PAGE_LEN).expect("a header is shorter than a frame");
+        let tcp = TcpOptions::new(limits);
+        let address = SocketAddr::new(host, 0);
+        Self { address, tcp, page_len: JOINING_PAGE_LEN, bulk_pages: 8, control_pages: 8 }
+    }
+}
+
+impl Links {
+    /// Uses these settings for all further connections.
+    pub(crate) fn reconfigure(&mut self, options: NetworkOptions, waker: &Waker) -> Result<(), LinksError> {
+        let network = self.network.as_mut().expect("a process that listens");
+        (network.bulk, network.control) = pools(&options, waker)?;
+        network.options = options;
+        Ok(())
+    }
+
+    /// Listens for peers.
+    pub(crate) fn listen(options: NetworkOptions, poller: &mut Poller, waker: &Waker) -> Result<Self, LinksError> {
+        let (bulk, control) = pools(&options, waker)?;
+        let mut listener = Listener::bind(options.address, &options.tcp)?;
+        listener.register(poller)?;
+        Ok(Self { network: Some(NetworkParts { listener, options, bulk, control }), slots: Vec::new() })
+    }
+
+    /// Where this process listens.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        self.network.as_ref().map(|network| network.listener.local_address())
+    }
+
+    /// Begins to connect to a peer that sends bulk.
+    pub(crate) fn connect(&mut self, address: SocketAddr, now: Time, poller: &mut Poller) -> Result<LinkId, LinksError> {
+        let network = self.network.as_ref().expect("a process with peers has a network");
+        let mut connection = Connection::connect(address, &network.options.tcp, &network.bulk, now + CONNECT_TIMEOUT)?;
+        connection.register(poller)?;
+        Ok(self.add(connection, None))
+    }
+
+    /// Takes in a peer that waits to be accepted; `None` if none does.
+    pub(crate) fn accept(&mut self, now: Time, poller: &mut Poller) -> Result<Option<LinkId>, LinksError> {
+        let Some(network) = self.network.as_ref().filter(|network| network.listener.is_acceptable()) else { return Ok(None) };
+        let Some(mut connection) = network.listener.accept(&network.options.tcp, &network.control)? else { return Ok(None) };
+        connection.register(poller)?;
+        let strangers = self.slots.iter().filter(|slot| slot.connection.is_some() && !slot.open).count();
+        if strangers >= STRANGERS_MAX {
+            return Ok(None);
+        }
+        Ok(Some(self.add(connection, Some(now))))
+    }
+
+    /// Whether a peer may wait to be accepted.
+    pub(crate) fn is_acceptable(&self) -> bool {
+        self.network.as_ref().is_some_and(|network| network.listener.is_acceptable())
+    }
+
+    /// The peer has proved who it is: its messages go to the components.
+    pub(crate) fn open(&mut self, link: LinkId) {
+        self.slots[link.0].open = true;
+        self.slots[link.0].accepted_at = None;
+    }
+
+    /// Whether [`Links::open`] was called and the connection is still there.
+    pub(crate) fn is_open(&self, link: LinkId) -> bool {
+        self.slots[link.0].open
+    }
+
+    /// Ends a connection.
+    pub(crate) fn close(&mut self, link: LinkId) {
+        self.slots[link.0].connection = None;
+        self.slots[link.0].open = false;
+    }
+
+    /// Connections that have waited too long for their peer to say who it is.
+    pub(crate) fn close_silent(&mut self, now: Time) -> usize {
+        let silent = |slot: &&mut Slot| slot.accepted_at.is_some_and(|at| now.since(at) > GREET_TIMEOUT);
+        let closed = self.slots.iter_mut().filter(silent).map(|slot| {
+            slot.connection = None;
+            slot.accepted_at = None;
+        });
+        closed.count()
+    }
+
+    pub(super) fn connection(&mut self, link: LinkId) -> Option<&mut Connection> {
+        self.slots[link.0].connection.as_mut()
+    }
+
+    pub(super) fn next_frame(&mut self, link: LinkId) -> Option<PageSlice> {
+        self.connection(link)?.next_slice()
+    }
+
+    /// Takes in bytes; false if there are none now.
+    pub(super) fn fill(&mut self, now: Time, link: LinkId) -> Result<bool, Lost> {
+        let Some(connection) = self.connection(link) else { return Ok(false) };
+        match connection.fill(now) {
+            Ok(Filled::Some | Filled::FramesWaiting) => Ok(true),
+            Ok(Filled::WouldBlock | Filled::PoolEmpty) => Ok(false),
+            Err(lost) => {
+                self.close(link);
+                Err(lost)
+            }
+        }
+    }
+
+    /// Connections with something to receive.
+    pub(super) fn receivable(&self, now: Time) -> impl Iterator<Item = LinkId> + '_ {
+        self.select(move |connection| connection.is_receivable(now))
+    }
+
+    /// Hands everything queued to the kernel, as far as it takes it.
+    pub(super) fn flush(&mut self, now: Time) {
+        for connection in self.slots.iter_mut().filter_map(|slot| slot.connection.as_mut()) {
+            if connection.is_flushable() {
+                // A loss is reported when the last frames have been received.
+                let _ = connection.flush(now);
+            }
+        }
+    }
+
+    /// Whether something queued can go out now.
+    pub(super) fn is_flushable(&self) -> bool {
+        self.select(Link::is_flushable).next().is_some()
+    }
+
+    /// Whether nothing waits to be sent.
+    pub(crate) fn is_flushed(&self) -> bool {
+        self.slots.iter().filter_map(|slot| slot.connection.as_ref()).all(|connection| connection.queued_bytes() == 0)
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Time> {
+        let strangers = self.slots.iter().filter_map(|slot| slot.accepted_at.map(|at| at + GREET_TIMEOUT + TICK));
+        let connecting = self.slots.iter().filter_map(|slot| slot.connection.as_ref()?.next_deadline());
+        strangers.chain(connecting).min()
+    }
+
+    fn select(&self, which: impl Fn(&Connection) -> bool) -> impl Iterator<Item = LinkId> {
+        let has = move |slot: &Slot| slot.connection.as_ref().is_some_and(&which);
+        self.slots.iter().enumerate().filter(move |(_, slot)| has(slot)).map(|(index, _)| LinkId(index))
+    }
+
+    fn add(&mut self, connection: Connection, accepted_at: Option<Time>) -> LinkId {
+        self.slots.push(Slot { connection: Some(connection), open: false, accepted_at });
+        LinkId(self.slots.len() - 1)
+    }
+}
+
+fn pools(options: &NetworkOptions, waker: &Waker) -> Result<(Pool, Pool), PoolError> {
+    let pool = |name: &str, pages: usize| {
+        let name = name.to_owned();
+        let pool = Pool::new(&PoolOptions { name, page_len: options.page_len, pages, prefault: false })?;
+        pool.wake_on_return(waker.clone());
+        Ok(pool)
+    };
+    Ok((pool("receive", options.bulk_pages)?, pool("control", options.control_pages)?))
+}
+
+const JOINING_PAGE_LEN: usize = 1 << 20;
+
+/// Room in a frame for headers, lists of missing ROBs, and the configuration.
+const FRAME_OVERHEAD_BYTES: usize = 256 << 10;
+
+/// More than all credits of a partition allow to be on the way over one connection.
+const SEND_QUEUE_FRAMES: usize = 1 << 22;
+
+/// Connections that may be open without a peer that has said who it is.
+const STRANGERS_MAX: usize = 64;
+const GREET_TIMEOUT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const TICK: Duration = Duration::from_millis(1);

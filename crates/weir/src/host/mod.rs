@@ -1,0 +1,455 @@
+//! The driver of one process: hosts components, carries their messages, does their work.
+//!
+//! Everything runs in one [`Scheduler`](transport::scheduler::Scheduler) thread, except the writing of files. A message to
+//! a component of the same process goes through a queue in memory; a message to another process is encoded into the send
+//! queue of its connection, and a pass ends with one flush per connection: what one pass produces travels together.
+
+mod links;
+mod recorder;
+mod tasks;
+mod workshop;
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use dataflow::bulk::{Bulk, PageSlice};
+use dataflow::component::{Action, Component, Input, Note, Outbox, PeerState};
+use dataflow::ids::{EventId, Incarnation, NodeId, RunNumber};
+use dataflow::message::{Command, Envelope, Message};
+use dataflow::node::{Node, RUN_CONTROL};
+use dataflow::report::{Network, Report};
+use dataflow::time::Time;
+use dataflow::wire;
+use transport::link::{Link, SendError};
+
+pub(crate) use links::{LinkEvent, LinkId, Links, LinksError, NetworkOptions};
+pub(crate) use tasks::add_tasks;
+pub(crate) use workshop::{Workshop, WorkshopError};
+
+/// The components of a process and their connections.
+pub(crate) struct Host {
+    run: RunNumber,
+    nodes: Vec<Option<Hosted>>,
+    routes: Vec<Route>,
+    pub(crate) links: Links,
+    local: VecDeque<(Envelope, Message)>,
+    /// For run control, if it is in this process.
+    control: VecDeque<(NodeId, Message)>,
+    /// What happened on connections, for whoever conducts this process.
+    pub(crate) link_events: VecDeque<LinkEvent>,
+    readout: Vec<NodeId>,
+    /// Received bulk below this length is copied out of its page, which it would pin.
+    copy_below: usize,
+    check: FragmentChecks,
+    out: Outbox,
+    encoded: Vec<u8>,
+    network: Network,
+}
+
+/// How fragments are checked that arrive for building.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FragmentChecks {
+    /// Every ROB and ROD header, and the level-1 id against the event.
+    Full,
+    /// Every ROB header: replayed RODs may be of another version, and carry what level-1 id they like.
+    RobOnly,
+}
+
+struct Hosted {
+    node: Node,
+    workshop: Workshop,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Route {
+    Nowhere,
+    Here,
+    Link(LinkId),
+}
+
+impl Host {
+    /// A process without components, in a partition of `node_count` nodes, run control included.
+    pub(crate) fn new(
+        run: RunNumber,
+        node_count: usize,
+        readout: Vec<NodeId>,
+        links: Links,
+        copy_below: usize,
+        check: FragmentChecks,
+    ) -> Self {
+        Self {
+            run,
+            nodes: (0..node_count).map(|_| None).collect(),
+            routes: vec![Route::Nowhere; node_count],
+            links,
+            local: VecDeque::new(),
+            control: VecDeque::new(),
+            link_events: VecDeque::new(),
+            readout,
+            copy_below,
+            check,
+            out: Outbox::new(),
+            encoded: Vec::new(),
+            network: Network::default(),
+        }
+    }
+
+    /// A process that does not know its partition yet.
+    pub(crate) fn empty(links: Links) -> Self {
+        Self::new(RunNumber(0), 1, Vec::new(), links, 0, FragmentChecks::Full)
+    }
+
+    /// Run control is in this process: its messages come out of [`Host::next_for_control`].
+    pub(crate) fn host_control(&mut self) {
+        self.routes[usize::from(RUN_CONTROL.0)] = Route::Here;
+    }
+
+    /// Takes a component in, and makes it and the others here known to one another where they `talk`.
+    pub(crate) fn host(
+        &mut self,
+        now: Time,
+        id: NodeId,
+        component: Box<dyn Component + Send>,
+        workshop: Workshop,
+        talk: impl Fn(NodeId, NodeId) -> bool,
+    ) {
+        let node = Node::new(id, self.run, FIRST_LIFE, self.nodes.len(), component);
+        self.nodes[usize::from(id.0)] = Some(Hosted { node, workshop });
+        self.routes[usize::from(id.0)] = Route::Here;
+        self.tell_peer(now, id, RUN_CONTROL, PeerState::Up(FIRST_LIFE));
+        let here: Vec<NodeId> = self.hosted().filter(|other| *other != id && talk(id, *other)).collect();
+        for other in here {
+            self.tell_peer(now, other, id, PeerState::Up(FIRST_LIFE));
+            self.tell_peer(now, id, other, PeerState::Up(FIRST_LIFE));
+        }
+    }
+
+    /// The nodes of this process, without run control.
+    pub(crate) fn hosted(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.nodes.iter().flatten().map(|hosted| hosted.node.id())
+    }
+
+    /// Messages to this node travel over this connection from now on.
+    pub(crate) fn route_over(&mut self, node: NodeId, link: LinkId) {
+        self.routes[usize::from(node.0)] = Route::Link(link);
+    }
+
+    /// Tells a component here about a peer.
+    pub(crate) fn tell_peer(&mut self, now: Time, to: NodeId, node: NodeId, state: PeerState) {
+        self.input(now, to, Input::Peer { node, state });
+    }
+
+    /// Tells all components here that talk to it about a peer elsewhere.
+    pub(crate) fn tell_all(&mut self, now: Time, node: NodeId, state: PeerState, talk: impl Fn(NodeId, NodeId) -> bool) {
+        if !matches!(state, PeerState::Up(_)) {
+            self.routes[usize::from(node.0)] = Route::Nowhere;
+        }
+        let here: Vec<NodeId> = self.hosted().filter(|here| talk(*here, node)).collect();
+        for to in here {
+            self.tell_peer(now, to, node, state);
+        }
+    }
+
+    /// Hands an input to a component here and carries out what it asks for.
+    pub(crate) fn input(&mut self, now: Time, to: NodeId, input: Input) {
+        let Some(hosted) = &mut self.nodes[usize::from(to.0)] else { return };
+        hosted.node.handle(now, input, &mut self.out);
+        self.carry_out(now, to);
+    }
+
+    /// Sends a message of run control.
+    pub(crate) fn send_from_control(&mut self, to: NodeId, message: Message) {
+        let envelope = self.envelope(RUN_CONTROL, to);
+        self.send(envelope, message);
+    }
+
+    /// An envelope outside a component's own, for joining and greeting.
+    pub(crate) fn envelope(&self, from: NodeId, to: NodeId) -> Envelope {
+        Envelope { from, to, run: self.run, from_incarnation: FIRST_LIFE, to_incarnation: FIRST_LIFE }
+    }
+
+    /// Whether a message to run control waits.
+    pub(crate) fn has_for_control(&self) -> bool {
+        !self.control.is_empty()
+    }
+
+    /// The next message to run control.
+    pub(crate) fn next_for_control(&mut self) -> Option<(NodeId, Message)> {
+        self.control.pop_front()
+    }
+
+    /// The report of a component here.
+    pub(crate) fn report(&self, now: Time, node: NodeId) -> Option<Report> {
+        let hosted = self.nodes.get(usize::from(node.0))?.as_ref()?;
+        Some(Report { network: self.network, ..hosted.node.report(now) })
+    }
+
+    /// What this process received over the network.
+    pub(crate) fn network(&self) -> Network {
+        self.network
+    }
+
+    /// When the next component wants to be called.
+    fn next_deadline(&self) -> Option<Time> {
+        self.nodes.iter().flatten().filter_map(Hosted::next_deadline).min()
+    }
+
+    /// Calls every component whose deadline has come.
+    fn run_deadlines(&mut self, now: Time) {
+        for index in 0..self.nodes.len() {
+            let Some(hosted) = &mut self.nodes[index] else { continue };
+            if hosted.node.next_deadline().is_some_and(|deadline| deadline <= now) {
+                let to = hosted.node.id();
+                self.input(now, to, Input::Deadline);
+            }
+        }
+    }
+
+    /// Delivers messages between components of this process, as long as there are any, up to a bound.
+    fn deliver_local(&mut self, now: Time) {
+        for _ in 0..LOCAL_MESSAGES_PER_PASS {
+            let Some((envelope, message)) = self.local.pop_front() else { return };
+            self.deliver(now, &envelope, message);
+        }
+    }
+
+    /// Feeds finished work back.
+    fn collect_work(&mut self, now: Time) {
+        for index in 0..self.nodes.len() {
+            let Some(hosted) = &mut self.nodes[index] else { continue };
+            let id = hosted.node.id();
+            while let Some((ticket, outcome, complaint)) = self.next_done(index) {
+                if let Some(text) = complaint {
+                    self.notice(id, text);
+                }
+                self.input(now, id, Input::Done { ticket, outcome });
+            }
+            self.retry_read_out(now, id);
+        }
+    }
+
+    fn next_done(&mut self, index: usize) -> Option<recorder::Done> {
+        self.nodes[index].as_mut()?.workshop.next_done()
+    }
+
+    /// Reads out events that waited for pages.
+    fn retry_read_out(&mut self, now: Time, id: NodeId) {
+        let Some(hosted) = &mut self.nodes[usize::from(id.0)] else { return };
+        let mut readings = core::mem::take(&mut hosted.workshop.stalled);
+        while let Some((ticket, event)) = readings.pop_front() {
+            if !self.read_out(now, id, ticket, &event) {
+                readings.push_front((ticket, event));
+                break;
+            }
+        }
+        if let Some(hosted) = &mut self.nodes[usize::from(id.0)] {
+            readings.append(&mut hosted.workshop.stalled);
+            hosted.workshop.stalled = readings;
+        }
+    }
+
+    /// Takes in what arrived on a connection: whole frames, decoded and delivered one by one.
+    fn receive(&mut self, now: Time, link: LinkId) {
+        for _ in 0..FILLS_PER_PASS {
+            while let Some(frame) = self.links.next_frame(link) {
+                self.on_frame(now, link, &frame);
+            }
+            match self.links.fill(now, link) {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(lost) => return self.link_events.push_back(LinkEvent::Lost { link, reason: lost.to_string() }),
+            }
+        }
+    }
+
+    fn on_frame(&mut self, now: Time, link: LinkId, frame: &PageSlice) {
+        self.network.messages += 1;
+        self.network.bytes += frame.len() as u64;
+        let (envelope, message) = match wire::decode(frame) {
+            Ok(decoded) => decoded,
+            Err(error) => {
+                self.network.malformed += 1;
+                self.links.close(link);
+                return self.link_events.push_back(LinkEvent::Lost { link, reason: error.to_string() });
+            }
+        };
+        if !self.links.is_open(link) || is_about_joining(&message) {
+            return self.link_events.push_back(LinkEvent::Message { link, envelope, message });
+        }
+        self.deliver(now, &envelope, self.unpinned(message));
+    }
+
+    /// Bulk that would hold on to a page that it hardly fills is copied out of it.
+    fn unpinned(&self, mut message: Message) -> Message {
+        if let Some(bulk) = message.bulk_mut()
+            && bulk.len() < self.copy_below
+            && let [slice] = bulk.slices()
+            && !slice.is_empty()
+        {
+            *bulk = Bulk::Pages(PageSlice::new(Bytes::copy_from_slice(slice.as_bytes())));
+        }
+        message
+    }
+
+    /// Hands a message to run control or to a component here.
+    pub(crate) fn deliver(&mut self, now: Time, envelope: &Envelope, message: Message) {
+        if envelope.to == RUN_CONTROL {
+            return self.control.push_back((envelope.from, message));
+        }
+        if let Message::EventReply { event, bulk, .. } = &message
+            && !self.check.passes(bulk, *event)
+        {
+            // The builder asks again, and in the end does without.
+            self.network.malformed += 1;
+            return;
+        }
+        let Some(hosted) = self.nodes.get_mut(usize::from(envelope.to.0)).and_then(Option::as_mut) else {
+            self.network.malformed += 1;
+            return;
+        };
+        hosted.node.receive(now, envelope, message, &mut self.out);
+        self.carry_out(now, envelope.to);
+    }
+
+    /// Carries out the actions that a component left in the outbox.
+    fn carry_out(&mut self, now: Time, from: NodeId) {
+        if self.out.is_empty() {
+            return;
+        }
+        let mut out = core::mem::take(&mut self.out);
+        for action in out.drain() {
+            match action {
+                Action::Send { to, message } => self.send_from(from, to, message),
+                Action::MulticastToReadout(message) => {
+                    for index in 0..self.readout.len() {
+                        self.send_from(from, self.readout[index], message.clone());
+                    }
+                }
+                Action::Start { ticket, work } => self.start(now, from, ticket, work),
+                Action::Note(note) => self.notice(from, describe(&note)),
+            }
+        }
+        if self.out.is_empty() {
+            // Keeps its memory.
+            self.out = out;
+        }
+    }
+
+    fn send_from(&mut self, from: NodeId, to: NodeId, message: Message) {
+        let hosted = self.nodes[usize::from(from.0)].as_ref().expect("a component here sends");
+        let Some(envelope) = hosted.node.envelope_to(to) else { return };
+        let message = match message {
+            Message::Report(report) => Message::Report(Report { network: self.network, ..report }),
+            message => message,
+        };
+        self.send(envelope, message);
+    }
+
+    fn send(&mut self, envelope: Envelope, message: Message) {
+        match self.routes.get(usize::from(envelope.to.0)).copied().unwrap_or(Route::Nowhere) {
+            Route::Nowhere => {}
+            Route::Here if envelope.to == RUN_CONTROL => self.control.push_back((envelope.from, message)),
+            Route::Here => self.local.push_back((envelope, message)),
+            Route::Link(link) => self.send_over(link, &envelope, &message),
+        }
+    }
+
+    /// Encodes a message into the send queue of a connection.
+    pub(crate) fn send_over(&mut self, link: LinkId, envelope: &Envelope, message: &Message) {
+        self.encoded.clear();
+        wire::encode(envelope, message, &mut self.encoded);
+        let none = Bulk::empty();
+        let bulk = message.bulk().unwrap_or(&none);
+        let Some(connection) = self.links.connection(link) else { return };
+        match connection.send(&self.encoded, bulk) {
+            Ok(()) => {}
+            Err(SendError::Full) => panic!("send queue to {:?} full: credits bound what is on the way", envelope.to),
+            Err(SendError::Lost(lost)) => {
+                self.link_events.push_back(LinkEvent::Lost { link, reason: lost.to_string() });
+            }
+        }
+    }
+
+    /// Words for people, to run control.
+    fn notice(&mut self, from: NodeId, text: String) {
+        let envelope = self.envelope(from, RUN_CONTROL);
+        self.send(envelope, Message::Notice(text));
+    }
+
+    /// Gives up everything here and says so: run control is gone.
+    pub(crate) fn abandon_all(&mut self, now: Time) {
+        let here: Vec<NodeId> = self.hosted().collect();
+        for node in here {
+            self.input(now, node, Input::Command(Command::Abandon));
+        }
+    }
+
+    fn has_local_work(&self) -> bool {
+        !self.local.is_empty()
+    }
+
+    fn has_work(&self) -> bool {
+        self.nodes.iter().flatten().any(|hosted| hosted.workshop.has_work())
+    }
+}
+
+impl Hosted {
+    fn next_deadline(&self) -> Option<Time> {
+        self.node.next_deadline()
+    }
+}
+
+impl FragmentChecks {
+    /// Whether every fragment of a reply is what it should be.
+    fn passes(self, bulk: &Bulk, event: EventId) -> bool {
+        bulk.slices().iter().all(|slice| self.passes_slice(slice.as_bytes(), event))
+    }
+
+    fn passes_slice(self, mut bytes: &[u8], event: EventId) -> bool {
+        if self == Self::RobOnly {
+            return eformat::Robs::new(eformat::EventFormat::V5, bytes).all(|rob| rob.is_ok());
+        }
+        while !bytes.is_empty() {
+            let Some(len) = rob_len(bytes) else { return false };
+            let (rob, rest) = bytes.split_at(len);
+            match eformat::check_rob(rob) {
+                Ok(summary) if summary.lvl1_id == event.lvl1_id().0 => bytes = rest,
+                _ => return false,
+            }
+        }
+        true
+    }
+}
+
+/// Length of the ROB fragment at the beginning of `bytes`, if all of it is there.
+fn rob_len(bytes: &[u8]) -> Option<usize> {
+    let words = u32::from_le_bytes(*bytes.get(4..)?.first_chunk()?);
+    let len = usize::try_from(words).ok()?.checked_mul(eformat::WORD_BYTES)?;
+    (len > 0 && len <= bytes.len()).then_some(len)
+}
+
+fn is_about_joining(message: &Message) -> bool {
+    matches!(
+        message,
+        Message::Join { .. } | Message::Welcome { .. } | Message::Peers(_) | Message::Greet { .. } | Message::Ready | Message::Failed(_)
+    ) || matches!(message, Message::Command(Command::Exit))
+}
+
+fn describe(note: &Note) -> String {
+    match note {
+        Note::RecordingStalled => "recording has stalled and will be tried again every second".into(),
+        Note::RecordingResumed => "recording goes on".into(),
+        Note::GarbageCollected { fragments } => {
+            format!("{fragments} fragments below the oldest valid event removed to make room: clears were lost")
+        }
+        Note::ForcedLimitReached => "too many level-2 time-outs: triggers are held back".into(),
+        Note::NotBuilt(event) => format!("event {event} cannot be built any more"),
+    }
+}
+
+/// Nothing restarts within a run yet.
+pub(crate) const FIRST_LIFE: Incarnation = Incarnation(0);
+
+/// Bounds of a pass, so that no source starves the others.
+const LOCAL_MESSAGES_PER_PASS: usize = 4096;
+const FILLS_PER_PASS: usize = 4;

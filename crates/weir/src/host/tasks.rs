@@ -1,0 +1,112 @@
+//! The tasks of a process, in the order in which a pass runs them.
+
+use dataflow::time::Time;
+use transport::scheduler::{Context, Scheduler, Task};
+
+use super::{Host, LinkEvent};
+
+/// Adds the tasks of a host to a scheduler. What conducts the process belongs between `work` and `flush`: it is `conductor`.
+pub(crate) fn add_tasks<'t>(scheduler: &mut Scheduler<'t, Host>, conductor: impl Task<Host> + 't) {
+    scheduler.add("accept", Accept);
+    scheduler.add("receive", Receive::default());
+    scheduler.add("local", Local);
+    scheduler.add("deadlines", Deadlines::default());
+    scheduler.add("work", Work);
+    scheduler.add("conduct", conductor);
+    scheduler.add("flush", Flush);
+}
+
+struct Accept;
+
+impl Task<Host> for Accept {
+    fn poll(&mut self, context: &mut Context<'_, Host>) -> bool {
+        context.shared.links.is_acceptable()
+    }
+
+    fn action(&mut self, context: &mut Context<'_, Host>) {
+        let host = &mut *context.shared;
+        // An error here is the host's lack of descriptors or memory: the peer that waits is told by a time-out.
+        while let Ok(Some(_)) = host.links.accept(context.now, context.poller) {
+            host.link_events.push_back(LinkEvent::Accepted);
+        }
+    }
+}
+
+#[derive(Default)]
+struct Receive {
+    ready: Vec<super::LinkId>,
+}
+
+impl Task<Host> for Receive {
+    fn poll(&mut self, context: &mut Context<'_, Host>) -> bool {
+        self.ready.clear();
+        self.ready.extend(context.shared.links.receivable(context.now));
+        !self.ready.is_empty()
+    }
+
+    fn action(&mut self, context: &mut Context<'_, Host>) {
+        for link in self.ready.drain(..) {
+            context.shared.receive(context.now, link);
+        }
+    }
+}
+
+struct Local;
+
+impl Task<Host> for Local {
+    fn poll(&mut self, context: &mut Context<'_, Host>) -> bool {
+        context.shared.has_local_work()
+    }
+
+    fn action(&mut self, context: &mut Context<'_, Host>) {
+        context.shared.deliver_local(context.now);
+    }
+}
+
+#[derive(Default)]
+struct Deadlines {
+    next: Option<Time>,
+}
+
+impl Task<Host> for Deadlines {
+    fn poll(&mut self, context: &mut Context<'_, Host>) -> bool {
+        let host = &mut *context.shared;
+        self.next = [host.next_deadline(), host.links.next_deadline()].into_iter().flatten().min();
+        self.next.is_some_and(|next| next <= context.now)
+    }
+
+    fn action(&mut self, context: &mut Context<'_, Host>) {
+        let host = &mut *context.shared;
+        host.run_deadlines(context.now);
+        host.network.malformed += host.links.close_silent(context.now) as u64;
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.next
+    }
+}
+
+struct Work;
+
+impl Task<Host> for Work {
+    /// Finished work and pages that come back wake the scheduler.
+    fn poll(&mut self, context: &mut Context<'_, Host>) -> bool {
+        context.shared.has_work()
+    }
+
+    fn action(&mut self, context: &mut Context<'_, Host>) {
+        context.shared.collect_work(context.now);
+    }
+}
+
+struct Flush;
+
+impl Task<Host> for Flush {
+    fn poll(&mut self, context: &mut Context<'_, Host>) -> bool {
+        context.shared.links.is_flushable()
+    }
+
+    fn action(&mut self, context: &mut Context<'_, Host>) {
+        context.shared.links.flush(context.now);
+    }
+}

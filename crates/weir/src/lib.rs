@@ -1,0 +1,41 @@
+//! The `weir` program: a trigger and data-acquisition system, from detector links to checked files.
+//!
+//! [`cli`] is what a user types; [`run_command`] does it. `weir run` conducts a run from one process or many: the parent
+//! runs `conductor`, a child runs `node`, and both drive components with `host`.
+#![forbid(unsafe_code)]
+
+mod assembly;
+mod bench;
+mod children;
+pub mod cli;
+pub mod commands;
+mod conductor;
+mod cpu;
+mod host;
+mod human;
+mod node;
+pub mod progress;
+mod run;
+pub mod summary;
+pub mod table;
+
+use std::ffi::OsString;
+
+use cli::{Command, Exit};
+
+/// Does what the command line asks for.
+pub fn run_command<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = T>) -> Exit {
+    let cli = match cli::parse(arguments) {
+        Ok(cli) => cli,
+        Err(exit) => return exit,
+    };
+    match cli.command {
+        Command::Run(args) => run::run(&args),
+        Command::Check(args) => commands::on_standard_streams(|out, err| commands::check(&args, out, err)),
+        Command::Schema => commands::on_standard_streams(|out, _| commands::schema(out)),
+        Command::Init(args) => commands::on_standard_streams(|out, err| commands::init(&args, out, err)),
+        Command::File(command) => commands::on_standard_streams(|out, err| commands::file(&command, out, err)),
+        Command::Bench(args) => bench::bench(&args),
+        Command::Node(args) => node::main(&args),
+    }
+}

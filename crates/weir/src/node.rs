@@ -1,0 +1,325 @@
+//! `weir node`: the process of one application, commanded by its parent.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use configuration::Partition;
+use dataflow::component::PeerState;
+use dataflow::ids::{NodeId, Role};
+use dataflow::message::{Command, Envelope, Message};
+use dataflow::node::RUN_CONTROL;
+use dataflow::time::Time;
+use rol::Inputs;
+use signal_hook::consts::SIGINT;
+use transport::clock;
+use transport::error::OsError;
+use transport::scheduler::{Context, Scheduler, Task};
+use transport::waker::Waker;
+
+use crate::assembly::Assembly;
+use crate::children::KEY_VARIABLE;
+use crate::cli::{Exit, NodeArgs};
+use crate::conductor::{idle, new_host};
+use crate::host::{FIRST_LIFE, Host, LinkEvent, LinkId, Links, LinksError, NetworkOptions, Workshop, add_tasks};
+
+/// Why a node does not take part.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NodeError {
+    #[error("{KEY_VARIABLE} is not set: `weir node` is started by `weir run --processes`")]
+    NoKey,
+    #[error("--join {text}: expected an address such as 127.0.0.1:40001")]
+    Address { text: String },
+    #[error(transparent)]
+    Links(#[from] LinksError),
+    #[error(transparent)]
+    Os(#[from] OsError),
+    #[error("signals cannot be set up: {0}")]
+    Signals(std::io::Error),
+    #[error("{0}")]
+    Refused(String),
+    #[error("run control is gone: what was in hand was given up")]
+    Orphaned,
+}
+
+/// Lives as the application `name` until run control ends it.
+/// `weir node`: lives until the run ends.
+pub(crate) fn main(args: &NodeArgs) -> Exit {
+    match run(&args.join, &args.name) {
+        Ok(()) => Exit::Well,
+        Err(NodeError::Orphaned) => Exit::Aborted,
+        Err(error) => {
+            eprintln!("weir node {}: {error}", args.name);
+            Exit::NotStarted
+        }
+    }
+}
+
+fn run(join: &str, name: &str) -> Result<(), NodeError> {
+    let key = std::env::var(KEY_VARIABLE).map_err(|_| NodeError::NoKey)?;
+    let address: SocketAddr = join.parse().map_err(|_| NodeError::Address { text: join.to_owned() })?;
+    // The parent decides when a run ends; an interrupt from the terminal is for it alone.
+    let ignored = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    signal_hook::flag::register(SIGINT, ignored).map_err(NodeError::Signals)?;
+
+    let mut scheduler = Scheduler::<Host>::new(transport::idle::IdleStrategy::default())?;
+    let waker = scheduler.waker();
+    let options = NetworkOptions::joining(address.ip());
+    let links = Links::listen(options, scheduler.poller(), &waker)?;
+    let mut host = Host::empty(links);
+    let mut member = Member::join(&mut host, &mut scheduler, address, name, key, waker)?;
+    run_until_done(scheduler, &mut member, &mut host)?;
+    member.failure.map_or(Ok(()), Err)
+}
+
+fn run_until_done<'m>(
+    mut scheduler: Scheduler<'m, Host>,
+    member: &'m mut Member,
+    host: &mut Host,
+) -> Result<(), OsError> {
+    add_tasks(&mut scheduler, member);
+    scheduler.run(host)
+}
+
+/// One application on its way through a run.
+struct Member {
+    name: String,
+    key: String,
+    waker: Waker,
+    control: LinkId,
+    place: Option<Place>,
+    /// Peers that are not connected yet; `None` before their addresses are known.
+    awaited: Option<Vec<NodeId>>,
+    peers: Vec<(NodeId, LinkId)>,
+    is_ready: bool,
+    ends_at: Option<Time>,
+    failure: Option<NodeError>,
+    done: bool,
+}
+
+/// What run control said of our place in the partition.
+struct Place {
+    assembly: Assembly,
+    node: NodeId,
+}
+
+impl Task<Host> for &mut Member {
+    fn poll(&mut self, context: &mut Context<'_, Host>) -> bool {
+        !context.shared.link_events.is_empty() || self.ends_at.is_some()
+    }
+
+    fn action(&mut self, context: &mut Context<'_, Host>) {
+        while let Some(event) = context.shared.link_events.pop_front() {
+            self.on_link_event(context, event);
+        }
+        let over = self.ends_at.is_some_and(|end| end <= context.now);
+        if over || (self.done && context.shared.links.is_flushed()) {
+            context.stop();
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.ends_at
+    }
+}
+
+impl Member {
+    fn join(
+        host: &mut Host,
+        scheduler: &mut Scheduler<'_, Host>,
+        address: SocketAddr,
+        name: &str,
+        key: String,
+        waker: Waker,
+    ) -> Result<Self, NodeError> {
+        let control = host.links.connect(address, clock::now(), scheduler.poller())?;
+        let listening = host.links.address().expect("a process that listens has an address").to_string();
+        let join = Message::Join { name: name.to_owned(), key: key.clone(), address: listening };
+        let envelope = host.envelope(RUN_CONTROL, RUN_CONTROL);
+        host.send_over(control, &envelope, &join);
+        Ok(Self {
+            name: name.to_owned(),
+            key,
+            waker,
+            control,
+            place: None,
+            awaited: None,
+            peers: Vec::new(),
+            is_ready: false,
+            ends_at: None,
+            failure: None,
+            done: false,
+        })
+    }
+
+    fn on_link_event(&mut self, context: &mut Context<'_, Host>, event: LinkEvent) {
+        match event {
+            LinkEvent::Accepted => {}
+            LinkEvent::Message { link, envelope, message } => self.on_message(context, link, &envelope, message),
+            LinkEvent::Lost { link, reason } if link == self.control => self.on_control_lost(context, &reason),
+            LinkEvent::Lost { link, reason } => self.on_peer_lost(context, link, &reason),
+        }
+    }
+
+    fn on_message(&mut self, context: &mut Context<'_, Host>, link: LinkId, envelope: &Envelope, message: Message) {
+        let from_control = link == self.control;
+        match message {
+            Message::Welcome { configuration, hosted, robs } if from_control && self.place.is_none() => {
+                let welcomed = self.on_welcome(context, envelope, &configuration, &hosted, robs);
+                self.report_failure(context, welcomed);
+            }
+            Message::Peers(peers) if from_control => {
+                let connected = self.on_peers(context, &peers);
+                self.report_failure(context, connected);
+            }
+            Message::Greet { key } if !from_control => self.on_greet(context, link, envelope, &key),
+            Message::Command(Command::Exit) if from_control => self.done = true,
+            message if context.shared.links.is_open(link) => context.shared.deliver(context.now, envelope, message),
+            _ => context.shared.links.close(link),
+        }
+        self.tell_ready(context.shared);
+    }
+
+    /// Takes its place: opens what it needs and puts its component together.
+    fn on_welcome(
+        &mut self,
+        context: &mut Context<'_, Host>,
+        envelope: &Envelope,
+        configuration: &str,
+        hosted: &[NodeId],
+        robs: Vec<Vec<u32>>,
+    ) -> Result<(), String> {
+        let partition = Partition::parse("the configuration of run control", configuration, &[]).map_err(|e| e.to_string())?;
+        let (now, host, node) = (context.now, &mut *context.shared, envelope.to);
+        let assembly = Assembly::new(partition, robs);
+        let role = assembly.application(node).ok_or("no such application")?.role;
+        let inputs = needs_inputs(&assembly, role).then(|| Inputs::open(&assembly.partition)).transpose();
+        let inputs = inputs.map_err(|error| error.to_string())?;
+        let workshop = Workshop::new(&assembly, inputs.as_ref(), node, &self.waker).map_err(|error| error.to_string())?;
+        let triggers = inputs.as_ref().and_then(Inputs::triggers).filter(|_| role == Role::Level1);
+        let component = assembly.component(node, triggers);
+        let peers = assembly.applications.iter().filter(|app| assembly.talk(app.node, node)).count();
+        let links = core::mem::take(&mut host.links);
+        *host = new_host(&assembly, links);
+        host.links.reconfigure(NetworkOptions::new(&assembly.partition, peers), &self.waker).map_err(|error| error.to_string())?;
+        host.links.open(self.control);
+        host.route_over(RUN_CONTROL, self.control);
+        host.host(now, node, component, workshop, |a, b| assembly.talk(a, b));
+        for &other in hosted.iter().filter(|other| assembly.talk(**other, node)) {
+            host.route_over(other, self.control);
+            host.tell_peer(now, node, other, PeerState::Up(FIRST_LIFE));
+        }
+        context.set_idle(idle(&assembly.partition));
+        self.place = Some(Place { assembly, node });
+        Ok(())
+    }
+
+    /// Connects to the peers before this one in the order of the data; those behind it connect to us.
+    fn on_peers(&mut self, context: &mut Context<'_, Host>, peers: &[(NodeId, String)]) -> Result<(), String> {
+        let Some(Place { assembly, node }) = &self.place else { return Err("peers before a place".into()) };
+        let node = *node;
+        let mut awaited = Vec::new();
+        for (peer, address) in peers.iter().filter(|(peer, _)| *peer != node && assembly.talk(*peer, node)) {
+            awaited.push(*peer);
+            if *peer < node {
+                let address = address.parse().map_err(|_| format!("{address} is no address"))?;
+                let host = &mut *context.shared;
+                let link = host.links.connect(address, context.now, context.poller).map_err(|error| error.to_string())?;
+                self.peers.push((*peer, link));
+                let envelope = host.envelope(node, *peer);
+                host.send_over(link, &envelope, &Message::Greet { key: self.key.clone() });
+            }
+        }
+        self.awaited = Some(awaited);
+        Ok(())
+    }
+
+    /// A peer says who it is. The one that was connected to answers.
+    fn on_greet(&mut self, context: &mut Context<'_, Host>, link: LinkId, envelope: &Envelope, key: &str) {
+        let host = &mut *context.shared;
+        let Some(Place { assembly, node }) = &self.place else { return host.links.close(link) };
+        let (node, peer) = (*node, envelope.from);
+        let known = assembly.application(peer).is_some() && assembly.talk(peer, node) && peer != node;
+        if key != self.key || !known || host.links.is_open(link) {
+            return host.links.close(link);
+        }
+        match self.peers.iter().find(|(other, _)| *other == peer) {
+            Some((_, ours)) if *ours == link => {}
+            Some(_) => return host.links.close(link),
+            None => {
+                self.peers.push((peer, link));
+                let envelope = host.envelope(node, peer);
+                host.send_over(link, &envelope, &Message::Greet { key: self.key.clone() });
+            }
+        }
+        host.links.open(link);
+        host.route_over(peer, link);
+        host.tell_peer(context.now, node, peer, PeerState::Up(FIRST_LIFE));
+        if let Some(awaited) = &mut self.awaited {
+            awaited.retain(|other| *other != peer);
+        }
+    }
+
+    fn tell_ready(&mut self, host: &mut Host) {
+        // A peer may greet before run control has named it.
+        let connected = |awaited: &Vec<NodeId>| {
+            awaited.iter().all(|node| self.peers.iter().any(|(peer, link)| peer == node && host.links.is_open(*link)))
+        };
+        if let Some(Place { node, .. }) = &self.place
+            && !self.is_ready
+            && self.awaited.as_ref().is_some_and(connected)
+        {
+            self.is_ready = true;
+            let envelope = host.envelope(*node, RUN_CONTROL);
+            host.send_over(self.control, &envelope, &Message::Ready);
+        }
+    }
+
+    /// A peer whose connection is gone does not return; run control is told, and knows whether it died.
+    fn on_peer_lost(&mut self, context: &mut Context<'_, Host>, link: LinkId, reason: &str) {
+        let host = &mut *context.shared;
+        host.links.close(link);
+        let Some(Place { assembly, node }) = &self.place else { return };
+        let Some((peer, _)) = self.peers.iter().find(|(_, other)| *other == link) else { return };
+        let name = assembly.application(*peer).map_or("a peer", |app| app.name.as_str());
+        let text = format!("connection to {name} lost: {reason}");
+        let envelope = host.envelope(*node, RUN_CONTROL);
+        host.tell_all(context.now, *peer, PeerState::Gone, |a, b| assembly.talk(a, b));
+        host.send_over(self.control, &envelope, &Message::Failed(text));
+    }
+
+    /// Without run control nobody would end this process: it gives up what it holds, closes its files and ends.
+    fn on_control_lost(&mut self, context: &mut Context<'_, Host>, reason: &str) {
+        if self.done {
+            return context.stop();
+        }
+        self.failure = Some(if self.place.is_some() {
+            NodeError::Orphaned
+        } else {
+            NodeError::Refused(format!("{}: run control did not take it in: {reason}", self.name))
+        });
+        self.ends_at = Some(context.now + if self.place.is_some() { CLOSING_TIME } else { Duration::ZERO });
+        context.shared.links.close(self.control);
+        context.shared.abandon_all(context.now);
+    }
+
+    fn report_failure(&mut self, context: &mut Context<'_, Host>, result: Result<(), String>) {
+        if let Err(reason) = result {
+            let envelope = context.shared.envelope(RUN_CONTROL, RUN_CONTROL);
+            context.shared.send_over(self.control, &envelope, &Message::Failed(reason.clone()));
+            self.failure = Some(NodeError::Refused(reason));
+            self.done = true;
+        }
+    }
+}
+
+fn needs_inputs(assembly: &Assembly, role: Role) -> bool {
+    let as_input = |sfo: &configuration::Sfo| sfo.dialect == configuration::Dialect::Input;
+    match role {
+        Role::Level1 | Role::Ros => true,
+        Role::Sfo => assembly.partition.sfo.as_ref().is_some_and(as_input),
+        _ => false,
+    }
+}
+
+/// How long an orphaned application takes to close its files.
+const CLOSING_TIME: Duration = Duration::from_secs(1);

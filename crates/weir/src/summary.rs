@@ -1,0 +1,389 @@
+//! The summary of a run (DESIGN §7), for other programs.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use dataflow::control::accounting::Accounting;
+use dataflow::control::controller::{Application, Ending};
+use dataflow::histogram::Histogram;
+use dataflow::ids::{NodeId, Role};
+use dataflow::message::FileRecord;
+use dataflow::report::{L2puCounters, Level1Counters, Report, SfiCounters, SfoCounters};
+use serde::{Deserialize, Serialize};
+
+use crate::cli::Exit;
+
+/// What is known of a run besides the reports and the account.
+#[derive(Clone, Debug, Default)]
+pub struct RunFacts {
+    /// Run number.
+    pub run_number: u32,
+    /// All applications of the partition.
+    pub applications: Vec<Application>,
+    /// Whether the run was forced to end.
+    pub forced: bool,
+    /// From the start of the run to the end of its triggers; rates refer to it.
+    pub duration: Duration,
+    /// Processor time of all processes, user and system.
+    pub cpu: Duration,
+    /// Traffic of all applications.
+    pub network: Network,
+}
+
+/// The summary; the keys and their order are a contract, further ones follow behind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Version of these keys.
+    pub schema: u32,
+    /// Run number.
+    pub run_number: u32,
+    /// How the run ended.
+    pub state: RunState,
+    /// From the start of the run to the end of its triggers, in seconds.
+    pub duration_s: f64,
+    /// Every event from level-1 accept to file.
+    pub accounting: Account,
+    /// Events per second.
+    pub rates_hz: Rates,
+    /// Bytes of events per second.
+    pub throughput_bytes_per_s: Throughput,
+    /// Latencies, in nanoseconds.
+    pub latency_ns: Latencies,
+    /// Processor time of all processes, in seconds.
+    pub cpu_s: f64,
+    /// Triggers vetoed, as a fraction of triggers offered.
+    pub dead_time_fraction: f64,
+    /// Who waited for whom for more than 1 % of the run; the longest first.
+    pub blocked_by: Vec<BlockedBy>,
+    /// Requests for data that were repeated, by SFIs and L2PUs.
+    pub reasks: u64,
+    /// Traffic of all applications.
+    pub network: Network,
+    /// All files.
+    pub files: Vec<FileSummary>,
+    /// Why the state is not `ok`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Applications that died.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub died: Vec<String>,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunState {
+    /// By its limits or a request to stop, with every event accounted for.
+    Ok,
+    /// With events that are not accounted for.
+    Residual,
+    /// Cut short: something died, did not drain, or the stop was forced.
+    Aborted,
+}
+
+/// The account of a run; for the meaning of each count see [`Accounting`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the fields are those of `Accounting`, documented there")]
+pub struct Account {
+    pub level1: u64,
+    pub level2_rejected: u64,
+    pub level2_accepted: u64,
+    pub level2_forced: u64,
+    pub level2_lost: u64,
+    pub built_complete: u64,
+    pub built_incomplete: u64,
+    pub not_built: u64,
+    pub lost_after_build: u64,
+    pub filter_rejected: u64,
+    pub filter_accepted: u64,
+    pub filter_debug: u64,
+    pub lost_in_recording: u64,
+    pub recorded: u64,
+    pub recorded_copies: u64,
+    pub duplicates: u64,
+    pub residual: u64,
+}
+
+/// Events per second at three places.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Rates {
+    /// Level-1 events.
+    pub level1: f64,
+    /// Events built, complete or not.
+    pub built: f64,
+    /// Distinct events recorded.
+    pub recorded: f64,
+}
+
+/// Bytes of events per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Throughput {
+    /// Of events built.
+    pub built: f64,
+    /// Of events recorded.
+    pub recorded: f64,
+}
+
+/// Latencies of the selection and of building.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Latencies {
+    /// From the level-1 result to the level-2 decision.
+    pub level2: Latency,
+    /// From the assignment to the end of building.
+    pub build: Latency,
+}
+
+/// A distribution of latencies, in nanoseconds; zeros if it is empty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Latency {
+    /// The median.
+    pub p50: u64,
+    /// 99 of 100 are below.
+    pub p99: u64,
+    /// The largest.
+    pub max: u64,
+}
+
+/// Time that an application was held up by another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BlockedBy {
+    /// Who waited.
+    pub who: String,
+    /// For whom.
+    pub by: String,
+    /// Why, in words.
+    pub cause: String,
+    /// For which part of the run.
+    pub fraction: f64,
+}
+
+/// Traffic of all applications.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Network {
+    /// Messages received.
+    pub messages: u64,
+    /// Their bytes, headers included.
+    pub bytes: u64,
+    /// Messages refused: of another run, or of a former life of a peer.
+    pub stale: u64,
+    /// Messages refused: not what the protocol allows.
+    pub malformed: u64,
+}
+
+/// A recorded file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSummary {
+    /// Where it is.
+    pub path: String,
+    /// Stream as `type_name`.
+    pub stream: String,
+    /// Events in it.
+    pub events: u64,
+    /// Its size.
+    pub bytes: u64,
+    /// Adler-32 of all its bytes, 8 hexadecimal digits in capitals (format note §11.8).
+    pub adler32: String,
+}
+
+impl Summary {
+    /// The summary of a run that has ended.
+    pub fn new(facts: &RunFacts, ending: &Ending, account: &Accounting) -> Self {
+        let seconds = facts.duration.as_secs_f64();
+        let per_second = |count: u64| fraction(count as f64, seconds);
+        let of = |role: Role| ending.reports.values().filter(move |report| report.role == role);
+        let level1 = Level1Counters::total(of(Role::Level1));
+        let (l2pu, sfi) = (L2puCounters::total(of(Role::L2pu)), SfiCounters::total(of(Role::Sfi)));
+        let (state, reason) = verdict(facts, ending, account);
+        Self {
+            schema: SCHEMA,
+            run_number: facts.run_number,
+            state,
+            duration_s: seconds,
+            accounting: Account::from(account),
+            rates_hz: Rates {
+                level1: per_second(account.level1),
+                built: per_second(account.built_complete + account.built_incomplete),
+                recorded: per_second(account.recorded),
+            },
+            throughput_bytes_per_s: Throughput {
+                built: per_second(sfi.bytes_built),
+                recorded: per_second(SfoCounters::total(of(Role::Sfo)).bytes),
+            },
+            latency_ns: Latencies {
+                level2: latency(of(Role::L2sv)),
+                build: latency(of(Role::Dfm)),
+            },
+            cpu_s: facts.cpu.as_secs_f64(),
+            dead_time_fraction: fraction(level1.vetoed as f64, level1.offered as f64),
+            blocked_by: blocked_by(facts, ending),
+            reasks: sfi.reasks + l2pu.reasks,
+            network: facts.network,
+            files: ending.files.iter().map(FileSummary::from).collect(),
+            reason,
+            died: ending.dead.iter().map(|&node| facts.name(node)).collect(),
+        }
+    }
+
+    /// What the program ends with.
+    pub fn exit(&self) -> Exit {
+        match self.state {
+            RunState::Ok => Exit::Well,
+            RunState::Residual | RunState::Aborted => Exit::Aborted,
+        }
+    }
+
+    /// The exit status: 0 if all is well, else 3.
+    pub fn exit_code(&self) -> u8 {
+        self.exit() as u8
+    }
+
+    /// The summary as JSON, with a line feed at its end.
+    ///
+    /// # Panics
+    ///
+    /// Never: numbers, strings and lists are JSON.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("numbers, strings and lists are JSON") + "\n"
+    }
+
+    /// Writes the summary to a file, which is never seen half written.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written; the message says which one, and why.
+    pub fn write_to(&self, path: &Path) -> Result<(), String> {
+        let json = self.to_json();
+        // Such as /dev/stdout, which a rename would replace.
+        if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+            return fs::write(path, json).map_err(|error| not_written(path, &error));
+        }
+        let temporary = temporary_beside(path)?;
+        let written = File::create(&temporary)
+            .and_then(|mut file| file.write_all(json.as_bytes()))
+            .and_then(|()| fs::rename(&temporary, path));
+        written.map_err(|error| {
+            // It may not even have been made.
+            let _ = fs::remove_file(&temporary);
+            not_written(path, &error)
+        })
+    }
+}
+
+impl RunFacts {
+    /// The name of an application.
+    pub fn name(&self, node: NodeId) -> String {
+        let application = self.applications.iter().find(|application| application.node == node);
+        application.map_or_else(|| "run control".to_owned(), |application| application.name.clone())
+    }
+}
+
+impl From<&Accounting> for Account {
+    fn from(account: &Accounting) -> Self {
+        Self {
+            level1: account.level1,
+            level2_rejected: account.level2_rejected,
+            level2_accepted: account.level2_accepted,
+            level2_forced: account.level2_forced,
+            level2_lost: account.level2_lost,
+            built_complete: account.built_complete,
+            built_incomplete: account.built_incomplete,
+            not_built: account.not_built,
+            lost_after_build: account.lost_after_build,
+            filter_rejected: account.filter_rejected,
+            filter_accepted: account.filter_accepted,
+            filter_debug: account.filter_debug,
+            lost_in_recording: account.lost_in_recording,
+            recorded: account.recorded,
+            recorded_copies: account.recorded_copies,
+            duplicates: account.duplicates,
+            residual: account.residual,
+        }
+    }
+}
+
+impl From<&FileRecord> for FileSummary {
+    fn from(file: &FileRecord) -> Self {
+        Self {
+            path: file.path.clone(),
+            stream: file.stream.clone(),
+            events: file.events,
+            bytes: file.bytes,
+            adler32: format!("{:08X}", file.adler32),
+        }
+    }
+}
+
+fn verdict(facts: &RunFacts, ending: &Ending, account: &Accounting) -> (RunState, Option<String>) {
+    let differences = || {
+        let words = account.differences.join("; ");
+        format!("residual {}: {words}", account.residual)
+    };
+    let mut reasons = ending.reasons.clone();
+    if facts.forced && reasons.is_empty() {
+        reasons.push("the stop was forced".to_owned());
+    }
+    match (reasons.is_empty(), account.residual) {
+        (true, 0) => (RunState::Ok, None),
+        (true, _) => (RunState::Residual, Some(differences())),
+        (false, residual) => {
+            reasons.extend((residual > 0).then(differences));
+            (RunState::Aborted, Some(reasons.join("; ")))
+        }
+    }
+}
+
+fn latency<'a>(reports: impl Iterator<Item = &'a Report>) -> Latency {
+    let mut sum = Histogram::default();
+    reports.for_each(|report| sum.merge(&report.latency_ns));
+    Latency {
+        p50: sum.quantile(0.5),
+        p99: sum.quantile(0.99),
+        max: sum.max(),
+    }
+}
+
+fn blocked_by(facts: &RunFacts, ending: &Ending) -> Vec<BlockedBy> {
+    let run_ns = facts.duration.as_nanos() as f64;
+    let all = ending.reports.iter().flat_map(|(&node, report)| {
+        report.blocked.iter().map(move |blocked| BlockedBy {
+            who: facts.name(node),
+            by: facts.name(blocked.by),
+            cause: blocked.cause.describe().to_owned(),
+            // Who still waits while the run drains waits for longer than the run.
+            fraction: fraction(blocked.time_ns as f64, run_ns).min(1.0),
+        })
+    });
+    let mut long: Vec<BlockedBy> = all.filter(|blocked| blocked.fraction > BLOCKED_FRACTION_MIN).collect();
+    long.sort_by(|a, b| b.fraction.total_cmp(&a.fraction));
+    long
+}
+
+fn not_written(path: &Path, error: &io::Error) -> String {
+    format!("cannot write the summary {}: {error}", path.display())
+}
+
+/// 0 of nothing.
+fn fraction(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+/// In the same directory, since a file is renamed within a file system only.
+fn temporary_beside(path: &Path) -> Result<PathBuf, String> {
+    let Some(name) = path.file_name() else {
+        return Err(format!(
+            "cannot write the summary {}: expected the name of a file",
+            path.display()
+        ));
+    };
+    let mut temporary = std::ffi::OsString::from(".");
+    temporary.push(name);
+    temporary.push(format!(".{}", std::process::id()));
+    Ok(path.with_file_name(temporary))
+}
+
+const SCHEMA: u32 = 1;
+
+/// Shorter times are noise.
+const BLOCKED_FRACTION_MIN: f64 = 0.01;

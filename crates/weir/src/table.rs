@@ -1,0 +1,409 @@
+//! The end of a run for people: a row per stage, the account, and the verdict, in 100 columns.
+
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
+
+use dataflow::control::controller::Ending;
+use dataflow::ids::Role;
+use dataflow::report::{
+    DfmCounters, EfdCounters, L2puCounters, L2svCounters, Level1Counters, Report, RosCounters, SfiCounters, SfoCounters,
+};
+
+use crate::commands::quiet;
+use crate::human::{grouped, percent, si, time};
+use crate::summary::{Latency, RunFacts, RunState, Summary};
+
+/// What a run came to; its `Display` is the whole text, without colours.
+#[derive(Clone, Copy, Debug)]
+pub struct Table<'a> {
+    /// The applications and the time.
+    pub facts: &'a RunFacts,
+    /// Their reports.
+    pub ending: &'a Ending,
+    /// The numbers that other programs get.
+    pub summary: &'a Summary,
+}
+
+impl<'a> Table<'a> {
+    /// Writes the table to the standard output; in colours only on a terminal, and not if `NO_COLOR` is set.
+    ///
+    /// # Errors
+    ///
+    /// The output cannot be written; that its reader has left is no error.
+    pub fn print(&self) -> io::Result<()> {
+        let forbidden = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let mut out = io::stdout().lock();
+        let text = self.text(out.is_terminal() && !forbidden);
+        quiet(write!(out, "{text}").and_then(|()| out.flush()))
+    }
+
+    fn text(&self, colour: bool) -> Text<'a> {
+        let Self { facts, ending, summary } = *self;
+        Text {
+            facts,
+            ending,
+            summary,
+            colour,
+        }
+    }
+}
+
+impl fmt::Display for Table<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.text(false).fmt(f)
+    }
+}
+
+struct Text<'a> {
+    facts: &'a RunFacts,
+    ending: &'a Ending,
+    summary: &'a Summary,
+    colour: bool,
+}
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.stages(f)?;
+        self.account(f)?;
+        self.figures(f)?;
+        self.waits(f)?;
+        self.files(f)?;
+        self.verdict(f)
+    }
+}
+
+/// What one stage did, summed over its applications.
+struct Stage {
+    events: u64,
+    bytes: Option<u64>,
+    /// Time-outs, re-asks and the like, in words.
+    troubles: Option<(u64, &'static str)>,
+}
+
+impl Text<'_> {
+    fn stages(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let header = line(["stage", "events", "rate", "bytes", "bytes/s", "time-outs", "waits for"]);
+        writeln!(f, "{}", self.paint(BOLD, &header))?;
+        let seconds = self.facts.duration.as_secs_f64();
+        let rate = |count: u64, unit| {
+            if seconds > 0.0 {
+                si(count as f64 / seconds, unit)
+            } else {
+                NOTHING.to_owned()
+            }
+        };
+        for role in IN_DATA_ORDER {
+            let count = self
+                .facts
+                .applications
+                .iter()
+                .filter(|application| application.role == role)
+                .count();
+            if count == 0 {
+                continue;
+            }
+            let stage = Stage::new(role, self.reports(role));
+            let bytes = |text: &dyn Fn(u64) -> String| stage.bytes.map_or_else(|| NOTHING.to_owned(), text);
+            let columns = [
+                self.label(role, count),
+                grouped(stage.events),
+                rate(stage.events, "Hz"),
+                bytes(&|bytes| si(bytes as f64, "B")),
+                bytes(&|bytes| rate(bytes, "B/s")),
+                stage
+                    .troubles
+                    .map_or_else(|| NOTHING.to_owned(), |(n, what)| format!("{} {what}", grouped(n))),
+                self.longest_wait(role),
+            ];
+            writeln!(f, "{}", line(columns.each_ref().map(String::as_str)).trim_end())?;
+        }
+        Ok(())
+    }
+
+    fn label(&self, role: Role, count: usize) -> String {
+        let is_dead = |node| {
+            self.facts
+                .applications
+                .iter()
+                .any(|app| app.node == node && app.role == role)
+        };
+        let died = self.ending.dead.iter().filter(|&&node| is_dead(node)).count();
+        let mut label = match role {
+            Role::Level1 => "level 1".to_owned(),
+            _ => role.stem().to_owned(),
+        };
+        if count > 1 {
+            label += &format!(" ×{count}");
+        }
+        match role {
+            Role::Ros => label += ", fragments",
+            Role::Pros => label += ", results",
+            _ => {}
+        }
+        if died > 0 {
+            label += &format!(" ({died} died)");
+        }
+        label
+    }
+
+    fn longest_wait(&self, role: Role) -> String {
+        let of_role = |name: &str| {
+            self.facts
+                .applications
+                .iter()
+                .any(|app| app.name == name && app.role == role)
+        };
+        let longest = self.summary.blocked_by.iter().find(|blocked| of_role(&blocked.who));
+        longest.map_or_else(String::new, |blocked| {
+            format!("{} for {}", percent(blocked.fraction), blocked.by)
+        })
+    }
+
+    fn reports(&self, role: Role) -> impl Iterator<Item = &Report> + Clone {
+        self.ending.reports.values().filter(move |report| report.role == role)
+    }
+
+    fn account(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let a = &self.summary.accounting;
+        writeln!(f, "\n{}", self.paint(BOLD, "account of events"))?;
+        let plus = [" + ", " + ", " + "];
+        let level2 = [
+            (a.level2_rejected, "rejected"),
+            (a.level2_accepted, "accepted"),
+            (a.level2_lost, "lost"),
+        ];
+        self.sum(f, "level 1", a.level1, &level2, &plus)?;
+        if a.level2_forced > 0 {
+            writeln!(f, "{:31}(accepted by time-out: {})", "", grouped(a.level2_forced))?;
+        }
+        let building = [
+            (a.built_complete, "complete"),
+            (a.built_incomplete, "incomplete"),
+            (a.not_built, "not built"),
+        ];
+        self.sum(f, "accepted", a.level2_accepted, &building, &plus)?;
+        let filter = [
+            (a.filter_rejected, "rejected"),
+            (a.filter_accepted, "accepted"),
+            (a.filter_debug, "debug"),
+            (a.lost_after_build, "lost"),
+        ];
+        self.sum(f, "built", a.built_complete + a.built_incomplete, &filter, &plus)?;
+        let recording = [
+            (a.filter_accepted, "accepted"),
+            (a.filter_debug, "debug"),
+            (a.lost_in_recording, "lost"),
+        ];
+        self.sum(f, "recorded", a.recorded, &recording, &[" + ", " - "])?;
+        if self
+            .facts
+            .applications
+            .iter()
+            .any(|application| application.role == Role::Sfo)
+        {
+            let in_files = self.summary.files.iter().map(|file| file.events).sum();
+            self.sum(f, "copies", a.recorded_copies, &[(in_files, "in files")], &[])?;
+        }
+        if a.duplicates > 0 {
+            writeln!(f, "  seen twice, taken once: {}", grouped(a.duplicates))?;
+        }
+        Ok(())
+    }
+
+    /// `total = part + part - part`, with the sign in front of each part but the first.
+    fn sum(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        name: &str,
+        total: u64,
+        parts: &[(u64, &str)],
+        signs: &[&str],
+    ) -> fmt::Result {
+        let mut text = String::new();
+        let mut sum = 0_i128;
+        for (index, (count, what)) in parts.iter().enumerate() {
+            let sign = if index == 0 { "" } else { signs[index - 1] };
+            text += &format!("{sign}{} {what}", grouped(*count));
+            sum += if sign == " - " {
+                -i128::from(*count)
+            } else {
+                i128::from(*count)
+            };
+        }
+        let relation = if sum == i128::from(total) {
+            "=".to_owned()
+        } else {
+            self.paint(RED, "≠")
+        };
+        writeln!(f, "  {name:10}{:>16} {relation} {text}", grouped(total))
+    }
+
+    fn figures(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let s = self.summary;
+        writeln!(f, "\n{}", self.paint(BOLD, "figures"))?;
+        writeln!(f, "  {:17}{}", "duration", time(s.duration_s))?;
+        writeln!(f, "  {:17}{}", "dead time", percent(s.dead_time_fraction))?;
+        for (name, latency) in [
+            ("level-2 latency", s.latency_ns.level2),
+            ("build latency", s.latency_ns.build),
+        ] {
+            if latency != Latency::default() {
+                let [p50, p99, max] = [latency.p50, latency.p99, latency.max].map(|ns| time(ns as f64 * 1e-9));
+                writeln!(f, "  {name:17}median {p50}, 99 % within {p99}, at most {max}")?;
+            }
+        }
+        write!(f, "  {:17}{}", "processor", time(s.cpu_s))?;
+        if s.accounting.level1 > 0 {
+            write!(f, ", {} per level-1 event", time(s.cpu_s / s.accounting.level1 as f64))?;
+        }
+        let n = s.network;
+        let (messages, bytes) = (grouped(n.messages), si(n.bytes as f64, "B"));
+        writeln!(
+            f,
+            "\n  {:17}{messages} messages, {bytes}, {} stale, {} malformed",
+            "network", n.stale, n.malformed
+        )
+    }
+
+    fn waits(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let waits = &self.summary.blocked_by;
+        if waits.is_empty() {
+            return Ok(());
+        }
+        writeln!(
+            f,
+            "\n{}",
+            self.paint(BOLD, "who waited for whom, for which part of the run")
+        )?;
+        for wait in waits.iter().take(WAITS_SHOWN) {
+            writeln!(
+                f,
+                "  {:>6}  {} for {}: {}",
+                percent(wait.fraction),
+                wait.who,
+                wait.by,
+                wait.cause
+            )?;
+        }
+        more(f, waits.len(), WAITS_SHOWN)
+    }
+
+    fn files(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let files = &self.summary.files;
+        if files.is_empty() {
+            return Ok(());
+        }
+        writeln!(f, "\n{}", self.paint(BOLD, "files"))?;
+        for file in files.iter().take(FILES_SHOWN) {
+            let (events, bytes) = (grouped(file.events), si(file.bytes as f64, "B"));
+            writeln!(f, "  {}", file.path)?;
+            writeln!(
+                f,
+                "    {}, {events} events, {bytes}, Adler-32 {}",
+                file.stream, file.adler32
+            )?;
+        }
+        more(f, files.len(), FILES_SHOWN)
+    }
+
+    fn verdict(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let s = self.summary;
+        let reason = s.reason.as_deref().unwrap_or("no reason was given");
+        let (colour, verdict) = match s.state {
+            RunState::Ok => (GREEN, "ok, residual 0".to_owned()),
+            RunState::Residual => (RED, reason.to_owned()),
+            RunState::Aborted => (RED, format!("aborted: {reason}")),
+        };
+        let number = s.run_number;
+        writeln!(f, "\n{}", self.paint(colour, &format!("run {number}: {verdict}")))
+    }
+
+    fn paint(&self, colour: &str, text: &str) -> String {
+        if self.colour {
+            format!("{colour}{text}{PLAIN}")
+        } else {
+            text.to_owned()
+        }
+    }
+}
+
+impl Stage {
+    fn new<'a>(role: Role, reports: impl Iterator<Item = &'a Report>) -> Self {
+        let (events, bytes, troubles) = match role {
+            Role::RunControl => (0, None, None),
+            Role::Level1 => (Level1Counters::total(reports).issued, None, None),
+            Role::L2sv => {
+                let l2sv = L2svCounters::total(reports);
+                (l2sv.received, None, Some((l2sv.forced, "forced")))
+            }
+            Role::L2pu => {
+                let l2pu = L2puCounters::total(reports);
+                (l2pu.received, Some(l2pu.roi_bytes), Some((l2pu.reasks, "re-asks")))
+            }
+            Role::Pros | Role::Ros => {
+                let ros = RosCounters::total(reports);
+                (ros.fragments_in, Some(ros.bytes_in), Some((ros.timeouts, "time-outs")))
+            }
+            Role::Dfm => {
+                let dfm = DfmCounters::total(reports);
+                (
+                    dfm.taken_rejected + dfm.taken_accepted,
+                    None,
+                    Some((dfm.reassigned, "reassigned")),
+                )
+            }
+            Role::Sfi => {
+                let sfi = SfiCounters::total(reports);
+                (
+                    sfi.built_complete + sfi.built_incomplete,
+                    Some(sfi.bytes_built),
+                    Some((sfi.reasks, "re-asks")),
+                )
+            }
+            Role::Efd => (EfdCounters::total(reports).received, None, None),
+            Role::Sfo => {
+                let sfo = SfoCounters::total(reports);
+                (sfo.recorded, Some(sfo.bytes), Some((sfo.failures, "failures")))
+            }
+        };
+        Self {
+            events,
+            bytes,
+            troubles,
+        }
+    }
+}
+
+fn line([stage, events, rate, bytes, per_s, troubles, waits]: [&str; 7]) -> String {
+    format!("{stage:<21}{events:>12}{rate:>10}{bytes:>9}{per_s:>10}{troubles:>14}   {waits}")
+}
+
+fn more(f: &mut fmt::Formatter<'_>, all: usize, shown: usize) -> fmt::Result {
+    if all > shown {
+        writeln!(f, "  and {} more", all - shown)
+    } else {
+        Ok(())
+    }
+}
+
+/// The order in which data move.
+const IN_DATA_ORDER: [Role; 9] = [
+    Role::Level1,
+    Role::Ros,
+    Role::L2sv,
+    Role::L2pu,
+    Role::Pros,
+    Role::Dfm,
+    Role::Sfi,
+    Role::Efd,
+    Role::Sfo,
+];
+
+const NOTHING: &str = "-";
+const WAITS_SHOWN: usize = 8;
+const FILES_SHOWN: usize = 20;
+
+const BOLD: &str = "\x1b[1m";
+const RED: &str = "\x1b[1;31m";
+const GREEN: &str = "\x1b[1;32m";
+const PLAIN: &str = "\x1b[0m";
