@@ -21,21 +21,21 @@ use dataflow::readout::ros::{ReadOut, Ros, RosParameters};
 use dataflow::recording::sfo::{Durable, Sfo, SfoParameters};
 
 /// Source identifier of level-2 results: sub-detector TDAQ_LVL2 (format note §6).
-pub const RESULT_SOURCE_ID: u32 = 0x007b_0000;
+pub(crate) const RESULT_SOURCE_ID: u32 = 0x007b_0000;
 
 /// A partition with its applications numbered: everything needed to make any of its components.
-pub struct Assembly {
+pub(crate) struct Assembly {
     /// The configuration.
-    pub partition: Partition,
+    pub(crate) partition: Partition,
     /// All applications; the node of the first is 1.
-    pub applications: Vec<Application>,
+    pub(crate) applications: Vec<Application>,
     /// Source identifiers of the ROBs of each ROS.
-    pub robs: Vec<Vec<u32>>,
+    pub(crate) robs: Vec<Vec<u32>>,
 }
 
 impl Assembly {
     /// Numbers the applications of a partition.
-    pub fn new(partition: Partition, robs: Vec<Vec<u32>>) -> Self {
+    pub(crate) fn new(partition: Partition, robs: Vec<Vec<u32>>) -> Self {
         let numbered = (1..).zip(partition.applications());
         let applications = numbered
             .map(|(node, app)| Application { name: app.name, role: app.role, node: NodeId(node) })
@@ -44,38 +44,38 @@ impl Assembly {
     }
 
     /// The run.
-    pub fn run(&self) -> RunNumber {
+    pub(crate) fn run(&self) -> RunNumber {
         RunNumber(self.partition.run.number)
     }
 
     /// Nodes of the partition, run control included.
-    pub fn node_count(&self) -> usize {
+    pub(crate) fn node_count(&self) -> usize {
         self.applications.len() + 1
     }
 
     /// The application at a node; `None` for run control and beyond.
-    pub fn application(&self, node: NodeId) -> Option<&Application> {
+    pub(crate) fn application(&self, node: NodeId) -> Option<&Application> {
         self.applications.get(usize::from(node.0).checked_sub(1)?)
     }
 
     /// Index of a node among those of its role.
-    pub fn index_in_role(&self, node: NodeId) -> usize {
+    pub(crate) fn index_in_role(&self, node: NodeId) -> usize {
         let role = self.application(node).map(|app| app.role);
         self.applications.iter().filter(|app| Some(app.role) == role).take_while(|app| app.node != node).count()
     }
 
     /// All nodes of a role.
-    pub fn of(&self, role: Role) -> Vec<NodeId> {
+    pub(crate) fn of(&self, role: Role) -> Vec<NodeId> {
         self.applications.iter().filter(|app| app.role == role).map(|app| app.node).collect()
     }
 
     /// Read-out systems and the pseudo-ROS: the receivers of clears.
-    pub fn readout(&self) -> Vec<NodeId> {
+    pub(crate) fn readout(&self) -> Vec<NodeId> {
         [self.of(Role::Ros), self.of(Role::Pros)].concat()
     }
 
     /// Whether two applications exchange messages.
-    pub fn talk(&self, one: NodeId, other: NodeId) -> bool {
+    pub(crate) fn talk(&self, one: NodeId, other: NodeId) -> bool {
         let (Some(one), Some(other)) = (self.application(one), self.application(other)) else { return true };
         let has_level2 = self.partition.l2sv.is_some();
         let pairs = [(one.role, other.role), (other.role, one.role)];
@@ -91,14 +91,14 @@ impl Assembly {
     }
 
     /// Fragments of each ROB that can be somewhere behind the ROS, inside one process, after the ROS has cleared them.
-    pub fn events_behind_ros(&self) -> usize {
+    pub(crate) fn events_behind_ros(&self) -> usize {
         let slots = |count: u32, each: u32| (count * each) as usize;
         let filter = self.partition.event_filter().map_or(0, |ef| slots(ef.count, ef.slots.max(self.partition.sfi.count)));
         slots(self.partition.sfi.count, self.partition.sfi.events) + 2 * filter
     }
 
     /// The component of an application. `triggers` is for level 1.
-    pub fn component(&self, node: NodeId, triggers: Option<Box<dyn TriggerSource + Send>>) -> Box<dyn Component + Send> {
+    pub(crate) fn component(&self, node: NodeId, triggers: Option<Box<dyn TriggerSource + Send>>) -> Box<dyn Component + Send> {
         let role = self.application(node).expect("an application of the partition").role;
         let index = self.index_in_role(node);
         match role {
@@ -116,7 +116,7 @@ impl Assembly {
     }
 
     /// The skeleton of level-2 steering.
-    pub fn skeleton(&self) -> Skeleton {
+    pub(crate) fn skeleton(&self) -> Skeleton {
         let l2pu = self.partition.l2pu.clone().unwrap_or_default();
         let robs_per_step = l2pu.robs_per_step as usize;
         let accept = l2pu.accept.as_f64();

@@ -198,8 +198,9 @@ impl Member {
         let triggers = inputs.as_ref().and_then(Inputs::triggers).filter(|_| role == Role::Level1);
         let component = assembly.component(node, triggers);
         let peers = assembly.applications.iter().filter(|app| assembly.talk(app.node, node)).count();
-        let links = core::mem::take(&mut host.links);
+        let (links, events) = (core::mem::take(&mut host.links), core::mem::take(&mut host.link_events));
         *host = new_host(&assembly, links);
+        host.link_events = events;
         host.links.reconfigure(NetworkOptions::new(&assembly.partition, peers), &self.waker).map_err(|error| error.to_string())?;
         host.links.open(self.control);
         host.route_over(RUN_CONTROL, self.control);

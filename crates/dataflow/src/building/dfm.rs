@@ -224,14 +224,15 @@ impl Dfm {
         let Some(index) = self.supervisors.iter().position(|s| s.node == from) else {
             return;
         };
-        let supervisor = &mut self.supervisors[index];
-        if sequence == supervisor.sequence + 1 {
-            supervisor.sequence = sequence;
-            supervisor.seen = true;
-            supervisor.oldest_undecided = supervisor.oldest_undecided.max(oldest);
+        if sequence == self.supervisors[index].sequence + 1 {
             for decision in decisions {
                 self.take(now, index, decision, out);
             }
+            // Only now: a clear group that goes out in between must not call an accepted event of this group too old.
+            let supervisor = &mut self.supervisors[index];
+            supervisor.sequence = sequence;
+            supervisor.seen = true;
+            supervisor.oldest_undecided = supervisor.oldest_undecided.max(oldest);
             self.assign(now, out);
         }
         self.acknowledge(out);

@@ -354,6 +354,12 @@ impl Plan {
         self.of(role).first().copied()
     }
 
+    /// Whether nothing is lost or late.
+    pub(crate) fn is_healthy(&self) -> bool {
+        let perfect = |links: &Links| links.loss + links.duplication + links.delay == 0.0;
+        perfect(&self.links) && perfect(&self.fragment_faults) && self.late.is_empty()
+    }
+
     pub(crate) fn readout(&self) -> Vec<NodeId> {
         [self.of(Role::Ros), self.of(Role::Pros)].concat()
     }

@@ -24,48 +24,48 @@ use crate::cpu::cpu_seconds;
 
 /// What to measure.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Parameters {
+pub(crate) struct Parameters {
     /// How many source processes, 1 to 256.
-    pub sources: u32,
+    pub(crate) sources: u32,
     /// Payload of a fragment, in bytes, without its header.
-    pub fragment_bytes: u32,
+    pub(crate) fragment_bytes: u32,
     /// How long to measure, in seconds.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
     /// How many fragments a source writes at a time.
-    pub batch: u32,
+    pub(crate) batch: u32,
     /// How many event buffers are in rotation: the working set.
-    pub events_held: u32,
+    pub(crate) events_held: u32,
 }
 
 /// What a source process needs to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SourceArguments {
+pub(crate) struct SourceArguments {
     /// Where the builder listens.
-    pub builder: SocketAddr,
+    pub(crate) builder: SocketAddr,
     /// Which source this is, from 0.
-    pub id: u32,
+    pub(crate) id: u32,
     /// Payload of a fragment, in bytes.
-    pub fragment_bytes: u32,
+    pub(crate) fragment_bytes: u32,
     /// How many fragments to write at a time.
-    pub batch: u32,
+    pub(crate) batch: u32,
 }
 
 /// What was measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Measurement {
+pub(crate) struct Measurement {
     /// Events built.
-    pub events: u64,
+    pub(crate) events: u64,
     /// Wall-clock time for them, in seconds.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
     /// CPU time, user and system, of this process while it measured and of the sources in their whole life, in seconds.
-    pub cpu_seconds: f64,
+    pub(crate) cpu_seconds: f64,
     /// Fragments with another header than expected: 0 if all went well.
-    pub bad: u64,
+    pub(crate) bad: u64,
 }
 
 /// Why there is no measurement.
 #[derive(Debug, Error)]
-pub enum ReferenceError {
+pub(crate) enum ReferenceError {
     /// A parameter is outside its range.
     #[error("{name} is {value}: expected {expected}")]
     OutOfRange {
@@ -142,7 +142,7 @@ pub enum ReferenceError {
 /// # Errors
 /// If a parameter is out of range, or a source cannot be started, does not connect, or is lost. The sources have ended
 /// when this returns, in any case.
-pub fn run(
+pub(crate) fn run(
     parameters: &Parameters,
     mut spawn: impl FnMut(&SourceArguments) -> io::Result<Child>,
 ) -> Result<Measurement, ReferenceError> {
@@ -175,7 +175,7 @@ pub fn run(
 ///
 /// # Errors
 /// If a parameter is out of range or the builder cannot be reached.
-pub fn source_main(arguments: &SourceArguments) -> Result<(), ReferenceError> {
+pub(crate) fn source_main(arguments: &SourceArguments) -> Result<(), ReferenceError> {
     let stride = stride(arguments.fragment_bytes);
     let bytes_len = within("batch × fragment_bytes", stride, arguments.batch)?;
     let refused = |error| ReferenceError::Connect {
@@ -205,12 +205,12 @@ pub fn source_main(arguments: &SourceArguments) -> Result<(), ReferenceError> {
 
 impl Measurement {
     /// Events per second of wall-clock time.
-    pub fn events_per_s(&self) -> f64 {
+    pub(crate) fn events_per_s(&self) -> f64 {
         self.events as f64 / self.seconds
     }
 
     /// CPU time of all processes for one event, in microseconds.
-    pub fn cpu_us_per_event(&self) -> f64 {
+    pub(crate) fn cpu_us_per_event(&self) -> f64 {
         self.cpu_seconds * 1e6 / self.events as f64
     }
 }
