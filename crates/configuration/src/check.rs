@@ -16,12 +16,7 @@ use crate::units::{Interval, Size};
 
 /// All that is wrong with `partition` beyond its single values; what depends on a key in `bad` is not judged.
 pub(crate) fn check(partition: &Partition, root: &Node, bad: &BTreeSet<String>) -> Vec<Problem> {
-    let mut checker = Checker {
-        partition,
-        root,
-        bad,
-        problems: Vec::new(),
-    };
+    let mut checker = Checker { partition, root, bad, problems: Vec::new() };
     checker.required();
     checker.names();
     checker.ranges();
@@ -97,10 +92,8 @@ impl Checker<'_> {
             );
             self.problem(&["sfo.stream"], message);
         } else if !is_word(name) {
-            let message = format!(
-                "expected a name of letters, digits, `_` and `-` behind \"{kind}_\", found {:?}",
-                sfo.stream
-            );
+            let message =
+                format!("expected a name of letters, digits, `_` and `-` behind \"{kind}_\", found {:?}", sfo.stream);
             self.problem(&["sfo.stream"], message);
         }
     }
@@ -108,11 +101,7 @@ impl Checker<'_> {
     fn ranges(&mut self) {
         for (key, value, range) in ranges(self.partition) {
             if !range.contains(&value) {
-                let message = format!(
-                    "expected an integer from {} to {}, found {value}",
-                    range.start(),
-                    range.end()
-                );
+                let message = format!("expected an integer from {} to {}, found {value}", range.start(), range.end());
                 self.problem(&[key], message);
             }
         }
@@ -131,11 +120,7 @@ impl Checker<'_> {
         if let Some(l2sv) = &p.l2sv {
             intervals.extend([("l2sv.timeout", l2sv.timeout), ("l2sv.group_age", l2sv.group_age)]);
         }
-        intervals.extend(
-            p.l2pu
-                .as_ref()
-                .map(|l2pu| ("l2pu.request_timeout", l2pu.request_timeout)),
-        );
+        intervals.extend(p.l2pu.as_ref().map(|l2pu| ("l2pu.request_timeout", l2pu.request_timeout)));
         intervals.extend(p.sfo.as_ref().map(|sfo| ("sfo.fsync_age", sfo.fsync_age)));
         for (key, interval) in intervals {
             if interval == Interval::default() {
@@ -157,16 +142,11 @@ impl Checker<'_> {
     fn topology(&mut self) {
         let p = self.partition;
         let (level1, l2sv, l2pu) = (p.level1.is_some(), p.l2sv.is_some(), p.l2pu.is_some());
-        for (table, present, needed, there) in [
-            ("l2sv", l2sv, "l2pu", l2pu),
-            ("l2sv", l2sv, "level1", level1),
-            ("l2pu", l2pu, "l2sv", l2sv),
-        ] {
+        for (table, present, needed, there) in
+            [("l2sv", l2sv, "l2pu", l2pu), ("l2sv", l2sv, "level1", level1), ("l2pu", l2pu, "l2sv", l2sv)]
+        {
             if present && !there {
-                self.problem(
-                    &[table, needed],
-                    format!("[{table}] needs the table [{needed}], which is absent"),
-                );
+                self.problem(&[table, needed], format!("[{table}] needs the table [{needed}], which is absent"));
             }
         }
         let input = p.dfm.input;
@@ -225,10 +205,8 @@ impl Checker<'_> {
             self.problem(&["ros.robs", "ros.input"], message);
         }
         if p.ros.busy_below >= p.ros.busy_above {
-            let message = format!(
-                "expected less than ros.busy_above, which is {}, found {}",
-                p.ros.busy_above, p.ros.busy_below
-            );
+            let message =
+                format!("expected less than ros.busy_above, which is {}, found {}", p.ros.busy_above, p.ros.busy_below);
             self.problem(&["ros.busy_below", "ros.busy_above"], message);
         }
     }
@@ -238,11 +216,7 @@ impl Checker<'_> {
         let fragment = &self.partition.ros.fragment;
         let keys: [(&str, bool, &[FragmentKind]); 5] = [
             ("size", fragment.size.is_some(), &[FragmentKind::Fixed]),
-            (
-                "mean",
-                fragment.mean.is_some(),
-                &[FragmentKind::Gaussian, FragmentKind::Exponential],
-            ),
+            ("mean", fragment.mean.is_some(), &[FragmentKind::Gaussian, FragmentKind::Exponential]),
             ("sigma", fragment.sigma.is_some(), &[FragmentKind::Gaussian]),
             ("sizes", !fragment.sizes.is_empty(), &[FragmentKind::List]),
             ("weights", !fragment.weights.is_empty(), &[FragmentKind::List]),
@@ -252,10 +226,7 @@ impl Checker<'_> {
             let fits = kinds.contains(&fragment.kind);
             let kind = word(fragment.kind);
             if present && !fits {
-                self.problem(
-                    &[&key, "ros.fragment.kind"],
-                    format!("not for ros.fragment.kind = {kind}"),
-                );
+                self.problem(&[&key, "ros.fragment.kind"], format!("not for ros.fragment.kind = {kind}"));
             } else if fits && !present && key != "ros.fragment.weights" {
                 let message = format!("missing; ros.fragment.kind = {kind} needs it");
                 self.problem(&[&key, "ros.fragment.kind"], message);
@@ -267,10 +238,8 @@ impl Checker<'_> {
         }
         let keys = ["ros.fragment.weights", "ros.fragment.sizes"];
         if weights.len() != sizes {
-            let message = format!(
-                "expected one for each of ros.fragment.sizes, which are {sizes}, found {}",
-                weights.len()
-            );
+            let message =
+                format!("expected one for each of ros.fragment.sizes, which are {sizes}, found {}", weights.len());
             self.problem(&keys, message);
         } else if weights.iter().all(|&weight| weight == 0) {
             self.problem(&keys, "expected a weight above 0, found only 0".to_owned());
@@ -281,10 +250,7 @@ impl Checker<'_> {
     fn capacities(&mut self) {
         let p = self.partition;
         if p.sfi.building > p.sfi.events {
-            let message = format!(
-                "expected at most sfi.events, which is {}, found {}",
-                p.sfi.events, p.sfi.building
-            );
+            let message = format!("expected at most sfi.events, which is {}, found {}", p.sfi.events, p.sfi.building);
             self.problem(&["sfi.building", "sfi.events"], message);
         }
         for (key, size) in [
@@ -333,10 +299,7 @@ impl Checker<'_> {
                 "expected at least {event} B for an event of ros.count × ros.robs fragments, found {}",
                 p.sfi.max_event_size
             );
-            self.problem(
-                &["sfi.max_event_size", "ros.count", "ros.robs", "ros.fragment"],
-                message,
-            );
+            self.problem(&["sfi.max_event_size", "ros.count", "ros.robs", "ros.fragment"], message);
         }
     }
 
@@ -364,11 +327,8 @@ impl Checker<'_> {
             self.problem(&["sfo.dialect", "ros.input"], message);
         }
         if sfo.compression != Compression::None && sfo.dialect != Dialect::Atlas {
-            let message = format!(
-                "{} needs sfo.dialect = \"atlas\", which is {}",
-                word(sfo.compression),
-                word(sfo.dialect)
-            );
+            let message =
+                format!("{} needs sfo.dialect = \"atlas\", which is {}", word(sfo.compression), word(sfo.dialect));
             self.problem(&["sfo.compression", "sfo.dialect"], message);
         }
     }
@@ -392,24 +352,16 @@ impl Checker<'_> {
         if keys.iter().any(|key| self.is_bad(key)) {
             return;
         }
-        self.problems.push(Problem {
-            place: self.place(keys),
-            key: keys[0].to_owned(),
-            message,
-        });
+        self.problems.push(Problem { place: self.place(keys), key: keys[0].to_owned(), message });
     }
 
     /// If the key, something in it, or what it stands in was refused already.
     fn is_bad(&self, key: &str) -> bool {
         let within = |outer: &str, inner: &str| {
-            inner
-                .strip_prefix(outer)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
         let is_table = !key.contains('.');
-        self.bad
-            .iter()
-            .any(|bad| within(bad, key) || (!is_table && within(key, bad)))
+        self.bad.iter().any(|bad| within(bad, key) || (!is_table && within(key, bad)))
     }
 
     /// Where the first key stands that is there at all, else its table.
@@ -432,15 +384,7 @@ fn is_word(text: &str) -> bool {
 }
 
 /// Types of streams (format note §10).
-const STREAM_TYPES: &[&str] = &[
-    "physics",
-    "calibration",
-    "reserved",
-    "debug",
-    "unknown",
-    "express",
-    "monitoring",
-];
+const STREAM_TYPES: &[&str] = &["physics", "calibration", "reserved", "debug", "unknown", "express", "monitoring"];
 
 const NAME_LENGTH_MAX: usize = 64;
 

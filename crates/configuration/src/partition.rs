@@ -78,21 +78,15 @@ impl Partition {
         let path = path.as_ref();
         let name = path.display().to_string();
         let problem = |message: String| ConfigurationError {
-            problems: vec![Problem {
-                place: Place::File { name: name.clone() },
-                key: String::new(),
-                message,
-            }],
+            problems: vec![Problem { place: Place::File { name: name.clone() }, key: String::new(), message }],
         };
         let text = read(path).map_err(problem)?;
         let base = |folder: &Path| {
             std::path::absolute(folder).map_err(|error| problem(format!("cannot find the working directory: {error}")))
         };
         let file = base(path)?;
-        let bases = Bases {
-            file: file.parent().map(Path::to_owned).unwrap_or_default(),
-            overrides: base(Path::new("."))?,
-        };
+        let bases =
+            Bases { file: file.parent().map(Path::to_owned).unwrap_or_default(), overrides: base(Path::new("."))? };
         build(&name, &text, overrides, Some(&bases))
     }
 
@@ -181,11 +175,7 @@ impl Partition {
 
 impl Application {
     fn new(role: Role, index: usize) -> Self {
-        Self {
-            name: format!("{role}-{}", index + 1),
-            role,
-            index,
-        }
+        Self { name: format!("{role}-{}", index + 1), role, index }
     }
 }
 
@@ -204,11 +194,7 @@ fn build(name: &str, text: &str, overrides: &[String], bases: Option<&Bases>) ->
         Node::empty(name)
     });
     problems.extend(overrides.iter().filter_map(|text| root.set(text).err()));
-    let Typed {
-        value: mut partition,
-        problems: of_values,
-        bad,
-    } = Typed::<Partition>::new(&root);
+    let Typed { value: mut partition, problems: of_values, bad } = Typed::<Partition>::new(&root);
     problems.extend(of_values);
     partition.resolve(&root);
     if is_toml {
@@ -248,14 +234,10 @@ fn resolve_files(files: &mut [String], root: &Node, bases: &Bases, problems: &mu
 fn read(path: &Path) -> Result<String, String> {
     let mut text = String::new();
     let mut file = File::open(path).map_err(|error| format!("cannot open: {error}"))?;
-    let read = Read::by_ref(&mut file)
-        .take(FILE_SIZE_MAX + 1)
-        .read_to_string(&mut text);
+    let read = Read::by_ref(&mut file).take(FILE_SIZE_MAX + 1).read_to_string(&mut text);
     read.map_err(|error| format!("cannot read: {error}"))?;
     if text.len() as u64 > FILE_SIZE_MAX {
-        return Err(format!(
-            "larger than {FILE_SIZE_MAX} bytes, so not a configuration file"
-        ));
+        return Err(format!("larger than {FILE_SIZE_MAX} bytes, so not a configuration file"));
     }
     Ok(text)
 }

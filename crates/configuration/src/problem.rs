@@ -82,9 +82,7 @@ impl fmt::Display for Place {
 
 /// `; did you mean …?`, or nothing if no name is near.
 pub(crate) fn did_you_mean(found: &str, names: &[&str]) -> String {
-    nearest(found, names)
-        .map(|name| format!("; did you mean `{name}`?"))
-        .unwrap_or_default()
+    nearest(found, names).map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
 
 /// The name that differs from `found` in at most a third of its letters, case and kind of dash aside.

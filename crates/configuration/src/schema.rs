@@ -29,9 +29,7 @@ pub fn schema() -> Value {
     tidy(&mut schema);
     for (key, _, range) in ranges(&every_table()) {
         let (table, key) = key.split_once('.').expect("integer keys stand in tables");
-        let table = schema["properties"][table]["$ref"]
-            .as_str()
-            .expect("a table has a type");
+        let table = schema["properties"][table]["$ref"].as_str().expect("a table has a type");
         let pointer = format!("{}/properties/{key}", table.trim_start_matches('#'));
         let property = schema.pointer_mut(&pointer).expect("the schema has every key");
         property["minimum"] = json!(range.start());
@@ -68,10 +66,7 @@ fn remove_default(property: &mut Value) {
 fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
-            if members
-                .get("default")
-                .is_some_and(|value| value.is_null() || value.is_object())
-            {
+            if members.get("default").is_some_and(|value| value.is_null() || value.is_object()) {
                 members.remove("default");
             }
             if let Some(Value::Array(mut alternatives)) = members.remove("anyOf") {

@@ -41,9 +41,7 @@ impl Node {
             return Ok(places.table(table.get_ref(), Place::File { name: name.to_owned() }));
         }
         let problem = |error: &toml::de::Error| Problem {
-            place: error
-                .span()
-                .map_or_else(|| Place::File { name: name.to_owned() }, |span| places.at(span.start)),
+            place: error.span().map_or_else(|| Place::File { name: name.to_owned() }, |span| places.at(span.start)),
             key: String::new(),
             message: format!("not valid TOML: {}", error.message().replace('\n', ", ")),
         };
@@ -53,11 +51,7 @@ impl Node {
     /// What stands in for a text that is not TOML.
     pub(crate) fn empty(name: &str) -> Self {
         let place = Place::File { name: name.to_owned() };
-        Self {
-            key_place: place.clone(),
-            place,
-            content: Content::Table(BTreeMap::new()),
-        }
+        Self { key_place: place.clone(), place, content: Content::Table(BTreeMap::new()) }
     }
 
     /// The node of a dotted path of keys.
@@ -74,11 +68,8 @@ impl Node {
         let key = key.trim();
         let shown = if key.is_empty() { text } else { key };
         let place = Place::Override { key: shown.to_owned() };
-        let problem = |message: &str| Problem {
-            place: place.clone(),
-            key: shown.to_owned(),
-            message: message.to_owned(),
-        };
+        let problem =
+            |message: &str| Problem { place: place.clone(), key: shown.to_owned(), message: message.to_owned() };
         if !text.contains('=') {
             return Err(problem("expected key=value, such as sfi.count=2, found no `=`"));
         }
@@ -132,11 +123,7 @@ fn overriding_value(text: &str, place: &Place) -> Node {
         Ok(value) => content(value.get_ref(), &|_| place.clone()),
         Err(_) => Content::String(text.to_owned()),
     };
-    Node {
-        key_place: place.clone(),
-        place: place.clone(),
-        content,
-    }
+    Node { key_place: place.clone(), place: place.clone(), content }
 }
 
 /// Finds lines and columns of a text.
@@ -149,9 +136,7 @@ struct Places<'a> {
 
 impl<'a> Places<'a> {
     fn new(name: &'a str, text: &'a str) -> Self {
-        let starts = core::iter::once(0)
-            .chain(text.match_indices('\n').map(|(index, _)| index + 1))
-            .collect();
+        let starts = core::iter::once(0).chain(text.match_indices('\n').map(|(index, _)| index + 1)).collect();
         Self { name, text, starts }
     }
 
@@ -159,19 +144,11 @@ impl<'a> Places<'a> {
         let line = self.starts.partition_point(|&start| start <= offset);
         let start = self.starts[line - 1];
         let before = self.text.get(start..offset).unwrap_or_default();
-        Place::At {
-            name: self.name.to_owned(),
-            line,
-            column: before.chars().count() + 1,
-        }
+        Place::At { name: self.name.to_owned(), line, column: before.chars().count() + 1 }
     }
 
     fn table(&self, table: &DeTable<'_>, place: Place) -> Node {
-        Node {
-            key_place: place.clone(),
-            place,
-            content: Content::Table(nodes(table, &|offset| self.at(offset))),
-        }
+        Node { key_place: place.clone(), place, content: Content::Table(nodes(table, &|offset| self.at(offset))) }
     }
 }
 
@@ -207,11 +184,7 @@ fn content(value: &DeValue<'_>, at: &dyn Fn(usize) -> Place) -> Content {
                 .iter()
                 .map(|item: &Spanned<DeValue<'_>>| {
                     let place = at(item.span().start);
-                    Node {
-                        key_place: place.clone(),
-                        place,
-                        content: content(item.get_ref(), at),
-                    }
+                    Node { key_place: place.clone(), place, content: content(item.get_ref(), at) }
                 })
                 .collect(),
         ),

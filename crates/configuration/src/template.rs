@@ -32,8 +32,5 @@ pub const TEMPLATES: &[Template] = &[
 
 /// The text of the template of this name.
 pub fn template(name: &str) -> Option<&'static str> {
-    TEMPLATES
-        .iter()
-        .find(|template| template.name == name)
-        .map(|template| template.text)
+    TEMPLATES.iter().find(|template| template.name == name).map(|template| template.text)
 }

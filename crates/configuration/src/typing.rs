@@ -26,11 +26,7 @@ where
     T: for<'de> Deserialize<'de> + Default,
 {
     pub(crate) fn new(root: &Node) -> Self {
-        let mut typed = Self {
-            value: T::default(),
-            problems: Vec::new(),
-            bad: BTreeSet::new(),
-        };
+        let mut typed = Self { value: T::default(), problems: Vec::new(), bad: BTreeSet::new() };
         let good = typed.good_part(root, &mut Vec::new());
         typed.value = T::deserialize(&good).expect("keys that are well alone are well together");
         typed
@@ -55,10 +51,7 @@ where
             }
             path.pop();
         }
-        Node {
-            content: Content::Table(good),
-            ..node.clone()
-        }
+        Node { content: Content::Table(good), ..node.clone() }
     }
 
     /// Tables are tried empty: what is wrong inside is found key by key.
@@ -74,27 +67,15 @@ where
 /// Why a value was refused.
 #[derive(Debug)]
 pub(crate) enum ValueError {
-    Unfit {
-        expected: String,
-        found: String,
-    },
-    UnknownName {
-        found: String,
-        names: &'static [&'static str],
-    },
-    UnknownKey {
-        found: String,
-        names: &'static [&'static str],
-    },
+    Unfit { expected: String, found: String },
+    UnknownName { found: String, names: &'static [&'static str] },
+    UnknownKey { found: String, names: &'static [&'static str] },
     Other(String),
 }
 
 impl ValueError {
     fn unfit(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self::Unfit {
-            expected: in_words(&expected.to_string()),
-            found: found(unexpected),
-        }
+        Self::Unfit { expected: in_words(&expected.to_string()), found: found(unexpected) }
     }
 
     fn problem(&self, key: &str, node: &Node) -> Problem {
@@ -102,11 +83,7 @@ impl ValueError {
             Self::UnknownKey { .. } => &node.key_place,
             _ => &node.place,
         };
-        Problem {
-            place: place.clone(),
-            key: key.to_owned(),
-            message: self.to_string(),
-        }
+        Problem { place: place.clone(), key: key.to_owned(), message: self.to_string() }
     }
 }
 
@@ -114,12 +91,9 @@ impl fmt::Display for ValueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unfit { expected, found } => write!(f, "expected {expected}, found {found}"),
-            Self::UnknownName { found, names } => write!(
-                f,
-                "expected {}, found {found:?}{}",
-                alternatives(names, '"'),
-                did_you_mean(found, names)
-            ),
+            Self::UnknownName { found, names } => {
+                write!(f, "expected {}, found {found:?}{}", alternatives(names, '"'), did_you_mean(found, names))
+            }
             Self::UnknownKey { found, names } => match nearest(found, names) {
                 Some(name) => write!(f, "unknown key; did you mean `{name}`?"),
                 None => write!(f, "unknown key; expected {}", alternatives(names, '`')),
@@ -145,17 +119,11 @@ impl de::Error for ValueError {
     }
 
     fn unknown_variant(variant: &str, names: &'static [&'static str]) -> Self {
-        Self::UnknownName {
-            found: variant.to_owned(),
-            names,
-        }
+        Self::UnknownName { found: variant.to_owned(), names }
     }
 
     fn unknown_field(field: &str, names: &'static [&'static str]) -> Self {
-        Self::UnknownKey {
-            found: field.to_owned(),
-            names,
-        }
+        Self::UnknownKey { found: field.to_owned(), names }
     }
 }
 
@@ -167,17 +135,14 @@ impl<'de> Deserializer<'de> for &'de Node {
             Content::String(text) => visitor.visit_borrowed_str(text),
             Content::Integer(integer) => visitor.visit_i64(*integer),
             Content::Unsigned(integer) => visitor.visit_u64(*integer),
-            Content::Huge(text) => Err(ValueError::unfit(
-                Unexpected::Other(&format!("integer {text}")),
-                &visitor,
-            )),
+            Content::Huge(text) => Err(ValueError::unfit(Unexpected::Other(&format!("integer {text}")), &visitor)),
             Content::Float(float) => visitor.visit_f64(*float),
             Content::Boolean(boolean) => visitor.visit_bool(*boolean),
             Content::Date(text) => Err(ValueError::unfit(Unexpected::Other(&format!("date {text}")), &visitor)),
             Content::Array(items) => visitor.visit_seq(SeqDeserializer::new(items.iter())),
-            Content::Table(table) => visitor.visit_map(MapDeserializer::new(
-                table.iter().map(|(key, node)| (key.as_str(), node)),
-            )),
+            Content::Table(table) => {
+                visitor.visit_map(MapDeserializer::new(table.iter().map(|(key, node)| (key.as_str(), node))))
+            }
         }
     }
 

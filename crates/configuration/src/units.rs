@@ -49,9 +49,7 @@ impl Size {
 
 impl Interval {
     /// The longest interval.
-    pub const MAX: Self = Self {
-        ns: i64::MAX.cast_unsigned(),
-    };
+    pub const MAX: Self = Self { ns: i64::MAX.cast_unsigned() };
 
     /// From a number of nanoseconds; longer than [`Interval::MAX`] becomes that.
     pub const fn from_ns(ns: u64) -> Self {
@@ -98,25 +96,19 @@ impl Rate {
 
 impl Fraction {
     /// Everything.
-    pub const ONE: Self = Self {
-        parts_per_billion: BILLION,
-    };
+    pub const ONE: Self = Self { parts_per_billion: BILLION };
 
     /// From a number of percent; more than 100 becomes 100.
     pub const fn from_percent(percent: u32) -> Self {
         if percent >= 100 {
             return Self::ONE;
         }
-        Self {
-            parts_per_billion: percent * (BILLION / 100),
-        }
+        Self { parts_per_billion: percent * (BILLION / 100) }
     }
 
     /// From a number, rounded to the resolution; `None` outside 0 to 1.
     pub fn from_f64(value: f64) -> Option<Self> {
-        (0.0..=1.0).contains(&value).then(|| Self {
-            parts_per_billion: (value * f64::from(BILLION)).round() as u32,
-        })
+        (0.0..=1.0).contains(&value).then(|| Self { parts_per_billion: (value * f64::from(BILLION)).round() as u32 })
     }
 
     /// The fraction as a number from 0 to 1.
@@ -213,8 +205,7 @@ impl Notation {
 
     /// The value of `text`, or a whole sentence on what is wrong.
     fn parse(&self, text: &str) -> Result<u64, String> {
-        self.number(text)
-            .map_err(|reason| format!("expected {}, found {text:?}: {reason}", self.expected()))
+        self.number(text).map_err(|reason| format!("expected {}, found {text:?}: {reason}", self.expected()))
     }
 
     fn number(&self, text: &str) -> Result<u64, String> {
@@ -222,9 +213,7 @@ impl Notation {
         if text.starts_with('-') {
             return Err("it is negative".to_owned());
         }
-        let end = text
-            .find(|c: char| !c.is_ascii_digit() && c != '.')
-            .unwrap_or(text.len());
+        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, unit) = (&text[..end], text[end..].trim_start());
         if number.is_empty() {
             return Err("the number is missing".to_owned());
@@ -253,20 +242,13 @@ impl Notation {
         let too_fine = || format!("it is not a whole number of {}", self.base);
         let whole: u64 = whole.parse().map_err(|_| too_large())?;
         let tenths = 10_u64.checked_pow(decimals.len() as u32).ok_or_else(too_fine)?;
-        let decimals: u64 = if decimals.is_empty() {
-            0
-        } else {
-            decimals.parse().map_err(|_| too_fine())?
-        };
+        let decimals: u64 = if decimals.is_empty() { 0 } else { decimals.parse().map_err(|_| too_fine())? };
         let part = u128::from(decimals) * u128::from(factor);
         if !part.is_multiple_of(u128::from(tenths)) {
             return Err(too_fine());
         }
         let total = u128::from(whole) * u128::from(factor) + part / u128::from(tenths);
-        u64::try_from(total)
-            .ok()
-            .filter(|&value| value <= self.max)
-            .ok_or_else(too_large)
+        u64::try_from(total).ok().filter(|&value| value <= self.max).ok_or_else(too_large)
     }
 
     /// The value in the largest unit in which it is a whole number.
@@ -353,10 +335,7 @@ quantity!(Rate, millihertz, RATE);
 impl fmt::Display for Fraction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let per_percent = BILLION / 100;
-        let (whole, rest) = (
-            self.parts_per_billion / per_percent,
-            self.parts_per_billion % per_percent,
-        );
+        let (whole, rest) = (self.parts_per_billion / per_percent, self.parts_per_billion % per_percent);
         if rest == 0 {
             return f.pad(&format!("{whole} %"));
         }
@@ -369,9 +348,9 @@ impl FromStr for Fraction {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        PERCENT.parse(text).map(|parts| Self {
-            parts_per_billion: u32::try_from(parts).expect("a fraction is at most 10⁹ parts"),
-        })
+        PERCENT
+            .parse(text)
+            .map(|parts| Self { parts_per_billion: u32::try_from(parts).expect("a fraction is at most 10⁹ parts") })
     }
 }
 
@@ -459,20 +438,14 @@ mod tests {
         let units = "(TB, GiB, GB, MiB, MB, KiB, kB, B)";
         let head = |text: &str| format!("expected a size such as \"9 kB\", found {text:?}: ");
         assert_eq!(wrong("9 s"), head("9 s") + "`s` is not a unit of a size " + units);
-        assert_eq!(
-            wrong("9 kb"),
-            head("9 kb") + "`kb` is not a unit of a size " + units + "; did you mean `kB`?"
-        );
+        assert_eq!(wrong("9 kb"), head("9 kb") + "`kb` is not a unit of a size " + units + "; did you mean `kB`?");
         assert_eq!(wrong("9"), head("9") + "the unit is missing " + units);
         assert_eq!(wrong("kB"), head("kB") + "the number is missing");
         assert_eq!(wrong(""), head("") + "the number is missing");
         assert_eq!(wrong("-9 kB"), head("-9 kB") + "it is negative");
         assert_eq!(wrong("1.2.3 kB"), head("1.2.3 kB") + "`1.2.3` is not a number");
         assert_eq!(wrong("1.5 B"), head("1.5 B") + "it is not a whole number of B");
-        assert_eq!(
-            wrong("99999999999 GB"),
-            head("99999999999 GB") + "it is too large, at most 18446744073709551615 B"
-        );
+        assert_eq!(wrong("99999999999 GB"), head("99999999999 GB") + "it is too large, at most 18446744073709551615 B");
         assert_eq!(
             "101 %".parse::<Fraction>().unwrap_err(),
             "expected a fraction such as \"5 %\", found \"101 %\": it is too large, at most 100 %"

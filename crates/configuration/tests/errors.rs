@@ -66,10 +66,7 @@ fn a_file_without_its_required_keys() {
 #[test]
 fn syntax() {
     assert_eq!(
-        errors(
-            "[partition\nname = \"p\"\n[sfi]\ncount == 2\ncount = 3\ncount = 4\n",
-            &[]
-        ),
+        errors("[partition\nname = \"p\"\n[sfi]\ncount == 2\ncount = 3\ncount = 4\n", &[]),
         [
             "p.toml:1:11: not valid TOML: unclosed table, expected `]`",
             "p.toml:4:8: not valid TOML: extra `=`, expected nothing",
@@ -90,10 +87,7 @@ fn syntax() {
 #[test]
 fn values_of_the_wrong_type() {
     let one = |set: &str| overridden(&[set]).join("\n");
-    assert_eq!(
-        one("run.duration=10"),
-        "--set run.duration: expected a time such as \"250 ms\", found integer 10"
-    );
+    assert_eq!(one("run.duration=10"), "--set run.duration: expected a time such as \"250 ms\", found integer 10");
     assert_eq!(
         one("run.duration=ten s"),
         "--set run.duration: expected a time such as \"250 ms\", found \"ten s\": the number is missing"
@@ -103,10 +97,7 @@ fn values_of_the_wrong_type() {
         "--set run.duration: expected a time such as \"250 ms\", found \"10 km\": `km` is not a unit of a time (h, \
          min, s, ms, us, µs, μs, ns)"
     );
-    assert_eq!(
-        one("level1.rate=75"),
-        "--set level1.rate: expected a rate such as \"75 kHz\", found integer 75"
-    );
+    assert_eq!(one("level1.rate=75"), "--set level1.rate: expected a rate such as \"75 kHz\", found integer 75");
     assert_eq!(
         one("level1.rate=75 khz"),
         "--set level1.rate: expected a rate such as \"75 kHz\", found \"75 khz\": `khz` is not a unit of a rate (MHz, \
@@ -145,10 +136,7 @@ fn values_of_the_wrong_type() {
         one("run.number=1979-05-27"),
         "--set run.number: expected an integer from 0 to 4294967295, found date 1979-05-27"
     );
-    assert_eq!(
-        one("run.simulation=1"),
-        "--set run.simulation: expected true or false, found integer 1"
-    );
+    assert_eq!(one("run.simulation=1"), "--set run.simulation: expected true or false, found integer 1");
     assert_eq!(
         one("run.type=fysics"),
         "--set run.type: expected \"physics\", \"calibration\", \"cosmics\" or \"test\", found \"fysics\"; did you \
@@ -159,22 +147,13 @@ fn values_of_the_wrong_type() {
         "--set run.type: expected \"physics\", \"calibration\", \"cosmics\" or \"test\", found integer 7"
     );
     assert_eq!(one("sfi=3"), "--set sfi: expected a table, found integer 3");
-    assert_eq!(
-        one("sfi.count={a=1}"),
-        "--set sfi.count: expected an integer from 0 to 4294967295, found a table"
-    );
+    assert_eq!(one("sfi.count={a=1}"), "--set sfi.count: expected an integer from 0 to 4294967295, found a table");
     assert_eq!(
         one("ros.fragment=\"9 kB\""),
         "--set ros.fragment: expected a table such as { kind = \"fixed\", size = \"1 kB\" }, found \"9 kB\""
     );
-    assert_eq!(
-        one("input.files=a.raw"),
-        "--set input.files: expected a list, found \"a.raw\""
-    );
-    assert_eq!(
-        one("input.files=[1]"),
-        "--set input.files: expected a string, found integer 1"
-    );
+    assert_eq!(one("input.files=a.raw"), "--set input.files: expected a list, found \"a.raw\"");
+    assert_eq!(one("input.files=[1]"), "--set input.files: expected a string, found integer 1");
     assert_eq!(
         one("transport.host=localhost"),
         "--set transport.host: expected an IP address such as \"127.0.0.1\", found \"localhost\""
@@ -187,10 +166,7 @@ fn values_of_the_wrong_type() {
         one("processes.on_loss.ros=ignore"),
         "--set processes.on_loss.ros: expected \"stop\", found \"ignore\", which is not available yet in this version"
     );
-    assert_eq!(
-        one("processes.on_loss.rso=stop"),
-        "--set processes.on_loss.rso: unknown key; did you mean `ros`?"
-    );
+    assert_eq!(one("processes.on_loss.rso=stop"), "--set processes.on_loss.rso: unknown key; did you mean `ros`?");
     assert_eq!(
         one("processes.on_loss=3"),
         "--set processes.on_loss: expected \"stop\" or a table such as { ros = \"stop\" }, found integer 3"
@@ -204,10 +180,7 @@ fn values_of_the_wrong_type() {
 #[test]
 fn overrides_that_are_none() {
     let one = |set: &str| overridden(&[set]).join("\n");
-    assert_eq!(
-        one("sfi.count"),
-        "--set sfi.count: expected key=value, such as sfi.count=2, found no `=`"
-    );
+    assert_eq!(one("sfi.count"), "--set sfi.count: expected key=value, such as sfi.count=2, found no `=`");
     assert_eq!(
         one("=3"),
         "--set =3: expected a key such as sfi.count before the `=`, of letters, digits, `_` and `-`, parted by dots"
@@ -227,39 +200,24 @@ fn overrides_that_are_none() {
 #[test]
 fn ranges() {
     let one = |set: &str| overridden_chain(&[set]).join("\n");
-    assert_eq!(
-        one("sfi.count=0"),
-        "--set sfi.count: expected an integer from 1 to 10000, found 0"
-    );
+    assert_eq!(one("sfi.count=0"), "--set sfi.count: expected an integer from 1 to 10000, found 0");
     assert_eq!(
         one("ros.count=10001"),
         "--set ros.count: expected an integer from 1 to 10000, found 10001\n--set ros.count: sfi.max_event_size: \
          expected at least 11281256 B for an event of ros.count × ros.robs fragments, found 4 MB"
     );
-    assert_eq!(
-        one("ef.prescale=0"),
-        "--set ef.prescale: expected an integer from 1 to 4294967295, found 0"
-    );
-    assert_eq!(
-        one("sfi.retries=1001"),
-        "--set sfi.retries: expected an integer from 0 to 1000, found 1001"
-    );
+    assert_eq!(one("ef.prescale=0"), "--set ef.prescale: expected an integer from 1 to 4294967295, found 0");
+    assert_eq!(one("sfi.retries=1001"), "--set sfi.retries: expected an integer from 0 to 1000, found 1001");
     assert_eq!(
         one("level1.rois_per_event=256"),
         "--set level1.rois_per_event: expected an integer from 0 to 255, found 256"
     );
-    assert_eq!(
-        one("l2sv.timeout=0 s"),
-        "--set l2sv.timeout: expected a time above 0, found \"0 s\""
-    );
+    assert_eq!(one("l2sv.timeout=0 s"), "--set l2sv.timeout: expected a time above 0, found \"0 s\"");
     assert_eq!(
         one("level1.rate=0 Hz"),
         "--set level1.rate: expected a rate above 0, found \"0 Hz\"; without the key there is no limit"
     );
-    assert_eq!(
-        one("transport.page_size=4 GB"),
-        "--set transport.page_size: expected 64 B to 2 GiB, found 4 GB"
-    );
+    assert_eq!(one("transport.page_size=4 GB"), "--set transport.page_size: expected 64 B to 2 GiB, found 4 GB");
 }
 
 #[test]
@@ -282,14 +240,8 @@ fn names() {
         one("sfo.stream=physics"),
         "--set sfo.stream: expected a name of letters, digits, `_` and `-` behind \"physics_\", found \"physics\""
     );
-    assert_eq!(
-        one("output.directory="),
-        "--set output.directory: expected a folder, found \"\""
-    );
-    assert_eq!(
-        one("input.files=[\"\"]"),
-        "--set input.files: expected paths of files, found \"\""
-    );
+    assert_eq!(one("output.directory="), "--set output.directory: expected a folder, found \"\"");
+    assert_eq!(one("input.files=[\"\"]"), "--set input.files: expected paths of files, found \"\"");
     assert_eq!(
         one("transport.congestion=a b"),
         "--set transport.congestion: expected the name of a congestion control, such as \"reno\""
@@ -335,10 +287,8 @@ fn tables_that_need_others() {
     );
     assert_eq!(
         overridden_chain(&["dfm.rate=1 kHz"]),
-        [
-            "--set dfm.rate: only for dfm.input = \"self\", which is \"level2\"; the key of other triggers is \
-             level1.rate",
-        ]
+        ["--set dfm.rate: only for dfm.input = \"self\", which is \"level2\"; the key of other triggers is \
+             level1.rate",]
     );
 }
 
@@ -400,10 +350,7 @@ fn fragments() {
         "--set ros.fragment: ros.page_size: expected at least 20128 B for the largest fragment of ros.fragment with \
          its headers, found 16 KiB"
     );
-    assert_eq!(
-        one("ros.fragment.mean=\"20 kB\""),
-        "--set ros.fragment.mean: not for ros.fragment.kind = \"fixed\""
-    );
+    assert_eq!(one("ros.fragment.mean=\"20 kB\""), "--set ros.fragment.mean: not for ros.fragment.kind = \"fixed\"");
 }
 
 #[test]
@@ -423,10 +370,8 @@ fn capacities() {
     );
     assert_eq!(
         overridden(&["ros.robs=1000", "transport.page_size=2 MB"]),
-        [
-            "p.toml:4:9: sfi.max_event_size: expected at least 4512128 B for an event of ros.count × ros.robs \
-             fragments, found 4 MB",
-        ]
+        ["p.toml:4:9: sfi.max_event_size: expected at least 4512128 B for an event of ros.count × ros.robs \
+             fragments, found 4 MB",]
     );
     assert_eq!(
         overridden(&["ros.page_size=32 B"]),
@@ -442,10 +387,8 @@ fn capacities() {
 fn recorders() {
     assert_eq!(
         overridden_chain(&["sfo.durable=file", "dfm.clear_after=recorded"]),
-        [
-            "--set sfo.durable: \"file\" cannot go with dfm.clear_after = \"recorded\": the read-out would fill \
-             before the file closes",
-        ]
+        ["--set sfo.durable: \"file\" cannot go with dfm.clear_after = \"recorded\": the read-out would fill \
+             before the file closes",]
     );
     assert_eq!(
         overridden_chain(&["sfo.order=event"]),
@@ -477,9 +420,7 @@ fn what_depends_on_a_refused_key_is_not_judged() {
     );
     assert_eq!(
         overridden_chain(&["level1.source=smaple"]),
-        [
-            "--set level1.source: expected \"emulator\", \"sample\" or \"replay\", found \"smaple\"; did you mean \
-             `sample`?",
-        ]
+        ["--set level1.source: expected \"emulator\", \"sample\" or \"replay\", found \"smaple\"; did you mean \
+             `sample`?",]
     );
 }

@@ -130,10 +130,7 @@ fn defaults_of_optional_tables() {
 fn derived_values() {
     assert_eq!(parsed(BUILDER, &[]).dfm.input, DfmInput::SelfTrigger);
     assert_eq!(parsed(BUILDER, &["level1={}"]).dfm.input, DfmInput::Level1);
-    assert_eq!(
-        parsed(BUILDER, &["level1={}", "l2sv={}", "l2pu={}"]).dfm.input,
-        DfmInput::Level2
-    );
+    assert_eq!(parsed(BUILDER, &["level1={}", "l2sv={}", "l2pu={}"]).dfm.input, DfmInput::Level2);
     let replay = parsed(
         "[partition]\nname = \"p\"\n[level1]\nsource = \"replay\"\n[sfi]\ncount = 1\n[input]\nfiles = [\"a\"]\n",
         &[],
@@ -182,20 +179,12 @@ fn applications_in_the_order_of_the_data() {
         let applications = parsed(BUILDER, overrides).applications();
         applications.into_iter().map(|application| application.name).collect()
     };
-    assert_eq!(
-        names(&[]),
-        ["ros-1", "ros-2", "ros-3", "ros-4", "dfm-1", "sfi-1", "sfi-2"]
-    );
+    assert_eq!(names(&[]), ["ros-1", "ros-2", "ros-3", "ros-4", "dfm-1", "sfi-1", "sfi-2"]);
     assert_eq!(
         names(&["level1={}", "l2sv={}", "l2pu.count=2", "ros.count=1", "sfo={}"]),
-        [
-            "level1-1", "l2sv-1", "l2pu-1", "l2pu-2", "pros-1", "ros-1", "dfm-1", "sfi-1", "sfi-2", "efd-1", "sfo-1"
-        ]
+        ["level1-1", "l2sv-1", "l2pu-1", "l2pu-2", "pros-1", "ros-1", "dfm-1", "sfi-1", "sfi-2", "efd-1", "sfo-1"]
     );
-    assert_eq!(
-        names(&["ros.count=1", "ef.count=2"]),
-        ["ros-1", "dfm-1", "sfi-1", "sfi-2", "efd-1", "efd-2"]
-    );
+    assert_eq!(names(&["ros.count=1", "ef.count=2"]), ["ros-1", "dfm-1", "sfi-1", "sfi-2", "efd-1", "efd-2"]);
     let last = parsed(BUILDER, &[]).applications().pop().unwrap();
     assert_eq!((last.role, last.index), (Role::Sfi, 1));
 }
@@ -224,10 +213,7 @@ fn the_examples_describe_what_they_say() {
     assert_eq!(quickstart.level1.unwrap().source, Level1Source::Sample);
 
     let builder = parsed(template("event-builder").unwrap(), &[]);
-    assert_eq!(
-        builder.ros.fragment.distribution(),
-        Some(SizeDistribution::Fixed(Size::from_bytes(9000)))
-    );
+    assert_eq!(builder.ros.fragment.distribution(), Some(SizeDistribution::Fixed(Size::from_bytes(9000))));
     assert_eq!(builder.applications().len(), 4 + 1 + 2);
 
     let replay = parsed(template("replay").unwrap(), &[]);
@@ -239,16 +225,9 @@ fn the_examples_describe_what_they_say() {
 fn paths_start_from_the_file_or_for_overrides_from_the_working_directory() {
     let folder = Folder::new("paths");
     let file = folder.0.join("p.toml");
-    fs::write(
-        &file,
-        format!("{BUILDER}[input]\nfiles = [\"data/a.raw\", \"/b.raw\"]\n"),
-    )
-    .unwrap();
+    fs::write(&file, format!("{BUILDER}[input]\nfiles = [\"data/a.raw\", \"/b.raw\"]\n")).unwrap();
     let loaded = Partition::load(&file, &[]).unwrap();
-    assert_eq!(
-        loaded.input.files,
-        [folder.0.join("data/a.raw").to_str().unwrap(), "/b.raw"]
-    );
+    assert_eq!(loaded.input.files, [folder.0.join("data/a.raw").to_str().unwrap(), "/b.raw"]);
     let again = Partition::parse("p.toml", &loaded.to_toml(), &[]).unwrap();
     assert_eq!(again, loaded);
 
@@ -263,10 +242,7 @@ fn paths_start_from_the_file_or_for_overrides_from_the_working_directory() {
 fn deep_and_wide_texts_are_answered() {
     let refused = |text: &str, overrides: &[String]| Partition::parse("p.toml", text, overrides).unwrap_err();
     let units = ["a.", "[", "{a=", "a=["];
-    for (unit, count) in units
-        .into_iter()
-        .flat_map(|unit| [(unit, 50), (unit, 5_000), (unit, 500_000)])
-    {
+    for (unit, count) in units.into_iter().flat_map(|unit| [(unit, 50), (unit, 5_000), (unit, 500_000)]) {
         let text = unit.repeat(count);
         refused(&format!("{text}a = 1"), &[]);
         refused(&format!("[{text}a]"), &[]);
@@ -280,28 +256,13 @@ fn files_that_are_none() {
     let folder = Folder::new("none");
     let refused = |path: &Path| Partition::load(path, &[]).unwrap_err().to_string();
     let absent = folder.0.join("absent.toml");
-    assert_eq!(
-        refused(&absent),
-        format!(
-            "{}: cannot open: No such file or directory (os error 2)",
-            absent.display()
-        )
-    );
+    assert_eq!(refused(&absent), format!("{}: cannot open: No such file or directory (os error 2)", absent.display()));
     let large = folder.0.join("large.toml");
     fs::write(&large, vec![b'#'; (1 << 20) + 1]).unwrap();
-    assert_eq!(
-        refused(&large),
-        format!(
-            "{}: larger than 1048576 bytes, so not a configuration file",
-            large.display()
-        )
-    );
+    assert_eq!(refused(&large), format!("{}: larger than 1048576 bytes, so not a configuration file", large.display()));
     let binary = folder.0.join("binary.toml");
     fs::write(&binary, [0xff, 0xfe]).unwrap();
-    assert_eq!(
-        refused(&binary),
-        format!("{}: cannot read: stream did not contain valid UTF-8", binary.display())
-    );
+    assert_eq!(refused(&binary), format!("{}: cannot read: stream did not contain valid UTF-8", binary.display()));
 }
 
 /// A folder of a test of its own, removed afterwards.
@@ -330,32 +291,30 @@ fn good_overrides() -> impl Strategy<Value = Vec<String>> {
         select(vec!["spin", "yield", "park"]),
         "[a-z\"\\\\é\n ]{0,8}",
     );
-    keys.prop_flat_map(
-        |((word, long, count, ns), (bytes, part, spacing), run_type, idle, text)| {
-            let all = vec![
-                format!("run.number={word}"),
-                format!("run.seed={long}"),
-                format!("run.events={long}"),
-                format!("run.duration={}", Interval::from_ns(ns)),
-                format!("run.type={run_type}"),
-                format!("run.first_lvl1_id={word}"),
-                format!("input.files=[{}]", toml::Value::String(format!("x{text}"))),
-                format!("level1.spacing={spacing}"),
-                format!("level1.rate={count} Hz"),
-                format!("ros.count={count}"),
-                format!("ros.page_size={}", Size::from_bytes(bytes + 1000)),
-                format!("ros.busy_below={}", f64::from(part) / 1000.0),
-                format!("dfm.clear_age={} ns", ns),
-                format!("sfi.events={}", count + 32),
-                format!("sfo.max_file_events={word}"),
-                format!("ef.accept={}", f64::from(part) / 777.0),
-                format!("transport.idle={idle}"),
-                format!("partition.key={}", toml::Value::String(text)),
-            ];
-            let len = all.len();
-            (Just(all), 0..=len).prop_flat_map(|(all, len)| subsequence(all, len))
-        },
-    )
+    keys.prop_flat_map(|((word, long, count, ns), (bytes, part, spacing), run_type, idle, text)| {
+        let all = vec![
+            format!("run.number={word}"),
+            format!("run.seed={long}"),
+            format!("run.events={long}"),
+            format!("run.duration={}", Interval::from_ns(ns)),
+            format!("run.type={run_type}"),
+            format!("run.first_lvl1_id={word}"),
+            format!("input.files=[{}]", toml::Value::String(format!("x{text}"))),
+            format!("level1.spacing={spacing}"),
+            format!("level1.rate={count} Hz"),
+            format!("ros.count={count}"),
+            format!("ros.page_size={}", Size::from_bytes(bytes + 1000)),
+            format!("ros.busy_below={}", f64::from(part) / 1000.0),
+            format!("dfm.clear_age={} ns", ns),
+            format!("sfi.events={}", count + 32),
+            format!("sfo.max_file_events={word}"),
+            format!("ef.accept={}", f64::from(part) / 777.0),
+            format!("transport.idle={idle}"),
+            format!("partition.key={}", toml::Value::String(text)),
+        ];
+        let len = all.len();
+        (Just(all), 0..=len).prop_flat_map(|(all, len)| subsequence(all, len))
+    })
 }
 
 proptest! {

@@ -20,13 +20,8 @@ const EVERYTHING: &[&str] = &[
 ];
 
 /// Keys that exclude those of [`EVERYTHING`].
-const OTHERS: &[&str] = &[
-    "dfm.rate",
-    "ros.fragment.mean",
-    "ros.fragment.sigma",
-    "ros.fragment.sizes",
-    "ros.fragment.weights",
-];
+const OTHERS: &[&str] =
+    &["dfm.rate", "ros.fragment.mean", "ros.fragment.sigma", "ros.fragment.sizes", "ros.fragment.weights"];
 
 #[test]
 fn the_schema_has_exactly_the_keys_of_the_types() {
@@ -52,10 +47,7 @@ fn the_schema_is_titled_strict_and_says_what_is_required() {
     assert_eq!(schema["$defs"]["Sfi"]["properties"]["events"]["default"], 64);
     assert_eq!(schema["$defs"]["Ros"]["properties"]["count"]["minimum"], 1);
     assert_eq!(schema["$defs"]["Ros"]["properties"]["count"]["maximum"], 10_000);
-    assert_eq!(
-        schema["$defs"]["Sfi"]["properties"]["request_timeout"]["default"],
-        "100 ms"
-    );
+    assert_eq!(schema["$defs"]["Sfi"]["properties"]["request_timeout"]["default"], "100 ms");
     assert!(!schema.to_string().contains("null"));
 }
 
@@ -89,9 +81,5 @@ fn referenced<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
 }
 
 fn joined(path: &str, key: &str) -> String {
-    if path.is_empty() {
-        key.to_owned()
-    } else {
-        format!("{path}.{key}")
-    }
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }

@@ -21,13 +21,7 @@ struct Fragment {
 
 impl Fragment {
     fn new(id: u64) -> Self {
-        Self {
-            head: [id as u32; 10],
-            bulk: Bulk::Modelled {
-                len_bytes: 1024,
-                seed: id as u32,
-            },
-        }
+        Self { head: [id as u32; 10], bulk: Bulk::Modelled { len_bytes: 1024, seed: id as u32 } }
     }
 }
 
@@ -46,13 +40,7 @@ impl Turnover {
         for n in 0..RESIDENT {
             assert!(manager.insert(id(n), Fragment::new(n)).is_ok());
         }
-        let mut turnover = Self {
-            manager,
-            removal_order,
-            id,
-            round_begin: 0,
-            next: 0,
-        };
+        let mut turnover = Self { manager, removal_order, id, round_begin: 0, next: 0 };
         for _ in 0..RESIDENT {
             turnover.step();
         }
@@ -97,9 +85,7 @@ fn shuffled() -> Vec<u64> {
     let mut order: Vec<u64> = (0..RESIDENT).collect();
     let mut state = SEED;
     for n in (1..order.len()).rev() {
-        state = state
-            .wrapping_mul(0x5851_f42d_4c95_7f2d)
-            .wrapping_add(0x1405_7b7e_f767_814f);
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
         order.swap(n, ((u128::from(state) * (n as u128 + 1)) >> 64) as usize);
     }
     order
@@ -115,9 +101,7 @@ fn turnover(c: &mut Criterion) {
     };
     case("random", shuffled(), EventId);
     case("random, ids 2^24 apart", shuffled(), |n| EventId(n << 24));
-    case("random, ids scattered", shuffled(), |n| {
-        EventId(n.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23))
-    });
+    case("random, ids scattered", shuffled(), |n| EventId(n.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23)));
     case("in sequence", (0..RESIDENT).collect(), EventId);
 }
 

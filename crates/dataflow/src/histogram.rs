@@ -59,11 +59,7 @@ impl Histogram {
 
     /// The bins that are not empty, as (index, count): for the wire.
     pub fn entries(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
-        self.bins
-            .iter()
-            .enumerate()
-            .filter(|(_, count)| **count > 0)
-            .map(|(index, &count)| (index as u16, count))
+        self.bins.iter().enumerate().filter(|(_, count)| **count > 0).map(|(index, &count)| (index as u16, count))
     }
 
     /// From entries; `None` if an index does not exist.
@@ -121,11 +117,7 @@ mod tests {
         for value in 1..=1000 {
             histogram.record(value);
         }
-        assert!(
-            (500..=532).contains(&histogram.quantile(0.5)),
-            "{}",
-            histogram.quantile(0.5)
-        );
+        assert!((500..=532).contains(&histogram.quantile(0.5)), "{}", histogram.quantile(0.5));
         assert!((990..=1000).contains(&histogram.quantile(0.99)));
         assert_eq!((histogram.max(), histogram.count()), (1000, 1000));
         let entries: Vec<_> = histogram.entries().collect();

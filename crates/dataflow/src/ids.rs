@@ -92,17 +92,8 @@ pub enum Role {
 
 impl Role {
     /// All roles that take part in a run, in the order in which a stop drains them.
-    pub const IN_DRAIN_ORDER: [Self; 9] = [
-        Self::Level1,
-        Self::L2sv,
-        Self::L2pu,
-        Self::Dfm,
-        Self::Sfi,
-        Self::Efd,
-        Self::Sfo,
-        Self::Pros,
-        Self::Ros,
-    ];
+    pub const IN_DRAIN_ORDER: [Self; 9] =
+        [Self::Level1, Self::L2sv, Self::L2pu, Self::Dfm, Self::Sfi, Self::Efd, Self::Sfo, Self::Pros, Self::Ros];
 
     /// The stem of application names: `sfi` for `sfi-1`.
     pub const fn stem(self) -> &'static str {
@@ -143,19 +134,13 @@ mod tests {
     fn an_id_outside_the_window_or_below_zero_is_refused() {
         let newest = EventId(0x1_0000_0000);
         assert_eq!(EventId::unwrap_near(newest, Lvl1Id(0x4000_0001)), None);
-        assert_eq!(
-            EventId::unwrap_near(newest, Lvl1Id(0x4000_0000)),
-            Some(EventId(0x1_4000_0000))
-        );
+        assert_eq!(EventId::unwrap_near(newest, Lvl1Id(0x4000_0000)), Some(EventId(0x1_4000_0000)));
         assert_eq!(EventId::unwrap_near(EventId(3), Lvl1Id(0xffff_ffff)), None);
     }
 
     #[test]
     fn an_ecr_step_is_a_step_forward() {
         let last_before = EventId(0x0100_0123);
-        assert_eq!(
-            EventId::unwrap_near(last_before, Lvl1Id(0x0200_0000)),
-            Some(EventId(0x0200_0000))
-        );
+        assert_eq!(EventId::unwrap_near(last_before, Lvl1Id(0x0200_0000)), Some(EventId(0x0200_0000)));
     }
 }

@@ -392,27 +392,15 @@ pub struct FileRecord {
 impl Fate {
     /// From its wire value.
     pub fn from_u8(value: u8) -> Option<Self> {
-        [
-            Self::Rejected,
-            Self::Accepted,
-            Self::Debug,
-            Self::Unrecorded,
-            Self::Abandoned,
-        ]
-        .into_iter()
-        .find(|f| *f as u8 == value)
+        [Self::Rejected, Self::Accepted, Self::Debug, Self::Unrecorded, Self::Abandoned]
+            .into_iter()
+            .find(|f| *f as u8 == value)
     }
 }
 
 impl BusyCause {
     /// All causes.
-    pub const ALL: [Self; 5] = [
-        Self::Pages,
-        Self::EventsInSystem,
-        Self::ForcedLimit,
-        Self::BuildQueue,
-        Self::Window,
-    ];
+    pub const ALL: [Self; 5] = [Self::Pages, Self::EventsInSystem, Self::ForcedLimit, Self::BuildQueue, Self::Window];
 
     /// From its wire value.
     pub fn from_u8(value: u8) -> Option<Self> {

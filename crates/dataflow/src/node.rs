@@ -36,16 +36,7 @@ impl Node {
         component: Box<dyn Component + Send>,
     ) -> Self {
         let peers = vec![None; nodes];
-        Self {
-            id,
-            run,
-            incarnation,
-            component,
-            peers,
-            stale: 0,
-            draining: false,
-            drained: false,
-        }
+        Self { id, run, incarnation, component, peers, stale: 0, draining: false, drained: false }
     }
 
     /// Who it is.
@@ -61,14 +52,7 @@ impl Node {
         }
         match message {
             Message::Command(command) if envelope.from == RUN_CONTROL => self.command(now, command, out),
-            message => self.component.handle(
-                now,
-                Input::Message {
-                    from: envelope.from,
-                    message,
-                },
-                out,
-            ),
+            message => self.component.handle(now, Input::Message { from: envelope.from, message }, out),
         }
         self.report_drained(out);
     }
@@ -78,15 +62,8 @@ impl Node {
         match input {
             Input::Command(command) => self.command(now, command, out),
             Input::Peer { node, state } => {
-                let slot = self
-                    .peers
-                    .get_mut(usize::from(node.0))
-                    .expect("a peer of this partition");
-                *slot = if let PeerState::Up(incarnation) = state {
-                    Some(incarnation)
-                } else {
-                    None
-                };
+                let slot = self.peers.get_mut(usize::from(node.0)).expect("a peer of this partition");
+                *slot = if let PeerState::Up(incarnation) = state { Some(incarnation) } else { None };
                 self.component.handle(now, input, out);
             }
             input => self.component.handle(now, input, out),
@@ -98,13 +75,7 @@ impl Node {
     /// would be on the wire.
     pub fn envelope_to(&self, to: NodeId) -> Option<Envelope> {
         let to_incarnation = (*self.peers.get(usize::from(to.0))?)?;
-        Some(Envelope {
-            from: self.id,
-            to,
-            run: self.run,
-            from_incarnation: self.incarnation,
-            to_incarnation,
-        })
+        Some(Envelope { from: self.id, to, run: self.run, from_incarnation: self.incarnation, to_incarnation })
     }
 
     /// When the component wants to be called.
@@ -114,11 +85,7 @@ impl Node {
 
     /// The component's report.
     pub fn report(&self, now: Time) -> Report {
-        Report {
-            stale: self.stale,
-            node: self.id,
-            ..self.component.report(now)
-        }
+        Report { stale: self.stale, node: self.id, ..self.component.report(now) }
     }
 
     /// See [`Component::check`].

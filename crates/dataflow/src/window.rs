@@ -20,13 +20,7 @@ pub struct TakenCount {
 impl TakenCount {
     /// For a window of `in_flight` triggers; without level 1 nothing is told.
     pub fn new(level1: Option<NodeId>, in_flight: u64) -> Self {
-        Self {
-            level1,
-            every: (in_flight / 4).max(1),
-            taken: 0,
-            told: 0,
-            due: None,
-        }
+        Self { level1, every: (in_flight / 4).max(1), taken: 0, told: 0, due: None }
     }
 
     /// Counts a trigger.

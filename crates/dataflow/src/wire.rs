@@ -118,10 +118,7 @@ impl fmt::Display for WireError {
         match self {
             Self::Truncated { len } => write!(f, "message cut after {len} bytes"),
             Self::Version { found } => {
-                write!(
-                    f,
-                    "message layout version {found}, expected {VERSION}: both ends need the same release"
-                )
+                write!(f, "message layout version {found}, expected {VERSION}: both ends need the same release")
             }
             Self::Kind { found } => write!(f, "no message is of kind {found}"),
             Self::Body { kind, offset } => write!(f, "message of kind {kind}: bad body at byte {offset}"),
@@ -145,12 +142,7 @@ pub fn encode(envelope: &Envelope, message: &Message, bytes: &mut Vec<u8>) {
     let total = HEADER_LEN + body + message.bulk().map_or(0, Bulk::len);
     let header = &mut bytes[start..start + HEADER_LEN];
     let mut put = |at: usize, value: &[u8]| header[at..at + value.len()].copy_from_slice(value);
-    put(
-        0,
-        &u32::try_from(total)
-            .expect("a frame is smaller than 4 GiB")
-            .to_le_bytes(),
-    );
+    put(0, &u32::try_from(total).expect("a frame is smaller than 4 GiB").to_le_bytes());
     put(4, &(body as u32).to_le_bytes());
     put(8, &envelope.to.0.to_le_bytes());
     put(10, &envelope.from.0.to_le_bytes());
@@ -187,23 +179,14 @@ pub fn decode(frame: &PageSlice) -> Result<(Envelope, Message), WireError> {
     };
     let kind = u16_at(24);
     let bulk = frame.slice(HEADER_LEN + body..total);
-    let mut reader = Reader {
-        bytes: &bytes[HEADER_LEN..HEADER_LEN + body],
-        at: 0,
-    };
+    let mut reader = Reader { bytes: &bytes[HEADER_LEN..HEADER_LEN + body], at: 0 };
     let has_bulk = !bulk.is_empty();
     let message = reader.message(kind, Bulk::Pages(bulk)).map_err(|fault| match fault {
         Fault::Kind => WireError::Kind { found: kind },
-        Fault::Body => WireError::Body {
-            kind,
-            offset: reader.at,
-        },
+        Fault::Body => WireError::Body { kind, offset: reader.at },
     })?;
     if reader.at != body {
-        return Err(WireError::Body {
-            kind,
-            offset: reader.at,
-        });
+        return Err(WireError::Body { kind, offset: reader.at });
     }
     if has_bulk && message.bulk().is_none() {
         return Err(WireError::Bulk { kind });
@@ -226,76 +209,40 @@ impl Writer<'_> {
             Message::RoiRequest { event, request, robs } => {
                 self.u64(event.0).u32(*request).u32s(robs).kind(kind::ROI_REQUEST)
             }
-            Message::RoiReply {
-                event,
-                request,
-                missing,
-                bulk: _,
-            } => self.u64(event.0).u32(*request).missing(missing).kind(kind::ROI_REPLY),
+            Message::RoiReply { event, request, missing, bulk: _ } => {
+                self.u64(event.0).u32(*request).missing(missing).kind(kind::ROI_REPLY)
+            }
             Message::L2Result { event, bulk: _ } => self.u64(event.0).kind(kind::L2_RESULT),
             Message::L2ResultTaken(event) => self.u64(event.0).kind(kind::L2_RESULT_TAKEN),
-            Message::L2Decision {
-                event,
-                attempt,
-                accept,
-                has_result,
-            } => self
-                .u64(event.0)
-                .u16(*attempt)
-                .flag(*accept)
-                .flag(*has_result)
-                .kind(kind::L2_DECISION),
-            Message::Decisions {
-                sequence,
-                oldest_undecided,
-                decisions,
-            } => {
+            Message::L2Decision { event, attempt, accept, has_result } => {
+                self.u64(event.0).u16(*attempt).flag(*accept).flag(*has_result).kind(kind::L2_DECISION)
+            }
+            Message::Decisions { sequence, oldest_undecided, decisions } => {
                 self.u64(*sequence).u64(oldest_undecided.0).list(decisions, |w, d| {
                     w.info(&d.event).flag(d.accept).flag(d.has_result);
                 });
                 kind::DECISIONS
             }
             Message::DecisionsTaken(sequence) => self.u64(*sequence).kind(kind::DECISIONS_TAKEN),
-            Message::Build {
-                event,
-                attempt,
-                has_result,
-                oldest_unfinished,
-            } => self
-                .info(event)
-                .u16(*attempt)
-                .flag(*has_result)
-                .u64(oldest_unfinished.0)
-                .kind(kind::BUILD),
+            Message::Build { event, attempt, has_result, oldest_unfinished } => {
+                self.info(event).u16(*attempt).flag(*has_result).u64(oldest_unfinished.0).kind(kind::BUILD)
+            }
             Message::EventRequest { event, attempt, robs } => {
                 self.info(event).u16(*attempt).u32s(robs).kind(kind::EVENT_REQUEST)
             }
-            Message::EventReply {
-                event,
-                attempt,
-                missing,
-                bulk: _,
-            } => self.u64(event.0).u16(*attempt).missing(missing).kind(kind::EVENT_REPLY),
-            Message::EndOfEvent {
-                event,
-                attempt,
-                missing,
-            } => self.u64(event.0).u16(*attempt).u32(*missing).kind(kind::END_OF_EVENT),
+            Message::EventReply { event, attempt, missing, bulk: _ } => {
+                self.u64(event.0).u16(*attempt).missing(missing).kind(kind::EVENT_REPLY)
+            }
+            Message::EndOfEvent { event, attempt, missing } => {
+                self.u64(event.0).u16(*attempt).u32(*missing).kind(kind::END_OF_EVENT)
+            }
             Message::Granted { event, attempt } => self.u64(event.0).u16(*attempt).kind(kind::GRANTED),
             Message::Revoked { event, attempt } => self.u64(event.0).u16(*attempt).kind(kind::REVOKED),
             Message::SfiBusy(busy) => self.flag(*busy).kind(kind::SFI_BUSY),
-            Message::Clear {
-                sequence,
-                oldest_valid,
-                last,
-                events,
-            } => {
-                self.u64(*sequence)
-                    .u64(oldest_valid.0)
-                    .flag(*last)
-                    .list(events, |w, event| {
-                        w.u64(event.0);
-                    });
+            Message::Clear { sequence, oldest_valid, last, events } => {
+                self.u64(*sequence).u64(oldest_valid.0).flag(*last).list(events, |w, event| {
+                    w.u64(event.0);
+                });
                 kind::CLEAR
             }
             Message::ClearAsk { first, last } => self.u64(*first).u64(*last).kind(kind::CLEAR_ASK),
@@ -310,11 +257,7 @@ impl Writer<'_> {
                 kind::FINISHED
             }
             Message::Join { name, key, address } => self.text(name).text(key).text(address).kind(kind::JOIN),
-            Message::Welcome {
-                configuration,
-                hosted,
-                robs,
-            } => {
+            Message::Welcome { configuration, hosted, robs } => {
                 self.text(configuration).list(hosted, |w, node| {
                     w.u16(node.0);
                 });
@@ -337,19 +280,8 @@ impl Writer<'_> {
             Message::Exhausted => kind::EXHAUSTED,
             Message::Report(report) => self.report(report).kind(kind::REPORT),
             Message::FileClosed(file) => {
-                let FileRecord {
-                    path,
-                    stream,
-                    events,
-                    bytes,
-                    adler32,
-                } = file;
-                self.text(path)
-                    .text(stream)
-                    .u64(*events)
-                    .u64(*bytes)
-                    .u32(*adler32)
-                    .kind(kind::FILE_CLOSED)
+                let FileRecord { path, stream, events, bytes, adler32 } = file;
+                self.text(path).text(stream).u64(*events).u64(*bytes).u32(*adler32).kind(kind::FILE_CLOSED)
             }
             Message::Notice(text) => self.text(text).kind(kind::NOTICE),
         }
@@ -402,13 +334,7 @@ impl Writer<'_> {
     }
 
     fn info(&mut self, event: &EventInfo) -> &mut Self {
-        let EventInfo {
-            event,
-            ordinal,
-            bcid,
-            trigger_type,
-            forced,
-        } = *event;
+        let EventInfo { event, ordinal, bcid, trigger_type, forced } = *event;
         self.u64(event.0).u64(ordinal).u16(bcid).u8(trigger_type).flag(forced)
     }
 
@@ -426,9 +352,7 @@ impl Writer<'_> {
     }
 
     fn built(&mut self, built: &BuiltEvent) -> &mut Self {
-        self.info(&built.event)
-            .u64(built.oldest_unfinished.0)
-            .u32s(&built.missing)
+        self.info(&built.event).u64(built.oldest_unfinished.0).u32s(&built.missing)
     }
 
     fn report(&mut self, report: &Report) -> &mut Self {
@@ -449,11 +373,7 @@ impl Writer<'_> {
         self.u64(report.latency_ns.max()).list(&entries, |w, (bin, count)| {
             w.u16(*bin).u64(*count);
         });
-        let Network {
-            messages,
-            bytes,
-            malformed,
-        } = report.network;
+        let Network { messages, bytes, malformed } = report.network;
         self.u64(messages).u64(bytes).u64(malformed)
     }
 }
@@ -474,126 +394,58 @@ impl Reader<'_> {
     fn message(&mut self, kind: u16, bulk: Bulk) -> Read<Message> {
         Ok(match kind {
             kind::L1_ACCEPT => Message::L1Accept(self.info()?),
-            kind::L1_RESULT => Message::L1Result {
-                event: self.info()?,
-                rois: self.rois()?,
-            },
+            kind::L1_RESULT => Message::L1Result { event: self.info()?, rois: self.rois()? },
             kind::ISSUED_UP_TO => Message::IssuedUpTo(self.event()?),
             kind::NO_MORE => Message::NoMore,
             kind::TAKEN => Message::Taken(self.u64()?),
-            kind::BUSY => Message::Busy {
-                cause: BusyCause::from_u8(self.u8()?).ok_or(Fault::Body)?,
-                on: self.flag()?,
-            },
-            kind::ASSIGN => Message::Assign {
-                event: self.info()?,
-                attempt: self.u16()?,
-                rois: self.rois()?,
-            },
-            kind::ROI_REQUEST => Message::RoiRequest {
-                event: self.event()?,
-                request: self.u32()?,
-                robs: self.list(4, Self::u32)?,
-            },
+            kind::BUSY => Message::Busy { cause: BusyCause::from_u8(self.u8()?).ok_or(Fault::Body)?, on: self.flag()? },
+            kind::ASSIGN => Message::Assign { event: self.info()?, attempt: self.u16()?, rois: self.rois()? },
+            kind::ROI_REQUEST => {
+                Message::RoiRequest { event: self.event()?, request: self.u32()?, robs: self.list(4, Self::u32)? }
+            }
             kind::ROI_REPLY => {
                 let (event, request, missing) = (self.event()?, self.u32()?, self.missing()?);
-                Message::RoiReply {
-                    event,
-                    request,
-                    missing,
-                    bulk,
-                }
+                Message::RoiReply { event, request, missing, bulk }
             }
-            kind::L2_RESULT => Message::L2Result {
-                event: self.event()?,
-                bulk,
-            },
+            kind::L2_RESULT => Message::L2Result { event: self.event()?, bulk },
             kind::L2_RESULT_TAKEN => Message::L2ResultTaken(self.event()?),
             kind::L2_DECISION => {
                 let (event, attempt, accept, has_result) = (self.event()?, self.u16()?, self.flag()?, self.flag()?);
-                Message::L2Decision {
-                    event,
-                    attempt,
-                    accept,
-                    has_result,
-                }
+                Message::L2Decision { event, attempt, accept, has_result }
             }
             kind::DECISIONS => {
                 let (sequence, oldest_undecided) = (self.u64()?, self.event()?);
-                let decision = |r: &mut Self| {
-                    Ok(Decision {
-                        event: r.info()?,
-                        accept: r.flag()?,
-                        has_result: r.flag()?,
-                    })
-                };
-                Message::Decisions {
-                    sequence,
-                    oldest_undecided,
-                    decisions: self.list(22, decision)?,
-                }
+                let decision =
+                    |r: &mut Self| Ok(Decision { event: r.info()?, accept: r.flag()?, has_result: r.flag()? });
+                Message::Decisions { sequence, oldest_undecided, decisions: self.list(22, decision)? }
             }
             kind::DECISIONS_TAKEN => Message::DecisionsTaken(self.u64()?),
             kind::BUILD => {
                 let (event, attempt, has_result) = (self.info()?, self.u16()?, self.flag()?);
-                Message::Build {
-                    event,
-                    attempt,
-                    has_result,
-                    oldest_unfinished: self.event()?,
-                }
+                Message::Build { event, attempt, has_result, oldest_unfinished: self.event()? }
             }
-            kind::EVENT_REQUEST => Message::EventRequest {
-                event: self.info()?,
-                attempt: self.u16()?,
-                robs: self.list(4, Self::u32)?,
-            },
+            kind::EVENT_REQUEST => {
+                Message::EventRequest { event: self.info()?, attempt: self.u16()?, robs: self.list(4, Self::u32)? }
+            }
             kind::EVENT_REPLY => {
                 let (event, attempt, missing) = (self.event()?, self.u16()?, self.missing()?);
-                Message::EventReply {
-                    event,
-                    attempt,
-                    missing,
-                    bulk,
-                }
+                Message::EventReply { event, attempt, missing, bulk }
             }
-            kind::END_OF_EVENT => Message::EndOfEvent {
-                event: self.event()?,
-                attempt: self.u16()?,
-                missing: self.u32()?,
-            },
-            kind::GRANTED => Message::Granted {
-                event: self.event()?,
-                attempt: self.u16()?,
-            },
-            kind::REVOKED => Message::Revoked {
-                event: self.event()?,
-                attempt: self.u16()?,
-            },
+            kind::END_OF_EVENT => {
+                Message::EndOfEvent { event: self.event()?, attempt: self.u16()?, missing: self.u32()? }
+            }
+            kind::GRANTED => Message::Granted { event: self.event()?, attempt: self.u16()? },
+            kind::REVOKED => Message::Revoked { event: self.event()?, attempt: self.u16()? },
             kind::SFI_BUSY => Message::SfiBusy(self.flag()?),
             kind::CLEAR => {
                 let (sequence, oldest_valid, last) = (self.u64()?, self.event()?, self.flag()?);
-                Message::Clear {
-                    sequence,
-                    oldest_valid,
-                    last,
-                    events: self.list(8, Self::event)?,
-                }
+                Message::Clear { sequence, oldest_valid, last, events: self.list(8, Self::event)? }
             }
-            kind::CLEAR_ASK => Message::ClearAsk {
-                first: self.u64()?,
-                last: self.u64()?,
-            },
+            kind::CLEAR_ASK => Message::ClearAsk { first: self.u64()?, last: self.u64()? },
             kind::PULL => Message::Pull(self.u32()?),
             kind::BUILT_EVENT => Message::BuiltEvent(self.built(bulk)?),
-            kind::RECORD => Message::Record(Recording {
-                built: self.built(bulk)?,
-                debug: self.flag()?,
-            }),
-            kind::RECORDED => Message::Recorded {
-                event: self.event()?,
-                fresh: self.flag()?,
-            },
+            kind::RECORD => Message::Record(Recording { built: self.built(bulk)?, debug: self.flag()? }),
+            kind::RECORDED => Message::Recorded { event: self.event()?, fresh: self.flag()? },
             kind::FINISHED => {
                 let fate = |r: &mut Self| Ok((r.event()?, Fate::from_u8(r.u8()?).ok_or(Fault::Body)?));
                 Message::Finished(self.list(9, fate)?)
@@ -605,28 +457,14 @@ impl Reader<'_> {
             kind::FILE_CLOSED => {
                 let (path, stream) = (self.text()?, self.text()?);
                 let (events, bytes, adler32) = (self.u64()?, self.u64()?, self.u32()?);
-                Message::FileClosed(FileRecord {
-                    path,
-                    stream,
-                    events,
-                    bytes,
-                    adler32,
-                })
+                Message::FileClosed(FileRecord { path, stream, events, bytes, adler32 })
             }
             kind::NOTICE => Message::Notice(self.text()?),
-            kind::JOIN => Message::Join {
-                name: self.text()?,
-                key: self.text()?,
-                address: self.text()?,
-            },
+            kind::JOIN => Message::Join { name: self.text()?, key: self.text()?, address: self.text()? },
             kind::WELCOME => {
                 let configuration = self.text()?;
                 let hosted = self.list(2, |r| r.u16().map(NodeId))?;
-                Message::Welcome {
-                    configuration,
-                    hosted,
-                    robs: self.list(4, |r| r.list(4, Self::u32))?,
-                }
+                Message::Welcome { configuration, hosted, robs: self.list(4, |r| r.list(4, Self::u32))? }
             }
             kind::PEERS => Message::Peers(self.list(6, |r| Ok((NodeId(r.u16()?), r.text()?)))?),
             kind::GREET => Message::Greet { key: self.text()? },
@@ -637,11 +475,7 @@ impl Reader<'_> {
     }
 
     fn array<const N: usize>(&mut self) -> Read<[u8; N]> {
-        let bytes = self
-            .bytes
-            .get(self.at..)
-            .and_then(<[u8]>::first_chunk::<N>)
-            .ok_or(Fault::Body)?;
+        let bytes = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk::<N>).ok_or(Fault::Body)?;
         self.at += N;
         Ok(*bytes)
     }
@@ -691,13 +525,7 @@ impl Reader<'_> {
 
     fn info(&mut self) -> Read<EventInfo> {
         let (event, ordinal, bcid) = (self.event()?, self.u64()?, self.u16()?);
-        Ok(EventInfo {
-            event,
-            ordinal,
-            bcid,
-            trigger_type: self.u8()?,
-            forced: self.flag()?,
-        })
+        Ok(EventInfo { event, ordinal, bcid, trigger_type: self.u8()?, forced: self.flag()? })
     }
 
     fn rois(&mut self) -> Read<Vec<Roi>> {
@@ -713,22 +541,12 @@ impl Reader<'_> {
     }
 
     fn missing(&mut self) -> Read<Vec<Missing>> {
-        self.list(5, |r| {
-            Ok(Missing {
-                rob: r.u32()?,
-                lost: r.flag()?,
-            })
-        })
+        self.list(5, |r| Ok(Missing { rob: r.u32()?, lost: r.flag()? }))
     }
 
     fn built(&mut self, bulk: Bulk) -> Read<BuiltEvent> {
         let (event, oldest_unfinished) = (self.info()?, self.event()?);
-        Ok(BuiltEvent {
-            event,
-            oldest_unfinished,
-            missing: self.list(4, Self::u32)?,
-            bulk,
-        })
+        Ok(BuiltEvent { event, oldest_unfinished, missing: self.list(4, Self::u32)?, bulk })
     }
 
     fn report(&mut self) -> Read<Report> {
@@ -736,56 +554,25 @@ impl Reader<'_> {
         let role = role_of(self.u8()?).ok_or(Fault::Body)?;
         let stale = self.u64()?;
         let counters = self.list(8, Self::u64)?;
-        let peers = self.list(26, |r| {
-            Ok(PeerCount {
-                node: NodeId(r.u16()?),
-                counts: [r.u64()?, r.u64()?, r.u64()?],
-            })
-        })?;
+        let peers =
+            self.list(26, |r| Ok(PeerCount { node: NodeId(r.u16()?), counts: [r.u64()?, r.u64()?, r.u64()?] }))?;
         let blocked = self.list(11, |r| {
             let (by, cause) = (NodeId(r.u16()?), BlockCause::from_u8(r.u8()?).ok_or(Fault::Body)?);
-            Ok(Blocked {
-                by,
-                cause,
-                time_ns: r.u64()?,
-            })
+            Ok(Blocked { by, cause, time_ns: r.u64()? })
         })?;
         let max = self.u64()?;
         let entries = self.list(10, |r| Ok((r.u16()?, r.u64()?)))?;
         let latency_ns = Histogram::from_entries(&entries, max).ok_or(Fault::Body)?;
-        let network = Network {
-            messages: self.u64()?,
-            bytes: self.u64()?,
-            malformed: self.u64()?,
-        };
-        Ok(Report {
-            node,
-            role,
-            counters,
-            peers,
-            blocked,
-            latency_ns,
-            stale,
-            network,
-        })
+        let network = Network { messages: self.u64()?, bytes: self.u64()?, malformed: self.u64()? };
+        Ok(Report { node, role, counters, peers, blocked, latency_ns, stale, network })
     }
 }
 
-const COMMANDS: [Command; 7] = [
-    Command::Start,
-    Command::Pause,
-    Command::Resume,
-    Command::Drain,
-    Command::Abandon,
-    Command::Report,
-    Command::Exit,
-];
+const COMMANDS: [Command; 7] =
+    [Command::Start, Command::Pause, Command::Resume, Command::Drain, Command::Abandon, Command::Report, Command::Exit];
 
 fn command_number(command: Command) -> u8 {
-    COMMANDS
-        .iter()
-        .position(|c| *c == command)
-        .expect("every command is in the list") as u8
+    COMMANDS.iter().position(|c| *c == command).expect("every command is in the list") as u8
 }
 
 fn command_of(number: u8) -> Option<Command> {
@@ -793,8 +580,5 @@ fn command_of(number: u8) -> Option<Command> {
 }
 
 fn role_of(number: u8) -> Option<Role> {
-    Role::IN_DRAIN_ORDER
-        .into_iter()
-        .chain([Role::RunControl])
-        .find(|role| *role as u8 == number)
+    Role::IN_DRAIN_ORDER.into_iter().chain([Role::RunControl]).find(|role| *role as u8 == number)
 }

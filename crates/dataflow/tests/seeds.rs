@@ -7,10 +7,7 @@ use world::plan::{InputKind, Plan, Planted};
 
 /// Seeds per level of faults; `WEIR_SEEDS` sets another number for long campaigns.
 fn seeds() -> u64 {
-    std::env::var("WEIR_SEEDS")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(2_600)
+    std::env::var("WEIR_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_600)
 }
 
 fn campaign(level: u32) {
@@ -53,33 +50,17 @@ fn the_same_plan_gives_the_same_trace() {
 #[test]
 fn a_planted_duplicate_and_a_miscount_are_found() {
     for planted in [Planted::Duplicate, Planted::Miscount] {
-        let outcome = World::new(Plan {
-            planted: Some(planted),
-            ..Plan::plain(50)
-        })
-        .run();
+        let outcome = World::new(Plan { planted: Some(planted), ..Plan::plain(50) }).run();
         assert!(outcome.account.residual > 0, "{planted:?}: {:#?}", outcome.account);
     }
 }
 
 #[test]
 fn a_planted_lost_event_is_found() {
-    let outcome = World::new(Plan {
-        planted: Some(Planted::LostEvent),
-        ..Plan::plain(50)
-    })
-    .run();
+    let outcome = World::new(Plan { planted: Some(Planted::LostEvent), ..Plan::plain(50) }).run();
+    assert!(outcome.account.residual > 0 || outcome.account.lost_after_build > 0, "{:#?}", outcome.account);
     assert!(
-        outcome.account.residual > 0 || outcome.account.lost_after_build > 0,
-        "{:#?}",
-        outcome.account
-    );
-    assert!(
-        outcome
-            .ending
-            .reasons
-            .iter()
-            .any(|reason| reason.contains("did not drain")),
+        outcome.ending.reasons.iter().any(|reason| reason.contains("did not drain")),
         "{:?}",
         outcome.ending.reasons
     );
@@ -88,16 +69,9 @@ fn a_planted_lost_event_is_found() {
 #[test]
 fn a_plain_run_accounts_for_everything() {
     for input in [InputKind::Level2, InputKind::Level1, InputKind::SelfTrigger] {
-        let outcome = World::new(Plan {
-            input,
-            ..Plan::plain(500)
-        })
-        .run();
+        let outcome = World::new(Plan { input, ..Plan::plain(500) }).run();
         let account = outcome.account;
         assert_eq!((account.level1, account.residual), (500, 0), "{account:#?}");
-        assert!(
-            account.recorded > 100 && account.recorded == account.recorded_copies,
-            "{account:#?}"
-        );
+        assert!(account.recorded > 100 && account.recorded == account.recorded_copies, "{account:#?}");
     }
 }

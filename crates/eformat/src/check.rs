@@ -21,11 +21,7 @@ pub struct CheckOptions {
 
 impl Default for CheckOptions {
     fn default() -> Self {
-        Self {
-            adler32: true,
-            crc16: false,
-            unpacked_bytes_max: UNPACKED_BYTES_MAX,
-        }
+        Self { adler32: true, crc16: false, unpacked_bytes_max: UNPACKED_BYTES_MAX }
     }
 }
 
@@ -86,11 +82,7 @@ fn check_v3(bytes: &[u8], base: usize, part: Part, options: &CheckOptions, probl
             Ok(fragment) => fragment,
             Err(problem) => return problems.push(problem.shifted(offset as u64)),
         };
-        let child = if part == Part::SubDetector {
-            Part::Ros
-        } else {
-            Part::Rob
-        };
+        let child = if part == Part::SubDetector { Part::Ros } else { Part::Rob };
         let header_bytes = fragment.header_words() * WORD_BYTES;
         check_v3(fragment.payload(), offset + header_bytes, child, options, problems);
         at += fragment.bytes().len();

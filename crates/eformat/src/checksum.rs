@@ -152,10 +152,7 @@ mod tests {
 
     #[test]
     fn crc_of_16_bit_units_is_ccitt_false() {
-        let payload: Vec<u8> = b"12345678"
-            .chunks(2)
-            .flat_map(|pair| [pair[1], pair[0], pair[1], pair[0]])
-            .collect();
+        let payload: Vec<u8> = b"12345678".chunks(2).flat_map(|pair| [pair[1], pair[0], pair[1], pair[0]]).collect();
         assert_eq!(crc16_ccitt(&payload), 0xa12b_a12b);
     }
 }

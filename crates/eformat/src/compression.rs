@@ -55,9 +55,7 @@ pub fn zlib_pack<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, level: u32) -> 
 fn step(packer: &mut Compress, input: &[u8], out: &mut Vec<u8>, flush: FlushCompress) -> (usize, Status) {
     out.reserve(CHUNK_BYTES);
     let before = packer.total_in();
-    let status = packer
-        .compress_vec(input, out, flush)
-        .expect("zlib compression into a vector with space cannot fail");
+    let status = packer.compress_vec(input, out, flush).expect("zlib compression into a vector with space cannot fail");
     ((packer.total_in() - before) as usize, status)
 }
 
@@ -77,11 +75,7 @@ pub fn zlib_unpack(part: Part, packed: &[u8], limit_bytes: usize) -> Result<Vec<
         let (read, written) = (unpacker.total_in(), unpacker.total_out());
         let status = unpacker.decompress_vec(&packed[read as usize..], &mut out, FlushDecompress::None);
         if out.len() > limit_bytes {
-            let kind = ProblemKind::Oversize {
-                part,
-                bytes: out.len() as u64,
-                limit_bytes: limit_bytes as u64,
-            };
+            let kind = ProblemKind::Oversize { part, bytes: out.len() as u64, limit_bytes: limit_bytes as u64 };
             return Err(Problem::new(0, kind));
         }
         let bad = Problem::new(unpacker.total_in() as usize, ProblemKind::Zlib { part });
@@ -119,10 +113,7 @@ mod tests {
     fn a_bomb_stops_at_the_limit() {
         let packed = zlib_pack([[0u8; 1 << 20].as_slice()], 9);
         let problem = zlib_unpack(Part::DataBlock, &packed, 1000).unwrap_err();
-        assert!(
-            matches!(problem.kind, ProblemKind::Oversize { limit_bytes: 1000, .. }),
-            "{problem}"
-        );
+        assert!(matches!(problem.kind, ProblemKind::Oversize { limit_bytes: 1000, .. }), "{problem}");
     }
 
     #[test]

@@ -35,10 +35,7 @@ impl<'a> Event<'a> {
     }
 
     fn with_fragment(fragment: Fragment<'a>) -> Result<Self, Problem> {
-        let mut event = Self {
-            fragment,
-            compression: CompressionType::None,
-        };
+        let mut event = Self { fragment, compression: CompressionType::None };
         if event.format() == EventFormat::V5 {
             let found = event.specific_word(event5::COMPRESSION);
             event.compression = CompressionType::from_word(found).ok_or_else(|| {
@@ -200,31 +197,14 @@ impl<'a> Event<'a> {
         let at = self.specific_offset(event5::UNPACKED_WORDS);
         if expected > limit_bytes {
             let (bytes, limit_bytes) = (expected as u64, limit_bytes as u64);
-            return Err(Problem::new(
-                at,
-                ProblemKind::Oversize {
-                    part: Part::FullEvent,
-                    bytes,
-                    limit_bytes,
-                },
-            ));
+            return Err(Problem::new(at, ProblemKind::Oversize { part: Part::FullEvent, bytes, limit_bytes }));
         }
-        let mismatch = |found_bytes| {
-            Problem::new(
-                at,
-                ProblemKind::UnpackedSize {
-                    found_bytes,
-                    expected_bytes: expected as u64,
-                },
-            )
-        };
+        let mismatch =
+            |found_bytes| Problem::new(at, ProblemKind::UnpackedSize { found_bytes, expected_bytes: expected as u64 });
         match zlib_unpack(Part::FullEvent, packed, expected) {
             Ok(payload) if payload.len() == expected => Ok(Cow::Owned(payload)),
             Ok(payload) => Err(mismatch(payload.len() as u64)),
-            Err(Problem {
-                kind: ProblemKind::Oversize { bytes, .. },
-                ..
-            }) => Err(mismatch(bytes)),
+            Err(Problem { kind: ProblemKind::Oversize { bytes, .. }, .. }) => Err(mismatch(bytes)),
             Err(problem) => Err(problem.shifted(self.fragment.payload_range().start as u64)),
         }
     }
@@ -270,11 +250,7 @@ fn format_of(bytes: &[u8]) -> Result<EventFormat, Problem> {
     }
     let found = word(bytes, generic::VERSION);
     EventFormat::from_version(found).ok_or_else(|| {
-        let kind = ProblemKind::Version {
-            part: Part::FullEvent,
-            found,
-            expected: EventFormat::V5.version(),
-        };
+        let kind = ProblemKind::Version { part: Part::FullEvent, found, expected: EventFormat::V5.version() };
         Problem::new(generic::VERSION * WORD_BYTES, kind)
     })
 }

@@ -77,12 +77,7 @@ impl EventHeader {
             if found <= max {
                 return Ok(found);
             }
-            let kind = ProblemKind::Field {
-                part: Part::FullEvent,
-                field,
-                found,
-                max,
-            };
+            let kind = ProblemKind::Field { part: Part::FullEvent, field, found, max };
             Err(Problem::new(event.specific_offset(index), kind))
         };
         Ok(Self {
@@ -107,13 +102,7 @@ impl EventHeader {
 
     /// Size of the header: 23 + N + n1 + n2 + n3 + n4 words.
     pub fn header_words(&self) -> usize {
-        let blocks = [
-            &self.status,
-            &self.lvl1_info,
-            &self.lvl2_info,
-            &self.hlt_info,
-            &self.stream_tags,
-        ];
+        let blocks = [&self.status, &self.lvl1_info, &self.lvl2_info, &self.hlt_info, &self.stream_tags];
         EVENT_HEADER_WORDS_MIN + blocks.iter().map(|block| block.len()).sum::<usize>()
     }
 
@@ -127,31 +116,12 @@ impl EventHeader {
         let total_words = header_words + framing.payload_words + framing.checksum.trailer_words();
         out.reserve(header_words * WORD_BYTES);
         let version = EventFormat::V5.version() | u32::from(self.minor_version);
-        push_all(
-            out,
-            &[marker::FULL_EVENT, to_word(total_words), to_word(header_words), version],
-        );
+        push_all(out, &[marker::FULL_EVENT, to_word(total_words), to_word(header_words), version]);
         push_all(out, &[self.source_id.0, to_word(self.status.len())]);
         push_all(out, &self.status);
         push(out, framing.checksum.to_word());
-        push_all(
-            out,
-            &[
-                self.seconds,
-                self.nanoseconds,
-                self.global_id as u32,
-                (self.global_id >> 32) as u32,
-            ],
-        );
-        push_all(
-            out,
-            &[
-                self.run_type.0,
-                self.run_number,
-                u32::from(self.lumi_block),
-                self.lvl1_id,
-            ],
-        );
+        push_all(out, &[self.seconds, self.nanoseconds, self.global_id as u32, (self.global_id >> 32) as u32]);
+        push_all(out, &[self.run_type.0, self.run_number, u32::from(self.lumi_block), self.lvl1_id]);
         push_all(out, &[u32::from(self.bcid.get()), u32::from(self.trigger_type)]);
         push_all(out, &[framing.compression.to_word(), framing.unpacked_words]);
         for block in [&self.lvl1_info, &self.lvl2_info, &self.hlt_info, &self.stream_tags] {
@@ -173,12 +143,7 @@ impl EventFraming {
             _ => to_word(payload_words),
         };
         let checksum = event.fragment().checksum_type();
-        Self {
-            payload_words,
-            unpacked_words,
-            compression: event.compression(),
-            checksum,
-        }
+        Self { payload_words, unpacked_words, compression: event.compression(), checksum }
     }
 }
 
@@ -213,27 +178,12 @@ pub fn event_envelope<'p>(
             sum.update(piece);
         }
     }
-    assert!(
-        payload_bytes.is_multiple_of(WORD_BYTES),
-        "the payload of an event is whole words"
-    );
+    assert!(payload_bytes.is_multiple_of(WORD_BYTES), "the payload of an event is whole words");
     let payload_words = payload_bytes / WORD_BYTES;
-    let checksum = if adler32 {
-        ChecksumType::Adler32
-    } else {
-        ChecksumType::None
-    };
+    let checksum = if adler32 { ChecksumType::Adler32 } else { ChecksumType::None };
     let compression = CompressionType::None;
     out.clear();
-    header.emit(
-        &EventFraming {
-            payload_words,
-            unpacked_words: to_word(payload_words),
-            compression,
-            checksum,
-        },
-        out,
-    );
+    header.emit(&EventFraming { payload_words, unpacked_words: to_word(payload_words), compression, checksum }, out);
     adler32.then(|| sum.value().to_le_bytes())
 }
 
@@ -249,14 +199,8 @@ pub fn compressed_event<'p>(
     checksum: ChecksumType,
 ) -> Vec<u8> {
     let mut unpacked_bytes = 0;
-    let packed = zlib_pack(
-        payload.into_iter().inspect(|piece| unpacked_bytes += piece.len()),
-        level,
-    );
-    assert!(
-        unpacked_bytes.is_multiple_of(WORD_BYTES),
-        "the payload of an event is whole words"
-    );
+    let packed = zlib_pack(payload.into_iter().inspect(|piece| unpacked_bytes += piece.len()), level);
+    assert!(unpacked_bytes.is_multiple_of(WORD_BYTES), "the payload of an event is whole words");
     let framing = EventFraming {
         payload_words: packed.len() / WORD_BYTES,
         unpacked_words: to_word(unpacked_bytes / WORD_BYTES),

@@ -83,11 +83,7 @@ enum Expect {
 impl FileParser {
     /// Begins at the start of a file of `file_bytes` bytes.
     pub fn new(file_bytes: u64) -> Self {
-        Self {
-            file_bytes,
-            offset: 0,
-            expect: Expect::Start,
-        }
+        Self { file_bytes, offset: 0, expect: Expect::Start }
     }
 
     /// Where the next bytes are needed from.
@@ -169,18 +165,12 @@ impl FileParser {
         };
         let parsed = RunParameters::parse(version, bytes).map_err(|problem| problem.shifted(self.offset))?;
         let step = self.accept(Part::RunParameters, parsed, |expect, run| match expect {
-            Expect::MetadataOrRun(start, names) => Expect::Blocks(Box::new(FileHeader {
-                start,
-                names,
-                metadata: None,
-                run,
-            })),
-            Expect::Run(start, names, metadata) => Expect::Blocks(Box::new(FileHeader {
-                start,
-                names,
-                metadata: Some(metadata),
-                run,
-            })),
+            Expect::MetadataOrRun(start, names) => {
+                Expect::Blocks(Box::new(FileHeader { start, names, metadata: None, run }))
+            }
+            Expect::Run(start, names, metadata) => {
+                Expect::Blocks(Box::new(FileHeader { start, names, metadata: Some(metadata), run }))
+            }
             other => other,
         })?;
         Ok(step.or(Some(FileStep::Header)))
@@ -216,31 +206,17 @@ impl FileParser {
         let block_bytes = u64::from(separator.block_bytes);
         if start + block_bytes > self.file_bytes {
             let have_bytes = self.file_bytes - start;
-            let kind = ProblemKind::Truncated {
-                part: Part::DataBlock,
-                needed_bytes: block_bytes,
-                have_bytes,
-            };
-            return Err(Problem {
-                offset: start,
-                unpacked_offset: None,
-                kind,
-            });
+            let kind = ProblemKind::Truncated { part: Part::DataBlock, needed_bytes: block_bytes, have_bytes };
+            return Err(Problem { offset: start, unpacked_offset: None, kind });
         }
         self.offset = start + block_bytes;
-        Ok(FileStep::Block {
-            separator,
-            range: start..self.offset,
-        })
+        Ok(FileStep::Block { separator, range: start..self.offset })
     }
 
     fn end(&self, end: FileEnd, length: u64) -> Result<FileStep, Problem> {
         let extra_bytes = self.file_bytes - self.offset - length;
         if extra_bytes > 0 {
-            let kind = ProblemKind::TrailingBytes {
-                part: Part::FileEnd,
-                extra_bytes,
-            };
+            let kind = ProblemKind::TrailingBytes { part: Part::FileEnd, extra_bytes };
             return Err(Problem::new(0, kind).shifted(self.offset + length));
         }
         if end.closed.date.to_word() == 0 {
@@ -310,13 +286,7 @@ pub fn file_events(file: &[u8]) -> Result<FileEvents<'_>, Problem> {
         }
         parser.step(&file[parser.offset() as usize..])?;
     };
-    Ok(FileEvents {
-        file,
-        parser,
-        header,
-        end: None,
-        failed: false,
-    })
+    Ok(FileEvents { file, parser, header, end: None, failed: false })
 }
 
 impl<'a> FileEvents<'a> {

@@ -36,15 +36,7 @@ impl FileChecker {
         }
         let next_number = (first_file && version != FileVersion::V2).then_some(1);
         let compressed = header.blocks_are_compressed();
-        Self {
-            options,
-            version,
-            first_file,
-            compressed,
-            next_number,
-            events: 0,
-            event_bytes: 0,
-        }
+        Self { options, version, first_file, compressed, next_number, events: 0, event_bytes: 0 }
     }
 
     /// Counts a block and checks its number; its data lie at `offset` of the file.
@@ -54,11 +46,7 @@ impl FileChecker {
             Some(expected) if expected != found => {
                 let at = offset - (DataSeparator::BYTES - 2 * WORD_BYTES) as u64;
                 let kind = ProblemKind::BlockNumber { found, expected };
-                problems.push(Problem {
-                    offset: at,
-                    unpacked_offset: None,
-                    kind,
-                });
+                problems.push(Problem { offset: at, unpacked_offset: None, kind });
             }
             _ => {}
         }
@@ -72,17 +60,13 @@ impl FileChecker {
         let first = problems.len();
         if !self.compressed {
             check_event(block, &self.options, problems);
-            problems[first..]
-                .iter_mut()
-                .for_each(|problem| *problem = problem.shifted(offset));
+            problems[first..].iter_mut().for_each(|problem| *problem = problem.shifted(offset));
             return;
         }
         match zlib_unpack(Part::DataBlock, block, self.options.unpacked_bytes_max) {
             Ok(event) => {
                 check_event(&event, &self.options, problems);
-                problems[first..]
-                    .iter_mut()
-                    .for_each(|problem| *problem = problem.unpacked_from(offset));
+                problems[first..].iter_mut().for_each(|problem| *problem = problem.unpacked_from(offset));
             }
             Err(problem) => problems.push(problem.shifted(offset)),
         }
@@ -95,11 +79,7 @@ impl FileChecker {
             if found != expected {
                 let at = offset + (index * WORD_BYTES) as u64;
                 let kind = ProblemKind::EndCount { field, found, expected };
-                problems.push(Problem {
-                    offset: at,
-                    unpacked_offset: None,
-                    kind,
-                });
+                problems.push(Problem { offset: at, unpacked_offset: None, kind });
             }
         };
         compare(4, "events in the file", end.events, self.events);
@@ -131,11 +111,7 @@ pub fn check_file(file: &[u8], options: CheckOptions) -> Vec<Problem> {
     let mut checker = FileChecker::new(events.header(), options, &mut problems);
     for event in events.by_ref() {
         match event {
-            Ok(FileEvent {
-                separator,
-                offset,
-                block,
-            }) => {
+            Ok(FileEvent { separator, offset, block }) => {
                 checker.block(separator, offset, &mut problems);
                 checker.event(block, offset, &mut problems);
             }

@@ -43,11 +43,7 @@ impl FileName {
     ) -> Result<Self, BadFileName> {
         let project = if project.is_empty() { "data_test" } else { project };
         let part = |field, text: &str| {
-            if plain(text) {
-                Ok(text.to_owned())
-            } else {
-                Err(BadFileName(field))
-            }
+            if plain(text) { Ok(text.to_owned()) } else { Err(BadFileName(field)) }
         };
         if stream_type.contains('_') {
             return Err(BadFileName("stream type"));
@@ -67,19 +63,13 @@ impl FileName {
     /// The same name with another sequence number.
     #[must_use]
     pub fn with_sequence(&self, sequence: u32) -> Self {
-        Self {
-            sequence,
-            ..self.clone()
-        }
+        Self { sequence, ..self.clone() }
     }
 
     /// The same name for another luminosity block.
     #[must_use]
     pub fn with_lumi_block(&self, lumi_block: u32) -> Self {
-        Self {
-            lumi_block,
-            ..self.clone()
-        }
+        Self { lumi_block, ..self.clone() }
     }
 
     /// Everything before the sequence number; the file name record (note §11.2) holds this.
@@ -89,14 +79,7 @@ impl FileName {
 
     /// Name of the data set: the first five fields.
     pub fn dataset(&self) -> String {
-        let Self {
-            project,
-            run_number,
-            stream_type,
-            stream_name,
-            step,
-            ..
-        } = self;
+        let Self { project, run_number, stream_type, stream_name, step, .. } = self;
         format!("{project}.{run_number:08}.{stream_type}_{stream_name}.{step}.RAW")
     }
 
@@ -157,10 +140,7 @@ impl FromStr for FileName {
 
     /// Reads a name with or without extension, no directory.
     fn from_str(text: &str) -> Result<Self, BadFileName> {
-        let text = text
-            .strip_suffix(".data")
-            .or_else(|| text.strip_suffix(".writing"))
-            .unwrap_or(text);
+        let text = text.strip_suffix(".data").or_else(|| text.strip_suffix(".writing")).unwrap_or(text);
         let fields: Vec<&str> = text.split('.').collect();
         let [project, run, stream, step, "RAW", lumi, application, sequence] = fields[..] else {
             return Err(BadFileName("number of fields"));
@@ -180,11 +160,7 @@ impl FromStr for FileName {
         let lumi_block = number("luminosity block", lumi.strip_prefix("_lb"))?;
         let name = Self::new(project, run_number, stream_type, stream_name, lumi_block, application)?;
         let sequence = number("sequence number", sequence.strip_prefix('_'))?;
-        Ok(Self {
-            step: step.to_owned(),
-            sequence,
-            ..name
-        })
+        Ok(Self { step: step.to_owned(), sequence, ..name })
     }
 }
 
@@ -194,10 +170,7 @@ impl FromStr for FileName {
 pub struct BadFileName(pub &'static str);
 
 fn plain(text: &str) -> bool {
-    !text.is_empty()
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"-+_".contains(&byte))
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-+_".contains(&byte))
 }
 
 #[cfg(test)]
@@ -206,13 +179,8 @@ mod tests {
 
     #[test]
     fn parts_of_a_built_name() {
-        let name = FileName::new("", 7, "physics", "Main_2", 0, "SFO-1")
-            .unwrap()
-            .with_sequence(101);
-        assert_eq!(
-            name.data(),
-            "data_test.00000007.physics_Main_2.daq.RAW._lb0000._SFO-1._0101.data"
-        );
+        let name = FileName::new("", 7, "physics", "Main_2", 0, "SFO-1").unwrap().with_sequence(101);
+        assert_eq!(name.data(), "data_test.00000007.physics_Main_2.daq.RAW._lb0000._SFO-1._0101.data");
         assert_eq!(name.core(), "data_test.00000007.physics_Main_2.daq.RAW._lb0000._SFO-1");
         assert_eq!(name.dataset(), "data_test.00000007.physics_Main_2.daq.RAW");
         assert_eq!(name.data().parse(), Ok(name.clone()));
@@ -221,25 +189,11 @@ mod tests {
 
     #[test]
     fn parts_that_cannot_be_in_a_name() {
-        assert_eq!(
-            FileName::new("a.b", 1, "physics", "Main", 1, "SFO"),
-            Err(BadFileName("project"))
-        );
-        assert_eq!(
-            FileName::new("a", 1, "phy_sics", "Main", 1, "SFO"),
-            Err(BadFileName("stream type"))
-        );
-        assert_eq!(
-            FileName::new("a", 1, "physics", "../x", 1, "SFO"),
-            Err(BadFileName("stream name"))
-        );
-        for bad in [
-            "",
-            "a.b",
-            "a.1.b_c.daq.ESD._lb1._x._1",
-            "a.1.b.daq.RAW._lb1._x._1",
-            "a.+1.b_c.daq.RAW._lb1._x._1",
-        ] {
+        assert_eq!(FileName::new("a.b", 1, "physics", "Main", 1, "SFO"), Err(BadFileName("project")));
+        assert_eq!(FileName::new("a", 1, "phy_sics", "Main", 1, "SFO"), Err(BadFileName("stream type")));
+        assert_eq!(FileName::new("a", 1, "physics", "../x", 1, "SFO"), Err(BadFileName("stream name")));
+        for bad in ["", "a.b", "a.1.b_c.daq.ESD._lb1._x._1", "a.1.b.daq.RAW._lb1._x._1", "a.+1.b_c.daq.RAW._lb1._x._1"]
+        {
             assert!(bad.parse::<FileName>().is_err(), "{bad}");
         }
     }

@@ -23,9 +23,7 @@ pub enum EventFormat {
 impl EventFormat {
     /// The format of a version word; the lower half of the word is not looked at.
     pub fn from_version(version: u32) -> Option<Self> {
-        [Self::V3, Self::V4, Self::V5]
-            .into_iter()
-            .find(|format| format.version() >> 16 == version >> 16)
+        [Self::V3, Self::V4, Self::V5].into_iter().find(|format| format.version() >> 16 == version >> 16)
     }
 
     /// Version word of full events and ROBs.
@@ -79,11 +77,7 @@ impl<'a> Fragment<'a> {
         }
         let (version, expected) = (word(bytes, generic::VERSION), format.version());
         if version >> 16 != expected >> 16 {
-            let kind = ProblemKind::Version {
-                part,
-                found: version,
-                expected,
-            };
+            let kind = ProblemKind::Version { part, found: version, expected };
             return Err(Problem::new(generic::VERSION * WORD_BYTES, kind));
         }
         let fragment_words = size(word(bytes, generic::FRAGMENT_SIZE));
@@ -111,10 +105,7 @@ impl<'a> Fragment<'a> {
         if used == bytes.len() {
             return Ok(fragment);
         }
-        let kind = ProblemKind::TrailingBytes {
-            part,
-            extra_bytes: (bytes.len() - used) as u64,
-        };
+        let kind = ProblemKind::TrailingBytes { part, extra_bytes: (bytes.len() - used) as u64 };
         Err(Problem::new(used, kind))
     }
 
@@ -127,23 +118,13 @@ impl<'a> Fragment<'a> {
         if fixed_words > header_words || fixed_words > total_words {
             return Err(bad_header(part, header_words, fixed_words as u64));
         }
-        let mut fragment = Self {
-            bytes,
-            part,
-            format,
-            status_words,
-            header_words,
-            checksum: ChecksumType::None,
-        };
+        let mut fragment = Self { bytes, part, format, status_words, header_words, checksum: ChecksumType::None };
         fragment.check_specific_words()?;
         let type_index = fixed_words - 1;
         let type_word = word(bytes, type_index);
         if format != EventFormat::V3 {
             fragment.checksum = ChecksumType::from_word(type_word).ok_or_else(|| {
-                Problem::new(
-                    type_index * WORD_BYTES,
-                    ProblemKind::ChecksumType { part, found: type_word },
-                )
+                Problem::new(type_index * WORD_BYTES, ProblemKind::ChecksumType { part, found: type_word })
             })?;
         }
         let least_words = header_words + fragment.checksum.trailer_words();
@@ -186,11 +167,7 @@ impl<'a> Fragment<'a> {
         match required {
             Some(required) if required != size(found) => {
                 let expected_words = (self.fixed_words() + required) as u64;
-                let kind = ProblemKind::HeaderSize {
-                    part: self.part,
-                    found_words: found,
-                    expected_words,
-                };
+                let kind = ProblemKind::HeaderSize { part: self.part, found_words: found, expected_words };
                 Err(Problem::new(index * WORD_BYTES, kind))
             }
             _ => Ok((self.fixed_words() + size(found)) as u64),
@@ -253,11 +230,7 @@ impl<'a> Fragment<'a> {
     /// First status word; good if there is none (note §7).
     #[inline]
     pub fn status(&self) -> StatusWord {
-        StatusWord(if self.status_words == 0 {
-            0
-        } else {
-            word(self.bytes, generic::STATUS)
-        })
+        StatusWord(if self.status_words == 0 { 0 } else { word(self.bytes, generic::STATUS) })
     }
 
     /// All status words.
@@ -307,12 +280,7 @@ impl<'a> Fragment<'a> {
         if stored == computed {
             return Ok(());
         }
-        let kind = ProblemKind::Checksum {
-            part: self.part,
-            kind: self.checksum,
-            stored,
-            computed,
-        };
+        let kind = ProblemKind::Checksum { part: self.part, kind: self.checksum, stored, computed };
         Err(Problem::new(self.payload_range().end, kind))
     }
 
@@ -328,11 +296,7 @@ pub(crate) fn check_marker(part: Part, expected: u32, bytes: &[u8]) -> Result<()
         return Err(truncated(part, 0, WORD_BYTES, bytes.len()));
     }
     let found = word(bytes, generic::MARKER);
-    if found == expected {
-        Ok(())
-    } else {
-        Err(Problem::new(0, ProblemKind::Marker { part, found, expected }))
-    }
+    if found == expected { Ok(()) } else { Err(Problem::new(0, ProblemKind::Marker { part, found, expected })) }
 }
 
 #[inline]
@@ -348,20 +312,13 @@ fn marker_of(part: Part) -> u32 {
 
 #[cold]
 fn bad_size(part: Part, found_words: usize, expected_words: usize) -> Problem {
-    let kind = ProblemKind::FragmentSize {
-        part,
-        found_words: found_words as u64,
-        expected_words: expected_words as u64,
-    };
+    let kind =
+        ProblemKind::FragmentSize { part, found_words: found_words as u64, expected_words: expected_words as u64 };
     Problem::new(generic::FRAGMENT_SIZE * WORD_BYTES, kind)
 }
 
 #[cold]
 fn bad_header(part: Part, found_words: usize, expected_words: u64) -> Problem {
-    let kind = ProblemKind::HeaderSize {
-        part,
-        found_words: crate::word::to_word(found_words),
-        expected_words,
-    };
+    let kind = ProblemKind::HeaderSize { part, found_words: crate::word::to_word(found_words), expected_words };
     Problem::new(generic::HEADER_SIZE * WORD_BYTES, kind)
 }

@@ -14,11 +14,7 @@ use crate::stream_tag::{decode, encode};
 
 /// Any bytes as an event, and as ROBs; whatever is accepted must come out unchanged.
 pub fn event(data: &[u8]) {
-    let options = CheckOptions {
-        crc16: true,
-        unpacked_bytes_max: 1 << 20,
-        ..CheckOptions::default()
-    };
+    let options = CheckOptions { crc16: true, unpacked_bytes_max: 1 << 20, ..CheckOptions::default() };
     let mut problems = Vec::new();
     check_event(data, &options, &mut problems);
     assert!(problems.iter().all(|problem| problem.offset <= data.len() as u64));
@@ -49,10 +45,7 @@ pub fn event(data: &[u8]) {
 
 /// Any bytes as a file; the header that is accepted must come out with the same meaning.
 pub fn file(data: &[u8]) {
-    let options = CheckOptions {
-        unpacked_bytes_max: 1 << 20,
-        ..CheckOptions::default()
-    };
+    let options = CheckOptions { unpacked_bytes_max: 1 << 20, ..CheckOptions::default() };
     for problem in check_file(data, options) {
         assert!(problem.offset <= data.len() as u64, "{problem}");
     }
@@ -75,19 +68,12 @@ pub fn stream_tags(data: &[u8]) {
 /// Any bytes as a template.
 pub fn template(data: &[u8]) {
     if let Ok(template) = Template::parse(data) {
-        let mut children = template
-            .children()
-            .map(|(_, _, length)| length)
-            .collect::<Vec<_>>()
-            .into_iter();
+        let mut children = template.children().map(|(_, _, length)| length).collect::<Vec<_>>().into_iter();
         let segments = template.join(|_, _| children.next().map(|length| (length, length)));
-        let lengths = segments
-            .expect("all children are there")
-            .into_iter()
-            .map(|segment| match segment {
-                Segment::Literal(range) => data[range].len(),
-                Segment::Rod(length) => length,
-            });
+        let lengths = segments.expect("all children are there").into_iter().map(|segment| match segment {
+            Segment::Literal(range) => data[range].len(),
+            Segment::Rod(length) => length,
+        });
         assert_eq!(lengths.sum::<usize>(), template.event_bytes());
     }
 }

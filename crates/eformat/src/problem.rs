@@ -21,30 +21,19 @@ pub struct Problem {
 impl Problem {
     /// A problem at `offset`.
     pub fn new(offset: usize, kind: ProblemKind) -> Self {
-        Self {
-            offset: offset as u64,
-            unpacked_offset: None,
-            kind,
-        }
+        Self { offset: offset as u64, unpacked_offset: None, kind }
     }
 
     /// The same problem seen from bytes in which the reporting function's bytes begin at `base`.
     #[must_use]
     pub fn shifted(self, base: u64) -> Self {
-        Self {
-            offset: self.offset + base,
-            ..self
-        }
+        Self { offset: self.offset + base, ..self }
     }
 
     /// The same problem, found in bytes decompressed from data at `base`.
     #[must_use]
     pub fn unpacked_from(self, base: u64) -> Self {
-        Self {
-            offset: base,
-            unpacked_offset: Some(self.unpacked_offset.unwrap_or(self.offset)),
-            ..self
-        }
+        Self { offset: base, unpacked_offset: Some(self.unpacked_offset.unwrap_or(self.offset)), ..self }
     }
 }
 
@@ -330,19 +319,11 @@ impl fmt::Display for Part {
 
 /// Says so when the words are of the other byte order: the `1234` in each marker is there for this (note §1).
 fn swapped(found: u32, expected: u32) -> &'static str {
-    if found.swap_bytes() == expected {
-        " (the bytes are in big-endian order)"
-    } else {
-        ""
-    }
+    if found.swap_bytes() == expected { " (the bytes are in big-endian order)" } else { "" }
 }
 
 /// A [`ProblemKind::Truncated`] at `offset`.
 pub(crate) fn truncated(part: Part, offset: usize, needed_bytes: usize, have_bytes: usize) -> Problem {
-    let kind = ProblemKind::Truncated {
-        part,
-        needed_bytes: needed_bytes as u64,
-        have_bytes: have_bytes as u64,
-    };
+    let kind = ProblemKind::Truncated { part, needed_bytes: needed_bytes as u64, have_bytes: have_bytes as u64 };
     Problem::new(offset, kind)
 }

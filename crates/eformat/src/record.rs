@@ -20,9 +20,7 @@ pub enum FileVersion {
 impl FileVersion {
     /// The version of a word, `None` unless 2, 5 or 6.
     pub fn from_word(word: u32) -> Option<Self> {
-        [Self::V2, Self::V5, Self::V6]
-            .into_iter()
-            .find(|version| version.to_word() == word)
+        [Self::V2, Self::V5, Self::V6].into_iter().find(|version| version.to_word() == word)
     }
 
     /// The word.
@@ -135,18 +133,8 @@ impl FileStart {
 
     /// The record.
     pub fn emit(&self, out: &mut Vec<u8>) {
-        push_all(
-            out,
-            &[
-                marker::FILE_START,
-                to_word(Self::BYTES / WORD_BYTES),
-                self.version.to_word(),
-            ],
-        );
-        push_all(
-            out,
-            &[self.file_number, self.opened.date.to_word(), self.opened.time.to_word()],
-        );
+        push_all(out, &[marker::FILE_START, to_word(Self::BYTES / WORD_BYTES), self.version.to_word()]);
+        push_all(out, &[self.file_number, self.opened.date.to_word(), self.opened.time.to_word()]);
         push_all(out, &[self.blocks_max, self.megabytes_max]);
     }
 
@@ -238,10 +226,7 @@ impl Metadata {
 
     /// Strings without a reserved key.
     pub fn user_strings(&self) -> impl Iterator<Item = &str> {
-        self.0
-            .iter()
-            .map(String::as_str)
-            .filter(|text| !RESERVED_KEYS.iter().any(|key| text.contains(key)))
+        self.0.iter().map(String::as_str).filter(|text| !RESERVED_KEYS.iter().any(|key| text.contains(key)))
     }
 
     /// Whether each data block is one zlib stream (note §11.5).
@@ -293,14 +278,7 @@ impl RunParameters {
 
     /// The record in a file of `version`; a version keeps as many bits of the mask as it has.
     pub fn emit(&self, version: FileVersion, out: &mut Vec<u8>) {
-        push_all(
-            out,
-            &[
-                marker::RUN_PARAMETERS,
-                to_word(Self::record_words(version)),
-                self.run_number,
-            ],
-        );
+        push_all(out, &[marker::RUN_PARAMETERS, to_word(Self::record_words(version)), self.run_number]);
         push_all(out, &[self.events_max, self.recording_enabled, self.trigger_type]);
         for index in 0..version.mask_words() {
             push(out, (self.detector_mask.0 >> (32 * index)) as u32);
@@ -341,12 +319,7 @@ impl DataSeparator {
     pub fn emit(&self) -> [u8; Self::BYTES] {
         let mut out = [0; Self::BYTES];
         let record_words = to_word(Self::BYTES / WORD_BYTES);
-        let words = [
-            marker::DATA_SEPARATOR,
-            record_words,
-            self.block_number,
-            self.block_bytes,
-        ];
+        let words = [marker::DATA_SEPARATOR, record_words, self.block_number, self.block_bytes];
         for (index, value) in words.into_iter().enumerate() {
             crate::word::put(&mut out, index, value);
         }
@@ -362,10 +335,7 @@ impl DataSeparator {
         if !record_head(Part::DataSeparator, marker::DATA_SEPARATOR, Self::BYTES, bytes)? {
             return Ok(Parsed::Need(Self::BYTES));
         }
-        let separator = Self {
-            block_number: word(bytes, 2),
-            block_bytes: word(bytes, 3),
-        };
+        let separator = Self { block_number: word(bytes, 2), block_bytes: word(bytes, 3) };
         Ok(Parsed::Done(separator, Self::BYTES))
     }
 }
@@ -382,24 +352,8 @@ impl FileEnd {
     /// The record.
     pub fn emit(&self, out: &mut Vec<u8>) {
         push_all(out, &[marker::FILE_END, to_word(Self::BYTES / WORD_BYTES)]);
-        push_all(
-            out,
-            &[
-                self.closed.date.to_word(),
-                self.closed.time.to_word(),
-                self.events,
-                self.megabytes,
-            ],
-        );
-        push_all(
-            out,
-            &[
-                self.sequence_events,
-                self.sequence_megabytes,
-                self.status,
-                marker::FILE_END_TRAILER,
-            ],
-        );
+        push_all(out, &[self.closed.date.to_word(), self.closed.time.to_word(), self.events, self.megabytes]);
+        push_all(out, &[self.sequence_events, self.sequence_megabytes, self.status, marker::FILE_END_TRAILER]);
     }
 
     /// Parses the record at the beginning of `bytes`.
@@ -413,11 +367,7 @@ impl FileEnd {
         }
         let (found, expected) = (word(bytes, 9), marker::FILE_END_TRAILER);
         if found != expected {
-            let kind = ProblemKind::Marker {
-                part: Part::FileEnd,
-                found,
-                expected,
-            };
+            let kind = ProblemKind::Marker { part: Part::FileEnd, found, expected };
             return Err(Problem::new(9 * WORD_BYTES, kind));
         }
         let end = Self {
@@ -452,20 +402,12 @@ pub const RESERVED_KEYS: [&str; 5] = ["GUID=", "Stream=", "Project=", "LumiBlock
 /// Checks marker and size of a record of fixed length; `false` if bytes are missing.
 fn record_head(part: Part, expected: u32, length: usize, bytes: &[u8]) -> Result<bool, Problem> {
     if bytes.len() >= WORD_BYTES && word(bytes, 0) != expected {
-        let kind = ProblemKind::Marker {
-            part,
-            found: word(bytes, 0),
-            expected,
-        };
+        let kind = ProblemKind::Marker { part, found: word(bytes, 0), expected };
         return Err(Problem::new(0, kind));
     }
     let expected_words = to_word(length / WORD_BYTES);
     if bytes.len() >= 2 * WORD_BYTES && word(bytes, 1) != expected_words {
-        let kind = ProblemKind::RecordSize {
-            part,
-            found_words: word(bytes, 1),
-            expected_words,
-        };
+        let kind = ProblemKind::RecordSize { part, found_words: word(bytes, 1), expected_words };
         return Err(Problem::new(WORD_BYTES, kind));
     }
     Ok(bytes.len() >= length)
@@ -498,19 +440,10 @@ struct Cursor<'a> {
 impl<'a> Cursor<'a> {
     fn begin(part: Part, expected: u32, bytes: &'a [u8]) -> Result<Self, Problem> {
         if bytes.len() >= WORD_BYTES && word(bytes, 0) != expected {
-            let kind = ProblemKind::Marker {
-                part,
-                found: word(bytes, 0),
-                expected,
-            };
+            let kind = ProblemKind::Marker { part, found: word(bytes, 0), expected };
             return Err(Problem::new(0, kind));
         }
-        Ok(Self {
-            part,
-            bytes,
-            needed: WORD_BYTES,
-            strings: 0,
-        })
+        Ok(Self { part, bytes, needed: WORD_BYTES, strings: 0 })
     }
 
     fn word(&mut self) -> Option<u32> {
@@ -542,22 +475,12 @@ impl<'a> Cursor<'a> {
 
     /// Refuses a record that `more` bytes would make larger than allowed.
     fn limit(&self, more: usize) -> Result<(), Problem> {
-        let (bytes, limit_bytes) = (
-            (self.needed as u64).saturating_add(more as u64),
-            RECORD_BYTES_MAX as u64,
-        );
+        let (bytes, limit_bytes) = ((self.needed as u64).saturating_add(more as u64), RECORD_BYTES_MAX as u64);
         if bytes <= limit_bytes {
             return Ok(());
         }
         let at = self.needed - WORD_BYTES;
-        Err(Problem::new(
-            at,
-            ProblemKind::Oversize {
-                part: self.part,
-                bytes,
-                limit_bytes,
-            },
-        ))
+        Err(Problem::new(at, ProblemKind::Oversize { part: self.part, bytes, limit_bytes }))
     }
 }
 

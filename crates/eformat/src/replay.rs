@@ -77,15 +77,7 @@ pub fn split(event: &[u8]) -> Result<Split, Problem> {
     let mut at = 0;
     for child in &children {
         literal(&mut table, at..child.range.start);
-        push_all(
-            &mut table,
-            &[
-                KIND_ROD,
-                to_word(child.range.len()),
-                child.source_id.0,
-                child.occurrence,
-            ],
-        );
+        push_all(&mut table, &[KIND_ROD, to_word(child.range.len()), child.source_id.0, child.occurrence]);
         at = child.range.end;
     }
     literal(&mut table, at..event.len());
@@ -110,11 +102,7 @@ fn find_children(event: &Event<'_>) -> Result<Vec<Child>, Problem> {
         let start = payload_start + rob.offset();
         let count = seen.entry(rob.source_id()).or_default();
         let range = start + range.start..start + range.end;
-        children.push(Child {
-            source_id: rob.source_id(),
-            occurrence: *count,
-            range,
-        });
+        children.push(Child { source_id: rob.source_id(), occurrence: *count, range });
         *count += 1;
     }
     Ok(children)
@@ -146,10 +134,7 @@ impl<'a> Template<'a> {
     /// What is not as [`split`] writes it.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, TemplateError> {
         if bytes.len() < HEAD_BYTES {
-            return Err(TemplateError::Truncated {
-                needed_bytes: HEAD_BYTES as u64,
-                have_bytes: bytes.len() as u64,
-            });
+            return Err(TemplateError::Truncated { needed_bytes: HEAD_BYTES as u64, have_bytes: bytes.len() as u64 });
         }
         if word(bytes, 0) != MAGIC {
             return Err(TemplateError::Magic { found: word(bytes, 0) });
@@ -161,20 +146,12 @@ impl<'a> Template<'a> {
         let literals_start = HEAD_BYTES as u64 + table_bytes;
         if literals_start > bytes.len() as u64 {
             let have_bytes = bytes.len() as u64;
-            return Err(TemplateError::Truncated {
-                needed_bytes: literals_start,
-                have_bytes,
-            });
+            return Err(TemplateError::Truncated { needed_bytes: literals_start, have_bytes });
         }
         let literals_start = literals_start as usize;
         let (head, literals) = bytes.split_at(literals_start);
         let event_bytes = size(word(bytes, 2));
-        let template = Self {
-            table: &head[HEAD_BYTES..],
-            literals,
-            literals_start,
-            event_bytes,
-        };
+        let template = Self { table: &head[HEAD_BYTES..], literals, literals_start, event_bytes };
         template.check_lengths()?;
         Ok(template)
     }
@@ -196,16 +173,10 @@ impl<'a> Template<'a> {
         }
         let have = self.literals.len() as u64;
         if literal_bytes != have {
-            return Err(TemplateError::Literals {
-                expected_bytes: literal_bytes,
-                found_bytes: have,
-            });
+            return Err(TemplateError::Literals { expected_bytes: literal_bytes, found_bytes: have });
         }
         if all_bytes != self.event_bytes as u64 {
-            return Err(TemplateError::EventSize {
-                segments_bytes: all_bytes,
-                event_bytes: self.event_bytes as u64,
-            });
+            return Err(TemplateError::EventSize { segments_bytes: all_bytes, event_bytes: self.event_bytes as u64 });
         }
         Ok(())
     }
@@ -245,12 +216,7 @@ impl<'a> Template<'a> {
                 Some((child, found)) if found == length => segments.push(Segment::Rod(child)),
                 Some((_, found)) => {
                     let (found_bytes, expected_bytes) = (found as u64, length as u64);
-                    return Err(TemplateError::RodSize {
-                        source_id,
-                        occurrence,
-                        found_bytes,
-                        expected_bytes,
-                    });
+                    return Err(TemplateError::RodSize { source_id, occurrence, found_bytes, expected_bytes });
                 }
                 None => return Err(TemplateError::RodMissing { source_id, occurrence }),
             }

@@ -25,10 +25,7 @@ impl<'a> Rob<'a> {
     ///
     /// The first problem of the ROB header.
     pub fn parse(format: EventFormat, bytes: &'a [u8]) -> Result<Self, Problem> {
-        Ok(Self {
-            fragment: Fragment::parse(Part::Rob, format, bytes)?,
-            offset: 0,
-        })
+        Ok(Self { fragment: Fragment::parse(Part::Rob, format, bytes)?, offset: 0 })
     }
 
     /// Checks the ROB at the beginning of `bytes[offset..]`, which may be longer; problems have offsets in `bytes`.
@@ -206,11 +203,7 @@ impl RobParams {
 /// If `buf` has another length than `params.rob_bytes(data_bytes)` or the data are not whole words.
 #[inline]
 pub fn write_rob_fragment(buf: &mut [u8], params: &RobParams, data_bytes: usize) {
-    assert_eq!(
-        buf.len(),
-        params.rob_bytes(data_bytes),
-        "the buffer has exactly the size of the ROB"
-    );
+    assert_eq!(buf.len(), params.rob_bytes(data_bytes), "the buffer has exactly the size of the ROB");
     let data_end = ROB_PREFIX_BYTES + data_bytes;
     buf[..ROB_PREFIX_BYTES].copy_from_slice(&rob_prefix(params, data_bytes));
     let suffix = rob_suffix(params, data_bytes);
@@ -230,28 +223,17 @@ pub fn write_rob_fragment(buf: &mut [u8], params: &RobParams, data_bytes: usize)
 #[inline]
 pub fn rob_prefix(params: &RobParams, data_bytes: usize) -> [u8; ROB_PREFIX_BYTES] {
     assert!(data_bytes.is_multiple_of(WORD_BYTES), "fragment data are whole words");
-    let checksum = if params.adler32 {
-        ChecksumType::Adler32
-    } else {
-        ChecksumType::None
-    };
+    let checksum = if params.adler32 { ChecksumType::Adler32 } else { ChecksumType::None };
     let mut out = [0; ROB_PREFIX_BYTES];
     put(&mut out, generic::MARKER, marker::ROB);
-    put(
-        &mut out,
-        generic::FRAGMENT_SIZE,
-        to_word(params.rob_bytes(data_bytes) / WORD_BYTES),
-    );
+    put(&mut out, generic::FRAGMENT_SIZE, to_word(params.rob_bytes(data_bytes) / WORD_BYTES));
     put(&mut out, generic::HEADER_SIZE, ROB_HEADER_WORDS as u32);
     put(&mut out, generic::VERSION, EventFormat::V5.version());
     put(&mut out, generic::SOURCE_ID, params.rod.source_id.0);
     put(&mut out, generic::STATUS_COUNT, 1);
     put(&mut out, generic::STATUS, params.status.0);
     put(&mut out, generic::STATUS + 1, checksum.to_word());
-    let rod = RodHeader {
-        run_number: params.rod.run_number & RUN_NUMBER_MASK,
-        ..params.rod
-    };
+    let rod = RodHeader { run_number: params.rod.run_number & RUN_NUMBER_MASK, ..params.rod };
     out[ROB_HEADER_BYTES..].copy_from_slice(&rod.emit());
     out
 }
@@ -277,12 +259,7 @@ pub fn rob_suffix(params: &RobParams, data_bytes: usize) -> [u8; ROB_SUFFIX_BYTE
 /// Statuses and checksum choice of `params` are not used. For other reasons (discard mode, time-out) write a ROB
 /// without data by [`write_rob_fragment`].
 pub fn lost_rob(params: &RobParams) -> [u8; LOST_ROB_BYTES] {
-    let lost = RobParams {
-        status: StatusWord::LOST,
-        rod_status: StatusWord::LOST,
-        adler32: false,
-        ..*params
-    };
+    let lost = RobParams { status: StatusWord::LOST, rod_status: StatusWord::LOST, adler32: false, ..*params };
     let mut out = [0; LOST_ROB_BYTES];
     write_rob_fragment(&mut out, &lost, 0);
     out
@@ -313,10 +290,7 @@ impl RobHeader {
         let total_words = header_words + rod.len() / WORD_BYTES + self.checksum.trailer_words();
         let mut out = Vec::with_capacity(total_words * WORD_BYTES);
         let version = EventFormat::V5.version() | u32::from(self.minor_version);
-        push_all(
-            &mut out,
-            &[marker::ROB, to_word(total_words), to_word(header_words), version],
-        );
+        push_all(&mut out, &[marker::ROB, to_word(total_words), to_word(header_words), version]);
         push_all(&mut out, &[self.source_id.0, to_word(self.status.len())]);
         push_all(&mut out, &self.status);
         push(&mut out, self.checksum.to_word());

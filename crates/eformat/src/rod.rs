@@ -33,29 +33,18 @@ impl<'a> Rod<'a> {
             return Err(truncated(Part::Rod, 0, HEADER_BYTES, bytes.len()));
         }
         if !bytes.len().is_multiple_of(WORD_BYTES) {
-            let kind = ProblemKind::NotWords {
-                part: Part::Rod,
-                bytes: bytes.len() as u64,
-            };
+            let kind = ProblemKind::NotWords { part: Part::Rod, bytes: bytes.len() as u64 };
             return Err(Problem::new(0, kind));
         }
         let header_words = word(bytes, rod::HEADER_SIZE);
         if size(header_words) != ROD_HEADER_WORDS {
             let expected_words = ROD_HEADER_WORDS as u64;
-            let kind = ProblemKind::HeaderSize {
-                part: Part::Rod,
-                found_words: header_words,
-                expected_words,
-            };
+            let kind = ProblemKind::HeaderSize { part: Part::Rod, found_words: header_words, expected_words };
             return Err(Problem::new(rod::HEADER_SIZE * WORD_BYTES, kind));
         }
         let (version, expected) = (word(bytes, rod::VERSION), format.rod_version());
         if version >> 16 != expected >> 16 {
-            let kind = ProblemKind::Version {
-                part: Part::Rod,
-                found: version,
-                expected,
-            };
+            let kind = ProblemKind::Version { part: Part::Rod, found: version, expected };
             return Err(Problem::new(rod::VERSION * WORD_BYTES, kind));
         }
         Ok(Self::parse_body(bytes))
@@ -73,10 +62,7 @@ impl<'a> Rod<'a> {
         };
         let least = ROD_HEADER_WORDS + ROD_TRAILER_WORDS;
         if total < least {
-            let kind = ProblemKind::RodSize {
-                found_words: total as u64,
-                expected_words: least as u64,
-            };
+            let kind = ProblemKind::RodSize { found_words: total as u64, expected_words: least as u64 };
             return damaged(0, kind);
         }
         let status_words = word(bytes, total - rod::TRAILER_STATUS_COUNT);
@@ -84,13 +70,7 @@ impl<'a> Rod<'a> {
         let expected_words = least as u64 + u64::from(status_words) + u64::from(data_words);
         if expected_words != total as u64 {
             let at = (total - rod::TRAILER_STATUS_COUNT) * WORD_BYTES;
-            return damaged(
-                at,
-                ProblemKind::RodSize {
-                    found_words: total as u64,
-                    expected_words,
-                },
-            );
+            return damaged(at, ProblemKind::RodSize { found_words: total as u64, expected_words });
         }
         let position = word(bytes, total - rod::TRAILER_POSITION);
         let at = (total - rod::TRAILER_POSITION) * WORD_BYTES;
@@ -193,12 +173,7 @@ impl<'a> Rod<'a> {
     }
 
     fn field(&self, index: usize, field: &'static str, max: u32) -> Problem {
-        let kind = ProblemKind::Field {
-            part: Part::Rod,
-            field,
-            found: word(self.bytes, index),
-            max,
-        };
+        let kind = ProblemKind::Field { part: Part::Rod, field, found: word(self.bytes, index), max };
         Problem::new(index * WORD_BYTES, kind)
     }
 

@@ -40,11 +40,7 @@ impl fmt::Display for RunType {
             0xf => write!(f, "test")?,
             other => write!(f, "{other:#x}")?,
         }
-        if self.is_simulated() {
-            write!(f, " (simulated)")
-        } else {
-            Ok(())
-        }
+        if self.is_simulated() { write!(f, " (simulated)") } else { Ok(()) }
     }
 }
 

@@ -222,10 +222,7 @@ mod tests {
     #[test]
     fn parts_of_the_word() {
         let id = SourceId(0x0079_500b);
-        assert_eq!(
-            (id.sub_detector(), id.module(), id.optional()),
-            (SubDetector::TDAQ_SFI, 0x500b, 0)
-        );
+        assert_eq!((id.sub_detector(), id.module(), id.optional()), (SubDetector::TDAQ_SFI, 0x500b, 0));
         assert_eq!(id.sub_detector().group(), Some(DetectorGroup::Tdaq));
         assert_eq!(SubDetector::BES_MDC.group(), None);
     }

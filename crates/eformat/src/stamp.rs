@@ -58,13 +58,7 @@ impl Date {
 
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{:04}-{:02}-{:02}",
-            self.0 % 10_000,
-            self.0 / 10_000 % 100,
-            self.0 / 1_000_000
-        )
+        write!(f, "{:04}-{:02}-{:02}", self.0 % 10_000, self.0 / 10_000 % 100, self.0 / 1_000_000)
     }
 }
 
@@ -92,13 +86,7 @@ impl Time {
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{:02}:{:02}:{:02}",
-            self.0 / 10_000,
-            self.0 / 100 % 100,
-            self.0 % 100
-        )
+        write!(f, "{:02}:{:02}:{:02}", self.0 / 10_000, self.0 / 100 % 100, self.0 % 100)
     }
 }
 

@@ -218,15 +218,9 @@ mod tests {
     #[test]
     fn halves_of_the_word() {
         let status = StatusWord(0x0802_000c);
-        assert_eq!(
-            status.generic(),
-            GenericStatus::TIMEOUT | GenericStatus::DATA_CORRUPTION
-        );
+        assert_eq!(status.generic(), GenericStatus::TIMEOUT | GenericStatus::DATA_CORRUPTION);
         assert_eq!(status.as_rob(), RobStatus::TRUNCATED | RobStatus::FRAGMENT_SIZE);
-        assert_eq!(
-            status.as_event(),
-            EventStatus::EFD_RECOVERED | EventStatus::L2PU_TIMEOUT
-        );
+        assert_eq!(status.as_event(), EventStatus::EFD_RECOVERED | EventStatus::L2PU_TIMEOUT);
         assert_eq!(StatusWord::rob(status.generic(), status.as_rob()), status);
         assert_eq!(StatusWord::event(status.generic(), status.as_event()), status);
     }

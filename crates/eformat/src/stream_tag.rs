@@ -49,10 +49,7 @@ impl StreamTag {
     /// If a part is empty or holds anything but ASCII letters, digits and `-` (in the name also `_`).
     pub fn new(stream_type: &str, name: &str, obeys_lumi_block: bool) -> Result<Self, BadStreamTag> {
         let legal = |text: &str, also: u8| {
-            !text.is_empty()
-                && text
-                    .bytes()
-                    .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == also)
+            !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == also)
         };
         if !legal(stream_type, b'-') {
             return Err(BadStreamTag("type"));
@@ -109,9 +106,7 @@ pub fn add(tags: &mut Vec<StreamTag>, mut tag: StreamTag) {
     } else if tags.iter().any(|other| other.stream_type == DEBUG) {
         return;
     }
-    let same = tags
-        .iter_mut()
-        .find(|other| other.stream_type == tag.stream_type && other.name == tag.name);
+    let same = tags.iter_mut().find(|other| other.stream_type == tag.stream_type && other.name == tag.name);
     let Some(known) = same else {
         return tags.push(tag);
     };
@@ -141,25 +136,15 @@ pub fn encode(entries: &[Entry]) -> Vec<u32> {
 /// The entries of a stream tag block given as bytes. Every block decodes: what is not ours is foreign.
 pub fn decode(block: &[u8]) -> Vec<Entry> {
     let texts = block.split(|byte| *byte == 0).filter(|text| !text.is_empty());
-    texts
-        .map(|text| parse_tag(text).map_or_else(|| Entry::Foreign(text.to_vec()), Entry::Tag))
-        .collect()
+    texts.map(|text| parse_tag(text).map_or_else(|| Entry::Foreign(text.to_vec()), Entry::Tag)).collect()
 }
 
 fn tag_text(tag: &StreamTag) -> String {
     let robs: Vec<String> = tag.robs.iter().map(|rob| format!("{:08x}", rob.0)).collect();
-    let detectors: Vec<String> = tag
-        .sub_detectors
-        .iter()
-        .map(|detector| format!("{:02x}", detector.0))
-        .collect();
+    let detectors: Vec<String> = tag.sub_detectors.iter().map(|detector| format!("{:02x}", detector.0)).collect();
     let StreamTag { stream_type, name, .. } = tag;
     let lumi = u8::from(tag.obeys_lumi_block);
-    format!(
-        "{PREFIX};{stream_type};{name};{lumi};{};{}",
-        robs.join(","),
-        detectors.join(",")
-    )
+    format!("{PREFIX};{stream_type};{name};{lumi};{};{}", robs.join(","), detectors.join(","))
 }
 
 fn parse_tag(text: &[u8]) -> Option<StreamTag> {

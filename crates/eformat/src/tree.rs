@@ -20,13 +20,7 @@ pub struct EventRobs<'a> {
 
 impl<'a> EventRobs<'a> {
     pub(crate) fn new(format: EventFormat, payload: &'a [u8]) -> Self {
-        Self {
-            format,
-            payload,
-            at: 0,
-            ends: [0; 2],
-            open: 0,
-        }
+        Self { format, payload, at: 0, ends: [0; 2], open: 0 }
     }
 
     fn step(&mut self) -> Result<Option<Rob<'a>>, Problem> {
@@ -65,11 +59,7 @@ impl<'a> EventRobs<'a> {
     }
 
     fn end(&self) -> usize {
-        if self.open == 0 {
-            self.payload.len()
-        } else {
-            self.ends[self.open - 1]
-        }
+        if self.open == 0 { self.payload.len() } else { self.ends[self.open - 1] }
     }
 }
 

@@ -5,20 +5,14 @@ pub const WORD_BYTES: usize = 4;
 
 /// The words of `bytes`; a rest shorter than a word is left out.
 pub fn words(bytes: &[u8]) -> impl ExactSizeIterator<Item = u32> + '_ {
-    bytes
-        .as_chunks::<WORD_BYTES>()
-        .0
-        .iter()
-        .map(|chunk| u32::from_le_bytes(*chunk))
+    bytes.as_chunks::<WORD_BYTES>().0.iter().map(|chunk| u32::from_le_bytes(*chunk))
 }
 
 /// Word `index` of bytes that the caller has checked to hold it.
 #[inline]
 pub(crate) fn word(bytes: &[u8], index: usize) -> u32 {
     let start = index * WORD_BYTES;
-    let chunk = bytes[start..start + WORD_BYTES]
-        .try_into()
-        .expect("a range of four bytes is four bytes");
+    let chunk = bytes[start..start + WORD_BYTES].try_into().expect("a range of four bytes is four bytes");
     u32::from_le_bytes(chunk)
 }
 

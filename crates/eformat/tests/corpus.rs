@@ -38,9 +38,7 @@ fn corpus_is_replayed() {
 }
 
 fn corpus(target: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../fuzz/corpus")
-        .join(target)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target)
 }
 
 fn write_seeds() {
@@ -65,12 +63,7 @@ fn write_seeds() {
         write("file", name, &file);
         write("file", &format!("{name}_cut"), &file[..file.len() - 50]);
     }
-    for text in [
-        "weir1;physics;Main;1;;",
-        "weir1;calibration;LAr;0;00410001,00420002;41,ff",
-        "TAGBYTES",
-        "a\0\0b\0",
-    ] {
+    for text in ["weir1;physics;Main;1;;", "weir1;calibration;LAr;0;00410001,00420002;41,ff", "TAGBYTES", "a\0\0b\0"] {
         write("stream_tags", &format!("text{}", text.len()), text.as_bytes());
     }
 }

@@ -9,9 +9,7 @@ use common::{event3, event5, event5_zlib, files, split_and_join};
 use eformat::*;
 
 fn pin(name: &str, made: &[u8]) -> Vec<u8> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/golden")
-        .join(name);
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(&path, made).unwrap();
     }
@@ -52,11 +50,7 @@ fn payloads(file: &[u8]) -> Vec<Vec<u8>> {
         if compressed {
             event = zlib_unpack(Part::DataBlock, &event, 1 << 20).unwrap();
         }
-        Event::parse(&event)
-            .unwrap()
-            .unpacked_payload(1 << 20)
-            .unwrap()
-            .into_owned()
+        Event::parse(&event).unwrap().unpacked_payload(1 << 20).unwrap().into_owned()
     };
     events.map(unpack).collect()
 }

@@ -12,10 +12,7 @@ fn every_truncation_is_reported_inside_the_file() {
         for length in 0..file.len() {
             let problems = check_file(&file[..length], CheckOptions::default());
             assert!(!problems.is_empty(), "{name} cut to {length}");
-            assert!(
-                problems.iter().all(|problem| problem.offset <= length as u64),
-                "{name}: {problems:?}"
-            );
+            assert!(problems.iter().all(|problem| problem.offset <= length as u64), "{name}: {problems:?}");
         }
     }
 }
@@ -78,121 +75,41 @@ fn damage_is_named() {
         let mut event = good.clone();
         event[at..at + 4].copy_from_slice(&value.to_le_bytes());
         let mut problems = Vec::new();
-        check_event(
-            &event,
-            &CheckOptions {
-                adler32: false,
-                ..Default::default()
-            },
-            &mut problems,
-        );
+        check_event(&event, &CheckOptions { adler32: false, ..Default::default() }, &mut problems);
         assert_eq!(problems.len(), 1, "{problems:?}");
         (problems[0].offset as usize, problems[0].kind)
     };
     let rod = start + 32;
-    let header = |part, found_words, expected_words| ProblemKind::HeaderSize {
-        part,
-        found_words,
-        expected_words,
-    };
+    let header = |part, found_words, expected_words| ProblemKind::HeaderSize { part, found_words, expected_words };
     let header_words = start as u64 / 4;
     let cases = [
-        (
-            0,
-            0xaa34_12aa,
-            0,
-            ProblemKind::Marker {
-                part: Part::FullEvent,
-                found: 0xaa34_12aa,
-                expected: 0xaa12_34aa,
-            },
-        ),
+        (0, 0xaa34_12aa, 0, ProblemKind::Marker { part: Part::FullEvent, found: 0xaa34_12aa, expected: 0xaa12_34aa }),
         (8, 50, 8, header(Part::FullEvent, 50, header_words)),
         (
             12,
             0x0600_0000,
             12,
-            ProblemKind::Version {
-                part: Part::FullEvent,
-                found: 0x0600_0000,
-                expected: 0x0500_0000,
-            },
+            ProblemKind::Version { part: Part::FullEvent, found: 0x0600_0000, expected: 0x0500_0000 },
         ),
-        (
-            28,
-            3,
-            28,
-            ProblemKind::ChecksumType {
-                part: Part::FullEvent,
-                found: 3,
-            },
-        ),
-        (
-            start,
-            0xdd12_34dc,
-            start,
-            ProblemKind::Marker {
-                part: Part::Rob,
-                found: 0xdd12_34dc,
-                expected: 0xdd12_34dd,
-            },
-        ),
-        (
-            start + 4,
-            3,
-            start + 4,
-            ProblemKind::FragmentSize {
-                part: Part::Rob,
-                found_words: 3,
-                expected_words: 7,
-            },
-        ),
+        (28, 3, 28, ProblemKind::ChecksumType { part: Part::FullEvent, found: 3 }),
+        (start, 0xdd12_34dc, start, ProblemKind::Marker { part: Part::Rob, found: 0xdd12_34dc, expected: 0xdd12_34dd }),
+        (start + 4, 3, start + 4, ProblemKind::FragmentSize { part: Part::Rob, found_words: 3, expected_words: 7 }),
         (
             start + 12,
             0x0400_0000,
             start + 12,
-            ProblemKind::Version {
-                part: Part::Rob,
-                found: 0x0400_0000,
-                expected: 0x0500_0000,
-            },
+            ProblemKind::Version { part: Part::Rob, found: 0x0400_0000, expected: 0x0500_0000 },
         ),
-        (
-            rod,
-            0xee12_34ef,
-            rod,
-            ProblemKind::Marker {
-                part: Part::Rod,
-                found: 0xee12_34ef,
-                expected: 0xee12_34ee,
-            },
-        ),
+        (rod, 0xee12_34ef, rod, ProblemKind::Marker { part: Part::Rod, found: 0xee12_34ef, expected: 0xee12_34ee }),
         (rod + 4, 10, rod + 4, header(Part::Rod, 10, 9)),
         (
             rod + 8,
             0x0400_0000,
             rod + 8,
-            ProblemKind::Version {
-                part: Part::Rod,
-                found: 0x0400_0000,
-                expected: 0x0301_0000,
-            },
+            ProblemKind::Version { part: Part::Rod, found: 0x0400_0000, expected: 0x0301_0000 },
         ),
-        (
-            rod + 36 + 12 + 8,
-            4,
-            rod + 36 + 12 + 4,
-            ProblemKind::RodSize {
-                found_words: 16,
-                expected_words: 17,
-            },
-        ),
-        (
-            rod + 36 + 12 + 12,
-            2,
-            rod + 36 + 12 + 12,
-            ProblemKind::StatusPosition { found: 2 },
-        ),
+        (rod + 36 + 12 + 8, 4, rod + 36 + 12 + 4, ProblemKind::RodSize { found_words: 16, expected_words: 17 }),
+        (rod + 36 + 12 + 12, 2, rod + 36 + 12 + 12, ProblemKind::StatusPosition { found: 2 }),
     ];
     for (at, value, offset, kind) in cases {
         assert_eq!(damaged(at, value), (offset, kind));
@@ -206,16 +123,7 @@ fn huge_claims_cost_nothing() {
     file[block - 4..block].copy_from_slice(&u32::MAX.to_le_bytes());
     let problems = check_file(&file, CheckOptions::default());
     assert!(
-        matches!(
-            problems[..],
-            [Problem {
-                kind: ProblemKind::Truncated {
-                    part: Part::DataBlock,
-                    ..
-                },
-                ..
-            }]
-        ),
+        matches!(problems[..], [Problem { kind: ProblemKind::Truncated { part: Part::DataBlock, .. }, .. }]),
         "{problems:?}"
     );
 
@@ -223,16 +131,7 @@ fn huge_claims_cost_nothing() {
     file[36..40].copy_from_slice(&0x7fff_ffffu32.to_le_bytes());
     let problems = check_file(&file, CheckOptions::default());
     assert!(
-        matches!(
-            problems[..],
-            [Problem {
-                kind: ProblemKind::Oversize {
-                    part: Part::FileNames,
-                    ..
-                },
-                ..
-            }]
-        ),
+        matches!(problems[..], [Problem { kind: ProblemKind::Oversize { part: Part::FileNames, .. }, .. }]),
         "{problems:?}"
     );
 

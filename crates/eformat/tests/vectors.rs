@@ -41,18 +41,10 @@ fn first_events_hold_what_their_readme_says() {
     let first = file_events(&file).unwrap().next().unwrap().unwrap();
     let event = Event::parse(first.block).unwrap();
     assert_eq!(
-        (
-            first.block.len(),
-            event.lvl1_id(),
-            event.run_number(),
-            event.lumi_block()
-        ),
+        (first.block.len(), event.lvl1_id(), event.run_number(), event.lumi_block()),
         (632, 0x0100_0001, 123_456, 17)
     );
-    assert_eq!(
-        (event.format(), event.robs(event.fragment().payload()).count()),
-        (EventFormat::V4, 4)
-    );
+    assert_eq!((event.format(), event.robs(event.fragment().payload()).count()), (EventFormat::V4, 4));
 
     let file = vector(&shared, "v5_sfo2.data");
     let mut events = file_events(&file).unwrap();
@@ -60,10 +52,7 @@ fn first_events_hold_what_their_readme_says() {
     let first = events.next().unwrap().unwrap();
     assert_eq!(first.separator.block_bytes, 288);
     let unpacked = zlib_unpack(Part::DataBlock, first.block, 1 << 20).unwrap();
-    assert_eq!(
-        Event::parse(&unpacked).unwrap().fragment().checksum_type(),
-        ChecksumType::Adler32
-    );
+    assert_eq!(Event::parse(&unpacked).unwrap().fragment().checksum_type(), ChecksumType::Adler32);
 
     for name in ["v6_plain.data", "v6_zlib_adler.data"] {
         let file = vector(&shared, name);
@@ -71,16 +60,10 @@ fn first_events_hold_what_their_readme_says() {
         let event = Event::parse(first.block).unwrap();
         let payload = event.unpacked_payload(1 << 20).unwrap();
         assert_eq!(
-            event
-                .robs(&payload)
-                .map(|rob| rob.unwrap().source_id().0)
-                .collect::<Vec<_>>(),
+            event.robs(&payload).map(|rob| rob.unwrap().source_id().0).collect::<Vec<_>>(),
             [0x21_0001, 0x42_0002, 0x77_0001]
         );
-        assert_eq!(
-            stream_tag::decode(event.stream_tags()),
-            [stream_tag::Entry::Foreign(b"TAGBYTES".to_vec())]
-        );
+        assert_eq!(stream_tag::decode(event.stream_tags()), [stream_tag::Entry::Foreign(b"TAGBYTES".to_vec())]);
         assert_eq!(event.bcid(), 0x65);
     }
 }
@@ -95,42 +78,20 @@ fn bad_vectors_are_reported_where_they_are_bad() {
     let bad = vector(&shared, "bad_robmarker.data");
     let at = (0..good.len()).find(|at| good[*at] != bad[*at]).unwrap() as u64;
     let problems = check(&bad);
-    let marker = ProblemKind::Marker {
-        part: Part::Rob,
-        found: 0xdd12_34dc,
-        expected: 0xdd12_34dd,
-    };
-    assert!(
-        problems.contains(&Problem {
-            offset: at,
-            unpacked_offset: None,
-            kind: marker
-        }),
-        "{problems:?}"
-    );
-    assert!(matches!(
-        problems[0].kind,
-        ProblemKind::Checksum {
-            part: Part::FullEvent,
-            ..
-        }
-    ));
+    let marker = ProblemKind::Marker { part: Part::Rob, found: 0xdd12_34dc, expected: 0xdd12_34dd };
+    assert!(problems.contains(&Problem { offset: at, unpacked_offset: None, kind: marker }), "{problems:?}");
+    assert!(matches!(problems[0].kind, ProblemKind::Checksum { part: Part::FullEvent, .. }));
     assert_eq!(problems.len(), 2);
 
     let bad = vector(&shared, "bad_robbit.data");
     let at = (0..good.len()).find(|at| good[*at] != bad[*at]).unwrap();
-    let first = file_events(&bad)
-        .unwrap()
-        .map(Result::unwrap)
-        .find(|event| event.offset as usize + event.block.len() > at);
+    let first =
+        file_events(&bad).unwrap().map(Result::unwrap).find(|event| event.offset as usize + event.block.len() > at);
     let first = first.unwrap();
     let event = Event::parse(first.block).unwrap();
     let start = first.offset + event.fragment().payload_range().start as u64;
     let rob = event.robs(event.fragment().payload()).map(Result::unwrap);
-    let rob = rob
-        .take_while(|rob| start as usize + rob.offset() <= at)
-        .last()
-        .unwrap();
+    let rob = rob.take_while(|rob| start as usize + rob.offset() <= at).last().unwrap();
     let rob_sum = start + (rob.offset() + rob.fragment().payload_range().end) as u64;
     let event_sum = first.offset + first.block.len() as u64 - 4;
     let problems = check(&bad);
@@ -138,27 +99,13 @@ fn bad_vectors_are_reported_where_they_are_bad() {
         ProblemKind::Checksum { part, .. } => (part, problem.offset),
         other => panic!("{other}"),
     });
-    assert_eq!(
-        sums.collect::<Vec<_>>(),
-        [(Part::FullEvent, event_sum), (Part::Rob, rob_sum)]
-    );
+    assert_eq!(sums.collect::<Vec<_>>(), [(Part::FullEvent, event_sum), (Part::Rob, rob_sum)]);
 
     let bad = vector(&shared, "bad_trunc.data");
     let last = file_events(&good).unwrap().map(Result::unwrap).last().unwrap();
     let have_bytes = bad.len() as u64 - last.offset;
-    let kind = ProblemKind::Truncated {
-        part: Part::DataBlock,
-        needed_bytes: last.block.len() as u64,
-        have_bytes,
-    };
-    assert_eq!(
-        check(&bad),
-        [Problem {
-            offset: last.offset,
-            unpacked_offset: None,
-            kind
-        }]
-    );
+    let kind = ProblemKind::Truncated { part: Part::DataBlock, needed_bytes: last.block.len() as u64, have_bytes };
+    assert_eq!(check(&bad), [Problem { offset: last.offset, unpacked_offset: None, kind }]);
 }
 
 #[test]
@@ -174,10 +121,7 @@ fn the_recorded_besiii_file_checks_and_survives_split_and_join() {
     let mut events = file_events(&file).unwrap();
     let header = events.header().clone();
     assert_eq!(header.start.version, FileVersion::V2);
-    assert_eq!(
-        (header.names.application.as_str(), header.names.core.as_str()),
-        ("SFO-1", "All")
-    );
+    assert_eq!((header.names.application.as_str(), header.names.core.as_str()), ("SFO-1", "All"));
     assert_eq!(header.start.opened.date, Date::new(8, 4, 2026).unwrap());
     let mut out = header.emit();
     let (mut rods, mut sources) = (0, std::collections::BTreeSet::new());
@@ -201,13 +145,7 @@ fn events_of_all_vectors_survive_split_and_join() {
     let Some(shared) = testkit::shared("events_of_all_vectors_survive_split_and_join", "format/vectors") else {
         return;
     };
-    for name in [
-        "v5_sfo1.data",
-        "v5_sfo2.data",
-        "v6_plain.data",
-        "v6_adler.data",
-        "v6_zlib.data",
-    ] {
+    for name in ["v5_sfo1.data", "v5_sfo2.data", "v6_plain.data", "v6_adler.data", "v6_zlib.data"] {
         let file = vector(&shared, name);
         let events = file_events(&file).unwrap();
         let compressed = events.header().blocks_are_compressed();

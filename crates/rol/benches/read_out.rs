@@ -13,10 +13,7 @@ use rol::{Emulation, LinkParameters, Links, Sample, emulated_source_ids};
 
 fn emulator(criterion: &mut Criterion) {
     let source_ids = emulated_source_ids(0x51, 12);
-    let emulation = Emulation {
-        sizes: SizeDistribution::Fixed(Size::from_bytes(1000)),
-        seed: 1,
-    };
+    let emulation = Emulation { sizes: SizeDistribution::Fixed(Size::from_bytes(1000)), seed: 1 };
     for adler32 in [false, true] {
         let parameters = LinkParameters {
             source_ids: source_ids.clone(),
@@ -25,15 +22,7 @@ fn emulator(criterion: &mut Criterion) {
             ..LinkParameters::default()
         };
         let links = Links::emulator(parameters, &emulation).expect("the parameters are possible");
-        bench(
-            criterion,
-            if adler32 {
-                "emulator 1 kB, Adler-32"
-            } else {
-                "emulator 1 kB"
-            },
-            links,
-        );
+        bench(criterion, if adler32 { "emulator 1 kB, Adler-32" } else { "emulator 1 kB" }, links);
     }
 }
 
@@ -56,18 +45,12 @@ fn bench(criterion: &mut Criterion, name: &str, mut links: Links) {
     let mut next = 0;
     group.bench_function(name, |bencher| {
         bencher.iter(|| {
-            let event = EventInfo {
-                event: EventId(next),
-                ordinal: next,
-                ..EventInfo::default()
-            };
+            let event = EventInfo { event: EventId(next), ordinal: next, ..EventInfo::default() };
             next += 1;
             if resident.len() == RESIDENT * links.source_ids().len() {
                 resident.drain(..links.source_ids().len());
             }
-            links
-                .read_out(&event, &mut |_, _, bulk| resident.push_back(bulk))
-                .expect("there are pages for one more");
+            links.read_out(&event, &mut |_, _, bulk| resident.push_back(bulk)).expect("there are pages for one more");
         });
     });
     group.finish();

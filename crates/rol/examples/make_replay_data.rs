@@ -20,9 +20,7 @@ use rol::{LinkParameters, Links, Sample};
 
 /// Writes the file.
 fn main() -> Result<(), Box<dyn Error>> {
-    let path = std::env::args_os()
-        .nth(1)
-        .map_or_else(|| data("replay.data"), PathBuf::from);
+    let path = std::env::args_os().nth(1).map_or_else(|| data("replay.data"), PathBuf::from);
     let bytes = replay_data(&data("zee_mu0.parquet"))?;
     std::fs::write(&path, &bytes)?;
     println!("{}: {EVENTS} events, {} bytes", path.display(), bytes.len());
@@ -37,25 +35,14 @@ pub fn replay_data(sample: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
     let sample = Arc::new(Sample::load(&[sample])?);
     let source_ids = sample.source_ids().to_vec();
     let pages = source_ids.len();
-    let parameters = LinkParameters {
-        source_ids,
-        pages,
-        run_number: RUN_NUMBER,
-        ..LinkParameters::default()
-    };
+    let parameters = LinkParameters { source_ids, pages, run_number: RUN_NUMBER, ..LinkParameters::default() };
     let mut links = Links::sample(parameters, Arc::clone(&sample), false)?;
     let mut file = header()?.emit();
     let mut event_bytes = 0;
     for number in 0..EVENTS {
         let event = event(&sample, &mut links, number)?;
         let block_bytes = u32::try_from(event.len())?;
-        file.extend(
-            DataSeparator {
-                block_number: number + 1,
-                block_bytes,
-            }
-            .emit(),
-        );
+        file.extend(DataSeparator { block_number: number + 1, block_bytes }.emit());
         file.extend(&event);
         event_bytes += u64::from(block_bytes);
     }
@@ -83,10 +70,7 @@ fn header() -> Result<FileHeader, Box<dyn Error>> {
             blocks_max: 0,
             megabytes_max: 0,
         },
-        names: FileNames {
-            application: APPLICATION.to_owned(),
-            core: name.core(),
-        },
+        names: FileNames { application: APPLICATION.to_owned(), core: name.core() },
         metadata: Some(Metadata::new(guid, [], "physics", "Main", name.project(), 1)),
         run: RunParameters {
             run_number: RUN_NUMBER,
@@ -145,9 +129,7 @@ fn stamp(minute: u32) -> Stamp {
 }
 
 fn data(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../examples/data")
-        .join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/data").join(name)
 }
 
 const EVENTS: u32 = 38;

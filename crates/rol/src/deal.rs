@@ -9,9 +9,7 @@
 pub fn deal(source_ids: &[u32], ros_count: usize) -> Vec<Vec<u32>> {
     assert!(ros_count > 0, "a partition has a read-out system");
     let begin = |ros: usize| source_ids.len() * ros / ros_count;
-    (0..ros_count)
-        .map(|ros| source_ids[begin(ros)..begin(ros + 1)].to_vec())
-        .collect()
+    (0..ros_count).map(|ros| source_ids[begin(ros)..begin(ros + 1)].to_vec()).collect()
 }
 
 #[cfg(test)]
@@ -29,11 +27,7 @@ mod tests {
     #[test]
     fn the_last_link_goes_to_the_last_system() {
         for ros_count in 1..=5 {
-            assert_eq!(
-                deal(&[7, 8, 9], ros_count).last().and_then(|share| share.last()),
-                Some(&9),
-                "{ros_count}"
-            );
+            assert_eq!(deal(&[7, 8, 9], ros_count).last().and_then(|share| share.last()), Some(&9), "{ros_count}");
         }
     }
 }

@@ -38,13 +38,8 @@ pub const fn emulated_word(index: usize) -> u32 {
 /// # Panics
 /// If there are more than the 65536 modules that an identifier can name.
 pub fn emulated_source_ids(sub_detector: u8, count: usize) -> Vec<u32> {
-    assert!(
-        count <= 1 << 16,
-        "a sub-detector has at most 65536 modules, {count} were asked for"
-    );
-    (0..count as u32)
-        .map(|module| u32::from(sub_detector) << 16 | module)
-        .collect()
+    assert!(count <= 1 << 16, "a sub-detector has at most 65536 modules, {count} were asked for");
+    (0..count as u32).map(|module| u32::from(sub_detector) << 16 | module).collect()
 }
 
 pub(crate) struct Emulator {
@@ -55,9 +50,7 @@ pub(crate) struct Emulator {
 impl Emulator {
     pub(crate) fn new(parameters: &LinkParameters, emulation: &Emulation) -> Self {
         let sizes = |&source_id: &u32| FragmentSizes::new(&emulation.sizes, emulation.seed, source_id);
-        Self {
-            sizes: parameters.source_ids.iter().map(sizes).collect(),
-        }
+        Self { sizes: parameters.source_ids.iter().map(sizes).collect() }
     }
 
     /// Fills all pages of the pool.
@@ -66,12 +59,7 @@ impl Emulator {
         for page in &mut pages {
             let bytes = page.bytes_mut();
             bytes[SIZE_WORD].fill(0);
-            bytes[ROB_PREFIX_BYTES..]
-                .as_chunks_mut()
-                .0
-                .iter_mut()
-                .enumerate()
-                .for_each(put_word);
+            bytes[ROB_PREFIX_BYTES..].as_chunks_mut().0.iter_mut().enumerate().for_each(put_word);
         }
     }
 
@@ -96,10 +84,7 @@ fn restore(page: &mut [u8], suffix_bytes: usize) {
     }
     let first_word = (end - suffix_bytes - ROB_PREFIX_BYTES) / WORD_BYTES;
     let trailer = page[end - suffix_bytes..end].as_chunks_mut().0;
-    trailer
-        .iter_mut()
-        .enumerate()
-        .for_each(|(index, word)| put_word((first_word + index, word)));
+    trailer.iter_mut().enumerate().for_each(|(index, word)| put_word((first_word + index, word)));
 }
 
 fn put_word((index, word): (usize, &mut [u8; WORD_BYTES])) {

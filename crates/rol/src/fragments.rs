@@ -109,11 +109,7 @@ impl Fragments {
         assert!(rod.len().is_multiple_of(WORD_BYTES), "a recorded ROD is whole words");
         let fragment_bytes = self.rod_overhead_bytes() + rod.len();
         let head = self.examine(&wanted, 0, fragment_bytes)?;
-        let checksum = if self.adler32 {
-            ChecksumType::Adler32
-        } else {
-            ChecksumType::None
-        };
+        let checksum = if self.adler32 { ChecksumType::Adler32 } else { ChecksumType::None };
         let header = [
             marker::ROB,
             (fragment_bytes / WORD_BYTES) as u32,
@@ -145,11 +141,7 @@ impl Fragments {
         if !self.in_order {
             head.status = problems;
         }
-        if head.event == event {
-            Ok(head)
-        } else {
-            Err(unplaced(event, &head))
-        }
+        if head.event == event { Ok(head) } else { Err(unplaced(event, &head)) }
     }
 
     fn checksum_bytes(&self) -> usize {
@@ -159,10 +151,7 @@ impl Fragments {
 
 /// The event lies more than the window away, so its 32-bit id belongs to another one.
 fn unplaced(event: EventId, head: &FragmentHead) -> Unplaced {
-    Unplaced {
-        lvl1_id: event.lvl1_id(),
-        newest: head.event,
-    }
+    Unplaced { lvl1_id: event.lvl1_id(), newest: head.event }
 }
 
 fn whole_words(bytes: usize) -> usize {

@@ -64,13 +64,7 @@ impl Inputs {
     /// # Errors
     /// Files that cannot be used; more read-out systems than links.
     pub fn open(partition: &Partition) -> Result<Self, InputError> {
-        let Partition {
-            run,
-            input,
-            ros,
-            level1,
-            ..
-        } = partition;
+        let Partition { run, input, ros, level1, .. } = partition;
         let source = match ros.input {
             RosInput::Emulator => {
                 let sizes: SizeDistribution = ros.fragment.distribution().ok_or(InputError::Sizes)?;
@@ -103,16 +97,9 @@ impl Inputs {
             in_order: level1.is_some(),
             ..LinkParameters::default()
         };
-        let level1 = level1
-            .as_ref()
-            .map(|level1| (level1.source, EmulatedTriggers::new(level1.rois_per_event, run.seed)));
-        Ok(Self {
-            source,
-            repeat: input.repeat,
-            shares: deal(&source_ids, ros_count),
-            parameters,
-            level1,
-        })
+        let level1 =
+            level1.as_ref().map(|level1| (level1.source, EmulatedTriggers::new(level1.rois_per_event, run.seed)));
+        Ok(Self { source, repeat: input.repeat, shares: deal(&source_ids, ros_count), parameters, level1 })
     }
 
     /// Source identifiers of the links of each read-out system.
@@ -130,15 +117,9 @@ impl Inputs {
     /// If there is no such read-out system.
     pub fn links(&self, ros: usize, pages_in_flight: usize) -> Result<Links, LinksError> {
         let source_ids = self.shares[ros].clone();
-        let pages = source_ids
-            .len()
-            .saturating_mul(self.parameters.pages.saturating_add(pages_in_flight));
-        let parameters = LinkParameters {
-            name: format!("ros-{}", ros + 1),
-            source_ids,
-            pages,
-            ..self.parameters.clone()
-        };
+        let pages = source_ids.len().saturating_mul(self.parameters.pages.saturating_add(pages_in_flight));
+        let parameters =
+            LinkParameters { name: format!("ros-{}", ros + 1), source_ids, pages, ..self.parameters.clone() };
         match &self.source {
             Source::Emulation(emulation) => Links::emulator(parameters, emulation),
             Source::Sample(sample) => Links::sample(parameters, Arc::clone(sample), self.repeat),

@@ -51,10 +51,6 @@ pub use sample::{Sample, SampleError, SampleTriggers};
 
 /// Which event of an input of `events` events the trigger `ordinal` is; `None` behind the end.
 fn input_index(ordinal: u64, events: usize, repeat: bool) -> Option<usize> {
-    let index = if repeat {
-        ordinal.checked_rem(events as u64)?
-    } else {
-        ordinal
-    };
+    let index = if repeat { ordinal.checked_rem(events as u64)? } else { ordinal };
     usize::try_from(index).ok().filter(|index| *index < events)
 }

@@ -210,13 +210,7 @@ impl Links {
         };
         let pool = Pool::new(&options)?;
         let counters = LinkCounters::default();
-        Ok(Self {
-            fragments,
-            input,
-            pool,
-            reserved: Vec::with_capacity(links),
-            counters,
-        })
+        Ok(Self { fragments, input, pool, reserved: Vec::with_capacity(links), counters })
     }
 
     /// Source identifiers, by number of the link.
@@ -240,17 +234,10 @@ impl Links {
         self.input.prepare(event)?;
         for link in 0..self.source_ids().len() {
             let page = self.reserved.pop().expect("a page was reserved for each link");
-            let wanted = Wanted {
-                link,
-                event,
-                problems: 0,
-            };
+            let wanted = Wanted { link, event, problems: 0 };
             let made = self.input.fragment(&mut self.fragments, page, wanted);
             // All links see the same ids, so it is the first that refuses, before anything is delivered.
-            let (head, slice) = made.map_err(|unplaced| ReadOutError::Unplaced {
-                event: event.event,
-                unplaced,
-            })?;
+            let (head, slice) = made.map_err(|unplaced| ReadOutError::Unplaced { event: event.event, unplaced })?;
             self.counters.count(&head);
             deliver(link as u16, head, Bulk::Pages(slice));
         }
@@ -264,12 +251,7 @@ impl Links {
             let Some(page) = self.pool.take() else {
                 self.counters.no_page += 1;
                 let (pool, free) = (self.pool.name().to_owned(), self.reserved.len());
-                return Err(ReadOutError::NoPage {
-                    event,
-                    pool,
-                    free,
-                    needed,
-                });
+                return Err(ReadOutError::NoPage { event, pool, free, needed });
             };
             self.reserved.push(page);
         }
@@ -333,9 +315,5 @@ fn check_page(parameters: &LinkParameters, what: &'static str, needed_bytes: usi
     if page_bytes >= needed_bytes {
         return Ok(());
     }
-    Err(LinksError::PageTooShort {
-        page_bytes,
-        what,
-        needed_bytes,
-    })
+    Err(LinksError::PageTooShort { page_bytes, what, needed_bytes })
 }

@@ -139,11 +139,7 @@ impl Sample {
         }
         if sample.events.is_empty() {
             let names: Vec<String> = files.iter().map(|path| path.as_ref().display().to_string()).collect();
-            let files = if names.is_empty() {
-                "an empty list of files".to_owned()
-            } else {
-                names.join(", ")
-            };
+            let files = if names.is_empty() { "an empty list of files".to_owned() } else { names.join(", ") };
             return Err(SampleError::NoEvents { files });
         }
         sample.payload.shrink_to_fit();
@@ -183,17 +179,9 @@ impl Sample {
     /// # Panics
     /// If there is no such event.
     pub fn trigger(&self, event: usize) -> Trigger {
-        let Event {
-            bcid,
-            trigger_type,
-            rois_end,
-        } = self.events[event];
+        let Event { bcid, trigger_type, rois_end } = self.events[event];
         let rois_start = event.checked_sub(1).map_or(0, |before| self.events[before].rois_end);
-        Trigger {
-            bcid,
-            trigger_type,
-            rois: self.rois[rois_start as usize..rois_end as usize].to_vec(),
-        }
+        Trigger { bcid, trigger_type, rois: self.rois[rois_start as usize..rois_end as usize].to_vec() }
     }
 }
 
@@ -231,19 +219,11 @@ impl SampleLinks {
     pub(crate) fn new(parameters: &LinkParameters, sample: Arc<Sample>, repeat: bool) -> Result<Self, LinksError> {
         let known = &sample.source_ids;
         let find = |&source_id: &u32| {
-            let unknown = |_| LinksError::UnknownSource {
-                source_id,
-                sources: known.len(),
-            };
+            let unknown = |_| LinksError::UnknownSource { source_id, sources: known.len() };
             known.binary_search(&source_id).map_err(unknown)
         };
         let sources = parameters.source_ids.iter().map(find).collect::<Result<_, _>>()?;
-        Ok(Self {
-            sample,
-            repeat,
-            sources,
-            event: 0,
-        })
+        Ok(Self { sample, repeat, sources, event: 0 })
     }
 
     pub(crate) fn prepare(&mut self, event: &EventInfo) -> Result<(), ReadOutError> {

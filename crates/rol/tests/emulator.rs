@@ -11,28 +11,15 @@ use rol::{
 };
 
 fn parameters() -> LinkParameters {
-    LinkParameters {
-        source_ids: emulated_source_ids(0x51, 3),
-        pages: 6,
-        ..LinkParameters::default()
-    }
+    LinkParameters { source_ids: emulated_source_ids(0x51, 3), pages: 6, ..LinkParameters::default() }
 }
 
 fn fixed(bytes: u64) -> Emulation {
-    Emulation {
-        sizes: SizeDistribution::Fixed(Size::from_bytes(bytes)),
-        seed: 1,
-    }
+    Emulation { sizes: SizeDistribution::Fixed(Size::from_bytes(bytes)), seed: 1 }
 }
 
 fn info(event: u64) -> EventInfo {
-    EventInfo {
-        event: EventId(event),
-        ordinal: event,
-        bcid: 3563,
-        trigger_type: 0x84,
-        forced: false,
-    }
+    EventInfo { event: EventId(event), ordinal: event, bcid: 3563, trigger_type: 0x84, forced: false }
 }
 
 fn read_out(links: &mut Links, event: u64) -> Result<Vec<(FragmentHead, PageSlice)>, ReadOutError> {
@@ -48,22 +35,13 @@ fn read_out(links: &mut Links, event: u64) -> Result<Vec<(FragmentHead, PageSlic
 #[test]
 fn headers_are_those_of_the_event_and_the_link() {
     let mut links = Links::emulator(
-        LinkParameters {
-            run_number: 77,
-            event_type: 5,
-            adler32: true,
-            first: EventId(0xffff_ffff),
-            ..parameters()
-        },
+        LinkParameters { run_number: 77, event_type: 5, adler32: true, first: EventId(0xffff_ffff), ..parameters() },
         &fixed(1003),
     )
     .unwrap();
     for event in [0xffff_ffff, 0x1_0000_0000] {
         for (link, (head, slice)) in read_out(&mut links, event).unwrap().into_iter().enumerate() {
-            assert_eq!(
-                (head.event, head.status, head.len_bytes as usize),
-                (EventId(event), 0, slice.len())
-            );
+            assert_eq!((head.event, head.status, head.len_bytes as usize), (EventId(event), 0, slice.len()));
             let rob = check_rob(slice.as_bytes()).unwrap();
             assert_eq!(rob.source_id.0, links.source_ids()[link]);
             assert_eq!((rob.lvl1_id, rob.run_number), (event as u32, 77));
@@ -80,35 +58,16 @@ fn headers_are_those_of_the_event_and_the_link() {
 #[test]
 fn data_are_the_pattern_whatever_a_page_held_before() {
     for adler32 in [false, true] {
-        let sizes = SizeDistribution::Exponential {
-            mean: Size::from_bytes(300),
-        };
-        let expected: Vec<FragmentSizes> = parameters()
-            .source_ids
-            .iter()
-            .map(|&id| FragmentSizes::new(&sizes, 9, id))
-            .collect();
+        let sizes = SizeDistribution::Exponential { mean: Size::from_bytes(300) };
+        let expected: Vec<FragmentSizes> =
+            parameters().source_ids.iter().map(|&id| FragmentSizes::new(&sizes, 9, id)).collect();
         let emulation = Emulation { sizes, seed: 9 };
-        let mut links = Links::emulator(
-            LinkParameters {
-                adler32,
-                ..parameters()
-            },
-            &emulation,
-        )
-        .unwrap();
+        let mut links = Links::emulator(LinkParameters { adler32, ..parameters() }, &emulation).unwrap();
         for event in 0..2000 {
             for (link, (_, slice)) in read_out(&mut links, event).unwrap().into_iter().enumerate() {
                 let data = check_rob(slice.as_bytes()).unwrap().data;
-                let words = slice.as_bytes()[data.clone()]
-                    .as_chunks()
-                    .0
-                    .iter()
-                    .map(|word| u32::from_le_bytes(*word));
-                assert!(
-                    words.eq((0..data.len() / 4).map(emulated_word)),
-                    "event {event}, link {link}"
-                );
+                let words = slice.as_bytes()[data.clone()].as_chunks().0.iter().map(|word| u32::from_le_bytes(*word));
+                assert!(words.eq((0..data.len() / 4).map(emulated_word)), "event {event}, link {link}");
                 assert_eq!(data.len(), expected[link].data_bytes(EventId(event)) / 4 * 4);
             }
         }
@@ -117,14 +76,7 @@ fn data_are_the_pattern_whatever_a_page_held_before() {
 
 #[test]
 fn a_fragment_longer_than_a_page_is_cut_and_says_so() {
-    let mut links = Links::emulator(
-        LinkParameters {
-            page_bytes: 250,
-            ..parameters()
-        },
-        &fixed(1000),
-    )
-    .unwrap();
+    let mut links = Links::emulator(LinkParameters { page_bytes: 250, ..parameters() }, &fixed(1000)).unwrap();
     for (head, slice) in read_out(&mut links, 0).unwrap() {
         assert_eq!((head.status, head.len_bytes), (status::TRUNCATED, 248));
         let rob = check_rob(slice.as_bytes()).unwrap();
@@ -136,14 +88,7 @@ fn a_fragment_longer_than_a_page_is_cut_and_says_so() {
 #[test]
 fn an_id_out_of_sequence_is_flagged_where_order_is_expected() {
     for (in_order, expected) in [(true, status::OUT_OF_SEQUENCE), (false, 0)] {
-        let mut links = Links::emulator(
-            LinkParameters {
-                in_order,
-                ..parameters()
-            },
-            &fixed(100),
-        )
-        .unwrap();
+        let mut links = Links::emulator(LinkParameters { in_order, ..parameters() }, &fixed(100)).unwrap();
         read_out(&mut links, 10).unwrap();
         for (head, slice) in read_out(&mut links, 7).unwrap() {
             assert_eq!((head.event, head.status), (EventId(7), expected));
@@ -158,29 +103,16 @@ fn an_event_that_is_too_far_away_is_refused_before_anything_is_delivered() {
         let mut links = Links::emulator(parameters(), &fixed(100)).unwrap();
         read_out(&mut links, 10).unwrap();
         let refused = links.read_out(&info(far), &mut |_, _, _| panic!("nothing may be delivered"));
-        assert!(
-            matches!(refused, Err(ReadOutError::Unplaced { .. })),
-            "{far:#x}: {refused:?}"
-        );
+        assert!(matches!(refused, Err(ReadOutError::Unplaced { .. })), "{far:#x}: {refused:?}");
     }
 }
 
 #[test]
 fn without_pages_nothing_is_delivered_until_they_come_back() {
-    let mut links = Links::emulator(
-        LinkParameters {
-            pages: 5,
-            ..parameters()
-        },
-        &fixed(100),
-    )
-    .unwrap();
+    let mut links = Links::emulator(LinkParameters { pages: 5, ..parameters() }, &fixed(100)).unwrap();
     let held = read_out(&mut links, 0).unwrap();
     let refused = links.read_out(&info(1), &mut |_, _, _| panic!("nothing may be delivered"));
-    assert!(
-        matches!(refused, Err(ReadOutError::NoPage { free: 2, needed: 3, .. })),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(ReadOutError::NoPage { free: 2, needed: 3, .. })), "{refused:?}");
     assert_eq!(links.counters().no_page, 1);
     drop(held);
     assert_eq!(read_out(&mut links, 1).unwrap().len(), 3);
@@ -190,10 +122,7 @@ fn without_pages_nothing_is_delivered_until_they_come_back() {
 #[test]
 fn runs_with_equal_parameters_are_equal() {
     let run = |seed| {
-        let sizes = SizeDistribution::Gaussian {
-            mean: Size::from_bytes(400),
-            sigma: Size::from_bytes(90),
-        };
+        let sizes = SizeDistribution::Gaussian { mean: Size::from_bytes(400), sigma: Size::from_bytes(90) };
         let mut links = Links::emulator(parameters(), &Emulation { sizes, seed }).unwrap();
         let mut all = Vec::new();
         for event in 0..20 {
@@ -209,25 +138,8 @@ fn runs_with_equal_parameters_are_equal() {
 
 #[test]
 fn impossible_pages_are_errors() {
-    let too_short = Links::emulator(
-        LinkParameters {
-            page_bytes: 80,
-            ..parameters()
-        },
-        &fixed(0),
-    )
-    .err();
-    assert!(
-        matches!(too_short, Some(LinksError::PageTooShort { needed_bytes: 88, .. })),
-        "{too_short:?}"
-    );
-    let no_pages = Links::emulator(
-        LinkParameters {
-            pages: 0,
-            ..parameters()
-        },
-        &fixed(0),
-    )
-    .err();
+    let too_short = Links::emulator(LinkParameters { page_bytes: 80, ..parameters() }, &fixed(0)).err();
+    assert!(matches!(too_short, Some(LinksError::PageTooShort { needed_bytes: 88, .. })), "{too_short:?}");
+    let no_pages = Links::emulator(LinkParameters { pages: 0, ..parameters() }, &fixed(0)).err();
     assert!(matches!(no_pages, Some(LinksError::Pool(_))), "{no_pages:?}");
 }

@@ -17,9 +17,7 @@ fn read_out(inputs: &Inputs) -> usize {
     let mut fragments = 0;
     for ros in 0..inputs.shares().len() {
         let mut links = inputs.links(ros, 0).unwrap();
-        links
-            .read_out(&EventInfo::default(), &mut |_, _, _| fragments += 1)
-            .unwrap();
+        links.read_out(&EventInfo::default(), &mut |_, _, _| fragments += 1).unwrap();
     }
     fragments
 }
@@ -53,14 +51,5 @@ fn the_replay_reads_the_recorded_file() {
 #[test]
 fn more_systems_than_links_are_an_error() {
     let error = Inputs::open(&example("quickstart.toml", &["ros.count=164"])).unwrap_err();
-    assert!(
-        matches!(
-            error,
-            InputError::TooManySystems {
-                ros_count: 164,
-                links: 163
-            }
-        ),
-        "{error}"
-    );
+    assert!(matches!(error, InputError::TooManySystems { ros_count: 164, links: 163 }), "{error}");
 }

@@ -27,24 +27,15 @@ fn shipped() -> PathBuf {
 }
 
 fn info(ordinal: u64) -> EventInfo {
-    EventInfo {
-        event: EventId(500 + ordinal),
-        ordinal,
-        ..EventInfo::default()
-    }
+    EventInfo { event: EventId(500 + ordinal), ordinal, ..EventInfo::default() }
 }
 
 /// The links of a number of read-out systems over the same files.
 fn systems(replay: &Arc<Replay>, ros_count: usize, repeat: bool) -> Vec<Links> {
     let links = |source_ids: Vec<u32>| {
         let pages = source_ids.len();
-        let parameters = LinkParameters {
-            source_ids,
-            pages,
-            page_bytes: PAGE_BYTES,
-            adler32: true,
-            ..LinkParameters::default()
-        };
+        let parameters =
+            LinkParameters { source_ids, pages, page_bytes: PAGE_BYTES, adler32: true, ..LinkParameters::default() };
         Links::replay(parameters, Arc::clone(replay), repeat).unwrap()
     };
     deal(replay.source_ids(), ros_count).into_iter().map(links).collect()
@@ -55,18 +46,10 @@ fn fragments(systems: &mut [Links], ordinal: u64) -> Vec<PageSlice> {
     for links in systems {
         links
             .read_out(&info(ordinal), &mut |_, head, bulk| {
-                assert_eq!(
-                    (head.event, head.len_bytes as usize),
-                    (EventId(500 + ordinal), bulk.len())
-                );
-                let [slice] = bulk.slices() else {
-                    panic!("a fragment is one slice")
-                };
+                assert_eq!((head.event, head.len_bytes as usize), (EventId(500 + ordinal), bulk.len()));
+                let [slice] = bulk.slices() else { panic!("a fragment is one slice") };
                 let rob = Rob::parse(EventFormat::V5, slice.as_bytes()).unwrap();
-                assert_eq!(
-                    (rob.status().0, rob.fragment().verify_checksum()),
-                    (head.status, Ok(()))
-                );
+                assert_eq!((rob.status().0, rob.fragment().verify_checksum()), (head.status, Ok(())));
                 fragments.push(slice.clone());
             })
             .unwrap();
@@ -75,18 +58,12 @@ fn fragments(systems: &mut [Links], ordinal: u64) -> Vec<PageSlice> {
 }
 
 fn joined(slices: &[PageSlice]) -> Vec<u8> {
-    slices
-        .iter()
-        .flat_map(|slice| slice.as_bytes().iter().copied())
-        .collect()
+    slices.iter().flat_map(|slice| slice.as_bytes().iter().copied()).collect()
 }
 
 fn events_of(path: &Path) -> Vec<Vec<u8>> {
     let bytes = fs::read(path).unwrap();
-    file_events(&bytes)
-        .unwrap()
-        .map(|event| event.unwrap().block.to_vec())
-        .collect()
+    file_events(&bytes).unwrap().map(|event| event.unwrap().block.to_vec()).collect()
 }
 
 fn check_round_trip(path: &Path, ros_count: usize) -> Arc<Replay> {
@@ -118,10 +95,7 @@ fn a_besiii_file_comes_out_as_it_went_in() {
     assert_eq!(replay.source_ids().last(), Some(&RECORD_SOURCE_ID));
     let facts = replay.facts();
     assert_eq!((facts.version, facts.run.run_number), (FileVersion::V2, 91668));
-    assert_eq!(
-        (facts.names.application.as_str(), facts.metadata.is_none()),
-        ("SFO-1", true)
-    );
+    assert_eq!((facts.names.application.as_str(), facts.metadata.is_none()), ("SFO-1", true));
     let bytes = fs::read(&path).unwrap();
     let first = file_events(&bytes).unwrap().next().unwrap().unwrap();
     assert_eq!(facts.first_block_number, first.separator.block_number);
@@ -132,23 +106,14 @@ fn files_of_other_programs_come_out_as_they_went_in() {
     let Some(vectors) = shared("files_of_other_programs_come_out_as_they_went_in", "format/vectors") else {
         return;
     };
-    for name in [
-        "v5_sfo1.data",
-        "v6_adler.data",
-        "v6_plain.data",
-        "v6_zlib.data",
-        "v6_zlib_adler.data",
-    ] {
+    for name in ["v5_sfo1.data", "v6_adler.data", "v6_plain.data", "v6_zlib.data", "v6_zlib_adler.data"] {
         check_round_trip(&vectors.join(name), 1);
     }
 }
 
 #[test]
 fn a_file_with_compressed_blocks_is_replayed_unpacked() {
-    let Some(path) = shared(
-        "a_file_with_compressed_blocks_is_replayed_unpacked",
-        "format/vectors/v5_sfo2.data",
-    ) else {
+    let Some(path) = shared("a_file_with_compressed_blocks_is_replayed_unpacked", "format/vectors/v5_sfo2.data") else {
         return;
     };
     let replay = Arc::new(Replay::open(&[&path]).unwrap());
@@ -167,14 +132,8 @@ fn bad_files_of_other_programs_are_errors_or_travel_as_they_are() {
     let Some(vectors) = shared(test, "format/vectors") else {
         return;
     };
-    assert!(matches!(
-        Replay::open(&[vectors.join("bad_trunc.data")]),
-        Err(ReplayError::Read(_))
-    ));
-    assert!(matches!(
-        Replay::open(&[vectors.join("bad_robmarker.data")]),
-        Err(ReplayError::Event { .. })
-    ));
+    assert!(matches!(Replay::open(&[vectors.join("bad_trunc.data")]), Err(ReplayError::Read(_))));
+    assert!(matches!(Replay::open(&[vectors.join("bad_robmarker.data")]), Err(ReplayError::Event { .. })));
     check_round_trip(&vectors.join("bad_robbit.data"), 2);
 }
 
@@ -189,10 +148,7 @@ fn the_shipped_file_is_what_the_program_makes() {
 #[test]
 fn the_shipped_file_comes_out_as_it_went_in() {
     let replay = check_round_trip(&shipped(), 4);
-    assert_eq!(
-        (replay.facts().version, replay.facts().first_block_number),
-        (FileVersion::V6, 1)
-    );
+    assert_eq!((replay.facts().version, replay.facts().first_block_number), (FileVersion::V6, 1));
 }
 
 #[test]
@@ -201,18 +157,12 @@ fn a_source_that_an_event_lacks_sends_an_empty_fragment() {
     let mut systems = systems(&replay, 4, false);
     let fragments = fragments(&mut systems, 0);
     assert_eq!(fragments.len(), replay.source_ids().len(), "every link sends");
-    let robs = fragments
-        .iter()
-        .map(|slice| Rob::parse(EventFormat::V5, slice.as_bytes()).unwrap());
+    let robs = fragments.iter().map(|slice| Rob::parse(EventFormat::V5, slice.as_bytes()).unwrap());
     let (dummies, real): (Vec<_>, Vec<_>) = robs.partition(|rob| rob.status().generic().contains(GenericStatus::DUMMY));
     assert!(dummies.iter().all(|rob| rob.rod().unwrap().data().is_empty()));
     let event = &events_of(&shipped())[0];
     let view = Event::parse(event).unwrap();
-    assert_eq!(
-        real.len(),
-        view.robs(view.fragment().payload()).count() + 1,
-        "its RODs and the record"
-    );
+    assert_eq!(real.len(), view.robs(view.fragment().payload()).count() + 1, "its RODs and the record");
 }
 
 #[test]
@@ -223,10 +173,7 @@ fn triggers_are_those_of_the_recorded_headers() {
     let mut round = ReplayTriggers::new(Arc::clone(&replay), true);
     for (ordinal, event) in events.iter().enumerate() {
         let (trigger, view) = (once.trigger(ordinal as u64).unwrap(), Event::parse(event).unwrap());
-        assert_eq!(
-            (u32::from(trigger.bcid), u32::from(trigger.trigger_type)),
-            (view.bcid(), view.trigger_type())
-        );
+        assert_eq!((u32::from(trigger.bcid), u32::from(trigger.trigger_type)), (view.bcid(), view.trigger_type()));
         assert_eq!(round.trigger((ordinal + events.len() * 3) as u64), Some(trigger));
     }
     assert_eq!(once.trigger(events.len() as u64), None);
@@ -253,27 +200,16 @@ fn an_event_without_all_its_fragments_is_not_assembled() {
     assert_eq!(rob(&without_record.pop().unwrap()), RECORD_SOURCE_ID);
     assert_eq!(assemble(&without_record), Err(AssembleError::NoRecord));
 
-    let real = all.iter().position(|slice| {
-        Rob::parse(EventFormat::V5, slice.as_bytes())
-            .unwrap()
-            .status()
-            .is_good()
-    });
+    let real = all.iter().position(|slice| Rob::parse(EventFormat::V5, slice.as_bytes()).unwrap().status().is_good());
     let real = real.unwrap();
     let mut one_missing = all.clone();
     let source_id = SourceId(rob(&one_missing.remove(real)));
-    let missing = AssembleError::Record(TemplateError::RodMissing {
-        source_id,
-        occurrence: 0,
-    });
+    let missing = AssembleError::Record(TemplateError::RodMissing { source_id, occurrence: 0 });
     assert_eq!(assemble(&one_missing), Err(missing.clone()));
 
     let mut one_lost = all.clone();
     let lost = eformat::lost_rob(&eformat::RobParams {
-        rod: eformat::RodHeader {
-            source_id,
-            ..eformat::RodHeader::default()
-        },
+        rod: eformat::RodHeader { source_id, ..eformat::RodHeader::default() },
         ..eformat::RobParams::default()
     });
     one_lost[real] = PageSlice::new(lost.to_vec().into());
@@ -308,23 +244,11 @@ fn two_robs_of_one_source_are_two_links() {
     let directory = TempDir::new("rol-occurrence");
     let path = with_source(&directory, 1, |ids| ids[0]);
     let first = Event::parse(&events_of(&path)[0])
-        .map(|event| {
-            event
-                .robs(event.fragment().payload())
-                .next()
-                .unwrap()
-                .unwrap()
-                .source_id()
-                .0
-        })
+        .map(|event| event.robs(event.fragment().payload()).next().unwrap().unwrap().source_id().0)
         .unwrap();
     let replay = check_round_trip(&path, 3);
     assert!(replay.source_ids().contains(&(first | 1 << 24)));
-    assert_eq!(
-        replay.source_ids().last(),
-        Some(&RECORD_SOURCE_ID),
-        "behind even that one"
-    );
+    assert_eq!(replay.source_ids().last(), Some(&RECORD_SOURCE_ID), "behind even that one");
 }
 
 #[test]
@@ -333,10 +257,7 @@ fn sources_with_a_meaning_of_ours_are_refused() {
     for bad in [RECORD_SOURCE_ID, 0x0121_0000] {
         let path = with_source(&directory, 2, |_| bad);
         let error = Replay::open(&[&path]).unwrap_err();
-        assert!(
-            matches!(&error, ReplayError::Source { source_id, .. } if source_id.0 == bad),
-            "{error}"
-        );
+        assert!(matches!(&error, ReplayError::Source { source_id, .. } if source_id.0 == bad), "{error}");
     }
 }
 
@@ -350,45 +271,23 @@ fn a_file_that_changes_under_way_is_an_error() {
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
     file.set_len(100_000).unwrap();
     let cut = systems[0].read_out(&info(30), &mut |_, _, _| panic!("nothing may be delivered"));
-    assert!(
-        matches!(cut, Err(ReadOutError::Replay(ReplayError::Io { .. }))),
-        "{cut:?}"
-    );
+    assert!(matches!(cut, Err(ReadOutError::Replay(ReplayError::Io { .. }))), "{cut:?}");
     file.set_len(0).unwrap();
     file.set_len(300_000).unwrap();
     let zeros = systems[0].read_out(&info(0), &mut |_, _, _| panic!("nothing may be delivered"));
-    assert!(
-        matches!(zeros, Err(ReadOutError::Replay(ReplayError::Event { .. }))),
-        "{zeros:?}"
-    );
+    assert!(matches!(zeros, Err(ReadOutError::Replay(ReplayError::Event { .. }))), "{zeros:?}");
 }
 
 #[test]
 fn pages_must_hold_the_longest_fragment() {
     let replay = Arc::new(Replay::open(&[shipped()]).unwrap());
     let source_ids = replay.source_ids().to_vec();
-    let parameters = LinkParameters {
-        source_ids,
-        page_bytes: 512,
-        ..LinkParameters::default()
-    };
+    let parameters = LinkParameters { source_ids, page_bytes: 512, ..LinkParameters::default() };
     let error = Links::replay(parameters.clone(), Arc::clone(&replay), false).err();
-    let Some(LinksError::PageTooShort { needed_bytes, .. }) = error else {
-        panic!("{error:?}")
-    };
-    Links::replay(
-        LinkParameters {
-            page_bytes: needed_bytes,
-            ..parameters.clone()
-        },
-        Arc::clone(&replay),
-        false,
-    )
-    .unwrap();
-    let shorter = LinkParameters {
-        page_bytes: needed_bytes - 1,
-        ..parameters
-    };
+    let Some(LinksError::PageTooShort { needed_bytes, .. }) = error else { panic!("{error:?}") };
+    Links::replay(LinkParameters { page_bytes: needed_bytes, ..parameters.clone() }, Arc::clone(&replay), false)
+        .unwrap();
+    let shorter = LinkParameters { page_bytes: needed_bytes - 1, ..parameters };
     assert!(Links::replay(shorter, replay, false).is_err());
 }
 
@@ -404,14 +303,8 @@ fn files_that_are_not_recorded_events_are_errors() {
     }
     fs::write(&bad, [0x5a; 5000]).unwrap();
     assert!(matches!(Replay::open(&[&bad]), Err(ReplayError::Read(_))));
-    assert!(matches!(
-        Replay::open(&[directory.join("absent")]),
-        Err(ReplayError::Read(_))
-    ));
-    assert!(matches!(
-        Replay::open(&[] as &[&Path]),
-        Err(ReplayError::NoEvents { .. })
-    ));
+    assert!(matches!(Replay::open(&[directory.join("absent")]), Err(ReplayError::Read(_))));
+    assert!(matches!(Replay::open(&[] as &[&Path]), Err(ReplayError::NoEvents { .. })));
     for at in (0..whole.len()).step_by(1999) {
         let mut damaged = whole.clone();
         damaged[at] ^= 0x81;
@@ -429,15 +322,5 @@ fn files_of_different_versions_are_refused() {
         return;
     };
     let error = Replay::open(&[path, shipped()]).unwrap_err();
-    assert!(
-        matches!(
-            error,
-            ReplayError::Version {
-                found: FileVersion::V6,
-                expected: FileVersion::V2,
-                ..
-            }
-        ),
-        "{error}"
-    );
+    assert!(matches!(error, ReplayError::Version { found: FileVersion::V6, expected: FileVersion::V2, .. }), "{error}");
 }

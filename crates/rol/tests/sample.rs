@@ -25,10 +25,7 @@ fn sample() -> Arc<Sample> {
 /// Accepted rows, read the other way that the library offers: row by row.
 fn accepted_rows() -> impl Iterator<Item = Row> {
     let reader = SerializedFileReader::new(fs::File::open(path()).unwrap()).unwrap();
-    reader
-        .into_iter()
-        .map(Result::unwrap)
-        .filter(|row| row.get_bool(column(row, "l1_accept")).unwrap())
+    reader.into_iter().map(Result::unwrap).filter(|row| row.get_bool(column(row, "l1_accept")).unwrap())
 }
 
 fn column(row: &Row, name: &str) -> usize {
@@ -36,11 +33,7 @@ fn column(row: &Row, name: &str) -> usize {
 }
 
 fn info(ordinal: u64) -> EventInfo {
-    EventInfo {
-        event: EventId(1000 + ordinal),
-        ordinal,
-        ..EventInfo::default()
-    }
+    EventInfo { event: EventId(1000 + ordinal), ordinal, ..EventInfo::default() }
 }
 
 #[test]
@@ -57,29 +50,19 @@ fn payloads_and_triggers_are_those_of_the_rows() {
     for (event, row) in accepted_rows().enumerate().step_by(61) {
         let fragments = row.get_list(column(&row, "fragments")).unwrap().elements();
         for (source, fragment) in fragments.iter().enumerate() {
-            let parquet::record::Field::Group(fragment) = fragment else {
-                panic!("{fragment:?}")
-            };
+            let parquet::record::Field::Group(fragment) = fragment else { panic!("{fragment:?}") };
             assert_eq!(fragment.get_uint(0).unwrap(), sample.source_ids()[source]);
             assert_eq!(fragment.get_bytes(1).unwrap().data(), sample.payload(event, source));
         }
         let trigger = sample.trigger(event);
         assert_eq!(trigger.bcid, row.get_ushort(column(&row, "bcid")).unwrap());
-        assert_eq!(
-            trigger.trigger_type,
-            row.get_ubyte(column(&row, "l1_trigger_type")).unwrap()
-        );
+        assert_eq!(trigger.trigger_type, row.get_ubyte(column(&row, "l1_trigger_type")).unwrap());
         let rois = row.get_list(column(&row, "rois")).unwrap().elements();
         assert_eq!(trigger.rois.len(), rois.len());
         for (found, expected) in trigger.rois.iter().zip(rois) {
-            let parquet::record::Field::Group(expected) = expected else {
-                panic!("{expected:?}")
-            };
+            let parquet::record::Field::Group(expected) = expected else { panic!("{expected:?}") };
             assert_eq!(found.kind, expected.get_ubyte(0).unwrap());
-            assert_eq!(
-                (found.eta, found.phi),
-                (expected.get_float(3).unwrap(), expected.get_float(4).unwrap())
-            );
+            assert_eq!((found.eta, found.phi), (expected.get_float(3).unwrap(), expected.get_float(4).unwrap()));
             assert_eq!(found.et_mev, expected.get_int(5).unwrap());
             assert_eq!(found.thresholds, expected.get_uint(8).unwrap());
         }
@@ -98,10 +81,7 @@ fn fragments_agree_with_their_trigger() {
             words.map(|word| u32::from_le_bytes(*word)).collect::<Vec<_>>()
         };
         let trigger = sample.trigger(event);
-        assert_eq!(
-            words(ctp)[2..4],
-            [u32::from(trigger.bcid), u32::from(trigger.trigger_type)]
-        );
+        assert_eq!(words(ctp)[2..4], [u32::from(trigger.bcid), u32::from(trigger.trigger_type)]);
         let records = (words(calo)[0] & 0xffff) + (words(muon)[0] & 0xffff);
         assert_eq!(records as usize, trigger.rois.len());
         assert!((0..sample.source_ids().len()).all(|source| words(source)[0] >> 24 == 0xd1));
@@ -114,12 +94,7 @@ fn links_send_the_payloads_unchanged() {
     let mut next_source = 0;
     for source_ids in deal(sample.source_ids(), 8) {
         let pages = source_ids.len();
-        let parameters = LinkParameters {
-            source_ids,
-            pages,
-            adler32: true,
-            ..LinkParameters::default()
-        };
+        let parameters = LinkParameters { source_ids, pages, adler32: true, ..LinkParameters::default() };
         let mut links = Links::sample(parameters, Arc::clone(&sample), false).unwrap();
         for event in [0, 1, 1842] {
             links
@@ -141,11 +116,7 @@ fn links_send_the_payloads_unchanged() {
 fn a_fragment_longer_than_a_page_is_cut_and_says_so() {
     let sample = sample();
     let source_ids = sample.source_ids().to_vec();
-    let parameters = LinkParameters {
-        source_ids,
-        page_bytes: 100,
-        ..LinkParameters::default()
-    };
+    let parameters = LinkParameters { source_ids, page_bytes: 100, ..LinkParameters::default() };
     let mut links = Links::sample(parameters, Arc::clone(&sample), false).unwrap();
     links
         .read_out(&info(0), &mut |link, head, bulk| {
@@ -167,28 +138,12 @@ fn the_sample_ends_or_repeats() {
     assert_eq!(once.trigger(1842), Some(sample.trigger(1842)));
     assert_eq!(once.trigger(1843), None);
     assert_eq!(round.trigger(1843), Some(sample.trigger(0)));
-    assert_eq!(
-        round.trigger(u64::MAX),
-        Some(sample.trigger((u64::MAX % 1843) as usize))
-    );
+    assert_eq!(round.trigger(u64::MAX), Some(sample.trigger((u64::MAX % 1843) as usize)));
 
-    let parameters = LinkParameters {
-        source_ids: vec![0x0077_0000],
-        ..LinkParameters::default()
-    };
+    let parameters = LinkParameters { source_ids: vec![0x0077_0000], ..LinkParameters::default() };
     let mut links = Links::sample(parameters.clone(), Arc::clone(&sample), false).unwrap();
     let behind = links.read_out(&info(1843), &mut |_, _, _| panic!("nothing may be delivered"));
-    assert!(
-        matches!(
-            behind,
-            Err(ReadOutError::BehindEnd {
-                ordinal: 1843,
-                events: 1843,
-                ..
-            })
-        ),
-        "{behind:?}"
-    );
+    assert!(matches!(behind, Err(ReadOutError::BehindEnd { ordinal: 1843, events: 1843, .. })), "{behind:?}");
     let mut links = Links::sample(parameters, Arc::clone(&sample), true).unwrap();
     let source = sample.source_ids().binary_search(&0x0077_0000).unwrap();
     links
@@ -202,21 +157,9 @@ fn the_sample_ends_or_repeats() {
 
 #[test]
 fn a_link_that_the_sample_does_not_have_is_an_error() {
-    let parameters = LinkParameters {
-        source_ids: vec![0x0077_0001],
-        ..LinkParameters::default()
-    };
+    let parameters = LinkParameters { source_ids: vec![0x0077_0001], ..LinkParameters::default() };
     let error = Links::sample(parameters, sample(), false).err();
-    assert!(
-        matches!(
-            error,
-            Some(LinksError::UnknownSource {
-                source_id: 0x0077_0001,
-                sources: 163
-            })
-        ),
-        "{error:?}"
-    );
+    assert!(matches!(error, Some(LinksError::UnknownSource { source_id: 0x0077_0001, sources: 163 })), "{error:?}");
 }
 
 #[test]
@@ -232,15 +175,9 @@ fn files_that_are_not_samples_are_errors() {
     }
     fs::write(&bad, [0x5a; 5000]).unwrap();
     assert!(matches!(Sample::load(&[&bad]), Err(SampleError::Parquet { .. })));
-    assert!(matches!(
-        Sample::load(&[directory.join("absent")]),
-        Err(SampleError::Io { .. })
-    ));
+    assert!(matches!(Sample::load(&[directory.join("absent")]), Err(SampleError::Io { .. })));
     assert!(matches!(Sample::load(&[directory.path()]), Err(SampleError::Io { .. })));
-    assert!(matches!(
-        Sample::load(&[] as &[&Path]),
-        Err(SampleError::NoEvents { .. })
-    ));
+    assert!(matches!(Sample::load(&[] as &[&Path]), Err(SampleError::NoEvents { .. })));
 }
 
 /// Whatever is damaged, loading ends with an error or with another sample of legal form.

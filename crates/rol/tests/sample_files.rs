@@ -83,60 +83,36 @@ fn message(content: &Content) -> String {
 fn a_small_sample_is_read() {
     let sample = load(&Content::default()).unwrap();
     assert_eq!((sample.events(), sample.source_ids()), (1, [1, 2].as_slice()));
-    assert_eq!(
-        (sample.payload(0, 0), sample.payload(0, 1)),
-        ([].as_slice(), [9; 8].as_slice())
-    );
+    assert_eq!((sample.payload(0, 0), sample.payload(0, 1)), ([].as_slice(), [9; 8].as_slice()));
     let trigger = sample.trigger(0);
     assert_eq!((trigger.bcid, trigger.trigger_type, trigger.rois.len()), (12, 0x84, 1));
     let roi = trigger.rois[0];
-    assert_eq!(
-        (roi.kind, roi.eta, roi.phi, roi.et_mev, roi.thresholds),
-        (1, -1.5, 6.0, 30_000, u32::MAX)
-    );
+    assert_eq!((roi.kind, roi.eta, roi.phi, roi.et_mev, roi.thresholds), (1, -1.5, 6.0, 30_000, u32::MAX));
 }
 
 #[test]
 fn a_column_that_is_missing_or_of_another_type_is_named() {
     let schema = SCHEMA.replace("int32 bcid", "int32 bunch");
     assert_eq!(
-        message(&Content {
-            schema,
-            ..Content::default()
-        }),
+        message(&Content { schema, ..Content::default() }),
         "made.parquet: column bcid: expected u16, found no such column: not a sample of collisions"
     );
     let schema = SCHEMA.replace("int32 source_id", "int32 id");
-    assert!(
-        message(&Content {
-            schema,
-            ..Content::default()
-        })
-        .contains("column fragments.source_id")
-    );
+    assert!(message(&Content { schema, ..Content::default() }).contains("column fragments.source_id"));
 }
 
 #[test]
 fn values_that_no_sample_has_are_named() {
     assert_eq!(
-        message(&Content {
-            bcid: vec![0, 4096],
-            ..Content::default()
-        }),
+        message(&Content { bcid: vec![0, 4096], ..Content::default() }),
         "made.parquet: row 1, column bcid: expected 0 to 4095, found 4096"
     );
     assert_eq!(
-        message(&Content {
-            payload: vec![1; 7],
-            ..Content::default()
-        }),
+        message(&Content { payload: vec![1; 7], ..Content::default() }),
         "made.parquet: row 1, column fragments.payload: expected whole words of 4 bytes, found 7 bytes"
     );
     assert_eq!(
-        message(&Content {
-            sources: vec![1, 2, 2, 1],
-            ..Content::default()
-        }),
+        message(&Content { sources: vec![1, 2, 2, 1], ..Content::default() }),
         "made.parquet: row 1, column fragments.source_id: expected at least one source, rising, found 2 sources that are not"
     );
 }
@@ -144,16 +120,8 @@ fn values_that_no_sample_has_are_named() {
 #[test]
 fn a_value_that_is_missing_is_named() {
     let schema = SCHEMA.replace("required int32 bcid", "optional int32 bcid");
-    let content = Content {
-        schema,
-        bcid: vec![1],
-        bcid_levels: Some(vec![1, 0]),
-        ..Content::default()
-    };
-    assert_eq!(
-        message(&content),
-        "made.parquet: row 1, column bcid: expected a value, found none"
-    );
+    let content = Content { schema, bcid: vec![1], bcid_levels: Some(vec![1, 0]), ..Content::default() };
+    assert_eq!(message(&content), "made.parquet: row 1, column bcid: expected a value, found none");
 }
 
 #[test]
@@ -161,17 +129,9 @@ fn files_of_other_sources_do_not_go_together() {
     let directory = TempDir::new("rol-two-samples");
     let files = ["first.parquet", "second.parquet"].map(|name| directory.join(name));
     Content::default().write(&files[0]).unwrap();
-    Content {
-        sources: vec![1, 3, 1, 3],
-        ..Content::default()
-    }
-    .write(&files[1])
-    .unwrap();
+    Content { sources: vec![1, 3, 1, 3], ..Content::default() }.write(&files[1]).unwrap();
     let error = Sample::load(&files).unwrap_err().to_string();
-    assert!(
-        error.contains("second.parquet: row 1, column fragments.source_id"),
-        "{error}"
-    );
+    assert!(error.contains("second.parquet: row 1, column fragments.source_id"), "{error}");
     assert_eq!(Sample::load(&[&files[0], &files[0]]).unwrap().events(), 2);
 }
 

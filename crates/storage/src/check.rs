@@ -21,11 +21,7 @@ pub struct CheckLimits {
 
 impl Default for CheckLimits {
     fn default() -> Self {
-        Self {
-            event: CheckOptions::default(),
-            event_bytes_max: EVENT_BYTES_MAX,
-            problems_max: 100,
-        }
+        Self { event: CheckOptions::default(), event_bytes_max: EVENT_BYTES_MAX, problems_max: 100 }
     }
 }
 
@@ -58,18 +54,8 @@ impl CheckReport {
 impl fmt::Display for CheckReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verdict = if self.is_good() { "good" } else { "BAD" };
-        let Self {
-            path,
-            events,
-            bytes,
-            adler32,
-            ..
-        } = self;
-        write!(
-            f,
-            "{}: {verdict}, {events} events, {bytes} bytes, Adler-32 {adler32:08X}",
-            path.display()
-        )?;
+        let Self { path, events, bytes, adler32, .. } = self;
+        write!(f, "{}: {verdict}, {events} events, {bytes} bytes, Adler-32 {adler32:08X}", path.display())?;
         for problem in &self.problems {
             write!(f, "\n  {problem}")?;
         }

@@ -12,10 +12,7 @@ use eformat::{Date, Guid, Stamp, Time};
 /// # Panics
 ///
 /// If the clock of the host is outside the years 1 to 9999.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the one place where this crate asks for the date of a record"
-)]
+#[expect(clippy::disallowed_methods, reason = "the one place where this crate asks for the date of a record")]
 pub fn local_stamp() -> Stamp {
     let now = Local::now();
     let year = u32::try_from(now.year()).ok();
@@ -28,23 +25,13 @@ pub fn local_stamp() -> Stamp {
 }
 
 /// A new time-based GUID (format note §11.3). The node part is random, so that hosts need no identity.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a time-based identity; nothing depends on its value"
-)]
+#[expect(clippy::disallowed_methods, reason = "a time-based identity; nothing depends on its value")]
 pub fn fresh_guid() -> Guid {
     static SEQUENCE: AtomicU16 = AtomicU16::new(0);
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let ticks = TICKS_1582_TO_1970 + (since_1970.as_nanos() / 100) as u64;
     let random = RandomState::new().hash_one(std::process::id()).to_le_bytes();
-    let node = [
-        random[0] | MULTICAST_BIT,
-        random[1],
-        random[2],
-        random[3],
-        random[4],
-        random[5],
-    ];
+    let node = [random[0] | MULTICAST_BIT, random[1], random[2], random[3], random[4], random[5]];
     Guid::time_based(ticks, SEQUENCE.fetch_add(1, Ordering::Relaxed), node)
 }
 

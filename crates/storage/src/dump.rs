@@ -23,12 +23,7 @@ pub struct DumpOptions {
 
 impl Default for DumpOptions {
     fn default() -> Self {
-        Self {
-            skip: 0,
-            events_max: u64::MAX,
-            robs: true,
-            data: false,
-        }
+        Self { skip: 0, events_max: u64::MAX, robs: true, data: false }
     }
 }
 
@@ -128,12 +123,7 @@ enum Stage {
 ///
 /// As for [`FileReader::open`].
 pub fn dump(path: &Path, options: DumpOptions) -> Result<Dump, ReadError> {
-    Ok(Dump {
-        reader: FileReader::open(path)?,
-        options,
-        stage: Stage::Header,
-        seen: 0,
-    })
+    Ok(Dump { reader: FileReader::open(path)?, options, stage: Stage::Header, seen: 0 })
 }
 
 impl Iterator for Dump {
@@ -206,13 +196,10 @@ impl EventDump {
                     source_id: rob.source_id(),
                     status: rob.status(),
                     bytes: rob.fragment().bytes().len(),
-                    rod: rob
+                    rod: rob.rod().map(|rod| (rod.lvl1_id(), rod.data().len() / eformat::WORD_BYTES)),
+                    data: rob
                         .rod()
-                        .map(|rod| (rod.lvl1_id(), rod.data().len() / eformat::WORD_BYTES)),
-                    data: rob.rod().map_or_else(
-                        |_| Vec::new(),
-                        |rod| if data { words(rod.data()).collect() } else { Vec::new() },
-                    ),
+                        .map_or_else(|_| Vec::new(), |rod| if data { words(rod.data()).collect() } else { Vec::new() }),
                 }),
                 Err(problem) => self.robs_problem = Some(problem),
             }
@@ -246,19 +233,9 @@ impl fmt::Display for DumpItem {
             Self::Header(header) => show_header(header, f),
             Self::Event(event) => event.fmt(f),
             Self::End(end) => {
-                let FileEnd {
-                    closed,
-                    events,
-                    megabytes,
-                    sequence_events,
-                    sequence_megabytes,
-                    status,
-                } = end;
+                let FileEnd { closed, events, megabytes, sequence_events, sequence_megabytes, status } = end;
                 write!(f, "file end: {closed}, {events} events, {megabytes} MB, ")?;
-                write!(
-                    f,
-                    "sequence {sequence_events} events, {sequence_megabytes} MB, status {status}"
-                )
+                write!(f, "sequence {sequence_events} events, {sequence_megabytes} MB, status {status}")
             }
         }
     }
@@ -266,12 +243,7 @@ impl fmt::Display for DumpItem {
 
 impl fmt::Display for EventDump {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            block_number,
-            offset,
-            bytes,
-            ..
-        } = self;
+        let Self { block_number, offset, bytes, .. } = self;
         write!(f, "event {block_number} at byte {offset}, {bytes} bytes: ")?;
         match &self.content {
             Ok(content) => content.fmt(f)?,
@@ -294,34 +266,11 @@ impl fmt::Display for EventContent {
             EventFormat::V4 => "4.0",
             EventFormat::V5 => "5.0",
         };
-        let Self {
-            global_id,
-            lvl1_id,
-            bcid,
-            trigger_type,
-            ..
-        } = self;
-        write!(
-            f,
-            "format {version}, id {global_id}, level-1 id {lvl1_id:#010x}, bcid {bcid}, "
-        )?;
-        let Self {
-            run_number,
-            run_type,
-            lumi_block,
-            seconds,
-            nanoseconds,
-            ..
-        } = self;
-        write!(
-            f,
-            "trigger type {trigger_type:#04x}, run {run_number} ({run_type}), lumi block {lumi_block}, "
-        )?;
-        write!(
-            f,
-            "time {seconds}.{nanoseconds:09}, source {}, status {}",
-            self.source_id, self.status
-        )?;
+        let Self { global_id, lvl1_id, bcid, trigger_type, .. } = self;
+        write!(f, "format {version}, id {global_id}, level-1 id {lvl1_id:#010x}, bcid {bcid}, ")?;
+        let Self { run_number, run_type, lumi_block, seconds, nanoseconds, .. } = self;
+        write!(f, "trigger type {trigger_type:#04x}, run {run_number} ({run_type}), lumi block {lumi_block}, ")?;
+        write!(f, "time {seconds}.{nanoseconds:09}, source {}, status {}", self.source_id, self.status)?;
         for entry in &self.stream_tags {
             match entry {
                 stream_tag::Entry::Tag(tag) => write!(f, ", stream {}_{}", tag.stream_type(), tag.name())?,
@@ -334,11 +283,7 @@ impl fmt::Display for EventContent {
 
 impl fmt::Display for RobDump {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "ROB {}, {} bytes, status {}",
-            self.source_id, self.bytes, self.status
-        )?;
+        write!(f, "ROB {}, {} bytes, status {}", self.source_id, self.bytes, self.status)?;
         match &self.rod {
             Ok((lvl1_id, data_words)) => write!(f, ", level-1 id {lvl1_id:#010x}, {data_words} data words")?,
             Err(problem) => write!(f, ", bad ROD: {problem}")?,
@@ -352,30 +297,14 @@ impl fmt::Display for RobDump {
 }
 
 fn show_header(header: &FileHeader, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let FileHeader {
-        start,
-        names,
-        metadata,
-        run,
-    } = header;
+    let FileHeader { start, names, metadata, run } = header;
     let (version, number, opened) = (start.version.to_word(), start.file_number, start.opened);
-    writeln!(
-        f,
-        "file start: version {version}, file {number} of its sequence, {opened}"
-    )?;
+    writeln!(f, "file start: version {version}, file {number} of its sequence, {opened}")?;
     writeln!(f, "names: application {}, core {}", names.application, names.core)?;
     for text in metadata.iter().flat_map(|metadata| &metadata.0) {
         writeln!(f, "metadata: {text}")?;
     }
-    write!(
-        f,
-        "run {}, at most {} events, recording {}, ",
-        run.run_number, run.events_max, run.recording_enabled
-    )?;
-    write!(
-        f,
-        "trigger type {}, detectors {}, ",
-        run.trigger_type, run.detector_mask
-    )?;
+    write!(f, "run {}, at most {} events, recording {}, ", run.run_number, run.events_max, run.recording_enabled)?;
+    write!(f, "trigger type {}, detectors {}, ", run.trigger_type, run.detector_mask)?;
     write!(f, "beam type {}, beam energy {} GeV", run.beam_type, run.beam_energy)
 }

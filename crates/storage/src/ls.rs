@@ -34,22 +34,12 @@ pub fn ls(path: &Path) -> Result<Listing, ReadError> {
         Ok(Parsed::Done(end, _)) if end.closed.date.to_word() != 0 => Some(end),
         _ => None,
     };
-    Ok(Listing {
-        path: path.to_owned(),
-        bytes,
-        header,
-        end,
-    })
+    Ok(Listing { path: path.to_owned(), bytes, header, end })
 }
 
 impl fmt::Display for Listing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let FileHeader {
-            start,
-            names,
-            metadata,
-            run,
-        } = &self.header;
+        let FileHeader { start, names, metadata, run } = &self.header;
         let version = start.version.to_word();
         write!(f, "{}  v{version}  run {}", self.path.display(), run.run_number)?;
         if let Some(stream) = metadata.as_ref().and_then(|metadata| metadata.value("Stream")) {

@@ -19,12 +19,7 @@ pub(crate) struct Output {
 
 impl Output {
     pub(crate) fn new(file: Box<dyn OutputFile>) -> Self {
-        Self {
-            file,
-            bytes: 0,
-            sum: Adler32::new(),
-            torn: false,
-        }
+        Self { file, bytes: 0, sum: Adler32::new(), torn: false }
     }
 
     pub(crate) fn bytes(&self) -> u64 {

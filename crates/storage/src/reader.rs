@@ -46,14 +46,7 @@ impl FileReader {
     pub fn open_with_limit(path: &Path, event_bytes_max: usize) -> Result<Self, ReadError> {
         let mut scan = Scan::open(path)?;
         let header = scan.header()?;
-        Ok(Self {
-            scan,
-            header,
-            event_bytes_max,
-            unpacked: Vec::new(),
-            end: None,
-            failed: false,
-        })
+        Ok(Self { scan, header, event_bytes_max, unpacked: Vec::new(), end: None, failed: false })
     }
 
     /// The records in front of the events.
@@ -99,25 +92,13 @@ impl FileReader {
             true => &self.unpacked,
             false => self.scan.bytes(range.clone())?,
         };
-        Ok(Some(ReadEvent {
-            block_number: separator.block_number,
-            offset: range.start,
-            bytes,
-        }))
+        Ok(Some(ReadEvent { block_number: separator.block_number, offset: range.start, bytes }))
     }
 }
 
 /// The problem of a block above the limit.
 pub(crate) fn oversize(separator: &DataSeparator, offset: u64, limit: usize) -> Option<Problem> {
     let bytes = u64::from(separator.block_bytes);
-    let kind = ProblemKind::Oversize {
-        part: Part::DataBlock,
-        bytes,
-        limit_bytes: limit as u64,
-    };
-    (bytes > limit as u64).then_some(Problem {
-        offset,
-        unpacked_offset: None,
-        kind,
-    })
+    let kind = ProblemKind::Oversize { part: Part::DataBlock, bytes, limit_bytes: limit as u64 };
+    (bytes > limit as u64).then_some(Problem { offset, unpacked_offset: None, kind })
 }

@@ -32,17 +32,8 @@ pub struct Recovered {
 
 impl fmt::Display for Recovered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            path,
-            events_kept,
-            bytes_dropped,
-            ..
-        } = self;
-        write!(
-            f,
-            "{}: {events_kept} events kept, {bytes_dropped} bytes dropped",
-            path.display()
-        )?;
+        let Self { path, events_kept, bytes_dropped, .. } = self;
+        write!(f, "{}: {events_kept} events kept, {bytes_dropped} bytes dropped", path.display())?;
         match &self.reason {
             Some(problem) => write!(f, " ({problem})"),
             None => write!(f, " (the file was complete)"),
@@ -88,11 +79,7 @@ pub fn recover(path: &Path) -> Result<Recovered, RecoverError> {
         Some(extension) if extension == "writing" => path.with_extension("data"),
         _ => path.to_owned(),
     };
-    if target != path
-        && target
-            .try_exists()
-            .map_err(|source| io_error("look at", &target, source))?
-    {
+    if target != path && target.try_exists().map_err(|source| io_error("look at", &target, source))? {
         return Err(RecoverError::Exists { path: target });
     }
     let whole = WholePart::find(path)?;
@@ -102,24 +89,11 @@ pub fn recover(path: &Path) -> Result<Recovered, RecoverError> {
     if target != path {
         fs::rename(path, &target).map_err(|source| io_error("rename", path, source))?;
     }
-    let parent = target
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    File::open(parent)
-        .and_then(|parent| parent.sync_all())
-        .map_err(|source| io_error("sync", parent, source))?;
-    let end_bytes = if whole.reason.is_some() {
-        FileEnd::BYTES as u64
-    } else {
-        0
-    };
+    let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(parent).and_then(|parent| parent.sync_all()).map_err(|source| io_error("sync", parent, source))?;
+    let end_bytes = if whole.reason.is_some() { FileEnd::BYTES as u64 } else { 0 };
     Ok(Recovered {
-        stream: whole
-            .header
-            .metadata
-            .as_ref()
-            .and_then(|metadata| metadata.value("Stream").map(str::to_owned)),
+        stream: whole.header.metadata.as_ref().and_then(|metadata| metadata.value("Stream").map(str::to_owned)),
         events_kept: whole.events,
         bytes_dropped: whole.file_bytes - whole.cut,
         bytes: whole.cut + end_bytes,
@@ -182,11 +156,7 @@ impl WholePart {
                         found: end.events,
                         expected: whole.events,
                     };
-                    whole.reason = Some(Problem {
-                        offset: whole.cut,
-                        unpacked_offset: None,
-                        kind,
-                    });
+                    whole.reason = Some(Problem { offset: whole.cut, unpacked_offset: None, kind });
                     return Ok(whole);
                 }
                 Ok(FileStep::Header | FileStep::Need(_)) => unreachable!("the header is read"),
@@ -232,11 +202,7 @@ fn adler32_of(path: &Path) -> Result<u32, ReadError> {
 }
 
 fn io_error(action: &'static str, path: &Path, source: io::Error) -> RecoverError {
-    RecoverError::Io {
-        action,
-        path: path.to_owned(),
-        source,
-    }
+    RecoverError::Io { action, path: path.to_owned(), source }
 }
 
 const LAST_OF_SEQUENCE: u32 = 1;

@@ -48,27 +48,15 @@ pub(crate) struct Scan {
 
 impl Scan {
     pub(crate) fn open(path: &Path) -> Result<Self, ReadError> {
-        let io = |source| ReadError::Io {
-            path: path.to_owned(),
-            source,
-        };
+        let io = |source| ReadError::Io { path: path.to_owned(), source };
         // Looked at before opening: to open a pipe waits for its writer.
         if !std::fs::metadata(path).map_err(io)?.is_file() {
             return Err(ReadError::NotAFile { path: path.to_owned() });
         }
         let file = File::open(path).map_err(io)?;
         let file_bytes = file.metadata().map_err(io)?.len();
-        let window = Window {
-            file,
-            file_bytes,
-            start: 0,
-            buffer: Vec::new(),
-        };
-        Ok(Self {
-            path: path.to_owned(),
-            window,
-            parser: FileParser::new(file_bytes),
-        })
+        let window = Window { file, file_bytes, start: 0, buffer: Vec::new() };
+        Ok(Self { path: path.to_owned(), window, parser: FileParser::new(file_bytes) })
     }
 
     /// The next step, or the problem that ends the way.
@@ -78,10 +66,7 @@ impl Scan {
             let offset = self.parser.offset();
             let needed_here = (needed as u64).min(self.window.file_bytes - offset);
             let bytes = self.window.get(offset..offset + needed_here);
-            let bytes = bytes.map_err(|source| ReadError::Io {
-                path: self.path.clone(),
-                source,
-            })?;
+            let bytes = bytes.map_err(|source| ReadError::Io { path: self.path.clone(), source })?;
             let before = self.parser.offset();
             match self.parser.step(bytes) {
                 // Records behind one another are taken in one step; what is needed counts from the last one.
@@ -104,10 +89,7 @@ impl Scan {
     }
 
     pub(crate) fn bytes(&mut self, range: Range<u64>) -> Result<&[u8], ReadError> {
-        let io = |source| ReadError::Io {
-            path: self.path.clone(),
-            source,
-        };
+        let io = |source| ReadError::Io { path: self.path.clone(), source };
         self.window.get(range).map_err(io)
     }
 
@@ -131,10 +113,7 @@ impl Scan {
     }
 
     pub(crate) fn bad(&self, problem: Problem) -> ReadError {
-        ReadError::Bad {
-            path: self.path.clone(),
-            problem,
-        }
+        ReadError::Bad { path: self.path.clone(), problem }
     }
 }
 
@@ -150,10 +129,7 @@ struct Window {
 impl Window {
     /// Bytes that the file holds, read ahead if they are not here.
     fn get(&mut self, range: Range<u64>) -> io::Result<&[u8]> {
-        assert!(
-            range.start <= range.end && range.end <= self.file_bytes,
-            "the range is in the file"
-        );
+        assert!(range.start <= range.end && range.end <= self.file_bytes, "the range is in the file");
         let here = self.start..self.start + self.buffer.len() as u64;
         if range.start < here.start || range.end > here.end {
             self.read(&range)?;
@@ -163,10 +139,7 @@ impl Window {
     }
 
     fn read(&mut self, range: &Range<u64>) -> io::Result<()> {
-        let end = range
-            .end
-            .max(range.start + READ_AHEAD_BYTES as u64)
-            .min(self.file_bytes);
+        let end = range.end.max(range.start + READ_AHEAD_BYTES as u64).min(self.file_bytes);
         let length = (end - range.start) as usize;
         if self.buffer.capacity() > SHRINK_FACTOR * length.max(READ_AHEAD_BYTES) {
             self.buffer = Vec::new();

@@ -30,11 +30,7 @@ impl Streams {
 
     /// Streams on any file system.
     pub fn with_backend(config: WriterConfig, backend: impl Fn() -> Box<dyn Backend> + Send + 'static) -> Self {
-        Self {
-            config,
-            writers: Vec::new(),
-            backend: Box::new(backend),
-        }
+        Self { config, writers: Vec::new(), backend: Box::new(backend) }
     }
 
     /// Appends an event to a stream.
@@ -43,19 +39,12 @@ impl Streams {
     ///
     /// As for [`Writer::write_event`].
     pub fn write_event(&mut self, stream_type: &str, stream_name: &str, parts: &[&[u8]]) -> Result<(), WriteError> {
-        let known = self
-            .writers
-            .iter()
-            .position(|writer| writer.is_stream(stream_type, stream_name));
+        let known = self.writers.iter().position(|writer| writer.is_stream(stream_type, stream_name));
         let index = match known {
             Some(index) => index,
             None => {
                 let (stream_type, stream_name) = (stream_type.to_owned(), stream_name.to_owned());
-                let config = WriterConfig {
-                    stream_type,
-                    stream_name,
-                    ..self.config.clone()
-                };
+                let config = WriterConfig { stream_type, stream_name, ..self.config.clone() };
                 self.writers.push(Writer::with_backend(config, (self.backend)())?);
                 self.writers.len() - 1
             }
@@ -92,8 +81,6 @@ impl Streams {
 
 impl std::fmt::Debug for Streams {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Streams")
-            .field("writers", &self.writers)
-            .finish_non_exhaustive()
+        f.debug_struct("Streams").field("writers", &self.writers).finish_non_exhaustive()
     }
 }

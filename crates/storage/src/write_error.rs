@@ -45,10 +45,6 @@ impl WriteError {
     }
 
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
-        Self::Io {
-            action,
-            path: path.to_owned(),
-            source,
-        }
+        Self::Io { action, path: path.to_owned(), source }
     }
 }

@@ -61,14 +61,7 @@ impl Writer {
         let io = |source| WriteError::io("create directory", &config.directory, source);
         backend.create_directory(&config.directory).map_err(io)?;
         let sequence = SequenceCounts::new(&config.dialect);
-        Ok(Self {
-            config,
-            backend,
-            name,
-            open: None,
-            sequence,
-            closed: Vec::new(),
-        })
+        Ok(Self { config, backend, name, open: None, sequence, closed: Vec::new() })
     }
 
     /// Appends one event, given in pieces, and begins a new file first if this one is full (note §11.10).
@@ -86,19 +79,10 @@ impl Writer {
         }
         let open = match &mut self.open {
             Some(open) => open,
-            none => none.insert(OpenFile::create(
-                &self.config,
-                &*self.backend,
-                &mut self.name,
-                &self.sequence,
-            )?),
+            none => none.insert(OpenFile::create(&self.config, &*self.backend, &mut self.name, &self.sequence)?),
         };
-        let separator = DataSeparator {
-            block_number: self.sequence.next_block,
-            block_bytes: event_bytes,
-        };
-        open.append_event(&separator, parts)
-            .map_err(|source| WriteError::io("write", &open.path, source))?;
+        let separator = DataSeparator { block_number: self.sequence.next_block, block_bytes: event_bytes };
+        open.append_event(&separator, parts).map_err(|source| WriteError::io("write", &open.path, source))?;
         self.sequence.count(event_bytes);
         Ok(())
     }
@@ -110,10 +94,7 @@ impl Writer {
     /// As the file system says. What of the data is durable is not known then.
     pub fn sync(&mut self) -> Result<(), WriteError> {
         match &mut self.open {
-            Some(open) => open
-                .output
-                .sync()
-                .map_err(|source| WriteError::io("sync", &open.path, source)),
+            Some(open) => open.output.sync().map_err(|source| WriteError::io("sync", &open.path, source)),
             None => Ok(()),
         }
     }
@@ -239,13 +220,7 @@ impl OpenFile {
             let _ = backend.remove(&path);
             return Err(WriteError::io("write", &path, source));
         }
-        Ok(Self {
-            path,
-            output,
-            events: 0,
-            event_bytes: 0,
-            stage: Stage::Events,
-        })
+        Ok(Self { path, output, events: 0, event_bytes: 0, stage: Stage::Events })
     }
 
     fn append_event(&mut self, separator: &DataSeparator, parts: &[&[u8]]) -> io::Result<()> {
@@ -274,9 +249,7 @@ impl OpenFile {
             };
             let mut record = Vec::new();
             end.emit(&mut record);
-            self.output
-                .append(&record, &[])
-                .map_err(|source| WriteError::io("close", &self.path, source))?;
+            self.output.append(&record, &[]).map_err(|source| WriteError::io("close", &self.path, source))?;
             self.stage = Stage::Ended;
         }
         if self.stage == Stage::Ended {
@@ -285,28 +258,19 @@ impl OpenFile {
         }
         if config.durable {
             let directory = &config.directory;
-            backend
-                .sync_directory(directory)
-                .map_err(|source| WriteError::io("sync", directory, source))?;
+            backend.sync_directory(directory).map_err(|source| WriteError::io("sync", directory, source))?;
         }
         Ok(())
     }
 
     fn rename(&mut self, config: &WriterConfig, backend: &dyn Backend, data: &Path) -> Result<(), WriteError> {
         if config.durable {
-            self.output
-                .sync()
-                .map_err(|source| WriteError::io("sync", &self.path, source))?;
+            self.output.sync().map_err(|source| WriteError::io("sync", &self.path, source))?;
         }
-        if backend
-            .exists(data)
-            .map_err(|source| WriteError::io("look at", data, source))?
-        {
+        if backend.exists(data).map_err(|source| WriteError::io("look at", data, source))? {
             return Err(WriteError::Exists { path: data.to_owned() });
         }
-        backend
-            .rename(&self.path, data)
-            .map_err(|source| WriteError::io("rename", &self.path, source))
+        backend.rename(&self.path, data).map_err(|source| WriteError::io("rename", &self.path, source))
     }
 }
 
@@ -324,12 +288,8 @@ fn create_at(config: &WriterConfig, backend: &dyn Backend, name: &FileName) -> R
         return Ok(Some((file, path)));
     }
     drop(file);
-    backend
-        .remove(&path)
-        .map_err(|source| WriteError::io("remove", &path, source))?;
-    taken
-        .map(|_| None)
-        .map_err(|source| WriteError::io("look at", &path, source))
+    backend.remove(&path).map_err(|source| WriteError::io("remove", &path, source))?;
+    taken.map(|_| None).map_err(|source| WriteError::io("look at", &path, source))
 }
 
 struct SequenceCounts {
@@ -345,12 +305,7 @@ impl SequenceCounts {
             Dialect::V6 => 1,
             Dialect::V2 { first_block_number, .. } => *first_block_number,
         };
-        Self {
-            files: 0,
-            events: 0,
-            event_bytes: 0,
-            next_block,
-        }
+        Self { files: 0, events: 0, event_bytes: 0, next_block }
     }
 
     fn count(&mut self, event_bytes: u32) {
@@ -365,10 +320,7 @@ fn event_bytes(parts: &[&[u8]]) -> Result<u32, WriteError> {
     let claimed_bytes = parts.first().and_then(|first| event_size_bytes(first));
     match u32::try_from(given_bytes) {
         Ok(bytes) if claimed_bytes == Some(given_bytes) => Ok(bytes),
-        _ => Err(WriteError::NotAnEvent {
-            given_bytes,
-            claimed_bytes,
-        }),
+        _ => Err(WriteError::NotAnEvent { given_bytes, claimed_bytes }),
     }
 }
 

@@ -64,15 +64,7 @@ pub enum Dialect {
 
 impl WriterConfig {
     pub(crate) fn first_name(&self) -> Result<FileName, WriteError> {
-        let Self {
-            project,
-            run_number,
-            stream_type,
-            stream_name,
-            lumi_block,
-            application,
-            ..
-        } = self;
+        let Self { project, run_number, stream_type, stream_name, lumi_block, application, .. } = self;
         FileName::new(project, *run_number, stream_type, stream_name, *lumi_block, application)
             .map_err(WriteError::Name)
     }
@@ -85,10 +77,7 @@ impl WriterConfig {
     }
 
     pub(crate) fn file_header(&self, name: &FileName, file_number: u32) -> FileHeader {
-        let own = || FileNames {
-            application: self.application.clone(),
-            core: name.core(),
-        };
+        let own = || FileNames { application: self.application.clone(), core: name.core() };
         let (version, names, metadata) = match &self.dialect {
             Dialect::V6 => (FileVersion::V6, own(), Some(self.metadata(name))),
             Dialect::V2 { names, .. } => (FileVersion::V2, names.clone().unwrap_or_else(own), None),
@@ -96,33 +85,17 @@ impl WriterConfig {
         let opened = (self.clock)();
         let (blocks_max, megabytes_max) = (self.events_max, self.megabytes_max);
         FileHeader {
-            start: FileStart {
-                version,
-                file_number,
-                opened,
-                blocks_max,
-                megabytes_max,
-            },
+            start: FileStart { version, file_number, opened, blocks_max, megabytes_max },
             names,
             metadata,
-            run: RunParameters {
-                run_number: self.run_number,
-                ..self.run
-            },
+            run: RunParameters { run_number: self.run_number, ..self.run },
         }
     }
 
     fn metadata(&self, name: &FileName) -> Metadata {
         let user = self.metadata.iter().map(String::as_str);
         let (stream_type, stream_name) = (&self.stream_type, &self.stream_name);
-        Metadata::new(
-            (self.guids)(),
-            user,
-            stream_type,
-            stream_name,
-            name.project(),
-            self.lumi_block,
-        )
+        Metadata::new((self.guids)(), user, stream_type, stream_name, name.project(), self.lumi_block)
     }
 }
 
@@ -139,11 +112,7 @@ impl Default for WriterConfig {
             megabytes_max: 0,
             events_max: 0,
             durable: false,
-            run: RunParameters {
-                recording_enabled: 1,
-                detector_mask: DetectorMask(0),
-                ..RunParameters::default()
-            },
+            run: RunParameters { recording_enabled: 1, detector_mask: DetectorMask(0), ..RunParameters::default() },
             metadata: Vec::new(),
             dialect: Dialect::V6,
             clock: Arc::new(local_stamp),
@@ -154,8 +123,6 @@ impl Default for WriterConfig {
 
 impl fmt::Debug for WriterConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WriterConfig")
-            .field("directory", &self.directory)
-            .finish_non_exhaustive()
+        f.debug_struct("WriterConfig").field("directory", &self.directory).finish_non_exhaustive()
     }
 }

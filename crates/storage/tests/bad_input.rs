@@ -22,13 +22,7 @@ fn look(path: &std::path::Path) -> CheckReport {
     let report = check(path, &CheckLimits::default()).unwrap();
     let _ = report.to_string();
     let _ = ls(path).map(|listing| listing.to_string());
-    if let Ok(items) = dump(
-        path,
-        DumpOptions {
-            data: true,
-            ..Default::default()
-        },
-    ) {
+    if let Ok(items) = dump(path, DumpOptions { data: true, ..Default::default() }) {
         items.for_each(|item| drop(item.map(|item| item.to_string())));
     }
     let read_all = || -> Result<(), ReadError> {
@@ -71,65 +65,22 @@ fn damage_is_reported_where_it_is() {
         (report.problems[0].offset as usize, report.problems[0].kind)
     };
     let (offset, kind) = first(0, 0x1234_aaab);
-    assert!(matches!(
-        (offset, kind),
-        (
-            0,
-            ProblemKind::Marker {
-                part: Part::FileStart,
-                ..
-            }
-        )
-    ));
+    assert!(matches!((offset, kind), (0, ProblemKind::Marker { part: Part::FileStart, .. })));
     assert_eq!(first(8, 7), (8, ProblemKind::FileVersion { found: 7 }));
     let (offset, kind) = first(block, 0xaa12_34ab);
-    assert!(
-        matches!(
-            kind,
-            ProblemKind::Marker {
-                part: Part::FullEvent,
-                ..
-            }
-        ) && offset == block
-    );
+    assert!(matches!(kind, ProblemKind::Marker { part: Part::FullEvent, .. }) && offset == block);
     let (offset, kind) = first(block - 4, 0xffff_fff0);
-    assert!(
-        matches!(
-            kind,
-            ProblemKind::Truncated {
-                part: Part::DataBlock,
-                ..
-            }
-        ) && offset == block
-    );
-    assert_eq!(
-        first(block - 8, 9),
-        (block - 8, ProblemKind::BlockNumber { found: 9, expected: 1 })
-    );
+    assert!(matches!(kind, ProblemKind::Truncated { part: Part::DataBlock, .. }) && offset == block);
+    assert_eq!(first(block - 8, 9), (block - 8, ProblemKind::BlockNumber { found: 9, expected: 1 }));
     let (offset, kind) = first(good.len() - 24, 9);
-    assert!(
-        matches!(
-            kind,
-            ProblemKind::EndCount {
-                found: 9,
-                expected: 2,
-                ..
-            }
-        ) && offset == good.len() - 24
-    );
+    assert!(matches!(kind, ProblemKind::EndCount { found: 9, expected: 2, .. }) && offset == good.len() - 24);
 }
 
 #[test]
 fn empty_random_and_other_things_are_no_files() {
     let directory = Directory::new();
     let empty = look(&directory.file("empty", &[]));
-    assert!(matches!(
-        empty.problems[0].kind,
-        ProblemKind::Truncated {
-            part: Part::FileStart,
-            ..
-        }
-    ));
+    assert!(matches!(empty.problems[0].kind, ProblemKind::Truncated { part: Part::FileStart, .. }));
     let mut state = 1u32;
     for length in [1, 31, 32, 1000, 100_000] {
         let random: Vec<u8> = (0..length)
@@ -140,18 +91,9 @@ fn empty_random_and_other_things_are_no_files() {
             .collect();
         assert!(!look(&directory.file("random", &random)).is_good());
     }
-    assert!(matches!(
-        check(directory.path(), &CheckLimits::default()),
-        Err(ReadError::NotAFile { .. })
-    ));
-    assert!(matches!(
-        ls(std::path::Path::new("/dev/zero")),
-        Err(ReadError::NotAFile { .. })
-    ));
-    assert!(matches!(
-        FileReader::open(&directory.path().join("none")),
-        Err(ReadError::Io { .. })
-    ));
+    assert!(matches!(check(directory.path(), &CheckLimits::default()), Err(ReadError::NotAFile { .. })));
+    assert!(matches!(ls(std::path::Path::new("/dev/zero")), Err(ReadError::NotAFile { .. })));
+    assert!(matches!(FileReader::open(&directory.path().join("none")), Err(ReadError::Io { .. })));
 }
 
 #[test]
@@ -160,26 +102,9 @@ fn events_above_the_limit_are_not_read() {
     let path = directory.file("a.data", &file);
     let mut reader = FileReader::open_with_limit(&path, 64).unwrap();
     let error = reader.next_event().unwrap_err();
-    assert!(matches!(
-        error,
-        ReadError::Bad {
-            problem: Problem {
-                kind: ProblemKind::Oversize { .. },
-                ..
-            },
-            ..
-        }
-    ));
+    assert!(matches!(error, ReadError::Bad { problem: Problem { kind: ProblemKind::Oversize { .. }, .. }, .. }));
     assert!(reader.next_event().unwrap().is_none());
-    let report = check(
-        &path,
-        &CheckLimits {
-            event_bytes_max: 64,
-            problems_max: 1,
-            ..Default::default()
-        },
-    )
-    .unwrap();
+    let report = check(&path, &CheckLimits { event_bytes_max: 64, problems_max: 1, ..Default::default() }).unwrap();
     assert_eq!((report.events, report.problems.len(), report.more_problems), (2, 1, 1));
     assert_eq!(report.adler32, adler32(&file));
 }
@@ -191,12 +116,7 @@ fn a_sparse_file_of_any_size_is_read_in_small_memory() {
     let mut head = file[..block].to_vec();
     head[block - 4..].copy_from_slice(&0xffff_fff0u32.to_le_bytes());
     let path = directory.file("a.data", &head);
-    fs::OpenOptions::new()
-        .write(true)
-        .open(&path)
-        .unwrap()
-        .set_len(1 << 40)
-        .unwrap();
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
     let error = FileReader::open(&path).unwrap().next_event().unwrap_err().to_string();
     assert!(error.contains("more than the limit"), "{error}");
     assert!(ls(&path).unwrap().end.is_none());
@@ -221,42 +141,16 @@ fn vectors_check_as_they_should() {
 fn a_dump_tells_what_is_there() {
     let (file, directory) = (sample(), Directory::new());
     let path = directory.file("a.data", &file);
-    let options = DumpOptions {
-        skip: 1,
-        events_max: 1,
-        data: true,
-        robs: true,
-    };
+    let options = DumpOptions { skip: 1, events_max: 1, data: true, robs: true };
     let items: Vec<_> = dump(&path, options).unwrap().map(Result::unwrap).collect();
-    let [DumpItem::Header(_), DumpItem::Event(event)] = &items[..] else {
-        panic!("{items:?}")
-    };
+    let [DumpItem::Header(_), DumpItem::Event(event)] = &items[..] else { panic!("{items:?}") };
     let text = event.to_string();
-    for expected in [
-        "event 2 at byte",
-        "level-1 id 0x00000001",
-        "ROB 0x00420002 LAR_EM_BARREL_ENDCAP",
-        "01010101",
-    ] {
+    for expected in ["event 2 at byte", "level-1 id 0x00000001", "ROB 0x00420002 LAR_EM_BARREL_ENDCAP", "01010101"] {
         let expected = expected.replace("LAR_EM_BARREL_ENDCAP", "LAR_EM_BARREL_C_SIDE");
         assert!(text.contains(&expected), "{text}");
     }
-    let all: Vec<_> = dump(&path, DumpOptions::default())
-        .unwrap()
-        .map(Result::unwrap)
-        .collect();
-    assert!(matches!(
-        all[..],
-        [
-            DumpItem::Header(_),
-            DumpItem::Event(_),
-            DumpItem::Event(_),
-            DumpItem::End(_)
-        ]
-    ));
+    let all: Vec<_> = dump(&path, DumpOptions::default()).unwrap().map(Result::unwrap).collect();
+    assert!(matches!(all[..], [DumpItem::Header(_), DumpItem::Event(_), DumpItem::Event(_), DumpItem::End(_)]));
     let listing = ls(&path).unwrap().to_string();
-    assert!(
-        listing.contains("v6  run 7  physics_Main  SFO-1") && listing.contains("2 events"),
-        "{listing}"
-    );
+    assert!(listing.contains("v6  run 7  physics_Main  SFO-1") && listing.contains("2 events"), "{listing}");
 }

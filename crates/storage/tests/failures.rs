@@ -20,15 +20,10 @@ fn short_and_interrupted_writes_are_completed() {
     let (mut writer, faults) = faulty(&directory, |config| config);
     faults.set(|faults| (faults.bytes_per_call, faults.interrupts) = (Some(7), true));
     let written: Vec<_> = (0..3).map(|id| TestEvent::new(id, 20)).collect();
-    written
-        .iter()
-        .for_each(|event| writer.write_event(&event.parts()).unwrap());
+    written.iter().for_each(|event| writer.write_event(&event.parts()).unwrap());
     let file = writer.finish().unwrap().remove(0);
     assert_eq!(check_good(&file.path).adler32, file.adler32);
-    assert_eq!(
-        events(&file.path),
-        written.iter().map(TestEvent::bytes).collect::<Vec<_>>()
-    );
+    assert_eq!(events(&file.path), written.iter().map(TestEvent::bytes).collect::<Vec<_>>());
 }
 
 #[test]
@@ -86,11 +81,7 @@ fn a_failed_cut_is_repeated_before_the_next_event() {
 #[test]
 fn closing_goes_on_where_it_failed() {
     let directory = Directory::new();
-    let (mut writer, faults) = faulty(&directory, |config| WriterConfig {
-        durable: true,
-        events_max: 1,
-        ..config
-    });
+    let (mut writer, faults) = faulty(&directory, |config| WriterConfig { durable: true, events_max: 1, ..config });
     writer.write_event(&TestEvent::new(1, 1).parts()).unwrap();
     faults.set(|faults| faults.sync_fails = true);
     assert!(writer.write_event(&TestEvent::new(2, 1).parts()).is_err());
@@ -124,10 +115,8 @@ fn a_name_taken_meanwhile_is_not_overwritten() {
 fn a_small_file_system_fills_and_goes_on() {
     let name = "a_small_file_system_fills_and_goes_on";
     let directory = Directory::new();
-    let mounted = Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=256k", "tmpfs"])
-        .arg(directory.path())
-        .output();
+    let mounted =
+        Command::new("mount").args(["-t", "tmpfs", "-o", "size=256k", "tmpfs"]).arg(directory.path()).output();
     if !mounted.is_ok_and(|output| output.status.success()) {
         testkit::skip(name, "no permission to mount a file system");
         return;

@@ -25,14 +25,8 @@ fn sample(change: impl FnOnce(WriterConfig) -> WriterConfig) -> (Vec<u8>, Vec<us
 
 #[test]
 fn a_file_torn_at_any_byte_becomes_valid() {
-    let dialect = Dialect::V2 {
-        names: None,
-        first_block_number: 12,
-    };
-    for (file, ends) in [
-        sample(|config| config),
-        sample(|config| WriterConfig { dialect, ..config }),
-    ] {
+    let dialect = Dialect::V2 { names: None, first_block_number: 12 };
+    for (file, ends) in [sample(|config| config), sample(|config| WriterConfig { dialect, ..config })] {
         let directory = Directory::new();
         // Every byte of the current version; of the other, whose records differ only in front, some.
         let step = if file[8] == 6 { 1 } else { 11 };
@@ -67,10 +61,7 @@ fn events_without_their_data_are_cut_off() {
     file[ends[2] - 40..ends[2]].fill(0);
     let directory = Directory::new();
     let recovered = recover(&directory.file("a.writing", &file)).unwrap();
-    assert_eq!(
-        (recovered.events_kept, recovered.bytes_dropped as usize),
-        (1, file.len() - ends[1])
-    );
+    assert_eq!((recovered.events_kept, recovered.bytes_dropped as usize), (1, file.len() - ends[1]));
     assert!(matches!(recovered.reason.unwrap().kind, ProblemKind::Checksum { .. }));
     check_good(&recovered.path);
 }
@@ -78,11 +69,7 @@ fn events_without_their_data_are_cut_off() {
 #[test]
 fn a_writer_that_died_leaves_a_file_that_recovers() {
     let directory = Directory::new();
-    let mut writer = Writer::new(WriterConfig {
-        events_max: 2,
-        ..config(&directory)
-    })
-    .unwrap();
+    let mut writer = Writer::new(WriterConfig { events_max: 2, ..config(&directory) }).unwrap();
     for id in 0..3 {
         writer.write_event(&TestEvent::new(id, 1).parts()).unwrap();
     }
@@ -90,15 +77,9 @@ fn a_writer_that_died_leaves_a_file_that_recovers() {
     drop(writer);
     assert!(ls(&path).unwrap().end.is_none());
     let recovered = recover(&path).unwrap();
-    assert_eq!(
-        (recovered.events_kept, recovered.stream.as_deref()),
-        (1, Some("physics_Main"))
-    );
+    assert_eq!((recovered.events_kept, recovered.stream.as_deref()), (1, Some("physics_Main")));
     assert_eq!(ls(&recovered.path).unwrap().end.unwrap().sequence_events, 3);
-    directory
-        .names()
-        .iter()
-        .for_each(|name| drop(check_good(&directory.path().join(name))));
+    directory.names().iter().for_each(|name| drop(check_good(&directory.path().join(name))));
 }
 
 #[test]
@@ -109,10 +90,7 @@ fn nothing_is_overwritten() {
     directory.file("a.data", b"precious");
     assert!(matches!(recover(&path), Err(RecoverError::Exists { .. })));
     assert_eq!(fs::read(directory.path().join("a.data")).unwrap(), b"precious");
-    assert!(matches!(
-        recover(&directory.path().join("none.writing")),
-        Err(RecoverError::Read(ReadError::Io { .. }))
-    ));
+    assert!(matches!(recover(&directory.path().join("none.writing")), Err(RecoverError::Read(ReadError::Io { .. }))));
 }
 
 #[test]
@@ -120,9 +98,6 @@ fn another_name_is_kept() {
     let (file, _) = sample(|config| config);
     let directory = Directory::new();
     let recovered = recover(&directory.file("a.data", &file[..file.len() - 1])).unwrap();
-    assert_eq!(
-        (recovered.events_kept, directory.names()),
-        (2, vec!["a.data".to_owned()])
-    );
+    assert_eq!((recovered.events_kept, directory.names()), (2, vec!["a.data".to_owned()]));
     check_good(&recovered.path);
 }

@@ -12,11 +12,7 @@ use storage::*;
 #[test]
 fn what_is_written_is_read() {
     let directory = Directory::new();
-    let mut writer = Writer::new(WriterConfig {
-        durable: true,
-        ..config(&directory)
-    })
-    .unwrap();
+    let mut writer = Writer::new(WriterConfig { durable: true, ..config(&directory) }).unwrap();
     let written: Vec<_> = (0..5).map(|id| TestEvent::new(id, id as usize * 100)).collect();
     for event in &written {
         writer.write_event(&event.parts()).unwrap();
@@ -24,30 +20,18 @@ fn what_is_written_is_read() {
     }
     assert!(writer.path().unwrap().to_str().unwrap().ends_with("._0001.writing"));
     let files = writer.finish().unwrap();
-    assert_eq!(
-        directory.names(),
-        ["data_test.00000007.physics_Main.daq.RAW._lb0000._SFO-1._0001.data"]
-    );
+    assert_eq!(directory.names(), ["data_test.00000007.physics_Main.daq.RAW._lb0000._SFO-1._0001.data"]);
     let [file] = &files[..] else { panic!("{files:?}") };
     let report = check_good(&file.path);
     assert_eq!(
         (file.events, file.stream.as_str(), file.bytes),
         (5, "physics_Main", fs::metadata(&file.path).unwrap().len())
     );
-    assert_eq!(
-        (file.adler32, report.adler32),
-        (adler32(&fs::read(&file.path).unwrap()), file.adler32)
-    );
-    assert_eq!(
-        events(&file.path),
-        written.iter().map(TestEvent::bytes).collect::<Vec<_>>()
-    );
+    assert_eq!((file.adler32, report.adler32), (adler32(&fs::read(&file.path).unwrap()), file.adler32));
+    assert_eq!(events(&file.path), written.iter().map(TestEvent::bytes).collect::<Vec<_>>());
     let listing = ls(&file.path).unwrap();
     assert_eq!(listing.end.unwrap().status, 1);
-    assert_eq!(
-        listing.header.metadata.as_ref().unwrap().value("Stream"),
-        Some("physics_Main")
-    );
+    assert_eq!(listing.header.metadata.as_ref().unwrap().value("Stream"), Some("physics_Main"));
     assert!(listing.header.metadata.as_ref().unwrap().guid().is_some());
     assert!(writer.finish().unwrap().is_empty());
 }
@@ -55,35 +39,19 @@ fn what_is_written_is_read() {
 #[test]
 fn files_roll_over_by_count_and_continue_the_sequence() {
     let directory = Directory::new();
-    let mut writer = Writer::new(WriterConfig {
-        events_max: 2,
-        ..config(&directory)
-    })
-    .unwrap();
+    let mut writer = Writer::new(WriterConfig { events_max: 2, ..config(&directory) }).unwrap();
     for id in 0..5 {
         writer.write_event(&TestEvent::new(id, 3).parts()).unwrap();
     }
     assert_eq!(writer.take_closed().len(), 2);
     assert_eq!(writer.finish().unwrap().len(), 1);
-    let listings: Vec<_> = directory
-        .names()
-        .iter()
-        .map(|name| ls(&directory.path().join(name)).unwrap())
-        .collect();
+    let listings: Vec<_> = directory.names().iter().map(|name| ls(&directory.path().join(name)).unwrap()).collect();
     let ends: Vec<_> = listings.iter().map(|listing| listing.end.unwrap()).collect();
     assert_eq!(
-        ends.iter()
-            .map(|end| (end.events, end.sequence_events, end.status))
-            .collect::<Vec<_>>(),
+        ends.iter().map(|end| (end.events, end.sequence_events, end.status)).collect::<Vec<_>>(),
         [(2, 2, 0), (2, 4, 0), (1, 5, 1)]
     );
-    assert_eq!(
-        listings
-            .iter()
-            .map(|listing| listing.header.start.file_number)
-            .collect::<Vec<_>>(),
-        [1, 2, 3]
-    );
+    assert_eq!(listings.iter().map(|listing| listing.header.start.file_number).collect::<Vec<_>>(), [1, 2, 3]);
     let mut reader = FileReader::open(&listings[1].path).unwrap();
     assert_eq!(reader.next_event().unwrap().unwrap().block_number, 3);
     listings.iter().for_each(|listing| drop(check_good(&listing.path)));
@@ -92,11 +60,7 @@ fn files_roll_over_by_count_and_continue_the_sequence() {
 #[test]
 fn files_roll_over_by_size() {
     let directory = Directory::new();
-    let mut writer = Writer::new(WriterConfig {
-        megabytes_max: 1,
-        ..config(&directory)
-    })
-    .unwrap();
+    let mut writer = Writer::new(WriterConfig { megabytes_max: 1, ..config(&directory) }).unwrap();
     // 0.6 MB each: two are 1.2, rounded 1; a third would make 1.8, rounded 2. The last one alone is above the limit.
     for id in 0..3 {
         writer.write_event(&TestEvent::new(id, 157_000).parts()).unwrap();
@@ -113,52 +77,27 @@ fn taken_names_are_passed_over() {
     let core = "data_test.00000007.physics_Main.daq.RAW._lb0000._SFO-1";
     directory.file(&format!("{core}._0001.data"), b"old");
     directory.file(&format!("{core}._0101.writing"), b"old");
-    let mut writer = Writer::new(WriterConfig {
-        events_max: 1,
-        ..config(&directory)
-    })
-    .unwrap();
+    let mut writer = Writer::new(WriterConfig { events_max: 1, ..config(&directory) }).unwrap();
     for id in 0..2 {
         writer.write_event(&TestEvent::new(id, 1).parts()).unwrap();
     }
     writer.finish().unwrap();
-    let numbers: Vec<_> = directory
-        .names()
-        .iter()
-        .map(|name| name[core.len() + 2..].to_owned())
-        .collect();
+    let numbers: Vec<_> = directory.names().iter().map(|name| name[core.len() + 2..].to_owned()).collect();
     assert_eq!(numbers, ["0001.data", "0101.writing", "0201.data", "0202.data"]);
-    assert_eq!(
-        fs::read(directory.path().join(format!("{core}._0001.data"))).unwrap(),
-        b"old"
-    );
+    assert_eq!(fs::read(directory.path().join(format!("{core}._0001.data"))).unwrap(), b"old");
 }
 
 #[test]
 fn a_new_lumi_block_begins_a_new_sequence() {
     let directory = Directory::new();
-    let mut writer = Writer::new(WriterConfig {
-        lumi_block: 1,
-        ..config(&directory)
-    })
-    .unwrap();
+    let mut writer = Writer::new(WriterConfig { lumi_block: 1, ..config(&directory) }).unwrap();
     writer.write_event(&TestEvent::new(1, 1).parts()).unwrap();
     writer.set_lumi_block(2).unwrap();
     writer.write_event(&TestEvent::new(2, 1).parts()).unwrap();
     let files = writer.finish().unwrap();
     files.iter().for_each(|file| drop(check_good(&file.path)));
-    let names: Vec<_> = directory
-        .names()
-        .iter()
-        .map(|name| name.parse::<FileName>().unwrap())
-        .collect();
-    assert_eq!(
-        names
-            .iter()
-            .map(|name| (name.lumi_block(), name.sequence()))
-            .collect::<Vec<_>>(),
-        [(1, 1), (2, 1)]
-    );
+    let names: Vec<_> = directory.names().iter().map(|name| name.parse::<FileName>().unwrap()).collect();
+    assert_eq!(names.iter().map(|name| (name.lumi_block(), name.sequence())).collect::<Vec<_>>(), [(1, 1), (2, 1)]);
 }
 
 #[test]
@@ -166,19 +105,14 @@ fn streams_have_their_own_files() {
     let directory = Directory::new();
     let mut streams = Streams::new(config(&directory));
     for (id, name) in [(1, "Main"), (2, "express"), (3, "Main")] {
-        streams
-            .write_event("physics", name, &TestEvent::new(id, 1).parts())
-            .unwrap();
+        streams.write_event("physics", name, &TestEvent::new(id, 1).parts()).unwrap();
     }
     streams.sync().unwrap();
     let files = streams.finish().unwrap();
     let counts: Vec<_> = files.iter().map(|file| (file.stream.as_str(), file.events)).collect();
     assert_eq!(counts, [("physics_Main", 2), ("physics_express", 1)]);
     files.iter().for_each(|file| drop(check_good(&file.path)));
-    assert!(matches!(
-        streams.write_event("physics", "a/b", &[]),
-        Err(WriteError::Name(_))
-    ));
+    assert!(matches!(streams.write_event("physics", "a/b", &[]), Err(WriteError::Name(_))));
 }
 
 #[test]
@@ -220,16 +154,9 @@ fn the_recorded_besiii_file_is_written_back_with_the_same_events() {
     let mut writer = None;
     while let Some(event) = reader.next_event().unwrap() {
         let writer = writer.get_or_insert_with(|| {
-            let dialect = Dialect::V2 {
-                names: Some(header.names.clone()),
-                first_block_number: event.block_number,
-            };
-            let config = WriterConfig {
-                dialect,
-                run: header.run,
-                run_number: header.run.run_number,
-                ..config(&directory)
-            };
+            let dialect = Dialect::V2 { names: Some(header.names.clone()), first_block_number: event.block_number };
+            let config =
+                WriterConfig { dialect, run: header.run, run_number: header.run.run_number, ..config(&directory) };
             Writer::new(config).unwrap()
         });
         writer.write_event(&[event.bytes]).unwrap();
@@ -239,10 +166,7 @@ fn the_recorded_besiii_file_is_written_back_with_the_same_events() {
     assert_eq!(events(&file.path), events(&original));
     let (old, new) = (fs::read(&original).unwrap(), fs::read(&file.path).unwrap());
     // All but file start (number, date, limits) and file end (date, status) is the same.
-    assert_eq!(
-        old[FileStart::BYTES..old.len() - FileEnd::BYTES],
-        new[FileStart::BYTES..new.len() - FileEnd::BYTES]
-    );
+    assert_eq!(old[FileStart::BYTES..old.len() - FileEnd::BYTES], new[FileStart::BYTES..new.len() - FileEnd::BYTES]);
 }
 
 proptest! {

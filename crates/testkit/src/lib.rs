@@ -27,9 +27,7 @@ pub fn shared_dir() -> Option<PathBuf> {
 /// With `CI=true`, if it is absent: see [`skip`].
 #[must_use]
 pub fn shared(test: &str, relative: &str) -> Option<PathBuf> {
-    let path = shared_dir()
-        .map(|shared| shared.join(relative))
-        .filter(|path| path.exists());
+    let path = shared_dir().map(|shared| shared.join(relative)).filter(|path| path.exists());
     if path.is_none() {
         skip(test, &format!("../shared/{relative} is absent"));
     }
@@ -43,14 +41,9 @@ pub fn shared(test: &str, relative: &str) -> Option<PathBuf> {
 /// With `CI=true`, if there is none: see [`skip`].
 #[must_use]
 pub fn python(test: &str) -> Option<PathBuf> {
-    let python = std::env::var_os("WEIR_PYTHON")
-        .map(PathBuf::from)
-        .filter(|path| path.is_file());
+    let python = std::env::var_os("WEIR_PYTHON").map(PathBuf::from).filter(|path| path.is_file());
     if python.is_none() {
-        skip(
-            test,
-            "no Python with the packages of tests/requirements.txt: run `make python`",
-        );
+        skip(test, "no Python with the packages of tests/requirements.txt: run `make python`");
     }
     python
 }

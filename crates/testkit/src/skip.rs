@@ -11,17 +11,13 @@ use std::io::Write;
 /// If `CI=true`, where every test must run.
 pub fn skip(name: &str, reason: &str) {
     let line = format!("SKIPPED {name}: {reason}\n");
-    assert!(
-        env::var("CI").as_deref() != Ok("true"),
-        "with CI=true every test must run; {line}"
-    );
+    assert!(env::var("CI").as_deref() != Ok("true"), "with CI=true every test must run; {line}");
     // One write each, so that lines of concurrent tests do not mix. The print macros would be captured.
     let mut error = std::io::stderr().lock();
     error.write_all(line.as_bytes()).expect("the error output takes a line");
     if let Some(path) = env::var_os("WEIR_SKIP_LOG").filter(|path| !path.is_empty()) {
         let mut log = OpenOptions::new().create(true).append(true).open(&path);
         let file = log.as_mut().expect("the file named by WEIR_SKIP_LOG can be opened");
-        file.write_all(line.as_bytes())
-            .expect("the file named by WEIR_SKIP_LOG takes a line");
+        file.write_all(line.as_bytes()).expect("the file named by WEIR_SKIP_LOG takes a line");
     }
 }

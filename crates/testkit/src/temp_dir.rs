@@ -18,10 +18,7 @@ impl TempDir {
     #[must_use]
     pub fn new(label: &str) -> Self {
         static MADE: AtomicU32 = AtomicU32::new(0);
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "the one place where tests get temporary directories from"
-        )]
+        #[expect(clippy::disallowed_methods, reason = "the one place where tests get temporary directories from")]
         let parent = std::env::temp_dir();
         loop {
             let serial = MADE.fetch_add(1, Ordering::Relaxed);

@@ -137,11 +137,7 @@ impl Assembler {
         };
         let read_len_min = (self.pool.page_len() / 4).min(READ_LEN_MIN);
         let unfinished_len = self.unfinished_len;
-        let frame_len = self
-            .limits
-            .read_len(&page.bytes()[..unfinished_len], self.offset)
-            .ok()
-            .flatten();
+        let frame_len = self.limits.read_len(&page.bytes()[..unfinished_len], self.offset).ok().flatten();
         let wanted_len = frame_len.unwrap_or(0).max(unfinished_len + read_len_min);
         if page.len() >= wanted_len || !page.is_begun() {
             return;
@@ -180,20 +176,11 @@ mod tests {
 
     impl Fixture {
         fn new(pages: usize) -> Self {
-            let pool = Pool::new(&PoolOptions {
-                name: "test".into(),
-                page_len: PAGE_LEN,
-                pages,
-                prefault: false,
-            })
-            .unwrap();
+            let pool =
+                Pool::new(&PoolOptions { name: "test".into(), page_len: PAGE_LEN, pages, prefault: false }).unwrap();
             let limits = FrameLimits::new(4, PAGE_LEN).unwrap();
             let assembler = Assembler::new(limits, 16, pool.clone());
-            Self {
-                pool,
-                assembler,
-                counters: LinkCounters::default(),
-            }
+            Self { pool, assembler, counters: LinkCounters::default() }
         }
 
         fn write(&mut self, bytes: &[u8]) -> Option<usize> {
@@ -224,9 +211,7 @@ mod tests {
                 break;
             }
             let end = stream.len().min(at + piece);
-            at += fixture
-                .write(&stream[at..end])
-                .expect("enough pages for the slices that are held");
+            at += fixture.write(&stream[at..end]).expect("enough pages for the slices that are held");
             for slice in fixture.frames() {
                 received.push(slice.as_bytes().to_vec());
                 kept.push_back((slice, received.len() - 1));
@@ -235,11 +220,7 @@ mod tests {
                 }
             }
             for (slice, index) in &kept {
-                assert_eq!(
-                    slice.as_bytes(),
-                    received[*index],
-                    "a slice does not change while it lives"
-                );
+                assert_eq!(slice.as_bytes(), received[*index], "a slice does not change while it lives");
             }
         }
         received
@@ -296,10 +277,7 @@ mod tests {
         assert_eq!(first_len, PAGE_LEN);
         let kept = fixture.frames();
         assert!(!fixture.assembler.has_room());
-        assert_eq!(
-            (fixture.write(&stream[first_len..]), fixture.counters.pool_empty),
-            (None, 1)
-        );
+        assert_eq!((fixture.write(&stream[first_len..]), fixture.counters.pool_empty), (None, 1));
         drop(kept);
         assert!(fixture.assembler.has_room());
         fixture.write(&stream[first_len..]).unwrap();

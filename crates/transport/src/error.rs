@@ -14,9 +14,6 @@ pub struct OsError {
 
 impl OsError {
     pub(crate) fn new(call: &'static str, errno: Errno) -> Self {
-        Self {
-            call,
-            code: errno.raw_os_error(),
-        }
+        Self { call, code: errno.raw_os_error() }
     }
 }

@@ -23,11 +23,7 @@ impl FrameLimits {
     /// If the shortest cannot hold its length field, the longest does not fit in it, or there is none between them.
     pub fn new(len_min: usize, len_max: usize) -> Result<Self, InvalidLimits> {
         let legal = LENGTH_FIELD_LEN <= len_min && len_min <= len_max && u32::try_from(len_max).is_ok();
-        if legal {
-            Ok(Self { len_min, len_max })
-        } else {
-            Err(InvalidLimits { len_min, len_max })
-        }
+        if legal { Ok(Self { len_min, len_max }) } else { Err(InvalidLimits { len_min, len_max }) }
     }
 
     /// Length of the shortest frame in bytes.
@@ -53,12 +49,7 @@ impl FrameLimits {
         if (len_min..=len_max).contains(&(len as usize)) {
             Ok(Some(len as usize))
         } else {
-            Err(Malformed {
-                offset,
-                len,
-                len_min,
-                len_max,
-            })
+            Err(Malformed { offset, len, len_min, len_max })
         }
     }
 
@@ -68,10 +59,7 @@ impl FrameLimits {
     /// If the parts are not one legal frame whose length field agrees.
     pub(crate) fn checked_len(self, head: &[u8], bulk: &Bulk) -> usize {
         let len = head.len() + bulk.len();
-        assert!(
-            !matches!(bulk, Bulk::Modelled { .. }),
-            "modelled bulk has no bytes to send"
-        );
+        assert!(!matches!(bulk, Bulk::Modelled { .. }), "modelled bulk has no bytes to send");
         let stated = self.read_len(head, 0).expect("a frame of our own is within the limits");
         assert_eq!(stated, Some(len), "a frame states the sum of its parts as its length");
         len
@@ -118,10 +106,7 @@ pub struct Frame {
 impl Frame {
     /// A frame in one piece.
     pub fn whole(bytes: PageSlice) -> Self {
-        Self {
-            head: bytes,
-            rest: Bulk::empty(),
-        }
+        Self { head: bytes, rest: Bulk::empty() }
     }
 
     /// Length in bytes, the length field included.
@@ -172,12 +157,7 @@ mod tests {
         assert_eq!(limits.read_len(&[8, 0, 0], 0), Ok(None));
         assert_eq!(limits.read_len(&[16, 0, 0, 0, 1], 0), Ok(Some(16)));
         for len in [0, 7, 17, u32::MAX] {
-            let expected = Malformed {
-                offset: 5,
-                len,
-                len_min: 8,
-                len_max: 16,
-            };
+            let expected = Malformed { offset: 5, len, len_min: 8, len_max: 16 };
             assert_eq!(limits.read_len(&len.to_le_bytes(), 5), Err(expected));
         }
     }
@@ -185,10 +165,7 @@ mod tests {
     #[test]
     fn a_frame_splits_alike_in_one_piece_and_in_parts() {
         let whole = Frame::whole(slice(b"headbulk"));
-        let parts = Frame {
-            head: slice(b"head"),
-            rest: Bulk::Pages(slice(b"bulk")),
-        };
+        let parts = Frame { head: slice(b"head"), rest: Bulk::Pages(slice(b"bulk")) };
         for frame in [whole, parts.clone()] {
             let (head, bulk) = frame.split(4).unwrap();
             assert_eq!((head.as_bytes(), bulk), (&b"head"[..], Bulk::Pages(slice(b"bulk"))));

@@ -30,10 +30,7 @@ pub struct ParkLimits {
 
 impl Default for ParkLimits {
     fn default() -> Self {
-        Self {
-            spin_max: Duration::from_micros(5),
-            yield_for: Duration::from_micros(20),
-        }
+        Self { spin_max: Duration::from_micros(5), yield_for: Duration::from_micros(20) }
     }
 }
 
@@ -65,11 +62,7 @@ impl Idle {
             IdleStrategy::Park(limits) => limits.spin_max,
             IdleStrategy::Spin | IdleStrategy::Yield => Duration::ZERO,
         };
-        Self {
-            strategy,
-            idle_since: None,
-            spin_for,
-        }
+        Self { strategy, idle_since: None, spin_for }
     }
 
     /// After a pass that began at `now` and in which a task had work.
@@ -121,10 +114,7 @@ mod tests {
     fn park_spins_then_yields_then_sleeps() {
         let mut idle = park();
         let pauses = [100, 107, 108, 117, 118].map(|us| idle.idle(at_us(us)));
-        assert_eq!(
-            pauses,
-            [Pause::None, Pause::None, Pause::Yield, Pause::Yield, Pause::Sleep]
-        );
+        assert_eq!(pauses, [Pause::None, Pause::None, Pause::Yield, Pause::Yield, Pause::Sleep]);
     }
 
     #[test]

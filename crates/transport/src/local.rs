@@ -26,22 +26,9 @@ pub fn queue<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
         waiting: AtomicUsize::new(0),
         senders: AtomicUsize::new(1),
         receiver_gone: AtomicBool::new(false),
-        inner: Mutex::new(Inner {
-            items: VecDeque::new(),
-            receiver: None,
-            refused: Vec::new(),
-        }),
+        inner: Mutex::new(Inner { items: VecDeque::new(), receiver: None, refused: Vec::new() }),
     });
-    (
-        Sender {
-            shared: Arc::clone(&shared),
-            waker: None,
-        },
-        Receiver {
-            shared,
-            batch: VecDeque::new(),
-        },
-    )
+    (Sender { shared: Arc::clone(&shared), waker: None }, Receiver { shared, batch: VecDeque::new() })
 }
 
 /// The sending side; clones send into the same queue.
@@ -119,10 +106,7 @@ impl<T> Sender<T> {
 impl<T> Clone for Sender<T> {
     fn clone(&self) -> Self {
         self.shared.senders.fetch_add(1, Ordering::Relaxed);
-        Self {
-            shared: Arc::clone(&self.shared),
-            waker: self.waker.clone(),
-        }
+        Self { shared: Arc::clone(&self.shared), waker: self.waker.clone() }
     }
 }
 
@@ -273,16 +257,10 @@ impl LocalLink {
     /// # Panics
     /// If the longest frame does not fit in the empty queue.
     pub fn pair(options: &LocalOptions) -> (Self, Self) {
-        assert!(
-            options.queue_bytes_max >= options.limits.len_max(),
-            "the longest frame fits in the queue"
-        );
+        assert!(options.queue_bytes_max >= options.limits.len_max(), "the longest frame fits in the queue");
         let (to_second, from_first) = queue(options.queue_frames_max);
         let (to_first, from_second) = queue(options.queue_frames_max);
-        (
-            Self::new(options, to_second, from_second),
-            Self::new(options, to_first, from_first),
-        )
+        (Self::new(options, to_second, from_second), Self::new(options, to_first, from_first))
     }
 
     /// Wakes this scheduler when frames come, or room, or the peer goes.
@@ -293,14 +271,7 @@ impl LocalLink {
 
     fn new(options: &LocalOptions, outgoing: Sender<Frame>, incoming: Receiver<Frame>) -> Self {
         let (options, counters) = (options.clone(), LinkCounters::default());
-        Self {
-            options,
-            queued: VecDeque::new(),
-            queued_bytes: 0,
-            outgoing,
-            incoming,
-            counters,
-        }
+        Self { options, queued: VecDeque::new(), queued_bytes: 0, outgoing, incoming, counters }
     }
 
     fn count_received(&mut self) {
@@ -326,10 +297,7 @@ impl Link for LocalLink {
             return Err(SendError::Full);
         }
         let head = PageSlice::new(Bytes::copy_from_slice(head));
-        self.queued.push_back(Frame {
-            head,
-            rest: bulk.clone(),
-        });
+        self.queued.push_back(Frame { head, rest: bulk.clone() });
         self.queued_bytes += len;
         Ok(())
     }
@@ -403,10 +371,7 @@ mod tests {
         assert_eq!(sender.send(3), Err(Refused::Full(3)));
         assert_eq!(receiver.receive(), Ok(Some(1)));
         assert_eq!(sender.send_all(&mut VecDeque::from([3, 4, 5])), Ok(2));
-        assert_eq!(
-            core::iter::from_fn(|| receiver.receive().unwrap()).collect::<Vec<_>>(),
-            [2, 3, 4]
-        );
+        assert_eq!(core::iter::from_fn(|| receiver.receive().unwrap()).collect::<Vec<_>>(), [2, 3, 4]);
         assert!(!receiver.is_ready());
     }
 

@@ -79,25 +79,12 @@ impl Pool {
     /// # Errors
     /// Sizes that make no pool; memory that the kernel refuses.
     pub fn new(options: &PoolOptions) -> Result<Self, PoolError> {
-        let PoolOptions {
-            name,
-            page_len,
-            pages,
-            prefault,
-        } = options;
-        let size_error = || PoolError::Size {
-            name: name.clone(),
-            pages: *pages,
-            page_len: *page_len,
-        };
+        let PoolOptions { name, page_len, pages, prefault } = options;
+        let size_error = || PoolError::Size { name: name.clone(), pages: *pages, page_len: *page_len };
         let sizes_fit = (1..=PAGES_MAX).contains(pages) && (1..=PAGE_LEN_MAX).contains(page_len);
-        let len = page_len
-            .checked_mul(*pages)
-            .filter(|len| sizes_fit && isize::try_from(*len).is_ok());
-        let mapping = Mapping::new(len.ok_or_else(size_error)?, *prefault).map_err(|cause| PoolError::Memory {
-            name: name.clone(),
-            cause,
-        })?;
+        let len = page_len.checked_mul(*pages).filter(|len| sizes_fit && isize::try_from(*len).is_ok());
+        let mapping = Mapping::new(len.ok_or_else(size_error)?, *prefault)
+            .map_err(|cause| PoolError::Memory { name: name.clone(), cause })?;
         let page_count = *pages as u32;
         Ok(Self(Arc::new(Shared {
             name: name.as_str().into(),
@@ -126,11 +113,7 @@ impl Pool {
         self.0.count_in_use(&free);
         drop(free);
         self.0.holders[index as usize].store(1, Ordering::Relaxed);
-        Some(Page {
-            pool: Arc::clone(&self.0),
-            index,
-            start: 0,
-        })
+        Some(Page { pool: Arc::clone(&self.0), index, start: 0 })
     }
 
     /// Wakes this scheduler, too, when the pool is empty and a page returns or can be rewound.
@@ -173,14 +156,7 @@ impl Pool {
 
 impl fmt::Debug for Pool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Pool({}: {} x {} bytes, {:?})",
-            self.name(),
-            self.pages(),
-            self.page_len(),
-            self.counters()
-        )
+        write!(f, "Pool({}: {} x {} bytes, {:?})", self.name(), self.pages(), self.page_len(), self.counters())
     }
 }
 
@@ -229,19 +205,10 @@ impl Page {
     /// # Panics
     /// If `len` is more than [`len`](Self::len).
     pub fn split_to(&mut self, len: usize) -> PageSlice {
-        assert!(
-            len <= self.len(),
-            "a slice of {len} bytes of the {} that a page has left",
-            self.len()
-        );
+        assert!(len <= self.len(), "a slice of {len} bytes of the {} that a page has left", self.len());
         let holders = self.pool.holders[self.index as usize].fetch_add(1, Ordering::Relaxed);
         assert!(holders < u32::MAX, "the slices of a page fit in 32 bits");
-        let part = Part {
-            pool: Arc::clone(&self.pool),
-            index: self.index,
-            start: self.start,
-            len,
-        };
+        let part = Part { pool: Arc::clone(&self.pool), index: self.index, start: self.start, len };
         self.start += len;
         PageSlice::new(Bytes::from_owner(part))
     }
@@ -336,17 +303,9 @@ struct Shared {
 
 impl Shared {
     fn place(&self, index: u32, start: usize) -> *mut u8 {
-        assert!(
-            (index as usize) < self.holders.len() && start <= self.page_len,
-            "a page of this pool"
-        );
+        assert!((index as usize) < self.holders.len() && start <= self.page_len, "a page of this pool");
         // SAFETY: the mapping holds `holders.len()` pages of `page_len` bytes; the result is in it or one past its end.
-        unsafe {
-            self.mapping
-                .start()
-                .as_ptr()
-                .add(index as usize * self.page_len + start)
-        }
+        unsafe { self.mapping.start().as_ptr().add(index as usize * self.page_len + start) }
     }
 
     /// Sequentially consistent with a page's writer that finds the pool empty first and its page's slices alive next,
@@ -401,13 +360,7 @@ mod tests {
     use super::{Pool, PoolError, PoolOptions};
 
     fn pool(page_len: usize, pages: usize) -> Pool {
-        Pool::new(&PoolOptions {
-            name: "test".into(),
-            page_len,
-            pages,
-            prefault: false,
-        })
-        .unwrap()
+        Pool::new(&PoolOptions { name: "test".into(), page_len, pages, prefault: false }).unwrap()
     }
 
     #[test]
@@ -457,8 +410,7 @@ mod tests {
     fn a_page_is_rewound_only_when_no_slice_is_left() {
         let pool = pool(64, 1);
         let mut page = pool.take().unwrap();
-        page.bytes_mut()
-            .copy_from_slice(&core::array::from_fn::<u8, 64, _>(|i| i as u8));
+        page.bytes_mut().copy_from_slice(&core::array::from_fn::<u8, 64, _>(|i| i as u8));
         let slice = page.split_to(40);
         assert!(!page.rewind() && !page.rewind_keeping(4) && page.is_begun());
         drop(slice);
@@ -471,10 +423,7 @@ mod tests {
         let pool = pool(256, 2);
         let (to_reader, slices) = std::sync::mpsc::channel::<dataflow::bulk::PageSlice>();
         let reader = std::thread::spawn(move || {
-            slices
-                .iter()
-                .map(|slice| slice.as_bytes().iter().map(|byte| u64::from(*byte)).sum::<u64>())
-                .sum::<u64>()
+            slices.iter().map(|slice| slice.as_bytes().iter().map(|byte| u64::from(*byte)).sum::<u64>()).sum::<u64>()
         });
         let mut sent = 0;
         for round in 0..40_u8 {
@@ -508,28 +457,15 @@ mod tests {
     #[test]
     fn impossible_sizes_are_errors() {
         for (page_len, pages) in [(0, 1), (1, 0), (usize::MAX, 2), (1 << 33, 1), (1, 1 << 33)] {
-            let options = PoolOptions {
-                name: "test".into(),
-                page_len,
-                pages,
-                prefault: false,
-            };
-            assert!(
-                matches!(Pool::new(&options), Err(PoolError::Size { .. })),
-                "{page_len} x {pages}"
-            );
+            let options = PoolOptions { name: "test".into(), page_len, pages, prefault: false };
+            assert!(matches!(Pool::new(&options), Err(PoolError::Size { .. })), "{page_len} x {pages}");
         }
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "maps no memory there")]
     fn memory_that_the_kernel_does_not_have_is_an_error() {
-        let options = PoolOptions {
-            name: "test".into(),
-            page_len: 1 << 31,
-            pages: 1 << 31,
-            prefault: false,
-        };
+        let options = PoolOptions { name: "test".into(), page_len: 1 << 31, pages: 1 << 31, prefault: false };
         assert!(matches!(Pool::new(&options), Err(PoolError::Memory { .. })));
     }
 

@@ -29,11 +29,7 @@ impl Poller {
     /// If the kernel has no more descriptors to give.
     pub fn new() -> Result<Self, OsError> {
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(|errno| OsError::new("epoll_create", errno))?;
-        Ok(Self {
-            epoll,
-            sources: Vec::new(),
-            events: Vec::with_capacity(EVENTS_PER_WAIT),
-        })
+        Ok(Self { epoll, sources: Vec::new(), events: Vec::with_capacity(EVENTS_PER_WAIT) })
     }
 
     /// Watches a descriptor until it is closed. It counts as readable and writable until its owner finds otherwise.
@@ -63,10 +59,7 @@ impl Poller {
         // The kernel counts whole milliseconds here and a longer sleep than this is as good as none.
         let timeout = timeout.map(|timeout| {
             let timeout = timeout.min(Duration::from_secs(3600));
-            rustix::event::Timespec {
-                tv_sec: timeout.as_secs().cast_signed(),
-                tv_nsec: timeout.subsec_nanos().into(),
-            }
+            rustix::event::Timespec { tv_sec: timeout.as_secs().cast_signed(), tv_nsec: timeout.subsec_nanos().into() }
         });
         self.events.clear();
         match epoll::wait(&self.epoll, spare_capacity(&mut self.events), timeout.as_ref()) {

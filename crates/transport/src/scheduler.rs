@@ -108,10 +108,7 @@ impl<'t, S> Scheduler<'t, S> {
     /// Adds a task behind the others; the name is that of its time stamps.
     pub fn add(&mut self, name: &str, task: impl Task<S> + 't) {
         let stamp = self.stamps.add(name);
-        self.tasks.push(Entry {
-            stamp,
-            task: Box::new(task),
-        });
+        self.tasks.push(Entry { stamp, task: Box::new(task) });
     }
 
     /// A section of code that tasks put time stamps around.
@@ -131,10 +128,7 @@ impl<'t, S> Scheduler<'t, S> {
 
     /// Stops this scheduler from any thread.
     pub fn stopper(&self) -> Stopper {
-        Stopper {
-            stop: Arc::clone(&self.stop),
-            waker: self.waker(),
-        }
+        Stopper { stop: Arc::clone(&self.stop), waker: self.waker() }
     }
 
     /// The time stamps.
@@ -183,14 +177,7 @@ impl<'t, S> Scheduler<'t, S> {
         }
         let mut actions = 0;
         let (poller, stamps, idle, stop) = (&mut self.poller, &mut self.stamps, &mut self.idle, &*self.stop);
-        let mut context = Context {
-            now,
-            shared,
-            poller,
-            stamps,
-            idle,
-            stop,
-        };
+        let mut context = Context { now, shared, poller, stamps, idle, stop };
         for Entry { stamp, task } in &mut self.tasks {
             context.stamps.poll(*stamp, StampKind::PollEnter);
             let has_work = task.poll(&mut context);

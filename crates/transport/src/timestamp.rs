@@ -59,15 +59,8 @@ pub struct StampSwitch(Arc<AtomicU8>);
 impl StampSwitch {
     /// Arms these stamps and disarms the others. Arming the first ones empties the ring.
     pub fn arm(&self, armed: Armed) {
-        let bits = [
-            (armed.polls, POLLS),
-            (armed.actions, ACTIONS),
-            (armed.sections, SECTIONS),
-        ];
-        let mask = bits
-            .iter()
-            .filter(|(is_armed, _)| *is_armed)
-            .fold(0, |mask, (_, bit)| mask | bit);
+        let bits = [(armed.polls, POLLS), (armed.actions, ACTIONS), (armed.sections, SECTIONS)];
+        let mask = bits.iter().filter(|(is_armed, _)| *is_armed).fold(0, |mask, (_, bit)| mask | bit);
         self.0.store(mask, Ordering::Relaxed);
     }
 }
@@ -89,15 +82,7 @@ impl Timestamps {
         Self {
             switch: StampSwitch(Arc::new(AtomicU8::new(0))),
             armed: 0,
-            ring: vec![
-                Record {
-                    ticks: 0,
-                    id: StampId(0),
-                    kind: StampKind::PollEnter
-                };
-                capacity
-            ]
-            .into(),
+            ring: vec![Record { ticks: 0, id: StampId(0), kind: StampKind::PollEnter }; capacity].into(),
             count: 0,
             armed_at: Anchor::now(),
             names: Vec::new(),
@@ -134,13 +119,7 @@ impl Timestamps {
         let scale = Scale::between(self.armed_at, Anchor::now());
         let kept = self.count.min(self.ring.len() as u64);
         let records = (self.count - kept..self.count).map(|index| &self.ring[self.place(index)]);
-        records
-            .map(|record| Stamp {
-                id: record.id,
-                kind: record.kind,
-                at: scale.time(record.ticks),
-            })
-            .collect()
+        records.map(|record| Stamp { id: record.id, kind: record.kind, at: scale.time(record.ticks) }).collect()
     }
 
     /// How many stamps the ring has lost since arming.
@@ -185,11 +164,7 @@ impl Timestamps {
 
     fn record(&mut self, id: StampId, kind: StampKind) {
         let place = self.place(self.count);
-        self.ring[place] = Record {
-            ticks: ticks(),
-            id,
-            kind,
-        };
+        self.ring[place] = Record { ticks: ticks(), id, kind };
         self.count += 1;
     }
 
@@ -214,10 +189,7 @@ struct Anchor {
 
 impl Anchor {
     fn now() -> Self {
-        Self {
-            ticks: ticks(),
-            time: clock::now(),
-        }
+        Self { ticks: ticks(), time: clock::now() }
     }
 }
 
@@ -267,17 +239,11 @@ mod tests {
         let mut stamps = Timestamps::new(4);
         let section = stamps.add("collect");
         stamps.enter(section);
-        stamps.switch().arm(Armed {
-            actions: true,
-            ..Armed::default()
-        });
+        stamps.switch().arm(Armed { actions: true, ..Armed::default() });
         stamps.begin_pass();
         stamps.enter(section);
         assert!(stamps.export().is_empty());
-        stamps.switch().arm(Armed {
-            sections: true,
-            ..Armed::default()
-        });
+        stamps.switch().arm(Armed { sections: true, ..Armed::default() });
         stamps.begin_pass();
         stamps.enter(section);
         stamps.exit(section);
@@ -294,10 +260,7 @@ mod tests {
         let before = clock::now();
         let mut stamps = Timestamps::new(64);
         let section = stamps.add("collect");
-        stamps.switch().arm(Armed {
-            sections: true,
-            ..Armed::default()
-        });
+        stamps.switch().arm(Armed { sections: true, ..Armed::default() });
         stamps.begin_pass();
         (0..32).for_each(|_| stamps.enter(section));
         let exported = stamps.export();
@@ -309,10 +272,7 @@ mod tests {
     fn the_ring_keeps_the_newest() {
         let mut stamps = Timestamps::new(4);
         let sections = [stamps.add("first"), stamps.add("second")];
-        stamps.switch().arm(Armed {
-            sections: true,
-            ..Armed::default()
-        });
+        stamps.switch().arm(Armed { sections: true, ..Armed::default() });
         stamps.begin_pass();
         (0..5).for_each(|_| stamps.enter(sections[0]));
         (0..3).for_each(|_| stamps.enter(sections[1]));

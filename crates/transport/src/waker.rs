@@ -33,10 +33,7 @@ impl Waker {
     pub(crate) fn new() -> Result<Self, OsError> {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|errno| OsError::new("eventfd", errno))?;
-        Ok(Self(Arc::new(Shared {
-            state: AtomicU8::new(AWAKE),
-            event,
-        })))
+        Ok(Self(Arc::new(Shared { state: AtomicU8::new(AWAKE), event })))
     }
 
     /// The scheduler starts a pass: what was notified until now is what this pass will see.
@@ -49,10 +46,7 @@ impl Waker {
 
     /// The scheduler announces sleep; false if it was notified since its pass began, and must not sleep.
     pub(crate) fn begin_sleep(&self) -> bool {
-        self.0
-            .state
-            .compare_exchange(AWAKE, SLEEPING, Ordering::AcqRel, Ordering::Acquire)
-            .is_ok()
+        self.0.state.compare_exchange(AWAKE, SLEEPING, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
     /// The scheduler slept; clears the event counter if a waker wrote it.
@@ -87,9 +81,7 @@ mod tests {
 
     fn event_count(waker: &Waker) -> Option<u64> {
         let mut count = [0; 8];
-        rustix::io::read(waker, &mut count)
-            .ok()
-            .map(|_| u64::from_ne_bytes(count))
+        rustix::io::read(waker, &mut count).ok().map(|_| u64::from_ne_bytes(count))
     }
 
     #[test]

@@ -30,14 +30,9 @@ fn a_truncated_length_field() {
 #[test]
 fn half_a_frame() {
     let outcome = receive_all(|stream| {
-        stream
-            .write_all(&[frame(100), frame(100)[..50].to_vec()].concat())
-            .unwrap();
+        stream.write_all(&[frame(100), frame(100)[..50].to_vec()].concat()).unwrap();
     });
-    assert_eq!(
-        outcome,
-        (vec![frame(100)], Lost::ClosedWithinFrame { received_len: 50 })
-    );
+    assert_eq!(outcome, (vec![frame(100)], Lost::ClosedWithinFrame { received_len: 50 }));
 }
 
 #[test]
@@ -46,9 +41,7 @@ fn impossible_lengths() {
         let stream = [frame(30), len.to_le_bytes().to_vec(), vec![0; 5000]].concat();
         let (frames, lost) = receive_all(|peer| peer.write_all(&stream).unwrap());
         assert_eq!(frames, [frame(30)]);
-        let Lost::Malformed(malformed) = lost else {
-            panic!("{len}: {lost}")
-        };
+        let Lost::Malformed(malformed) = lost else { panic!("{len}: {lost}") };
         assert_eq!((malformed.offset, malformed.len), (30, len));
         assert!(malformed.to_string().contains("byte 30 of the stream"), "{malformed}");
     }
@@ -107,10 +100,7 @@ fn a_peer_that_never_accepts() {
     last.send(&frame(20), &Default::default()).unwrap();
     assert_eq!(last.flush(clock::now()), Ok(Flushed::WouldBlock));
     assert_eq!(last.fill(clock::now()), Ok(Filled::WouldBlock));
-    assert_eq!(
-        (last.next_deadline(), last.is_receivable(deadline)),
-        (Some(deadline), true)
-    );
+    assert_eq!((last.next_deadline(), last.is_receivable(deadline)), (Some(deadline), true));
     assert_eq!(last.fill(deadline), Err(Lost::ConnectTimedOut));
     assert_eq!(last.flush(deadline), Err(Lost::ConnectTimedOut));
 }
@@ -170,10 +160,7 @@ fn impossible_settings_are_errors() {
     assert!(matches!(long_frames, InvalidOptions::PageTooSmall { .. }));
     let short_queue = refused(|options| options.queue_bytes_max = PAGE_LEN - 1);
     assert!(matches!(short_queue, InvalidOptions::QueueTooSmall { .. }));
-    assert_eq!(
-        refused(|options| options.read_budget_bytes = 0),
-        InvalidOptions::NoReadBudget
-    );
+    assert_eq!(refused(|options| options.read_budget_bytes = 0), InvalidOptions::NoReadBudget);
     let unknown = refused(|options| options.congestion_control = Some("no-such".into()));
     assert!(unknown.to_string().contains("TCP_CONGESTION"), "{unknown}");
     let taken = Listener::bind(fixture.listener.local_address(), &fixture.options).unwrap_err();
@@ -207,20 +194,11 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Self {
-        let options = PoolOptions {
-            name: "receive".into(),
-            page_len: PAGE_LEN,
-            pages: 2,
-            prefault: false,
-        };
+        let options = PoolOptions { name: "receive".into(), page_len: PAGE_LEN, pages: 2, prefault: false };
         let pool = Pool::new(&options).unwrap();
         let options = TcpOptions::new(FrameLimits::new(LEN_MIN, PAGE_LEN).unwrap());
         let listener = Listener::on_loopback(&options).unwrap();
-        Self {
-            pool,
-            options,
-            listener,
-        }
+        Self { pool, options, listener }
     }
 
     fn connect(&self) -> (TcpStream, Connection) {

@@ -38,24 +38,14 @@ fn an_action_runs_when_its_poll_says_so() {
     scheduler.run(&mut calls).unwrap();
     assert_eq!(calls, ["poll", "poll", "action", "poll", "poll", "action"]);
     let counters = scheduler.counters();
-    assert_eq!(
-        (counters.passes, counters.idle_passes, counters.actions, counters.yields),
-        (4, 2, 2, 2)
-    );
+    assert_eq!((counters.passes, counters.idle_passes, counters.actions, counters.yields), (4, 2, 2, 2));
 }
 
 #[test]
 fn every_strategy_passes_values_between_threads() {
-    let park_at_once = ParkLimits {
-        spin_max: Duration::ZERO,
-        yield_for: Duration::ZERO,
-    };
-    for strategy in [
-        IdleStrategy::Spin,
-        IdleStrategy::Yield,
-        IdleStrategy::default(),
-        IdleStrategy::Park(park_at_once),
-    ] {
+    let park_at_once = ParkLimits { spin_max: Duration::ZERO, yield_for: Duration::ZERO };
+    for strategy in [IdleStrategy::Spin, IdleStrategy::Yield, IdleStrategy::default(), IdleStrategy::Park(park_at_once)]
+    {
         // Two threads that spin on a loaded machine wait for each other's time slices.
         ping_pong(strategy, if strategy == IdleStrategy::Spin { 50 } else { 2000 });
     }
@@ -180,19 +170,11 @@ fn armed_stamps_show_the_sequence_of_a_pass() {
     let section = scheduler.add_section("collect");
     scheduler.add("bored", Bored);
     scheduler.add("work", Work(section, false));
-    scheduler.stamps().switch().arm(Armed {
-        polls: true,
-        actions: true,
-        sections: true,
-    });
+    scheduler.stamps().switch().arm(Armed { polls: true, actions: true, sections: true });
     assert!(scheduler.pass(clock::now(), &mut ()).unwrap());
     assert!(!scheduler.pass(clock::now(), &mut ()).unwrap());
     let stamps = scheduler.stamps();
-    let sequence: Vec<_> = stamps
-        .export()
-        .iter()
-        .map(|stamp| (stamps.name(stamp.id).to_owned(), stamp.kind))
-        .collect();
+    let sequence: Vec<_> = stamps.export().iter().map(|stamp| (stamps.name(stamp.id).to_owned(), stamp.kind)).collect();
     let expected = [
         ("bored", StampKind::PollEnter),
         ("bored", StampKind::PollExit),

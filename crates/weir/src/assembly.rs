@@ -37,9 +37,8 @@ impl Assembly {
     /// Numbers the applications of a partition.
     pub(crate) fn new(partition: Partition, robs: Vec<Vec<u32>>) -> Self {
         let numbered = (1..).zip(partition.applications());
-        let applications = numbered
-            .map(|(node, app)| Application { name: app.name, role: app.role, node: NodeId(node) })
-            .collect();
+        let applications =
+            numbered.map(|(node, app)| Application { name: app.name, role: app.role, node: NodeId(node) }).collect();
         Self { partition, applications, robs }
     }
 
@@ -93,12 +92,17 @@ impl Assembly {
     /// Fragments of each ROB that can be somewhere behind the ROS, inside one process, after the ROS has cleared them.
     pub(crate) fn events_behind_ros(&self) -> usize {
         let slots = |count: u32, each: u32| (count * each) as usize;
-        let filter = self.partition.event_filter().map_or(0, |ef| slots(ef.count, ef.slots.max(self.partition.sfi.count)));
+        let filter =
+            self.partition.event_filter().map_or(0, |ef| slots(ef.count, ef.slots.max(self.partition.sfi.count)));
         slots(self.partition.sfi.count, self.partition.sfi.events) + 2 * filter
     }
 
     /// The component of an application. `triggers` is for level 1.
-    pub(crate) fn component(&self, node: NodeId, triggers: Option<Box<dyn TriggerSource + Send>>) -> Box<dyn Component + Send> {
+    pub(crate) fn component(
+        &self,
+        node: NodeId,
+        triggers: Option<Box<dyn TriggerSource + Send>>,
+    ) -> Box<dyn Component + Send> {
         let role = self.application(node).expect("an application of the partition").role;
         let index = self.index_in_role(node);
         match role {

@@ -1,6 +1,7 @@
 //! The command line of `weir` (DESIGN §8): commands, options, help texts, exit statuses.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -71,6 +72,9 @@ pub enum Command {
     /// Run one application of a partition; `weir run --processes` starts it
     #[command(hide = true)]
     Node(NodeArgs),
+    /// Be a source of the bare reference of a benchmark; `weir bench` starts it
+    #[command(hide = true)]
+    BareSource(BareSourceArgs),
 }
 
 /// `weir run`.
@@ -240,6 +244,19 @@ pub struct NodeArgs {
     pub name: String,
 }
 
+/// `weir bare-source`.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct BareSourceArgs {
+    /// Where the builder listens
+    pub builder: SocketAddr,
+    /// Which source this is, from 0
+    pub id: u32,
+    /// Payload of a fragment in bytes
+    pub fragment_bytes: u32,
+    /// Fragments to write at a time
+    pub batch: u32,
+}
+
 /// Reads a command line, the name of the program first.
 ///
 /// # Errors
@@ -379,15 +396,7 @@ mod tests {
 
     #[test]
     fn the_options_of_run_are_read() {
-        let args = run_args(&[
-            "--set",
-            "sfi.count=2",
-            "--set",
-            "run.seed=7",
-            "--summary",
-            "s.json",
-            "--processes",
-        ]);
+        let args = run_args(&["--set", "sfi.count=2", "--set", "run.seed=7", "--summary", "s.json", "--processes"]);
         assert_eq!(args.overrides.set, ["sfi.count=2", "run.seed=7"]);
         assert_eq!(args.summary.unwrap().to_str(), Some("s.json"));
         assert!(args.processes);
@@ -409,18 +418,10 @@ mod tests {
             &["weir", "node", "--name", "sfi-1"],
         ];
         for line in wrong {
-            assert_eq!(
-                exit_of(&Cli::try_parse_from(line.iter()).unwrap_err()),
-                Exit::Wrong,
-                "{line:?}"
-            );
+            assert_eq!(exit_of(&Cli::try_parse_from(line.iter()).unwrap_err()), Exit::Wrong, "{line:?}");
         }
         for line in [&["weir", "--help"], &["weir", "--version"], &["weir", "help"]] {
-            assert_eq!(
-                exit_of(&Cli::try_parse_from(line.iter()).unwrap_err()),
-                Exit::Well,
-                "{line:?}"
-            );
+            assert_eq!(exit_of(&Cli::try_parse_from(line.iter()).unwrap_err()), Exit::Well, "{line:?}");
         }
     }
 

@@ -25,7 +25,10 @@ use transport::scheduler::{Context, Scheduler, Task};
 use crate::assembly::Assembly;
 use crate::children::Children;
 use crate::cpu::cpu_seconds;
-use crate::host::{FIRST_LIFE, FragmentChecks, Host, LinkEvent, LinkId, Links, LinksError, NetworkOptions, Workshop, WorkshopError, add_tasks};
+use crate::host::{
+    FIRST_LIFE, FragmentChecks, Host, LinkEvent, LinkId, Links, LinksError, NetworkOptions, Workshop, WorkshopError,
+    add_tasks,
+};
 use crate::progress::{Progress, ProgressFigures};
 
 /// A run to be conducted.
@@ -69,7 +72,9 @@ pub(crate) enum StartError {
     Signals(std::io::Error),
     #[error("{name} could not start: {reason}")]
     Child { name: String, reason: String },
-    #[error("not all applications were ready within {timeout:?}: {missing} did not answer; processes.start_timeout sets the limit")]
+    #[error(
+        "not all applications were ready within {timeout:?}: {missing} did not answer; processes.start_timeout sets the limit"
+    )]
     StartTimeout { timeout: Duration, missing: String },
     #[error("interrupted before the run began")]
     Interrupted,
@@ -221,10 +226,15 @@ struct Conductor {
 }
 
 enum Phase {
-    Starting { deadline: Time },
+    Starting {
+        deadline: Time,
+    },
     Running(Box<Controller>),
     /// The run is over; the children end.
-    Ending { ending: Box<Ending>, deadline: Time },
+    Ending {
+        ending: Box<Ending>,
+        deadline: Time,
+    },
     Over(Box<Ending>),
     Failed(StartError),
 }
@@ -249,7 +259,12 @@ impl Task<Host> for &mut Conductor {
 }
 
 impl Conductor {
-    fn new(assembly: Assembly, children: Children, key: String, progress: Option<Progress>) -> Result<Self, StartError> {
+    fn new(
+        assembly: Assembly,
+        children: Children,
+        key: String,
+        progress: Option<Progress>,
+    ) -> Result<Self, StartError> {
         let signals = Signals::new([SIGINT, SIGTERM]).map_err(StartError::Signals)?;
         let now = clock::now();
         let deadline = now + assembly.partition.processes.start_timeout.duration();
@@ -391,7 +406,8 @@ impl Conductor {
     /// A child whose connection is gone and that does not end is ended: it can take no part any more.
     fn end_the_lost(&mut self, now: Time) {
         let overdue = |lost: &Option<(Time, String)>| lost.as_ref().is_some_and(|(at, _)| now.since(*at) > GRACE);
-        let lost: Vec<NodeId> = self.children.iter().filter(|child| overdue(&child.lost)).map(|child| child.node).collect();
+        let lost: Vec<NodeId> =
+            self.children.iter().filter(|child| overdue(&child.lost)).map(|child| child.node).collect();
         lost.into_iter().for_each(|node| self.children.kill(node));
     }
 
@@ -430,7 +446,9 @@ impl Conductor {
         } else if !self.forced {
             self.forced = true;
             self.say("forced to stop: what is in hand is given up");
-            self.with_controller(host, |controller, out| controller.force(now, "forced to stop by a second interrupt", out));
+            self.with_controller(host, |controller, out| {
+                controller.force(now, "forced to stop by a second interrupt", out)
+            });
         }
     }
 
@@ -492,7 +510,8 @@ impl Conductor {
         if let Some(progress) = &mut self.progress {
             progress.finish();
         }
-        let Phase::Ending { ending, .. } = core::mem::replace(&mut self.phase, Phase::Failed(StartError::Interrupted)) else {
+        let Phase::Ending { ending, .. } = core::mem::replace(&mut self.phase, Phase::Failed(StartError::Interrupted))
+        else {
             unreachable!("only an ending run is finished")
         };
         let mut ending = ending;
@@ -511,7 +530,8 @@ impl Conductor {
         let Ok(entries) = fs::read_dir(&directory) else { return Vec::new() };
         let part = format!("._{application}.");
         let is_torn = |name: &str| name.contains(&part) && name.ends_with(".writing");
-        let mut torn: Vec<_> = entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_torn)).collect();
+        let mut torn: Vec<_> =
+            entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_torn)).collect();
         torn.sort_by_key(std::fs::DirEntry::file_name);
         let mut files = Vec::new();
         for entry in torn {
@@ -537,10 +557,13 @@ impl Conductor {
         if !controller.is_running() {
             return;
         }
-        let reports = self.assembly.applications.iter().filter_map(|app| {
-            host.report(now, app.node).or_else(|| controller.reports().get(&app.node).cloned())
-        });
-        let mut figures = ProgressFigures { elapsed: now.since(self.began.unwrap_or(now)), ..ProgressFigures::default() };
+        let reports = self
+            .assembly
+            .applications
+            .iter()
+            .filter_map(|app| host.report(now, app.node).or_else(|| controller.reports().get(&app.node).cloned()));
+        let mut figures =
+            ProgressFigures { elapsed: now.since(self.began.unwrap_or(now)), ..ProgressFigures::default() };
         for report in reports {
             match report.role {
                 Role::Level1 => figures.issued += Level1Counters::from_values(&report.counters).issued,

@@ -75,9 +75,6 @@ mod tests {
         assert_eq!(time(250e-9), "250 ns");
         assert_eq!(percent(0.1234), "12.3 %");
         assert_eq!(percent(1.0), "100 %");
-        assert_eq!(
-            [0, 999, 1000, 1_234_567].map(grouped),
-            ["0", "999", "1 000", "1 234 567"]
-        );
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1 000", "1 234 567"]);
     }
 }

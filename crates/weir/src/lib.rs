@@ -37,5 +37,6 @@ pub fn run_command<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item 
         Command::File(command) => commands::on_standard_streams(|out, err| commands::file(&command, out, err)),
         Command::Bench(args) => bench::bench(&args),
         Command::Node(args) => node::main(&args),
+        Command::BareSource(args) => bench::bare_source(&args),
     }
 }

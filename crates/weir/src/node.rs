@@ -188,20 +188,24 @@ impl Member {
         hosted: &[NodeId],
         robs: Vec<Vec<u32>>,
     ) -> Result<(), String> {
-        let partition = Partition::parse("the configuration of run control", configuration, &[]).map_err(|e| e.to_string())?;
+        let partition =
+            Partition::parse("the configuration of run control", configuration, &[]).map_err(|e| e.to_string())?;
         let (now, host, node) = (context.now, &mut *context.shared, envelope.to);
         let assembly = Assembly::new(partition, robs);
         let role = assembly.application(node).ok_or("no such application")?.role;
         let inputs = needs_inputs(&assembly, role).then(|| Inputs::open(&assembly.partition)).transpose();
         let inputs = inputs.map_err(|error| error.to_string())?;
-        let workshop = Workshop::new(&assembly, inputs.as_ref(), node, &self.waker).map_err(|error| error.to_string())?;
+        let workshop =
+            Workshop::new(&assembly, inputs.as_ref(), node, &self.waker).map_err(|error| error.to_string())?;
         let triggers = inputs.as_ref().and_then(Inputs::triggers).filter(|_| role == Role::Level1);
         let component = assembly.component(node, triggers);
         let peers = assembly.applications.iter().filter(|app| assembly.talk(app.node, node)).count();
         let (links, events) = (core::mem::take(&mut host.links), core::mem::take(&mut host.link_events));
         *host = new_host(&assembly, links);
         host.link_events = events;
-        host.links.reconfigure(NetworkOptions::new(&assembly.partition, peers), &self.waker).map_err(|error| error.to_string())?;
+        host.links
+            .reconfigure(NetworkOptions::new(&assembly.partition, peers), &self.waker)
+            .map_err(|error| error.to_string())?;
         host.links.open(self.control);
         host.route_over(RUN_CONTROL, self.control);
         host.host(now, node, component, workshop, |a, b| assembly.talk(a, b));
@@ -224,7 +228,8 @@ impl Member {
             if *peer < node {
                 let address = address.parse().map_err(|_| format!("{address} is no address"))?;
                 let host = &mut *context.shared;
-                let link = host.links.connect(address, context.now, context.poller).map_err(|error| error.to_string())?;
+                let link =
+                    host.links.connect(address, context.now, context.poller).map_err(|error| error.to_string())?;
                 self.peers.push((*peer, link));
                 let envelope = host.envelope(node, *peer);
                 host.send_over(link, &envelope, &Message::Greet { key: self.key.clone() });

@@ -46,10 +46,7 @@ struct Lines {
 
 impl fmt::Debug for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Progress")
-            .field("events", &self.events)
-            .field("duration", &self.duration)
-            .finish()
+        f.debug_struct("Progress").field("events", &self.events).field("duration", &self.duration).finish()
     }
 }
 
@@ -59,28 +56,15 @@ impl Progress {
         if io::stderr().is_terminal() {
             let is_limited = events.is_some() || duration.is_some();
             let display = Display::Bar(bar(is_limited));
-            Self {
-                events,
-                duration,
-                display,
-            }
+            Self { events, duration, display }
         } else {
             Self::lines(events, duration, Box::new(io::stderr()))
         }
     }
 
     fn lines(events: Option<u64>, duration: Option<Duration>, out: Box<dyn Write + Send>) -> Self {
-        let lines = Lines {
-            out,
-            next: LINE_PERIOD,
-            last: ProgressFigures::default(),
-            is_shown: true,
-        };
-        Self {
-            events,
-            duration,
-            display: Display::Lines(lines),
-        }
+        let lines = Lines { out, next: LINE_PERIOD, last: ProgressFigures::default(), is_shown: true };
+        Self { events, duration, display: Display::Lines(lines) }
     }
 
     /// Shows new figures; call it a few times per second.
@@ -131,40 +115,24 @@ impl Progress {
     /// How much of the limit that comes first is done, 0 to 1.
     fn fraction(&self, figures: &ProgressFigures) -> Option<f64> {
         let of_events = self.events.map(|events| figures.issued as f64 / events.max(1) as f64);
-        let of_time = self
-            .duration
-            .map(|duration| figures.elapsed.as_secs_f64() / duration.as_secs_f64().max(1e-9));
-        of_events
-            .into_iter()
-            .chain(of_time)
-            .reduce(f64::max)
-            .map(|fraction| fraction.clamp(0.0, 1.0))
+        let of_time = self.duration.map(|duration| figures.elapsed.as_secs_f64() / duration.as_secs_f64().max(1e-9));
+        of_events.into_iter().chain(of_time).reduce(f64::max).map(|fraction| fraction.clamp(0.0, 1.0))
     }
 }
 
 impl Lines {
     fn show(&mut self, fraction: Option<f64>) {
         let done = fraction.map(|fraction| format!(", {}", percent((fraction * 1000.0).round() / 1000.0)));
-        let text = format!(
-            "{}{}: {}",
-            time(self.last.elapsed.as_secs_f64()),
-            done.unwrap_or_default(),
-            words(&self.last)
-        );
+        let text =
+            format!("{}{}: {}", time(self.last.elapsed.as_secs_f64()), done.unwrap_or_default(), words(&self.last));
         write_line(&mut self.out, &text);
         self.is_shown = true;
     }
 }
 
 fn bar(is_limited: bool) -> ProgressBar {
-    let template = if is_limited {
-        "[{bar:24}] {percent:>3} % {wide_msg}"
-    } else {
-        "{spinner} {elapsed} {wide_msg}"
-    };
-    let style = ProgressStyle::with_template(template)
-        .expect("the template is right")
-        .progress_chars("=> ");
+    let template = if is_limited { "[{bar:24}] {percent:>3} % {wide_msg}" } else { "{spinner} {elapsed} {wide_msg}" };
+    let style = ProgressStyle::with_template(template).expect("the template is right").progress_chars("=> ");
     let target = ProgressDrawTarget::stderr();
     ProgressBar::with_draw_target(is_limited.then_some(BAR_STEPS), target).with_style(style)
 }
@@ -172,11 +140,7 @@ fn bar(is_limited: bool) -> ProgressBar {
 fn words(figures: &ProgressFigures) -> String {
     let seconds = figures.elapsed.as_secs_f64();
     let rate = |count: u64, unit| {
-        if seconds > 0.0 {
-            si(count as f64 / seconds, unit)
-        } else {
-            si(0.0, unit)
-        }
+        if seconds > 0.0 { si(count as f64 / seconds, unit) } else { si(0.0, unit) }
     };
     let mut text = format!(
         "{} issued, {} built, {} recorded, {}, {}",

@@ -211,10 +211,7 @@ impl Summary {
                 built: per_second(sfi.bytes_built),
                 recorded: per_second(SfoCounters::total(of(Role::Sfo)).bytes),
             },
-            latency_ns: Latencies {
-                level2: latency(of(Role::L2sv)),
-                build: latency(of(Role::Dfm)),
-            },
+            latency_ns: Latencies { level2: latency(of(Role::L2sv)), build: latency(of(Role::Dfm)) },
             cpu_s: facts.cpu.as_secs_f64(),
             dead_time_fraction: fraction(level1.vetoed as f64, level1.offered as f64),
             blocked_by: blocked_by(facts, ending),
@@ -337,11 +334,7 @@ fn verdict(facts: &RunFacts, ending: &Ending, account: &Accounting) -> (RunState
 fn latency<'a>(reports: impl Iterator<Item = &'a Report>) -> Latency {
     let mut sum = Histogram::default();
     reports.for_each(|report| sum.merge(&report.latency_ns));
-    Latency {
-        p50: sum.quantile(0.5),
-        p99: sum.quantile(0.99),
-        max: sum.max(),
-    }
+    Latency { p50: sum.quantile(0.5), p99: sum.quantile(0.99), max: sum.max() }
 }
 
 fn blocked_by(facts: &RunFacts, ending: &Ending) -> Vec<BlockedBy> {
@@ -372,10 +365,7 @@ fn fraction(part: f64, whole: f64) -> f64 {
 /// In the same directory, since a file is renamed within a file system only.
 fn temporary_beside(path: &Path) -> Result<PathBuf, String> {
     let Some(name) = path.file_name() else {
-        return Err(format!(
-            "cannot write the summary {}: expected the name of a file",
-            path.display()
-        ));
+        return Err(format!("cannot write the summary {}: expected the name of a file", path.display()));
     };
     let mut temporary = std::ffi::OsString::from(".");
     temporary.push(name);

@@ -39,12 +39,7 @@ impl<'a> Table<'a> {
 
     fn text(&self, colour: bool) -> Text<'a> {
         let Self { facts, ending, summary } = *self;
-        Text {
-            facts,
-            ending,
-            summary,
-            colour,
-        }
+        Text { facts, ending, summary, colour }
     }
 }
 
@@ -86,19 +81,10 @@ impl Text<'_> {
         writeln!(f, "{}", self.paint(BOLD, &header))?;
         let seconds = self.facts.duration.as_secs_f64();
         let rate = |count: u64, unit| {
-            if seconds > 0.0 {
-                si(count as f64 / seconds, unit)
-            } else {
-                NOTHING.to_owned()
-            }
+            if seconds > 0.0 { si(count as f64 / seconds, unit) } else { NOTHING.to_owned() }
         };
         for role in IN_DATA_ORDER {
-            let count = self
-                .facts
-                .applications
-                .iter()
-                .filter(|application| application.role == role)
-                .count();
+            let count = self.facts.applications.iter().filter(|application| application.role == role).count();
             if count == 0 {
                 continue;
             }
@@ -110,9 +96,7 @@ impl Text<'_> {
                 rate(stage.events, "Hz"),
                 bytes(&|bytes| si(bytes as f64, "B")),
                 bytes(&|bytes| rate(bytes, "B/s")),
-                stage
-                    .troubles
-                    .map_or_else(|| NOTHING.to_owned(), |(n, what)| format!("{} {what}", grouped(n))),
+                stage.troubles.map_or_else(|| NOTHING.to_owned(), |(n, what)| format!("{} {what}", grouped(n))),
                 self.longest_wait(role),
             ];
             writeln!(f, "{}", line(columns.each_ref().map(String::as_str)).trim_end())?;
@@ -121,12 +105,7 @@ impl Text<'_> {
     }
 
     fn label(&self, role: Role, count: usize) -> String {
-        let is_dead = |node| {
-            self.facts
-                .applications
-                .iter()
-                .any(|app| app.node == node && app.role == role)
-        };
+        let is_dead = |node| self.facts.applications.iter().any(|app| app.node == node && app.role == role);
         let died = self.ending.dead.iter().filter(|&&node| is_dead(node)).count();
         let mut label = match role {
             Role::Level1 => "level 1".to_owned(),
@@ -147,16 +126,9 @@ impl Text<'_> {
     }
 
     fn longest_wait(&self, role: Role) -> String {
-        let of_role = |name: &str| {
-            self.facts
-                .applications
-                .iter()
-                .any(|app| app.name == name && app.role == role)
-        };
+        let of_role = |name: &str| self.facts.applications.iter().any(|app| app.name == name && app.role == role);
         let longest = self.summary.blocked_by.iter().find(|blocked| of_role(&blocked.who));
-        longest.map_or_else(String::new, |blocked| {
-            format!("{} for {}", percent(blocked.fraction), blocked.by)
-        })
+        longest.map_or_else(String::new, |blocked| format!("{} for {}", percent(blocked.fraction), blocked.by))
     }
 
     fn reports(&self, role: Role) -> impl Iterator<Item = &Report> + Clone {
@@ -167,20 +139,12 @@ impl Text<'_> {
         let a = &self.summary.accounting;
         writeln!(f, "\n{}", self.paint(BOLD, "account of events"))?;
         let plus = [" + ", " + ", " + "];
-        let level2 = [
-            (a.level2_rejected, "rejected"),
-            (a.level2_accepted, "accepted"),
-            (a.level2_lost, "lost"),
-        ];
+        let level2 = [(a.level2_rejected, "rejected"), (a.level2_accepted, "accepted"), (a.level2_lost, "lost")];
         self.sum(f, "level 1", a.level1, &level2, &plus)?;
         if a.level2_forced > 0 {
             writeln!(f, "{:31}(accepted by time-out: {})", "", grouped(a.level2_forced))?;
         }
-        let building = [
-            (a.built_complete, "complete"),
-            (a.built_incomplete, "incomplete"),
-            (a.not_built, "not built"),
-        ];
+        let building = [(a.built_complete, "complete"), (a.built_incomplete, "incomplete"), (a.not_built, "not built")];
         self.sum(f, "accepted", a.level2_accepted, &building, &plus)?;
         let filter = [
             (a.filter_rejected, "rejected"),
@@ -189,18 +153,9 @@ impl Text<'_> {
             (a.lost_after_build, "lost"),
         ];
         self.sum(f, "built", a.built_complete + a.built_incomplete, &filter, &plus)?;
-        let recording = [
-            (a.filter_accepted, "accepted"),
-            (a.filter_debug, "debug"),
-            (a.lost_in_recording, "lost"),
-        ];
+        let recording = [(a.filter_accepted, "accepted"), (a.filter_debug, "debug"), (a.lost_in_recording, "lost")];
         self.sum(f, "recorded", a.recorded, &recording, &[" + ", " - "])?;
-        if self
-            .facts
-            .applications
-            .iter()
-            .any(|application| application.role == Role::Sfo)
-        {
+        if self.facts.applications.iter().any(|application| application.role == Role::Sfo) {
             let in_files = self.summary.files.iter().map(|file| file.events).sum();
             self.sum(f, "copies", a.recorded_copies, &[(in_files, "in files")], &[])?;
         }
@@ -224,17 +179,9 @@ impl Text<'_> {
         for (index, (count, what)) in parts.iter().enumerate() {
             let sign = if index == 0 { "" } else { signs[index - 1] };
             text += &format!("{sign}{} {what}", grouped(*count));
-            sum += if sign == " - " {
-                -i128::from(*count)
-            } else {
-                i128::from(*count)
-            };
+            sum += if sign == " - " { -i128::from(*count) } else { i128::from(*count) };
         }
-        let relation = if sum == i128::from(total) {
-            "=".to_owned()
-        } else {
-            self.paint(RED, "≠")
-        };
+        let relation = if sum == i128::from(total) { "=".to_owned() } else { self.paint(RED, "≠") };
         writeln!(f, "  {name:10}{:>16} {relation} {text}", grouped(total))
     }
 
@@ -243,10 +190,7 @@ impl Text<'_> {
         writeln!(f, "\n{}", self.paint(BOLD, "figures"))?;
         writeln!(f, "  {:17}{}", "duration", time(s.duration_s))?;
         writeln!(f, "  {:17}{}", "dead time", percent(s.dead_time_fraction))?;
-        for (name, latency) in [
-            ("level-2 latency", s.latency_ns.level2),
-            ("build latency", s.latency_ns.build),
-        ] {
+        for (name, latency) in [("level-2 latency", s.latency_ns.level2), ("build latency", s.latency_ns.build)] {
             if latency != Latency::default() {
                 let [p50, p99, max] = [latency.p50, latency.p99, latency.max].map(|ns| time(ns as f64 * 1e-9));
                 writeln!(f, "  {name:17}median {p50}, 99 % within {p99}, at most {max}")?;
@@ -258,11 +202,7 @@ impl Text<'_> {
         }
         let n = s.network;
         let (messages, bytes) = (grouped(n.messages), si(n.bytes as f64, "B"));
-        writeln!(
-            f,
-            "\n  {:17}{messages} messages, {bytes}, {} stale, {} malformed",
-            "network", n.stale, n.malformed
-        )
+        writeln!(f, "\n  {:17}{messages} messages, {bytes}, {} stale, {} malformed", "network", n.stale, n.malformed)
     }
 
     fn waits(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -270,20 +210,9 @@ impl Text<'_> {
         if waits.is_empty() {
             return Ok(());
         }
-        writeln!(
-            f,
-            "\n{}",
-            self.paint(BOLD, "who waited for whom, for which part of the run")
-        )?;
+        writeln!(f, "\n{}", self.paint(BOLD, "who waited for whom, for which part of the run"))?;
         for wait in waits.iter().take(WAITS_SHOWN) {
-            writeln!(
-                f,
-                "  {:>6}  {} for {}: {}",
-                percent(wait.fraction),
-                wait.who,
-                wait.by,
-                wait.cause
-            )?;
+            writeln!(f, "  {:>6}  {} for {}: {}", percent(wait.fraction), wait.who, wait.by, wait.cause)?;
         }
         more(f, waits.len(), WAITS_SHOWN)
     }
@@ -297,11 +226,7 @@ impl Text<'_> {
         for file in files.iter().take(FILES_SHOWN) {
             let (events, bytes) = (grouped(file.events), si(file.bytes as f64, "B"));
             writeln!(f, "  {}", file.path)?;
-            writeln!(
-                f,
-                "    {}, {events} events, {bytes}, Adler-32 {}",
-                file.stream, file.adler32
-            )?;
+            writeln!(f, "    {}, {events} events, {bytes}, Adler-32 {}", file.stream, file.adler32)?;
         }
         more(f, files.len(), FILES_SHOWN)
     }
@@ -319,11 +244,7 @@ impl Text<'_> {
     }
 
     fn paint(&self, colour: &str, text: &str) -> String {
-        if self.colour {
-            format!("{colour}{text}{PLAIN}")
-        } else {
-            text.to_owned()
-        }
+        if self.colour { format!("{colour}{text}{PLAIN}") } else { text.to_owned() }
     }
 }
 
@@ -346,19 +267,11 @@ impl Stage {
             }
             Role::Dfm => {
                 let dfm = DfmCounters::total(reports);
-                (
-                    dfm.taken_rejected + dfm.taken_accepted,
-                    None,
-                    Some((dfm.reassigned, "reassigned")),
-                )
+                (dfm.taken_rejected + dfm.taken_accepted, None, Some((dfm.reassigned, "reassigned")))
             }
             Role::Sfi => {
                 let sfi = SfiCounters::total(reports);
-                (
-                    sfi.built_complete + sfi.built_incomplete,
-                    Some(sfi.bytes_built),
-                    Some((sfi.reasks, "re-asks")),
-                )
+                (sfi.built_complete + sfi.built_incomplete, Some(sfi.bytes_built), Some((sfi.reasks, "re-asks")))
             }
             Role::Efd => (EfdCounters::total(reports).received, None, None),
             Role::Sfo => {
@@ -366,11 +279,7 @@ impl Stage {
                 (sfo.recorded, Some(sfo.bytes), Some((sfo.failures, "failures")))
             }
         };
-        Self {
-            events,
-            bytes,
-            troubles,
-        }
+        Self { events, bytes, troubles }
     }
 }
 
@@ -379,25 +288,12 @@ fn line([stage, events, rate, bytes, per_s, troubles, waits]: [&str; 7]) -> Stri
 }
 
 fn more(f: &mut fmt::Formatter<'_>, all: usize, shown: usize) -> fmt::Result {
-    if all > shown {
-        writeln!(f, "  and {} more", all - shown)
-    } else {
-        Ok(())
-    }
+    if all > shown { writeln!(f, "  and {} more", all - shown) } else { Ok(()) }
 }
 
 /// The order in which data move.
-const IN_DATA_ORDER: [Role; 9] = [
-    Role::Level1,
-    Role::Ros,
-    Role::L2sv,
-    Role::L2pu,
-    Role::Pros,
-    Role::Dfm,
-    Role::Sfi,
-    Role::Efd,
-    Role::Sfo,
-];
+const IN_DATA_ORDER: [Role; 9] =
+    [Role::Level1, Role::Ros, Role::L2sv, Role::L2pu, Role::Pros, Role::Dfm, Role::Sfi, Role::Efd, Role::Sfo];
 
 const NOTHING: &str = "-";
 const WAITS_SHOWN: usize = 8;

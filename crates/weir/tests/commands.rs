@@ -24,12 +24,7 @@ use weir::table::Table;
 fn weir(directory: &Path, arguments: &[&str]) -> Output {
     let program = env!("CARGO_BIN_EXE_weir");
     let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .current_dir(directory)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap()
+    command.args(arguments).current_dir(directory).stdin(Stdio::null()).output().unwrap()
 }
 
 /// What a command that ends with this status has written to its output and its error output.
@@ -59,11 +54,7 @@ a run ends after 5 s
 #[test]
 fn check_says_where_what_is_wrong() {
     let directory = TempDir::new("check");
-    fs::write(
-        directory.join("bad.toml"),
-        "partition.name = \"x\"\n\n[sfi]\ncuont = 2\n",
-    )
-    .unwrap();
+    fs::write(directory.join("bad.toml"), "partition.name = \"x\"\n\n[sfi]\ncuont = 2\n").unwrap();
     let (out, err) = said(1, directory.path(), &["check", "bad.toml"]);
     assert_eq!(out, "");
     assert!(err.contains("bad.toml:4:1: sfi.cuont: "), "{err}");
@@ -85,13 +76,7 @@ fn schema_is_json() {
 #[test]
 fn wrong_usage_ends_with_1_and_help_with_0() {
     let directory = TempDir::new("usage");
-    for arguments in [
-        &[] as &[&str],
-        &["fly"],
-        &["run"],
-        &["check", "--fast", "x.toml"],
-        &["file", "ls"],
-    ] {
+    for arguments in [&[] as &[&str], &["fly"], &["run"], &["check", "--fast", "x.toml"], &["file", "ls"]] {
         let (out, err) = said(1, directory.path(), arguments);
         assert!(out.is_empty() && !err.is_empty(), "{arguments:?}");
     }
@@ -142,28 +127,17 @@ fn init_lists_templates_and_writes_to_the_output() {
     assert_eq!(out, template("quickstart").unwrap());
     assert!(err.contains("data/zee_mu0.parquet"), "{err}");
     let (_, err) = said(1, directory.path(), &["init", "quickstar"]);
-    assert!(
-        err.contains("expected one of") && err.contains("event-builder"),
-        "{err}"
-    );
+    assert!(err.contains("expected one of") && err.contains("event-builder"), "{err}");
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
 /// A good file with this many events.
 fn recorded(directory: &Path, events: u64) -> PathBuf {
-    let config = WriterConfig {
-        directory: directory.to_owned(),
-        run_number: 7,
-        ..WriterConfig::default()
-    };
+    let config = WriterConfig { directory: directory.to_owned(), run_number: 7, ..WriterConfig::default() };
     let mut writer = Writer::new(config).unwrap();
     for global_id in 0..events {
         let (mut header, rob) = (Vec::new(), lost_rob(&RobParams::default()));
-        let event = EventHeader {
-            global_id,
-            run_number: 7,
-            ..EventHeader::default()
-        };
+        let event = EventHeader { global_id, run_number: 7, ..EventHeader::default() };
         event_envelope(&event, [rob.as_slice()], false, &mut header);
         writer.write_event(&[&header, &rob]).unwrap();
     }
@@ -180,20 +154,10 @@ fn file_check_tells_good_from_bad() {
     let good = good.file_name().unwrap().to_str().unwrap();
 
     let (out, err) = said(0, directory.path(), &["file", "check", good]);
-    assert!(
-        out.starts_with(&format!("{good}: good, 3 events, ")) && err.is_empty(),
-        "{out}{err}"
-    );
-    let (out, err) = said(
-        1,
-        directory.path(),
-        &["file", "check", "torn.data", "absent.data", good],
-    );
+    assert!(out.starts_with(&format!("{good}: good, 3 events, ")) && err.is_empty(), "{out}{err}");
+    let (out, err) = said(1, directory.path(), &["file", "check", "torn.data", "absent.data", good]);
     assert!(out.contains("torn.data: BAD") && out.contains("\n  byte "), "{out}");
-    assert!(
-        out.contains(&format!("{good}: good")),
-        "the others are checked too: {out}"
-    );
+    assert!(out.contains(&format!("{good}: good")), "the others are checked too: {out}");
     assert!(err.contains("absent.data"), "{err}");
 }
 
@@ -203,32 +167,13 @@ fn file_ls_dump_and_recover_work_on_files() {
     let good = recorded(directory.path(), 3);
     let name = good.file_name().unwrap().to_str().unwrap();
     let (out, _) = said(0, directory.path(), &["file", "ls", name]);
-    assert!(
-        out.starts_with(name) && out.contains("3 events") && out.lines().count() == 1,
-        "{out}"
-    );
+    assert!(out.starts_with(name) && out.contains("3 events") && out.lines().count() == 1, "{out}");
 
     let (out, _) = said(0, directory.path(), &["file", "dump", name]);
-    assert_eq!(
-        out.lines().filter(|line| line.starts_with("event ")).count(),
-        3,
-        "{out}"
-    );
-    assert_eq!(
-        out.lines().filter(|line| line.starts_with("  ROB ")).count(),
-        3,
-        "{out}"
-    );
-    let (out, _) = said(
-        0,
-        directory.path(),
-        &["file", "dump", "--skip=1", "--events=1", "--headers", name],
-    );
-    assert_eq!(
-        out.lines().filter(|line| line.starts_with("event ")).count(),
-        1,
-        "{out}"
-    );
+    assert_eq!(out.lines().filter(|line| line.starts_with("event ")).count(), 3, "{out}");
+    assert_eq!(out.lines().filter(|line| line.starts_with("  ROB ")).count(), 3, "{out}");
+    let (out, _) = said(0, directory.path(), &["file", "dump", "--skip=1", "--events=1", "--headers", name]);
+    assert_eq!(out.lines().filter(|line| line.starts_with("event ")).count(), 1, "{out}");
     assert!(!out.contains("  ROB "), "{out}");
 
     let mut bytes = fs::read(&good).unwrap();
@@ -246,11 +191,7 @@ fn a_reader_that_leaves_ends_a_dump_silently() {
     let directory = TempDir::new("file");
     let good = recorded(directory.path(), 2000);
     let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
-    command
-        .args(["file", "dump"])
-        .arg(&good)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.args(["file", "dump"]).arg(&good).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
@@ -272,91 +213,41 @@ impl Run {
 
     fn table(&self) -> String {
         let summary = self.summary();
-        let table = Table {
-            facts: &self.facts,
-            ending: &self.ending,
-            summary: &summary,
-        };
+        let table = Table { facts: &self.facts, ending: &self.ending, summary: &summary };
         table.to_string()
     }
 }
 
 fn report(role: Role, node: u16, counters: Vec<u64>) -> Report {
-    Report {
-        node: NodeId(node),
-        ..Report::of(role, counters)
-    }
+    Report { node: NodeId(node), ..Report::of(role, counters) }
 }
 
 fn sfi(node: u16, built_complete: u64, bytes_built: u64) -> Report {
-    let counters = SfiCounters {
-        built_complete,
-        bytes_built,
-        reasks: 1,
-        ..SfiCounters::default()
-    };
+    let counters = SfiCounters { built_complete, bytes_built, reasks: 1, ..SfiCounters::default() };
     report(Role::Sfi, node, counters.to_values())
 }
 
 fn reports() -> Vec<Report> {
-    let level1 = Level1Counters {
-        issued: 1000,
-        offered: 1250,
-        vetoed: 250,
-    };
+    let level1 = Level1Counters { issued: 1000, offered: 1250, vetoed: 250 };
     let mut level1 = report(Role::Level1, 0, level1.to_values());
     level1.blocked.push(Blocked {
         by: NodeId(1),
         cause: BlockCause::Busy(BusyCause::EventsInSystem),
         time_ns: 200_000_000,
     });
-    let l2sv = L2svCounters {
-        received: 1000,
-        rejected: 740,
-        accepted: 260,
-        forced: 3,
-        ..L2svCounters::default()
-    };
+    let l2sv = L2svCounters { received: 1000, rejected: 740, accepted: 260, forced: 3, ..L2svCounters::default() };
     let mut l2sv = report(Role::L2sv, 1, l2sv.to_values());
-    [1_000_000, 1_000_000, 2_000_000]
-        .into_iter()
-        .for_each(|ns| l2sv.latency_ns.record(ns));
-    let ros = RosCounters {
-        fragments_in: 163_000,
-        bytes_in: 12_345_678,
-        timeouts: 2,
-        ..RosCounters::default()
-    };
-    let dfm = DfmCounters {
-        taken_rejected: 740,
-        taken_accepted: 260,
-        ..DfmCounters::default()
-    };
+    [1_000_000, 1_000_000, 2_000_000].into_iter().for_each(|ns| l2sv.latency_ns.record(ns));
+    let ros = RosCounters { fragments_in: 163_000, bytes_in: 12_345_678, timeouts: 2, ..RosCounters::default() };
+    let dfm = DfmCounters { taken_rejected: 740, taken_accepted: 260, ..DfmCounters::default() };
     let mut dfm = report(Role::Dfm, 3, dfm.to_values());
     for (by, time_ns) in [(4, 5_000_000), (5, 430_000_000)] {
-        dfm.blocked.push(Blocked {
-            by: NodeId(by),
-            cause: BlockCause::NoSfi,
-            time_ns,
-        });
+        dfm.blocked.push(Blocked { by: NodeId(by), cause: BlockCause::NoSfi, time_ns });
     }
-    let sfo = SfoCounters {
-        recorded: 250,
-        copies: 250,
-        bytes: 2_500_000,
-        ..SfoCounters::default()
-    };
+    let sfo = SfoCounters { recorded: 250, copies: 250, bytes: 2_500_000, ..SfoCounters::default() };
     let ros = report(Role::Ros, 2, ros.to_values());
     let (sfi_1, sfi_2) = (sfi(4, 120, 1_200_000), sfi(5, 130, 1_300_000));
-    vec![
-        level1,
-        l2sv,
-        ros,
-        dfm,
-        sfi_1,
-        sfi_2,
-        report(Role::Sfo, 6, sfo.to_values()),
-    ]
+    vec![level1, l2sv, ros, dfm, sfi_1, sfi_2, report(Role::Sfo, 6, sfo.to_values())]
 }
 
 fn run() -> Run {
@@ -373,12 +264,7 @@ fn run() -> Run {
         forced: false,
         duration: Duration::from_secs(1),
         cpu: Duration::from_millis(1500),
-        network: Network {
-            messages: 12_000,
-            bytes: 15_000_000,
-            stale: 0,
-            malformed: 0,
-        },
+        network: Network { messages: 12_000, bytes: 15_000_000, stale: 0, malformed: 0 },
     };
     let file = FileRecord {
         path: "out/data_test.00000042.physics_Main.daq.RAW._lb0001._sfo-1._0001.data".to_owned(),
@@ -387,14 +273,8 @@ fn run() -> Run {
         bytes: 2_510_000,
         adler32: 0xabc_def1,
     };
-    let ending = Ending {
-        began: None,
-        stopped: None,
-        reports,
-        dead: Vec::new(),
-        files: vec![file],
-        reasons: Vec::new(),
-    };
+    let ending =
+        Ending { began: None, stopped: None, reports, dead: Vec::new(), files: vec![file], reasons: Vec::new() };
     let account = Accounting {
         level1: 1000,
         level2_rejected: 740,
@@ -430,18 +310,13 @@ fn a_residual_is_named_and_ends_with_3() {
     let mut run = run();
     run.account.recorded = 249;
     run.account.residual = 1;
-    run.account
-        .differences
-        .push("accepted, against recorded: 250 against 249".to_owned());
+    run.account.differences.push("accepted, against recorded: 250 against 249".to_owned());
     let summary = run.summary();
     assert_eq!((summary.state, summary.exit_code()), (RunState::Residual, 3));
     assert!(summary.to_json().contains("\"state\": \"residual\""));
     let table = run.table();
     assert!(table.contains("249 ≠ 250 accepted"), "{table}");
-    assert!(
-        table.ends_with("run 42: residual 1: accepted, against recorded: 250 against 249\n"),
-        "{table}"
-    );
+    assert!(table.ends_with("run 42: residual 1: accepted, against recorded: 250 against 249\n"), "{table}");
 }
 
 #[test]
@@ -456,10 +331,7 @@ fn an_aborted_run_says_why_and_ends_with_3() {
     assert_eq!(summary.died, ["sfi-2"]);
     let table = run.table();
     assert!(table.contains("\nsfi ×2 (1 died) "), "{table}");
-    assert!(
-        table.ends_with("run 42: aborted: sfi-2 died: killed by signal 9\n"),
-        "{table}"
-    );
+    assert!(table.ends_with("run 42: aborted: sfi-2 died: killed by signal 9\n"), "{table}");
     run.facts.forced = true;
     run.ending.reasons.clear();
     assert_eq!(run.summary().reason.as_deref(), Some("the stop was forced"));
@@ -482,21 +354,10 @@ fn the_summary_file_is_replaced_whole_or_the_error_is_clear() {
     fs::write(&path, "old").unwrap();
     run().summary().write_to(&path).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), SUMMARY);
-    assert_eq!(
-        fs::read_dir(directory.path()).unwrap().count(),
-        1,
-        "nothing else is left"
-    );
-    for bad in [
-        directory.join("absent/s.json"),
-        directory.path().to_owned(),
-        PathBuf::from(".."),
-    ] {
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing else is left");
+    for bad in [directory.join("absent/s.json"), directory.path().to_owned(), PathBuf::from("..")] {
         let error = run().summary().write_to(&bad).unwrap_err();
-        assert!(
-            error.starts_with("cannot write the summary ") && error.contains(bad.to_str().unwrap()),
-            "{error}"
-        );
+        assert!(error.starts_with("cannot write the summary ") && error.contains(bad.to_str().unwrap()), "{error}");
     }
     run().summary().write_to(Path::new("/dev/null")).unwrap();
     assert!(!fs::metadata("/dev/null").unwrap().is_file());

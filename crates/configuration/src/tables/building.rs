@@ -134,13 +134,7 @@ pub struct Ef {
 
 impl Default for Ef {
     fn default() -> Self {
-        Self {
-            count: 1,
-            slots: 8,
-            policy: FilterPolicy::Accept,
-            prescale: 10,
-            accept: Fraction::from_percent(50),
-        }
+        Self { count: 1, slots: 8, policy: FilterPolicy::Accept, prescale: 10, accept: Fraction::from_percent(50) }
     }
 }
 

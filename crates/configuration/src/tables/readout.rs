@@ -80,11 +80,7 @@ pub enum RosInput {
 
 /// `ros.fragment`: sizes of the data of emulated fragments, without headers, rounded down to whole words of 4 bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    default,
-    deny_unknown_fields,
-    expecting = "a table such as { kind = \"fixed\", size = \"1 kB\" }"
-)]
+#[serde(default, deny_unknown_fields, expecting = "a table such as { kind = \"fixed\", size = \"1 kB\" }")]
 pub struct Fragment {
     /// Distribution of sizes.
     pub kind: FragmentKind,
@@ -107,14 +103,7 @@ pub struct Fragment {
 
 impl Default for Fragment {
     fn default() -> Self {
-        Self {
-            kind: FragmentKind::Fixed,
-            size: None,
-            mean: None,
-            sigma: None,
-            sizes: Vec::new(),
-            weights: Vec::new(),
-        }
+        Self { kind: FragmentKind::Fixed, size: None, mean: None, sigma: None, sizes: Vec::new(), weights: Vec::new() }
     }
 }
 
@@ -123,10 +112,7 @@ impl Fragment {
     pub fn distribution(&self) -> Option<SizeDistribution> {
         match self.kind {
             FragmentKind::Fixed => Some(SizeDistribution::Fixed(self.size.unwrap_or(Self::SIZE))),
-            FragmentKind::Gaussian => Some(SizeDistribution::Gaussian {
-                mean: self.mean?,
-                sigma: self.sigma?,
-            }),
+            FragmentKind::Gaussian => Some(SizeDistribution::Gaussian { mean: self.mean?, sigma: self.sigma? }),
             FragmentKind::Exponential => Some(SizeDistribution::Exponential { mean: self.mean? }),
             FragmentKind::List => {
                 let weight = |index| self.weights.get(index).copied().unwrap_or(1);

@@ -136,8 +136,6 @@ pub struct Output {
 
 impl Default for Output {
     fn default() -> Self {
-        Self {
-            directory: "out".to_owned(),
-        }
+        Self { directory: "out".to_owned() }
     }
 }

@@ -137,8 +137,7 @@ impl Default for Transport {
 
 fn ip_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IpAddr, D::Error> {
     let text = String::deserialize(deserializer)?;
-    text.parse()
-        .map_err(|_| de::Error::custom(format!("expected an IP address such as \"127.0.0.1\", found {text:?}")))
+    text.parse().map_err(|_| de::Error::custom(format!("expected an IP address such as \"127.0.0.1\", found {text:?}")))
 }
 
 /// What a scheduler does while there is no work [L2SCI2000 §3.1].
@@ -166,10 +165,7 @@ pub struct Processes {
 
 impl Default for Processes {
     fn default() -> Self {
-        Self {
-            start_timeout: Interval::from_ms(10_000),
-            on_loss: OnLoss::default(),
-        }
+        Self { start_timeout: Interval::from_ms(10_000), on_loss: OnLoss::default() }
     }
 }
 
@@ -307,9 +303,9 @@ impl LossAction {
     fn named<E: de::Error>(name: &str) -> Result<Self, E> {
         match name {
             "stop" => Ok(Self::Stop),
-            "restart" | "ignore" => Err(E::custom(format!(
-                "expected \"stop\", found {name:?}, which is not available yet in this version"
-            ))),
+            "restart" | "ignore" => {
+                Err(E::custom(format!("expected \"stop\", found {name:?}, which is not available yet in this version")))
+            }
             _ => Err(E::unknown_variant(name, &["stop"])),
         }
     }

@@ -23,13 +23,7 @@ pub struct Level1 {
 
 impl Default for Level1 {
     fn default() -> Self {
-        Self {
-            source: Level1Source::Emulator,
-            rate: None,
-            spacing: Spacing::Fixed,
-            in_flight: 1024,
-            rois_per_event: 2,
-        }
+        Self { source: Level1Source::Emulator, rate: None, spacing: Spacing::Fixed, in_flight: 1024, rois_per_event: 2 }
     }
 }
 

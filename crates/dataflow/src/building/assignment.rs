@@ -48,10 +48,7 @@ mod tests {
     fn round_robin_passes_over_the_full() {
         let mut chooser = SfiChooser::new(SfiAssignment::RoundRobin);
         let mut choose = |room: [usize; 3]| chooser.choose(room.into_iter());
-        assert_eq!(
-            [choose([1, 1, 1]), choose([1, 0, 1]), choose([1, 1, 1])],
-            [Some(0), Some(2), Some(0)]
-        );
+        assert_eq!([choose([1, 1, 1]), choose([1, 0, 1]), choose([1, 1, 1])], [Some(0), Some(2), Some(0)]);
         assert_eq!(choose([0, 0, 0]), None);
     }
 
@@ -59,9 +56,6 @@ mod tests {
     fn the_least_loaded_is_chosen_and_equals_in_turn() {
         let mut chooser = SfiChooser::new(SfiAssignment::LeastLoaded);
         let mut choose = |room: [usize; 3]| chooser.choose(room.into_iter());
-        assert_eq!(
-            [choose([3, 5, 4]), choose([3, 4, 4]), choose([4, 4, 4])],
-            [Some(1), Some(2), Some(0)]
-        );
+        assert_eq!([choose([3, 5, 4]), choose([3, 4, 4]), choose([4, 4, 4])], [Some(1), Some(2), Some(0)]);
     }
 }

@@ -58,12 +58,7 @@ impl Clears {
             self.history.pop_front();
         }
         self.history.push_back(events.clone());
-        Message::Clear {
-            sequence: self.sequence,
-            oldest_valid,
-            last: self.closed,
-            events,
-        }
+        Message::Clear { sequence: self.sequence, oldest_valid, last: self.closed, events }
     }
 
     /// The groups `first..=last` again. What is too old to be kept comes as an empty group: it is left to garbage collection.
@@ -74,12 +69,7 @@ impl Clears {
         (first..=last).map(move |sequence| {
             let index = sequence.checked_sub(kept_from);
             let events = index.map_or_else(Vec::new, |index| self.history[index as usize].clone());
-            Message::Clear {
-                sequence,
-                oldest_valid,
-                last: false,
-                events,
-            }
+            Message::Clear { sequence, oldest_valid, last: false, events }
         })
     }
 

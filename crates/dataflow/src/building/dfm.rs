@@ -178,16 +178,10 @@ impl Dfm {
             taken: [0; 3],
         };
         let (pace, next_event) = match parameters.input {
-            DfmInput::SelfTrigger {
-                first, spacing, seed, ..
-            } => (Some(Pace::new(spacing, seed)), first),
+            DfmInput::SelfTrigger { first, spacing, seed, .. } => (Some(Pace::new(spacing, seed)), first),
             _ => (None, EventId(0)),
         };
-        let level1 = if let DfmInput::Level1(level1) = parameters.input {
-            Some(level1)
-        } else {
-            None
-        };
+        let level1 = if let DfmInput::Level1(level1) = parameters.input { Some(level1) } else { None };
         Self {
             open: BTreeMap::new(),
             cleared: BTreeSet::new(),
@@ -263,16 +257,7 @@ impl Dfm {
             self.counters.not_built += 1;
             return;
         }
-        self.open.insert(
-            event.event,
-            Open {
-                event,
-                has_result,
-                attempt: 0,
-                granted: None,
-                state: State::Queued,
-            },
-        );
+        self.open.insert(event.event, Open { event, has_result, attempt: 0, granted: None, state: State::Queued });
         self.queue.push_back(event.event);
     }
 
@@ -314,11 +299,8 @@ impl Dfm {
             if !self.pace.as_mut().is_some_and(|pace| pace.take(now)) {
                 return;
             }
-            let event = EventInfo {
-                event: self.next_event,
-                ordinal: self.counters.self_triggered,
-                ..EventInfo::default()
-            };
+            let event =
+                EventInfo { event: self.next_event, ordinal: self.counters.self_triggered, ..EventInfo::default() };
             self.next_event = self.next_event.next();
             self.counters.self_triggered += 1;
             self.accept(event, false);
@@ -337,11 +319,7 @@ impl Dfm {
 
     fn room(&self, sfi: usize) -> usize {
         let sfi = &self.sfis[sfi];
-        if sfi.reachable && !sfi.busy {
-            self.parameters.building.saturating_sub(sfi.building)
-        } else {
-            0
-        }
+        if sfi.reachable && !sfi.busy { self.parameters.building.saturating_sub(sfi.building) } else { 0 }
     }
 
     fn assign(&mut self, now: Time, out: &mut Outbox) {
@@ -365,23 +343,9 @@ impl Dfm {
         open.attempt += 1;
         open.state = State::Building { sfi, since: now };
         self.sfis[sfi].building += 1;
-        self.timeouts
-            .push_back((now + self.parameters.build_timeout, event, open.attempt));
-        let Open {
-            event,
-            has_result,
-            attempt,
-            ..
-        } = *open;
-        out.send(
-            self.sfis[sfi].node,
-            Message::Build {
-                event,
-                attempt,
-                has_result,
-                oldest_unfinished,
-            },
-        );
+        self.timeouts.push_back((now + self.parameters.build_timeout, event, open.attempt));
+        let Open { event, has_result, attempt, .. } = *open;
+        out.send(self.sfis[sfi].node, Message::Build { event, attempt, has_result, oldest_unfinished });
     }
 
     fn on_end_of_event(
@@ -502,38 +466,24 @@ impl Dfm {
 
     /// The oldest event that anybody can still ask for.
     fn oldest_valid(&self) -> EventId {
-        let undecided = self
-            .supervisors
-            .iter()
-            .filter(|s| s.reachable)
-            .map(|s| s.oldest_undecided)
-            .min();
+        let undecided = self.supervisors.iter().filter(|s| s.reachable).map(|s| s.oldest_undecided).min();
         let to_come = undecided.unwrap_or(self.next_event);
-        self.open
-            .first_key_value()
-            .map_or(to_come, |(event, _)| to_come.min(*event))
+        self.open.first_key_value().map_or(to_come, |(event, _)| to_come.min(*event))
     }
 
     /// The oldest event whose fate is not known.
     fn oldest_unfinished(&self) -> EventId {
         let oldest_valid = self.oldest_valid();
-        self.cleared
-            .first()
-            .map_or(oldest_valid, |event| oldest_valid.min(*event))
+        self.cleared.first().map_or(oldest_valid, |event| oldest_valid.min(*event))
     }
 
     fn update_busy(&mut self, now: Time, out: &mut Outbox) {
         let waits = !self.queue.is_empty() && !self.has_room();
         for sfi in &self.sfis {
-            self.blocked
-                .set(now, sfi.node, BlockCause::NoSfi, waits && sfi.reachable);
+            self.blocked.set(now, sfi.node, BlockCause::NoSfi, waits && sfi.reachable);
         }
         let limit = self.parameters.queue;
-        let busy = if self.busy {
-            self.queue.len() > limit / 2
-        } else {
-            self.queue.len() > limit
-        };
+        let busy = if self.busy { self.queue.len() > limit / 2 } else { self.queue.len() > limit };
         if busy != self.busy {
             self.busy = busy;
             self.tell_busy(out);
@@ -543,13 +493,7 @@ impl Dfm {
 
     fn tell_busy(&self, out: &mut Outbox) {
         if let DfmInput::Level2 { level1, .. } | DfmInput::Level1(level1) = self.parameters.input {
-            out.send(
-                level1,
-                Message::Busy {
-                    cause: BusyCause::BuildQueue,
-                    on: self.busy,
-                },
-            );
+            out.send(level1, Message::Busy { cause: BusyCause::BuildQueue, on: self.busy });
         }
     }
 
@@ -560,19 +504,14 @@ impl Dfm {
         let State::Building { sfi, .. } = open.state else {
             return;
         };
-        let others = self
-            .sfis
-            .iter()
-            .enumerate()
-            .any(|(index, other)| index != sfi && other.reachable);
+        let others = self.sfis.iter().enumerate().any(|(index, other)| index != sfi && other.reachable);
         if others {
             open.state = State::Queued;
             self.counters.reassigned += 1;
             self.queue.push_front(event);
             self.assign(now, out);
         } else {
-            self.timeouts
-                .push_back((now + self.parameters.build_timeout, event, attempt));
+            self.timeouts.push_back((now + self.parameters.build_timeout, event, attempt));
         }
     }
 
@@ -707,11 +646,7 @@ impl Dfm {
     fn close(&mut self, now: Time, out: &mut Outbox) {
         if self.is_drained() && !self.closed {
             self.closed = true;
-            self.next_event = self
-                .supervisors
-                .iter()
-                .map(|s| s.oldest_undecided)
-                .fold(self.next_event, EventId::max);
+            self.next_event = self.supervisors.iter().map(|s| s.oldest_undecided).fold(self.next_event, EventId::max);
             self.flush_clears(now, true, out);
         }
     }
@@ -721,11 +656,7 @@ impl Component for Dfm {
     fn handle(&mut self, now: Time, input: Input, out: &mut Outbox) {
         match input {
             Input::Message { from, message } => match message {
-                Message::EndOfEvent {
-                    event,
-                    attempt,
-                    missing,
-                } => {
+                Message::EndOfEvent { event, attempt, missing } => {
                     self.on_end_of_event(now, from, event, attempt, missing, out);
                 }
                 Message::Finished(fates) => self.on_finished(now, from, &fates, out),
@@ -735,11 +666,7 @@ impl Component for Dfm {
                     }
                     self.assign(now, out);
                 }
-                Message::Decisions {
-                    sequence,
-                    oldest_undecided,
-                    decisions,
-                } => {
+                Message::Decisions { sequence, oldest_undecided, decisions } => {
                     self.on_decisions(now, from, sequence, oldest_undecided, &decisions, out);
                 }
                 Message::L1Result { event, .. } => self.on_l1_result(now, from, event, out),
@@ -762,16 +689,9 @@ impl Component for Dfm {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        let offer = self
-            .pace
-            .as_ref()
-            .and_then(Pace::next)
-            .filter(|_| self.queue.is_empty() && self.has_room());
+        let offer = self.pace.as_ref().and_then(Pace::next).filter(|_| self.queue.is_empty() && self.has_room());
         let timeout = self.timeouts.front().map(|(deadline, _, _)| *deadline);
-        [offer, timeout, self.clears.next_deadline(), self.taken.next_deadline()]
-            .into_iter()
-            .flatten()
-            .min()
+        [offer, timeout, self.clears.next_deadline(), self.taken.next_deadline()].into_iter().flatten().min()
     }
 
     fn is_drained(&self) -> bool {
@@ -779,14 +699,8 @@ impl Component for Dfm {
     }
 
     fn report(&self, now: Time) -> Report {
-        let supervisors = self.supervisors.iter().map(|s| PeerCount {
-            node: s.node,
-            counts: s.taken,
-        });
-        let sfis = self.sfis.iter().map(|s| PeerCount {
-            node: s.node,
-            counts: [s.complete, s.incomplete, s.finished],
-        });
+        let supervisors = self.supervisors.iter().map(|s| PeerCount { node: s.node, counts: s.taken });
+        let sfis = self.sfis.iter().map(|s| PeerCount { node: s.node, counts: [s.complete, s.incomplete, s.finished] });
         Report {
             peers: supervisors.chain(sfis).collect(),
             blocked: self.blocked.read(now),
@@ -798,23 +712,11 @@ impl Component for Dfm {
     fn check(&self) {
         let c = &self.counters;
         let built = c.built_complete + c.built_incomplete;
-        let granted = self
-            .open
-            .values()
-            .filter(|open| matches!(open.state, State::Granted { .. }))
-            .count();
+        let granted = self.open.values().filter(|open| matches!(open.state, State::Granted { .. })).count();
         let unbuilt = (self.open.len() - granted) as u64;
-        assert_eq!(
-            c.taken_accepted,
-            built + c.not_built + unbuilt,
-            "every accepted event open, built or given up"
-        );
+        assert_eq!(c.taken_accepted, built + c.not_built + unbuilt, "every accepted event open, built or given up");
         let finished = c.rejected + c.accepted + c.debug + c.unrecorded + c.abandoned;
-        assert_eq!(
-            built,
-            finished + (granted + self.cleared.len()) as u64,
-            "every built event finished or in hand"
-        );
+        assert_eq!(built, finished + (granted + self.cleared.len()) as u64, "every built event finished or in hand");
         for (index, sfi) in self.sfis.iter().enumerate() {
             assert!(sfi.building <= self.parameters.building, "SFI {index} within its bound");
         }

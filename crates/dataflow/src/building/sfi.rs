@@ -128,19 +128,8 @@ impl Sfi {
     /// # Panics
     /// If it may build more events than it can hold.
     pub fn new(parameters: SfiParameters) -> Self {
-        assert!(
-            parameters.building <= parameters.events,
-            "room for every event in building"
-        );
-        let efds = parameters
-            .efds
-            .iter()
-            .map(|&node| Efd {
-                node,
-                gone: false,
-                pulls: 0,
-            })
-            .collect();
+        assert!(parameters.building <= parameters.events, "room for every event in building");
+        let efds = parameters.efds.iter().map(|&node| Efd { node, gone: false, pulls: 0 }).collect();
         let random = Random::new(parameters.seed);
         let order = (0..parameters.sources.len() as u16).collect();
         Self {
@@ -180,14 +169,7 @@ impl Sfi {
             // The DFM lost sight of this SFI and wants an event built again that is built and still here.
             held.attempt = attempt;
             let missing = held.missing.len() as u32;
-            out.send(
-                self.parameters.dfm,
-                Message::EndOfEvent {
-                    event: event.event,
-                    attempt,
-                    missing,
-                },
-            );
+            out.send(self.parameters.dfm, Message::EndOfEvent { event: event.event, attempt, missing });
             return;
         }
         if let Some(older) = self.events.remove(&event.event) {
@@ -198,12 +180,7 @@ impl Sfi {
         }
         self.random.shuffle(&mut self.order);
         let sources = &self.parameters.sources;
-        let to_ask = self
-            .order
-            .iter()
-            .copied()
-            .filter(|&s| has_result || !sources[usize::from(s)].results)
-            .collect();
+        let to_ask = self.order.iter().copied().filter(|&s| has_result || !sources[usize::from(s)].results).collect();
         let building = Building {
             event,
             attempt,
@@ -223,27 +200,17 @@ impl Sfi {
     fn ask(&mut self, now: Time, out: &mut Outbox) {
         while self.outstanding < self.parameters.outstanding_requests {
             let Some(&event) = self.to_ask.front() else { return };
-            let building = self
-                .events
-                .get_mut(&event)
-                .expect("an event with sources to ask is held");
+            let building = self.events.get_mut(&event).expect("an event with sources to ask is held");
             let Some(source) = building.to_ask.pop() else {
                 self.to_ask.pop_front();
                 self.end_if_collected(event, out);
                 continue;
             };
             if self.sources_gone[usize::from(source)] {
-                building
-                    .missing
-                    .extend_from_slice(&self.parameters.sources[usize::from(source)].robs);
+                building.missing.extend_from_slice(&self.parameters.sources[usize::from(source)].robs);
                 continue;
             }
-            building.asked.push(Asked {
-                source,
-                tries: 0,
-                serial: 0,
-                robs: Vec::new(),
-            });
+            building.asked.push(Asked { source, tries: 0, serial: 0, robs: Vec::new() });
             self.outstanding += 1;
             let index = building.asked.len() - 1;
             self.send_request(now, event, index, out);
@@ -257,22 +224,9 @@ impl Sfi {
         self.counters.requests += 1;
         let (attempt, source, serial) = (building.attempt, asked.source, asked.serial);
         let deadline = now + self.parameters.request_timeout;
-        self.timeouts.push_back(Timeout {
-            deadline,
-            event,
-            attempt,
-            source,
-            serial,
-        });
+        self.timeouts.push_back(Timeout { deadline, event, attempt, source, serial });
         let to = self.parameters.sources[usize::from(source)].node;
-        out.send(
-            to,
-            Message::EventRequest {
-                event: building.event,
-                attempt,
-                robs: asked.robs.clone(),
-            },
-        );
+        out.send(to, Message::EventRequest { event: building.event, attempt, robs: asked.robs.clone() });
     }
 
     fn on_reply(
@@ -286,17 +240,10 @@ impl Sfi {
         out: &mut Outbox,
     ) {
         let sources = &self.parameters.sources;
-        let found = self
-            .events
-            .get_mut(&event)
-            .filter(|b| b.attempt == attempt)
-            .and_then(|building| {
-                let index = building
-                    .asked
-                    .iter()
-                    .position(|asked| sources[usize::from(asked.source)].node == from)?;
-                Some((building, index))
-            });
+        let found = self.events.get_mut(&event).filter(|b| b.attempt == attempt).and_then(|building| {
+            let index = building.asked.iter().position(|asked| sources[usize::from(asked.source)].node == from)?;
+            Some((building, index))
+        });
         let Some((building, index)) = found else {
             self.counters.late_replies += 1;
             return;
@@ -305,9 +252,7 @@ impl Sfi {
         if !bulk.is_empty() {
             building.parts.push(bulk);
         }
-        building
-            .missing
-            .extend(missing.iter().filter(|m| m.lost).map(|m| m.rob));
+        building.missing.extend(missing.iter().filter(|m| m.lost).map(|m| m.rob));
         let pending: Vec<u32> = missing.iter().filter(|m| !m.lost).map(|m| m.rob).collect();
         if pending.is_empty() {
             building.asked.swap_remove(index);
@@ -339,9 +284,7 @@ impl Sfi {
         let asked = building.asked.swap_remove(index);
         self.outstanding -= 1;
         if asked.robs.is_empty() {
-            building
-                .missing
-                .extend_from_slice(&self.parameters.sources[usize::from(asked.source)].robs);
+            building.missing.extend_from_slice(&self.parameters.sources[usize::from(asked.source)].robs);
         } else {
             building.missing.extend(asked.robs);
         }
@@ -357,14 +300,7 @@ impl Sfi {
         let (attempt, missing) = (building.attempt, building.missing.len() as u32);
         // Busy goes ahead of the end of event, so that the DFM does not fill the place it sees.
         self.update_busy(out);
-        out.send(
-            self.parameters.dfm,
-            Message::EndOfEvent {
-                event,
-                attempt,
-                missing,
-            },
-        );
+        out.send(self.parameters.dfm, Message::EndOfEvent { event, attempt, missing });
     }
 
     fn on_granted(&mut self, now: Time, event: EventId, attempt: u16, out: &mut Outbox) {
@@ -416,8 +352,7 @@ impl Sfi {
         }
         let waits = !self.ready.is_empty();
         for efd in &self.efds {
-            self.blocked
-                .set(now, efd.node, BlockCause::NoPull, waits && efd.pulls == 0 && !efd.gone);
+            self.blocked.set(now, efd.node, BlockCause::NoPull, waits && efd.pulls == 0 && !efd.gone);
         }
         if self.efds.iter().all(|efd| efd.gone) {
             while let Some(event) = self.ready.pop_front() {
@@ -437,9 +372,7 @@ impl Sfi {
 
     fn next_pull(&mut self) -> Option<usize> {
         let count = self.efds.len();
-        let chosen = (0..count)
-            .map(|step| (self.turn + step) % count)
-            .find(|&efd| self.efds[efd].pulls > 0)?;
+        let chosen = (0..count).map(|step| (self.turn + step) % count).find(|&efd| self.efds[efd].pulls > 0)?;
         self.turn = (chosen + 1) % count;
         Some(chosen)
     }
@@ -483,10 +416,7 @@ impl Sfi {
     fn tell_finished(&mut self, out: &mut Outbox) {
         self.finished_due = None;
         if self.dfm_up && !self.finished.is_empty() {
-            out.send(
-                self.parameters.dfm,
-                Message::Finished(core::mem::take(&mut self.finished)),
-            );
+            out.send(self.parameters.dfm, Message::Finished(core::mem::take(&mut self.finished)));
         }
     }
 
@@ -622,30 +552,13 @@ impl Building {
         let modelled = self.parts.iter().any(|part| matches!(part, Bulk::Modelled { .. }));
         let bulk = if modelled {
             let len_bytes = self.parts.iter().map(Bulk::len).sum::<usize>() as u32;
-            Bulk::Modelled {
-                len_bytes,
-                seed: self.event.ordinal as u32,
-            }
+            Bulk::Modelled { len_bytes, seed: self.event.ordinal as u32 }
         } else {
-            let slices: Vec<PageSlice> = self
-                .parts
-                .iter()
-                .flat_map(|part| part.slices().iter().cloned())
-                .collect();
+            let slices: Vec<PageSlice> = self.parts.iter().flat_map(|part| part.slices().iter().cloned()).collect();
             Bulk::PageList(slices)
         };
-        let Self {
-            event,
-            oldest_unfinished,
-            ref missing,
-            ..
-        } = *self;
-        BuiltEvent {
-            event,
-            oldest_unfinished,
-            missing: missing.clone(),
-            bulk,
-        }
+        let Self { event, oldest_unfinished, ref missing, .. } = *self;
+        BuiltEvent { event, oldest_unfinished, missing: missing.clone(), bulk }
     }
 }
 
@@ -653,20 +566,10 @@ impl Component for Sfi {
     fn handle(&mut self, now: Time, input: Input, out: &mut Outbox) {
         match input {
             Input::Message { from, message } => match message {
-                Message::EventReply {
-                    event,
-                    attempt,
-                    missing,
-                    bulk,
-                } => {
+                Message::EventReply { event, attempt, missing, bulk } => {
                     self.on_reply(now, from, event, attempt, &missing, bulk, out);
                 }
-                Message::Build {
-                    event,
-                    attempt,
-                    has_result,
-                    oldest_unfinished,
-                } => {
+                Message::Build { event, attempt, has_result, oldest_unfinished } => {
                     self.on_build(now, event, attempt, has_result, oldest_unfinished, out);
                 }
                 Message::Granted { event, attempt } => self.on_granted(now, event, attempt, out),
@@ -692,25 +595,15 @@ impl Component for Sfi {
     }
 
     fn report(&self, now: Time) -> Report {
-        Report {
-            blocked: self.blocked.read(now),
-            ..Report::of(Role::Sfi, self.counters.to_values())
-        }
+        Report { blocked: self.blocked.read(now), ..Report::of(Role::Sfi, self.counters.to_values()) }
     }
 
     fn check(&self) {
         let asked: usize = self.events.values().map(|building| building.asked.len()).sum();
         assert_eq!(self.outstanding, asked, "every request credit is out or home");
-        assert!(
-            self.outstanding <= self.parameters.outstanding_requests,
-            "requests within their bound"
-        );
+        assert!(self.outstanding <= self.parameters.outstanding_requests, "requests within their bound");
         assert!(self.events.len() <= self.parameters.events, "events within their bound");
-        let ready = self
-            .events
-            .values()
-            .filter(|building| building.phase == Phase::Ready)
-            .count();
+        let ready = self.events.values().filter(|building| building.phase == Phase::Ready).count();
         assert_eq!(ready, self.ready.len(), "every ready event waits once");
         let c = &self.counters;
         let finished = c.rejected + c.accepted + c.debug + c.unrecorded + c.abandoned;

@@ -107,32 +107,14 @@ impl Books<'_> {
     }
 
     fn each_l2sv(&self, account: &mut Accounting) {
-        for (node, report) in self
-            .reports_of(Role::L2sv)
-            .filter(|(node, _)| !self.touched.contains(node))
-        {
+        for (node, report) in self.reports_of(Role::L2sv).filter(|(node, _)| !self.touched.contains(node)) {
             let own = L2svCounters::from_values(&report.counters);
             let taken = self.peer_counts(Role::Dfm, node);
             let name = self.name(node);
             let exact = self.are_exact(&[Role::L2sv, Role::Dfm]);
-            account.settle(
-                &format!("rejected by {name}, against the DFM"),
-                own.rejected,
-                taken[0],
-                exact,
-            );
-            account.settle(
-                &format!("accepted by {name}, against the DFM"),
-                own.accepted,
-                taken[1],
-                exact,
-            );
-            account.settle(
-                &format!("forced by {name}, against the DFM"),
-                own.forced,
-                taken[2],
-                exact,
-            );
+            account.settle(&format!("rejected by {name}, against the DFM"), own.rejected, taken[0], exact);
+            account.settle(&format!("accepted by {name}, against the DFM"), own.accepted, taken[1], exact);
+            account.settle(&format!("forced by {name}, against the DFM"), own.forced, taken[2], exact);
             if self.lives(Role::Level1) {
                 let sent = self.peer_counts(Role::Level1, node)[0];
                 let what = format!("sent by level 1 to {name}, against what it received");
@@ -155,39 +137,16 @@ impl Books<'_> {
         account.built_incomplete = dfm.built_incomplete;
         account.not_built = dfm.not_built;
         let ended = dfm.built_complete + dfm.built_incomplete + dfm.not_built;
-        account.settle(
-            "accepted, against built and given up",
-            account.level2_accepted,
-            ended,
-            true,
-        );
-        for (node, report) in self
-            .reports_of(Role::Sfi)
-            .filter(|(node, _)| !self.touched.contains(node))
-        {
+        account.settle("accepted, against built and given up", account.level2_accepted, ended, true);
+        for (node, report) in self.reports_of(Role::Sfi).filter(|(node, _)| !self.touched.contains(node)) {
             let own = SfiCounters::from_values(&report.counters);
             let granted = self.peer_counts(Role::Dfm, node);
             let finished = own.rejected + own.accepted + own.debug + own.unrecorded + own.abandoned;
             let name = self.name(node);
             let exact = !self.forced;
-            account.settle(
-                &format!("granted to {name} complete"),
-                granted[0],
-                own.built_complete,
-                exact,
-            );
-            account.settle(
-                &format!("granted to {name} incomplete"),
-                granted[1],
-                own.built_incomplete,
-                exact,
-            );
-            account.settle(
-                &format!("finished by {name}, against the DFM"),
-                finished,
-                granted[2],
-                exact,
-            );
+            account.settle(&format!("granted to {name} complete"), granted[0], own.built_complete, exact);
+            account.settle(&format!("granted to {name} incomplete"), granted[1], own.built_incomplete, exact);
+            account.settle(&format!("finished by {name}, against the DFM"), finished, granted[2], exact);
         }
     }
 
@@ -212,12 +171,7 @@ impl Books<'_> {
             let efd = self.efd();
             account.settle("rejected by the EFDs, against the SFIs", efd.rejected, rejected, true);
             let passed = account.filter_accepted + debug;
-            account.settle(
-                "accepted by the EFDs, against the SFIs",
-                efd.accepted + efd.debug,
-                passed,
-                true,
-            );
+            account.settle("accepted by the EFDs, against the SFIs", efd.accepted + efd.debug, passed, true);
         }
     }
 
@@ -231,11 +185,7 @@ impl Books<'_> {
         account.duplicates += sfo.duplicates;
         account.recorded_copies = self.files.iter().map(|file| file.events).sum();
         // The files of a dead recorder tell what it recorded; every stream is physics or debug, so a copy is an event.
-        account.recorded = if self.lives(Role::Sfo) {
-            sfo.recorded
-        } else {
-            account.recorded_copies
-        };
+        account.recorded = if self.lives(Role::Sfo) { sfo.recorded } else { account.recorded_copies };
         let exact = self.are_exact(&[Role::Dfm, Role::Sfi, Role::Efd, Role::Sfo]);
         if !exact {
             self.credit_the_dead(account);
@@ -243,12 +193,7 @@ impl Books<'_> {
         let passed = account.filter_accepted + account.filter_debug;
         account.lost_in_recording = account.settle("accepted, against recorded", passed, account.recorded, exact);
         if self.lives(Role::Sfo) {
-            account.settle(
-                "copies written, against the files",
-                sfo.copies,
-                account.recorded_copies,
-                true,
-            );
+            account.settle("copies written, against the files", sfo.copies, account.recorded_copies, true);
         }
         if exact {
             let efd = self.efd();
@@ -281,24 +226,15 @@ impl Books<'_> {
     }
 
     fn nodes(&self, role: Role) -> impl Iterator<Item = NodeId> + '_ {
-        self.applications
-            .iter()
-            .filter(move |app| app.role == role)
-            .map(|app| app.node)
+        self.applications.iter().filter(move |app| app.role == role).map(|app| app.node)
     }
 
     fn reports_of(&self, role: Role) -> impl Iterator<Item = (NodeId, &Report)> {
-        self.reports
-            .iter()
-            .filter(move |(_, report)| report.role == role)
-            .map(|(node, report)| (*node, report))
+        self.reports.iter().filter(move |(_, report)| report.role == role).map(|(node, report)| (*node, report))
     }
 
     fn peer_counts(&self, role: Role, peer: NodeId) -> [u64; 3] {
-        let counts = self
-            .reports_of(role)
-            .flat_map(|(_, report)| &report.peers)
-            .filter(|counts| counts.node == peer);
+        let counts = self.reports_of(role).flat_map(|(_, report)| &report.peers).filter(|counts| counts.node == peer);
         counts.fold([0; 3], |sum, next| [0, 1, 2].map(|i| sum[i] + next.counts[i]))
     }
 
@@ -327,10 +263,7 @@ impl Books<'_> {
     }
 
     fn name(&self, node: NodeId) -> &str {
-        self.applications
-            .iter()
-            .find(|app| app.node == node)
-            .map_or("an unknown application", |app| &app.name)
+        self.applications.iter().find(|app| app.node == node).map_or("an unknown application", |app| &app.name)
     }
 }
 

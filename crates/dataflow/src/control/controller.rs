@@ -153,10 +153,7 @@ impl Controller {
         if matches!(self.phase, Phase::Draining(_)) && !self.forced {
             self.forced = true;
             self.reasons.push(reason.into());
-            self.parameters
-                .applications
-                .iter()
-                .for_each(|app| out.send(app.node, Message::Command(Command::Abandon)));
+            self.parameters.applications.iter().for_each(|app| out.send(app.node, Message::Command(Command::Abandon)));
             self.deadline = Some(now + self.parameters.stop_timeout);
         }
     }
@@ -272,8 +269,7 @@ impl Controller {
                 for &node in &stuck {
                     let what = if self.forced { "did not answer" } else { "did not drain" };
                     let seconds = self.parameters.stop_timeout.as_secs_f64();
-                    self.reasons
-                        .push(format!("{} {what} within {seconds} s", self.name(node)));
+                    self.reasons.push(format!("{} {what} within {seconds} s", self.name(node)));
                 }
                 if self.forced {
                     self.drained.extend(stuck);
@@ -289,13 +285,8 @@ impl Controller {
             Phase::Reporting => {
                 let silent =
                     |app: &&Application| !self.dead.contains(&app.node) && !self.reports.contains_key(&app.node);
-                let silent: Vec<NodeId> = self
-                    .parameters
-                    .applications
-                    .iter()
-                    .filter(silent)
-                    .map(|app| app.node)
-                    .collect();
+                let silent: Vec<NodeId> =
+                    self.parameters.applications.iter().filter(silent).map(|app| app.node).collect();
                 for node in silent {
                     self.reasons.push(format!("{} did not report", self.name(node)));
                     self.dead.push(node);
@@ -317,8 +308,7 @@ impl Controller {
     }
 
     fn command(&self, role: Role, command: Command, out: &mut Outbox) {
-        self.living(role)
-            .for_each(|node| out.send(node, Message::Command(command)));
+        self.living(role).for_each(|node| out.send(node, Message::Command(command)));
     }
 
     fn living(&self, role: Role) -> impl Iterator<Item = NodeId> + '_ {

@@ -91,20 +91,13 @@ impl State {
 
     /// What is allowed in this state.
     pub fn verbs(self) -> impl Iterator<Item = Verb> {
-        TRANSITIONS
-            .iter()
-            .filter(move |(from, _, _)| *from == self)
-            .map(|(_, verb, _)| *verb)
+        TRANSITIONS.iter().filter(move |(from, _, _)| *from == self).map(|(_, verb, _)| *verb)
     }
 }
 
 impl fmt::Display for Illegal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "cannot {:?} a partition that is {:?}; allowed are:",
-            self.verb, self.state
-        )?;
+        write!(f, "cannot {:?} a partition that is {:?}; allowed are:", self.verb, self.state)?;
         self.state.verbs().try_for_each(|verb| write!(f, " {verb:?}"))
     }
 }
@@ -145,19 +138,13 @@ mod tests {
     #[test]
     fn an_illegal_verb_says_what_is_legal() {
         let refused = State::Paused.after(Verb::Start).unwrap_err();
-        assert_eq!(
-            refused.to_string(),
-            "cannot Start a partition that is Paused; allowed are: Resume Stop"
-        );
+        assert_eq!(refused.to_string(), "cannot Start a partition that is Paused; allowed are: Resume Stop");
     }
 
     #[test]
     fn the_table_is_unambiguous_and_every_state_can_be_left() {
         for (index, (from, verb, _)) in TRANSITIONS.iter().enumerate() {
-            assert!(
-                !TRANSITIONS[..index].iter().any(|(f, v, _)| (f, v) == (from, verb)),
-                "{from:?} {verb:?} twice"
-            );
+            assert!(!TRANSITIONS[..index].iter().any(|(f, v, _)| (f, v) == (from, verb)), "{from:?} {verb:?} twice");
         }
         assert!(TRANSITIONS.iter().all(|(_, _, to)| to.verbs().next().is_some()));
     }

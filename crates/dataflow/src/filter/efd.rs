@@ -81,8 +81,7 @@ impl Efd {
         if self.parameters.sfos.is_empty() {
             return self.finish(sfi, event.event, Fate::Accepted, out);
         }
-        self.recording
-            .insert(event.event, (sfi, Recording { built, debug: false }));
+        self.recording.insert(event.event, (sfi, Recording { built, debug: false }));
         self.record(now, event.event, out);
     }
 
@@ -148,12 +147,7 @@ impl Efd {
         }
         if let Some(sfo) = self.parameters.sfos.iter().position(|sfo| *sfo == node) {
             self.sfos[sfo] = state;
-            let owned: Vec<EventId> = self
-                .recording
-                .keys()
-                .copied()
-                .filter(|&e| self.owner_of(e) == sfo)
-                .collect();
+            let owned: Vec<EventId> = self.recording.keys().copied().filter(|&e| self.owner_of(e) == sfo).collect();
             for event in owned {
                 self.record(now, event, out);
             }
@@ -195,10 +189,7 @@ impl Component for Efd {
     }
 
     fn report(&self, now: Time) -> Report {
-        Report {
-            blocked: self.blocked.read(now),
-            ..Report::of(Role::Efd, self.counters.to_values())
-        }
+        Report { blocked: self.blocked.read(now), ..Report::of(Role::Efd, self.counters.to_values()) }
     }
 
     fn check(&self) {
@@ -206,16 +197,8 @@ impl Component for Efd {
         let in_hand = self.recording.len() as u64;
         assert_eq!(c.received, c.rejected + c.accepted + c.debug, "every event decided");
         let settled = c.recorded + c.unrecorded;
-        let passed_on = if self.parameters.sfos.is_empty() {
-            c.accepted
-        } else {
-            settled + in_hand
-        };
-        assert_eq!(
-            c.accepted + c.debug,
-            passed_on,
-            "every accepted event recorded, given up or in hand"
-        );
+        let passed_on = if self.parameters.sfos.is_empty() { c.accepted } else { settled + in_hand };
+        assert_eq!(c.accepted + c.debug, passed_on, "every accepted event recorded, given up or in hand");
         let bound = self.share() as usize * self.parameters.sfis.len();
         assert!(self.recording.len() <= 2 * bound, "events in hand within their bound");
     }

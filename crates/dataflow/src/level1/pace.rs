@@ -27,11 +27,7 @@ pub struct Pace {
 impl Pace {
     /// A pace that begins with [`Pace::start`].
     pub fn new(spacing: Spacing, seed: u64) -> Self {
-        Self {
-            spacing,
-            random: Random::new(seed),
-            next: None,
-        }
+        Self { spacing, random: Random::new(seed), next: None }
     }
 
     /// Offers the first trigger now.

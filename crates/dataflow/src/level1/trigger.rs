@@ -88,12 +88,7 @@ impl Level1 {
             busy: Vec::new(),
             reachable: false,
         };
-        let receivers = parameters
-            .readout
-            .iter()
-            .chain(&parameters.deciders)
-            .map(receiver)
-            .collect();
+        let receivers = parameters.readout.iter().chain(&parameters.deciders).map(receiver).collect();
         let pace = Pace::new(parameters.spacing, parameters.seed);
         let next = parameters.first;
         Self {
@@ -133,32 +128,14 @@ impl Level1 {
 
     fn issue_one(&mut self, now: Time, out: &mut Outbox) {
         let within_limit = self.parameters.limit.is_none_or(|limit| self.counters.issued < limit);
-        let Some(trigger) = within_limit
-            .then(|| self.source.trigger(self.counters.issued))
-            .flatten()
-        else {
+        let Some(trigger) = within_limit.then(|| self.source.trigger(self.counters.issued)).flatten() else {
             self.counters.offered -= 1;
             return self.exhaust(out);
         };
-        let decider = self
-            .next_decider()
-            .expect("level 1 is held back while no decider can be reached");
-        let Trigger {
-            bcid,
-            trigger_type,
-            rois,
-        } = trigger;
-        let event = EventInfo {
-            event: self.next,
-            ordinal: self.counters.issued,
-            bcid,
-            trigger_type,
-            forced: false,
-        };
-        for receiver in self.receivers[..self.parameters.readout.len()]
-            .iter_mut()
-            .filter(|r| r.reachable)
-        {
+        let decider = self.next_decider().expect("level 1 is held back while no decider can be reached");
+        let Trigger { bcid, trigger_type, rois } = trigger;
+        let event = EventInfo { event: self.next, ordinal: self.counters.issued, bcid, trigger_type, forced: false };
+        for receiver in self.receivers[..self.parameters.readout.len()].iter_mut().filter(|r| r.reachable) {
             receiver.sent += 1;
             out.send(receiver.node, Message::L1Accept(event));
         }
@@ -179,9 +156,7 @@ impl Level1 {
         let first = self.parameters.readout.len();
         let count = self.parameters.deciders.len();
         let turn = self.counters.issued as usize;
-        (0..count)
-            .map(|step| first + (turn + step) % count)
-            .find(|&index| self.receivers[index].reachable)
+        (0..count).map(|step| first + (turn + step) % count).find(|&index| self.receivers[index].reachable)
     }
 
     fn exhaust(&mut self, out: &mut Outbox) {
@@ -213,8 +188,7 @@ impl Level1 {
                     BusyCause::Window => receiver.busy.is_empty() && self.is_behind(receiver),
                     cause => receiver.busy.contains(&cause),
                 };
-                self.blocked
-                    .set(now, receiver.node, BlockCause::Busy(cause), active && on);
+                self.blocked.set(now, receiver.node, BlockCause::Busy(cause), active && on);
             }
         }
     }
@@ -222,10 +196,7 @@ impl Level1 {
     fn tell_issued(&mut self, out: &mut Outbox) {
         self.tell_due = None;
         let Some(last) = self.next.0.checked_sub(1) else { return };
-        for receiver in self.receivers[self.parameters.readout.len()..]
-            .iter()
-            .filter(|r| r.reachable)
-        {
+        for receiver in self.receivers[self.parameters.readout.len()..].iter().filter(|r| r.reachable) {
             out.send(receiver.node, Message::IssuedUpTo(EventId(last)));
         }
     }
@@ -284,9 +255,7 @@ impl Level1 {
                 self.pace.stop();
                 self.tell_issued(out);
                 let deciders = &self.receivers[self.parameters.readout.len()..];
-                deciders
-                    .iter()
-                    .for_each(|receiver| out.send(receiver.node, Message::NoMore));
+                deciders.iter().for_each(|receiver| out.send(receiver.node, Message::NoMore));
             }
             _ => {}
         }
@@ -309,10 +278,7 @@ impl Component for Level1 {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        let offer = self
-            .pace
-            .next()
-            .filter(|_| !(self.pace.is_unlimited() && self.is_held_back()));
+        let offer = self.pace.next().filter(|_| !(self.pace.is_unlimited() && self.is_held_back()));
         [offer, self.tell_due].into_iter().flatten().min()
     }
 
@@ -323,28 +289,16 @@ impl Component for Level1 {
     fn report(&self, now: Time) -> Report {
         let deciders = &self.receivers[self.parameters.readout.len()..];
         Report {
-            peers: deciders
-                .iter()
-                .map(|r| PeerCount {
-                    node: r.node,
-                    counts: [r.sent, 0, 0],
-                })
-                .collect(),
+            peers: deciders.iter().map(|r| PeerCount { node: r.node, counts: [r.sent, 0, 0] }).collect(),
             blocked: self.blocked.read(now),
             ..Report::of(Role::Level1, self.counters.to_values())
         }
     }
 
     fn check(&self) {
-        let to_deciders: u64 = self.receivers[self.parameters.readout.len()..]
-            .iter()
-            .map(|r| r.sent)
-            .sum();
+        let to_deciders: u64 = self.receivers[self.parameters.readout.len()..].iter().map(|r| r.sent).sum();
         assert_eq!(to_deciders, self.counters.issued, "every trigger went to one decider");
-        assert!(
-            self.receivers.iter().all(|r| r.taken <= r.sent),
-            "nobody takes what was not sent"
-        );
+        assert!(self.receivers.iter().all(|r| r.taken <= r.sent), "nobody takes what was not sent");
     }
 }
 

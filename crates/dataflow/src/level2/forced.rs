@@ -15,11 +15,7 @@ pub struct ForcedShare {
 impl ForcedShare {
     /// At most `limit` (0–1) of the last 1000 decisions may be forced.
     pub fn new(limit: f64) -> Self {
-        Self {
-            recent: VecDeque::with_capacity(WINDOW),
-            forced: 0,
-            most: (limit * WINDOW as f64) as usize,
-        }
+        Self { recent: VecDeque::with_capacity(WINDOW), forced: 0, most: (limit * WINDOW as f64) as usize }
     }
 
     /// Whether one more may be forced.

@@ -104,11 +104,7 @@ impl L2pu {
             }
             self.by_event.insert(assigned.event.event, worker);
             let state = State::Steering(Ticket(0));
-            self.workers[worker] = Some(Worker {
-                assigned,
-                step: 0,
-                state,
-            });
+            self.workers[worker] = Some(Worker { assigned, step: 0, state });
             self.steer(worker, Vec::new(), 0, out);
         }
     }
@@ -120,16 +116,7 @@ impl L2pu {
         worker.state = State::Steering(ticket);
         self.counters.steps += 1;
         let Assigned { event, ref rois, .. } = worker.assigned;
-        out.start(
-            ticket,
-            Work::Steer(Steer {
-                event,
-                step: worker.step,
-                rois: rois.clone(),
-                data,
-                missing,
-            }),
-        );
+        out.start(ticket, Work::Steer(Steer { event, step: worker.step, rois: rois.clone(), data, missing }));
         worker.step += 1;
     }
 
@@ -150,13 +137,7 @@ impl L2pu {
         let (waiting, unknown) = self.group_by_ros(robs);
         self.next_request = self.next_request.wrapping_add(1);
         let request = self.next_request;
-        let collection = Collection {
-            request,
-            tries: 0,
-            waiting,
-            data: Vec::new(),
-            missing: unknown,
-        };
+        let collection = Collection { request, tries: 0, waiting, data: Vec::new(), missing: unknown };
         self.workers[index].as_mut().expect("a worker with an event").state = State::Collecting(collection);
         self.ask(now, index, out);
     }
@@ -182,17 +163,9 @@ impl L2pu {
         let (event, request) = (worker.assigned.event.event, collection.request);
         for (ros, robs) in &collection.waiting {
             self.counters.roi_requests += 1;
-            out.send(
-                *ros,
-                Message::RoiRequest {
-                    event,
-                    request,
-                    robs: robs.clone(),
-                },
-            );
+            out.send(*ros, Message::RoiRequest { event, request, robs: robs.clone() });
         }
-        self.timeouts
-            .push_back((now + self.parameters.request_timeout, index, request));
+        self.timeouts.push_back((now + self.parameters.request_timeout, index, request));
         self.finish_collection(index, out);
     }
 
@@ -205,13 +178,10 @@ impl L2pu {
         bulk: Bulk,
         out: &mut Outbox,
     ) {
-        let collection = self
-            .by_event
-            .get(&event)
-            .and_then(|&index| match &mut self.workers[index].as_mut()?.state {
-                State::Collecting(collection) if collection.request == request => Some((index, collection)),
-                _ => None,
-            });
+        let collection = self.by_event.get(&event).and_then(|&index| match &mut self.workers[index].as_mut()?.state {
+            State::Collecting(collection) if collection.request == request => Some((index, collection)),
+            _ => None,
+        });
         let waiting = collection.and_then(|(index, collection)| {
             let position = collection.waiting.iter().position(|(ros, _)| *ros == from)?;
             Some((index, collection, position))
@@ -266,13 +236,7 @@ impl L2pu {
             return self.decide(index, true, false, out);
         }
         let worker = self.workers[index].as_mut().expect("a worker with an event");
-        out.send(
-            self.parameters.pros,
-            Message::L2Result {
-                event: worker.assigned.event.event,
-                bulk: result.clone(),
-            },
-        );
+        out.send(self.parameters.pros, Message::L2Result { event: worker.assigned.event.event, bulk: result.clone() });
         worker.state = State::Accepted(result);
     }
 
@@ -280,31 +244,18 @@ impl L2pu {
         let Some(&index) = self.by_event.get(&event) else {
             return;
         };
-        if self.workers[index]
-            .as_ref()
-            .is_some_and(|worker| matches!(worker.state, State::Accepted(_)))
-        {
+        if self.workers[index].as_ref().is_some_and(|worker| matches!(worker.state, State::Accepted(_))) {
             self.decide(index, true, true, out);
         }
     }
 
     fn decide(&mut self, index: usize, accept: bool, has_result: bool, out: &mut Outbox) {
         let worker = self.workers[index].take().expect("a worker with an event");
-        let Assigned {
-            from, event, attempt, ..
-        } = worker.assigned;
+        let Assigned { from, event, attempt, .. } = worker.assigned;
         self.by_event.remove(&event.event);
         self.counters.accepted += u64::from(accept);
         self.counters.rejected += u64::from(!accept);
-        out.send(
-            from,
-            Message::L2Decision {
-                event: event.event,
-                attempt,
-                accept,
-                has_result,
-            },
-        );
+        out.send(from, Message::L2Decision { event: event.event, attempt, accept, has_result });
         self.begin(out);
     }
 
@@ -341,19 +292,11 @@ impl L2pu {
     /// A ROS that will not return: its ROBs are missing.
     fn give_up_on(&mut self, ros: NodeId, out: &mut Outbox) {
         for index in 0..self.workers.len() {
-            let Some(Worker {
-                state: State::Collecting(collection),
-                ..
-            }) = self.workers[index].as_mut()
-            else {
+            let Some(Worker { state: State::Collecting(collection), .. }) = self.workers[index].as_mut() else {
                 continue;
             };
-            let lost: usize = collection
-                .waiting
-                .iter()
-                .filter(|(node, _)| *node == ros)
-                .map(|(_, robs)| robs.len())
-                .sum();
+            let lost: usize =
+                collection.waiting.iter().filter(|(node, _)| *node == ros).map(|(_, robs)| robs.len()).sum();
             collection.waiting.retain(|(node, _)| *node != ros);
             collection.missing += lost as u32;
             self.finish_collection(index, out);
@@ -382,30 +325,16 @@ impl Component for L2pu {
     fn handle(&mut self, now: Time, input: Input, out: &mut Outbox) {
         match input {
             Input::Message { from, message } => match message {
-                Message::Assign { event, attempt, rois } => self.on_assign(
-                    Assigned {
-                        from,
-                        event,
-                        attempt,
-                        rois,
-                    },
-                    out,
-                ),
-                Message::RoiReply {
-                    event,
-                    request,
-                    missing,
-                    bulk,
-                } => {
+                Message::Assign { event, attempt, rois } => {
+                    self.on_assign(Assigned { from, event, attempt, rois }, out)
+                }
+                Message::RoiReply { event, request, missing, bulk } => {
                     self.on_roi_reply(from, event, request, &missing, bulk, out);
                 }
                 Message::L2ResultTaken(event) => self.on_result_taken(event, out),
                 _ => {}
             },
-            Input::Done {
-                ticket,
-                outcome: Outcome::Steered(steered),
-            } => self.on_steered(now, ticket, steered, out),
+            Input::Done { ticket, outcome: Outcome::Steered(steered) } => self.on_steered(now, ticket, steered, out),
             Input::Peer { node, state } => self.on_peer(node, state, out),
             Input::Command(command) => self.on_command(command),
             Input::Deadline => self.on_deadline(now, out),
@@ -427,14 +356,7 @@ impl Component for L2pu {
 
     fn check(&self) {
         let working = self.workers.iter().flatten().count();
-        assert_eq!(
-            working,
-            self.by_event.len(),
-            "every working worker is found by its event"
-        );
-        assert!(
-            self.queue.is_empty() || working == self.workers.len(),
-            "nothing waits for a free worker"
-        );
+        assert_eq!(working, self.by_event.len(), "every working worker is found by its event");
+        assert!(self.queue.is_empty() || working == self.workers.len(), "nothing waits for a free worker");
     }
 }

@@ -116,12 +116,7 @@ struct Unit {
 impl L2sv {
     /// A supervisor without events.
     pub fn new(parameters: L2svParameters) -> Self {
-        let unit = |&node: &NodeId| Unit {
-            node,
-            reachable: false,
-            gone: false,
-            in_hand: 0,
-        };
+        let unit = |&node: &NodeId| Unit { node, reachable: false, gone: false, in_hand: 0 };
         let l2pus = parameters.l2pus.iter().map(unit).collect();
         let forced = ForcedShare::new(parameters.forced_limit);
         let random = Random::new(parameters.seed);
@@ -159,14 +154,7 @@ impl L2sv {
     fn on_l1_result(&mut self, now: Time, event: EventInfo, rois: Vec<Roi>, out: &mut Outbox) {
         self.counters.received += 1;
         self.taken.take(now, out);
-        let undecided = Undecided {
-            event,
-            rois,
-            since: now,
-            attempt: 0,
-            assigned_to: None,
-            overdue: false,
-        };
+        let undecided = Undecided { event, rois, since: now, attempt: 0, assigned_to: None, overdue: false };
         if self.undecided.insert(event.event, undecided).is_none() {
             self.queue.push_back(event.event);
         }
@@ -192,12 +180,7 @@ impl L2sv {
         }
         let waits = !self.queue.is_empty();
         for unit in &self.l2pus {
-            self.blocked.set(
-                now,
-                unit.node,
-                BlockCause::NoWorker,
-                waits && unit.in_hand >= self.parameters.share,
-            );
+            self.blocked.set(now, unit.node, BlockCause::NoWorker, waits && unit.in_hand >= self.parameters.share);
         }
         if self.draining && self.l2pus.iter().all(|unit| unit.gone) {
             self.force_waiting(now, out);
@@ -250,14 +233,7 @@ impl L2sv {
         self.counters.accepted += u64::from(accept);
         self.counters.rejected += u64::from(!accept);
         self.counters.forced += u64::from(forced);
-        self.group.push(Decision {
-            event: EventInfo {
-                forced,
-                ..undecided.event
-            },
-            accept,
-            has_result,
-        });
+        self.group.push(Decision { event: EventInfo { forced, ..undecided.event }, accept, has_result });
         if self.group.len() >= self.parameters.group || self.busy_events || self.draining {
             self.flush(now, out);
         } else {
@@ -273,11 +249,7 @@ impl L2sv {
             return;
         };
         self.sequence += 1;
-        let group = Group {
-            sequence: self.sequence,
-            oldest_undecided,
-            decisions: core::mem::take(&mut self.group),
-        };
+        let group = Group { sequence: self.sequence, oldest_undecided, decisions: core::mem::take(&mut self.group) };
         out.send(self.parameters.dfm, group.message());
         self.sent_decisions += group.decisions.len();
         self.sent.push_back(group);
@@ -312,13 +284,7 @@ impl L2sv {
         } else if !self.busy_forced {
             out.note(Note::ForcedLimitReached);
             self.busy_forced = true;
-            out.send(
-                self.parameters.level1,
-                Message::Busy {
-                    cause: BusyCause::ForcedLimit,
-                    on: true,
-                },
-            );
+            out.send(self.parameters.level1, Message::Busy { cause: BusyCause::ForcedLimit, on: true });
         }
     }
 
@@ -327,12 +293,7 @@ impl L2sv {
         if !self.busy_forced {
             return;
         }
-        let overdue: Vec<EventId> = self
-            .undecided
-            .iter()
-            .filter(|(_, u)| u.overdue)
-            .map(|(event, _)| *event)
-            .collect();
+        let overdue: Vec<EventId> = self.undecided.iter().filter(|(_, u)| u.overdue).map(|(event, _)| *event).collect();
         let mut left = overdue.len();
         for event in overdue {
             if !self.forced.allows_one() && !self.draining {
@@ -343,13 +304,7 @@ impl L2sv {
         }
         if left == 0 {
             self.busy_forced = false;
-            out.send(
-                self.parameters.level1,
-                Message::Busy {
-                    cause: BusyCause::ForcedLimit,
-                    on: false,
-                },
-            );
+            out.send(self.parameters.level1, Message::Busy { cause: BusyCause::ForcedLimit, on: false });
         }
     }
 
@@ -368,20 +323,10 @@ impl L2sv {
 
     fn update_busy(&mut self, out: &mut Outbox) {
         let limit = self.parameters.events_in_system;
-        let busy = if self.busy_events {
-            self.in_hand() > limit - limit / 4
-        } else {
-            self.in_hand() >= limit
-        };
+        let busy = if self.busy_events { self.in_hand() > limit - limit / 4 } else { self.in_hand() >= limit };
         if busy != self.busy_events {
             self.busy_events = busy;
-            out.send(
-                self.parameters.level1,
-                Message::Busy {
-                    cause: BusyCause::EventsInSystem,
-                    on: busy,
-                },
-            );
+            out.send(self.parameters.level1, Message::Busy { cause: BusyCause::EventsInSystem, on: busy });
         }
     }
 
@@ -392,10 +337,9 @@ impl L2sv {
         }
         if node == self.parameters.level1 && up {
             self.taken.tell(out);
-            for (cause, on) in [
-                (BusyCause::EventsInSystem, self.busy_events),
-                (BusyCause::ForcedLimit, self.busy_forced),
-            ] {
+            for (cause, on) in
+                [(BusyCause::EventsInSystem, self.busy_events), (BusyCause::ForcedLimit, self.busy_forced)]
+            {
                 out.send(node, Message::Busy { cause, on });
             }
         }
@@ -414,18 +358,8 @@ impl L2sv {
     fn on_l2pu(&mut self, now: Time, unit: usize, state: PeerState, out: &mut Outbox) {
         let node = self.l2pus[unit].node;
         let reachable = matches!(state, PeerState::Up(_));
-        self.l2pus[unit] = Unit {
-            node,
-            reachable,
-            gone: state == PeerState::Gone,
-            in_hand: 0,
-        };
-        for (event, undecided) in self
-            .undecided
-            .iter_mut()
-            .rev()
-            .filter(|(_, u)| u.assigned_to == Some(unit))
-        {
+        self.l2pus[unit] = Unit { node, reachable, gone: state == PeerState::Gone, in_hand: 0 };
+        for (event, undecided) in self.undecided.iter_mut().rev().filter(|(_, u)| u.assigned_to == Some(unit)) {
             undecided.assigned_to = None;
             // Voids the time-out of the lost attempt.
             undecided.attempt += 1;
@@ -481,16 +415,8 @@ impl L2sv {
 
 impl Group {
     fn message(&self) -> Message {
-        let Self {
-            sequence,
-            oldest_undecided,
-            ref decisions,
-        } = *self;
-        Message::Decisions {
-            sequence,
-            oldest_undecided,
-            decisions: decisions.clone(),
-        }
+        let Self { sequence, oldest_undecided, ref decisions } = *self;
+        Message::Decisions { sequence, oldest_undecided, decisions: decisions.clone() }
     }
 }
 
@@ -501,12 +427,7 @@ impl Component for L2sv {
                 Message::L1Result { event, rois } => self.on_l1_result(now, event, rois, out),
                 Message::NoMore => self.level1_done = true,
                 Message::IssuedUpTo(event) => self.on_issued_up_to(now, event),
-                Message::L2Decision {
-                    event,
-                    attempt,
-                    accept,
-                    has_result,
-                } => {
+                Message::L2Decision { event, attempt, accept, has_result } => {
                     self.on_decision(now, from, event, attempt, accept, has_result, out);
                 }
                 Message::DecisionsTaken(up_to) => self.on_decisions_taken(now, up_to, out),
@@ -527,10 +448,7 @@ impl Component for L2sv {
 
     fn next_deadline(&self) -> Option<Time> {
         let timeout = self.timeouts.front().map(|(deadline, _, _)| *deadline);
-        [self.taken.next_deadline(), timeout, self.group_due, self.report_due]
-            .into_iter()
-            .flatten()
-            .min()
+        [self.taken.next_deadline(), timeout, self.group_due, self.report_due].into_iter().flatten().min()
     }
 
     fn is_drained(&self) -> bool {
@@ -547,15 +465,8 @@ impl Component for L2sv {
 
     fn check(&self) {
         let decided = self.counters.accepted + self.counters.rejected + self.counters.abandoned;
-        assert_eq!(
-            self.counters.received,
-            decided + self.undecided.len() as u64,
-            "every event in hand or decided"
-        );
-        assert!(
-            self.timeouts.iter().is_sorted_by_key(|(deadline, _, _)| *deadline),
-            "time-outs in order"
-        );
+        assert_eq!(self.counters.received, decided + self.undecided.len() as u64, "every event in hand or decided");
+        assert!(self.timeouts.iter().is_sorted_by_key(|(deadline, _, _)| *deadline), "time-outs in order");
         let sent: usize = self.sent.iter().map(|group| group.decisions.len()).sum();
         assert_eq!(self.sent_decisions, sent, "decisions that the DFM has to acknowledge");
     }

@@ -48,20 +48,13 @@ impl Skeleton {
         let event = steer.event.event;
         let accepts = |fraction: f64| unit_of_event(event, self.seed ^ u64::from(steer.step)) < fraction;
         let verdict = |accept: bool| {
-            if accept {
-                Steered::Accept { result: Bulk::empty() }
-            } else {
-                Steered::Reject
-            }
+            if accept { Steered::Accept { result: Bulk::empty() } } else { Steered::Reject }
         };
         match self.strategy {
             Strategy::None { accept } => verdict(accepts(accept)),
             Strategy::Generate { robs_per_step, .. } if steer.step == 0 => self.ask(event, 0, robs_per_step),
             Strategy::Generate { accept, .. } => verdict(accepts(accept)),
-            Strategy::TwoStep {
-                robs_per_step,
-                step_accept,
-            } => match steer.step {
+            Strategy::TwoStep { robs_per_step, step_accept } => match steer.step {
                 0 => self.ask(event, 0, robs_per_step),
                 step if !accepts(step_accept) || step >= 2 => verdict(step >= 2 && accepts(step_accept)),
                 step => self.ask(event, step, robs_per_step),
@@ -73,11 +66,7 @@ impl Skeleton {
     fn ask(&self, event: EventId, step: u32, count: usize) -> Steered {
         let total = self.robs.len();
         let first = hash_of_event(EventId(event.0 ^ u64::from(step) << 48)) as usize % total.max(1);
-        Steered::Ask(
-            (0..count.min(total))
-                .map(|offset| self.robs[(first + offset) % total])
-                .collect(),
-        )
+        Steered::Ask((0..count.min(total)).map(|offset| self.robs[(first + offset) % total]).collect())
     }
 }
 
@@ -87,25 +76,12 @@ mod tests {
     use crate::message::EventInfo;
 
     fn accepted(strategy: Strategy, events: u64) -> (usize, usize) {
-        let skeleton = Skeleton {
-            strategy,
-            robs: (0..10).collect(),
-            seed: 3,
-        };
+        let skeleton = Skeleton { strategy, robs: (0..10).collect(), seed: 3 };
         let (mut accepted, mut asked) = (0, 0);
         for event in 0..events {
-            let event = EventInfo {
-                event: EventId(event),
-                ..EventInfo::default()
-            };
+            let event = EventInfo { event: EventId(event), ..EventInfo::default() };
             for step in 0.. {
-                let steer = Steer {
-                    event,
-                    step,
-                    rois: Vec::new(),
-                    data: Vec::new(),
-                    missing: 0,
-                };
+                let steer = Steer { event, step, rois: Vec::new(), data: Vec::new(), missing: 0 };
                 match skeleton.step(&steer) {
                     Steered::Ask(robs) => asked += robs.len(),
                     Steered::Reject => break,
@@ -121,13 +97,7 @@ mod tests {
 
     #[test]
     fn two_steps_accept_one_percent_and_ask_in_both() {
-        let (accepted, asked) = accepted(
-            Strategy::TwoStep {
-                robs_per_step: 2,
-                step_accept: 0.1,
-            },
-            20_000,
-        );
+        let (accepted, asked) = accepted(Strategy::TwoStep { robs_per_step: 2, step_accept: 0.1 }, 20_000);
         assert!((120..280).contains(&accepted), "{accepted}");
         assert!((2 * 21_500..2 * 22_500).contains(&asked), "{asked}");
     }
@@ -135,13 +105,7 @@ mod tests {
     #[test]
     fn no_processing_asks_for_nothing() {
         assert_eq!(accepted(Strategy::None { accept: 1.0 }, 100), (100, 0));
-        let (accepted, asked) = accepted(
-            Strategy::Generate {
-                robs_per_step: 3,
-                accept: 0.5,
-            },
-            1000,
-        );
+        let (accepted, asked) = accepted(Strategy::Generate { robs_per_step: 3, accept: 0.5 }, 1000);
         assert_eq!(asked, 3000);
         assert!((420..580).contains(&accepted), "{accepted}");
     }

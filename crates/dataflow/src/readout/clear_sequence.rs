@@ -14,10 +14,7 @@ pub struct ClearSequence {
 impl ClearSequence {
     /// From the first group of the run.
     pub fn from_start() -> Self {
-        Self {
-            next: 1,
-            ..Self::default()
-        }
+        Self { next: 1, ..Self::default() }
     }
 
     /// For a receiver that starts late: it holds nothing that an earlier group could clear.
@@ -36,8 +33,7 @@ impl ClearSequence {
         if sequence < self.next {
             return self.missing.remove(&sequence);
         }
-        self.missing
-            .extend(self.next.max(sequence.saturating_sub(MISSING_MAX))..sequence);
+        self.missing.extend(self.next.max(sequence.saturating_sub(MISSING_MAX))..sequence);
         while self.missing.len() as u64 > MISSING_MAX {
             self.missing.pop_first();
         }
@@ -48,11 +44,7 @@ impl ClearSequence {
     /// The first run of missing numbers, as (first, last).
     pub fn gap(&self) -> Option<(u64, u64)> {
         let first = *self.missing.first()?;
-        let run = self
-            .missing
-            .iter()
-            .zip(first..)
-            .take_while(|(sequence, expected)| **sequence == *expected);
+        let run = self.missing.iter().zip(first..).take_while(|(sequence, expected)| **sequence == *expected);
         Some((first, first + run.count() as u64 - 1))
     }
 

@@ -38,9 +38,7 @@ impl ClearedIds {
     /// # Panics
     /// If `capacity` is above [`ClearedIds::MAX_CAPACITY`].
     pub fn new(capacity: usize) -> Self {
-        Self {
-            ids: EventManager::new(capacity),
-        }
+        Self { ids: EventManager::new(capacity) }
     }
 
     /// Remembers that an event was cleared.

@@ -91,11 +91,7 @@ impl<F> EventManager<F> {
             "an event manager holds at most {} events, not {capacity}",
             Self::MAX_CAPACITY
         );
-        let vacant = || Slot {
-            id: EventId::default(),
-            displaced: 0,
-            fragment: None,
-        };
+        let vacant = || Slot { id: EventId::default(), displaced: 0, fragment: None };
         let slots = next_prime(capacity * SLOTS_PER_EVENT);
         Self {
             slots: core::iter::repeat_with(vacant).take(slots).collect(),
@@ -120,11 +116,7 @@ impl<F> EventManager<F> {
             return Err(InsertError::Full(fragment));
         }
         let home = self.home(id);
-        let slot = if self.slots[home].fragment.is_none() {
-            home
-        } else {
-            self.displace(id, home)
-        };
+        let slot = if self.slots[home].fragment.is_none() { home } else { self.displace(id, home) };
         let slot = &mut self.slots[slot];
         slot.id = id;
         slot.fragment = Some(fragment);
@@ -137,15 +129,13 @@ impl<F> EventManager<F> {
     /// The fragment of an event, if it is resident.
     #[inline]
     pub fn find(&self, id: EventId) -> Option<&F> {
-        self.place(id)
-            .and_then(|place| self.slots[place.slot()].fragment.as_ref())
+        self.place(id).and_then(|place| self.slots[place.slot()].fragment.as_ref())
     }
 
     /// The fragment of an event, to be changed in place, if it is resident.
     #[inline]
     pub fn find_mut(&mut self, id: EventId) -> Option<&mut F> {
-        self.place(id)
-            .and_then(|place| self.slots[place.slot()].fragment.as_mut())
+        self.place(id).and_then(|place| self.slots[place.slot()].fragment.as_mut())
     }
 
     /// Whether the event is resident.
@@ -167,10 +157,7 @@ impl<F> EventManager<F> {
     /// one or, where that is less, one pass over all slots and sorting what it finds.
     pub fn remove_older_than(&mut self, oldest_valid: EventId, mut each: impl FnMut(EventId, F)) -> usize {
         let len_before = self.len();
-        let Some(newest) = self
-            .newest
-            .filter(|_| oldest_valid > self.oldest_bound && len_before > 0)
-        else {
+        let Some(newest) = self.newest.filter(|_| oldest_valid > self.oldest_bound && len_before > 0) else {
             return 0;
         };
         let first = self.oldest_bound.0;
@@ -198,9 +185,7 @@ impl<F> EventManager<F> {
 
     /// The resident events with their fragments, by slot: an order that depends on the operations so far only.
     pub fn iter(&self) -> impl Iterator<Item = (EventId, &F)> {
-        self.slots
-            .iter()
-            .filter_map(|slot| Some((slot.id, slot.fragment.as_ref()?)))
+        self.slots.iter().filter_map(|slot| Some((slot.id, slot.fragment.as_ref()?)))
     }
 
     /// How many events are resident.
@@ -261,10 +246,7 @@ impl<F> EventManager<F> {
             if slot.fragment.is_some() {
                 let id = slot.id;
                 assert!(indexed[number] || self.home(id) == number, "event {id} cannot be found");
-                assert!(
-                    id >= self.oldest_bound && Some(id) <= self.newest,
-                    "event {id} is out of bounds"
-                );
+                assert!(id >= self.oldest_bound && Some(id) <= self.newest, "event {id} is out of bounds");
             }
         }
         assert_eq!(self.iter().count(), self.len, "resident events");
@@ -306,8 +288,7 @@ impl<F> EventManager<F> {
 
     #[cold]
     fn probe_displaced(&self, id: EventId) -> Probe {
-        self.displaced
-            .probe(Index::tag(id), |slot| self.slots[slot as usize].id == id)
+        self.displaced.probe(Index::tag(id), |slot| self.slots[slot as usize].id == id)
     }
 
     /// Finds another free slot for an event that is not resident, and notes it in the index.
@@ -398,14 +379,9 @@ impl<F> fmt::Display for InsertError<F> {
 impl<F> core::error::Error for InsertError<F> {}
 
 fn next_prime(at_least: usize) -> usize {
-    let is_prime = |n: &usize| {
-        (2..)
-            .take_while(|divisor| divisor * divisor <= *n)
-            .all(|divisor| !n.is_multiple_of(divisor))
-    };
-    (at_least.max(2)..)
-        .find(is_prime)
-        .expect("there is a prime between any number and its double")
+    let is_prime =
+        |n: &usize| (2..).take_while(|divisor| divisor * divisor <= *n).all(|divisor| !n.is_multiple_of(divisor));
+    (at_least.max(2)..).find(is_prime).expect("there is a prime between any number and its double")
 }
 
 const SLOTS_PER_EVENT: usize = 2;

@@ -42,10 +42,7 @@ pub struct Unplaced {
 impl FragmentCheck {
     /// For a link whose first event is about `first`.
     pub fn new(first: EventId) -> Self {
-        Self {
-            newest: first,
-            started: false,
-        }
+        Self { newest: first, started: false }
     }
 
     /// Takes the level-1 id of the next fragment. `problems` are the status bits that parsing found.
@@ -59,11 +56,7 @@ impl FragmentCheck {
         self.started = true;
         self.newest = newest.max(event);
         let status = problems | if in_sequence { 0 } else { status::OUT_OF_SEQUENCE };
-        Ok(FragmentHead {
-            event,
-            status,
-            len_bytes,
-        })
+        Ok(FragmentHead { event, status, len_bytes })
     }
 }
 
@@ -81,11 +74,7 @@ mod tests {
     fn a_sequence_an_ecr_step_and_a_wrap_are_well() {
         let mut check = FragmentCheck::new(EventId(0xffff_fffe));
         for id in [0xffff_fffe, 0xffff_ffff, 0, 1, 0x0100_0000, 0x0100_0001] {
-            assert_eq!(
-                check.examine(Lvl1Id(id), 0, 80).map(|head| head.status),
-                Ok(0),
-                "{id:#x}"
-            );
+            assert_eq!(check.examine(Lvl1Id(id), 0, 80).map(|head| head.status), Ok(0), "{id:#x}");
         }
     }
 

@@ -39,13 +39,7 @@ pub enum Refusal {
 impl Rob {
     /// An empty buffer of `pages` fragments.
     pub fn new(source_id: u32, pages: usize, ordered: bool) -> Self {
-        Self {
-            source_id,
-            fragments: EventManager::new(pages),
-            newest: None,
-            ordered,
-            counters: RosCounters::default(),
-        }
+        Self { source_id, fragments: EventManager::new(pages), newest: None, ordered, counters: RosCounters::default() }
     }
 
     /// The source identifier of its link.
@@ -106,10 +100,7 @@ impl Rob {
 
     /// The counters of this buffer; those of requests are the ROS's.
     pub fn counters(&self) -> RosCounters {
-        RosCounters {
-            resident: self.fragments.len() as u64,
-            ..self.counters
-        }
+        RosCounters { resident: self.fragments.len() as u64, ..self.counters }
     }
 
     /// Asserts that every fragment is accounted for.

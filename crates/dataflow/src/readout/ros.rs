@@ -118,16 +118,8 @@ impl Ros {
     /// A read-out system with empty buffers.
     pub fn new(parameters: RosParameters) -> Self {
         let ordered = parameters.read_out == ReadOut::OnTrigger;
-        let robs = parameters
-            .robs
-            .iter()
-            .map(|&id| Rob::new(id, parameters.pages_per_rob, ordered))
-            .collect();
-        let clears = if parameters.late {
-            ClearSequence::from_next_seen()
-        } else {
-            ClearSequence::from_start()
-        };
+        let robs = parameters.robs.iter().map(|&id| Rob::new(id, parameters.pages_per_rob, ordered)).collect();
+        let clears = if parameters.late { ClearSequence::from_next_seen() } else { ClearSequence::from_start() };
         let taken = TakenCount::new(parameters.level1, parameters.in_flight);
         let cleared = ClearedIds::new(2 * parameters.pages_per_rob);
         Self {
@@ -168,16 +160,7 @@ impl Ros {
                 return;
             };
             let len_bytes = u32::try_from(bulk.len()).expect("a result fits a message");
-            self.on_fragment(
-                0,
-                FragmentHead {
-                    event,
-                    status: 0,
-                    len_bytes,
-                },
-                bulk,
-                out,
-            );
+            self.on_fragment(0, FragmentHead { event, status: 0, len_bytes }, bulk, out);
             out.send(from, Message::L2ResultTaken(event));
         }
     }
@@ -287,11 +270,7 @@ impl Ros {
         let event = request.event;
         let deadline = now + self.parameters.request_timeout;
         let asked_before = self.waiting.contains_key(&event) || self.reading.contains(&event);
-        self.waiting.entry(event).or_default().push(Waiting {
-            request,
-            blocked_on,
-            deadline,
-        });
+        self.waiting.entry(event).or_default().push(Waiting { request, blocked_on, deadline });
         self.timeouts.push_back((deadline, event));
         if let (ReadOut::OnRequest, Some(info), false) = (self.parameters.read_out, info, asked_before) {
             self.to_read.push_back(info);
@@ -313,14 +292,8 @@ impl Ros {
             let source_id = self.robs[rob].source_id();
             match self.look_up(rob, request.event) {
                 Lookup::Here(fragment) => parts.add(&fragment.bulk),
-                Lookup::NotYet => missing.push(Missing {
-                    rob: source_id,
-                    lost: false,
-                }),
-                Lookup::Never => missing.push(Missing {
-                    rob: source_id,
-                    lost: true,
-                }),
+                Lookup::NotYet => missing.push(Missing { rob: source_id, lost: false }),
+                Lookup::Never => missing.push(Missing { rob: source_id, lost: true }),
             }
         }
         self.counters.lost_robs += missing.iter().filter(|m| m.lost).count() as u64;
@@ -328,18 +301,8 @@ impl Ros {
         self.counters.bytes_out += bulk.len() as u64;
         let event = request.event;
         let message = match request.kind {
-            RequestKind::Roi { request } => Message::RoiReply {
-                event,
-                request,
-                missing,
-                bulk,
-            },
-            RequestKind::Event { attempt } => Message::EventReply {
-                event,
-                attempt,
-                missing,
-                bulk,
-            },
+            RequestKind::Roi { request } => Message::RoiReply { event, request, missing, bulk },
+            RequestKind::Event { attempt } => Message::EventReply { event, attempt, missing, bulk },
         };
         out.send(request.from, message);
     }
@@ -406,11 +369,7 @@ impl Ros {
 
     fn update_busy(&mut self, out: &mut Outbox) {
         let fullest = self.robs.iter().map(Rob::len).max().expect("a ROS has a ROB");
-        let busy = if self.busy {
-            fullest >= self.parameters.busy_below
-        } else {
-            fullest > self.parameters.busy_above
-        };
+        let busy = if self.busy { fullest >= self.parameters.busy_below } else { fullest > self.parameters.busy_above };
         if busy != self.busy {
             self.busy = busy;
             self.tell_busy(out);
@@ -419,13 +378,7 @@ impl Ros {
 
     fn tell_busy(&self, out: &mut Outbox) {
         if let Some(level1) = self.parameters.level1 {
-            out.send(
-                level1,
-                Message::Busy {
-                    cause: BusyCause::Pages,
-                    on: self.busy,
-                },
-            );
+            out.send(level1, Message::Busy { cause: BusyCause::Pages, on: self.busy });
         }
     }
 
@@ -456,8 +409,7 @@ impl Ros {
             self.answer(&waiting.request, out);
         }
         if patient.is_empty() {
-            self.to_read
-                .retain(|info| info.event != event || self.parameters.read_out == ReadOut::OnTrigger);
+            self.to_read.retain(|info| info.event != event || self.parameters.read_out == ReadOut::OnTrigger);
         } else {
             self.waiting.insert(event, patient);
         }
@@ -475,12 +427,7 @@ impl Ros {
                 let request = self.request(from, event.event, RequestKind::Event { attempt }, &robs);
                 self.on_request(now, request, Some(event), out);
             }
-            Message::Clear {
-                sequence,
-                oldest_valid,
-                last,
-                events,
-            } => {
+            Message::Clear { sequence, oldest_valid, last, events } => {
                 self.on_clear(now, sequence, oldest_valid, last, &events, out);
             }
             _ => {}
@@ -490,26 +437,14 @@ impl Ros {
     /// A request for the named ROBs, or for all if none is named.
     fn request(&self, from: NodeId, event: EventId, kind: RequestKind, names: &[u32]) -> Request {
         if names.is_empty() {
-            return Request {
-                from,
-                event,
-                kind,
-                robs: (0..self.robs.len()).collect(),
-                foreign: Vec::new(),
-            };
+            return Request { from, event, kind, robs: (0..self.robs.len()).collect(), foreign: Vec::new() };
         }
         let index_of = |name: &u32| self.robs.iter().position(|rob| rob.source_id() == *name);
         let mut robs: Vec<usize> = names.iter().filter_map(index_of).collect();
         robs.sort_unstable();
         robs.dedup();
         let foreign = names.iter().copied().filter(|name| index_of(name).is_none()).collect();
-        Request {
-            from,
-            event,
-            kind,
-            robs,
-            foreign,
-        }
+        Request { from, event, kind, robs, foreign }
     }
 
     fn on_peer(&mut self, node: NodeId, state: PeerState, out: &mut Outbox) {
@@ -544,10 +479,7 @@ impl Component for Ros {
         match input {
             Input::Message { from, message } => self.on_message(now, from, message, out),
             Input::Fragment { rob, head, bulk } => self.on_fragment(usize::from(rob), head, bulk, out),
-            Input::Done {
-                ticket,
-                outcome: Outcome::ReadOut,
-            } => self.on_read_out(now, ticket, out),
+            Input::Done { ticket, outcome: Outcome::ReadOut } => self.on_read_out(now, ticket, out),
             Input::Done { .. } => {}
             Input::Peer { node, state } => self.on_peer(node, state, out),
             Input::Command(command) => self.on_command(command),
@@ -557,10 +489,7 @@ impl Component for Ros {
 
     fn next_deadline(&self) -> Option<Time> {
         let timeout = self.timeouts.front().map(|(deadline, _)| *deadline);
-        [self.taken.next_deadline(), self.ask_due, timeout]
-            .into_iter()
-            .flatten()
-            .min()
+        [self.taken.next_deadline(), self.ask_due, timeout].into_iter().flatten().min()
     }
 
     fn is_drained(&self) -> bool {
@@ -575,24 +504,14 @@ impl Component for Ros {
                 *total += value;
             }
         }
-        let role = if self.parameters.read_out == ReadOut::Results {
-            Role::Pros
-        } else {
-            Role::Ros
-        };
+        let role = if self.parameters.read_out == ReadOut::Results { Role::Pros } else { Role::Ros };
         Report::of(role, sum)
     }
 
     fn check(&self) {
         self.robs.iter().for_each(Rob::check);
-        assert!(
-            self.waiting.values().all(|requests| !requests.is_empty()),
-            "no empty list of waiting requests"
-        );
-        assert!(
-            self.timeouts.iter().is_sorted_by_key(|(deadline, _)| *deadline),
-            "time-outs in order"
-        );
+        assert!(self.waiting.values().all(|requests| !requests.is_empty()), "no empty list of waiting requests");
+        assert!(self.timeouts.iter().is_sorted_by_key(|(deadline, _)| *deadline), "time-outs in order");
     }
 }
 

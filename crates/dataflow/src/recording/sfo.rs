@@ -96,12 +96,7 @@ impl Sfo {
         if self.recorded.contains(event) {
             self.counters.duplicates += 1;
             self.acknowledge_again(from, event, out);
-        } else if let Some(request) = self
-            .writing
-            .values_mut()
-            .chain(&mut self.stalled)
-            .find(|r| in_writing(r))
-        {
+        } else if let Some(request) = self.writing.values_mut().chain(&mut self.stalled).find(|r| in_writing(r)) {
             // Asked by another daemon, since the first was lost: the answer goes to the newest.
             self.counters.duplicates += 1;
             request.from = from;
@@ -118,12 +113,7 @@ impl Sfo {
 
     /// An event that is written but not durable yet is acknowledged with the others, to whoever asked last.
     fn acknowledge_again(&mut self, from: NodeId, event: EventId, out: &mut Outbox) {
-        match self
-            .unsynced
-            .iter_mut()
-            .chain(&mut self.syncing)
-            .find(|(_, written)| *written == event)
-        {
+        match self.unsynced.iter_mut().chain(&mut self.syncing).find(|(_, written)| *written == event) {
             Some(waiting) => waiting.0 = from,
             None => out.send(from, Message::Recorded { event, fresh: false }),
         }
@@ -149,9 +139,7 @@ impl Sfo {
         self.counters.recorded += 1;
         self.counters.copies += u64::from(copies);
         self.counters.bytes += recording.built.bulk.len() as u64;
-        closed
-            .into_iter()
-            .for_each(|file| out.send(RUN_CONTROL, Message::FileClosed(file)));
+        closed.into_iter().for_each(|file| out.send(RUN_CONTROL, Message::FileClosed(file)));
         match self.parameters.durable {
             Durable::Write => out.send(from, Message::Recorded { event, fresh: true }),
             Durable::Sync { age, events } => {
@@ -203,9 +191,7 @@ impl Sfo {
     }
 
     fn on_closed(&mut self, files: Vec<FileRecord>, out: &mut Outbox) {
-        files
-            .into_iter()
-            .for_each(|file| out.send(RUN_CONTROL, Message::FileClosed(file)));
+        files.into_iter().for_each(|file| out.send(RUN_CONTROL, Message::FileClosed(file)));
         acknowledge_all(&mut self.unsynced, out);
         acknowledge_all(&mut self.syncing, out);
         self.closing = Closing::Done;
@@ -257,10 +243,7 @@ fn acknowledge_all(written: &mut Vec<(NodeId, EventId)>, out: &mut Outbox) {
 impl Component for Sfo {
     fn handle(&mut self, now: Time, input: Input, out: &mut Outbox) {
         match input {
-            Input::Message {
-                from,
-                message: Message::Record(recording),
-            } => self.on_record(from, recording, out),
+            Input::Message { from, message: Message::Record(recording) } => self.on_record(from, recording, out),
             Input::Done { ticket, outcome } => match outcome {
                 Outcome::Recorded { copies, closed } => self.on_recorded(now, ticket, copies, closed, out),
                 Outcome::RecordFailed => self.on_record_failed(now, ticket, out),
@@ -272,10 +255,7 @@ impl Component for Sfo {
             Input::Deadline => self.on_deadline(now, out),
             Input::Message { .. } | Input::Fragment { .. } => {}
             // Acknowledgements to a lost daemon are dropped on the way; its successor asks again.
-            Input::Peer {
-                state: PeerState::Up(_) | PeerState::Down | PeerState::Gone,
-                ..
-            } => {}
+            Input::Peer { state: PeerState::Up(_) | PeerState::Down | PeerState::Gone, .. } => {}
         }
         self.close(out);
     }
@@ -295,10 +275,6 @@ impl Component for Sfo {
     fn check(&self) {
         let c = &self.counters;
         let in_hand = (self.writing.len() + self.stalled.len()) as u64;
-        assert_eq!(
-            c.received,
-            c.recorded + c.duplicates + c.abandoned + in_hand,
-            "every request settled or in hand"
-        );
+        assert_eq!(c.received, c.recorded + c.duplicates + c.abandoned + in_hand, "every request settled or in hand");
     }
 }

@@ -90,13 +90,7 @@ impl World {
         });
         let slots = applications
             .into_iter()
-            .map(|app| Slot {
-                app,
-                node: None,
-                incarnation: Incarnation(0),
-                wake: None,
-                last_command: None,
-            })
+            .map(|app| Slot { app, node: None, incarnation: Incarnation(0), wake: None, last_command: None })
             .collect();
         let skeleton = plan.skeleton();
         Self {
@@ -127,12 +121,7 @@ impl World {
     pub(crate) fn run(mut self) -> Outcomes {
         for index in 0..self.slots.len() {
             let node = self.slots[index].app.node;
-            let late = self
-                .plan
-                .late
-                .iter()
-                .find(|(late, _)| *late == node)
-                .map(|(_, after)| *after);
+            let late = self.plan.late.iter().find(|(late, _)| *late == node).map(|(_, after)| *after);
             match late {
                 Some(after) => self.schedule(self.now + after, What::Appear(node)),
                 None => self.appear(node),
@@ -152,11 +141,7 @@ impl World {
     fn step(&mut self) {
         let Reverse(Scheduled { at, what, .. }) =
             self.queue.pop().expect("a run that has not ended has something to do");
-        assert!(
-            at < Time::from_ns(600_000_000_000),
-            "the run ends within ten minutes: {:?}",
-            self.plan
-        );
+        assert!(at < Time::from_ns(600_000_000_000), "the run ends within ten minutes: {:?}", self.plan);
         self.steps += 1;
         assert!(self.steps < 3_000_000, "the run ends within reason: {:?}", self.plan);
         self.now = at;
@@ -232,12 +217,7 @@ impl World {
     fn after(&mut self, from: NodeId, out: &mut Outbox) {
         let mut sends = Vec::new();
         let mut others = Vec::new();
-        route(
-            out,
-            &self.plan.readout(),
-            |to, message| sends.push((to, message)),
-            |action| others.push(action),
-        );
+        route(out, &self.plan.readout(), |to, message| sends.push((to, message)), |action| others.push(action));
         for (to, message) in sends {
             self.send(from, to, message);
         }
@@ -279,11 +259,8 @@ impl World {
 
     fn send_unreliably(&mut self, envelope: Envelope, message: Message) {
         let links = self.plan.links;
-        let copies = if self.random.chance(links.loss) {
-            0
-        } else {
-            1 + usize::from(self.random.chance(links.duplication))
-        };
+        let copies =
+            if self.random.chance(links.loss) { 0 } else { 1 + usize::from(self.random.chance(links.duplication)) };
         for _ in 0..copies {
             let mut delay = self.latency();
             if self.random.chance(links.delay) {
@@ -326,9 +303,7 @@ impl World {
         let outcome = match work {
             Work::ReadOut(event) => return self.read_out(node, ticket, &event),
             Work::Steer(steer) => Outcome::Steered(match self.skeleton.step(&steer) {
-                Steered::Accept { .. } => Steered::Accept {
-                    result: Bulk::Modelled { len_bytes: 64, seed: 1 },
-                },
+                Steered::Accept { .. } => Steered::Accept { result: Bulk::Modelled { len_bytes: 64, seed: 1 } },
                 other => other,
             }),
             Work::Record(recording) => {
@@ -336,10 +311,7 @@ impl World {
                     Outcome::RecordFailed
                 } else {
                     self.files.entry(node).or_default().push(recording.built.event.event);
-                    Outcome::Recorded {
-                        copies: 1,
-                        closed: Vec::new(),
-                    }
+                    Outcome::Recorded { copies: 1, closed: Vec::new() }
                 }
             }
             Work::Sync => Outcome::Synced,
@@ -361,75 +333,32 @@ impl World {
         let links = self.plan.fragment_faults;
         let mut last = self.now;
         for rob in 0..self.plan.robs_per_ros {
-            let head = FragmentHead {
-                event: event.event,
-                status: 0,
-                len_bytes: 100,
-            };
-            let bulk = Bulk::Modelled {
-                len_bytes: 100,
-                seed: event.ordinal as u32,
-            };
-            let copies = if self.random.chance(links.loss) {
-                0
-            } else {
-                1 + u32::from(self.random.chance(links.duplication))
-            };
+            let head = FragmentHead { event: event.event, status: 0, len_bytes: 100 };
+            let bulk = Bulk::Modelled { len_bytes: 100, seed: event.ordinal as u32 };
+            let copies =
+                if self.random.chance(links.loss) { 0 } else { 1 + u32::from(self.random.chance(links.duplication)) };
             let mut at = self.arrival(node, node, 1 + rob);
             if self.random.chance(links.delay) {
                 at = at + links.delay_max.mul_f64(self.random.unit());
             }
             for _ in 0..copies {
-                self.schedule(
-                    at,
-                    What::Input(
-                        node,
-                        incarnation,
-                        Input::Fragment {
-                            rob,
-                            head,
-                            bulk: bulk.clone(),
-                        },
-                    ),
-                );
+                self.schedule(at, What::Input(node, incarnation, Input::Fragment { rob, head, bulk: bulk.clone() }));
             }
             last = last.max(at);
         }
-        self.schedule(
-            last,
-            What::Input(
-                node,
-                incarnation,
-                Input::Done {
-                    ticket,
-                    outcome: Outcome::ReadOut,
-                },
-            ),
-        );
+        self.schedule(last, What::Input(node, incarnation, Input::Done { ticket, outcome: Outcome::ReadOut }));
     }
 
     fn file_of(&self, sfo: NodeId) -> FileRecord {
         let events = self.files.get(&sfo).map_or(0, Vec::len) as u64;
-        FileRecord {
-            path: format!("{sfo:?}"),
-            stream: "physics_Main".into(),
-            events,
-            bytes: 0,
-            adler32: 1,
-        }
+        FileRecord { path: format!("{sfo:?}"), stream: "physics_Main".into(), events, bytes: 0, adler32: 1 }
     }
 
     fn appear(&mut self, node: NodeId) {
         let incarnation = self.slot(node).incarnation;
         let new = self.plan.node(node, incarnation);
         self.slot_mut(node).node = Some(new);
-        self.input(
-            node,
-            Input::Peer {
-                node: RUN_CONTROL,
-                state: PeerState::Up(Incarnation(0)),
-            },
-        );
+        self.input(node, Input::Peer { node: RUN_CONTROL, state: PeerState::Up(Incarnation(0)) });
         for index in 0..self.slots.len() {
             let other = self.slots[index].app.node;
             if other == node || self.slots[index].node.is_none() {
@@ -439,10 +368,7 @@ impl World {
             self.tell_peer(other, node, PeerState::Up(incarnation));
             self.tell_peer(node, other, PeerState::Up(other_incarnation));
         }
-        let command = self
-            .slot(node)
-            .last_command
-            .or((self.plan.starts(node)).then_some(Command::Start));
+        let command = self.slot(node).last_command.or((self.plan.starts(node)).then_some(Command::Start));
         if let Some(command) = command {
             self.input(node, Input::Command(command));
         }
@@ -501,13 +427,7 @@ impl World {
             let to_incarnation = self.slot(to).incarnation;
             let run = RunNumber(self.plan.run);
             let from_incarnation = Incarnation(0);
-            let envelope = Envelope {
-                from: RUN_CONTROL,
-                to,
-                run,
-                from_incarnation,
-                to_incarnation,
-            };
+            let envelope = Envelope { from: RUN_CONTROL, to, run, from_incarnation, to_incarnation };
             if let Message::Command(command) = message {
                 self.slot_mut(to).last_command = Some(command);
             }
@@ -525,11 +445,7 @@ impl World {
 
     fn schedule(&mut self, at: Time, what: What) {
         self.serial += 1;
-        self.queue.push(Reverse(Scheduled {
-            at,
-            serial: self.serial,
-            what,
-        }));
+        self.queue.push(Reverse(Scheduled { at, serial: self.serial, what }));
     }
 
     fn slot(&self, node: NodeId) -> &Slot {
@@ -549,14 +465,8 @@ impl World {
             }
         }
         if self.plan.planted == Some(Planted::Miscount) {
-            let dfm = ending
-                .reports
-                .values_mut()
-                .find(|report| report.role == Role::Dfm)
-                .expect("a DFM reports");
-            let built = dataflow::report::DfmCounters::NAMES
-                .iter()
-                .position(|name| *name == "built_complete");
+            let dfm = ending.reports.values_mut().find(|report| report.role == Role::Dfm).expect("a DFM reports");
+            let built = dataflow::report::DfmCounters::NAMES.iter().position(|name| *name == "built_complete");
             dfm.counters[built.expect("the counter has that name")] += 1;
         }
         let applications: Vec<Application> = self.slots.iter().map(|slot| slot.app.clone()).collect();
@@ -572,52 +482,29 @@ impl World {
         if self.plan.planted.is_none() {
             self.check_ending(&ending, &account, forced);
         }
-        Outcomes {
-            account,
-            ending,
-            trace: self.trace.finish(),
-        }
+        Outcomes { account, ending, trace: self.trace.finish() }
     }
 
     /// The invariants of every run, whatever happened in it.
     fn check_ending(&mut self, ending: &Ending, account: &Accounting, forced: bool) {
         let plan = &self.plan;
-        assert_eq!(
-            account.residual, 0,
-            "{:?}\n{account:#?}\n{plan:?}\n{:#?}",
-            account.differences, ending.reasons
-        );
+        assert_eq!(account.residual, 0, "{:?}\n{account:#?}\n{plan:?}\n{:#?}", account.differences, ending.reasons);
         let a = account;
-        assert_eq!(
-            a.level1,
-            a.level2_rejected + a.level2_accepted + a.level2_lost,
-            "level 2\n{a:#?}\n{plan:?}"
-        );
+        assert_eq!(a.level1, a.level2_rejected + a.level2_accepted + a.level2_lost, "level 2\n{a:#?}\n{plan:?}");
         assert_eq!(
             a.level2_accepted,
             a.built_complete + a.built_incomplete + a.not_built,
             "building\n{a:#?}\n{plan:?}"
         );
         let filtered = a.filter_rejected + a.filter_accepted + a.filter_debug + a.lost_after_build;
-        assert_eq!(
-            a.built_complete + a.built_incomplete,
-            filtered,
-            "filter\n{a:#?}\n{plan:?}"
-        );
-        assert_eq!(
-            a.recorded + a.lost_in_recording,
-            a.filter_accepted + a.filter_debug,
-            "recording\n{a:#?}\n{plan:?}"
-        );
+        assert_eq!(a.built_complete + a.built_incomplete, filtered, "filter\n{a:#?}\n{plan:?}");
+        assert_eq!(a.recorded + a.lost_in_recording, a.filter_accepted + a.filter_debug, "recording\n{a:#?}\n{plan:?}");
         let mut seen = BTreeSet::new();
         for event in self.files.values().flatten() {
             assert!(seen.insert(*event), "{event} recorded twice: {plan:?}");
         }
         if plan.in_order && self.touched.is_empty() {
-            assert!(
-                self.files.values().all(|events| events.is_sorted()),
-                "events in order: {plan:?}"
-            );
+            assert!(self.files.values().all(|events| events.is_sorted()), "events in order: {plan:?}");
         }
         if !self.touched.is_empty() || forced {
             return;
@@ -632,11 +519,7 @@ impl World {
                 }
                 Role::Sfi => {
                     let c = SfiCounters::from_values(&report.counters);
-                    assert_eq!(
-                        c.assigned,
-                        c.built_complete + c.built_incomplete + c.revoked,
-                        "{plan:?}"
-                    );
+                    assert_eq!(c.assigned, c.built_complete + c.built_incomplete + c.revoked, "{plan:?}");
                 }
                 Role::Efd => {
                     let c = EfdCounters::from_values(&report.counters);

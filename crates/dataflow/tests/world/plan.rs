@@ -109,14 +109,7 @@ impl Plan {
             seed: 1,
             run: 7,
             input: InputKind::Level2,
-            counts: Counts {
-                l2sv: 1,
-                l2pu: 2,
-                ros: 2,
-                sfi: 2,
-                efd: 1,
-                sfo: 1,
-            },
+            counts: Counts { l2sv: 1, l2pu: 2, ros: 2, sfi: 2, efd: 1, sfo: 1 },
             robs_per_ros: 3,
             pages: 200,
             events,
@@ -125,10 +118,7 @@ impl Plan {
             in_flight: 16,
             events_in_system: 40,
             forced_limit: 0.1,
-            strategy: Strategy::TwoStep {
-                robs_per_step: 2,
-                step_accept: 0.7,
-            },
+            strategy: Strategy::TwoStep { robs_per_step: 2, step_accept: 0.7 },
             workers: 3,
             assignment: L2puAssignment::RoundRobin,
             sfi_assignment: SfiAssignment::RoundRobin,
@@ -176,14 +166,8 @@ impl Plan {
         let accept = [0.2, 0.5, 1.0][r.below(3) as usize];
         let strategy = match r.below(3) {
             0 => Strategy::None { accept },
-            1 => Strategy::Generate {
-                robs_per_step: 2,
-                accept,
-            },
-            _ => Strategy::TwoStep {
-                robs_per_step: 2,
-                step_accept: accept,
-            },
+            1 => Strategy::Generate { robs_per_step: 2, accept },
+            _ => Strategy::TwoStep { robs_per_step: 2, step_accept: accept },
         };
         let policy = match r.below(3) {
             0 => FilterPolicy::AcceptAll,
@@ -214,22 +198,15 @@ impl Plan {
             forced_limit: [0.0, 0.01, 0.1, 1.0][r.below(4) as usize],
             strategy,
             workers: pick(r, 1, 4) as usize,
-            assignment: [
-                L2puAssignment::RoundRobin,
-                L2puAssignment::Random,
-                L2puAssignment::LeastLoaded,
-            ][r.below(3) as usize],
+            assignment: [L2puAssignment::RoundRobin, L2puAssignment::Random, L2puAssignment::LeastLoaded]
+                [r.below(3) as usize],
             sfi_assignment: [SfiAssignment::RoundRobin, SfiAssignment::LeastLoaded][r.below(2) as usize],
             building,
             sfi_events: building + r.below(5) as usize,
             requests: pick(r, 1, 10) as usize,
             request_timeout: Duration::from_millis(pick(r, 5, 30)),
             l2_timeout: Duration::from_millis(pick(r, 50, 500)),
-            clear_after: if recorded {
-                ClearAfter::Recorded
-            } else {
-                ClearAfter::Built
-            },
+            clear_after: if recorded { ClearAfter::Recorded } else { ClearAfter::Built },
             clear_group: pick(r, 1, 12) as usize,
             dfm_queue: pick(r, 1, 20) as usize,
             policy: if in_order { FilterPolicy::AcceptAll } else { policy },
@@ -237,18 +214,11 @@ impl Plan {
             durable: if r.chance(0.5) {
                 Durable::Write
             } else {
-                Durable::Sync {
-                    age: Duration::from_millis(5),
-                    events: 4,
-                }
+                Durable::Sync { age: Duration::from_millis(5), events: 4 }
             },
             in_order,
             links: if lossy { Links::faulty(r) } else { Links::perfect() },
-            fragment_faults: if lossy && r.chance(0.5) {
-                Links::faulty(r)
-            } else {
-                Links::perfect()
-            },
+            fragment_faults: if lossy && r.chance(0.5) { Links::faulty(r) } else { Links::perfect() },
             record_failures: if lossy && !in_order && r.chance(0.3) { 0.1 } else { 0.0 },
             slow_steering: if lossy && r.chance(0.3) { 0.1 } else { 0.0 },
             duration: r.chance(0.2).then(|| Duration::from_millis(20)),
@@ -272,10 +242,7 @@ impl Plan {
         }
         if level == 2 {
             let may_restart = |app: &&Application| {
-                matches!(
-                    app.role,
-                    Role::Ros | Role::L2pu | Role::Sfi | Role::Efd | Role::Pros | Role::L2sv
-                )
+                matches!(app.role, Role::Ros | Role::L2pu | Role::Sfi | Role::Efd | Role::Pros | Role::L2sv)
             };
             let candidates: Vec<&Application> = apps.iter().filter(may_restart).collect();
             for _ in 0..1 + r.below(2) {
@@ -284,23 +251,19 @@ impl Plan {
                     continue;
                 }
                 let after = Duration::from_millis(1 + r.below(10));
-                self.faults
-                    .push((Duration::from_micros(r.below(10_000)), Fault::Restart(node, after)));
+                self.faults.push((Duration::from_micros(r.below(10_000)), Fault::Restart(node, after)));
             }
         }
         if level >= 3 {
             let node = apps[r.below(apps.len() as u64) as usize].node;
             let at = Duration::from_micros(r.below(15_000));
-            self.faults
-                .push((at, if r.chance(0.8) { Fault::Kill(node) } else { Fault::Force }));
+            self.faults.push((at, if r.chance(0.8) { Fault::Kill(node) } else { Fault::Force }));
             self.late.retain(|(late, _)| *late != node);
         }
     }
 
     fn is_struck(&self, node: NodeId) -> bool {
-        self.faults
-            .iter()
-            .any(|(_, fault)| matches!(fault, Fault::Restart(n, _) if *n == node))
+        self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Restart(n, _) if *n == node))
     }
 
     pub(crate) fn applications(&self) -> Vec<Application> {
@@ -318,36 +281,14 @@ impl Plan {
             Role::Sfo if has_filter => self.counts.sfo,
             _ => 0,
         };
-        let order = [
-            Role::Level1,
-            Role::L2sv,
-            Role::L2pu,
-            Role::Pros,
-            Role::Ros,
-            Role::Dfm,
-            Role::Sfi,
-            Role::Efd,
-            Role::Sfo,
-        ];
-        let names = order
-            .into_iter()
-            .flat_map(|role| (1..=count(role)).map(move |n| (role, format!("{role}-{n}"))));
-        (1..)
-            .zip(names)
-            .map(|(node, (role, name))| Application {
-                name,
-                role,
-                node: NodeId(node),
-            })
-            .collect()
+        let order =
+            [Role::Level1, Role::L2sv, Role::L2pu, Role::Pros, Role::Ros, Role::Dfm, Role::Sfi, Role::Efd, Role::Sfo];
+        let names = order.into_iter().flat_map(|role| (1..=count(role)).map(move |n| (role, format!("{role}-{n}"))));
+        (1..).zip(names).map(|(node, (role, name))| Application { name, role, node: NodeId(node) }).collect()
     }
 
     fn of(&self, role: Role) -> Vec<NodeId> {
-        self.applications()
-            .into_iter()
-            .filter(|app| app.role == role)
-            .map(|app| app.node)
-            .collect()
+        self.applications().into_iter().filter(|app| app.role == role).map(|app| app.node).collect()
     }
 
     fn one(&self, role: Role) -> Option<NodeId> {
@@ -365,23 +306,15 @@ impl Plan {
     }
 
     fn robs(&self, ros: usize) -> Vec<u32> {
-        (0..u32::from(self.robs_per_ros))
-            .map(|rob| (ros as u32) << 8 | rob)
-            .collect()
+        (0..u32::from(self.robs_per_ros)).map(|rob| (ros as u32) << 8 | rob).collect()
     }
 
     fn all_robs(&self) -> Vec<u32> {
-        (0..usize::from(self.counts.ros))
-            .flat_map(|ros| self.robs(ros))
-            .collect()
+        (0..usize::from(self.counts.ros)).flat_map(|ros| self.robs(ros)).collect()
     }
 
     pub(crate) fn skeleton(&self) -> Skeleton {
-        Skeleton {
-            strategy: self.strategy,
-            robs: self.all_robs(),
-            seed: self.seed,
-        }
+        Skeleton { strategy: self.strategy, robs: self.all_robs(), seed: self.seed }
     }
 
     /// Whether a late node has to be told to start.
@@ -392,18 +325,8 @@ impl Plan {
     pub(crate) fn node(&self, node: NodeId, incarnation: Incarnation) -> Node {
         let apps = self.applications();
         let app = &apps[usize::from(node.0) - 1];
-        let index = self
-            .of(app.role)
-            .iter()
-            .position(|n| *n == node)
-            .expect("the node has its role");
-        Node::new(
-            node,
-            RunNumber(self.run),
-            incarnation,
-            apps.len() + 1,
-            self.component(app.role, index, incarnation),
-        )
+        let index = self.of(app.role).iter().position(|n| *n == node).expect("the node has its role");
+        Node::new(node, RunNumber(self.run), incarnation, apps.len() + 1, self.component(app.role, index, incarnation))
     }
 
     fn component(&self, role: Role, index: usize, incarnation: Incarnation) -> Box<dyn Component + Send> {
@@ -426,11 +349,7 @@ impl Plan {
             Role::Level1 => Box::new(Level1::new(
                 Level1Parameters {
                     readout: self.of(Role::Ros),
-                    deciders: if self.input == InputKind::Level2 {
-                        self.of(Role::L2sv)
-                    } else {
-                        vec![dfm]
-                    },
+                    deciders: if self.input == InputKind::Level2 { self.of(Role::L2sv) } else { vec![dfm] },
                     first: EventId(self.first),
                     limit: Some(self.events),
                     spacing: self.spacing,
@@ -463,14 +382,7 @@ impl Plan {
             Role::Pros => ros(vec![0x7c_0000], ReadOut::Results),
             Role::Ros => {
                 let on_trigger = self.input != InputKind::SelfTrigger;
-                ros(
-                    self.robs(index),
-                    if on_trigger {
-                        ReadOut::OnTrigger
-                    } else {
-                        ReadOut::OnRequest
-                    },
-                )
+                ros(self.robs(index), if on_trigger { ReadOut::OnTrigger } else { ReadOut::OnRequest })
             }
             Role::Dfm => Box::new(Dfm::new(self.dfm())),
             Role::Sfi => Box::new(Sfi::new(SfiParameters {
@@ -492,10 +404,9 @@ impl Plan {
                 slots: self.efd_slots,
                 policy: self.policy,
             })),
-            Role::Sfo => Box::new(Sfo::new(SfoParameters {
-                durable: self.durable,
-                retry_after: Duration::from_millis(20),
-            })),
+            Role::Sfo => {
+                Box::new(Sfo::new(SfoParameters { durable: self.durable, retry_after: Duration::from_millis(20) }))
+            }
             Role::RunControl => unreachable!("run control is no component"),
         }
     }
@@ -530,22 +441,13 @@ impl Plan {
 
     fn ros_of_rob(&self) -> Vec<(u32, NodeId)> {
         let ros = self.of(Role::Ros).into_iter().enumerate();
-        ros.flat_map(|(index, node)| self.robs(index).into_iter().map(move |rob| (rob, node)))
-            .collect()
+        ros.flat_map(|(index, node)| self.robs(index).into_iter().map(move |rob| (rob, node))).collect()
     }
 
     fn sources(&self) -> Vec<Source> {
         let ros = self.of(Role::Ros).into_iter().enumerate();
-        let ros = ros.map(|(index, node)| Source {
-            node,
-            robs: self.robs(index),
-            results: false,
-        });
-        let pros = self.one(Role::Pros).map(|node| Source {
-            node,
-            robs: vec![0x7c_0000],
-            results: true,
-        });
+        let ros = ros.map(|(index, node)| Source { node, robs: self.robs(index), results: false });
+        let pros = self.one(Role::Pros).map(|node| Source { node, robs: vec![0x7c_0000], results: true });
         ros.chain(pros).collect()
     }
 }
@@ -563,12 +465,7 @@ impl Links {
 
     fn faulty(r: &mut Random) -> Self {
         let mut some = |most: f64| if r.chance(0.6) { r.unit() * most } else { 0.0 };
-        Self {
-            loss: some(0.3),
-            duplication: some(0.2),
-            delay: some(0.2),
-            ..Self::perfect()
-        }
+        Self { loss: some(0.3), duplication: some(0.2), delay: some(0.2), ..Self::perfect() }
     }
 }
 
@@ -576,17 +473,7 @@ struct Triggers;
 
 impl TriggerSource for Triggers {
     fn trigger(&mut self, ordinal: u64) -> Option<Trigger> {
-        let rois = vec![Roi {
-            kind: 0,
-            eta: 0.5,
-            phi: 1.0,
-            et_mev: 25_000,
-            thresholds: 1,
-        }];
-        Some(Trigger {
-            bcid: (ordinal % 3564) as u16,
-            trigger_type: 0x84,
-            rois,
-        })
+        let rois = vec![Roi { kind: 0, eta: 0.5, phi: 1.0, et_mev: 25_000, thresholds: 1 }];
+        Some(Trigger { bcid: (ordinal % 3564) as u16, trigger_type: 0x84, rois })
     }
 }

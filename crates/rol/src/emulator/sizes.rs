@@ -36,15 +36,10 @@ impl FragmentSizes {
         let max = distribution.size_max().bytes() as f64;
         let distribution = match distribution {
             SizeDistribution::Fixed(size) => Distribution::Fixed(to_bytes(size.bytes())),
-            SizeDistribution::Gaussian { mean, sigma } => Distribution::Gaussian {
-                mean: mean.bytes() as f64,
-                sigma: sigma.bytes() as f64,
-                max,
-            },
-            SizeDistribution::Exponential { mean } => Distribution::Exponential {
-                mean: mean.bytes() as f64,
-                max,
-            },
+            SizeDistribution::Gaussian { mean, sigma } => {
+                Distribution::Gaussian { mean: mean.bytes() as f64, sigma: sigma.bytes() as f64, max }
+            }
+            SizeDistribution::Exponential { mean } => Distribution::Exponential { mean: mean.bytes() as f64, max },
             SizeDistribution::List(sizes) => Distribution::List(accumulate(sizes)),
         };
         let key = Random::new(seed).next_u64() ^ Random::new(u64::from(source_id)).next_u64();
@@ -115,31 +110,20 @@ mod tests {
 
     #[test]
     fn a_gaussian_has_its_mean_and_sigma() {
-        let gaussian = SizeDistribution::Gaussian {
-            mean: Size::from_bytes(1000),
-            sigma: Size::from_bytes(100),
-        };
+        let gaussian = SizeDistribution::Gaussian { mean: Size::from_bytes(1000), sigma: Size::from_bytes(100) };
         for seed in 0..5 {
             let (mean, sigma, max) = mean_and_sigma(&gaussian, seed);
-            assert!(
-                (mean - 1000.0).abs() < 3.0 && (sigma - 100.0).abs() < 3.0,
-                "seed {seed}: {mean} ± {sigma}"
-            );
+            assert!((mean - 1000.0).abs() < 3.0 && (sigma - 100.0).abs() < 3.0, "seed {seed}: {mean} ± {sigma}");
             assert!(max <= 1600, "seed {seed}: {max}");
         }
     }
 
     #[test]
     fn an_exponential_has_its_mean_and_is_cut() {
-        let exponential = SizeDistribution::Exponential {
-            mean: Size::from_bytes(500),
-        };
+        let exponential = SizeDistribution::Exponential { mean: Size::from_bytes(500) };
         for seed in 0..5 {
             let (mean, sigma, max) = mean_and_sigma(&exponential, seed);
-            assert!(
-                (mean - 500.0).abs() < 12.0 && (sigma - 500.0).abs() < 15.0,
-                "seed {seed}: {mean} ± {sigma}"
-            );
+            assert!((mean - 500.0).abs() < 12.0 && (sigma - 500.0).abs() < 15.0, "seed {seed}: {mean} ± {sigma}");
             assert!(max <= 5000, "seed {seed}: {max}");
         }
     }
@@ -156,14 +140,10 @@ mod tests {
 
     #[test]
     fn sizes_depend_on_seed_source_and_event_only() {
-        let exponential = SizeDistribution::Exponential {
-            mean: Size::from_bytes(500),
-        };
+        let exponential = SizeDistribution::Exponential { mean: Size::from_bytes(500) };
         let draw = |seed, source_id| {
             let sizes = FragmentSizes::new(&exponential, seed, source_id);
-            (0..50)
-                .map(|event| sizes.data_bytes(EventId(event)))
-                .collect::<Vec<_>>()
+            (0..50).map(|event| sizes.data_bytes(EventId(event))).collect::<Vec<_>>()
         };
         assert_eq!(draw(1, 7), draw(1, 7));
         assert_ne!(draw(1, 7), draw(2, 7));

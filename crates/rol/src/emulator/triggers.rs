@@ -17,10 +17,7 @@ pub struct EmulatedTriggers {
 impl EmulatedTriggers {
     /// A source of triggers with this many regions of interest each.
     pub fn new(rois_per_event: u32, seed: u64) -> Self {
-        Self {
-            rois_per_event,
-            key: Random::new(seed).next_u64(),
-        }
+        Self { rois_per_event, key: Random::new(seed).next_u64() }
     }
 }
 
@@ -30,16 +27,8 @@ impl TriggerSource for EmulatedTriggers {
         let bcid = random.below(BUNCH_CROSSINGS) as u16;
         let rois: Vec<Roi> = (0..self.rois_per_event).map(|_| roi(&mut random)).collect();
         let has_muon = rois.iter().any(|roi| roi.kind == KIND_MUON);
-        let trigger_type = if has_muon {
-            PHYSICS | CALORIMETER | MUON
-        } else {
-            PHYSICS | CALORIMETER
-        };
-        Some(Trigger {
-            bcid,
-            trigger_type,
-            rois,
-        })
+        let trigger_type = if has_muon { PHYSICS | CALORIMETER | MUON } else { PHYSICS | CALORIMETER };
+        Some(Trigger { bcid, trigger_type, rois })
     }
 }
 

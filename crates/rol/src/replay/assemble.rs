@@ -36,10 +36,7 @@ pub fn assemble(fragments: &[PageSlice]) -> Result<Vec<PageSlice>, AssembleError
     let mut record = None;
     let mut rods = Vec::new();
     for (slice_index, slice) in fragments.iter().enumerate() {
-        let bad = |problem| AssembleError::Fragment {
-            slice: slice_index,
-            problem,
-        };
+        let bad = |problem| AssembleError::Fragment { slice: slice_index, problem };
         for rob in Robs::new(EventFormat::V5, slice.as_bytes()) {
             let rob = rob.map_err(bad)?;
             if !is_whole(&rob) {
@@ -48,9 +45,8 @@ pub fn assemble(fragments: &[PageSlice]) -> Result<Vec<PageSlice>, AssembleError
             let start = rob.offset();
             match original_source(rob.source_id().0) {
                 None => {
-                    let data = check_rob(rob.fragment().bytes())
-                        .map_err(|problem| bad(problem.shifted(start as u64)))?
-                        .data;
+                    let data =
+                        check_rob(rob.fragment().bytes()).map_err(|problem| bad(problem.shifted(start as u64)))?.data;
                     record = Some(slice.slice(start + data.start..start + data.end));
                 }
                 Some(source) => {
@@ -63,9 +59,7 @@ pub fn assemble(fragments: &[PageSlice]) -> Result<Vec<PageSlice>, AssembleError
     let record = record.ok_or(AssembleError::NoRecord)?;
     rods.sort_unstable_by_key(|(source, ..)| *source);
     let find = |source_id: SourceId, occurrence| {
-        let at = rods
-            .binary_search_by_key(&(source_id, occurrence), |(source, ..)| *source)
-            .ok()?;
+        let at = rods.binary_search_by_key(&(source_id, occurrence), |(source, ..)| *source).ok()?;
         let (_, slice, range) = &rods[at];
         Some((fragments[*slice].slice(range.clone()), range.len()))
     };

@@ -60,25 +60,13 @@ impl Replay {
         }
         let Some(facts) = indexer.facts.filter(|_| !indexer.events.is_empty()) else {
             let names: Vec<String> = files.iter().map(|path| path.as_ref().display().to_string()).collect();
-            let files = if names.is_empty() {
-                "an empty list of files".to_owned()
-            } else {
-                names.join(", ")
-            };
+            let files = if names.is_empty() { "an empty list of files".to_owned() } else { names.join(", ") };
             return Err(ReplayError::NoEvents { files });
         };
         let mut source_ids: Vec<u32> = indexer.links.into_iter().collect();
         source_ids.push(RECORD_SOURCE_ID);
-        let Indexer {
-            files, events, sizes, ..
-        } = indexer;
-        Ok(Self {
-            files,
-            events,
-            source_ids,
-            facts,
-            sizes,
-        })
+        let Indexer { files, events, sizes, .. } = indexer;
+        Ok(Self { files, events, source_ids, facts, sizes })
     }
 
     /// Number of events.
@@ -104,27 +92,13 @@ impl Replay {
     /// # Panics
     /// If there is no such event.
     pub fn event(&self, event: usize, out: &mut Vec<u8>) -> Result<(), ReplayError> {
-        let Indexed {
-            offset, file, bytes, ..
-        } = self.events[event];
-        let InputFile {
-            path,
-            file,
-            is_compressed,
-        } = &self.files[file as usize];
+        let Indexed { offset, file, bytes, .. } = self.events[event];
+        let InputFile { path, file, is_compressed } = &self.files[file as usize];
         out.resize(bytes as usize, 0);
-        let io = |source| ReplayError::Io {
-            path: path.clone(),
-            offset,
-            source,
-        };
+        let io = |source| ReplayError::Io { path: path.clone(), offset, source };
         file.read_exact_at(out, offset).map_err(io)?;
         if *is_compressed {
-            let problem = |problem| ReplayError::Event {
-                path: path.clone(),
-                offset,
-                problem,
-            };
+            let problem = |problem| ReplayError::Event { path: path.clone(), offset, problem };
             *out = zlib_unpack(Part::DataBlock, out, EVENT_BYTES_MAX).map_err(problem)?;
         }
         Ok(())
@@ -135,22 +109,11 @@ impl Replay {
         let Indexed { offset, file, .. } = self.events[event];
         let path = &self.files[file as usize].path;
         let (split, links) = split_at(path, offset, bytes)?;
-        let is_known = |link: &u32| {
-            self.source_ids
-                .binary_search_by_key(&key(*link), |known| key(*known))
-                .is_ok()
-        };
+        let is_known = |link: &u32| self.source_ids.binary_search_by_key(&key(*link), |known| key(*known)).is_ok();
         let fits = split.template.len() <= self.sizes.record
             && split.children.iter().all(|child| child.range.len() <= self.sizes.rod)
             && links.iter().all(is_known);
-        if fits {
-            Ok((split, links))
-        } else {
-            Err(ReplayError::Changed {
-                path: path.clone(),
-                offset,
-            })
-        }
+        if fits { Ok((split, links)) } else { Err(ReplayError::Changed { path: path.clone(), offset }) }
     }
 
     /// What the recorded header says of an event: bunch crossing (0 in format 3.0, whose header has none) and the low
@@ -160,11 +123,7 @@ impl Replay {
     /// If there is no such event.
     pub fn trigger(&self, event: usize) -> Trigger {
         let Indexed { bcid, trigger_type, .. } = self.events[event];
-        Trigger {
-            bcid,
-            trigger_type,
-            rois: Vec::new(),
-        }
+        Trigger { bcid, trigger_type, rois: Vec::new() }
     }
 
     pub(super) fn largest(&self) -> LargestSizes {
@@ -184,18 +143,10 @@ struct Indexer {
 impl Indexer {
     fn append(&mut self, path: &Path) -> Result<(), ReplayError> {
         let mut reader = FileReader::open(path)?;
-        let io = |source| ReplayError::Io {
-            path: path.to_owned(),
-            offset: 0,
-            source,
-        };
+        let io = |source| ReplayError::Io { path: path.to_owned(), offset: 0, source };
         let file = File::open(path).map_err(io)?;
         let is_compressed = reader.header().blocks_are_compressed();
-        self.files.push(InputFile {
-            path: path.to_owned(),
-            file,
-            is_compressed,
-        });
+        self.files.push(InputFile { path: path.to_owned(), file, is_compressed });
         let header = reader.header();
         let (found, header) = (header.start.version, header.clone());
         let facts = self.facts.get_or_insert(ReplayFacts {
@@ -208,11 +159,7 @@ impl Indexer {
             first_block_number: 1,
         });
         if facts.version != found {
-            return Err(ReplayError::Version {
-                path: path.to_owned(),
-                found,
-                expected: facts.version,
-            });
+            return Err(ReplayError::Version { path: path.to_owned(), found, expected: facts.version });
         }
         while let Some(event) = reader.next_event()? {
             self.append_event(path, &event)?;
@@ -225,11 +172,7 @@ impl Indexer {
         let (split, links) = split_at(path, offset, event.bytes)?;
         self.links.extend(links);
         if self.links.len() >= SOURCES_MAX {
-            return Err(ReplayError::TooManySources {
-                path: path.to_owned(),
-                offset,
-                limit: SOURCES_MAX,
-            });
+            return Err(ReplayError::TooManySources { path: path.to_owned(), offset, limit: SOURCES_MAX });
         }
         self.sizes.record = self.sizes.record.max(split.template.len());
         let longest = split.children.iter().map(|child| child.range.len()).max();
@@ -237,11 +180,7 @@ impl Indexer {
         if let (true, Some(facts)) = (self.events.is_empty(), &mut self.facts) {
             facts.first_block_number = event.block_number;
         }
-        let problem = |problem| ReplayError::Event {
-            path: path.to_owned(),
-            offset,
-            problem,
-        };
+        let problem = |problem| ReplayError::Event { path: path.to_owned(), offset, problem };
         let view = Event::parse(event.bytes).map_err(problem)?;
         self.events.push(Indexed {
             offset,
@@ -255,48 +194,27 @@ impl Indexer {
 
     /// Bytes of the data block at `offset` as it is stored; its separator tells if it is compressed.
     fn block_bytes(&self, offset: u64, event_bytes: usize) -> Result<u32, ReplayError> {
-        let InputFile {
-            path,
-            file,
-            is_compressed,
-        } = self.files.last().expect("the file is in the list");
+        let InputFile { path, file, is_compressed } = self.files.last().expect("the file is in the list");
         if !is_compressed {
             return Ok(u32::try_from(event_bytes).expect("the size of a block has 32 bits"));
         }
         let mut separator = [0; DataSeparator::BYTES];
-        let io = |source| ReplayError::Io {
-            path: path.clone(),
-            offset,
-            source,
-        };
-        file.read_exact_at(&mut separator, offset - DataSeparator::BYTES as u64)
-            .map_err(io)?;
+        let io = |source| ReplayError::Io { path: path.clone(), offset, source };
+        file.read_exact_at(&mut separator, offset - DataSeparator::BYTES as u64).map_err(io)?;
         match DataSeparator::parse(&separator) {
             Ok(Parsed::Done(separator, _)) if separator.block_bytes as usize <= EVENT_BYTES_MAX => {
                 Ok(separator.block_bytes)
             }
-            _ => Err(ReplayError::Changed {
-                path: path.clone(),
-                offset,
-            }),
+            _ => Err(ReplayError::Changed { path: path.clone(), offset }),
         }
     }
 }
 
 fn split_at(path: &Path, offset: u64, bytes: &[u8]) -> Result<(Split, Vec<u32>), ReplayError> {
-    let split = split(bytes).map_err(|problem| ReplayError::Event {
-        path: path.to_owned(),
-        offset,
-        problem,
-    })?;
+    let split = split(bytes).map_err(|problem| ReplayError::Event { path: path.to_owned(), offset, problem })?;
     let links = split.children.iter().map(|child| {
         let (source_id, occurrence) = (child.source_id, child.occurrence);
-        let refused = || ReplayError::Source {
-            path: path.to_owned(),
-            offset,
-            source_id,
-            occurrence,
-        };
+        let refused = || ReplayError::Source { path: path.to_owned(), offset, source_id, occurrence };
         link_of(source_id, occurrence).ok_or_else(refused)
     });
     let links = links.collect::<Result<_, _>>()?;

@@ -30,25 +30,11 @@ pub(crate) struct ReplayLinks {
 impl ReplayLinks {
     pub(crate) fn new(parameters: &LinkParameters, replay: Arc<Replay>, repeat: bool) -> Result<Self, LinksError> {
         let known = replay.source_ids();
-        if let Some(&source_id) = parameters
-            .source_ids
-            .iter()
-            .find(|source_id| !known.contains(source_id))
-        {
-            return Err(LinksError::UnknownSource {
-                source_id,
-                sources: known.len(),
-            });
+        if let Some(&source_id) = parameters.source_ids.iter().find(|source_id| !known.contains(source_id)) {
+            return Err(LinksError::UnknownSource { source_id, sources: known.len() });
         }
         let source_ids = parameters.source_ids.clone();
-        Ok(Self {
-            replay,
-            repeat,
-            source_ids,
-            event: Vec::new(),
-            record: Vec::new(),
-            rods: Vec::new(),
-        })
+        Ok(Self { replay, repeat, source_ids, event: Vec::new(), record: Vec::new(), rods: Vec::new() })
     }
 
     /// Bytes of the longest fragment of any link.
@@ -56,11 +42,7 @@ impl ReplayLinks {
         let largest = self.replay.largest();
         let rod = largest.rod + fragments.rod_overhead_bytes();
         let has_record = self.source_ids.contains(&RECORD_SOURCE_ID);
-        if has_record {
-            rod.max(largest.record + fragments.overhead_bytes())
-        } else {
-            rod
-        }
+        if has_record { rod.max(largest.record + fragments.overhead_bytes()) } else { rod }
     }
 
     pub(crate) fn prepare(&mut self, event: &EventInfo) -> Result<(), ReadOutError> {
@@ -74,11 +56,7 @@ impl ReplayLinks {
         let (split, links) = self.replay.split_event(index, &self.event)?;
         self.record = split.template;
         self.rods.clear();
-        self.rods.extend(
-            links
-                .into_iter()
-                .zip(split.children.into_iter().map(|child| child.range)),
-        );
+        self.rods.extend(links.into_iter().zip(split.children.into_iter().map(|child| child.range)));
         self.rods.sort_unstable_by_key(|(link, _)| *link);
         Ok(())
     }
@@ -97,15 +75,7 @@ impl ReplayLinks {
         }
         match self.rods.binary_search_by_key(&source_id, |(link, _)| *link) {
             Ok(at) => fragments.wrap(page, wanted, &self.event[self.rods[at].1.clone()]),
-            Err(_) => fragments.frame(
-                page,
-                Wanted {
-                    problems: DUMMY.0,
-                    ..wanted
-                },
-                0,
-                |_| {},
-            ),
+            Err(_) => fragments.frame(page, Wanted { problems: DUMMY.0, ..wanted }, 0, |_| {}),
         }
     }
 }

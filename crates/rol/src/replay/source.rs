@@ -26,11 +26,9 @@ mod tests {
 
     #[test]
     fn links_and_sources_are_one_to_one() {
-        for (source_id, occurrence, link) in [
-            (0x42_0001, 0, 0x0042_0001),
-            (0x42_0001, 1, 0x0142_0001),
-            (0, 255, 0xff00_0000),
-        ] {
+        for (source_id, occurrence, link) in
+            [(0x42_0001, 0, 0x0042_0001), (0x42_0001, 1, 0x0142_0001), (0, 255, 0xff00_0000)]
+        {
             assert_eq!(link_of(SourceId(source_id), occurrence), Some(link));
             assert_eq!(original_source(link), Some((SourceId(source_id), occurrence)));
         }

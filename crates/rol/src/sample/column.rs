@@ -41,9 +41,7 @@ impl<T> Column<T> {
             if begins_row {
                 starts.push(value_count);
             }
-            let has_value = definition
-                .get(level)
-                .is_none_or(|found| *found == descriptor.max_def_level());
+            let has_value = definition.get(level).is_none_or(|found| *found == descriptor.max_def_level());
             let is_empty_list = is_list && begins_row && !has_value;
             if !has_value && !is_empty_list {
                 return Err(ColumnError::Null(starts.len().saturating_sub(1)));

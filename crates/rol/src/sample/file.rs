@@ -18,10 +18,7 @@ use super::{Event, Sample, SampleError};
 
 /// Appends the accepted events of a file.
 pub(super) fn append(path: &Path, sample: &mut Sample) -> Result<(), SampleError> {
-    let io = |source| SampleError::Io {
-        path: path.to_owned(),
-        source,
-    };
+    let io = |source| SampleError::Io { path: path.to_owned(), source };
     // Looked at before opening: to open a pipe waits for its writer.
     if !std::fs::metadata(path).map_err(io)?.is_file() {
         return Err(io(std::io::Error::other("it is not a regular file")));
@@ -90,14 +87,11 @@ impl<'a> SampleFile<'a> {
     fn append_to(&self, sample: &mut Sample) -> Result<(), SampleError> {
         let mut first_row = 0;
         for index in 0..self.reader.num_row_groups() {
-            let group = self
-                .reader
-                .get_row_group(index)
-                .map_err(|source| SampleError::Parquet {
-                    path: self.path.to_owned(),
-                    place: format!("row group {index}"),
-                    source,
-                })?;
+            let group = self.reader.get_row_group(index).map_err(|source| SampleError::Parquet {
+                path: self.path.to_owned(),
+                place: format!("row group {index}"),
+                source,
+            })?;
             let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(usize::MAX);
             let columns = self.read_group(&*group, rows, first_row)?;
             for row in (0..rows).filter(|row| columns.accept.row(*row)[0]) {
@@ -229,21 +223,11 @@ impl<'a> SampleFile<'a> {
 
     fn value(&self, row: u64, column: &'static str, expected: &dyn Display, found: &dyn Display) -> SampleError {
         let (expected, found) = (expected.to_string(), found.to_string());
-        SampleError::Value {
-            path: self.path.to_owned(),
-            row,
-            column,
-            expected,
-            found,
-        }
+        SampleError::Value { path: self.path.to_owned(), row, column, expected, found }
     }
 
     fn too_large(&self, row: u64) -> SampleError {
-        SampleError::TooLarge {
-            path: self.path.to_owned(),
-            row,
-            limit: u64::from(u32::MAX),
-        }
+        SampleError::TooLarge { path: self.path.to_owned(), row, limit: u64::from(u32::MAX) }
     }
 }
 
@@ -255,33 +239,21 @@ fn find_column(
     physical: Type,
     expected: &'static str,
 ) -> Result<usize, SampleError> {
-    let (table, field) = name
-        .split_once('.')
-        .map_or((name, None), |(table, field)| (table, Some(field)));
+    let (table, field) = name.split_once('.').map_or((name, None), |(table, field)| (table, Some(field)));
     let is_named = |parts: &[String]| match field {
         None => parts.len() == 1 && parts[0] == table,
         Some(field) => parts.len() > 1 && parts[0] == table && parts[parts.len() - 1] == field,
     };
-    let error = |found: String| SampleError::Column {
-        path: path.to_owned(),
-        column: name,
-        expected,
-        found,
-    };
+    let error = |found: String| SampleError::Column { path: path.to_owned(), column: name, expected, found };
     let mut columns = schema.columns().iter();
-    let index = columns
-        .position(|column| is_named(column.path().parts()))
-        .ok_or_else(|| error("no such column".into()))?;
+    let index =
+        columns.position(|column| is_named(column.path().parts())).ok_or_else(|| error("no such column".into()))?;
     let column = schema.column(index);
     let levels = if field.is_some() { 1 } else { 0 };
     if (column.physical_type(), column.max_rep_level()) == (physical, levels) {
         return Ok(index);
     }
-    Err(error(format!(
-        "{} with {} levels of lists",
-        column.physical_type(),
-        column.max_rep_level()
-    )))
+    Err(error(format!("{} with {} levels of lists", column.physical_type(), column.max_rep_level())))
 }
 
 /// What the 12 bits of the field hold.

@@ -25,9 +25,7 @@ impl Directory {
     /// Names in the directory, sorted.
     pub fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.path()).unwrap();
-        let mut names: Vec<String> = entries
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
+        let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
     }
@@ -44,24 +42,11 @@ pub struct TestEvent(pub Vec<Vec<u8>>);
 
 impl TestEvent {
     pub fn new(id: u32, words: usize) -> Self {
-        let rod = RodHeader {
-            source_id: SourceId(0x42_0002),
-            lvl1_id: id,
-            ..Default::default()
-        };
-        let params = RobParams {
-            rod,
-            adler32: true,
-            ..Default::default()
-        };
+        let rod = RodHeader { source_id: SourceId(0x42_0002), lvl1_id: id, ..Default::default() };
+        let params = RobParams { rod, adler32: true, ..Default::default() };
         let mut rob = vec![id as u8; params.rob_bytes(words * 4)];
         write_rob_fragment(&mut rob, &params, words * 4);
-        let event = EventHeader {
-            global_id: u64::from(id),
-            lvl1_id: id,
-            run_number: 7,
-            ..Default::default()
-        };
+        let event = EventHeader { global_id: u64::from(id), lvl1_id: id, run_number: 7, ..Default::default() };
         let mut header = Vec::new();
         let trailer = event_envelope(&event, [rob.as_slice()], true, &mut header).unwrap();
         Self(vec![header, rob, trailer.to_vec()])
@@ -77,11 +62,7 @@ impl TestEvent {
 }
 
 pub fn config(directory: &Directory) -> WriterConfig {
-    WriterConfig {
-        directory: directory.path().to_owned(),
-        run_number: 7,
-        ..Default::default()
-    }
+    WriterConfig { directory: directory.path().to_owned(), run_number: 7, ..Default::default() }
 }
 
 pub fn check_good(path: &Path) -> CheckReport {
@@ -143,11 +124,7 @@ impl Backend for Faulty {
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn OutputFile>> {
         let file = Disk.create(path)?;
-        Ok(Box::new(FaultyFile {
-            faults: self.0.clone(),
-            file,
-            bytes: 0,
-        }))
+        Ok(Box::new(FaultyFile { faults: self.0.clone(), file, bytes: 0 }))
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {
@@ -212,9 +189,5 @@ impl OutputFile for FaultyFile {
 }
 
 fn fail(fails: bool) -> io::Result<()> {
-    if fails {
-        Err(io::Error::other("injected"))
-    } else {
-        Ok(())
-    }
+    if fails { Err(io::Error::other("injected")) } else { Ok(()) }
 }

@@ -13,10 +13,7 @@ const ALLOWED: [(&str, &[&str]); 9] = [
     ("transport", &["dataflow"]),
     ("storage", &["eformat"]),
     ("rol", &["configuration", "dataflow", "eformat", "storage", "transport"]),
-    (
-        "weir",
-        &["configuration", "dataflow", "eformat", "rol", "storage", "transport"],
-    ),
+    ("weir", &["configuration", "dataflow", "eformat", "rol", "storage", "transport"]),
     ("testkit", &[]),
     ("tidy", &["configuration"]),
 ];
@@ -52,10 +49,7 @@ fn all_that_comes_from_outside_is_published_and_permissively_licensed() {
     let listed = deny["licenses"]["allow"].as_array().unwrap();
     let listed: Vec<&str> = listed.iter().map(|licence| licence.as_str().unwrap()).collect();
     for licence in &listed {
-        assert!(
-            PERMISSIVE.contains(licence),
-            "{licence} in deny.toml is not one of the permissive licences agreed on"
-        );
+        assert!(PERMISSIVE.contains(licence), "{licence} in deny.toml is not one of the permissive licences agreed on");
     }
     let mut found = Vec::new();
     for package in packages() {
@@ -69,10 +63,7 @@ fn all_that_comes_from_outside_is_published_and_permissively_licensed() {
             found.push(format!("{name}: from {}", package["source"]));
         }
     }
-    assert_none(
-        "dependencies come from the public registry, under a licence listed in deny.toml",
-        &found,
-    );
+    assert_none("dependencies come from the public registry, under a licence listed in deny.toml", &found);
 }
 
 /// Whether an SPDX expression lets us choose listed licences only. The older `/` means `OR`.
@@ -92,23 +83,10 @@ fn may_be_used(expression: &str, listed: &[&str]) -> bool {
 #[test]
 fn licence_expressions_are_understood() {
     let listed = ["MIT", "ISC", "Apache-2.0 WITH LLVM-exception"];
-    for good in [
-        "MIT",
-        "MIT/GPL-2.0",
-        "GPL-2.0 OR MIT",
-        "MIT AND ISC",
-        "(MIT OR GPL-2.0) AND ISC",
-    ] {
+    for good in ["MIT", "MIT/GPL-2.0", "GPL-2.0 OR MIT", "MIT AND ISC", "(MIT OR GPL-2.0) AND ISC"] {
         assert!(may_be_used(good, &listed), "{good}");
     }
-    for bad in [
-        "GPL-2.0",
-        "none",
-        "MIT AND GPL-2.0",
-        "(MIT OR ISC) AND GPL-2.0",
-        "(GPL-2.0 OR LGPL-3.0) AND MIT",
-        "",
-    ] {
+    for bad in ["GPL-2.0", "none", "MIT AND GPL-2.0", "(MIT OR ISC) AND GPL-2.0", "(GPL-2.0 OR LGPL-3.0) AND MIT", ""] {
         assert!(!may_be_used(bad, &listed), "{bad}");
     }
 }

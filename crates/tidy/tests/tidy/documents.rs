@@ -36,11 +36,7 @@ fn link_targets(text: &str) -> Vec<&str> {
             continue;
         }
         for after in line.split("](").skip(1) {
-            targets.extend(
-                after
-                    .split_once(')')
-                    .map(|(target, _)| target.split(' ').next().unwrap_or("")),
-            );
+            targets.extend(after.split_once(')').map(|(target, _)| target.split(' ').next().unwrap_or("")));
         }
     }
     targets
@@ -65,10 +61,7 @@ fn examples_and_documents_agree() {
             }
         }
     }
-    let readme = documents
-        .iter()
-        .find(|file| file.name == "README.md")
-        .expect("there is a README.md");
+    let readme = documents.iter().find(|file| file.name == "README.md").expect("there is a README.md");
     for File { name, .. } in files(&["toml"]) {
         if name.starts_with("examples/") && !readme.text.contains(&name) {
             found.push(format!("README.md does not name {name}"));
@@ -81,11 +74,7 @@ fn examples_and_documents_agree() {
 fn configurations_in_the_readme_are_right() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     let directory = TempDir::new("readme");
-    let blocks: Vec<&str> = readme
-        .split("```toml\n")
-        .skip(1)
-        .map(|rest| rest.split("```").next().unwrap())
-        .collect();
+    let blocks: Vec<&str> = readme.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
     assert!(!blocks.is_empty());
     for block in blocks {
         let path = directory.join("readme.toml");
@@ -96,14 +85,9 @@ fn configurations_in_the_readme_are_right() {
 
 #[test]
 fn the_map_of_the_architecture_names_every_crate() {
-    let map = files(&["md"])
-        .into_iter()
-        .find(|file| file.name == "ARCHITECTURE.md")
-        .expect("there is an architecture page");
-    let missing: Vec<String> = crates()
-        .into_iter()
-        .filter(|name| !map.text.contains(name.as_str()))
-        .collect();
+    let map =
+        files(&["md"]).into_iter().find(|file| file.name == "ARCHITECTURE.md").expect("there is an architecture page");
+    let missing: Vec<String> = crates().into_iter().filter(|name| !map.text.contains(name.as_str())).collect();
     assert_none("ARCHITECTURE.md names every crate", &missing);
 }
 

@@ -26,30 +26,14 @@ fn the_core_compiles_where_there_is_no_standard_library() {
     for entry in fs::read_dir(complete).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
-        if ["libcore-", "liballoc-", "libcompiler_builtins-"]
-            .iter()
-            .any(|kept| name.starts_with(kept))
-        {
+        if ["libcore-", "liballoc-", "libcompiler_builtins-"].iter().any(|kept| name.starts_with(kept)) {
             symlink(entry.path(), reduced.join(name)).unwrap();
         }
     }
     let output = Command::new("cargo")
-        .args([
-            "check",
-            "--locked",
-            "--offline",
-            "--lib",
-            "-p",
-            CORE,
-            "--target",
-            &host,
-            "--target-dir",
-        ])
+        .args(["check", "--locked", "--offline", "--lib", "-p", CORE, "--target", &host, "--target-dir"])
         .arg(Path::new(env!("CARGO_TARGET_TMPDIR")).join("purity"))
-        .env(
-            "CARGO_ENCODED_RUSTFLAGS",
-            format!("--sysroot\x1f{}", sysroot.path().display()),
-        )
+        .env("CARGO_ENCODED_RUSTFLAGS", format!("--sysroot\x1f{}", sysroot.path().display()))
         .current_dir(root())
         .output()
         .unwrap();
@@ -59,10 +43,7 @@ fn the_core_compiles_where_there_is_no_standard_library() {
 #[test]
 fn the_core_forbids_std_and_unsafe_code() {
     let sources = files(&["rs"]);
-    let lib = sources
-        .iter()
-        .find(|file| file.name == "crates/dataflow/src/lib.rs")
-        .expect("the crate has a root");
+    let lib = sources.iter().find(|file| file.name == "crates/dataflow/src/lib.rs").expect("the crate has a root");
     for attribute in ["#![no_std]", "#![forbid(unsafe_code)]"] {
         let found = lib.text.lines().any(|line| line == attribute);
         assert!(found, "{} has {attribute}, without any condition", lib.name);
@@ -72,16 +53,10 @@ fn the_core_forbids_std_and_unsafe_code() {
 #[test]
 fn the_core_depends_on_bytes_alone() {
     let packages = packages();
-    let core = packages
-        .iter()
-        .find(|package| package["name"] == CORE)
-        .expect("the core is a package");
+    let core = packages.iter().find(|package| package["name"] == CORE).expect("the core is a package");
     let dependencies = core["dependencies"].as_array().unwrap().iter();
     let kept: Vec<&Value> = dependencies.filter(|dependency| dependency["kind"] != "dev").collect();
-    let names: Vec<&str> = kept
-        .iter()
-        .map(|dependency| dependency["name"].as_str().unwrap())
-        .collect();
+    let names: Vec<&str> = kept.iter().map(|dependency| dependency["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["bytes"], "what the core depends on, build scripts included");
     assert_eq!(kept[0]["uses_default_features"], false, "bytes without std");
     assert_eq!(kept[0]["features"], Value::Array(Vec::new()), "bytes without std");

@@ -13,22 +13,11 @@ fn every_crate_has_lints_description_and_licence() {
         let manifest = manifest(&name);
         let package = manifest["package"].as_table().unwrap();
         let inherits = |table: &toml::Table, key: &str| {
-            table
-                .get(key)
-                .and_then(|value| value.get("workspace"))
-                .and_then(toml::Value::as_bool)
-                == Some(true)
+            table.get(key).and_then(|value| value.get("workspace")).and_then(toml::Value::as_bool) == Some(true)
         };
-        assert_eq!(
-            package["name"].as_str(),
-            Some(name.as_str()),
-            "the directory has the name of its crate"
-        );
+        assert_eq!(package["name"].as_str(), Some(name.as_str()), "the directory has the name of its crate");
         assert!(inherits(&manifest, "lints"), "{name}: [lints] workspace = true");
-        assert!(
-            package.get("description").is_some_and(toml::Value::is_str),
-            "{name}: a description"
-        );
+        assert!(package.get("description").is_some_and(toml::Value::is_str), "{name}: a description");
         for key in ["version", "edition", "rust-version", "license", "repository"] {
             assert!(inherits(package, key), "{name}: {key}.workspace = true");
         }
@@ -64,35 +53,21 @@ fn no_file_is_too_long() {
 
 #[test]
 fn nothing_is_left_for_later() {
-    let marks = [
-        concat!("TO", "DO"),
-        concat!("FIX", "ME"),
-        concat!("to", "do!("),
-        concat!("d", "bg!("),
-    ];
-    let found = lines_with(&["rs", "py", "md", "toml", "js"], |line| {
-        marks.iter().any(|mark| line.contains(mark))
-    });
-    assert_none(
-        "nothing is left for later in the sources: finish it, or write an issue",
-        &found,
-    );
+    let marks = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("to", "do!("), concat!("d", "bg!(")];
+    let found = lines_with(&["rs", "py", "md", "toml", "js"], |line| marks.iter().any(|mark| line.contains(mark)));
+    assert_none("nothing is left for later in the sources: finish it, or write an issue", &found);
 }
 
 #[test]
 fn a_test_that_is_ignored_says_why() {
     let bare = concat!("#[ign", "ore]");
-    let found = lines_with(&["rs"], |line| {
-        line.contains(bare) || line.contains(&bare.replace(['#', '['], ""))
-    });
+    let found = lines_with(&["rs"], |line| line.contains(bare) || line.contains(&bare.replace(['#', '['], "")));
     assert_none("an ignored test gives its reason", &found);
 }
 
 #[test]
 fn files_end_in_one_line_feed_and_have_no_trailing_blanks() {
-    let mut found = lines_with(&["rs", "py", "md", "toml", "sh"], |line| {
-        line.ends_with([' ', '\t', '\r'])
-    });
+    let mut found = lines_with(&["rs", "py", "md", "toml", "sh"], |line| line.ends_with([' ', '\t', '\r']));
     for File { name, text } in files(&["rs", "py", "md", "toml", "sh"]) {
         if !text.is_empty() && (!text.ends_with('\n') || text.ends_with("\n\n")) {
             found.push(format!("{name}: its end"));

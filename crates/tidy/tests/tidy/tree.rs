@@ -17,8 +17,7 @@ pub(crate) struct File {
 
 pub(crate) fn root() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    root.canonicalize()
-        .expect("this package lies two levels below the root")
+    root.canonicalize().expect("this package lies two levels below the root")
 }
 
 /// All text files below the root with one of the extensions, in the order of their names.
@@ -40,12 +39,7 @@ pub(crate) fn files(extensions: &[&str]) -> Vec<File> {
 fn collect(root: &Path, directory: &Path, names: &mut Vec<String>) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
-        let name = path
-            .strip_prefix(root)
-            .unwrap()
-            .to_str()
-            .expect("names of files are UTF-8")
-            .to_owned();
+        let name = path.strip_prefix(root).unwrap().to_str().expect("names of files are UTF-8").to_owned();
         let last = path.file_name().unwrap().to_str().unwrap();
         if path.is_symlink() || BUILT.contains(&last) || (last.starts_with('.') && last != ".ci") {
             continue;
@@ -61,47 +55,25 @@ fn collect(root: &Path, directory: &Path, names: &mut Vec<String>) {
 /// The names of the workspace's own crates, which are those of their directories in `crates/`.
 pub(crate) fn crates() -> BTreeSet<String> {
     let entries = fs::read_dir(root().join("crates")).unwrap();
-    let paths = entries
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.join("Cargo.toml").is_file());
-    paths
-        .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
-        .collect()
+    let paths = entries.map(|entry| entry.unwrap().path()).filter(|path| path.join("Cargo.toml").is_file());
+    paths.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect()
 }
 
 pub(crate) fn manifest(name: &str) -> toml::Table {
     let path = root().join("crates").join(name).join("Cargo.toml");
-    fs::read_to_string(path)
-        .unwrap()
-        .parse()
-        .expect("cargo has read this file")
+    fs::read_to_string(path).unwrap().parse().expect("cargo has read this file")
 }
 
 /// What cargo says of all packages, our own and foreign, that are built for this machine.
 pub(crate) fn packages() -> Vec<Value> {
     let host = host();
-    let metadata = [
-        "metadata",
-        "--locked",
-        "--offline",
-        "--format-version=1",
-        "--filter-platform",
-        &host,
-    ];
+    let metadata = ["metadata", "--locked", "--offline", "--format-version=1", "--filter-platform", &host];
     let metadata = run("cargo", &metadata);
     let mut metadata: Value = serde_json::from_str(&metadata).unwrap();
     let nodes = metadata["resolve"]["nodes"].take();
-    let built: BTreeSet<&str> = nodes
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|node| node["id"].as_str().unwrap())
-        .collect();
+    let built: BTreeSet<&str> = nodes.as_array().unwrap().iter().map(|node| node["id"].as_str().unwrap()).collect();
     let packages = metadata["packages"].as_array().unwrap().iter();
-    packages
-        .filter(|package| built.contains(package["id"].as_str().unwrap()))
-        .cloned()
-        .collect()
+    packages.filter(|package| built.contains(package["id"].as_str().unwrap())).cloned().collect()
 }
 
 /// The target triple of this machine.
@@ -113,16 +85,8 @@ pub(crate) fn host() -> String {
 
 /// The standard output of a program that runs at the root and must succeed.
 pub(crate) fn run(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program)
-        .args(arguments)
-        .current_dir(root())
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{program} {arguments:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let output = Command::new(program).args(arguments).current_dir(root()).output().unwrap();
+    assert!(output.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 

@@ -64,13 +64,7 @@ impl Connection {
     }
 
     fn new(socket: OwnedFd, options: &TcpOptions, pool: &Pool) -> Self {
-        let TcpOptions {
-            limits,
-            copy_below,
-            queue_bytes_max,
-            queue_frames_max,
-            ..
-        } = *options;
+        let TcpOptions { limits, copy_below, queue_bytes_max, queue_frames_max, .. } = *options;
         Self {
             socket,
             readiness: Readiness::default(),
@@ -96,10 +90,7 @@ impl Connection {
 
     /// Address of the peer; `None` if it is not connected.
     pub fn peer_address(&self) -> Option<SocketAddr> {
-        getpeername(&self.socket)
-            .ok()
-            .flatten()
-            .and_then(|address| SocketAddr::try_from(address).ok())
+        getpeername(&self.socket).ok().flatten().and_then(|address| SocketAddr::try_from(address).ok())
     }
 
     /// Whether the connection is established, or was until it was lost.
@@ -122,10 +113,7 @@ impl Connection {
     /// # Panics
     /// If frames are queued: [`flush`](Link::flush) them first.
     pub fn close_sending(&mut self) {
-        assert!(
-            self.queue.is_empty() || self.send_lost.is_some(),
-            "all frames are out before sending is closed"
-        );
+        assert!(self.queue.is_empty() || self.send_lost.is_some(), "all frames are out before sending is closed");
         self.sending_closed = true;
         // A connection that is lost already needs no closing.
         let _ = shutdown(&self.socket, Shutdown::Write);

@@ -50,12 +50,7 @@ impl Listener {
     /// # Panics
     /// Never: the kernel gives a TCP socket an internet address.
     pub fn bind(address: SocketAddr, options: &TcpOptions) -> Result<Self, ListenError> {
-        let refused = |call| {
-            move |errno| ListenError::Address {
-                address,
-                cause: OsError::new(call, errno),
-            }
-        };
+        let refused = |call| move |errno| ListenError::Address { address, cause: OsError::new(call, errno) };
         let socket = options.socket(address)?;
         // A port whose former connections are still dying can be listened at again.
         sockopt::set_socket_reuseaddr(&socket, true).map_err(refused("setsockopt(SO_REUSEADDR)"))?;
@@ -63,11 +58,7 @@ impl Listener {
         listen(&socket, BACKLOG).map_err(refused("listen"))?;
         let bound = getsockname(&socket).map_err(refused("getsockname"))?;
         let address = SocketAddr::try_from(bound).expect("a TCP socket has an internet address");
-        Ok(Self {
-            socket,
-            address,
-            readiness: Readiness::default(),
-        })
+        Ok(Self { socket, address, readiness: Readiness::default() })
     }
 
     /// The address with the real port.
@@ -106,10 +97,7 @@ impl Listener {
                 Err(Errno::CONNABORTED | Errno::INTR | Errno::PROTO) => {}
                 Err(errno) => {
                     self.readiness.set_readable();
-                    return Err(ListenError::Address {
-                        address: self.address,
-                        cause: OsError::new("accept", errno),
-                    });
+                    return Err(ListenError::Address { address: self.address, cause: OsError::new("accept", errno) });
                 }
             }
         }

@@ -84,19 +84,11 @@ impl TcpOptions {
         let frame_len_max = self.limits.len_max();
         if frame_len_max > pool.page_len() {
             let (pool, page_len) = (pool.name().to_owned(), pool.page_len());
-            return Err(InvalidOptions::PageTooSmall {
-                frame_len_max,
-                pool,
-                page_len,
-            });
+            return Err(InvalidOptions::PageTooSmall { frame_len_max, pool, page_len });
         }
         if self.queue_bytes_max < frame_len_max || self.queue_frames_max == 0 {
             let (bytes_max, frames_max) = (self.queue_bytes_max, self.queue_frames_max);
-            return Err(InvalidOptions::QueueTooSmall {
-                bytes_max,
-                frames_max,
-                frame_len_max,
-            });
+            return Err(InvalidOptions::QueueTooSmall { bytes_max, frames_max, frame_len_max });
         }
         if self.read_budget_bytes == 0 {
             return Err(InvalidOptions::NoReadBudget);
@@ -105,11 +97,7 @@ impl TcpOptions {
     }
 
     pub(super) fn socket(&self, address: SocketAddr) -> Result<OwnedFd, OsError> {
-        let family = if address.is_ipv4() {
-            AddressFamily::INET
-        } else {
-            AddressFamily::INET6
-        };
+        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))
             .map_err(|errno| OsError::new("socket", errno))?;

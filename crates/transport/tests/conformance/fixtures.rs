@@ -24,11 +24,7 @@ impl Default for TcpFixture {
         options.send_buffer_bytes = Some(8 << 10);
         options.receive_buffer_bytes = Some(8 << 10);
         let listener = Listener::on_loopback(&options).unwrap();
-        Self {
-            pool,
-            options,
-            listener,
-        }
+        Self { pool, options, listener }
     }
 }
 
@@ -82,11 +78,5 @@ impl Fixture for LocalFixture {
 
 fn receive_pool() -> Pool {
     let page_len = crate::suite::PAGE_LEN;
-    Pool::new(&PoolOptions {
-        name: "receive".into(),
-        page_len,
-        pages: 8,
-        prefault: false,
-    })
-    .unwrap()
+    Pool::new(&PoolOptions { name: "receive".into(), page_len, pages: 8, prefault: false }).unwrap()
 }

@@ -51,10 +51,7 @@ pub(crate) fn frames_of_all_lengths_arrive_in_order<F: Fixture>(fixture: F) {
         PAGE_LEN - 1,
         PAGE_LEN,
     ];
-    let lens: Vec<_> = (0..5)
-        .flat_map(|_| boundaries)
-        .chain((LEN_MIN..PAGE_LEN).step_by(397))
-        .collect();
+    let lens: Vec<_> = (0..5).flat_map(|_| boundaries).chain((LEN_MIN..PAGE_LEN).step_by(397)).collect();
     run.transfer(&mut first, &mut second, &lens);
     drop((first, second));
     run.check_pages_home();
@@ -83,10 +80,7 @@ pub(crate) fn many_small_frames<F: Fixture>(fixture: F) {
     let lens: Vec<_> = (0..20_000).map(|index| LEN_MIN + index % 60).collect();
     run.transfer(&mut first, &mut second, &lens);
     let sent = first.counters();
-    assert!(
-        sent.send_calls < sent.frames_sent / 4,
-        "small frames are gathered: {sent:?}"
-    );
+    assert!(sent.send_calls < sent.frames_sent / 4, "small frames are gathered: {sent:?}");
     assert_eq!(second.counters().small_frames_received, lens.len() as u64);
     drop((first, second));
     run.check_pages_home();
@@ -96,11 +90,7 @@ pub(crate) fn bulk_in_several_slices<F: Fixture>(fixture: F) {
     let mut run = Run::new(fixture);
     let (mut first, mut second) = run.fixture.pair();
     let parts = [0, 1, COPY_BELOW - 1, COPY_BELOW, COPY_BELOW + 1, 0, 3000];
-    let slices: Vec<_> = parts
-        .iter()
-        .enumerate()
-        .map(|(seed, len)| run.source.slice(*len, seed))
-        .collect();
+    let slices: Vec<_> = parts.iter().enumerate().map(|(seed, len)| run.source.slice(*len, seed)).collect();
     let bulk = Bulk::PageList(slices.clone());
     let expected: Vec<u8> = slices.iter().flat_map(|slice| slice.as_bytes().to_vec()).collect();
     first.send(&head(LEN_MIN + expected.len()), &bulk).unwrap();
@@ -232,30 +222,14 @@ pub(crate) fn parking_schedulers_move_all_frames<F: Fixture>(fixture: F) {
             let waker = scheduler.waker();
             source.pool.wake_on_return(waker.clone());
             F::watch(&mut first, scheduler.poller(), &waker);
-            scheduler.add(
-                "send",
-                SendTask {
-                    link: first,
-                    transfer: Transfer::new(&lens),
-                    source: &source,
-                },
-            );
+            scheduler.add("send", SendTask { link: first, transfer: Transfer::new(&lens), source: &source });
             scheduler.run(&mut ()).unwrap();
         });
         let mut scheduler = Scheduler::new(IdleStrategy::default()).unwrap();
         let waker = scheduler.waker();
-        run.fixture
-            .pools()
-            .iter()
-            .for_each(|pool| pool.wake_on_return(waker.clone()));
+        run.fixture.pools().iter().for_each(|pool| pool.wake_on_return(waker.clone()));
         F::watch(&mut second, scheduler.poller(), &waker);
-        scheduler.add(
-            "receive",
-            ReceiveTask {
-                link: second,
-                transfer: Transfer::new(&lens),
-            },
-        );
+        scheduler.add("receive", ReceiveTask { link: second, transfer: Transfer::new(&lens) });
         scheduler.run(&mut ()).unwrap();
     });
     assert_eq!(source.pool.counters().in_use, 0);
@@ -273,10 +247,7 @@ impl<L: Link> Task for SendTask<'_, L> {
         let has_more = self.transfer.sent < self.transfer.lens.len();
         has_more && !self.transfer.held_up
             || self.link.is_flushable()
-            || self
-                .link
-                .next_deadline()
-                .is_some_and(|deadline| context.now >= deadline)
+            || self.link.next_deadline().is_some_and(|deadline| context.now >= deadline)
             || self.link.is_receivable(context.now)
     }
 
@@ -316,10 +287,7 @@ struct Run<F> {
 
 impl<F: Fixture> Run<F> {
     fn new(fixture: F) -> Self {
-        Self {
-            fixture,
-            source: Source::default(),
-        }
+        Self { fixture, source: Source::default() }
     }
 
     fn transfer(&self, from: &mut F::Side, to: &mut F::Side, lens: &[usize]) {
@@ -347,15 +315,8 @@ struct Source {
 impl Default for Source {
     fn default() -> Self {
         let pages = 5 * QUEUE_FRAMES_MAX;
-        let options = PoolOptions {
-            name: "source".into(),
-            page_len: PAGE_LEN,
-            pages,
-            prefault: false,
-        };
-        Self {
-            pool: Pool::new(&options).unwrap(),
-        }
+        let options = PoolOptions { name: "source".into(), page_len: PAGE_LEN, pages, prefault: false };
+        Self { pool: Pool::new(&options).unwrap() }
     }
 }
 
@@ -378,13 +339,7 @@ struct Transfer<'a> {
 
 impl<'a> Transfer<'a> {
     fn new(lens: &'a [usize]) -> Self {
-        Self {
-            lens,
-            sent: 0,
-            received: 0,
-            pending: VecDeque::new(),
-            held_up: false,
-        }
+        Self { lens, sent: 0, received: 0, pending: VecDeque::new(), held_up: false }
     }
 
     fn is_done(&self) -> bool {
@@ -394,10 +349,7 @@ impl<'a> Transfer<'a> {
     /// Sends until the queue is full, and flushes.
     fn send(&mut self, link: &mut impl Link, source: &Source) {
         while let Some(len) = self.lens.get(self.sent) {
-            let bulk = self
-                .pending
-                .pop_front()
-                .unwrap_or_else(|| Bulk::Pages(source.slice(len - LEN_MIN, self.sent)));
+            let bulk = self.pending.pop_front().unwrap_or_else(|| Bulk::Pages(source.slice(len - LEN_MIN, self.sent)));
             match link.send(&head(*len), &bulk) {
                 Ok(()) => self.sent += 1,
                 Err(SendError::Full) => {
@@ -422,11 +374,7 @@ impl<'a> Transfer<'a> {
         assert_eq!(frame.len(), len, "frame {}", self.received);
         let bytes = contents(frame);
         assert_eq!(bytes[..LEN_MIN], head(len));
-        assert!(
-            bytes[LEN_MIN..] == bulk_bytes(len - LEN_MIN, self.received),
-            "contents of frame {}",
-            self.received
-        );
+        assert!(bytes[LEN_MIN..] == bulk_bytes(len - LEN_MIN, self.received), "contents of frame {}", self.received);
         self.received += 1;
     }
 }

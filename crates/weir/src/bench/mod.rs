@@ -1,10 +1,41 @@
-//! `weir bench`: system benchmarks, each beside the bare machine.
+//! `weir bench`: system benchmarks, each in alternation with the bare machine doing the same work.
 
+mod event_builder;
+mod paired;
 mod reference;
 
-use crate::cli::{BenchArgs, Exit};
+use crate::cli::{BareSourceArgs, BenchArgs, Exit};
 
-/// Runs a benchmark.
-pub(crate) fn bench(_args: &BenchArgs) -> Exit {
-    Exit::Wrong
+/// Runs a benchmark and prints its result.
+pub(crate) fn bench(args: &BenchArgs) -> Exit {
+    let Some(name) = &args.name else {
+        println!("event-builder  source processes, one building process, the complete protocol over TCP on loopback");
+        return Exit::Well;
+    };
+    if name != "event-builder" {
+        eprintln!("weir: no benchmark is called {name}; `weir bench --list` names all");
+        return Exit::Wrong;
+    }
+    match event_builder::measure(args) {
+        Ok(comparison) => {
+            println!("{}", if args.json { comparison.to_json() } else { comparison.to_text() });
+            Exit::Well
+        }
+        Err(error) => {
+            eprintln!("weir bench {name}: {error}");
+            Exit::NotStarted
+        }
+    }
+}
+
+/// A source process of the bare reference.
+pub(crate) fn bare_source(args: &BareSourceArgs) -> Exit {
+    let BareSourceArgs { builder, id, fragment_bytes, batch } = *args;
+    match reference::source_main(&reference::SourceArguments { builder, id, fragment_bytes, batch }) {
+        Ok(()) => Exit::Well,
+        Err(error) => {
+            eprintln!("weir bare-source {id}: {error}");
+            Exit::NotStarted
+        }
+    }
 }

@@ -152,15 +152,9 @@ pub(crate) fn run(
     let children_cpu_before = cpu_seconds(UsageWho::RUSAGE_CHILDREN);
     let mut sources = Sources(Vec::new());
     for id in 0..parameters.sources {
-        let arguments = SourceArguments {
-            builder,
-            id,
-            fragment_bytes: parameters.fragment_bytes,
-            batch: parameters.batch,
-        };
-        sources
-            .0
-            .push(spawn(&arguments).map_err(|error| ReferenceError::Spawn { id, error })?);
+        let arguments =
+            SourceArguments { builder, id, fragment_bytes: parameters.fragment_bytes, batch: parameters.batch };
+        sources.0.push(spawn(&arguments).map_err(|error| ReferenceError::Spawn { id, error })?);
     }
     let mut streams = accept_all(&listener, &mut sources, parameters)?;
     let mut measurement = build(&mut streams, parameters)?;
@@ -178,10 +172,7 @@ pub(crate) fn run(
 pub(crate) fn source_main(arguments: &SourceArguments) -> Result<(), ReferenceError> {
     let stride = stride(arguments.fragment_bytes);
     let bytes_len = within("batch × fragment_bytes", stride, arguments.batch)?;
-    let refused = |error| ReferenceError::Connect {
-        builder: arguments.builder,
-        error,
-    };
+    let refused = |error| ReferenceError::Connect { builder: arguments.builder, error };
     let mut stream = TcpStream::connect(arguments.builder).map_err(refused)?;
     stream.set_nodelay(true).map_err(refused)?;
     stream.write_all(&arguments.id.to_ne_bytes()).map_err(refused)?;
@@ -189,11 +180,7 @@ pub(crate) fn source_main(arguments: &SourceArguments) -> Result<(), ReferenceEr
     let mut event = 0;
     loop {
         for fragment in bytes.chunks_exact_mut(stride) {
-            let header = Header {
-                event,
-                source: arguments.id,
-                fragment_bytes: arguments.fragment_bytes,
-            };
+            let header = Header { event, source: arguments.id, fragment_bytes: arguments.fragment_bytes };
             header.write(fragment);
             event += 1;
         }
@@ -328,15 +315,8 @@ fn accept_all(
             Err(error) => return Err(ReferenceError::Listen(error.into())),
         }
         let (socket, _) = listener.accept().map_err(ReferenceError::Listen)?;
-        socket
-            .set_read_timeout(Some(SILENCE_MAX))
-            .map_err(ReferenceError::Listen)?;
-        let mut stream = Stream {
-            socket,
-            bytes: vec![0; read_ahead_bytes(parameters)],
-            begin: 0,
-            end: 0,
-        };
+        socket.set_read_timeout(Some(SILENCE_MAX)).map_err(ReferenceError::Listen)?;
+        let mut stream = Stream { socket, bytes: vec![0; read_ahead_bytes(parameters)], begin: 0, end: 0 };
         let mut hello = [0; 4];
         stream.read_whole(&mut hello).map_err(ReferenceError::Hello)?;
         let id = u32::from_ne_bytes(hello);
@@ -363,21 +343,9 @@ fn build(streams: &mut [Stream], parameters: &Parameters) -> Result<Measurement,
         let at = built as usize % held * event_bytes;
         let fragments = events[at..at + event_bytes].chunks_exact_mut(stride);
         for ((id, stream), fragment) in (0..).zip(&mut *streams).zip(fragments) {
-            let read = if parameters.batch == 1 {
-                stream.read_whole(fragment)
-            } else {
-                stream.read_batched(fragment)
-            };
-            read.map_err(|error| ReferenceError::Receive {
-                id,
-                event: built,
-                error,
-            })?;
-            let expected = Header {
-                event: built,
-                source: id,
-                fragment_bytes: parameters.fragment_bytes,
-            };
+            let read = if parameters.batch == 1 { stream.read_whole(fragment) } else { stream.read_batched(fragment) };
+            read.map_err(|error| ReferenceError::Receive { id, event: built, error })?;
+            let expected = Header { event: built, source: id, fragment_bytes: parameters.fragment_bytes };
             bad += u64::from(Header::read(fragment) != expected);
         }
         built += 1;
@@ -386,21 +354,12 @@ fn build(streams: &mut [Stream], parameters: &Parameters) -> Result<Measurement,
         }
     }
     let cpu_seconds = cpu_seconds(UsageWho::RUSAGE_SELF) - cpu_before;
-    Ok(Measurement {
-        events: built,
-        seconds,
-        cpu_seconds,
-        bad,
-    })
+    Ok(Measurement { events: built, seconds, cpu_seconds, bad })
 }
 
 fn check_builder(parameters: &Parameters) -> Result<(), ReferenceError> {
     let positive = |name, value: u32| {
-        let error = ReferenceError::OutOfRange {
-            name,
-            value: f64::from(value),
-            expected: "at least 1",
-        };
+        let error = ReferenceError::OutOfRange { name, value: f64::from(value), expected: "at least 1" };
         if value == 0 { Err(error) } else { Ok(()) }
     };
     positive("sources", parameters.sources)?;
@@ -408,28 +367,16 @@ fn check_builder(parameters: &Parameters) -> Result<(), ReferenceError> {
     positive("events_held", parameters.events_held)?;
     if parameters.sources > SOURCES_MAX {
         let value = f64::from(parameters.sources);
-        return Err(ReferenceError::OutOfRange {
-            name: "sources",
-            value,
-            expected: "at most 256",
-        });
+        return Err(ReferenceError::OutOfRange { name: "sources", value, expected: "at most 256" });
     }
     if !(parameters.seconds > 0.0 && parameters.seconds.is_finite()) {
         let value = parameters.seconds;
-        return Err(ReferenceError::OutOfRange {
-            name: "seconds",
-            value,
-            expected: "a positive number",
-        });
+        return Err(ReferenceError::OutOfRange { name: "seconds", value, expected: "a positive number" });
     }
     let stride = stride(parameters.fragment_bytes);
     within("batch × fragment_bytes", stride, parameters.batch)?;
     let event_bytes = within("sources × fragment_bytes", stride, parameters.sources)?;
-    within(
-        "events_held × sources × fragment_bytes",
-        event_bytes,
-        parameters.events_held,
-    )?;
+    within("events_held × sources × fragment_bytes", event_bytes, parameters.events_held)?;
     Ok(())
 }
 
@@ -453,11 +400,7 @@ fn read_ahead_bytes(parameters: &Parameters) -> usize {
     batch.clamp(READ_AHEAD_MIN_BYTES, READ_AHEAD_MAX_BYTES).max(stride)
 }
 
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the bare machine depends on nothing of what it is compared with"
-)]
+#[expect(clippy::disallowed_methods, reason = "the bare machine depends on nothing of what it is compared with")]
 fn now() -> Instant {
     Instant::now()
 }
@@ -469,10 +412,7 @@ const READ_AHEAD_MAX_BYTES: usize = 1 << 20;
 const EVENTS_PER_CLOCK_READING: u64 = 16;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const SILENCE_MAX: Duration = Duration::from_secs(5);
-const LOOK_AFTER_SOURCES: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 50_000_000,
-};
+const LOOK_AFTER_SOURCES: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 #[cfg(test)]
 mod tests {
@@ -480,13 +420,7 @@ mod tests {
 
     use super::*;
 
-    const SMALL: Parameters = Parameters {
-        sources: 2,
-        fragment_bytes: 100,
-        seconds: 0.01,
-        batch: 1,
-        events_held: 4,
-    };
+    const SMALL: Parameters = Parameters { sources: 2, fragment_bytes: 100, seconds: 0.01, batch: 1, events_held: 4 };
 
     #[test]
     fn parameters_out_of_range_are_named() {
@@ -494,40 +428,13 @@ mod tests {
             (Parameters { sources: 0, ..SMALL }, "sources"),
             (Parameters { sources: 257, ..SMALL }, "sources"),
             (Parameters { batch: 0, ..SMALL }, "batch"),
-            (
-                Parameters {
-                    events_held: 0,
-                    ..SMALL
-                },
-                "events_held",
-            ),
-            (
-                Parameters {
-                    seconds: f64::NAN,
-                    ..SMALL
-                },
-                "seconds",
-            ),
-            (
-                Parameters {
-                    fragment_bytes: u32::MAX,
-                    ..SMALL
-                },
-                "batch × fragment_bytes",
-            ),
-            (
-                Parameters {
-                    events_held: u32::MAX,
-                    ..SMALL
-                },
-                "events_held × sources × fragment_bytes",
-            ),
+            (Parameters { events_held: 0, ..SMALL }, "events_held"),
+            (Parameters { seconds: f64::NAN, ..SMALL }, "seconds"),
+            (Parameters { fragment_bytes: u32::MAX, ..SMALL }, "batch × fragment_bytes"),
+            (Parameters { events_held: u32::MAX, ..SMALL }, "events_held × sources × fragment_bytes"),
         ] {
             let result = run(&parameters, |_| panic!("no source may start"));
-            assert!(
-                matches!(result, Err(ReferenceError::OutOfRange { name, .. }) if name == expected),
-                "{result:?}"
-            );
+            assert!(matches!(result, Err(ReferenceError::OutOfRange { name, .. }) if name == expected), "{result:?}");
         }
     }
 
@@ -536,10 +443,7 @@ mod tests {
         let result = run(&SMALL, |_| Err(io::ErrorKind::NotFound.into()));
         assert!(matches!(result, Err(ReferenceError::Spawn { id: 0, .. })), "{result:?}");
         let result = run(&SMALL, |_| Command::new("false").spawn());
-        assert!(
-            matches!(result, Err(ReferenceError::SourceEnded { id: 0, .. })),
-            "{result:?}"
-        );
+        assert!(matches!(result, Err(ReferenceError::SourceEnded { id: 0, .. })), "{result:?}");
     }
 
     #[test]
@@ -571,9 +475,6 @@ mod tests {
             });
             Command::new("sleep").arg("60").spawn()
         });
-        assert!(
-            matches!(result, Err(ReferenceError::UnknownSource { id: 77, expected: 2 })),
-            "{result:?}"
-        );
+        assert!(matches!(result, Err(ReferenceError::UnknownSource { id: 77, expected: 2 })), "{result:?}");
     }
 }

@@ -22,12 +22,7 @@ pub fn check(args: &CheckArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::
     };
     writeln!(out, "{}: well", args.config.display())?;
     let applications = partition.applications();
-    writeln!(
-        out,
-        "partition {}, {} applications:",
-        partition.partition.name,
-        applications.len()
-    )?;
+    writeln!(out, "partition {}, {} applications:", partition.partition.name, applications.len())?;
     for group in applications.chunk_by(|a, b| a.role == b.role) {
         writeln!(out, "  {}", names(group))?;
     }

@@ -29,10 +29,7 @@ pub fn file(command: &FileCommand, out: &mut dyn Write, err: &mut dyn Write) -> 
             })
         }
         FileCommand::Check(args) => {
-            let limits = CheckLimits {
-                problems_max: args.problems,
-                ..CheckLimits::default()
-            };
+            let limits = CheckLimits { problems_max: args.problems, ..CheckLimits::default() };
             each(&args.files.files, |path| check(path, &limits, out, err))
         }
     }

@@ -24,18 +24,11 @@ pub fn init(args: &InitArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Re
         list(err)?;
         return Ok(Exit::Wrong);
     };
-    let path = args
-        .file
-        .clone()
-        .unwrap_or_else(|| PathBuf::from(format!("{name}.toml")));
+    let path = args.file.clone().unwrap_or_else(|| PathBuf::from(format!("{name}.toml")));
     if path == Path::new("-") {
         out.write_all(template.text.as_bytes())?;
         for data in data_of(template) {
-            writeln!(
-                err,
-                "note: it reads {}, which `weir init {name} FILE` writes beside FILE",
-                data.path
-            )?;
+            writeln!(err, "note: it reads {}, which `weir init {name} FILE` writes beside FILE", data.path)?;
         }
         return Ok(Exit::Well);
     }
@@ -53,9 +46,7 @@ pub fn init(args: &InitArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Re
 }
 
 fn list(out: &mut dyn Write) -> io::Result<()> {
-    TEMPLATES
-        .iter()
-        .try_for_each(|template| writeln!(out, "  {:16}{}", template.name, template.summary))
+    TEMPLATES.iter().try_for_each(|template| writeln!(out, "  {:16}{}", template.name, template.summary))
 }
 
 /// Writes the template and its data; the inner result is what is wrong with the files.
@@ -94,8 +85,7 @@ fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 fn data_of(template: &Template) -> impl Iterator<Item = &'static Data> {
-    DATA.iter()
-        .filter(|data| template.text.contains(&format!("{:?}", data.path)))
+    DATA.iter().filter(|data| template.text.contains(&format!("{:?}", data.path)))
 }
 
 /// A file that templates read, by its path beside them.
@@ -105,14 +95,8 @@ struct Data {
 }
 
 static DATA: &[Data] = &[
-    Data {
-        path: "data/zee_mu0.parquet",
-        bytes: include_bytes!("../../../../examples/data/zee_mu0.parquet"),
-    },
-    Data {
-        path: "data/replay.data",
-        bytes: include_bytes!("../../../../examples/data/replay.data"),
-    },
+    Data { path: "data/zee_mu0.parquet", bytes: include_bytes!("../../../../examples/data/zee_mu0.parquet") },
+    Data { path: "data/replay.data", bytes: include_bytes!("../../../../examples/data/replay.data") },
 ];
 
 #[cfg(test)]

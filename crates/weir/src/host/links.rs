@@ -99,13 +99,7 @@ impl NetworkOptions {
         // A held event may pin a page that it shares with others: twice the events' own pages, and some on the way.
         let held = (partition.sfi.events as usize).saturating_mul(event_max).div_ceil(page_len);
         let bulk_pages = (2 * held + 4 * peers).max(transport.pages as usize);
-        Self {
-            address: SocketAddr::new(transport.host, 0),
-            tcp,
-            page_len,
-            bulk_pages,
-            control_pages: 4 * peers + 16,
-        }
+        Self { address: SocketAddr::new(transport.host, 0), tcp, page_len, bulk_pages, control_pages: 4 * peers + 16 }
     }
 }
 
@@ -142,7 +136,12 @@ impl Links {
     }
 
     /// Begins to connect to a peer that sends bulk.
-    pub(crate) fn connect(&mut self, address: SocketAddr, now: Time, poller: &mut Poller) -> Result<LinkId, LinksError> {
+    pub(crate) fn connect(
+        &mut self,
+        address: SocketAddr,
+        now: Time,
+        poller: &mut Poller,
+    ) -> Result<LinkId, LinksError> {
         let network = self.network.as_ref().expect("a process with peers has a network");
         let mut connection = Connection::connect(address, &network.options.tcp, &network.bulk, now + CONNECT_TIMEOUT)?;
         connection.register(poller)?;
@@ -151,8 +150,12 @@ impl Links {
 
     /// Takes in a peer that waits to be accepted; `None` if none does.
     pub(crate) fn accept(&mut self, now: Time, poller: &mut Poller) -> Result<Option<LinkId>, LinksError> {
-        let Some(network) = self.network.as_ref().filter(|network| network.listener.is_acceptable()) else { return Ok(None) };
-        let Some(mut connection) = network.listener.accept(&network.options.tcp, &network.control)? else { return Ok(None) };
+        let Some(network) = self.network.as_ref().filter(|network| network.listener.is_acceptable()) else {
+            return Ok(None);
+        };
+        let Some(mut connection) = network.listener.accept(&network.options.tcp, &network.control)? else {
+            return Ok(None);
+        };
         connection.register(poller)?;
         let strangers = self.slots.iter().filter(|slot| slot.connection.is_some() && !slot.open).count();
         if strangers >= STRANGERS_MAX {

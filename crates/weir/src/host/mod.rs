@@ -140,7 +140,13 @@ impl Host {
     }
 
     /// Tells all components here that talk to it about a peer elsewhere.
-    pub(crate) fn tell_all(&mut self, now: Time, node: NodeId, state: PeerState, talk: impl Fn(NodeId, NodeId) -> bool) {
+    pub(crate) fn tell_all(
+        &mut self,
+        now: Time,
+        node: NodeId,
+        state: PeerState,
+        talk: impl Fn(NodeId, NodeId) -> bool,
+    ) {
         if !matches!(state, PeerState::Up(_)) {
             self.routes[usize::from(node.0)] = Route::Nowhere;
         }
@@ -431,7 +437,12 @@ fn rob_len(bytes: &[u8]) -> Option<usize> {
 fn is_about_joining(message: &Message) -> bool {
     matches!(
         message,
-        Message::Join { .. } | Message::Welcome { .. } | Message::Peers(_) | Message::Greet { .. } | Message::Ready | Message::Failed(_)
+        Message::Join { .. }
+            | Message::Welcome { .. }
+            | Message::Peers(_)
+            | Message::Greet { .. }
+            | Message::Ready
+            | Message::Failed(_)
     ) || matches!(message, Message::Command(Command::Exit))
 }
 

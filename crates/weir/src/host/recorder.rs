@@ -1,8 +1,8 @@
 //! The thread that writes files: a write may take as long as the disk likes without holding up the scheduler.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,8 +13,8 @@ use dataflow::component::{Outcome, Ticket, Work};
 use dataflow::message::{FileRecord, Recording};
 use eformat::stream_tag::{self, Entry, StreamTag};
 use eformat::{
-    Bcid, ChecksumType, EventHeader, FileVersion, GenericStatus, RobParams, RodHeader, RunParameters, RunType, SourceId, ZLIB_LEVEL, compressed_event,
-    event_envelope, lost_rob,
+    Bcid, ChecksumType, EventHeader, FileVersion, GenericStatus, RobParams, RodHeader, RunParameters, RunType,
+    SourceId, ZLIB_LEVEL, compressed_event, event_envelope, lost_rob,
 };
 use rol::ReplayFacts;
 use storage::{Streams, WriteError, WriterConfig};
@@ -194,8 +194,7 @@ impl Files {
     }
 
     fn record(&mut self, recording: &Recording) -> Result<(), RecordError> {
-        let (tag, words) =
-            if recording.debug { (&self.debug, &self.tags[1]) } else { (&self.physics, &self.tags[0]) };
+        let (tag, words) = if recording.debug { (&self.debug, &self.tags[1]) } else { (&self.physics, &self.tags[0]) };
         let slices = recording.built.bulk.slices();
         if self.replay && !recording.debug {
             let parts = rol::assemble(slices)?;
@@ -212,7 +211,8 @@ impl Files {
             return Ok(self.streams.write_event(tag.stream_type(), tag.name(), &[&event])?);
         }
         let trailer = event_envelope(&header, robs(), self.event_adler32, &mut self.header);
-        let parts = core::iter::once(self.header.as_slice()).chain(robs()).chain(trailer.iter().map(<[u8; 4]>::as_slice));
+        let parts =
+            core::iter::once(self.header.as_slice()).chain(robs()).chain(trailer.iter().map(<[u8; 4]>::as_slice));
         let parts: Vec<&[u8]> = parts.collect();
         Ok(self.streams.write_event(tag.stream_type(), tag.name(), &parts)?)
     }
@@ -220,7 +220,8 @@ impl Files {
     fn event_header(&self, recording: &Recording, stream_tags: Vec<u32>) -> EventHeader {
         let event = recording.built.event;
         let now = unix_time();
-        let incomplete = if recording.built.missing.is_empty() { 0 } else { u32::from(GenericStatus::DATA_CORRUPTION.bits()) };
+        let incomplete =
+            if recording.built.missing.is_empty() { 0 } else { u32::from(GenericStatus::DATA_CORRUPTION.bits()) };
         EventHeader {
             status: vec![incomplete],
             seconds: now.as_secs() as u32,

@@ -56,7 +56,12 @@ pub(crate) enum WorkshopError {
 
 impl Workshop {
     /// What the application at `node` needs.
-    pub(crate) fn new(assembly: &Assembly, inputs: Option<&Inputs>, node: NodeId, waker: &Waker) -> Result<Self, WorkshopError> {
+    pub(crate) fn new(
+        assembly: &Assembly,
+        inputs: Option<&Inputs>,
+        node: NodeId,
+        waker: &Waker,
+    ) -> Result<Self, WorkshopError> {
         let app = assembly.application(node).expect("an application of the partition");
         let partition = &assembly.partition;
         let kind = match app.role {
@@ -173,7 +178,8 @@ impl Steering {
         };
         let params = RobParams { rod, ..RobParams::default() };
         let data: Vec<u8> = [steer.step, steer.missing].iter().flat_map(|word| word.to_le_bytes()).collect();
-        let rob = [rob_prefix(&params, data.len()).as_slice(), &data, rob_suffix(&params, data.len()).as_ref()].concat();
+        let rob =
+            [rob_prefix(&params, data.len()).as_slice(), &data, rob_suffix(&params, data.len()).as_ref()].concat();
         Bulk::Pages(PageSlice::new(Bytes::from(rob)))
     }
 }

@@ -50,14 +50,8 @@ impl Index {
 
     pub(super) fn new(capacity: usize) -> Self {
         let buckets = (capacity * Self::ENTRIES_PER_EVENT).div_ceil(LANES).max(1);
-        let vacant = Bucket {
-            tags: [VACANT; LANES],
-            slots: [SlotNumber::MAX; LANES],
-        };
-        Self {
-            buckets: vec![vacant; buckets].into_boxed_slice(),
-            len: 0,
-        }
+        let vacant = Bucket { tags: [VACANT; LANES], slots: [SlotNumber::MAX; LANES] };
+        Self { buckets: vec![vacant; buckets].into_boxed_slice(), len: 0 }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -96,10 +90,7 @@ impl Index {
     #[inline]
     pub(super) fn put(&mut self, bucket: usize, tag: u32, slot: SlotNumber) {
         let content = &mut self.buckets[bucket];
-        let lane = content
-            .lanes_with(VACANT)
-            .next()
-            .expect("a vacant lane where the search ended");
+        let lane = content.lanes_with(VACANT).next().expect("a vacant lane where the search ended");
         content.tags[lane] = tag;
         content.slots[lane] = slot;
         self.len += 1;
@@ -138,9 +129,7 @@ impl Index {
     #[cfg(test)]
     pub(super) fn search_lengths(&self) -> impl Iterator<Item = usize> {
         self.buckets.iter().enumerate().flat_map(move |(bucket, content)| {
-            content
-                .entries()
-                .map(move |(tag, _)| 1 + self.distance(self.home(tag), bucket))
+            content.entries().map(move |(tag, _)| 1 + self.distance(self.home(tag), bucket))
         })
     }
 
@@ -177,11 +166,7 @@ impl Index {
     }
 
     fn distance(&self, from: usize, to: usize) -> usize {
-        if to >= from {
-            to - from
-        } else {
-            to + self.buckets.len() - from
-        }
+        if to >= from { to - from } else { to + self.buckets.len() - from }
     }
 }
 

@@ -34,9 +34,7 @@ fn numbers(capacity: usize) -> impl Strategy<Value = Vec<u64>> {
     let count = 2 * capacity as u64 + 2;
     let slots = next_prime(capacity * SLOTS_PER_EVENT) as u64;
     let progression = move |first: u64, stride: u64| {
-        (0..count)
-            .map(|n| first.wrapping_add(n.wrapping_mul(stride)))
-            .collect::<Vec<_>>()
+        (0..count).map(|n| first.wrapping_add(n.wrapping_mul(stride))).collect::<Vec<_>>()
     };
     prop_oneof![
         (0..2 * count).prop_map(move |before| progression(WRAP - before, 1)),
@@ -106,13 +104,8 @@ fn run(capacity: usize, numbers: &[u64], operations: Vec<Operation>) {
 }
 
 fn scenario() -> impl Strategy<Value = (usize, Vec<u64>, Vec<Operation>)> {
-    prop_oneof![0usize..=40, Just(200)].prop_flat_map(|capacity| {
-        (
-            Just(capacity),
-            numbers(capacity),
-            prop::collection::vec(operation(), 0..400),
-        )
-    })
+    prop_oneof![0usize..=40, Just(200)]
+        .prop_flat_map(|capacity| (Just(capacity), numbers(capacity), prop::collection::vec(operation(), 0..400)))
 }
 
 proptest! {
@@ -177,10 +170,7 @@ fn the_first_fragment_of_an_event_stays_and_the_second_comes_back() {
     let mut manager = EventManager::new(1);
     assert_eq!(manager.insert(EventId(3), 'a'), Ok(()));
     assert_eq!(manager.insert(EventId(3), 'b'), Err(InsertError::Duplicate('b')));
-    assert_eq!(
-        manager.insert(EventId(4), 'c').map_err(InsertError::into_fragment),
-        Err('c')
-    );
+    assert_eq!(manager.insert(EventId(4), 'c').map_err(InsertError::into_fragment), Err('c'));
     assert_eq!(manager.find(EventId(3)), Some(&'a'));
     assert_eq!(manager.newest(), Some(EventId(3)));
 }
@@ -192,12 +182,7 @@ fn removal_of_the_oldest_goes_by_number_whether_few_or_many_numbers_lie_between(
         for n in (0..100).rev() {
             assert_eq!(manager.insert(EventId(WRAP - 50 * stride + n * stride), n), Ok(()));
         }
-        for (oldest, expected) in [
-            (WRAP, 0..50),
-            (WRAP, 0..0),
-            (WRAP + 10 * stride, 50..60),
-            (u64::MAX, 60..100),
-        ] {
+        for (oldest, expected) in [(WRAP, 0..50), (WRAP, 0..0), (WRAP + 10 * stride, 50..60), (u64::MAX, 60..100)] {
             let mut removed = Vec::new();
             manager.remove_older_than(EventId(oldest), |_, n| removed.push(n));
             assert_eq!(removed, expected.collect::<Vec<_>>());
