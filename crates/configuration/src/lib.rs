@@ -2,6 +2,7 @@
 //!
 //! [`Partition::load`] reads a file, applies overrides and checks everything; a [`Partition`] that it returns describes
 //! a system that can exist. All that is wrong is reported together in a [`ConfigurationError`].
+#![forbid(unsafe_code)]
 
 mod check;
 mod partition;

@@ -1,7 +1,7 @@
 //! Defaults, derived values, writing and reading back, paths, applications.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use configuration::{
     ClearAfter, DfmInput, Dialect, Fraction, Interval, Level1Source, LossAction, Partition, RosInput, RunType, Size,
@@ -10,6 +10,7 @@ use configuration::{
 use dataflow::ids::Role;
 use proptest::prelude::{Just, Strategy, any, prop_assert_eq, proptest};
 use proptest::sample::{select, subsequence};
+use testkit::TempDir;
 
 const BUILDER: &str = "[partition]\nname = \"p\"\n[ros]\ncount = 4\n[sfi]\ncount = 2\n";
 
@@ -223,11 +224,11 @@ fn the_examples_describe_what_they_say() {
 
 #[test]
 fn paths_start_from_the_file_or_for_overrides_from_the_working_directory() {
-    let folder = Folder::new("paths");
-    let file = folder.0.join("p.toml");
+    let folder = TempDir::new("paths");
+    let file = folder.join("p.toml");
     fs::write(&file, format!("{BUILDER}[input]\nfiles = [\"data/a.raw\", \"/b.raw\"]\n")).unwrap();
     let loaded = Partition::load(&file, &[]).unwrap();
-    assert_eq!(loaded.input.files, [folder.0.join("data/a.raw").to_str().unwrap(), "/b.raw"]);
+    assert_eq!(loaded.input.files, [folder.join("data/a.raw").to_str().unwrap(), "/b.raw"]);
     let again = Partition::parse("p.toml", &loaded.to_toml(), &[]).unwrap();
     assert_eq!(again, loaded);
 
@@ -253,33 +254,16 @@ fn deep_and_wide_texts_are_answered() {
 
 #[test]
 fn files_that_are_none() {
-    let folder = Folder::new("none");
+    let folder = TempDir::new("none");
     let refused = |path: &Path| Partition::load(path, &[]).unwrap_err().to_string();
-    let absent = folder.0.join("absent.toml");
+    let absent = folder.join("absent.toml");
     assert_eq!(refused(&absent), format!("{}: cannot open: No such file or directory (os error 2)", absent.display()));
-    let large = folder.0.join("large.toml");
+    let large = folder.join("large.toml");
     fs::write(&large, vec![b'#'; (1 << 20) + 1]).unwrap();
     assert_eq!(refused(&large), format!("{}: larger than 1048576 bytes, so not a configuration file", large.display()));
-    let binary = folder.0.join("binary.toml");
+    let binary = folder.join("binary.toml");
     fs::write(&binary, [0xff, 0xfe]).unwrap();
     assert_eq!(refused(&binary), format!("{}: cannot read: stream did not contain valid UTF-8", binary.display()));
-}
-
-/// A folder of a test of its own, removed afterwards.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("weir-configuration-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 /// Some of the keys, with values that are good together in any selection.

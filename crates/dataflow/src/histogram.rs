@@ -1,12 +1,13 @@
 //! A histogram of times with a fixed relative resolution.
 
 use alloc::vec::Vec;
+use core::fmt;
 
 /// Counts of values in bins whose width is 1/16 of their value or finer: percentiles are right within 6 %.
 ///
 /// 976 bins cover all of `u64`; they are allocated with the first entry. (`hdrhistogram` does the same and needs `std`,
 /// which this crate has not.)
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Histogram {
     bins: Vec<u64>,
     max: u64,
@@ -62,16 +63,23 @@ impl Histogram {
         self.bins.iter().enumerate().filter(|(_, count)| **count > 0).map(|(index, &count)| (index as u16, count))
     }
 
-    /// From entries; `None` if an index does not exist.
+    /// From entries; `None` if they are not those of a histogram: a bin that does not exist, is empty or comes twice, or
+    /// more values than can be counted.
     pub fn from_entries(entries: &[(u16, u64)], max: u64) -> Option<Self> {
-        let mut histogram = Self { bins: Vec::new(), max };
+        let total = entries.iter().try_fold(0_u64, |sum, (_, count)| sum.checked_add(*count));
+        let is_listed_well = entries.is_sorted_by(|a, b| a.0 < b.0) && entries.iter().all(|(_, count)| *count > 0);
+        total.filter(|_| is_listed_well)?;
+        let mut bins = if entries.is_empty() { Vec::new() } else { alloc::vec![0; BINS] };
         for &(index, count) in entries {
-            if histogram.bins.is_empty() {
-                histogram.bins.resize(BINS, 0);
-            }
-            *histogram.bins.get_mut(usize::from(index))? += count;
+            *bins.get_mut(usize::from(index))? = count;
         }
-        Some(histogram)
+        Some(Self { bins, max })
+    }
+}
+
+impl fmt::Debug for Histogram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Histogram({} values up to {})", self.count(), self.max)
     }
 }
 
@@ -122,5 +130,8 @@ mod tests {
         assert_eq!((histogram.max(), histogram.count()), (1000, 1000));
         let entries: Vec<_> = histogram.entries().collect();
         assert_eq!(Histogram::from_entries(&entries, 1000), Some(histogram));
+        for bad in [&[(5, 1), (5, 1)][..], &[(5, 0)], &[(5000, 1)], &[(1, u64::MAX), (2, 1)]] {
+            assert_eq!(Histogram::from_entries(bad, 1000), None, "{bad:?}");
+        }
     }
 }

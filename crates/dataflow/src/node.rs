@@ -58,6 +58,9 @@ impl Node {
     }
 
     /// Takes any other input.
+    ///
+    /// # Panics
+    /// If a peer is not of this partition.
     pub fn handle(&mut self, now: Time, input: Input, out: &mut Outbox) {
         match input {
             Input::Command(command) => self.command(now, command, out),

@@ -63,10 +63,10 @@ pub fn hash_of_event(event: EventId) -> u64 {
 /// The natural logarithm of a positive normal number to about 1e-13; `core` has none.
 fn ln(x: f64) -> f64 {
     let bits = x.to_bits();
-    let exponent = ((bits >> 52) as i32 - 1023) as f64;
+    let exponent = f64::from((bits >> 52) as i32 - 1023);
     let mantissa = f64::from_bits((bits & ((1 << 52) - 1)) | (1023 << 52));
     let t = (mantissa - 1.0) / (mantissa + 1.0);
-    let series: f64 = (0..20).rev().fold(0.0, |sum, k| sum * t * t + 1.0 / (2 * k + 1) as f64);
+    let series: f64 = (0..20).rev().fold(0.0, |sum, k| sum * t * t + 1.0 / f64::from(2 * k + 1));
     exponent * core::f64::consts::LN_2 + 2.0 * t * series
 }
 

@@ -447,7 +447,7 @@ impl Conductor {
             self.forced = true;
             self.say("forced to stop: what is in hand is given up");
             self.with_controller(host, |controller, out| {
-                controller.force(now, "forced to stop by a second interrupt", out)
+                controller.force(now, "forced to stop by a second interrupt", out);
             });
         }
     }
@@ -480,7 +480,7 @@ impl Conductor {
     fn begin(&mut self, now: Time, host: &mut Host) {
         let controller = Controller::new(ControllerParameters {
             applications: self.assembly.applications.clone(),
-            duration: self.assembly.partition.run.duration.map(|duration| duration.duration()),
+            duration: self.assembly.partition.run.duration.map(configuration::Interval::duration),
             stop_timeout: self.assembly.partition.run.stop_timeout.duration(),
         });
         self.phase = Phase::Running(Box::new(controller));

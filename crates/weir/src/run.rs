@@ -19,7 +19,7 @@ pub(crate) fn run(args: &RunArgs) -> Exit {
         }
     };
     args.limits.apply(&mut partition);
-    let limits = (partition.run.events, partition.run.duration.map(|duration| duration.duration()));
+    let limits = (partition.run.events, partition.run.duration.map(configuration::Interval::duration));
     let progress = Some(Progress::new(limits.0, limits.1));
     let in_children: fn(Role) -> bool = if args.processes { |_| true } else { |_| false };
     match conduct(Run { partition, in_children, progress }) {

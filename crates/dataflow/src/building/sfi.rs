@@ -99,6 +99,12 @@ enum Phase {
     Served(usize),
 }
 
+/// What a source sent.
+struct Data {
+    missing: Vec<Missing>,
+    bulk: Bulk,
+}
+
 struct Asked {
     source: u16,
     tries: u32,
@@ -229,16 +235,8 @@ impl Sfi {
         out.send(to, Message::EventRequest { event: building.event, attempt, robs: asked.robs.clone() });
     }
 
-    fn on_reply(
-        &mut self,
-        now: Time,
-        from: NodeId,
-        event: EventId,
-        attempt: u16,
-        missing: &[Missing],
-        bulk: Bulk,
-        out: &mut Outbox,
-    ) {
+    fn on_reply(&mut self, now: Time, from: NodeId, (event, attempt): (EventId, u16), data: Data, out: &mut Outbox) {
+        let Data { missing, bulk } = data;
         let sources = &self.parameters.sources;
         let found = self.events.get_mut(&event).filter(|b| b.attempt == attempt).and_then(|building| {
             let index = building.asked.iter().position(|asked| sources[usize::from(asked.source)].node == from)?;
@@ -567,7 +565,7 @@ impl Component for Sfi {
         match input {
             Input::Message { from, message } => match message {
                 Message::EventReply { event, attempt, missing, bulk } => {
-                    self.on_reply(now, from, event, attempt, &missing, bulk, out);
+                    self.on_reply(now, from, (event, attempt), Data { missing, bulk }, out);
                 }
                 Message::Build { event, attempt, has_result, oldest_unfinished } => {
                     self.on_build(now, event, attempt, has_result, oldest_unfinished, out);

@@ -1,6 +1,6 @@
 //! The conductor of one run: starts the applications, ends the run, drains stage by stage, collects the reports.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -44,7 +44,7 @@ pub struct Controller {
     ends_at: Option<Time>,
     started: Option<Time>,
     stopped: Option<Time>,
-    drained: Vec<NodeId>,
+    drained: BTreeSet<NodeId>,
     dead: Vec<NodeId>,
     reports: BTreeMap<NodeId, Report>,
     files: Vec<FileRecord>,
@@ -91,7 +91,7 @@ impl Controller {
             ends_at: None,
             started: None,
             stopped: None,
-            drained: Vec::new(),
+            drained: BTreeSet::new(),
             dead: Vec::new(),
             reports: BTreeMap::new(),
             files: Vec::new(),
@@ -115,11 +115,7 @@ impl Controller {
     pub fn on_message(&mut self, now: Time, from: NodeId, message: Message, out: &mut Outbox) {
         match message {
             Message::Exhausted => self.stop(now, out),
-            Message::Drained => {
-                if !self.drained.contains(&from) {
-                    self.drained.push(from);
-                }
-            }
+            Message::Drained => _ = self.drained.insert(from),
             Message::Report(report) => {
                 self.reports.insert(from, report);
             }

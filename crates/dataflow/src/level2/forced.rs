@@ -25,8 +25,8 @@ impl ForcedShare {
 
     /// Notes a decision.
     pub fn note(&mut self, forced: bool) {
-        if self.recent.len() == WINDOW {
-            self.forced -= usize::from(self.recent.pop_front().expect("a full window"));
+        if self.recent.len() == WINDOW && self.recent.pop_front() == Some(true) {
+            self.forced -= 1;
         }
         self.recent.push_back(forced);
         self.forced += usize::from(forced);

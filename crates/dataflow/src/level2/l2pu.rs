@@ -326,7 +326,7 @@ impl Component for L2pu {
         match input {
             Input::Message { from, message } => match message {
                 Message::Assign { event, attempt, rois } => {
-                    self.on_assign(Assigned { from, event, attempt, rois }, out)
+                    self.on_assign(Assigned { from, event, attempt, rois }, out);
                 }
                 Message::RoiReply { event, request, missing, bulk } => {
                     self.on_roi_reply(from, event, request, &missing, bulk, out);

@@ -100,6 +100,18 @@ struct Undecided {
     overdue: bool,
 }
 
+/// How an event was decided.
+#[derive(Clone, Copy)]
+struct Verdict {
+    accept: bool,
+    forced: bool,
+    has_result: bool,
+}
+
+impl Verdict {
+    const FORCED: Self = Self { accept: true, forced: true, has_result: false };
+}
+
 struct Group {
     sequence: u64,
     oldest_undecided: EventId,
@@ -207,26 +219,23 @@ impl L2sv {
         &mut self,
         now: Time,
         from: NodeId,
-        event: EventId,
-        attempt: u16,
-        accept: bool,
-        has_result: bool,
+        (event, attempt): (EventId, u16),
+        verdict: Verdict,
         out: &mut Outbox,
     ) {
-        let Some(unit) = self.l2pus.iter().position(|unit| unit.node == from) else {
-            return;
-        };
+        let Some(unit) = self.l2pus.iter().position(|unit| unit.node == from) else { return };
         self.l2pus[unit].in_hand = self.l2pus[unit].in_hand.saturating_sub(1);
         let current = |u: &Undecided| u.assigned_to == Some(unit) && u.attempt == attempt;
         if self.undecided.get(&event).is_some_and(current) {
-            self.decide(now, event, accept, false, has_result, out);
+            self.decide(now, event, verdict, out);
         } else {
             self.counters.late_decisions += 1;
         }
         self.assign(now, out);
     }
 
-    fn decide(&mut self, now: Time, event: EventId, accept: bool, forced: bool, has_result: bool, out: &mut Outbox) {
+    fn decide(&mut self, now: Time, event: EventId, verdict: Verdict, out: &mut Outbox) {
+        let Verdict { accept, forced, has_result } = verdict;
         let undecided = self.undecided.remove(&event).expect("an undecided event");
         self.latency_ns.record(now.since(undecided.since).as_nanos() as u64);
         self.forced.note(forced);
@@ -280,7 +289,7 @@ impl L2sv {
         };
         undecided.overdue = true;
         if self.forced.allows_one() || self.draining {
-            self.decide(now, event, true, true, false, out);
+            self.decide(now, event, Verdict::FORCED, out);
         } else if !self.busy_forced {
             out.note(Note::ForcedLimitReached);
             self.busy_forced = true;
@@ -299,7 +308,7 @@ impl L2sv {
             if !self.forced.allows_one() && !self.draining {
                 break;
             }
-            self.decide(now, event, true, true, false, out);
+            self.decide(now, event, Verdict::FORCED, out);
             left -= 1;
         }
         if left == 0 {
@@ -312,7 +321,7 @@ impl L2sv {
     fn force_waiting(&mut self, now: Time, out: &mut Outbox) {
         while let Some(event) = self.queue.pop_front() {
             if self.undecided.contains_key(&event) {
-                self.decide(now, event, true, true, false, out);
+                self.decide(now, event, Verdict::FORCED, out);
             }
         }
     }
@@ -428,7 +437,7 @@ impl Component for L2sv {
                 Message::NoMore => self.level1_done = true,
                 Message::IssuedUpTo(event) => self.on_issued_up_to(now, event),
                 Message::L2Decision { event, attempt, accept, has_result } => {
-                    self.on_decision(now, from, event, attempt, accept, has_result, out);
+                    self.on_decision(now, from, (event, attempt), Verdict { accept, forced: false, has_result }, out);
                 }
                 Message::DecisionsTaken(up_to) => self.on_decisions_taken(now, up_to, out),
                 _ => {}

@@ -47,8 +47,8 @@ impl Rob {
         self.source_id
     }
 
-    /// Fragments in the buffer.
-    pub fn len(&self) -> usize {
+    /// Pages with a fragment.
+    pub fn used(&self) -> usize {
         self.fragments.len()
     }
 

@@ -203,7 +203,7 @@ impl Ros {
         if !self.waiting.is_empty() {
             self.answer_unblocked(rob, head.event, out);
         }
-        if !self.busy && self.robs[rob].len() > self.parameters.busy_above {
+        if !self.busy && self.robs[rob].used() > self.parameters.busy_above {
             self.update_busy(out);
         }
     }
@@ -368,7 +368,7 @@ impl Ros {
     }
 
     fn update_busy(&mut self, out: &mut Outbox) {
-        let fullest = self.robs.iter().map(Rob::len).max().expect("a ROS has a ROB");
+        let fullest = self.robs.iter().map(Rob::used).max().expect("a ROS has a ROB");
         let busy = if self.busy { fullest >= self.parameters.busy_below } else { fullest > self.parameters.busy_above };
         if busy != self.busy {
             self.busy = busy;

@@ -248,7 +248,7 @@ impl World {
             return self.schedule(at, What::ToController(envelope, message));
         }
         if message.may_be_lost() {
-            return self.send_unreliably(envelope, message);
+            return self.send_unreliably(envelope, &message);
         }
         let copies = self.plant(&message);
         for _ in 0..copies {
@@ -257,7 +257,7 @@ impl World {
         }
     }
 
-    fn send_unreliably(&mut self, envelope: Envelope, message: Message) {
+    fn send_unreliably(&mut self, envelope: Envelope, message: &Message) {
         let links = self.plan.links;
         let copies =
             if self.random.chance(links.loss) { 0 } else { 1 + usize::from(self.random.chance(links.duplication)) };

@@ -1,8 +1,9 @@
 //! What every link must do. Each test ends with all pages at home.
 
 use dataflow::bulk::{Bulk, PageSlice};
+use dataflow::time::Time;
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use transport::clock;
 use transport::frame::{Frame, FrameLimits};
 use transport::idle::IdleStrategy;
@@ -396,17 +397,17 @@ fn contents(frame: Frame) -> Vec<u8> {
 }
 
 /// Ends a test that would hang.
-struct Watchdog(Instant);
+struct Watchdog(Time);
 
 impl Default for Watchdog {
     fn default() -> Self {
-        Self(Instant::now())
+        Self(clock::now())
     }
 }
 
 impl Watchdog {
     fn look(&self) {
-        assert!(self.0.elapsed() < Duration::from_secs(60), "nothing moves any more");
+        assert!(clock::now().since(self.0) < Duration::from_secs(60), "nothing moves any more");
         std::thread::yield_now();
     }
 }

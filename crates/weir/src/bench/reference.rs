@@ -190,18 +190,6 @@ pub(crate) fn source_main(arguments: &SourceArguments) -> Result<(), ReferenceEr
     }
 }
 
-impl Measurement {
-    /// Events per second of wall-clock time.
-    pub(crate) fn events_per_s(&self) -> f64 {
-        self.events as f64 / self.seconds
-    }
-
-    /// CPU time of all processes for one event, in microseconds.
-    pub(crate) fn cpu_us_per_event(&self) -> f64 {
-        self.cpu_seconds * 1e6 / self.events as f64
-    }
-}
-
 /// The source processes; they end with this.
 struct Sources(Vec<Child>);
 

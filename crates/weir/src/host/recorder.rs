@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -22,7 +22,7 @@ use transport::waker::Waker;
 
 /// A recording thread; dropping it ends the thread after the work it was given.
 pub(crate) struct Recorder {
-    jobs: Option<Sender<(Ticket, Work)>>,
+    jobs: Option<SyncSender<(Ticket, Work)>>,
     done: Receiver<Done>,
     /// Finished pieces that were not taken yet.
     waiting: Arc<AtomicUsize>,
@@ -55,8 +55,9 @@ impl Recorder {
         let failed = |cause| RecorderError::Directory { path: directory.to_owned(), cause };
         std::fs::create_dir_all(directory).map_err(failed)?;
         let mut files = Files::new(partition, application, replay)?;
-        let (jobs, todo) = channel::<(Ticket, Work)>();
-        let (finished, done) = channel();
+        let bound = jobs_max(partition);
+        let (jobs, todo) = sync_channel::<(Ticket, Work)>(bound);
+        let (finished, done) = sync_channel(bound);
         let waiting = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&waiting);
         let work = move || {
@@ -74,10 +75,13 @@ impl Recorder {
         Ok(Self { jobs: Some(jobs), done, waiting, thread })
     }
 
-    /// Gives the thread work: `Record`, `Sync` or `Close`. Bounded by the slots of the event filter.
+    /// Gives the thread work: `Record`, `Sync` or `Close`.
+    ///
+    /// # Panics
+    /// If there is more work than the slots of the event filter allow.
     pub(crate) fn begin(&self, ticket: Ticket, work: Work) {
         let jobs = self.jobs.as_ref().expect("open until dropped");
-        jobs.send((ticket, work)).expect("the recording thread lives as long as its owner");
+        jobs.try_send((ticket, work)).expect("the recording thread lives, and the filter's slots bound its work");
     }
 
     /// The next piece of work that is finished.
@@ -101,6 +105,12 @@ impl Drop for Recorder {
             let _ = thread.join();
         }
     }
+}
+
+/// Every filter daemon may have all its slots in recording, twice if it had to ask again; besides, one sync, one close.
+fn jobs_max(partition: &Partition) -> usize {
+    let slots = |ef: configuration::Ef| ef.count as usize * ef.slots.max(partition.sfi.count) as usize;
+    2 * partition.event_filter().map_or(0, slots) + 2
 }
 
 /// The files of one SFO.
@@ -140,7 +150,7 @@ impl Files {
             megabytes_max: u32::try_from(sfo.max_file_size.bytes().div_ceil(1 << 20)).unwrap_or(u32::MAX),
             events_max: sfo.max_file_events,
             durable: sfo.durable != Durability::Write,
-            run: replay.map_or(run, |facts| facts.run.clone()),
+            run: replay.map_or(run, |facts| facts.run),
             dialect: dialect(sfo.dialect, replay),
             ..WriterConfig::default()
         };
@@ -168,7 +178,7 @@ impl Files {
                     self.failing = false;
                     (Outcome::Recorded { copies: 1, closed: self.closed() }, None)
                 }
-                Err(error) => (Outcome::RecordFailed, self.complain(error)),
+                Err(error) => (Outcome::RecordFailed, self.complain(&error)),
             },
             Work::Sync => match self.streams.sync() {
                 Ok(()) => (Outcome::Synced, None),
@@ -188,7 +198,7 @@ impl Files {
     }
 
     /// One message for a series of failures.
-    fn complain(&mut self, error: RecordError) -> Option<String> {
+    fn complain(&mut self, error: &RecordError) -> Option<String> {
         let first = !core::mem::replace(&mut self.failing, true);
         first.then(|| error.to_string())
     }

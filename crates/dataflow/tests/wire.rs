@@ -1,0 +1,289 @@
+//! Messages as bytes: what is written reads back, and nothing that arrives can do harm.
+
+use bytes::Bytes;
+use dataflow::bulk::{Bulk, PageSlice};
+use dataflow::histogram::Histogram;
+use dataflow::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
+use dataflow::message::{
+    BuiltEvent, BusyCause, Command, Decision, Envelope, EventInfo, Fate, FileRecord, Message, Missing, Recording, Roi,
+};
+use dataflow::report::{BlockCause, Blocked, Network, PeerCount, Report};
+use dataflow::wire::{HEADER_LEN, WireError, check_any_frame, decode, encode};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+proptest! {
+    #[test]
+    fn what_is_written_reads_back(envelope in envelopes(), message in messages()) {
+        prop_assert_eq!(decode(&frame(&envelope, &message)), Ok((envelope, message)));
+    }
+
+    #[test]
+    fn a_message_cut_or_lengthened_is_refused(message in messages(), cut in any::<prop::sample::Index>()) {
+        let whole = frame(&ENVELOPE, &message);
+        let len = cut.index(whole.len());
+        prop_assert!(decode(&whole.slice(0..len)).is_err());
+        let longer = [whole.as_bytes(), &[0]].concat();
+        prop_assert!(decode(&PageSlice::new(Bytes::from(longer))).is_err());
+    }
+
+    #[test]
+    fn a_flipped_bit_is_refused_or_makes_another_message(message in messages(), bit in any::<prop::sample::Index>()) {
+        let mut bytes = frame(&ENVELOPE, &message).as_bytes().to_vec();
+        let bit = bit.index(bytes.len() * 8);
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        check_any_frame(&bytes);
+    }
+
+    #[test]
+    fn random_bytes_are_survived(mut bytes in vec(any::<u8>(), 0..400), kind in 0_u16..60) {
+        if bytes.len() >= HEADER_LEN {
+            let (total, body) = (bytes.len() as u32, bytes.len() as u32 - HEADER_LEN as u32);
+            bytes[0..4].copy_from_slice(&total.to_le_bytes());
+            bytes[4..8].copy_from_slice(&body.to_le_bytes());
+            bytes[24..26].copy_from_slice(&kind.to_le_bytes());
+            bytes[26..28].copy_from_slice(&1_u16.to_le_bytes());
+        }
+        check_any_frame(&bytes);
+    }
+}
+
+#[test]
+fn a_list_longer_than_its_frame_is_refused_before_anything_is_allocated() {
+    let request = Message::RoiRequest { event: EventId(1), request: 2, robs: vec![7] };
+    let mut bytes = frame(&ENVELOPE, &request).as_bytes().to_vec();
+    let count_at = HEADER_LEN + 12;
+    bytes[count_at..count_at + 4].copy_from_slice(&u32::MAX.to_le_bytes());
+    let refused = decode(&PageSlice::new(Bytes::from(bytes)));
+    assert!(matches!(refused, Err(WireError::Body { offset: 16, .. })), "{refused:?}");
+}
+
+#[test]
+fn the_layout_is_the_documented_one() {
+    let message = Message::EndOfEvent { event: EventId(0x0102_0304_0506_0708), attempt: 9, missing: 10 };
+    let bytes = frame(&ENVELOPE, &message);
+    let expected: [&[u8]; 12] = [
+        &46_u32.to_le_bytes(),
+        &14_u32.to_le_bytes(),
+        &2_u16.to_le_bytes(),
+        &1_u16.to_le_bytes(),
+        &3_u32.to_le_bytes(),
+        &4_u32.to_le_bytes(),
+        &5_u32.to_le_bytes(),
+        &[23, 0, 1, 0],
+        &[0; 4],
+        &[8, 7, 6, 5, 4, 3, 2, 1],
+        &[9, 0],
+        &[10, 0, 0, 0],
+    ];
+    assert_eq!(bytes.as_bytes(), expected.concat());
+}
+
+#[test]
+fn bulk_behind_a_message_without_is_refused() {
+    let mut bytes = frame(&ENVELOPE, &Message::Drained).as_bytes().to_vec();
+    bytes.push(1);
+    bytes[0..4].copy_from_slice(&(HEADER_LEN as u32 + 1).to_le_bytes());
+    assert_eq!(decode(&PageSlice::new(Bytes::from(bytes))), Err(WireError::Bulk { kind: 41 }));
+}
+
+/// The corpus of the fuzz target `message`; `UPDATE_CORPUS=1` writes a frame of each simple kind to it.
+#[test]
+fn the_corpus_is_replayed() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/message");
+    if std::env::var_os("UPDATE_CORPUS").is_some() {
+        std::fs::create_dir_all(folder).unwrap();
+        for (index, message) in simple_messages().iter().enumerate() {
+            std::fs::write(format!("{folder}/simple_{index:02}"), frame(&ENVELOPE, message).as_bytes()).unwrap();
+        }
+        let rich = Message::EventReply {
+            event: EventId(1 << 33),
+            attempt: 2,
+            missing: vec![Missing { rob: 3, lost: true }],
+            bulk: Bulk::Pages(PageSlice::new(Bytes::from_static(b"four"))),
+        };
+        let whole = frame(&ENVELOPE, &rich);
+        std::fs::write(format!("{folder}/reply"), whole.as_bytes()).unwrap();
+        std::fs::write(format!("{folder}/reply_cut"), &whole.as_bytes()[..40]).unwrap();
+    }
+    let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(files.len() > 10, "the corpus has {} files", files.len());
+    files.iter().for_each(|path| check_any_frame(&std::fs::read(path).unwrap()));
+}
+
+const ENVELOPE: Envelope = Envelope {
+    from: NodeId(1),
+    to: NodeId(2),
+    run: RunNumber(3),
+    from_incarnation: Incarnation(4),
+    to_incarnation: Incarnation(5),
+};
+
+fn frame(envelope: &Envelope, message: &Message) -> PageSlice {
+    let mut bytes = Vec::new();
+    encode(envelope, message, &mut bytes);
+    let bulk = message.bulk().map(Bulk::slices).unwrap_or_default();
+    bulk.iter().for_each(|slice| bytes.extend_from_slice(slice.as_bytes()));
+    PageSlice::new(Bytes::from(bytes))
+}
+
+fn envelopes() -> impl Strategy<Value = Envelope> {
+    any::<(u16, u16, u32, u32, u32)>().prop_map(|(from, to, run, from_incarnation, to_incarnation)| Envelope {
+        from: NodeId(from),
+        to: NodeId(to),
+        run: RunNumber(run),
+        from_incarnation: Incarnation(from_incarnation),
+        to_incarnation: Incarnation(to_incarnation),
+    })
+}
+
+fn messages() -> impl Strategy<Value = Message> {
+    let event = || any::<u64>().prop_map(EventId);
+    let text = || "[a-zé ]{0,12}";
+    let ids = || vec(any::<u32>(), 0..5);
+    prop_oneof![
+        infos().prop_map(Message::L1Accept),
+        (infos(), vec(rois(), 0..4)).prop_map(|(event, rois)| Message::L1Result { event, rois }),
+        (infos(), any::<u16>(), vec(rois(), 0..4)).prop_map(|(event, attempt, rois)| Message::Assign {
+            event,
+            attempt,
+            rois
+        }),
+        (select(BusyCause::ALL.to_vec()), any::<bool>()).prop_map(|(cause, on)| Message::Busy { cause, on }),
+        (event(), any::<u32>(), ids()).prop_map(|(event, request, robs)| Message::RoiRequest { event, request, robs }),
+        (event(), any::<u32>(), missing(), bulk()).prop_map(|(event, request, missing, bulk)| Message::RoiReply {
+            event,
+            request,
+            missing,
+            bulk
+        }),
+        (event(), bulk()).prop_map(|(event, bulk)| Message::L2Result { event, bulk }),
+        (event(), any::<u16>(), any::<bool>(), any::<bool>()).prop_map(|(event, attempt, accept, has_result)| {
+            Message::L2Decision { event, attempt, accept, has_result }
+        }),
+        (any::<u64>(), event(), vec(decisions(), 0..4)).prop_map(|(sequence, oldest_undecided, decisions)| {
+            Message::Decisions { sequence, oldest_undecided, decisions }
+        }),
+        (infos(), any::<u16>(), any::<bool>(), event()).prop_map(|(event, attempt, has_result, oldest_unfinished)| {
+            Message::Build { event, attempt, has_result, oldest_unfinished }
+        }),
+        (infos(), any::<u16>(), ids()).prop_map(|(event, attempt, robs)| Message::EventRequest {
+            event,
+            attempt,
+            robs
+        }),
+        (event(), any::<u16>(), missing(), bulk()).prop_map(|(event, attempt, missing, bulk)| Message::EventReply {
+            event,
+            attempt,
+            missing,
+            bulk
+        }),
+        (any::<u64>(), event(), any::<bool>(), vec(event(), 0..5))
+            .prop_map(|(sequence, oldest_valid, last, events)| Message::Clear { sequence, oldest_valid, last, events }),
+        built().prop_map(Message::BuiltEvent),
+        (built(), any::<bool>()).prop_map(|(built, debug)| Message::Record(Recording { built, debug })),
+        vec((event(), 0_u8..5), 0..4).prop_map(|fates| {
+            Message::Finished(fates.into_iter().map(|(event, fate)| (event, Fate::from_u8(fate).unwrap())).collect())
+        }),
+        reports().prop_map(Message::Report),
+        (text(), text(), any::<(u64, u64, u32)>()).prop_map(|(path, stream, (events, bytes, adler32))| {
+            Message::FileClosed(FileRecord { path, stream, events, bytes, adler32 })
+        }),
+        (text(), text(), text()).prop_map(|(name, key, address)| Message::Join { name, key, address }),
+        (text(), vec(any::<u16>().prop_map(NodeId), 0..3), vec(ids(), 0..3))
+            .prop_map(|(configuration, hosted, robs)| Message::Welcome { configuration, hosted, robs }),
+        vec((any::<u16>().prop_map(NodeId), text()), 0..3).prop_map(Message::Peers),
+        simple(),
+    ]
+}
+
+fn simple() -> impl Strategy<Value = Message> {
+    select(simple_messages())
+}
+
+fn simple_messages() -> Vec<Message> {
+    let (event, attempt) = (EventId(5), 6);
+    vec![
+        Message::IssuedUpTo(event),
+        Message::NoMore,
+        Message::Taken(u64::MAX),
+        Message::L2ResultTaken(event),
+        Message::DecisionsTaken(3),
+        Message::EndOfEvent { event, attempt, missing: 2 },
+        Message::Granted { event, attempt },
+        Message::Revoked { event, attempt },
+        Message::SfiBusy(true),
+        Message::ClearAsk { first: 1, last: 9 },
+        Message::Pull(4),
+        Message::Recorded { event, fresh: false },
+        Message::Command(Command::Abandon),
+        Message::Drained,
+        Message::Exhausted,
+        Message::Notice("words".into()),
+        Message::Greet { key: "k".into() },
+        Message::Ready,
+        Message::Failed("why".into()),
+    ]
+}
+
+fn infos() -> impl Strategy<Value = EventInfo> {
+    any::<(u64, u64, u16, u8, bool)>().prop_map(|(event, ordinal, bcid, trigger_type, forced)| EventInfo {
+        event: EventId(event),
+        ordinal,
+        bcid,
+        trigger_type,
+        forced,
+    })
+}
+
+fn rois() -> impl Strategy<Value = Roi> {
+    (any::<u8>(), -5_f32..5.0, 0_f32..6.3, any::<(i32, u32)>()).prop_map(|(kind, eta, phi, (et_mev, thresholds))| Roi {
+        kind,
+        eta,
+        phi,
+        et_mev,
+        thresholds,
+    })
+}
+
+fn decisions() -> impl Strategy<Value = Decision> {
+    (infos(), any::<(bool, bool)>()).prop_map(|(event, (accept, has_result))| Decision { event, accept, has_result })
+}
+
+fn missing() -> impl Strategy<Value = Vec<Missing>> {
+    vec(any::<(u32, bool)>().prop_map(|(rob, lost)| Missing { rob, lost }), 0..4)
+}
+
+fn bulk() -> impl Strategy<Value = Bulk> {
+    vec(any::<u8>(), 0..50).prop_map(|bytes| Bulk::Pages(PageSlice::new(Bytes::from(bytes))))
+}
+
+fn built() -> impl Strategy<Value = BuiltEvent> {
+    (infos(), any::<u64>(), vec(any::<u32>(), 0..4), bulk()).prop_map(|(event, oldest, missing, bulk)| BuiltEvent {
+        event,
+        oldest_unfinished: EventId(oldest),
+        missing,
+        bulk,
+    })
+}
+
+fn reports() -> impl Strategy<Value = Report> {
+    let peers = vec(any::<(u16, [u64; 3])>().prop_map(|(node, counts)| PeerCount { node: NodeId(node), counts }), 0..3);
+    let causes = vec![BlockCause::NoSfi, BlockCause::Recording, BlockCause::Busy(BusyCause::Pages)];
+    let blocked = (any::<u16>(), select(causes), any::<u64>()).prop_map(|(by, cause, time_ns)| Blocked {
+        by: NodeId(by),
+        cause,
+        time_ns,
+    });
+    let times = vec(1_u64..1 << 40, 0..20);
+    let node = (any::<u16>(), select(Role::IN_DRAIN_ORDER.to_vec()));
+    (node, vec(any::<u64>(), 0..20), peers, vec(blocked, 0..3), times, any::<[u64; 4]>()).prop_map(
+        |((node, role), counters, peers, blocked, times, [stale, messages, bytes, malformed])| {
+            let mut latency_ns = Histogram::default();
+            times.into_iter().for_each(|time| latency_ns.record(time));
+            let network = Network { messages, bytes, malformed };
+            Report { node: NodeId(node), role, counters, peers, blocked, latency_ns, stale, network }
+        },
+    )
+}

@@ -1,0 +1,148 @@
+//! Processes that die or hang within a run.
+
+use nix::sys::signal::Signal;
+
+use crate::account::Summary;
+use crate::children::{all_listening, listening, marked, name, of};
+use crate::files::check_all;
+use crate::running::{Ended, Job, Running, send, within_deadline};
+
+#[test]
+fn of_the_level_1_source() {
+    check_death("level1-1");
+}
+
+#[test]
+fn of_a_level_2_supervisor() {
+    check_death("l2sv-1");
+}
+
+#[test]
+fn of_a_level_2_processing_unit() {
+    check_death("l2pu-1");
+}
+
+#[test]
+fn of_the_pseudo_ros() {
+    check_death("pros-1");
+}
+
+#[test]
+fn of_a_read_out_system() {
+    check_death("ros-2");
+}
+
+#[test]
+fn of_the_dataflow_manager() {
+    check_death("dfm-1");
+}
+
+#[test]
+fn of_an_event_builder() {
+    check_death("sfi-1");
+}
+
+#[test]
+fn of_an_event_filter_daemon() {
+    check_death("efd-1");
+}
+
+#[test]
+fn of_a_recorder() {
+    check_death("sfo-1");
+}
+
+/// Kills an application in the middle of a run: the run ends by itself, and says what happened.
+fn check_death(application: &str) {
+    let mut running = start();
+    running.until_recording();
+    let sockets = Sockets::of(&running);
+    send(running.child(application), Signal::SIGKILL);
+    let (ended, summary) = running.end().expect_aborted(&[application, "SIGKILL"]);
+    assert!(ended.stderr.contains(application), "{}", ended.stderr);
+    check_remains(&ended, &summary, application);
+    sockets.check_gone();
+}
+
+fn check_remains(ended: &Ended, summary: &Summary, application: &str) {
+    assert!(summary.count("recorded") > 0, "{summary:?}");
+    assert_eq!(summary.0["died"], serde_json::json!([application]));
+    let mut names: Vec<_> =
+        std::fs::read_dir(ended.directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["out", "stderr", "stdout", "summary.json"]);
+}
+
+#[test]
+fn a_read_out_system_that_hangs_does_not_hold_up_the_end() {
+    check_hang("ros-1");
+}
+
+#[test]
+fn a_recorder_that_hangs_does_not_hold_up_the_end() {
+    check_hang("sfo-1");
+}
+
+/// Stops an application for good, then asks the run to end: it does, within its deadlines.
+fn check_hang(application: &str) {
+    let mut running = start();
+    running.until_recording();
+    let sockets = Sockets::of(&running);
+    send(running.child(application), Signal::SIGSTOP);
+    running.signal(Signal::SIGINT);
+    let (_, summary) = running.end().expect_aborted(&[application]);
+    assert!(summary.count("recorded") > 0, "{summary:?}");
+    sockets.check_gone();
+}
+
+#[test]
+fn without_run_control_all_processes_end_and_leave_valid_files() {
+    let mut running = start();
+    running.until_recording();
+    let sockets = Sockets::of(&running);
+    running.signal(Signal::SIGKILL);
+    let (output, directory) = (running.output(), running.directory().path().to_owned());
+    within_deadline("all processes end", || marked(&directory).is_empty());
+    sockets.check_gone();
+    let events: u64 = check_all(&output).iter().map(|(_, events)| events).sum();
+    assert!(events > 0);
+}
+
+#[test]
+fn a_child_that_dies_before_the_run_begins_ends_it() {
+    let mut running = start();
+    running.until("a child is started", |running| of(running.pid()).iter().any(|pid| name(*pid).is_some()));
+    let first = of(running.pid()).into_iter().find(|pid| name(*pid).is_some()).unwrap();
+    send(first, Signal::SIGKILL);
+    let ended = running.end();
+    // On a fast machine the run may have begun.
+    assert!(matches!(ended.status.code(), Some(2 | 3)), "{}", ended.stderr);
+    assert!(ended.stderr.contains("SIGKILL"), "{}", ended.stderr);
+}
+
+/// One application of each role, and two where the others shall go on.
+fn start() -> Running {
+    Job::example("quickstart")
+        .set("ros.count", "2")
+        .set("run.stop_timeout", "3 s")
+        .set("sfo.max_file_events", "40")
+        .with(&["--duration", "90s", "--processes"])
+        .start()
+}
+
+/// The sockets on which the processes of a run listen.
+struct Sockets(Vec<u64>);
+
+impl Sockets {
+    fn of(running: &Running) -> Self {
+        let processes = of(running.pid()).into_iter().chain([running.pid()]);
+        let sockets: Vec<u64> = processes.flat_map(listening).map(|(_, inode)| inode).collect();
+        assert!(!sockets.is_empty());
+        Self(sockets)
+    }
+
+    fn check_gone(&self) {
+        let left: Vec<_> = all_listening().into_iter().filter(|(_, inode)| self.0.contains(inode)).collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}

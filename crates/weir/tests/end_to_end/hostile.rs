@@ -1,0 +1,169 @@
+//! Strangers at the doors of a run: whatever they say, the run goes on, and what they said is counted.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::Duration;
+
+use dataflow::ids::{Incarnation, NodeId, RunNumber};
+use dataflow::message::{Command, Envelope, Message};
+use dataflow::wire::{HEADER_LEN, encode};
+use nix::sys::signal::Signal;
+
+use crate::children::{listening, of, resident_bytes};
+use crate::running::{Job, Running, within_deadline};
+
+#[test]
+fn a_run_goes_on_whatever_strangers_say() {
+    let mut running = start();
+    running.until_recording();
+    let doors = doors(&running);
+    let mut held = Vec::new();
+    for door in &doors {
+        for (what, bytes) in bad_frames() {
+            say(*door, what, &bytes);
+        }
+        drop(TcpStream::connect(door).unwrap());
+        held.push(half_a_frame(*door));
+    }
+    let before: u64 = crate::running::recorded_bytes(&running.output());
+    let output = running.output();
+    running.until("events are still recorded", |_| crate::running::recorded_bytes(&output) > before);
+    let processes: Vec<i32> = of(running.pid()).into_iter().chain([running.pid()]).collect();
+    for pid in processes {
+        let bytes = resident_bytes(pid);
+        assert!(0 < bytes && bytes < RESIDENT_BYTES_MAX, "{bytes} bytes");
+    }
+    running.signal(Signal::SIGINT);
+    let (_, summary) = running.end().expect_ok();
+    let malformed = summary.0["network"]["malformed"].as_u64().unwrap();
+    let expected = (doors.len() * bad_frames().len()) as u64;
+    assert!(malformed >= expected, "{malformed} counted, {expected} said");
+    drop(held);
+}
+
+#[test]
+fn strangers_do_not_keep_the_children_out() {
+    let mut running = start();
+    running.until("the parent listens", |running| !listening(running.pid()).is_empty());
+    let (door, _) = listening(running.pid())[0];
+    let mut held: Vec<TcpStream> = (0..20).map(|_| half_a_frame(door)).collect();
+    for (what, bytes) in bad_frames() {
+        say(door, what, &bytes);
+    }
+    held.push(half_a_frame(door));
+    running.until_recording();
+    running.signal(Signal::SIGINT);
+    running.end().expect_ok();
+}
+
+#[test]
+fn a_stranger_who_says_nothing_is_shown_out() {
+    let mut running = start();
+    running.until_recording();
+    let (door, _) = listening(running.pid())[0];
+    let mut silent = TcpStream::connect(door).unwrap();
+    silent.set_nonblocking(true).unwrap();
+    within_deadline("the connection is closed", || is_closed(&mut silent));
+    running.signal(Signal::SIGINT);
+    running.end().expect_ok();
+}
+
+fn start() -> Running {
+    Job::example("quickstart")
+        .set("ros.count", "2")
+        .set("level1.rate", "2 kHz")
+        .with(&["--duration", "90s", "--processes"])
+        .start()
+}
+
+/// Where each process of a run listens.
+fn doors(running: &Running) -> Vec<SocketAddr> {
+    let children = of(running.pid());
+    let doors: Vec<SocketAddr> =
+        children.iter().copied().chain([running.pid()]).flat_map(listening).map(|(address, _)| address).collect();
+    assert_eq!(doors.len(), children.len() + 1, "every process listens once");
+    doors
+}
+
+/// Says something and waits for the door to be shut.
+fn say(door: SocketAddr, what: &str, bytes: &[u8]) {
+    let mut stranger = TcpStream::connect(door).unwrap();
+    // The peer may shut the door before all is said.
+    let _ = stranger.write_all(bytes);
+    let _ = stranger.shutdown(Shutdown::Write);
+    stranger.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+    within_deadline(&format!("{what}: the connection is closed"), || is_closed(&mut stranger));
+}
+
+fn half_a_frame(door: SocketAddr) -> TcpStream {
+    let mut stranger = TcpStream::connect(door).unwrap();
+    stranger.write_all(&with_length(500_000)).unwrap();
+    stranger.write_all(&[0; 1000]).unwrap();
+    stranger
+}
+
+fn is_closed(stream: &mut TcpStream) -> bool {
+    match stream.read(&mut [0; 256]) {
+        Ok(read) => read == 0,
+        Err(error) => !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted),
+    }
+}
+
+/// What no peer sends before it has proved who it is.
+fn bad_frames() -> Vec<(&'static str, Vec<u8>)> {
+    let key = "0".repeat(32);
+    let join = |name: &str| Message::Join { name: name.into(), key: key.clone(), address: "127.0.0.1:1".into() };
+    let frame = |message: &Message| {
+        let mut bytes = Vec::new();
+        let (from, to) = (NodeId(1), NodeId(2));
+        let life = Incarnation(0);
+        let envelope = Envelope { from, to, run: RunNumber(1), from_incarnation: life, to_incarnation: life };
+        encode(&envelope, message, &mut bytes);
+        bytes
+    };
+    let changed = |at: usize, to: &[u8]| {
+        let mut bytes = frame(&Message::Ready);
+        bytes[at..at + to.len()].copy_from_slice(to);
+        bytes
+    };
+    let mut noise = 1_u32;
+    let noise = std::iter::repeat_with(|| {
+        noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (noise >> 24) as u8
+    });
+    vec![
+        ("random bytes", noise.take(4096).collect()),
+        ("a truncated header", with_length(64)[..HEADER_LEN / 2].to_vec()),
+        ("a truncated frame", with_length(5000)),
+        ("length 0", with_length(0)),
+        ("length 31", with_length(31)),
+        ("the greatest length", with_length(u32::MAX)),
+        ("another version", changed(26, &[0xff, 0xff])),
+        ("a kind that does not exist", changed(24, &[0xe7, 3])),
+        ("a body longer than its frame", changed(4, &[0xff; 4])),
+        ("a text longer than its body", changed_text(frame(&join("sfi-1")))),
+        ("a wrong key of a child", frame(&join("sfi-1"))),
+        ("a name that does not exist", frame(&join("nobody-1"))),
+        ("a wrong key of a peer", frame(&Message::Greet { key: key.clone() })),
+        ("a command", frame(&Message::Command(Command::Abandon))),
+        ("an order to end", frame(&Message::Command(Command::Exit))),
+        ("a message of the data flow", frame(&Message::NoMore)),
+        ("a message of a child", frame(&Message::Failed("made up".into()))),
+    ]
+}
+
+/// The length of a text in the body is what it should not be.
+fn changed_text(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes[HEADER_LEN..HEADER_LEN + 4].copy_from_slice(&u32::MAX.to_le_bytes());
+    bytes
+}
+
+/// A header that promises a frame of this length.
+fn with_length(bytes: u32) -> Vec<u8> {
+    let mut header = vec![0; HEADER_LEN];
+    header[..4].copy_from_slice(&bytes.to_le_bytes());
+    header[26] = 1;
+    header
+}
+
+const RESIDENT_BYTES_MAX: u64 = 600 << 20;

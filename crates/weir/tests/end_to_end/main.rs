@@ -1,0 +1,17 @@
+//! Whole runs of the program, as users start it: the real binary, real processes, real files.
+//!
+//! Each run has a directory and ports of its own and a watchdog: whatever waits fails at its deadline, and all processes
+//! of a run are ended with the test.
+
+mod account;
+mod bad_files;
+mod children;
+mod death;
+mod files;
+mod full_disk;
+mod hostile;
+mod payload;
+mod replay;
+mod running;
+mod stop;
+mod summary;

@@ -1,0 +1,75 @@
+//! Recorded events through the chain and back into a file: the same bytes.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::files::{events, recorded};
+use crate::running::{Ended, Job, examples};
+
+#[test]
+fn the_shipped_file_comes_out_as_it_went_in() {
+    let input = examples().join("data/replay.data");
+    for processes in [false, true] {
+        let ended = replay(&input, processes);
+        compare(&input, &ended);
+    }
+}
+
+#[test]
+fn a_real_file_comes_out_as_it_went_in() {
+    let Some(input) = testkit::shared("a_real_file_comes_out_as_it_went_in", BES3) else { return };
+    for processes in [false, true] {
+        let ended = replay(&input, processes);
+        compare(&input, &ended);
+    }
+}
+
+#[test]
+fn a_real_file_is_read_by_another_program_as_the_original() {
+    let name = "a_real_file_is_read_by_another_program_as_the_original";
+    let (Some(input), Some(python)) = (testkit::shared(name, BES3), testkit::python(name)) else { return };
+    for processes in [false, true] {
+        let ended = replay(&input, processes);
+        let files = recorded(ended.output());
+        let [output] = &files[..] else { panic!("{files:?}") };
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/end_to_end/same_arrays.py");
+        let told = Command::new(&python).arg(script).args([&input, output]).output().unwrap();
+        assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    }
+}
+
+#[test]
+fn a_file_goes_round_with_fresh_event_ids() {
+    let input = examples().join("data/replay.data");
+    for processes in [false, true] {
+        let job = job(&input, processes).set("input.repeat", "true").events(200);
+        let (ended, summary) = job.run().expect_ok();
+        assert_eq!((summary.count("level1"), summary.count("recorded")), (200, 200));
+        let original = events(&[input.clone()]);
+        let expected = original.iter().cycle().take(200);
+        assert!(events(&recorded(ended.output())).iter().eq(expected), "not the events of the input");
+    }
+}
+
+fn replay(input: &Path, processes: bool) -> Ended {
+    let (ended, summary) = job(input, processes).run().expect_ok();
+    let count = events(&[input.to_owned()]).len() as u64;
+    assert_eq!((summary.count("level1"), summary.count("recorded")), (count, count));
+    ended
+}
+
+fn job(input: &Path, processes: bool) -> Job {
+    let files = format!("[{:?}]", input.display().to_string());
+    Job::example("replay").set("input.files", &files).processes(processes)
+}
+
+fn compare(input: &Path, ended: &Ended) {
+    let files: Vec<PathBuf> = recorded(ended.output());
+    let (before, after) = (events(&[input.to_owned()]), events(&files));
+    assert_eq!(before.len(), after.len());
+    for (number, (before, after)) in before.iter().zip(&after).enumerate() {
+        assert!(before == after, "event {number} of {} differs", input.display());
+    }
+}
+
+const BES3: &str = "rawdata/bes3_run0091668_SFO-1_10events.raw";

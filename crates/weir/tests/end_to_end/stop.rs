@@ -1,0 +1,75 @@
+//! Stopping in the middle of a run.
+
+use nix::sys::signal::Signal;
+
+use crate::running::{Job, Running};
+
+#[test]
+fn an_interrupt_drains_and_accounts() {
+    for processes in [false, true] {
+        check_signal(Signal::SIGINT, processes);
+    }
+}
+
+#[test]
+fn a_request_to_terminate_drains_and_accounts() {
+    for processes in [false, true] {
+        check_signal(Signal::SIGTERM, processes);
+    }
+}
+
+fn check_signal(signal: Signal, processes: bool) {
+    let mut running = endless(processes);
+    running.until_recording();
+    running.signal(signal);
+    let (ended, summary) = running.end().expect_ok();
+    assert!(summary.count("recorded") > 0);
+    assert!(ended.stderr.contains("stopping"), "{}", ended.stderr);
+}
+
+#[test]
+fn the_end_of_the_time_drains_and_accounts() {
+    for processes in [false, true] {
+        let (_, summary) = few_sources(processes).with(&["--duration", "500ms"]).run().expect_ok();
+        assert!(summary.count("recorded") > 0);
+        assert!(summary.0["duration_s"].as_f64().unwrap() >= 0.5, "{summary:?}");
+    }
+}
+
+#[test]
+fn a_second_interrupt_forces_and_everything_lost_is_counted() {
+    for processes in [false, true] {
+        // So slow that level 2 cannot have drained before the second interrupt.
+        let mut running = few_sources(processes)
+            .set("l2pu.cost", "20 ms")
+            .set("l2pu.workers", "1")
+            .set("l2sv.timeout", "60 s")
+            .with(&["--duration", "90s"])
+            .start();
+        running.until_recording();
+        running.signal(Signal::SIGINT);
+        running.until("the first interrupt is taken", |running| running.error_output().contains("stopping"));
+        running.signal(Signal::SIGTERM);
+        let (_, summary) = running.end().expect_aborted(&["forced", "second interrupt"]);
+        assert!(summary.count("recorded") > 0 && summary.count("level2_lost") > 0, "{summary:?}");
+    }
+}
+
+#[test]
+fn an_interrupt_before_the_run_begins_ends_it() {
+    let running = few_sources(true).start();
+    crate::running::within_deadline("a child is started", || !crate::children::of(running.pid()).is_empty());
+    running.signal(Signal::SIGINT);
+    let ended = running.end();
+    // Depending on how far it came.
+    assert!(matches!(ended.status.code(), Some(0 | 2)), "{:?}\n{}", ended.status, ended.stderr);
+}
+
+/// A run that goes on until it is stopped.
+fn endless(processes: bool) -> Running {
+    few_sources(processes).with(&["--duration", "90s"]).start()
+}
+
+fn few_sources(processes: bool) -> Job {
+    Job::example("quickstart").set("ros.count", "2").processes(processes)
+}
