@@ -23,6 +23,12 @@ pub trait Component {
     /// Whether the component holds nothing that has still to go somewhere. Asked after [`Command::Drain`].
     fn is_drained(&self) -> bool;
 
+    /// Whether nothing is on its way that would still change the counts of a run that has ended. A report that ends a run
+    /// waits for it.
+    fn is_settled(&self) -> bool {
+        true
+    }
+
     /// Counts and gauges, for the accounting, the metrics and the final table.
     fn report(&self, now: Time) -> Report;
 
@@ -156,8 +162,12 @@ pub enum Outcome {
     },
     /// The event could not be written; nothing of it is in a file. It may be tried again.
     RecordFailed,
+    /// The event cannot be put into a file, now or later; nothing of it is in one.
+    RecordRefused,
     /// Everything recorded before is durable.
     Synced,
+    /// What was recorded is not durable; it may be tried again.
+    SyncFailed,
     /// All files are closed.
     Closed(Vec<FileRecord>),
 }

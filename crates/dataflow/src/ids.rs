@@ -35,7 +35,7 @@ impl EventId {
 
     /// The number after this one.
     pub const fn next(self) -> Self {
-        Self(self.0 + 1)
+        Self(self.0.saturating_add(1))
     }
 }
 

@@ -42,7 +42,8 @@ pub enum Message {
     },
     /// Level 1 → every L2SV, or the DFM: all events up to this one were sent, to whomever. At most one per period.
     IssuedUpTo(EventId),
-    /// Level 1 → L2SV or DFM, and L2SV → DFM: nothing follows in this run. Once.
+    /// Level 1 → L2SV or DFM, L2SV → DFM, and SFI → DFM: nothing follows in this run. Once: a stop by command overtakes
+    /// what is on its way on other connections.
     NoMore,
     /// ROS, L2SV or DFM → level 1: how many triggers it has taken in all. Cumulative; opens the window of level 1.
     Taken(u64),
@@ -132,6 +133,8 @@ pub enum Message {
         event: EventInfo,
         /// Echoed in the reply.
         attempt: u16,
+        /// Which try this is; echoed in the reply.
+        request: u32,
         /// Source identifiers; empty for all.
         robs: Vec<u32>,
     },
@@ -141,6 +144,8 @@ pub enum Message {
         event: EventId,
         /// From the request.
         attempt: u16,
+        /// From the request.
+        request: u32,
         /// ROBs that are not in `bulk`.
         missing: Vec<Missing>,
         /// ROB fragments, one behind the other.
@@ -196,6 +201,8 @@ pub enum Message {
     BuiltEvent(BuiltEvent),
     /// EFD → SFO: record this event. At most the EFD's slots. Answered by `Recorded`.
     Record(Recording),
+    /// SFO → EFD: the event cannot be recorded, now or later. Answers `Record`.
+    Refused(EventId),
     /// SFO → EFD: recorded, as durably as configured; `fresh` is false if it had been recorded before.
     Recorded {
         /// The event.

@@ -24,6 +24,8 @@ pub struct Node {
     stale: u64,
     draining: bool,
     drained: bool,
+    /// Run control waits for a report.
+    report_due: bool,
 }
 
 impl Node {
@@ -36,7 +38,7 @@ impl Node {
         component: Box<dyn Component + Send>,
     ) -> Self {
         let peers = vec![None; nodes];
-        Self { id, run, incarnation, component, peers, stale: 0, draining: false, drained: false }
+        Self { id, run, incarnation, component, peers, stale: 0, draining: false, drained: false, report_due: false }
     }
 
     /// Who it is.
@@ -54,7 +56,7 @@ impl Node {
             Message::Command(command) if envelope.from == RUN_CONTROL => self.command(now, command, out),
             message => self.component.handle(now, Input::Message { from: envelope.from, message }, out),
         }
-        self.report_drained(out);
+        self.tell_run_control(now, out);
     }
 
     /// Takes any other input.
@@ -71,7 +73,7 @@ impl Node {
             }
             input => self.component.handle(now, input, out),
         }
-        self.report_drained(out);
+        self.tell_run_control(now, out);
     }
 
     /// The envelope of a message to a peer; `None` if the peer cannot be reached: the message is then dropped, as it
@@ -106,7 +108,7 @@ impl Node {
 
     fn command(&mut self, now: Time, command: Command, out: &mut Outbox) {
         match command {
-            Command::Report => out.send(RUN_CONTROL, Message::Report(self.report(now))),
+            Command::Report => self.report_due = true,
             Command::Exit => {}
             command => {
                 self.draining |= matches!(command, Command::Drain | Command::Abandon);
@@ -115,10 +117,14 @@ impl Node {
         }
     }
 
-    fn report_drained(&mut self, out: &mut Outbox) {
+    fn tell_run_control(&mut self, now: Time, out: &mut Outbox) {
         if self.draining && !self.drained && self.component.is_drained() {
             self.drained = true;
             out.send(RUN_CONTROL, Message::Drained);
+        }
+        if self.report_due && self.component.is_settled() {
+            self.report_due = false;
+            out.send(RUN_CONTROL, Message::Report(self.report(now)));
         }
     }
 }

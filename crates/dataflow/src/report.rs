@@ -190,7 +190,7 @@ macro_rules! counters {
             /// The sum over several reports.
             pub fn total<'a>(reports: impl Iterator<Item = &'a Report>) -> Self {
                 reports.map(|report| Self::from_values(&report.counters)).fold(Self::default(), |sum, next| Self {
-                    $($field: sum.$field + next.$field),+
+                    $($field: sum.$field.saturating_add(next.$field)),+
                 })
             }
         }
@@ -350,6 +350,8 @@ counters! {
         reasks,
         /// Replies that nobody waited for any more.
         late_replies,
+        /// Replies that would have made an event larger than it may be.
+        oversized,
         /// ROBs that sent nothing.
         missing_robs,
         /// Bytes of built events.
@@ -402,6 +404,8 @@ counters! {
         copies,
         /// Requests for events recorded before.
         duplicates,
+        /// Requests for events that cannot be put into a file.
+        refused,
         /// Requests given up.
         abandoned,
         /// Bytes of events recorded.

@@ -67,6 +67,7 @@ pub mod kind {
     pub const RECORD: u16 = 32;
     pub const RECORDED: u16 = 33;
     pub const FINISHED: u16 = 34;
+    pub const REFUSED: u16 = 35;
     pub const COMMAND: u16 = 40;
     pub const DRAINED: u16 = 41;
     pub const EXHAUSTED: u16 = 42;
@@ -252,11 +253,11 @@ impl Writer<'_> {
             Message::Build { event, attempt, has_result, oldest_unfinished } => {
                 self.info(event).u16(*attempt).flag(*has_result).u64(oldest_unfinished.0).kind(kind::BUILD)
             }
-            Message::EventRequest { event, attempt, robs } => {
-                self.info(event).u16(*attempt).u32s(robs).kind(kind::EVENT_REQUEST)
+            Message::EventRequest { event, attempt, request, robs } => {
+                self.info(event).u16(*attempt).u32(*request).u32s(robs).kind(kind::EVENT_REQUEST)
             }
-            Message::EventReply { event, attempt, missing, bulk: _ } => {
-                self.u64(event.0).u16(*attempt).missing(missing).kind(kind::EVENT_REPLY)
+            Message::EventReply { event, attempt, request, missing, bulk: _ } => {
+                self.u64(event.0).u16(*attempt).u32(*request).missing(missing).kind(kind::EVENT_REPLY)
             }
             Message::EndOfEvent { event, attempt, missing } => {
                 self.u64(event.0).u16(*attempt).u32(*missing).kind(kind::END_OF_EVENT)
@@ -274,6 +275,7 @@ impl Writer<'_> {
             Message::Pull(count) => self.u32(*count).kind(kind::PULL),
             Message::BuiltEvent(built) => self.built(built).kind(kind::BUILT_EVENT),
             Message::Record(recording) => self.built(&recording.built).flag(recording.debug).kind(kind::RECORD),
+            Message::Refused(event) => self.u64(event.0).kind(kind::REFUSED),
             Message::Recorded { event, fresh } => self.u64(event.0).flag(*fresh).kind(kind::RECORDED),
             Message::Finished(fates) => {
                 self.list(fates, |w, (event, fate)| {
@@ -450,11 +452,13 @@ impl Reader<'_> {
                 Message::Build { event, attempt, has_result, oldest_unfinished: self.event()? }
             }
             kind::EVENT_REQUEST => {
-                Message::EventRequest { event: self.info()?, attempt: self.u16()?, robs: self.list(4, Self::u32)? }
+                let (event, attempt, request) = (self.info()?, self.u16()?, self.u32()?);
+                Message::EventRequest { event, attempt, request, robs: self.list(4, Self::u32)? }
             }
+
             kind::EVENT_REPLY => {
-                let (event, attempt, missing) = (self.event()?, self.u16()?, self.missing()?);
-                Message::EventReply { event, attempt, missing, bulk }
+                let (event, attempt, request) = (self.event()?, self.u16()?, self.u32()?);
+                Message::EventReply { event, attempt, request, missing: self.missing()?, bulk }
             }
             kind::END_OF_EVENT => {
                 Message::EndOfEvent { event: self.event()?, attempt: self.u16()?, missing: self.u32()? }
@@ -470,6 +474,7 @@ impl Reader<'_> {
             kind::PULL => Message::Pull(self.u32()?),
             kind::BUILT_EVENT => Message::BuiltEvent(self.built(bulk)?),
             kind::RECORD => Message::Record(Recording { built: self.built(bulk)?, debug: self.flag()? }),
+            kind::REFUSED => Message::Refused(self.event()?),
             kind::RECORDED => Message::Recorded { event: self.event()?, fresh: self.flag()? },
             kind::FINISHED => {
                 let fate = |r: &mut Self| Ok((r.event()?, Fate::from_u8(r.u8()?).ok_or(Fault::Body)?));

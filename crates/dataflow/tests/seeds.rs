@@ -10,6 +10,19 @@ fn seeds() -> u64 {
     std::env::var("WEIR_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_600)
 }
 
+/// Prints the run of one seed: `WEIR_SEED=LEVEL:SEED cargo test -p dataflow --test seeds one_seed -- --nocapture`.
+#[test]
+fn one_seed() {
+    let Ok(text) = std::env::var("WEIR_SEED") else { return };
+    let (level, seed) = text.split_once(':').expect("WEIR_SEED is LEVEL:SEED");
+    let plan = Plan::draw(seed.parse().expect("a seed"), level.parse().expect("a level"));
+    eprintln!("{plan:#?}");
+    plan.applications().iter().for_each(|app| eprintln!("{} {}", app.node.0, app.name));
+    let mut world = World::new(plan);
+    world.prints = true;
+    eprintln!("{:#?}", world.run().account);
+}
+
 fn campaign(level: u32) {
     for seed in 0..seeds() {
         let plan = Plan::draw(seed, level);
@@ -48,22 +61,11 @@ fn the_same_plan_gives_the_same_trace() {
 }
 
 #[test]
-fn a_planted_duplicate_and_a_miscount_are_found() {
-    for planted in [Planted::Duplicate, Planted::Miscount] {
+fn a_planted_loss_a_duplicate_and_a_miscount_are_found() {
+    for planted in [Planted::LostEvent, Planted::Duplicate, Planted::Miscount] {
         let outcome = World::new(Plan { planted: Some(planted), ..Plan::plain(50) }).run();
         assert!(outcome.account.residual > 0, "{planted:?}: {:#?}", outcome.account);
     }
-}
-
-#[test]
-fn a_planted_lost_event_is_found() {
-    let outcome = World::new(Plan { planted: Some(Planted::LostEvent), ..Plan::plain(50) }).run();
-    assert!(outcome.account.residual > 0 || outcome.account.lost_after_build > 0, "{:#?}", outcome.account);
-    assert!(
-        outcome.ending.reasons.iter().any(|reason| reason.contains("did not drain")),
-        "{:?}",
-        outcome.ending.reasons
-    );
 }
 
 #[test]

@@ -100,6 +100,7 @@ fn the_corpus_is_replayed() {
         let rich = Message::EventReply {
             event: EventId(1 << 33),
             attempt: 2,
+            request: 4,
             missing: vec![Missing { rob: 3, lost: true }],
             bulk: Bulk::Pages(PageSlice::new(Bytes::from_static(b"four"))),
         };
@@ -168,16 +169,10 @@ fn messages() -> impl Strategy<Value = Message> {
         (infos(), any::<u16>(), any::<bool>(), event()).prop_map(|(event, attempt, has_result, oldest_unfinished)| {
             Message::Build { event, attempt, has_result, oldest_unfinished }
         }),
-        (infos(), any::<u16>(), ids()).prop_map(|(event, attempt, robs)| Message::EventRequest {
-            event,
-            attempt,
-            robs
-        }),
-        (event(), any::<u16>(), missing(), bulk()).prop_map(|(event, attempt, missing, bulk)| Message::EventReply {
-            event,
-            attempt,
-            missing,
-            bulk
+        (infos(), any::<(u16, u32)>(), ids())
+            .prop_map(|(event, (attempt, request), robs)| { Message::EventRequest { event, attempt, request, robs } }),
+        (event(), any::<(u16, u32)>(), missing(), bulk()).prop_map(|(event, (attempt, request), missing, bulk)| {
+            Message::EventReply { event, attempt, request, missing, bulk }
         }),
         (any::<u64>(), event(), any::<bool>(), vec(event(), 0..5))
             .prop_map(|(sequence, oldest_valid, last, events)| Message::Clear { sequence, oldest_valid, last, events }),
@@ -217,6 +212,7 @@ fn simple_messages() -> Vec<Message> {
         Message::ClearAsk { first: 1, last: 9 },
         Message::Pull(4),
         Message::Recorded { event, fresh: false },
+        Message::Refused(event),
         Message::Command(Command::Abandon),
         Message::Drained,
         Message::Exhausted,

@@ -153,6 +153,7 @@ impl Assembly {
         let l2svs = self.of(Role::L2sv);
         Level1Parameters {
             readout: self.of(Role::Ros),
+            listeners: if l2svs.is_empty() { Vec::new() } else { vec![self.dfm_node()] },
             deciders: if l2svs.is_empty() { vec![self.dfm_node()] } else { l2svs },
             first: self.first(),
             limit: self.partition.run.events,
@@ -278,6 +279,7 @@ impl Assembly {
             dfm: self.dfm_node(),
             efds: self.of(Role::Efd),
             events: sfi.events as usize,
+            event_bytes_max: usize::try_from(sfi.max_event_size.bytes()).unwrap_or(usize::MAX),
             building: sfi.building as usize,
             outstanding_requests: sfi.outstanding_requests as usize,
             request_timeout: sfi.request_timeout.duration(),

@@ -79,6 +79,11 @@ impl Children {
         ended
     }
 
+    /// Whether one has ended.
+    pub(crate) fn any_ended(&self) -> bool {
+        self.0.iter().any(|entry| entry.ended.is_some())
+    }
+
     /// Whether all have ended.
     pub(crate) fn all_ended(&self) -> bool {
         self.0.iter().all(|entry| entry.ended.is_some())

@@ -84,10 +84,13 @@ pub(crate) enum StartError {
 pub(crate) fn conduct(run: Run) -> Result<Conducted, StartError> {
     let cpu_before = cpu_seconds(UsageWho::RUSAGE_SELF) + cpu_seconds(UsageWho::RUSAGE_CHILDREN);
     let inputs = Inputs::open(&run.partition)?;
+    let replayed = inputs.replay().map(|replay| replay.facts().run.run_number);
+    let file_run = replayed.unwrap_or(run.partition.run.number);
     let assembly = Assembly::new(run.partition, inputs.shares().to_vec());
     let mut scheduler = Scheduler::<Host>::new(idle(&assembly.partition))?;
+    let signals = Signals::new([SIGINT, SIGTERM]).map_err(StartError::Signals)?;
     let (mut host, children, key) = populate(&assembly, &inputs, run.in_children, &mut scheduler)?;
-    let mut conductor = Conductor::new(assembly, children, key, run.progress)?;
+    let mut conductor = Conductor::new(assembly, children, key, signals, run.progress, file_run);
     run_until_done(scheduler, &mut conductor, &mut host)?;
     let ending = match conductor.phase {
         Phase::Over(ending) => ending,
@@ -98,7 +101,7 @@ pub(crate) fn conduct(run: Run) -> Result<Conducted, StartError> {
     };
     drop(conductor.children);
     let cpu = cpu_seconds(UsageWho::RUSAGE_SELF) + cpu_seconds(UsageWho::RUSAGE_CHILDREN) - cpu_before;
-    let forced = conductor.forced;
+    let forced = ending.forced;
     let account = Books {
         applications: &conductor.assembly.applications,
         reports: &ending.reports,
@@ -214,6 +217,8 @@ struct Conductor {
     key: String,
     signals: Signals,
     progress: Option<Progress>,
+    /// Run number in the names of files: that of the replayed ones, if they are written again.
+    file_run: u32,
     phase: Phase,
     tick: Time,
     /// Complaints of living applications about others, which a death may yet explain.
@@ -263,17 +268,19 @@ impl Conductor {
         assembly: Assembly,
         children: Children,
         key: String,
+        signals: Signals,
         progress: Option<Progress>,
-    ) -> Result<Self, StartError> {
-        let signals = Signals::new([SIGINT, SIGTERM]).map_err(StartError::Signals)?;
+        file_run: u32,
+    ) -> Self {
         let now = clock::now();
         let deadline = now + assembly.partition.processes.start_timeout.duration();
-        Ok(Self {
+        Self {
             assembly,
             children,
             key,
             signals,
             progress,
+            file_run,
             phase: Phase::Starting { deadline },
             tick: now,
             complaints: Vec::new(),
@@ -282,7 +289,7 @@ impl Conductor {
             began: None,
             ended: None,
             next_progress: now,
-        })
+        }
     }
 
     fn act(&mut self, now: Time, host: &mut Host) {
@@ -334,15 +341,11 @@ impl Conductor {
                     child.ready = true;
                 }
             }
-            Message::Failed(reason) => match self.phase {
-                Phase::Starting { .. } => {
-                    let name = self.children.behind(link).map_or_else(String::new, |child| child.name.clone());
-                    self.phase = Phase::Failed(StartError::Child { name, reason });
-                }
-                _ => self.complaints.push((now, envelope.from, reason)),
-            },
+            Message::Failed(reason) if self.children.behind(link).is_some() => {
+                self.complaints.push((now, envelope.from, reason));
+            }
             message if host.links.is_open(link) => host.deliver(now, envelope, message),
-            _ => host.links.close(link),
+            _ => host.refuse(link),
         }
     }
 
@@ -350,7 +353,7 @@ impl Conductor {
     fn on_join(&mut self, now: Time, host: &mut Host, link: LinkId, name: &str, key: &str, address: String) {
         let genuine = key == self.key;
         let Some(child) = self.children.named(name).filter(|child| genuine && child.address.is_none()) else {
-            return host.links.close(link);
+            return host.refuse(link);
         };
         child.link = Some(link);
         child.address = Some(address);
@@ -414,7 +417,12 @@ impl Conductor {
     fn on_death(&mut self, now: Time, host: &mut Host, node: NodeId, how: &str) {
         let name = self.name(node);
         match self.phase {
-            Phase::Starting { .. } => self.phase = Phase::Failed(StartError::Child { name, reason: how.to_owned() }),
+            Phase::Starting { .. } => {
+                let own =
+                    self.complaints.iter().find(|(_, from, _)| *from == node).map(|(_, _, reason)| reason.clone());
+                let reason = own.unwrap_or_else(|| how.to_owned());
+                self.phase = Phase::Failed(StartError::Child { name, reason });
+            }
             Phase::Running(_) => {
                 self.say(&format!("{name} died: {how}; the run ends"));
                 let assembly = &self.assembly;
@@ -425,13 +433,17 @@ impl Conductor {
         }
     }
 
-    /// What no death explains ends the run as well.
+    /// A complaint that no death explains ends the run, or its start, as well.
     fn settle_complaints(&mut self, now: Time, host: &mut Host) {
         let due: Vec<(Time, NodeId, String)> =
             self.complaints.extract_if(.., |(at, _, _)| now.since(*at) > GRACE).collect();
         for (_, from, text) in due {
-            let reason = format!("{}: {text}", self.name(from));
-            self.with_controller(host, |controller, out| controller.stop_because(now, &reason, out));
+            if let Phase::Starting { .. } = self.phase {
+                self.phase = Phase::Failed(StartError::Child { name: self.name(from), reason: text });
+            } else if !self.children.any_ended() {
+                let reason = format!("{}: {text}", self.name(from));
+                self.with_controller(host, |controller, out| controller.stop_because(now, &reason, out));
+            }
         }
     }
 
@@ -497,10 +509,11 @@ impl Conductor {
 
     fn end(&mut self, now: Time, host: &mut Host, ending: Ending) {
         self.ended = Some(now);
-        self.forced |= ending.reasons.iter().any(|reason| reason.contains("did not"));
         for app in &self.assembly.applications {
             host.send_from_control(app.node, Message::Command(Command::Exit));
         }
+        // Those that did not even report are stuck.
+        ending.dead.iter().for_each(|&node| self.children.kill(node));
         self.phase = Phase::Ending { ending: Box::new(ending), deadline: now + EXIT_TIMEOUT };
     }
 
@@ -528,8 +541,8 @@ impl Conductor {
     fn recover_files(&mut self, application: &str) -> Vec<FileRecord> {
         let directory = Path::new(&self.assembly.partition.output.directory).to_owned();
         let Ok(entries) = fs::read_dir(&directory) else { return Vec::new() };
-        let part = format!("._{application}.");
-        let is_torn = |name: &str| name.contains(&part) && name.ends_with(".writing");
+        let (run, part) = (format!(".{:08}.", self.file_run), format!("._{application}._"));
+        let is_torn = |name: &str| name.contains(&run) && name.contains(&part) && name.ends_with(".writing");
         let mut torn: Vec<_> =
             entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_torn)).collect();
         torn.sort_by_key(std::fs::DirEntry::file_name);

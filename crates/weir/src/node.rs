@@ -90,6 +90,8 @@ struct Member {
     /// Peers that are not connected yet; `None` before their addresses are known.
     awaited: Option<Vec<NodeId>>,
     peers: Vec<(NodeId, LinkId)>,
+    /// Peers that greeted before run control had welcomed us.
+    early: Vec<LinkEvent>,
     is_ready: bool,
     ends_at: Option<Time>,
     failure: Option<NodeError>,
@@ -104,7 +106,8 @@ struct Place {
 
 impl Task<Host> for &mut Member {
     fn poll(&mut self, context: &mut Context<'_, Host>) -> bool {
-        !context.shared.link_events.is_empty() || self.ends_at.is_some()
+        let is_over = self.ends_at.is_some_and(|end| end <= context.now);
+        !context.shared.link_events.is_empty() || is_over || (self.done && context.shared.links.is_flushed())
     }
 
     fn action(&mut self, context: &mut Context<'_, Host>) {
@@ -144,6 +147,7 @@ impl Member {
             place: None,
             awaited: None,
             peers: Vec::new(),
+            early: Vec::new(),
             is_ready: false,
             ends_at: None,
             failure: None,
@@ -171,10 +175,13 @@ impl Member {
                 let connected = self.on_peers(context, &peers);
                 self.report_failure(context, connected);
             }
+            Message::Greet { .. } if !from_control && self.place.is_none() => {
+                self.early.push(LinkEvent::Message { link, envelope: *envelope, message });
+            }
             Message::Greet { key } if !from_control => self.on_greet(context, link, envelope, &key),
             Message::Command(Command::Exit) if from_control => self.done = true,
             message if context.shared.links.is_open(link) => context.shared.deliver(context.now, envelope, message),
-            _ => context.shared.links.close(link),
+            _ => context.shared.refuse(link),
         }
         self.tell_ready(context.shared);
     }
@@ -213,6 +220,7 @@ impl Member {
             host.route_over(other, self.control);
             host.tell_peer(now, node, other, PeerState::Up(FIRST_LIFE));
         }
+        context.shared.link_events.extend(self.early.drain(..));
         context.set_idle(idle(&assembly.partition));
         self.place = Some(Place { assembly, node });
         Ok(())
@@ -246,11 +254,11 @@ impl Member {
         let (node, peer) = (*node, envelope.from);
         let known = assembly.application(peer).is_some() && assembly.talk(peer, node) && peer != node;
         if key != self.key || !known || host.links.is_open(link) {
-            return host.links.close(link);
+            return host.refuse(link);
         }
         match self.peers.iter().find(|(other, _)| *other == peer) {
             Some((_, ours)) if *ours == link => {}
-            Some(_) => return host.links.close(link),
+            Some(_) => return host.refuse(link),
             None => {
                 self.peers.push((peer, link));
                 let envelope = host.envelope(node, peer);
@@ -284,6 +292,9 @@ impl Member {
     fn on_peer_lost(&mut self, context: &mut Context<'_, Host>, link: LinkId, reason: &str) {
         let host = &mut *context.shared;
         host.links.close(link);
+        if self.done {
+            return;
+        }
         let Some(Place { assembly, node }) = &self.place else { return };
         let Some((peer, _)) = self.peers.iter().find(|(_, other)| *other == link) else { return };
         let name = assembly.application(*peer).map_or("a peer", |app| app.name.as_str());

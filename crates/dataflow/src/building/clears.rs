@@ -35,6 +35,11 @@ impl Clears {
         }
     }
 
+    /// Begins to send groups, empty ones if nothing else.
+    pub fn start(&mut self, now: Time) {
+        self.due.get_or_insert(now + EMPTY_EVERY);
+    }
+
     /// Adds an event; whether the group is full.
     pub fn add(&mut self, now: Time, event: EventId) -> bool {
         self.pending.push(event);

@@ -110,6 +110,8 @@ struct Open {
     attempt: u16,
     /// If an attempt was granted before: whether it was complete.
     granted: Option<bool>,
+    /// The SFI that was too slow: it still has the attempt before.
+    late_at: Option<usize>,
     state: State,
 }
 
@@ -130,6 +132,8 @@ struct Sfi {
     node: NodeId,
     reachable: bool,
     gone: bool,
+    /// It has told the fates of all its events.
+    done: bool,
     busy: bool,
     building: usize,
     complete: u64,
@@ -140,6 +144,7 @@ struct Sfi {
 struct Supervisor {
     node: NodeId,
     reachable: bool,
+    gone: bool,
     life: Option<Incarnation>,
     /// Nothing follows from it.
     done: bool,
@@ -156,6 +161,7 @@ impl Dfm {
             node,
             reachable: false,
             gone: false,
+            done: false,
             busy: false,
             building: 0,
             complete: 0,
@@ -170,6 +176,7 @@ impl Dfm {
         let supervisor = |node: NodeId| Supervisor {
             node,
             reachable: false,
+            gone: false,
             life: None,
             done: false,
             seen: false,
@@ -257,7 +264,10 @@ impl Dfm {
             self.counters.not_built += 1;
             return;
         }
-        self.open.insert(event.event, Open { event, has_result, attempt: 0, granted: None, state: State::Queued });
+        self.open.insert(
+            event.event,
+            Open { event, has_result, attempt: 0, granted: None, late_at: None, state: State::Queued },
+        );
         self.queue.push_back(event.event);
     }
 
@@ -313,6 +323,11 @@ impl Dfm {
         }
     }
 
+    /// Whether another SFI can be reached.
+    fn has_other(&self, sfi: usize) -> bool {
+        self.sfis.iter().enumerate().any(|(index, other)| index != sfi && other.reachable)
+    }
+
     fn has_room(&self) -> bool {
         (0..self.sfis.len()).any(|sfi| self.room(sfi) > 0)
     }
@@ -324,7 +339,9 @@ impl Dfm {
 
     fn assign(&mut self, now: Time, out: &mut Outbox) {
         while let Some(&event) = self.queue.front() {
-            let room: Vec<usize> = (0..self.sfis.len()).map(|sfi| self.room(sfi)).collect();
+            let late = self.open.get(&event).and_then(|open| open.late_at).filter(|late| self.has_other(*late));
+            let room: Vec<usize> =
+                (0..self.sfis.len()).map(|sfi| if late == Some(sfi) { 0 } else { self.room(sfi) }).collect();
             let Some(sfi) = self.chooser.choose(room.iter().copied()) else {
                 break;
             };
@@ -332,8 +349,10 @@ impl Dfm {
             self.build_at(now, event, sfi, out);
         }
         self.update_busy(now, out);
-        if self.draining && self.sfis.iter().all(|sfi| sfi.gone) {
+        if self.sfis.iter().all(|sfi| sfi.gone) && !self.queue.is_empty() {
             self.give_up_queue(out);
+            self.update_busy(now, out);
+            self.acknowledge(out);
         }
     }
 
@@ -451,7 +470,7 @@ impl Dfm {
     }
 
     fn flush_clears(&mut self, now: Time, last: bool, out: &mut Outbox) {
-        let oldest_valid = self.oldest_valid();
+        let oldest_valid = if last { EventId(u64::MAX) } else { self.oldest_valid() };
         self.counters.clear_groups += 1;
         out.multicast_to_readout(self.clears.flush(now, oldest_valid, last));
     }
@@ -464,9 +483,10 @@ impl Dfm {
         }
     }
 
-    /// The oldest event that anybody can still ask for.
+    /// The oldest event that anybody can still ask for. A supervisor that cannot be reached may hold events, or be given
+    /// new ones before it is back here: it counts with what it said last.
     fn oldest_valid(&self) -> EventId {
-        let undecided = self.supervisors.iter().filter(|s| s.reachable).map(|s| s.oldest_undecided).min();
+        let undecided = self.supervisors.iter().filter(|s| !s.gone).map(|s| s.oldest_undecided).min();
         let to_come = undecided.unwrap_or(self.next_event);
         self.open.first_key_value().map_or(to_come, |(event, _)| to_come.min(*event))
     }
@@ -498,15 +518,12 @@ impl Dfm {
     }
 
     fn on_timeout(&mut self, now: Time, event: EventId, attempt: u16, out: &mut Outbox) {
-        let Some(open) = self.open.get_mut(&event).filter(|open| open.attempt == attempt) else {
-            return;
-        };
-        let State::Building { sfi, .. } = open.state else {
-            return;
-        };
-        let others = self.sfis.iter().enumerate().any(|(index, other)| index != sfi && other.reachable);
-        if others {
+        let Some(open) = self.open.get(&event).filter(|open| open.attempt == attempt) else { return };
+        let State::Building { sfi, .. } = open.state else { return };
+        if self.has_other(sfi) && attempt < ATTEMPTS_MAX {
+            let open = self.open.get_mut(&event).expect("an open event");
             open.state = State::Queued;
+            open.late_at = Some(sfi);
             self.counters.reassigned += 1;
             self.queue.push_front(event);
             self.assign(now, out);
@@ -521,13 +538,16 @@ impl Dfm {
             let sfi = &mut self.sfis[index];
             sfi.reachable = up;
             sfi.gone = state == PeerState::Gone;
+            sfi.done = false;
             sfi.busy = false;
             sfi.building = 0;
+            self.open.values_mut().filter(|open| open.late_at == Some(index)).for_each(|open| open.late_at = None);
             self.reclaim(index);
             self.assign(now, out);
         }
         if let Some(supervisor) = self.supervisors.iter_mut().find(|s| s.node == node) {
             supervisor.reachable = up;
+            supervisor.gone = state == PeerState::Gone;
             if let PeerState::Up(life) = state
                 && supervisor.life.replace(life) != Some(life)
             {
@@ -604,6 +624,7 @@ impl Dfm {
     fn on_command(&mut self, now: Time, command: Command, out: &mut Outbox) {
         match command {
             Command::Start | Command::Resume => {
+                self.clears.start(now);
                 if let Some(pace) = self.pace.as_mut().filter(|_| !self.exhausted) {
                     pace.start(now);
                 }
@@ -637,16 +658,24 @@ impl Dfm {
         }
     }
 
+    fn on_no_more(&mut self, from: NodeId) {
+        if let Some(supervisor) = self.supervisors.iter_mut().find(|s| s.node == from) {
+            supervisor.done = true;
+        }
+        if let Some(sfi) = self.sfis.iter_mut().find(|sfi| sfi.node == from) {
+            sfi.done = true;
+        }
+    }
+
     /// Whether nobody will send an event any more.
     fn sources_are_done(&self) -> bool {
-        self.supervisors.iter().all(|s| s.done || !s.reachable)
+        self.supervisors.iter().all(|s| s.done || s.gone)
     }
 
     /// The last clear group goes out when no event is left that anybody can ask for.
     fn close(&mut self, now: Time, out: &mut Outbox) {
         if self.is_drained() && !self.closed {
             self.closed = true;
-            self.next_event = self.supervisors.iter().map(|s| s.oldest_undecided).fold(self.next_event, EventId::max);
             self.flush_clears(now, true, out);
         }
     }
@@ -671,11 +700,7 @@ impl Component for Dfm {
                 }
                 Message::L1Result { event, .. } => self.on_l1_result(now, from, event, out),
                 Message::IssuedUpTo(event) => self.on_issued_up_to(from, event),
-                Message::NoMore => {
-                    if let Some(supervisor) = self.supervisors.iter_mut().find(|s| s.node == from) {
-                        supervisor.done = true;
-                    }
-                }
+                Message::NoMore => self.on_no_more(from),
                 Message::ClearAsk { first, last } => self.on_clear_ask(from, first, last, out),
                 _ => {}
             },
@@ -696,6 +721,10 @@ impl Component for Dfm {
 
     fn is_drained(&self) -> bool {
         self.draining && self.open.is_empty() && (self.abandoned || self.sources_are_done())
+    }
+
+    fn is_settled(&self) -> bool {
+        !self.draining || self.abandoned || self.sfis.iter().all(|sfi| sfi.done || sfi.gone)
     }
 
     fn report(&self, now: Time) -> Report {
@@ -722,3 +751,7 @@ impl Component for Dfm {
         }
     }
 }
+
+/// An event that so many SFIs were too slow for stays where it is: they all are slow, and taking it from one to the next
+/// would never end.
+const ATTEMPTS_MAX: u16 = 3;

@@ -23,6 +23,8 @@ pub struct SfiParameters {
     pub efds: Vec<NodeId>,
     /// Most events held; each is room for an event of the largest size.
     pub events: usize,
+    /// Largest event in bytes; what would make one larger counts as missing.
+    pub event_bytes_max: usize,
     /// Most events in building.
     pub building: usize,
     /// Most requests that are not answered, over all events.
@@ -74,6 +76,9 @@ pub struct Sfi {
     dfm_gone: bool,
     busy: bool,
     draining: bool,
+    abandoned: bool,
+    /// The DFM was told that nothing follows.
+    done: bool,
     blocked: BlockedClock,
     counters: SfiCounters,
 }
@@ -86,6 +91,7 @@ struct Building {
     to_ask: Vec<u16>,
     asked: Vec<Asked>,
     parts: Vec<Bulk>,
+    len_bytes: usize,
     missing: Vec<u32>,
     phase: Phase,
 }
@@ -101,6 +107,7 @@ enum Phase {
 
 /// What a source sent.
 struct Data {
+    request: u32,
     missing: Vec<Missing>,
     bulk: Bulk,
 }
@@ -110,6 +117,8 @@ struct Asked {
     tries: u32,
     /// Names the try whose time-out counts.
     serial: u32,
+    /// Replies to tries from this one on are to what is still missing; an earlier one could bring a fragment twice.
+    valid_from: u32,
     /// Empty: all ROBs of the source.
     robs: Vec<u32>,
 }
@@ -155,6 +164,8 @@ impl Sfi {
             dfm_gone: false,
             busy: false,
             draining: false,
+            abandoned: false,
+            done: false,
             blocked: BlockedClock::default(),
             counters: SfiCounters::default(),
             parameters,
@@ -171,6 +182,10 @@ impl Sfi {
         out: &mut Outbox,
     ) {
         self.counters.assigned += 1;
+        if self.abandoned {
+            self.counters.revoked += 1;
+            return;
+        }
         if let Some(held) = self.events.get_mut(&event.event).filter(|held| held.is_granted()) {
             // The DFM lost sight of this SFI and wants an event built again that is built and still here.
             held.attempt = attempt;
@@ -194,6 +209,7 @@ impl Sfi {
             to_ask,
             asked: Vec::new(),
             parts: Vec::with_capacity(sources.len()),
+            len_bytes: 0,
             missing: Vec::new(),
             phase: Phase::Collecting,
         };
@@ -216,7 +232,7 @@ impl Sfi {
                 building.missing.extend_from_slice(&self.parameters.sources[usize::from(source)].robs);
                 continue;
             }
-            building.asked.push(Asked { source, tries: 0, serial: 0, robs: Vec::new() });
+            building.asked.push(Asked { source, tries: 0, serial: 0, valid_from: 1, robs: Vec::new() });
             self.outstanding += 1;
             let index = building.asked.len() - 1;
             self.send_request(now, event, index, out);
@@ -232,14 +248,20 @@ impl Sfi {
         let deadline = now + self.parameters.request_timeout;
         self.timeouts.push_back(Timeout { deadline, event, attempt, source, serial });
         let to = self.parameters.sources[usize::from(source)].node;
-        out.send(to, Message::EventRequest { event: building.event, attempt, robs: asked.robs.clone() });
+        out.send(
+            to,
+            Message::EventRequest { event: building.event, attempt, request: serial, robs: asked.robs.clone() },
+        );
     }
 
     fn on_reply(&mut self, now: Time, from: NodeId, (event, attempt): (EventId, u16), data: Data, out: &mut Outbox) {
-        let Data { missing, bulk } = data;
+        let Data { request, missing, bulk } = data;
         let sources = &self.parameters.sources;
         let found = self.events.get_mut(&event).filter(|b| b.attempt == attempt).and_then(|building| {
-            let index = building.asked.iter().position(|asked| sources[usize::from(asked.source)].node == from)?;
+            let current = |asked: &Asked| {
+                sources[usize::from(asked.source)].node == from && (asked.valid_from..=asked.serial).contains(&request)
+            };
+            let index = building.asked.iter().position(current)?;
             Some((building, index))
         });
         let Some((building, index)) = found else {
@@ -247,6 +269,15 @@ impl Sfi {
             return;
         };
         let asked = &mut building.asked[index];
+        building.len_bytes += bulk.len();
+        if building.len_bytes > self.parameters.event_bytes_max {
+            // There is no room for it: its ROBs are missing, as if they had been lost.
+            building.len_bytes -= bulk.len();
+            self.counters.oversized += 1;
+            self.give_up(event, index);
+            self.end_if_collected(event, out);
+            return self.ask(now, out);
+        }
         if !bulk.is_empty() {
             building.parts.push(bulk);
         }
@@ -257,6 +288,7 @@ impl Sfi {
             self.outstanding -= 1;
         } else {
             asked.robs = pending;
+            asked.valid_from = asked.serial + 1;
             self.ask_again(now, event, index, out);
         }
         self.end_if_collected(event, out);
@@ -478,6 +510,7 @@ impl Sfi {
                 self.tell_finished(out);
             } else {
                 self.drop_ungranted();
+                self.serve(now, out);
             }
         }
     }
@@ -523,6 +556,7 @@ impl Sfi {
             }
             Command::Abandon => {
                 self.draining = true;
+                self.abandoned = true;
                 self.abandon(now, out);
             }
             _ => {}
@@ -564,8 +598,8 @@ impl Component for Sfi {
     fn handle(&mut self, now: Time, input: Input, out: &mut Outbox) {
         match input {
             Input::Message { from, message } => match message {
-                Message::EventReply { event, attempt, missing, bulk } => {
-                    self.on_reply(now, from, (event, attempt), Data { missing, bulk }, out);
+                Message::EventReply { event, attempt, request, missing, bulk } => {
+                    self.on_reply(now, from, (event, attempt), Data { request, missing, bulk }, out);
                 }
                 Message::Build { event, attempt, has_result, oldest_unfinished } => {
                     self.on_build(now, event, attempt, has_result, oldest_unfinished, out);
@@ -580,6 +614,10 @@ impl Component for Sfi {
             Input::Command(command) => self.on_command(now, command, out),
             Input::Deadline => self.on_deadline(now, out),
             Input::Fragment { .. } | Input::Done { .. } => {}
+        }
+        if self.is_drained() && self.dfm_up && !self.done {
+            self.done = true;
+            out.send(self.parameters.dfm, Message::NoMore);
         }
     }
 

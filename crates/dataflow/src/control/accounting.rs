@@ -118,7 +118,7 @@ impl Books<'_> {
             if self.lives(Role::Level1) {
                 let sent = self.peer_counts(Role::Level1, node)[0];
                 let what = format!("sent by level 1 to {name}, against what it received");
-                account.settle(&what, sent, own.received, true);
+                account.settle(&what, sent, own.received, !self.forced);
             }
         }
     }
@@ -191,7 +191,10 @@ impl Books<'_> {
             self.credit_the_dead(account);
         }
         let passed = account.filter_accepted + account.filter_debug;
-        account.lost_in_recording = account.settle("accepted, against recorded", passed, account.recorded, exact);
+        // What the recorders refused is known to the EFDs, one by one.
+        let refused = if exact { self.efd().unrecorded } else { 0 };
+        let lost = account.settle("accepted, against recorded", passed, account.recorded + refused, exact);
+        account.lost_in_recording = lost + refused;
         if self.lives(Role::Sfo) {
             account.settle("copies written, against the files", sfo.copies, account.recorded_copies, true);
         }
@@ -209,6 +212,11 @@ impl Books<'_> {
         let surplus = account.recorded.saturating_sub(passed).min(account.lost_after_build);
         account.filter_accepted += surplus;
         account.lost_after_build -= surplus;
+        // With the DFM dead, what a dead SFI had built is known from the files alone.
+        let surplus = account.recorded.saturating_sub(passed + surplus).min(account.not_built);
+        account.filter_accepted += surplus;
+        account.built_complete += surplus;
+        account.not_built -= surplus;
     }
 
     /// Whether the counts of these roles must agree to the last event.

@@ -74,6 +74,8 @@ pub struct Ending {
     pub reports: BTreeMap<NodeId, Report>,
     /// Applications that died.
     pub dead: Vec<NodeId>,
+    /// Whether what was in hand was given up.
+    pub forced: bool,
     /// Files that were closed.
     pub files: Vec<FileRecord>,
     /// Empty for a run that ended by its limits or a request to stop; else why it was cut short.
@@ -219,6 +221,7 @@ impl Controller {
             stopped: self.stopped,
             reports: self.reports.clone(),
             dead: self.dead.clone(),
+            forced: self.forced,
             files: self.files.clone(),
             reasons: self.reasons.clone(),
         })

@@ -30,11 +30,13 @@ pub struct EfdParameters {
 /// A filter daemon. It keeps an accepted event until its SFO has recorded it, then tells the SFI.
 pub struct Efd {
     parameters: EfdParameters,
-    /// Accepted events, not yet recorded, with the SFI and its life that they came from.
-    recording: BTreeMap<EventId, (Origin, Recording)>,
+    /// Accepted events, not yet recorded, with where they came from: several places, if an SFI was lost and another built
+    /// the event again.
+    recording: BTreeMap<EventId, (Vec<Origin>, Recording)>,
     sfis: Vec<PeerState>,
     sfos: Vec<PeerState>,
     draining: bool,
+    abandoned: bool,
     blocked: BlockedClock,
     counters: EfdCounters,
 }
@@ -50,6 +52,7 @@ impl Efd {
             sfis: vec![PeerState::Down; parameters.sfis.len()],
             sfos: vec![PeerState::Down; parameters.sfos.len()],
             draining: false,
+            abandoned: false,
             blocked: BlockedClock::default(),
             counters: EfdCounters::default(),
             parameters,
@@ -67,10 +70,8 @@ impl Efd {
         };
         let sfi = (sfi, self.sfis[sfi]);
         let event = built.event;
-        if let Some((origin, _)) = self.recording.get_mut(&event.event) {
-            // Built again elsewhere, since its first SFI was lost: the fate goes to the newest.
-            *origin = sfi;
-            return;
+        if let Some((origins, _)) = self.recording.get_mut(&event.event) {
+            return origins.push(sfi);
         }
         self.counters.received += 1;
         if !self.parameters.policy.accepts(event.event, event.ordinal) {
@@ -81,8 +82,12 @@ impl Efd {
         if self.parameters.sfos.is_empty() {
             return self.finish(sfi, event.event, Fate::Accepted, out);
         }
-        self.recording.insert(event.event, (sfi, Recording { built, debug: false }));
-        self.record(now, event.event, out);
+        self.recording.insert(event.event, (vec![sfi], Recording { built, debug: false }));
+        if self.abandoned {
+            self.give_up(event.event, out);
+        } else {
+            self.record(now, event.event, out);
+        }
     }
 
     /// Asks the SFO that owns the event to record it, if it can be reached; gives up if it will never be.
@@ -104,19 +109,17 @@ impl Efd {
     }
 
     fn give_up(&mut self, event: EventId, out: &mut Outbox) {
-        let (sfi, _) = self.recording.remove(&event).expect("an event in recording");
+        let (origins, _) = self.recording.remove(&event).expect("an event in recording");
         self.counters.unrecorded += 1;
-        self.finish(sfi, event, Fate::Unrecorded, out);
+        origins.into_iter().for_each(|origin| self.finish(origin, event, Fate::Unrecorded, out));
     }
 
     fn on_recorded(&mut self, now: Time, event: EventId, fresh: bool, out: &mut Outbox) {
-        let Some((sfi, recording)) = self.recording.remove(&event) else {
-            return;
-        };
+        let Some((origins, recording)) = self.recording.remove(&event) else { return };
         self.counters.recorded += 1;
         self.counters.recorded_before += u64::from(!fresh);
         let fate = if recording.debug { Fate::Debug } else { Fate::Accepted };
-        self.finish(sfi, event, fate, out);
+        origins.into_iter().for_each(|origin| self.finish(origin, event, fate, out));
         self.update_blocked(now);
     }
 
@@ -159,6 +162,7 @@ impl Efd {
             self.draining = true;
         }
         if command == Command::Abandon {
+            self.abandoned = true;
             while let Some((&event, _)) = self.recording.first_key_value() {
                 self.give_up(event, out);
             }
@@ -172,6 +176,7 @@ impl Component for Efd {
             Input::Message { from, message } => match message {
                 Message::BuiltEvent(built) => self.on_built_event(now, from, built, out),
                 Message::Recorded { event, fresh } => self.on_recorded(now, event, fresh, out),
+                Message::Refused(event) if self.recording.contains_key(&event) => self.give_up(event, out),
                 _ => {}
             },
             Input::Peer { node, state } => self.on_peer(now, node, state, out),

@@ -36,6 +36,8 @@ pub struct Level1Parameters {
     pub readout: Vec<NodeId>,
     /// The L2SVs, which share the events in turn; or the DFM alone.
     pub deciders: Vec<NodeId>,
+    /// Who else may say busy: the DFM behind level 2.
+    pub listeners: Vec<NodeId>,
     /// The first event.
     pub first: EventId,
     /// Most events of the run.
@@ -88,7 +90,8 @@ impl Level1 {
             busy: Vec::new(),
             reachable: false,
         };
-        let receivers = parameters.readout.iter().chain(&parameters.deciders).map(receiver).collect();
+        let receivers =
+            parameters.readout.iter().chain(&parameters.deciders).chain(&parameters.listeners).map(receiver).collect();
         let pace = Pace::new(parameters.spacing, parameters.seed);
         let next = parameters.first;
         Self {
@@ -159,6 +162,11 @@ impl Level1 {
         (0..count).map(|step| first + (turn + step) % count).find(|&index| self.receivers[index].reachable)
     }
 
+    fn deciders(&self) -> &[Receiver] {
+        let first = self.parameters.readout.len();
+        &self.receivers[first..first + self.parameters.deciders.len()]
+    }
+
     fn exhaust(&mut self, out: &mut Outbox) {
         if !self.exhausted {
             self.exhausted = true;
@@ -196,7 +204,7 @@ impl Level1 {
     fn tell_issued(&mut self, out: &mut Outbox) {
         self.tell_due = None;
         let Some(last) = self.next.0.checked_sub(1) else { return };
-        for receiver in self.receivers[self.parameters.readout.len()..].iter().filter(|r| r.reachable) {
+        for receiver in self.deciders().iter().filter(|r| r.reachable) {
             out.send(receiver.node, Message::IssuedUpTo(EventId(last)));
         }
     }
@@ -221,7 +229,8 @@ impl Level1 {
     }
 
     /// A receiver in a new life begins to count anew.
-    fn on_peer(&mut self, node: NodeId, state: PeerState) {
+    fn on_peer(&mut self, node: NodeId, state: PeerState, out: &mut Outbox) {
+        let decides = self.parameters.deciders.contains(&node);
         let Some(receiver) = self.receivers.iter_mut().find(|r| r.node == node) else {
             return;
         };
@@ -234,6 +243,19 @@ impl Level1 {
                 receiver.before = receiver.sent;
                 receiver.taken = receiver.sent;
             }
+            if decides {
+                self.catch_up(node, out);
+            }
+        }
+    }
+
+    /// A decider that comes up learns how far level 1 has come, and whether it goes on.
+    fn catch_up(&self, decider: NodeId, out: &mut Outbox) {
+        if let Some(last) = self.next.0.checked_sub(1) {
+            out.send(decider, Message::IssuedUpTo(EventId(last)));
+        }
+        if self.draining {
+            out.send(decider, Message::NoMore);
         }
     }
 
@@ -254,7 +276,7 @@ impl Level1 {
                 self.draining = true;
                 self.pace.stop();
                 self.tell_issued(out);
-                let deciders = &self.receivers[self.parameters.readout.len()..];
+                let deciders = self.deciders();
                 deciders.iter().for_each(|receiver| out.send(receiver.node, Message::NoMore));
             }
             _ => {}
@@ -266,7 +288,7 @@ impl Component for Level1 {
     fn handle(&mut self, now: Time, input: Input, out: &mut Outbox) {
         match input {
             Input::Message { from, message } => self.on_message(from, &message),
-            Input::Peer { node, state } => self.on_peer(node, state),
+            Input::Peer { node, state } => self.on_peer(node, state, out),
             Input::Command(command) => self.on_command(now, command, out),
             _ => {}
         }
@@ -287,7 +309,7 @@ impl Component for Level1 {
     }
 
     fn report(&self, now: Time) -> Report {
-        let deciders = &self.receivers[self.parameters.readout.len()..];
+        let deciders = self.deciders();
         Report {
             peers: deciders.iter().map(|r| PeerCount { node: r.node, counts: [r.sent, 0, 0] }).collect(),
             blocked: self.blocked.read(now),
@@ -296,7 +318,7 @@ impl Component for Level1 {
     }
 
     fn check(&self) {
-        let to_deciders: u64 = self.receivers[self.parameters.readout.len()..].iter().map(|r| r.sent).sum();
+        let to_deciders: u64 = self.deciders().iter().map(|r| r.sent).sum();
         assert_eq!(to_deciders, self.counters.issued, "every trigger went to one decider");
         assert!(self.receivers.iter().all(|r| r.taken <= r.sent), "nobody takes what was not sent");
     }

@@ -37,6 +37,7 @@ pub struct L2pu {
     next_request: u32,
     pros_up: bool,
     draining: bool,
+    abandoned: bool,
     counters: L2puCounters,
 }
 
@@ -84,12 +85,16 @@ impl L2pu {
             next_request: 0,
             pros_up: false,
             draining: false,
+            abandoned: false,
             counters: L2puCounters::default(),
         }
     }
 
     fn on_assign(&mut self, assigned: Assigned, out: &mut Outbox) {
         self.counters.received += 1;
+        if self.abandoned {
+            return;
+        }
         self.queue.push_back(assigned);
         self.begin(out);
     }
@@ -314,6 +319,7 @@ impl L2pu {
             self.draining = true;
         }
         if command == Command::Abandon {
+            self.abandoned = true;
             self.queue.clear();
             self.by_event.clear();
             self.workers.iter_mut().for_each(|worker| *worker = None);

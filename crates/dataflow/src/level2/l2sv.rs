@@ -80,10 +80,10 @@ pub struct L2sv {
     busy_events: bool,
     busy_forced: bool,
     dfm_gone: bool,
-    level1_up: bool,
     /// Level 1 will send nothing more.
     level1_done: bool,
     draining: bool,
+    abandoned: bool,
     /// The DFM was told that nothing follows.
     done: bool,
     blocked: BlockedClock,
@@ -153,9 +153,9 @@ impl L2sv {
             busy_events: false,
             busy_forced: false,
             dfm_gone: false,
-            level1_up: false,
             level1_done: false,
             draining: false,
+            abandoned: false,
             done: false,
             blocked: BlockedClock::default(),
             latency_ns: Histogram::default(),
@@ -166,12 +166,17 @@ impl L2sv {
     fn on_l1_result(&mut self, now: Time, event: EventInfo, rois: Vec<Roi>, out: &mut Outbox) {
         self.counters.received += 1;
         self.taken.take(now, out);
+        self.issued_up_to = self.issued_up_to.max(Some(event.event));
+        if self.abandoned {
+            self.counters.abandoned += 1;
+            return;
+        }
         let undecided = Undecided { event, rois, since: now, attempt: 0, assigned_to: None, overdue: false };
         if self.undecided.insert(event.event, undecided).is_none() {
             self.queue.push_back(event.event);
         }
         self.assign(now, out);
-        self.update_busy(out);
+        self.update_busy(now, out);
     }
 
     /// Gives waiting events to L2PUs with a free worker.
@@ -243,7 +248,7 @@ impl L2sv {
         self.counters.rejected += u64::from(!accept);
         self.counters.forced += u64::from(forced);
         self.group.push(Decision { event: EventInfo { forced, ..undecided.event }, accept, has_result });
-        if self.group.len() >= self.parameters.group || self.busy_events || self.draining {
+        if self.group.len() >= self.parameters.group || self.draining {
             self.flush(now, out);
         } else {
             self.group_due.get_or_insert(now + self.parameters.group_age);
@@ -274,7 +279,7 @@ impl L2sv {
         while let Some(group) = self.sent.pop_front_if(|group| group.sequence <= up_to) {
             self.sent_decisions -= group.decisions.len();
         }
-        self.update_busy(out);
+        self.update_busy(now, out);
         self.assign(now, out);
     }
 
@@ -330,19 +335,22 @@ impl L2sv {
         self.undecided.len() + self.group.len() + self.sent_decisions
     }
 
-    fn update_busy(&mut self, out: &mut Outbox) {
+    fn update_busy(&mut self, now: Time, out: &mut Outbox) {
         let limit = self.parameters.events_in_system;
         let busy = if self.busy_events { self.in_hand() > limit - limit / 4 } else { self.in_hand() >= limit };
         if busy != self.busy_events {
             self.busy_events = busy;
             out.send(self.parameters.level1, Message::Busy { cause: BusyCause::EventsInSystem, on: busy });
+            if busy {
+                self.flush(now, out);
+            }
         }
     }
 
     fn on_peer(&mut self, now: Time, node: NodeId, state: PeerState, out: &mut Outbox) {
         let up = matches!(state, PeerState::Up(_));
-        if node == self.parameters.level1 {
-            self.level1_up = up;
+        if node == self.parameters.level1 && state == PeerState::Gone {
+            self.level1_done = true;
         }
         if node == self.parameters.level1 && up {
             self.taken.tell(out);
@@ -356,6 +364,9 @@ impl L2sv {
             self.dfm_gone = state == PeerState::Gone;
             if up {
                 self.sent.iter().for_each(|group| out.send(node, group.message()));
+                if self.done {
+                    out.send(node, Message::NoMore);
+                }
             }
         }
         if let Some(unit) = self.l2pus.iter().position(|unit| unit.node == node) {
@@ -396,7 +407,7 @@ impl L2sv {
 
     fn has_decided_all(&self) -> bool {
         let decided = self.undecided.is_empty() && self.group.is_empty();
-        self.draining && decided && (self.level1_done || !self.level1_up)
+        self.draining && decided && self.level1_done
     }
 
     fn on_command(&mut self, now: Time, command: Command, out: &mut Outbox) {
@@ -409,6 +420,7 @@ impl L2sv {
             }
             Command::Abandon => {
                 self.draining = true;
+                self.abandoned = true;
                 self.level1_done = true;
                 self.counters.abandoned += self.undecided.len() as u64;
                 self.undecided.clear();

@@ -37,7 +37,7 @@ impl ClearSequence {
         while self.missing.len() as u64 > MISSING_MAX {
             self.missing.pop_first();
         }
-        self.next = sequence + 1;
+        self.next = sequence.saturating_add(1);
         true
     }
 

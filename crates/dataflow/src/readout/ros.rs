@@ -77,6 +77,8 @@ pub struct Ros {
     busy: bool,
     draining: bool,
     abandoned: bool,
+    /// Nobody will clear any more.
+    dfm_gone: bool,
     counters: RosCounters,
 }
 
@@ -111,7 +113,7 @@ struct Request {
 #[derive(Clone, Copy)]
 enum RequestKind {
     Roi { request: u32 },
-    Event { attempt: u16 },
+    Event { attempt: u16, request: u32 },
 }
 
 impl Ros {
@@ -139,6 +141,7 @@ impl Ros {
             busy: false,
             draining: false,
             abandoned: false,
+            dfm_gone: false,
             counters: RosCounters::default(),
         }
     }
@@ -150,6 +153,9 @@ impl Ros {
 
     fn on_l2_result(&mut self, from: NodeId, event: EventId, bulk: Bulk, out: &mut Outbox) {
         self.results.push_back((from, event, bulk));
+        if self.dfm_gone {
+            return self.release_results(out);
+        }
         self.keep_results(out);
     }
 
@@ -163,6 +169,11 @@ impl Ros {
             self.on_fragment(0, FragmentHead { event, status: 0, len_bytes }, bulk, out);
             out.send(from, Message::L2ResultTaken(event));
         }
+    }
+
+    /// Without a DFM nobody will ask for a result, and none will be cleared.
+    fn release_results(&mut self, out: &mut Outbox) {
+        self.results.drain(..).for_each(|(from, event, _)| out.send(from, Message::L2ResultTaken(event)));
     }
 
     /// Starts reading while a page is free in every ROB.
@@ -188,13 +199,20 @@ impl Ros {
             }
             return;
         }
+        if self.collect_garbage(out) {
+            self.read_next(now, out);
+        }
+    }
+
+    /// Removes what nobody can ask for any more, and was not cleared; whether there was any.
+    fn collect_garbage(&mut self, out: &mut Outbox) -> bool {
         let oldest_valid = self.oldest_valid;
         let fragments: u64 = self.robs.iter_mut().map(|rob| rob.collect_garbage(oldest_valid)).sum();
         if fragments > 0 {
             out.note(Note::GarbageCollected { fragments });
             self.update_busy(out);
-            self.read_next(now, out);
         }
+        fragments > 0
     }
 
     fn on_fragment(&mut self, rob: usize, head: FragmentHead, bulk: Bulk, out: &mut Outbox) {
@@ -302,7 +320,7 @@ impl Ros {
         let event = request.event;
         let message = match request.kind {
             RequestKind::Roi { request } => Message::RoiReply { event, request, missing, bulk },
-            RequestKind::Event { attempt } => Message::EventReply { event, attempt, missing, bulk },
+            RequestKind::Event { attempt, request } => Message::EventReply { event, attempt, request, missing, bulk },
         };
         out.send(request.from, message);
     }
@@ -332,8 +350,15 @@ impl Ros {
             self.ask_for_clears(now, out);
         }
         self.update_busy(out);
+        if self.busy {
+            self.make_room(now, out);
+        }
+        if self.clears.is_complete() {
+            // The run is over: what is left below the last bound was cleared in a group that is too old to be repeated.
+            self.collect_garbage(out);
+        }
         self.read_next(now, out);
-        self.keep_results_if_pseudo(out);
+        self.keep_results_if_pseudo(now, out);
     }
 
     fn remember_cleared(&mut self, event: EventId) {
@@ -347,9 +372,13 @@ impl Ros {
         }
     }
 
-    fn keep_results_if_pseudo(&mut self, out: &mut Outbox) {
+    fn keep_results_if_pseudo(&mut self, now: Time, out: &mut Outbox) {
         if self.parameters.read_out == ReadOut::Results {
             self.keep_results(out);
+            if !self.results.is_empty() {
+                self.make_room(now, out);
+                self.keep_results(out);
+            }
         }
     }
 
@@ -423,8 +452,8 @@ impl Ros {
                 let request = self.request(from, event, RequestKind::Roi { request }, &robs);
                 self.on_request(now, request, None, out);
             }
-            Message::EventRequest { event, attempt, robs } => {
-                let request = self.request(from, event.event, RequestKind::Event { attempt }, &robs);
+            Message::EventRequest { event, attempt, request, robs } => {
+                let request = self.request(from, event.event, RequestKind::Event { attempt, request }, &robs);
                 self.on_request(now, request, Some(event), out);
             }
             Message::Clear { sequence, oldest_valid, last, events } => {
@@ -448,6 +477,10 @@ impl Ros {
     }
 
     fn on_peer(&mut self, node: NodeId, state: PeerState, out: &mut Outbox) {
+        if node == self.parameters.dfm && state == PeerState::Gone {
+            self.dfm_gone = true;
+            self.release_results(out);
+        }
         if matches!(state, PeerState::Up(_)) {
             if Some(node) == self.parameters.level1 {
                 self.taken.tell(out);
@@ -494,7 +527,7 @@ impl Component for Ros {
 
     fn is_drained(&self) -> bool {
         let idle = self.waiting.is_empty() && self.reading.is_empty() && self.to_read.is_empty();
-        self.abandoned || (self.draining && idle && self.clears.is_complete())
+        self.abandoned || (self.draining && (self.dfm_gone || (idle && self.clears.is_complete())))
     }
 
     fn report(&self, _now: Time) -> Report {

@@ -1,6 +1,7 @@
 //! The sub-farm output: records events, each once.
 
 use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -43,21 +44,27 @@ pub struct Sfo {
     writing: BTreeMap<Ticket, Request>,
     /// Failed, waiting to be tried again, in order.
     stalled: VecDeque<Request>,
+    /// A write has failed and none has succeeded since.
+    is_stalled: bool,
     retry_due: Option<Time>,
     /// Written, not yet durable.
-    unsynced: Vec<(NodeId, EventId)>,
-    syncing: Vec<(NodeId, EventId)>,
+    unsynced: Vec<(Askers, EventId)>,
+    syncing: Vec<(Askers, EventId)>,
     sync_due: Option<Time>,
     next_ticket: u64,
     closing: Closing,
     draining: bool,
+    abandoned: bool,
     counters: SfoCounters,
 }
 
 struct Request {
-    from: NodeId,
+    askers: Askers,
     recording: Recording,
 }
+
+/// Who wants to know: several, if an event was built again while the daemon that had it first still lives.
+type Askers = Vec<NodeId>;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Closing {
@@ -74,6 +81,7 @@ impl Sfo {
             recorded: RecordedEvents::default(),
             writing: BTreeMap::new(),
             stalled: VecDeque::new(),
+            is_stalled: false,
             retry_due: None,
             unsynced: Vec::new(),
             syncing: Vec::new(),
@@ -81,6 +89,7 @@ impl Sfo {
             next_ticket: 0,
             closing: Closing::No,
             draining: false,
+            abandoned: false,
             counters: SfoCounters::default(),
         }
     }
@@ -97,13 +106,12 @@ impl Sfo {
             self.counters.duplicates += 1;
             self.acknowledge_again(from, event, out);
         } else if let Some(request) = self.writing.values_mut().chain(&mut self.stalled).find(|r| in_writing(r)) {
-            // Asked by another daemon, since the first was lost: the answer goes to the newest.
             self.counters.duplicates += 1;
-            request.from = from;
+            request.askers.push(from);
         } else {
             self.recorded.forget_below(recording.built.oldest_unfinished);
-            let request = Request { from, recording };
-            if self.stalled.is_empty() {
+            let request = Request { askers: vec![from], recording };
+            if !self.is_stalled {
                 self.write(request, out);
             } else {
                 self.stalled.push_back(request);
@@ -111,10 +119,10 @@ impl Sfo {
         }
     }
 
-    /// An event that is written but not durable yet is acknowledged with the others, to whoever asked last.
+    /// An event that is written but not durable yet is acknowledged with the others.
     fn acknowledge_again(&mut self, from: NodeId, event: EventId, out: &mut Outbox) {
         match self.unsynced.iter_mut().chain(&mut self.syncing).find(|(_, written)| *written == event) {
-            Some(waiting) => waiting.0 = from,
+            Some((askers, _)) => askers.push(from),
             None => out.send(from, Message::Recorded { event, fresh: false }),
         }
     }
@@ -131,7 +139,7 @@ impl Sfo {
     }
 
     fn on_recorded(&mut self, now: Time, ticket: Ticket, copies: u32, closed: Vec<FileRecord>, out: &mut Outbox) {
-        let Some(Request { from, recording }) = self.writing.remove(&ticket) else {
+        let Some(Request { askers, recording }) = self.writing.remove(&ticket) else {
             return;
         };
         let event = recording.built.event.event;
@@ -139,11 +147,14 @@ impl Sfo {
         self.counters.recorded += 1;
         self.counters.copies += u64::from(copies);
         self.counters.bytes += recording.built.bulk.len() as u64;
+        if self.is_stalled {
+            self.resume(out);
+        }
         closed.into_iter().for_each(|file| out.send(RUN_CONTROL, Message::FileClosed(file)));
         match self.parameters.durable {
-            Durable::Write => out.send(from, Message::Recorded { event, fresh: true }),
+            Durable::Write => acknowledge(&askers, event, out),
             Durable::Sync { age, events } => {
-                self.unsynced.push((from, event));
+                self.unsynced.push((askers, event));
                 self.sync_due.get_or_insert(now + age);
                 if self.unsynced.len() >= events {
                     self.sync(out);
@@ -170,24 +181,53 @@ impl Sfo {
         }
     }
 
+    /// Most often a full disk: the event waits, with all that come after it.
     fn on_record_failed(&mut self, now: Time, ticket: Ticket, out: &mut Outbox) {
-        let Some(request) = self.writing.remove(&ticket) else {
-            return;
-        };
+        let Some(request) = self.writing.remove(&ticket) else { return };
         self.counters.failures += 1;
-        if self.stalled.is_empty() {
-            out.note(Note::RecordingStalled);
-            self.retry_due = Some(now + self.parameters.retry_after);
+        if self.abandoned {
+            self.counters.abandoned += 1;
+            return;
         }
+        if !core::mem::replace(&mut self.is_stalled, true) {
+            out.note(Note::RecordingStalled);
+        }
+        self.retry_due = Some(now + self.parameters.retry_after);
         self.stalled.push_back(request);
     }
 
+    /// Nothing helps an event that cannot be put into a file at all.
+    fn on_record_refused(&mut self, ticket: Ticket, out: &mut Outbox) {
+        let Some(request) = self.writing.remove(&ticket) else { return };
+        self.counters.refused += 1;
+        let event = request.recording.built.event.event;
+        request.askers.iter().for_each(|&to| out.send(to, Message::Refused(event)));
+    }
+
+    /// Tries one event; if that goes well the others follow.
     fn retry(&mut self, out: &mut Outbox) {
         self.retry_due = None;
+        if let Some(request) = self.stalled.pop_front() {
+            self.write(request, out);
+        }
+    }
+
+    fn resume(&mut self, out: &mut Outbox) {
+        self.is_stalled = false;
         out.note(Note::RecordingResumed);
         for request in core::mem::take(&mut self.stalled) {
             self.write(request, out);
         }
+    }
+
+    /// What is written and not durable is not acknowledged; it is tried again.
+    fn on_sync_failed(&mut self, now: Time, out: &mut Outbox) {
+        self.counters.failures += 1;
+        out.note(Note::RecordingStalled);
+        let later = core::mem::take(&mut self.unsynced);
+        self.unsynced = core::mem::take(&mut self.syncing);
+        self.unsynced.extend(later);
+        self.sync_due = Some(now + self.parameters.retry_after);
     }
 
     fn on_closed(&mut self, files: Vec<FileRecord>, out: &mut Outbox) {
@@ -215,6 +255,7 @@ impl Sfo {
             }
             Command::Abandon => {
                 self.draining = true;
+                self.abandoned = true;
                 self.counters.abandoned += self.stalled.len() as u64;
                 self.stalled.clear();
                 self.retry_due = None;
@@ -234,10 +275,15 @@ impl Sfo {
     }
 }
 
-fn acknowledge_all(written: &mut Vec<(NodeId, EventId)>, out: &mut Outbox) {
-    for (to, event) in written.drain(..) {
-        out.send(to, Message::Recorded { event, fresh: true });
+/// The first asker's request put the event in its file.
+fn acknowledge(askers: &[NodeId], event: EventId, out: &mut Outbox) {
+    for (index, &to) in askers.iter().enumerate() {
+        out.send(to, Message::Recorded { event, fresh: index == 0 });
     }
+}
+
+fn acknowledge_all(written: &mut Vec<(Askers, EventId)>, out: &mut Outbox) {
+    written.drain(..).for_each(|(askers, event)| acknowledge(&askers, event, out));
 }
 
 impl Component for Sfo {
@@ -247,6 +293,8 @@ impl Component for Sfo {
             Input::Done { ticket, outcome } => match outcome {
                 Outcome::Recorded { copies, closed } => self.on_recorded(now, ticket, copies, closed, out),
                 Outcome::RecordFailed => self.on_record_failed(now, ticket, out),
+                Outcome::RecordRefused => self.on_record_refused(ticket, out),
+                Outcome::SyncFailed => self.on_sync_failed(now, out),
                 Outcome::Synced => self.on_synced(now, out),
                 Outcome::Closed(files) => self.on_closed(files, out),
                 Outcome::ReadOut | Outcome::Steered(_) => {}
@@ -275,6 +323,10 @@ impl Component for Sfo {
     fn check(&self) {
         let c = &self.counters;
         let in_hand = (self.writing.len() + self.stalled.len()) as u64;
-        assert_eq!(c.received, c.recorded + c.duplicates + c.abandoned + in_hand, "every request settled or in hand");
+        assert_eq!(
+            c.received,
+            c.recorded + c.refused + c.duplicates + c.abandoned + in_hand,
+            "every request settled or in hand"
+        );
     }
 }

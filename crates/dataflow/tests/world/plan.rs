@@ -17,7 +17,7 @@ use dataflow::level2::l2sv::{L2puAssignment, L2sv, L2svParameters};
 use dataflow::level2::steering::{Skeleton, Strategy};
 use dataflow::message::Roi;
 use dataflow::node::Node;
-use dataflow::random::Random;
+use dataflow::random::{Random, unit_of_event};
 use dataflow::readout::ros::{ReadOut, Ros, RosParameters};
 use dataflow::recording::sfo::{Durable, Sfo, SfoParameters};
 
@@ -55,6 +55,8 @@ pub(crate) struct Plan {
     pub(crate) fragment_faults: Links,
     pub(crate) record_failures: f64,
     pub(crate) slow_steering: f64,
+    /// Fraction of connections that are much slower than the others.
+    pub(crate) slow_channels: f64,
     pub(crate) duration: Option<Duration>,
     pub(crate) late: Vec<(NodeId, Duration)>,
     pub(crate) faults: Vec<(Duration, Fault)>,
@@ -138,6 +140,7 @@ impl Plan {
             fragment_faults: Links::perfect(),
             record_failures: 0.0,
             slow_steering: 0.0,
+            slow_channels: 0.0,
             duration: None,
             late: Vec::new(),
             faults: Vec::new(),
@@ -189,7 +192,8 @@ impl Plan {
             input,
             counts,
             robs_per_ros: pick(r, 1, 3) as u16,
-            pages: pick(r, 120, 200) as usize,
+            // Without level 1 nobody holds back what the pages cannot take.
+            pages: if input == InputKind::SelfTrigger { 200 } else { pick(r, 6, 200) as usize },
             events: pick(r, 5, 40),
             first: [0, 1 << 24, 0xffff_ffff - 10, 0x0100_0000 - 5][r.below(4) as usize],
             spacing,
@@ -221,6 +225,7 @@ impl Plan {
             fragment_faults: if lossy && r.chance(0.5) { Links::faulty(r) } else { Links::perfect() },
             record_failures: if lossy && !in_order && r.chance(0.3) { 0.1 } else { 0.0 },
             slow_steering: if lossy && r.chance(0.3) { 0.1 } else { 0.0 },
+            slow_channels: if r.chance(0.3) { 0.2 } else { 0.0 },
             duration: r.chance(0.2).then(|| Duration::from_millis(20)),
             late: Vec::new(),
             faults: Vec::new(),
@@ -295,10 +300,21 @@ impl Plan {
         self.of(role).first().copied()
     }
 
+    /// Whether messages between two nodes take long. One application's own work does not.
+    pub(crate) fn is_slow(&self, from: NodeId, to: NodeId) -> bool {
+        let pair = EventId(u64::from(from.0) << 16 | u64::from(to.0));
+        from != to && unit_of_event(pair, self.seed) < self.slow_channels
+    }
+
+    /// After this time all that are not late have found one another.
+    pub(crate) fn time_to_connect(&self) -> Duration {
+        Duration::from_millis(1) + if self.slow_channels > 0.0 { self.links.delay_max } else { Duration::ZERO }
+    }
+
     /// Whether nothing is lost or late.
     pub(crate) fn is_healthy(&self) -> bool {
         let perfect = |links: &Links| links.loss + links.duplication + links.delay == 0.0;
-        perfect(&self.links) && perfect(&self.fragment_faults) && self.late.is_empty()
+        perfect(&self.links) && perfect(&self.fragment_faults) && self.late.is_empty() && self.slow_channels == 0.0
     }
 
     pub(crate) fn readout(&self) -> Vec<NodeId> {
@@ -317,11 +333,6 @@ impl Plan {
         Skeleton { strategy: self.strategy, robs: self.all_robs(), seed: self.seed }
     }
 
-    /// Whether a late node has to be told to start.
-    pub(crate) fn starts(&self, node: NodeId) -> bool {
-        self.late.iter().any(|(late, _)| *late == node)
-    }
-
     pub(crate) fn node(&self, node: NodeId, incarnation: Incarnation) -> Node {
         let apps = self.applications();
         let app = &apps[usize::from(node.0) - 1];
@@ -335,8 +346,8 @@ impl Plan {
             Box::new(Ros::new(RosParameters {
                 robs,
                 pages_per_rob: self.pages,
-                busy_above: self.pages - 60,
-                busy_below: self.pages - 80,
+                busy_above: self.pages * 2 / 3,
+                busy_below: self.pages / 2,
                 request_timeout: Duration::from_millis(10),
                 read_out,
                 level1: self.one(Role::Level1).filter(|_| read_out == ReadOut::OnTrigger),
@@ -350,6 +361,7 @@ impl Plan {
                 Level1Parameters {
                     readout: self.of(Role::Ros),
                     deciders: if self.input == InputKind::Level2 { self.of(Role::L2sv) } else { vec![dfm] },
+                    listeners: if self.input == InputKind::Level2 { vec![dfm] } else { Vec::new() },
                     first: EventId(self.first),
                     limit: Some(self.events),
                     spacing: self.spacing,
@@ -390,6 +402,7 @@ impl Plan {
                 dfm,
                 efds: self.of(Role::Efd),
                 events: self.sfi_events,
+                event_bytes_max: 1 << 20,
                 building: self.building,
                 outstanding_requests: self.requests,
                 request_timeout: self.request_timeout,

@@ -20,7 +20,8 @@ use dataflow::node::{Node, RUN_CONTROL};
 use dataflow::report::{Network, Report};
 use dataflow::time::Time;
 use dataflow::wire;
-use transport::link::{Link, SendError};
+use transport::clock;
+use transport::link::{Link, Lost, SendError};
 
 pub(crate) use links::{LinkEvent, LinkId, Links, LinksError, NetworkOptions};
 pub(crate) use tasks::add_tasks;
@@ -44,6 +45,8 @@ pub(crate) struct Host {
     out: Outbox,
     encoded: Vec<u8>,
     network: Network,
+    /// The newest time that a component here was given.
+    latest: Time,
 }
 
 /// How fragments are checked that arrive for building.
@@ -91,6 +94,7 @@ impl Host {
             out: Outbox::new(),
             encoded: Vec::new(),
             network: Network::default(),
+            latest: Time::ZERO,
         }
     }
 
@@ -158,9 +162,16 @@ impl Host {
 
     /// Hands an input to a component here and carries out what it asks for.
     pub(crate) fn input(&mut self, now: Time, to: NodeId, input: Input) {
+        let now = self.forward(now);
         let Some(hosted) = &mut self.nodes[usize::from(to.0)] else { return };
         hosted.node.handle(now, input, &mut self.out);
         self.carry_out(now, to);
+    }
+
+    /// Time as components see it does not go back within a pass.
+    fn forward(&mut self, now: Time) -> Time {
+        self.latest = self.latest.max(now);
+        self.latest
     }
 
     /// Sends a message of run control.
@@ -212,10 +223,11 @@ impl Host {
     }
 
     /// Delivers messages between components of this process, as long as there are any, up to a bound.
-    fn deliver_local(&mut self, now: Time) {
+    fn deliver_local(&mut self) {
         for _ in 0..LOCAL_MESSAGES_PER_PASS {
             let Some((envelope, message)) = self.local.pop_front() else { return };
-            self.deliver(now, &envelope, message);
+            // A pass through a whole chain in one process takes long: latencies are measured in it.
+            self.deliver(clock::now(), &envelope, message);
         }
     }
 
@@ -263,7 +275,10 @@ impl Host {
             match self.links.fill(now, link) {
                 Ok(true) => {}
                 Ok(false) => return,
-                Err(lost) => return self.link_events.push_back(LinkEvent::Lost { link, reason: lost.to_string() }),
+                Err(lost) => {
+                    self.network.malformed += u64::from(is_malformed(&lost));
+                    return self.link_events.push_back(LinkEvent::Lost { link, reason: lost.to_string() });
+                }
             }
         }
     }
@@ -274,8 +289,7 @@ impl Host {
         let (envelope, message) = match wire::decode(frame) {
             Ok(decoded) => decoded,
             Err(error) => {
-                self.network.malformed += 1;
-                self.links.close(link);
+                self.refuse(link);
                 return self.link_events.push_back(LinkEvent::Lost { link, reason: error.to_string() });
             }
         };
@@ -309,6 +323,7 @@ impl Host {
             self.network.malformed += 1;
             return;
         }
+        let now = self.forward(now);
         let Some(hosted) = self.nodes.get_mut(usize::from(envelope.to.0)).and_then(Option::as_mut) else {
             self.network.malformed += 1;
             return;
@@ -382,6 +397,12 @@ impl Host {
         self.send(envelope, Message::Notice(text));
     }
 
+    /// Ends a connection for what came over it, and counts that.
+    pub(crate) fn refuse(&mut self, link: LinkId) {
+        self.network.malformed += 1;
+        self.links.close(link);
+    }
+
     /// Gives up everything here and says so: run control is gone.
     pub(crate) fn abandon_all(&mut self, now: Time) {
         let here: Vec<NodeId> = self.hosted().collect();
@@ -432,6 +453,11 @@ fn rob_len(bytes: &[u8]) -> Option<usize> {
     let words = u32::from_le_bytes(*bytes.get(4..)?.first_chunk()?);
     let len = usize::try_from(words).ok()?.checked_mul(eformat::WORD_BYTES)?;
     (len > 0 && len <= bytes.len()).then_some(len)
+}
+
+/// Whether a peer was lost for what it sent, or in the middle of it.
+fn is_malformed(lost: &Lost) -> bool {
+    matches!(lost, Lost::Malformed(_) | Lost::ClosedWithinFrame { .. })
 }
 
 fn is_about_joining(message: &Message) -> bool {

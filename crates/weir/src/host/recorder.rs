@@ -17,6 +17,7 @@ use eformat::{
     SourceId, ZLIB_LEVEL, compressed_event, event_envelope, lost_rob,
 };
 use rol::ReplayFacts;
+use rustix::fs::{Access, AtFlags, CWD, accessat};
 use storage::{Streams, WriteError, WriterConfig};
 use transport::waker::Waker;
 
@@ -54,6 +55,8 @@ impl Recorder {
         let directory = Path::new(&partition.output.directory);
         let failed = |cause| RecorderError::Directory { path: directory.to_owned(), cause };
         std::fs::create_dir_all(directory).map_err(failed)?;
+        let rights = Access::WRITE_OK | Access::EXEC_OK;
+        accessat(CWD, directory, rights, AtFlags::EACCESS).map_err(|errno| failed(errno.into()))?;
         let mut files = Files::new(partition, application, replay)?;
         let bound = jobs_max(partition);
         let (jobs, todo) = sync_channel::<(Ticket, Work)>(bound);
@@ -178,12 +181,15 @@ impl Files {
                     self.failing = false;
                     (Outcome::Recorded { copies: 1, closed: self.closed() }, None)
                 }
-                Err(error) => (Outcome::RecordFailed, self.complain(&error)),
+                Err(error) if error.may_pass() => (Outcome::RecordFailed, self.complain(&error)),
+                Err(error) => (
+                    Outcome::RecordRefused,
+                    Some(format!("event {} cannot be recorded: {error}", recording.built.event.event)),
+                ),
             },
             Work::Sync => match self.streams.sync() {
                 Ok(()) => (Outcome::Synced, None),
-                // Not durable, but written: what is acknowledged now survives the process, not the machine.
-                Err(error) => (Outcome::Synced, Some(error.to_string())),
+                Err(error) => (Outcome::SyncFailed, Some(error.to_string())),
             },
             Work::Close => match self.streams.finish() {
                 Ok(files) => (Outcome::Closed(files.into_iter().map(file_record).collect()), None),
@@ -269,6 +275,13 @@ enum RecordError {
     Write(#[from] WriteError),
     #[error("a replayed event cannot be put together: {0}")]
     Assemble(#[from] rol::AssembleError),
+}
+
+impl RecordError {
+    /// Whether the same event may be recorded later: when the disk has room, or the file system answers again.
+    fn may_pass(&self) -> bool {
+        matches!(self, Self::Write(WriteError::Io { .. } | WriteError::Exists { .. }))
+    }
 }
 
 fn dialect(configured: Dialect, replay: Option<&ReplayFacts>) -> storage::Dialect {

@@ -59,7 +59,7 @@ impl Task<Host> for Local {
     }
 
     fn action(&mut self, context: &mut Context<'_, Host>) {
-        context.shared.deliver_local(context.now);
+        context.shared.deliver_local();
     }
 }
 

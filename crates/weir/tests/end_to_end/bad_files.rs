@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use eformat::marker;
 use testkit::TempDir;
 
 use crate::running::{Ended, Job, examples};
@@ -78,7 +79,7 @@ fn without_permission_to_read() {
     for (example, name) in [("quickstart", "zee_mu0.parquet"), ("replay", "replay.data")] {
         let path = directory.join(name);
         fs::copy(examples().join("data").join(name), &path).unwrap();
-        fs::set_permissions(&path, Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o000)).unwrap();
         let configuration = examples().join(example).with_extension("toml");
         let files = format!("input.files={}", list(&path));
         let (status, said) = user.run(&["run".as_ref(), configuration.as_ref(), "--set".as_ref(), files.as_ref()]);
@@ -187,7 +188,7 @@ impl Damaged {
         add("good and then random", false, &[&bytes[..half], &noise(half)[..]].concat());
         for place in places {
             let mut changed = bytes.clone();
-            let at = place.offset(bytes.len());
+            let at = place.offset(&bytes);
             changed[at..at + place.bytes.len()].copy_from_slice(place.bytes);
             add(place.what, true, &changed);
         }
@@ -203,14 +204,29 @@ impl Damaged {
 /// A change that no file survives.
 struct Place {
     what: &'static str,
-    /// From the beginning, or if negative from the end.
-    at: isize,
+    near: Near,
+    /// Offset from there.
+    at: usize,
     bytes: &'static [u8],
 }
 
+enum Near {
+    Start,
+    End,
+    /// The first word of this value.
+    Word(u32),
+}
+
 impl Place {
-    fn offset(&self, len: usize) -> usize {
-        if self.at < 0 { len - self.at.unsigned_abs() } else { self.at.unsigned_abs() }
+    fn offset(&self, good: &[u8]) -> usize {
+        match self.near {
+            Near::Start => self.at,
+            Near::End => good.len() - self.at,
+            Near::Word(word) => {
+                let is_it = |bytes: &[u8]| bytes == word.to_le_bytes();
+                good.chunks_exact(4).position(is_it).expect("every file has one") * 4 + self.at
+            }
+        }
     }
 }
 
@@ -231,7 +247,7 @@ struct User {
 impl User {
     /// `None`, and the test is skipped, if the other user cannot run the program; else `directory` is theirs.
     fn new(test: &str, directory: &TempDir) -> Option<Self> {
-        if fs::metadata("/proc/self").map(|own| std::os::unix::fs::MetadataExt::uid(&own)).unwrap() != 0 {
+        if !rustix::process::geteuid().is_root() {
             return Some(Self { id: None });
         }
         let user = Self { id: Some(NOBODY) };
@@ -262,15 +278,21 @@ impl User {
 
 const NOBODY: u32 = 65534;
 
-/// The magic at both ends, and the length of the metadata in front of the last one.
+/// The magic at the end, and the length of the metadata in front of it.
 const PARQUET_PLACES: [Place; 2] = [
-    Place { what: "wrong marker", at: -4, bytes: b"PARX" },
-    Place { what: "oversized length", at: -8, bytes: &[0xff, 0xff, 0xff, 0x7f] },
+    Place { what: "wrong marker", near: Near::End, at: 4, bytes: b"PARX" },
+    Place { what: "oversized length", near: Near::End, at: 8, bytes: &[0xff, 0xff, 0xff, 0x7f] },
 ];
 
-/// The file start record: marker, size in words, version.
-const RAW_PLACES: [Place; 3] = [
-    Place { what: "wrong marker", at: 0, bytes: &[0xab] },
-    Place { what: "oversized length", at: 4, bytes: &[0xff; 4] },
-    Place { what: "wrong version", at: 8, bytes: &[0x63, 0] },
+/// Marker, size in words and version, of the file, of an event and of a fragment (format note §2, §11).
+const RAW_PLACES: [Place; 9] = [
+    Place { what: "wrong marker", near: Near::Start, at: 0, bytes: &[0xab] },
+    Place { what: "oversized length", near: Near::Start, at: 4, bytes: &[0xff; 4] },
+    Place { what: "wrong version", near: Near::Start, at: 8, bytes: &[0x63, 0] },
+    Place { what: "wrong marker of an event", near: Near::Word(marker::FULL_EVENT), at: 0, bytes: &[0xab] },
+    Place { what: "oversized length of an event", near: Near::Word(marker::FULL_EVENT), at: 4, bytes: &[0xff; 4] },
+    Place { what: "wrong version of an event", near: Near::Word(marker::FULL_EVENT), at: 12, bytes: &[0, 0, 0x63, 0] },
+    Place { what: "wrong marker of a fragment", near: Near::Word(marker::ROB), at: 0, bytes: &[0xab] },
+    Place { what: "oversized length of a fragment", near: Near::Word(marker::ROB), at: 4, bytes: &[0xff; 4] },
+    Place { what: "wrong version of a fragment", near: Near::Word(marker::ROB), at: 12, bytes: &[0, 0, 0x63, 0] },
 ];

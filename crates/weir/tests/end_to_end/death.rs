@@ -74,18 +74,33 @@ fn check_remains(ended: &Ended, summary: &Summary, application: &str) {
 }
 
 #[test]
-fn a_read_out_system_that_hangs_does_not_hold_up_the_end() {
-    check_hang("ros-1");
+fn of_two_at_once() {
+    let mut running = start();
+    running.until_recording();
+    let sockets = Sockets::of(&running);
+    let victims = ["ros-1", "efd-1"].map(|name| running.child(name));
+    victims.into_iter().for_each(|pid| send(pid, Signal::SIGKILL));
+    let (_, summary) = running.end().expect_aborted(&["ros-1", "efd-1", "SIGKILL"]);
+    assert!(summary.count("recorded") > 0, "{summary:?}");
+    sockets.check_gone();
 }
 
 #[test]
-fn a_recorder_that_hangs_does_not_hold_up_the_end() {
-    check_hang("sfo-1");
+fn an_application_that_hangs_does_not_hold_up_the_end() {
+    // Together: each waits for deadlines most of the time.
+    let applications = ["level1-1", "l2sv-1", "l2pu-1", "pros-1", "ros-1", "dfm-1", "sfi-1", "efd-1", "sfo-1"];
+    for some in applications.chunks(3) {
+        std::thread::scope(|scope| {
+            some.iter().for_each(|application| {
+                scope.spawn(|| check_hang(application));
+            });
+        });
+    }
 }
 
 /// Stops an application for good, then asks the run to end: it does, within its deadlines.
 fn check_hang(application: &str) {
-    let mut running = start();
+    let mut running = job().set("run.stop_timeout", "500 ms").start();
     running.until_recording();
     let sockets = Sockets::of(&running);
     send(running.child(application), Signal::SIGSTOP);
@@ -122,12 +137,15 @@ fn a_child_that_dies_before_the_run_begins_ends_it() {
 
 /// One application of each role, and two where the others shall go on.
 fn start() -> Running {
-    Job::example("quickstart")
-        .set("ros.count", "2")
-        .set("run.stop_timeout", "3 s")
-        .set("sfo.max_file_events", "40")
-        .with(&["--duration", "90s", "--processes"])
-        .start()
+    job().set("run.stop_timeout", "3 s").start()
+}
+
+fn job() -> Job {
+    Job::example("quickstart").set("ros.count", "2").set("sfo.max_file_events", "40").with(&[
+        "--duration",
+        "90s",
+        "--processes",
+    ])
 }
 
 /// The sockets on which the processes of a run listen.

@@ -45,7 +45,7 @@ fn a_file_goes_round_with_fresh_event_ids() {
         let job = job(&input, processes).set("input.repeat", "true").events(200);
         let (ended, summary) = job.run().expect_ok();
         assert_eq!((summary.count("level1"), summary.count("recorded")), (200, 200));
-        let original = events(&[input.clone()]);
+        let original = events(std::slice::from_ref(&input));
         let expected = original.iter().cycle().take(200);
         assert!(events(&recorded(ended.output())).iter().eq(expected), "not the events of the input");
     }
