@@ -72,6 +72,7 @@ fn a_planted_loss_a_duplicate_and_a_miscount_are_found() {
 fn a_plain_run_accounts_for_everything() {
     for input in [InputKind::Level2, InputKind::Level1, InputKind::SelfTrigger] {
         let outcome = World::new(Plan { input, ..Plan::plain(500) }).run();
+        assert!(outcome.ending.reasons.is_empty(), "{:?}", outcome.ending.reasons);
         let account = outcome.account;
         assert_eq!((account.level1, account.residual), (500, 0), "{account:#?}");
         assert!(account.recorded > 100 && account.recorded == account.recorded_copies, "{account:#?}");

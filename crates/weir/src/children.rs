@@ -79,6 +79,11 @@ impl Children {
         ended
     }
 
+    /// Whether the child at a node has ended.
+    pub(crate) fn has_ended(&self, node: NodeId) -> bool {
+        self.0.iter().any(|entry| entry.node == node && entry.ended.is_some())
+    }
+
     /// Whether one has ended.
     pub(crate) fn any_ended(&self) -> bool {
         self.0.iter().any(|entry| entry.ended.is_some())

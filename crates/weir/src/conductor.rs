@@ -341,9 +341,10 @@ impl Conductor {
                     child.ready = true;
                 }
             }
-            Message::Failed(reason) if self.children.behind(link).is_some() => {
-                self.complaints.push((now, envelope.from, reason));
-            }
+            Message::Failed(reason) => match self.children.behind(link) {
+                Some(child) => self.complaints.push((now, child.node, reason)),
+                None => host.refuse(link),
+            },
             message if host.links.is_open(link) => host.deliver(now, envelope, message),
             _ => host.refuse(link),
         }
@@ -417,12 +418,8 @@ impl Conductor {
     fn on_death(&mut self, now: Time, host: &mut Host, node: NodeId, how: &str) {
         let name = self.name(node);
         match self.phase {
-            Phase::Starting { .. } => {
-                let own =
-                    self.complaints.iter().find(|(_, from, _)| *from == node).map(|(_, _, reason)| reason.clone());
-                let reason = own.unwrap_or_else(|| how.to_owned());
-                self.phase = Phase::Failed(StartError::Child { name, reason });
-            }
+            // What it had to say itself may still be on its way.
+            Phase::Starting { .. } => self.complaints.push((now, node, how.to_owned())),
             Phase::Running(_) => {
                 self.say(&format!("{name} died: {how}; the run ends"));
                 let assembly = &self.assembly;
@@ -435,15 +432,30 @@ impl Conductor {
 
     /// A complaint that no death explains ends the run, or its start, as well.
     fn settle_complaints(&mut self, now: Time, host: &mut Host) {
-        let due: Vec<(Time, NodeId, String)> =
-            self.complaints.extract_if(.., |(at, _, _)| now.since(*at) > GRACE).collect();
-        for (_, from, text) in due {
-            if let Phase::Starting { .. } = self.phase {
-                self.phase = Phase::Failed(StartError::Child { name: self.name(from), reason: text });
-            } else if !self.children.any_ended() {
+        let is_due = |(at, _, _): &(Time, NodeId, String)| now.since(*at) > GRACE;
+        if !self.complaints.iter().any(is_due) {
+            return;
+        }
+        if let Phase::Starting { .. } = self.phase {
+            return self.fail_for_a_complaint();
+        }
+        let due: Vec<(Time, NodeId, String)> = self.complaints.extract_if(.., |complaint| is_due(complaint)).collect();
+        if !self.children.any_ended() {
+            for (_, from, text) in due {
                 let reason = format!("{}: {text}", self.name(from));
                 self.with_controller(host, |controller, out| controller.stop_because(now, &reason, out));
             }
+        }
+    }
+
+    /// Names who is to blame for a failed start: the one that ended, in its own words if it had any.
+    fn fail_for_a_complaint(&mut self) {
+        let complaints = core::mem::take(&mut self.complaints);
+        let of_the_dead = complaints.iter().rev().find(|(_, from, _)| self.children.has_ended(*from));
+        if let Some((_, from, reason)) = of_the_dead.or(complaints.first()) {
+            let own = complaints.iter().find(|(_, node, text)| node == from && !is_exit(text));
+            let reason = own.map_or(reason, |(_, _, own)| own).clone();
+            self.phase = Phase::Failed(StartError::Child { name: self.name(*from), reason });
         }
     }
 
@@ -612,6 +624,11 @@ impl Conductor {
         }
         self.assembly.application(node).map_or_else(|| format!("{node:?}"), |app| app.name.clone())
     }
+}
+
+/// Whether these words are the parent's on how a child ended.
+fn is_exit(text: &str) -> bool {
+    text.starts_with("exited with") || text.starts_with("killed by")
 }
 
 const TICK: Duration = Duration::from_millis(20);

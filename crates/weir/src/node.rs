@@ -166,6 +166,9 @@ impl Member {
 
     fn on_message(&mut self, context: &mut Context<'_, Host>, link: LinkId, envelope: &Envelope, message: Message) {
         let from_control = link == self.control;
+        if self.failure.is_some() {
+            return;
+        }
         match message {
             Message::Welcome { configuration, hosted, robs } if from_control && self.place.is_none() => {
                 let welcomed = self.on_welcome(context, envelope, &configuration, &hosted, robs);

@@ -273,8 +273,15 @@ fn run() -> Run {
         bytes: 2_510_000,
         adler32: 0xabc_def1,
     };
-    let ending =
-        Ending { began: None, stopped: None, reports, dead: Vec::new(), files: vec![file], reasons: Vec::new() };
+    let ending = Ending {
+        began: None,
+        stopped: None,
+        reports,
+        dead: Vec::new(),
+        forced: false,
+        files: vec![file],
+        reasons: Vec::new(),
+    };
     let account = Accounting {
         level1: 1000,
         level2_rejected: 740,
