@@ -1,5 +1,6 @@
 //! The connections of a process to others.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use transport::tcp::{Connection, InvalidOptions, ListenError, Listener, TcpOptio
 use transport::waker::Waker;
 
 /// Names a connection of this process; never used twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LinkId(usize);
 
 /// What happened on a connection, for whoever conducts the process.
@@ -61,7 +62,9 @@ pub(crate) enum LinksError {
 #[derive(Default)]
 pub(crate) struct Links {
     network: Option<NetworkParts>,
-    slots: Vec<Slot>,
+    /// Connections that are there, by number.
+    slots: BTreeMap<LinkId, Slot>,
+    next: usize,
 }
 
 struct NetworkParts {
@@ -72,7 +75,7 @@ struct NetworkParts {
 }
 
 struct Slot {
-    connection: Option<Connection>,
+    connection: Connection,
     /// Whether the peer has proved who it is.
     open: bool,
     accepted_at: Option<Time>,
@@ -127,7 +130,7 @@ impl Links {
         let (bulk, control) = pools(&options, waker)?;
         let mut listener = Listener::bind(options.address, &options.tcp)?;
         listener.register(poller)?;
-        Ok(Self { network: Some(NetworkParts { listener, options, bulk, control }), slots: Vec::new() })
+        Ok(Self { network: Some(NetworkParts { listener, options, bulk, control }), ..Self::default() })
     }
 
     /// Where this process listens.
@@ -157,7 +160,7 @@ impl Links {
             return Ok(None);
         };
         connection.register(poller)?;
-        let strangers = self.slots.iter().filter(|slot| slot.connection.is_some() && !slot.open).count();
+        let strangers = self.slots.values().filter(|slot| !slot.open).count();
         if strangers >= STRANGERS_MAX {
             return Ok(None);
         }
@@ -171,33 +174,31 @@ impl Links {
 
     /// The peer has proved who it is: its messages go to the components.
     pub(crate) fn open(&mut self, link: LinkId) {
-        self.slots[link.0].open = true;
-        self.slots[link.0].accepted_at = None;
+        if let Some(slot) = self.slots.get_mut(&link) {
+            slot.open = true;
+            slot.accepted_at = None;
+        }
     }
 
     /// Whether [`Links::open`] was called and the connection is still there.
     pub(crate) fn is_open(&self, link: LinkId) -> bool {
-        self.slots[link.0].open
+        self.slots.get(&link).is_some_and(|slot| slot.open)
     }
 
     /// Ends a connection.
     pub(crate) fn close(&mut self, link: LinkId) {
-        self.slots[link.0].connection = None;
-        self.slots[link.0].open = false;
+        self.slots.remove(&link);
     }
 
-    /// Connections that have waited too long for their peer to say who it is.
+    /// Ends connections that have waited too long for their peer to say who it is; how many.
     pub(crate) fn close_silent(&mut self, now: Time) -> usize {
-        let silent = |slot: &&mut Slot| slot.accepted_at.is_some_and(|at| now.since(at) > GREET_TIMEOUT);
-        let closed = self.slots.iter_mut().filter(silent).map(|slot| {
-            slot.connection = None;
-            slot.accepted_at = None;
-        });
-        closed.count()
+        let before = self.slots.len();
+        self.slots.retain(|_, slot| slot.accepted_at.is_none_or(|at| now.since(at) <= GREET_TIMEOUT));
+        before - self.slots.len()
     }
 
     pub(super) fn connection(&mut self, link: LinkId) -> Option<&mut Connection> {
-        self.slots[link.0].connection.as_mut()
+        self.slots.get_mut(&link).map(|slot| &mut slot.connection)
     }
 
     pub(super) fn next_frame(&mut self, link: LinkId) -> Option<PageSlice> {
@@ -224,7 +225,7 @@ impl Links {
 
     /// Hands everything queued to the kernel, as far as it takes it.
     pub(super) fn flush(&mut self, now: Time) {
-        for connection in self.slots.iter_mut().filter_map(|slot| slot.connection.as_mut()) {
+        for Slot { connection, .. } in self.slots.values_mut() {
             if connection.is_flushable() {
                 // A loss is reported when the last frames have been received.
                 let _ = connection.flush(now);
@@ -239,23 +240,24 @@ impl Links {
 
     /// Whether nothing waits to be sent.
     pub(crate) fn is_flushed(&self) -> bool {
-        self.slots.iter().filter_map(|slot| slot.connection.as_ref()).all(|connection| connection.queued_bytes() == 0)
+        self.slots.values().all(|slot| slot.connection.queued_bytes() == 0)
     }
 
     pub(super) fn next_deadline(&self) -> Option<Time> {
-        let strangers = self.slots.iter().filter_map(|slot| slot.accepted_at.map(|at| at + GREET_TIMEOUT + TICK));
-        let connecting = self.slots.iter().filter_map(|slot| slot.connection.as_ref()?.next_deadline());
+        let strangers = self.slots.values().filter_map(|slot| slot.accepted_at.map(|at| at + GREET_TIMEOUT + TICK));
+        let connecting = self.slots.values().filter_map(|slot| slot.connection.next_deadline());
         strangers.chain(connecting).min()
     }
 
     fn select(&self, which: impl Fn(&Connection) -> bool) -> impl Iterator<Item = LinkId> {
-        let has = move |slot: &Slot| slot.connection.as_ref().is_some_and(&which);
-        self.slots.iter().enumerate().filter(move |(_, slot)| has(slot)).map(|(index, _)| LinkId(index))
+        self.slots.iter().filter(move |(_, slot)| which(&slot.connection)).map(|(link, _)| *link)
     }
 
     fn add(&mut self, connection: Connection, accepted_at: Option<Time>) -> LinkId {
-        self.slots.push(Slot { connection: Some(connection), open: false, accepted_at });
-        LinkId(self.slots.len() - 1)
+        let link = LinkId(self.next);
+        self.next += 1;
+        self.slots.insert(link, Slot { connection, open: false, accepted_at });
+        link
     }
 }
 

@@ -80,7 +80,7 @@ fn without_permission_to_read() {
         let path = directory.join(name);
         fs::copy(examples().join("data").join(name), &path).unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o000)).unwrap();
-        let configuration = examples().join(example).with_extension("toml");
+        let configuration = user.example(example);
         let files = format!("input.files={}", list(&path));
         let (status, said) = user.run(&["run".as_ref(), configuration.as_ref(), "--set".as_ref(), files.as_ref()]);
         assert!(matches!(status, Some(1 | 2)) && said.contains(name) && !said.contains("panicked"), "{said}");
@@ -99,7 +99,7 @@ fn where_nothing_can_be_written() {
     fs::create_dir(&output).unwrap();
     fs::set_permissions(&output, Permissions::from_mode(0o555)).unwrap();
     for (processes, output) in [(false, output.clone()), (true, output.clone()), (false, output.join("deeper"))] {
-        let configuration = examples().join("quickstart.toml");
+        let configuration = user.example("quickstart");
         let set = format!("output.directory={:?}", output.display().to_string());
         let mut arguments: Vec<&OsStr> = vec![
             "run".as_ref(),
@@ -239,28 +239,41 @@ fn noise(len: usize) -> Vec<u8> {
     std::iter::repeat_with(next).take(len).collect()
 }
 
-/// A user who may not do everything: the one who runs the tests, or, if that is root, another one.
+/// A user who may not do everything: the one who runs the tests, or, if that is root, another one, with the program and the
+/// examples in a directory of their own, as they may not reach those that were built.
 struct User {
     id: Option<u32>,
+    program: PathBuf,
+    examples: PathBuf,
 }
 
 impl User {
-    /// `None`, and the test is skipped, if the other user cannot run the program; else `directory` is theirs.
+    /// `directory` is theirs. `None`, and the test is skipped, if the other user cannot run the program even there.
     fn new(test: &str, directory: &TempDir) -> Option<Self> {
+        let built = PathBuf::from(env!("CARGO_BIN_EXE_weir"));
         if fs::metadata("/proc/self").unwrap().uid() != 0 {
-            return Some(Self { id: None });
+            return Some(Self { id: None, program: built, examples: examples() });
         }
-        let user = Self { id: Some(NOBODY) };
+        let user = Self { id: Some(NOBODY), program: directory.join("weir"), examples: directory.join("examples") };
+        fs::copy(built, &user.program).unwrap();
+        fs::create_dir_all(user.examples.join("data")).unwrap();
+        for file in ["quickstart.toml", "replay.toml", "data/zee_mu0.parquet", "data/replay.data"] {
+            fs::copy(examples().join(file), user.examples.join(file)).unwrap();
+        }
+        chown(directory.path(), Some(NOBODY), Some(NOBODY)).unwrap();
         if user.command().arg("--version").output().is_ok_and(|output| output.status.success()) {
-            chown(directory.path(), Some(NOBODY), Some(NOBODY)).unwrap();
             return Some(user);
         }
-        testkit::skip(test, "root may do everything, and no other user can run the program where it was built");
+        testkit::skip(test, "root may do everything, and no other user can run a program in the temporary directory");
         None
     }
 
+    fn example(&self, name: &str) -> PathBuf {
+        self.examples.join(name).with_extension("toml")
+    }
+
     fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+        let mut command = Command::new(&self.program);
         command.current_dir("/");
         if let Some(id) = self.id {
             command.uid(id).gid(id);
