@@ -18,7 +18,7 @@ fn every_crate_has_lints_description_and_licence() {
         assert_eq!(package["name"].as_str(), Some(name.as_str()), "the directory has the name of its crate");
         assert!(inherits(&manifest, "lints"), "{name}: [lints] workspace = true");
         assert!(package.get("description").is_some_and(toml::Value::is_str), "{name}: a description");
-        for key in ["version", "edition", "rust-version", "license", "repository"] {
+        for key in ["version", "edition", "rust-version", "license"] {
             assert!(inherits(package, key), "{name}: {key}.workspace = true");
         }
     }

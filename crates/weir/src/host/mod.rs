@@ -34,6 +34,8 @@ pub(crate) struct Host {
     routes: Vec<Route>,
     pub(crate) links: Links,
     local: VecDeque<(Envelope, Message)>,
+    /// Requests for building that came in this pass: those of level 2 are answered first, and then all of these.
+    for_building: VecDeque<(Envelope, Message)>,
     /// For run control, if it is in this process.
     control: VecDeque<(NodeId, Message)>,
     /// What happened on connections, for whoever conducts this process.
@@ -86,6 +88,7 @@ impl Host {
             routes: vec![Route::Nowhere; node_count],
             links,
             local: VecDeque::new(),
+            for_building: VecDeque::new(),
             control: VecDeque::new(),
             link_events: VecDeque::new(),
             readout,
@@ -296,7 +299,17 @@ impl Host {
         if !self.links.is_open(link) || is_about_joining(&message) {
             return self.link_events.push_back(LinkEvent::Message { link, envelope, message });
         }
+        if let Message::EventRequest { .. } = message {
+            return self.for_building.push_back((envelope, message));
+        }
         self.deliver(now, &envelope, self.unpinned(message));
+    }
+
+    /// Answers the requests for building that came in this pass.
+    fn serve_building(&mut self, now: Time) {
+        while let Some((envelope, message)) = self.for_building.pop_front() {
+            self.deliver(now, &envelope, message);
+        }
     }
 
     /// Bulk that would hold on to a page that it hardly fills is copied out of it.

@@ -48,6 +48,7 @@ impl Task<Host> for Receive {
         for link in self.ready.drain(..) {
             context.shared.receive(context.now, link);
         }
+        context.shared.serve_building(context.now);
     }
 }
 
