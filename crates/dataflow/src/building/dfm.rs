@@ -403,7 +403,19 @@ impl Dfm {
                 out.send(from, Message::Revoked { event, attempt });
             }
         }
+        self.forget_built();
         self.assign(now, out);
+    }
+
+    /// Time-outs of events that are built go as they come to the front.
+    fn forget_built(&mut self) {
+        let open = &self.open;
+        let waits = |event: &EventId, attempt: u16| {
+            open.get(event).is_some_and(|open| open.attempt == attempt && matches!(open.state, State::Building { .. }))
+        };
+        while self.timeouts.front().is_some_and(|(_, event, attempt)| !waits(event, *attempt)) {
+            self.timeouts.pop_front();
+        }
     }
 
     fn count_built(&mut self, sfi: usize, complete: bool) {

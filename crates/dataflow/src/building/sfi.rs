@@ -292,6 +292,7 @@ impl Sfi {
             self.ask_again(now, event, index, out);
         }
         self.end_if_collected(event, out);
+        self.forget_answered();
         self.ask(now, out);
     }
 
@@ -467,16 +468,24 @@ impl Sfi {
     }
 
     fn on_timeout(&mut self, now: Time, timeout: &Timeout, out: &mut Outbox) {
-        let Some(building) = self.events.get(&timeout.event).filter(|b| b.attempt == timeout.attempt) else {
-            return;
-        };
-        let current = |asked: &Asked| asked.source == timeout.source && asked.serial == timeout.serial;
-        let Some(index) = building.asked.iter().position(current) else {
-            return;
-        };
-        self.ask_again(now, timeout.event, index, out);
-        self.end_if_collected(timeout.event, out);
-        self.ask(now, out);
+        if let Some(index) = self.awaited(timeout) {
+            self.ask_again(now, timeout.event, index, out);
+            self.end_if_collected(timeout.event, out);
+            self.ask(now, out);
+        }
+    }
+
+    /// Which request of its event a time-out is for, if it is not answered.
+    fn awaited(&self, timeout: &Timeout) -> Option<usize> {
+        let building = self.events.get(&timeout.event).filter(|b| b.attempt == timeout.attempt)?;
+        building.asked.iter().position(|asked| asked.source == timeout.source && asked.serial == timeout.serial)
+    }
+
+    /// Time-outs of answered requests go as they come to the front, so that they do not pile up until their time.
+    fn forget_answered(&mut self) {
+        while self.timeouts.front().is_some_and(|timeout| self.awaited(timeout).is_none()) {
+            self.timeouts.pop_front();
+        }
     }
 
     fn on_deadline(&mut self, now: Time, out: &mut Outbox) {

@@ -211,7 +211,22 @@ impl L2pu {
         if collection.waiting.is_empty() {
             let (data, missing) = (core::mem::take(&mut collection.data), collection.missing);
             self.counters.incomplete += u64::from(missing > 0);
+            self.forget_collected();
             self.steer(index, data, missing, out);
+        }
+    }
+
+    /// Time-outs of requests that are answered go as they come to the front.
+    fn forget_collected(&mut self) {
+        let workers = &self.workers;
+        let waits = |index: usize, request: u32| match &workers[index] {
+            Some(Worker { state: State::Collecting(collection), .. }) => {
+                collection.request == request && !collection.waiting.is_empty()
+            }
+            _ => false,
+        };
+        while self.timeouts.front().is_some_and(|(_, index, request)| !waits(*index, *request)) {
+            self.timeouts.pop_front();
         }
     }
 

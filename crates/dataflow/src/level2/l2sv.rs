@@ -242,6 +242,7 @@ impl L2sv {
     fn decide(&mut self, now: Time, event: EventId, verdict: Verdict, out: &mut Outbox) {
         let Verdict { accept, forced, has_result } = verdict;
         let undecided = self.undecided.remove(&event).expect("an undecided event");
+        self.forget_decided();
         self.latency_ns.record(now.since(undecided.since).as_nanos() as u64);
         self.forced.note(forced);
         self.counters.accepted += u64::from(accept);
@@ -252,6 +253,15 @@ impl L2sv {
             self.flush(now, out);
         } else {
             self.group_due.get_or_insert(now + self.parameters.group_age);
+        }
+    }
+
+    /// Time-outs of decided events go as they come to the front.
+    fn forget_decided(&mut self) {
+        let undecided = &self.undecided;
+        let waits = |event: &EventId, attempt: u16| undecided.get(event).is_some_and(|u| u.attempt == attempt);
+        while self.timeouts.front().is_some_and(|(_, event, attempt)| !waits(event, *attempt)) {
+            self.timeouts.pop_front();
         }
     }
 
