@@ -166,7 +166,7 @@ pub enum Outcome {
     RecordRefused,
     /// Everything recorded before is durable.
     Synced,
-    /// What was recorded is not durable; it may be tried again.
+    /// What was recorded is not known to be durable.
     SyncFailed,
     /// All files are closed.
     Closed(Vec<FileRecord>),

@@ -42,8 +42,8 @@ pub enum Message {
     },
     /// Level 1 → every L2SV, or the DFM: all events up to this one were sent, to whomever. At most one per period.
     IssuedUpTo(EventId),
-    /// Level 1 → L2SV or DFM, L2SV → DFM, and SFI → DFM: nothing follows in this run. Once: a stop by command overtakes
-    /// what is on its way on other connections.
+    /// Level 1 → L2SV or DFM, L2SV → DFM, and SFI → DFM: nothing follows in this run. A stop by command would overtake
+    /// what is on its way on other connections. Said again to a peer that comes back.
     NoMore,
     /// ROS, L2SV or DFM → level 1: how many triggers it has taken in all. Cumulative; opens the window of level 1.
     Taken(u64),

@@ -455,7 +455,6 @@ impl Reader<'_> {
                 let (event, attempt, request) = (self.info()?, self.u16()?, self.u32()?);
                 Message::EventRequest { event, attempt, request, robs: self.list(4, Self::u32)? }
             }
-
             kind::EVENT_REPLY => {
                 let (event, attempt, request) = (self.event()?, self.u16()?, self.u32()?);
                 Message::EventReply { event, attempt, request, missing: self.missing()?, bulk }

@@ -15,11 +15,13 @@ pub(crate) struct Output {
     sum: Adler32,
     /// Whether bytes of a failed piece may lie behind the whole ones.
     torn: bool,
+    /// Whether making it durable has failed.
+    unsure: bool,
 }
 
 impl Output {
     pub(crate) fn new(file: Box<dyn OutputFile>) -> Self {
-        Self { file, bytes: 0, sum: Adler32::new(), torn: false }
+        Self { file, bytes: 0, sum: Adler32::new(), torn: false, unsure: false }
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -31,7 +33,18 @@ impl Output {
     }
 
     pub(crate) fn sync(&mut self) -> io::Result<()> {
-        self.file.sync_data()
+        let synced = self.file.sync_data();
+        self.unsure |= synced.is_err();
+        synced
+    }
+
+    /// As `sync`, for bytes that somebody relies on. Once one has failed it fails for good: the kernel may forget what it
+    /// could not write, so that a later call would succeed without it.
+    pub(crate) fn sync_surely(&mut self) -> io::Result<()> {
+        if self.unsure {
+            return Err(io::Error::other("an earlier sync of this file failed: what is durable is not known"));
+        }
+        self.sync()
     }
 
     /// Appends `head` and `parts` completely, or leaves the file as it was.

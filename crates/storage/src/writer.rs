@@ -91,10 +91,10 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// As the file system says. What of the data is durable is not known then.
+    /// As the file system says. What of the data is durable is not known then, so every later call for the same file fails.
     pub fn sync(&mut self) -> Result<(), WriteError> {
         match &mut self.open {
-            Some(open) => open.output.sync().map_err(|source| WriteError::io("sync", &open.path, source)),
+            Some(open) => open.output.sync_surely().map_err(|source| WriteError::io("sync", &open.path, source)),
             None => Ok(()),
         }
     }

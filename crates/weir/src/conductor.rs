@@ -451,7 +451,7 @@ impl Conductor {
     /// Names who is to blame for a failed start: the one that ended, in its own words if it had any.
     fn fail_for_a_complaint(&mut self) {
         let complaints = core::mem::take(&mut self.complaints);
-        let of_the_dead = complaints.iter().rev().find(|(_, from, _)| self.children.has_ended(*from));
+        let of_the_dead = complaints.iter().find(|(_, from, _)| self.children.has_ended(*from));
         if let Some((_, from, reason)) = of_the_dead.or(complaints.first()) {
             let own = complaints.iter().find(|(_, node, text)| node == from && !is_exit(text));
             let reason = own.map_or(reason, |(_, _, own)| own).clone();
@@ -481,7 +481,7 @@ impl Conductor {
         match &self.phase {
             Phase::Starting { deadline } => {
                 let deadline = *deadline;
-                if self.children.iter().all(|child| child.ready) {
+                if self.children.iter().all(|child| child.ready) && !self.children.any_ended() {
                     self.begin(now, host);
                 } else if deadline <= now {
                     self.fail_to_start();

@@ -178,7 +178,7 @@ impl Member {
                 let connected = self.on_peers(context, &peers);
                 self.report_failure(context, connected);
             }
-            Message::Greet { .. } if !from_control && self.place.is_none() && self.early.len() < EARLY_MAX => {
+            Message::Greet { ref key } if !from_control && self.place.is_none() && *key == self.key => {
                 self.early.push(LinkEvent::Message { link, envelope: *envelope, message });
             }
             Message::Greet { key } if !from_control => self.on_greet(context, link, envelope, &key),
@@ -340,9 +340,6 @@ fn needs_inputs(assembly: &Assembly, role: Role) -> bool {
         _ => false,
     }
 }
-
-/// Greetings that may wait for the welcome; there is one from each peer.
-const EARLY_MAX: usize = 4096;
 
 /// How long an orphaned application takes to close its files.
 const CLOSING_TIME: Duration = Duration::from_secs(1);

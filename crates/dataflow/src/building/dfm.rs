@@ -110,8 +110,6 @@ struct Open {
     attempt: u16,
     /// If an attempt was granted before: whether it was complete.
     granted: Option<bool>,
-    /// The SFI that was too slow: it still has the attempt before.
-    late_at: Option<usize>,
     state: State,
 }
 
@@ -264,10 +262,7 @@ impl Dfm {
             self.counters.not_built += 1;
             return;
         }
-        self.open.insert(
-            event.event,
-            Open { event, has_result, attempt: 0, granted: None, late_at: None, state: State::Queued },
-        );
+        self.open.insert(event.event, Open { event, has_result, attempt: 0, granted: None, state: State::Queued });
         self.queue.push_back(event.event);
     }
 
@@ -323,11 +318,6 @@ impl Dfm {
         }
     }
 
-    /// Whether another SFI can be reached.
-    fn has_other(&self, sfi: usize) -> bool {
-        self.sfis.iter().enumerate().any(|(index, other)| index != sfi && other.reachable)
-    }
-
     fn has_room(&self) -> bool {
         (0..self.sfis.len()).any(|sfi| self.room(sfi) > 0)
     }
@@ -339,9 +329,7 @@ impl Dfm {
 
     fn assign(&mut self, now: Time, out: &mut Outbox) {
         while let Some(&event) = self.queue.front() {
-            let late = self.open.get(&event).and_then(|open| open.late_at).filter(|late| self.has_other(*late));
-            let room: Vec<usize> =
-                (0..self.sfis.len()).map(|sfi| if late == Some(sfi) { 0 } else { self.room(sfi) }).collect();
+            let room: Vec<usize> = (0..self.sfis.len()).map(|sfi| self.room(sfi)).collect();
             let Some(sfi) = self.chooser.choose(room.iter().copied()) else {
                 break;
             };
@@ -482,7 +470,7 @@ impl Dfm {
     }
 
     fn flush_clears(&mut self, now: Time, last: bool, out: &mut Outbox) {
-        let oldest_valid = if last { EventId(u64::MAX) } else { self.oldest_valid() };
+        let oldest_valid = self.oldest_valid();
         self.counters.clear_groups += 1;
         out.multicast_to_readout(self.clears.flush(now, oldest_valid, last));
     }
@@ -498,6 +486,9 @@ impl Dfm {
     /// The oldest event that anybody can still ask for. A supervisor that cannot be reached may hold events, or be given
     /// new ones before it is back here: it counts with what it said last.
     fn oldest_valid(&self) -> EventId {
+        if self.closed {
+            return EventId(u64::MAX);
+        }
         let undecided = self.supervisors.iter().filter(|s| !s.gone).map(|s| s.oldest_undecided).min();
         let to_come = undecided.unwrap_or(self.next_event);
         self.open.first_key_value().map_or(to_come, |(event, _)| to_come.min(*event))
@@ -529,18 +520,17 @@ impl Dfm {
         }
     }
 
+    /// A slow event goes to another SFI, if one has room.
     fn on_timeout(&mut self, now: Time, event: EventId, attempt: u16, out: &mut Outbox) {
         let Some(open) = self.open.get(&event).filter(|open| open.attempt == attempt) else { return };
-        let State::Building { sfi, .. } = open.state else { return };
-        if self.has_other(sfi) && attempt < ATTEMPTS_MAX {
-            let open = self.open.get_mut(&event).expect("an open event");
-            open.state = State::Queued;
-            open.late_at = Some(sfi);
-            self.counters.reassigned += 1;
-            self.queue.push_front(event);
-            self.assign(now, out);
-        } else {
-            self.timeouts.push_back((now + self.parameters.build_timeout, event, attempt));
+        let State::Building { sfi: late, .. } = open.state else { return };
+        let room: Vec<usize> = (0..self.sfis.len()).map(|sfi| if sfi == late { 0 } else { self.room(sfi) }).collect();
+        match self.chooser.choose(room.into_iter()).filter(|_| attempt < ATTEMPTS_MAX) {
+            Some(sfi) => {
+                self.counters.reassigned += 1;
+                self.build_at(now, event, sfi, out);
+            }
+            None => self.timeouts.push_back((now + self.parameters.build_timeout, event, attempt)),
         }
     }
 
@@ -553,7 +543,6 @@ impl Dfm {
             sfi.done = false;
             sfi.busy = false;
             sfi.building = 0;
-            self.open.values_mut().filter(|open| open.late_at == Some(index)).for_each(|open| open.late_at = None);
             self.reclaim(index);
             self.assign(now, out);
         }
@@ -764,6 +753,5 @@ impl Component for Dfm {
     }
 }
 
-/// An event that so many SFIs were too slow for stays where it is: they all are slow, and taking it from one to the next
-/// would never end.
+/// After so many attempts an event stays where it is: if all SFIs are slow, taking it from one to the next would never end.
 const ATTEMPTS_MAX: u16 = 3;

@@ -194,7 +194,14 @@ impl Sfi {
             return;
         }
         if let Some(older) = self.events.remove(&event.event) {
-            // The DFM gave up on the older attempt and chose this SFI again.
+            // Its first SFI and now this one again: the end of the older attempt gives the DFM its credit back.
+            if older.phase == Phase::Collecting {
+                let missing = older.missing.len() as u32;
+                out.send(
+                    self.parameters.dfm,
+                    Message::EndOfEvent { event: event.event, attempt: older.attempt, missing },
+                );
+            }
             self.outstanding -= older.asked.len();
             self.to_ask.retain(|waiting| *waiting != event.event);
             self.counters.revoked += 1;
@@ -516,6 +523,7 @@ impl Sfi {
             self.dfm_up = matches!(state, PeerState::Up(_));
             self.dfm_gone = gone;
             if self.dfm_up {
+                self.done = false;
                 self.tell_finished(out);
             } else {
                 self.drop_ungranted();

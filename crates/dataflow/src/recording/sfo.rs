@@ -59,6 +59,8 @@ pub struct Sfo {
 }
 
 struct Request {
+    /// In the order in which they came.
+    serial: u64,
     askers: Askers,
     recording: Recording,
 }
@@ -97,7 +99,7 @@ impl Sfo {
     fn on_record(&mut self, from: NodeId, recording: Recording, out: &mut Outbox) {
         self.counters.received += 1;
         let event = recording.built.event.event;
-        if self.closing != Closing::No {
+        if self.abandoned || self.closing != Closing::No {
             self.counters.abandoned += 1;
             return;
         }
@@ -110,7 +112,7 @@ impl Sfo {
             request.askers.push(from);
         } else {
             self.recorded.forget_below(recording.built.oldest_unfinished);
-            let request = Request { askers: vec![from], recording };
+            let request = Request { serial: self.counters.received, askers: vec![from], recording };
             if !self.is_stalled {
                 self.write(request, out);
             } else {
@@ -139,7 +141,7 @@ impl Sfo {
     }
 
     fn on_recorded(&mut self, now: Time, ticket: Ticket, copies: u32, closed: Vec<FileRecord>, out: &mut Outbox) {
-        let Some(Request { askers, recording }) = self.writing.remove(&ticket) else {
+        let Some(Request { askers, recording, .. }) = self.writing.remove(&ticket) else {
             return;
         };
         let event = recording.built.event.event;
@@ -193,7 +195,8 @@ impl Sfo {
             out.note(Note::RecordingStalled);
         }
         self.retry_due = Some(now + self.parameters.retry_after);
-        self.stalled.push_back(request);
+        let place = self.stalled.partition_point(|waiting| waiting.serial < request.serial);
+        self.stalled.insert(place, request);
     }
 
     /// Nothing helps an event that cannot be put into a file at all.
@@ -202,6 +205,9 @@ impl Sfo {
         self.counters.refused += 1;
         let event = request.recording.built.event.event;
         request.askers.iter().for_each(|&to| out.send(to, Message::Refused(event)));
+        if self.is_stalled {
+            self.resume(out);
+        }
     }
 
     /// Tries one event; if that goes well the others follow.
@@ -221,9 +227,8 @@ impl Sfo {
     }
 
     /// What is written and not durable is not acknowledged; it is tried again.
-    fn on_sync_failed(&mut self, now: Time, out: &mut Outbox) {
+    fn on_sync_failed(&mut self, now: Time) {
         self.counters.failures += 1;
-        out.note(Note::RecordingStalled);
         let later = core::mem::take(&mut self.unsynced);
         self.unsynced = core::mem::take(&mut self.syncing);
         self.unsynced.extend(later);
@@ -232,8 +237,6 @@ impl Sfo {
 
     fn on_closed(&mut self, files: Vec<FileRecord>, out: &mut Outbox) {
         files.into_iter().for_each(|file| out.send(RUN_CONTROL, Message::FileClosed(file)));
-        acknowledge_all(&mut self.unsynced, out);
-        acknowledge_all(&mut self.syncing, out);
         self.closing = Closing::Done;
     }
 
@@ -266,7 +269,8 @@ impl Sfo {
 
     /// Closes the files once everything is written.
     fn close(&mut self, out: &mut Outbox) {
-        let settled = self.writing.is_empty() && self.stalled.is_empty() && self.syncing.is_empty();
+        let written = self.writing.is_empty() && self.stalled.is_empty() && self.syncing.is_empty();
+        let settled = written && (self.unsynced.is_empty() || self.abandoned);
         if self.draining && settled && self.closing == Closing::No {
             self.closing = Closing::Asked;
             let ticket = self.ticket();
@@ -294,7 +298,7 @@ impl Component for Sfo {
                 Outcome::Recorded { copies, closed } => self.on_recorded(now, ticket, copies, closed, out),
                 Outcome::RecordFailed => self.on_record_failed(now, ticket, out),
                 Outcome::RecordRefused => self.on_record_refused(ticket, out),
-                Outcome::SyncFailed => self.on_sync_failed(now, out),
+                Outcome::SyncFailed => self.on_sync_failed(now),
                 Outcome::Synced => self.on_synced(now, out),
                 Outcome::Closed(files) => self.on_closed(files, out),
                 Outcome::ReadOut | Outcome::Steered(_) => {}

@@ -160,7 +160,7 @@ impl Links {
             return Ok(None);
         };
         connection.register(poller)?;
-        let strangers = self.slots.values().filter(|slot| !slot.open).count();
+        let strangers = self.slots.values().filter(|slot| slot.accepted_at.is_some()).count();
         if strangers >= STRANGERS_MAX {
             return Ok(None);
         }
@@ -280,7 +280,7 @@ const FRAME_OVERHEAD_BYTES: usize = 256 << 10;
 const SEND_QUEUE_FRAMES: usize = 1 << 22;
 
 /// Connections that may be open without a peer that has said who it is.
-const STRANGERS_MAX: usize = 64;
+const STRANGERS_MAX: usize = 512;
 const GREET_TIMEOUT: Duration = Duration::from_secs(5);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const TICK: Duration = Duration::from_millis(1);

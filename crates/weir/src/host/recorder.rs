@@ -182,10 +182,7 @@ impl Files {
                     (Outcome::Recorded { copies: 1, closed: self.closed() }, None)
                 }
                 Err(error) if error.may_pass() => (Outcome::RecordFailed, self.complain(&error)),
-                Err(error) => (
-                    Outcome::RecordRefused,
-                    Some(format!("event {} cannot be recorded: {error}", recording.built.event.event)),
-                ),
+                Err(error) => (Outcome::RecordRefused, self.complain(&error)),
             },
             Work::Sync => match self.streams.sync() {
                 Ok(()) => (Outcome::Synced, None),
