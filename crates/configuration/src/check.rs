@@ -109,6 +109,9 @@ impl Checker<'_> {
 
     fn intervals(&mut self) {
         let p = self.partition;
+        if p.run.events == Some(0) {
+            self.problem(&["run.events"], "expected at least 1, found 0; without the key there is no limit".to_owned());
+        }
         let mut intervals = vec![
             ("run.stop_timeout", p.run.stop_timeout),
             ("ros.request_timeout", p.ros.request_timeout),
@@ -120,6 +123,7 @@ impl Checker<'_> {
         if let Some(l2sv) = &p.l2sv {
             intervals.extend([("l2sv.timeout", l2sv.timeout), ("l2sv.group_age", l2sv.group_age)]);
         }
+        intervals.extend(p.run.duration.map(|duration| ("run.duration", duration)));
         intervals.extend(p.l2pu.as_ref().map(|l2pu| ("l2pu.request_timeout", l2pu.request_timeout)));
         intervals.extend(p.sfo.as_ref().map(|sfo| ("sfo.fsync_age", sfo.fsync_age)));
         for (key, interval) in intervals {

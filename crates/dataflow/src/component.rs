@@ -157,6 +157,8 @@ pub enum Outcome {
     Recorded {
         /// How many files the event went to.
         copies: u32,
+        /// Bytes of the event as it is in the files.
+        bytes: u64,
         /// Files that this event closed.
         closed: Vec<FileRecord>,
     },

@@ -100,10 +100,10 @@ pub struct RunArgs {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
 pub struct Limits {
     /// End the run after N level-1 events; replaces all limits in the file
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..))]
     pub events: Option<u64>,
     /// End the run after this time, such as 10s or "250 ms"; replaces all limits in the file
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = duration)]
     pub duration: Option<Interval>,
 }
 
@@ -224,6 +224,12 @@ pub struct BenchArgs {
     /// Length of each single measurement, in seconds
     #[arg(long, value_name = "S", default_value_t = 3.0, value_parser = seconds)]
     pub seconds: f64,
+}
+
+/// A time above 0.
+fn duration(text: &str) -> Result<Interval, String> {
+    let duration: Interval = text.parse()?;
+    if duration == Interval::default() { Err("expected a time above 0".to_owned()) } else { Ok(duration) }
 }
 
 /// How fragments travel in a benchmark.

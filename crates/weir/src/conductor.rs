@@ -614,7 +614,7 @@ impl Conductor {
     fn say(&mut self, text: &str) {
         match &mut self.progress {
             Some(progress) => progress.message(text),
-            None => eprintln!("weir: {text}"),
+            None => crate::complain(&format!("weir: {text}")),
         }
     }
 

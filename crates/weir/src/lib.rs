@@ -20,6 +20,7 @@ pub mod summary;
 pub mod table;
 
 use std::ffi::OsString;
+use std::io::Write;
 
 use cli::{Command, Exit};
 
@@ -39,4 +40,9 @@ pub fn run_command<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item 
         Command::Node(args) => node::main(&args),
         Command::BareSource(args) => bench::bare_source(&args),
     }
+}
+
+/// A line on the standard error; what nobody reads is dropped.
+fn complain(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }

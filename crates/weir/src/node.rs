@@ -48,7 +48,7 @@ pub(crate) fn main(args: &NodeArgs) -> Exit {
         Ok(()) => Exit::Well,
         Err(NodeError::Orphaned) => Exit::Aborted,
         Err(error) => {
-            eprintln!("weir node {}: {error}", args.name);
+            crate::complain(&format!("weir node {}: {error}", args.name));
             Exit::NotStarted
         }
     }

@@ -1,5 +1,7 @@
 //! `weir run`: a whole partition on this machine.
 
+use std::path::Path;
+
 use configuration::Partition;
 use dataflow::ids::Role;
 
@@ -14,10 +16,14 @@ pub(crate) fn run(args: &RunArgs) -> Exit {
     let mut partition = match Partition::load(&args.config, &args.overrides.set) {
         Ok(partition) => partition,
         Err(error) => {
-            eprintln!("{error}");
+            crate::complain(&error.to_string());
             return Exit::Wrong;
         }
     };
+    if let Some(path) = args.summary.as_deref().filter(|path| !can_hold_a_file(path)) {
+        crate::complain(&format!("weir: --summary {}: expected a file in a directory that exists", path.display()));
+        return Exit::NotStarted;
+    }
     args.limits.apply(&mut partition);
     let limits = (partition.run.events, partition.run.duration.map(configuration::Interval::duration));
     let progress = Some(Progress::new(limits.0, limits.1));
@@ -25,7 +31,7 @@ pub(crate) fn run(args: &RunArgs) -> Exit {
     match conduct(Run { partition, in_children, progress }) {
         Ok(conducted) => report(args, &conducted),
         Err(error) => {
-            eprintln!("weir: {error}");
+            crate::complain(&format!("weir: {error}"));
             Exit::NotStarted
         }
     }
@@ -40,10 +46,15 @@ fn report(args: &RunArgs, conducted: &Conducted) -> Exit {
     if let Some(path) = &args.summary
         && let Err(error) = summary.write_to(path)
     {
-        eprintln!("weir: {error}");
-        return Exit::NotStarted;
+        crate::complain(&format!("weir: {error}"));
     }
     summary.exit()
+}
+
+/// Whether a summary can be written there, so that a run is not made in vain.
+fn can_hold_a_file(path: &Path) -> bool {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    parent.is_dir() && !path.is_dir()
 }
 
 /// What the summary needs to know of a run.

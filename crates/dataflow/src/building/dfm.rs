@@ -310,7 +310,7 @@ impl Dfm {
             self.counters.self_triggered += 1;
             self.accept(event, false);
             self.assign(now, out);
-            if limit == Some(self.counters.self_triggered) {
+            if limit.is_some_and(|limit| self.counters.self_triggered >= limit) {
                 self.exhausted = true;
                 self.stop_trigger();
                 out.send(RUN_CONTROL, Message::Exhausted);

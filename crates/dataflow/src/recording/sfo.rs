@@ -140,7 +140,15 @@ impl Sfo {
         Ticket(self.next_ticket)
     }
 
-    fn on_recorded(&mut self, now: Time, ticket: Ticket, copies: u32, closed: Vec<FileRecord>, out: &mut Outbox) {
+    fn on_recorded(
+        &mut self,
+        now: Time,
+        ticket: Ticket,
+        copies: u32,
+        bytes: u64,
+        closed: Vec<FileRecord>,
+        out: &mut Outbox,
+    ) {
         let Some(Request { askers, recording, .. }) = self.writing.remove(&ticket) else {
             return;
         };
@@ -148,7 +156,7 @@ impl Sfo {
         self.recorded.insert(event);
         self.counters.recorded += 1;
         self.counters.copies += u64::from(copies);
-        self.counters.bytes += recording.built.bulk.len() as u64;
+        self.counters.bytes += bytes;
         if self.is_stalled {
             self.resume(out);
         }
@@ -295,7 +303,9 @@ impl Component for Sfo {
         match input {
             Input::Message { from, message: Message::Record(recording) } => self.on_record(from, recording, out),
             Input::Done { ticket, outcome } => match outcome {
-                Outcome::Recorded { copies, closed } => self.on_recorded(now, ticket, copies, closed, out),
+                Outcome::Recorded { copies, bytes, closed } => {
+                    self.on_recorded(now, ticket, copies, bytes, closed, out);
+                }
                 Outcome::RecordFailed => self.on_record_failed(now, ticket, out),
                 Outcome::RecordRefused => self.on_record_refused(ticket, out),
                 Outcome::SyncFailed => self.on_sync_failed(now),

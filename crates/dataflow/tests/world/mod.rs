@@ -334,7 +334,7 @@ impl World {
                     if !lost {
                         self.files.entry(node).or_default().push(recording.built.event.event);
                     }
-                    Outcome::Recorded { copies: 1, closed: Vec::new() }
+                    Outcome::Recorded { copies: 1, bytes: recording.built.bulk.len() as u64, closed: Vec::new() }
                 }
             }
             Work::Sync => Outcome::Synced,

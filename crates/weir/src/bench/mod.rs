@@ -5,24 +5,23 @@ mod paired;
 mod reference;
 
 use crate::cli::{BareSourceArgs, BenchArgs, Exit};
+use crate::commands::on_standard_streams;
 
 /// Runs a benchmark and prints its result.
 pub(crate) fn bench(args: &BenchArgs) -> Exit {
     let Some(name) = &args.name else {
-        println!("event-builder  source processes, one building process, the complete protocol over TCP on loopback");
-        return Exit::Well;
+        return print(
+            "event-builder  source processes, one building process, the complete protocol over TCP on loopback",
+        );
     };
     if name != "event-builder" {
-        eprintln!("weir: no benchmark is called {name}; `weir bench --list` names all");
+        crate::complain(&format!("weir: no benchmark is called {name}; `weir bench --list` names all"));
         return Exit::Wrong;
     }
     match event_builder::measure(args) {
-        Ok(comparison) => {
-            println!("{}", if args.json { comparison.to_json() } else { comparison.to_text() });
-            Exit::Well
-        }
+        Ok(comparison) => print(&if args.json { comparison.to_json() } else { comparison.to_text() }),
         Err(error) => {
-            eprintln!("weir bench {name}: {error}");
+            crate::complain(&format!("weir bench {name}: {error}"));
             Exit::NotStarted
         }
     }
@@ -34,8 +33,12 @@ pub(crate) fn bare_source(args: &BareSourceArgs) -> Exit {
     match reference::source_main(&reference::SourceArguments { builder, id, fragment_bytes, batch }) {
         Ok(()) => Exit::Well,
         Err(error) => {
-            eprintln!("weir bare-source {id}: {error}");
+            crate::complain(&format!("weir bare-source {id}: {error}"));
             Exit::NotStarted
         }
     }
+}
+
+fn print(text: &str) -> Exit {
+    on_standard_streams(|out, _| writeln!(out, "{text}").map(|()| Exit::Well))
 }

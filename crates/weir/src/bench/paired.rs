@@ -68,7 +68,7 @@ impl<P: Serialize> Comparison<P> {
         };
         let Self { bench, ratio, spread: [low, high], cpu_ratio, .. } = self;
         format!(
-            "{bench}\n{}\n{}\nratio {ratio:.2} ({low:.2} to {high:.2}), CPU per event {cpu_ratio:.2} times the reference's",
+            "{bench}, medians of pairs\n{}\n{}\nratio {ratio:.2} ({low:.2} to {high:.2}), CPU per event {cpu_ratio:.2} times the reference's",
             line("weir", &self.result),
             line("bare", &self.reference)
         )

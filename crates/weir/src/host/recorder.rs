@@ -177,9 +177,9 @@ impl Files {
     fn work(&mut self, work: Work) -> (Outcome, Option<String>) {
         match work {
             Work::Record(recording) => match self.record(&recording) {
-                Ok(()) => {
+                Ok(bytes) => {
                     self.failing = false;
-                    (Outcome::Recorded { copies: 1, closed: self.closed() }, None)
+                    (Outcome::Recorded { copies: 1, bytes, closed: self.closed() }, None)
                 }
                 Err(error) if error.may_pass() => (Outcome::RecordFailed, self.complain(&error)),
                 Err(error) => (Outcome::RecordRefused, self.complain(&error)),
@@ -206,13 +206,15 @@ impl Files {
         first.then(|| error.to_string())
     }
 
-    fn record(&mut self, recording: &Recording) -> Result<(), RecordError> {
+    /// Writes an event; its length in bytes.
+    fn record(&mut self, recording: &Recording) -> Result<u64, RecordError> {
         let (tag, words) = if recording.debug { (&self.debug, &self.tags[1]) } else { (&self.physics, &self.tags[0]) };
         let slices = recording.built.bulk.slices();
         if self.replay && !recording.debug {
             let parts = rol::assemble(slices)?;
             let parts: Vec<&[u8]> = parts.iter().map(PageSlice::as_bytes).collect();
-            return Ok(self.streams.write_event(tag.stream_type(), tag.name(), &parts)?);
+            self.streams.write_event(tag.stream_type(), tag.name(), &parts)?;
+            return Ok(len_of(&parts));
         }
         let lost: Vec<[u8; eformat::LOST_ROB_BYTES]> =
             recording.built.missing.iter().map(|rob| self.lost_rob(recording, *rob)).collect();
@@ -221,13 +223,15 @@ impl Files {
         if self.compress {
             let checksum = if self.event_adler32 { ChecksumType::Adler32 } else { ChecksumType::None };
             let event = compressed_event(&header, robs(), ZLIB_LEVEL, checksum);
-            return Ok(self.streams.write_event(tag.stream_type(), tag.name(), &[&event])?);
+            self.streams.write_event(tag.stream_type(), tag.name(), &[&event])?;
+            return Ok(event.len() as u64);
         }
         let trailer = event_envelope(&header, robs(), self.event_adler32, &mut self.header);
         let parts =
             core::iter::once(self.header.as_slice()).chain(robs()).chain(trailer.iter().map(<[u8; 4]>::as_slice));
         let parts: Vec<&[u8]> = parts.collect();
-        Ok(self.streams.write_event(tag.stream_type(), tag.name(), &parts)?)
+        self.streams.write_event(tag.stream_type(), tag.name(), &parts)?;
+        Ok(len_of(&parts))
     }
 
     fn event_header(&self, recording: &Recording, stream_tags: Vec<u32>) -> EventHeader {
@@ -279,6 +283,10 @@ impl RecordError {
     fn may_pass(&self) -> bool {
         matches!(self, Self::Write(WriteError::Io { .. } | WriteError::Exists { .. }))
     }
+}
+
+fn len_of(parts: &[&[u8]]) -> u64 {
+    parts.iter().map(|part| part.len() as u64).sum()
 }
 
 fn dialect(configured: Dialect, replay: Option<&ReplayFacts>) -> storage::Dialect {
