@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use dataflow::bulk::Bulk;
-use dataflow::component::{Action, Input, Outbox, Outcome, PeerState, Steered, Ticket, Work};
+use dataflow::component::{Action, Input, Outbox, Outcome, PeerState, Steer, Steered, Ticket, Work};
 use dataflow::control::accounting::{Accounting, Books};
 use dataflow::control::controller::{Application, Controller, ControllerParameters, Ending};
 use dataflow::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
@@ -18,10 +18,10 @@ use dataflow::level2::steering::Skeleton;
 use dataflow::message::{BuiltEvent, BusyCause, Command, Envelope, EventInfo, FileRecord, Message};
 use dataflow::node::{Node, RUN_CONTROL, route};
 use dataflow::random::Random;
-use dataflow::readout::fragment::FragmentHead;
+use dataflow::readout::fragment::FragmentCheck;
 use dataflow::report::{EfdCounters, RosCounters, SfiCounters};
 use dataflow::time::Time;
-use plan::{Fault, Plan, Planted};
+use plan::{Fault, InputKind, Plan, Planted};
 
 /// A partition in virtual time.
 pub(crate) struct World {
@@ -35,6 +35,8 @@ pub(crate) struct World {
     serial: u64,
     /// When the last reliable message of a pair, or fragment of a link, arrives: they keep their order.
     in_order: BTreeMap<(NodeId, NodeId, u16), Time>,
+    /// What gives the fragments of each link their event number.
+    checks: BTreeMap<(NodeId, u16), FragmentCheck>,
     skeleton: Skeleton,
     /// Events in the files of each SFO, in the order of writing.
     pub(crate) files: BTreeMap<NodeId, Vec<EventId>>,
@@ -113,6 +115,7 @@ impl World {
             queue: BinaryHeap::new(),
             serial: 0,
             in_order: BTreeMap::new(),
+            checks: BTreeMap::new(),
             skeleton,
             files: BTreeMap::new(),
             busy: BTreeSet::new(),
@@ -365,7 +368,9 @@ impl World {
         let links = self.plan.fragment_faults;
         let mut last = self.now;
         for rob in 0..self.plan.robs_per_ros {
-            let head = FragmentHead { event: event.event, status: 0, len_bytes: 100 };
+            let check = self.checks.entry((node, rob)).or_insert_with(|| FragmentCheck::new(event.event));
+            let head = check.examine(event.event.lvl1_id(), 0, 100).expect("an id near the others");
+            assert_eq!(head.event, event.event, "the id of 32 bits is unwrapped");
             let bulk = Bulk::Modelled { len_bytes: 100, seed: event.ordinal as u32 };
             let copies =
                 if self.random.chance(links.loss) { 0 } else { 1 + u32::from(self.random.chance(links.duplication)) };
@@ -522,6 +527,15 @@ impl World {
         Outcomes { account, ending, trace: self.trace.finish() }
     }
 
+    /// What the trigger and the filter decide on an event, without any of the machinery.
+    fn selects(&self, ordinal: u64) -> bool {
+        let event = EventInfo { event: EventId(self.plan.first + ordinal), ordinal, ..EventInfo::default() };
+        let step = |step| self.skeleton.step(&Steer { event, step, rois: Vec::new(), data: Vec::new(), missing: 0 });
+        let verdict = (0..).map(step).find(|outcome| !matches!(outcome, Steered::Ask(_)));
+        let passes = self.plan.input != InputKind::Level2 || matches!(verdict, Some(Steered::Accept { .. }));
+        passes && self.plan.policy.accepts(event.event, ordinal)
+    }
+
     /// The invariants of every run, whatever happened in it.
     fn check_ending(&mut self, ending: &Ending, account: &Accounting) {
         let plan = &self.plan;
@@ -570,6 +584,15 @@ impl World {
             assert!(report.stale == 0 || !plan.late.is_empty(), "nothing stale without a restart: {plan:?}");
         }
         assert!(account.lost_nothing(), "{account:#?}\n{plan:?}");
+        assert!(
+            plan.duration.is_some() || account.level1 == plan.events,
+            "every event is triggered: {account:#?}\n{plan:?}"
+        );
+        if account.level2_forced == 0 && plan.counts.efd > 0 {
+            let selected = (0..account.level1).filter(|&ordinal| self.selects(ordinal));
+            let expected: BTreeSet<EventId> = selected.map(|ordinal| EventId(plan.first + ordinal)).collect();
+            assert_eq!(seen, expected, "just the selected events are recorded: {plan:?}");
+        }
         if plan.is_healthy() {
             assert_eq!(account.built_incomplete, 0, "no data missing without a fault: {account:#?}\n{plan:?}");
         }
