@@ -1,5 +1,6 @@
 //! The parent of a run: starts the applications, conducts the run, and says how it ended.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
@@ -26,8 +27,8 @@ use crate::assembly::Assembly;
 use crate::children::Children;
 use crate::cpu::cpu_seconds;
 use crate::host::{
-    FIRST_LIFE, FragmentChecks, Host, LinkEvent, LinkId, Links, LinksError, NetworkOptions, Workshop, WorkshopError,
-    add_tasks,
+    FIRST_LIFE, FragmentChecks, Host, LinkEvent, LinkId, Links, LinksError, NetworkOptions, RECORDING_RESUMED,
+    Workshop, WorkshopError, add_tasks,
 };
 use crate::progress::{Progress, ProgressFigures};
 
@@ -223,6 +224,8 @@ struct Conductor {
     tick: Time,
     /// Complaints of living applications about others, which a death may yet explain.
     complaints: Vec<(Time, NodeId, String)>,
+    /// The last notice of each application: why a forced end was needed.
+    last_words: BTreeMap<NodeId, String>,
     interrupts: u32,
     forced: bool,
     began: Option<Time>,
@@ -284,6 +287,7 @@ impl Conductor {
             phase: Phase::Starting { deadline },
             tick: now,
             complaints: Vec::new(),
+            last_words: BTreeMap::new(),
             interrupts: 0,
             forced: false,
             began: None,
@@ -385,6 +389,8 @@ impl Conductor {
 
     fn on_message(&mut self, now: Time, host: &mut Host, from: NodeId, message: Message) {
         if let Message::Notice(text) = &message {
+            self.last_words.insert(from, text.clone());
+            self.last_words.retain(|_, text| text != RECORDING_RESUMED);
             let line = format!("{}: {text}", self.name(from));
             return self.say(&line);
         }
@@ -519,10 +525,14 @@ impl Conductor {
         self.phase = Phase::Failed(StartError::StartTimeout { timeout, missing });
     }
 
-    fn end(&mut self, now: Time, host: &mut Host, ending: Ending) {
+    fn end(&mut self, now: Time, host: &mut Host, mut ending: Ending) {
         self.ended = Some(now);
         for app in &self.assembly.applications {
             host.send_from_control(app.node, Message::Command(Command::Exit));
+        }
+        if ending.forced {
+            let said = core::mem::take(&mut self.last_words).into_iter();
+            ending.reasons.extend(said.map(|(node, text)| format!("{} said last: {text}", self.name(node))));
         }
         // Those that did not even report are stuck.
         ending.dead.iter().for_each(|&node| self.children.kill(node));

@@ -488,7 +488,7 @@ fn is_about_joining(message: &Message) -> bool {
 fn describe(note: &Note) -> String {
     match note {
         Note::RecordingStalled => "recording has stalled and will be tried again every second".into(),
-        Note::RecordingResumed => "recording goes on".into(),
+        Note::RecordingResumed => RECORDING_RESUMED.into(),
         Note::GarbageCollected { fragments } => {
             format!("{fragments} fragments below the oldest valid event removed to make room: clears were lost")
         }
@@ -496,6 +496,9 @@ fn describe(note: &Note) -> String {
         Note::NotBuilt(event) => format!("event {event} cannot be built any more"),
     }
 }
+
+/// What an SFO says when a stall is over.
+pub(crate) const RECORDING_RESUMED: &str = "recording goes on";
 
 /// Nothing restarts within a run yet.
 pub(crate) const FIRST_LIFE: Incarnation = Incarnation(0);
