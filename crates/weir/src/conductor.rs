@@ -28,7 +28,7 @@ use crate::children::Children;
 use crate::cpu::cpu_seconds;
 use crate::host::{
     FIRST_LIFE, FragmentChecks, Host, LinkEvent, LinkId, Links, LinksError, NetworkOptions, RECORDING_RESUMED,
-    Workshop, WorkshopError, add_tasks,
+    Workshop, WorkshopError,
 };
 use crate::progress::{Progress, ProgressFigures};
 
@@ -47,7 +47,6 @@ pub(crate) struct Conducted {
     pub(crate) assembly: Assembly,
     pub(crate) ending: Ending,
     pub(crate) account: Accounting,
-    pub(crate) forced: bool,
     pub(crate) duration: Duration,
     pub(crate) cpu: Duration,
     pub(crate) network: Network,
@@ -92,7 +91,7 @@ pub(crate) fn conduct(run: Run) -> Result<Conducted, StartError> {
     let signals = Signals::new([SIGINT, SIGTERM]).map_err(StartError::Signals)?;
     let (mut host, children, key) = populate(&assembly, &inputs, run.in_children, &mut scheduler)?;
     let mut conductor = Conductor::new(assembly, children, key, signals, run.progress, file_run);
-    run_until_done(scheduler, &mut conductor, &mut host)?;
+    host.run(scheduler, &mut conductor)?;
     let ending = match conductor.phase {
         Phase::Over(ending) => ending,
         Phase::Failed(error) => return Err(error),
@@ -102,13 +101,12 @@ pub(crate) fn conduct(run: Run) -> Result<Conducted, StartError> {
     };
     drop(conductor.children);
     let cpu = cpu_seconds(UsageWho::RUSAGE_SELF) + cpu_seconds(UsageWho::RUSAGE_CHILDREN) - cpu_before;
-    let forced = ending.forced;
     let account = Books {
         applications: &conductor.assembly.applications,
         reports: &ending.reports,
         files: &ending.files,
         touched: &ending.dead,
-        forced,
+        forced: ending.forced,
     }
     .account();
     let times = conductor.began.zip(conductor.ended);
@@ -116,22 +114,12 @@ pub(crate) fn conduct(run: Run) -> Result<Conducted, StartError> {
     Ok(Conducted {
         assembly: conductor.assembly,
         account,
-        forced,
         duration: times.map_or(Duration::ZERO, |(began, ended)| ended.since(began)),
         cpu: Duration::from_secs_f64(cpu.max(0.0)),
         network,
         stale,
         ending: *ending,
     })
-}
-
-fn run_until_done<'c>(
-    mut scheduler: Scheduler<'c, Host>,
-    conductor: &'c mut Conductor,
-    host: &mut Host,
-) -> Result<(), OsError> {
-    add_tasks(&mut scheduler, conductor);
-    scheduler.run(host)
 }
 
 /// What all processes received: the children tell it with their reports.
@@ -227,7 +215,6 @@ struct Conductor {
     /// The last notice of each application: why a forced end was needed.
     last_words: BTreeMap<NodeId, String>,
     interrupts: u32,
-    forced: bool,
     began: Option<Time>,
     ended: Option<Time>,
     next_progress: Time,
@@ -289,7 +276,6 @@ impl Conductor {
             complaints: Vec::new(),
             last_words: BTreeMap::new(),
             interrupts: 0,
-            forced: false,
             began: None,
             ended: None,
             next_progress: now,
@@ -467,14 +453,14 @@ impl Conductor {
 
     /// The first interrupt ends the run in order, the second at once.
     fn on_interrupt(&mut self, now: Time, host: &mut Host, count: u32) {
+        let before = self.interrupts;
         self.interrupts += count;
         if let Phase::Starting { .. } = self.phase {
             self.phase = Phase::Failed(StartError::Interrupted);
         } else if self.interrupts == 1 {
             self.say("stopping: what is in hand is finished (interrupt again to give it up)");
             self.with_controller(host, |controller, out| controller.stop(now, out));
-        } else if !self.forced {
-            self.forced = true;
+        } else if before < 2 {
             self.say("forced to stop: what is in hand is given up");
             self.with_controller(host, |controller, out| {
                 controller.force(now, "forced to stop by a second interrupt", out);

@@ -20,7 +20,7 @@ use crate::assembly::Assembly;
 use crate::children::KEY_VARIABLE;
 use crate::cli::{Exit, NodeArgs};
 use crate::conductor::{idle, new_host};
-use crate::host::{FIRST_LIFE, Host, LinkEvent, LinkId, Links, LinksError, NetworkOptions, Workshop, add_tasks};
+use crate::host::{FIRST_LIFE, Host, LinkEvent, LinkId, Links, LinksError, NetworkOptions, Workshop};
 
 /// Why a node does not take part.
 #[derive(Debug, thiserror::Error)]
@@ -67,17 +67,8 @@ fn run(join: &str, name: &str) -> Result<(), NodeError> {
     let links = Links::listen(options, scheduler.poller(), &waker)?;
     let mut host = Host::empty(links);
     let mut member = Member::join(&mut host, &mut scheduler, address, name, key, waker)?;
-    run_until_done(scheduler, &mut member, &mut host)?;
+    host.run(scheduler, &mut member)?;
     member.failure.map_or(Ok(()), Err)
-}
-
-fn run_until_done<'m>(
-    mut scheduler: Scheduler<'m, Host>,
-    member: &'m mut Member,
-    host: &mut Host,
-) -> Result<(), OsError> {
-    add_tasks(&mut scheduler, member);
-    scheduler.run(host)
 }
 
 /// One application on its way through a run.

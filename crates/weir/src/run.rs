@@ -63,7 +63,7 @@ pub(crate) fn facts(conducted: &Conducted) -> RunFacts {
     RunFacts {
         run_number: conducted.assembly.partition.run.number,
         applications: conducted.assembly.applications.clone(),
-        forced: conducted.forced,
+        forced: conducted.ending.forced,
         duration: conducted.duration,
         cpu: conducted.cpu,
         network: Network {

@@ -24,7 +24,6 @@ use transport::clock;
 use transport::link::{Link, Lost, SendError};
 
 pub(crate) use links::{LinkEvent, LinkId, Links, LinksError, NetworkOptions};
-pub(crate) use tasks::add_tasks;
 pub(crate) use workshop::{Workshop, WorkshopError};
 
 /// The components of a process and their connections.
@@ -211,7 +210,7 @@ impl Host {
 
     /// When the next component wants to be called.
     fn next_deadline(&self) -> Option<Time> {
-        self.nodes.iter().flatten().filter_map(Hosted::next_deadline).min()
+        self.nodes.iter().flatten().filter_map(|hosted| hosted.node.next_deadline()).min()
     }
 
     /// Calls every component whose deadline has come.
@@ -430,12 +429,6 @@ impl Host {
 
     fn has_work(&self) -> bool {
         self.nodes.iter().flatten().any(|hosted| hosted.workshop.has_work())
-    }
-}
-
-impl Hosted {
-    fn next_deadline(&self) -> Option<Time> {
-        self.node.next_deadline()
     }
 }
 

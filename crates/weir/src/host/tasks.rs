@@ -1,19 +1,28 @@
 //! The tasks of a process, in the order in which a pass runs them.
 
 use dataflow::time::Time;
+use transport::error::OsError;
 use transport::scheduler::{Context, Scheduler, Task};
 
 use super::{Host, LinkEvent};
 
-/// Adds the tasks of a host to a scheduler. What conducts the process belongs between `work` and `flush`: it is `conductor`.
-pub(crate) fn add_tasks<'t>(scheduler: &mut Scheduler<'t, Host>, conductor: impl Task<Host> + 't) {
-    scheduler.add("accept", Accept);
-    scheduler.add("receive", Receive::default());
-    scheduler.add("local", Local);
-    scheduler.add("deadlines", Deadlines::default());
-    scheduler.add("work", Work);
-    scheduler.add("conduct", conductor);
-    scheduler.add("flush", Flush);
+impl Host {
+    /// Runs until `conductor`, which conducts the process, stops the scheduler. It acts behind finished work and before what
+    /// a pass has produced is sent.
+    pub(crate) fn run<'t>(
+        &mut self,
+        mut scheduler: Scheduler<'t, Self>,
+        conductor: impl Task<Self> + 't,
+    ) -> Result<(), OsError> {
+        scheduler.add("accept", Accept);
+        scheduler.add("receive", Receive::default());
+        scheduler.add("local", Local);
+        scheduler.add("deadlines", Deadlines::default());
+        scheduler.add("work", Work);
+        scheduler.add("conduct", conductor);
+        scheduler.add("flush", Flush);
+        scheduler.run(self)
+    }
 }
 
 struct Accept;
