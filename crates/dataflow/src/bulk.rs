@@ -85,6 +85,25 @@ impl Bulk {
         self.len() == 0
     }
 
+    /// This bulk with another behind it.
+    #[must_use]
+    pub fn followed_by(self, other: Self) -> Self {
+        match (self, other) {
+            (first, second) if second.is_empty() => first,
+            (Self::Modelled { len_bytes, seed }, second) => {
+                Self::Modelled { len_bytes: len_bytes + second.len() as u32, seed }
+            }
+            (first, second) => {
+                let mut slices = match first {
+                    Self::PageList(slices) => slices,
+                    other => other.slices().to_vec(),
+                };
+                slices.extend_from_slice(second.slices());
+                Self::PageList(slices)
+            }
+        }
+    }
+
     /// The slices, in order; none for modelled bulk.
     pub fn slices(&self) -> &[PageSlice] {
         match self {

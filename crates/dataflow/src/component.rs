@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::bulk::Bulk;
 use crate::ids::{EventId, Incarnation, NodeId};
-use crate::message::{Command, EventInfo, FileRecord, Message, Recording, Roi};
+use crate::message::{BuiltEvent, Chains, Command, DebugReason, EventInfo, FileRecord, Message, Recording, Roi};
 use crate::readout::fragment::FragmentHead;
 use crate::report::Report;
 use crate::time::Time;
@@ -123,6 +123,8 @@ pub enum Work {
     ReadOut(EventInfo),
     /// L2PU: run one step of steering on the data collected so far.
     Steer(Steer),
+    /// EFD: decide on a built event. The driver gives it to a processing task.
+    Process(BuiltEvent),
     /// SFO: append an event to the files of its streams.
     Record(Recording),
     /// SFO: make everything recorded so far durable.
@@ -136,6 +138,8 @@ pub enum Work {
 pub struct Steer {
     /// The event.
     pub event: EventInfo,
+    /// Which of the unit's workers has it: each has a context of its own, in which an event is worked on from step 0.
+    pub worker: u32,
     /// 0 for the first step.
     pub step: u32,
     /// The regions of interest from level 1.
@@ -153,6 +157,8 @@ pub enum Outcome {
     ReadOut,
     /// A step of steering ended.
     Steered(Steered),
+    /// The event filter decided, or failed to.
+    Processed(Processed),
     /// The event is in its files. `closed` are files that reached their limit.
     Recorded {
         /// How many files the event went to.
@@ -179,11 +185,45 @@ pub enum Outcome {
 pub enum Steered {
     /// Another step needs these ROBs (source identifiers, none twice).
     Ask(Vec<u32>),
-    /// The event is rejected.
-    Reject,
-    /// The event is accepted; `result` is the ROB fragment for the pROS.
+    /// The event is decided.
+    Decide(Selection),
+}
+
+/// A level-2 decision, with what it was made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Selection {
+    /// Accepted or rejected.
+    pub accept: bool,
+    /// The ROB fragment for the pROS; of a rejected event it is not looked at.
+    pub result: Bulk,
+    /// What the chains said.
+    pub chains: Chains,
+    /// Bytes of detector data, without headers, that the steps looked at.
+    pub payload_bytes: u32,
+}
+
+/// What the event filter made of an event.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Processed {
+    /// Recorded, unless prescales of its streams leave none.
     Accept {
-        /// The level-2 result.
+        /// Streams that the algorithm asked for by name, one bit each; the chains ask for theirs.
+        streams: u32,
+        /// What the chains said.
+        chains: Chains,
+        /// A ROB fragment that is recorded with the event; may be empty.
+        result: Bulk,
+    },
+    /// Not recorded.
+    Reject {
+        /// What the chains said.
+        chains: Chains,
+    },
+    /// To the debug stream.
+    Fail {
+        /// Why.
+        reason: DebugReason,
+        /// A ROB fragment that is recorded with the event; may be empty.
         result: Bulk,
     },
 }

@@ -288,6 +288,8 @@ pub struct EventInfo {
     pub bcid: u16,
     /// Level-1 trigger type.
     pub trigger_type: u8,
+    /// Level-1 items that fired, after their prescale: one bit each.
+    pub items: u32,
     /// Accepted by a level-2 time-out, not by a decision.
     pub forced: bool,
 }
@@ -297,12 +299,18 @@ pub struct EventInfo {
 pub struct Roi {
     /// 0 electromagnetic, 1 jet, 2 muon, 3 missing energy, 4 total energy.
     pub kind: u8,
+    /// Trigger tower of its lower corner along pseudorapidity; for a muon the tower itself.
+    pub ieta: u8,
+    /// Likewise in azimuth.
+    pub iphi: u8,
     /// Pseudorapidity.
     pub eta: f32,
     /// Azimuth in [0, 2π).
     pub phi: f32,
     /// Transverse energy or momentum in MeV.
     pub et_mev: i32,
+    /// Electromagnetic: energy of the isolation ring and of the hadronic core. Missing energy: its x and y parts.
+    pub aux_mev: [i32; 2],
     /// One bit per threshold passed.
     pub thresholds: u32,
 }
@@ -345,8 +353,39 @@ pub struct BuiltEvent {
 pub struct Recording {
     /// The event.
     pub built: BuiltEvent,
-    /// Goes to the debug stream instead of the physics stream.
-    pub debug: bool,
+    /// Its streams: one bit each, in the order of the configuration. None if it goes to the debug stream.
+    pub streams: u32,
+    /// Why it goes to the debug stream, if it does.
+    pub debug: Option<DebugReason>,
+}
+
+/// What the chains of a menu said of an event: one bit per chain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Chains {
+    /// Chains that looked at it: their level-1 item had fired and their prescale let it through.
+    pub input: u64,
+    /// Of these, chains that accepted it.
+    pub passed: u64,
+}
+
+/// Why the event filter could not decide on an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum DebugReason {
+    /// The processing task died of it.
+    Crash = 1,
+    /// The algorithm raised an exception or returned an error.
+    Exception = 2,
+    /// No decision within the time allowed.
+    Timeout = 3,
+    /// The task needed more memory than it may have.
+    Memory = 4,
+    /// The event is larger than the memory that tasks see.
+    TooLarge = 5,
+    /// The task answered with something that is no decision.
+    BadAnswer = 6,
+    /// No processing task could be started.
+    NoTask = 7,
 }
 
 /// What became of a built event.
@@ -402,6 +441,30 @@ impl Fate {
         [Self::Rejected, Self::Accepted, Self::Debug, Self::Unrecorded, Self::Abandoned]
             .into_iter()
             .find(|f| *f as u8 == value)
+    }
+}
+
+impl DebugReason {
+    /// All reasons.
+    pub const ALL: [Self; 7] =
+        [Self::Crash, Self::Exception, Self::Timeout, Self::Memory, Self::TooLarge, Self::BadAnswer, Self::NoTask];
+
+    /// From its wire value.
+    pub fn from_u8(value: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| *reason as u8 == value)
+    }
+
+    /// The name of its stream.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Crash => "FilterCrash",
+            Self::Exception => "FilterException",
+            Self::Timeout => "FilterTimeout",
+            Self::Memory => "FilterMemory",
+            Self::TooLarge => "FilterTooLarge",
+            Self::BadAnswer => "FilterBadAnswer",
+            Self::NoTask => "FilterNoTask",
+        }
     }
 }
 

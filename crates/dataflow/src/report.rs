@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use crate::histogram::Histogram;
 use crate::ids::{NodeId, Role};
-use crate::message::BusyCause;
+use crate::message::{BusyCause, Chains};
 use crate::time::Time;
 
 /// The counts of one application, taken at one moment.
@@ -23,6 +23,8 @@ pub struct Report {
     pub blocked: Vec<Blocked>,
     /// Latency of what the role does, in ns: level-2 decisions (L2SV), building (DFM).
     pub latency_ns: Histogram,
+    /// What the chains of the menu said (L2PU, EFD): by number of the chain.
+    pub chains: Vec<ChainCount>,
     /// Messages refused as stale: another run or incarnation.
     pub stale: u64,
     /// What its process moved over the network; filled in by the driver.
@@ -50,9 +52,46 @@ impl Report {
             peers: Vec::new(),
             blocked: Vec::new(),
             latency_ns: Histogram::default(),
+            chains: Vec::new(),
             stale: 0,
             network: Network::default(),
         }
+    }
+}
+
+/// What one chain of the menu said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChainCount {
+    /// Events that it looked at.
+    pub input: u64,
+    /// Of these, events that it accepted.
+    pub passed: u64,
+}
+
+/// Counts per chain, as many as have said anything.
+#[derive(Clone, Debug, Default)]
+pub struct ChainCounts(Vec<ChainCount>);
+
+impl ChainCounts {
+    /// Counts one event.
+    pub fn note(&mut self, chains: Chains) {
+        let Chains { input, passed } = chains;
+        let highest = (u64::BITS - (input | passed).leading_zeros()) as usize;
+        if self.0.len() < highest {
+            self.0.resize(highest, ChainCount::default());
+        }
+        let mut left = input | passed;
+        while left != 0 {
+            let chain = left.trailing_zeros();
+            left &= left - 1;
+            self.0[chain as usize].input += input >> chain & 1;
+            self.0[chain as usize].passed += passed >> chain & 1;
+        }
+    }
+
+    /// The counts, by number of the chain.
+    pub fn to_vec(&self) -> Vec<ChainCount> {
+        self.0.clone()
     }
 }
 
@@ -242,6 +281,10 @@ counters! {
         steps,
         /// Requests for RoI data.
         roi_requests,
+        /// ROBs asked for their data.
+        robs,
+        /// Bytes of detector data, without headers, that steering looked at.
+        payload_bytes,
         /// Bytes of RoI data received.
         roi_bytes,
         /// Requests repeated.
@@ -380,10 +423,22 @@ counters! {
         received,
         /// Rejected.
         rejected,
+        /// Of these, accepted events that the prescales of their streams left without a stream.
+        prescaled,
         /// Accepted.
         accepted,
         /// Sent to the debug stream.
         debug,
+        /// Of these, events that killed their processing task.
+        debug_crash,
+        /// Of these, events whose algorithm raised an exception.
+        debug_exception,
+        /// Of these, events without a decision in time.
+        debug_timeout,
+        /// Of these, events that needed too much memory.
+        debug_memory,
+        /// Given up undecided.
+        abandoned,
         /// Accepted or debug events that an SFO has acknowledged.
         recorded,
         /// Of these, events that had been recorded before.

@@ -16,7 +16,7 @@
 //! | 28 | 4 | zero |
 //!
 //! Numbers have their natural size; a list is a 32-bit count and its items; a text is a list of bytes of UTF-8; an event
-//! with its level-1 information takes 20 bytes. Decoding checks everything and allocates at most what the frame holds.
+//! with its level-1 information takes 24 bytes. Decoding checks everything and allocates at most what the frame holds.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -26,12 +26,13 @@ use crate::bulk::{Bulk, PageSlice};
 use crate::histogram::Histogram;
 use crate::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use crate::message::{
-    BuiltEvent, BusyCause, Command, Decision, Envelope, EventInfo, Fate, FileRecord, Message, Missing, Recording, Roi,
+    BuiltEvent, BusyCause, Command, DebugReason, Decision, Envelope, EventInfo, Fate, FileRecord, Message, Missing,
+    Recording, Roi,
 };
-use crate::report::{BlockCause, Blocked, Network, PeerCount, Report};
+use crate::report::{BlockCause, Blocked, ChainCount, Network, PeerCount, Report};
 
 /// Version of the layout; both ends must have the same.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// Length of the header in bytes.
 pub const HEADER_LEN: usize = 32;
@@ -274,7 +275,9 @@ impl Writer<'_> {
             Message::ClearAsk { first, last } => self.u64(*first).u64(*last).kind(kind::CLEAR_ASK),
             Message::Pull(count) => self.u32(*count).kind(kind::PULL),
             Message::BuiltEvent(built) => self.built(built).kind(kind::BUILT_EVENT),
-            Message::Record(recording) => self.built(&recording.built).flag(recording.debug).kind(kind::RECORD),
+            Message::Record(Recording { built, streams, debug }) => {
+                self.built(built).u32(*streams).u8(debug.map_or(0, |reason| reason as u8)).kind(kind::RECORD)
+            }
             Message::Refused(event) => self.u64(event.0).kind(kind::REFUSED),
             Message::Recorded { event, fresh } => self.u64(event.0).flag(*fresh).kind(kind::RECORDED),
             Message::Finished(fates) => {
@@ -361,14 +364,15 @@ impl Writer<'_> {
     }
 
     fn info(&mut self, event: &EventInfo) -> &mut Self {
-        let EventInfo { event, ordinal, bcid, trigger_type, forced } = *event;
-        self.u64(event.0).u64(ordinal).u16(bcid).u8(trigger_type).flag(forced)
+        let EventInfo { event, ordinal, bcid, trigger_type, items, forced } = *event;
+        self.u64(event.0).u64(ordinal).u16(bcid).u8(trigger_type).u32(items).flag(forced)
     }
 
     fn rois(&mut self, rois: &[Roi]) -> &mut Self {
         self.list(rois, |w, roi| {
-            w.u8(roi.kind).u32(roi.eta.to_bits()).u32(roi.phi.to_bits());
-            w.u32(roi.et_mev.cast_unsigned()).u32(roi.thresholds);
+            let [first, second] = roi.aux_mev.map(i32::cast_unsigned);
+            w.u8(roi.kind).u8(roi.ieta).u8(roi.iphi).u32(roi.eta.to_bits()).u32(roi.phi.to_bits());
+            w.u32(roi.et_mev.cast_unsigned()).u32(first).u32(second).u32(roi.thresholds);
         })
     }
 
@@ -399,6 +403,9 @@ impl Writer<'_> {
         let entries: Vec<(u16, u64)> = report.latency_ns.entries().collect();
         self.u64(report.latency_ns.max()).list(&entries, |w, (bin, count)| {
             w.u16(*bin).u64(*count);
+        });
+        self.list(&report.chains, |w, chain| {
+            w.u64(chain.input).u64(chain.passed);
         });
         let Network { messages, bytes, malformed } = report.network;
         self.u64(messages).u64(bytes).u64(malformed)
@@ -444,7 +451,7 @@ impl Reader<'_> {
                 let (sequence, oldest_undecided) = (self.u64()?, self.event()?);
                 let decision =
                     |r: &mut Self| Ok(Decision { event: r.info()?, accept: r.flag()?, has_result: r.flag()? });
-                Message::Decisions { sequence, oldest_undecided, decisions: self.list(22, decision)? }
+                Message::Decisions { sequence, oldest_undecided, decisions: self.list(26, decision)? }
             }
             kind::DECISIONS_TAKEN => Message::DecisionsTaken(self.u64()?),
             kind::BUILD => {
@@ -472,7 +479,14 @@ impl Reader<'_> {
             kind::CLEAR_ASK => Message::ClearAsk { first: self.u64()?, last: self.u64()? },
             kind::PULL => Message::Pull(self.u32()?),
             kind::BUILT_EVENT => Message::BuiltEvent(self.built(bulk)?),
-            kind::RECORD => Message::Record(Recording { built: self.built(bulk)?, debug: self.flag()? }),
+            kind::RECORD => {
+                let (built, streams) = (self.built(bulk)?, self.u32()?);
+                let debug = match self.u8()? {
+                    0 => None,
+                    reason => Some(DebugReason::from_u8(reason).ok_or(Fault::Body)?),
+                };
+                Message::Record(Recording { built, streams, debug })
+            }
             kind::REFUSED => Message::Refused(self.event()?),
             kind::RECORDED => Message::Recorded { event: self.event()?, fresh: self.flag()? },
             kind::FINISHED => {
@@ -554,16 +568,19 @@ impl Reader<'_> {
 
     fn info(&mut self) -> Read<EventInfo> {
         let (event, ordinal, bcid) = (self.event()?, self.u64()?, self.u16()?);
-        Ok(EventInfo { event, ordinal, bcid, trigger_type: self.u8()?, forced: self.flag()? })
+        Ok(EventInfo { event, ordinal, bcid, trigger_type: self.u8()?, items: self.u32()?, forced: self.flag()? })
     }
 
     fn rois(&mut self) -> Read<Vec<Roi>> {
-        self.list(17, |r| {
+        self.list(27, |r| {
             Ok(Roi {
                 kind: r.u8()?,
+                ieta: r.u8()?,
+                iphi: r.u8()?,
                 eta: f32::from_bits(r.u32()?),
                 phi: f32::from_bits(r.u32()?),
                 et_mev: r.u32()?.cast_signed(),
+                aux_mev: [r.u32()?.cast_signed(), r.u32()?.cast_signed()],
                 thresholds: r.u32()?,
             })
         })
@@ -592,8 +609,9 @@ impl Reader<'_> {
         let max = self.u64()?;
         let entries = self.list(10, |r| Ok((r.u16()?, r.u64()?)))?;
         let latency_ns = Histogram::from_entries(&entries, max).ok_or(Fault::Body)?;
+        let chains = self.list(16, |r| Ok(ChainCount { input: r.u64()?, passed: r.u64()? }))?;
         let network = Network { messages: self.u64()?, bytes: self.u64()?, malformed: self.u64()? };
-        Ok(Report { node, role, counters, peers, blocked, latency_ns, stale, network })
+        Ok(Report { node, role, counters, peers, blocked, latency_ns, chains, stale, network })
     }
 }
 

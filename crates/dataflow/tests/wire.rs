@@ -5,9 +5,10 @@ use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::histogram::Histogram;
 use dataflow::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use dataflow::message::{
-    BuiltEvent, BusyCause, Command, Decision, Envelope, EventInfo, Fate, FileRecord, Message, Missing, Recording, Roi,
+    BuiltEvent, BusyCause, Command, DebugReason, Decision, Envelope, EventInfo, Fate, FileRecord, Message, Missing,
+    Recording, Roi,
 };
-use dataflow::report::{BlockCause, Blocked, Network, PeerCount, Report};
+use dataflow::report::{BlockCause, Blocked, ChainCount, Network, PeerCount, Report};
 use dataflow::wire::{HEADER_LEN, WireError, check_any_frame, decode, encode};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -71,7 +72,7 @@ fn the_layout_is_the_documented_one() {
         &3_u32.to_le_bytes(),
         &4_u32.to_le_bytes(),
         &5_u32.to_le_bytes(),
-        &[23, 0, 1, 0],
+        &[23, 0, 2, 0],
         &[0; 4],
         &[8, 7, 6, 5, 4, 3, 2, 1],
         &[9, 0],
@@ -177,7 +178,9 @@ fn messages() -> impl Strategy<Value = Message> {
         (any::<u64>(), event(), any::<bool>(), vec(event(), 0..5))
             .prop_map(|(sequence, oldest_valid, last, events)| Message::Clear { sequence, oldest_valid, last, events }),
         built().prop_map(Message::BuiltEvent),
-        (built(), any::<bool>()).prop_map(|(built, debug)| Message::Record(Recording { built, debug })),
+        (built(), any::<(u32, u8)>()).prop_map(|(built, (streams, debug))| {
+            Message::Record(Recording { built, streams, debug: DebugReason::from_u8(debug % 9) })
+        }),
         vec((event(), 0_u8..5), 0..4).prop_map(|fates| {
             Message::Finished(fates.into_iter().map(|(event, fate)| (event, Fate::from_u8(fate).unwrap())).collect())
         }),
@@ -224,21 +227,26 @@ fn simple_messages() -> Vec<Message> {
 }
 
 fn infos() -> impl Strategy<Value = EventInfo> {
-    any::<(u64, u64, u16, u8, bool)>().prop_map(|(event, ordinal, bcid, trigger_type, forced)| EventInfo {
+    any::<(u64, u64, u16, u8, u32, bool)>().prop_map(|(event, ordinal, bcid, trigger_type, items, forced)| EventInfo {
         event: EventId(event),
         ordinal,
         bcid,
         trigger_type,
+        items,
         forced,
     })
 }
 
 fn rois() -> impl Strategy<Value = Roi> {
-    (any::<u8>(), -5_f32..5.0, 0_f32..6.3, any::<(i32, u32)>()).prop_map(|(kind, eta, phi, (et_mev, thresholds))| Roi {
+    let numbers = any::<(u8, u8, u8, i32, [i32; 2], u32)>();
+    (numbers, -5_f32..5.0, 0_f32..6.3).prop_map(|((kind, ieta, iphi, et_mev, aux_mev, thresholds), eta, phi)| Roi {
         kind,
+        ieta,
+        iphi,
         eta,
         phi,
         et_mev,
+        aux_mev,
         thresholds,
     })
 }
@@ -278,8 +286,9 @@ fn reports() -> impl Strategy<Value = Report> {
         |((node, role), counters, peers, blocked, times, [stale, messages, bytes, malformed])| {
             let mut latency_ns = Histogram::default();
             times.into_iter().for_each(|time| latency_ns.record(time));
+            let chains = counters.iter().map(|&input| ChainCount { input, passed: input / 2 }).collect();
             let network = Network { messages, bytes, malformed };
-            Report { node: NodeId(node), role, counters, peers, blocked, latency_ns, stale, network }
+            Report { node: NodeId(node), role, counters, peers, blocked, latency_ns, chains, stale, network }
         },
     )
 }

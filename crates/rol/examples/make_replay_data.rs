@@ -88,6 +88,7 @@ fn event(sample: &Sample, links: &mut Links, number: u32) -> Result<Vec<u8>, Box
         event: EventId(u64::from(number)),
         ordinal: u64::from(number),
         bcid: trigger.bcid,
+        items: 0,
         trigger_type: trigger.trigger_type,
         forced: false,
     };

@@ -26,8 +26,10 @@ use crate::links::{LinkParameters, LinksError, ReadOutError};
 /// |---|---|
 /// | `l1_accept` | boolean; other rows are left out |
 /// | `bcid` | u16 |
+/// | `event_number` | u64 |
 /// | `l1_trigger_type` | u8 |
-/// | `rois` | list of { `type` u8, `eta` f32, `phi` f32, `et_mev` i32, `thresholds` u32 } |
+/// | `l1_tap` | u32: the items, after their prescale |
+/// | `rois` | list of { `type`, `ieta`, `iphi` u8, `eta`, `phi` f32, `et_mev`, `aux0_mev`, `aux1_mev` i32, `thresholds` u32 } |
 /// | `fragments` | list of { `source_id` u32, `payload` binary, whole words }, the same sources in every event, rising |
 ///
 /// Nothing may be null. What is kept are the payloads, one behind the other, with 4 bytes per fragment and 12 per event,
@@ -46,6 +48,8 @@ pub struct Sample {
 struct Event {
     bcid: u16,
     trigger_type: u8,
+    items: u32,
+    number: u64,
     /// Where its regions of interest end; they begin at the end of those of the event before.
     rois_end: u32,
 }
@@ -157,6 +161,14 @@ impl Sample {
         &self.source_ids
     }
 
+    /// Number of an event in its file: its column `event_number`.
+    ///
+    /// # Panics
+    /// If there is no such event.
+    pub fn event_number(&self, event: usize) -> u64 {
+        self.events[event].number
+    }
+
     /// Payload bytes of all fragments together.
     pub fn payload_bytes(&self) -> usize {
         self.payload.len()
@@ -179,9 +191,9 @@ impl Sample {
     /// # Panics
     /// If there is no such event.
     pub fn trigger(&self, event: usize) -> Trigger {
-        let Event { bcid, trigger_type, rois_end } = self.events[event];
+        let Event { bcid, trigger_type, items, rois_end, .. } = self.events[event];
         let rois_start = event.checked_sub(1).map_or(0, |before| self.events[before].rois_end);
-        Trigger { bcid, trigger_type, rois: self.rois[rois_start as usize..rois_end as usize].to_vec() }
+        Trigger { bcid, trigger_type, items, rois: self.rois[rois_start as usize..rois_end as usize].to_vec() }
     }
 }
 

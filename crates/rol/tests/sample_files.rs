@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parquet::data_type::{BoolType, ByteArrayType, DataType, FloatType, Int32Type};
+use parquet::data_type::{BoolType, ByteArrayType, DataType, FloatType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
@@ -39,12 +39,18 @@ impl Content {
         let mut group = writer.next_row_group()?;
         put::<BoolType>(&mut group, &[false, true], None, None)?;
         put::<Int32Type>(&mut group, &self.bcid, self.bcid_levels.as_deref(), None)?;
+        put::<Int64Type>(&mut group, &[70, 71], None, None)?;
         put::<Int32Type>(&mut group, &[0x84, 0x84], None, None)?;
+        put::<Int32Type>(&mut group, &[0, 8], None, None)?;
         let one_each = (Some([1, 1].as_slice()), Some([0, 0].as_slice()));
         put::<Int32Type>(&mut group, &[2, 1], one_each.0, one_each.1)?;
+        put::<Int32Type>(&mut group, &[10, 11], one_each.0, one_each.1)?;
+        put::<Int32Type>(&mut group, &[20, 21], one_each.0, one_each.1)?;
         put::<FloatType>(&mut group, &[0.5, -1.5], one_each.0, one_each.1)?;
         put::<FloatType>(&mut group, &[3.0, 6.0], one_each.0, one_each.1)?;
         put::<Int32Type>(&mut group, &[20_000, 30_000], one_each.0, one_each.1)?;
+        put::<Int32Type>(&mut group, &[100, 200], one_each.0, one_each.1)?;
+        put::<Int32Type>(&mut group, &[-1, -2], one_each.0, one_each.1)?;
         put::<Int32Type>(&mut group, &[3, -1], one_each.0, one_each.1)?;
         let two_each = (Some([1, 1, 1, 1].as_slice()), Some([0, 1, 0, 1].as_slice()));
         put::<Int32Type>(&mut group, &self.sources, two_each.0, two_each.1)?;
@@ -85,8 +91,10 @@ fn a_small_sample_is_read() {
     assert_eq!((sample.events(), sample.source_ids()), (1, [1, 2].as_slice()));
     assert_eq!((sample.payload(0, 0), sample.payload(0, 1)), ([].as_slice(), [9; 8].as_slice()));
     let trigger = sample.trigger(0);
-    assert_eq!((trigger.bcid, trigger.trigger_type, trigger.rois.len()), (12, 0x84, 1));
+    assert_eq!((trigger.bcid, trigger.trigger_type, trigger.items, trigger.rois.len()), (12, 0x84, 8, 1));
+    assert_eq!(sample.event_number(0), 71);
     let roi = trigger.rois[0];
+    assert_eq!((roi.ieta, roi.iphi, roi.aux_mev), (11, 21, [200, -2]));
     assert_eq!((roi.kind, roi.eta, roi.phi, roi.et_mev, roi.thresholds), (1, -1.5, 6.0, 30_000, u32::MAX));
 }
 
@@ -138,12 +146,18 @@ fn files_of_other_sources_do_not_go_together() {
 const SCHEMA: &str = "message sample {
     required boolean l1_accept;
     required int32 bcid;
+    required int64 event_number;
     required int32 l1_trigger_type;
+    required int32 l1_tap;
     repeated group rois {
         required int32 type;
+        required int32 ieta;
+        required int32 iphi;
         required float eta;
         required float phi;
         required int32 et_mev;
+        required int32 aux0_mev;
+        required int32 aux1_mev;
         required int32 thresholds;
     }
     repeated group fragments {

@@ -9,8 +9,9 @@ use dataflow::building::dfm::{ClearAfter, Dfm, DfmInput, DfmParameters};
 use dataflow::building::sfi::{Sfi, SfiParameters, Source};
 use dataflow::component::Component;
 use dataflow::control::controller::Application;
-use dataflow::filter::efd::{Efd, EfdParameters};
+use dataflow::filter::efd::{Decider, Efd, EfdParameters};
 use dataflow::filter::policy::FilterPolicy;
+use dataflow::filter::streams::one_stream;
 use dataflow::ids::{EventId, NodeId, Role, RunNumber};
 use dataflow::level1::pace::Spacing;
 use dataflow::level1::trigger::{Level1, Level1Parameters, TriggerSource};
@@ -297,11 +298,12 @@ impl Assembly {
             sfos: self.of(Role::Sfo),
             dfm: self.dfm_node(),
             slots: ef.slots as usize,
-            policy: match ef.policy {
+            decider: Decider::Policy(match ef.policy {
                 toml::FilterPolicy::Accept => FilterPolicy::AcceptAll,
                 toml::FilterPolicy::Prescale => FilterPolicy::Prescale { factor: u64::from(ef.prescale) },
                 toml::FilterPolicy::Random => FilterPolicy::Random { accept: ef.accept.as_f64(), seed },
-            },
+            }),
+            streams: one_stream(),
         }
     }
 

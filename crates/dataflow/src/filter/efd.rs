@@ -4,12 +4,14 @@ use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::component::{Component, Input, Outbox, PeerState};
+use crate::bulk::Bulk;
+use crate::component::{Component, Input, Outbox, Outcome, PeerState, Processed, Ticket, Work};
 use crate::filter::policy::FilterPolicy;
+use crate::filter::streams::{StreamRule, streams_of};
 use crate::ids::{EventId, NodeId, Role};
-use crate::message::{BuiltEvent, Command, Fate, Message, Recording};
+use crate::message::{BuiltEvent, Command, DebugReason, Fate, Message, Recording};
 use crate::random::hash_of_event;
-use crate::report::{BlockCause, BlockedClock, EfdCounters, Report};
+use crate::report::{BlockCause, BlockedClock, ChainCounts, EfdCounters, Report};
 use crate::time::Time;
 
 /// How a filter daemon is set up.
@@ -24,12 +26,25 @@ pub struct EfdParameters {
     /// Events in hand; at least one from each SFI.
     pub slots: usize,
     /// The selection.
-    pub policy: FilterPolicy,
+    pub decider: Decider,
+    /// The streams of accepted events.
+    pub streams: Vec<StreamRule>,
 }
 
-/// A filter daemon. It keeps an accepted event until its SFO has recorded it, then tells the SFI.
+/// Who decides.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Decider {
+    /// The daemon itself.
+    Policy(FilterPolicy),
+    /// Processing tasks, which the driver runs.
+    Tasks,
+}
+
+/// A filter daemon. It keeps an event until it is rejected or its SFO has recorded it, then tells the SFI.
 pub struct Efd {
     parameters: EfdParameters,
+    /// Events that processing tasks have, with where they came from.
+    processing: BTreeMap<EventId, (Vec<Origin>, BuiltEvent)>,
     /// Accepted events, not yet recorded, with where they came from: several places, if an SFI was lost and another built
     /// the event again.
     recording: BTreeMap<EventId, (Vec<Origin>, Recording)>,
@@ -38,6 +53,7 @@ pub struct Efd {
     draining: bool,
     abandoned: bool,
     blocked: BlockedClock,
+    chains: ChainCounts,
     counters: EfdCounters,
 }
 
@@ -48,12 +64,14 @@ impl Efd {
     /// A daemon without events.
     pub fn new(parameters: EfdParameters) -> Self {
         Self {
+            processing: BTreeMap::new(),
             recording: BTreeMap::new(),
             sfis: vec![PeerState::Down; parameters.sfis.len()],
             sfos: vec![PeerState::Down; parameters.sfos.len()],
             draining: false,
             abandoned: false,
             blocked: BlockedClock::default(),
+            chains: ChainCounts::default(),
             counters: EfdCounters::default(),
             parameters,
         }
@@ -70,24 +88,85 @@ impl Efd {
         };
         let sfi = (sfi, self.sfis[sfi]);
         let event = built.event;
-        if let Some((origins, _)) = self.recording.get_mut(&event.event) {
+        let known = self.processing.get_mut(&event.event).map(|(origins, _)| origins);
+        let known = known.or_else(|| self.recording.get_mut(&event.event).map(|(origins, _)| origins));
+        if let Some(origins) = known {
             return origins.push(sfi);
         }
         self.counters.received += 1;
-        if !self.parameters.policy.accepts(event.event, event.ordinal) {
-            self.counters.rejected += 1;
-            return self.finish(sfi, event.event, Fate::Rejected, out);
+        if self.abandoned {
+            self.counters.abandoned += 1;
+            return self.finish(sfi, event.event, Fate::Abandoned, out);
+        }
+        match self.parameters.decider {
+            Decider::Tasks => {
+                out.start(Ticket(event.event.0), Work::Process(built.clone()));
+                self.processing.insert(event.event, (vec![sfi], built));
+            }
+            Decider::Policy(policy) if policy.accepts(event.event, event.ordinal) => {
+                let streams = streams_of(&self.parameters.streams, event.event, 0, 0);
+                self.accept(now, vec![sfi], Recording { built, streams, debug: None }, out);
+            }
+            Decider::Policy(_) => self.reject(vec![sfi], event.event, out),
+        }
+    }
+
+    fn on_processed(&mut self, now: Time, event: EventId, processed: Processed, out: &mut Outbox) {
+        // An event that was given up in the meantime is nobody's any more.
+        let Some((origins, built)) = self.processing.remove(&event) else { return };
+        match processed {
+            Processed::Accept { streams, chains, result } => {
+                self.chains.note(chains);
+                let streams = streams_of(&self.parameters.streams, event, streams, chains.passed);
+                let recording = Recording { built: with_result(built, result), streams, debug: None };
+                self.accept(now, origins, recording, out);
+            }
+            Processed::Reject { chains } => {
+                self.chains.note(chains);
+                self.reject(origins, event, out);
+            }
+            Processed::Fail { reason, result } => {
+                self.count_failure(reason);
+                let recording = Recording { built: with_result(built, result), streams: 0, debug: Some(reason) };
+                self.keep(now, origins, recording, out);
+            }
+        }
+    }
+
+    fn count_failure(&mut self, reason: DebugReason) {
+        self.counters.debug += 1;
+        match reason {
+            DebugReason::Crash => self.counters.debug_crash += 1,
+            DebugReason::Exception => self.counters.debug_exception += 1,
+            DebugReason::Timeout => self.counters.debug_timeout += 1,
+            DebugReason::Memory => self.counters.debug_memory += 1,
+            DebugReason::TooLarge | DebugReason::BadAnswer | DebugReason::NoTask => {}
+        }
+    }
+
+    fn reject(&mut self, origins: Vec<Origin>, event: EventId, out: &mut Outbox) {
+        self.counters.rejected += 1;
+        origins.into_iter().for_each(|origin| self.finish(origin, event, Fate::Rejected, out));
+    }
+
+    fn accept(&mut self, now: Time, origins: Vec<Origin>, recording: Recording, out: &mut Outbox) {
+        if recording.streams == 0 {
+            self.counters.prescaled += 1;
+            return self.reject(origins, recording.built.event.event, out);
         }
         self.counters.accepted += 1;
+        self.keep(now, origins, recording, out);
+    }
+
+    /// Holds the event until it is recorded; where nothing records, it is finished.
+    fn keep(&mut self, now: Time, origins: Vec<Origin>, recording: Recording, out: &mut Outbox) {
+        let event = recording.built.event.event;
         if self.parameters.sfos.is_empty() {
-            return self.finish(sfi, event.event, Fate::Accepted, out);
+            let fate = fate_of(&recording);
+            return origins.into_iter().for_each(|origin| self.finish(origin, event, fate, out));
         }
-        self.recording.insert(event.event, (vec![sfi], Recording { built, debug: false }));
-        if self.abandoned {
-            self.give_up(event.event, out);
-        } else {
-            self.record(now, event.event, out);
-        }
+        self.recording.insert(event, (origins, recording));
+        self.record(now, event, out);
     }
 
     /// Asks the SFO that owns the event to record it, if it can be reached; gives up if it will never be.
@@ -118,7 +197,7 @@ impl Efd {
         let Some((origins, recording)) = self.recording.remove(&event) else { return };
         self.counters.recorded += 1;
         self.counters.recorded_before += u64::from(!fresh);
-        let fate = if recording.debug { Fate::Debug } else { Fate::Accepted };
+        let fate = fate_of(&recording);
         origins.into_iter().for_each(|origin| self.finish(origin, event, fate, out));
         self.update_blocked(now);
     }
@@ -163,6 +242,10 @@ impl Efd {
         }
         if command == Command::Abandon {
             self.abandoned = true;
+            for (event, (origins, _)) in core::mem::take(&mut self.processing) {
+                self.counters.abandoned += 1;
+                origins.into_iter().for_each(|origin| self.finish(origin, event, Fate::Abandoned, out));
+            }
             while let Some((&event, _)) = self.recording.first_key_value() {
                 self.give_up(event, out);
             }
@@ -181,6 +264,9 @@ impl Component for Efd {
             },
             Input::Peer { node, state } => self.on_peer(now, node, state, out),
             Input::Command(command) => self.on_command(command, out),
+            Input::Done { ticket: Ticket(event), outcome: Outcome::Processed(processed) } => {
+                self.on_processed(now, EventId(event), processed, out);
+            }
             Input::Fragment { .. } | Input::Done { .. } | Input::Deadline => {}
         }
     }
@@ -190,21 +276,32 @@ impl Component for Efd {
     }
 
     fn is_drained(&self) -> bool {
-        self.draining && self.recording.is_empty()
+        self.draining && self.processing.is_empty() && self.recording.is_empty()
     }
 
     fn report(&self, now: Time) -> Report {
-        Report { blocked: self.blocked.read(now), ..Report::of(Role::Efd, self.counters.to_values()) }
+        let (blocked, chains) = (self.blocked.read(now), self.chains.to_vec());
+        Report { blocked, chains, ..Report::of(Role::Efd, self.counters.to_values()) }
     }
 
     fn check(&self) {
         let c = &self.counters;
         let in_hand = self.recording.len() as u64;
-        assert_eq!(c.received, c.rejected + c.accepted + c.debug, "every event decided");
+        let decided = c.rejected + c.accepted + c.debug + c.abandoned;
+        assert_eq!(c.received, decided + self.processing.len() as u64, "every event decided or in a processing task");
         let settled = c.recorded + c.unrecorded;
-        let passed_on = if self.parameters.sfos.is_empty() { c.accepted } else { settled + in_hand };
+        let passed_on = if self.parameters.sfos.is_empty() { c.accepted + c.debug } else { settled + in_hand };
         assert_eq!(c.accepted + c.debug, passed_on, "every accepted event recorded, given up or in hand");
         let bound = self.share() as usize * self.parameters.sfis.len();
-        assert!(self.recording.len() <= 2 * bound, "events in hand within their bound");
+        assert!(self.processing.len() + self.recording.len() <= 2 * bound, "events in hand within their bound");
     }
+}
+
+fn fate_of(recording: &Recording) -> Fate {
+    if recording.debug.is_some() { Fate::Debug } else { Fate::Accepted }
+}
+
+/// The result of the filter is recorded behind the fragments.
+fn with_result(built: BuiltEvent, result: Bulk) -> BuiltEvent {
+    BuiltEvent { bulk: built.bulk.followed_by(result), ..built }
 }

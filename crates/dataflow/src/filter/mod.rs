@@ -2,3 +2,4 @@
 
 pub mod efd;
 pub mod policy;
+pub mod streams;

@@ -19,6 +19,8 @@ pub struct Trigger {
     pub bcid: u16,
     /// Level-1 trigger type.
     pub trigger_type: u8,
+    /// Items that fired, after their prescale.
+    pub items: u32,
     /// Regions of interest.
     pub rois: Vec<Roi>,
 }
@@ -136,8 +138,9 @@ impl Level1 {
             return self.exhaust(out);
         };
         let decider = self.next_decider().expect("level 1 is held back while no decider can be reached");
-        let Trigger { bcid, trigger_type, rois } = trigger;
-        let event = EventInfo { event: self.next, ordinal: self.counters.issued, bcid, trigger_type, forced: false };
+        let Trigger { bcid, trigger_type, items, rois } = trigger;
+        let (event, ordinal) = (self.next, self.counters.issued);
+        let event = EventInfo { event, ordinal, bcid, trigger_type, items, forced: false };
         for receiver in self.receivers[..self.parameters.readout.len()].iter_mut().filter(|r| r.reachable) {
             receiver.sent += 1;
             out.send(receiver.node, Message::L1Accept(event));

@@ -8,7 +8,7 @@ use crate::bulk::Bulk;
 use crate::component::{Component, Input, Outbox, Outcome, PeerState, Steer, Steered, Ticket, Work};
 use crate::ids::{EventId, NodeId, Role};
 use crate::message::{Command, EventInfo, Message, Missing, Roi};
-use crate::report::{L2puCounters, Report};
+use crate::report::{ChainCounts, L2puCounters, Report};
 use crate::time::Time;
 
 /// How a processing unit is set up.
@@ -38,6 +38,7 @@ pub struct L2pu {
     pros_up: bool,
     draining: bool,
     abandoned: bool,
+    chains: ChainCounts,
     counters: L2puCounters,
 }
 
@@ -86,6 +87,7 @@ impl L2pu {
             pros_up: false,
             draining: false,
             abandoned: false,
+            chains: ChainCounts::default(),
             counters: L2puCounters::default(),
         }
     }
@@ -121,7 +123,8 @@ impl L2pu {
         worker.state = State::Steering(ticket);
         self.counters.steps += 1;
         let Assigned { event, ref rois, .. } = worker.assigned;
-        out.start(ticket, Work::Steer(Steer { event, step: worker.step, rois: rois.clone(), data, missing }));
+        let (step, rois) = (worker.step, rois.clone());
+        out.start(ticket, Work::Steer(Steer { event, worker: index as u32, step, rois, data, missing }));
         worker.step += 1;
     }
 
@@ -133,12 +136,20 @@ impl L2pu {
         }
         match steered {
             Steered::Ask(robs) => self.collect(now, index, &robs, out),
-            Steered::Reject => self.decide(index, false, false, out),
-            Steered::Accept { result } => self.keep_result(index, result, out),
+            Steered::Decide(selection) => {
+                self.counters.payload_bytes += u64::from(selection.payload_bytes);
+                self.chains.note(selection.chains);
+                if selection.accept {
+                    self.keep_result(index, selection.result, out);
+                } else {
+                    self.decide(index, false, false, out);
+                }
+            }
         }
     }
 
     fn collect(&mut self, now: Time, index: usize, robs: &[u32], out: &mut Outbox) {
+        self.counters.robs += robs.len() as u64;
         let (waiting, unknown) = self.group_by_ros(robs);
         self.next_request = self.next_request.wrapping_add(1);
         let request = self.next_request;
@@ -372,7 +383,7 @@ impl Component for L2pu {
     }
 
     fn report(&self, _now: Time) -> Report {
-        Report::of(Role::L2pu, self.counters.to_values())
+        Report { chains: self.chains.to_vec(), ..Report::of(Role::L2pu, self.counters.to_values()) }
     }
 
     fn check(&self) {

@@ -3,8 +3,9 @@
 use alloc::vec::Vec;
 
 use crate::bulk::Bulk;
-use crate::component::{Steer, Steered};
+use crate::component::{Selection, Steer, Steered};
 use crate::ids::EventId;
+use crate::message::Chains;
 use crate::random::{hash_of_event, unit_of_event};
 
 /// A strategy. The same event is decided alike wherever it is processed.
@@ -48,7 +49,8 @@ impl Skeleton {
         let event = steer.event.event;
         let accepts = |fraction: f64| unit_of_event(event, self.seed ^ u64::from(steer.step)) < fraction;
         let verdict = |accept: bool| {
-            if accept { Steered::Accept { result: Bulk::empty() } } else { Steered::Reject }
+            let (result, chains) = (Bulk::empty(), Chains::default());
+            Steered::Decide(Selection { accept, result, chains, payload_bytes: 0 })
         };
         match self.strategy {
             Strategy::None { accept } => verdict(accepts(accept)),
@@ -81,12 +83,11 @@ mod tests {
         for event in 0..events {
             let event = EventInfo { event: EventId(event), ..EventInfo::default() };
             for step in 0.. {
-                let steer = Steer { event, step, rois: Vec::new(), data: Vec::new(), missing: 0 };
+                let steer = Steer { event, worker: 0, step, rois: Vec::new(), data: Vec::new(), missing: 0 };
                 match skeleton.step(&steer) {
                     Steered::Ask(robs) => asked += robs.len(),
-                    Steered::Reject => break,
-                    Steered::Accept { .. } => {
-                        accepted += 1;
+                    Steered::Decide(selection) => {
+                        accepted += usize::from(selection.accept);
                         break;
                     }
                 }

@@ -10,14 +10,18 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use dataflow::bulk::Bulk;
-use dataflow::component::{Action, Input, Outbox, Outcome, PeerState, Steer, Steered, Ticket, Work};
+use dataflow::component::{
+    Action, Input, Outbox, Outcome, PeerState, Processed, Selection, Steer, Steered, Ticket, Work,
+};
 use dataflow::control::accounting::{Accounting, Books};
 use dataflow::control::controller::{Application, Controller, ControllerParameters, Ending};
 use dataflow::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use dataflow::level2::steering::Skeleton;
-use dataflow::message::{BuiltEvent, BusyCause, Command, Envelope, EventInfo, FileRecord, Message};
+use dataflow::message::{
+    BuiltEvent, BusyCause, Chains, Command, DebugReason, Envelope, EventInfo, FileRecord, Message,
+};
 use dataflow::node::{Node, RUN_CONTROL, route};
-use dataflow::random::Random;
+use dataflow::random::{Random, hash_of_event};
 use dataflow::readout::fragment::FragmentCheck;
 use dataflow::report::{EfdCounters, RosCounters, SfiCounters};
 use dataflow::time::Time;
@@ -209,13 +213,6 @@ impl World {
             eprintln!("{now} {:?} -> {:?} {text}", envelope.from.0, envelope.to.0);
         }
         (envelope.from.0, envelope.to.0, now.as_ns(), text).hash(&mut self.trace);
-        if let Message::Busy { cause, on } = message {
-            if on {
-                self.busy.insert((envelope.from, cause))
-            } else {
-                self.busy.remove(&(envelope.from, cause))
-            };
-        }
         let mut out = Outbox::new();
         if let Some(node) = &mut self.slot_mut(envelope.to).node {
             node.receive(now, envelope, message, &mut out);
@@ -265,6 +262,13 @@ impl World {
         if to == RUN_CONTROL {
             let at = self.arrival(from, to, 0);
             return self.schedule(at, What::ToController(envelope, message));
+        }
+        if let Message::Busy { cause, on } = message {
+            if on {
+                self.busy.insert((from, cause))
+            } else {
+                self.busy.remove(&(from, cause))
+            };
         }
         if message.may_be_lost() {
             return self.send_unreliably(envelope, &message);
@@ -322,9 +326,10 @@ impl World {
         let outcome = match work {
             Work::ReadOut(event) => return self.read_out(node, ticket, &event),
             Work::Steer(steer) => Outcome::Steered(match self.skeleton.step(&steer) {
-                Steered::Accept { .. } => {
-                    Steered::Accept { result: Bulk::Modelled { len_bytes: RESULT_BYTES, seed: 1 } }
-                }
+                Steered::Decide(selection) if selection.accept => Steered::Decide(Selection {
+                    result: Bulk::Modelled { len_bytes: RESULT_BYTES, seed: 1 },
+                    ..selection
+                }),
                 other => other,
             }),
             Work::Record(recording) => {
@@ -340,17 +345,39 @@ impl World {
                     Outcome::Recorded { copies: 1, bytes: recording.built.bulk.len() as u64, closed: Vec::new() }
                 }
             }
+            Work::Process(built) => Outcome::Processed(self.process(&built)),
             Work::Sync => Outcome::Synced,
             Work::Close => Outcome::Closed(vec![self.file_of(node)]),
         };
-        let steering = matches!(outcome, Outcome::Steered(_));
+        let steering = matches!(outcome, Outcome::Steered(_) | Outcome::Processed(_));
         let slow = if steering && self.random.chance(self.plan.slow_steering) {
             self.plan.links.delay_max
         } else {
             Duration::ZERO
         };
-        let at = self.arrival(node, node, if steering { ticket.0 as u16 } else { 0 }) + slow;
+        let channel = match outcome {
+            Outcome::Steered(_) | Outcome::Processed(_) => ticket.0 as u16,
+            _ => 0,
+        };
+        let at = self.arrival(node, node, channel) + slow;
         self.schedule(at, What::Input(node, incarnation, Input::Done { ticket, outcome }));
+    }
+
+    /// A processing task that decides by the plan's policy, and now and then fails.
+    fn process(&self, built: &BuiltEvent) -> Processed {
+        let (event, chains, result) = (built.event, Chains::default(), Bulk::empty());
+        if self.fails(event.event) {
+            Processed::Fail { reason: DebugReason::Crash, result }
+        } else if self.plan.policy.accepts(event.event, event.ordinal) {
+            Processed::Accept { streams: 0, chains, result }
+        } else {
+            Processed::Reject { chains }
+        }
+    }
+
+    /// Whether a processing task fails on this event.
+    fn fails(&self, event: EventId) -> bool {
+        self.plan.filter_tasks && hash_of_event(event).is_multiple_of(17)
     }
 
     /// Every ROB is in the event once, with its fragment or as missing.
@@ -530,10 +557,13 @@ impl World {
     /// What the trigger and the filter decide on an event, without any of the machinery.
     fn selects(&self, ordinal: u64) -> bool {
         let event = EventInfo { event: EventId(self.plan.first + ordinal), ordinal, ..EventInfo::default() };
-        let step = |step| self.skeleton.step(&Steer { event, step, rois: Vec::new(), data: Vec::new(), missing: 0 });
-        let verdict = (0..).map(step).find(|outcome| !matches!(outcome, Steered::Ask(_)));
-        let passes = self.plan.input != InputKind::Level2 || matches!(verdict, Some(Steered::Accept { .. }));
-        passes && self.plan.policy.accepts(event.event, ordinal)
+        let steer = |step| Steer { event, worker: 0, step, rois: Vec::new(), data: Vec::new(), missing: 0 };
+        let verdict = (0..).map(|step| self.skeleton.step(&steer(step))).find_map(|outcome| match outcome {
+            Steered::Ask(_) => None,
+            Steered::Decide(selection) => Some(selection.accept),
+        });
+        let passes = self.plan.input != InputKind::Level2 || verdict == Some(true);
+        passes && (self.plan.policy.accepts(event.event, ordinal) || self.fails(event.event))
     }
 
     /// The invariants of every run, whatever happened in it.

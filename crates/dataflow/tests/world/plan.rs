@@ -7,8 +7,10 @@ use dataflow::building::dfm::{ClearAfter, Dfm, DfmInput, DfmParameters};
 use dataflow::building::sfi::{Sfi, SfiParameters, Source};
 use dataflow::component::Component;
 use dataflow::control::controller::Application;
+use dataflow::filter::efd::Decider;
 use dataflow::filter::efd::{Efd, EfdParameters};
 use dataflow::filter::policy::FilterPolicy;
+use dataflow::filter::streams::one_stream;
 use dataflow::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use dataflow::level1::pace::Spacing;
 use dataflow::level1::trigger::{Level1, Level1Parameters, Trigger, TriggerSource};
@@ -48,6 +50,8 @@ pub(crate) struct Plan {
     pub(crate) clear_group: usize,
     pub(crate) dfm_queue: usize,
     pub(crate) policy: FilterPolicy,
+    /// The policy is that of processing tasks, which also fail for some events.
+    pub(crate) filter_tasks: bool,
     pub(crate) efd_slots: usize,
     pub(crate) durable: Durable,
     pub(crate) in_order: bool,
@@ -133,6 +137,7 @@ impl Plan {
             clear_group: 10,
             dfm_queue: 20,
             policy: FilterPolicy::AcceptAll,
+            filter_tasks: false,
             efd_slots: 4,
             durable: Durable::Write,
             in_order: false,
@@ -185,6 +190,7 @@ impl Plan {
         let building = pick(r, 1, 4) as usize;
         let recorded = counts.efd > 0 && r.chance(0.5);
         let in_order = counts.sfi == 1 && counts.efd == 1 && counts.sfo == 1 && r.chance(0.5);
+        let filter_tasks = !in_order && r.chance(0.5);
         let lossy = level >= 1;
         let mut plan = Self {
             seed,
@@ -214,6 +220,7 @@ impl Plan {
             clear_group: pick(r, 1, 12) as usize,
             dfm_queue: pick(r, 1, 20) as usize,
             policy: if in_order { FilterPolicy::AcceptAll } else { policy },
+            filter_tasks,
             efd_slots: pick(r, 1, 6) as usize,
             durable: if r.chance(0.5) {
                 Durable::Write
@@ -415,7 +422,8 @@ impl Plan {
                 sfos: self.of(Role::Sfo),
                 dfm,
                 slots: self.efd_slots,
-                policy: self.policy,
+                decider: if self.filter_tasks { Decider::Tasks } else { Decider::Policy(self.policy) },
+                streams: one_stream(),
             })),
             Role::Sfo => {
                 Box::new(Sfo::new(SfoParameters { durable: self.durable, retry_after: Duration::from_millis(20) }))
@@ -486,7 +494,7 @@ struct Triggers;
 
 impl TriggerSource for Triggers {
     fn trigger(&mut self, ordinal: u64) -> Option<Trigger> {
-        let rois = vec![Roi { kind: 0, eta: 0.5, phi: 1.0, et_mev: 25_000, thresholds: 1 }];
-        Some(Trigger { bcid: (ordinal % 3564) as u16, trigger_type: 0x84, rois })
+        let rois = vec![Roi { kind: 0, eta: 0.5, phi: 1.0, et_mev: 25_000, thresholds: 1, ..Roi::default() }];
+        Some(Trigger { bcid: (ordinal % 3564) as u16, trigger_type: 0x84, items: 1, rois })
     }
 }

@@ -28,18 +28,22 @@ impl TriggerSource for EmulatedTriggers {
         let rois: Vec<Roi> = (0..self.rois_per_event).map(|_| roi(&mut random)).collect();
         let has_muon = rois.iter().any(|roi| roi.kind == KIND_MUON);
         let trigger_type = if has_muon { PHYSICS | CALORIMETER | MUON } else { PHYSICS | CALORIMETER };
-        Some(Trigger { bcid, trigger_type, rois })
+        Some(Trigger { bcid, trigger_type, items: 1, rois })
     }
 }
 
 fn roi(random: &mut Random) -> Roi {
     // 24 bits, which a single-precision number holds, so that φ stays below 2π.
     let unit = |random: &mut Random| (random.next_u64() >> 40) as f32 / (1 << 24) as f32;
+    let (eta, phi) = (2.0 * unit(random) - 1.0, unit(random));
     Roi {
         kind: random.below(u64::from(KIND_MUON) + 1) as u8,
-        eta: (2.0 * unit(random) - 1.0) * ETA_MAX,
-        phi: unit(random) * std::f32::consts::TAU,
+        ieta: ((eta + 1.0) / 2.0 * TOWERS_ETA) as u8,
+        iphi: (phi * TOWERS_PHI) as u8,
+        eta: eta * ETA_MAX,
+        phi: phi * std::f32::consts::TAU,
         et_mev: ET_MIN_MEV + (ET_MEAN_ABOVE_MEV * random.exponential()) as i32,
+        aux_mev: [0; 2],
         thresholds: 1,
     }
 }
@@ -51,6 +55,9 @@ const MUON: u8 = 0x08;
 /// Kinds of regions are 0 electromagnetic, 1 jet, 2 muon.
 const KIND_MUON: u8 = 2;
 const ETA_MAX: f32 = 2.5;
+/// Towers of 0.1 × 2π/64.
+const TOWERS_ETA: f32 = 50.0;
+const TOWERS_PHI: f32 = 64.0;
 const ET_MIN_MEV: i32 = 5_000;
 const ET_MEAN_ABOVE_MEV: f64 = 20_000.0;
 

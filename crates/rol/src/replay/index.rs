@@ -123,7 +123,7 @@ impl Replay {
     /// If there is no such event.
     pub fn trigger(&self, event: usize) -> Trigger {
         let Indexed { bcid, trigger_type, .. } = self.events[event];
-        Trigger { bcid, trigger_type, rois: Vec::new() }
+        Trigger { bcid, trigger_type, items: 0, rois: Vec::new() }
     }
 
     pub(super) fn largest(&self) -> LargestSizes {

@@ -7,7 +7,7 @@ use std::path::Path;
 use dataflow::message::Roi;
 use eformat::WORD_BYTES;
 use parquet::basic::Type;
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, FloatType, Int32Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, FloatType, Int32Type, Int64Type};
 use parquet::file::reader::{FileReader, RowGroupReader};
 use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::schema::types::SchemaDescriptor;
@@ -38,8 +38,10 @@ struct SampleFile<'a> {
 struct Columns {
     accept: usize,
     bcid: usize,
+    number: usize,
     trigger_type: usize,
-    roi: [usize; 5],
+    items: usize,
+    roi: [usize; 9],
     source_id: usize,
     payload: usize,
 }
@@ -48,11 +50,15 @@ struct Columns {
 struct Group {
     accept: Column<bool>,
     bcid: Column<i32>,
+    number: Column<i64>,
     trigger_type: Column<i32>,
+    items: Column<i32>,
     roi_type: Column<i32>,
+    roi_tower: [Column<i32>; 2],
     roi_eta: Column<f32>,
     roi_phi: Column<f32>,
     roi_et: Column<i32>,
+    roi_aux: [Column<i32>; 2],
     roi_thresholds: Column<i32>,
     source_id: Column<i32>,
     payload: Column<ByteArray>,
@@ -70,12 +76,18 @@ impl<'a> SampleFile<'a> {
         let columns = Columns {
             accept: find("l1_accept", Type::BOOLEAN, "a boolean")?,
             bcid: find("bcid", Type::INT32, "u16")?,
+            number: find("event_number", Type::INT64, "u64")?,
             trigger_type: find("l1_trigger_type", Type::INT32, "u8")?,
+            items: find("l1_tap", Type::INT32, "u32")?,
             roi: [
                 find("rois.type", Type::INT32, "a list of u8")?,
+                find("rois.ieta", Type::INT32, "a list of u8")?,
+                find("rois.iphi", Type::INT32, "a list of u8")?,
                 find("rois.eta", Type::FLOAT, "a list of f32")?,
                 find("rois.phi", Type::FLOAT, "a list of f32")?,
                 find("rois.et_mev", Type::INT32, "a list of i32")?,
+                find("rois.aux0_mev", Type::INT32, "a list of i32")?,
+                find("rois.aux1_mev", Type::INT32, "a list of i32")?,
                 find("rois.thresholds", Type::INT32, "a list of u32")?,
             ],
             source_id: find("fragments.source_id", Type::INT32, "a list of u32")?,
@@ -104,17 +116,21 @@ impl<'a> SampleFile<'a> {
 
     fn read_group(&self, group: &dyn RowGroupReader, rows: usize, first_row: u64) -> Result<Group, SampleError> {
         let columns = &self.columns;
-        let [roi_type, roi_eta, roi_phi, roi_et, roi_thresholds] = columns.roi;
+        let [roi_type, ieta, iphi, roi_eta, roi_phi, roi_et, aux0, aux1, roi_thresholds] = columns.roi;
         let ints = |name, index| self.read::<Int32Type>(group, name, index, rows, first_row);
         let floats = |name, index| self.read::<FloatType>(group, name, index, rows, first_row);
         Ok(Group {
             accept: self.read::<BoolType>(group, "l1_accept", columns.accept, rows, first_row)?,
             bcid: ints("bcid", columns.bcid)?,
+            number: self.read::<Int64Type>(group, "event_number", columns.number, rows, first_row)?,
             trigger_type: ints("l1_trigger_type", columns.trigger_type)?,
+            items: ints("l1_tap", columns.items)?,
             roi_type: ints("rois.type", roi_type)?,
+            roi_tower: [ints("rois.ieta", ieta)?, ints("rois.iphi", iphi)?],
             roi_eta: floats("rois.eta", roi_eta)?,
             roi_phi: floats("rois.phi", roi_phi)?,
             roi_et: ints("rois.et_mev", roi_et)?,
+            roi_aux: [ints("rois.aux0_mev", aux0)?, ints("rois.aux1_mev", aux1)?],
             roi_thresholds: ints("rois.thresholds", roi_thresholds)?,
             source_id: ints("fragments.source_id", columns.source_id)?,
             payload: self.read::<ByteArrayType>(group, "fragments.payload", columns.payload, rows, first_row)?,
@@ -149,6 +165,8 @@ impl<'a> SampleFile<'a> {
         sample.events.push(Event {
             bcid: narrow("bcid", group.bcid.row(row)[0], BCID_MAX)?,
             trigger_type: narrow("l1_trigger_type", group.trigger_type.row(row)[0], 0xff)? as u8,
+            items: group.items.row(row)[0].cast_unsigned(),
+            number: group.number.row(row)[0].cast_unsigned(),
             rois_end: u32::try_from(sample.rois.len()).map_err(|_| self.too_large(file_row))?,
         });
         Ok(())
@@ -203,18 +221,24 @@ impl<'a> SampleFile<'a> {
         let types = group.roi_type.row(row);
         let (eta, phi) = (group.roi_eta.row(row), group.roi_phi.row(row));
         let (et, thresholds) = (group.roi_et.row(row), group.roi_thresholds.row(row));
-        let lengths = [eta.len(), phi.len(), et.len(), thresholds.len()];
-        if lengths != [types.len(); 4] {
+        let [ieta, iphi] = [0, 1].map(|which| group.roi_tower[which].row(row));
+        let [aux0, aux1] = [0, 1].map(|which| group.roi_aux[which].row(row));
+        let lengths = [ieta, iphi, et, aux0, aux1, thresholds].map(<[i32]>::len);
+        if lengths != [types.len(); 6] || [eta, phi].map(<[f32]>::len) != [types.len(); 2] {
             let expected = format!("{} values in each of its columns", types.len());
             return Err(self.value(file_row, "rois", &expected, &format!("{lengths:?}")));
         }
         for index in 0..types.len() {
-            let kind = u8::try_from(types[index]);
+            let byte =
+                |column, value: i32| u8::try_from(value).map_err(|_| self.value(file_row, column, &"0 to 255", &value));
             sample.rois.push(Roi {
-                kind: kind.map_err(|_| self.value(file_row, "rois.type", &"0 to 255", &types[index]))?,
+                kind: byte("rois.type", types[index])?,
+                ieta: byte("rois.ieta", ieta[index])?,
+                iphi: byte("rois.iphi", iphi[index])?,
                 eta: eta[index],
                 phi: phi[index],
                 et_mev: et[index],
+                aux_mev: [aux0[index], aux1[index]],
                 thresholds: thresholds[index].cast_unsigned(),
             });
         }

@@ -192,7 +192,7 @@ impl Files {
                 Ok(files) => (Outcome::Closed(files.into_iter().map(file_record).collect()), None),
                 Err(error) => (Outcome::Closed(self.closed()), Some(error.to_string())),
             },
-            Work::ReadOut(_) | Work::Steer(_) => unreachable!("no work of a recorder"),
+            Work::ReadOut(_) | Work::Steer(_) | Work::Process(_) => unreachable!("no work of a recorder"),
         }
     }
 
@@ -208,9 +208,10 @@ impl Files {
 
     /// Writes an event; its length in bytes.
     fn record(&mut self, recording: &Recording) -> Result<u64, RecordError> {
-        let (tag, words) = if recording.debug { (&self.debug, &self.tags[1]) } else { (&self.physics, &self.tags[0]) };
+        let (tag, words) =
+            if recording.debug.is_some() { (&self.debug, &self.tags[1]) } else { (&self.physics, &self.tags[0]) };
         let slices = recording.built.bulk.slices();
-        if self.replay && !recording.debug {
+        if self.replay && recording.debug.is_none() {
             let parts = rol::assemble(slices)?;
             let parts: Vec<&[u8]> = parts.iter().map(PageSlice::as_bytes).collect();
             self.streams.write_event(tag.stream_type(), tag.name(), &parts)?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dataflow::bulk::{Bulk, PageSlice};
-use dataflow::component::{Input, Outcome, Steer, Steered, Ticket, Work};
+use dataflow::component::{Input, Outcome, Selection, Steer, Steered, Ticket, Work};
 use dataflow::ids::{NodeId, Role};
 use dataflow::level2::steering::Skeleton;
 use dataflow::message::EventInfo;
@@ -150,7 +150,9 @@ impl Steering {
     fn step(&self, steer: &Steer) -> Steered {
         self.burn();
         match self.skeleton.step(steer) {
-            Steered::Accept { .. } => Steered::Accept { result: self.result(steer) },
+            Steered::Decide(selection) if selection.accept => {
+                Steered::Decide(Selection { result: self.result(steer), ..selection })
+            }
             other => other,
         }
     }

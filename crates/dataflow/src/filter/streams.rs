@@ -1,0 +1,74 @@
+//! Which streams an accepted event is recorded in.
+
+use alloc::vec::Vec;
+
+use crate::ids::EventId;
+use crate::random::hash_of_event;
+
+/// When a stream takes an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamRule {
+    /// Takes events that one of these chains accepted. A stream without chains takes every accepted event, unless it is
+    /// `by_name`.
+    pub chains: u64,
+    /// Takes only events for which the algorithm asks for it by name.
+    pub by_name: bool,
+    /// Of the events that it would take, one in so many: at least 1. A function of the event, so that who decides does
+    /// not matter.
+    pub prescale: u64,
+}
+
+/// The streams among `rules` that take an accepted event, one bit each; `asked` are those that its algorithm named.
+pub fn streams_of(rules: &[StreamRule], event: EventId, asked: u32, passed: u64) -> u32 {
+    let mut streams = 0;
+    for (index, rule) in rules.iter().enumerate() {
+        let by_chain = if rule.chains == 0 { !rule.by_name && asked == 0 } else { rule.chains & passed != 0 };
+        let wanted = asked >> index & 1 == 1 || by_chain;
+        if wanted && keeps(event, index, rule.prescale) {
+            streams |= 1 << index;
+        }
+    }
+    streams
+}
+
+fn keeps(event: EventId, stream: usize, prescale: u64) -> bool {
+    prescale <= 1 || hash_of_event(EventId(event.0 ^ (stream as u64 + 1) << 56)).is_multiple_of(prescale)
+}
+
+/// A single stream that takes everything.
+pub fn one_stream() -> Vec<StreamRule> {
+    [StreamRule { chains: 0, by_name: false, prescale: 1 }].into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAIN: StreamRule = StreamRule { chains: 0b11, by_name: false, prescale: 1 };
+    const EXPRESS: StreamRule = StreamRule { chains: 0b01, by_name: false, prescale: 4 };
+    const NAMED: StreamRule = StreamRule { chains: 0, by_name: true, prescale: 1 };
+
+    #[test]
+    fn chains_and_names_ask_for_streams() {
+        let rules = [MAIN, NAMED];
+        assert_eq!(streams_of(&rules, EventId(1), 0, 0b10), 0b01);
+        assert_eq!(streams_of(&rules, EventId(1), 0b10, 0b10), 0b11);
+        assert_eq!(streams_of(&rules, EventId(1), 0b10, 0), 0b10);
+        assert_eq!(streams_of(&rules, EventId(1), 0, 0b100), 0);
+    }
+
+    #[test]
+    fn a_stream_without_chains_takes_what_names_no_other() {
+        assert_eq!(streams_of(&one_stream(), EventId(1), 0, 0), 1);
+        let rules = [one_stream()[0], NAMED];
+        assert_eq!(streams_of(&rules, EventId(1), 0b10, 0), 0b10);
+    }
+
+    #[test]
+    fn a_prescale_takes_its_part_whoever_decides() {
+        let take = |event| streams_of(&[MAIN, EXPRESS], EventId(event), 0, 1);
+        let both = (0..10_000).filter(|&event| take(event) == 0b11).count();
+        assert!((2_300..2_700).contains(&both), "{both}");
+        assert!((0..100).all(|event| take(event) & 1 == 1 && take(event) == take(event)));
+    }
+}
