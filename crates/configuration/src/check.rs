@@ -1,5 +1,9 @@
 //! What keys demand of each other, and the ranges of numbers: a configuration that passes describes a system that can exist.
 
+mod input;
+mod selection;
+mod streams;
+
 use std::collections::BTreeSet;
 
 use serde::Serialize;
@@ -23,9 +27,21 @@ pub(crate) fn check(partition: &Partition, root: &Node, bad: &BTreeSet<String>) 
     checker.intervals();
     checker.topology();
     checker.input();
+    checker.inputs();
     checker.fragment();
     checker.capacities();
     checker.recording();
+    checker.selection();
+    checker.streams();
+    checker.problems
+}
+
+/// What can be told only with the files that the configuration names.
+pub(crate) fn check_files(partition: &Partition, root: &Node) -> Vec<Problem> {
+    let bad = BTreeSet::new();
+    let mut checker = Checker { partition, root, bad: &bad, problems: Vec::new() };
+    checker.names_of_menu();
+    checker.names_of_prescales();
     checker.problems
 }
 
@@ -87,13 +103,13 @@ impl Checker<'_> {
             let message = format!(
                 "expected a stream such as \"physics_Main\" that starts with one of {}, found {:?}{}",
                 STREAM_TYPES.join(", "),
-                sfo.stream,
+                sfo.stream(),
                 did_you_mean(kind, STREAM_TYPES)
             );
             self.problem(&["sfo.stream"], message);
         } else if !is_word(name) {
             let message =
-                format!("expected a name of letters, digits, `_` and `-` behind \"{kind}_\", found {:?}", sfo.stream);
+                format!("expected a name of letters, digits, `_` and `-` behind \"{kind}_\", found {:?}", sfo.stream());
             self.problem(&["sfo.stream"], message);
         }
     }
@@ -187,6 +203,7 @@ impl Checker<'_> {
                 (Level1Source::Emulator, RosInput::Emulator)
                     | (Level1Source::Sample, RosInput::Sample)
                     | (Level1Source::Replay, RosInput::Replay)
+                    | (Level1Source::File | Level1Source::Network, _)
             );
             if !agree {
                 let message = format!(

@@ -5,6 +5,8 @@
 #![forbid(unsafe_code)]
 
 mod check;
+mod decimal;
+mod menu;
 mod partition;
 mod problem;
 mod ranges;
@@ -15,14 +17,17 @@ mod template;
 mod typing;
 mod units;
 
+pub use decimal::Decimal;
+pub use menu::BadMenu;
 pub use partition::{Application, Partition};
 pub use problem::{ConfigurationError, Place, Problem};
 pub use schema::schema;
 pub use tables::{
-    Checksum, ClearAfter, Compression, Dfm, DfmInput, Dialect, Durability, Ef, EventOrder, FRAGMENT_OVERHEAD_BYTES,
-    FilterPolicy, Fragment, FragmentKind, Identity, Idle, Input, L2pu, L2sv, L2svAssignment, Level1, Level1Source,
-    LossAction, OnLoss, Output, Processes, Ros, RosInput, Run, RunType, Secret, Sfi, SfiAssignment, Sfo,
-    SizeDistribution, Spacing, Strategy, Transport,
+    Algorithm, Chain, Checksum, ClearAfter, Compression, Cuts, DeadTime, Decisions, Dfm, DfmInput, Dialect, Durability,
+    Ef, EventOrder, FRAGMENT_OVERHEAD_BYTES, FilterPolicy, Fragment, FragmentKind, Generator, Identity, Idle, Input,
+    Kinds, L2pu, L2sv, L2svAssignment, LeakyBucket, Level1, Level1Source, LossAction, Menu, Mix, Multiplicity, OnLoss,
+    Output, Position, Preprocessing, Processes, ProfileStep, Pt, RobSelection, Ros, RosInput, Run, RunType, Secret,
+    Sfi, SfiAssignment, Sfo, SizeDistribution, Spacing, Spectrum, Strategy, Stream, StreamType, Transport,
 };
 pub use template::{TEMPLATES, Template, template};
-pub use units::{Fraction, Interval, Rate, Size};
+pub use units::{Energy, Fraction, Interval, Rate, Size};

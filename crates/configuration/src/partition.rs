@@ -8,12 +8,13 @@ use dataflow::ids::Role;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::check;
+use crate::check::{check, check_files};
 use crate::problem::{ConfigurationError, Place, Problem};
+use crate::ranges::SLOTS_MAX;
 use crate::source::Node;
 use crate::tables::{
-    Dfm, DfmInput, Ef, FragmentKind, Identity, Input, L2pu, L2sv, Level1, Level1Source, Output, Processes, Ros,
-    RosInput, Run, Sfi, Sfo, Transport,
+    Dfm, DfmInput, Ef, FragmentKind, Identity, Input, L2pu, L2sv, Level1, Level1Source, Menu, Output, Processes, Pt,
+    Ros, RosInput, Run, Sfi, Sfo, Stream, Transport,
 };
 use crate::typing::Typed;
 
@@ -36,6 +37,8 @@ pub struct Partition {
     pub l2sv: Option<L2sv>,
     /// The level-2 processing units; they need `[l2sv]`.
     pub l2pu: Option<L2pu>,
+    /// What level 2 and the event filter select.
+    pub menu: Option<Menu>,
     /// The read-out systems and their read-out buffers (ROBs).
     pub ros: Ros,
     /// The dataflow manager, which assigns events to event builders and clears the read-out systems.
@@ -44,8 +47,13 @@ pub struct Partition {
     pub sfi: Sfi,
     /// The event filter. Without it every built event is accepted.
     pub ef: Option<Ef>,
+    /// The processing tasks of the event filter; they need `[ef]`. Without them `ef.policy` decides.
+    pub pt: Option<Pt>,
     /// The recorders. Without them events are dropped at the end of the chain as if recorded.
     pub sfo: Option<Sfo>,
+    /// The streams that accepted events are recorded in, at most 32. Without them all go to `sfo.stream`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stream: Vec<Stream>,
     /// Where files go.
     pub output: Output,
     /// How applications talk to each other.
@@ -120,14 +128,25 @@ impl Partition {
         open
     }
 
+    /// Whether events are built; if not, the chain ends with level 2.
+    pub fn builds(&self) -> bool {
+        self.sfi.count > 0
+    }
+
     /// The event filter's settings: those of `[ef]`, else one EFD that passes everything on to the recorders; `None` if
     /// the chain ends with the event builders.
     pub fn event_filter(&self) -> Option<Ef> {
         match (&self.ef, &self.sfo) {
+            _ if !self.builds() => None,
             (Some(ef), _) => Some(ef.clone()),
             (None, Some(_)) => Some(Ef::default()),
             (None, None) => None,
         }
+    }
+
+    /// Names of the streams as `type_name`, in the order of their bits; those that an algorithm may ask for.
+    pub fn stream_names(&self) -> Vec<String> {
+        self.stream.iter().map(|stream| format!("{}_{}", stream.stream_type.name(), stream.name)).collect()
     }
 
     /// All applications, in the order in which data move.
@@ -137,9 +156,9 @@ impl Partition {
             (Role::Level1, u32::from(self.level1.is_some())),
             (Role::L2sv, self.l2sv.as_ref().map_or(0, |l2sv| l2sv.count)),
             (Role::L2pu, self.l2pu.as_ref().map_or(0, |l2pu| l2pu.count)),
-            (Role::Pros, u32::from(level2)),
+            (Role::Pros, u32::from(level2 && self.builds())),
             (Role::Ros, self.ros.count),
-            (Role::Dfm, 1),
+            (Role::Dfm, u32::from(self.builds())),
             (Role::Sfi, self.sfi.count),
             (Role::Efd, self.event_filter().map_or(0, |ef| ef.count)),
             (Role::Sfo, self.sfo.as_ref().map_or(0, |sfo| sfo.count)),
@@ -156,7 +175,7 @@ impl Partition {
             self.ros.input = match self.level1.as_ref().map(|level1| level1.source) {
                 Some(Level1Source::Sample) => RosInput::Sample,
                 Some(Level1Source::Replay) => RosInput::Replay,
-                Some(Level1Source::Emulator) | None => RosInput::Emulator,
+                Some(Level1Source::Emulator | Level1Source::File | Level1Source::Network) | None => RosInput::Emulator,
             };
         }
         if root.get("dfm.input").is_none() {
@@ -165,6 +184,13 @@ impl Partition {
                 (None, Some(_)) => DfmInput::Level1,
                 (None, None) => DfmInput::SelfTrigger,
             };
+        }
+        if let (Some(sfo), true) = (&mut self.sfo, self.stream.is_empty()) {
+            sfo.stream = Some(sfo.stream().to_owned());
+        }
+        if let (Some(pt), None) = (&self.pt, root.get("ef.slots")) {
+            let ef = self.ef.get_or_insert_default();
+            ef.slots = pt.count.saturating_mul(SLOTS_PER_TASK).clamp(1, SLOTS_MAX);
         }
         let fragment = &mut self.ros.fragment;
         if fragment.kind == FragmentKind::Fixed && fragment.size.is_none() {
@@ -201,7 +227,10 @@ fn build(name: &str, text: &str, overrides: &[String], bases: Option<&Bases>) ->
         problems.extend(check(&partition, &root, &bad));
     }
     if let Some(bases) = bases {
-        resolve_files(&mut partition.input.files, &root, bases, &mut problems);
+        resolve_paths(&mut partition, &root, bases, &mut problems);
+        if problems.is_empty() {
+            problems.extend(check_files(&partition, &root));
+        }
     }
     if problems.is_empty() {
         return Ok(partition);
@@ -210,25 +239,37 @@ fn build(name: &str, text: &str, overrides: &[String], bases: Option<&Bases>) ->
     Err(ConfigurationError { problems })
 }
 
-fn resolve_files(files: &mut [String], root: &Node, bases: &Bases, problems: &mut Vec<Problem>) {
-    let Some(node) = root.get("input.files") else {
-        return;
-    };
-    let base = match &node.place {
-        Place::Override { .. } => &bases.overrides,
-        Place::File { .. } | Place::At { .. } => &bases.file,
-    };
-    for file in files {
-        let Some(path) = base.join(&*file).to_str().map(str::to_owned) else {
-            problems.push(Problem {
-                place: node.place.clone(),
-                key: "input.files".to_owned(),
-                message: format!("the folder {} is not UTF-8, which TOML needs", base.display()),
-            });
-            return;
+/// Makes the paths of input files absolute.
+fn resolve_paths(partition: &mut Partition, root: &Node, bases: &Bases, problems: &mut Vec<Problem>) {
+    let mut resolve = |key: &str, path: &mut String| {
+        let Some(node) = root.get(key) else { return };
+        let base = match &node.place {
+            Place::Override { .. } => &bases.overrides,
+            Place::File { .. } | Place::At { .. } => &bases.file,
         };
-        *file = path;
+        match base.join(&*path).to_str() {
+            Some(absolute) => *path = absolute.to_owned(),
+            None => problems.push(Problem {
+                place: node.place.clone(),
+                key: key.to_owned(),
+                message: format!("the folder {} is not UTF-8, which TOML needs", base.display()),
+            }),
+        }
+    };
+    partition.input.files.iter_mut().for_each(|file| resolve("input.files", file));
+    partition.input.detector.iter_mut().for_each(|file| resolve("input.detector", file));
+    let triggers = partition.level1.iter_mut().flat_map(|level1| &mut level1.file);
+    triggers.for_each(|file| resolve("level1.file", file));
+    if let Some(pt) = &mut partition.pt
+        && pt.python_class().is_some_and(is_python_file)
+    {
+        resolve("pt.algorithm", &mut pt.algorithm);
     }
+}
+
+/// Whether a class is named by its file, not by its module.
+fn is_python_file(class: &str) -> bool {
+    class.rsplit_once(':').is_some_and(|(file, _)| Path::new(file).extension().is_some_and(|suffix| suffix == "py"))
 }
 
 fn read(path: &Path) -> Result<String, String> {
@@ -241,6 +282,9 @@ fn read(path: &Path) -> Result<String, String> {
     }
     Ok(text)
 }
+
+/// Keeps a fast processing task busy.
+const SLOTS_PER_TASK: u32 = 32;
 
 /// Bounds what is read when somebody names a data file by mistake.
 const FILE_SIZE_MAX: u64 = 1 << 20;

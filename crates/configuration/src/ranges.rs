@@ -12,7 +12,7 @@ pub(crate) fn ranges(p: &Partition) -> Vec<(&'static str, u32, RangeInclusive<u3
         ("ros.pages", p.ros.pages, 1..=PAGES_MAX),
         ("dfm.clear_group", p.dfm.clear_group, 1..=GROUP_MAX),
         ("dfm.queue", p.dfm.queue, 1..=EVENTS_MAX),
-        ("sfi.count", p.sfi.count, 1..=APPLICATIONS_MAX),
+        ("sfi.count", p.sfi.count, 0..=APPLICATIONS_MAX),
         ("sfi.events", p.sfi.events, 1..=SLOTS_MAX),
         ("sfi.building", p.sfi.building, 1..=SLOTS_MAX),
         ("sfi.outstanding_requests", p.sfi.outstanding_requests, 1..=SLOTS_MAX),
@@ -23,6 +23,7 @@ pub(crate) fn ranges(p: &Partition) -> Vec<(&'static str, u32, RangeInclusive<u3
         ranges.extend([
             ("level1.in_flight", level1.in_flight, 1..=EVENTS_MAX),
             ("level1.rois_per_event", level1.rois_per_event, 0..=ROIS_MAX),
+            ("level1.sources", level1.sources, 1..=LEVEL1_SOURCES_MAX),
         ]);
     }
     if let Some(l2sv) = &p.l2sv {
@@ -46,6 +47,7 @@ pub(crate) fn ranges(p: &Partition) -> Vec<(&'static str, u32, RangeInclusive<u3
             ("ef.prescale", ef.prescale, 1..=u32::MAX),
         ]);
     }
+    ranges.extend(p.pt.as_ref().map(|pt| ("pt.count", pt.count, 1..=TASKS_MAX)));
     ranges.extend(p.sfo.as_ref().map(|sfo| ("sfo.count", sfo.count, 1..=APPLICATIONS_MAX)));
     ranges
 }
@@ -56,9 +58,12 @@ const _: () = assert!(6 * APPLICATIONS_MAX + 4 <= u16::MAX as u32);
 
 /// ROBs of an event that readers of the format take (format note §3e).
 const ROBS_MAX: u32 = 4096;
+/// Processing tasks of one EFD.
+const TASKS_MAX: u32 = 1024;
 const PAGES_MAX: u32 = 1 << 24;
 const GROUP_MAX: u32 = 10_000;
 const EVENTS_MAX: u32 = 1_000_000;
-const SLOTS_MAX: u32 = u16::MAX as u32;
+pub(crate) const SLOTS_MAX: u32 = u16::MAX as u32;
 const RETRIES_MAX: u32 = 1000;
 const ROIS_MAX: u32 = 255;
+const LEVEL1_SOURCES_MAX: u32 = 64;

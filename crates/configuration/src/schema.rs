@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::partition::Partition;
 use crate::ranges::ranges;
-use crate::tables::{Ef, L2pu, L2sv, Level1, Sfo};
+use crate::tables::{Ef, L2pu, L2sv, Level1, Pt, Sfo};
 
 /// The JSON schema of the file, for editors and other programs; descriptions are those of the types here.
 ///
@@ -44,6 +44,7 @@ fn every_table() -> Partition {
         l2sv: Some(L2sv::default()),
         l2pu: Some(L2pu::default()),
         ef: Some(Ef::default()),
+        pt: Some(Pt::default()),
         sfo: Some(Sfo::default()),
         ..Partition::default()
     }

@@ -1,5 +1,6 @@
 //! The text of a configuration with its overrides, as a tree in which every key and value knows its place.
 
+use core::fmt;
 use std::collections::BTreeMap;
 
 use toml::Spanned;
@@ -32,6 +33,24 @@ pub(crate) enum Content {
     Table(BTreeMap<String, Node>),
 }
 
+/// A step from a node to one in it.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    /// Into a table.
+    Key(String),
+    /// Into a list; items count from 0.
+    Item(usize),
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Key(key) => f.write_str(key),
+            Self::Item(index) => write!(f, "{index}"),
+        }
+    }
+}
+
 impl Node {
     /// The table of a TOML text, or everything that is wrong with its syntax.
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self, Vec<Problem>> {
@@ -54,10 +73,11 @@ impl Node {
         Self { key_place: place.clone(), place, content: Content::Table(BTreeMap::new()) }
     }
 
-    /// The node of a dotted path of keys.
+    /// The node of a dotted path of keys; an item of an array is named by its number, from 0.
     pub(crate) fn get(&self, path: &str) -> Option<&Self> {
         path.split('.').try_fold(self, |node, key| match &node.content {
             Content::Table(table) => table.get(key),
+            Content::Array(items) => items.get(key.parse::<usize>().ok()?),
             _ => None,
         })
     }
@@ -80,23 +100,39 @@ impl Node {
         }
         let mut node = self;
         for part in key.split('.') {
-            node = node.table_mut().entry(part.to_owned()).or_insert_with(|| Self {
-                key_place: place.clone(),
-                place: place.clone(),
-                content: Content::Table(BTreeMap::new()),
-            });
+            node = node.child(part, &place).map_err(|message| problem(&message))?;
         }
         *node = overriding_value(value.trim(), &place);
         Ok(())
     }
 
-    /// This node alone at the end of a path of tables.
-    pub(crate) fn alone(self, path: &[&str]) -> Self {
-        path.iter().rev().fold(self, |node, key| Self {
+    /// This node alone at the end of a path of tables and lists.
+    pub(crate) fn alone(self, path: &[Step]) -> Self {
+        path.iter().rev().fold(self, |node, step| Self {
             key_place: node.key_place.clone(),
             place: node.place.clone(),
-            content: Content::Table(BTreeMap::from([((*key).to_owned(), node)])),
+            content: match step {
+                Step::Item(_) => Content::Array(vec![node]),
+                Step::Key(key) => Content::Table(BTreeMap::from([(key.clone(), node)])),
+            },
         })
+    }
+
+    /// The child of this name, made a table if there is none; an item of a list is named by its number, from 0.
+    fn child(&mut self, part: &str, place: &Place) -> Result<&mut Self, String> {
+        if matches!(&self.content, Content::Array(items) if !items.is_empty()) {
+            let Content::Array(items) = &mut self.content else { unreachable!("a list, as matched above") };
+            let last = items.len() - 1;
+            let item = part.parse().ok().and_then(|index: usize| items.get_mut(index));
+            return item
+                .ok_or_else(|| format!("expected the number of an item of the list, 0 to {last}, found `{part}`"));
+        }
+        let child = self.table_mut().entry(part.to_owned()).or_insert_with(|| Self {
+            key_place: place.clone(),
+            place: place.clone(),
+            content: Content::Table(BTreeMap::new()),
+        });
+        Ok(child)
     }
 
     fn table_mut(&mut self) -> &mut BTreeMap<String, Self> {

@@ -19,6 +19,11 @@ pub const TEMPLATES: &[Template] = &[
         text: include_str!("../../../examples/quickstart.toml"),
     },
     Template {
+        name: "trigger",
+        summary: "a trigger menu on a mixture of simulated collisions, with processing tasks and streams",
+        text: include_str!("../../../examples/trigger.toml"),
+    },
+    Template {
         name: "event-builder",
         summary: "event building alone, with emulated read-out systems",
         text: include_str!("../../../examples/event-builder.toml"),

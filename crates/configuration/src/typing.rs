@@ -4,14 +4,14 @@
 //! then its own fault, and it is left out of the whole.
 
 use core::fmt;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::de::value::{MapDeserializer, SeqDeserializer, StrDeserializer};
 use serde::de::{self, Deserialize, Deserializer, Expected, IntoDeserializer, Unexpected, Visitor};
 use serde::forward_to_deserialize_any;
 
 use crate::problem::{Problem, did_you_mean, nearest};
-use crate::source::{Content, Node};
+use crate::source::{Content, Node, Step};
 
 /// The value of a tree with all bad keys left out.
 pub(crate) struct Typed<T> {
@@ -32,36 +32,56 @@ where
         typed
     }
 
-    fn good_part<'a>(&mut self, node: &'a Node, path: &mut Vec<&'a str>) -> Node {
-        let Content::Table(table) = &node.content else {
-            return node.clone();
-        };
-        let mut good = BTreeMap::new();
-        for (key, child) in table {
-            path.push(key);
-            match self.tried(child, path) {
-                Ok(()) => {
-                    good.insert(key.clone(), self.good_part(child, path));
-                }
-                Err(error) => {
-                    let key = path.join(".");
-                    self.problems.push(error.problem(&key, child));
-                    self.bad.insert(key);
-                }
+    /// Tables are looked at key by key, lists of tables table by table.
+    fn good_part(&mut self, node: &Node, path: &mut Vec<Step>) -> Node {
+        let content = match &node.content {
+            Content::Table(table) => {
+                let good = table.iter().filter_map(|(key, child)| {
+                    let good = self.good_child(Step::Key(key.clone()), child, path)?;
+                    Some((key.clone(), good))
+                });
+                Content::Table(good.collect())
             }
-            path.pop();
-        }
-        Node { content: Content::Table(good), ..node.clone() }
+            Content::Array(items) if is_list_of_tables(items) => {
+                let good = items.iter().enumerate();
+                Content::Array(
+                    good.filter_map(|(index, item)| self.good_child(Step::Item(index), item, path)).collect(),
+                )
+            }
+            other => other.clone(),
+        };
+        Node { content, ..node.clone() }
     }
 
-    /// Tables are tried empty: what is wrong inside is found key by key.
-    fn tried(&self, node: &Node, path: &[&str]) -> Result<(), ValueError> {
+    fn good_child(&mut self, step: Step, child: &Node, path: &mut Vec<Step>) -> Option<Node> {
+        path.push(step);
+        let good = match self.tried(child, path) {
+            Ok(()) => Some(self.good_part(child, path)),
+            Err(error) => {
+                let key = path.iter().map(Step::to_string).collect::<Vec<_>>().join(".");
+                self.problems.push(error.problem(&key, child));
+                self.bad.insert(key);
+                None
+            }
+        };
+        path.pop();
+        good
+    }
+
+    /// Tables and lists of tables are tried empty: what is wrong inside is found key by key.
+    fn tried(&self, node: &Node, path: &[Step]) -> Result<(), ValueError> {
         let mut alone = node.clone();
-        if let Content::Table(table) = &mut alone.content {
-            table.clear();
+        match &mut alone.content {
+            Content::Table(table) => table.clear(),
+            Content::Array(items) if is_list_of_tables(items) => items.clear(),
+            _ => {}
         }
         T::deserialize(&alone.alone(path)).map(drop)
     }
+}
+
+fn is_list_of_tables(items: &[Node]) -> bool {
+    !items.is_empty() && items.iter().all(|item| matches!(item.content, Content::Table(_)))
 }
 
 /// Why a value was refused.

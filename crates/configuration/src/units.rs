@@ -35,6 +35,24 @@ pub struct Fraction {
     parts_per_billion: u32,
 }
 
+/// A transverse energy or momentum in MeV, written `"25 GeV"`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Energy {
+    mev: u64,
+}
+
+impl Energy {
+    /// From a number of MeV.
+    pub const fn from_mev(mev: u64) -> Self {
+        Self { mev }
+    }
+
+    /// The number of MeV.
+    pub const fn mev(self) -> u64 {
+        self.mev
+    }
+}
+
 impl Size {
     /// From a number of bytes.
     pub const fn from_bytes(bytes: u64) -> Self {
@@ -185,6 +203,16 @@ const RATE: Notation = Notation {
     max: u64::MAX,
 };
 
+const ENERGY: Notation = Notation {
+    what: "energy",
+    example: "25 GeV",
+    base: "MeV",
+    natural: "GeV",
+    units: &[("TeV", 1_000_000), ("GeV", 1000), ("MeV", 1)],
+    // Selections compute in signed 32-bit MeV.
+    max: i32::MAX as u64,
+};
+
 const PERCENT: Notation = Notation {
     what: "fraction",
     example: "5 %",
@@ -331,6 +359,7 @@ macro_rules! quantity {
 quantity!(Size, bytes, SIZE);
 quantity!(Interval, ns, INTERVAL);
 quantity!(Rate, millihertz, RATE);
+quantity!(Energy, mev, ENERGY);
 
 impl fmt::Display for Fraction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -200,7 +200,7 @@ fn overrides_that_are_none() {
 #[test]
 fn ranges() {
     let one = |set: &str| overridden_chain(&[set]).join("\n");
-    assert_eq!(one("sfi.count=0"), "--set sfi.count: expected an integer from 1 to 10000, found 0");
+    assert_eq!(one("sfi.count=10001"), "--set sfi.count: expected an integer from 0 to 10000, found 10001");
     assert_eq!(
         one("ros.count=10001"),
         "--set ros.count: expected an integer from 1 to 10000, found 10001\n--set ros.count: sfi.max_event_size: \
@@ -420,7 +420,9 @@ fn what_depends_on_a_refused_key_is_not_judged() {
     );
     assert_eq!(
         overridden_chain(&["level1.source=smaple"]),
-        ["--set level1.source: expected \"emulator\", \"sample\" or \"replay\", found \"smaple\"; did you mean \
-             `sample`?",]
+        [
+            "--set level1.source: expected \"emulator\", \"sample\", \"replay\", \"file\" or \"network\", found \"smaple\"; did you mean \
+             `sample`?",
+        ]
     );
 }

@@ -50,6 +50,8 @@ busy_below = "60 %"
 request_timeout = "100 ms"
 sub_detector = 81
 checksum = "none"
+preprocessing = "none"
+suppress_below = 0
 
 [ros.fragment]
 kind = "fixed"
@@ -114,11 +116,13 @@ fn defaults_of_optional_tables() {
     assert_eq!(
         tables,
         [
-            "[level1]\nsource = \"emulator\"\nspacing = \"fixed\"\nin_flight = 1024\nrois_per_event = 2",
+            "[level1]\nsource = \"emulator\"\nspacing = \"fixed\"\nin_flight = 1024\nrois_per_event = 2\n\
+             sources = 1\njoin_timeout = \"100 ms\"",
             "[l2sv]\ncount = 1\nassignment = \"round-robin\"\nevents_in_system = 1000\ntimeout = \"1 s\"\n\
-             forced_limit = \"10 %\"\ngroup = 100\ngroup_age = \"10 ms\"",
+             forced_limit = \"10 %\"\ndecisions = \"as-found\"\nforce_accept = []\nveto = []\n\
+             group = 100\ngroup_age = \"10 ms\"",
             "[l2pu]\ncount = 1\nworkers = 4\nstrategy = \"two-step\"\naccept = \"10 %\"\nstep_accept = \"10 %\"\n\
-             robs_per_step = 2\nrequest_timeout = \"100 ms\"\ncost = \"0 s\"",
+             robs_per_step = 2\nrequest_timeout = \"100 ms\"\nphased = false\ncost = \"0 s\"",
             "[ef]\ncount = 1\nslots = 8\npolicy = \"accept\"\nprescale = 10\naccept = \"50 %\"",
             "[sfo]\ncount = 1\nstream = \"physics_Main\"\norder = \"arrival\"\ndialect = \"atlas\"\n\
              durable = \"write\"\nfsync_age = \"100 ms\"\nmax_file_size = \"2 GB\"\nmax_file_events = 0\n\

@@ -10,18 +10,35 @@ const EVERYTHING: &[&str] = &[
     "partition.key=k",
     "run.events=1",
     "run.duration=1 s",
+    "input.detector=detector.json",
     "level1.rate=1 Hz",
+    "level1.dead_time={}",
+    "level1.profile=[{from=\"1 s\",rate=\"1 Hz\"}]",
+    "menu={chain=[{name=\"a\",item=\"L1_A\"}]}",
+    "pt={}",
     "l2sv={}",
     "l2pu={}",
     "ef={}",
     "sfo={}",
+    "stream=[{name=\"a\"}]",
     "transport.socket_buffer=1 MB",
     "transport.congestion=reno",
 ];
 
 /// Keys that exclude those of [`EVERYTHING`].
-const OTHERS: &[&str] =
-    &["dfm.rate", "ros.fragment.mean", "ros.fragment.sigma", "ros.fragment.sizes", "ros.fragment.weights"];
+const OTHERS: &[&str] = &[
+    "input.mix",
+    "input.pad_to",
+    "input.prescales",
+    "level1.file",
+    "level1.listen",
+    "dfm.rate",
+    "sfo.stream",
+    "ros.fragment.mean",
+    "ros.fragment.sigma",
+    "ros.fragment.sizes",
+    "ros.fragment.weights",
+];
 
 #[test]
 fn the_schema_has_exactly_the_keys_of_the_types() {

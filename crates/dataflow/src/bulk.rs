@@ -34,6 +34,11 @@ impl PageSlice {
         &self.0
     }
 
+    /// The handle on the page, for parts of it that live on their own.
+    pub fn bytes(&self) -> &Bytes {
+        &self.0
+    }
+
     /// A part of this slice; the page stays alive as long as the part does.
     ///
     /// # Panics

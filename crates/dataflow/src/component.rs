@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use crate::bulk::Bulk;
 use crate::ids::{EventId, Incarnation, NodeId};
+use crate::level1::trigger::Trigger;
 use crate::message::{BuiltEvent, Chains, Command, DebugReason, EventInfo, FileRecord, Message, Recording, Roi};
 use crate::readout::fragment::FragmentHead;
 use crate::report::Report;
@@ -119,6 +120,8 @@ pub struct Ticket(pub u64);
 /// Work that a driver does for a component.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Work {
+    /// Level 1: wait for the next trigger from outside. Requests are answered in their order.
+    NextTrigger,
     /// ROS: read the fragments of this event from all links. Each comes as [`Input::Fragment`]; then `Done`.
     ReadOut(EventInfo),
     /// L2PU: run one step of steering on the data collected so far.
@@ -153,6 +156,8 @@ pub struct Steer {
 /// How work ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
+    /// A trigger from outside; `None` if there will be no more, which answers all requests.
+    Trigger(Option<Trigger>),
     /// All links were read.
     ReadOut,
     /// A step of steering ended.

@@ -103,6 +103,19 @@ pub enum Message {
         accept: bool,
         /// Whether the pROS holds a result.
         has_result: bool,
+        /// The SFI that has been given the data that level 2 looked at.
+        builder: Option<NodeId>,
+    },
+    /// L2PU → SFI: the data of an accepted event that level 2 has looked at, so that building need not move them from the
+    /// read-out systems again `[ATM1997 §II-B]`. One per accepted event, before its decision. The SFI keeps a bounded number;
+    /// what it drops, or what is lost, it asks the read-out systems for.
+    Collected {
+        /// The event.
+        event: EventId,
+        /// Source identifiers of the ROBs in `bulk`, none twice.
+        robs: Vec<u32>,
+        /// ROB fragments, one behind the other.
+        bulk: Bulk,
     },
     /// L2SV → DFM: a group of decisions. At most the events in the L2SV. Answered by `DecisionsTaken`.
     Decisions {
@@ -333,6 +346,8 @@ pub struct Decision {
     pub accept: bool,
     /// Whether the pROS holds a result.
     pub has_result: bool,
+    /// The SFI that should build it, because it has some of its data.
+    pub builder: Option<NodeId>,
 }
 
 /// A built event on its way to the event filter.
@@ -386,6 +401,8 @@ pub enum DebugReason {
     BadAnswer = 6,
     /// No processing task could be started.
     NoTask = 7,
+    /// The event's bytes are not fragments one behind the other.
+    Malformed = 8,
 }
 
 /// What became of a built event.
@@ -429,6 +446,8 @@ pub struct FileRecord {
     pub stream: String,
     /// Events in it.
     pub events: u64,
+    /// Of these, events whose first copy is here: summed over all files, distinct events.
+    pub first_copies: u64,
     /// Its size in bytes.
     pub bytes: u64,
     /// Adler-32 over all its bytes.
@@ -446,8 +465,16 @@ impl Fate {
 
 impl DebugReason {
     /// All reasons.
-    pub const ALL: [Self; 7] =
-        [Self::Crash, Self::Exception, Self::Timeout, Self::Memory, Self::TooLarge, Self::BadAnswer, Self::NoTask];
+    pub const ALL: [Self; 8] = [
+        Self::Crash,
+        Self::Exception,
+        Self::Timeout,
+        Self::Memory,
+        Self::TooLarge,
+        Self::BadAnswer,
+        Self::NoTask,
+        Self::Malformed,
+    ];
 
     /// From its wire value.
     pub fn from_u8(value: u8) -> Option<Self> {
@@ -464,6 +491,7 @@ impl DebugReason {
             Self::TooLarge => "FilterTooLarge",
             Self::BadAnswer => "FilterBadAnswer",
             Self::NoTask => "FilterNoTask",
+            Self::Malformed => "FilterMalformed",
         }
     }
 }
@@ -493,7 +521,10 @@ impl Message {
     /// The bulk that travels behind the message, if any.
     pub fn bulk(&self) -> Option<&Bulk> {
         match self {
-            Self::RoiReply { bulk, .. } | Self::L2Result { bulk, .. } | Self::EventReply { bulk, .. } => Some(bulk),
+            Self::RoiReply { bulk, .. }
+            | Self::L2Result { bulk, .. }
+            | Self::Collected { bulk, .. }
+            | Self::EventReply { bulk, .. } => Some(bulk),
             Self::BuiltEvent(built) => Some(&built.bulk),
             Self::Record(recording) => Some(&recording.built.bulk),
             _ => None,
@@ -503,7 +534,10 @@ impl Message {
     /// The bulk, to be replaced by an equal one elsewhere in memory.
     pub fn bulk_mut(&mut self) -> Option<&mut Bulk> {
         match self {
-            Self::RoiReply { bulk, .. } | Self::L2Result { bulk, .. } | Self::EventReply { bulk, .. } => Some(bulk),
+            Self::RoiReply { bulk, .. }
+            | Self::L2Result { bulk, .. }
+            | Self::Collected { bulk, .. }
+            | Self::EventReply { bulk, .. } => Some(bulk),
             Self::BuiltEvent(built) => Some(&mut built.bulk),
             Self::Record(recording) => Some(&mut recording.built.bulk),
             _ => None,
@@ -519,6 +553,7 @@ impl Message {
                 | Self::EventReply { .. }
                 | Self::RoiRequest { .. }
                 | Self::RoiReply { .. }
+                | Self::Collected { .. }
                 | Self::Clear { .. }
                 | Self::ClearAsk { .. }
         )

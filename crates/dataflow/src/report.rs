@@ -243,8 +243,16 @@ counters! {
         issued,
         /// Trigger opportunities: issued and vetoed.
         offered,
-        /// Opportunities that fell into dead time.
+        /// Opportunities that fell into dead time, whatever its cause.
         vetoed,
+        /// Of these, vetoed because a receiver was busy or behind.
+        vetoed_busy,
+        /// Of these, vetoed too soon after a trigger: simple dead time.
+        vetoed_simple,
+        /// Of these, vetoed because a leaky bucket was full: complex dead time.
+        vetoed_complex,
+        /// Triggers fetched from outside and not issued, because the run ended.
+        unused,
     }
 }
 
@@ -265,6 +273,12 @@ counters! {
         reassigned,
         /// Events given up undecided.
         abandoned,
+        /// Decisions of L2PUs that an override turned round.
+        overridden,
+        /// Clear groups sent, where there is no DFM.
+        clear_groups,
+        /// Clear groups sent again on request.
+        clears_repeated,
     }
 }
 
@@ -413,6 +427,10 @@ counters! {
         unrecorded,
         /// Given up.
         abandoned,
+        /// Events that were built on the data that level 2 had collected.
+        collected_used,
+        /// Of level 2's data, events that came too late, were too many, or were built elsewhere.
+        collected_dropped,
     }
 }
 

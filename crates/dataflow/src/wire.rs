@@ -54,6 +54,7 @@ pub mod kind {
     pub const L2_DECISION: u16 = 15;
     pub const DECISIONS: u16 = 16;
     pub const DECISIONS_TAKEN: u16 = 17;
+    pub const COLLECTED: u16 = 18;
     pub const BUILD: u16 = 20;
     pub const EVENT_REQUEST: u16 = 21;
     pub const EVENT_REPLY: u16 = 22;
@@ -241,12 +242,14 @@ impl Writer<'_> {
             }
             Message::L2Result { event, bulk: _ } => self.u64(event.0).kind(kind::L2_RESULT),
             Message::L2ResultTaken(event) => self.u64(event.0).kind(kind::L2_RESULT_TAKEN),
-            Message::L2Decision { event, attempt, accept, has_result } => {
-                self.u64(event.0).u16(*attempt).flag(*accept).flag(*has_result).kind(kind::L2_DECISION)
+            Message::L2Decision { event, attempt, accept, has_result, builder } => {
+                let decision = self.u64(event.0).u16(*attempt).flag(*accept).flag(*has_result);
+                decision.builder(*builder).kind(kind::L2_DECISION)
             }
+            Message::Collected { event, robs, bulk: _ } => self.u64(event.0).u32s(robs).kind(kind::COLLECTED),
             Message::Decisions { sequence, oldest_undecided, decisions } => {
                 self.u64(*sequence).u64(oldest_undecided.0).list(decisions, |w, d| {
-                    w.info(&d.event).flag(d.accept).flag(d.has_result);
+                    w.info(&d.event).flag(d.accept).flag(d.has_result).builder(d.builder);
                 });
                 kind::DECISIONS
             }
@@ -310,8 +313,9 @@ impl Writer<'_> {
             Message::Exhausted => kind::EXHAUSTED,
             Message::Report(report) => self.report(report).kind(kind::REPORT),
             Message::FileClosed(file) => {
-                let FileRecord { path, stream, events, bytes, adler32 } = file;
-                self.text(path).text(stream).u64(*events).u64(*bytes).u32(*adler32).kind(kind::FILE_CLOSED)
+                let FileRecord { path, stream, events, first_copies, bytes, adler32 } = file;
+                let body = self.text(path).text(stream).u64(*events).u64(*first_copies);
+                body.u64(*bytes).u32(*adler32).kind(kind::FILE_CLOSED)
             }
             Message::Notice(text) => self.text(text).kind(kind::NOTICE),
         }
@@ -361,6 +365,11 @@ impl Writer<'_> {
         self.u32(u32::try_from(text.len()).expect("a text fits a frame"));
         self.0.extend_from_slice(text.as_bytes());
         self
+    }
+
+    /// 0, the node of run control, for none.
+    fn builder(&mut self, builder: Option<NodeId>) -> &mut Self {
+        self.u16(builder.map_or(0, |node| node.0))
     }
 
     fn info(&mut self, event: &EventInfo) -> &mut Self {
@@ -445,13 +454,16 @@ impl Reader<'_> {
             kind::L2_RESULT_TAKEN => Message::L2ResultTaken(self.event()?),
             kind::L2_DECISION => {
                 let (event, attempt, accept, has_result) = (self.event()?, self.u16()?, self.flag()?, self.flag()?);
-                Message::L2Decision { event, attempt, accept, has_result }
+                Message::L2Decision { event, attempt, accept, has_result, builder: self.builder()? }
             }
+            kind::COLLECTED => Message::Collected { event: self.event()?, robs: self.list(4, Self::u32)?, bulk },
             kind::DECISIONS => {
                 let (sequence, oldest_undecided) = (self.u64()?, self.event()?);
-                let decision =
-                    |r: &mut Self| Ok(Decision { event: r.info()?, accept: r.flag()?, has_result: r.flag()? });
-                Message::Decisions { sequence, oldest_undecided, decisions: self.list(26, decision)? }
+                let decision = |r: &mut Self| {
+                    let (event, accept, has_result) = (r.info()?, r.flag()?, r.flag()?);
+                    Ok(Decision { event, accept, has_result, builder: r.builder()? })
+                };
+                Message::Decisions { sequence, oldest_undecided, decisions: self.list(28, decision)? }
             }
             kind::DECISIONS_TAKEN => Message::DecisionsTaken(self.u64()?),
             kind::BUILD => {
@@ -499,8 +511,8 @@ impl Reader<'_> {
             kind::REPORT => Message::Report(self.report()?),
             kind::FILE_CLOSED => {
                 let (path, stream) = (self.text()?, self.text()?);
-                let (events, bytes, adler32) = (self.u64()?, self.u64()?, self.u32()?);
-                Message::FileClosed(FileRecord { path, stream, events, bytes, adler32 })
+                let (events, first_copies, bytes, adler32) = (self.u64()?, self.u64()?, self.u64()?, self.u32()?);
+                Message::FileClosed(FileRecord { path, stream, events, first_copies, bytes, adler32 })
             }
             kind::NOTICE => Message::Notice(self.text()?),
             kind::JOIN => Message::Join { name: self.text()?, key: self.text()?, address: self.text()? },
@@ -564,6 +576,11 @@ impl Reader<'_> {
     fn text(&mut self) -> Read<String> {
         let bytes = self.list(1, Self::u8)?;
         String::from_utf8(bytes).map_err(|_| Fault::Body)
+    }
+
+    fn builder(&mut self) -> Read<Option<NodeId>> {
+        let node = self.u16()?;
+        Ok((node != 0).then_some(NodeId(node)))
     }
 
     fn info(&mut self) -> Read<EventInfo> {

@@ -35,6 +35,7 @@ fn a_clear_in_the_middle_of_a_group_of_decisions_keeps_its_accepted_events_valid
         event: EventInfo { event: EventId(event), ..EventInfo::default() },
         accept,
         has_result: false,
+        builder: None,
     };
     let decisions = vec![decision(0, false), decision(1, false), decision(2, true)];
     let message = Message::Decisions { sequence: 1, oldest_undecided: EventId(3), decisions };

@@ -78,3 +78,12 @@ fn a_plain_run_accounts_for_everything() {
         assert!(account.recorded > 100 && account.recorded == account.recorded_copies, "{account:#?}");
     }
 }
+
+#[test]
+fn without_a_builder_what_level_2_accepts_counts_as_recorded() {
+    let outcome = World::new(Plan { input: InputKind::Level2Only, ..Plan::plain(500) }).run();
+    let account = outcome.account;
+    assert_eq!((account.level1, account.residual, account.recorded_copies), (500, 0, 0), "{account:#?}");
+    assert!(account.level2_rejected > 100 && account.level2_accepted > 100, "{account:#?}");
+    assert_eq!((account.built_complete, account.recorded), (account.level2_accepted, account.level2_accepted));
+}

@@ -161,9 +161,10 @@ fn messages() -> impl Strategy<Value = Message> {
             bulk
         }),
         (event(), bulk()).prop_map(|(event, bulk)| Message::L2Result { event, bulk }),
-        (event(), any::<u16>(), any::<bool>(), any::<bool>()).prop_map(|(event, attempt, accept, has_result)| {
-            Message::L2Decision { event, attempt, accept, has_result }
+        (event(), any::<(u16, bool, bool)>(), builder()).prop_map(|(event, (attempt, accept, has_result), builder)| {
+            Message::L2Decision { event, attempt, accept, has_result, builder }
         }),
+        (event(), ids(), bulk()).prop_map(|(event, robs, bulk)| Message::Collected { event, robs, bulk }),
         (any::<u64>(), event(), vec(decisions(), 0..4)).prop_map(|(sequence, oldest_undecided, decisions)| {
             Message::Decisions { sequence, oldest_undecided, decisions }
         }),
@@ -185,8 +186,9 @@ fn messages() -> impl Strategy<Value = Message> {
             Message::Finished(fates.into_iter().map(|(event, fate)| (event, Fate::from_u8(fate).unwrap())).collect())
         }),
         reports().prop_map(Message::Report),
-        (text(), text(), any::<(u64, u64, u32)>()).prop_map(|(path, stream, (events, bytes, adler32))| {
-            Message::FileClosed(FileRecord { path, stream, events, bytes, adler32 })
+        (text(), text(), any::<([u64; 3], u32)>()).prop_map(|(path, stream, (counts, adler32))| {
+            let [events, first_copies, bytes] = counts;
+            Message::FileClosed(FileRecord { path, stream, events, first_copies, bytes, adler32 })
         }),
         (text(), text(), text()).prop_map(|(name, key, address)| Message::Join { name, key, address }),
         (text(), vec(any::<u16>().prop_map(NodeId), 0..3), vec(ids(), 0..3))
@@ -252,7 +254,16 @@ fn rois() -> impl Strategy<Value = Roi> {
 }
 
 fn decisions() -> impl Strategy<Value = Decision> {
-    (infos(), any::<(bool, bool)>()).prop_map(|(event, (accept, has_result))| Decision { event, accept, has_result })
+    (infos(), any::<(bool, bool)>(), builder()).prop_map(|(event, (accept, has_result), builder)| Decision {
+        event,
+        accept,
+        has_result,
+        builder,
+    })
+}
+
+fn builder() -> impl Strategy<Value = Option<NodeId>> {
+    proptest::option::of((1..=u16::MAX).prop_map(NodeId))
 }
 
 fn missing() -> impl Strategy<Value = Vec<Missing>> {

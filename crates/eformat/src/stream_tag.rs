@@ -76,6 +76,11 @@ impl StreamTag {
         &self.name
     }
 
+    /// Whether the stream takes the ROB of an event.
+    pub fn takes(&self, rob: SourceId) -> bool {
+        self.is_full() || self.robs.contains(&rob) || self.sub_detectors.contains(&rob.sub_detector())
+    }
+
     /// Whether the stream takes full events.
     pub fn is_full(&self) -> bool {
         self.robs.is_empty() && self.sub_detectors.is_empty()
@@ -208,6 +213,14 @@ mod tests {
         ] {
             assert_eq!(decode(text.as_bytes()), [Entry::Foreign(text.into())], "{text}");
         }
+    }
+
+    #[test]
+    fn a_partial_stream_takes_what_its_lists_name() {
+        let partial = tag("calibration", "LAr", &[0x42_0001], &[0x41]);
+        let taken = [0x42_0001, 0x42_0002, 0x41_0007].map(|rob| partial.takes(SourceId(rob)));
+        assert_eq!(taken, [true, false, true]);
+        assert!(tag("physics", "Main", &[], &[]).takes(SourceId(0x42_0002)));
     }
 
     #[test]

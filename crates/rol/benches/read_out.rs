@@ -9,7 +9,7 @@ use configuration::{Size, SizeDistribution};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use dataflow::ids::EventId;
 use dataflow::message::EventInfo;
-use rol::{Emulation, LinkParameters, Links, Sample, emulated_source_ids};
+use rol::{Emulation, LinkParameters, Links, Sample, SampleInput, emulated_source_ids};
 
 fn emulator(criterion: &mut Criterion) {
     let source_ids = emulated_source_ids(0x51, 12);
@@ -34,7 +34,7 @@ fn sample(criterion: &mut Criterion) {
         pages: 20 * (RESIDENT + 1),
         ..LinkParameters::default()
     };
-    let links = Links::sample(parameters, sample, true).expect("the sources are in the sample");
+    let links = Links::sample(parameters, SampleInput::new(sample, true)).expect("the sources are in the sample");
     bench(criterion, "sample", links);
 }
 

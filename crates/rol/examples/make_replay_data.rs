@@ -16,7 +16,7 @@ use eformat::{
     Bcid, DataSeparator, Date, EventHeader, FileEnd, FileHeader, FileName, FileNames, FileStart, FileVersion, Guid,
     Metadata, RunParameters, RunType, SourceId, Stamp, SubDetector, Time, check_rob, event_envelope,
 };
-use rol::{LinkParameters, Links, Sample};
+use rol::{LinkParameters, Links, Sample, SampleInput};
 
 /// Writes the file.
 fn main() -> Result<(), Box<dyn Error>> {
@@ -36,7 +36,7 @@ pub fn replay_data(sample: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
     let source_ids = sample.source_ids().to_vec();
     let pages = source_ids.len();
     let parameters = LinkParameters { source_ids, pages, run_number: RUN_NUMBER, ..LinkParameters::default() };
-    let mut links = Links::sample(parameters, Arc::clone(&sample), false)?;
+    let mut links = Links::sample(parameters, SampleInput::new(Arc::clone(&sample), false))?;
     let mut file = header()?.emit();
     let mut event_bytes = 0;
     for number in 0..EVENTS {

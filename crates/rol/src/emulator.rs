@@ -14,6 +14,7 @@ use crate::links::LinkParameters;
 
 pub use sizes::FragmentSizes;
 pub use triggers::EmulatedTriggers;
+pub(crate) use triggers::{ETA_MAX, PI, TOWERS_ETA, TOWERS_PHI, tower};
 
 /// What emulated links send.
 ///

@@ -154,7 +154,8 @@ fn unplaced(event: EventId, head: &FragmentHead) -> Unplaced {
     Unplaced { lvl1_id: event.lvl1_id(), newest: head.event }
 }
 
-fn whole_words(bytes: usize) -> usize {
+/// Rounded down.
+pub(crate) fn whole_words(bytes: usize) -> usize {
     bytes - bytes % WORD_BYTES
 }
 

@@ -1,16 +1,21 @@
 //! What a configuration asks for.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use configuration::{Checksum, Level1Source, Partition, RosInput, SizeDistribution};
+use configuration::{
+    Checksum, FRAGMENT_OVERHEAD_BYTES, Level1, Level1Source, Mix, Partition, RosInput, SizeDistribution,
+};
 use dataflow::ids::EventId;
 use dataflow::level1::trigger::TriggerSource;
 
 use crate::deal::deal;
 use crate::emulator::{EmulatedTriggers, Emulation, emulated_source_ids};
+use crate::items::{ItemsError, by_bit};
 use crate::links::{LinkParameters, Links, LinksError};
 use crate::replay::{Replay, ReplayError, ReplayTriggers};
-use crate::sample::{Sample, SampleError, SampleTriggers};
+use crate::sample::{Mixture, Sample, SampleError, SampleInput, SampleTriggers};
+use crate::trigger_file::{FileTriggers, TriggerFileError};
 
 /// The input of a whole partition. Open it once per process and make the links and triggers that live there from it;
 /// clones share what was read.
@@ -20,7 +25,7 @@ pub struct Inputs {
     repeat: bool,
     shares: Vec<Vec<u32>>,
     parameters: LinkParameters,
-    level1: Option<(Level1Source, EmulatedTriggers)>,
+    triggers: Triggers,
 }
 
 /// Why an input cannot be opened.
@@ -32,6 +37,22 @@ pub enum InputError {
     /// Recorded files.
     #[error(transparent)]
     Replay(#[from] ReplayError),
+    /// Prescales of level-1 items.
+    #[error(transparent)]
+    Items(#[from] ItemsError),
+    /// Events that are too large once they are padded.
+    #[error(
+        "sfi.max_event_size is {max_bytes} bytes, expected at least {needed_bytes}: the largest event of the sample with fragments of input.pad_to"
+    )]
+    EventTooLarge {
+        /// Bytes of the largest event, its fragments' headers included.
+        needed_bytes: u64,
+        /// The limit.
+        max_bytes: u64,
+    },
+    /// Triggers of a text file.
+    #[error(transparent)]
+    TriggerFile(#[from] TriggerFileError),
     /// More read-out systems than links.
     #[error("ros.count is {ros_count}, but the input has {links} links: expected at most one read-out system per link")]
     TooManySystems {
@@ -51,10 +72,33 @@ pub enum InputError {
     },
 }
 
+/// Where triggers come from.
+#[derive(Clone, Debug)]
+enum Triggers {
+    None,
+    Emulated(EmulatedTriggers),
+    /// From the input that fragments come from.
+    Input,
+    File(FileTriggers),
+}
+
+impl Triggers {
+    fn open(level1: &Level1, seed: u64, repeat: bool) -> Result<Self, InputError> {
+        Ok(match (level1.source, &level1.file) {
+            (Level1Source::Emulator, _) => {
+                Self::Emulated(EmulatedTriggers::new(level1.rois_per_event, level1.generator.clone(), seed))
+            }
+            (Level1Source::Sample | Level1Source::Replay, _) => Self::Input,
+            (Level1Source::File, Some(path)) => Self::File(FileTriggers::read(Path::new(path), repeat)?),
+            (Level1Source::File, None) | (Level1Source::Network, _) => Self::None,
+        })
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Source {
     Emulation(Emulation),
-    Sample(Arc<Sample>),
+    Sample(SampleInput),
     Replay(Arc<Replay>),
 }
 
@@ -70,8 +114,12 @@ impl Inputs {
                 let sizes: SizeDistribution = ros.fragment.distribution().ok_or(InputError::Sizes)?;
                 Source::Emulation(Emulation { sizes, seed: run.seed })
             }
-            RosInput::Sample => Source::Sample(Arc::new(Sample::load(&input.files)?)),
+            RosInput::Sample => Source::Sample(sample_input(partition)?),
             RosInput::Replay => Source::Replay(Arc::new(Replay::open(&input.files)?)),
+        };
+        let triggers = match level1 {
+            Some(level1) => Triggers::open(level1, run.seed, input.repeat)?,
+            None => Triggers::None,
         };
         let source_ids = match &source {
             Source::Emulation(_) => {
@@ -81,7 +129,7 @@ impl Inputs {
                 }
                 emulated_source_ids(ros.sub_detector, links as usize)
             }
-            Source::Sample(sample) => sample.source_ids().to_vec(),
+            Source::Sample(input) => input.sample().source_ids().to_vec(),
             Source::Replay(replay) => replay.source_ids().to_vec(),
         };
         let (ros_count, links) = (ros.count as usize, source_ids.len());
@@ -97,9 +145,7 @@ impl Inputs {
             in_order: level1.is_some(),
             ..LinkParameters::default()
         };
-        let level1 =
-            level1.as_ref().map(|level1| (level1.source, EmulatedTriggers::new(level1.rois_per_event, run.seed)));
-        Ok(Self { source, repeat: input.repeat, shares: deal(&source_ids, ros_count), parameters, level1 })
+        Ok(Self { source, repeat: input.repeat, shares: deal(&source_ids, ros_count), parameters, triggers })
     }
 
     /// Source identifiers of the links of each read-out system.
@@ -122,21 +168,28 @@ impl Inputs {
             LinkParameters { name: format!("ros-{}", ros + 1), source_ids, pages, ..self.parameters.clone() };
         match &self.source {
             Source::Emulation(emulation) => Links::emulator(parameters, emulation),
-            Source::Sample(sample) => Links::sample(parameters, Arc::clone(sample), self.repeat),
+            Source::Sample(input) => Links::sample(parameters, input.clone()),
             Source::Replay(replay) => Links::replay(parameters, Arc::clone(replay), self.repeat),
         }
     }
 
-    /// The triggers that `level1.source` names; `None` without `[level1]`, or if its source is not the open input.
+    /// The triggers that `level1.source` names; `None` without `[level1]`, or if they come over the network.
     pub fn triggers(&self) -> Option<Box<dyn TriggerSource + Send>> {
-        match (&self.level1, &self.source) {
-            (Some((Level1Source::Emulator, triggers)), _) => Some(Box::new(triggers.clone())),
-            (Some((Level1Source::Sample, _)), Source::Sample(sample)) => {
-                Some(Box::new(SampleTriggers::new(Arc::clone(sample), self.repeat)))
-            }
-            (Some((Level1Source::Replay, _)), Source::Replay(replay)) => {
+        match (&self.triggers, &self.source) {
+            (Triggers::Emulated(triggers), _) => Some(Box::new(triggers.clone())),
+            (Triggers::File(triggers), _) => Some(Box::new(triggers.clone())),
+            (Triggers::Input, Source::Sample(input)) => Some(Box::new(SampleTriggers::new(input.clone()))),
+            (Triggers::Input, Source::Replay(replay)) => {
                 Some(Box::new(ReplayTriggers::new(Arc::clone(replay), self.repeat)))
             }
+            _ => None,
+        }
+    }
+
+    /// The sample, if it is the input.
+    pub fn sample(&self) -> Option<&SampleInput> {
+        match &self.source {
+            Source::Sample(input) => Some(input),
             _ => None,
         }
     }
@@ -148,4 +201,34 @@ impl Inputs {
             _ => None,
         }
     }
+}
+
+fn sample_input(partition: &Partition) -> Result<SampleInput, InputError> {
+    let Partition { run, input, sfi, .. } = partition;
+    let sample = Arc::new(Sample::load(&input.files)?);
+    let mut made = SampleInput::new(Arc::clone(&sample), input.repeat);
+    if let Some(Mix::CrossSection) = input.mix {
+        let prescales = match &input.detector {
+            Some(detector) => by_bit(Path::new(detector), &input.prescales)?,
+            None => Vec::new(),
+        };
+        made = made.mixed(Arc::new(Mixture::new(&sample, &prescales, run.seed)?));
+    }
+    if let Some(pad_to) = input.pad_to {
+        let pad_bytes = usize::try_from(pad_to.bytes()).unwrap_or(usize::MAX);
+        let (needed_bytes, max_bytes) = (largest_event(&sample, pad_bytes), sfi.max_event_size.bytes());
+        if needed_bytes > max_bytes {
+            return Err(InputError::EventTooLarge { needed_bytes, max_bytes });
+        }
+        made = made.padded(pad_bytes);
+    }
+    Ok(made)
+}
+
+/// Bytes of the largest event with padded fragments and their headers.
+fn largest_event(sample: &Sample, pad_bytes: usize) -> u64 {
+    let fragment = |event, source| sample.payload(event, source).len().max(pad_bytes) as u64 + FRAGMENT_OVERHEAD_BYTES;
+    let sources = 0..sample.source_ids().len();
+    let event = |event| sources.clone().map(|source| fragment(event, source)).fold(0, u64::saturating_add);
+    (0..sample.events()).map(event).max().unwrap_or(0)
 }

@@ -36,18 +36,30 @@ mod deal;
 mod emulator;
 mod fragments;
 mod inputs;
+mod items;
 mod links;
+mod network;
+mod preprocessing;
 mod replay;
 mod sample;
+mod trigger_file;
 
 pub use deal::deal;
 pub use emulator::{EmulatedTriggers, Emulation, FragmentSizes, emulated_source_ids, emulated_word};
 pub use inputs::{InputError, Inputs};
+pub use items::ItemsError;
 pub use links::{LinkCounters, LinkParameters, Links, LinksError, ReadOutError};
+pub use network::{BadLevel1Frame, Incoming, Level1Frame, NetworkError, NetworkParameters, NetworkTriggers};
+pub use preprocessing::{PREPROCESSED, Preprocessing};
 pub use replay::{
     AssembleError, RECORD_SOURCE_ID, Replay, ReplayError, ReplayFacts, ReplayTriggers, assemble, original_source,
 };
-pub use sample::{Sample, SampleError, SampleTriggers};
+pub use sample::{
+    Mixture, Sample, SampleError, SampleFacts, SampleFile, SampleInput, SampleRow, SampleTriggers, TruthParticle,
+    read_rows,
+};
+
+pub use trigger_file::{FileTriggers, TriggerFileError};
 
 /// Which event of an input of `events` events the trigger `ordinal` is; `None` behind the end.
 fn input_index(ordinal: u64, events: usize, repeat: bool) -> Option<usize> {

@@ -13,7 +13,7 @@ use transport::waker::Waker;
 use crate::emulator::{Emulation, Emulator};
 use crate::fragments::{Fragments, Wanted};
 use crate::replay::{Replay, ReplayError, ReplayLinks};
-use crate::sample::{Sample, SampleLinks};
+use crate::sample::{SampleInput, SampleLinks};
 
 /// How the links of a read-out system are set up, whatever their kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -174,12 +174,17 @@ impl Links {
         Ok(links)
     }
 
-    /// Links that send the fragments of a sample. With `repeat` the sample begins again after its last event.
+    /// Links that send the fragments of a sample.
     ///
     /// # Errors
-    /// Impossible pages, too many links, or a link that is not in the sample.
-    pub fn sample(parameters: LinkParameters, sample: Arc<Sample>, repeat: bool) -> Result<Self, LinksError> {
-        let links = SampleLinks::new(&parameters, sample, repeat)?;
+    /// Impossible pages, too many links, a link that is not in the sample, or pages too short for padded fragments.
+    pub fn sample(parameters: LinkParameters, input: SampleInput) -> Result<Self, LinksError> {
+        let padded = input.pad_bytes();
+        if padded > 0 {
+            let needed = padded.saturating_add(Fragments::new(&parameters).overhead_bytes());
+            check_page(&parameters, "a fragment of input.pad_to", needed)?;
+        }
+        let links = SampleLinks::new(&parameters, input)?;
         Self::new(parameters, Input::Sample(links))
     }
 

@@ -20,6 +20,7 @@
 
 mod assemble;
 mod index;
+mod level1;
 mod links;
 mod source;
 
@@ -126,6 +127,16 @@ pub enum ReplayError {
         /// The limit.
         limit: usize,
     },
+    /// More regions of interest than are kept in memory.
+    #[error("{}: event at byte {offset}: more than {limit} regions of interest in all files", path.display())]
+    TooManyRois {
+        /// The file.
+        path: PathBuf,
+        /// Where the data block of the event begins.
+        offset: u64,
+        /// The limit.
+        limit: u32,
+    },
     /// There is nothing to send.
     #[error("no event in {files}")]
     NoEvents {
@@ -134,7 +145,8 @@ pub enum ReplayError {
     },
 }
 
-/// The triggers of recorded events, in the order of the files. They have no regions of interest.
+/// The triggers of recorded events, in the order of the files. Regions of interest and items are those of the fragments of
+/// level 1 in the event, if it has such as the physics samples do.
 #[derive(Clone, Debug)]
 pub struct ReplayTriggers {
     replay: Arc<Replay>,

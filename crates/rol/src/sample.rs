@@ -1,11 +1,15 @@
 //! Links and triggers from samples of simulated collisions.
 
 mod column;
+mod facts;
 mod file;
 mod guard;
+mod input;
+mod mixture;
+mod rows;
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use dataflow::bulk::PageSlice;
 use dataflow::level1::trigger::{Trigger, TriggerSource};
@@ -14,9 +18,13 @@ use dataflow::readout::fragment::{FragmentHead, Unplaced};
 use parquet::errors::ParquetError;
 use transport::page_pool::Page;
 
-use crate::fragments::{Fragments, Wanted};
-use crate::input_index;
+use crate::fragments::{Fragments, Wanted, whole_words};
 use crate::links::{LinkParameters, LinksError, ReadOutError};
+
+pub use facts::SampleFacts;
+pub use input::SampleInput;
+pub use mixture::Mixture;
+pub use rows::{SampleRow, TruthParticle, read_rows};
 
 /// The events of a sample that level 1 accepted, in memory: load once and share.
 ///
@@ -31,25 +39,43 @@ use crate::links::{LinkParameters, LinksError, ReadOutError};
 /// | `l1_tap` | u32: the items, after their prescale |
 /// | `rois` | list of { `type`, `ieta`, `iphi` u8, `eta`, `phi` f32, `et_mev`, `aux0_mev`, `aux1_mev` i32, `thresholds` u32 } |
 /// | `fragments` | list of { `source_id` u32, `payload` binary, whole words }, the same sources in every event, rising |
+/// | `weight` | f64; may be absent, and is 1 then |
+/// | `process` | string; may be absent, and is empty then |
 ///
-/// Nothing may be null. What is kept are the payloads, one behind the other, with 4 bytes per fragment and 12 per event,
-/// and the regions of interest.
+/// Nothing may be null. What is kept are the payloads, one behind the other, with 4 bytes per fragment and 32 per event,
+/// the regions of interest, and the numbers of the events that level 1 rejected.
 #[derive(Debug)]
 pub struct Sample {
     source_ids: Vec<u32>,
     events: Vec<Event>,
+    files: Vec<SampleFile>,
+    /// The first is the empty one.
+    processes: Vec<String>,
     rois: Vec<Roi>,
     /// Where each fragment begins in `payload`, by event and then source, and the end of the last one.
     offsets: Vec<u32>,
     payload: Vec<u8>,
 }
 
+/// One file of a sample.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SampleFile {
+    /// Its path.
+    pub path: PathBuf,
+    /// Its accepted events, as indices in the sample.
+    pub events: Range<usize>,
+    /// Column `event_number` of the events that level 1 rejected, in the order of the file.
+    pub rejected: Vec<u64>,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Event {
+    number: u64,
+    weight: f64,
+    items: u32,
     bcid: u16,
     trigger_type: u8,
-    items: u32,
-    number: u64,
+    process: u8,
     /// Where its regions of interest end; they begin at the end of those of the event before.
     rois_end: u32,
 }
@@ -117,6 +143,50 @@ pub enum SampleError {
         /// The limit in bytes.
         limit: u64,
     },
+    /// The description beside a file cannot be read.
+    #[error("cannot read {}, the description of a sample that input.mix needs beside its file: {source}", path.display())]
+    NoFacts {
+        /// The description.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The description beside a file is not JSON.
+    #[error("{}: not JSON: {source}", path.display())]
+    Json {
+        /// The description.
+        path: PathBuf,
+        /// What is wrong, with its line.
+        source: serde_json::Error,
+    },
+    /// A value in the description beside a file that cannot be.
+    #[error("{}: key {key}: expected {expected}, found {found}", path.display())]
+    Fact {
+        /// The description.
+        path: PathBuf,
+        /// The key.
+        key: &'static str,
+        /// What is legal.
+        expected: String,
+        /// What is there.
+        found: String,
+    },
+    /// An event that cannot be drawn by its weight.
+    #[error("{}: event {event_number} has the weight {weight}: expected a number from 0 to mix events by", path.display())]
+    Weight {
+        /// The file.
+        path: PathBuf,
+        /// Column `event_number`.
+        event_number: u64,
+        /// Its weight.
+        weight: f64,
+    },
+    /// Nothing can be drawn.
+    #[error("{}: the weights of all events that level 1 accepted are 0: expected one above to mix events by", path.display())]
+    NoWeight {
+        /// The first file.
+        path: PathBuf,
+    },
     /// There is nothing to send.
     #[error("no event in {files} that level 1 accepted (column l1_accept)")]
     NoEvents {
@@ -134,6 +204,8 @@ impl Sample {
         let mut sample = Self {
             source_ids: Vec::new(),
             events: Vec::new(),
+            files: Vec::new(),
+            processes: vec![String::new()],
             rois: Vec::new(),
             offsets: vec![0],
             payload: Vec::new(),
@@ -169,6 +241,44 @@ impl Sample {
         self.events[event].number
     }
 
+    /// The files, in their order.
+    pub fn files(&self) -> &[SampleFile] {
+        &self.files
+    }
+
+    /// Weight of an event: its column `weight`, a finite number.
+    ///
+    /// # Panics
+    /// If there is no such event.
+    pub fn weight(&self, event: usize) -> f64 {
+        self.events[event].weight
+    }
+
+    /// Physics process of an event: its column `process`.
+    ///
+    /// # Panics
+    /// If there is no such event.
+    pub fn process(&self, event: usize) -> &str {
+        &self.processes[usize::from(self.events[event].process)]
+    }
+
+    /// Level-1 items of an event after their prescale.
+    ///
+    /// # Panics
+    /// If there is no such event.
+    pub fn items(&self, event: usize) -> u32 {
+        self.events[event].items
+    }
+
+    /// Payload bytes of the fragments of an event.
+    ///
+    /// # Panics
+    /// If there is no such event.
+    pub fn event_payload_bytes(&self, event: usize) -> usize {
+        let at = event * self.source_ids.len();
+        (self.offsets[at + self.source_ids.len()] - self.offsets[at]) as usize
+    }
+
     /// Payload bytes of all fragments together.
     pub fn payload_bytes(&self) -> usize {
         self.payload.len()
@@ -197,30 +307,26 @@ impl Sample {
     }
 }
 
-/// The triggers of a sample, in the order of its events.
+/// The triggers of a sample.
 #[derive(Clone, Debug)]
-pub struct SampleTriggers {
-    sample: Arc<Sample>,
-    repeat: bool,
-}
+pub struct SampleTriggers(SampleInput);
 
 impl SampleTriggers {
-    /// Triggers that end with the sample, or with `repeat` go round without end.
-    pub fn new(sample: Arc<Sample>, repeat: bool) -> Self {
-        Self { sample, repeat }
+    /// The triggers of these events, in their order.
+    pub fn new(input: SampleInput) -> Self {
+        Self(input)
     }
 }
 
 impl TriggerSource for SampleTriggers {
     fn trigger(&mut self, ordinal: u64) -> Option<Trigger> {
-        input_index(ordinal, self.sample.events(), self.repeat).map(|event| self.sample.trigger(event))
+        self.0.event(ordinal).map(|event| self.0.sample().trigger(event))
     }
 }
 
 /// The links of one read-out system.
 pub(crate) struct SampleLinks {
-    sample: Arc<Sample>,
-    repeat: bool,
+    input: SampleInput,
     /// Index of the source of each link.
     sources: Vec<usize>,
     /// Index of the event that is read out.
@@ -228,22 +334,21 @@ pub(crate) struct SampleLinks {
 }
 
 impl SampleLinks {
-    pub(crate) fn new(parameters: &LinkParameters, sample: Arc<Sample>, repeat: bool) -> Result<Self, LinksError> {
-        let known = &sample.source_ids;
+    pub(crate) fn new(parameters: &LinkParameters, input: SampleInput) -> Result<Self, LinksError> {
+        let known = &input.sample().source_ids;
         let find = |&source_id: &u32| {
             let unknown = |_| LinksError::UnknownSource { source_id, sources: known.len() };
             known.binary_search(&source_id).map_err(unknown)
         };
         let sources = parameters.source_ids.iter().map(find).collect::<Result<_, _>>()?;
-        Ok(Self { sample, repeat, sources, event: 0 })
+        Ok(Self { input, sources, event: 0 })
     }
 
     pub(crate) fn prepare(&mut self, event: &EventInfo) -> Result<(), ReadOutError> {
-        let events = self.sample.events();
-        self.event = input_index(event.ordinal, events, self.repeat).ok_or(ReadOutError::BehindEnd {
+        self.event = self.input.event(event.ordinal).ok_or(ReadOutError::BehindEnd {
             event: event.event,
             ordinal: event.ordinal,
-            events,
+            events: self.input.sample().events(),
         })?;
         Ok(())
     }
@@ -254,9 +359,12 @@ impl SampleLinks {
         page: Page,
         wanted: Wanted<'_>,
     ) -> Result<(FragmentHead, PageSlice), Unplaced> {
-        let payload = self.sample.payload(self.event, self.sources[wanted.link]);
-        fragments.frame(page, wanted, payload.len(), |data| {
-            data.copy_from_slice(&payload[..data.len()]);
+        let payload = self.input.sample().payload(self.event, self.sources[wanted.link]);
+        let padded = payload.len().max(whole_words(self.input.pad_bytes()));
+        fragments.frame(page, wanted, padded, |data| {
+            let (records, padding) = data.split_at_mut(payload.len().min(data.len()));
+            records.copy_from_slice(&payload[..records.len()]);
+            padding.fill(0);
         })
     }
 }

@@ -1,10 +1,12 @@
 //! What a configuration asks for.
 
+use std::fs;
 use std::path::Path;
 
 use configuration::Partition;
 use dataflow::message::EventInfo;
 use rol::{InputError, Inputs, RECORD_SOURCE_ID};
+use testkit::TempDir;
 
 fn example(name: &str, overrides: &[&str]) -> Partition {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name);
@@ -52,4 +54,21 @@ fn the_replay_reads_the_recorded_file() {
 fn more_systems_than_links_are_an_error() {
     let error = Inputs::open(&example("quickstart.toml", &["ros.count=164"])).unwrap_err();
     assert!(matches!(error, InputError::TooManySystems { ros_count: 164, links: 163 }), "{error}");
+}
+
+#[test]
+fn triggers_of_a_file_go_with_any_fragments() {
+    let directory = TempDir::new("rol-inputs");
+    let path = directory.join("triggers.jsonl");
+    fs::write(&path, "{\"bcid\": 5}\n{\"bcid\": 6}\n").unwrap();
+    let file = format!("level1.file={}", path.display());
+    for (example_name, input) in [("event-builder.toml", "dfm.input=level1"), ("quickstart.toml", "ros.input=sample")] {
+        let overrides = ["level1.source=file", &file, input, "input.repeat=true"];
+        let mut triggers = Inputs::open(&example(example_name, &overrides)).unwrap().triggers().unwrap();
+        assert_eq!((0..3).map(|at| triggers.trigger(at).unwrap().bcid).collect::<Vec<_>>(), [5, 6, 5]);
+    }
+    fs::write(&path, "{\"bcid\": -5}\n").unwrap();
+    let error =
+        Inputs::open(&example("quickstart.toml", &["level1.source=file", &file, "ros.input=sample"])).unwrap_err();
+    assert!(matches!(error, InputError::TriggerFile(_)) && error.to_string().contains("triggers.jsonl:1: "), "{error}");
 }

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use dataflow::bulk::PageSlice;
 use dataflow::ids::EventId;
 use dataflow::level1::trigger::TriggerSource;
-use dataflow::message::EventInfo;
+use dataflow::message::{EventInfo, Roi};
 use eformat::replay::TemplateError;
 use eformat::{Event, EventFormat, FileVersion, GenericStatus, Rob, SourceId, file_events};
 use rol::{
     AssembleError, LinkParameters, Links, LinksError, RECORD_SOURCE_ID, ReadOutError, Replay, ReplayError,
-    ReplayTriggers, assemble, deal,
+    ReplayTriggers, Sample, assemble, deal,
 };
 use testkit::{TempDir, shared};
 
@@ -323,4 +323,22 @@ fn files_of_different_versions_are_refused() {
     };
     let error = Replay::open(&[path, shipped()]).unwrap_err();
     assert!(matches!(error, ReplayError::Version { found: FileVersion::V6, expected: FileVersion::V2, .. }), "{error}");
+}
+
+/// The shipped file was made of the first events of the shipped sample; level 1's own fragments tell of regions of interest
+/// by their tower numbers.
+#[test]
+fn regions_of_interest_are_those_of_the_fragments_of_level_1() {
+    let sample = Sample::load(&[shipped().with_file_name("zee_mu0.parquet")]).unwrap();
+    let replay = Replay::open(&[shipped()]).unwrap();
+    for event in 0..replay.events() {
+        let (found, expected) = (replay.trigger(event), sample.trigger(event));
+        assert_eq!((found.items, found.rois.len()), (expected.items, expected.rois.len()));
+        for (found, expected) in found.rois.iter().zip(&expected.rois) {
+            let fields = |roi: &Roi| (roi.kind, roi.ieta, roi.iphi, roi.et_mev, roi.thresholds);
+            assert_eq!(fields(found), fields(expected));
+            let is_placed = expected.kind <= 2;
+            assert!(!is_placed || (found.eta - expected.eta).abs() < 1e-5 && (found.phi - expected.phi).abs() < 1e-5);
+        }
+    }
 }

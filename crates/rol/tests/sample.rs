@@ -11,7 +11,7 @@ use dataflow::readout::fragment::status;
 use eformat::check_rob;
 use parquet::file::reader::SerializedFileReader;
 use parquet::record::{Row, RowAccessor};
-use rol::{LinkParameters, Links, LinksError, ReadOutError, Sample, SampleError, SampleTriggers, deal};
+use rol::{LinkParameters, Links, LinksError, ReadOutError, Sample, SampleError, SampleInput, SampleTriggers, deal};
 use testkit::TempDir;
 
 fn path() -> PathBuf {
@@ -20,6 +20,10 @@ fn path() -> PathBuf {
 
 fn sample() -> Arc<Sample> {
     Arc::new(Sample::load(&[path()]).unwrap())
+}
+
+fn once(sample: &Arc<Sample>) -> SampleInput {
+    SampleInput::new(Arc::clone(sample), false)
 }
 
 /// Accepted rows, read the other way that the library offers: row by row.
@@ -95,7 +99,7 @@ fn links_send_the_payloads_unchanged() {
     for source_ids in deal(sample.source_ids(), 8) {
         let pages = source_ids.len();
         let parameters = LinkParameters { source_ids, pages, adler32: true, ..LinkParameters::default() };
-        let mut links = Links::sample(parameters, Arc::clone(&sample), false).unwrap();
+        let mut links = Links::sample(parameters, once(&sample)).unwrap();
         for event in [0, 1, 1842] {
             links
                 .read_out(&info(event), &mut |link, _, bulk| {
@@ -117,7 +121,7 @@ fn a_fragment_longer_than_a_page_is_cut_and_says_so() {
     let sample = sample();
     let source_ids = sample.source_ids().to_vec();
     let parameters = LinkParameters { source_ids, page_bytes: 100, ..LinkParameters::default() };
-    let mut links = Links::sample(parameters, Arc::clone(&sample), false).unwrap();
+    let mut links = Links::sample(parameters, once(&sample)).unwrap();
     links
         .read_out(&info(0), &mut |link, head, bulk| {
             let payload = sample.payload(0, usize::from(link));
@@ -133,18 +137,18 @@ fn a_fragment_longer_than_a_page_is_cut_and_says_so() {
 #[test]
 fn the_sample_ends_or_repeats() {
     let sample = sample();
-    let mut once = SampleTriggers::new(Arc::clone(&sample), false);
-    let mut round = SampleTriggers::new(Arc::clone(&sample), true);
-    assert_eq!(once.trigger(1842), Some(sample.trigger(1842)));
-    assert_eq!(once.trigger(1843), None);
+    let mut single = SampleTriggers::new(once(&sample));
+    let mut round = SampleTriggers::new(SampleInput::new(Arc::clone(&sample), true));
+    assert_eq!(single.trigger(1842), Some(sample.trigger(1842)));
+    assert_eq!(single.trigger(1843), None);
     assert_eq!(round.trigger(1843), Some(sample.trigger(0)));
     assert_eq!(round.trigger(u64::MAX), Some(sample.trigger((u64::MAX % 1843) as usize)));
 
     let parameters = LinkParameters { source_ids: vec![0x0077_0000], ..LinkParameters::default() };
-    let mut links = Links::sample(parameters.clone(), Arc::clone(&sample), false).unwrap();
+    let mut links = Links::sample(parameters.clone(), once(&sample)).unwrap();
     let behind = links.read_out(&info(1843), &mut |_, _, _| panic!("nothing may be delivered"));
     assert!(matches!(behind, Err(ReadOutError::BehindEnd { ordinal: 1843, events: 1843, .. })), "{behind:?}");
-    let mut links = Links::sample(parameters, Arc::clone(&sample), true).unwrap();
+    let mut links = Links::sample(parameters, SampleInput::new(Arc::clone(&sample), true)).unwrap();
     let source = sample.source_ids().binary_search(&0x0077_0000).unwrap();
     links
         .read_out(&info(1843 * 2 + 5), &mut |_, head, bulk| {
@@ -158,7 +162,7 @@ fn the_sample_ends_or_repeats() {
 #[test]
 fn a_link_that_the_sample_does_not_have_is_an_error() {
     let parameters = LinkParameters { source_ids: vec![0x0077_0001], ..LinkParameters::default() };
-    let error = Links::sample(parameters, sample(), false).err();
+    let error = Links::sample(parameters, once(&sample())).err();
     assert!(matches!(error, Some(LinksError::UnknownSource { source_id: 0x0077_0001, sources: 163 })), "{error:?}");
 }
 
@@ -197,4 +201,39 @@ fn damaged_bytes_are_survived() {
             assert!(error.to_string().contains("bad.parquet"), "byte {at}: {error}");
         }
     }
+}
+
+#[test]
+fn columns_of_the_study_are_read() {
+    let sample = sample();
+    let [file] = sample.files() else { panic!("one file") };
+    assert_eq!((file.events.clone(), file.rejected.len()), (0..1843, 2500 - 1843));
+    let mut numbers: Vec<u64> =
+        (0..1843).map(|event| sample.event_number(event)).chain(file.rejected.clone()).collect();
+    numbers.sort_unstable();
+    assert!(numbers.into_iter().eq(0..2500));
+    assert!((0..1843).all(|event| sample.process(event) == "zee" && sample.weight(event).to_bits() == 1_f64.to_bits()));
+    assert_eq!((0..1843).map(|event| sample.event_payload_bytes(event)).sum::<usize>(), sample.payload_bytes());
+    assert_eq!(sample.items(5), sample.trigger(5).items);
+}
+
+#[test]
+fn short_fragments_are_padded_with_zeros() {
+    let sample = sample();
+    let source_ids = sample.source_ids().to_vec();
+    let parameters = LinkParameters { source_ids, pages: 163, ..LinkParameters::default() };
+    let mut links = Links::sample(parameters.clone(), once(&sample).padded(103)).unwrap();
+    for event in 0..20 {
+        links
+            .read_out(&info(event), &mut |link, head, bulk| {
+                let bytes = bulk.slices()[0].as_bytes();
+                let data = &bytes[check_rob(bytes).unwrap().data];
+                let payload = sample.payload(event as usize, usize::from(link));
+                assert_eq!((data.len(), head.status), (payload.len().max(100), 0), "whole words");
+                assert!(data[..payload.len()] == *payload && data[payload.len()..].iter().all(|byte| *byte == 0));
+            })
+            .unwrap();
+    }
+    let error = Links::sample(parameters, once(&sample).padded(4096)).err();
+    assert!(matches!(error, Some(LinksError::PageTooShort { needed_bytes: 4180, .. })), "{error:?}");
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parquet::data_type::{BoolType, ByteArrayType, DataType, FloatType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
@@ -18,6 +18,8 @@ struct Content {
     bcid_levels: Option<Vec<i16>>,
     sources: Vec<i32>,
     payload: Vec<u8>,
+    /// Of the second row, and the column with it that samples may lack.
+    weight: Option<f64>,
 }
 
 impl Default for Content {
@@ -28,13 +30,19 @@ impl Default for Content {
             bcid_levels: None,
             sources: vec![1, 2, 1, 2],
             payload: vec![9; 8],
+            weight: None,
         }
     }
 }
 
 impl Content {
     fn write(&self, path: &Path) -> Result<(), ParquetError> {
-        let schema = Arc::new(parse_message_type(&self.schema)?);
+        let optional = self.weight.map_or("", |_| "required double weight; required binary process; }");
+        let schema = match optional {
+            "" => self.schema.clone(),
+            columns => self.schema.trim_end().strip_suffix('}').expect("a schema ends so").to_owned() + columns,
+        };
+        let schema = Arc::new(parse_message_type(&schema)?);
         let mut writer = SerializedFileWriter::new(File::create(path)?, schema, Arc::default())?;
         let mut group = writer.next_row_group()?;
         put::<BoolType>(&mut group, &[false, true], None, None)?;
@@ -56,6 +64,10 @@ impl Content {
         put::<Int32Type>(&mut group, &self.sources, two_each.0, two_each.1)?;
         let payloads = [vec![1; 4], vec![2; 4], vec![], self.payload.clone()].map(Into::into);
         put::<ByteArrayType>(&mut group, &payloads, two_each.0, two_each.1)?;
+        if let Some(weight) = self.weight {
+            put::<DoubleType>(&mut group, &[1.0, weight], None, None)?;
+            put::<ByteArrayType>(&mut group, &["minbias", "zee"].map(Into::into), None, None)?;
+        }
         group.close()?;
         writer.close()?;
         Ok(())
@@ -96,6 +108,20 @@ fn a_small_sample_is_read() {
     let roi = trigger.rois[0];
     assert_eq!((roi.ieta, roi.iphi, roi.aux_mev), (11, 21, [200, -2]));
     assert_eq!((roi.kind, roi.eta, roi.phi, roi.et_mev, roi.thresholds), (1, -1.5, 6.0, 30_000, u32::MAX));
+}
+
+#[test]
+fn weight_and_process_may_be_absent() {
+    let sample = load(&Content::default()).unwrap();
+    assert_eq!((sample.weight(0).to_bits(), sample.process(0)), (1_f64.to_bits(), ""));
+    let sample = load(&Content { weight: Some(0.25), ..Content::default() }).unwrap();
+    assert_eq!((sample.weight(0).to_bits(), sample.process(0)), (0.25_f64.to_bits(), "zee"));
+    assert_eq!((sample.files()[0].events.clone(), sample.files()[0].rejected.as_slice()), (0..1, [70].as_slice()));
+    assert_eq!(sample.event_payload_bytes(0), 8);
+    assert_eq!(
+        message(&Content { weight: Some(f64::NAN), ..Content::default() }),
+        "made.parquet: row 1, column weight: expected a finite number, found NaN"
+    );
 }
 
 #[test]

@@ -51,7 +51,7 @@ pub use ls::{Listing, ls};
 pub use reader::{FileReader, ReadEvent};
 pub use recover::{RecoverError, Recovered, recover};
 pub use scan::{EVENT_BYTES_MAX, ReadError};
-pub use streams::Streams;
+pub use streams::{EventCopy, Streams};
 pub use write_error::WriteError;
 pub use writer::{ClosedFile, Writer};
 pub use writer_config::{Dialect, WriterConfig};

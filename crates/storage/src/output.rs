@@ -19,6 +19,12 @@ pub(crate) struct Output {
     unsure: bool,
 }
 
+/// An end of a file.
+pub(crate) struct Mark {
+    bytes: u64,
+    sum: Adler32,
+}
+
 impl Output {
     pub(crate) fn new(file: Box<dyn OutputFile>) -> Self {
         Self { file, bytes: 0, sum: Adler32::new(), torn: false, unsure: false }
@@ -63,6 +69,18 @@ impl Output {
             self.sum.update(part);
         }
         Ok(())
+    }
+
+    /// Where the file ends, for [`take_back`](Self::take_back).
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { bytes: self.bytes, sum: self.sum.clone() }
+    }
+
+    /// Cuts off what was appended since the mark. If that fails it is tried again before the next piece.
+    pub(crate) fn take_back(&mut self, mark: Mark) {
+        (self.bytes, self.sum, self.torn) = (mark.bytes, mark.sum, true);
+        // A failed cut shows again in the next call.
+        let _ = self.mend();
     }
 
     fn mend(&mut self) -> io::Result<()> {

@@ -5,7 +5,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use eformat::{Adler32, CheckOptions, FileChecker, FileEnd, FileHeader, FileStep, FileVersion, Problem};
+use eformat::stream_tag::{self, Entry};
+use eformat::{Adler32, CheckOptions, Event, FileChecker, FileEnd, FileHeader, FileStep, FileVersion, Problem};
 
 use crate::clock::local_stamp;
 use crate::reader::oversize;
@@ -20,6 +21,8 @@ pub struct Recovered {
     pub stream: Option<String>,
     /// Events in it.
     pub events_kept: u32,
+    /// Of these, events whose first copy is here: those that name this stream first, or none.
+    pub first_copies: u32,
     /// Bytes of the torn file behind the last whole event that were cut off.
     pub bytes_dropped: u64,
     /// Size of the valid file.
@@ -93,8 +96,9 @@ pub fn recover(path: &Path) -> Result<Recovered, RecoverError> {
     File::open(parent).and_then(|parent| parent.sync_all()).map_err(|source| io_error("sync", parent, source))?;
     let end_bytes = if whole.reason.is_some() { FileEnd::BYTES as u64 } else { 0 };
     Ok(Recovered {
-        stream: whole.header.metadata.as_ref().and_then(|metadata| metadata.value("Stream").map(str::to_owned)),
+        stream: whole.stream().map(str::to_owned),
         events_kept: whole.events,
+        first_copies: whole.first_copies,
         bytes_dropped: whole.file_bytes - whole.cut,
         bytes: whole.cut + end_bytes,
         adler32: adler32_of(&target)?,
@@ -110,6 +114,7 @@ struct WholePart {
     /// Where the last whole event ends; the end of the file if it is complete.
     cut: u64,
     events: u32,
+    first_copies: u32,
     event_bytes: u64,
     last_block: u32,
     reason: Option<Problem>,
@@ -125,6 +130,7 @@ impl WholePart {
             file_bytes: scan.file_bytes(),
             cut: scan.offset(),
             events: 0,
+            first_copies: 0,
             event_bytes: 0,
             last_block: 0,
             reason: None,
@@ -143,6 +149,7 @@ impl WholePart {
                     }
                     whole.cut = range.end;
                     whole.events += 1;
+                    whole.first_copies += u32::from(is_first_copy(scan.bytes(range.clone())?, whole.stream()));
                     whole.event_bytes += u64::from(separator.block_bytes);
                     whole.last_block = separator.block_number;
                 }
@@ -168,6 +175,10 @@ impl WholePart {
         }
     }
 
+    fn stream(&self) -> Option<&str> {
+        self.header.metadata.as_ref().and_then(|metadata| metadata.value("Stream"))
+    }
+
     /// The counts of the sequence are those of this file where the block numbers do not tell more; MB of earlier files
     /// cannot be known.
     fn end(&self) -> FileEnd {
@@ -181,6 +192,15 @@ impl WholePart {
             sequence_megabytes: megabytes,
             status: LAST_OF_SEQUENCE,
         }
+    }
+}
+
+/// Whether an event in a file of this stream names it before all others (`type_name`); one that names none is in no other.
+fn is_first_copy(event: &[u8], stream: Option<&str>) -> bool {
+    let (Ok(event), Some(stream)) = (Event::parse(event), stream) else { return true };
+    match stream_tag::decode(event.stream_tags()).first() {
+        Some(Entry::Tag(tag)) => stream == format!("{}_{}", tag.stream_type(), tag.name()),
+        Some(Entry::Foreign(_)) | None => true,
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use eformat::{DataSeparator, FileEnd, FileName, event_size_bytes};
 
 use crate::backend::{Backend, Disk, OutputFile};
-use crate::output::Output;
+use crate::output::{Mark, Output};
 use crate::write_error::WriteError;
 use crate::writer_config::{Dialect, WriterConfig};
 
@@ -35,6 +35,8 @@ pub struct ClosedFile {
     pub stream: String,
     /// Events in the file.
     pub events: u32,
+    /// Of these, events whose first copy is here: summed over all files of a run, its distinct events.
+    pub first_copies: u32,
     /// Size of the file.
     pub bytes: u64,
     /// Adler-32 of all bytes of the file (note §11.8).
@@ -70,6 +72,11 @@ impl Writer {
     ///
     /// The event is not in a file then and may be tried again; [`WriteError::is_full`] tells a full disk.
     pub fn write_event(&mut self, parts: &[&[u8]]) -> Result<(), WriteError> {
+        self.write_copy(parts, true).map(drop)
+    }
+
+    /// As [`write_event`](Self::write_event), for an event that may have its first copy in another stream.
+    pub(crate) fn write_copy(&mut self, parts: &[&[u8]], is_first: bool) -> Result<WrittenCopy, WriteError> {
         let event_bytes = event_bytes(parts)?;
         let full = |open: &OpenFile| {
             open.stage != Stage::Events || self.config.is_over(open.events, open.event_bytes, event_bytes)
@@ -82,9 +89,22 @@ impl Writer {
             none => none.insert(OpenFile::create(&self.config, &*self.backend, &mut self.name, &self.sequence)?),
         };
         let separator = DataSeparator { block_number: self.sequence.next_block, block_bytes: event_bytes };
+        let mark = open.output.mark();
         open.append_event(&separator, parts).map_err(|source| WriteError::io("write", &open.path, source))?;
+        open.first_copies += u32::from(is_first);
         self.sequence.count(event_bytes);
-        Ok(())
+        Ok(WrittenCopy { mark, event_bytes, is_first })
+    }
+
+    /// Takes the copy back that was written last.
+    pub(crate) fn take_back(&mut self, copy: WrittenCopy) {
+        let WrittenCopy { mark, event_bytes, is_first } = copy;
+        let open = self.open.as_mut().expect("the file of the last event is closed by the next one");
+        open.output.take_back(mark);
+        open.events -= 1;
+        open.first_copies -= u32::from(is_first);
+        open.event_bytes -= u64::from(event_bytes);
+        self.sequence.take_back(event_bytes);
     }
 
     /// Makes all events so far durable.
@@ -160,6 +180,7 @@ impl Writer {
             path,
             stream: format!("{}_{}", self.config.stream_type, self.config.stream_name),
             events: open.events,
+            first_copies: open.first_copies,
             bytes: open.output.bytes(),
             adler32: open.output.adler32(),
         });
@@ -182,10 +203,18 @@ impl fmt::Debug for Writer {
 /// An empty file and its path.
 type NewFile = (Box<dyn OutputFile>, PathBuf);
 
+/// A copy of an event that may be taken back as long as it is the last of its stream.
+pub(crate) struct WrittenCopy {
+    mark: Mark,
+    event_bytes: u32,
+    is_first: bool,
+}
+
 struct OpenFile {
     path: PathBuf,
     output: Output,
     events: u32,
+    first_copies: u32,
     event_bytes: u64,
     stage: Stage,
 }
@@ -220,7 +249,7 @@ impl OpenFile {
             let _ = backend.remove(&path);
             return Err(WriteError::io("write", &path, source));
         }
-        Ok(Self { path, output, events: 0, event_bytes: 0, stage: Stage::Events })
+        Ok(Self { path, output, events: 0, first_copies: 0, event_bytes: 0, stage: Stage::Events })
     }
 
     fn append_event(&mut self, separator: &DataSeparator, parts: &[&[u8]]) -> io::Result<()> {
@@ -312,6 +341,12 @@ impl SequenceCounts {
         self.events = self.events.saturating_add(1);
         self.next_block = self.next_block.wrapping_add(1);
         self.event_bytes += u64::from(event_bytes);
+    }
+
+    fn take_back(&mut self, event_bytes: u32) {
+        self.events -= 1;
+        self.next_block = self.next_block.wrapping_sub(1);
+        self.event_bytes -= u64::from(event_bytes);
     }
 }
 

@@ -79,6 +79,72 @@ fn a_failed_cut_is_repeated_before_the_next_event() {
 }
 
 #[test]
+fn a_full_disk_leaves_an_event_in_all_its_streams_or_in_none() {
+    let names = ["Main", "express", "calibration"];
+    let written = [TestEvent::new(1, 10), TestEvent::new(2, 30), TestEvent::new(3, 10)];
+    let write = |streams: &mut Streams, event: &TestEvent| {
+        let parts = event.parts();
+        let copy = |stream_name| EventCopy { stream_type: "physics", stream_name, parts: &parts };
+        streams.write_copies(&names.map(copy))
+    };
+    let total: u64 = (0..=2_000).step_by(20).map(|space| full_disk_run(space, &written, write)).sum();
+    assert!(total > 50, "{total}");
+}
+
+#[test]
+fn a_copy_that_cannot_be_taken_back_at_once_is_before_the_next_event() {
+    let (directory, faults) = (Directory::new(), Faults::default());
+    let backend = faults.clone();
+    let mut streams = Streams::with_backend(config(&directory), move || Box::new(Faulty(backend.clone())));
+    let event = TestEvent::new(1, 10);
+    let parts = event.parts();
+    let copies =
+        ["Main", "express"].map(|stream_name| EventCopy { stream_type: "physics", stream_name, parts: &parts });
+    streams.write_copies(&copies).unwrap();
+    faults.set(|faults| (faults.space, faults.truncate_fails) = (Some(event.bytes().len() as u64 + 20), true));
+    assert!(streams.write_copies(&copies).unwrap_err().is_full());
+    faults.set(|faults| (faults.space, faults.truncate_fails) = (None, false));
+    streams.write_copies(&copies).unwrap();
+    for file in streams.finish().unwrap() {
+        assert_eq!((check_good(&file.path).events, file.events, events(&file.path).len()), (2, 2, 2));
+    }
+}
+
+/// Writes events with little space and, after each failure, with enough; the number of failures.
+fn full_disk_run(
+    space: u64,
+    written: &[TestEvent],
+    write: impl Fn(&mut Streams, &TestEvent) -> Result<(), WriteError>,
+) -> u64 {
+    let (directory, faults) = (Directory::new(), Faults::default());
+    let backend = faults.clone();
+    let changed = WriterConfig { events_max: 2, ..config(&directory) };
+    let mut streams = Streams::with_backend(changed, move || Box::new(Faulty(backend.clone())));
+    faults.set(|faults| faults.space = Some(space));
+    let mut failures = 0;
+    for event in written {
+        while let Err(error) = write(&mut streams, event) {
+            assert!(error.is_full(), "{error}");
+            failures += 1;
+            faults.set(|faults| faults.space = None);
+        }
+    }
+    let files = streams.finish().unwrap();
+    for name in ["physics_Main", "physics_express", "physics_calibration"] {
+        let mut own: Vec<_> = files.iter().filter(|file| file.stream == name).collect();
+        own.sort_by_key(|file| file.path.clone());
+        let found: Vec<_> = own.iter().flat_map(|file| events(&file.path)).collect();
+        assert_eq!(found, written.iter().map(TestEvent::bytes).collect::<Vec<_>>());
+        let firsts: u32 = own.iter().map(|file| file.first_copies).sum();
+        assert_eq!(firsts, if name == "physics_Main" { 3 } else { 0 });
+        for file in own {
+            assert_eq!((check_good(&file.path).adler32, check_good(&file.path).events), (file.adler32, file.events));
+        }
+    }
+    failures
+}
+
+#[test]
 fn closing_goes_on_where_it_failed() {
     let directory = Directory::new();
     let (mut writer, faults) = faulty(&directory, |config| WriterConfig { durable: true, events_max: 1, ..config });

@@ -5,6 +5,7 @@ mod common;
 use std::fs;
 
 use common::{Directory, TestEvent, check_good, config, events};
+use eformat::stream_tag::{Entry, StreamTag, encode};
 use eformat::*;
 use storage::*;
 
@@ -80,6 +81,33 @@ fn a_writer_that_died_leaves_a_file_that_recovers() {
     assert_eq!((recovered.events_kept, recovered.stream.as_deref()), (1, Some("physics_Main")));
     assert_eq!(ls(&recovered.path).unwrap().end.unwrap().sequence_events, 3);
     directory.names().iter().for_each(|name| drop(check_good(&directory.path().join(name))));
+}
+
+#[test]
+fn distinct_events_are_known_from_the_tags_of_their_copies() {
+    let directory = Directory::new();
+    let mut streams = Streams::new(config(&directory));
+    let tags = ["Main", "express"].map(|name| StreamTag::new("physics", name, true).unwrap());
+    // The streams of each event, the first one first; an event without tags comes from elsewhere.
+    for (id, streams_of) in [(1, &tags[..]), (2, &tags[1..]), (3, &tags[..1]), (4, &tags[..]), (5, &[])] {
+        let entries: Vec<Entry> = streams_of.iter().cloned().map(Entry::Tag).collect();
+        let header = EventHeader { global_id: id, stream_tags: encode(&entries), ..Default::default() };
+        let mut bytes = Vec::new();
+        event_envelope(&header, [], false, &mut bytes);
+        let parts = [bytes.as_slice()];
+        let copy = |stream_name| EventCopy { stream_type: "physics", stream_name, parts: &parts };
+        let names = if streams_of.is_empty() { &tags[..1] } else { streams_of };
+        let copies: Vec<_> = names.iter().map(|tag| copy(tag.name())).collect();
+        streams.write_copies(&copies).unwrap();
+    }
+    drop(streams);
+    let counts: Vec<_> = directory
+        .names()
+        .iter()
+        .map(|name| recover(&directory.path().join(name)).unwrap())
+        .map(|recovered| (recovered.stream.unwrap(), recovered.events_kept, recovered.first_copies))
+        .collect();
+    assert_eq!(counts, [("physics_Main".to_owned(), 4, 4), ("physics_express".to_owned(), 3, 1)]);
 }
 
 #[test]

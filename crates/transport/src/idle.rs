@@ -42,22 +42,26 @@ impl Default for IdleStrategy {
 
 /// What to do before the next pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pause {
+pub enum Pause {
+    /// Nothing.
     None,
+    /// Let other threads run.
     Yield,
+    /// Sleep until there is something to do.
     Sleep,
 }
 
 /// Where an idle scheduler stands in its strategy.
 #[derive(Debug)]
-pub(crate) struct Idle {
+pub struct Idle {
     strategy: IdleStrategy,
     idle_since: Option<Time>,
     spin_for: Duration,
 }
 
 impl Idle {
-    pub(crate) fn new(strategy: IdleStrategy) -> Self {
+    /// At the beginning of an idle time.
+    pub fn new(strategy: IdleStrategy) -> Self {
         let spin_for = match strategy {
             IdleStrategy::Park(limits) => limits.spin_max,
             IdleStrategy::Spin | IdleStrategy::Yield => Duration::ZERO,
@@ -65,15 +69,15 @@ impl Idle {
         Self { strategy, idle_since: None, spin_for }
     }
 
-    /// After a pass that began at `now` and in which a task had work.
-    pub(crate) fn busy(&mut self) {
+    /// After a pass in which a task had work.
+    pub fn busy(&mut self) {
         if let (Some(_), IdleStrategy::Park(limits)) = (self.idle_since.take(), self.strategy) {
             self.spin_for = (self.spin_for * 2).clamp(SPIN_MIN.min(limits.spin_max), limits.spin_max);
         }
     }
 
     /// After a pass that began at `now` and in which no task had work.
-    pub(crate) fn idle(&mut self, now: Time) -> Pause {
+    pub fn idle(&mut self, now: Time) -> Pause {
         let limits = match self.strategy {
             IdleStrategy::Spin => return Pause::None,
             IdleStrategy::Yield => return Pause::Yield,

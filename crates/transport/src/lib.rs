@@ -11,6 +11,7 @@
 //! | [`link`](mod@link) | what every transport offers: bounded sending, receiving, counters, typed loss |
 //! | [`tcp`] | TCP connections and listeners, vectored and batched |
 //! | [`local`] | queues and links inside a process |
+//! | [`shared_memory`] | memory that other processes of the host read in place |
 //! | [`scheduler`] | Poll/Action tasks under one thread \[DAQ1999 §2.2\]; [`idle`], [`poller`], [`waker`] serve it |
 //! | [`clock`], [`timestamp`] | monotonic time, profiling stamps \[DAQ1999 §4.2\] |
 //!
@@ -56,7 +57,7 @@
 //!
 //! # Unsafe code
 //! Only in [`page_pool`] and the memory mapping below it (a page is written by one holder while others read the part
-//! that is finished), and the call that reads the time-stamp counter. The system calls go through `rustix`.
+//! that is finished), in [`shared_memory`], and the call that reads the time-stamp counter. The system calls go through `rustix`.
 
 pub mod clock;
 pub mod error;
@@ -67,6 +68,7 @@ pub mod local;
 pub mod page_pool;
 pub mod poller;
 pub mod scheduler;
+pub mod shared_memory;
 pub mod tcp;
 pub mod timestamp;
 pub mod waker;

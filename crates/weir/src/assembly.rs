@@ -1,9 +1,10 @@
 //! From a configuration to components: which application has which parameters.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use configuration as toml;
-use configuration::Partition;
+use configuration::{BadMenu, Partition};
 use dataflow::building::assignment::SfiAssignment;
 use dataflow::building::dfm::{ClearAfter, Dfm, DfmInput, DfmParameters};
 use dataflow::building::sfi::{Sfi, SfiParameters, Source};
@@ -11,15 +12,22 @@ use dataflow::component::Component;
 use dataflow::control::controller::Application;
 use dataflow::filter::efd::{Decider, Efd, EfdParameters};
 use dataflow::filter::policy::FilterPolicy;
-use dataflow::filter::streams::one_stream;
+use dataflow::filter::streams::{StreamRule, one_stream};
 use dataflow::ids::{EventId, NodeId, Role, RunNumber};
+use dataflow::level1::dead_time::{DeadTimeParameters, LeakyBucket};
+use dataflow::level1::external::External;
 use dataflow::level1::pace::Spacing;
-use dataflow::level1::trigger::{Level1, Level1Parameters, TriggerSource};
+use dataflow::level1::trigger::{Level1, Level1Parameters, TriggerInput, TriggerSource};
 use dataflow::level2::l2pu::{L2pu, L2puParameters};
 use dataflow::level2::l2sv::{L2puAssignment, L2sv, L2svParameters};
+use dataflow::level2::overrides::{Override, Overrides};
 use dataflow::level2::steering::{Skeleton, Strategy};
 use dataflow::readout::ros::{ReadOut, Ros, RosParameters};
 use dataflow::recording::sfo::{Durable, Sfo, SfoParameters};
+use trigger::Menu;
+
+use crate::host::Strategy as Steering;
+use crate::observer::Observer;
 
 /// Source identifier of level-2 results: sub-detector TDAQ_LVL2 (format note §6).
 pub(crate) const RESULT_SOURCE_ID: u32 = 0x007b_0000;
@@ -32,15 +40,35 @@ pub(crate) struct Assembly {
     pub(crate) applications: Vec<Application>,
     /// Source identifiers of the ROBs of each ROS.
     pub(crate) robs: Vec<Vec<u32>>,
+    /// The selection, if there is one.
+    menu: Option<Arc<Menu>>,
+    /// What is made of the decisions of level 2.
+    overrides: Overrides,
+    observer: Option<Observer>,
 }
 
 impl Assembly {
     /// Numbers the applications of a partition.
-    pub(crate) fn new(partition: Partition, robs: Vec<Vec<u32>>) -> Self {
+    ///
+    /// # Errors
+    /// A menu whose names the detector does not have.
+    pub(crate) fn new(partition: Partition, robs: Vec<Vec<u32>>) -> Result<Self, BadMenu> {
         let numbered = (1..).zip(partition.applications());
         let applications =
             numbered.map(|(node, app)| Application { name: app.name, role: app.role, node: NodeId(node) }).collect();
-        Self { partition, applications, robs }
+        let menu = partition.resolve_menu()?;
+        let overrides = overrides(&partition)?;
+        Ok(Self { partition, applications, robs, menu, overrides, observer: None })
+    }
+
+    /// The same, with somebody who is told of every decision of the selection.
+    pub(crate) fn observed_by(self, observer: Option<Observer>) -> Self {
+        Self { observer, ..self }
+    }
+
+    /// Whoever is told of every decision of the selection.
+    pub(crate) fn observer(&self) -> Option<Observer> {
+        self.observer.clone()
     }
 
     /// The run.
@@ -86,6 +114,8 @@ impl Assembly {
             | (Role::Sfi, Role::Ros | Role::Pros | Role::Efd)
             | (Role::Efd, Role::Sfo) => true,
             (Role::L2pu, Role::Ros | Role::Pros) => has_level2,
+            (Role::L2pu, Role::Sfi) => self.is_phased(),
+            (Role::L2sv, Role::Ros) => !self.partition.builds(),
             _ => false,
         })
     }
@@ -95,10 +125,11 @@ impl Assembly {
         let slots = |count: u32, each: u32| (count * each) as usize;
         let filter =
             self.partition.event_filter().map_or(0, |ef| slots(ef.count, ef.slots.max(self.partition.sfi.count)));
-        slots(self.partition.sfi.count, self.partition.sfi.events) + 2 * filter
+        let collected = if self.is_phased() { slots(self.partition.sfi.count, self.partition.sfi.events) } else { 0 };
+        slots(self.partition.sfi.count, self.partition.sfi.events) + collected + 2 * filter
     }
 
-    /// The component of an application. `triggers` is for level 1.
+    /// The component of an application. `triggers` is for level 1; without them they come over the network.
     pub(crate) fn component(
         &self,
         node: NodeId,
@@ -107,9 +138,13 @@ impl Assembly {
         let role = self.application(node).expect("an application of the partition").role;
         let index = self.index_in_role(node);
         match role {
-            Role::Level1 => Box::new(Level1::new(self.level1(), triggers.expect("level 1 has a source of triggers"))),
+            Role::Level1 => {
+                let outside =
+                    || TriggerInput::External(External::new(self.in_flight().clamp(1, EXTERNAL_MAX) as usize));
+                Box::new(Level1::new(self.level1(), triggers.map_or_else(outside, TriggerInput::Source)))
+            }
             Role::L2sv => Box::new(L2sv::new(self.l2sv(index))),
-            Role::L2pu => Box::new(L2pu::new(self.l2pu())),
+            Role::L2pu => Box::new(L2pu::new(self.l2pu(index))),
             Role::Pros => Box::new(Ros::new(self.pros())),
             Role::Ros => Box::new(Ros::new(self.ros(index))),
             Role::Dfm => Box::new(Dfm::new(self.dfm())),
@@ -120,14 +155,24 @@ impl Assembly {
         }
     }
 
+    /// How an L2PU reaches its decisions.
+    pub(crate) fn steering(&self) -> Steering {
+        let l2pu = self.partition.l2pu.clone().unwrap_or_default();
+        match (&self.menu, l2pu.strategy) {
+            (Some(menu), toml::Strategy::Menu) => Steering::menu(menu, l2pu.workers as usize),
+            _ => Steering::Skeleton(self.skeleton()),
+        }
+    }
+
     /// The skeleton of level-2 steering.
-    pub(crate) fn skeleton(&self) -> Skeleton {
+    fn skeleton(&self) -> Skeleton {
         let l2pu = self.partition.l2pu.clone().unwrap_or_default();
         let robs_per_step = l2pu.robs_per_step as usize;
         let accept = l2pu.accept.as_f64();
         let strategy = match l2pu.strategy {
             toml::Strategy::None => Strategy::None { accept },
             toml::Strategy::Generate => Strategy::Generate { robs_per_step, accept },
+            toml::Strategy::Menu | toml::Strategy::Sink => Strategy::None { accept: l2pu.accept.as_f64() },
             toml::Strategy::TwoStep => Strategy::TwoStep { robs_per_step, step_accept: l2pu.step_accept.as_f64() },
         };
         Skeleton { strategy, robs: self.robs.concat(), seed: self.partition.run.seed }
@@ -137,8 +182,18 @@ impl Assembly {
         self.of(Role::Level1).first().copied()
     }
 
-    fn dfm_node(&self) -> NodeId {
-        self.of(Role::Dfm)[0]
+    fn is_phased(&self) -> bool {
+        self.partition.l2pu.as_ref().is_some_and(|l2pu| l2pu.phased)
+    }
+
+    /// The dataflow manager, if events are built.
+    fn dfm_node(&self) -> Option<NodeId> {
+        self.of(Role::Dfm).first().copied()
+    }
+
+    /// Who clears the read-out: the DFM, else the one L2SV.
+    fn clearer(&self) -> NodeId {
+        self.dfm_node().or_else(|| self.of(Role::L2sv).first().copied()).expect("checked: one of them is there")
     }
 
     fn first(&self) -> EventId {
@@ -151,14 +206,21 @@ impl Assembly {
 
     fn level1(&self) -> Level1Parameters {
         let level1 = self.partition.level1.clone().unwrap_or_default();
+        let poisson = level1.spacing == toml::Spacing::Poisson;
         let l2svs = self.of(Role::L2sv);
         Level1Parameters {
             readout: self.of(Role::Ros),
-            listeners: if l2svs.is_empty() { Vec::new() } else { vec![self.dfm_node()] },
-            deciders: if l2svs.is_empty() { vec![self.dfm_node()] } else { l2svs },
+            listeners: if l2svs.is_empty() { Vec::new() } else { self.of(Role::Dfm) },
+            deciders: if l2svs.is_empty() { self.of(Role::Dfm) } else { l2svs },
             first: self.first(),
             limit: self.partition.run.events,
-            spacing: spacing(level1.rate, level1.spacing == toml::Spacing::Poisson),
+            spacing: spacing(level1.rate, poisson),
+            profile: level1
+                .profile
+                .iter()
+                .map(|step| (step.from.duration(), spacing(Some(step.rate), poisson)))
+                .collect(),
+            crossings: level1.dead_time.as_ref().map(dead_time),
             in_flight: self.in_flight(),
             seed: self.partition.run.seed,
         }
@@ -172,6 +234,8 @@ impl Assembly {
             l2pus: self.of(Role::L2pu),
             share: workers.div_ceil(l2sv.count) as usize,
             dfm: self.dfm_node(),
+            supervisors: l2sv.count as usize,
+            overrides: self.overrides,
             assignment: match l2sv.assignment {
                 toml::L2svAssignment::RoundRobin => L2puAssignment::RoundRobin,
                 toml::L2svAssignment::Random => L2puAssignment::Random,
@@ -187,7 +251,7 @@ impl Assembly {
         }
     }
 
-    fn l2pu(&self) -> L2puParameters {
+    fn l2pu(&self, index: usize) -> L2puParameters {
         let l2pu = self.partition.l2pu.clone().unwrap_or_default();
         let ros = self.of(Role::Ros);
         let mut ros_of_rob: Vec<(u32, NodeId)> =
@@ -196,7 +260,9 @@ impl Assembly {
         L2puParameters {
             workers: l2pu.workers as usize,
             ros_of_rob,
-            pros: self.of(Role::Pros)[0],
+            pros: self.of(Role::Pros).first().copied(),
+            builder: l2pu.phased.then(|| self.of(Role::Sfi)[index]),
+            sink: (l2pu.strategy == toml::Strategy::Sink).then(|| l2pu.accept.as_f64()),
             request_timeout: l2pu.request_timeout.duration(),
             retries: 2,
         }
@@ -215,7 +281,7 @@ impl Assembly {
             read_out: if self.level1_node().is_some() { ReadOut::OnTrigger } else { ReadOut::OnRequest },
             level1: self.level1_node(),
             in_flight: self.in_flight(),
-            dfm: self.dfm_node(),
+            dfm: self.clearer(),
             late: false,
         }
     }
@@ -277,11 +343,12 @@ impl Assembly {
         let pros = pros.map(|node| Source { node, robs: vec![RESULT_SOURCE_ID], results: true });
         SfiParameters {
             sources: ros.chain(pros).collect(),
-            dfm: self.dfm_node(),
+            dfm: self.clearer(),
             efds: self.of(Role::Efd),
             events: sfi.events as usize,
             event_bytes_max: usize::try_from(sfi.max_event_size.bytes()).unwrap_or(usize::MAX),
             building: sfi.building as usize,
+            collected: if self.is_phased() { sfi.events as usize } else { 0 },
             outstanding_requests: sfi.outstanding_requests as usize,
             request_timeout: sfi.request_timeout.duration(),
             retries: sfi.retries,
@@ -296,15 +363,29 @@ impl Assembly {
         EfdParameters {
             sfis: self.of(Role::Sfi),
             sfos: self.of(Role::Sfo),
-            dfm: self.dfm_node(),
+            dfm: self.clearer(),
             slots: ef.slots as usize,
-            decider: Decider::Policy(match ef.policy {
-                toml::FilterPolicy::Accept => FilterPolicy::AcceptAll,
-                toml::FilterPolicy::Prescale => FilterPolicy::Prescale { factor: u64::from(ef.prescale) },
-                toml::FilterPolicy::Random => FilterPolicy::Random { accept: ef.accept.as_f64(), seed },
-            }),
-            streams: one_stream(),
+            decider: if self.partition.pt.is_some() {
+                Decider::Tasks
+            } else {
+                Decider::Policy(match ef.policy {
+                    toml::FilterPolicy::Accept => FilterPolicy::AcceptAll,
+                    toml::FilterPolicy::Prescale => FilterPolicy::Prescale { factor: u64::from(ef.prescale) },
+                    toml::FilterPolicy::Random => FilterPolicy::Random { accept: ef.accept.as_f64(), seed },
+                })
+            },
+            streams: self.stream_rules(),
         }
+    }
+
+    /// When each of the streams takes an event: those of the configuration, else the one that takes all.
+    fn stream_rules(&self) -> Vec<StreamRule> {
+        if self.partition.stream.is_empty() {
+            return one_stream();
+        }
+        let menu = self.partition.menu.as_ref();
+        let names: Vec<&str> = menu.iter().flat_map(|menu| &menu.chain).map(|chain| chain.name.as_str()).collect();
+        self.partition.stream.iter().map(|stream| stream_rule(stream, &names)).collect()
     }
 
     fn sfo(&self) -> SfoParameters {
@@ -318,6 +399,36 @@ impl Assembly {
     }
 }
 
+/// The bit of a chain is its place among `chain_names`.
+fn stream_rule(stream: &toml::Stream, chain_names: &[&str]) -> StreamRule {
+    let bit = |name: &String| {
+        let place = chain_names.iter().position(|known| known == name);
+        1_u64 << place.expect("checked: the chains of a stream are those of the menu")
+    };
+    StreamRule {
+        chains: stream.chains.iter().map(bit).fold(0, |bits, bit| bits | bit),
+        by_name: stream.by_name,
+        prescale: u64::from(stream.prescale),
+    }
+}
+
+fn overrides(partition: &Partition) -> Result<Overrides, BadMenu> {
+    let (force_accept_items, veto_items) = partition.overridden_items()?;
+    let all = match partition.l2sv.as_ref().map(|l2sv| l2sv.decisions).unwrap_or_default() {
+        toml::Decisions::AsFound => Override::None,
+        toml::Decisions::ForceAccept => Override::ForceAccept,
+        toml::Decisions::ForceReject => Override::ForceReject,
+    };
+    Ok(Overrides { all, force_accept_items, veto_items })
+}
+
+fn dead_time(dead_time: &toml::DeadTime) -> DeadTimeParameters {
+    let bucket =
+        |bucket: &toml::LeakyBucket| LeakyBucket { size: u64::from(bucket.size), drain: u64::from(bucket.drain) };
+    let complex = dead_time.complex.iter().map(bucket).collect();
+    DeadTimeParameters { simple: u64::from(dead_time.simple), complex }
+}
+
 fn spacing(rate: Option<toml::Rate>, poisson: bool) -> Spacing {
     match rate.map(|rate| Duration::from_secs_f64(1.0 / rate.hertz())) {
         None => Spacing::Unlimited,
@@ -326,5 +437,7 @@ fn spacing(rate: Option<toml::Rate>, poisson: bool) -> Spacing {
     }
 }
 
+/// Triggers from the network that level 1 asks for ahead.
+const EXTERNAL_MAX: u64 = 256;
 const SYNC_GROUP: usize = 1000;
 const RETRY_RECORDING_AFTER: Duration = Duration::from_secs(1);

@@ -8,6 +8,8 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use configuration::{Interval, Partition, Size};
+use serde::Serialize;
+use transport::idle::IdleStrategy;
 
 /// How the program ends (DESIGN §8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,12 +71,18 @@ pub enum Command {
     /// Measure the system beside the bare machine
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(BenchArgs),
+    /// Measure a figure or table: data, SVG and HTML
+    #[command(after_help = STUDY_EXAMPLES)]
+    Study(StudyArgs),
     /// Run one application of a partition; `weir run --processes` starts it
     #[command(hide = true)]
     Node(NodeArgs),
-    /// Be a source of the bare reference of a benchmark; `weir bench` starts it
+    /// Decide on built events; an event-filter daemon starts it
     #[command(hide = true)]
-    BareSource(BareSourceArgs),
+    Pt,
+    /// Be a process of a benchmark; `weir bench` starts it
+    #[command(subcommand, hide = true)]
+    BenchPart(BenchPart),
 }
 
 /// `weir run`.
@@ -224,6 +232,38 @@ pub struct BenchArgs {
     /// Length of each single measurement, in seconds
     #[arg(long, value_name = "S", default_value_t = 3.0, value_parser = seconds)]
     pub seconds: f64,
+    /// What a process of level2 does while there is nothing to do: spin, yield or park
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = BenchIdle::Park)]
+    pub idle: BenchIdle,
+    /// The Python interpreter of filter; it needs numpy
+    #[arg(long, value_name = "PATH", default_value = "python3")]
+    pub python: PathBuf,
+}
+
+/// `weir study`.
+#[derive(Clone, Debug, Args)]
+pub struct StudyArgs {
+    /// The name of the study
+    #[arg(required_unless_present = "list")]
+    pub name: Option<String>,
+    /// List the studies
+    #[arg(long, conflicts_with = "name")]
+    pub list: bool,
+    /// The configuration under study; the example trigger.toml by default
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// A sample, with its description beside it; may be given several times. By default those of input.files
+    #[arg(long, value_name = "FILE.parquet")]
+    pub sample: Vec<PathBuf>,
+    /// Write the decisions on every event to this file, as JSON
+    #[arg(long, value_name = "OUT.json")]
+    pub decisions: Option<PathBuf>,
+    /// Write NAME.json, NAME.svg and NAME.html into this directory
+    #[arg(long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Changes of keys.
+    #[command(flatten)]
+    pub overrides: Overrides,
 }
 
 /// A time above 0.
@@ -239,6 +279,38 @@ pub enum BenchTransport {
     Tcp,
 }
 
+/// What a process of a benchmark does while there is nothing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BenchIdle {
+    /// Looks again at once
+    Spin,
+    /// Lets others run, then looks again
+    Yield,
+    /// Looks for a while, then sleeps
+    Park,
+}
+
+impl BenchIdle {
+    /// As schedulers understand it.
+    pub fn strategy(self) -> IdleStrategy {
+        match self {
+            Self::Spin => IdleStrategy::Spin,
+            Self::Yield => IdleStrategy::Yield,
+            Self::Park => IdleStrategy::default(),
+        }
+    }
+
+    /// As configurations name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Spin => "spin",
+            Self::Yield => "yield",
+            Self::Park => "park",
+        }
+    }
+}
+
 /// `weir node`.
 #[derive(Clone, Debug, Args)]
 pub struct NodeArgs {
@@ -250,17 +322,40 @@ pub struct NodeArgs {
     pub name: String,
 }
 
-/// `weir bare-source`.
-#[derive(Clone, Copy, Debug, Args)]
-pub struct BareSourceArgs {
-    /// Where the builder listens
-    pub builder: SocketAddr,
-    /// Which source this is, from 0
-    pub id: u32,
-    /// Payload of a fragment in bytes
-    pub fragment_bytes: u32,
-    /// Fragments to write at a time
-    pub batch: u32,
+/// `weir bench-part`: the processes of benchmarks.
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub enum BenchPart {
+    /// A source of fragments
+    Source {
+        /// Where the builder listens
+        builder: SocketAddr,
+        /// Which source this is, from 0
+        id: u32,
+        /// Payload of a fragment in bytes
+        fragment_bytes: u32,
+        /// Fragments to write at a time
+        batch: u32,
+    },
+    /// One that replies to requests
+    Replier {
+        /// Where the client listens
+        client: SocketAddr,
+        /// Which replier this is, from 0
+        id: u32,
+        /// Length of a request in bytes
+        #[arg(value_parser = clap::value_parser!(u32).range(8..=65536))]
+        request_bytes: u32,
+        /// Length of a reply in bytes
+        #[arg(value_parser = clap::value_parser!(u32).range(8..=65536))]
+        reply_bytes: u32,
+        /// What to do while there are no requests
+        #[arg(value_enum)]
+        idle: BenchIdle,
+    },
+    /// One that is handed events in shared memory
+    Receiver,
+    /// A processing task that rejects every event
+    Task,
 }
 
 /// Reads a command line, the name of the program first.
@@ -360,9 +455,24 @@ Examples:
   weir bench --list
   weir bench event-builder --sources 4 --fragment 9000 --transport tcp --json
   weir bench event-builder --fragment \"1 kB\"
+  weir bench level2 --idle spin --json
+  weir bench filter --python ./venv/bin/python
 
 Each benchmark alternates with the bare machine, which moves the same bytes with plain system
 calls; the ratio of the two says what the complete protocol costs.";
+
+const STUDY_EXAMPLES: &str = "\
+Examples:
+  weir study --list
+  weir study selection --sample data/zee_mu0.parquet --output results
+  weir study selection --config trigger.toml --decisions decisions.json
+  weir study selection --sample my.parquet --set menu.cuts.r_eta_min_permil=920
+
+Every event that level 1 accepted goes once through the whole chain. The tables go to the standard
+output, progress to the standard error. The HTML page holds the figure and all tables.
+
+Exit status: 0 well; 1 wrong usage or configuration; 2 a sample cannot be read, a result cannot be
+written, or the run could not start; 3 the run ended with a residual.";
 
 #[cfg(test)]
 mod tests {

@@ -6,6 +6,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
+use configuration::BadMenu;
 use dataflow::component::{Outbox, PeerState};
 use dataflow::control::accounting::{Accounting, Books};
 use dataflow::control::controller::{Controller, ControllerParameters, Ending};
@@ -30,6 +31,7 @@ use crate::host::{
     FIRST_LIFE, FragmentChecks, Host, LinkEvent, LinkId, Links, LinksError, NetworkOptions, RECORDING_RESUMED,
     Workshop, WorkshopError,
 };
+use crate::observer::Observer;
 use crate::progress::{Progress, ProgressFigures};
 
 /// A run to be conducted.
@@ -40,6 +42,8 @@ pub(crate) struct Run {
     pub(crate) in_children: fn(Role) -> bool,
     /// Whether progress is shown.
     pub(crate) progress: Option<Progress>,
+    /// Is told of every decision of the selection in this process.
+    pub(crate) observer: Option<Observer>,
 }
 
 /// How a run went.
@@ -58,6 +62,8 @@ pub(crate) struct Conducted {
 pub(crate) enum StartError {
     #[error(transparent)]
     Input(#[from] InputError),
+    #[error(transparent)]
+    Menu(#[from] BadMenu),
     #[error(transparent)]
     Workshop(#[from] WorkshopError),
     #[error(transparent)]
@@ -86,7 +92,7 @@ pub(crate) fn conduct(run: Run) -> Result<Conducted, StartError> {
     let inputs = Inputs::open(&run.partition)?;
     let replayed = inputs.replay().map(|replay| replay.facts().run.run_number);
     let file_run = replayed.unwrap_or(run.partition.run.number);
-    let assembly = Assembly::new(run.partition, inputs.shares().to_vec());
+    let assembly = Assembly::new(run.partition, inputs.shares().to_vec())?.observed_by(run.observer);
     let mut scheduler = Scheduler::<Host>::new(idle(&assembly.partition))?;
     let signals = Signals::new([SIGINT, SIGTERM]).map_err(StartError::Signals)?;
     let (mut host, children, key) = populate(&assembly, &inputs, run.in_children, &mut scheduler)?;
@@ -563,6 +569,7 @@ impl Conductor {
                         path: recovered.path.display().to_string(),
                         stream: recovered.stream.clone().unwrap_or_default(),
                         events: u64::from(recovered.events_kept),
+                        first_copies: u64::from(recovered.first_copies),
                         bytes: recovered.bytes,
                         adler32: recovered.adler32,
                     });

@@ -14,8 +14,10 @@ mod cpu;
 mod host;
 mod human;
 mod node;
+mod observer;
 pub mod progress;
 mod run;
+mod study;
 pub mod summary;
 pub mod table;
 
@@ -37,8 +39,10 @@ pub fn run_command<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item 
         Command::Init(args) => commands::on_standard_streams(|out, err| commands::init(&args, out, err)),
         Command::File(command) => commands::on_standard_streams(|out, err| commands::file(&command, out, err)),
         Command::Bench(args) => bench::bench(&args),
+        Command::Study(args) => study::study(&args),
         Command::Node(args) => node::main(&args),
-        Command::BareSource(args) => bench::bare_source(&args),
+        Command::Pt => commands::pt(),
+        Command::BenchPart(part) => bench::part(&part),
     }
 }
 

@@ -192,7 +192,7 @@ impl Member {
         let partition =
             Partition::parse("the configuration of run control", configuration, &[]).map_err(|e| e.to_string())?;
         let (now, host, node) = (context.now, &mut *context.shared, envelope.to);
-        let assembly = Assembly::new(partition, robs);
+        let assembly = Assembly::new(partition, robs).map_err(|error| error.to_string())?;
         let role = assembly.application(node).ok_or("no such application")?.role;
         let inputs = needs_inputs(&assembly, role).then(|| Inputs::open(&assembly.partition)).transpose();
         let inputs = inputs.map_err(|error| error.to_string())?;

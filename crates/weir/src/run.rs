@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use configuration::Partition;
+use configuration::{Checksum, Partition};
 use dataflow::ids::Role;
+use eformat::{ROB_PREFIX_BYTES, ROB_SUFFIX_BYTES, WORD_BYTES};
 
 use crate::cli::{Exit, RunArgs};
 use crate::conductor::{Conducted, Run, conduct};
@@ -28,7 +29,7 @@ pub(crate) fn run(args: &RunArgs) -> Exit {
     let limits = (partition.run.events, partition.run.duration.map(configuration::Interval::duration));
     let progress = Some(Progress::new(limits.0, limits.1));
     let in_children: fn(Role) -> bool = if args.processes { |_| true } else { |_| false };
-    match conduct(Run { partition, in_children, progress }) {
+    match conduct(Run { partition, in_children, progress, observer: None }) {
         Ok(conducted) => report(args, &conducted),
         Err(error) => {
             crate::complain(&format!("weir: {error}"));
@@ -60,6 +61,9 @@ fn can_hold_a_file(path: &Path) -> bool {
 /// What the summary needs to know of a run.
 pub(crate) fn facts(conducted: &Conducted) -> RunFacts {
     let network = conducted.network;
+    let partition = &conducted.assembly.partition;
+    let chains = partition.menu.iter().flat_map(|menu| &menu.chain).map(|chain| chain.name.clone()).collect();
+    let checksum = if partition.ros.checksum == Checksum::Adler32 { WORD_BYTES } else { 0 };
     RunFacts {
         run_number: conducted.assembly.partition.run.number,
         applications: conducted.assembly.applications.clone(),
@@ -72,5 +76,8 @@ pub(crate) fn facts(conducted: &Conducted) -> RunFacts {
             stale: conducted.stale,
             malformed: network.malformed,
         },
+        chains,
+        has_tasks: partition.pt.is_some(),
+        fragment_overhead_bytes: (ROB_PREFIX_BYTES + ROB_SUFFIX_BYTES + checksum) as u64,
     }
 }

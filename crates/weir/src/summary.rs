@@ -1,5 +1,7 @@
 //! The summary of a run (DESIGN §7), for other programs.
 
+mod selection;
+
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -14,6 +16,8 @@ use dataflow::report::{L2puCounters, Level1Counters, Report, SfiCounters, SfoCou
 use serde::{Deserialize, Serialize};
 
 use crate::cli::Exit;
+
+pub use selection::{Chain, Failures, Level2Data, Selection};
 
 /// What is known of a run besides the reports and the account.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +34,12 @@ pub struct RunFacts {
     pub cpu: Duration,
     /// Traffic of all applications.
     pub network: Network,
+    /// Names of the chains of the menu.
+    pub chains: Vec<String>,
+    /// Whether processing tasks decide in the event filter.
+    pub has_tasks: bool,
+    /// Bytes of headers and trailers of each fragment of a link.
+    pub fragment_overhead_bytes: u64,
 }
 
 /// The summary; the keys and their order are a contract, further ones follow behind.
@@ -63,6 +73,9 @@ pub struct Summary {
     pub network: Network,
     /// All files.
     pub files: Vec<FileSummary>,
+    /// What was selected, in a run with a menu or with processing tasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selection: Option<Selection>,
     /// Why the state is not `ok`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -218,6 +231,7 @@ impl Summary {
             reasks: sfi.reasks + l2pu.reasks,
             network: facts.network,
             files: ending.files.iter().map(FileSummary::from).collect(),
+            selection: Selection::new(facts, ending),
             reason,
             died: ending.dead.iter().map(|&node| facts.name(node)).collect(),
         }

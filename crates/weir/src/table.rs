@@ -11,7 +11,7 @@ use dataflow::report::{
 
 use crate::commands::quiet;
 use crate::human::{grouped, percent, si, time};
-use crate::summary::{Latency, RunFacts, RunState, Summary};
+use crate::summary::{Failures, Latency, RunFacts, RunState, Summary};
 
 /// What a run came to; its `Display` is the whole text, without colours.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +60,7 @@ impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.stages(f)?;
         self.account(f)?;
+        self.selection(f)?;
         self.figures(f)?;
         self.waits(f)?;
         self.files(f)?;
@@ -203,6 +204,47 @@ impl Text<'_> {
         let n = s.network;
         let (messages, bytes) = (grouped(n.messages), si(n.bytes as f64, "B"));
         writeln!(f, "\n  {:17}{messages} messages, {bytes}, {} stale, {} malformed", "network", n.stale, n.malformed)
+    }
+
+    /// What the chains made of the events, and what level 2 moved for it.
+    fn selection(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(selection) = &self.summary.selection else { return Ok(()) };
+        let has_filter = selection.chains.iter().any(|chain| chain.filter_input > 0);
+        if !selection.chains.is_empty() {
+            write!(f, "\n{}", self.paint(BOLD, &format!("{:17}{:>11}{:>11}", "chain", "level 2 in", "accepted")))?;
+            writeln!(
+                f,
+                "{}",
+                if has_filter {
+                    self.paint(BOLD, &format!("{:>11}{:>11}", "filter in", "accepted"))
+                } else {
+                    String::new()
+                }
+            )?;
+        }
+        for chain in &selection.chains {
+            write!(f, "{:17}{:>11}{:>11}", chain.name, grouped(chain.level2_input), grouped(chain.level2_passed))?;
+            if has_filter {
+                write!(f, "{:>11}{:>11}", grouped(chain.filter_input), grouped(chain.filter_passed))?;
+            }
+            writeln!(f)?;
+        }
+        let data = &selection.level2_data;
+        if data.payload_bytes > 0 {
+            let (part, robs) = (percent(data.fraction), data.robs_per_event);
+            writeln!(f, "level 2 looked at {part} of the event data, in {robs:.1} ROBs per event")?;
+        }
+        if selection.without_stream > 0 {
+            let events = grouped(selection.without_stream);
+            writeln!(f, "{events} events were accepted by the event filter and taken by no stream")?;
+        }
+        let Failures { crash, exception, timeout, memory, other } = selection.failures;
+        let failures =
+            [(crash, "crash"), (exception, "exception"), (timeout, "time-out"), (memory, "memory"), (other, "other")];
+        for (count, reason) in failures.into_iter().filter(|(count, _)| *count > 0) {
+            writeln!(f, "event filter failed on {} events: {reason}", grouped(count))?;
+        }
+        Ok(())
     }
 
     fn waits(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

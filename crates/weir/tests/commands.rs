@@ -228,7 +228,7 @@ fn sfi(node: u16, built_complete: u64, bytes_built: u64) -> Report {
 }
 
 fn reports() -> Vec<Report> {
-    let level1 = Level1Counters { issued: 1000, offered: 1250, vetoed: 250 };
+    let level1 = Level1Counters { issued: 1000, offered: 1250, vetoed: 250, ..Level1Counters::default() };
     let mut level1 = report(Role::Level1, 0, level1.to_values());
     level1.blocked.push(Blocked {
         by: NodeId(1),
@@ -265,11 +265,13 @@ fn run() -> Run {
         duration: Duration::from_secs(1),
         cpu: Duration::from_millis(1500),
         network: Network { messages: 12_000, bytes: 15_000_000, stale: 0, malformed: 0 },
+        ..RunFacts::default()
     };
     let file = FileRecord {
         path: "out/data_test.00000042.physics_Main.daq.RAW._lb0001._sfo-1._0001.data".to_owned(),
         stream: "physics_Main".to_owned(),
         events: 250,
+        first_copies: 250,
         bytes: 2_510_000,
         adler32: 0xabc_def1,
     };

@@ -83,7 +83,8 @@ pub enum ClearAfter {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct Sfi {
-    /// Number of event builders. Required.
+    /// Number of event builders. Required. 0 ends the chain with level 2: nothing is built, and the one level-2 supervisor
+    /// clears the read-out systems itself.
     pub count: u32,
     /// Event slots of each: events being built, or built and not yet taken over by the event filter.
     pub events: u32,

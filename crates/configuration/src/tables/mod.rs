@@ -1,13 +1,25 @@
 //! The tables of the file, one type each; a field is a key, and its documentation is the schema's description.
 
 mod building;
+mod dead_time;
+mod generator;
+mod input;
+mod menu;
+mod processing;
 mod readout;
 mod recording;
+mod stream;
 mod system;
 mod trigger;
 
 pub use building::{ClearAfter, Dfm, DfmInput, Ef, FilterPolicy, Sfi, SfiAssignment};
-pub use readout::{FRAGMENT_OVERHEAD_BYTES, Fragment, FragmentKind, Input, Ros, RosInput, SizeDistribution};
+pub use dead_time::{DeadTime, LeakyBucket, ProfileStep};
+pub use generator::{Generator, Kinds, Multiplicity, Position, Spectrum};
+pub use input::{Input, Mix};
+pub use menu::{Algorithm, Chain, Cuts, Menu};
+pub use processing::Pt;
+pub use readout::{FRAGMENT_OVERHEAD_BYTES, Fragment, FragmentKind, Preprocessing, Ros, RosInput, SizeDistribution};
 pub use recording::{Checksum, Compression, Dialect, Durability, EventOrder, Output, Sfo};
+pub use stream::{RobSelection, Stream, StreamType};
 pub use system::{Identity, Idle, LossAction, OnLoss, Processes, Run, RunType, Secret, Transport};
-pub use trigger::{L2pu, L2sv, L2svAssignment, Level1, Level1Source, Spacing, Strategy};
+pub use trigger::{Decisions, L2pu, L2sv, L2svAssignment, Level1, Level1Source, Spacing, Strategy};

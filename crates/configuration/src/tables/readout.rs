@@ -1,4 +1,4 @@
-//! `[input]`, `[ros]`.
+//! `[ros]`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,16 +8,6 @@ use crate::units::{Fraction, Interval, Size};
 /// Most bytes of headers, trailers, status and checksum words around the data of an emulated fragment: 21 words with one
 /// status word in the ROB and in the ROD fragment (format note, ROB fragment), a checksum, and room for more status words.
 pub const FRAGMENT_OVERHEAD_BYTES: u64 = 128;
-
-/// `[input]`: the files that a sample or a replay reads.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct Input {
-    /// Paths of the files; relative to the folder of the configuration file, or with `--set` to the working directory.
-    pub files: Vec<String>,
-    /// Starts again at the first file after the last one, with fresh event ids.
-    pub repeat: bool,
-}
 
 /// `[ros]`: the read-out systems and their read-out buffers (ROBs).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -43,6 +33,10 @@ pub struct Ros {
     pub sub_detector: u8,
     /// Checksum at the end of each fragment.
     pub checksum: super::Checksum,
+    /// What read-out systems do to the fragments that level 2 asks for; built events stay complete.
+    pub preprocessing: Preprocessing,
+    /// Calorimeter cells below this many ADC counts are left out of them, 0 to 65535; for `zero-suppression`.
+    pub suppress_below: u16,
     /// Sizes of emulated fragments.
     pub fragment: Fragment,
 }
@@ -60,9 +54,22 @@ impl Default for Ros {
             request_timeout: Interval::from_ms(100),
             sub_detector: 0x51,
             checksum: super::Checksum::None,
+            preprocessing: Preprocessing::None,
+            suppress_below: 0,
             fragment: Fragment::default(),
         }
     }
+}
+
+/// What read-out systems do to the fragments that level 2 asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Preprocessing {
+    /// Nothing.
+    #[default]
+    None,
+    /// They leave out the words of zero behind the records of a fragment, and cells below `suppress_below`.
+    ZeroSuppression,
 }
 
 /// Where fragments come from.

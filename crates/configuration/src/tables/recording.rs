@@ -11,9 +11,10 @@ use crate::units::{Interval, Size};
 pub struct Sfo {
     /// Number of recorders; each event belongs to one.
     pub count: u32,
-    /// Stream as type and name joined by `_`; the type is one of physics, calibration, reserved, debug, unknown, express,
-    /// monitoring.
-    pub stream: String,
+    /// The one stream, as type and name joined by `_`; `"physics_Main"` if absent. The type is one of physics, calibration,
+    /// reserved, debug, unknown, express, monitoring. Not with `[[stream]]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream: Option<String>,
     /// Order of the events in a file.
     pub order: EventOrder,
     /// Format of events and files.
@@ -40,7 +41,7 @@ impl Default for Sfo {
     fn default() -> Self {
         Self {
             count: 1,
-            stream: "physics_Main".to_owned(),
+            stream: None,
             order: EventOrder::Arrival,
             dialect: Dialect::Atlas,
             durable: Durability::Write,
@@ -56,15 +57,22 @@ impl Default for Sfo {
 }
 
 impl Sfo {
+    /// The one stream where there is no `[[stream]]`.
+    pub fn stream(&self) -> &str {
+        self.stream.as_deref().unwrap_or(Self::STREAM)
+    }
+
     /// Type of the stream: what stands before the first `_` (format note §11).
     pub fn stream_type(&self) -> &str {
-        self.stream.split_once('_').map_or(&self.stream, |parts| parts.0)
+        self.stream().split_once('_').map_or(self.stream(), |parts| parts.0)
     }
 
     /// Name of the stream: what stands behind the first `_`.
     pub fn stream_name(&self) -> &str {
-        self.stream.split_once('_').map_or("", |parts| parts.1)
+        self.stream().split_once('_').map_or("", |parts| parts.1)
     }
+
+    const STREAM: &str = "physics_Main";
 }
 
 /// Order of the events in a file.

@@ -1,8 +1,11 @@
 //! `[level1]`, `[l2sv]`, `[l2pu]`.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use core::net::SocketAddr;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, de};
+
+use super::{DeadTime, Generator, ProfileStep};
 use crate::units::{Fraction, Interval, Rate};
 
 /// `[level1]`: the source of level-1 triggers. Without this table the DFM triggers itself.
@@ -15,16 +18,56 @@ pub struct Level1 {
     pub rate: Option<Rate>,
     /// How triggers are spaced in time at the given rate.
     pub spacing: Spacing,
+    /// Dead time that level 1 imposes itself, by the crossing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dead_time: Option<DeadTime>,
+    /// Other rates, from given times on: a load that changes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub profile: Vec<ProfileStep>,
     /// Most triggers that the level-2 supervisors (without them the DFM) have not yet taken over.
     pub in_flight: u32,
-    /// Regions of interest per event; for the source `emulator`.
+    /// Regions of interest per event, or their mean number; for the source `emulator`.
     pub rois_per_event: u32,
+    /// Path of a file of triggers, one JSON object on each line; for the source `file`. Its keys, all optional, are `bcid`,
+    /// `trigger_type`, `items` (bits) and `rois`, a list of objects of `kind` (`"em"`, `"jet"`, `"muon"`, `"xe"`, `"te"`),
+    /// `eta`, `phi`, `et_mev`, `aux_mev` (two numbers), `thresholds` (bits), `ieta` and `iphi`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Address on which to wait for level-1 processors, such as `"127.0.0.1:7001"`; for the source `network`.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "socket_address")]
+    #[schemars(with = "Option<String>")]
+    pub listen: Option<SocketAddr>,
+    /// Number of level-1 processors, each of which sends its part of every event; for the source `network`.
+    pub sources: u32,
+    /// An event goes on without the parts of processors that have not sent theirs after this time; for the source `network`.
+    pub join_timeout: Interval,
+    /// What the emulated level 1 makes up; for the source `emulator`.
+    pub generator: Generator,
 }
 
 impl Default for Level1 {
     fn default() -> Self {
-        Self { source: Level1Source::Emulator, rate: None, spacing: Spacing::Fixed, in_flight: 1024, rois_per_event: 2 }
+        Self {
+            source: Level1Source::Emulator,
+            rate: None,
+            spacing: Spacing::Fixed,
+            dead_time: None,
+            profile: Vec::new(),
+            in_flight: 1024,
+            rois_per_event: 2,
+            file: None,
+            listen: None,
+            sources: 1,
+            join_timeout: Interval::from_ms(100),
+            generator: Generator::default(),
+        }
     }
+}
+
+fn socket_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let bad = |_| de::Error::custom(format!("expected an address such as \"127.0.0.1:7001\", found {text:?}"));
+    text.parse().map(Some).map_err(bad)
 }
 
 /// Where level-1 triggers come from.
@@ -36,8 +79,12 @@ pub enum Level1Source {
     Emulator,
     /// From a sample of simulated collisions.
     Sample,
-    /// From the events of recorded files.
+    /// From the events of recorded files; regions of interest from their fragments of level 1, if they have such.
     Replay,
+    /// From the file `level1.file`.
+    File,
+    /// From level-1 processors that connect to `level1.listen`.
+    Network,
 }
 
 /// How triggers are spaced in time.
@@ -65,6 +112,12 @@ pub struct L2sv {
     pub timeout: Interval,
     /// A larger part of events accepted by force raises busy instead.
     pub forced_limit: Fraction,
+    /// What is made of the decisions of level 2.
+    pub decisions: Decisions,
+    /// Events of these level-1 items, by their names in `input.detector`, are accepted whatever level 2 says.
+    pub force_accept: Vec<String>,
+    /// Events of these level-1 items are rejected whatever level 2 says.
+    pub veto: Vec<String>,
     /// Decisions go to the DFM in groups of this many.
     pub group: u32,
     /// A group goes to the DFM at this age, full or not.
@@ -79,10 +132,26 @@ impl Default for L2sv {
             events_in_system: 1000,
             timeout: Interval::from_ms(1000),
             forced_limit: Fraction::from_percent(10),
+            decisions: Decisions::AsFound,
+            force_accept: Vec::new(),
+            veto: Vec::new(),
             group: 100,
             group_age: Interval::from_ms(10),
         }
     }
+}
+
+/// What is made of the decisions of level 2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Decisions {
+    /// They stand.
+    #[default]
+    AsFound,
+    /// Every event is accepted; level 2 runs along.
+    ForceAccept,
+    /// Every event is rejected.
+    ForceReject,
 }
 
 /// How a level-2 supervisor chooses the processing unit of an event.
@@ -108,7 +177,7 @@ pub struct L2pu {
     pub workers: u32,
     /// How a decision is reached.
     pub strategy: Strategy,
-    /// Part of the events accepted; for the strategies `none` and `generate`.
+    /// Part of the events accepted; for the strategies `none`, `generate` and `sink`.
     pub accept: Fraction,
     /// Part of the events accepted by each step; for the strategy `two-step`.
     pub step_accept: Fraction,
@@ -116,6 +185,9 @@ pub struct L2pu {
     pub robs_per_step: u32,
     /// Data that have not come after this time are asked for again.
     pub request_timeout: Interval,
+    /// Phased selection [ATM1997 §II-B]: unit n gives what it has collected of accepted events to event builder n, which asks
+    /// only for the rest. For units and builders in one process.
+    pub phased: bool,
     /// Processor time that each step takes.
     pub cost: Interval,
 }
@@ -130,6 +202,7 @@ impl Default for L2pu {
             step_accept: Fraction::from_percent(10),
             robs_per_step: 2,
             request_timeout: Interval::from_ms(100),
+            phased: false,
             cost: Interval::from_ns(0),
         }
     }
@@ -146,4 +219,8 @@ pub enum Strategy {
     /// In two steps; each asks for data and rejects most events.
     #[default]
     TwoStep,
+    /// By the chains of `[menu]`, on the data of their regions of interest.
+    Menu,
+    /// At random and at once, without a worker: measures the supervisor.
+    Sink,
 }

@@ -5,13 +5,13 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::building::assignment::{SfiAssignment, SfiChooser};
-use crate::building::clears::Clears;
 use crate::component::{Component, Input, Note, Outbox, PeerState};
 use crate::histogram::Histogram;
 use crate::ids::{EventId, Incarnation, NodeId, Role};
 use crate::level1::pace::{Pace, Spacing};
 use crate::message::{BusyCause, Command, Decision, EventInfo, Fate, Message};
 use crate::node::RUN_CONTROL;
+use crate::readout::clears::Clears;
 use crate::report::{BlockCause, BlockedClock, DfmCounters, PeerCount, Report};
 use crate::time::Time;
 use crate::window::TakenCount;
@@ -107,6 +107,8 @@ pub struct Dfm {
 struct Open {
     event: EventInfo,
     has_result: bool,
+    /// Has some of its data already.
+    builder: Option<NodeId>,
     attempt: u16,
     /// If an attempt was granted before: whether it was complete.
     granted: Option<bool>,
@@ -248,7 +250,7 @@ impl Dfm {
             taken[1] += 1;
             taken[2] += u64::from(decision.event.forced);
             self.counters.taken_forced += u64::from(decision.event.forced);
-            self.accept(decision.event, decision.has_result);
+            self.accept(decision.event, decision.has_result, decision.builder);
         } else {
             taken[0] += 1;
             self.counters.taken_rejected += 1;
@@ -256,13 +258,14 @@ impl Dfm {
         }
     }
 
-    fn accept(&mut self, event: EventInfo, has_result: bool) {
+    fn accept(&mut self, event: EventInfo, has_result: bool, builder: Option<NodeId>) {
         self.counters.taken_accepted += 1;
         if self.abandoned {
             self.counters.not_built += 1;
             return;
         }
-        self.open.insert(event.event, Open { event, has_result, attempt: 0, granted: None, state: State::Queued });
+        let open = Open { event, has_result, builder, attempt: 0, granted: None, state: State::Queued };
+        self.open.insert(event.event, open);
         self.queue.push_back(event.event);
     }
 
@@ -285,7 +288,7 @@ impl Dfm {
         level1.taken[1] += 1;
         level1.oldest_undecided = level1.oldest_undecided.max(event.event.next());
         self.taken.take(now, out);
-        self.accept(event, false);
+        self.accept(event, false, None);
         self.assign(now, out);
     }
 
@@ -308,7 +311,7 @@ impl Dfm {
                 EventInfo { event: self.next_event, ordinal: self.counters.self_triggered, ..EventInfo::default() };
             self.next_event = self.next_event.next();
             self.counters.self_triggered += 1;
-            self.accept(event, false);
+            self.accept(event, false, None);
             self.assign(now, out);
             if limit.is_some_and(|limit| self.counters.self_triggered >= limit) {
                 self.exhausted = true;
@@ -329,8 +332,10 @@ impl Dfm {
 
     fn assign(&mut self, now: Time, out: &mut Outbox) {
         while let Some(&event) = self.queue.front() {
-            let room: Vec<usize> = (0..self.sfis.len()).map(|sfi| self.room(sfi)).collect();
-            let Some(sfi) = self.chooser.choose(room.iter().copied()) else {
+            let Some(sfi) = self.preferred(event).or_else(|| {
+                let room: Vec<usize> = (0..self.sfis.len()).map(|sfi| self.room(sfi)).collect();
+                self.chooser.choose(room.into_iter())
+            }) else {
                 break;
             };
             self.queue.pop_front();
@@ -342,6 +347,12 @@ impl Dfm {
             self.update_busy(now, out);
             self.acknowledge(out);
         }
+    }
+
+    /// The SFI that has some of the event's data, if it has room.
+    fn preferred(&self, event: EventId) -> Option<usize> {
+        let builder = self.open.get(&event)?.builder?;
+        self.sfis.iter().position(|sfi| sfi.node == builder).filter(|sfi| self.room(*sfi) > 0)
     }
 
     fn build_at(&mut self, now: Time, event: EventId, sfi: usize, out: &mut Outbox) {

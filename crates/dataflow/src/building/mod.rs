@@ -1,6 +1,6 @@
 //! Event building: who builds which event, and how.
 
 pub mod assignment;
-pub mod clears;
+pub(crate) mod collected;
 pub mod dfm;
 pub mod sfi;

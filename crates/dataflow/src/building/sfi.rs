@@ -4,6 +4,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use crate::building::collected::{Collected, Part};
 use crate::bulk::{Bulk, PageSlice};
 use crate::component::{Component, Input, Outbox, PeerState};
 use crate::ids::{EventId, NodeId, Role};
@@ -27,6 +28,9 @@ pub struct SfiParameters {
     pub event_bytes_max: usize,
     /// Most events in building.
     pub building: usize,
+    /// Most events whose data level 2 has collected and that were not assigned yet; each may be as large as an event. 0 where
+    /// there is no phased selection.
+    pub collected: usize,
     /// Most requests that are not answered, over all events.
     pub outstanding_requests: usize,
     /// How long a source may take.
@@ -58,6 +62,7 @@ pub struct Source {
 pub struct Sfi {
     parameters: SfiParameters,
     events: BTreeMap<EventId, Building>,
+    collected: Collected,
     /// Events with sources that were not asked yet, in the order of their assignment.
     to_ask: VecDeque<EventId>,
     outstanding: usize,
@@ -90,6 +95,8 @@ struct Building {
     /// Sources that were not asked yet.
     to_ask: Vec<u16>,
     asked: Vec<Asked>,
+    /// ROBs whose data level 2 had collected.
+    collected: Vec<u32>,
     parts: Vec<Bulk>,
     len_bytes: usize,
     missing: Vec<u32>,
@@ -149,6 +156,7 @@ impl Sfi {
         let order = (0..parameters.sources.len() as u16).collect();
         Self {
             events: BTreeMap::new(),
+            collected: Collected::new(parameters.collected),
             to_ask: VecDeque::new(),
             outstanding: 0,
             timeouts: VecDeque::new(),
@@ -209,20 +217,48 @@ impl Sfi {
         self.random.shuffle(&mut self.order);
         let sources = &self.parameters.sources;
         let to_ask = self.order.iter().copied().filter(|&s| has_result || !sources[usize::from(s)].results).collect();
+        let mut parts = Vec::with_capacity(sources.len());
+        let (collected, len_bytes) = self.collected(event.event, oldest, &mut parts);
         let building = Building {
             event,
             attempt,
             oldest_unfinished: oldest,
             to_ask,
             asked: Vec::new(),
-            parts: Vec::with_capacity(sources.len()),
-            len_bytes: 0,
+            collected,
+            parts,
+            len_bytes,
             missing: Vec::new(),
             phase: Phase::Collecting,
         };
         self.events.insert(event.event, building);
         self.to_ask.push_back(event.event);
         self.ask(now, out);
+    }
+
+    /// What level 2 has collected of an event: its ROBs and size; the data go to `parts`.
+    fn collected(&mut self, event: EventId, oldest: EventId, parts: &mut Vec<Bulk>) -> (Vec<u32>, usize) {
+        let most = self.parameters.event_bytes_max;
+        let found = self.collected.take(event);
+        self.counters.collected_dropped += self.collected.drop_older_than(oldest);
+        match found {
+            Some(Part { robs, bulk }) if bulk.len() <= most => {
+                self.counters.collected_used += 1;
+                let len_bytes = bulk.len();
+                parts.push(bulk);
+                (robs, len_bytes)
+            }
+            Some(_) => {
+                self.counters.collected_dropped += 1;
+                (Vec::new(), 0)
+            }
+            None => (Vec::new(), 0),
+        }
+    }
+
+    fn on_collected(&mut self, event: EventId, part: Part) {
+        let is_late = self.events.contains_key(&event) || self.abandoned || self.draining;
+        self.counters.collected_dropped += if is_late { 1 } else { self.collected.keep(event, part) };
     }
 
     /// Sends requests while credits last, the oldest assignment first.
@@ -235,11 +271,19 @@ impl Sfi {
                 self.end_if_collected(event, out);
                 continue;
             };
-            if self.sources_gone[usize::from(source)] {
-                building.missing.extend_from_slice(&self.parameters.sources[usize::from(source)].robs);
+            let all = &self.parameters.sources[usize::from(source)].robs;
+            let has_some = building.has_some_of(all);
+            let left = || all.iter().copied().filter(|rob| !building.collected.contains(rob));
+            if has_some && left().next().is_none() {
                 continue;
             }
-            building.asked.push(Asked { source, tries: 0, serial: 0, valid_from: 1, robs: Vec::new() });
+            if self.sources_gone[usize::from(source)] {
+                let left: Vec<u32> = left().collect();
+                building.missing.extend(left);
+                continue;
+            }
+            let robs = if has_some { left().collect() } else { Vec::new() };
+            building.asked.push(Asked { source, tries: 0, serial: 0, valid_from: 1, robs });
             self.outstanding += 1;
             let index = building.asked.len() - 1;
             self.send_request(now, event, index, out);
@@ -568,6 +612,7 @@ impl Sfi {
         match command {
             Command::Drain => {
                 self.draining = true;
+                self.counters.collected_dropped += self.collected.clear();
                 self.tell_finished(out);
                 self.serve(now, out);
             }
@@ -583,6 +628,7 @@ impl Sfi {
     /// Granted events count as abandoned; the others are the DFM's to count.
     fn abandon(&mut self, now: Time, out: &mut Outbox) {
         self.drop_ungranted();
+        self.counters.collected_dropped += self.collected.clear();
         self.ready.clear();
         while let Some((&event, _)) = self.events.first_key_value() {
             self.finish(now, event, Fate::Abandoned, out);
@@ -592,6 +638,10 @@ impl Sfi {
 }
 
 impl Building {
+    fn has_some_of(&self, robs: &[u32]) -> bool {
+        self.collected.iter().any(|rob| robs.contains(rob))
+    }
+
     fn is_granted(&self) -> bool {
         matches!(self.phase, Phase::Ready | Phase::Served(_))
     }
@@ -621,6 +671,7 @@ impl Component for Sfi {
                 Message::Build { event, attempt, has_result, oldest_unfinished } => {
                     self.on_build(now, event, attempt, has_result, oldest_unfinished, out);
                 }
+                Message::Collected { event, robs, bulk } => self.on_collected(event, Part { robs, bulk }),
                 Message::Granted { event, attempt } => self.on_granted(now, event, attempt, out),
                 Message::Revoked { event, attempt } => self.on_revoked(now, event, attempt, out),
                 Message::Pull(count) => self.on_pull(now, from, count, out),
@@ -656,6 +707,7 @@ impl Component for Sfi {
         assert_eq!(self.outstanding, asked, "every request credit is out or home");
         assert!(self.outstanding <= self.parameters.outstanding_requests, "requests within their bound");
         assert!(self.events.len() <= self.parameters.events, "events within their bound");
+        self.collected.check();
         let ready = self.events.values().filter(|building| building.phase == Phase::Ready).count();
         assert_eq!(ready, self.ready.len(), "every ready event waits once");
         let c = &self.counters;

@@ -9,7 +9,9 @@ use alloc::vec::Vec;
 use crate::control::controller::Application;
 use crate::ids::{NodeId, Role};
 use crate::message::FileRecord;
-use crate::report::{DfmCounters, EfdCounters, L2svCounters, Level1Counters, Report, SfiCounters, SfoCounters};
+use crate::report::{
+    DfmCounters, EfdCounters, L2puCounters, L2svCounters, Level1Counters, Report, SfiCounters, SfoCounters,
+};
 
 /// The account; the fields are those of the run summary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,8 +84,9 @@ impl Books<'_> {
     fn level2(&self, account: &mut Accounting) {
         let (level1, l2sv, dfm) = (self.level1(), self.l2sv(), self.dfm());
         let has_level2 = self.has(Role::L2sv);
+        let dfm_knows = self.has(Role::Dfm) && self.lives(Role::Dfm);
         // What a dead DFM took over is known from those who gave it, or to whom it gave.
-        (account.level2_rejected, account.level2_accepted, account.level2_forced) = if self.lives(Role::Dfm) {
+        (account.level2_rejected, account.level2_accepted, account.level2_forced) = if dfm_knows {
             (dfm.taken_rejected, dfm.taken_accepted, dfm.taken_forced)
         } else if has_level2 {
             (l2sv.rejected, l2sv.accepted, l2sv.forced)
@@ -104,17 +107,22 @@ impl Books<'_> {
         if has_level2 && self.lives(Role::Dfm) {
             self.each_l2sv(account);
         }
+        if has_level2 && self.are_exact(&[Role::L2sv, Role::L2pu]) {
+            self.l2pus(account);
+        }
     }
 
     fn each_l2sv(&self, account: &mut Accounting) {
         for (node, report) in self.reports_of(Role::L2sv).filter(|(node, _)| !self.touched.contains(node)) {
             let own = L2svCounters::from_values(&report.counters);
-            let taken = self.peer_counts(Role::Dfm, node);
             let name = self.name(node);
-            let exact = self.are_exact(&[Role::L2sv, Role::Dfm]);
-            account.settle(&format!("rejected by {name}, against the DFM"), own.rejected, taken[0], exact);
-            account.settle(&format!("accepted by {name}, against the DFM"), own.accepted, taken[1], exact);
-            account.settle(&format!("forced by {name}, against the DFM"), own.forced, taken[2], exact);
+            if self.has(Role::Dfm) {
+                let taken = self.peer_counts(Role::Dfm, node);
+                let exact = self.are_exact(&[Role::L2sv, Role::Dfm]);
+                account.settle(&format!("rejected by {name}, against the DFM"), own.rejected, taken[0], exact);
+                account.settle(&format!("accepted by {name}, against the DFM"), own.accepted, taken[1], exact);
+                account.settle(&format!("forced by {name}, against the DFM"), own.forced, taken[2], exact);
+            }
             if self.lives(Role::Level1) {
                 let sent = self.peer_counts(Role::Level1, node)[0];
                 let what = format!("sent by level 1 to {name}, against what it received");
@@ -123,8 +131,25 @@ impl Books<'_> {
         }
     }
 
+    /// Where no time-out took an event from an L2PU, it decided as often as its supervisors.
+    fn l2pus(&self, account: &mut Accounting) {
+        let (l2sv, l2pu) = (self.l2sv(), self.l2pu());
+        if l2sv.forced + l2sv.late_decisions + l2sv.reassigned > 0 {
+            return;
+        }
+        let decided = l2sv.rejected + l2sv.accepted;
+        account.settle("decided by the L2SVs, against the L2PUs", decided, l2pu.rejected + l2pu.accepted, true);
+        if l2sv.overridden == 0 {
+            account.settle("accepted by the L2SVs, against the L2PUs", l2sv.accepted, l2pu.accepted, true);
+        }
+    }
+
     /// `accepted = complete + incomplete + not built`
     fn building(&self, account: &mut Accounting) {
+        if !self.builds() {
+            account.built_complete = account.level2_accepted;
+            return;
+        }
         let (dfm, sfi) = (self.dfm(), self.sfi());
         if !self.lives(Role::Dfm) {
             account.built_complete = sfi.built_complete;
@@ -152,6 +177,10 @@ impl Books<'_> {
 
     /// `built = rejected + accepted + debug + lost after build`
     fn filtering(&self, account: &mut Accounting) {
+        if !self.builds() {
+            account.filter_accepted = account.built_complete;
+            return;
+        }
         let (rejected, accepted, debug, unrecorded) = if self.lives(Role::Dfm) {
             let dfm = self.dfm();
             account.duplicates += dfm.finished_twice;
@@ -184,8 +213,9 @@ impl Books<'_> {
         let sfo = self.sfo();
         account.duplicates += sfo.duplicates;
         account.recorded_copies = self.files.iter().map(|file| file.events).sum();
-        // The files of a dead recorder tell what it recorded; every stream is physics or debug, so a copy is an event.
-        account.recorded = if self.lives(Role::Sfo) { sfo.recorded } else { account.recorded_copies };
+        // The files of a dead recorder tell what it recorded.
+        let first_copies = self.files.iter().map(|file| file.first_copies).sum();
+        account.recorded = if self.lives(Role::Sfo) { sfo.recorded } else { first_copies };
         let exact = self.are_exact(&[Role::Dfm, Role::Sfi, Role::Efd, Role::Sfo]);
         if !exact {
             self.credit_the_dead(account);
@@ -197,6 +227,7 @@ impl Books<'_> {
         account.lost_in_recording = lost + refused;
         if self.lives(Role::Sfo) {
             account.settle("copies written, against the files", sfo.copies, account.recorded_copies, true);
+            account.settle("recorded, against first copies in the files", sfo.recorded, first_copies, true);
         }
         if exact {
             let efd = self.efd();
@@ -217,6 +248,11 @@ impl Books<'_> {
         account.filter_accepted += surplus;
         account.built_complete += surplus;
         account.not_built -= surplus;
+    }
+
+    /// Whether there is anything behind level 2. A stage that a configuration lacks passes all.
+    fn builds(&self) -> bool {
+        self.has(Role::Dfm) || self.has(Role::Sfi)
     }
 
     /// Whether the counts of these roles must agree to the last event.
@@ -252,6 +288,10 @@ impl Books<'_> {
 
     fn l2sv(&self) -> L2svCounters {
         L2svCounters::total(self.reports_of(Role::L2sv).map(|(_, report)| report))
+    }
+
+    fn l2pu(&self) -> L2puCounters {
+        L2puCounters::total(self.reports_of(Role::L2pu).map(|(_, report)| report))
     }
 
     fn dfm(&self) -> DfmCounters {

@@ -140,7 +140,7 @@ impl Efd {
             DebugReason::Exception => self.counters.debug_exception += 1,
             DebugReason::Timeout => self.counters.debug_timeout += 1,
             DebugReason::Memory => self.counters.debug_memory += 1,
-            DebugReason::TooLarge | DebugReason::BadAnswer | DebugReason::NoTask => {}
+            DebugReason::TooLarge | DebugReason::BadAnswer | DebugReason::NoTask | DebugReason::Malformed => {}
         }
     }
 

@@ -1,4 +1,7 @@
 //! Level 1: where events begin.
 
+pub mod dead_time;
+pub mod external;
 pub mod pace;
+pub mod roib;
 pub mod trigger;

@@ -4,8 +4,10 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::component::{Component, Input, Outbox, PeerState};
+use crate::component::{Component, Input, Outbox, Outcome, PeerState};
 use crate::ids::{EventId, Incarnation, NodeId, Role};
+use crate::level1::dead_time::{DeadTime, DeadTimeCause, DeadTimeParameters};
+use crate::level1::external::External;
 use crate::level1::pace::{Pace, Spacing};
 use crate::message::{BusyCause, Command, EventInfo, Message, Roi};
 use crate::node::RUN_CONTROL;
@@ -31,6 +33,21 @@ pub trait TriggerSource {
     fn trigger(&mut self, ordinal: u64) -> Option<Trigger>;
 }
 
+/// Who makes the triggers.
+pub enum TriggerInput {
+    /// Level 1, from content that it can have at any time.
+    Source(Box<dyn TriggerSource + Send>),
+    /// The outside: level 1 asks its driver for them and issues them as they come, in order. The spacing has to be
+    /// [`Spacing::Unlimited`]; while level 1 is held back it asks for none, so that the outside has to wait.
+    External(External),
+}
+
+impl From<Box<dyn TriggerSource + Send>> for TriggerInput {
+    fn from(source: Box<dyn TriggerSource + Send>) -> Self {
+        Self::Source(source)
+    }
+}
+
 /// How level 1 is set up.
 #[derive(Clone, Debug)]
 pub struct Level1Parameters {
@@ -46,6 +63,11 @@ pub struct Level1Parameters {
     pub limit: Option<u64>,
     /// When triggers are offered.
     pub spacing: Spacing,
+    /// Other spacings, each from a time since the start of the run on, rising: a load that changes.
+    pub profile: Vec<(Duration, Spacing)>,
+    /// Bunch-crossing-accurate times: triggers come in crossings of 25 ns counted from the start of the run, at most one in
+    /// each, and level 1 imposes this dead time. `None` for times of any fineness and no such dead time.
+    pub crossings: Option<DeadTimeParameters>,
     /// Most triggers that a receiver has not yet taken.
     pub in_flight: u64,
     /// For the spacing.
@@ -54,15 +76,19 @@ pub struct Level1Parameters {
 
 /// Level 1: issues triggers while nobody is busy and every receiver keeps up.
 ///
-/// An offer that falls into dead time is vetoed and lost, as in an experiment; `as fast as possible` offers nothing then.
+/// An offer that falls into dead time, of whatever cause, is vetoed and lost, as in an experiment. Triggers that come as
+/// fast as they are taken, and those from outside, are never vetoed: they wait until the dead time is over.
 pub struct Level1 {
     parameters: Level1Parameters,
-    source: Box<dyn TriggerSource + Send>,
+    input: TriggerInput,
     pace: Pace,
+    dead_time: Option<DeadTime>,
     receivers: Vec<Receiver>,
     next: EventId,
     tell_due: Option<Time>,
     running: bool,
+    /// A trigger would have come earlier, had there been one, and nobody busy.
+    has_waited: bool,
     exhausted: bool,
     draining: bool,
     blocked: BlockedClock,
@@ -76,34 +102,55 @@ struct Receiver {
     /// Sent before the receiver's present life, which counts from 0.
     before: u64,
     life: Option<Incarnation>,
-    busy: Vec<BusyCause>,
+    /// Why it is busy: one bit per cause.
+    busy: u8,
+    /// The causes that the blocked clock runs for.
+    blocking: u8,
     reachable: bool,
+}
+
+/// Why an offer is not taken.
+#[derive(Clone, Copy)]
+enum Veto {
+    Busy,
+    DeadTime(DeadTimeCause),
 }
 
 impl Level1 {
     /// A level 1 that waits for [`Command::Start`].
-    pub fn new(parameters: Level1Parameters, source: Box<dyn TriggerSource + Send>) -> Self {
+    ///
+    /// # Panics
+    /// If triggers from outside are to be spaced.
+    pub fn new(parameters: Level1Parameters, input: impl Into<TriggerInput>) -> Self {
+        let input = input.into();
+        let spaced = parameters.spacing != Spacing::Unlimited || !parameters.profile.is_empty();
+        assert!(
+            !(spaced && matches!(input, TriggerInput::External(_))),
+            "triggers from outside are issued as they come"
+        );
         let receiver = |&node: &NodeId| Receiver {
             node,
             sent: 0,
             taken: 0,
             before: 0,
             life: None,
-            busy: Vec::new(),
+            busy: 0,
+            blocking: 0,
             reachable: false,
         };
         let receivers =
             parameters.readout.iter().chain(&parameters.deciders).chain(&parameters.listeners).map(receiver).collect();
-        let pace = Pace::new(parameters.spacing, parameters.seed);
-        let next = parameters.first;
+        let pace = Pace::new(parameters.spacing, parameters.seed).then(parameters.profile.clone());
         Self {
+            pace: if parameters.crossings.is_some() { pace.on_crossings() } else { pace },
+            dead_time: parameters.crossings.clone().map(DeadTime::new),
+            next: parameters.first,
             parameters,
-            source,
-            pace,
+            input,
             receivers,
-            next,
             tell_due: None,
             running: false,
+            has_waited: false,
             exhausted: false,
             draining: false,
             blocked: BlockedClock::default(),
@@ -114,29 +161,81 @@ impl Level1 {
     /// Issues what is due, as long as the receivers have room; at most a burst, so that the driver can deliver it.
     fn issue(&mut self, now: Time, out: &mut Outbox) {
         for _ in 0..BURST {
-            if !self.running || self.exhausted || self.pace.next().is_none_or(|due| due > now) {
+            let Some(due) = self.pace.next().filter(|due| self.running && !self.exhausted && *due <= now) else {
+                return;
+            };
+            if let TriggerInput::External(external) = &self.input
+                && external.is_empty()
+            {
+                if external.is_over() {
+                    self.exhaust(out);
+                }
+                self.has_waited = true;
                 return;
             }
-            let held_back = self.is_held_back();
-            if held_back && self.pace.is_unlimited() {
-                return;
-            }
-            self.pace.take(now);
-            self.counters.offered += 1;
-            if held_back {
-                self.counters.vetoed += 1;
-            } else {
-                self.issue_one(now, out);
+            match self.veto(due) {
+                Some(Veto::Busy) if self.pace.is_unlimited() => return,
+                // What could not come earlier does not lie in an earlier crossing either.
+                _ if self.has_waited && self.pace.is_unlimited() => {
+                    self.has_waited = false;
+                    self.pace.delay(now);
+                    continue;
+                }
+                None => self.issue_one(now, due, out),
+                Some(Veto::DeadTime(_)) if self.pace.is_unlimited() => self.wait(),
+                Some(veto) => self.count_veto(now, veto),
             }
         }
     }
 
-    fn issue_one(&mut self, now: Time, out: &mut Outbox) {
-        let within_limit = self.parameters.limit.is_none_or(|limit| self.counters.issued < limit);
-        let Some(trigger) = within_limit.then(|| self.source.trigger(self.counters.issued)).flatten() else {
-            self.counters.offered -= 1;
+    fn veto(&self, due: Time) -> Option<Veto> {
+        if self.is_held_back() {
+            return Some(Veto::Busy);
+        }
+        self.dead_time.as_ref()?.veto(self.pace.crossing(due)).map(Veto::DeadTime)
+    }
+
+    /// A trigger that is there as soon as it can be taken comes after the dead time.
+    fn wait(&mut self) {
+        let free_from = self.dead_time.as_ref().map_or(0, DeadTime::free_from);
+        self.pace.delay_to_crossing(free_from);
+    }
+
+    fn count_veto(&mut self, now: Time, veto: Veto) {
+        self.pace.take(now);
+        self.counters.offered += 1;
+        self.counters.vetoed += 1;
+        *match veto {
+            Veto::Busy => &mut self.counters.vetoed_busy,
+            Veto::DeadTime(DeadTimeCause::Simple) => &mut self.counters.vetoed_simple,
+            Veto::DeadTime(DeadTimeCause::Complex) => &mut self.counters.vetoed_complex,
+        } += 1;
+    }
+
+    fn next_trigger(&mut self) -> Option<Trigger> {
+        if self.left() == 0 {
+            return None;
+        }
+        match &mut self.input {
+            TriggerInput::Source(source) => source.trigger(self.counters.issued),
+            TriggerInput::External(external) => external.pop(),
+        }
+    }
+
+    /// How many triggers the run may still have.
+    fn left(&self) -> u64 {
+        self.parameters.limit.map_or(u64::MAX, |limit| limit.saturating_sub(self.counters.issued))
+    }
+
+    fn issue_one(&mut self, now: Time, due: Time, out: &mut Outbox) {
+        let Some(trigger) = self.next_trigger() else {
             return self.exhaust(out);
         };
+        self.pace.take(now);
+        self.counters.offered += 1;
+        if let Some(dead_time) = &mut self.dead_time {
+            dead_time.note(self.pace.crossing(due));
+        }
         let decider = self.next_decider().expect("level 1 is held back while no decider can be reached");
         let Trigger { bcid, trigger_type, items, rois } = trigger;
         let (event, ordinal) = (self.next, self.counters.issued);
@@ -151,10 +250,33 @@ impl Level1 {
         self.next = self.next.next();
         self.counters.issued += 1;
         self.tell_due.get_or_insert(now + TELL_EVERY);
-        if self.parameters.limit == Some(self.counters.issued) {
+        if self.left() == 0 {
             self.exhaust(out);
         }
-        self.update_blocked(now);
+    }
+
+    /// Asks the outside for triggers that could be issued at once.
+    fn ask(&mut self, out: &mut Outbox) {
+        let wanted = if self.running && !self.exhausted && !self.is_held_back() { self.left() } else { 0 };
+        if let TriggerInput::External(external) = &mut self.input {
+            external.ask(wanted, out);
+        }
+    }
+
+    fn on_trigger(&mut self, trigger: Option<Trigger>) {
+        if let TriggerInput::External(external) = &mut self.input {
+            external.arrive(trigger);
+        }
+        self.discard_unused();
+    }
+
+    /// Triggers from outside that came too late for the run.
+    fn discard_unused(&mut self) {
+        if let TriggerInput::External(external) = &mut self.input
+            && (self.draining || self.exhausted)
+        {
+            self.counters.unused += external.discard() as u64;
+        }
     }
 
     /// The next L2SV in turn that can be reached.
@@ -184,7 +306,7 @@ impl Level1 {
     }
 
     fn is_holding_back(&self, receiver: &Receiver) -> bool {
-        receiver.reachable && (!receiver.busy.is_empty() || self.is_behind(receiver))
+        receiver.reachable && (receiver.busy != 0 || self.is_behind(receiver))
     }
 
     fn is_behind(&self, receiver: &Receiver) -> bool {
@@ -192,15 +314,17 @@ impl Level1 {
     }
 
     fn update_blocked(&mut self, now: Time) {
-        for receiver in &self.receivers {
-            let active = self.running && receiver.reachable && !self.exhausted;
-            for cause in BusyCause::ALL {
-                let on = match cause {
-                    BusyCause::Window => receiver.busy.is_empty() && self.is_behind(receiver),
-                    cause => receiver.busy.contains(&cause),
-                };
-                self.blocked.set(now, receiver.node, BlockCause::Busy(cause), active && on);
+        let active = self.running && !self.exhausted;
+        for index in 0..self.receivers.len() {
+            let receiver = &self.receivers[index];
+            let behind = receiver.busy == 0 && self.is_behind(receiver);
+            let causes = receiver.busy | if behind { bit(BusyCause::Window) } else { 0 };
+            let causes = if active && receiver.reachable { causes } else { 0 };
+            let (node, changed) = (receiver.node, receiver.blocking ^ causes);
+            for cause in BusyCause::ALL.into_iter().filter(|cause| changed & bit(*cause) != 0) {
+                self.blocked.set(now, node, BlockCause::Busy(cause), causes & bit(cause) != 0);
             }
+            self.receivers[index].blocking = causes;
         }
     }
 
@@ -222,10 +346,8 @@ impl Level1 {
                 receiver.taken = receiver.taken.max(count.min(receiver.sent));
             }
             Message::Busy { cause, on } => {
-                receiver.busy.retain(|c| *c != cause);
-                if on {
-                    receiver.busy.push(cause);
-                }
+                let others = receiver.busy & !bit(cause);
+                receiver.busy = if on { others | bit(cause) } else { others };
             }
             _ => {}
         }
@@ -238,7 +360,7 @@ impl Level1 {
             return;
         };
         receiver.reachable = false;
-        receiver.busy.clear();
+        receiver.busy = 0;
         if let PeerState::Up(life) = state {
             receiver.reachable = true;
             if receiver.life != Some(life) {
@@ -281,6 +403,7 @@ impl Level1 {
                 self.tell_issued(out);
                 let deciders = self.deciders();
                 deciders.iter().for_each(|receiver| out.send(receiver.node, Message::NoMore));
+                self.discard_unused();
             }
             _ => {}
         }
@@ -293,9 +416,12 @@ impl Component for Level1 {
             Input::Message { from, message } => self.on_message(from, &message),
             Input::Peer { node, state } => self.on_peer(node, state, out),
             Input::Command(command) => self.on_command(now, command, out),
+            Input::Done { outcome: Outcome::Trigger(trigger), .. } => self.on_trigger(trigger),
             _ => {}
         }
         self.issue(now, out);
+        self.ask(out);
+        self.has_waited |= self.dead_time.is_some() && self.is_held_back();
         self.update_blocked(now);
         if self.tell_due.is_some_and(|due| due <= now) {
             self.tell_issued(out);
@@ -303,7 +429,9 @@ impl Component for Level1 {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        let offer = self.pace.next().filter(|_| !(self.pace.is_unlimited() && self.is_held_back()));
+        let has_none = matches!(&self.input, TriggerInput::External(external) if external.is_empty());
+        let waits = has_none || self.pace.is_unlimited() && self.is_held_back();
+        let offer = self.pace.next().filter(|_| !waits);
         [offer, self.tell_due].into_iter().flatten().min()
     }
 
@@ -324,7 +452,17 @@ impl Component for Level1 {
         let to_deciders: u64 = self.deciders().iter().map(|r| r.sent).sum();
         assert_eq!(to_deciders, self.counters.issued, "every trigger went to one decider");
         assert!(self.receivers.iter().all(|r| r.taken <= r.sent), "nobody takes what was not sent");
+        let c = &self.counters;
+        assert_eq!(c.vetoed, c.vetoed_busy + c.vetoed_simple + c.vetoed_complex, "every veto has a cause");
+        assert_eq!(c.offered, c.issued + c.vetoed, "every offer issued or vetoed");
+        if let TriggerInput::External(external) = &self.input {
+            external.check();
+        }
     }
+}
+
+const fn bit(cause: BusyCause) -> u8 {
+    1 << cause as u8
 }
 
 const BURST: usize = 64;

@@ -1,6 +1,6 @@
 //! The level-2 processing unit: collects RoI data, runs steering, decides `[L2SCI2000 §2.3.2]`.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -8,6 +8,7 @@ use crate::bulk::Bulk;
 use crate::component::{Component, Input, Outbox, Outcome, PeerState, Steer, Steered, Ticket, Work};
 use crate::ids::{EventId, NodeId, Role};
 use crate::message::{Command, EventInfo, Message, Missing, Roi};
+use crate::random::unit_of_event;
 use crate::report::{ChainCounts, L2puCounters, Report};
 use crate::time::Time;
 
@@ -18,8 +19,14 @@ pub struct L2puParameters {
     pub workers: usize,
     /// Which ROS holds each ROB, by source identifier, rising.
     pub ros_of_rob: Vec<(u32, NodeId)>,
-    /// Who keeps the results.
-    pub pros: NodeId,
+    /// Who keeps the results; nobody does where nothing is built.
+    pub pros: Option<NodeId>,
+    /// A unit that answers at once, without steering, data or result, accepting this fraction of the events (0–1): the
+    /// SteerSink of `[L2SCI2000 §3.2]`, to measure supervisors with.
+    pub sink: Option<f64>,
+    /// The SFI that is given the data collected for accepted events, for phased selection `[ATM1997 §II-B]`: one that shares
+    /// memory with this unit. Not where read-out systems preprocess RoI data, which are no event data then.
+    pub builder: Option<NodeId>,
     /// How long a ROS may take.
     pub request_timeout: Duration,
     /// How often it is asked again.
@@ -30,12 +37,15 @@ pub struct L2puParameters {
 pub struct L2pu {
     parameters: L2puParameters,
     workers: Vec<Option<Worker>>,
-    by_event: BTreeMap<EventId, usize>,
+    idle: Vec<usize>,
+    /// Which worker has which event, by event.
+    by_event: Vec<(EventId, usize)>,
     /// Assigned while all workers were taken: bounded by the shares of the supervisors.
     queue: VecDeque<Assigned>,
     timeouts: VecDeque<(Time, usize, u32)>,
     next_request: u32,
     pros_up: bool,
+    builder_up: bool,
     draining: bool,
     abandoned: bool,
     chains: ChainCounts,
@@ -53,6 +63,8 @@ struct Worker {
     assigned: Assigned,
     step: u32,
     state: State,
+    /// For the builder: ROBs, none twice, and their fragments.
+    collected: (Vec<u32>, Vec<Bulk>),
 }
 
 enum State {
@@ -76,15 +88,17 @@ struct Collection {
 impl L2pu {
     /// A processing unit without events.
     pub fn new(parameters: L2puParameters) -> Self {
-        let workers = (0..parameters.workers).map(|_| None).collect();
+        let workers = parameters.workers;
         Self {
             parameters,
-            workers,
-            by_event: BTreeMap::new(),
+            workers: (0..workers).map(|_| None).collect(),
+            idle: (0..workers).rev().collect(),
+            by_event: Vec::with_capacity(workers),
             queue: VecDeque::new(),
             timeouts: VecDeque::new(),
             next_request: 0,
             pros_up: false,
+            builder_up: false,
             draining: false,
             abandoned: false,
             chains: ChainCounts::default(),
@@ -97,23 +111,46 @@ impl L2pu {
         if self.abandoned {
             return;
         }
+        if let Some(fraction) = self.parameters.sink {
+            return self.sink(&assigned, fraction, out);
+        }
         self.queue.push_back(assigned);
         self.begin(out);
     }
 
+    fn sink(&mut self, assigned: &Assigned, fraction: f64, out: &mut Outbox) {
+        let Assigned { from, event, attempt, .. } = *assigned;
+        let accept = sink_accepts(event.event, fraction);
+        self.counters.accepted += u64::from(accept);
+        self.counters.rejected += u64::from(!accept);
+        let message = Message::L2Decision { event: event.event, attempt, accept, has_result: false, builder: None };
+        out.send(from, message);
+    }
+
     fn begin(&mut self, out: &mut Outbox) {
-        while let Some(worker) = self.workers.iter().position(Option::is_none) {
+        while !self.idle.is_empty() {
             let Some(assigned) = self.queue.pop_front() else { return };
-            if let Some(&index) = self.by_event.get(&assigned.event.event) {
-                // Assigned again, by a supervisor that lost track: the answer goes to the newest attempt.
-                self.workers[index].as_mut().expect("a worker with an event").assigned = assigned;
-                continue;
-            }
-            self.by_event.insert(assigned.event.event, worker);
+            let event = assigned.event.event;
+            let place = match self.by_event.binary_search_by_key(&event, |(event, _)| *event) {
+                Ok(found) => {
+                    // Assigned again, by a supervisor that lost track: the answer goes to the newest attempt.
+                    let worker = self.by_event[found].1;
+                    self.workers[worker].as_mut().expect("a worker with an event").assigned = assigned;
+                    continue;
+                }
+                Err(place) => place,
+            };
+            let worker = self.idle.pop().expect("a worker is idle");
+            self.by_event.insert(place, (event, worker));
             let state = State::Steering(Ticket(0));
-            self.workers[worker] = Some(Worker { assigned, step: 0, state });
+            self.workers[worker] = Some(Worker { assigned, step: 0, state, collected: Default::default() });
             self.steer(worker, Vec::new(), 0, out);
         }
+    }
+
+    fn worker_with(&self, event: EventId) -> Option<usize> {
+        let found = self.by_event.binary_search_by_key(&event, |(event, _)| *event).ok()?;
+        Some(self.by_event[found].1)
     }
 
     fn steer(&mut self, index: usize, data: Vec<Bulk>, missing: u32, out: &mut Outbox) {
@@ -158,16 +195,16 @@ impl L2pu {
         self.ask(now, index, out);
     }
 
+    /// The ROBs to ask of each ROS, and how many no ROS holds.
     fn group_by_ros(&self, robs: &[u32]) -> (Vec<(NodeId, Vec<u32>)>, u32) {
-        let mut groups: BTreeMap<NodeId, Vec<u32>> = BTreeMap::new();
-        let mut unknown = 0;
-        for &rob in robs {
-            match self.parameters.ros_of_rob.binary_search_by_key(&rob, |(rob, _)| *rob) {
-                Ok(found) => groups.entry(self.parameters.ros_of_rob[found].1).or_default().push(rob),
-                Err(_) => unknown += 1,
-            }
-        }
-        (groups.into_iter().collect(), unknown)
+        let ros_of_rob = &self.parameters.ros_of_rob;
+        let place = |rob: &u32| ros_of_rob.binary_search_by_key(rob, |(rob, _)| *rob).ok();
+        let mut asked: Vec<(NodeId, u32)> =
+            robs.iter().filter_map(|rob| Some((ros_of_rob[place(rob)?].1, *rob))).collect();
+        asked.sort_unstable();
+        let unknown = (robs.len() - asked.len()) as u32;
+        let of_one_ros = asked.chunk_by(|(one, _), (other, _)| one == other);
+        (of_one_ros.map(|group| (group[0].0, group.iter().map(|(_, rob)| *rob).collect())).collect(), unknown)
     }
 
     /// Asks all ROSs that have not answered.
@@ -194,19 +231,31 @@ impl L2pu {
         bulk: Bulk,
         out: &mut Outbox,
     ) {
-        let collection = self.by_event.get(&event).and_then(|&index| match &mut self.workers[index].as_mut()?.state {
-            State::Collecting(collection) if collection.request == request => Some((index, collection)),
-            _ => None,
+        let collection = self.worker_with(event).and_then(|index| {
+            let worker = self.workers[index].as_mut()?;
+            match &mut worker.state {
+                State::Collecting(collection) if collection.request == request => {
+                    Some((index, collection, &mut worker.collected))
+                }
+                _ => None,
+            }
         });
-        let waiting = collection.and_then(|(index, collection)| {
+        let keeps = self.parameters.builder.is_some();
+        let waiting = collection.and_then(|(index, collection, kept)| {
             let position = collection.waiting.iter().position(|(ros, _)| *ros == from)?;
-            Some((index, collection, position))
+            Some((index, collection, kept, position))
         });
-        let Some((index, collection, position)) = waiting else {
+        let Some((index, collection, kept, position)) = waiting else {
             self.counters.late_replies += 1;
             return;
         };
-        collection.waiting.swap_remove(position);
+        let (_, mut robs) = collection.waiting.swap_remove(position);
+        // A fragment that an earlier step has fetched as well must not come twice.
+        if keeps && !bulk.is_empty() && robs.iter().all(|rob| !kept.0.contains(rob)) {
+            robs.retain(|rob| missing.iter().all(|missing| missing.rob != *rob));
+            kept.0.append(&mut robs);
+            kept.1.push(bulk.clone());
+        }
         collection.missing += missing.len() as u32;
         self.counters.roi_bytes += bulk.len() as u64;
         collection.data.push(bulk);
@@ -239,6 +288,9 @@ impl L2pu {
         while self.timeouts.front().is_some_and(|(_, index, request)| !waits(*index, *request)) {
             self.timeouts.pop_front();
         }
+        if self.timeouts.len() > 2 * workers.len() + TIMEOUTS_SLACK {
+            self.timeouts.retain(|(_, index, request)| waits(*index, *request));
+        }
     }
 
     fn on_timeout(&mut self, now: Time, index: usize, request: u32, out: &mut Outbox) {
@@ -263,16 +315,16 @@ impl L2pu {
 
     /// The pROS has the result before anybody can ask for it.
     fn keep_result(&mut self, index: usize, result: Bulk, out: &mut Outbox) {
-        if !self.pros_up {
+        let Some(pros) = self.parameters.pros.filter(|_| self.pros_up) else {
             return self.decide(index, true, false, out);
-        }
+        };
         let worker = self.workers[index].as_mut().expect("a worker with an event");
-        out.send(self.parameters.pros, Message::L2Result { event: worker.assigned.event.event, bulk: result.clone() });
+        out.send(pros, Message::L2Result { event: worker.assigned.event.event, bulk: result.clone() });
         worker.state = State::Accepted(result);
     }
 
     fn on_result_taken(&mut self, event: EventId, out: &mut Outbox) {
-        let Some(&index) = self.by_event.get(&event) else {
+        let Some(index) = self.worker_with(event) else {
             return;
         };
         if self.workers[index].as_ref().is_some_and(|worker| matches!(worker.state, State::Accepted(_))) {
@@ -283,17 +335,36 @@ impl L2pu {
     fn decide(&mut self, index: usize, accept: bool, has_result: bool, out: &mut Outbox) {
         let worker = self.workers[index].take().expect("a worker with an event");
         let Assigned { from, event, attempt, .. } = worker.assigned;
-        self.by_event.remove(&event.event);
+        let place = self.by_event.binary_search_by_key(&event.event, |(event, _)| *event);
+        self.by_event.remove(place.expect("a working worker is found by its event"));
+        self.idle.push(index);
         self.counters.accepted += u64::from(accept);
         self.counters.rejected += u64::from(!accept);
-        out.send(from, Message::L2Decision { event: event.event, attempt, accept, has_result });
+        let builder = if accept { self.give_to_builder(event.event, worker.collected, out) } else { None };
+        out.send(from, Message::L2Decision { event: event.event, attempt, accept, has_result, builder });
         self.begin(out);
     }
 
+    /// The builder that has the collected data now, if there are any.
+    fn give_to_builder(
+        &self,
+        event: EventId,
+        (robs, bulks): (Vec<u32>, Vec<Bulk>),
+        out: &mut Outbox,
+    ) -> Option<NodeId> {
+        let builder = self.parameters.builder.filter(|_| self.builder_up)?;
+        let bulk = bulks.into_iter().reduce(Bulk::followed_by)?;
+        out.send(builder, Message::Collected { event, robs, bulk });
+        Some(builder)
+    }
+
     fn on_peer(&mut self, node: NodeId, state: PeerState, out: &mut Outbox) {
-        if node == self.parameters.pros {
+        if Some(node) == self.parameters.pros {
             self.pros_up = matches!(state, PeerState::Up(_));
             self.settle_results(out);
+        }
+        if Some(node) == self.parameters.builder {
+            self.builder_up = matches!(state, PeerState::Up(_));
         }
         if state == PeerState::Gone {
             self.give_up_on(node, out);
@@ -311,11 +382,12 @@ impl L2pu {
             let State::Accepted(result) = &worker.state else {
                 continue;
             };
-            if self.pros_up {
-                let (event, bulk) = (worker.assigned.event.event, result.clone());
-                out.send(self.parameters.pros, Message::L2Result { event, bulk });
-            } else {
-                self.decide(index, true, false, out);
+            match self.parameters.pros.filter(|_| self.pros_up) {
+                Some(pros) => {
+                    let (event, bulk) = (worker.assigned.event.event, result.clone());
+                    out.send(pros, Message::L2Result { event, bulk });
+                }
+                None => self.decide(index, true, false, out),
             }
         }
     }
@@ -349,6 +421,7 @@ impl L2pu {
             self.queue.clear();
             self.by_event.clear();
             self.workers.iter_mut().for_each(|worker| *worker = None);
+            self.idle = (0..self.workers.len()).rev().collect();
         }
     }
 }
@@ -389,6 +462,17 @@ impl Component for L2pu {
     fn check(&self) {
         let working = self.workers.iter().flatten().count();
         assert_eq!(working, self.by_event.len(), "every working worker is found by its event");
-        assert!(self.queue.is_empty() || working == self.workers.len(), "nothing waits for a free worker");
+        assert!(self.by_event.is_sorted_by(|a, b| a.0 < b.0), "events in order");
+        assert_eq!(working + self.idle.len(), self.workers.len(), "every worker works or is idle");
+        assert!(self.queue.is_empty() || self.idle.is_empty(), "nothing waits for a free worker");
+        assert!(self.timeouts.len() <= 3 * self.workers.len() + TIMEOUTS_SLACK, "time-outs of workers");
     }
 }
+
+/// What a [sink](L2puParameters::sink) decides.
+pub fn sink_accepts(event: EventId, fraction: f64) -> bool {
+    unit_of_event(event, 0) < fraction
+}
+
+/// Time-outs of answered requests that are not worth being tidied up.
+const TIMEOUTS_SLACK: usize = 64;

@@ -1,16 +1,19 @@
 //! The level-2 supervisor: gives level-1 results to L2PUs, collects decisions `[L2SCI2000 §2.3.1]`.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::component::{Component, Input, Note, Outbox, PeerState};
 use crate::histogram::Histogram;
 use crate::ids::{EventId, NodeId, Role};
+use crate::level2::farm::Farm;
 use crate::level2::forced::ForcedShare;
+use crate::level2::outlet::Outlet;
+use crate::level2::overrides::Overrides;
+use crate::level2::undecided::Undecided;
 use crate::message::{BusyCause, Command, Decision, EventInfo, Message, Roi};
-use crate::random::Random;
-use crate::report::{BlockCause, BlockedClock, L2svCounters, Report};
+use crate::report::{BlockedClock, L2svCounters, Report};
 use crate::time::Time;
 use crate::window::TakenCount;
 
@@ -23,8 +26,13 @@ pub struct L2svParameters {
     pub l2pus: Vec<NodeId>,
     /// Most events of this supervisor in one L2PU.
     pub share: usize,
-    /// Who takes the decisions.
-    pub dfm: NodeId,
+    /// Who takes the decisions. `None` where nothing is built: then this supervisor clears every decided event itself,
+    /// and has to be the only one, since read-out systems follow one sequence of clears.
+    pub dfm: Option<NodeId>,
+    /// How many supervisors share the events of the run.
+    pub supervisors: usize,
+    /// What is made of the decisions of the L2PUs.
+    pub overrides: Overrides,
     /// How L2PUs are chosen.
     pub assignment: L2puAssignment,
     /// Most events in hand, undecided or not yet taken over by the DFM.
@@ -33,9 +41,9 @@ pub struct L2svParameters {
     pub timeout: Duration,
     /// Most forced accepts among all decisions, 0–1.
     pub forced_limit: f64,
-    /// Decisions in a group.
+    /// Decisions in a group; without a DFM, events in a clear group.
     pub group: usize,
-    /// How long a decision may wait for its group to fill.
+    /// How long a decision, or a clear, may wait for its group to fill.
     pub group_age: Duration,
     /// The window of level 1.
     pub in_flight: u64,
@@ -60,38 +68,32 @@ pub enum L2puAssignment {
 /// unless too many are: then the event waits and level 1 is held back.
 pub struct L2sv {
     parameters: L2svParameters,
-    undecided: BTreeMap<EventId, Undecided>,
+    undecided: Undecided<Event>,
     /// Events that no L2PU has, in order.
     queue: VecDeque<EventId>,
+    /// In order, since all L2PUs have the same time. At most about two for each undecided event.
     timeouts: VecDeque<(Time, EventId, u16)>,
-    l2pus: Vec<Unit>,
-    turn: usize,
-    group: Vec<Decision>,
-    group_due: Option<Time>,
-    /// Groups that the DFM has not acknowledged.
-    sent: VecDeque<Group>,
-    sent_decisions: usize,
-    sequence: u64,
+    /// Events whose time-out the limit of forced decisions holds back.
+    overdue: VecDeque<EventId>,
+    farm: Farm,
+    outlet: Outlet,
     issued_up_to: Option<EventId>,
-    report_due: Option<Time>,
     forced: ForcedShare,
-    random: Random,
     taken: TakenCount,
     busy_events: bool,
     busy_forced: bool,
-    dfm_gone: bool,
     /// Level 1 will send nothing more.
     level1_done: bool,
     draining: bool,
     abandoned: bool,
-    /// The DFM was told that nothing follows.
+    /// Whoever takes the decisions was told that nothing follows.
     done: bool,
     blocked: BlockedClock,
     latency_ns: Histogram,
     counters: L2svCounters,
 }
 
-struct Undecided {
+struct Event {
     event: EventInfo,
     rois: Vec<Roi>,
     since: Time,
@@ -106,53 +108,34 @@ struct Verdict {
     accept: bool,
     forced: bool,
     has_result: bool,
+    builder: Option<NodeId>,
 }
 
 impl Verdict {
-    const FORCED: Self = Self { accept: true, forced: true, has_result: false };
-}
-
-struct Group {
-    sequence: u64,
-    oldest_undecided: EventId,
-    decisions: Vec<Decision>,
-}
-
-struct Unit {
-    node: NodeId,
-    reachable: bool,
-    gone: bool,
-    in_hand: usize,
+    const FORCED: Self = Self { accept: true, forced: true, has_result: false, builder: None };
 }
 
 impl L2sv {
     /// A supervisor without events.
+    ///
+    /// # Panics
+    /// If several supervisors are to do without a DFM.
     pub fn new(parameters: L2svParameters) -> Self {
-        let unit = |&node: &NodeId| Unit { node, reachable: false, gone: false, in_hand: 0 };
-        let l2pus = parameters.l2pus.iter().map(unit).collect();
-        let forced = ForcedShare::new(parameters.forced_limit);
-        let random = Random::new(parameters.seed);
-        let taken = TakenCount::new(Some(parameters.level1), parameters.in_flight);
+        assert!(parameters.dfm.is_some() || parameters.supervisors == 1, "one supervisor at most clears without a DFM");
+        let L2svParameters { share, assignment, seed, dfm, group, group_age, .. } = parameters;
         Self {
-            parameters,
-            undecided: BTreeMap::new(),
+            undecided: Undecided::new(),
             queue: VecDeque::new(),
             timeouts: VecDeque::new(),
-            l2pus,
-            turn: 0,
-            group: Vec::new(),
-            group_due: None,
-            sent: VecDeque::new(),
-            sent_decisions: 0,
-            sequence: 0,
+            overdue: VecDeque::new(),
+            farm: Farm::new(&parameters.l2pus, share, assignment, seed),
+            outlet: Outlet::new(dfm, group, group_age),
             issued_up_to: None,
-            report_due: None,
-            forced,
-            random,
-            taken,
+            forced: ForcedShare::new(parameters.forced_limit),
+            taken: TakenCount::new(Some(parameters.level1), parameters.in_flight),
+            parameters,
             busy_events: false,
             busy_forced: false,
-            dfm_gone: false,
             level1_done: false,
             draining: false,
             abandoned: false,
@@ -164,15 +147,16 @@ impl L2sv {
     }
 
     fn on_l1_result(&mut self, now: Time, event: EventInfo, rois: Vec<Roi>, out: &mut Outbox) {
-        self.counters.received += 1;
         self.taken.take(now, out);
         self.issued_up_to = self.issued_up_to.max(Some(event.event));
         if self.abandoned {
+            self.counters.received += 1;
             self.counters.abandoned += 1;
             return;
         }
-        let undecided = Undecided { event, rois, since: now, attempt: 0, assigned_to: None, overdue: false };
-        if self.undecided.insert(event.event, undecided).is_none() {
+        let undecided = Event { event, rois, since: now, attempt: 0, assigned_to: None, overdue: false };
+        if self.undecided.insert(event.event, undecided) {
+            self.counters.received += 1;
             self.queue.push_back(event.event);
         }
         self.assign(now, out);
@@ -182,42 +166,23 @@ impl L2sv {
     /// Gives waiting events to L2PUs with a free worker.
     fn assign(&mut self, now: Time, out: &mut Outbox) {
         while let Some(&event) = self.queue.front() {
-            let Some(unit) = self.choose() else { break };
-            self.queue.pop_front();
-            let Some(undecided) = self.undecided.get_mut(&event) else {
+            let Some(undecided) = self.undecided.get_mut(event) else {
+                self.queue.pop_front();
                 continue;
             };
+            let Some(unit) = self.farm.assign() else { break };
+            self.queue.pop_front();
             undecided.attempt += 1;
             undecided.assigned_to = Some(unit);
             let attempt = undecided.attempt;
-            self.l2pus[unit].in_hand += 1;
             self.timeouts.push_back((now + self.parameters.timeout, event, attempt));
             let (event, rois) = (undecided.event, undecided.rois.clone());
-            out.send(self.l2pus[unit].node, Message::Assign { event, attempt, rois });
+            out.send(self.farm.node(unit), Message::Assign { event, attempt, rois });
         }
-        let waits = !self.queue.is_empty();
-        for unit in &self.l2pus {
-            self.blocked.set(now, unit.node, BlockCause::NoWorker, waits && unit.in_hand >= self.parameters.share);
-        }
-        if self.draining && self.l2pus.iter().all(|unit| unit.gone) {
+        self.farm.tell_blocked(now, !self.queue.is_empty(), &mut self.blocked);
+        if self.draining && self.farm.is_gone() {
             self.force_waiting(now, out);
         }
-    }
-
-    fn choose(&mut self) -> Option<usize> {
-        let count = self.l2pus.len();
-        let start = match self.parameters.assignment {
-            L2puAssignment::Random => self.random.below(count as u64) as usize,
-            _ => self.turn,
-        };
-        let free = |&index: &usize| self.l2pus[index].reachable && self.l2pus[index].in_hand < self.parameters.share;
-        let mut in_turn = (0..count).map(|step| (start + step) % count).filter(free);
-        let chosen = match self.parameters.assignment {
-            L2puAssignment::LeastLoaded => in_turn.min_by_key(|&index| self.l2pus[index].in_hand),
-            _ => in_turn.next(),
-        }?;
-        self.turn = (chosen + 1) % count;
-        Some(chosen)
     }
 
     fn on_decision(
@@ -228,11 +193,13 @@ impl L2sv {
         verdict: Verdict,
         out: &mut Outbox,
     ) {
-        let Some(unit) = self.l2pus.iter().position(|unit| unit.node == from) else { return };
-        self.l2pus[unit].in_hand = self.l2pus[unit].in_hand.saturating_sub(1);
-        let current = |u: &Undecided| u.assigned_to == Some(unit) && u.attempt == attempt;
-        if self.undecided.get(&event).is_some_and(current) {
-            self.decide(now, event, verdict, out);
+        let Some(unit) = self.farm.find(from) else { return };
+        self.farm.release(unit);
+        let current = |u: &&Event| u.assigned_to == Some(unit) && u.attempt == attempt;
+        if let Some(undecided) = self.undecided.get(event).filter(current) {
+            let accept = self.parameters.overrides.decide(undecided.event.items, verdict.accept);
+            self.counters.overridden += u64::from(accept != verdict.accept);
+            self.decide(now, event, Verdict { accept, has_result: accept && verdict.has_result, ..verdict }, out);
         } else {
             self.counters.late_decisions += 1;
         }
@@ -240,72 +207,69 @@ impl L2sv {
     }
 
     fn decide(&mut self, now: Time, event: EventId, verdict: Verdict, out: &mut Outbox) {
-        let Verdict { accept, forced, has_result } = verdict;
-        let undecided = self.undecided.remove(&event).expect("an undecided event");
+        let Verdict { accept, forced, has_result, builder } = verdict;
+        let undecided = self.undecided.remove(event).expect("an undecided event");
         self.forget_decided();
         self.latency_ns.record(now.since(undecided.since).as_nanos() as u64);
         self.forced.note(forced);
         self.counters.accepted += u64::from(accept);
         self.counters.rejected += u64::from(!accept);
         self.counters.forced += u64::from(forced);
-        self.group.push(Decision { event: EventInfo { forced, ..undecided.event }, accept, has_result });
-        if self.group.len() >= self.parameters.group || self.draining {
+        let decision = Decision { event: EventInfo { forced, ..undecided.event }, accept, has_result, builder };
+        if self.outlet.add(now, decision, self.draining) {
             self.flush(now, out);
-        } else {
-            self.group_due.get_or_insert(now + self.parameters.group_age);
+        }
+        if self.busy_events {
+            self.update_busy(now, out);
         }
     }
 
-    /// Time-outs of decided events go as they come to the front.
+    /// Time-outs of decided events go as they come to the front, or when there are too many of them.
     fn forget_decided(&mut self) {
         let undecided = &self.undecided;
-        let waits = |event: &EventId, attempt: u16| undecided.get(event).is_some_and(|u| u.attempt == attempt);
-        while self.timeouts.front().is_some_and(|(_, event, attempt)| !waits(event, *attempt)) {
+        let waits = |event: EventId, attempt: u16| undecided.get(event).is_some_and(|u| u.attempt == attempt);
+        while self.timeouts.front().is_some_and(|(_, event, attempt)| !waits(*event, *attempt)) {
             self.timeouts.pop_front();
+        }
+        if self.timeouts.len() > 2 * undecided.len() + TIMEOUTS_SLACK {
+            self.timeouts.retain(|(_, event, attempt)| waits(*event, *attempt));
         }
     }
 
-    /// Sends the decisions in hand, and how far level 2 has come, even if there are none.
     fn flush(&mut self, now: Time, out: &mut Outbox) {
-        self.group_due = None;
-        self.report_due = Some(now + REPORT_EVERY);
-        let Some(oldest_undecided) = self.oldest_undecided() else {
-            return;
-        };
-        self.sequence += 1;
-        let group = Group { sequence: self.sequence, oldest_undecided, decisions: core::mem::take(&mut self.group) };
-        out.send(self.parameters.dfm, group.message());
-        self.sent_decisions += group.decisions.len();
-        self.sent.push_back(group);
+        let oldest = self.oldest_undecided();
+        self.outlet.flush(now, oldest, &mut self.counters, out);
     }
 
     /// `None` before level 1 has issued anything.
     fn oldest_undecided(&self) -> Option<EventId> {
-        let undecided = self.undecided.first_key_value().map(|(event, _)| *event);
-        undecided.or_else(|| self.issued_up_to.map(EventId::next))
+        if self.done {
+            return Some(EventId(u64::MAX));
+        }
+        self.undecided.first().or_else(|| self.issued_up_to.map(EventId::next))
     }
 
     fn on_decisions_taken(&mut self, now: Time, up_to: u64, out: &mut Outbox) {
-        while let Some(group) = self.sent.pop_front_if(|group| group.sequence <= up_to) {
-            self.sent_decisions -= group.decisions.len();
-        }
+        self.outlet.on_taken(up_to);
         self.update_busy(now, out);
         self.assign(now, out);
     }
 
     fn on_issued_up_to(&mut self, now: Time, event: EventId) {
         self.issued_up_to = self.issued_up_to.max(Some(event));
-        self.report_due.get_or_insert(now + REPORT_EVERY);
+        self.outlet.report_soon(now);
     }
 
     fn on_timeout(&mut self, now: Time, event: EventId, attempt: u16, out: &mut Outbox) {
-        let Some(undecided) = self.undecided.get_mut(&event).filter(|u| u.attempt == attempt) else {
+        let Some(undecided) = self.undecided.get_mut(event).filter(|u| u.attempt == attempt) else {
             return;
         };
-        undecided.overdue = true;
         if self.forced.allows_one() || self.draining {
-            self.decide(now, event, Verdict::FORCED, out);
-        } else if !self.busy_forced {
+            return self.decide(now, event, Verdict::FORCED, out);
+        }
+        undecided.overdue = true;
+        self.overdue.push_back(event);
+        if !self.busy_forced {
             out.note(Note::ForcedLimitReached);
             self.busy_forced = true;
             out.send(self.parameters.level1, Message::Busy { cause: BusyCause::ForcedLimit, on: true });
@@ -317,32 +281,31 @@ impl L2sv {
         if !self.busy_forced {
             return;
         }
-        let overdue: Vec<EventId> = self.undecided.iter().filter(|(_, u)| u.overdue).map(|(event, _)| *event).collect();
-        let mut left = overdue.len();
-        for event in overdue {
-            if !self.forced.allows_one() && !self.draining {
-                break;
+        while let Some(&event) = self.overdue.front() {
+            let is_overdue = self.undecided.get(event).is_some_and(|u| u.overdue);
+            if is_overdue && !self.forced.allows_one() && !self.draining {
+                return;
             }
-            self.decide(now, event, Verdict::FORCED, out);
-            left -= 1;
+            self.overdue.pop_front();
+            if is_overdue {
+                self.decide(now, event, Verdict::FORCED, out);
+            }
         }
-        if left == 0 {
-            self.busy_forced = false;
-            out.send(self.parameters.level1, Message::Busy { cause: BusyCause::ForcedLimit, on: false });
-        }
+        self.busy_forced = false;
+        out.send(self.parameters.level1, Message::Busy { cause: BusyCause::ForcedLimit, on: false });
     }
 
     /// Nobody is left to decide.
     fn force_waiting(&mut self, now: Time, out: &mut Outbox) {
         while let Some(event) = self.queue.pop_front() {
-            if self.undecided.contains_key(&event) {
+            if self.undecided.get(event).is_some() {
                 self.decide(now, event, Verdict::FORCED, out);
             }
         }
     }
 
     fn in_hand(&self) -> usize {
-        self.undecided.len() + self.group.len() + self.sent_decisions
+        self.undecided.len() + self.outlet.in_hand()
     }
 
     fn update_busy(&mut self, now: Time, out: &mut Outbox) {
@@ -370,58 +333,44 @@ impl L2sv {
                 out.send(node, Message::Busy { cause, on });
             }
         }
-        if node == self.parameters.dfm {
-            self.dfm_gone = state == PeerState::Gone;
-            if up {
-                self.sent.iter().for_each(|group| out.send(node, group.message()));
-                if self.done {
-                    out.send(node, Message::NoMore);
-                }
-            }
-        }
-        if let Some(unit) = self.l2pus.iter().position(|unit| unit.node == node) {
+        self.outlet.on_peer(node, state, self.done, out);
+        if let Some(unit) = self.farm.find(node) {
             self.on_l2pu(now, unit, state, out);
         }
     }
 
     /// The events of an L2PU that was lost go to the others, first.
     fn on_l2pu(&mut self, now: Time, unit: usize, state: PeerState, out: &mut Outbox) {
-        let node = self.l2pus[unit].node;
-        let reachable = matches!(state, PeerState::Up(_));
-        self.l2pus[unit] = Unit { node, reachable, gone: state == PeerState::Gone, in_hand: 0 };
+        self.farm.set(unit, state);
         for (event, undecided) in self.undecided.iter_mut().rev().filter(|(_, u)| u.assigned_to == Some(unit)) {
             undecided.assigned_to = None;
             // Voids the time-out of the lost attempt.
             undecided.attempt += 1;
             undecided.overdue = false;
             self.counters.reassigned += 1;
-            self.queue.push_front(*event);
+            self.queue.push_front(event);
         }
+        self.forget_decided();
         self.assign(now, out);
     }
 
     fn on_deadline(&mut self, now: Time, out: &mut Outbox) {
         self.taken.on_deadline(now, out);
-        while let Some(&(deadline, event, attempt)) = self.timeouts.front() {
-            if deadline > now {
-                break;
-            }
-            self.timeouts.pop_front();
+        while let Some((_, event, attempt)) = self.timeouts.pop_front_if(|(deadline, _, _)| *deadline <= now) {
             self.on_timeout(now, event, attempt, out);
         }
-        let due = |time: Option<Time>| time.is_some_and(|time| time <= now);
-        if due(self.group_due) || due(self.report_due) {
+        if self.outlet.next_deadline().is_some_and(|due| due <= now) {
             self.flush(now, out);
         }
     }
 
     fn has_decided_all(&self) -> bool {
-        let decided = self.undecided.is_empty() && self.group.is_empty();
-        self.draining && decided && self.level1_done
+        self.draining && self.undecided.is_empty() && self.outlet.is_flushed() && self.level1_done
     }
 
     fn on_command(&mut self, now: Time, command: Command, out: &mut Outbox) {
         match command {
+            Command::Start => self.outlet.start(now),
             Command::Drain => {
                 self.draining = true;
                 self.force_overdue(now, out);
@@ -435,19 +384,13 @@ impl L2sv {
                 self.counters.abandoned += self.undecided.len() as u64;
                 self.undecided.clear();
                 self.queue.clear();
+                self.timeouts.clear();
+                self.overdue.clear();
                 self.flush(now, out);
-                self.sent.clear();
-                self.sent_decisions = 0;
+                self.outlet.abandon();
             }
             _ => {}
         }
-    }
-}
-
-impl Group {
-    fn message(&self) -> Message {
-        let Self { sequence, oldest_undecided, ref decisions } = *self;
-        Message::Decisions { sequence, oldest_undecided, decisions: decisions.clone() }
     }
 }
 
@@ -458,8 +401,13 @@ impl Component for L2sv {
                 Message::L1Result { event, rois } => self.on_l1_result(now, event, rois, out),
                 Message::NoMore => self.level1_done = true,
                 Message::IssuedUpTo(event) => self.on_issued_up_to(now, event),
-                Message::L2Decision { event, attempt, accept, has_result } => {
-                    self.on_decision(now, from, (event, attempt), Verdict { accept, forced: false, has_result }, out);
+                Message::ClearAsk { first, last } => {
+                    let oldest = self.oldest_undecided();
+                    self.outlet.on_clear_ask(from, (first, last), oldest, &mut self.counters, out);
+                }
+                Message::L2Decision { event, attempt, accept, has_result, builder } => {
+                    let verdict = Verdict { accept, forced: false, has_result, builder };
+                    self.on_decision(now, from, (event, attempt), verdict, out);
                 }
                 Message::DecisionsTaken(up_to) => self.on_decisions_taken(now, up_to, out),
                 _ => {}
@@ -471,19 +419,19 @@ impl Component for L2sv {
         }
         self.force_overdue(now, out);
         if self.has_decided_all() && !self.done {
-            self.done = true;
             self.flush(now, out);
-            out.send(self.parameters.dfm, Message::NoMore);
+            self.done = true;
+            self.outlet.close(now, &mut self.counters, out);
         }
     }
 
     fn next_deadline(&self) -> Option<Time> {
         let timeout = self.timeouts.front().map(|(deadline, _, _)| *deadline);
-        [self.taken.next_deadline(), timeout, self.group_due, self.report_due].into_iter().flatten().min()
+        [self.taken.next_deadline(), timeout, self.outlet.next_deadline()].into_iter().flatten().min()
     }
 
     fn is_drained(&self) -> bool {
-        self.has_decided_all() && (self.dfm_gone || self.sent_decisions == 0)
+        self.has_decided_all() && self.outlet.is_taken()
     }
 
     fn report(&self, now: Time) -> Report {
@@ -498,10 +446,12 @@ impl Component for L2sv {
         let decided = self.counters.accepted + self.counters.rejected + self.counters.abandoned;
         assert_eq!(self.counters.received, decided + self.undecided.len() as u64, "every event in hand or decided");
         assert!(self.timeouts.iter().is_sorted_by_key(|(deadline, _, _)| *deadline), "time-outs in order");
-        let sent: usize = self.sent.iter().map(|group| group.decisions.len()).sum();
-        assert_eq!(self.sent_decisions, sent, "decisions that the DFM has to acknowledge");
+        assert!(self.timeouts.len() <= 3 * self.undecided.len() + TIMEOUTS_SLACK, "time-outs of events in hand");
+        self.undecided.check();
+        self.farm.check();
+        self.outlet.check();
     }
 }
 
-/// The DFM learns at least this often how far level 2 has come, also when it is idle.
-const REPORT_EVERY: Duration = Duration::from_millis(100);
+/// Time-outs of decided events that are not worth being tidied up.
+const TIMEOUTS_SLACK: usize = 64;

@@ -1,6 +1,10 @@
 //! Level 2: decides on regions of interest which events are built.
 
+pub(crate) mod farm;
 pub mod forced;
 pub mod l2pu;
 pub mod l2sv;
+pub(crate) mod outlet;
+pub mod overrides;
 pub mod steering;
+pub(crate) mod undecided;

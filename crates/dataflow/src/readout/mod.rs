@@ -2,6 +2,7 @@
 
 pub mod clear_sequence;
 pub mod cleared_ids;
+pub mod clears;
 pub mod event_manager;
 pub mod fragment;
 pub mod rob;

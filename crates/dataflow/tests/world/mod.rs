@@ -2,6 +2,8 @@
 //!
 //! A run is a function of its plan: the same plan gives the same trace, to the last message.
 
+mod overload;
+mod phased;
 pub(crate) mod plan;
 
 use std::cmp::Reverse;
@@ -16,6 +18,8 @@ use dataflow::component::{
 use dataflow::control::accounting::{Accounting, Books};
 use dataflow::control::controller::{Application, Controller, ControllerParameters, Ending};
 use dataflow::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
+use dataflow::level1::trigger::Trigger;
+use dataflow::level2::l2pu::sink_accepts;
 use dataflow::level2::steering::Skeleton;
 use dataflow::message::{
     BuiltEvent, BusyCause, Chains, Command, DebugReason, Envelope, EventInfo, FileRecord, Message,
@@ -23,9 +27,9 @@ use dataflow::message::{
 use dataflow::node::{Node, RUN_CONTROL, route};
 use dataflow::random::{Random, hash_of_event};
 use dataflow::readout::fragment::FragmentCheck;
-use dataflow::report::{EfdCounters, RosCounters, SfiCounters};
+use dataflow::report::{EfdCounters, Level1Counters, RosCounters, SfiCounters};
 use dataflow::time::Time;
-use plan::{Fault, InputKind, Plan, Planted};
+use plan::{Fault, InputKind, Plan, Planted, trigger};
 
 /// A partition in virtual time.
 pub(crate) struct World {
@@ -49,6 +53,14 @@ pub(crate) struct World {
     forced: bool,
     trace: DefaultHasher,
     planted: bool,
+    /// Triggers that the outside has given.
+    given: u64,
+    /// When triggers were first allowed.
+    began: Time,
+    /// When level 1 issued the events that level 2 has not decided.
+    issued: BTreeMap<EventId, Time>,
+    level2: Vec<Decided>,
+    busy_changes: Vec<(Time, BusyCause, bool)>,
     /// Whether every message is printed.
     pub(crate) prints: bool,
     steps: u64,
@@ -82,8 +94,17 @@ enum What {
     Appear(NodeId),
 }
 
+/// A decision of level 2 as the DFM hears of it.
+pub(crate) struct Decided {
+    pub(crate) at: Time,
+    pub(crate) latency: Duration,
+}
+
 /// What is left when a run has ended.
 pub(crate) struct Outcomes {
+    pub(crate) began: Time,
+    pub(crate) level2: Vec<Decided>,
+    pub(crate) busy_changes: Vec<(Time, BusyCause, bool)>,
     pub(crate) account: Accounting,
     pub(crate) ending: Ending,
     pub(crate) trace: u64,
@@ -127,6 +148,11 @@ impl World {
             forced: false,
             trace: DefaultHasher::new(),
             planted: false,
+            given: 0,
+            began: Time::ZERO,
+            issued: BTreeMap::new(),
+            level2: Vec::new(),
+            busy_changes: Vec::new(),
             prints: false,
             steps: 0,
             plan,
@@ -188,6 +214,7 @@ impl World {
                 }
             }
             What::Begin => {
+                self.began = self.now;
                 let mut out = Outbox::new();
                 self.controller.start(self.now, &mut out);
                 self.route_controller(&mut out);
@@ -263,6 +290,7 @@ impl World {
             let at = self.arrival(from, to, 0);
             return self.schedule(at, What::ToController(envelope, message));
         }
+        self.observe(&message);
         if let Message::Busy { cause, on } = message {
             if on {
                 self.busy.insert((from, cause))
@@ -277,6 +305,21 @@ impl World {
         for _ in 0..copies {
             let at = self.arrival(from, to, 0);
             self.schedule(at, What::Message(envelope, message.clone()));
+        }
+    }
+
+    fn observe(&mut self, message: &Message) {
+        match message {
+            Message::L1Result { event, .. } => _ = self.issued.insert(event.event, self.now),
+            Message::Decisions { decisions, .. } => {
+                for decision in decisions {
+                    if let Some(issued) = self.issued.remove(&decision.event.event) {
+                        self.level2.push(Decided { at: self.now, latency: self.now.since(issued) });
+                    }
+                }
+            }
+            Message::Busy { cause, on } => self.busy_changes.push((self.now, *cause, *on)),
+            _ => {}
         }
     }
 
@@ -325,6 +368,7 @@ impl World {
         let incarnation = self.slot(node).incarnation;
         let outcome = match work {
             Work::ReadOut(event) => return self.read_out(node, ticket, &event),
+            Work::NextTrigger => Outcome::Trigger(self.next_trigger()),
             Work::Steer(steer) => Outcome::Steered(match self.skeleton.step(&steer) {
                 Steered::Decide(selection) if selection.accept => Steered::Decide(Selection {
                     result: Bulk::Modelled { len_bytes: RESULT_BYTES, seed: 1 },
@@ -359,8 +403,25 @@ impl World {
             Outcome::Steered(_) | Outcome::Processed(_) => ticket.0 as u16,
             _ => 0,
         };
-        let at = self.arrival(node, node, channel) + slow;
+        let mut at = self.arrival(node, node, channel) + slow;
+        if matches!(outcome, Outcome::Steered(_)) {
+            at = at + self.steering_cost();
+        }
         self.schedule(at, What::Input(node, incarnation, Input::Done { ticket, outcome }));
+    }
+
+    fn steering_cost(&self) -> Duration {
+        let heavy = self.plan.heavy_until.filter(|(until, _)| self.now < self.began + *until);
+        heavy.map_or(self.plan.steering_cost, |(_, cost)| cost)
+    }
+
+    /// The outside gives as many triggers as the run is to have, and no more.
+    fn next_trigger(&mut self) -> Option<Trigger> {
+        let ordinal = self.given;
+        (ordinal < self.plan.events).then(|| {
+            self.given += 1;
+            trigger(ordinal)
+        })
     }
 
     /// A processing task that decides by the plan's policy, and now and then fails.
@@ -415,7 +476,8 @@ impl World {
 
     fn file_of(&self, sfo: NodeId) -> FileRecord {
         let events = self.files.get(&sfo).map_or(0, Vec::len) as u64;
-        FileRecord { path: format!("{sfo:?}"), stream: "physics_Main".into(), events, bytes: 0, adler32: 1 }
+        let (path, stream) = (format!("{sfo:?}"), "physics_Main".into());
+        FileRecord { path, stream, events, first_copies: events, bytes: 0, adler32: 1 }
     }
 
     fn appear(&mut self, node: NodeId) {
@@ -551,19 +613,38 @@ impl World {
         if self.plan.planted.is_none() {
             self.check_ending(&ending, &account);
         }
-        Outcomes { account, ending, trace: self.trace.finish() }
+        Outcomes {
+            began: self.began,
+            level2: self.level2,
+            busy_changes: self.busy_changes,
+            account,
+            ending,
+            trace: self.trace.finish(),
+        }
     }
 
-    /// What the trigger and the filter decide on an event, without any of the machinery.
-    fn selects(&self, ordinal: u64) -> bool {
+    /// What level 2 decides on an event, without any of the machinery.
+    fn accepts(&self, ordinal: u64) -> bool {
         let event = EventInfo { event: EventId(self.plan.first + ordinal), ordinal, ..EventInfo::default() };
         let steer = |step| Steer { event, worker: 0, step, rois: Vec::new(), data: Vec::new(), missing: 0 };
-        let verdict = (0..).map(|step| self.skeleton.step(&steer(step))).find_map(|outcome| match outcome {
-            Steered::Ask(_) => None,
-            Steered::Decide(selection) => Some(selection.accept),
-        });
-        let passes = self.plan.input != InputKind::Level2 || verdict == Some(true);
-        passes && (self.plan.policy.accepts(event.event, ordinal) || self.fails(event.event))
+        let steered = || (0..).map(|step| self.skeleton.step(&steer(step)));
+        let decided = || {
+            steered().find_map(|outcome| match outcome {
+                Steered::Ask(_) => None,
+                Steered::Decide(selection) => Some(selection.accept),
+            })
+        };
+        let recommended = match self.plan.sink {
+            Some(fraction) => sink_accepts(event.event, fraction),
+            None => decided() == Some(true),
+        };
+        !self.plan.has_level2() || self.plan.overrides.decide(trigger(ordinal).items, recommended)
+    }
+
+    /// What level 2 and the filter decide on an event.
+    fn selects(&self, ordinal: u64) -> bool {
+        let event = EventId(self.plan.first + ordinal);
+        self.accepts(ordinal) && (self.plan.policy.accepts(event, ordinal) || self.fails(event))
     }
 
     /// The invariants of every run, whatever happened in it.
@@ -599,10 +680,20 @@ impl World {
                 Role::Ros | Role::Pros => {
                     let c = RosCounters::from_values(&report.counters);
                     assert_eq!(c.resident, 0, "pages home at {:?}: {c:?} {plan:?}", report.node);
+                    assert!(!plan.is_healthy() || c.garbage_collected == 0, "every event is cleared: {c:?} {plan:?}");
                 }
                 Role::Sfi => {
                     let c = SfiCounters::from_values(&report.counters);
                     assert_eq!(c.assigned, c.built_complete + c.built_incomplete + c.revoked, "{plan:?}");
+                }
+                Role::Level1 => {
+                    let c = Level1Counters::from_values(&report.counters);
+                    let given = if plan.credit.is_some() { self.given } else { c.issued };
+                    assert_eq!(c.issued + c.unused, given, "every trigger from outside issued or counted: {plan:?}");
+                    let waits = plan.spacing == dataflow::level1::pace::Spacing::Unlimited;
+                    assert!(!waits || c.vetoed == 0, "nothing vetoed that can wait: {c:?} {plan:?}");
+                    let has_dead_time = plan.crossings.is_some();
+                    assert!(has_dead_time || c.vetoed == c.vetoed_busy, "no dead time by itself: {c:?} {plan:?}");
                 }
                 Role::Efd => {
                     let c = EfdCounters::from_values(&report.counters);
@@ -618,7 +709,11 @@ impl World {
             plan.duration.is_some() || account.level1 == plan.events,
             "every event is triggered: {account:#?}\n{plan:?}"
         );
-        if account.level2_forced == 0 && plan.counts.efd > 0 {
+        if account.level2_forced == 0 && plan.has_level2() {
+            let accepted = (0..account.level1).filter(|&ordinal| self.accepts(ordinal)).count() as u64;
+            assert_eq!(account.level2_accepted, accepted, "just the events that level 2 accepts pass: {plan:?}");
+        }
+        if account.level2_forced == 0 && plan.counts.efd > 0 && plan.input != InputKind::Level2Only {
             let selected = (0..account.level1).filter(|&ordinal| self.selects(ordinal));
             let expected: BTreeSet<EventId> = selected.map(|ordinal| EventId(plan.first + ordinal)).collect();
             assert_eq!(seen, expected, "just the selected events are recorded: {plan:?}");

@@ -12,10 +12,13 @@ use dataflow::filter::efd::{Efd, EfdParameters};
 use dataflow::filter::policy::FilterPolicy;
 use dataflow::filter::streams::one_stream;
 use dataflow::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
+use dataflow::level1::dead_time::{DeadTimeParameters, LeakyBucket};
+use dataflow::level1::external::External;
 use dataflow::level1::pace::Spacing;
-use dataflow::level1::trigger::{Level1, Level1Parameters, Trigger, TriggerSource};
+use dataflow::level1::trigger::{Level1, Level1Parameters, Trigger, TriggerInput, TriggerSource};
 use dataflow::level2::l2pu::{L2pu, L2puParameters};
 use dataflow::level2::l2sv::{L2puAssignment, L2sv, L2svParameters};
+use dataflow::level2::overrides::{Override, Overrides};
 use dataflow::level2::steering::{Skeleton, Strategy};
 use dataflow::message::Roi;
 use dataflow::node::Node;
@@ -34,11 +37,25 @@ pub(crate) struct Plan {
     pub(crate) events: u64,
     pub(crate) first: u64,
     pub(crate) spacing: Spacing,
+    pub(crate) profile: Vec<(Duration, Spacing)>,
+    pub(crate) crossings: Option<DeadTimeParameters>,
+    /// Triggers come from outside: so many are asked for at once.
+    pub(crate) credit: Option<usize>,
+    /// Whether level 1 has a limit of its own, or only the outside ends.
+    pub(crate) limited: bool,
     pub(crate) in_flight: u64,
     pub(crate) events_in_system: usize,
     pub(crate) forced_limit: f64,
     pub(crate) strategy: Strategy,
     pub(crate) workers: usize,
+    pub(crate) sink: Option<f64>,
+    /// Phased selection: each L2PU feeds an SFI, which keeps so many events.
+    pub(crate) phased: Option<usize>,
+    pub(crate) overrides: Overrides,
+    /// What a step of steering takes.
+    pub(crate) steering_cost: Duration,
+    /// What it takes before this time of the run instead.
+    pub(crate) heavy_until: Option<(Duration, Duration)>,
     pub(crate) assignment: L2puAssignment,
     pub(crate) sfi_assignment: SfiAssignment,
     pub(crate) building: usize,
@@ -70,6 +87,8 @@ pub(crate) struct Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InputKind {
     Level2,
+    /// Level 2 without anything behind it.
+    Level2Only,
     Level1,
     SelfTrigger,
 }
@@ -121,11 +140,20 @@ impl Plan {
             events,
             first: 0,
             spacing: Spacing::Unlimited,
+            profile: Vec::new(),
+            crossings: None,
+            credit: None,
+            limited: true,
             in_flight: 16,
             events_in_system: 40,
             forced_limit: 0.1,
             strategy: Strategy::TwoStep { robs_per_step: 2, step_accept: 0.7 },
             workers: 3,
+            sink: None,
+            phased: None,
+            overrides: Overrides::default(),
+            steering_cost: Duration::ZERO,
+            heavy_until: None,
             assignment: L2puAssignment::RoundRobin,
             sfi_assignment: SfiAssignment::RoundRobin,
             building: 4,
@@ -203,11 +231,20 @@ impl Plan {
             events: pick(r, 5, 40),
             first: [0, 1 << 24, 0xffff_ffff - 10, 0x0100_0000 - 5][r.below(4) as usize],
             spacing,
+            profile: Vec::new(),
+            crossings: None,
+            credit: None,
+            limited: true,
             in_flight: pick(r, 2, 16),
             events_in_system: pick(r, 4, 40) as usize,
             forced_limit: [0.0, 0.01, 0.1, 1.0][r.below(4) as usize],
             strategy,
             workers: pick(r, 1, 4) as usize,
+            sink: None,
+            phased: None,
+            overrides: Overrides::default(),
+            steering_cost: Duration::ZERO,
+            heavy_until: None,
             assignment: [L2puAssignment::RoundRobin, L2puAssignment::Random, L2puAssignment::LeastLoaded]
                 [r.below(3) as usize],
             sfi_assignment: [SfiAssignment::RoundRobin, SfiAssignment::LeastLoaded][r.below(2) as usize],
@@ -238,12 +275,50 @@ impl Plan {
             faults: Vec::new(),
             planted: None,
         };
-        if plan.input == InputKind::Level2 {
+        plan.draw_trigger(&mut Random::new(seed ^ 0x7216_6e72));
+        if plan.has_level2() {
             // The order of decisions is not that of events.
             plan.in_order = false;
         }
         plan.draw_lives(r, level);
         plan
+    }
+
+    /// Of what level 1 and level 2 can do besides the plain.
+    fn draw_trigger(&mut self, r: &mut Random) {
+        if self.input == InputKind::SelfTrigger {
+            return;
+        }
+        if self.input == InputKind::Level2 && r.chance(0.2) {
+            self.input = InputKind::Level2Only;
+            self.counts.l2sv = 1;
+        }
+        if r.chance(0.2) {
+            self.credit = Some(1 + r.below(5) as usize);
+            self.spacing = Spacing::Unlimited;
+            self.limited = r.chance(0.5);
+        } else if self.spacing != Spacing::Unlimited && r.chance(0.2) {
+            self.profile = vec![(Duration::from_millis(1), Spacing::Poisson(Duration::from_micros(100)))];
+        }
+        if r.chance(0.3) {
+            let bucket = |r: &mut Random| LeakyBucket { size: 1 + r.below(4), drain: 1 + r.below(20_000) };
+            let complex = (0..r.below(3)).map(|_| bucket(r)).collect();
+            self.crossings = Some(DeadTimeParameters { simple: r.below(10_000), complex });
+        }
+        if r.chance(0.1) {
+            self.sink = Some(r.unit());
+        }
+        if r.chance(0.3) {
+            let all =
+                [Override::None, Override::None, Override::ForceAccept, Override::ForceReject][r.below(4) as usize];
+            self.overrides = Overrides { all, force_accept_items: r.below(32) as u32, veto_items: r.below(32) as u32 };
+        }
+        if self.input == InputKind::Level2 && r.chance(0.4) {
+            self.phased = Some(r.below(6) as usize);
+        }
+        if r.chance(0.2) {
+            self.steering_cost = Duration::from_micros(r.below(500));
+        }
     }
 
     fn draw_lives(&mut self, r: &mut Random, level: u32) {
@@ -254,7 +329,8 @@ impl Plan {
         }
         if level == 2 {
             let may_restart = |app: &&Application| {
-                matches!(app.role, Role::Ros | Role::L2pu | Role::Sfi | Role::Efd | Role::Pros | Role::L2sv)
+                let l2sv = app.role == Role::L2sv && self.input == InputKind::Level2;
+                l2sv || matches!(app.role, Role::Ros | Role::L2pu | Role::Sfi | Role::Efd | Role::Pros)
             };
             let candidates: Vec<&Application> = apps.iter().filter(may_restart).collect();
             for _ in 0..1 + r.below(2) {
@@ -279,14 +355,16 @@ impl Plan {
     }
 
     pub(crate) fn applications(&self) -> Vec<Application> {
-        let level2 = self.input == InputKind::Level2;
+        let level2 = self.has_level2();
+        let builds = self.input != InputKind::Level2Only;
         let has_filter = self.counts.efd > 0;
         let count = |role: Role| match role {
             Role::Level1 => u16::from(self.input != InputKind::SelfTrigger),
             Role::L2sv if level2 => self.counts.l2sv,
             Role::L2pu if level2 => self.counts.l2pu,
-            Role::Pros => u16::from(level2),
             Role::Ros => self.counts.ros,
+            _ if !builds => 0,
+            Role::Pros => u16::from(level2),
             Role::Dfm => 1,
             Role::Sfi => self.counts.sfi,
             Role::Efd => self.counts.efd,
@@ -297,6 +375,10 @@ impl Plan {
             [Role::Level1, Role::L2sv, Role::L2pu, Role::Pros, Role::Ros, Role::Dfm, Role::Sfi, Role::Efd, Role::Sfo];
         let names = order.into_iter().flat_map(|role| (1..=count(role)).map(move |n| (role, format!("{role}-{n}"))));
         (1..).zip(names).map(|(node, (role, name))| Application { name, role, node: NodeId(node) }).collect()
+    }
+
+    pub(crate) fn has_level2(&self) -> bool {
+        matches!(self.input, InputKind::Level2 | InputKind::Level2Only)
     }
 
     fn of(&self, role: Role) -> Vec<NodeId> {
@@ -348,7 +430,8 @@ impl Plan {
     }
 
     fn component(&self, role: Role, index: usize, incarnation: Incarnation) -> Box<dyn Component + Send> {
-        let dfm = self.one(Role::Dfm).expect("there is a DFM");
+        let clears = self.one(Role::Dfm).or(self.one(Role::L2sv)).expect("somebody clears");
+        let dfm = self.one(Role::Dfm);
         let ros = |robs, read_out| {
             Box::new(Ros::new(RosParameters {
                 robs,
@@ -359,7 +442,7 @@ impl Plan {
                 read_out,
                 level1: self.one(Role::Level1).filter(|_| read_out == ReadOut::OnTrigger),
                 in_flight: self.in_flight,
-                dfm,
+                dfm: clears,
                 late: incarnation.0 > 0,
             }))
         };
@@ -367,21 +450,28 @@ impl Plan {
             Role::Level1 => Box::new(Level1::new(
                 Level1Parameters {
                     readout: self.of(Role::Ros),
-                    deciders: if self.input == InputKind::Level2 { self.of(Role::L2sv) } else { vec![dfm] },
-                    listeners: if self.input == InputKind::Level2 { vec![dfm] } else { Vec::new() },
+                    deciders: if self.has_level2() { self.of(Role::L2sv) } else { dfm.into_iter().collect() },
+                    listeners: if self.has_level2() { dfm.into_iter().collect() } else { Vec::new() },
                     first: EventId(self.first),
-                    limit: Some(self.events),
+                    limit: self.limited.then_some(self.events),
                     spacing: self.spacing,
+                    profile: self.profile.clone(),
+                    crossings: self.crossings.clone(),
                     in_flight: self.in_flight,
                     seed: self.seed,
                 },
-                Box::new(Triggers),
+                match self.credit {
+                    Some(credit) => TriggerInput::External(External::new(credit)),
+                    None => TriggerInput::Source(Box::new(Triggers)),
+                },
             )),
             Role::L2sv => Box::new(L2sv::new(L2svParameters {
                 level1: self.one(Role::Level1).expect("level 2 needs level 1"),
                 l2pus: self.of(Role::L2pu),
                 share: self.workers.div_ceil(usize::from(self.counts.l2sv)),
                 dfm,
+                supervisors: usize::from(self.counts.l2sv),
+                overrides: self.overrides,
                 assignment: self.assignment,
                 events_in_system: self.events_in_system,
                 timeout: self.l2_timeout,
@@ -394,7 +484,9 @@ impl Plan {
             Role::L2pu => Box::new(L2pu::new(L2puParameters {
                 workers: self.workers,
                 ros_of_rob: self.ros_of_rob(),
-                pros: self.one(Role::Pros).expect("level 2 has a pROS"),
+                pros: self.one(Role::Pros),
+                sink: self.sink,
+                builder: self.phased.map(|_| self.of(Role::Sfi)[index % usize::from(self.counts.sfi)]),
                 request_timeout: self.request_timeout,
                 retries: 2,
             })),
@@ -406,11 +498,12 @@ impl Plan {
             Role::Dfm => Box::new(Dfm::new(self.dfm())),
             Role::Sfi => Box::new(Sfi::new(SfiParameters {
                 sources: self.sources(),
-                dfm,
+                dfm: clears,
                 efds: self.of(Role::Efd),
                 events: self.sfi_events,
                 event_bytes_max: 1 << 20,
                 building: self.building,
+                collected: self.phased.unwrap_or(0),
                 outstanding_requests: self.requests,
                 request_timeout: self.request_timeout,
                 retries: 3,
@@ -420,7 +513,7 @@ impl Plan {
             Role::Efd => Box::new(Efd::new(EfdParameters {
                 sfis: self.of(Role::Sfi),
                 sfos: self.of(Role::Sfo),
-                dfm,
+                dfm: clears,
                 slots: self.efd_slots,
                 decider: if self.filter_tasks { Decider::Tasks } else { Decider::Policy(self.policy) },
                 streams: one_stream(),
@@ -434,7 +527,7 @@ impl Plan {
 
     fn dfm(&self) -> DfmParameters {
         let input = match self.input {
-            InputKind::Level2 => DfmInput::Level2 {
+            InputKind::Level2 | InputKind::Level2Only => DfmInput::Level2 {
                 l2svs: self.of(Role::L2sv),
                 level1: self.one(Role::Level1).expect("level 2 needs level 1"),
             },
@@ -494,7 +587,12 @@ struct Triggers;
 
 impl TriggerSource for Triggers {
     fn trigger(&mut self, ordinal: u64) -> Option<Trigger> {
-        let rois = vec![Roi { kind: 0, eta: 0.5, phi: 1.0, et_mev: 25_000, thresholds: 1, ..Roi::default() }];
-        Some(Trigger { bcid: (ordinal % 3564) as u16, trigger_type: 0x84, items: 1, rois })
+        Some(trigger(ordinal))
     }
+}
+
+/// The trigger with this ordinal, wherever it comes from.
+pub(crate) fn trigger(ordinal: u64) -> Trigger {
+    let rois = vec![Roi { kind: 0, eta: 0.5, phi: 1.0, et_mev: 25_000, thresholds: 1, ..Roi::default() }];
+    Trigger { bcid: (ordinal % 3564) as u16, trigger_type: 0x84, items: 1 << (ordinal % 7), rois }
 }

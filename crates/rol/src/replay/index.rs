@@ -6,10 +6,12 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use dataflow::level1::trigger::Trigger;
+use dataflow::message::Roi;
 use eformat::replay::{Split, split};
 use eformat::{Bcid, DataSeparator, Event, Parsed, Part, zlib_unpack};
 use storage::{EVENT_BYTES_MAX, FileReader, ReadEvent};
 
+use super::level1::level1_of;
 use super::source::{RECORD_SOURCE_ID, link_of};
 use super::{ReplayError, ReplayFacts};
 
@@ -20,6 +22,7 @@ use super::{ReplayError, ReplayFacts};
 pub struct Replay {
     files: Vec<InputFile>,
     events: Vec<Indexed>,
+    rois: Vec<Roi>,
     source_ids: Vec<u32>,
     facts: ReplayFacts,
     sizes: LargestSizes,
@@ -44,6 +47,9 @@ struct Indexed {
     offset: u64,
     file: u32,
     bytes: u32,
+    items: u32,
+    /// Where its regions of interest end; they begin at the end of those of the event before.
+    rois_end: u32,
     bcid: u16,
     trigger_type: u8,
 }
@@ -65,8 +71,8 @@ impl Replay {
         };
         let mut source_ids: Vec<u32> = indexer.links.into_iter().collect();
         source_ids.push(RECORD_SOURCE_ID);
-        let Indexer { files, events, sizes, .. } = indexer;
-        Ok(Self { files, events, source_ids, facts, sizes })
+        let Indexer { files, events, rois, sizes, .. } = indexer;
+        Ok(Self { files, events, rois, source_ids, facts, sizes })
     }
 
     /// Number of events.
@@ -117,13 +123,14 @@ impl Replay {
     }
 
     /// What the recorded header says of an event: bunch crossing (0 in format 3.0, whose header has none) and the low
-    /// 8 bits of the trigger type.
+    /// 8 bits of the trigger type; what the fragments of level 1 say, if there are any.
     ///
     /// # Panics
     /// If there is no such event.
     pub fn trigger(&self, event: usize) -> Trigger {
-        let Indexed { bcid, trigger_type, .. } = self.events[event];
-        Trigger { bcid, trigger_type, items: 0, rois: Vec::new() }
+        let Indexed { bcid, trigger_type, items, rois_end, .. } = self.events[event];
+        let rois_start = event.checked_sub(1).map_or(0, |before| self.events[before].rois_end);
+        Trigger { bcid, trigger_type, items, rois: self.rois[rois_start as usize..rois_end as usize].to_vec() }
     }
 
     pub(super) fn largest(&self) -> LargestSizes {
@@ -135,6 +142,7 @@ impl Replay {
 struct Indexer {
     files: Vec<InputFile>,
     events: Vec<Indexed>,
+    rois: Vec<Roi>,
     links: BTreeSet<u32>,
     facts: Option<ReplayFacts>,
     sizes: LargestSizes,
@@ -182,8 +190,15 @@ impl Indexer {
         }
         let problem = |problem| ReplayError::Event { path: path.to_owned(), offset, problem };
         let view = Event::parse(event.bytes).map_err(problem)?;
+        let items = level1_of(view.format(), event.bytes, &split.children, &mut self.rois);
         self.events.push(Indexed {
             offset,
+            items,
+            rois_end: u32::try_from(self.rois.len()).map_err(|_| ReplayError::TooManyRois {
+                path: path.to_owned(),
+                offset,
+                limit: u32::MAX,
+            })?,
             file: u32::try_from(self.files.len() - 1).expect("a list of names has less than 2^32"),
             bytes: self.block_bytes(offset, event.bytes.len())?,
             bcid: Bcid::masked(view.bcid()).get(),

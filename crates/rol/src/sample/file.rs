@@ -7,14 +7,14 @@ use std::path::Path;
 use dataflow::message::Roi;
 use eformat::WORD_BYTES;
 use parquet::basic::Type;
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, FloatType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type};
 use parquet::file::reader::{FileReader, RowGroupReader};
 use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::schema::types::SchemaDescriptor;
 
 use super::column::{Column, ColumnError};
 use super::guard::without_panic;
-use super::{Event, Sample, SampleError};
+use super::{Event, Sample, SampleError, SampleFile};
 
 /// Appends the accepted events of a file.
 pub(super) fn append(path: &Path, sample: &mut Sample) -> Result<(), SampleError> {
@@ -24,11 +24,16 @@ pub(super) fn append(path: &Path, sample: &mut Sample) -> Result<(), SampleError
         return Err(io(std::io::Error::other("it is not a regular file")));
     }
     let file = File::open(path).map_err(io)?;
-    without_panic(|| SampleFile::open(path, file)?.append_to(sample))
+    sample.files.push(SampleFile {
+        path: path.to_owned(),
+        events: sample.events.len()..sample.events.len(),
+        rejected: Vec::new(),
+    });
+    without_panic(|| Table::open(path, file)?.append_to(sample))
         .unwrap_or_else(|| Err(SampleError::Damaged { path: path.to_owned() }))
 }
 
-struct SampleFile<'a> {
+struct Table<'a> {
     path: &'a Path,
     reader: SerializedFileReader<File>,
     columns: Columns,
@@ -41,6 +46,8 @@ struct Columns {
     number: usize,
     trigger_type: usize,
     items: usize,
+    weight: Option<usize>,
+    process: Option<usize>,
     roi: [usize; 9],
     source_id: usize,
     payload: usize,
@@ -53,6 +60,8 @@ struct Group {
     number: Column<i64>,
     trigger_type: Column<i32>,
     items: Column<i32>,
+    weight: Option<Column<f64>>,
+    process: Option<Column<ByteArray>>,
     roi_type: Column<i32>,
     roi_tower: [Column<i32>; 2],
     roi_eta: Column<f32>,
@@ -64,7 +73,7 @@ struct Group {
     payload: Column<ByteArray>,
 }
 
-impl<'a> SampleFile<'a> {
+impl<'a> Table<'a> {
     fn open(path: &'a Path, file: File) -> Result<Self, SampleError> {
         let reader = SerializedFileReader::new(file).map_err(|source| SampleError::Parquet {
             path: path.to_owned(),
@@ -73,12 +82,18 @@ impl<'a> SampleFile<'a> {
         })?;
         let schema = reader.metadata().file_metadata().schema_descr();
         let find = |name, physical, expected| find_column(path, schema, name, physical, expected);
+        let find_if_there = |name: &'static str, physical, expected| {
+            let is_there = schema.columns().iter().any(|column| column.path().parts() == [name]);
+            is_there.then(|| find(name, physical, expected)).transpose()
+        };
         let columns = Columns {
             accept: find("l1_accept", Type::BOOLEAN, "a boolean")?,
             bcid: find("bcid", Type::INT32, "u16")?,
             number: find("event_number", Type::INT64, "u64")?,
             trigger_type: find("l1_trigger_type", Type::INT32, "u8")?,
             items: find("l1_tap", Type::INT32, "u32")?,
+            weight: find_if_there("weight", Type::DOUBLE, "f64")?,
+            process: find_if_there("process", Type::BYTE_ARRAY, "a string")?,
             roi: [
                 find("rois.type", Type::INT32, "a list of u8")?,
                 find("rois.ieta", Type::INT32, "a list of u8")?,
@@ -106,8 +121,13 @@ impl<'a> SampleFile<'a> {
             })?;
             let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(usize::MAX);
             let columns = self.read_group(&*group, rows, first_row)?;
-            for row in (0..rows).filter(|row| columns.accept.row(*row)[0]) {
-                self.append_event(&columns, row, first_row + row as u64, sample)?;
+            for row in 0..rows {
+                if columns.accept.row(row)[0] {
+                    self.append_event(&columns, row, first_row + row as u64, sample)?;
+                } else {
+                    let file = sample.files.last_mut().expect("the file was added before it is read");
+                    file.rejected.push(columns.number.row(row)[0].cast_unsigned());
+                }
             }
             first_row += rows as u64;
         }
@@ -125,6 +145,14 @@ impl<'a> SampleFile<'a> {
             number: self.read::<Int64Type>(group, "event_number", columns.number, rows, first_row)?,
             trigger_type: ints("l1_trigger_type", columns.trigger_type)?,
             items: ints("l1_tap", columns.items)?,
+            weight: match columns.weight {
+                Some(index) => Some(self.read::<DoubleType>(group, "weight", index, rows, first_row)?),
+                None => None,
+            },
+            process: match columns.process {
+                Some(index) => Some(self.read::<ByteArrayType>(group, "process", index, rows, first_row)?),
+                None => None,
+            },
             roi_type: ints("rois.type", roi_type)?,
             roi_tower: [ints("rois.ieta", ieta)?, ints("rois.iphi", iphi)?],
             roi_eta: floats("rois.eta", roi_eta)?,
@@ -162,14 +190,38 @@ impl<'a> SampleFile<'a> {
             let legal = u16::try_from(found).ok().filter(|value| *value <= max);
             legal.ok_or_else(|| self.value(file_row, column, &format!("0 to {max}"), &found))
         };
+        let weight = group.weight.as_ref().map_or(1.0, |weights| weights.row(row)[0]);
+        if !weight.is_finite() {
+            return Err(self.value(file_row, "weight", &"a finite number", &weight));
+        }
+        let process = group.process.as_ref().map_or(&[][..], |names| names.row(row)[0].data());
+        let process = self.process(process, file_row, sample)?;
         sample.events.push(Event {
+            weight,
+            process,
             bcid: narrow("bcid", group.bcid.row(row)[0], BCID_MAX)?,
             trigger_type: narrow("l1_trigger_type", group.trigger_type.row(row)[0], 0xff)? as u8,
             items: group.items.row(row)[0].cast_unsigned(),
             number: group.number.row(row)[0].cast_unsigned(),
             rois_end: u32::try_from(sample.rois.len()).map_err(|_| self.too_large(file_row))?,
         });
+        sample.files.last_mut().expect("the file was added before it is read").events.end = sample.events.len();
         Ok(())
+    }
+
+    /// Index of a process.
+    fn process(&self, name: &[u8], file_row: u64, sample: &mut Sample) -> Result<u8, SampleError> {
+        if let Some(known) = sample.processes.iter().position(|known| known.as_bytes() == name) {
+            return Ok(u8::try_from(known).expect("as many processes as an index takes"));
+        }
+        let Ok(index) = u8::try_from(sample.processes.len()) else {
+            return Err(self.value(file_row, "process", &"at most 255 different names", &"one more"));
+        };
+        let Ok(name) = std::str::from_utf8(name) else {
+            return Err(self.value(file_row, "process", &"UTF-8", &"other bytes"));
+        };
+        sample.processes.push(name.to_owned());
+        Ok(index)
     }
 
     fn append_fragments(

@@ -7,14 +7,15 @@
 use std::io;
 use std::process::{Child, Command, Stdio};
 
-use configuration::{ConfigurationError, Partition};
+use configuration::Partition;
 use dataflow::ids::Role;
 use serde::Serialize;
 
-use super::paired::{Comparison, Figures};
-use super::reference::{self, ReferenceError, SourceArguments};
+use super::BenchError;
+use super::paired::{Comparison, Figures, RatioOf};
+use super::reference::{self, SourceArguments};
 use crate::cli::BenchArgs;
-use crate::conductor::{Run, StartError, conduct};
+use crate::conductor::{Run, conduct};
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -26,19 +27,6 @@ pub(crate) struct Parameters {
     pairs: usize,
 }
 
-/// Why there is no result.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum BenchError {
-    #[error(transparent)]
-    Configuration(#[from] ConfigurationError),
-    #[error(transparent)]
-    Start(#[from] StartError),
-    #[error(transparent)]
-    Reference(#[from] ReferenceError),
-    #[error("the run was not sound: residual {residual}, {incomplete} incomplete events {reasons:?}")]
-    Unsound { residual: u64, incomplete: u64, reasons: Vec<String> },
-}
-
 /// Measures in alternation with the reference.
 pub(crate) fn measure(args: &BenchArgs) -> Result<Comparison<Parameters>, BenchError> {
     let parameters = Parameters {
@@ -48,21 +36,15 @@ pub(crate) fn measure(args: &BenchArgs) -> Result<Comparison<Parameters>, BenchE
         seconds: args.seconds,
         pairs: PAIRS,
     };
-    Comparison::measure("event-builder", parameters, PAIRS, || build(&parameters), || bare(&parameters))
+    let pairs = (PAIRS, RatioOf::EventsPerS);
+    Comparison::measure("event-builder", parameters, pairs, || build(&parameters), || bare(&parameters))
 }
 
 fn build(parameters: &Parameters) -> Result<Figures, BenchError> {
     let partition = Partition::parse("event-builder bench", &configuration(parameters), &[])?;
     let in_children = |role| role == Role::Ros;
-    let conducted = conduct(Run { partition, in_children, progress: None })?;
-    let account = &conducted.account;
-    if account.residual > 0 || account.built_incomplete > 0 || !conducted.ending.reasons.is_empty() {
-        return Err(BenchError::Unsound {
-            residual: account.residual,
-            incomplete: account.built_incomplete,
-            reasons: conducted.ending.reasons,
-        });
-    }
+    let conducted = conduct(Run { partition, in_children, progress: None, observer: None })?;
+    let account = super::sound(&conducted)?;
     let events = account.built_complete as f64;
     Ok(parameters.figures(events, conducted.duration.as_secs_f64(), conducted.cpu.as_secs_f64()))
 }
@@ -85,6 +67,7 @@ impl Parameters {
             events_per_s: events / seconds,
             bytes_per_s: events / seconds * f64::from(self.fragment_bytes) * f64::from(self.sources),
             cpu_us_per_event: cpu_seconds / events * 1e6,
+            round_trip_ns: None,
         }
     }
 }
@@ -118,7 +101,7 @@ fn configuration(parameters: &Parameters) -> String {
 fn spawn_source(source: &SourceArguments) -> io::Result<Child> {
     let SourceArguments { builder, id, fragment_bytes, batch } = source;
     Command::new(std::env::current_exe()?)
-        .arg("bare-source")
+        .args(["bench-part", "source"])
         .args([builder.to_string(), id.to_string(), fragment_bytes.to_string(), batch.to_string()])
         .stdin(Stdio::null())
         .spawn()

@@ -1,25 +1,41 @@
 //! `weir bench`: system benchmarks, each in alternation with the bare machine doing the same work.
 
 mod event_builder;
+mod exchange;
+mod filter;
+mod handover;
+mod hops;
+mod level2;
 mod paired;
 mod reference;
 
-use crate::cli::{BareSourceArgs, BenchArgs, Exit};
+use std::io;
+
+use configuration::ConfigurationError;
+use dataflow::control::accounting::Accounting;
+use processing::TasksError;
+use transport::error::OsError;
+
+use crate::cli::{BenchArgs, BenchPart, Exit};
 use crate::commands::on_standard_streams;
+use crate::conductor::{Conducted, StartError};
+use paired::to_json;
+use reference::ReferenceError;
 
 /// Runs a benchmark and prints its result.
 pub(crate) fn bench(args: &BenchArgs) -> Exit {
-    let Some(name) = &args.name else {
-        return print(
-            "event-builder  source processes, one building process, the complete protocol over TCP on loopback",
-        );
+    let Some(name) = &args.name else { return print(LIST) };
+    let measured = match name.as_str() {
+        "event-builder" => event_builder::measure(args).map(|found| (to_json(&found), found.to_text())),
+        "level2" => level2::measure(args).map(|found| (to_json(&found), found.to_text())),
+        "filter" => filter::measure(args).map(|found| (to_json(&found), found.to_text())),
+        _ => {
+            crate::complain(&format!("weir: no benchmark is called {name}; `weir bench --list` names all"));
+            return Exit::Wrong;
+        }
     };
-    if name != "event-builder" {
-        crate::complain(&format!("weir: no benchmark is called {name}; `weir bench --list` names all"));
-        return Exit::Wrong;
-    }
-    match event_builder::measure(args) {
-        Ok(comparison) => print(&if args.json { comparison.to_json() } else { comparison.to_text() }),
+    match measured {
+        Ok((json, text)) => print(if args.json { &json } else { &text }),
         Err(error) => {
             crate::complain(&format!("weir bench {name}: {error}"));
             Exit::NotStarted
@@ -27,18 +43,66 @@ pub(crate) fn bench(args: &BenchArgs) -> Exit {
     }
 }
 
-/// A source process of the bare reference.
-pub(crate) fn bare_source(args: &BareSourceArgs) -> Exit {
-    let BareSourceArgs { builder, id, fragment_bytes, batch } = *args;
-    match reference::source_main(&reference::SourceArguments { builder, id, fragment_bytes, batch }) {
+/// A process that a benchmark started.
+pub(crate) fn part(part: &BenchPart) -> Exit {
+    let done = match *part {
+        BenchPart::Source { builder, id, fragment_bytes, batch } => {
+            let arguments = reference::SourceArguments { builder, id, fragment_bytes, batch };
+            reference::source_main(&arguments).map_err(|error| error.to_string())
+        }
+        BenchPart::Replier { client, id, request_bytes, reply_bytes, idle } => {
+            let arguments = exchange::ReplierArguments { client, id, request_bytes, reply_bytes, idle };
+            exchange::replier_main(&arguments).map_err(|error| error.to_string())
+        }
+        BenchPart::Receiver => handover::receiver_main().map_err(|error| error.to_string()),
+        BenchPart::Task => filter::task_main().map_err(|error| error.to_string()),
+    };
+    match done {
         Ok(()) => Exit::Well,
         Err(error) => {
-            crate::complain(&format!("weir bare-source {id}: {error}"));
+            crate::complain(&format!("weir bench-part: {error}"));
             Exit::NotStarted
         }
     }
 }
 
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BenchError {
+    #[error(transparent)]
+    Configuration(#[from] ConfigurationError),
+    #[error(transparent)]
+    Start(#[from] StartError),
+    #[error(transparent)]
+    Reference(#[from] ReferenceError),
+    #[error(transparent)]
+    Tasks(#[from] TasksError),
+    #[error(transparent)]
+    Os(#[from] OsError),
+    #[error("the run was not sound: residual {residual}, {incomplete} incomplete events, {forced} forced {reasons:?}")]
+    Unsound { residual: u64, incomplete: u64, forced: u64, reasons: Vec<String> },
+    #[error("the processing task {0}")]
+    Task(String),
+    #[error("{what}: {error}")]
+    System { what: &'static str, error: io::Error },
+}
+
+/// The account of a run in which nothing went wrong: no other run measures anything.
+fn sound(conducted: &Conducted) -> Result<&Accounting, BenchError> {
+    let account = &conducted.account;
+    let Accounting { residual, built_incomplete: incomplete, level2_forced: forced, .. } = *account;
+    let reasons = &conducted.ending.reasons;
+    if residual == 0 && incomplete == 0 && forced == 0 && reasons.is_empty() {
+        return Ok(account);
+    }
+    Err(BenchError::Unsound { residual, incomplete, forced, reasons: reasons.clone() })
+}
+
 fn print(text: &str) -> Exit {
     on_standard_streams(|out, _| writeln!(out, "{text}").map(|()| Exit::Well))
 }
+
+const LIST: &str = "\
+event-builder  source processes, one building process, the complete protocol over TCP on loopback
+level2         a supervisor with sinks in one process; two-step selection with data requests over TCP; one event in flight
+filter         small events through one processing task, in Python and in Rust";

@@ -10,6 +10,19 @@ pub(crate) struct Figures {
     pub(crate) bytes_per_s: f64,
     /// All processes together.
     pub(crate) cpu_us_per_event: f64,
+    /// Median time of one event there and back, where only one is on its way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) round_trip_ns: Option<f64>,
+}
+
+/// What the ratio of two runs is taken of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RatioOf {
+    /// More is better.
+    EventsPerS,
+    /// Less is better.
+    RoundTripNs,
 }
 
 /// Runs of both sides, taken in pairs.
@@ -20,7 +33,8 @@ pub(crate) struct Comparison<P> {
     /// Medians over the pairs.
     result: Figures,
     reference: Figures,
-    /// Median over the pairs of result / reference, in events per second.
+    ratio_of: RatioOf,
+    /// Median over the pairs of result / reference.
     ratio: f64,
     /// Smallest and largest ratio of a pair.
     spread: [f64; 2],
@@ -33,12 +47,12 @@ impl<P: Serialize> Comparison<P> {
     pub(crate) fn measure<E>(
         bench: &'static str,
         parameters: P,
-        pairs: usize,
+        (pairs, ratio_of): (usize, RatioOf),
         mut result: impl FnMut() -> Result<Figures, E>,
         mut reference: impl FnMut() -> Result<Figures, E>,
     ) -> Result<Self, E> {
         let runs = (0..pairs).map(|_| Ok((result()?, reference()?))).collect::<Result<Vec<_>, E>>()?;
-        let ratios: Vec<f64> = runs.iter().map(|(ours, bare)| ours.events_per_s / bare.events_per_s).collect();
+        let ratios: Vec<f64> = runs.iter().map(|(ours, bare)| ratio_of.value(ours) / ratio_of.value(bare)).collect();
         let cpu_ratios = runs.iter().map(|(ours, bare)| ours.cpu_us_per_event / bare.cpu_us_per_event);
         let extreme = |pick: fn(f64, f64) -> f64, start: f64| ratios.iter().copied().fold(start, pick);
         Ok(Self {
@@ -46,32 +60,49 @@ impl<P: Serialize> Comparison<P> {
             parameters,
             result: Figures::median(runs.iter().map(|(ours, _)| *ours)),
             reference: Figures::median(runs.iter().map(|(_, bare)| *bare)),
+            ratio_of,
             ratio: median(ratios.iter().copied()),
             spread: [extreme(f64::min, f64::INFINITY), extreme(f64::max, 0.0)],
             cpu_ratio: median(cpu_ratios),
         })
     }
 
-    /// One JSON object.
-    pub(crate) fn to_json(&self) -> String {
-        serde_json::to_string_pretty(self).expect("plain numbers and texts make JSON")
+    /// The same under another name.
+    pub(crate) fn named(self, bench: &'static str) -> Self {
+        Self { bench, ..self }
     }
 
     /// A few lines for people.
     pub(crate) fn to_text(&self) -> String {
-        let line = |name: &str, figures: &Figures| {
-            let Figures { events_per_s, bytes_per_s, cpu_us_per_event } = figures;
-            let gigabytes = bytes_per_s / 1e9;
-            format!(
-                "{name:<10} {events_per_s:>12.0} events/s {gigabytes:>8.2} GB/s {cpu_us_per_event:>8.2} µs CPU/event"
-            )
-        };
-        let Self { bench, ratio, spread: [low, high], cpu_ratio, .. } = self;
+        let Self { bench, ratio_of, ratio, spread: [low, high], cpu_ratio, .. } = self;
         format!(
-            "{bench}, medians of pairs\n{}\n{}\nratio {ratio:.2} ({low:.2} to {high:.2}), CPU per event {cpu_ratio:.2} times the reference's",
-            line("weir", &self.result),
-            line("bare", &self.reference)
+            "{bench}, medians of pairs\n{}\n{}\nratio of {} {ratio:.2} ({low:.2} to {high:.2}), CPU per event \
+             {cpu_ratio:.2} times the reference's",
+            self.result.to_line("weir"),
+            self.reference.to_line("bare"),
+            ratio_of.words()
         )
+    }
+}
+
+/// As one JSON object.
+pub(crate) fn to_json(value: &impl Serialize) -> String {
+    serde_json::to_string_pretty(value).expect("plain numbers and texts make JSON")
+}
+
+impl RatioOf {
+    fn value(self, figures: &Figures) -> f64 {
+        match self {
+            Self::EventsPerS => figures.events_per_s,
+            Self::RoundTripNs => figures.round_trip_ns.unwrap_or(f64::NAN),
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::EventsPerS => "events per second",
+            Self::RoundTripNs => "round-trip times",
+        }
     }
 }
 
@@ -80,8 +111,18 @@ impl Figures {
         Self {
             events_per_s: median(runs.clone().map(|run| run.events_per_s)),
             bytes_per_s: median(runs.clone().map(|run| run.bytes_per_s)),
-            cpu_us_per_event: median(runs.map(|run| run.cpu_us_per_event)),
+            cpu_us_per_event: median(runs.clone().map(|run| run.cpu_us_per_event)),
+            round_trip_ns: Some(median(runs.filter_map(|run| run.round_trip_ns))).filter(|median| !median.is_nan()),
         }
+    }
+
+    fn to_line(self, name: &str) -> String {
+        let Self { events_per_s, bytes_per_s, cpu_us_per_event, round_trip_ns } = self;
+        let gigabytes = bytes_per_s / 1e9;
+        let round_trip = round_trip_ns.map_or(String::new(), |ns| format!(" {:>8.2} µs there and back", ns / 1e3));
+        format!(
+            "{name:<10} {events_per_s:>12.0} events/s {gigabytes:>8.3} GB/s {cpu_us_per_event:>8.2} µs CPU/event{round_trip}"
+        )
     }
 }
 
@@ -102,11 +143,20 @@ mod tests {
 
     #[test]
     fn the_ratio_is_the_median_of_the_pairs() {
-        let run = |events_per_s: f64| Figures { events_per_s, bytes_per_s: 1.0, cpu_us_per_event: 2.0 };
-        let (mut ours, mut bare) = ([10.0, 30.0, 20.0].into_iter(), [10.0, 10.0, 40.0].into_iter());
+        let run = |events_per_s: f64| Figures {
+            events_per_s,
+            bytes_per_s: 1.0,
+            cpu_us_per_event: 2.0,
+            round_trip_ns: Some(1e9 / events_per_s),
+        };
         let next = |values: &mut dyn Iterator<Item = f64>| Ok::<_, ()>(run(values.next().unwrap()));
-        let comparison = Comparison::measure("test", (), 3, || next(&mut ours), || next(&mut bare)).unwrap();
+        let measure = |ratio_of| {
+            let (mut ours, mut bare) = ([10.0, 30.0, 20.0].into_iter(), [10.0, 10.0, 40.0].into_iter());
+            Comparison::measure("test", (), (3, ratio_of), || next(&mut ours), || next(&mut bare)).unwrap()
+        };
+        let comparison = measure(RatioOf::EventsPerS);
         assert_eq!((comparison.ratio, comparison.spread), (1.0, [0.5, 3.0]));
+        assert_eq!(measure(RatioOf::RoundTripNs).spread, [1.0 / 3.0, 2.0]);
         assert_eq!(comparison.result.events_per_s, 20.0);
     }
 }

@@ -124,6 +124,12 @@ pub(crate) enum ReferenceError {
         /// What the system says.
         error: io::Error,
     },
+    /// Requests and replies came to an end.
+    #[error("requests and replies: {error}")]
+    Exchange {
+        /// What the system says.
+        error: io::Error,
+    },
     /// A source cannot connect to its builder.
     #[error("source cannot connect to its builder at {builder}: {error}")]
     Connect {
@@ -156,7 +162,10 @@ pub(crate) fn run(
             SourceArguments { builder, id, fragment_bytes: parameters.fragment_bytes, batch: parameters.batch };
         sources.0.push(spawn(&arguments).map_err(|error| ReferenceError::Spawn { id, error })?);
     }
-    let mut streams = accept_all(&listener, &mut sources, parameters)?;
+    let sockets = accept_all(&listener, &mut sources, parameters.sources)?;
+    let read_ahead = read_ahead_bytes(parameters);
+    let stream = |socket| Stream { socket, bytes: vec![0; read_ahead], begin: 0, end: 0 };
+    let mut streams: Vec<Stream> = sockets.into_iter().map(stream).collect();
     let mut measurement = build(&mut streams, parameters)?;
     drop(streams);
     drop(sources);
@@ -191,7 +200,7 @@ pub(crate) fn source_main(arguments: &SourceArguments) -> Result<(), ReferenceEr
 }
 
 /// The source processes; they end with this.
-struct Sources(Vec<Child>);
+pub(super) struct Sources(pub(super) Vec<Child>);
 
 impl Sources {
     fn check_alive(&mut self) -> Result<(), ReferenceError> {
@@ -280,14 +289,14 @@ impl Header {
     }
 }
 
-fn accept_all(
+/// Takes in one connection from each source, in the order of their numbers, which they send first.
+pub(super) fn accept_all(
     listener: &TcpListener,
     sources: &mut Sources,
-    parameters: &Parameters,
-) -> Result<Vec<Stream>, ReferenceError> {
+    expected: u32,
+) -> Result<Vec<TcpStream>, ReferenceError> {
     let deadline = now() + CONNECT_TIMEOUT;
-    let expected = parameters.sources;
-    let mut streams: Vec<Option<Stream>> = (0..expected).map(|_| None).collect();
+    let mut streams: Vec<Option<TcpStream>> = (0..expected).map(|_| None).collect();
     let mut connected = 0;
     while connected < expected {
         if now() >= deadline {
@@ -302,11 +311,10 @@ fn accept_all(
             Ok(_) => {}
             Err(error) => return Err(ReferenceError::Listen(error.into())),
         }
-        let (socket, _) = listener.accept().map_err(ReferenceError::Listen)?;
-        socket.set_read_timeout(Some(SILENCE_MAX)).map_err(ReferenceError::Listen)?;
-        let mut stream = Stream { socket, bytes: vec![0; read_ahead_bytes(parameters)], begin: 0, end: 0 };
+        let (mut stream, _) = listener.accept().map_err(ReferenceError::Listen)?;
+        stream.set_read_timeout(Some(SILENCE_MAX)).map_err(ReferenceError::Listen)?;
         let mut hello = [0; 4];
-        stream.read_whole(&mut hello).map_err(ReferenceError::Hello)?;
+        stream.read_exact(&mut hello).map_err(ReferenceError::Hello)?;
         let id = u32::from_ne_bytes(hello);
         match streams.get_mut(id as usize) {
             Some(place @ None) => *place = Some(stream),

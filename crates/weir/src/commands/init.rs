@@ -85,7 +85,12 @@ fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 fn data_of(template: &Template) -> impl Iterator<Item = &'static Data> {
-    DATA.iter().filter(|data| template.text.contains(&format!("{:?}", data.path)))
+    DATA.iter().filter(|data| {
+        // A sample is described beside it.
+        let named = data.path.strip_suffix(".json").map(|stem| format!("\"{stem}.parquet\""));
+        let is_named = |path: &str| template.text.contains(path);
+        is_named(&format!("{:?}", data.path)) || named.is_some_and(|path| is_named(&path))
+    })
 }
 
 /// A file that templates read, by its path beside them.
@@ -94,9 +99,25 @@ struct Data {
     bytes: &'static [u8],
 }
 
-static DATA: &[Data] = &[
-    Data { path: "data/zee_mu0.parquet", bytes: include_bytes!("../../../../examples/data/zee_mu0.parquet") },
-    Data { path: "data/replay.data", bytes: include_bytes!("../../../../examples/data/replay.data") },
+macro_rules! data {
+    ($($path:literal),+ $(,)?) => {
+        &[$(Data { path: $path, bytes: include_bytes!(concat!("../../../../examples/", $path)) }),+]
+    };
+}
+
+static DATA: &[Data] = data![
+    "data/minbias_mu0.accepted.parquet",
+    "data/minbias_mu0.accepted.json",
+    "data/dijet_mu0.accepted.parquet",
+    "data/dijet_mu0.accepted.json",
+    "data/wenu_mu0.accepted.parquet",
+    "data/wenu_mu0.accepted.json",
+    "data/zee_mu0.parquet",
+    "data/zee_mu0.json",
+    "data/zmumu_mu0.accepted.parquet",
+    "data/zmumu_mu0.accepted.json",
+    "data/detector.json",
+    "data/replay.data",
 ];
 
 #[cfg(test)]
@@ -110,7 +131,8 @@ mod tests {
         for template in TEMPLATES {
             let partition = Partition::parse(template.name, template.text, &[]).unwrap();
             let known: Vec<&str> = data_of(template).map(|data| data.path).collect();
-            assert_eq!(partition.input.files, known, "{}", template.name);
+            let read = partition.input.files.iter().chain(&partition.input.detector);
+            read.for_each(|path| assert!(known.contains(&path.as_str()), "{path} of {}", template.name));
         }
     }
 }

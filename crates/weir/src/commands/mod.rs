@@ -3,6 +3,7 @@
 mod check;
 mod file;
 mod init;
+mod pt;
 mod schema;
 
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -10,6 +11,7 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 pub use check::check;
 pub use file::file;
 pub use init::init;
+pub(crate) use pt::pt;
 pub use schema::schema;
 
 use crate::cli::Exit;

@@ -4,8 +4,11 @@
 //! a component of the same process goes through a queue in memory; a message to another process is encoded into the send
 //! queue of its connection, and a pass ends with one flush per connection: what one pass produces travels together.
 
+mod external;
+mod filtering;
 mod links;
 mod recorder;
+mod steering;
 mod tasks;
 mod workshop;
 
@@ -24,6 +27,7 @@ use transport::clock;
 use transport::link::{Link, Lost, SendError};
 
 pub(crate) use links::{LinkEvent, LinkId, Links, LinksError, NetworkOptions};
+pub(crate) use steering::Strategy;
 pub(crate) use workshop::{Workshop, WorkshopError};
 
 /// The components of a process and their connections.
@@ -244,6 +248,9 @@ impl Host {
                 }
                 self.input(now, id, Input::Done { ticket, outcome });
             }
+            while let Some(text) = self.nodes[index].as_mut().and_then(|hosted| hosted.workshop.next_notice()) {
+                self.notice(id, text);
+            }
             self.retry_read_out(now, id);
         }
     }
@@ -373,7 +380,7 @@ impl Host {
         let Some(envelope) = hosted.node.envelope_to(to) else { return };
         let message = match message {
             Message::Report(report) => Message::Report(Report { network: self.network, ..report }),
-            message => message,
+            message => hosted.workshop.prepared(message),
         };
         self.send(envelope, message);
     }

@@ -3,22 +3,21 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use bytes::Bytes;
-use dataflow::bulk::{Bulk, PageSlice};
-use dataflow::component::{Input, Outcome, Selection, Steer, Steered, Ticket, Work};
+use dataflow::bulk::Bulk;
+use dataflow::component::{Input, Outcome, Ticket, Work};
 use dataflow::ids::{NodeId, Role};
-use dataflow::level2::steering::Skeleton;
-use dataflow::message::EventInfo;
+use dataflow::message::{EventInfo, Message};
 use dataflow::readout::fragment::FragmentHead;
 use dataflow::time::Time;
-use eformat::{Bcid, RobParams, RodHeader, SourceId, rob_prefix, rob_suffix};
-use rol::{Inputs, Links, LinksError, ReadOutError};
-use transport::clock;
+use rol::{Inputs, Links, LinksError, NetworkError, NetworkParameters, NetworkTriggers, Preprocessing, ReadOutError};
 use transport::waker::Waker;
 
 use super::Host;
+use super::external::External;
+use super::filtering::{Filtering, FilteringError};
 use super::recorder::{Done, Recorder, RecorderError};
-use crate::assembly::{Assembly, RESULT_SOURCE_ID};
+use super::steering::Steering;
+use crate::assembly::Assembly;
 
 /// What one component can have done.
 #[derive(Default)]
@@ -28,28 +27,30 @@ pub(crate) struct Workshop {
     pub(super) stalled: VecDeque<(Ticket, EventInfo)>,
     /// Fragments of the event being read out; empty between events.
     fragments: Vec<(u16, FragmentHead, Bulk)>,
+    /// What is done to replies for level 2.
+    preprocessing: Option<Preprocessing>,
 }
 
 #[derive(Default)]
 enum Kind {
     #[default]
     None,
+    External(Box<External>),
     Links(Box<Links>),
     Steering(Steering),
+    Filtering(Box<Filtering>),
     Recorder(Recorder),
-}
-
-struct Steering {
-    skeleton: Skeleton,
-    cost: Duration,
-    run_number: u32,
 }
 
 /// Why a component cannot do its work.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WorkshopError {
     #[error(transparent)]
+    Network(#[from] NetworkError),
+    #[error(transparent)]
     Links(#[from] LinksError),
+    #[error(transparent)]
+    Filtering(#[from] FilteringError),
     #[error(transparent)]
     Recorder(#[from] RecorderError),
 }
@@ -65,44 +66,87 @@ impl Workshop {
         let app = assembly.application(node).expect("an application of the partition");
         let partition = &assembly.partition;
         let kind = match app.role {
+            Role::Level1 => match NetworkParameters::of(partition) {
+                Some(parameters) => {
+                    let network = NetworkTriggers::start(&parameters, waker.clone())?;
+                    Kind::External(Box::new(External::new(network)))
+                }
+                None => Kind::None,
+            },
             Role::Ros => {
                 let inputs = inputs.expect("a ROS has an input");
                 let links = inputs.links(assembly.index_in_role(node), assembly.events_behind_ros())?;
                 links.wake_on_return(waker.clone());
                 Kind::Links(Box::new(links))
             }
-            Role::L2pu => Kind::Steering(Steering {
-                skeleton: assembly.skeleton(),
-                cost: partition.l2pu.as_ref().map_or(Duration::ZERO, |l2pu| l2pu.cost.duration()),
-                run_number: partition.run.number,
-            }),
+            Role::L2pu => {
+                let cost = partition.l2pu.as_ref().map_or(Duration::ZERO, |l2pu| l2pu.cost.duration());
+                let observer = assembly.observer();
+                Kind::Steering(Steering::new(assembly.steering(), cost, partition.run.number, observer))
+            }
+            Role::Efd if partition.pt.is_some() => {
+                let observer = assembly.observer();
+                Kind::Filtering(Box::new(Filtering::start(partition, &app.name, observer, waker.clone())?))
+            }
             Role::Sfo => {
                 let replay = inputs.and_then(Inputs::replay).map(rol::Replay::facts);
-                Kind::Recorder(Recorder::start(partition, &app.name, replay, waker.clone())?)
+                Kind::Recorder(Recorder::start(assembly, &app.name, replay, waker.clone())?)
             }
             _ => Kind::None,
         };
-        Ok(Self { kind, ..Self::default() })
+        let preprocessing = match partition.ros.preprocessing {
+            configuration::Preprocessing::ZeroSuppression if app.role == Role::Ros => {
+                Some(Preprocessing { suppress_below: partition.ros.suppress_below })
+            }
+            _ => None,
+        };
+        Ok(Self { kind, preprocessing, ..Self::default() })
     }
 
     /// Whether work is finished, or an event that waits for pages can be read out.
     pub(super) fn has_work(&self) -> bool {
         match &self.kind {
             Kind::Links(links) => !self.stalled.is_empty() && links.has_page(),
+            Kind::External(external) => external.has_work(),
             Kind::Recorder(recorder) => recorder.has_done(),
+            Kind::Filtering(filtering) => filtering.has_done(),
             Kind::None | Kind::Steering(_) => false,
         }
     }
 
     pub(super) fn next_done(&mut self) -> Option<Done> {
-        if let Kind::Recorder(recorder) = &self.kind { recorder.next_done() } else { None }
+        match &mut self.kind {
+            Kind::External(external) => external.next_done(),
+            Kind::Recorder(recorder) => recorder.next_done(),
+            Kind::Filtering(filtering) => filtering.next_done(),
+            Kind::None | Kind::Links(_) | Kind::Steering(_) => None,
+        }
+    }
+
+    /// Something that people should know of the work.
+    pub(super) fn next_notice(&mut self) -> Option<String> {
+        match &mut self.kind {
+            Kind::External(external) => external.next_notice(),
+            Kind::Filtering(filtering) => filtering.next_notice(),
+            _ => None,
+        }
+    }
+
+    /// A message as it is sent: a ROS preprocesses its replies to level 2.
+    pub(super) fn prepared(&self, message: Message) -> Message {
+        match (self.preprocessing, message) {
+            (Some(preprocessing), Message::RoiReply { event, request, missing, bulk }) => {
+                Message::RoiReply { event, request, missing, bulk: preprocessing.apply(bulk) }
+            }
+            (_, message) => message,
+        }
     }
 }
 
 impl Host {
     pub(super) fn start(&mut self, now: Time, node: NodeId, ticket: Ticket, work: Work) {
         let workshop = &mut self.nodes[usize::from(node.0)].as_mut().expect("a component here").workshop;
-        match (work, &workshop.kind) {
+        match (work, &mut workshop.kind) {
             (Work::ReadOut(event), _) => {
                 if !workshop.stalled.is_empty() || !self.read_out(now, node, ticket, &event) {
                     self.stall(node, ticket, event);
@@ -112,6 +156,8 @@ impl Host {
                 let outcome = Outcome::Steered(steering.step(&steer));
                 self.input(now, node, Input::Done { ticket, outcome });
             }
+            (Work::NextTrigger, Kind::External(external)) => external.ask(ticket),
+            (Work::Process(built), Kind::Filtering(filtering)) => filtering.begin(ticket, built),
             (work, Kind::Recorder(recorder)) => recorder.begin(ticket, work),
             (work, _) => unreachable!("{work:?} is no work of node {node:?}"),
         }
@@ -143,45 +189,5 @@ impl Host {
     fn stall(&mut self, node: NodeId, ticket: Ticket, event: EventInfo) {
         let hosted = self.nodes[usize::from(node.0)].as_mut().expect("a component here");
         hosted.workshop.stalled.push_back((ticket, event));
-    }
-}
-
-impl Steering {
-    fn step(&self, steer: &Steer) -> Steered {
-        self.burn();
-        match self.skeleton.step(steer) {
-            Steered::Decide(selection) if selection.accept => {
-                Steered::Decide(Selection { result: self.result(steer), ..selection })
-            }
-            other => other,
-        }
-    }
-
-    /// Spends the configured processor time, to emulate heavy algorithms.
-    fn burn(&self) {
-        if !self.cost.is_zero() {
-            let end = clock::now() + self.cost;
-            while clock::now() < end {
-                core::hint::spin_loop();
-            }
-        }
-    }
-
-    /// The level-2 result as a ROB fragment: the number of steps, and of ROBs that sent nothing.
-    fn result(&self, steer: &Steer) -> Bulk {
-        let EventInfo { event, bcid, trigger_type, .. } = steer.event;
-        let rod = RodHeader {
-            source_id: SourceId(RESULT_SOURCE_ID),
-            run_number: self.run_number,
-            lvl1_id: event.lvl1_id().0,
-            bcid: Bcid::new(bcid).unwrap_or_default(),
-            trigger_type,
-            ..RodHeader::default()
-        };
-        let params = RobParams { rod, ..RobParams::default() };
-        let data: Vec<u8> = [steer.step, steer.missing].iter().flat_map(|word| word.to_le_bytes()).collect();
-        let rob =
-            [rob_prefix(&params, data.len()).as_slice(), &data, rob_suffix(&params, data.len()).as_ref()].concat();
-        Bulk::Pages(PageSlice::new(Bytes::from(rob)))
     }
 }

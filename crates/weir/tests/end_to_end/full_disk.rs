@@ -56,13 +56,13 @@ fn start(disk: &SmallDisk, processes: bool, arguments: &[&str]) -> Running {
 }
 
 /// A file system of a few megabytes in memory.
-struct SmallDisk {
+pub(crate) struct SmallDisk {
     directory: TempDir,
 }
 
 impl SmallDisk {
     /// `None`, and the test is skipped, where none can be mounted.
-    fn new(test: &str) -> Option<Self> {
+    pub(crate) fn new(test: &str) -> Option<Self> {
         let directory = TempDir::new("small-disk");
         let options = format!("size={DISK_BYTES}");
         let mount =
@@ -81,12 +81,12 @@ impl SmallDisk {
         }
     }
 
-    fn output(&self) -> PathBuf {
+    pub(crate) fn output(&self) -> PathBuf {
         self.directory.join("out")
     }
 
     /// Leaves room for a few dozen events.
-    fn fill(&self) -> PathBuf {
+    pub(crate) fn fill(&self) -> PathBuf {
         let filler = self.directory.join("filler");
         fs::write(&filler, vec![0; DISK_BYTES - ROOM_BYTES]).unwrap();
         filler

@@ -1,0 +1,221 @@
+//! Where the decisions of a supervisor go: to the DFM, in groups; or, where there is none, into clears.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::component::{Outbox, PeerState};
+use crate::ids::{EventId, NodeId};
+use crate::message::{Decision, Message};
+use crate::readout::clears::Clears;
+use crate::report::L2svCounters;
+use crate::time::Time;
+
+/// The way out of a supervisor.
+pub(crate) enum Outlet {
+    /// A DFM takes the decisions over, and clears.
+    Dfm(Groups),
+    /// Nobody builds: every decided event is cleared `[L2SCI2000 §2.1.5]`.
+    Clears(Clears),
+}
+
+/// Groups of decisions, each kept until the DFM has taken it over.
+pub(crate) struct Groups {
+    dfm: NodeId,
+    size: usize,
+    age: Duration,
+    group: Vec<Decision>,
+    due: Option<Time>,
+    report_due: Option<Time>,
+    sent: VecDeque<Group>,
+    sent_decisions: usize,
+    sequence: u64,
+    gone: bool,
+}
+
+struct Group {
+    sequence: u64,
+    oldest_undecided: EventId,
+    decisions: Vec<Decision>,
+}
+
+impl Outlet {
+    /// For groups of `size` decisions, none kept back longer than `age`.
+    pub(crate) fn new(dfm: Option<NodeId>, size: usize, age: Duration) -> Self {
+        let Some(dfm) = dfm else { return Self::Clears(Clears::new(size, age)) };
+        Self::Dfm(Groups {
+            dfm,
+            size,
+            age,
+            group: Vec::with_capacity(size),
+            due: None,
+            report_due: None,
+            sent: VecDeque::new(),
+            sent_decisions: 0,
+            sequence: 0,
+            gone: false,
+        })
+    }
+
+    /// The run begins.
+    pub(crate) fn start(&mut self, now: Time) {
+        if let Self::Clears(clears) = self {
+            clears.start(now);
+        }
+    }
+
+    /// Adds a decision; whether the group is full. `hurry` makes no decision wait for others, where that matters.
+    pub(crate) fn add(&mut self, now: Time, decision: Decision, hurry: bool) -> bool {
+        match self {
+            Self::Dfm(groups) => {
+                groups.group.push(decision);
+                groups.due.get_or_insert(now + groups.age);
+                groups.group.len() >= groups.size || hurry
+            }
+            Self::Clears(clears) => clears.add(now, decision.event.event),
+        }
+    }
+
+    /// The DFM is to know before long how far level 2 has come.
+    pub(crate) fn report_soon(&mut self, now: Time) {
+        if let Self::Dfm(groups) = self {
+            groups.report_due.get_or_insert(now + REPORT_EVERY);
+        }
+    }
+
+    /// Sends what there is, and how far level 2 has come, even if there is nothing else. `oldest` is the oldest undecided
+    /// event; `None` before level 1 has issued anything.
+    pub(crate) fn flush(&mut self, now: Time, oldest: Option<EventId>, counters: &mut L2svCounters, out: &mut Outbox) {
+        match self {
+            Self::Dfm(groups) => groups.flush(now, oldest, out),
+            Self::Clears(clears) => {
+                counters.clear_groups += 1;
+                out.multicast_to_readout(clears.flush(now, oldest.unwrap_or_default(), false));
+            }
+        }
+    }
+
+    /// Nothing follows what was flushed.
+    pub(crate) fn close(&mut self, now: Time, counters: &mut L2svCounters, out: &mut Outbox) {
+        match self {
+            Self::Dfm(groups) => out.send(groups.dfm, Message::NoMore),
+            Self::Clears(clears) => {
+                counters.clear_groups += 1;
+                out.multicast_to_readout(clears.flush(now, EventId(u64::MAX), true));
+            }
+        }
+    }
+
+    /// The DFM has taken all groups up to this one over.
+    pub(crate) fn on_taken(&mut self, up_to: u64) {
+        if let Self::Dfm(groups) = self {
+            while let Some(group) = groups.sent.pop_front_if(|group| group.sequence <= up_to) {
+                groups.sent_decisions -= group.decisions.len();
+            }
+        }
+    }
+
+    /// A read-out system has missed some clears.
+    pub(crate) fn on_clear_ask(
+        &self,
+        from: NodeId,
+        (first, last): (u64, u64),
+        oldest: Option<EventId>,
+        counters: &mut L2svCounters,
+        out: &mut Outbox,
+    ) {
+        if let Self::Clears(clears) = self {
+            for group in clears.repeat(first, last, oldest.unwrap_or_default()) {
+                counters.clears_repeated += 1;
+                out.send(from, group);
+            }
+        }
+    }
+
+    /// A DFM that comes back is told again what it has not taken over.
+    pub(crate) fn on_peer(&mut self, node: NodeId, state: PeerState, done: bool, out: &mut Outbox) {
+        let Self::Dfm(groups) = self else { return };
+        if node != groups.dfm {
+            return;
+        }
+        groups.gone = state == PeerState::Gone;
+        if matches!(state, PeerState::Up(_)) {
+            groups.sent.iter().for_each(|group| out.send(node, group.message()));
+            if done {
+                out.send(node, Message::NoMore);
+            }
+        }
+    }
+
+    /// Decided events that the DFM has not taken over.
+    pub(crate) fn in_hand(&self) -> usize {
+        match self {
+            Self::Dfm(groups) => groups.group.len() + groups.sent_decisions,
+            Self::Clears(_) => 0,
+        }
+    }
+
+    /// Whether there is nothing to flush.
+    pub(crate) fn is_flushed(&self) -> bool {
+        match self {
+            Self::Dfm(groups) => groups.group.is_empty(),
+            Self::Clears(_) => true,
+        }
+    }
+
+    /// Whether all that was flushed has arrived, as far as anybody waits for it.
+    pub(crate) fn is_taken(&self) -> bool {
+        match self {
+            Self::Dfm(groups) => groups.gone || groups.sent_decisions == 0,
+            Self::Clears(_) => true,
+        }
+    }
+
+    /// Waits no longer for the DFM.
+    pub(crate) fn abandon(&mut self) {
+        if let Self::Dfm(groups) = self {
+            groups.sent.clear();
+            groups.sent_decisions = 0;
+        }
+    }
+
+    /// When to flush.
+    pub(crate) fn next_deadline(&self) -> Option<Time> {
+        match self {
+            Self::Dfm(groups) => [groups.due, groups.report_due].into_iter().flatten().min(),
+            Self::Clears(clears) => clears.next_deadline(),
+        }
+    }
+
+    /// Asserts that the outlet is consistent.
+    pub(crate) fn check(&self) {
+        if let Self::Dfm(groups) = self {
+            let sent: usize = groups.sent.iter().map(|group| group.decisions.len()).sum();
+            assert_eq!(groups.sent_decisions, sent, "decisions that the DFM has to acknowledge");
+        }
+    }
+}
+
+impl Groups {
+    fn flush(&mut self, now: Time, oldest: Option<EventId>, out: &mut Outbox) {
+        self.due = None;
+        self.report_due = Some(now + REPORT_EVERY);
+        let Some(oldest_undecided) = oldest else { return };
+        self.sequence += 1;
+        let decisions = core::mem::replace(&mut self.group, Vec::with_capacity(self.size));
+        let group = Group { sequence: self.sequence, oldest_undecided, decisions };
+        out.send(self.dfm, group.message());
+        self.sent_decisions += group.decisions.len();
+        self.sent.push_back(group);
+    }
+}
+
+impl Group {
+    fn message(&self) -> Message {
+        let Self { sequence, oldest_undecided, ref decisions } = *self;
+        Message::Decisions { sequence, oldest_undecided, decisions: decisions.clone() }
+    }
+}
+
+/// The DFM learns at least this often how far level 2 has come, also when it is idle.
+const REPORT_EVERY: Duration = Duration::from_millis(100);

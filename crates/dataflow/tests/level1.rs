@@ -1,0 +1,204 @@
+//! Level 1 by itself: its times, its dead time, and triggers from outside.
+
+use std::time::Duration;
+
+use dataflow::component::{Action, Component, Input, Outbox, Outcome, PeerState, Ticket, Work};
+use dataflow::ids::{EventId, Incarnation, NodeId};
+use dataflow::level1::dead_time::{DeadTimeParameters, LeakyBucket};
+use dataflow::level1::external::External;
+use dataflow::level1::pace::Spacing;
+use dataflow::level1::trigger::{Level1, Level1Parameters, Trigger, TriggerInput, TriggerSource};
+use dataflow::message::{BusyCause, Command, Message};
+use dataflow::report::Level1Counters;
+use dataflow::time::Time;
+
+const DECIDER: NodeId = NodeId(2);
+const START: Time = Time::from_ns(1_000_003);
+
+struct Numbered;
+
+impl TriggerSource for Numbered {
+    fn trigger(&mut self, ordinal: u64) -> Option<Trigger> {
+        Some(Trigger { bcid: ordinal as u16, ..Trigger::default() })
+    }
+}
+
+fn parameters(spacing: Spacing, crossings: Option<DeadTimeParameters>) -> Level1Parameters {
+    Level1Parameters {
+        readout: Vec::new(),
+        deciders: vec![DECIDER],
+        listeners: Vec::new(),
+        first: EventId(0),
+        limit: None,
+        spacing,
+        profile: Vec::new(),
+        crossings,
+        in_flight: 1000,
+        seed: 1,
+    }
+}
+
+/// Level 1 with a decider that takes everything, started; and what it does.
+struct Driver {
+    level1: Level1,
+    now: Time,
+    /// When events were issued, after the start, and their bunch crossings.
+    issued: Vec<(u64, u16)>,
+    asked: Vec<Ticket>,
+}
+
+impl Driver {
+    fn new(parameters: Level1Parameters, input: TriggerInput) -> Self {
+        let level1 = Level1::new(parameters, input);
+        let mut driver = Self { level1, now: START, issued: Vec::new(), asked: Vec::new() };
+        driver.input(Input::Peer { node: DECIDER, state: PeerState::Up(Incarnation(0)) });
+        driver.input(Input::Command(Command::Start));
+        driver
+    }
+
+    fn input(&mut self, input: Input) {
+        let mut out = Outbox::new();
+        self.level1.handle(self.now, input, &mut out);
+        self.level1.check();
+        for action in out.drain() {
+            match action {
+                Action::Send { message: Message::L1Result { event, .. }, .. } => {
+                    self.issued.push((self.now.as_ns() - START.as_ns(), event.bcid));
+                }
+                Action::Start { ticket, work: Work::NextTrigger } => self.asked.push(ticket),
+                _ => {}
+            }
+        }
+    }
+
+    fn message(&mut self, message: Message) {
+        self.input(Input::Message { from: DECIDER, message });
+    }
+
+    /// Until this many ns after the start, at every time that level 1 asks for.
+    fn run(&mut self, ns: u64) {
+        let end = START + Duration::from_nanos(ns);
+        while let Some(deadline) = self.level1.next_deadline().filter(|deadline| *deadline <= end) {
+            self.now = deadline.max(self.now);
+            self.input(Input::Deadline);
+        }
+        self.now = end;
+    }
+
+    fn times(&self) -> Vec<u64> {
+        self.issued.iter().map(|(time, _)| *time).collect()
+    }
+
+    fn counters(&self) -> Level1Counters {
+        Level1Counters::from_values(&self.level1.report(self.now).counters)
+    }
+
+    fn answer(&mut self, trigger: Option<Trigger>) {
+        let ticket = self.asked.remove(0);
+        self.input(Input::Done { ticket, outcome: Outcome::Trigger(trigger) });
+    }
+}
+
+fn dead_time(simple: u64, complex: &[LeakyBucket]) -> Option<DeadTimeParameters> {
+    Some(DeadTimeParameters { simple, complex: complex.to_vec() })
+}
+
+#[test]
+fn simple_dead_time_vetoes_the_crossings_after_a_trigger() {
+    let parameters = parameters(Spacing::Fixed(Duration::from_nanos(100)), dead_time(9, &[]));
+    let mut driver = Driver::new(parameters, TriggerInput::Source(Box::new(Numbered)));
+    driver.run(1000);
+    assert_eq!(driver.times(), [0, 300, 600, 900]);
+    let Level1Counters { offered, vetoed, vetoed_simple, .. } = driver.counters();
+    assert_eq!((offered, vetoed, vetoed_simple), (11, 7, 7));
+}
+
+#[test]
+fn complex_dead_time_vetoes_bursts() {
+    let bucket = LeakyBucket { size: 2, drain: 20 };
+    let parameters = parameters(Spacing::Fixed(Duration::from_nanos(100)), dead_time(0, &[bucket]));
+    let mut driver = Driver::new(parameters, TriggerInput::Source(Box::new(Numbered)));
+    driver.run(1600);
+    assert_eq!(driver.times(), [0, 100, 500, 1000, 1500], "two at once, then one per 20 crossings");
+    assert_eq!((driver.counters().vetoed_complex, driver.counters().vetoed), (12, 12));
+}
+
+#[test]
+fn an_offer_in_several_dead_times_counts_as_busy() {
+    let parameters = parameters(Spacing::Fixed(Duration::from_nanos(100)), dead_time(9, &[]));
+    let mut driver = Driver::new(parameters, TriggerInput::Source(Box::new(Numbered)));
+    driver.message(Message::Busy { cause: BusyCause::Pages, on: true });
+    driver.run(350);
+    driver.message(Message::Busy { cause: BusyCause::Pages, on: false });
+    driver.run(500);
+    let Level1Counters { issued, vetoed_busy, vetoed_simple, .. } = driver.counters();
+    assert_eq!((issued, vetoed_busy, vetoed_simple), (2, 3, 1), "{:?}", driver.issued);
+}
+
+#[test]
+fn triggers_without_a_rate_come_after_the_dead_time_instead_of_being_vetoed() {
+    let bucket = LeakyBucket { size: 3, drain: 40 };
+    let parameters = parameters(Spacing::Unlimited, dead_time(3, &[bucket]));
+    let mut driver = Driver::new(parameters, TriggerInput::Source(Box::new(Numbered)));
+    driver.run(3000);
+    assert_eq!(driver.times(), [0, 100, 200, 1000, 2000, 3000]);
+    assert_eq!((driver.counters().offered, driver.counters().vetoed), (6, 0));
+    assert_eq!(driver.issued[3].1, 3, "the bunch crossing is that of the source");
+}
+
+#[test]
+fn after_busy_triggers_come_in_the_crossings_that_follow() {
+    let parameters = parameters(Spacing::Unlimited, dead_time(399, &[]));
+    let mut driver = Driver::new(parameters, TriggerInput::Source(Box::new(Numbered)));
+    driver.message(Message::Busy { cause: BusyCause::Pages, on: true });
+    driver.run(50_010);
+    driver.message(Message::Busy { cause: BusyCause::Pages, on: false });
+    driver.run(70_000);
+    assert_eq!(driver.times(), [0, 50_025, 60_025], "not in crossings of the time in between");
+}
+
+#[test]
+fn the_outside_is_asked_within_the_credit_and_not_while_somebody_is_busy() {
+    let input = TriggerInput::External(External::new(3));
+    let mut driver = Driver::new(parameters(Spacing::Unlimited, None), input);
+    assert_eq!(driver.asked.len(), 3);
+    driver.answer(Some(Trigger { bcid: 77, ..Trigger::default() }));
+    assert_eq!((driver.issued.len(), driver.issued[0].1, driver.asked.len()), (1, 77, 3));
+    driver.message(Message::Busy { cause: BusyCause::Pages, on: true });
+    (0..3).for_each(|_| driver.answer(Some(Trigger::default())));
+    assert_eq!((driver.issued.len(), driver.asked.len()), (1, 0), "what comes is kept, nothing more is asked for");
+    driver.message(Message::Busy { cause: BusyCause::Pages, on: false });
+    assert_eq!((driver.issued.len(), driver.asked.len()), (4, 3));
+    driver.answer(None);
+    driver.input(Input::Command(Command::Drain));
+    assert!(driver.level1.is_drained() && driver.counters().vetoed == 0);
+}
+
+#[test]
+fn dead_time_holds_triggers_from_outside_back() {
+    let input = TriggerInput::External(External::new(2));
+    let mut driver = Driver::new(parameters(Spacing::Unlimited, dead_time(9, &[])), input);
+    driver.run(10_010);
+    (0..2).for_each(|_| driver.answer(Some(Trigger::default())));
+    driver.run(20_000);
+    assert_eq!(driver.times(), [10_025, 10_275]);
+    assert_eq!(driver.counters().vetoed, 0);
+}
+
+#[test]
+fn a_trigger_from_outside_that_comes_after_the_stop_is_counted() {
+    let input = TriggerInput::External(External::new(2));
+    let mut driver = Driver::new(parameters(Spacing::Unlimited, None), input);
+    driver.input(Input::Command(Command::Drain));
+    (0..2).for_each(|_| driver.answer(Some(Trigger::default())));
+    assert_eq!((driver.counters().issued, driver.counters().unused, driver.asked.len()), (0, 2, 0));
+}
+
+#[test]
+fn no_more_is_asked_for_than_the_run_may_have() {
+    let input = TriggerInput::External(External::new(8));
+    let mut driver = Driver::new(Level1Parameters { limit: Some(3), ..parameters(Spacing::Unlimited, None) }, input);
+    assert_eq!(driver.asked.len(), 3);
+    (0..3).for_each(|_| driver.answer(Some(Trigger::default())));
+    assert_eq!((driver.issued.len(), driver.asked.len()), (3, 0));
+}

@@ -1,0 +1,188 @@
+//! Supervisors and processing units by themselves.
+
+use std::time::Duration;
+
+use dataflow::component::{Action, Component, Input, Outbox, PeerState};
+use dataflow::ids::{EventId, Incarnation, NodeId};
+use dataflow::level2::l2pu::{L2pu, L2puParameters, sink_accepts};
+use dataflow::level2::l2sv::{L2puAssignment, L2sv, L2svParameters};
+use dataflow::level2::overrides::{Override, Overrides};
+use dataflow::message::{Command, EventInfo, Message};
+use dataflow::report::{L2puCounters, L2svCounters};
+use dataflow::time::Time;
+
+const LEVEL1: NodeId = NodeId(1);
+const L2PU: NodeId = NodeId(3);
+const DFM: NodeId = NodeId(4);
+const ROS: NodeId = NodeId(5);
+
+fn parameters(dfm: Option<NodeId>) -> L2svParameters {
+    L2svParameters {
+        level1: LEVEL1,
+        l2pus: vec![L2PU],
+        share: 10,
+        dfm,
+        supervisors: 1,
+        overrides: Overrides::default(),
+        assignment: L2puAssignment::RoundRobin,
+        events_in_system: 4,
+        timeout: Duration::from_secs(1),
+        forced_limit: 1.0,
+        group: 2,
+        group_age: Duration::from_millis(2),
+        in_flight: 10,
+        seed: 1,
+    }
+}
+
+/// A supervisor whose one L2PU recommends what the test says.
+struct Driver {
+    l2sv: L2sv,
+    now: Time,
+}
+
+impl Driver {
+    fn new(parameters: L2svParameters) -> Self {
+        let mut driver = Self { l2sv: L2sv::new(parameters), now: Time::ZERO };
+        for node in [LEVEL1, L2PU, DFM, ROS] {
+            driver.input(Input::Peer { node, state: PeerState::Up(Incarnation(0)) });
+        }
+        driver.input(Input::Command(Command::Start));
+        driver
+    }
+
+    fn input(&mut self, input: Input) -> Vec<Action> {
+        let mut out = Outbox::new();
+        self.l2sv.handle(self.now, input, &mut out);
+        self.l2sv.check();
+        out.drain().collect()
+    }
+
+    fn event(&mut self, event: u64, items: u32) -> Vec<Action> {
+        let event = EventInfo { event: EventId(event), items, ..EventInfo::default() };
+        self.input(Input::Message { from: LEVEL1, message: Message::L1Result { event, rois: Vec::new() } })
+    }
+
+    fn recommend(&mut self, event: u64, accept: bool) -> Vec<Action> {
+        let message =
+            Message::L2Decision { event: EventId(event), attempt: 1, accept, has_result: accept, builder: None };
+        self.input(Input::Message { from: L2PU, message })
+    }
+
+    fn counters(&self) -> L2svCounters {
+        L2svCounters::from_values(&self.l2sv.report(self.now).counters)
+    }
+}
+
+fn clears(actions: &[Action]) -> Vec<(u64, EventId, bool, Vec<u64>)> {
+    let of = |action: &Action| match action {
+        Action::MulticastToReadout(Message::Clear { sequence, oldest_valid, last, events }) => {
+            Some((*sequence, *oldest_valid, *last, events.iter().map(|event| event.0).collect()))
+        }
+        _ => None,
+    };
+    actions.iter().filter_map(of).collect()
+}
+
+#[test]
+fn flags_override_recommendations_and_are_counted() {
+    let overrides = Overrides { all: Override::None, force_accept_items: 0b01, veto_items: 0b10 };
+    let mut driver = Driver::new(L2svParameters { overrides, group: 4, ..parameters(Some(DFM)) });
+    (0..4).for_each(|event| _ = driver.event(event, event as u32));
+    let mut actions = Vec::new();
+    for (event, accept) in [(0, false), (1, false), (2, true), (3, false)] {
+        actions.extend(driver.recommend(event, accept));
+    }
+    let decisions: Vec<(bool, bool)> = actions
+        .iter()
+        .find_map(|action| match action {
+            Action::Send { to: DFM, message: Message::Decisions { decisions, .. } } => Some(decisions),
+            _ => None,
+        })
+        .expect("a group of decisions")
+        .iter()
+        .map(|decision| (decision.accept, decision.has_result))
+        .collect();
+    assert_eq!(decisions, [(false, false), (true, false), (false, false), (false, false)]);
+    let L2svCounters { accepted, rejected, overridden, .. } = driver.counters();
+    assert_eq!((accepted, rejected, overridden), (1, 3, 2));
+}
+
+#[test]
+fn without_a_dfm_every_decided_event_is_cleared() {
+    let mut driver = Driver::new(parameters(None));
+    (10..13).for_each(|event| _ = driver.event(event, 0));
+    assert_eq!(clears(&driver.recommend(11, true)), []);
+    assert_eq!(clears(&driver.recommend(12, false)), [(1, EventId(10), false, vec![11, 12])]);
+    driver.recommend(10, false);
+    driver.now = Time::from_ns(2_000_000);
+    assert_eq!(clears(&driver.input(Input::Deadline)), [(2, EventId(13), false, vec![10])], "after its age");
+    driver.now = Time::from_ns(200_000_000);
+    assert_eq!(clears(&driver.input(Input::Deadline)), [(3, EventId(13), false, vec![])], "so that a loss is noticed");
+    let asked = driver.input(Input::Message { from: ROS, message: Message::ClearAsk { first: 1, last: 1 } });
+    let events = vec![EventId(11), EventId(12)];
+    let message = Message::Clear { sequence: 1, oldest_valid: EventId(13), last: false, events };
+    assert_eq!(asked, [Action::Send { to: ROS, message }]);
+    assert_eq!(driver.counters().clears_repeated, 1);
+}
+
+#[test]
+fn without_a_dfm_a_run_ends_with_the_last_clear() {
+    let mut driver = Driver::new(parameters(None));
+    driver.event(0, 0);
+    driver.recommend(0, true);
+    driver.input(Input::Command(Command::Drain));
+    assert!(!driver.l2sv.is_drained(), "level 1 may still send");
+    let actions = driver.input(Input::Message { from: LEVEL1, message: Message::NoMore });
+    assert_eq!(clears(&actions).last(), Some(&(3, EventId(u64::MAX), true, vec![])));
+    assert!(driver.l2sv.is_drained());
+}
+
+#[test]
+fn without_a_dfm_busy_ends_with_the_decisions() {
+    let mut driver = Driver::new(parameters(None));
+    let busy = |actions: Vec<Action>| {
+        let of = |action: &Action| match action {
+            Action::Send { to: LEVEL1, message: Message::Busy { on, .. } } => Some(*on),
+            _ => None,
+        };
+        actions.iter().find_map(of)
+    };
+    let raised: Vec<Option<bool>> = (0..4).map(|event| busy(driver.event(event, 0))).collect();
+    assert_eq!(raised, [None, None, None, Some(true)]);
+    assert_eq!(busy(driver.recommend(2, false)), Some(false));
+}
+
+#[test]
+#[should_panic(expected = "one supervisor at most clears without a DFM")]
+fn several_supervisors_need_a_dfm() {
+    L2sv::new(L2svParameters { supervisors: 2, ..parameters(None) });
+}
+
+#[test]
+fn a_sink_decides_at_once() {
+    let mut sink = L2pu::new(L2puParameters {
+        workers: 1,
+        ros_of_rob: Vec::new(),
+        pros: Some(NodeId(9)),
+        sink: Some(0.5),
+        builder: None,
+        request_timeout: Duration::from_millis(10),
+        retries: 0,
+    });
+    let mut out = Outbox::new();
+    for number in 0..100 {
+        let event = EventInfo { event: EventId(number), ..EventInfo::default() };
+        let message = Message::Assign { event, attempt: 1, rois: Vec::new() };
+        sink.handle(Time::ZERO, Input::Message { from: NodeId(2), message }, &mut out);
+        sink.check();
+        let accept = sink_accepts(EventId(number), 0.5);
+        let message =
+            Message::L2Decision { event: EventId(number), attempt: 1, accept, has_result: false, builder: None };
+        assert_eq!(out.drain().collect::<Vec<_>>(), [Action::Send { to: NodeId(2), message }]);
+    }
+    let L2puCounters { received, accepted, rejected, steps, .. } =
+        L2puCounters::from_values(&sink.report(Time::ZERO).counters);
+    assert_eq!((received, accepted + rejected, steps), (100, 100, 0));
+    assert!((30..70).contains(&accepted), "{accepted}");
+}

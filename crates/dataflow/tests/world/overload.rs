@@ -1,0 +1,101 @@
+//! Level 2 too slow for what it is offered, and what follows when it is not any more.
+
+use std::time::Duration;
+
+use dataflow::ids::Role;
+use dataflow::level1::pace::Spacing;
+use dataflow::message::BusyCause;
+use dataflow::report::{L2svCounters, Level1Counters};
+
+use super::plan::{Counts, Plan};
+use super::{Outcomes, World};
+
+/// Six workers, two to three steps of 200 µs for an event: about 8 kHz.
+fn farm() -> Plan {
+    Plan {
+        counts: Counts { l2sv: 2, l2pu: 2, ..Plan::plain(0).counts },
+        events: u64::MAX,
+        in_flight: 32,
+        workers: 3,
+        clear_group: 1,
+        sfi_events: 16,
+        steering_cost: Duration::from_micros(200),
+        spacing: at_rate(1_000),
+        duration: Some(RUN),
+        ..Plan::plain(0)
+    }
+}
+
+fn at_rate(hz: u64) -> Spacing {
+    Spacing::Poisson(Duration::from_nanos(1_000_000_000 / hz))
+}
+
+fn run(plan: Plan) -> Outcomes {
+    let outcomes = World::new(plan).run();
+    assert_eq!(outcomes.account.residual, 0, "{:#?}", outcomes.account);
+    assert!(outcomes.ending.reasons.is_empty(), "{:?}", outcomes.ending.reasons);
+    outcomes
+}
+
+#[test]
+fn a_rate_above_that_of_level_2_makes_dead_time_until_it_falls() {
+    let quiet = run(farm());
+    let overloaded = run(Plan { spacing: at_rate(30_000), profile: vec![(OVERLOAD, at_rate(1_000))], ..farm() });
+    let level1 = level1(&overloaded);
+    assert!(level1.vetoed_busy > level1.issued, "{level1:?}");
+    assert_eq!(overloaded.account.level2_forced, 0, "nothing is late at an L2PU");
+    assert!(has_been(&overloaded, BusyCause::EventsInSystem));
+    let (usual, loaded) = (latency(&quiet, Duration::ZERO..RUN), latency(&overloaded, Duration::ZERO..OVERLOAD));
+    assert!(loaded > 3 * usual, "{loaded:?} in the overload, {usual:?} without");
+    has_recovered(&overloaded, usual);
+    assert_eq!((self::level1(&quiet).vetoed, quiet.busy_changes.iter().any(|(_, _, on)| *on)), (0, false));
+}
+
+#[test]
+fn time_outs_force_no_more_than_their_limit_and_end_with_their_cause() {
+    let limit = 0.02;
+    let plan = Plan { forced_limit: limit, l2_timeout: Duration::from_millis(6), ..farm() };
+    let quiet = run(plan.clone());
+    assert_eq!(quiet.account.level2_forced, 0);
+    let heavy = Some((OVERLOAD, Duration::from_millis(4)));
+    let slow =
+        run(Plan { heavy_until: heavy, spacing: at_rate(4_000), profile: vec![(OVERLOAD, at_rate(1_000))], ..plan });
+    let reports = slow.ending.reports.values().filter(|report| report.role == Role::L2sv);
+    for l2sv in reports.map(|report| L2svCounters::from_values(&report.counters)) {
+        let decided = l2sv.accepted + l2sv.rejected;
+        let allowed = limit * decided as f64 + limit * 1000.0;
+        assert!(l2sv.forced > 0 && l2sv.forced as f64 <= allowed, "{l2sv:?}");
+    }
+    assert!(has_been(&slow, BusyCause::ForcedLimit) && level1(&slow).vetoed_busy > 0);
+    has_recovered(&slow, latency(&quiet, Duration::ZERO..RUN));
+}
+
+fn level1(outcomes: &Outcomes) -> Level1Counters {
+    Level1Counters::total(outcomes.ending.reports.values().filter(|report| report.role == Role::Level1))
+}
+
+fn has_been(outcomes: &Outcomes, busy: BusyCause) -> bool {
+    outcomes.busy_changes.iter().any(|(_, cause, on)| *cause == busy && *on)
+}
+
+/// The mean over the decisions in a part of the run.
+fn latency(outcomes: &Outcomes, part: std::ops::Range<Duration>) -> Duration {
+    let (from, to) = (outcomes.began + part.start, outcomes.began + part.end);
+    let within = || outcomes.level2.iter().filter(|decided| (from..to).contains(&decided.at));
+    let count = within().count() as u32;
+    assert!(count > 50, "{count} decisions");
+    within().map(|decided| decided.latency).sum::<Duration>() / count
+}
+
+/// Soon after the load has fallen nobody is busy, and latencies are what they were without it.
+fn has_recovered(outcomes: &Outcomes, usual: Duration) {
+    let settled = outcomes.began + SETTLED;
+    let last = outcomes.busy_changes.iter().filter(|(_, _, on)| *on).map(|(at, _, _)| *at).max();
+    assert!(last.is_some_and(|last| last < settled), "busy last at {last:?}, settled from {settled}");
+    let after = latency(outcomes, SETTLED..RUN);
+    assert!(after < usual.mul_f64(1.1), "{after:?} after the overload, {usual:?} without");
+}
+
+const OVERLOAD: Duration = Duration::from_millis(150);
+const SETTLED: Duration = Duration::from_millis(200);
+const RUN: Duration = Duration::from_millis(500);

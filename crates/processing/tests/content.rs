@@ -1,0 +1,201 @@
+//! What a task in Python sees of an event.
+#![forbid(unsafe_code)]
+
+#[allow(dead_code, unreachable_pub, reason = "shared by several test programs")]
+mod common;
+
+use common::{Algorithms, PATIENCE, rob, start};
+use eformat::{LOST_ROB_BYTES, RobParams, RodHeader, SourceId, lost_rob};
+use processing::{EventHead, FailReason, NoticeKind, TasksOptions, Verdict};
+
+const ALGORITHMS: &str = r#"
+import struct
+import numpy as np
+from weir import Decision
+
+class Returns:
+    """The whole event, through every way to it."""
+    def process(self, event):
+        head = struct.pack(
+            "<QQQQIIHBB", event.event_number, event.ordinal, event.items, event.level2_chains, event.lvl1_id,
+            event.run_number, event.bcid, event.trigger_type, event.forced)
+        fragments = event.fragments
+        assert list(fragments) == fragments.source_ids.tolist() == [one.source_id for one in fragments.values()]
+        parts = [head, struct.pack("<II", len(event.missing), len(fragments)), np.array(event.missing, "<u4").tobytes()]
+        robs = b""
+        for source_id, fragment in fragments.items():
+            alone = event.fragments[source_id]
+            assert source_id in fragments and not alone.damaged
+            assert (alone.data == fragment.data).all() and (alone.rod == fragment.rod).all()
+            assert alone.rod[0] == 0xEE1234EE and alone.rod[3] == source_id
+            assert len(alone.rod) == len(alone.data) + 13
+            parts += [struct.pack("<III", source_id, alone.status, len(alone.data)), alone.data.tobytes()]
+            robs += alone.rob.tobytes()
+        assert robs == event.data.tobytes()
+        assert 1 not in fragments and fragments.get(1) is None
+        return Decision.accept(streams=["express"], result=b"".join(parts), chains=1 << 63, input=3)
+
+class Places:
+    def process(self, event):
+        data = event.fragments[0x420001].data
+        address = data.__array_interface__["data"][0]
+        maps = [line.split() for line in open("/proc/self/maps") if "weir events" in line]
+        ranges = [(*(int(end, 16) for end in line[0].split("-")), line[1]) for line in maps]
+        assert len(ranges) == 1, maps
+        start, end, rights = ranges[0]
+        assert rights == "r--s", rights
+        assert start <= address and address + data.nbytes <= end
+        assert data.dtype == np.uint32 and not data.flags.owndata and not data.flags.writeable
+        for attempt in (lambda: data.setflags(write=True), lambda: data.__setitem__(0, 1)):
+            try:
+                attempt()
+            except ValueError:
+                continue
+            raise AssertionError("a view can be written to")
+        return True
+
+class Prints:
+    def __init__(self, setup):
+        print(setup.name, setup.task, setup.streams, setup.parameters)
+
+    def process(self, event):
+        import sys
+        assert sys.stdin.read() == ""
+        print("event", event.event_number)
+        return np.bool_(event.event_number == 2)
+"#;
+
+fn expected(head: &EventHead<'_>, fragments: &[(u32, u32, Vec<u8>)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for long in [head.event_number, head.ordinal, head.items, head.level2_chains] {
+        out.extend(long.to_le_bytes());
+    }
+    out.extend(head.lvl1_id.to_le_bytes());
+    out.extend(head.run_number.to_le_bytes());
+    out.extend(head.bcid.to_le_bytes());
+    out.extend([head.trigger_type, u8::from(head.forced)]);
+    for count in [head.missing.len(), fragments.len()] {
+        out.extend((count as u32).to_le_bytes());
+    }
+    out.extend(head.missing.iter().flat_map(|rob| rob.to_le_bytes()));
+    for (source, status, data) in fragments {
+        for word in [*source, *status, data.len() as u32 / 4] {
+            out.extend(word.to_le_bytes());
+        }
+        out.extend(data);
+    }
+    out
+}
+
+#[test]
+fn a_task_sees_exactly_what_was_submitted() {
+    let Some(algorithms) = Algorithms::new("a_task_sees_exactly", ALGORITHMS) else { return };
+    let mut tasks = start(algorithms.options("Returns"));
+    for event in 0..60_u32 {
+        let len = |module: u32| ((event * 37 + module * 101) % 120 * 4) as usize;
+        let fragments: Vec<(u32, u32, Vec<u8>)> = (0..event)
+            .map(|module| (0x42_0000 + event * 64 + module, 0, vec![(event ^ module) as u8; len(module)]))
+            .collect();
+        let robs: Vec<Vec<u8>> = fragments.iter().map(|(source, _, data)| rob(*source, data)).collect();
+        // Several ROBs in a part, and parts of one.
+        let (first, others) = robs.split_at(robs.len() / 2);
+        let first = first.concat();
+        let parts = std::iter::once(first.as_slice()).chain(others.iter().map(Vec::as_slice));
+        let missing: Vec<u32> = (0..event % 4).collect();
+        let head = EventHead {
+            event_number: u64::from(event) << 33,
+            ordinal: event.into(),
+            lvl1_id: 0xff00_0000 | event,
+            run_number: 5,
+            bcid: 3563,
+            trigger_type: 0x84,
+            items: u64::MAX - u64::from(event),
+            level2_chains: 1 << event,
+            forced: event % 2 == 1,
+            missing: &missing,
+        };
+        tasks.submit(event.into(), &head, parts);
+        let (ticket, verdict) = tasks.wait_done(PATIENCE).unwrap();
+        assert_eq!(ticket, u64::from(event));
+        let Verdict::Accepted { streams, chains, input, result } = verdict else { panic!("{verdict:?}") };
+        assert_eq!((streams, chains, input), (2, 1 << 63, 3));
+        assert!(result == expected(&head, &fragments), "event {event}");
+    }
+}
+
+#[test]
+fn a_lost_rob_is_a_fragment_without_data_and_with_its_status() {
+    let Some(algorithms) = Algorithms::new("a_lost_rob", ALGORITHMS) else { return };
+    let mut tasks = start(algorithms.options("Returns"));
+    let rod = RodHeader { source_id: SourceId(0x51_0001), ..RodHeader::default() };
+    let lost: [u8; LOST_ROB_BYTES] = lost_rob(&RobParams { rod, ..RobParams::default() });
+    let head = EventHead::default();
+    tasks.submit(1, &head, [lost.as_slice()]);
+    let (_, verdict) = tasks.wait_done(PATIENCE).unwrap();
+    let Verdict::Accepted { result, .. } = verdict else { panic!("{verdict:?}") };
+    assert!(result == expected(&head, &[(0x51_0001, eformat::StatusWord::LOST.0, Vec::new())]));
+}
+
+#[test]
+fn an_algorithm_can_be_tried_out_without_weir() {
+    let Some(algorithms) = Algorithms::new("an_algorithm_can_be_tried_out", ALGORITHMS) else { return };
+    let options = algorithms.options("Returns");
+    let data = [vec![1; 40], vec![], vec![2; 8]];
+    let robs: Vec<u8> = (0x42_0001..).zip(&data).flat_map(|(source, data)| rob(source, data)).collect();
+    std::fs::write(algorithms.directory.join("robs"), robs).unwrap();
+    let script = "
+import sys, algorithms, weir
+event = weir.Event.from_bytes(open('robs', 'rb').read(), event_number=9, lvl1_id=4)
+sys.stdout.buffer.write(algorithms.Returns().process(event).result)
+";
+    let output = std::process::Command::new(&options.command[0])
+        .args(["-c", script])
+        .envs(options.environment)
+        .current_dir(algorithms.directory.path())
+        .stderr(std::process::Stdio::inherit())
+        .output()
+        .unwrap();
+    let head = EventHead { event_number: 9, lvl1_id: 4, ..EventHead::default() };
+    let fragments: Vec<_> = (0x42_0001..).zip(data).map(|(source, data)| (source, 0, data)).collect();
+    assert!(output.stdout == expected(&head, &fragments), "{:?}", output.stdout);
+}
+
+#[test]
+fn views_lie_in_the_shared_memory_and_cannot_be_written_to() {
+    let Some(algorithms) = Algorithms::new("views_lie_in_the_shared_memory", ALGORITHMS) else { return };
+    let mut tasks = start(algorithms.options("Places"));
+    for verdict in common::decide(&mut tasks, 3) {
+        assert!(matches!(verdict, Verdict::Accepted { .. }), "{verdict:?}");
+    }
+}
+
+#[test]
+fn an_event_that_does_not_fit_or_is_none_has_its_verdict_at_once() {
+    let Some(algorithms) = Algorithms::new("an_event_that_does_not_fit", ALGORITHMS) else { return };
+    let mut tasks = start(TasksOptions { slots: 2, slot_bytes: 1000, ..algorithms.options("Returns") });
+    tasks.submit(1, &EventHead::default(), [rob(4, &[0; 1024]).as_slice()]);
+    tasks.submit(2, &EventHead::default(), [[1; 100].as_slice()]);
+    tasks.submit(3, &EventHead::default(), [rob(4, &[0; 512]).as_slice()]);
+    assert!(tasks.has_done());
+    let mut reasons = std::iter::from_fn(|| tasks.wait_done(PATIENCE)).take(3).map(|(ticket, verdict)| {
+        let reason = if let Verdict::Failed { reason, .. } = verdict { Some(reason) } else { None };
+        (ticket, reason)
+    });
+    assert_eq!(reasons.next(), Some((1, Some(FailReason::TooLarge))));
+    assert_eq!(reasons.next(), Some((2, Some(FailReason::Malformed))));
+    assert_eq!(reasons.next(), Some((3, None)));
+}
+
+#[test]
+fn what_a_task_prints_comes_as_notices() {
+    let Some(algorithms) = Algorithms::new("what_a_task_prints", ALGORITHMS) else { return };
+    let options =
+        TasksOptions { name: "efd-1".into(), setup: r#"{"cut": [1, 2]}"#.into(), ..algorithms.options("Prints") };
+    let mut tasks = start(options);
+    let verdicts = common::decide(&mut tasks, 2);
+    assert!(matches!(verdicts[..], [Verdict::Rejected { .. }, Verdict::Accepted { .. }]), "{verdicts:?}");
+    for line in ["efd-1 0 ('physics', 'express') {'cut': [1, 2]}", "event 1", "event 2"] {
+        let notice = tasks.wait_notice(PATIENCE).unwrap();
+        assert_eq!((notice.task.as_str(), notice.kind, notice.text.as_str()), ("efd-1 pt-1", NoticeKind::Output, line));
+    }
+}

@@ -1,0 +1,252 @@
+//! The bare machine for requests and replies over TCP: what plain system calls do with messages of the same size.
+//!
+//! A client asks each of its repliers, processes of their own, once for every exchange, and an exchange is over when all
+//! have replied. The client keeps a number of exchanges on the way and writes all requests that it may send in one system
+//! call; a replier reads what there is and writes all its replies in one. Both read their sockets directly and are idle as
+//! the system is: by the same rule, and asleep in the same system call. Each message carries its number, which is
+//! checked; there is nothing else in it.
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use dataflow::histogram::Histogram;
+use nix::sys::resource::UsageWho;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use rustix::thread::sched_yield;
+use transport::clock;
+use transport::idle::{Idle, Pause};
+
+use super::reference::{ReferenceError, Sources, accept_all};
+use crate::cli::BenchIdle;
+use crate::cpu::cpu_seconds;
+
+/// What to measure.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Exchange {
+    /// How many processes are asked.
+    pub(super) repliers: u32,
+    /// Length of a request in bytes, at least 8.
+    pub(super) request_bytes: u32,
+    /// Length of a reply in bytes, at least 8.
+    pub(super) reply_bytes: u32,
+    /// Exchanges on the way at a time. If there is one, its time is taken.
+    pub(super) in_flight: u32,
+    pub(super) idle: BenchIdle,
+    pub(super) seconds: f64,
+}
+
+/// What was measured.
+pub(super) struct Exchanged {
+    pub(super) exchanges: u64,
+    pub(super) seconds: f64,
+    /// Of all processes, in seconds.
+    pub(super) cpu_seconds: f64,
+    pub(super) latency_ns: Histogram,
+}
+
+/// What a replier needs to know.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReplierArguments {
+    pub(super) client: SocketAddr,
+    pub(super) id: u32,
+    pub(super) request_bytes: u32,
+    pub(super) reply_bytes: u32,
+    pub(super) idle: BenchIdle,
+}
+
+/// Measures. The repliers have ended when this returns.
+pub(super) fn run(exchange: &Exchange) -> Result<Exchanged, ReferenceError> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(ReferenceError::Listen)?;
+    let client = listener.local_addr().map_err(ReferenceError::Listen)?;
+    let children_cpu_before = cpu_seconds(UsageWho::RUSAGE_CHILDREN);
+    let mut repliers = Sources(Vec::new());
+    for id in 0..exchange.repliers {
+        let Exchange { request_bytes, reply_bytes, idle, .. } = *exchange;
+        let arguments = ReplierArguments { client, id, request_bytes, reply_bytes, idle };
+        repliers.0.push(spawn(&arguments).map_err(|error| ReferenceError::Spawn { id, error })?);
+    }
+    let sockets = accept_all(&listener, &mut repliers, exchange.repliers)?;
+    let mut lines = Vec::new();
+    for socket in sockets {
+        let line = Line::new(socket, exchange.reply_bytes, exchange.in_flight);
+        lines.push(line.map_err(ReferenceError::Listen)?);
+    }
+    let mut exchanged = ask(&mut lines, exchange)?;
+    drop(lines);
+    drop(repliers);
+    exchanged.cpu_seconds += cpu_seconds(UsageWho::RUSAGE_CHILDREN) - children_cpu_before;
+    Ok(exchanged)
+}
+
+/// The life of a replier: it replies until the client goes away.
+pub(super) fn replier_main(arguments: &ReplierArguments) -> Result<(), ReferenceError> {
+    let ReplierArguments { client, id, request_bytes, reply_bytes, idle } = *arguments;
+    let refused = |error| ReferenceError::Connect { builder: client, error };
+    let mut socket = TcpStream::connect(client).map_err(refused)?;
+    socket.write_all(&id.to_ne_bytes()).map_err(refused)?;
+    let mut line = Line::new(socket, request_bytes, REPLIES_MAX).map_err(refused)?;
+    let mut rest = Rest::new(idle, std::slice::from_ref(&line)).map_err(refused)?;
+    loop {
+        match line.receive().and_then(|count| {
+            rest.after(count > 0)?;
+            line.send(count, reply_bytes)
+        }) {
+            Ok(()) => {}
+            Err(error) if is_gone(&error) => return Ok(()),
+            Err(error) => return Err(refused(error)),
+        }
+    }
+}
+
+fn ask(lines: &mut [Line], exchange: &Exchange) -> Result<Exchanged, ReferenceError> {
+    let lost = |error| ReferenceError::Exchange { error };
+    let mut rest = Rest::new(exchange.idle, lines).map_err(lost)?;
+    let in_flight = u64::from(exchange.in_flight);
+    let mut latency_ns = Histogram::default();
+    let cpu_before = cpu_seconds(UsageWho::RUSAGE_SELF);
+    let began = clock::now();
+    let end = began + Duration::from_secs_f64(exchange.seconds);
+    let (mut done, mut asked_at) = (0, began);
+    while asked_at < end {
+        asked_at = clock::now();
+        for line in &mut *lines {
+            line.send(done + in_flight - line.sent, exchange.request_bytes).map_err(lost)?;
+        }
+        let before = done;
+        while done == before {
+            let mut received = 0;
+            for line in &mut *lines {
+                received += line.receive().map_err(lost)?;
+            }
+            done = lines.iter().map(|line| line.received).min().unwrap_or(0);
+            rest.after(received > 0).map_err(lost)?;
+        }
+        if in_flight == 1 {
+            latency_ns.record(clock::now().since(asked_at).as_nanos() as u64);
+        }
+    }
+    let cpu_seconds = cpu_seconds(UsageWho::RUSAGE_SELF) - cpu_before;
+    Ok(Exchanged { exchanges: done, seconds: clock::now().since(began).as_secs_f64(), cpu_seconds, latency_ns })
+}
+
+/// One end of a connection: messages of one length in, numbered messages out.
+struct Line {
+    socket: TcpStream,
+    bytes_each: usize,
+    /// What was read of the message that is not whole yet.
+    kept: usize,
+    bytes: Vec<u8>,
+    out: Vec<u8>,
+    sent: u64,
+    received: u64,
+}
+
+impl Line {
+    fn new(socket: TcpStream, bytes_each: u32, messages_max: u32) -> io::Result<Self> {
+        socket.set_nodelay(true)?;
+        socket.set_nonblocking(true)?;
+        let bytes_each = bytes_each as usize;
+        let bytes = vec![0; bytes_each * messages_max as usize];
+        Ok(Self { socket, bytes_each, kept: 0, bytes, out: Vec::new(), sent: 0, received: 0 })
+    }
+
+    /// Reads what there is, once; how many messages that makes whole.
+    fn receive(&mut self) -> io::Result<u64> {
+        let read = match self.socket.read(&mut self.bytes[self.kept..]) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
+            Err(error) => return Err(error),
+        };
+        let end = self.kept + read;
+        let before = self.received;
+        for message in self.bytes[..end].chunks_exact(self.bytes_each) {
+            if message[..NUMBER_BYTES] != self.received.to_ne_bytes() {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "a message out of order"));
+            }
+            self.received += 1;
+        }
+        self.kept = end % self.bytes_each;
+        self.bytes.copy_within(end - self.kept..end, 0);
+        Ok(self.received - before)
+    }
+
+    /// Writes this many messages in one call, as far as the kernel takes them.
+    fn send(&mut self, count: u64, bytes_each: u32) -> io::Result<()> {
+        let bytes_each = bytes_each as usize;
+        self.out.resize(self.out.len().max(count as usize * bytes_each), 0);
+        let mut left = &mut self.out[..count as usize * bytes_each];
+        for message in left.chunks_exact_mut(bytes_each) {
+            message[..NUMBER_BYTES].copy_from_slice(&self.sent.to_ne_bytes());
+            self.sent += 1;
+        }
+        while !left.is_empty() {
+            match self.socket.write(left) {
+                Ok(written) => left = &mut left[written..],
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    poll(&mut [PollFd::new(&self.socket, PollFlags::OUT)], Some(&SILENCE_MAX))?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What an end does while nothing comes.
+struct Rest {
+    idle: Idle,
+    epoll: OwnedFd,
+}
+
+impl Rest {
+    fn new(idle: BenchIdle, lines: &[Line]) -> io::Result<Self> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        for line in lines {
+            epoll::add(&epoll, &line.socket, EventData::new_u64(0), EventFlags::IN)?;
+        }
+        Ok(Self { idle: Idle::new(idle.strategy()), epoll })
+    }
+
+    /// After a look at all sockets.
+    fn after(&mut self, something_came: bool) -> io::Result<()> {
+        if something_came {
+            self.idle.busy();
+            return Ok(());
+        }
+        match self.idle.idle(clock::now()) {
+            Pause::None => core::hint::spin_loop(),
+            Pause::Yield => sched_yield(),
+            Pause::Sleep => {
+                let event = Event { flags: EventFlags::empty(), data: EventData::new_u64(0) };
+                if epoll::wait(&self.epoll, &mut [event], Some(&SILENCE_MAX))? == 0 {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn spawn(arguments: &ReplierArguments) -> io::Result<Child> {
+    let ReplierArguments { client, id, request_bytes, reply_bytes, idle } = arguments;
+    Command::new(std::env::current_exe()?)
+        .args(["bench-part", "replier", &client.to_string(), &id.to_string()])
+        .args([request_bytes.to_string(), reply_bytes.to_string(), idle.name().to_owned()])
+        .stdin(Stdio::null())
+        .spawn()
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
+}
+
+const NUMBER_BYTES: usize = 8;
+/// Most requests that a replier reads at a time.
+const REPLIES_MAX: u32 = 4096;
+const SILENCE_MAX: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };

@@ -1,0 +1,232 @@
+//! The work of an EFD: built events go to processing tasks, and come back decided.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use configuration::Partition;
+use dataflow::bulk::{Bulk, PageSlice};
+use dataflow::component::{Outcome, Processed, Ticket};
+use dataflow::message::{BuiltEvent, Chains, DebugReason, EventInfo};
+use processing::{EventHead, FailReason, Tasks, TasksError, TasksOptions, Verdict};
+use transport::waker::Waker;
+use trigger::{FILTER_RESULT, FilterDecision, FilterResult, LEVEL2_RESULT};
+
+use super::recorder::Done;
+use super::steering::{fragments, rob_fragment};
+use crate::children::KEY_VARIABLE;
+use crate::observer::{Observer, Seen};
+
+/// The processing tasks of an EFD.
+pub(super) struct Filtering {
+    tasks: Tasks,
+    /// Events that the tasks have.
+    in_hand: BTreeMap<u64, Given>,
+    /// Events for which no slot was free.
+    waiting: VecDeque<(Ticket, BuiltEvent)>,
+    run_number: u32,
+    observer: Option<Observer>,
+    /// Where the Python package is.
+    _directory: Option<ScratchDirectory>,
+}
+
+/// An event that the tasks have.
+struct Given {
+    event: EventInfo,
+    /// Chains that accepted it at level 2.
+    level2: u64,
+}
+
+/// Why there are no processing tasks.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FilteringError {
+    #[error(transparent)]
+    Tasks(#[from] TasksError),
+    #[error("the Python package of the processing tasks cannot be written to {}: {cause}", path.display())]
+    Package { path: PathBuf, cause: std::io::Error },
+    #[error("the program of the processing tasks is not known: {0}")]
+    Program(std::io::Error),
+}
+
+impl Filtering {
+    /// Starts the tasks of the EFD called `name`, and waits until they are ready.
+    pub(super) fn start(
+        partition: &Partition,
+        name: &str,
+        observer: Option<Observer>,
+        waker: Waker,
+    ) -> Result<Self, FilteringError> {
+        let pt = partition.pt.clone().unwrap_or_default();
+        let slots = partition.event_filter().map_or(1, |ef| ef.slots.max(partition.sfi.count) as usize);
+        let python = pt.python_class().map(|class| (class, ScratchDirectory::new(name)));
+        let (command, environment, setup) = match &python {
+            Some((class, directory)) => {
+                let command = processing::python::command(OsStr::new(&pt.python), class, &directory.0)
+                    .map_err(|cause| FilteringError::Package { path: directory.0.clone(), cause })?;
+                let parameters = serde_json::to_string(&pt.parameters).expect("a configuration is JSON");
+                (command.command, command.environment, parameters)
+            }
+            None => (own_command()?, Vec::new(), partition.without_secrets().to_toml()),
+        };
+        let limit = pt.memory_limit.bytes();
+        let options = TasksOptions {
+            name: name.to_owned(),
+            command,
+            environment,
+            withheld: vec![KEY_VARIABLE.into()],
+            count: pt.count as usize,
+            slots,
+            slot_bytes: usize::try_from(partition.sfi.max_event_size.bytes()).unwrap_or(usize::MAX),
+            timeout: pt.timeout.duration(),
+            start_timeout: partition.processes.start_timeout.duration(),
+            memory_limit_bytes: (limit > 0).then_some(limit),
+            streams: partition.stream_names(),
+            setup,
+        };
+        Ok(Self {
+            tasks: Tasks::start(options, waker)?,
+            in_hand: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            run_number: partition.run.number,
+            observer,
+            _directory: python.map(|(_, directory)| directory),
+        })
+    }
+
+    /// Gives an event to the tasks.
+    pub(super) fn begin(&mut self, ticket: Ticket, built: BuiltEvent) {
+        self.waiting.push_back((ticket, built));
+        self.submit();
+    }
+
+    fn submit(&mut self) {
+        while self.tasks.has_free()
+            && let Some((ticket, built)) = self.waiting.pop_front()
+        {
+            let EventInfo { event, ordinal, bcid, trigger_type, items, forced } = built.event;
+            let level2 = level2_passed(&built.bulk);
+            let head = EventHead {
+                event_number: event.0,
+                ordinal,
+                lvl1_id: event.lvl1_id().0,
+                run_number: self.run_number,
+                bcid,
+                trigger_type,
+                items: u64::from(items),
+                level2_chains: level2,
+                forced,
+                missing: &built.missing,
+            };
+            self.in_hand.insert(ticket.0, Given { event: built.event, level2 });
+            self.tasks.submit(ticket.0, &head, built.bulk.slices().iter().map(PageSlice::as_bytes));
+        }
+    }
+
+    /// Whether something came back.
+    pub(super) fn has_done(&self) -> bool {
+        self.tasks.has_done() || self.tasks.has_notice()
+    }
+
+    /// The next event that is decided.
+    pub(super) fn next_done(&mut self) -> Option<Done> {
+        let (ticket, verdict) = self.tasks.next_done()?;
+        let Given { event, level2 } = self.in_hand.remove(&ticket).expect("the tasks decide on what they were given");
+        let verdict = with_chains(verdict, level2);
+        self.submit();
+        if let (Some(observer), Verdict::Accepted { chains: passed, .. }) = (&self.observer, &verdict) {
+            observer.note(Seen::Filter { ordinal: event.ordinal, passed: *passed });
+        }
+        let complaint = match &verdict {
+            Verdict::Failed { reason, message } => {
+                Some(format!("event {} goes to the debug stream: {reason}: {message}", event.event))
+            }
+            _ => None,
+        };
+        Some((Ticket(ticket), Outcome::Processed(self.processed(&event, verdict)), complaint))
+    }
+
+    /// The next piece of news of the tasks, for people.
+    pub(super) fn next_notice(&mut self) -> Option<String> {
+        self.tasks.next_notice().map(|notice| format!("{}: {}", notice.task, notice.text))
+    }
+
+    fn processed(&self, event: &EventInfo, verdict: Verdict) -> Processed {
+        match verdict {
+            Verdict::Accepted { streams, chains: passed, input, result } => {
+                let words: Vec<u32> = if result.is_empty() {
+                    let decision = FilterDecision { input, passed, ..FilterDecision::default() };
+                    FilterResult { decision, reason: String::new() }.to_words()
+                } else {
+                    result.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect()
+                };
+                let chains = Chains { input, passed };
+                Processed::Accept { streams, chains, result: self.result(event, &words) }
+            }
+            Verdict::Rejected { chains: passed, input } => Processed::Reject { chains: Chains { input, passed } },
+            Verdict::Failed { reason, message } => {
+                let result =
+                    FilterResult { decision: FilterDecision::default(), reason: format!("{reason}: {message}") };
+                Processed::Fail { reason: debug_reason(reason), result: self.result(event, &result.to_words()) }
+            }
+        }
+    }
+
+    fn result(&self, event: &EventInfo, words: &[u32]) -> Bulk {
+        rob_fragment(FILTER_RESULT, event, self.run_number, words)
+    }
+}
+
+/// An algorithm that knows nothing of chains or streams accepts for the chains that accepted at level 2.
+fn with_chains(verdict: Verdict, level2: u64) -> Verdict {
+    match verdict {
+        Verdict::Accepted { streams: 0, chains: 0, input: 0, result } => {
+            Verdict::Accepted { streams: 0, chains: level2, input: level2, result }
+        }
+        other => other,
+    }
+}
+
+/// The chains that accepted at level 2, by its result among the fragments.
+fn level2_passed(bulk: &Bulk) -> u64 {
+    let result = fragments(bulk).find(|(source_id, _)| *source_id == LEVEL2_RESULT.0);
+    result.and_then(|(_, data)| trigger::Decision::from_bytes(&data).ok()).map_or(0, |decision| decision.passed)
+}
+
+fn debug_reason(reason: FailReason) -> DebugReason {
+    match reason {
+        FailReason::Crash(_) => DebugReason::Crash,
+        FailReason::Exception => DebugReason::Exception,
+        FailReason::Timeout => DebugReason::Timeout,
+        FailReason::Memory => DebugReason::Memory,
+        FailReason::TooLarge => DebugReason::TooLarge,
+        FailReason::Malformed => DebugReason::Malformed,
+        FailReason::BadAnswer => DebugReason::BadAnswer,
+        FailReason::Unavailable => DebugReason::NoTask,
+    }
+}
+
+/// This program as a processing task.
+fn own_command() -> Result<Vec<OsString>, FilteringError> {
+    let program = std::env::current_exe().map_err(FilteringError::Program)?;
+    Ok(vec![program.into_os_string(), "pt".into()])
+}
+
+/// A directory of this run alone, removed at the end.
+struct ScratchDirectory(PathBuf);
+
+impl ScratchDirectory {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "files that no user looks for, under a name that no other process has"
+    )]
+    fn new(name: &str) -> Self {
+        Self(std::env::temp_dir().join(format!("weir-{}-{name}", std::process::id())))
+    }
+}
+
+impl Drop for ScratchDirectory {
+    fn drop(&mut self) {
+        // What cannot be removed is the system's to clean up.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

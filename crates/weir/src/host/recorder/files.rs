@@ -1,0 +1,185 @@
+//! The files of one SFO.
+
+use configuration::{Dialect, Durability};
+use dataflow::bulk::PageSlice;
+use dataflow::component::{Outcome, Work};
+use dataflow::message::{FileRecord, Recording};
+use eformat::stream_tag::StreamTag;
+use eformat::{FileVersion, RunParameters};
+use rol::ReplayFacts;
+use storage::{EventCopy, Streams, WriteError, WriterConfig};
+
+use super::RecorderError;
+use super::event::{EventMaker, RecordedEvent};
+use super::streams::{RecordedStreams, tag_words};
+use crate::assembly::Assembly;
+
+/// The files of one SFO.
+pub(super) struct Files {
+    writers: Streams,
+    streams: RecordedStreams,
+    events: EventMaker,
+    replay: bool,
+    failing: bool,
+}
+
+/// How much of an event was written.
+struct Written {
+    copies: u32,
+    bytes: u64,
+}
+
+/// Why an event is not in its files.
+#[derive(Debug, thiserror::Error)]
+enum RecordError {
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    #[error("a replayed event cannot be put together: {0}")]
+    Assemble(#[from] rol::AssembleError),
+    #[error("no stream of the configuration is among {0:#b}; are all applications of one version?")]
+    NoStream(u32),
+}
+
+impl Files {
+    pub(super) fn new(
+        assembly: &Assembly,
+        application: &str,
+        replay: Option<&ReplayFacts>,
+    ) -> Result<Self, RecorderError> {
+        let partition = &assembly.partition;
+        let sfo = partition.sfo.clone().unwrap_or_default();
+        let replay = replay.filter(|_| sfo.dialect == Dialect::Input);
+        let run = RunParameters {
+            run_number: partition.run.number,
+            events_max: partition.run.events.map_or(0, |events| u32::try_from(events).unwrap_or(0)),
+            recording_enabled: 1,
+            ..RunParameters::default()
+        };
+        let config = WriterConfig {
+            directory: partition.output.directory.clone().into(),
+            project: sfo.project.clone(),
+            run_number: replay.map_or(partition.run.number, |facts| facts.run.run_number),
+            lumi_block: sfo.lumi_block,
+            application: application.to_owned(),
+            megabytes_max: u32::try_from(sfo.max_file_size.bytes().div_ceil(1 << 20)).unwrap_or(u32::MAX),
+            events_max: sfo.max_file_events,
+            durable: sfo.durable != Durability::Write,
+            run: replay.map_or(run, |facts| facts.run),
+            dialect: dialect(sfo.dialect, replay),
+            ..WriterConfig::default()
+        };
+        Ok(Self {
+            writers: Streams::new(config),
+            streams: RecordedStreams::new(partition, &assembly.robs.concat())?,
+            events: EventMaker::new(partition),
+            replay: replay.is_some(),
+            failing: false,
+        })
+    }
+
+    /// Does a piece of work; with words for people if it went wrong.
+    pub(super) fn work(&mut self, work: Work) -> (Outcome, Option<String>) {
+        match work {
+            Work::Record(recording) => match self.record(&recording) {
+                Ok(Written { copies, bytes }) => {
+                    self.failing = false;
+                    (Outcome::Recorded { copies, bytes, closed: self.closed() }, None)
+                }
+                Err(error) if error.may_pass() => (Outcome::RecordFailed, self.complain(&error)),
+                Err(error) => (Outcome::RecordRefused, self.complain(&error)),
+            },
+            Work::Sync => match self.writers.sync() {
+                Ok(()) => (Outcome::Synced, None),
+                Err(error) => (Outcome::SyncFailed, Some(error.to_string())),
+            },
+            Work::Close => match self.writers.finish() {
+                Ok(files) => (Outcome::Closed(files.into_iter().map(file_record).collect()), None),
+                Err(error) => (Outcome::Closed(self.closed()), Some(error.to_string())),
+            },
+            other => unreachable!("{other:?} is no work of a recorder"),
+        }
+    }
+
+    fn closed(&mut self) -> Vec<FileRecord> {
+        self.writers.take_closed().into_iter().map(file_record).collect()
+    }
+
+    /// One message for a series of failures.
+    fn complain(&mut self, error: &RecordError) -> Option<String> {
+        let first = !core::mem::replace(&mut self.failing, true);
+        first.then(|| error.to_string())
+    }
+
+    /// Writes an event to all its streams, or to none.
+    fn record(&mut self, recording: &Recording) -> Result<Written, RecordError> {
+        let streams = self.streams.of(recording);
+        if streams.is_empty() {
+            return Err(RecordError::NoStream(recording.streams));
+        }
+        if self.replay && recording.debug.is_none() {
+            let parts = rol::assemble(recording.built.bulk.slices())?;
+            let parts: Vec<&[u8]> = parts.iter().map(PageSlice::as_bytes).collect();
+            let tag = &streams[0].tag;
+            self.writers.write_event(tag.stream_type(), tag.name(), &parts)?;
+            return Ok(Written { copies: 1, bytes: len_of(&parts) });
+        }
+        let parts = self.events.parts(recording, tag_words(&streams));
+        // Full copies are all alike and made once.
+        let (mut events, mut full) = (Vec::new(), None);
+        let mut event_of = |tag: &StreamTag| {
+            let known = full.filter(|_| tag.is_full());
+            known.unwrap_or_else(|| {
+                events.push(self.events.event(&parts, tag));
+                full = full.or(tag.is_full().then_some(events.len() - 1));
+                events.len() - 1
+            })
+        };
+        let indices: Vec<usize> = streams.iter().map(|stream| event_of(&stream.tag)).collect();
+        let pieces: Vec<Vec<&[u8]>> = events.iter().map(RecordedEvent::pieces).collect();
+        let copies: Vec<EventCopy<'_>> = streams
+            .iter()
+            .zip(indices)
+            .map(|(stream, index)| EventCopy {
+                stream_type: stream.tag.stream_type(),
+                stream_name: stream.tag.name(),
+                parts: &pieces[index],
+            })
+            .collect();
+        self.writers.write_copies(&copies)?;
+        Ok(Written { copies: copies.len() as u32, bytes: copies.iter().map(|copy| len_of(copy.parts)).sum() })
+    }
+}
+
+impl RecordError {
+    /// Whether the same event may be recorded later: when the disk has room, or the file system answers again.
+    fn may_pass(&self) -> bool {
+        matches!(self, Self::Write(WriteError::Io { .. } | WriteError::Exists { .. }))
+    }
+}
+
+fn len_of(parts: &[&[u8]]) -> u64 {
+    parts.iter().map(|part| part.len() as u64).sum()
+}
+
+fn dialect(configured: Dialect, replay: Option<&ReplayFacts>) -> storage::Dialect {
+    let names = replay.map(|facts| facts.names.clone());
+    let first_block_number = replay.map_or(1, |facts| facts.first_block_number);
+    let input_is_old = replay.is_some_and(|facts| facts.version == FileVersion::V2);
+    match configured {
+        Dialect::Bes3 => storage::Dialect::V2 { names: None, first_block_number: 1 },
+        Dialect::Input if input_is_old => storage::Dialect::V2 { names, first_block_number },
+        Dialect::Input | Dialect::Atlas => storage::Dialect::V6,
+    }
+}
+
+fn file_record(file: storage::ClosedFile) -> FileRecord {
+    let storage::ClosedFile { path, stream, events, first_copies, bytes, adler32 } = file;
+    FileRecord {
+        path: path.display().to_string(),
+        stream,
+        events: u64::from(events),
+        first_copies: u64::from(first_copies),
+        bytes,
+        adler32,
+    }
+}
