@@ -70,6 +70,8 @@ soak: ## long campaigns: SEEDS=n seeded runs, then FUZZ_SECONDS=s for each fuzz 
 bench: build ## benchmarks: of parts by criterion, then of the system
 	cargo bench --locked --workspace --bench '*'
 	$(WEIR) bench event-builder --sources 4 --fragment 9000 --transport tcp --json
+	$(WEIR) bench level2 --json
+	$(WEIR) bench filter --python "$(WEIR_PYTHON)" --json
 
 clean: ## remove everything that was built or recorded by these commands
 	cargo clean

@@ -34,7 +34,7 @@ class EventOver(RuntimeError):
 class Setup:
     """What an algorithm gets to know when it is made."""
 
-    __slots__ = ("name", "parameters", "streams", "task")
+    __slots__ = ("chains", "name", "parameters", "streams", "task")
 
     #: Name of the application that runs the algorithm.
     name: str
@@ -42,14 +42,18 @@ class Setup:
     task: int
     #: Names of the streams of the configuration.
     streams: tuple[str, ...]
-    #: Parameters of the configuration: what its JSON holds, `{}` if there is none.
+    #: Names of the chains of the menu: bit ``n`` of :attr:`Event.level2_chains` is the chain ``chains[n]``.
+    chains: tuple[str, ...]
+    #: ``pt.parameters`` of the configuration, a dictionary.
     parameters: Any
 
-    def __init__(self, name: str = "", task: int = 0, streams: tuple[str, ...] = (), parameters: str = "") -> None:
+    def __init__(self, name: str = "", task: int = 0, streams: tuple[str, ...] = (), setup: str = "") -> None:
         self.name = name
         self.task = task
         self.streams = streams
-        self.parameters = json.loads(parameters) if parameters else {}
+        given = json.loads(setup) if setup else {}
+        self.chains = tuple(given.get("chains", ()))
+        self.parameters = given.get("parameters", {})
 
 
 class Event:
@@ -330,6 +334,8 @@ def _pack(robs: bytes, head: dict[str, int]) -> Event:
         if len(words) - at < 8 or words[at] != 0xDD1234DD:
             raise ValueError(f"no ROB fragment at byte {at * _WORD}")
         size, header = int(words[at + 1]), int(words[at + 2])
+        if not 8 <= header < size <= len(words) - at:
+            raise ValueError(f"the ROB fragment at byte {at * _WORD} says that it has {size} words, {header} in its header")
         end = at + size - (1 if words[at + header - 1] else 0)
         rod = at + header
         status, count, behind = (int(word) for word in words[end - 3 : end])

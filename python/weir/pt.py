@@ -70,7 +70,7 @@ def main() -> int:
     except Exception as error:
         if _their_frames(error):
             traceback.print_exc()
-        owner.send(_HEADER.pack(_UNABLE, 0, 0) + _describe(error).encode()[: setup["message_bytes_max"]])
+        owner.send(_HEADER.pack(_UNABLE, 0, 0) + _describe(error).encode(errors="replace")[: setup["message_bytes_max"]])
         return 1
     # What the program and its libraries made will stay: it need not be looked at again and again.
     gc.collect()

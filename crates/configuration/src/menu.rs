@@ -1,5 +1,7 @@
 //! From the tables `[menu]` to a menu whose names are resolved against the detector description.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -79,17 +81,25 @@ fn detector(path: Option<&str>, layout: &str) -> Result<Detector, BadMenu> {
                 .into(),
         ));
     };
-    let size = std::fs::metadata(Path::new(path)).map_err(|error| bad(format!("cannot read {path}: {error}")))?.len();
-    if size > DETECTOR_SIZE_MAX {
-        return Err(bad(format!(
-            "{path} has {size} bytes: no detector description is longer than {DETECTOR_SIZE_MAX}"
-        )));
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| bad(format!("cannot read {path}: {error}")))?;
+    let text = read(Path::new(path)).map_err(|error| bad(format!("cannot read {path}: {error}")))?;
     Detector::from_json(&text, layout).map_err(|error| match error {
         trigger::DetectorError::Layout { .. } => BadMenu { key: "menu.layout".to_owned(), message: error.to_string() },
         _ => bad(format!("{path}: {error}")),
     })
+}
+
+/// A detector description, which is a short file; anything else is not read, or not to its end.
+fn read(path: &Path) -> io::Result<String> {
+    // Looked at before opening: to open a pipe waits for its writer.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut text = String::new();
+    File::open(path)?.take(DETECTOR_SIZE_MAX + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > DETECTOR_SIZE_MAX {
+        return Err(io::Error::other(format!("it is longer than {DETECTOR_SIZE_MAX} bytes")));
+    }
+    Ok(text)
 }
 
 fn spec(index: usize, chain: &Chain) -> Result<ChainSpec, BadMenu> {
@@ -154,7 +164,16 @@ fn blame(error: &MenuError) -> BadMenu {
         MenuError::Value { index, key, .. } => chain(*index, toml_key(key)),
         MenuError::Cut(cut) => format!("menu.cuts.{}", toml_key(cut.key)),
     };
-    BadMenu { key, message: error.to_string() }
+    let message = match error {
+        // The key and the unit as they are in the file.
+        MenuError::Value { chain, key, expected, found, .. } => {
+            let is_number = |text: &str| key.ends_with("_mev") && text.ends_with(|last: char| last.is_ascii_digit());
+            let unit = |text: &str| if is_number(text) { " MeV" } else { "" };
+            format!("expected {expected}{}, found {found}{}; chain {chain:?}", unit(expected), unit(found))
+        }
+        _ => error.to_string(),
+    };
+    BadMenu { key, message }
 }
 
 /// The keys of the file carry their unit in the value.

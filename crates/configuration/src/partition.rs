@@ -14,7 +14,7 @@ use crate::ranges::SLOTS_MAX;
 use crate::source::Node;
 use crate::tables::{
     Dfm, DfmInput, Ef, FragmentKind, Identity, Input, L2pu, L2sv, Level1, Level1Source, Menu, Output, Processes, Pt,
-    Ros, RosInput, Run, Sfi, Sfo, Stream, Transport,
+    Ros, RosInput, Run, Sfi, Sfo, Strategy, Stream, Transport,
 };
 use crate::typing::Typed;
 
@@ -187,6 +187,9 @@ impl Partition {
         }
         if let (Some(sfo), true) = (&mut self.sfo, self.stream.is_empty()) {
             sfo.stream = Some(sfo.stream().to_owned());
+        }
+        if let (Some(_), Some(l2pu), None) = (&self.menu, &mut self.l2pu, root.get("l2pu.strategy")) {
+            l2pu.strategy = Strategy::Menu;
         }
         if let (Some(pt), None) = (&self.pt, root.get("ef.slots")) {
             let ef = self.ef.get_or_insert_default();

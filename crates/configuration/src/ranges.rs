@@ -65,5 +65,5 @@ const GROUP_MAX: u32 = 10_000;
 const EVENTS_MAX: u32 = 1_000_000;
 pub(crate) const SLOTS_MAX: u32 = u16::MAX as u32;
 const RETRIES_MAX: u32 = 1000;
-const ROIS_MAX: u32 = 255;
+const ROIS_MAX: u32 = dataflow::message::ROIS_MAX as u32;
 const LEVEL1_SOURCES_MAX: u32 = 64;

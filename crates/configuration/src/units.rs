@@ -222,9 +222,13 @@ const PERCENT: Notation = Notation {
     max: BILLION as u64,
 };
 
+fn article(noun: &str) -> &'static str {
+    if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
+}
+
 impl Notation {
     fn expected(&self) -> String {
-        format!("a {} such as {:?}", self.what, self.example)
+        format!("{} {} such as {:?}", article(self.what), self.what, self.example)
     }
 
     fn names(&self) -> Vec<&'static str> {
@@ -256,7 +260,8 @@ impl Notation {
         let Some(&(_, factor)) = self.units.iter().find(|known| known.0 == unit) else {
             let names = self.names();
             return Err(format!(
-                "`{unit}` is not a unit of a {} ({}){}",
+                "`{unit}` is not a unit of {} {} ({}){}",
+                article(self.what),
                 self.what,
                 names.join(", "),
                 did_you_mean(unit, &names)
@@ -347,7 +352,7 @@ macro_rules! quantity {
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
                 json_schema!({
                     "type": "string",
-                    "description": format!("A {} with its unit: {}.", $notation.what, $notation.names().join(", ")),
+                    "description": format!("{} {} with its unit: {}.", if article($notation.what) == "an" { "An" } else { "A" }, $notation.what, $notation.names().join(", ")),
                     "pattern": $notation.pattern(),
                     "examples": [$notation.example],
                 })

@@ -42,7 +42,7 @@ fn options_of_samples_are_for_samples() {
     for key in ["input.mix=cross-section", "input.pad_to=1 kB"] {
         assert_eq!(wrong(BUILDER, &[key]), "only for ros.input = \"sample\", which is \"emulator\"");
     }
-    assert_eq!(wrong(SAMPLE, &["input.mix=weight"]), "expected \"cross-section\", found \"weight\"");
+    assert_eq!(wrong(SAMPLE, &["input.mix=weight"]), "expected \"cross-section\" or \"equal\", found \"weight\"");
     assert_eq!(
         wrong(SAMPLE, &["ros.page_size=1 kB", "input.pad_to=1 kB"]),
         "expected at least 1128 B for fragments of input.pad_to = \"1 kB\" with their headers, found 1 kB"

@@ -78,11 +78,11 @@ fn streams_and_the_rest_of_the_partition() {
     );
     let menu = "chains = [\"e25\"]\n[[menu.chain]]\nname = \"e25i\"\nitem = \"L1_EM20I\"\n";
     assert_eq!(
-        one(&format!("{main}{menu}"), &[]),
+        one(&format!("{main}{menu}"), &["pt={}"]),
         "p.toml:10:10: stream.0.chains: expected chains of [menu] (e25i), found \"e25\"; did you mean `e25i`?"
     );
     assert_eq!(
-        one(&format!("{main}by_name = true\n{}", menu.replace("e25\"", "e25i\"")), &[]),
+        one(&format!("{main}by_name = true\n{}", menu.replace("e25\"", "e25i\"")), &["pt={}"]),
         "p.toml:11:10: stream.0.chains: not with by_name = true: the stream takes events by chain or by name"
     );
     assert_eq!(

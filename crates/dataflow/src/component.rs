@@ -199,7 +199,7 @@ pub enum Steered {
 pub struct Selection {
     /// Accepted or rejected.
     pub accept: bool,
-    /// The ROB fragment for the pROS; of a rejected event it is not looked at.
+    /// The ROB fragment for the pROS; empty if there is none to keep. Of a rejected event it is not looked at.
     pub result: Bulk,
     /// What the chains said.
     pub chains: Chains,

@@ -265,6 +265,8 @@ pub enum Message {
     Exhausted,
     /// Any application → RC: answers `Command::Report`.
     Report(Report),
+    /// Any application → RC: answers `Command::Progress`, with the [mark](Report::mark) of its report.
+    Progress(u64),
     /// SFO → RC: a file is closed.
     FileClosed(FileRecord),
     /// Any application → RC: something rare, in words for people.
@@ -288,6 +290,8 @@ pub enum Command {
     Report,
     /// End the process.
     Exit,
+    /// Say at once how far it is.
+    Progress,
 }
 
 /// What every message about an event repeats of its level-1 information.
@@ -327,6 +331,9 @@ pub struct Roi {
     /// One bit per threshold passed.
     pub thresholds: u32,
 }
+
+/// Most regions of interest of an event: what a message about it holds.
+pub const ROIS_MAX: usize = 255;
 
 /// A ROB that sent nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

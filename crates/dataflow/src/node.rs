@@ -53,6 +53,9 @@ impl Node {
             return;
         }
         match message {
+            Message::Command(Command::Progress) if envelope.from == RUN_CONTROL => {
+                out.send(RUN_CONTROL, Message::Progress(self.report(now).mark()));
+            }
             Message::Command(command) if envelope.from == RUN_CONTROL => self.command(now, command, out),
             message => self.component.handle(now, Input::Message { from: envelope.from, message }, out),
         }
@@ -109,7 +112,7 @@ impl Node {
     fn command(&mut self, now: Time, command: Command, out: &mut Outbox) {
         match command {
             Command::Report => self.report_due = true,
-            Command::Exit => {}
+            Command::Exit | Command::Progress => {}
             command => {
                 self.draining |= matches!(command, Command::Drain | Command::Abandon);
                 self.component.handle(now, Input::Command(command), out);

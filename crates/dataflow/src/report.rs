@@ -6,6 +6,7 @@ use core::time::Duration;
 use crate::histogram::Histogram;
 use crate::ids::{NodeId, Role};
 use crate::message::{BusyCause, Chains};
+use crate::random::Random;
 use crate::time::Time;
 
 /// The counts of one application, taken at one moment.
@@ -56,6 +57,53 @@ impl Report {
             stale: 0,
             network: Network::default(),
         }
+    }
+
+    /// A number that changes whenever an event gets on: a digest of the counters, but for those that may also grow while
+    /// nothing does ([`RETRIES`]).
+    pub fn mark(&self) -> u64 {
+        let counts = counter_names(self.role).iter().zip(&self.counters);
+        let counts = counts.filter(|(name, _)| !RETRIES.contains(name)).map(|(_, count)| *count);
+        counts.fold(0, |mark, count| Random::new(mark ^ count).next_u64())
+    }
+}
+
+/// Counters of what is tried again, or comes too late: they say nothing about progress.
+const RETRIES: [&str; 21] = [
+    "offered",
+    "vetoed",
+    "vetoed_busy",
+    "vetoed_simple",
+    "vetoed_complex",
+    "requests",
+    "roi_requests",
+    "event_requests",
+    "reasks",
+    "timeouts",
+    "bytes_out",
+    "clears_asked",
+    "clears_repeated",
+    "clear_groups",
+    "failures",
+    "late_replies",
+    "late_decisions",
+    "lost_robs",
+    "assigned",
+    "reassigned",
+    "revoked",
+];
+
+const fn counter_names(role: Role) -> &'static [&'static str] {
+    match role {
+        Role::RunControl => &[],
+        Role::Level1 => Level1Counters::NAMES,
+        Role::L2sv => L2svCounters::NAMES,
+        Role::L2pu => L2puCounters::NAMES,
+        Role::Pros | Role::Ros => RosCounters::NAMES,
+        Role::Dfm => DfmCounters::NAMES,
+        Role::Sfi => SfiCounters::NAMES,
+        Role::Efd => EfdCounters::NAMES,
+        Role::Sfo => SfoCounters::NAMES,
     }
 }
 
@@ -441,7 +489,7 @@ counters! {
         received,
         /// Rejected.
         rejected,
-        /// Of these, accepted events that the prescales of their streams left without a stream.
+        /// Of these, accepted events that no stream took: for their chains, or by its prescale.
         prescaled,
         /// Accepted.
         accepted,

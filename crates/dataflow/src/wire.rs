@@ -76,6 +76,7 @@ pub mod kind {
     pub const REPORT: u16 = 43;
     pub const FILE_CLOSED: u16 = 44;
     pub const NOTICE: u16 = 45;
+    pub const PROGRESS: u16 = 46;
     pub const JOIN: u16 = 50;
     pub const WELCOME: u16 = 51;
     pub const PEERS: u16 = 52;
@@ -312,6 +313,7 @@ impl Writer<'_> {
             Message::Drained => kind::DRAINED,
             Message::Exhausted => kind::EXHAUSTED,
             Message::Report(report) => self.report(report).kind(kind::REPORT),
+            Message::Progress(mark) => self.u64(*mark).kind(kind::PROGRESS),
             Message::FileClosed(file) => {
                 let FileRecord { path, stream, events, first_copies, bytes, adler32 } = file;
                 let body = self.text(path).text(stream).u64(*events).u64(*first_copies);
@@ -509,6 +511,7 @@ impl Reader<'_> {
             kind::DRAINED => Message::Drained,
             kind::EXHAUSTED => Message::Exhausted,
             kind::REPORT => Message::Report(self.report()?),
+            kind::PROGRESS => Message::Progress(self.u64()?),
             kind::FILE_CLOSED => {
                 let (path, stream) = (self.text()?, self.text()?);
                 let (events, first_copies, bytes, adler32) = (self.u64()?, self.u64()?, self.u64()?, self.u32()?);
@@ -632,8 +635,16 @@ impl Reader<'_> {
     }
 }
 
-const COMMANDS: [Command; 7] =
-    [Command::Start, Command::Pause, Command::Resume, Command::Drain, Command::Abandon, Command::Report, Command::Exit];
+const COMMANDS: [Command; 8] = [
+    Command::Start,
+    Command::Pause,
+    Command::Resume,
+    Command::Drain,
+    Command::Abandon,
+    Command::Report,
+    Command::Exit,
+    Command::Progress,
+];
 
 fn command_number(command: Command) -> u8 {
     COMMANDS.iter().position(|c| *c == command).expect("every command is in the list") as u8

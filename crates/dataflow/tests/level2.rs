@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use dataflow::component::{Action, Component, Input, Outbox, PeerState};
+use dataflow::bulk::Bulk;
+use dataflow::component::{Action, Component, Input, Outbox, Outcome, PeerState, Selection, Steered, Ticket, Work};
 use dataflow::ids::{EventId, Incarnation, NodeId};
 use dataflow::level2::l2pu::{L2pu, L2puParameters, sink_accepts};
 use dataflow::level2::l2sv::{L2puAssignment, L2sv, L2svParameters};
 use dataflow::level2::overrides::{Override, Overrides};
-use dataflow::message::{Command, EventInfo, Message};
+use dataflow::message::{Chains, Command, EventInfo, Message};
 use dataflow::report::{L2puCounters, L2svCounters};
 use dataflow::time::Time;
 
@@ -56,6 +57,11 @@ impl Driver {
         self.l2sv.handle(self.now, input, &mut out);
         self.l2sv.check();
         out.drain().collect()
+    }
+
+    fn at_ms(&mut self, ms: u64) {
+        self.now = Time::from_ns(ms * 1_000_000);
+        self.input(Input::Deadline);
     }
 
     fn event(&mut self, event: u64, items: u32) -> Vec<Action> {
@@ -157,6 +163,88 @@ fn without_a_dfm_busy_ends_with_the_decisions() {
 #[should_panic(expected = "one supervisor at most clears without a DFM")]
 fn several_supervisors_need_a_dfm() {
     L2sv::new(L2svParameters { supervisors: 2, ..parameters(None) });
+}
+
+/// A supervisor that may force nothing, in a stop, with two events that are overdue after a second.
+fn overdue() -> Driver {
+    let mut driver = Driver::new(L2svParameters { forced_limit: 0.0, ..parameters(Some(DFM)) });
+    (0..2).for_each(|event| _ = driver.event(event, 0));
+    driver.at_ms(1000);
+    driver.input(Input::Command(Command::Drain));
+    driver.input(Input::Message { from: LEVEL1, message: Message::NoMore });
+    assert_eq!(driver.counters().forced, 0, "a stop by itself forces nothing");
+    driver
+}
+
+#[test]
+fn in_a_stop_an_overdue_event_waits_for_an_l2pu_that_still_decides() {
+    let mut driver = overdue();
+    driver.at_ms(1500);
+    driver.recommend(1, false);
+    driver.at_ms(2000);
+    assert_eq!(driver.counters().forced, 0, "the L2PU has decided since");
+    driver.recommend(0, false);
+    let L2svCounters { forced, rejected, .. } = driver.counters();
+    assert_eq!((forced, rejected), (0, 2));
+}
+
+#[test]
+fn in_a_stop_a_silent_l2pu_is_waited_for_no_longer_than_another_time_out() {
+    let mut driver = overdue();
+    driver.at_ms(1999);
+    assert_eq!(driver.counters().forced, 0);
+    driver.at_ms(2000);
+    assert_eq!(driver.counters().forced, 2);
+}
+
+#[test]
+fn in_a_stop_a_lost_l2pu_is_not_waited_for() {
+    let mut driver = overdue();
+    driver.input(Input::Peer { node: L2PU, state: PeerState::Gone });
+    assert_eq!(driver.counters().forced, 2);
+}
+
+#[test]
+fn an_accepted_event_without_a_result_leaves_the_pros_alone() {
+    let pros = NodeId(9);
+    let mut l2pu = L2pu::new(L2puParameters {
+        workers: 1,
+        ros_of_rob: Vec::new(),
+        pros: Some(pros),
+        sink: None,
+        builder: None,
+        request_timeout: Duration::from_millis(10),
+        retries: 0,
+    });
+    let mut out = Outbox::new();
+    let mut handle = |input| {
+        l2pu.handle(Time::ZERO, input, &mut out);
+        l2pu.check();
+        out.drain().collect::<Vec<_>>()
+    };
+    handle(Input::Peer { node: pros, state: PeerState::Up(Incarnation(0)) });
+    for (event, len_bytes) in [(0, 0), (1, 8)] {
+        let event = EventInfo { event: EventId(event), ..EventInfo::default() };
+        let started =
+            handle(Input::Message { from: L2PU, message: Message::Assign { event, attempt: 1, rois: Vec::new() } });
+        let ticket = |action: &Action| match action {
+            Action::Start { ticket: Ticket(ticket), work: Work::Steer(_) } => Some(*ticket),
+            _ => None,
+        };
+        let ticket = Ticket(started.iter().find_map(ticket).expect("steering begins"));
+        let result = Bulk::Modelled { len_bytes, seed: 0 };
+        let selection = Selection { accept: true, result, chains: Chains::default(), payload_bytes: 0 };
+        let actions = handle(Input::Done { ticket, outcome: Outcome::Steered(Steered::Decide(selection)) });
+        let is_decision = |action: &Action| match action {
+            Action::Send { message: Message::L2Decision { accept: true, has_result: false, .. }, .. } => true,
+            Action::Send { to, message: Message::L2Result { .. } } => {
+                assert_eq!(*to, pros);
+                false
+            }
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(actions.iter().map(is_decision).collect::<Vec<_>>(), [len_bytes == 0]);
+    }
 }
 
 #[test]

@@ -219,6 +219,8 @@ fn simple_messages() -> Vec<Message> {
         Message::Recorded { event, fresh: false },
         Message::Refused(event),
         Message::Command(Command::Abandon),
+        Message::Command(Command::Progress),
+        Message::Progress(7),
         Message::Drained,
         Message::Exhausted,
         Message::Notice("words".into()),

@@ -32,7 +32,7 @@ pub const PACKAGE_FILES: &[(&str, &str)] = &[
 pub fn command(interpreter: &OsStr, algorithm: &str, directory: &Path) -> io::Result<PythonCommand> {
     let directory = std::path::absolute(directory)?;
     write_package(&directory)?;
-    let command = [interpreter, OsStr::new("-m"), OsStr::new("weir.pt"), OsStr::new(algorithm)];
+    let command = [interpreter, OsStr::new("-c"), OsStr::new(BOOTSTRAP), directory.as_os_str(), OsStr::new(algorithm)];
     Ok(PythonCommand { command: command.map(OsStr::to_owned).to_vec(), environment: environment(&directory) })
 }
 
@@ -44,6 +44,19 @@ pub fn write_package(directory: &Path) -> io::Result<()> {
     std::fs::create_dir_all(directory.join("weir"))?;
     PACKAGE_FILES.iter().try_for_each(|(path, content)| std::fs::write(directory.join(path), content))
 }
+
+/// Imports the package from the directory of the first argument, whatever the working directory holds; a module of the user is
+/// looked for there last.
+const BOOTSTRAP: &str = "\
+import sys
+\
+sys.path[0] = sys.argv.pop(1)
+\
+from weir import pt
+\
+sys.path.append('')
+\
+sys.exit(pt.main())";
 
 fn environment(directory: &Path) -> Vec<(OsString, OsString)> {
     let mut path = directory.as_os_str().to_owned();

@@ -189,8 +189,11 @@ fn an_event_that_does_not_fit_or_is_none_has_its_verdict_at_once() {
 #[test]
 fn what_a_task_prints_comes_as_notices() {
     let Some(algorithms) = Algorithms::new("what_a_task_prints", ALGORITHMS) else { return };
-    let options =
-        TasksOptions { name: "efd-1".into(), setup: r#"{"cut": [1, 2]}"#.into(), ..algorithms.options("Prints") };
+    let options = TasksOptions {
+        name: "efd-1".into(),
+        setup: r#"{"parameters": {"cut": [1, 2]}}"#.into(),
+        ..algorithms.options("Prints")
+    };
     let mut tasks = start(options);
     let verdicts = common::decide(&mut tasks, 2);
     assert!(matches!(verdicts[..], [Verdict::Rejected { .. }, Verdict::Accepted { .. }]), "{verdicts:?}");

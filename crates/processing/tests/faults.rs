@@ -117,7 +117,7 @@ const EVENTS: u64 = 150;
 fn commit(test: &str, class: &str, change: impl FnOnce(&mut TasksOptions)) -> Option<(FailReason, String, u64)> {
     let algorithms = Algorithms::new(test, EVIL)?;
     let mut options = algorithms.options(class);
-    options.setup = format!(r#"{{"evil": {GUILTY}}}"#);
+    options.setup = format!(r#"{{"parameters": {{"evil": {GUILTY}}}}}"#);
     change(&mut options);
     let mut tasks = start(options);
     let (reason, message) = only_failure(&decide(&mut tasks, EVENTS), GUILTY);

@@ -66,7 +66,7 @@ class Crashes:
 /// Two tasks with an event each.
 fn own(interpreter: &Path, directory: &Path, class: &str) -> Tasks {
     let algorithm = format!("{}:{class}", directory.join("algorithms.py").display());
-    let setup = format!(r#"{{"fifo": "{}"}}"#, directory.join("fifo").display());
+    let setup = format!(r#"{{"parameters": {{"fifo": "{}"}}}}"#, directory.join("fifo").display());
     let mut tasks = start(TasksOptions { count: 2, setup, ..options_of(interpreter, &algorithm, directory) });
     for ticket in 1..=2 {
         tasks.submit(ticket, &EventHead { event_number: ticket, ..EventHead::default() }, []);

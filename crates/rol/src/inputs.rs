@@ -207,12 +207,15 @@ fn sample_input(partition: &Partition) -> Result<SampleInput, InputError> {
     let Partition { run, input, sfi, .. } = partition;
     let sample = Arc::new(Sample::load(&input.files)?);
     let mut made = SampleInput::new(Arc::clone(&sample), input.repeat);
-    if let Some(Mix::CrossSection) = input.mix {
+    if let Some(mix) = input.mix {
         let prescales = match &input.detector {
             Some(detector) => by_bit(Path::new(detector), &input.prescales)?,
             None => Vec::new(),
         };
-        made = made.mixed(Arc::new(Mixture::new(&sample, &prescales, run.seed)?));
+        made = made.mixed(Arc::new(match mix {
+            Mix::CrossSection => Mixture::new(&sample, &prescales, run.seed)?,
+            Mix::Equal => Mixture::equal(&sample, &prescales, run.seed)?,
+        }));
     }
     if let Some(pad_to) = input.pad_to {
         let pad_bytes = usize::try_from(pad_to.bytes()).unwrap_or(usize::MAX);

@@ -24,7 +24,7 @@ use transport::waker::Waker;
 
 pub use frame::{BadLevel1Frame, Level1Frame};
 
-use receiver::{Outlet, Receive};
+use receiver::{Limits, Outlet, Receive};
 
 /// How triggers come over the network.
 #[derive(Clone, Debug)]
@@ -39,13 +39,21 @@ pub struct NetworkParameters {
     pub events_waiting: usize,
     /// About where level-1 ids begin.
     pub first: EventId,
+    /// A source that says nothing for this time may be replaced by a newer connection that calls itself the same.
+    pub silence: Duration,
 }
 
 /// A thread that receives what level-1 processors send, and joins it by event. Dropping it ends the thread.
 ///
 /// Processors send [`Level1Frame`]s. Whoever sends something else is disconnected, with a notice; so is one that says
 /// nothing for 5 s after it has connected. While the events are not asked for, nothing is read: the processors have to
-/// wait. A processor that disconnects without saying that it has ended may connect again.
+/// wait. A processor that disconnects without saying that it has ended may connect again; if its former connection still
+/// seems to stand, as after a failure of the network, once that has been silent for [`NetworkParameters::silence`].
+///
+/// What records lack or repeat is counted: the first of each kind is told of at once, and all counts when the reader ends.
+///
+/// Connections of level 1 carry no key yet: whoever reaches the address can send triggers, or take the place of a silent
+/// source. The address belongs on a network of its own.
 pub struct NetworkTriggers {
     incoming: Receiver<Incoming>,
     waiting: Arc<AtomicUsize>,
@@ -95,6 +103,7 @@ impl NetworkParameters {
             join_timeout: level1.join_timeout.duration(),
             events_waiting: (level1.in_flight as usize).clamp(1, EVENTS_WAITING_MAX),
             first: EventId(u64::from(partition.run.first_lvl1_id)),
+            silence: SILENCE,
         })
     }
 }
@@ -124,7 +133,7 @@ impl NetworkTriggers {
             pages: 4 * connections,
             prefault: false,
         })?;
-        let (sender, incoming) = sync_channel(parameters.events_waiting + NOTICES_MAX);
+        let (sender, incoming) = sync_channel(parameters.events_waiting + NOTICES_MAX + LAST_WORDS);
         let (waiting, refused) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicU64::new(0)));
         let outlet = Outlet::new(sender, Arc::clone(&waiting), parameters.events_waiting, waker);
         let roib = RoibParameters {
@@ -135,6 +144,7 @@ impl NetworkTriggers {
         };
         let (started, starting) = sync_channel(1);
         let refusals = Arc::clone(&refused);
+        let limits = Limits { connections_max: connections, silence: parameters.silence };
         let work = move || {
             // A scheduler stays in its thread.
             let ready = |listener: &mut Listener| -> Result<Scheduler<'_>, OsError> {
@@ -146,7 +156,7 @@ impl NetworkTriggers {
                 Ok(scheduler) => scheduler,
                 Err(error) => return drop(started.send(Err(error))),
             };
-            let receive = Receive::new(listener, options, pool, connections, roib, outlet, refusals);
+            let receive = Receive::new(listener, options, pool, limits, roib, outlet, refusals);
             scheduler.add("level-1 processors", receive);
             if started.send(Ok((scheduler.waker(), scheduler.stopper()))).is_ok() {
                 scheduler.run(&mut ()).expect("the kernel waits for what it has taken to wait for");
@@ -176,6 +186,22 @@ impl NetworkTriggers {
         self.waiting.load(Ordering::Acquire) > 0
     }
 
+    /// Ends the thread, and returns the notices that were not taken: the last says what was counted. Triggers that were not
+    /// taken are dropped.
+    pub fn finish(&mut self) -> Vec<String> {
+        self.join();
+        let left = std::iter::from_fn(|| self.take());
+        left.filter_map(|incoming| if let Incoming::Notice(text) = incoming { Some(text) } else { None }).collect()
+    }
+
+    fn join(&mut self) {
+        self.stopper.stop();
+        if let Some(thread) = self.thread.take() {
+            // A panic there has been printed; there is nothing more to say.
+            let _ = thread.join();
+        }
+    }
+
     /// Connections that were ended for what came over them, or did not.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
@@ -184,11 +210,7 @@ impl NetworkTriggers {
 
 impl Drop for NetworkTriggers {
     fn drop(&mut self) {
-        self.stopper.stop();
-        if let Some(thread) = self.thread.take() {
-            // A panic there has been printed; there is nothing more to say.
-            let _ = thread.join();
-        }
+        self.join();
     }
 }
 
@@ -205,3 +227,7 @@ const EVENTS_WAITING_MAX: usize = 1 << 14;
 const STRANGERS_MAX: usize = 16;
 /// Notices that wait to be taken; more are dropped.
 const NOTICES_MAX: usize = 64;
+/// For which there is always room: the counts, and that the sources have ended.
+const LAST_WORDS: usize = 2;
+/// A processor in a run is rarely silent for so long, and one that lost its connection needs about as long to notice.
+const SILENCE: Duration = Duration::from_secs(1);

@@ -137,6 +137,18 @@ pub enum ReplayError {
         /// The limit.
         limit: u32,
     },
+    /// More regions of interest in an event than level 1 may give.
+    #[error("{}: event at byte {offset}: expected at most {limit} regions of interest, found {found}", path.display())]
+    EventRois {
+        /// The file.
+        path: PathBuf,
+        /// Where the data block of the event begins.
+        offset: u64,
+        /// How many there are.
+        found: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// There is nothing to send.
     #[error("no event in {files}")]
     NoEvents {

@@ -184,7 +184,7 @@ pub enum SampleError {
     /// Nothing can be drawn.
     #[error("{}: the weights of all events that level 1 accepted are 0: expected one above to mix events by", path.display())]
     NoWeight {
-        /// The first file.
+        /// The file, or the first of them.
         path: PathBuf,
     },
     /// There is nothing to send.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dataflow::level1::trigger::{Trigger, TriggerSource};
-use dataflow::message::Roi;
+use dataflow::message::{ROIS_MAX, Roi};
 use serde::Deserialize;
 
 use crate::emulator::{ETA_MAX, PI, TOWERS_ETA, TOWERS_PHI, tower};
@@ -109,7 +109,7 @@ impl FileTriggers {
             let trigger = parse(text).map_err(|message| TriggerFileError::Line { path: path.into(), line, message })?;
             rois += trigger.rois.len();
             triggers.push(trigger);
-            if triggers.len() > TRIGGERS_MAX || rois > ROIS_MAX {
+            if triggers.len() > TRIGGERS_MAX || rois > FILE_ROIS_MAX {
                 return Err(too_large("triggers or regions of interest", TRIGGERS_MAX));
             }
         }
@@ -188,8 +188,8 @@ fn parse(text: &[u8]) -> Result<Trigger, String> {
     if line.bcid > BCID_MAX {
         return Err(format!("bcid: expected 0 to {BCID_MAX}, found {}", line.bcid));
     }
-    if line.rois.len() > EVENT_ROIS_MAX {
-        return Err(format!("rois: expected at most {EVENT_ROIS_MAX}, found {}", line.rois.len()));
+    if line.rois.len() > ROIS_MAX {
+        return Err(format!("rois: expected at most {ROIS_MAX}, found {}", line.rois.len()));
     }
     let rois =
         line.rois.into_iter().enumerate().map(|(index, region)| roi(index, &region)).collect::<Result<_, _>>()?;
@@ -229,9 +229,7 @@ fn towers(kind: Kind, eta: f32, phi: f32) -> (u8, u8) {
 
 const PHYSICS: u8 = 0x80;
 const BCID_MAX: u16 = eformat::Bcid::MAX;
-/// What a message holds.
-const EVENT_ROIS_MAX: usize = 255;
 const LINE_BYTES_MAX: usize = 1 << 20;
 const TRIGGERS_MAX: usize = 1 << 20;
-const ROIS_MAX: usize = 8 << 20;
+const FILE_ROIS_MAX: usize = 8 << 20;
 const ETA_LIMIT: f32 = 10.0;

@@ -55,8 +55,22 @@ fn files_are_drawn_by_their_cross_sections() {
     let second = (0..draws).filter(|ordinal| of_second.contains(&input.event(*ordinal).unwrap())).count();
     // Five standard deviations.
     assert!(second.abs_diff(10_000) < 5 * 87, "{second}");
-    let total = input.mixture().unwrap().cross_section_mb();
+    let total = input.mixture().unwrap().cross_section_mb().unwrap();
     assert!((total / (4e-6 * 1843.0 / 2500.0) - 1.0).abs() < 1e-9, "{total}");
+}
+
+#[test]
+fn files_can_be_drawn_equally_often_without_descriptions() {
+    let files = Files::new(&[3e-6, 1e-6]);
+    files.paths.iter().for_each(|path| fs::remove_file(path.with_extension("json")).unwrap());
+    let inputs = Inputs::open(&files.partition(&["input.mix=equal"])).unwrap();
+    let input = inputs.sample().unwrap();
+    let of_second = input.sample().files()[1].events.clone();
+    let drawn: Vec<usize> = (0..40_000).map(|ordinal| input.event(ordinal).unwrap()).collect();
+    let second = drawn.iter().filter(|event| of_second.contains(event)).count();
+    // Five standard deviations.
+    assert!(second.abs_diff(20_000) < 5 * 100, "{second}");
+    assert_eq!(input.mixture().unwrap().cross_section_mb(), None);
 }
 
 #[test]
@@ -87,7 +101,7 @@ fn events_of_prescaled_items_alone_are_rarer() {
     let files = Files::new(&[1e-6]);
     let sample = Arc::new(Sample::load(&files.paths).unwrap());
     let random_alone: Vec<usize> = (0..sample.events()).filter(|event| sample.items(*event) == 1 << 17).collect();
-    let share = |inputs: &Inputs| inputs.sample().unwrap().mixture().unwrap().cross_section_mb();
+    let share = |inputs: &Inputs| inputs.sample().unwrap().mixture().unwrap().cross_section_mb().unwrap();
     let all = share(&Inputs::open(&files.partition(&[])).unwrap());
     let fewer = share(&Inputs::open(&files.partition(&["input.prescales.L1_RD0=100"])).unwrap());
     let expected = (1843.0 - 0.99 * random_alone.len() as f64) / 1843.0;

@@ -42,9 +42,14 @@ struct Level1 {
 
 impl Level1 {
     fn new(sources: usize, events_waiting: usize, join_timeout: Duration) -> Self {
+        Self::with_silence(sources, events_waiting, join_timeout, Duration::from_secs(100))
+    }
+
+    fn with_silence(sources: usize, events_waiting: usize, join_timeout: Duration, silence: Duration) -> Self {
         let waker_of = Scheduler::new(park()).unwrap();
         let listen = "127.0.0.1:0".parse().unwrap();
-        let parameters = NetworkParameters { listen, sources, join_timeout, events_waiting, first: EventId(0) };
+        let first = EventId(0);
+        let parameters = NetworkParameters { listen, sources, join_timeout, events_waiting, first, silence };
         let triggers = NetworkTriggers::start(&parameters, waker_of.waker()).unwrap();
         Self { waker_of, triggers }
     }
@@ -122,7 +127,8 @@ fn records_of_several_processors_are_joined_in_order() {
         let id = id as i32;
         assert_eq!(rois, [(0, id), (0, id), (1, id), (1, id), (2, id), (2, id)]);
     }
-    assert_eq!(notices.len(), 1, "{notices:?}");
+    assert_eq!(notices.len(), 2, "{notices:?}");
+    assert!(notices[1].starts_with("level-1 processors: 2000 events complete, 0 incomplete"), "{notices:?}");
     assert!(notices[0].starts_with("waits for 3 level-1 processors at 127.0.0.1:"), "{notices:?}");
 }
 
@@ -196,7 +202,7 @@ fn bad_frames_close_their_connection_alone() {
     let mut stream = level1.connect();
     stream.write_all(&[good, end(0)].concat()).unwrap();
     let (triggers, notices) = level1.until_the_end();
-    assert_eq!((triggers.len(), notices.len() as u64), (1, count + 1), "{notices:?}");
+    assert_eq!((triggers.len(), notices.len() as u64), (1, count + 2), "{notices:?}");
     assert!(notices[1].contains("number 1: byte 4: expected 0x314c0001"), "{notices:?}");
     assert!(notices[2].contains("source 1: expected one below level1.sources, which is 1"), "{notices:?}");
 }
@@ -217,6 +223,39 @@ fn a_processor_may_come_back_and_the_missing_are_counted() {
     assert_eq!(triggers.iter().map(|trigger| trigger.rois.len()).sum::<usize>(), 6);
     assert!(notices.iter().any(|text| text == "level-1 processor 0 is gone: closed by peer"), "{notices:?}");
     assert!(notices.last().unwrap().contains("incomplete"), "{notices:?}");
+}
+
+#[test]
+fn what_was_counted_is_told_also_after_a_stop() {
+    let mut level1 = Level1::new(1, 16, Duration::from_secs(100));
+    let mut stream = level1.connect();
+    let wild = record(1 << 27, 0);
+    let bytes = [record(0, 0).encode(), record(0, 0).encode(), wild.encode(), record(1, 0).encode()].concat();
+    stream.write_all(&bytes).unwrap();
+    // The processor goes on, but the run ends: all that it sent has been read when the connection is closed for this.
+    stream.write_all(&[0xff; 24]).unwrap();
+    assert!(matches!(stream.read(&mut [0; 1]), Ok(0) | Err(_)));
+    let notices = level1.triggers.finish();
+    let has = |text: &str| notices.iter().any(|notice| notice.contains(text));
+    assert!(has("an id far from those of all others, for the first time"), "{notices:?}");
+    let last = notices.last().unwrap();
+    assert!(last.starts_with("level-1 processors: 2 events complete, 0 incomplete"), "{last}");
+    assert!(last.contains(" 1 of wild ids") && last.ends_with(" 1 connections closed"), "{last}");
+    assert_eq!(level1.triggers.finish(), Vec::<String>::new());
+}
+
+#[test]
+fn the_newest_connection_of_a_source_replaces_a_silent_one() {
+    let level1 = Level1::with_silence(1, 16, Duration::from_secs(100), Duration::ZERO);
+    let mut half_open = level1.connect();
+    half_open.write_all(&record(0, 0).encode()).unwrap();
+    let mut again = level1.connect();
+    again.write_all(&record(1, 0).encode()).unwrap();
+    assert!(matches!(half_open.read(&mut [0; 1]), Ok(0) | Err(_)));
+    again.write_all(&[record(2, 0).encode(), end(0)].concat()).unwrap();
+    let (triggers, notices) = level1.until_the_end();
+    assert_eq!(triggers.len(), 3, "{notices:?}");
+    assert!(notices.iter().any(|text| text.starts_with("level-1 processor 0 has connected again")), "{notices:?}");
 }
 
 #[test]

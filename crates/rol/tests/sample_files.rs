@@ -11,13 +11,15 @@ use parquet::schema::parser::parse_message_type;
 use rol::{Sample, SampleError};
 use testkit::TempDir;
 
-/// Two rows, of which level 1 accepted the second; one region of interest and two fragments each.
+/// Two rows, of which level 1 accepted the second; one region of interest, if not said otherwise, and two fragments each.
 struct Content {
     schema: String,
     bcid: Vec<i32>,
     bcid_levels: Option<Vec<i16>>,
     sources: Vec<i32>,
     payload: Vec<u8>,
+    /// Regions of interest of the second row.
+    rois: usize,
     /// Of the second row, and the column with it that samples may lack.
     weight: Option<f64>,
 }
@@ -30,6 +32,7 @@ impl Default for Content {
             bcid_levels: None,
             sources: vec![1, 2, 1, 2],
             payload: vec![9; 8],
+            rois: 1,
             weight: None,
         }
     }
@@ -50,16 +53,20 @@ impl Content {
         put::<Int64Type>(&mut group, &[70, 71], None, None)?;
         put::<Int32Type>(&mut group, &[0x84, 0x84], None, None)?;
         put::<Int32Type>(&mut group, &[0, 8], None, None)?;
-        let one_each = (Some([1, 1].as_slice()), Some([0, 0].as_slice()));
-        put::<Int32Type>(&mut group, &[2, 1], one_each.0, one_each.1)?;
-        put::<Int32Type>(&mut group, &[10, 11], one_each.0, one_each.1)?;
-        put::<Int32Type>(&mut group, &[20, 21], one_each.0, one_each.1)?;
-        put::<FloatType>(&mut group, &[0.5, -1.5], one_each.0, one_each.1)?;
-        put::<FloatType>(&mut group, &[3.0, 6.0], one_each.0, one_each.1)?;
-        put::<Int32Type>(&mut group, &[20_000, 30_000], one_each.0, one_each.1)?;
-        put::<Int32Type>(&mut group, &[100, 200], one_each.0, one_each.1)?;
-        put::<Int32Type>(&mut group, &[-1, -2], one_each.0, one_each.1)?;
-        put::<Int32Type>(&mut group, &[3, -1], one_each.0, one_each.1)?;
+        let repeats: Vec<i16> = [vec![0, 0], vec![1; self.rois - 1]].concat();
+        let levels = (Some(vec![1; repeats.len()]), Some(repeats));
+        let levels = (levels.0.as_deref(), levels.1.as_deref());
+        let ints = |[first, second]: [i32; 2]| [vec![first], vec![second; self.rois]].concat();
+        let floats = |[first, second]: [f32; 2]| [vec![first], vec![second; self.rois]].concat();
+        for column in [[2, 1], [10, 11], [20, 21]] {
+            put::<Int32Type>(&mut group, &ints(column), levels.0, levels.1)?;
+        }
+        for column in [[0.5, -1.5], [3.0, 6.0]] {
+            put::<FloatType>(&mut group, &floats(column), levels.0, levels.1)?;
+        }
+        for column in [[20_000, 30_000], [100, 200], [-1, -2], [3, -1]] {
+            put::<Int32Type>(&mut group, &ints(column), levels.0, levels.1)?;
+        }
         let two_each = (Some([1, 1, 1, 1].as_slice()), Some([0, 1, 0, 1].as_slice()));
         put::<Int32Type>(&mut group, &self.sources, two_each.0, two_each.1)?;
         let payloads = [vec![1; 4], vec![2; 4], vec![], self.payload.clone()].map(Into::into);
@@ -141,6 +148,11 @@ fn values_that_no_sample_has_are_named() {
         message(&Content { bcid: vec![0, 4096], ..Content::default() }),
         "made.parquet: row 1, column bcid: expected 0 to 4095, found 4096"
     );
+    assert_eq!(
+        message(&Content { rois: 256, ..Content::default() }),
+        "made.parquet: row 1, column rois: expected at most 255 regions of interest, found 256"
+    );
+    assert_eq!(load(&Content { rois: 255, ..Content::default() }).unwrap().trigger(0).rois.len(), 255);
     assert_eq!(
         message(&Content { payload: vec![1; 7], ..Content::default() }),
         "made.parquet: row 1, column fragments.payload: expected whole words of 4 bytes, found 7 bytes"

@@ -10,6 +10,7 @@
 //! | [`frame`] | what a frame is, its legal lengths |
 //! | [`link`](mod@link) | what every transport offers: bounded sending, receiving, counters, typed loss |
 //! | [`tcp`] | TCP connections and listeners, vectored and batched |
+//! | [`udp`] | UDP and multicast, for messages that may be lost: cut, checked, put together again |
 //! | [`local`] | queues and links inside a process |
 //! | [`shared_memory`] | memory that other processes of the host read in place |
 //! | [`scheduler`] | Poll/Action tasks under one thread \[DAQ1999 §2.2\]; [`idle`], [`poller`], [`waker`] serve it |
@@ -57,7 +58,8 @@
 //!
 //! # Unsafe code
 //! Only in [`page_pool`] and the memory mapping below it (a page is written by one holder while others read the part
-//! that is finished), in [`shared_memory`], and the call that reads the time-stamp counter. The system calls go through `rustix`.
+//! that is finished), in [`shared_memory`], the call that reads the time-stamp counter, and in [`udp`] the system calls that
+//! `rustix` lacks. All others go through `rustix`.
 
 pub mod clock;
 pub mod error;
@@ -71,6 +73,7 @@ pub mod scheduler;
 pub mod shared_memory;
 pub mod tcp;
 pub mod timestamp;
+pub mod udp;
 pub mod waker;
 
 mod assembler;

@@ -76,6 +76,12 @@ impl SendQueue {
         Ok(())
     }
 
+    /// At least as many parts as there are to be gathered.
+    pub(crate) fn parts_max(&self) -> usize {
+        // Copied bytes may lie in two pieces.
+        self.segments.len() + 1
+    }
+
     /// Fills `gathered` with what is to be sent next; returns how many of its places, and bytes.
     pub(crate) fn gather<'a>(&'a self, gathered: &mut [IoSlice<'a>]) -> (usize, usize) {
         let (mut front, mut back) = self.copied.as_slices();

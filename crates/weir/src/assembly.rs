@@ -200,8 +200,19 @@ impl Assembly {
         EventId(u64::from(self.partition.run.first_lvl1_id))
     }
 
+    /// The window of level 1. All that is in it when a ROS raises busy must find a page: level 2 asks for the data of an
+    /// event that waits for one in vain, and decides without them.
     fn in_flight(&self) -> u64 {
-        self.partition.level1.as_ref().map_or(1, |level1| u64::from(level1.in_flight))
+        let (_, busy_above) = self.busy_limits();
+        let free = u64::from(self.partition.ros.pages).saturating_sub(busy_above as u64).max(1);
+        self.partition.level1.as_ref().map_or(1, |level1| u64::from(level1.in_flight).min(free))
+    }
+
+    /// Pages of a ROB in use: it lowers busy below the first number, which an empty one is, and raises it above the second.
+    fn busy_limits(&self) -> (usize, usize) {
+        let ros = &self.partition.ros;
+        let share = |fraction: toml::Fraction| (fraction.as_f64() * f64::from(ros.pages)) as usize;
+        (share(ros.busy_below).max(1), share(ros.busy_above))
     }
 
     fn level1(&self) -> Level1Parameters {
@@ -270,13 +281,12 @@ impl Assembly {
 
     fn ros(&self, index: usize) -> RosParameters {
         let ros = &self.partition.ros;
-        let pages = ros.pages as usize;
-        let share = |fraction: toml::Fraction| (fraction.as_f64() * pages as f64) as usize;
+        let (busy_below, busy_above) = self.busy_limits();
         RosParameters {
             robs: self.robs[index].clone(),
-            pages_per_rob: pages,
-            busy_above: share(ros.busy_above),
-            busy_below: share(ros.busy_below),
+            pages_per_rob: ros.pages as usize,
+            busy_above,
+            busy_below,
             request_timeout: ros.request_timeout.duration(),
             read_out: if self.level1_node().is_some() { ReadOut::OnTrigger } else { ReadOut::OnRequest },
             level1: self.level1_node(),

@@ -17,6 +17,7 @@ mod node;
 mod observer;
 pub mod progress;
 mod run;
+mod scratch;
 mod study;
 pub mod summary;
 pub mod table;

@@ -25,6 +25,10 @@ pub(crate) fn run(args: &RunArgs) -> Exit {
         crate::complain(&format!("weir: --summary {}: expected a file in a directory that exists", path.display()));
         return Exit::NotStarted;
     }
+    if args.processes && partition.l2pu.as_ref().is_some_and(|l2pu| l2pu.phased) {
+        crate::complain("weir: l2pu.phased is for units and builders in one process: run without --processes");
+        return Exit::Wrong;
+    }
     args.limits.apply(&mut partition);
     let limits = (partition.run.events, partition.run.duration.map(configuration::Interval::duration));
     let progress = Some(Progress::new(limits.0, limits.1));

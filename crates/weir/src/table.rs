@@ -147,6 +147,11 @@ impl Text<'_> {
         }
         let building = [(a.built_complete, "complete"), (a.built_incomplete, "incomplete"), (a.not_built, "not built")];
         self.sum(f, "accepted", a.level2_accepted, &building, &plus)?;
+        let oversized = SfiCounters::total(self.reports(Role::Sfi)).oversized;
+        if oversized > 0 {
+            let what = format!("(replies that sfi.max_event_size left out: {})", grouped(oversized));
+            writeln!(f, "{:31}{}", "", self.paint(RED, &what))?;
+        }
         let filter = [
             (a.filter_rejected, "rejected"),
             (a.filter_accepted, "accepted"),
@@ -233,6 +238,10 @@ impl Text<'_> {
         if data.payload_bytes > 0 {
             let (part, robs) = (percent(data.fraction), data.robs_per_event);
             writeln!(f, "level 2 looked at {part} of the event data, in {robs:.1} ROBs per event")?;
+        }
+        if data.incomplete_steps > 0 {
+            let steps = grouped(data.incomplete_steps);
+            writeln!(f, "{}", self.paint(RED, &format!("level 2 decided without all its data: {steps} steps")))?;
         }
         if selection.without_stream > 0 {
             let events = grouped(selection.without_stream);

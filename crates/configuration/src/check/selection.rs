@@ -1,7 +1,7 @@
 //! What the tables of the selection demand of each other: `[menu]`, `[l2pu]`, `[ef]`, `[pt]`.
 
 use super::{Checker, is_word};
-use crate::tables::{EventOrder, FilterPolicy, Level1Source, Preprocessing, Strategy};
+use crate::tables::{EventOrder, FilterPolicy, Level1Source, Preprocessing, Pt, Strategy};
 use crate::units::Interval;
 
 impl Checker<'_> {
@@ -99,13 +99,27 @@ impl Checker<'_> {
         if menu.chain.is_empty() {
             self.problem(&["menu.chain", "menu"], "missing; expected at least one [[menu.chain]]".to_owned());
         }
+        let by_filter = p.pt.as_ref().is_some_and(Pt::is_menu);
+        if !by_menu && !by_filter {
+            let message =
+                "nothing selects by it: expected l2pu.strategy = \"menu\" or pt.algorithm = \"menu\"".to_owned();
+            self.problem(&["menu", "l2pu.strategy", "pt.algorithm"], message);
+        }
         for (index, chain) in menu.chain.iter().enumerate() {
+            if menu.chain[..index].iter().any(|earlier| earlier.name == chain.name) {
+                let message = format!("expected a name of its own, found {:?} a second time", chain.name);
+                self.problem(&[&format!("menu.chain.{index}.name"), "menu.chain"], message);
+            }
             if !is_word(&chain.name) {
                 let message = format!(
                     "expected a name of letters, digits, `_` and `-`, such as \"e25i\", found {:?}",
                     chain.name
                 );
                 self.problem(&[&format!("menu.chain.{index}.name"), "menu.chain"], message);
+            }
+            if chain.item.is_empty() {
+                let message = "missing; expected a level-1 item such as \"L1_EM20I\"".to_owned();
+                self.problem(&[&format!("menu.chain.{index}.item"), "menu.chain"], message);
             }
         }
     }
@@ -114,7 +128,7 @@ impl Checker<'_> {
         let p = self.partition;
         let Some(pt) = &p.pt else { return };
         let ef = p.event_filter();
-        if ef.is_none() {
+        if ef.is_none() && p.builds() {
             let message = "[pt] needs the table [ef], which is absent".to_owned();
             self.problem(&["pt", "ef"], message);
         }
@@ -126,7 +140,7 @@ impl Checker<'_> {
             self.problem(&["pt.timeout"], "expected a time above 0, found \"0 s\"".to_owned());
         }
         match pt.python_class() {
-            None if p.menu.is_none() => {
+            None if pt.is_menu() && p.menu.is_none() => {
                 let message = "\"menu\" needs the table [menu], which is absent".to_owned();
                 self.problem(&["pt.algorithm", "pt", "menu"], message);
             }
@@ -137,12 +151,12 @@ impl Checker<'_> {
             }
             _ => {}
         }
-        if pt.python_class().is_none() && !pt.parameters.is_empty() {
-            let message = "only for a Python class; the parameters of a menu are in [menu]".to_owned();
+        if pt.is_menu() && !pt.parameters.is_empty() {
+            let message = "only for an algorithm of your own; the parameters of a menu are in [menu]".to_owned();
             self.problem(&["pt.parameters", "pt.algorithm"], message);
         }
         if p.sfo.as_ref().is_some_and(|sfo| sfo.order == EventOrder::Event) {
-            let message = "\"event\" cannot go with [pt]: which events it rejects is not known to the recorder";
+            let message = "\"event\" cannot go with [pt]: its tasks decide in any order, and which events is not known";
             self.problem(&["sfo.order", "pt"], message.to_owned());
         }
     }

@@ -23,6 +23,21 @@ impl Checker<'_> {
                 self.problem(&[&key(index, "prescale")], message);
             }
         }
+        self.chains_without_stream(streams, &chains);
+    }
+
+    /// Events of a chain that no stream takes would be selected, and then forgotten.
+    fn chains_without_stream(&mut self, streams: &[Stream], chains: &[&str]) {
+        let is_known = |chain: &String| chains.contains(&chain.as_str());
+        let misspelt = streams.iter().any(|stream| !stream.chains.iter().all(is_known));
+        if misspelt || streams.iter().any(|stream| stream.chains.is_empty() && !stream.by_name) {
+            return;
+        }
+        let taken = |chain: &&str| streams.iter().any(|stream| stream.chains.iter().any(|taken| taken == chain));
+        for (index, chain) in chains.iter().enumerate().filter(|(_, chain)| !taken(chain)) {
+            let message = format!("no stream takes the events of {chain:?}: name it in the chains of a [[stream]]");
+            self.problem(&[&format!("menu.chain.{index}.name"), "menu.chain"], message);
+        }
     }
 
     fn room_for_streams(&mut self, count: usize) {

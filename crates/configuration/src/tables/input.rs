@@ -38,4 +38,7 @@ pub enum Mix {
     /// An event accepted by level 1 is drawn with a probability that is proportional to its cross section:
     /// `cross_section_mb` × `weight` / `sum_of_weights_generated` of the description beside its file, `FILE.json`.
     CrossSection,
+    /// Every file is drawn equally often; within a file, an event accepted by level 1 is drawn with a probability that is
+    /// proportional to its `weight`. No descriptions are needed.
+    Equal,
 }

@@ -17,6 +17,8 @@ pub struct Pt {
     /// What decides: `menu` runs `[menu]` again on the whole event; a Python class is named as `path/to/file.py:Class` or
     /// `package.module:Class`.
     pub algorithm: String,
+    /// Program and arguments of a task of your own, made with the crate `processing`; instead of `algorithm`.
+    pub command: Vec<String>,
     /// Handed to the constructor of a Python class, as a dictionary.
     pub parameters: BTreeMap<String, Value>,
     /// An event without a decision after this time goes to the debug stream, and its task is started anew.
@@ -32,6 +34,7 @@ impl Default for Pt {
         Self {
             count: 1,
             algorithm: MENU.to_owned(),
+            command: Vec::new(),
             parameters: BTreeMap::new(),
             timeout: Interval::from_ms(5000),
             memory_limit: Size::from_bytes(2_000_000_000),
@@ -41,9 +44,14 @@ impl Default for Pt {
 }
 
 impl Pt {
-    /// The name of the Python class; `None` if the menu decides.
+    /// The name of the Python class; `None` if the menu or a program decides.
     pub fn python_class(&self) -> Option<&str> {
-        (self.algorithm != MENU).then_some(self.algorithm.as_str())
+        (self.algorithm != MENU && self.command.is_empty()).then_some(self.algorithm.as_str())
+    }
+
+    /// Whether the menu decides.
+    pub fn is_menu(&self) -> bool {
+        self.algorithm == MENU && self.command.is_empty()
     }
 }
 

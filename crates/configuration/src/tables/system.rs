@@ -47,7 +47,7 @@ pub struct Run {
     pub first_lvl1_id: u32,
     /// Seed of everything random: equal seeds give equal decisions.
     pub seed: u64,
-    /// While a run stops, each stage must have drained within this time; then the stop is forced.
+    /// While a run stops, a stage that has not drained may make no progress for this time; then the stop is forced.
     pub stop_timeout: Interval,
     /// Kind of run, as recorded in events and files.
     #[serde(rename = "type")]

@@ -175,7 +175,7 @@ pub struct L2pu {
     pub count: u32,
     /// Events that a unit works on at once.
     pub workers: u32,
-    /// How a decision is reached.
+    /// How a decision is reached; by default `menu` with `[menu]`, else `two-step`.
     pub strategy: Strategy,
     /// Part of the events accepted; for the strategies `none`, `generate` and `sink`.
     pub accept: Fraction,

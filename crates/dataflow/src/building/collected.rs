@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use crate::bulk::Bulk;
 use crate::ids::EventId;
 
-/// At most so many events; the oldest go first.
+/// At most so many events. The newest are refused: the oldest are built next.
 pub(crate) struct Collected {
     most: usize,
     events: BTreeMap<EventId, Part>,
@@ -32,7 +32,7 @@ impl Collected {
         let replaced = self.events.insert(event, part).is_some();
         let overflows = self.events.len() > self.most;
         if overflows {
-            self.events.pop_first();
+            self.events.pop_last();
         }
         u64::from(replaced) + u64::from(overflows)
     }
@@ -73,11 +73,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_make_room_and_the_finished_are_dropped() {
+    fn the_newest_are_refused_and_the_finished_are_dropped() {
         let part = |rob| Part { robs: alloc::vec![rob], bulk: Bulk::Modelled { len_bytes: 1, seed: rob } };
         let mut collected = Collected::new(2);
         assert_eq!([1, 3, 2].map(|event| collected.keep(EventId(event), part(event as u32))), [0, 0, 1]);
-        assert_eq!((collected.take(EventId(1)), collected.take(EventId(3))), (None, Some(part(3))));
+        assert_eq!((collected.take(EventId(1)), collected.take(EventId(3))), (Some(part(1)), None));
         assert_eq!(collected.keep(EventId(2), part(2)), 1, "said again");
         assert_eq!((collected.drop_older_than(EventId(2)), collected.drop_older_than(EventId(3))), (0, 1));
         assert_eq!(Collected::new(0).keep(EventId(1), part(1)), 1);

@@ -31,16 +31,25 @@ pub struct ControllerParameters {
     pub applications: Vec<Application>,
     /// Ends the run after this time.
     pub duration: Option<Duration>,
-    /// How long each stage may take to drain, and to report.
+    /// How long a stage that drains may make no progress, and how long giving up and reporting may take.
     pub stop_timeout: Duration,
 }
 
 /// Conducts one run of connected applications. Losing one ends the run: the rest drains, and what was lost is counted.
+///
+/// A stage may drain for as long as it, or what is behind it, makes progress: several times in a `stop_timeout` the
+/// controller looks at the [marks](crate::report::Report::mark) of all that have not drained, and only when none has changed
+/// for a whole `stop_timeout` it gives up. The counters behind the marks are those of events that get on, of which there are
+/// finitely many once level 1 has stopped, so that every stop ends.
 pub struct Controller {
     parameters: ControllerParameters,
     state: State,
     phase: Phase,
     deadline: Option<Time>,
+    /// Looks at the stage that drains since one of them saw progress.
+    looks: u32,
+    /// What the last look at each application saw.
+    marks: BTreeMap<NodeId, u64>,
     ends_at: Option<Time>,
     started: Option<Time>,
     stopped: Option<Time>,
@@ -90,6 +99,8 @@ impl Controller {
             state: State::Connected,
             phase: Phase::Waiting,
             deadline: None,
+            looks: 0,
+            marks: BTreeMap::new(),
             ends_at: None,
             started: None,
             stopped: None,
@@ -121,6 +132,7 @@ impl Controller {
             Message::Report(report) => {
                 self.reports.insert(from, report);
             }
+            Message::Progress(mark) => self.on_progress(from, mark),
             Message::FileClosed(file) => self.files.push(file),
             _ => {}
         }
@@ -229,7 +241,8 @@ impl Controller {
 
     fn enter(&mut self, now: Time, stage: usize, out: &mut Outbox) {
         self.phase = Phase::Draining(stage);
-        self.deadline = Some(now + self.parameters.stop_timeout);
+        self.looks = 0;
+        self.deadline = Some(now + if self.forced { self.parameters.stop_timeout } else { self.look_interval() });
         let command = if self.forced { Command::Abandon } else { Command::Drain };
         self.command(Role::IN_DRAIN_ORDER[stage], command, out);
     }
@@ -259,16 +272,41 @@ impl Controller {
         }
     }
 
+    fn look_interval(&self) -> Duration {
+        self.parameters.stop_timeout / LOOKS
+    }
+
+    /// Asks all that have not drained how far they are: an application waits for those behind it.
+    fn look(&mut self, now: Time, stage: usize, out: &mut Outbox) {
+        self.looks += 1;
+        self.deadline = Some(now + self.look_interval());
+        for role in &Role::IN_DRAIN_ORDER[stage..] {
+            let undrained = self.living(*role).filter(|node| !self.drained.contains(node));
+            undrained.for_each(|node| out.send(node, Message::Command(Command::Progress)));
+        }
+    }
+
+    fn on_progress(&mut self, from: NodeId, mark: u64) {
+        if self.marks.insert(from, mark) != Some(mark) {
+            self.looks = 0;
+        }
+    }
+
     /// A stage that cannot drain is told to give up; one that does not even do that is passed over.
     fn on_stage_timeout(&mut self, now: Time, out: &mut Outbox) {
         match self.phase {
+            Phase::Draining(stage) if !self.forced && self.looks < LOOKS => self.look(now, stage, out),
             Phase::Draining(stage) => {
                 let role = Role::IN_DRAIN_ORDER[stage];
                 let stuck: Vec<NodeId> = self.living(role).filter(|node| !self.drained.contains(node)).collect();
                 for &node in &stuck {
-                    let what = if self.forced { "did not answer" } else { "did not drain" };
                     let seconds = self.parameters.stop_timeout.as_secs_f64();
-                    self.reasons.push(format!("{} {what} within {seconds} s", self.name(node)));
+                    let what = if self.forced {
+                        format!("did not answer within {seconds} s")
+                    } else {
+                        format!("did not drain: no progress for {seconds} s")
+                    };
+                    self.reasons.push(format!("{} {what} (run.stop_timeout)", self.name(node)));
                 }
                 if self.forced {
                     self.drained.extend(stuck);
@@ -323,3 +361,6 @@ impl Controller {
             .map_or("an unknown application", |app| &app.name)
     }
 }
+
+/// Looks at a stage within the time for which it may make no progress.
+const LOOKS: u32 = 8;

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use crate::ids::{EventId, Lvl1Id};
 use crate::level1::trigger::Trigger;
-use crate::message::Roi;
+use crate::message::{ROIS_MAX, Roi};
 use crate::time::Time;
 
 /// How records are joined.
@@ -59,7 +59,7 @@ pub enum Taken {
     Duplicate,
     /// Dropped and counted: this event, or a later one, has gone out.
     Late,
-    /// Dropped and counted: its id is more than 2³⁰ away from the newest.
+    /// Dropped and counted: its id is of no event near the others.
     Unplaced,
     /// No room for another event: here it is again, to be offered once [`Roib::next`] has given one. The source is not
     /// to be read until then.
@@ -81,19 +81,48 @@ pub struct RoibCounters {
     pub late: u64,
     /// Records dropped: of no event near the others.
     pub unplaced: u64,
+    /// Regions of interest dropped: the event had [`ROIS_MAX`] without them.
+    pub rois_dropped: u64,
     /// Records whose bunch crossing is not that of an earlier record of the event.
     pub bcid_mismatches: u64,
 }
 
 /// Joins records by level-1 id. Events go out in the order of their ids, each once.
+///
+/// # Wild ids
+///
+/// The *newest* event is the highest that was placed. A record is placed at once if its id is at most four times
+/// [`RoibParameters::incomplete`] ahead of that. One that is more than [`AHEAD_MAX`] ahead, two event-counter resets, is
+/// dropped. In between, where there are several sources, none of them alone moves the others' window: its record waits as a
+/// *candidate*, and its next ones are not taken, until
+///
+/// * another source sends a record near it: then both are placed;
+/// * it sends a record that is not so far ahead, or is far from the candidate: then the candidate was wild, and is dropped;
+/// * nothing else waits, it has sent another record near the candidate, and no record of another source was taken for one
+///   time-out: then it is the only one that still speaks, and is believed.
+///
+/// A candidate that is left at the end is dropped. The one source of a joiner of one is always believed.
+/// After a pause of more than two resets every record is unplaced.
 pub struct Roib {
     parameters: RoibParameters,
     waiting: BTreeMap<EventId, Waiting>,
+    /// By source.
+    candidates: Vec<Option<Candidate>>,
+    /// When a record was last placed, or a candidate last came.
+    last: Time,
     newest: EventId,
     /// Everything below has gone out, or never came.
     next: EventId,
     ended: bool,
     counters: RoibCounters,
+}
+
+/// A record far ahead of all others.
+struct Candidate {
+    event: EventId,
+    record: SourceRecord,
+    /// The source has one behind it, and waits.
+    is_followed: bool,
 }
 
 struct Waiting {
@@ -113,7 +142,17 @@ impl Roib {
         assert!((1..=64).contains(&parameters.sources) && parameters.incomplete > 0, "sources, and room for an event");
         let counters = RoibCounters { missing: alloc::vec![0; parameters.sources], ..RoibCounters::default() };
         let newest = parameters.first;
-        Self { parameters, waiting: BTreeMap::new(), newest, next: EventId(0), ended: false, counters }
+        let candidates = (0..parameters.sources).map(|_| None).collect();
+        Self {
+            parameters,
+            waiting: BTreeMap::new(),
+            candidates,
+            last: Time::ZERO,
+            newest,
+            next: EventId(0),
+            ended: false,
+            counters,
+        }
     }
 
     /// Takes a record of a source.
@@ -122,10 +161,18 @@ impl Roib {
     /// If there is no such source.
     pub fn take(&mut self, now: Time, source: usize, record: SourceRecord) -> Taken {
         assert!(source < self.parameters.sources, "a source of this joiner");
-        let Some(event) = EventId::unwrap_near(self.newest, record.lvl1_id) else {
+        let event = EventId::unwrap_near(self.newest, record.lvl1_id);
+        let Some(event) = event.filter(|event| event.0.saturating_sub(self.newest.0) <= AHEAD_MAX) else {
             self.counters.unplaced += 1;
             return Taken::Unplaced;
         };
+        if self.is_far(event) {
+            if !self.is_confirmed(source, event) {
+                return self.propose(now, source, event, record);
+            }
+            self.place_candidates_near(now, event);
+        }
+        self.drop_candidate(source);
         if event < self.next {
             self.counters.late += 1;
             return Taken::Late;
@@ -133,7 +180,12 @@ impl Roib {
         if self.waiting.len() >= self.parameters.incomplete && !self.waiting.contains_key(&event) {
             return Taken::Full(record);
         }
+        self.place(now, source, event, record)
+    }
+
+    fn place(&mut self, now: Time, source: usize, event: EventId, record: SourceRecord) -> Taken {
         self.newest = self.newest.max(event);
+        self.last = now;
         let new = || Waiting { since: now, seen: 0, records: Vec::with_capacity(self.parameters.sources) };
         let waiting = self.waiting.entry(event).or_insert_with(new);
         if waiting.seen >> source & 1 == 1 {
@@ -148,8 +200,70 @@ impl Roib {
         Taken::Joined
     }
 
+    fn is_far(&self, event: EventId) -> bool {
+        self.parameters.sources > 1 && event.0.saturating_sub(self.newest.0) > self.near()
+    }
+
+    fn near(&self) -> u64 {
+        4 * self.parameters.incomplete as u64
+    }
+
+    fn is_confirmed(&self, source: usize, event: EventId) -> bool {
+        let others = self.candidates.iter().enumerate().filter(|(other, _)| *other != source);
+        others
+            .filter_map(|(_, candidate)| candidate.as_ref())
+            .any(|other| other.event.0.abs_diff(event.0) <= self.near())
+    }
+
+    /// Keeps a record until it is known whether it is wild.
+    fn propose(&mut self, now: Time, source: usize, event: EventId, record: SourceRecord) -> Taken {
+        let near = self.near();
+        if let Some(candidate) = &mut self.candidates[source]
+            && candidate.event.0.abs_diff(event.0) <= near
+        {
+            if candidate.event == event && !candidate.is_followed {
+                self.counters.duplicates += 1;
+                return Taken::Duplicate;
+            }
+            candidate.is_followed = true;
+            return Taken::Full(record);
+        }
+        self.drop_candidate(source);
+        self.last = now;
+        self.candidates[source] = Some(Candidate { event, record, is_followed: false });
+        Taken::Joined
+    }
+
+    fn drop_candidate(&mut self, source: usize) {
+        self.counters.unplaced += u64::from(self.candidates[source].take().is_some());
+    }
+
+    /// Candidates have room of their own, so that no two sources wait for each other.
+    fn place_candidates_near(&mut self, now: Time, event: EventId) {
+        let near = self.near();
+        for source in 0..self.parameters.sources {
+            let is_near = |candidate: &mut Candidate| candidate.event.0.abs_diff(event.0) <= near;
+            if let Some(Candidate { event, record, .. }) = self.candidates[source].take_if(is_near) {
+                let taken = self.place(now, source, event, record);
+                assert_eq!(taken, Taken::Joined, "a source speaks once of an event that nobody has spoken of");
+            }
+        }
+    }
+
+    /// Believes a source that goes on alone.
+    fn believe_followed(&mut self, now: Time) {
+        if !self.waiting.is_empty() || now < self.last + self.parameters.timeout {
+            return;
+        }
+        let followed = self.candidates.iter().flatten().filter(|candidate| candidate.is_followed);
+        if let Some(event) = followed.map(|candidate| candidate.event).min() {
+            self.place_candidates_near(now, event);
+        }
+    }
+
     /// The oldest event, if it is complete, has waited long enough, or nothing follows.
     pub fn next(&mut self, now: Time) -> Option<Joined> {
+        self.believe_followed(now);
         let waiting = self.waiting.first_entry()?;
         let missing = all(self.parameters.sources) & !waiting.get().seen;
         if missing != 0 && !self.ended && now < waiting.get().since + self.parameters.timeout {
@@ -158,17 +272,22 @@ impl Roib {
         let (event, waiting) = waiting.remove_entry();
         self.next = event.next();
         self.count(missing);
-        Some(Joined { event, trigger: waiting.join(), missing })
+        let (trigger, rois_dropped) = waiting.join();
+        self.counters.rois_dropped += rois_dropped;
+        Some(Joined { event, trigger, missing })
     }
 
     /// When [`Roib::next`] has something to give although no record came.
     pub fn next_deadline(&self) -> Option<Time> {
-        self.waiting.first_key_value().map(|(_, waiting)| waiting.since + self.parameters.timeout)
+        let oldest = self.waiting.first_key_value().map(|(_, waiting)| waiting.since + self.parameters.timeout);
+        let is_followed = self.candidates.iter().flatten().any(|candidate| candidate.is_followed);
+        oldest.or_else(|| is_followed.then(|| self.last + self.parameters.timeout))
     }
 
     /// Says that no source will send anything more: what waits goes out as it is.
     pub fn end(&mut self) {
         self.ended = true;
+        (0..self.parameters.sources).for_each(|source| self.drop_candidate(source));
     }
 
     /// What was counted.
@@ -186,17 +305,23 @@ impl Roib {
 }
 
 impl Waiting {
-    fn join(mut self) -> Trigger {
+    /// The trigger, and how many regions of interest it has no room for.
+    fn join(mut self) -> (Trigger, u64) {
         self.records.sort_unstable_by_key(|(source, _)| *source);
         let records = || self.records.iter().map(|(_, record)| record);
-        Trigger {
+        let all = records().map(|record| record.rois.len()).sum::<usize>();
+        let trigger = Trigger {
             bcid: records().find_map(|record| record.bcid).unwrap_or_default(),
             trigger_type: records().find_map(|record| record.trigger_type).unwrap_or_default(),
             items: records().fold(0, |items, record| items | record.items),
-            rois: records().flat_map(|record| &record.rois).copied().collect(),
-        }
+            rois: records().flat_map(|record| &record.rois).take(ROIS_MAX).copied().collect(),
+        };
+        (trigger, all.saturating_sub(ROIS_MAX) as u64)
     }
 }
+
+/// How far ahead of the newest event a record may be: two event-counter resets, each of which moves the id by 2²⁴ at most.
+pub const AHEAD_MAX: u64 = 2 << 24;
 
 const fn all(sources: usize) -> u64 {
     u64::MAX >> (u64::BITS as usize - sources)
@@ -252,6 +377,77 @@ mod tests {
         assert_eq!(roib.take(Time::ZERO, 1, SourceRecord { bcid: Some(8), ..record(10, 0) }), Taken::Joined);
         let counters = roib.counters();
         assert_eq!((counters.duplicates, counters.unplaced, counters.bcid_mismatches), (1, 1, 1));
+    }
+
+    #[test]
+    fn a_wild_id_of_one_source_makes_nothing_late() {
+        let mut roib = roib(2, 4, 0);
+        for id in 0..10 {
+            let wild = if id == 5 { 1 << 23 } else { id };
+            assert_eq!(roib.take(Time::ZERO, 0, record(wild, 0)), Taken::Joined);
+            assert_eq!(roib.take(Time::ZERO, 1, record(id, 0)), Taken::Joined);
+            assert_eq!(roib.next(Time::from_ns(100)).map(|joined| joined.event), Some(EventId(u64::from(id))));
+        }
+        let RoibCounters { complete, incomplete, late, unplaced, .. } = *roib.counters();
+        assert_eq!((complete, incomplete, late, unplaced), (9, 1, 0, 1));
+    }
+
+    #[test]
+    fn sources_that_agree_step_over_event_counter_resets() {
+        let mut roib = roib(3, 2, 0);
+        let (mut now, mut ids) = (Time::ZERO, Vec::new());
+        for reset in [0, 1, 2, 4, 5] {
+            for id in [reset << 24, (reset << 24) + 1] {
+                for source in [0, 2, 1] {
+                    assert_eq!(roib.take(now, source, record(id, 0)), Taken::Joined, "{source} {id:#x}");
+                }
+                now = now + Duration::from_nanos(1000);
+                ids.extend(core::iter::from_fn(|| roib.next(now)).map(|joined| joined.event.0 as u32));
+            }
+        }
+        let expected: Vec<u32> =
+            [0, 1, 2, 4, 5].into_iter().flat_map(|reset| [reset << 24, (reset << 24) + 1]).collect();
+        assert_eq!((ids, roib.counters().complete), (expected, 10));
+        assert_eq!(roib.take(now, 0, record(8 << 24, 0)), Taken::Unplaced, "three resets");
+    }
+
+    #[test]
+    fn a_source_ahead_of_a_reset_waits_for_another() {
+        let mut roib = roib(2, 4, 0);
+        let reset = 1 << 24;
+        assert_eq!(roib.take(Time::ZERO, 0, record(reset, 0)), Taken::Joined);
+        assert_eq!(roib.take(Time::ZERO, 0, record(reset + 1, 0)), Taken::Full(record(reset + 1, 0)));
+        assert_eq!(roib.take(Time::from_ns(50), 1, record(7, 0)), Taken::Joined, "still before the reset");
+        assert_eq!(roib.next(Time::from_ns(149)), None);
+        assert_eq!(roib.next(Time::from_ns(150)).map(|joined| joined.event), Some(EventId(7)));
+        assert_eq!(roib.take(Time::from_ns(160), 1, record(reset, 0)), Taken::Joined);
+        assert_eq!(roib.next(Time::from_ns(160)).map(|joined| joined.missing), Some(0));
+        assert_eq!(roib.take(Time::from_ns(160), 0, record(reset + 1, 0)), Taken::Joined);
+    }
+
+    #[test]
+    fn the_only_source_that_speaks_is_believed_once_it_goes_on() {
+        let mut roib = roib(2, 4, 0);
+        let reset = 1 << 24;
+        assert_eq!(roib.take(Time::ZERO, 0, record(reset, 0)), Taken::Joined);
+        assert_eq!(roib.next(Time::from_ns(1000)), None, "one alone may be wild");
+        assert_eq!(roib.take(Time::from_ns(1000), 0, record(reset + 3, 0)), Taken::Full(record(reset + 3, 0)));
+        assert_eq!(roib.next_deadline(), Some(Time::from_ns(100)));
+        assert_eq!(roib.next(Time::from_ns(1000)), None, "placed, and waits for the other source");
+        assert_eq!(roib.take(Time::from_ns(1000), 0, record(reset + 3, 0)), Taken::Joined);
+        assert_eq!(roib.next(Time::from_ns(1100)).map(|joined| joined.missing), Some(2));
+        assert_eq!(roib.take(Time::from_ns(1100), 0, record(0, 0)), Taken::Late);
+    }
+
+    #[test]
+    fn regions_beyond_what_a_message_holds_are_counted() {
+        let mut roib = roib(64, 1, 0);
+        for source in 0..64 {
+            let rois = vec![Roi { kind: source as u8 % 5, ..Roi::default() }; ROIS_MAX];
+            let _ = roib.take(Time::ZERO, source, SourceRecord { rois, ..record(0, 0) });
+        }
+        let joined = roib.next(Time::ZERO).expect("an event");
+        assert_eq!((joined.trigger.rois.len(), roib.counters().rois_dropped), (ROIS_MAX, 63 * ROIS_MAX as u64));
     }
 
     #[test]

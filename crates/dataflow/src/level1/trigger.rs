@@ -158,9 +158,11 @@ impl Level1 {
         }
     }
 
-    /// Issues what is due, as long as the receivers have room; at most a burst, so that the driver can deliver it.
+    /// Issues what is due, as long as the receivers have room; at most a burst, so that the driver can deliver it. Offers that
+    /// are vetoed do not count: after a long pass all that fell into it are behind.
     fn issue(&mut self, now: Time, out: &mut Outbox) {
-        for _ in 0..BURST {
+        let burst = self.counters.issued + BURST;
+        while self.counters.issued < burst {
             let Some(due) = self.pace.next().filter(|due| self.running && !self.exhausted && *due <= now) else {
                 return;
             };
@@ -465,7 +467,7 @@ const fn bit(cause: BusyCause) -> u8 {
     1 << cause as u8
 }
 
-const BURST: usize = 64;
+const BURST: u64 = 64;
 
 /// An idle L2SV learns at least this often how far level 1 has come.
 const TELL_EVERY: Duration = Duration::from_millis(10);

@@ -28,12 +28,14 @@ struct Unit {
     reachable: bool,
     gone: bool,
     in_hand: usize,
+    /// When it answered last.
+    heard: Time,
 }
 
 impl Farm {
     /// Units that are not known to be there.
     pub(crate) fn new(nodes: &[NodeId], share: usize, assignment: L2puAssignment, seed: u64) -> Self {
-        let unit = |&node: &NodeId| Unit { node, reachable: false, gone: false, in_hand: 0 };
+        let unit = |&node: &NodeId| Unit { node, reachable: false, gone: false, in_hand: 0, heard: Time::ZERO };
         let units = nodes.iter().map(unit).collect();
         Self { units, share, assignment, turn: 0, random: Random::new(seed), room: 0, changed: false, waits: false }
     }
@@ -74,19 +76,25 @@ impl Farm {
     }
 
     /// A unit has answered.
-    pub(crate) fn release(&mut self, unit: usize) {
+    pub(crate) fn release(&mut self, now: Time, unit: usize) {
         let unit = &mut self.units[unit];
+        unit.heard = now;
         if unit.in_hand > 0 {
             unit.in_hand -= 1;
             self.room += usize::from(unit.reachable);
         }
     }
 
+    /// Whether a unit has answered at or after this time.
+    pub(crate) fn heard_since(&self, unit: usize, since: Time) -> bool {
+        self.units[unit].heard >= since
+    }
+
     /// A unit came or went: what it had in hand is gone.
     pub(crate) fn set(&mut self, unit: usize, state: PeerState) {
         let reachable = matches!(state, PeerState::Up(_));
         let unit = &mut self.units[unit];
-        *unit = Unit { node: unit.node, reachable, gone: state == PeerState::Gone, in_hand: 0 };
+        *unit = Unit { reachable, gone: state == PeerState::Gone, in_hand: 0, ..*unit };
         self.room = self.count_room();
         self.changed = true;
     }
@@ -141,7 +149,7 @@ mod tests {
         let mut farm = farm(L2puAssignment::RoundRobin);
         let turns = [Some(0), Some(1), Some(2), Some(0), Some(1), Some(2), None];
         assert_eq!(assigned(&mut farm, 7), turns);
-        farm.release(1);
+        farm.release(Time::ZERO, 1);
         assert_eq!(assigned(&mut farm, 2), [Some(1), None]);
         farm.check();
     }
@@ -150,8 +158,8 @@ mod tests {
     fn the_least_loaded_unit_is_next() {
         let mut farm = farm(L2puAssignment::LeastLoaded);
         assigned(&mut farm, 5);
-        farm.release(1);
-        farm.release(1);
+        farm.release(Time::ZERO, 1);
+        farm.release(Time::ZERO, 1);
         assert_eq!(assigned(&mut farm, 4), [Some(1), Some(2), Some(1), None]);
     }
 
@@ -169,7 +177,7 @@ mod tests {
         let mut farm = farm(L2puAssignment::RoundRobin);
         assigned(&mut farm, 6);
         farm.set(2, PeerState::Down);
-        farm.release(2);
+        farm.release(Time::ZERO, 2);
         assert_eq!((farm.assign(), farm.is_gone()), (None, false));
         farm.set(2, PeerState::Up(Incarnation(1)));
         assert_eq!(assigned(&mut farm, 3), [Some(2), Some(2), None]);

@@ -313,9 +313,9 @@ impl L2pu {
         }
     }
 
-    /// The pROS has the result before anybody can ask for it.
+    /// The pROS has the result, if there is one, before anybody can ask for it.
     fn keep_result(&mut self, index: usize, result: Bulk, out: &mut Outbox) {
-        let Some(pros) = self.parameters.pros.filter(|_| self.pros_up) else {
+        let Some(pros) = self.parameters.pros.filter(|_| self.pros_up && !result.is_empty()) else {
             return self.decide(index, true, false, out);
         };
         let worker = self.workers[index].as_mut().expect("a worker with an event");

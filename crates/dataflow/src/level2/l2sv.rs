@@ -65,7 +65,8 @@ pub enum L2puAssignment {
 /// A level-2 supervisor.
 ///
 /// It keeps an event until the DFM has taken its decision over. A time-out is decided as accepted and marked `forced`,
-/// unless too many are: then the event waits and level 1 is held back.
+/// unless too many are: then the event is overdue, it waits and level 1 is held back. That holds in a stop as well: then an
+/// overdue event is forced beyond the limit only when its L2PU has said nothing at all for another time-out.
 pub struct L2sv {
     parameters: L2svParameters,
     undecided: Undecided<Event>,
@@ -99,7 +100,8 @@ struct Event {
     since: Time,
     attempt: u16,
     assigned_to: Option<usize>,
-    overdue: bool,
+    /// Since when, if its time-out has passed.
+    overdue: Option<Time>,
 }
 
 /// How an event was decided.
@@ -147,20 +149,21 @@ impl L2sv {
     }
 
     fn on_l1_result(&mut self, now: Time, event: EventInfo, rois: Vec<Roi>, out: &mut Outbox) {
-        self.taken.take(now, out);
         self.issued_up_to = self.issued_up_to.max(Some(event.event));
         if self.abandoned {
             self.counters.received += 1;
             self.counters.abandoned += 1;
-            return;
+            return self.taken.take(now, out);
         }
-        let undecided = Event { event, rois, since: now, attempt: 0, assigned_to: None, overdue: false };
+        let undecided = Event { event, rois, since: now, attempt: 0, assigned_to: None, overdue: None };
         if self.undecided.insert(event.event, undecided) {
             self.counters.received += 1;
             self.queue.push_back(event.event);
         }
         self.assign(now, out);
         self.update_busy(now, out);
+        // Behind busy, which is to hold back what this lets through.
+        self.taken.take(now, out);
     }
 
     /// Gives waiting events to L2PUs with a free worker.
@@ -194,7 +197,7 @@ impl L2sv {
         out: &mut Outbox,
     ) {
         let Some(unit) = self.farm.find(from) else { return };
-        self.farm.release(unit);
+        self.farm.release(now, unit);
         let current = |u: &&Event| u.assigned_to == Some(unit) && u.attempt == attempt;
         if let Some(undecided) = self.undecided.get(event).filter(current) {
             let accept = self.parameters.overrides.decide(undecided.event.items, verdict.accept);
@@ -264,10 +267,15 @@ impl L2sv {
         let Some(undecided) = self.undecided.get_mut(event).filter(|u| u.attempt == attempt) else {
             return;
         };
-        if self.forced.allows_one() || self.draining {
+        let unit = undecided.assigned_to.expect("the time-out of an event that was given to a unit");
+        let is_silent = |since| !self.farm.heard_since(unit, since);
+        if self.forced.allows_one() || self.draining && undecided.overdue.is_some_and(is_silent) {
             return self.decide(now, event, Verdict::FORCED, out);
         }
-        undecided.overdue = true;
+        self.timeouts.push_back((now + self.parameters.timeout, event, attempt));
+        if undecided.overdue.replace(now).is_some() {
+            return;
+        }
         self.overdue.push_back(event);
         if !self.busy_forced {
             out.note(Note::ForcedLimitReached);
@@ -276,14 +284,14 @@ impl L2sv {
         }
     }
 
-    /// Once the share of forced decisions is below its limit again, or the run ends, overdue events are forced after all.
+    /// Once the share of forced decisions is below its limit again, overdue events are forced after all.
     fn force_overdue(&mut self, now: Time, out: &mut Outbox) {
         if !self.busy_forced {
             return;
         }
         while let Some(&event) = self.overdue.front() {
-            let is_overdue = self.undecided.get(event).is_some_and(|u| u.overdue);
-            if is_overdue && !self.forced.allows_one() && !self.draining {
+            let is_overdue = self.undecided.get(event).is_some_and(|u| u.overdue.is_some());
+            if is_overdue && !self.forced.allows_one() {
                 return;
             }
             self.overdue.pop_front();
@@ -310,7 +318,7 @@ impl L2sv {
 
     fn update_busy(&mut self, now: Time, out: &mut Outbox) {
         let limit = self.parameters.events_in_system;
-        let busy = if self.busy_events { self.in_hand() > limit - limit / 4 } else { self.in_hand() >= limit };
+        let busy = if self.busy_events { self.in_hand() > limit - limit.div_ceil(4) } else { self.in_hand() >= limit };
         if busy != self.busy_events {
             self.busy_events = busy;
             out.send(self.parameters.level1, Message::Busy { cause: BusyCause::EventsInSystem, on: busy });
@@ -346,7 +354,7 @@ impl L2sv {
             undecided.assigned_to = None;
             // Voids the time-out of the lost attempt.
             undecided.attempt += 1;
-            undecided.overdue = false;
+            undecided.overdue = None;
             self.counters.reassigned += 1;
             self.queue.push_front(event);
         }
@@ -373,7 +381,6 @@ impl L2sv {
             Command::Start => self.outlet.start(now),
             Command::Drain => {
                 self.draining = true;
-                self.force_overdue(now, out);
                 self.flush(now, out);
                 self.assign(now, out);
             }

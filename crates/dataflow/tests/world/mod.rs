@@ -5,6 +5,7 @@
 mod overload;
 mod phased;
 pub(crate) mod plan;
+mod slow_stop;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -55,6 +56,8 @@ pub(crate) struct World {
     planted: bool,
     /// Triggers that the outside has given.
     given: u64,
+    /// Events that the filter was given.
+    processed: u64,
     /// When triggers were first allowed.
     began: Time,
     /// When level 1 issued the events that level 2 has not decided.
@@ -71,6 +74,7 @@ struct Slot {
     node: Option<Node>,
     incarnation: Incarnation,
     gone: bool,
+    hangs: bool,
     wake: Option<Time>,
     /// All that run control said to it; a new life is told again.
     commands: Vec<Command>,
@@ -103,6 +107,7 @@ pub(crate) struct Decided {
 /// What is left when a run has ended.
 pub(crate) struct Outcomes {
     pub(crate) began: Time,
+    pub(crate) ended: Time,
     pub(crate) level2: Vec<Decided>,
     pub(crate) busy_changes: Vec<(Time, BusyCause, bool)>,
     pub(crate) account: Accounting,
@@ -117,7 +122,7 @@ impl World {
         let controller = Controller::new(ControllerParameters {
             applications: applications.clone(),
             duration: plan.duration,
-            stop_timeout: Duration::from_secs(10),
+            stop_timeout: plan.stop_timeout,
         });
         let slots = applications
             .into_iter()
@@ -126,6 +131,7 @@ impl World {
                 node: None,
                 incarnation: Incarnation(0),
                 gone: false,
+                hangs: false,
                 wake: None,
                 commands: Vec::new(),
             })
@@ -149,6 +155,7 @@ impl World {
             trace: DefaultHasher::new(),
             planted: false,
             given: 0,
+            processed: 0,
             began: Time::ZERO,
             issued: BTreeMap::new(),
             level2: Vec::new(),
@@ -241,6 +248,9 @@ impl World {
         }
         (envelope.from.0, envelope.to.0, now.as_ns(), text).hash(&mut self.trace);
         let mut out = Outbox::new();
+        if self.slot(envelope.to).hangs {
+            return;
+        }
         if let Some(node) = &mut self.slot_mut(envelope.to).node {
             node.receive(now, envelope, message, &mut out);
         }
@@ -250,6 +260,9 @@ impl World {
     fn input(&mut self, to: NodeId, input: Input) {
         let now = self.now;
         let mut out = Outbox::new();
+        if self.slot(to).hangs {
+            return;
+        }
         if let Some(node) = &mut self.slot_mut(to).node {
             node.handle(now, input, &mut out);
         }
@@ -389,7 +402,13 @@ impl World {
                     Outcome::Recorded { copies: 1, bytes: recording.built.bulk.len() as u64, closed: Vec::new() }
                 }
             }
-            Work::Process(built) => Outcome::Processed(self.process(&built)),
+            Work::Process(built) => {
+                self.processed += 1;
+                if self.plan.filter_stuck_after.is_some_and(|after| self.processed > after) {
+                    return;
+                }
+                Outcome::Processed(self.process(&built))
+            }
             Work::Sync => Outcome::Synced,
             Work::Close => Outcome::Closed(vec![self.file_of(node)]),
         };
@@ -406,6 +425,9 @@ impl World {
         let mut at = self.arrival(node, node, channel) + slow;
         if matches!(outcome, Outcome::Steered(_)) {
             at = at + self.steering_cost();
+        }
+        if matches!(outcome, Outcome::Processed(_)) {
+            at = at + self.plan.processing_cost;
         }
         self.schedule(at, What::Input(node, incarnation, Input::Done { ticket, outcome }));
     }
@@ -516,6 +538,10 @@ impl World {
                 self.crash(node, PeerState::Down);
                 self.schedule(self.now + after, What::Restart(node));
             }
+            Fault::Hang(node) => {
+                self.slot_mut(node).hangs = true;
+                self.touched.push(node);
+            }
             Fault::Force => {
                 self.forced = true;
                 let mut out = Outbox::new();
@@ -615,6 +641,7 @@ impl World {
         }
         Outcomes {
             began: self.began,
+            ended: self.now,
             level2: self.level2,
             busy_changes: self.busy_changes,
             account,
@@ -669,6 +696,9 @@ impl World {
             assert!(self.files.values().all(|events| events.is_sorted()), "events in order: {plan:?}");
         }
         let hindered = |reason: &String| reason.contains("did not");
+        if plan.is_hindered() {
+            return;
+        }
         assert!(!ending.reasons.iter().any(hindered), "everything drains: {:?}\n{plan:?}", ending.reasons);
         if !self.touched.is_empty() || self.forced {
             return;

@@ -78,6 +78,11 @@ pub(crate) struct Plan {
     pub(crate) slow_steering: f64,
     /// Fraction of connections that are much slower than the others.
     pub(crate) slow_channels: f64,
+    /// What the event filter takes for an event.
+    pub(crate) processing_cost: Duration,
+    /// The event filter never answers after so many events.
+    pub(crate) filter_stuck_after: Option<u64>,
+    pub(crate) stop_timeout: Duration,
     pub(crate) duration: Option<Duration>,
     pub(crate) late: Vec<(NodeId, Duration)>,
     pub(crate) faults: Vec<(Duration, Fault)>,
@@ -116,6 +121,8 @@ pub(crate) struct Links {
 pub(crate) enum Fault {
     Kill(NodeId),
     Restart(NodeId, Duration),
+    /// It hears and says nothing any more, but its connections stand.
+    Hang(NodeId),
     Force,
 }
 
@@ -174,6 +181,9 @@ impl Plan {
             record_failures: 0.0,
             slow_steering: 0.0,
             slow_channels: 0.0,
+            processing_cost: Duration::ZERO,
+            filter_stuck_after: None,
+            stop_timeout: Duration::from_secs(10),
             duration: None,
             late: Vec::new(),
             faults: Vec::new(),
@@ -270,6 +280,9 @@ impl Plan {
             record_failures: if lossy && !in_order && r.chance(0.3) { 0.1 } else { 0.0 },
             slow_steering: if lossy && r.chance(0.3) { 0.1 } else { 0.0 },
             slow_channels: if r.chance(0.3) { 0.2 } else { 0.0 },
+            processing_cost: Duration::ZERO,
+            filter_stuck_after: None,
+            stop_timeout: Duration::from_secs(10),
             duration: r.chance(0.2).then(|| Duration::from_millis(20)),
             late: Vec::new(),
             faults: Vec::new(),
@@ -398,6 +411,11 @@ impl Plan {
     /// After this time all that are not late have found one another.
     pub(crate) fn time_to_connect(&self) -> Duration {
         Duration::from_millis(1) + if self.slow_channels > 0.0 { self.links.delay_max } else { Duration::ZERO }
+    }
+
+    /// Whether something never answers, so that the end has to be forced.
+    pub(crate) fn is_hindered(&self) -> bool {
+        self.filter_stuck_after.is_some() || self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Hang(_)))
     }
 
     /// Whether nothing is lost or late.

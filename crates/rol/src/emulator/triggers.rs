@@ -2,7 +2,7 @@
 
 use configuration::{Generator, Kinds, Multiplicity, Position, Spectrum};
 use dataflow::level1::trigger::{Trigger, TriggerSource};
-use dataflow::message::Roi;
+use dataflow::message::{ROIS_MAX, Roi};
 use dataflow::random::Random;
 
 /// Triggers at random bunch crossings with random regions of interest, without end: a function of seed and ordinal.
@@ -96,7 +96,7 @@ impl TriggerSource for EmulatedTriggers {
 /// How many events of unit rate fall into an interval of length `mean`.
 fn poisson(mean: f64, random: &mut Random) -> u32 {
     let (mut count, mut at) = (0, random.exponential());
-    while at < mean && count < ROIS_MAX {
+    while at < mean && count < ROIS_MAX as u32 {
         count += 1;
         at += random.exponential();
     }
@@ -115,8 +115,6 @@ const MUON: u8 = 0x08;
 const KIND_EM: u8 = 0;
 const KIND_JET: u8 = 1;
 const KIND_MUON: u8 = 2;
-/// What a message holds.
-const ROIS_MAX: u32 = 255;
 pub(crate) const ETA_MAX: f32 = 2.5;
 pub(crate) const PI: f32 = std::f32::consts::PI;
 const TAU: f32 = std::f32::consts::TAU;

@@ -2,7 +2,7 @@
 
 use dataflow::ids::Lvl1Id;
 use dataflow::level1::roib::SourceRecord;
-use dataflow::message::Roi;
+use dataflow::message::{ROIS_MAX, Roi};
 
 /// What one level-1 processor says of one event, as it travels over its connection.
 ///
@@ -155,7 +155,6 @@ pub(super) const HEADER_BYTES: usize = 24;
 /// Bytes of the longest frame.
 pub(super) const FRAME_BYTES_MAX: usize = HEADER_BYTES + ROIS_MAX * ROI_BYTES;
 const ROI_BYTES: usize = 28;
-const ROIS_MAX: usize = 255;
 const MAGIC: u32 = 0x314c_0001;
 const BCID_KNOWN: u8 = 1;
 const TYPE_KNOWN: u8 = 2;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
-use dataflow::level1::roib::{Roib, RoibParameters, SourceRecord, Taken};
+use dataflow::level1::roib::{Roib, RoibCounters, RoibParameters, SourceRecord, Taken};
 use dataflow::level1::trigger::Trigger;
 use dataflow::time::Time;
 use transport::link::{Filled, Link, Lost};
@@ -16,14 +16,14 @@ use transport::scheduler::{Context, Task};
 use transport::tcp::{Connection, Listener, TcpOptions};
 use transport::waker::Waker;
 
-use super::{Incoming, Level1Frame};
+use super::{Incoming, Level1Frame, NOTICES_MAX};
 
 /// Receives from all processors, joins their records, and hands the events out as far as there is room.
 pub(super) struct Receive {
     listener: Listener,
     options: TcpOptions,
     pool: Pool,
-    connections_max: usize,
+    limits: Limits,
     connections: BTreeMap<u64, Processor>,
     next_connection: u64,
     roib: Roib,
@@ -32,6 +32,9 @@ pub(super) struct Receive {
     /// Sources that have said that they have ended.
     ended: u64,
     told_end: bool,
+    told_counts: bool,
+    /// Kinds of trouble that were told of, in the order of [`troubles`].
+    told: [bool; TROUBLES],
     refused: Arc<AtomicU64>,
 }
 
@@ -40,6 +43,7 @@ struct Processor {
     /// Which source it is, once it has said so.
     source: Option<u32>,
     accepted_at: Time,
+    heard_at: Time,
     /// What the joiner has no room for; nothing is read until it has.
     held: Option<SourceRecord>,
 }
@@ -54,12 +58,19 @@ pub(super) struct Outlet {
     was_full: bool,
 }
 
+/// What connections may do.
+pub(super) struct Limits {
+    pub(super) connections_max: usize,
+    /// How long a source says nothing before another connection may take its place.
+    pub(super) silence: Duration,
+}
+
 impl Receive {
     pub(super) fn new(
         listener: Listener,
         options: TcpOptions,
         pool: Pool,
-        connections_max: usize,
+        limits: Limits,
         roib: RoibParameters,
         mut outlet: Outlet,
         refused: Arc<AtomicU64>,
@@ -70,7 +81,7 @@ impl Receive {
             listener,
             options,
             pool,
-            connections_max,
+            limits,
             connections: BTreeMap::new(),
             next_connection: 0,
             roib: Roib::new(roib),
@@ -78,6 +89,8 @@ impl Receive {
             sources,
             ended: 0,
             told_end: false,
+            told_counts: false,
+            told: [false; TROUBLES],
             refused,
         }
     }
@@ -85,11 +98,11 @@ impl Receive {
     fn accept(&mut self, now: Time, poller: &mut Poller) {
         // An error is the host's lack of descriptors or memory: the processor that waits is served later.
         while let Ok(Some(mut connection)) = self.listener.accept(&self.options, &self.pool) {
-            if self.connections.len() >= self.connections_max || connection.register(poller).is_err() {
+            if self.connections.len() >= self.limits.connections_max || connection.register(poller).is_err() {
                 self.refuse("more connections than level-1 processors");
                 continue;
             }
-            let processor = Processor { connection, source: None, accepted_at: now, held: None };
+            let processor = Processor { connection, source: None, accepted_at: now, heard_at: now, held: None };
             self.connections.insert(self.next_connection, processor);
             self.next_connection += 1;
         }
@@ -104,6 +117,9 @@ impl Receive {
         let ready: Vec<u64> =
             self.connections.iter().filter(|(_, one)| one.is_receivable(now)).map(|(id, _)| *id).collect();
         for id in ready {
+            if !self.connections.contains_key(&id) {
+                continue;
+            }
             if let Err(why) = self.receive(now, id) {
                 let gone = self.connections.remove(&id).expect("it was received from");
                 match (why, gone.source) {
@@ -132,7 +148,7 @@ impl Receive {
             }
             let processor = self.connections.get_mut(&id).expect("a connection that is there");
             match processor.connection.fill(now) {
-                Ok(Filled::Some | Filled::FramesWaiting) => {}
+                Ok(Filled::Some | Filled::FramesWaiting) => processor.heard_at = now,
                 Ok(Filled::WouldBlock | Filled::PoolEmpty) => return Ok(()),
                 Err(lost @ (Lost::Malformed(_) | Lost::ClosedWithinFrame { .. })) => {
                     return Err(Gone::Bad(lost.to_string()));
@@ -145,7 +161,7 @@ impl Receive {
 
     fn on_frame(&mut self, now: Time, id: u64, frame: Level1Frame) -> Result<(), Gone> {
         let source = frame.source;
-        self.identify(id, source)?;
+        self.identify(now, id, source)?;
         let Some(record) = frame.record else {
             self.ended |= 1 << source;
             return Ok(());
@@ -160,7 +176,7 @@ impl Receive {
         Ok(())
     }
 
-    fn identify(&mut self, id: u64, source: u32) -> Result<(), Gone> {
+    fn identify(&mut self, now: Time, id: u64, source: u32) -> Result<(), Gone> {
         match self.connections[&id].source {
             Some(known) if known == source => return Ok(()),
             Some(known) => return Err(Gone::Bad(format!("source {known} calls itself {source}"))),
@@ -172,8 +188,14 @@ impl Receive {
                 self.sources
             )));
         }
-        if self.connections.values().any(|other| other.source == Some(source)) {
-            return Err(Gone::Bad(format!("source {source} is connected already")));
+        if let Some((&old, other)) = self.connections.iter().find(|(_, other)| other.source == Some(source)) {
+            // One that is held back cannot be heard.
+            if other.held.is_some() || now < other.heard_at + self.limits.silence {
+                return Err(Gone::Bad(format!("source {source} is connected already")));
+            }
+            self.connections.remove(&old);
+            self.outlet
+                .notice(format!("level-1 processor {source} has connected again; its silent connection is closed"));
         }
         self.connections.get_mut(&id).expect("a connection that is there").source = Some(source);
         Ok(())
@@ -218,22 +240,39 @@ impl Receive {
             return;
         }
         self.told_end = true;
-        let counters = self.roib.counters();
-        if counters.incomplete + counters.duplicates + counters.late + counters.unplaced + counters.bcid_mismatches > 0
-        {
-            self.outlet.notice(format!(
-                "level-1 processors: {} events complete, {} incomplete (records missing by source {:?}), {} records twice, \
-                 {} late, {} of wild ids, {} of other bunch crossings",
-                counters.complete,
-                counters.incomplete,
-                counters.missing,
-                counters.duplicates,
-                counters.late,
-                counters.unplaced,
-                counters.bcid_mismatches
-            ));
-        }
+        self.tell_counts();
         self.outlet.end();
+    }
+
+    /// Everything that was counted, once.
+    fn tell_counts(&mut self) {
+        if core::mem::replace(&mut self.told_counts, true) {
+            return;
+        }
+        let counters = self.roib.counters();
+        let text = format!(
+            "level-1 processors: {} events complete, {} incomplete (records missing by source {:?}), {} records twice, {} late, \
+             {} of wild ids, {} of other bunch crossings, {} regions of interest dropped, {} connections closed",
+            counters.complete,
+            counters.incomplete,
+            counters.missing,
+            counters.duplicates,
+            counters.late,
+            counters.unplaced,
+            counters.bcid_mismatches,
+            counters.rois_dropped,
+            self.refused.load(Ordering::Relaxed)
+        );
+        self.outlet.send(Incoming::Notice(text));
+    }
+
+    /// The first of each kind of trouble is told at once.
+    fn tell_troubles(&mut self) {
+        for (told, (count, what)) in self.told.iter_mut().zip(troubles(self.roib.counters())) {
+            if count > 0 && !core::mem::replace(told, true) {
+                self.outlet.notice(format!("level-1 processors: {what}, for the first time; the end tells how often"));
+            }
+        }
     }
 
     fn can_join(&self, now: Time) -> bool {
@@ -259,6 +298,7 @@ impl Task for Receive {
         // Room for a record that was held lets more records in, and these more events out.
         self.join(now);
         self.join(now);
+        self.tell_troubles();
         self.tell_end();
     }
 
@@ -268,6 +308,26 @@ impl Task for Receive {
         [join, silent].into_iter().flatten().min()
     }
 }
+
+/// Also a stop ends the reader.
+impl Drop for Receive {
+    fn drop(&mut self) {
+        self.tell_counts();
+    }
+}
+
+fn troubles(counters: &RoibCounters) -> [(u64, &'static str); TROUBLES] {
+    [
+        (counters.incomplete, "an event went out without the records of all sources"),
+        (counters.duplicates, "a source sent two records of an event"),
+        (counters.late, "a record came after its event had gone out"),
+        (counters.unplaced, "a record had an id far from those of all others"),
+        (counters.bcid_mismatches, "sources named different bunch crossings for an event"),
+        (counters.rois_dropped, "an event had more regions of interest than a message holds"),
+    ]
+}
+
+const TROUBLES: usize = 6;
 
 /// Why a connection ends.
 enum Gone {
@@ -305,7 +365,9 @@ impl Outlet {
 
     /// It is dropped if too many wait.
     fn notice(&mut self, text: String) {
-        self.send(Incoming::Notice(text));
+        if self.waiting.load(Ordering::Acquire) < self.room + NOTICES_MAX {
+            self.send(Incoming::Notice(text));
+        }
     }
 
     /// Counted first: what is taken was counted before.

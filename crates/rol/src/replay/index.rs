@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use dataflow::level1::trigger::Trigger;
-use dataflow::message::Roi;
+use dataflow::message::{ROIS_MAX, Roi};
 use eformat::replay::{Split, split};
 use eformat::{Bcid, DataSeparator, Event, Parsed, Part, zlib_unpack};
 use storage::{EVENT_BYTES_MAX, FileReader, ReadEvent};
@@ -190,7 +190,12 @@ impl Indexer {
         }
         let problem = |problem| ReplayError::Event { path: path.to_owned(), offset, problem };
         let view = Event::parse(event.bytes).map_err(problem)?;
+        let before = self.rois.len();
         let items = level1_of(view.format(), event.bytes, &split.children, &mut self.rois);
+        let found = self.rois.len() - before;
+        if found > ROIS_MAX {
+            return Err(ReplayError::EventRois { path: path.to_owned(), offset, found, limit: ROIS_MAX });
+        }
         self.events.push(Indexed {
             offset,
             items,

@@ -27,7 +27,6 @@ pub(super) fn level1_of(format: EventFormat, event: &[u8], children: &[Child], r
             rois.extend(records.rois());
         }
     }
-    rois.truncate(first + EVENT_ROIS_MAX);
     // The order of the samples; within a kind the fragments have it.
     rois[first..].sort_by_key(|roi| roi.kind);
     items
@@ -36,5 +35,3 @@ pub(super) fn level1_of(format: EventFormat, event: &[u8], children: &[Child], r
 const CALORIMETER_ROIS: u32 = 0x73;
 const MUON_ROIS: u32 = 0x76;
 const CENTRAL_TRIGGER: u32 = 0x77;
-/// What a message holds.
-const EVENT_ROIS_MAX: usize = 255;

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::fs::File;
 use std::path::Path;
 
-use dataflow::message::Roi;
+use dataflow::message::{ROIS_MAX, Roi};
 use eformat::WORD_BYTES;
 use parquet::basic::Type;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type};
@@ -279,6 +279,10 @@ impl<'a> Table<'a> {
         if lengths != [types.len(); 6] || [eta, phi].map(<[f32]>::len) != [types.len(); 2] {
             let expected = format!("{} values in each of its columns", types.len());
             return Err(self.value(file_row, "rois", &expected, &format!("{lengths:?}")));
+        }
+        if types.len() > ROIS_MAX {
+            let expected = format!("at most {ROIS_MAX} regions of interest");
+            return Err(self.value(file_row, "rois", &expected, &types.len()));
         }
         for index in 0..types.len() {
             let byte =

@@ -1,17 +1,17 @@
-//! Events of several files drawn by their cross sections.
+//! Events of several files drawn by their cross sections, or from all files equally often.
 
 use dataflow::random::Random;
 
 use super::facts::SampleFacts;
-use super::{Sample, SampleError};
+use super::{Sample, SampleError, SampleFile};
 
-/// Draws events of a sample with probabilities proportional to their cross sections, times what the prescales of their
-/// level-1 items let pass.
+/// Draws events of a sample with probabilities proportional to their cross sections, or files equally often and in them
+/// events by their weights; either times what the prescales of their level-1 items let pass.
 #[derive(Clone, Debug)]
 pub struct Mixture {
     cells: Vec<Cell>,
     key: u64,
-    cross_section_mb: f64,
+    cross_section_mb: Option<f64>,
 }
 
 /// One of as many equal parts of the whole probability: the event of the same index has the lower part of it, and
@@ -44,14 +44,8 @@ impl Mixture {
                 });
             }
             let per_weight = facts.cross_section_mb / facts.sum_of_weights_generated;
-            for event in file.events.clone() {
-                let weight = sample.weight(event);
-                if weight < 0.0 {
-                    let (path, event_number) = (file.path.clone(), sample.event_number(event));
-                    return Err(SampleError::Weight { path, event_number, weight });
-                }
-                weights[event] = weight * per_weight * passing(sample.items(event), prescales);
-            }
+            fill(&mut weights, sample, file, prescales)?;
+            weights[file.events.clone()].iter_mut().for_each(|weight| *weight *= per_weight);
         }
         let cross_section_mb: f64 = weights.iter().sum();
         if cross_section_mb <= 0.0 || !cross_section_mb.is_finite() {
@@ -60,8 +54,28 @@ impl Mixture {
         Ok(Self {
             cells: cells(&weights, cross_section_mb),
             key: Random::new(seed ^ SALT).next_u64(),
-            cross_section_mb,
+            cross_section_mb: Some(cross_section_mb),
         })
+    }
+
+    /// Draws every file equally often, whatever its prescales, and the events within a file by their weights. No descriptions
+    /// are read.
+    ///
+    /// # Errors
+    /// Weights below 0, or 0 alone in a file.
+    pub fn equal(sample: &Sample, prescales: &[(u8, u32)], seed: u64) -> Result<Self, SampleError> {
+        let mut weights = vec![0.0; sample.events()];
+        for file in sample.files() {
+            fill(&mut weights, sample, file, prescales)?;
+            let of_file = &mut weights[file.events.clone()];
+            let sum: f64 = of_file.iter().sum();
+            if sum <= 0.0 || !sum.is_finite() {
+                return Err(SampleError::NoWeight { path: file.path.clone() });
+            }
+            of_file.iter_mut().for_each(|weight| *weight /= sum);
+        }
+        let cells = cells(&weights, sample.files().len() as f64);
+        Ok(Self { cells, key: Random::new(seed ^ SALT).next_u64(), cross_section_mb: None })
     }
 
     /// Index of the event that is drawn for this ordinal.
@@ -78,10 +92,23 @@ impl Mixture {
     }
 
     /// Cross section of all events together after the prescales, in millibarn: times 10⁷ it is the rate in Hz at a
-    /// luminosity of 10³⁴ cm⁻² s⁻¹.
-    pub fn cross_section_mb(&self) -> f64 {
+    /// luminosity of 10³⁴ cm⁻² s⁻¹. `None` if files are drawn equally often.
+    pub fn cross_section_mb(&self) -> Option<f64> {
         self.cross_section_mb
     }
+}
+
+/// The weights of the events of a file, times what the prescales let pass.
+fn fill(weights: &mut [f64], sample: &Sample, file: &SampleFile, prescales: &[(u8, u32)]) -> Result<(), SampleError> {
+    for event in file.events.clone() {
+        let weight = sample.weight(event);
+        if weight < 0.0 {
+            let (path, event_number) = (file.path.clone(), sample.event_number(event));
+            return Err(SampleError::Weight { path, event_number, weight });
+        }
+        weights[event] = weight * passing(sample.items(event), prescales);
+    }
+    Ok(())
 }
 
 /// Part of the events with these items that some prescale lets pass.
@@ -128,7 +155,7 @@ mod tests {
 
     fn mixture(weights: &[f64], seed: u64) -> Mixture {
         let sum = weights.iter().sum();
-        Mixture { cells: cells(weights, sum), key: seed, cross_section_mb: sum }
+        Mixture { cells: cells(weights, sum), key: seed, cross_section_mb: Some(sum) }
     }
 
     /// Exact shares, from the cells themselves.

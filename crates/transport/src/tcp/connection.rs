@@ -13,7 +13,7 @@ use dataflow::time::Time;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{
-    RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, connect, getpeername, recv, sendmsg, shutdown, sockopt,
+    RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, connect, getpeername, recv, send, sendmsg, shutdown, sockopt,
 };
 use std::io::IoSlice;
 use std::net::SocketAddr;
@@ -162,6 +162,30 @@ impl Connection {
         lost
     }
 
+    /// Sends at most `N` parts in one call; whether the kernel took them all.
+    fn send_parts<const N: usize>(&mut self) -> Result<bool, Lost> {
+        let mut gathered = [IoSlice::new(&[]); N];
+        let (count, bytes) = self.queue.gather(&mut gathered);
+        self.readiness.clear_writable();
+        self.counters.send_calls += 1;
+        let sent = rustix::io::retry_on_intr(|| match &gathered[..count] {
+            [part] => send(&self.socket, part, SendFlags::NOSIGNAL),
+            parts => sendmsg(&self.socket, parts, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL),
+        });
+        match sent {
+            Ok(len) => {
+                self.counters.bytes_sent += len as u64;
+                self.counters.frames_sent += self.queue.advance(len);
+                if len == bytes {
+                    self.readiness.set_writable();
+                }
+                Ok(len == bytes)
+            }
+            Err(Errno::AGAIN) => Ok(false),
+            Err(errno) => Err(self.lose_sending(lost("send", errno))),
+        }
+    }
+
     fn receive(&mut self) -> Result<Filled, Lost> {
         let Some(buffer) = self.assembler.buffer(self.read_budget_bytes, &mut self.counters) else {
             return Ok(Filled::PoolEmpty);
@@ -215,28 +239,15 @@ impl Link for Connection {
             if !self.readiness.is_writable() {
                 return Ok(Flushed::WouldBlock);
             }
-            let mut gathered = [IoSlice::new(&[]); PARTS_PER_CALL];
-            let (count, bytes) = self.queue.gather(&mut gathered);
-            self.readiness.clear_writable();
-            self.counters.send_calls += 1;
-            let gathered = &gathered[..count];
-            let mut nothing = SendAncillaryBuffer::default();
-            let sent = rustix::io::retry_on_intr(|| sendmsg(&self.socket, gathered, &mut nothing, SendFlags::NOSIGNAL));
-            match sent {
-                Ok(len) => {
-                    self.counters.bytes_sent += len as u64;
-                    self.counters.frames_sent += self.queue.advance(len);
-                    if len < bytes {
-                        self.counters.send_would_blocks += 1;
-                        return Ok(Flushed::WouldBlock);
-                    }
-                    self.readiness.set_writable();
-                }
-                Err(Errno::AGAIN) => {
-                    self.counters.send_would_blocks += 1;
-                    return Ok(Flushed::WouldBlock);
-                }
-                Err(errno) => return Err(self.lose_sending(lost("sendmsg", errno))),
+            // Most flushes have few parts; to prepare places for many takes as long as all else here.
+            let all = if self.queue.parts_max() <= FEW_PARTS {
+                self.send_parts::<FEW_PARTS>()?
+            } else {
+                self.send_parts::<PARTS_PER_CALL>()?
+            };
+            if !all {
+                self.counters.send_would_blocks += 1;
+                return Ok(Flushed::WouldBlock);
             }
         }
         Ok(Flushed::All)
@@ -309,3 +320,4 @@ fn lost(call: &'static str, errno: Errno) -> Lost {
 /// Parts per system call. With the default `copy_below` a full call carries a quarter of a megabyte or more, beyond which
 /// longer calls gain nothing; the kernel takes up to 1024.
 const PARTS_PER_CALL: usize = 256;
+const FEW_PARTS: usize = 8;

@@ -1,12 +1,14 @@
 //! The transports under test, with small pages, queues and kernel buffers so that every bound is met.
 
 use crate::suite::{Fixture, QUEUE_BYTES_MAX, QUEUE_FRAMES_MAX, limits};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use transport::clock;
 use transport::local::{LocalLink, LocalOptions};
 use transport::page_pool::{Pool, PoolOptions};
 use transport::poller::Poller;
 use transport::tcp::{Connection, Listener, TcpOptions};
+use transport::udp::{Endpoint, UdpLink, UdpOptions};
 use transport::waker::Waker;
 
 pub(crate) struct TcpFixture {
@@ -73,6 +75,45 @@ impl Fixture for LocalFixture {
 
     fn pools(&self) -> Vec<Pool> {
         Vec::new()
+    }
+}
+
+/// Endpoints that cut frames into datagrams of this length, in the kernel or not.
+pub(crate) struct UdpFixture<const DATAGRAM_LEN: usize, const OFFLOAD: bool> {
+    pool: Pool,
+    options: UdpOptions,
+}
+
+impl<const DATAGRAM_LEN: usize, const OFFLOAD: bool> Default for UdpFixture<DATAGRAM_LEN, OFFLOAD> {
+    fn default() -> Self {
+        let mut options = UdpOptions::new(limits(), [3; 16]);
+        options.datagram_len = DATAGRAM_LEN;
+        options.segmentation_offload = OFFLOAD;
+        options.receive_offload = OFFLOAD;
+        options.queue_bytes_max = QUEUE_BYTES_MAX;
+        options.queue_frames_max = QUEUE_FRAMES_MAX;
+        options.send_buffer_bytes = 8 << 10;
+        options.receive_buffer_bytes = 64 << 10;
+        Self { pool: receive_pool(), options }
+    }
+}
+
+impl<const DATAGRAM_LEN: usize, const OFFLOAD: bool> Fixture for UdpFixture<DATAGRAM_LEN, OFFLOAD> {
+    type Side = UdpLink;
+
+    fn pair(&mut self) -> (UdpLink, UdpLink) {
+        let bind = || Endpoint::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), &self.options, &self.pool).unwrap();
+        let (first, second) = (bind(), bind());
+        let (first_address, second_address) = (first.local_address(), second.local_address());
+        (UdpLink::new(first, second_address), UdpLink::new(second, first_address))
+    }
+
+    fn watch(side: &mut UdpLink, poller: &mut Poller, _waker: &Waker) {
+        side.register(poller).unwrap();
+    }
+
+    fn pools(&self) -> Vec<Pool> {
+        vec![self.pool.clone()]
     }
 }
 

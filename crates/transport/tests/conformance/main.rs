@@ -1,7 +1,46 @@
-//! One suite for all links: each transport adds a [`suite::Fixture`] and passes the same tests.
+//! One suite for all links, in two parts: each transport adds a [`suite::Fixture`], says what it guarantees, and passes the
+//! same tests as all that guarantee it. What a link that may lose frames must do, all must do.
 
 mod fixtures;
+mod may_lose;
 mod suite;
+
+macro_rules! may_lose {
+    ($transport:ident, $fixture:ty) => {
+        mod $transport {
+            use super::{fixtures, may_lose};
+
+            #[test]
+            fn frames_of_all_lengths_arrive_whole() {
+                may_lose::frames_of_all_lengths_arrive_whole(<$fixture>::default());
+            }
+            #[test]
+            fn both_directions_at_once() {
+                may_lose::both_directions_at_once(<$fixture>::default());
+            }
+            #[test]
+            fn many_small_frames() {
+                may_lose::many_small_frames(<$fixture>::default());
+            }
+            #[test]
+            fn bulk_in_several_slices() {
+                may_lose::bulk_in_several_slices(<$fixture>::default());
+            }
+            #[test]
+            fn a_receiver_that_stops_costs_bounded_memory() {
+                may_lose::a_receiver_that_stops_costs_bounded_memory(<$fixture>::default());
+            }
+            #[test]
+            fn a_sender_survives_that_its_peer_went() {
+                may_lose::a_sender_survives_that_its_peer_went(<$fixture>::default());
+            }
+            #[test]
+            fn parking_schedulers_move_all_frames() {
+                may_lose::parking_schedulers_move_all_frames(<$fixture>::default());
+            }
+        }
+    };
+}
 
 macro_rules! conformance {
     ($transport:ident, $fixture:ty) => {
@@ -48,5 +87,10 @@ macro_rules! conformance {
     };
 }
 
+may_lose!(udp_ethernet, fixtures::UdpFixture<1472, false>);
+may_lose!(udp_ethernet_offloaded, fixtures::UdpFixture<1472, true>);
+may_lose!(udp_loopback, fixtures::UdpFixture<65_507, false>);
+may_lose!(tcp_as_if_it_lost, fixtures::TcpFixture);
+may_lose!(local_as_if_it_lost, fixtures::LocalFixture);
 conformance!(tcp, fixtures::TcpFixture);
 conformance!(local, fixtures::LocalFixture);

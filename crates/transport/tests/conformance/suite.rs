@@ -1,4 +1,4 @@
-//! What every link must do. Each test ends with all pages at home.
+//! What a link that keeps order and loses nothing must do. Each test ends with all pages at home.
 
 use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::time::Time;
@@ -29,8 +29,8 @@ pub(crate) trait Fixture: Default {
 pub(crate) const PAGE_LEN: usize = 16 << 10;
 pub(crate) const QUEUE_BYTES_MAX: usize = 64 << 10;
 pub(crate) const QUEUE_FRAMES_MAX: usize = 64;
-const LEN_MIN: usize = 8;
-const COPY_BELOW: usize = 2048;
+pub(crate) const LEN_MIN: usize = 8;
+pub(crate) const COPY_BELOW: usize = 2048;
 
 pub(crate) fn limits() -> FrameLimits {
     FrameLimits::new(LEN_MIN, PAGE_LEN).unwrap()
@@ -281,13 +281,13 @@ impl<L: Link> Task for ReceiveTask<'_, L> {
 }
 
 /// A fixture and where its bulk comes from.
-struct Run<F> {
-    fixture: F,
-    source: Source,
+pub(crate) struct Run<F> {
+    pub(crate) fixture: F,
+    pub(crate) source: Source,
 }
 
 impl<F: Fixture> Run<F> {
-    fn new(fixture: F) -> Self {
+    pub(crate) fn new(fixture: F) -> Self {
         Self { fixture, source: Source::default() }
     }
 
@@ -301,7 +301,7 @@ impl<F: Fixture> Run<F> {
         }
     }
 
-    fn check_pages_home(&self) {
+    pub(crate) fn check_pages_home(&self) {
         for pool in self.fixture.pools().iter().chain([&self.source.pool]) {
             assert_eq!(pool.counters().in_use, 0, "pages of pool {} are away", pool.name());
         }
@@ -309,8 +309,8 @@ impl<F: Fixture> Run<F> {
 }
 
 /// Fresh pages with known contents.
-struct Source {
-    pool: Pool,
+pub(crate) struct Source {
+    pub(crate) pool: Pool,
 }
 
 impl Default for Source {
@@ -322,7 +322,7 @@ impl Default for Source {
 }
 
 impl Source {
-    fn slice(&self, len: usize, seed: usize) -> PageSlice {
+    pub(crate) fn slice(&self, len: usize, seed: usize) -> PageSlice {
         let mut page = self.pool.take().expect("as many pages as the bounds of a link allow");
         page.bytes_mut()[..len].copy_from_slice(&bulk_bytes(len, seed));
         page.freeze(len)
@@ -386,18 +386,18 @@ fn head(len: usize) -> [u8; LEN_MIN] {
     head
 }
 
-fn bulk_bytes(len: usize, seed: usize) -> Vec<u8> {
+pub(crate) fn bulk_bytes(len: usize, seed: usize) -> Vec<u8> {
     (0..len).map(|index| (index * 31 + seed * 7) as u8).collect()
 }
 
-fn contents(frame: Frame) -> Vec<u8> {
+pub(crate) fn contents(frame: Frame) -> Vec<u8> {
     let (head, bulk) = frame.split(LEN_MIN).expect("the head is in one piece");
     let parts = bulk.slices().iter().flat_map(|slice| slice.as_bytes().to_vec());
     head.as_bytes().iter().copied().chain(parts).collect()
 }
 
 /// Ends a test that would hang.
-struct Watchdog(Time);
+pub(crate) struct Watchdog(Time);
 
 impl Default for Watchdog {
     fn default() -> Self {
@@ -406,7 +406,7 @@ impl Default for Watchdog {
 }
 
 impl Watchdog {
-    fn look(&self) {
+    pub(crate) fn look(&self) {
         assert!(clock::now().since(self.0) < Duration::from_secs(60), "nothing moves any more");
         std::thread::yield_now();
     }

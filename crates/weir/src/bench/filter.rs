@@ -5,7 +5,6 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use dataflow::time::Time;
@@ -21,6 +20,7 @@ use super::paired::{Comparison, Figures, RatioOf};
 use super::{BenchError, handover};
 use crate::cli::BenchArgs;
 use crate::cpu::cpu_seconds;
+use crate::scratch::Scratch;
 
 /// Both measurements.
 #[derive(Serialize)]
@@ -47,10 +47,14 @@ pub(crate) struct Parameters {
 /// Measures both, each in alternation with the reference.
 pub(crate) fn measure(args: &BenchArgs) -> Result<Filter, BenchError> {
     let event = event();
-    let scratch = Scratch::new()?;
-    let class = scratch.0.join("trivial.py");
+    let scratch = Scratch::new().map_err(|error| BenchError::System { what: "a temporary directory", error })?;
+    let class = scratch.path().join("trivial.py");
     let written = fs::write(&class, TRIVIAL).and_then(|()| {
-        python::command(args.python.as_os_str(), &format!("{}:Trivial", class.display()), &scratch.0.join("package"))
+        python::command(
+            args.python.as_os_str(),
+            &format!("{}:Trivial", class.display()),
+            &scratch.path().join("package"),
+        )
     });
     let python = written.map_err(|error| BenchError::System { what: "the Python package", error })?;
     let own = std::env::current_exe().map_err(|error| BenchError::System { what: "the program's own path", error })?;
@@ -155,28 +159,6 @@ fn event() -> Vec<u8> {
         write_rob_fragment(&mut event[start..], &params, DATA_BYTES);
     }
     event
-}
-
-/// A directory of this process alone, removed at the end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "files that no user looks for, under a name that no other process has"
-    )]
-    fn new() -> Result<Self, BenchError> {
-        let directory = std::env::temp_dir().join(format!("weir-bench-{}", std::process::id()));
-        fs::create_dir_all(&directory).map_err(|error| BenchError::System { what: "a temporary directory", error })?;
-        Ok(Self(directory))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // What cannot be removed is the system's to clean up.
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 const TRIVIAL: &str = "\

@@ -49,6 +49,14 @@ pub(super) fn run(event: &[u8], slots: usize, slot_bytes: usize, seconds: f64) -
 
 /// The life of the child: it gives back what it is told of until the socket closes.
 pub(super) fn receiver_main() -> io::Result<()> {
+    match receive() {
+        // The owner has measured enough, and left.
+        Err(error) if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => Ok(()),
+        other => other,
+    }
+}
+
+fn receive() -> io::Result<()> {
     let socket = rustix::stdio::stdin();
     let mut sizes = [0; 16];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -59,8 +67,7 @@ pub(super) fn receiver_main() -> io::Result<()> {
         _ => None,
     });
     let memory = descriptors.flatten().next().ok_or(io::ErrorKind::InvalidData)?;
-    let (slots, _) = numbers(&sizes).next().ok_or(io::ErrorKind::InvalidData)?;
-    let (_, slot_bytes) = numbers(&sizes).next().ok_or(io::ErrorKind::InvalidData)?;
+    let (slots, slot_bytes) = numbers(&sizes).next().expect("the sizes are two numbers");
     let memory = SlotReader::map(memory, slots as usize, slot_bytes as usize).map_err(io::Error::other)?;
     let mut told = vec![0; ENTRY_BYTES * slots as usize];
     loop {

@@ -35,6 +35,9 @@ impl Algorithm for MenuFilter {
         fragments.sort_unstable_by_key(|(source_id, _)| *source_id);
         let decision = self.filter.decide(event.event_number(), &fragments);
         let (input, chains) = (decision.input, decision.passed);
+        if !decision.accept() && decision.missing_fragments > 0 {
+            return Decision::Fail(format!("rejected, but {} fragments are missing", decision.missing_fragments));
+        }
         if !decision.accept() {
             return Decision::Reject { chains, input };
         }

@@ -59,6 +59,12 @@ impl External {
         }
     }
 
+    /// Ends the reader: what it has still to tell.
+    pub(crate) fn finish(&mut self) -> Vec<String> {
+        let held = self.next.take().and_then(|next| if let Incoming::Notice(text) = next { Some(text) } else { None });
+        held.into_iter().chain(self.network.finish()).collect()
+    }
+
     fn look(&mut self) {
         if self.next.is_none() {
             self.next = self.network.take();

@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use configuration::Partition;
+use configuration::{Partition, Pt};
 use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::component::{Outcome, Processed, Ticket};
 use dataflow::message::{BuiltEvent, Chains, DebugReason, EventInfo};
+use eformat::WORD_BYTES;
+use processing::event::{HEAD_BYTES, INDEX_BYTES_PER_FRAGMENT};
 use processing::{EventHead, FailReason, Tasks, TasksError, TasksOptions, Verdict};
 use transport::waker::Waker;
 use trigger::{FILTER_RESULT, FilterDecision, FilterResult, LEVEL2_RESULT};
@@ -16,6 +18,7 @@ use super::recorder::Done;
 use super::steering::{fragments, rob_fragment};
 use crate::children::KEY_VARIABLE;
 use crate::observer::{Observer, Seen};
+use crate::scratch::Scratch;
 
 /// The processing tasks of an EFD.
 pub(super) struct Filtering {
@@ -25,9 +28,11 @@ pub(super) struct Filtering {
     /// Events for which no slot was free.
     waiting: VecDeque<(Ticket, BuiltEvent)>,
     run_number: u32,
+    /// Events that the tasks failed on.
+    failed: u64,
     observer: Option<Observer>,
     /// Where the Python package is.
-    _directory: Option<ScratchDirectory>,
+    _directory: Option<Scratch>,
 }
 
 /// An event that the tasks have.
@@ -44,52 +49,47 @@ pub(crate) enum FilteringError {
     Tasks(#[from] TasksError),
     #[error("the Python package of the processing tasks cannot be written to {}: {cause}", path.display())]
     Package { path: PathBuf, cause: std::io::Error },
+    #[error("no temporary directory for the Python package of the processing tasks: {0}")]
+    Scratch(std::io::Error),
     #[error("the program of the processing tasks is not known: {0}")]
     Program(std::io::Error),
 }
 
 impl Filtering {
-    /// Starts the tasks of the EFD called `name`, and waits until they are ready.
+    /// Starts the tasks of the EFD called `name`, and waits until they are ready. Events have at most so many `fragments`.
     pub(super) fn start(
         partition: &Partition,
         name: &str,
+        fragments: usize,
         observer: Option<Observer>,
         waker: Waker,
     ) -> Result<Self, FilteringError> {
         let pt = partition.pt.clone().unwrap_or_default();
         let slots = partition.event_filter().map_or(1, |ef| ef.slots.max(partition.sfi.count) as usize);
-        let python = pt.python_class().map(|class| (class, ScratchDirectory::new(name)));
-        let (command, environment, setup) = match &python {
-            Some((class, directory)) => {
-                let command = processing::python::command(OsStr::new(&pt.python), class, &directory.0)
-                    .map_err(|cause| FilteringError::Package { path: directory.0.clone(), cause })?;
-                let parameters = serde_json::to_string(&pt.parameters).expect("a configuration is JSON");
-                (command.command, command.environment, parameters)
-            }
-            None => (own_command()?, Vec::new(), partition.without_secrets().to_toml()),
-        };
+        let program = Program::new(partition, &pt)?;
         let limit = pt.memory_limit.bytes();
         let options = TasksOptions {
             name: name.to_owned(),
-            command,
-            environment,
+            command: program.command,
+            environment: program.environment,
             withheld: vec![KEY_VARIABLE.into()],
             count: pt.count as usize,
             slots,
-            slot_bytes: usize::try_from(partition.sfi.max_event_size.bytes()).unwrap_or(usize::MAX),
+            slot_bytes: slot_bytes(partition, fragments),
             timeout: pt.timeout.duration(),
             start_timeout: partition.processes.start_timeout.duration(),
             memory_limit_bytes: (limit > 0).then_some(limit),
             streams: partition.stream_names(),
-            setup,
+            setup: program.setup,
         };
         Ok(Self {
             tasks: Tasks::start(options, waker)?,
             in_hand: BTreeMap::new(),
             waiting: VecDeque::new(),
             run_number: partition.run.number,
+            failed: 0,
             observer,
-            _directory: python.map(|(_, directory)| directory),
+            _directory: program.directory,
         })
     }
 
@@ -137,12 +137,19 @@ impl Filtering {
             observer.note(Seen::Filter { ordinal: event.ordinal, passed: *passed });
         }
         let complaint = match &verdict {
-            Verdict::Failed { reason, message } => {
-                Some(format!("event {} goes to the debug stream: {reason}: {message}", event.event))
-            }
+            Verdict::Failed { reason, message } => self.complain(&event, *reason, message),
             _ => None,
         };
         Some((Ticket(ticket), Outcome::Processed(self.processed(&event, verdict)), complaint))
+    }
+
+    /// The first failures are told one by one, later ones as their number grows tenfold.
+    fn complain(&mut self, event: &EventInfo, reason: FailReason, message: &str) -> Option<String> {
+        self.failed += 1;
+        let failed = self.failed;
+        let so_far = if failed > TOLD_ONE_BY_ONE { format!(" ({failed} events so far)") } else { String::new() };
+        let is_told = failed <= TOLD_ONE_BY_ONE || failed == 10_u64.pow(failed.ilog10());
+        is_told.then(|| format!("event {} goes to the debug stream: {reason}: {message}{so_far}", event.event))
     }
 
     /// The next piece of news of the tasks, for people.
@@ -176,14 +183,22 @@ impl Filtering {
     }
 }
 
-/// An algorithm that knows nothing of chains or streams accepts for the chains that accepted at level 2.
+/// An algorithm that knows nothing of chains decides for all that accepted at level 2.
 fn with_chains(verdict: Verdict, level2: u64) -> Verdict {
     match verdict {
-        Verdict::Accepted { streams: 0, chains: 0, input: 0, result } => {
-            Verdict::Accepted { streams: 0, chains: level2, input: level2, result }
+        Verdict::Accepted { streams, chains: 0, input: 0, result } => {
+            Verdict::Accepted { streams, chains: level2, input: level2, result }
         }
+        Verdict::Rejected { chains: 0, input: 0 } => Verdict::Rejected { chains: 0, input: level2 },
         other => other,
     }
+}
+
+/// Room for the largest event that is built, and for what the tasks are told about it.
+fn slot_bytes(partition: &Partition, fragments: usize) -> usize {
+    let event = usize::try_from(partition.sfi.max_event_size.bytes()).unwrap_or(usize::MAX);
+    let told = HEAD_BYTES + fragments * (INDEX_BYTES_PER_FRAGMENT + WORD_BYTES);
+    event.saturating_add(told)
 }
 
 /// The chains that accepted at level 2, by its result among the fragments.
@@ -205,28 +220,51 @@ fn debug_reason(reason: FailReason) -> DebugReason {
     }
 }
 
-/// This program as a processing task.
-fn own_command() -> Result<Vec<OsString>, FilteringError> {
-    let program = std::env::current_exe().map_err(FilteringError::Program)?;
-    Ok(vec![program.into_os_string(), "pt".into()])
+/// What a processing task runs.
+struct Program {
+    command: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+    setup: String,
+    /// Holds the Python package.
+    directory: Option<Scratch>,
 }
 
-/// A directory of this run alone, removed at the end.
-struct ScratchDirectory(PathBuf);
+impl Program {
+    fn new(partition: &Partition, pt: &Pt) -> Result<Self, FilteringError> {
+        if !pt.command.is_empty() {
+            let command = pt.command.iter().map(OsString::from).collect();
+            return Ok(Self { command, environment: Vec::new(), setup: setup(partition, pt), directory: None });
+        }
+        match pt.python_class() {
+            Some(class) => Self::python(partition, pt, class),
+            None => Self::menu(partition),
+        }
+    }
 
-impl ScratchDirectory {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "files that no user looks for, under a name that no other process has"
-    )]
-    fn new(name: &str) -> Self {
-        Self(std::env::temp_dir().join(format!("weir-{}-{name}", std::process::id())))
+    fn python(partition: &Partition, pt: &Pt, class: &str) -> Result<Self, FilteringError> {
+        let directory = Scratch::new().map_err(FilteringError::Scratch)?;
+        let path = directory.path();
+        let python = processing::python::command(OsStr::new(&pt.python), class, path)
+            .map_err(|cause| FilteringError::Package { path: path.to_owned(), cause })?;
+        let (command, environment) = (python.command, python.environment);
+        Ok(Self { command, environment, setup: setup(partition, pt), directory: Some(directory) })
+    }
+
+    /// This program as a processing task.
+    fn menu(partition: &Partition) -> Result<Self, FilteringError> {
+        let program = std::env::current_exe().map_err(FilteringError::Program)?;
+        let command = vec![program.into_os_string(), "pt".into()];
+        let setup = partition.without_secrets().to_toml();
+        Ok(Self { command, environment: Vec::new(), setup, directory: None })
     }
 }
 
-impl Drop for ScratchDirectory {
-    fn drop(&mut self) {
-        // What cannot be removed is the system's to clean up.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+/// What an algorithm of a user gets to know besides the streams.
+fn setup(partition: &Partition, pt: &Pt) -> String {
+    let chains: Vec<&str> =
+        partition.menu.iter().flat_map(|menu| &menu.chain).map(|chain| chain.name.as_str()).collect();
+    serde_json::json!({ "parameters": pt.parameters, "chains": chains }).to_string()
 }
+
+/// Failures that are told one by one.
+const TOLD_ONE_BY_ONE: u64 = 5;

@@ -1,6 +1,5 @@
 //! The connections of a process to others.
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -62,8 +61,8 @@ pub(crate) enum LinksError {
 #[derive(Default)]
 pub(crate) struct Links {
     network: Option<NetworkParts>,
-    /// Connections that are there, by number.
-    slots: BTreeMap<LinkId, Slot>,
+    /// Connections that are there, by rising number: every pass looks at all of them.
+    slots: Vec<(LinkId, Slot)>,
     next: usize,
 }
 
@@ -160,7 +159,7 @@ impl Links {
             return Ok(None);
         };
         connection.register(poller)?;
-        let strangers = self.slots.values().filter(|slot| slot.accepted_at.is_some()).count();
+        let strangers = self.slots.iter().filter(|(_, slot)| slot.accepted_at.is_some()).count();
         if strangers >= STRANGERS_MAX {
             return Ok(None);
         }
@@ -174,7 +173,8 @@ impl Links {
 
     /// The peer has proved who it is: its messages go to the components.
     pub(crate) fn open(&mut self, link: LinkId) {
-        if let Some(slot) = self.slots.get_mut(&link) {
+        if let Some(place) = self.place(link) {
+            let slot = &mut self.slots[place].1;
             slot.open = true;
             slot.accepted_at = None;
         }
@@ -182,23 +182,25 @@ impl Links {
 
     /// Whether [`Links::open`] was called and the connection is still there.
     pub(crate) fn is_open(&self, link: LinkId) -> bool {
-        self.slots.get(&link).is_some_and(|slot| slot.open)
+        self.place(link).is_some_and(|place| self.slots[place].1.open)
     }
 
     /// Ends a connection.
     pub(crate) fn close(&mut self, link: LinkId) {
-        self.slots.remove(&link);
+        if let Some(place) = self.place(link) {
+            self.slots.remove(place);
+        }
     }
 
     /// Ends connections that have waited too long for their peer to say who it is; how many.
     pub(crate) fn close_silent(&mut self, now: Time) -> usize {
         let before = self.slots.len();
-        self.slots.retain(|_, slot| slot.accepted_at.is_none_or(|at| now.since(at) <= GREET_TIMEOUT));
+        self.slots.retain(|(_, slot)| slot.accepted_at.is_none_or(|at| now.since(at) <= GREET_TIMEOUT));
         before - self.slots.len()
     }
 
     pub(super) fn connection(&mut self, link: LinkId) -> Option<&mut Connection> {
-        self.slots.get_mut(&link).map(|slot| &mut slot.connection)
+        self.place(link).map(|place| &mut self.slots[place].1.connection)
     }
 
     pub(super) fn next_frame(&mut self, link: LinkId) -> Option<PageSlice> {
@@ -225,7 +227,7 @@ impl Links {
 
     /// Hands everything queued to the kernel, as far as it takes it.
     pub(super) fn flush(&mut self, now: Time) {
-        for Slot { connection, .. } in self.slots.values_mut() {
+        for (_, Slot { connection, .. }) in &mut self.slots {
             if connection.is_flushable() {
                 // A loss is reported when the last frames have been received.
                 let _ = connection.flush(now);
@@ -240,13 +242,12 @@ impl Links {
 
     /// Whether nothing waits to be sent.
     pub(crate) fn is_flushed(&self) -> bool {
-        self.slots.values().all(|slot| slot.connection.queued_bytes() == 0)
+        self.slots.iter().all(|(_, slot)| slot.connection.queued_bytes() == 0)
     }
 
     pub(super) fn next_deadline(&self) -> Option<Time> {
-        let strangers = self.slots.values().filter_map(|slot| slot.accepted_at.map(|at| at + GREET_TIMEOUT + TICK));
-        let connecting = self.slots.values().filter_map(|slot| slot.connection.next_deadline());
-        strangers.chain(connecting).min()
+        let strangers = |slot: &Slot| slot.accepted_at.map(|at| at + GREET_TIMEOUT + TICK);
+        self.slots.iter().flat_map(|(_, slot)| [strangers(slot), slot.connection.next_deadline()]).flatten().min()
     }
 
     fn select(&self, which: impl Fn(&Connection) -> bool) -> impl Iterator<Item = LinkId> {
@@ -256,8 +257,12 @@ impl Links {
     fn add(&mut self, connection: Connection, accepted_at: Option<Time>) -> LinkId {
         let link = LinkId(self.next);
         self.next += 1;
-        self.slots.insert(link, Slot { connection, open: false, accepted_at });
+        self.slots.push((link, Slot { connection, open: false, accepted_at }));
         link
+    }
+
+    fn place(&self, link: LinkId) -> Option<usize> {
+        self.slots.binary_search_by_key(&link, |(link, _)| *link).ok()
     }
 }
 

@@ -13,6 +13,7 @@ mod tasks;
 mod workshop;
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use bytes::Bytes;
 use dataflow::bulk::{Bulk, PageSlice};
@@ -52,6 +53,8 @@ pub(crate) struct Host {
     network: Network,
     /// The newest time that a component here was given.
     latest: Time,
+    /// When the next component wants to be called; `None` if one was called since this was known.
+    deadline: Option<Option<Time>>,
 }
 
 /// How fragments are checked that arrive for building.
@@ -101,6 +104,7 @@ impl Host {
             encoded: Vec::new(),
             network: Network::default(),
             latest: Time::ZERO,
+            deadline: None,
         }
     }
 
@@ -125,6 +129,7 @@ impl Host {
     ) {
         let node = Node::new(id, self.run, FIRST_LIFE, self.nodes.len(), component);
         self.nodes[usize::from(id.0)] = Some(Hosted { node, workshop });
+        self.deadline = None;
         self.routes[usize::from(id.0)] = Route::Here;
         self.tell_peer(now, id, RUN_CONTROL, PeerState::Up(FIRST_LIFE));
         let here: Vec<NodeId> = self.hosted().filter(|other| *other != id && talk(id, *other)).collect();
@@ -174,8 +179,9 @@ impl Host {
         self.carry_out(now, to);
     }
 
-    /// Time as components see it does not go back within a pass.
+    /// Time as components see it does not go back within a pass. A component is about to be called.
     fn forward(&mut self, now: Time) -> Time {
+        self.deadline = None;
         self.latest = self.latest.max(now);
         self.latest
     }
@@ -213,8 +219,10 @@ impl Host {
     }
 
     /// When the next component wants to be called.
-    fn next_deadline(&self) -> Option<Time> {
-        self.nodes.iter().flatten().filter_map(|hosted| hosted.node.next_deadline()).min()
+    fn next_deadline(&mut self) -> Option<Time> {
+        *self
+            .deadline
+            .get_or_insert_with(|| self.nodes.iter().flatten().filter_map(|hosted| hosted.node.next_deadline()).min())
     }
 
     /// Calls every component whose deadline has come.
@@ -230,10 +238,15 @@ impl Host {
 
     /// Delivers messages between components of this process, as long as there are any, up to a bound.
     fn deliver_local(&mut self) {
+        let end = clock::now() + LOCAL_TIME_PER_PASS;
         for _ in 0..LOCAL_MESSAGES_PER_PASS {
             let Some((envelope, message)) = self.local.pop_front() else { return };
             // A pass through a whole chain in one process takes long: latencies are measured in it.
-            self.deliver(clock::now(), &envelope, message);
+            let now = clock::now();
+            self.deliver(now, &envelope, message);
+            if now > end {
+                return;
+            }
         }
     }
 
@@ -276,13 +289,14 @@ impl Host {
     }
 
     /// Takes in what arrived on a connection: whole frames, decoded and delivered one by one.
-    fn receive(&mut self, now: Time, link: LinkId) {
+    fn receive(&mut self, mut now: Time, link: LinkId) {
         for _ in 0..FILLS_PER_PASS {
             while let Some(frame) = self.links.next_frame(link) {
                 self.on_frame(now, link, &frame);
             }
             match self.links.fill(now, link) {
-                Ok(true) => {}
+                // After the pass began: latencies are measured to here.
+                Ok(true) => now = clock::now(),
                 Ok(false) => return,
                 Err(lost) => {
                     self.network.malformed += u64::from(is_malformed(&lost));
@@ -376,6 +390,11 @@ impl Host {
     }
 
     fn send_from(&mut self, from: NodeId, to: NodeId, message: Message) {
+        if matches!(message, Message::Drained) {
+            let hosted = self.nodes[usize::from(from.0)].as_mut().expect("a component here sends");
+            let last_words = hosted.workshop.finish();
+            last_words.into_iter().for_each(|text| self.notice(from, text));
+        }
         let hosted = self.nodes[usize::from(from.0)].as_ref().expect("a component here sends");
         let Some(envelope) = hosted.node.envelope_to(to) else { return };
         let message = match message {
@@ -505,4 +524,6 @@ pub(crate) const FIRST_LIFE: Incarnation = Incarnation(0);
 
 /// Bounds of a pass, so that no source starves the others.
 const LOCAL_MESSAGES_PER_PASS: usize = 4096;
+/// Work may take long: time-outs, signals and the network are looked at in between.
+const LOCAL_TIME_PER_PASS: Duration = Duration::from_millis(1);
 const FILLS_PER_PASS: usize = 4;

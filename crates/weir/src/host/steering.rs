@@ -9,7 +9,7 @@ use dataflow::component::{Selection, Steer, Steered};
 use dataflow::level2::steering::Skeleton;
 use dataflow::message::{Chains, EventInfo};
 use eformat::{Bcid, EventFormat, RobParams, Robs, RodHeader, SourceId, rob_prefix, rob_suffix};
-use transport::clock;
+use rustix::time::{ClockId, clock_gettime};
 use trigger::{LEVEL2_RESULT, Next};
 
 use crate::observer::{Observer, Seen};
@@ -78,20 +78,24 @@ impl Steering {
 }
 
 fn selection(decision: &trigger::Decision, event: &EventInfo, run_number: u32) -> Selection {
-    let accept = decision.accept();
-    let result =
-        if accept { rob_fragment(LEVEL2_RESULT, event, run_number, &decision.to_words()) } else { Bulk::empty() };
+    // An event that only its missing data reject goes on, without a result: the event filter decides from level 1 on.
+    let incomplete = decision.missing_robs > 0 || decision.bad_payloads > 0;
+    let accept = decision.accept() || incomplete;
+    let result = if decision.accept() {
+        rob_fragment(LEVEL2_RESULT, event, run_number, &decision.to_words())
+    } else {
+        Bulk::empty()
+    };
     let chains = Chains { input: decision.input, passed: decision.passed };
     Selection { accept, result, chains, payload_bytes: decision.requested_payload_bytes }
 }
 
-/// The ROB fragments of a reply, with the detector data of each. What is no fragment ends the reply: the rest is missing.
+/// The ROB fragments of a reply, with the detector data of each. One that is damaged inside is missing; where none begins the
+/// reply ends.
 pub(super) fn fragments(bulk: &Bulk) -> impl Iterator<Item = (u32, Bytes)> {
     bulk.slices().iter().flat_map(|slice| {
-        Robs::new(EventFormat::V5, slice.as_bytes()).map_while(|rob| {
-            let rob = rob.ok()?;
-            Some((rob.source_id().0, slice.bytes().slice_ref(rob.rod().ok()?.data())))
-        })
+        let robs = Robs::new(EventFormat::V5, slice.as_bytes()).map_while(Result::ok);
+        robs.filter_map(|rob| Some((rob.source_id().0, slice.bytes().slice_ref(rob.rod().ok()?.data()))))
     })
 }
 
@@ -113,10 +117,13 @@ pub(super) fn rob_fragment(source_id: SourceId, event: &EventInfo, run_number: u
 }
 
 /// Spends processor time, to emulate heavy algorithms.
+#[expect(clippy::disallowed_methods, reason = "the clock of the thread's processor time, which no other place needs")]
 fn burn(cost: Duration) {
     if !cost.is_zero() {
-        let end = clock::now() + cost;
-        while clock::now() < end {
+        let spent =
+            || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).expect("a time since the thread began");
+        let end = spent() + cost;
+        while spent() < end {
             core::hint::spin_loop();
         }
     }

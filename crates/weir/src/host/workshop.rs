@@ -86,7 +86,9 @@ impl Workshop {
             }
             Role::Efd if partition.pt.is_some() => {
                 let observer = assembly.observer();
-                Kind::Filtering(Box::new(Filtering::start(partition, &app.name, observer, waker.clone())?))
+                // With the result of level 2.
+                let fragments = assembly.robs.iter().map(Vec::len).sum::<usize>() + 1;
+                Kind::Filtering(Box::new(Filtering::start(partition, &app.name, fragments, observer, waker.clone())?))
             }
             Role::Sfo => {
                 let replay = inputs.and_then(Inputs::replay).map(rol::Replay::facts);
@@ -121,6 +123,11 @@ impl Workshop {
             Kind::Filtering(filtering) => filtering.next_done(),
             Kind::None | Kind::Links(_) | Kind::Steering(_) => None,
         }
+    }
+
+    /// The component has drained: what the work has still to tell.
+    pub(super) fn finish(&mut self) -> Vec<String> {
+        if let Kind::External(external) = &mut self.kind { external.finish() } else { Vec::new() }
     }
 
     /// Something that people should know of the work.

@@ -41,6 +41,22 @@ impl Configuration {
         }
     }
 
+    /// What of it is not under study, in words: the study is of the menu.
+    pub(super) fn left_out(&self, overrides: &[String]) -> Result<Vec<&'static str>, ConfigurationError> {
+        let partition = self.read(overrides)?;
+        let strategy = partition.l2pu.as_ref().map_or(Strategy::Menu, |l2pu| l2pu.strategy);
+        let notes = [
+            (strategy != Strategy::Menu, "l2pu.strategy: level 2 decides by the menu here"),
+            (partition.pt.as_ref().is_none_or(|pt| !pt.is_menu()), "[pt]: the event filter decides by the menu here"),
+            (!partition.input.prescales.is_empty(), "input.prescales: all events of a sample are taken here"),
+            (
+                partition.menu.iter().flat_map(|menu| &menu.chain).any(|chain| chain.prescale > 1),
+                "prescales of chains are applied: they lower efficiencies and rates here",
+            ),
+        ];
+        Ok(notes.into_iter().filter(|(applies, _)| *applies).map(|(_, note)| note).collect())
+    }
+
     /// The partition that takes each accepted event of a sample through the selection once, as fast as it can, and lets
     /// nothing but the selection decide.
     pub(super) fn partition(&self, sample: &Sample, overrides: &[String]) -> Result<Partition, StudyError> {

@@ -67,6 +67,9 @@ pub(super) fn study(args: &StudyArgs) -> Result<(), StudyError> {
     let configuration = args.config.clone().map_or(Configuration::Example, Configuration::File);
     let samples = samples(args, &configuration)?;
     prepare_output(args)?;
+    for note in configuration.left_out(&args.overrides.set)? {
+        crate::complain(&format!("note: {note}"));
+    }
     let mut studied = Vec::new();
     for path in samples {
         studied.push(study_sample(&path, &configuration, args)?);

@@ -47,6 +47,9 @@ pub struct Level2Data {
     pub event_payload_bytes: u64,
     /// Their ratio.
     pub fraction: f64,
+    /// Steps of steering that ran without some of the data that they had asked for.
+    #[serde(default)]
+    pub incomplete_steps: u64,
 }
 
 /// Events that the event filter failed on, by reason.
@@ -116,6 +119,7 @@ fn level2_data<'a>(
         payload_bytes: l2pu.payload_bytes,
         event_payload_bytes,
         fraction: fraction(l2pu.payload_bytes as f64, event_payload_bytes as f64),
+        incomplete_steps: l2pu.incomplete,
     }
 }
 

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import time
 
 from weir import Decision
 
@@ -42,6 +43,45 @@ class Leaves:
     def process(self, event):
         if _is_bad(event):
             os._exit(3)
+        return event.ordinal % 2 == 0
+
+
+class Streams:
+    """Sends events to streams by name, and looks for the secret of the run."""
+
+    def process(self, event):
+        assert "WEIR_KEY" not in os.environ
+        if event.ordinal % 4 == 0:
+            return Decision.accept(streams=("calibration_X",), result=event.ordinal.to_bytes(4, "little"))
+        if event.ordinal % 4 == 1:
+            return Decision.accept(streams=("calibration_X", "physics_Main"))
+        if event.ordinal == 6:
+            return Decision.accept(streams=("calibration_Y",))
+        return event.ordinal % 4 == 2
+
+
+class Slow:
+    """As a reconstruction that takes its time."""
+
+    def __init__(self, setup):
+        self.seconds = setup.parameters["seconds"]
+
+    def process(self, event):
+        time.sleep(self.seconds)
+        return True
+
+
+class Killed:
+    """Waits for its end from outside, once."""
+
+    def __init__(self, setup):
+        self.mark = setup.parameters["mark"]
+
+    def process(self, event):
+        if _is_bad(event) and not os.path.exists(self.mark):
+            with open(self.mark, "w") as mark:
+                mark.write(str(os.getpid()))
+            time.sleep(1000)
         return event.ordinal % 2 == 0
 
 

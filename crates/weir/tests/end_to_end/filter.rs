@@ -1,14 +1,19 @@
 //! The event filter with processing tasks: events that a task fails on reach the debug stream, and nothing is lost.
 
 use std::collections::BTreeSet;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use eformat::{Event, SubDetector};
+use nix::sys::signal::Signal;
+use testkit::TempDir;
 use trigger::FilterResult;
 
 use crate::account::Summary;
-use crate::files::{each_event, recorded};
-use crate::running::{Ended, Job};
+use crate::children::{marked, of};
+use crate::files::{check_all, each_event, recorded};
+use crate::running::{Ended, Job, Running, send, within_deadline};
 
 #[test]
 fn a_python_class_decides_on_what_it_reads() {
@@ -45,6 +50,140 @@ fn a_loop_without_end() {
 #[test]
 fn a_leak_up_to_the_limit() {
     check("a_leak_up_to_the_limit", "Leaks", "FilterMemory", &[]);
+}
+
+/// By name, besides a stream that takes whatever names no other; a name that there is not is the class's mistake.
+#[test]
+fn a_python_class_names_streams() {
+    for processes in [false, true] {
+        let Some(job) = job("a_python_class_names_streams", "Streams", processes) else { return };
+        let streams = r#"[{name="Main"},{type="calibration",name="X",by_name=true}]"#;
+        let (ended, summary) = job.set("sfo", "{}").set("stream", streams).run().expect_ok();
+        let of = |stream: &str| Recorded::of(&ended, stream);
+        let ordinals = |takes: fn(u64) -> bool| (0..400).filter(|ordinal| takes(*ordinal)).collect::<BTreeSet<u64>>();
+        let calibration = of("calibration_X");
+        assert_eq!(calibration.ordinals, ordinals(|ordinal| ordinal % 4 < 2), "{}", ended.stderr);
+        let expected = ordinals(|ordinal| ordinal % 4 == 1 || (ordinal % 4 == 2 && ordinal != 6));
+        assert_eq!(of("physics_Main").ordinals, expected);
+        let words: BTreeSet<u64> =
+            calibration.results.iter().filter(|words| words.len() == 1).map(|words| words[0].into()).collect();
+        assert_eq!(words, ordinals(|ordinal| ordinal % 4 == 0), "the result words that it gave");
+        assert_eq!((summary.count("filter_accepted"), summary.count("filter_debug")), (299, 1), "{summary:?}");
+        let debug = of("debug_");
+        assert_eq!(debug.ordinals, [6].into());
+        assert!(debug.reasons()[0].contains("calibration_Y"), "{:?}", debug.reasons());
+    }
+}
+
+#[test]
+fn a_kill_from_outside() {
+    for processes in [false, true] {
+        let Some(job) = job("a_kill_from_outside", "Killed", processes) else { return };
+        let directory = TempDir::new("killed");
+        let mark = directory.join("mark");
+        let job = job.set("pt.parameters", &format!("{{ mark = {:?} }}", mark.display().to_string()));
+        let mut running = job.set("pt.timeout", "\"90 s\"").start();
+        running.until("a task waits for its end", |_| fs::read_to_string(&mark).is_ok_and(|pid| !pid.is_empty()));
+        send(fs::read_to_string(&mark).unwrap().parse().unwrap(), Signal::SIGKILL);
+        let (ended, summary) = running.end().expect_ok();
+        assert_eq!((summary.count("filter_accepted"), summary.count("filter_debug")), (200, 1), "{summary:?}");
+        let debug = Recorded::of(&ended, "debug_FilterCrash");
+        assert_eq!(debug.ordinals, [7].into());
+        assert!(debug.reasons()[0].contains("SIGKILL"), "{:?}", debug.reasons());
+    }
+}
+
+#[test]
+fn an_interrupt_while_tasks_are_busy() {
+    for processes in [false, true] {
+        let Some(mut running) = slow("an_interrupt_while_tasks_are_busy", processes) else { return };
+        running.until_recording();
+        running.signal(Signal::SIGINT);
+        let (_, summary) = running.end().expect_ok();
+        assert!(summary.count("recorded") > 0 && summary.count("filter_debug") == 0, "{summary:?}");
+    }
+}
+
+/// Those of a daemon do not outlive it, and know no secret.
+#[test]
+fn tasks_end_with_their_daemon() {
+    let Some(mut running) = slow("tasks_end_with_their_daemon", true) else { return };
+    running.until_recording();
+    let daemon = running.child("efd-1");
+    let tasks = of(daemon);
+    assert_eq!(tasks.len(), 3);
+    let knows = |pid: i32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap();
+        environment.split(|byte| *byte == 0).any(|variable| variable.starts_with(b"WEIR_KEY="))
+    };
+    assert!(knows(daemon) && !tasks.iter().any(|task| knows(*task)));
+    send(daemon, Signal::SIGKILL);
+    // The end of the run looks for processes that are left.
+    running.end().expect_aborted(&["efd-1", "SIGKILL"]);
+}
+
+#[test]
+fn tasks_end_with_the_run() {
+    for processes in [false, true] {
+        let Some(mut running) = slow("tasks_end_with_the_run", processes) else { return };
+        running.until_recording();
+        running.signal(Signal::SIGKILL);
+        let (output, directory) = (running.output(), running.directory().path().to_owned());
+        within_deadline("all processes end", || marked(&directory).is_empty());
+        if processes {
+            assert!(check_all(&output).iter().map(|(_, events)| events).sum::<u64>() > 0);
+        }
+    }
+}
+
+/// Events that the filter has no time for fill the read-out, and level 1 waits. Level 2 has all its data nevertheless: an
+/// event is not issued before there is a page for it.
+#[test]
+fn a_slow_filter_takes_no_data_from_level_2() {
+    let Some(python) = testkit::python("a_slow_filter_takes_no_data_from_level_2") else { return };
+    let chains = |job: Job| {
+        let job = job.set("ros.pages", "64").set("sfi.events", "4").set("sfi.building", "4").set("ef.slots", "2");
+        let job = job.set("l2pu.request_timeout", "\"300 ms\"").set("ros.request_timeout", "\"300 ms\"");
+        let (_, summary) = job.set("l2sv.timeout", "\"60 s\"").events(250).run().expect_ok();
+        assert_eq!(summary.0["selection"]["level2_data"]["incomplete_steps"], 0, "{summary:?}");
+        summary.chains().into_iter().map(|chain| chain.level2).collect::<Vec<_>>()
+    };
+    let expected = chains(Job::example("trigger"));
+    let slow = Job::example("trigger")
+        .set("pt.algorithm", &class("Slow"))
+        .set("pt.parameters", "{ seconds = 0.02 }")
+        .set("pt.python", &format!("{:?}", python.display().to_string()))
+        .set("pt.count", "1");
+    assert_eq!(chains(slow), expected);
+}
+
+/// The largest event that builders build is no larger than what a task can take.
+#[test]
+fn the_largest_event_that_is_built_fits_a_task() {
+    let job = || Job::example("trigger").set("ros.count", "2").events(300);
+    let (ended, _) = job().run().expect_ok();
+    let mut largest = 0;
+    recorded(ended.output()).iter().for_each(|file| each_event(file, |event| largest = largest.max(event.len())));
+    let (_, summary) = job().set("sfi.max_event_size", &format!("\"{largest} B\"")).run().expect_ok();
+    assert_eq!(summary.count("filter_debug"), 0, "{summary:?}");
+}
+
+/// An interpreter that is not there, and one without numpy.
+#[test]
+fn an_interpreter_that_cannot_work_is_told_before_the_run() {
+    let test = "an_interpreter_that_cannot_work_is_told_before_the_run";
+    let Some(python) = testkit::python(test) else { return };
+    let directory = TempDir::new("python");
+    let bare = directory.join("bare");
+    fs::write(&bare, format!("#!/bin/sh\nexec {} -S \"$@\"\n", python.display())).unwrap();
+    fs::set_permissions(&bare, Permissions::from_mode(0o755)).unwrap();
+    for (interpreter, words) in [(directory.join("absent"), "cannot be started"), (bare, "numpy")] {
+        for processes in [false, true] {
+            let Some(job) = job(test, "Raises", processes) else { return };
+            let ended = job.set("pt.python", &format!("{:?}", interpreter.display().to_string())).run().expect(2);
+            assert!(ended.stderr.contains(words), "{}", ended.stderr);
+        }
+    }
 }
 
 /// Nothing that is wrong with the class starts a run.
@@ -86,15 +225,25 @@ fn check_counts(summary: &Summary) {
 
 fn job(test: &str, class: &str, processes: bool) -> Option<Job> {
     let python = testkit::python(test)?;
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/end_to_end/filter.py");
     let job = Job::example("quickstart")
         .events(400)
         .set("l2pu.step_accept", "1.0")
-        .set("pt.algorithm", &format!("{:?}", format!("{}:{class}", file.display())))
+        .set("pt.algorithm", &self::class(class))
         .set("pt.python", &format!("{:?}", python.display().to_string()))
         .set("pt.count", "2")
         .processes(processes);
     Some(job)
+}
+
+fn class(name: &str) -> String {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/end_to_end/filter.py");
+    format!("{:?}", format!("{}:{name}", file.display()))
+}
+
+/// A run that goes on, with tasks that are always busy.
+fn slow(test: &str, processes: bool) -> Option<Running> {
+    let job = job(test, "Slow", processes)?.set("pt.parameters", "{ seconds = 0.02 }").set("pt.count", "3");
+    Some(job.set("run.events", "1000000000").with(&["--duration", "90s"]).start())
 }
 
 /// The events of a stream.

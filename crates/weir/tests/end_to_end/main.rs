@@ -5,15 +5,19 @@
 
 mod account;
 mod bad_files;
+mod bench;
 mod children;
 mod death;
 mod files;
 mod filter;
 mod full_disk;
 mod hostile;
+mod level2_only;
+mod overload;
 mod payload;
 mod replay;
 mod running;
+mod selection;
 mod stop;
 mod streams;
 mod study;

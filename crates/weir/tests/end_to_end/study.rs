@@ -36,6 +36,19 @@ fn all_samples_agree_with_the_reference() {
     assert!(svg.starts_with("<svg") && html.contains(&svg), "the page holds the figure");
 }
 
+/// Samples that nothing was tuned on, and that need no files from elsewhere.
+#[test]
+fn samples_of_other_seeds_agree_with_the_reference() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let directory = TempDir::new("study");
+    let decisions = directory.join("decisions.json");
+    let samples = ["zee_seed90511", "dijet_seed90512"].map(|name| data.join(name).with_extension("parquet"));
+    let arguments = samples.iter().flat_map(|sample| [OsStr::new("--sample"), sample.as_ref()]);
+    study(&arguments.chain([OsStr::new("--decisions"), decisions.as_ref()]).collect::<Vec<_>>()).expect(0);
+    let reference = read(&data.join("reference_decisions.json"));
+    assert_eq!(read(&decisions)["events"], reference);
+}
+
 #[test]
 fn the_studies_are_listed() {
     let ended = Job::command(&["study", "--list"].map(OsStr::new), MEMORY).run().expect(0);

@@ -1,0 +1,506 @@
+//! One socket, many peers.
+
+use super::counters::UdpCounters;
+use super::header::{HEADER_LEN, Header, Tagger};
+use super::intake::{Batch, Intake, NoBatch, Segments};
+use super::options::{InvalidOptions, SocketBuffers, UdpOptions};
+use super::outbox::Outbox;
+use super::peer::{PeerId, Peers, Taken};
+use super::reassembly::{Bounds, Run};
+use super::segment::check;
+use super::socket;
+use crate::error::OsError;
+use crate::frame::Frame;
+use crate::link::{Filled, Flushed, LinkCounters};
+use crate::page_pool::Pool;
+use crate::poller::{Poller, Readiness};
+use core::ops::Range;
+use dataflow::bulk::{Bulk, PageSlice};
+use dataflow::time::Time;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+
+/// A message of which a part has come.
+#[derive(Clone, Debug)]
+pub struct IncompleteMessage<'a> {
+    /// Its number among all that the peer has sent here.
+    pub number: u64,
+    /// Its length in bytes.
+    pub len: usize,
+    /// What has come of its beginning; empty if the first segment is missing.
+    pub beginning: &'a [u8],
+    /// The bytes that are missing, in order.
+    pub missing: Vec<Range<usize>>,
+}
+
+/// A UDP socket that exchanges frames with any number of known peers. See the module for what it promises.
+pub struct Endpoint {
+    socket: OwnedFd,
+    address: SocketAddr,
+    readiness: Readiness,
+    buffers: SocketBuffers,
+    options: UdpOptions,
+    tagger: Tagger,
+    outbox: Outbox,
+    intake: Intake,
+    peers: Peers,
+    frames: VecDeque<(PeerId, PageSlice)>,
+    /// Not later than any message is overdue.
+    deadline: Option<Time>,
+    /// The kernel's count of drops when it was last told.
+    drops_told: u32,
+    send_refused: Option<OsError>,
+    counters: LinkCounters,
+    udp_counters: UdpCounters,
+}
+
+impl Endpoint {
+    /// An endpoint at `address`; port 0 for one of the system's choice.
+    ///
+    /// # Errors
+    /// Settings that do not fit or that the kernel refuses; an address that is taken.
+    pub fn bind(address: SocketAddr, options: &UdpOptions, pool: &Pool) -> Result<Self, InvalidOptions> {
+        options.check(pool)?;
+        Self::new(socket::bind(address, options)?, options, pool)
+    }
+
+    /// An endpoint that receives what peers send to a multicast group, through the interface that has this address. Other
+    /// processes of the host may do the same. Port 0 for one of the system's choice.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind); an address that is no group.
+    pub fn join(
+        group: SocketAddrV4,
+        interface: Ipv4Addr,
+        options: &UdpOptions,
+        pool: &Pool,
+    ) -> Result<Self, InvalidOptions> {
+        options.check(pool)?;
+        if !group.ip().is_multicast() {
+            return Err(InvalidOptions::NoGroup(*group.ip()));
+        }
+        Self::new(socket::join(group, interface, options)?, options, pool)
+    }
+
+    fn new(socket: OwnedFd, options: &UdpOptions, pool: &Pool) -> Result<Self, InvalidOptions> {
+        let (address, buffers) = (socket::address(&socket)?, socket::buffers(&socket, options)?);
+        let segments_per_send = socket::set_segmentation(socket.as_fd(), options);
+        let joins = socket::set_joining(socket.as_fd(), options);
+        let tagger = Tagger::new(&options.key.0);
+        let bounds = Bounds {
+            messages_max: options.incomplete_messages_max,
+            bytes_max: options.incomplete_bytes_max,
+            timeout: options.incomplete_timeout,
+            segment_len: options.segment_len(),
+        };
+        Ok(Self {
+            socket,
+            address,
+            readiness: Readiness::default(),
+            buffers,
+            tagger,
+            outbox: Outbox::new(options, tagger, segments_per_send),
+            intake: Intake::new(options, pool.clone(), joins),
+            options: options.clone(),
+            peers: Peers::new(bounds),
+            frames: VecDeque::new(),
+            deadline: None,
+            drops_told: 0,
+            send_refused: None,
+            counters: LinkCounters::default(),
+            udp_counters: UdpCounters::default(),
+        })
+    }
+
+    /// Lets a scheduler sleep until something happens here. Without it, each call tries the socket.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn register(&mut self, poller: &mut Poller) -> Result<(), OsError> {
+        self.readiness = poller.register(&self.socket)?;
+        Ok(())
+    }
+
+    /// Its own address.
+    pub fn local_address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The kernel's buffers: compare what was granted with what was asked for.
+    pub fn buffers(&self) -> SocketBuffers {
+        self.buffers
+    }
+
+    /// Accepts datagrams from this address and sends there; a multicast group is only sent to.
+    ///
+    /// # Panics
+    /// If it is a peer already.
+    pub fn add_peer(&mut self, address: SocketAddr) -> PeerId {
+        self.peers.add(address)
+    }
+
+    /// Forgets a peer and what is incomplete of it. What is queued for it is sent still.
+    ///
+    /// # Panics
+    /// If there is no such peer.
+    pub fn remove_peer(&mut self, peer: PeerId) {
+        self.udp_counters.abandoned += self.peers.remove(peer);
+    }
+
+    /// Queues a frame made of `head`, which starts with the frame's total length, and `bulk`; returns the number of the
+    /// message, counted per peer.
+    ///
+    /// # Errors
+    /// A full queue, which holds the frame back: try again after a [`flush`](Self::flush).
+    ///
+    /// # Panics
+    /// If the two are not a legal frame. If there is no such peer.
+    pub fn send(&mut self, peer: PeerId, head: &[u8], bulk: &Bulk) -> Result<u64, QueueFull> {
+        let peer = self.peers.get(peer);
+        let number = peer.next_number;
+        if self.outbox.push(&peer.address, number, head, bulk).is_err() {
+            self.counters.sends_refused += 1;
+            return Err(QueueFull);
+        }
+        peer.next_number += 1;
+        Ok(number)
+    }
+
+    /// Hands over queued frames. What the kernel refuses to send is lost, counted, and told by
+    /// [`send_refused`](Self::send_refused).
+    pub fn flush(&mut self) -> Flushed {
+        while !self.outbox.is_empty() {
+            if !self.readiness.is_writable() {
+                return Flushed::WouldBlock;
+            }
+            self.readiness.clear_writable();
+            self.counters.send_calls += 1;
+            match self.outbox.send(self.socket.as_fd()) {
+                // What was not taken is tried again: that call has the reason.
+                Ok(sent) => {
+                    self.counters.frames_sent += sent.messages;
+                    self.counters.bytes_sent += sent.bytes;
+                    self.udp_counters.datagrams_sent += sent.datagrams;
+                    self.readiness.set_writable();
+                }
+                Err(Errno::AGAIN) => {
+                    self.counters.send_would_blocks += 1;
+                    return Flushed::WouldBlock;
+                }
+                Err(errno) => {
+                    self.readiness.set_writable();
+                    self.refuse(errno);
+                }
+            }
+        }
+        Flushed::All
+    }
+
+    /// Takes in one batch of datagrams, unless frames still wait to be delivered, and gives up what is overdue.
+    ///
+    /// # Errors
+    /// If the kernel refuses: a broken environment, as nothing here depends on a peer.
+    pub fn fill(&mut self, now: Time) -> Result<Filled, OsError> {
+        if !self.frames.is_empty() {
+            return Ok(Filled::FramesWaiting);
+        }
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            self.expire(now);
+        }
+        if !self.readiness.is_readable() {
+            return Ok(Filled::WouldBlock);
+        }
+        self.readiness.clear_readable();
+        match self.intake.receive(self.socket.as_fd(), &mut self.counters) {
+            Ok(batch) => {
+                if batch.is_full {
+                    self.readiness.set_readable();
+                }
+                self.take(&batch, now);
+                Ok(Filled::Some)
+            }
+            Err(NoBatch::PoolEmpty) => {
+                self.readiness.set_readable();
+                Ok(Filled::PoolEmpty)
+            }
+            Err(NoBatch::Os(Errno::AGAIN)) => {
+                self.counters.receive_would_blocks += 1;
+                Ok(Filled::WouldBlock)
+            }
+            Err(NoBatch::Os(errno)) => {
+                self.readiness.set_readable();
+                Err(OsError::new("recvmmsg", errno))
+            }
+        }
+    }
+
+    /// The next frame of the batch, in one piece.
+    pub fn next_frame(&mut self) -> Option<(PeerId, Frame)> {
+        self.frames.pop_front().map(|(peer, slice)| (peer, Frame::whole(slice)))
+    }
+
+    /// Whether [`fill`](Self::fill) or [`next_frame`](Self::next_frame) has something to do now. No system call.
+    pub fn is_receivable(&self, now: Time) -> bool {
+        !self.frames.is_empty()
+            || self.deadline.is_some_and(|deadline| deadline <= now)
+            || (self.readiness.is_readable() && self.intake.has_room())
+    }
+
+    /// Whether [`flush`](Self::flush) has something to do now. No system call.
+    pub fn is_flushable(&self) -> bool {
+        !self.outbox.is_empty() && self.readiness.is_writable()
+    }
+
+    /// When [`fill`](Self::fill) has to be called even if nothing comes. It may be too early by a time-out.
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    /// Bytes in the send queue.
+    pub fn queued_bytes(&self) -> usize {
+        self.outbox.bytes()
+    }
+
+    /// Why the kernel refused to send what it refused last.
+    pub fn send_refused(&self) -> Option<OsError> {
+        self.send_refused
+    }
+
+    /// The messages of a peer of which a part has come, for requests that name what is missing. In no order.
+    ///
+    /// # Panics
+    /// If there is no such peer.
+    pub fn incomplete(&self, peer: PeerId) -> impl Iterator<Item = IncompleteMessage<'_>> {
+        let segment_len = self.options.segment_len();
+        self.peers.look(peer).reassembly.messages().iter().map(move |message| IncompleteMessage {
+            number: message.number(),
+            len: message.len(),
+            beginning: message.beginning(),
+            missing: message.missing(segment_len).collect(),
+        })
+    }
+
+    /// What every link counts.
+    pub fn counters(&self) -> &LinkCounters {
+        &self.counters
+    }
+
+    /// What went wrong, by cause.
+    pub fn udp_counters(&self) -> &UdpCounters {
+        &self.udp_counters
+    }
+
+    /// The kernel does not send what is first in the queue.
+    fn refuse(&mut self, errno: Errno) {
+        // Some devices and old kernels cannot cut: the same bytes go out one by one then.
+        let cannot_cut = matches!(errno, Errno::INVAL | Errno::IO | Errno::MSGSIZE);
+        if cannot_cut && self.outbox.cuts_in_kernel() && socket::unset_segmentation(self.socket.as_fd()) {
+            self.outbox.stop_cutting_in_kernel();
+            return;
+        }
+        self.send_refused = Some(OsError::new("sendmmsg", errno));
+        self.udp_counters.datagrams_not_sent += self.outbox.skip();
+    }
+
+    fn expire(&mut self, now: Time) {
+        self.deadline = None;
+        for peer in self.peers.iter_mut() {
+            self.udp_counters.timed_out += peer.reassembly.expire(now);
+            self.deadline = earlier(self.deadline, peer.reassembly.next_deadline());
+        }
+    }
+
+    fn take(&mut self, batch: &Batch, now: Time) {
+        let mut open = None;
+        for index in 0..batch.count {
+            let datagram = self.intake.datagram(index);
+            self.note_drops(datagram.dropped);
+            let Some(peer) = datagram.source.and_then(|source| self.peers.find(&source)) else {
+                self.udp_counters.datagrams_received += 1;
+                self.udp_counters.foreign += 1;
+                continue;
+            };
+            let is_alone = datagram.joined_len.is_none();
+            if datagram.is_truncated || (is_alone && datagram.len > self.options.datagram_len) {
+                self.udp_counters.datagrams_received += 1;
+                self.udp_counters.oversized += 1;
+                continue;
+            }
+            match self.intake.segments(batch, index) {
+                Segments::InPlace { count, payload_len } => {
+                    for segment in 0..count {
+                        let place = self.intake.place(index, segment, payload_len);
+                        self.take_in_place(peer, (index, segment), place, batch, &mut open, now);
+                    }
+                }
+                Segments::Flat { datagram_len } => {
+                    self.close_run(&mut open, batch, now);
+                    self.take_flat(peer, datagram_len, now);
+                }
+            }
+        }
+        self.close_run(&mut open, batch, now);
+    }
+
+    fn note_drops(&mut self, told: Option<u32>) {
+        if let Some(told) = told {
+            self.udp_counters.dropped_by_kernel += u64::from(told.wrapping_sub(self.drops_told));
+            self.drops_told = told;
+        }
+    }
+
+    /// Adds a segment to the open run, or opens another.
+    fn take_in_place(
+        &mut self,
+        peer: u32,
+        (index, segment): (usize, usize),
+        place: Range<usize>,
+        batch: &Batch,
+        open: &mut Option<OpenRun>,
+        now: Time,
+    ) {
+        self.udp_counters.datagrams_received += 1;
+        let header = self.intake.header(index, segment);
+        let payload = &batch.bytes.as_bytes()[place.clone()];
+        let Some(header) = check(header, payload, &self.options, &self.tagger, &mut self.udp_counters) else {
+            return;
+        };
+        if let Some(open) = open
+            && open.is_continued_by(peer, &header, &place)
+        {
+            open.place.end = place.end;
+            return;
+        }
+        self.close_run(open, batch, now);
+        if self.is_current(peer, &header) {
+            *open = Some(OpenRun { peer, first: header, place });
+        }
+    }
+
+    fn take_flat(&mut self, peer: u32, datagram_len: usize, now: Time) {
+        let len = self.intake.flat().len();
+        for start in (0..len.max(1)).step_by(datagram_len) {
+            self.udp_counters.datagrams_received += 1;
+            let end = len.min(start + datagram_len);
+            let Some((header, payload)) = self.intake.flat()[start..end].split_first_chunk() else {
+                self.udp_counters.not_ours += 1;
+                continue;
+            };
+            let Some(header) = check(header, payload, &self.options, &self.tagger, &mut self.udp_counters) else {
+                continue;
+            };
+            if !self.is_current(peer, &header) {
+                continue;
+            }
+            match self.intake.store_flat(start + HEADER_LEN..end) {
+                Some(bytes) => {
+                    self.udp_counters.delivered_by_copy += u64::from(bytes.len() == header.message_len as usize);
+                    self.counters.bytes_moved += bytes.len() as u64;
+                    self.take_run(peer, &run(&header, bytes), false, now);
+                }
+                None => self.udp_counters.without_page += 1,
+            }
+        }
+    }
+
+    /// Whether the peer lives the life that the header states; a new life ends the old.
+    fn is_current(&mut self, peer: u32, header: &Header) -> bool {
+        let peer = self.peers.found(peer);
+        match peer.meet(header.incarnation) {
+            Some(abandoned) => self.udp_counters.abandoned += abandoned,
+            None => self.udp_counters.stale += 1,
+        }
+        peer.incarnation == Some(header.incarnation)
+    }
+
+    fn close_run(&mut self, open: &mut Option<OpenRun>, batch: &Batch, now: Time) {
+        if let Some(OpenRun { peer, first, place }) = open.take() {
+            let bytes = batch.bytes.slice(place);
+            self.take_run(peer, &run(&first, bytes), true, now);
+        }
+    }
+
+    fn take_run(&mut self, id: u32, run: &Run, in_place: bool, now: Time) {
+        let peer = self.peers.found(id);
+        match peer.take(run, now, &mut self.udp_counters) {
+            Taken::Whole => {
+                self.udp_counters.delivered_in_place += u64::from(in_place);
+                self.deliver(id, run.number, run.bytes.clone());
+            }
+            Taken::Complete(message) => {
+                let (number, len) = (message.number(), message.len());
+                let stored = self.intake.store(len, |place| message.copy_to(place));
+                peer.reassembly.recycle(message);
+                match stored {
+                    Some(bytes) => {
+                        self.udp_counters.delivered_by_copy += 1;
+                        self.counters.bytes_moved += len as u64;
+                        self.deliver(id, number, bytes);
+                    }
+                    None => self.udp_counters.without_page += 1,
+                }
+            }
+            Taken::Part => self.deadline = earlier(self.deadline, Some(now + self.options.incomplete_timeout)),
+            Taken::Nothing => {}
+        }
+    }
+
+    fn deliver(&mut self, peer: u32, number: u64, bytes: PageSlice) {
+        let slot = self.peers.found(peer);
+        self.udp_counters.messages_lost += slot.window.deliver(number);
+        if self.options.limits.read_len(bytes.as_bytes(), 0) != Ok(Some(bytes.len())) {
+            self.udp_counters.contradictory += 1;
+            return;
+        }
+        self.counters.frames_received += 1;
+        self.counters.small_frames_received += u64::from(bytes.len() < self.options.copy_below);
+        self.frames.push_back((PeerId::new(peer), bytes));
+    }
+}
+
+/// Segments of a batch that lie side by side, the next beginning where the one before ends.
+struct OpenRun {
+    peer: u32,
+    first: Header,
+    /// Of all of them, in the batch.
+    place: Range<usize>,
+}
+
+impl OpenRun {
+    fn is_continued_by(&self, peer: u32, header: &Header, place: &Range<usize>) -> bool {
+        let expected = Header {
+            offset: self.first.offset + u32::try_from(self.place.len()).expect("a run lies within its message"),
+            checksum: header.checksum,
+            ..self.first
+        };
+        self.peer == peer && *header == expected && self.place.end == place.start
+    }
+}
+
+/// The queue of an endpoint is at its bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("send queue full: flush, then send again")]
+pub struct QueueFull;
+
+impl core::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("address", &self.address)
+            .field("peers", &self.peers.len())
+            .field("queued_bytes", &self.queued_bytes())
+            .field("counters", &self.counters)
+            .field("udp_counters", &self.udp_counters)
+            .finish_non_exhaustive()
+    }
+}
+
+fn run(first: &Header, bytes: PageSlice) -> Run {
+    let (message_len, offset) = (first.message_len as usize, first.offset as usize);
+    Run { number: first.number, message_len, offset, bytes }
+}
+
+fn earlier(first: Option<Time>, second: Option<Time>) -> Option<Time> {
+    first.into_iter().chain(second).min()
+}

@@ -1,0 +1,119 @@
+//! The header of each datagram.
+//!
+//! All fields are little-endian:
+//!
+//! | byte | field | |
+//! |---|---|---|
+//! | 0 | magic `WD`, version, flags | flag 1: the checksum covers the payload, else it is 0 |
+//! | 4 | incarnation of the sender | `u32` |
+//! | 8 | number of the message | `u64`, counted per sender and destination |
+//! | 16 | length of the message in bytes | `u32` |
+//! | 20 | offset of this segment in it | `u32`, a multiple of the segment length |
+//! | 24 | segment length in bytes | `u32`; all segments but the last of a message have it |
+//! | 28 | CRC-32 of the payload | `u32` |
+//! | 32 | SipHash-2-4 of the 32 bytes before, with the partition's key | `u64` |
+//!
+//! The tag covers the header, and through the CRC the payload as far as accidents go. Who has no key can make no datagram
+//! that costs its receiver more than this one check.
+
+use siphasher::sip::SipHasher24;
+
+/// Length of the header in bytes.
+pub(super) const HEADER_LEN: usize = 40;
+
+/// What a header says besides what proves it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) incarnation: u32,
+    pub(super) number: u64,
+    pub(super) message_len: u32,
+    pub(super) offset: u32,
+    pub(super) segment_len: u32,
+    /// `None` if the payload is not covered.
+    pub(super) checksum: Option<u32>,
+}
+
+/// Why bytes are no header of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NotOurs {
+    /// Another protocol, or another version of this.
+    Magic,
+    /// Damaged, or from somebody without the key.
+    Tag,
+}
+
+/// The key of a partition, ready for use.
+#[derive(Clone, Copy)]
+pub(super) struct Tagger(SipHasher24);
+
+impl Tagger {
+    pub(super) fn new(key: &[u8; 16]) -> Self {
+        Self(SipHasher24::new_with_key(key))
+    }
+
+    fn tag(&self, bytes: &[u8]) -> u64 {
+        self.0.hash(bytes)
+    }
+}
+
+impl Header {
+    pub(super) fn write(&self, bytes: &mut [u8; HEADER_LEN], tagger: &Tagger) {
+        let flags = u8::from(self.checksum.is_some());
+        bytes[..4].copy_from_slice(&[MAGIC[0], MAGIC[1], MAGIC[2], flags]);
+        bytes[4..8].copy_from_slice(&self.incarnation.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.number.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.message_len.to_le_bytes());
+        bytes[20..24].copy_from_slice(&self.offset.to_le_bytes());
+        bytes[24..28].copy_from_slice(&self.segment_len.to_le_bytes());
+        bytes[28..32].copy_from_slice(&self.checksum.unwrap_or(0).to_le_bytes());
+        let tag = tagger.tag(&bytes[..TAG_AT]);
+        bytes[TAG_AT..].copy_from_slice(&tag.to_le_bytes());
+    }
+
+    pub(super) fn read(bytes: &[u8; HEADER_LEN], tagger: &Tagger) -> Result<Self, NotOurs> {
+        let [magic_0, magic_1, version, flags, ..] = *bytes;
+        if [magic_0, magic_1, version] != MAGIC || flags > 1 {
+            return Err(NotOurs::Magic);
+        }
+        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
+        if long(TAG_AT) != tagger.tag(&bytes[..TAG_AT]) {
+            return Err(NotOurs::Tag);
+        }
+        Ok(Self {
+            incarnation: word(4),
+            number: long(8),
+            message_len: word(16),
+            offset: word(20),
+            segment_len: word(24),
+            checksum: (flags == 1).then_some(word(28)),
+        })
+    }
+}
+
+const MAGIC: [u8; 3] = *b"WD\x01";
+const TAG_AT: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use super::{HEADER_LEN, Header, NotOurs, Tagger};
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
+        #[test]
+        fn a_header_is_read_as_written_and_not_with_any_bit_changed(
+            (incarnation, number, message_len) in any::<(u32, u64, u32)>(),
+            (offset, segment_len, checksum) in any::<(u32, u32, Option<u32>)>(),
+            bit in 0..HEADER_LEN * 8,
+        ) {
+            let header = Header { incarnation, number, message_len, offset, segment_len, checksum };
+            let (tagger, mut bytes) = (Tagger::new(&[7; 16]), [0; HEADER_LEN]);
+            header.write(&mut bytes, &tagger);
+            prop_assert_eq!(Header::read(&bytes, &tagger), Ok(header));
+            prop_assert_eq!(Header::read(&bytes, &Tagger::new(&[8; 16])), Err(NotOurs::Tag));
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            prop_assert!(Header::read(&bytes, &tagger).is_err());
+        }
+    }
+}

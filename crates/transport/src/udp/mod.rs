@@ -1,0 +1,79 @@
+//! UDP and multicast, for messages that may be lost `[EB2007 §II-B.4]`: data requests, replies, clears.
+//!
+//! An [`Endpoint`] is one socket that exchanges frames with any number of peers, as a connection-less protocol suggests: one
+//! system call brings datagrams of many peers, and 160 peers cost one descriptor. Its calls are those of a
+//! [`Link`](crate::link::Link), with a peer to send to and a peer beside each frame received; [`UdpLink`] is an endpoint with one peer as a
+//! `Link`. A frame is cut into datagrams of a configured length and put together again by the receiver.
+//!
+//! # What is promised
+//! A frame that is delivered is whole, undamaged, made with the partition's key, and delivered once within the newest 1024
+//! messages of its sender. Nothing else: frames are lost, and overtake one another. A receiver that does not keep up does
+//! not hold its sender up; the kernel drops what does not fit in the receive buffer and the drop is counted. Credits of the
+//! protocol above have to bound what is on the way, and the buffers that the kernel granted ([`Endpoint::buffers`]) have
+//! to hold it.
+//!
+//! # Bounds
+//! Datagrams from addresses that are no peer's and those that do not prove the key are counted and forgotten. Of each peer a
+//! bounded number of messages and bytes may be incomplete; the one that waits longest makes room for newer ones, and
+//! what stops coming is given up after a time-out. Segments stay where the kernel wrote them until their message is
+//! complete, so nothing is allocated by what a peer announces; their pages come out of the pool given.
+//!
+//! # Checksums
+//! Each header proves the key with a keyed tag, and carries a CRC-32 of the payload. UDP's own 16-bit sum misses one error of
+//! 65,536 that the Ethernet's misses too, such as those made inside a switch or a network card; and it is neither
+//! computed nor checked by the kernel between two processes of a host, where nothing is sent over wires: there
+//! [`UdpOptions::checksum_payload`] may be off.
+//!
+//! # Copies
+//! Sending makes none but of parts below `copy_below`. Receiving makes none if the segments of a message come in a row and
+//! in one call, which the kernel's joining of datagrams (GRO) makes the rule; else one.
+//!
+//! # Example
+//!
+//! ```
+//! use dataflow::bulk::Bulk;
+//! use transport::clock;
+//! use transport::frame::FrameLimits;
+//! use transport::page_pool::{Pool, PoolOptions};
+//! use transport::udp::{Endpoint, UdpOptions};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let pool = Pool::new(&PoolOptions { name: "receive".into(), page_len: 64 << 10, pages: 8, prefault: false })?;
+//! let options = UdpOptions::new(FrameLimits::new(8, 64 << 10)?, [1; 16]);
+//! let mut ros = Endpoint::bind("127.0.0.1:0".parse()?, &options, &pool)?;
+//! let mut sfi = Endpoint::bind("127.0.0.1:0".parse()?, &options, &pool)?;
+//! let to_sfi = ros.add_peer(sfi.local_address());
+//! let from_ros = sfi.add_peer(ros.local_address());
+//!
+//! let mut head = [0; 9000];
+//! head[..4].copy_from_slice(&u32::to_le_bytes(9000));
+//! ros.send(to_sfi, &head, &Bulk::empty())?;
+//! ros.flush();
+//! sfi.fill(clock::now())?;
+//! let (peer, frame) = sfi.next_frame().expect("nothing is lost between empty buffers of a host");
+//! assert_eq!((peer, frame.len()), (from_ros, 9000));
+//! # Ok(()) }
+//! ```
+
+mod counters;
+mod endpoint;
+mod header;
+mod intake;
+mod link;
+mod options;
+mod outbox;
+mod peer;
+mod reassembly;
+mod segment;
+mod socket;
+mod system;
+mod window;
+
+pub use counters::UdpCounters;
+pub use endpoint::{Endpoint, IncompleteMessage, QueueFull};
+pub use link::UdpLink;
+pub use options::{
+    DATAGRAM_LEN_ETHERNET, DATAGRAM_LEN_LOOPBACK, InvalidOptions, MulticastOptions, PartitionKey, SocketBuffers,
+    UdpOptions,
+};
+pub use peer::PeerId;

@@ -1,0 +1,207 @@
+//! How a UDP endpoint is set up.
+
+use super::header::HEADER_LEN;
+use super::system::DATAGRAMS_PER_CALL;
+use crate::error::OsError;
+use crate::frame::FrameLimits;
+use crate::page_pool::Pool;
+use core::time::Duration;
+use std::net::Ipv4Addr;
+
+/// The longest datagram that Ethernet carries in one piece over IPv4, in bytes.
+pub const DATAGRAM_LEN_ETHERNET: usize = 1472;
+
+/// The longest datagram of IPv4, in bytes; the loopback interface carries it in one piece.
+pub const DATAGRAM_LEN_LOOPBACK: usize = 65_507;
+
+/// Settings of an endpoint. All endpoints of a partition need the same limits, key and datagram length.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UdpOptions {
+    /// Legal lengths of frames.
+    pub limits: FrameLimits,
+    /// The partition's key: datagrams made without it are refused.
+    pub key: PartitionKey,
+    /// Which life of this process it is: peers drop what an earlier one sent.
+    pub incarnation: u32,
+    /// Length of a full datagram in bytes, header included; one that the network has to fragment costs more than it saves.
+    pub datagram_len: usize,
+    /// Whether a checksum covers the payload, besides the header, which is always covered. Required of peers as well.
+    pub checksum_payload: bool,
+    /// Whether the kernel cuts what is sent into datagrams (GSO), where it can.
+    pub segmentation_offload: bool,
+    /// Whether the kernel joins datagrams that it receives (GRO), where it can.
+    pub receive_offload: bool,
+    /// Parts of frames below this length in bytes are copied on sending (at least 1024 is used); received frames below it
+    /// are counted.
+    pub copy_below: usize,
+    /// Bound of the send queue, of all peers together, in bytes; at least the longest frame.
+    pub queue_bytes_max: usize,
+    /// Bound of the send queue in frames.
+    pub queue_frames_max: usize,
+    /// The most datagrams that one fill takes in, 1 to 64.
+    pub datagrams_per_fill: usize,
+    /// Size to ask for the kernel's send buffer, in bytes; see [`SocketBuffers`].
+    pub send_buffer_bytes: usize,
+    /// Size to ask for the kernel's receive buffer, in bytes: what comes while it is full is lost.
+    pub receive_buffer_bytes: usize,
+    /// Bound of the messages of one peer of which only a part has come.
+    pub incomplete_messages_max: usize,
+    /// Bound of their lengths together, in bytes; at least the longest frame.
+    pub incomplete_bytes_max: usize,
+    /// How long after its last segment an incomplete message is given up.
+    pub incomplete_timeout: Duration,
+    /// How datagrams to multicast groups are sent.
+    pub multicast: MulticastOptions,
+}
+
+/// What the members of a partition know and nobody else. It does not print itself.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PartitionKey(pub [u8; 16]);
+
+impl core::fmt::Debug for PartitionKey {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("PartitionKey(..)")
+    }
+}
+
+/// How datagrams to multicast groups are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MulticastOptions {
+    /// Address of the interface that sends them; `None`: the system's choice.
+    pub interface: Option<Ipv4Addr>,
+    /// How many networks they may cross: 0 stays on this host, 1 on the network.
+    pub time_to_live: u8,
+    /// Whether members on this host get them, too.
+    pub loops: bool,
+}
+
+/// The kernel's buffers of a socket: what was asked for and what was granted, in bytes of the kernel's own reckoning, in
+/// which a datagram counts with its overhead (a full Ethernet datagram some 2.3 kB).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SocketBuffers {
+    /// Asked for sending.
+    pub send_asked: usize,
+    /// Granted for sending.
+    pub send_granted: usize,
+    /// Asked for receiving.
+    pub receive_asked: usize,
+    /// Granted for receiving. Less than asked: raise `net.core.rmem_max`.
+    pub receive_granted: usize,
+}
+
+/// Settings that make no endpoint.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidOptions {
+    /// A frame has to fit in a page, where it is put together.
+    #[error(
+        "frames of up to {frame_len_max} bytes do not fit in the pages of pool {pool}: expected pages of at least that, found {page_len} bytes"
+    )]
+    PageTooSmall {
+        /// The longest frame in bytes.
+        frame_len_max: usize,
+        /// The pool's name.
+        pool: String,
+        /// Its page length in bytes.
+        page_len: usize,
+    },
+    /// Each legal frame has to fit in the empty queue.
+    #[error(
+        "a send queue of {bytes_max} bytes and {frames_max} frames: expected at least one frame of {frame_len_max} bytes"
+    )]
+    QueueTooSmall {
+        /// The bound in bytes.
+        bytes_max: usize,
+        /// The bound in frames.
+        frames_max: usize,
+        /// The longest frame in bytes.
+        frame_len_max: usize,
+    },
+    /// A datagram has to hold its header and some payload, and to exist.
+    #[error("datagrams of {0} bytes: expected {DATAGRAM_LEN_MIN} to {DATAGRAM_LEN_LOOPBACK}")]
+    DatagramLen(usize),
+    /// The longest frame has to be receivable.
+    #[error(
+        "{messages_max} incomplete messages of {bytes_max} bytes per peer: expected at least one of {frame_len_max} bytes"
+    )]
+    IncompleteTooSmall {
+        /// The bound of the messages.
+        messages_max: usize,
+        /// The bound in bytes.
+        bytes_max: usize,
+        /// The longest frame in bytes.
+        frame_len_max: usize,
+    },
+    /// Nothing could be received, or more than one call takes.
+    #[error("{0} datagrams per fill: expected 1 to {DATAGRAMS_PER_CALL}")]
+    DatagramsPerFill(usize),
+    /// Only addresses 224.0.0.0 to 239.255.255.255 are groups.
+    #[error("{0} is no multicast group: expected an address from 224.0.0.0 to 239.255.255.255")]
+    NoGroup(Ipv4Addr),
+    /// The kernel refuses a setting or the address.
+    #[error(transparent)]
+    Socket(#[from] OsError),
+}
+
+impl UdpOptions {
+    /// Defaults for frames of these lengths, in datagrams that fit an Ethernet.
+    pub fn new(limits: FrameLimits, key: [u8; 16]) -> Self {
+        Self {
+            limits,
+            key: PartitionKey(key),
+            incarnation: 0,
+            datagram_len: DATAGRAM_LEN_ETHERNET,
+            checksum_payload: true,
+            segmentation_offload: true,
+            receive_offload: true,
+            copy_below: 2048,
+            queue_bytes_max: (4 << 20).max(limits.len_max()),
+            queue_frames_max: 4096,
+            datagrams_per_fill: DATAGRAMS_PER_CALL,
+            send_buffer_bytes: 4 << 20,
+            receive_buffer_bytes: 8 << 20,
+            incomplete_messages_max: 64,
+            incomplete_bytes_max: (4 << 20).max(limits.len_max()),
+            incomplete_timeout: Duration::from_millis(100),
+            multicast: MulticastOptions { interface: None, time_to_live: 1, loops: true },
+        }
+    }
+
+    pub(super) fn check(&self, pool: &Pool) -> Result<(), InvalidOptions> {
+        let frame_len_max = self.limits.len_max();
+        if frame_len_max > pool.page_len() {
+            let (pool, page_len) = (pool.name().to_owned(), pool.page_len());
+            return Err(InvalidOptions::PageTooSmall { frame_len_max, pool, page_len });
+        }
+        if self.queue_bytes_max < frame_len_max || self.queue_frames_max == 0 {
+            let (bytes_max, frames_max) = (self.queue_bytes_max, self.queue_frames_max);
+            return Err(InvalidOptions::QueueTooSmall { bytes_max, frames_max, frame_len_max });
+        }
+        if !(DATAGRAM_LEN_MIN..=DATAGRAM_LEN_LOOPBACK).contains(&self.datagram_len) {
+            return Err(InvalidOptions::DatagramLen(self.datagram_len));
+        }
+        if self.incomplete_bytes_max < frame_len_max || self.incomplete_messages_max == 0 {
+            let (messages_max, bytes_max) = (self.incomplete_messages_max, self.incomplete_bytes_max);
+            return Err(InvalidOptions::IncompleteTooSmall { messages_max, bytes_max, frame_len_max });
+        }
+        if !(1..=DATAGRAMS_PER_CALL).contains(&self.datagrams_per_fill) {
+            return Err(InvalidOptions::DatagramsPerFill(self.datagrams_per_fill));
+        }
+        Ok(())
+    }
+
+    /// Payload of a full datagram in bytes.
+    pub(super) fn segment_len(&self) -> usize {
+        self.datagram_len - HEADER_LEN
+    }
+
+    /// How many full datagrams the kernel takes as one to cut.
+    pub(super) fn segments_per_send(&self) -> usize {
+        (DATAGRAM_LEN_LOOPBACK / self.datagram_len).min(SEGMENTS_PER_SEND)
+    }
+}
+
+/// Room for the header and enough payload that the bookkeeping per segment is small beside it.
+const DATAGRAM_LEN_MIN: usize = 256;
+
+/// The kernel's limit since it can cut datagrams (4.18); later ones allow more.
+const SEGMENTS_PER_SEND: usize = 64;

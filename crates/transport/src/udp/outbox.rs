@@ -1,0 +1,305 @@
+//! Messages on their way out.
+
+use super::header::{HEADER_LEN, Header, Tagger};
+use super::options::UdpOptions;
+use crate::send_queue::{Full, SendQueue};
+use core::mem::take;
+use crc32fast::Hasher;
+use dataflow::bulk::Bulk;
+use rustix::fd::BorrowedFd;
+use rustix::io::Errno;
+use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, SocketAddrAny, sendmmsg};
+use std::collections::VecDeque;
+use std::io::IoSlice;
+
+/// A bounded queue of messages for any destinations, cut into datagrams as they are sent. The bytes go to the kernel from
+/// the pages that they are in.
+pub(super) struct Outbox {
+    queue: SendQueue,
+    /// Of the bytes in the queue, whose they are.
+    messages: VecDeque<Outgoing>,
+    stamp: Stamp,
+    segments_per_send: usize,
+    headers: Box<[[u8; HEADER_LEN]; SEGMENTS_PER_CALL]>,
+    /// Empty between calls: kept for its memory.
+    parts: Vec<IoSlice<'static>>,
+    sends: Vec<Send>,
+}
+
+/// What one call sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sent {
+    pub(super) datagrams: u64,
+    pub(super) messages: u64,
+    pub(super) bytes: u64,
+}
+
+struct Outgoing {
+    destination: SocketAddrAny,
+    number: u64,
+    len: usize,
+    sent_len: usize,
+}
+
+/// What is given to the kernel to be sent at a time to one destination: one datagram, or several to be cut.
+struct Send {
+    message: usize,
+    parts_end: usize,
+    payload_len: usize,
+    segments: u64,
+}
+
+/// What is the same in all headers.
+struct Stamp {
+    tagger: Tagger,
+    incarnation: u32,
+    segment_len: usize,
+    checksum_payload: bool,
+}
+
+impl Outbox {
+    pub(super) fn new(options: &UdpOptions, tagger: Tagger, segments_per_send: usize) -> Self {
+        let UdpOptions { limits, queue_bytes_max, queue_frames_max, incarnation, checksum_payload, .. } = *options;
+        // A datagram has at most that many parts then, and a call takes at least one.
+        let copy_below = options.copy_below.max(COPY_BELOW_MIN);
+        Self {
+            queue: SendQueue::new(limits, copy_below, queue_bytes_max, queue_frames_max),
+            messages: VecDeque::new(),
+            stamp: Stamp { tagger, incarnation, segment_len: options.segment_len(), checksum_payload },
+            segments_per_send,
+            headers: Box::new([[0; HEADER_LEN]; SEGMENTS_PER_CALL]),
+            parts: Vec::new(),
+            sends: Vec::new(),
+        }
+    }
+
+    pub(super) fn push(
+        &mut self,
+        destination: &SocketAddrAny,
+        number: u64,
+        head: &[u8],
+        bulk: &Bulk,
+    ) -> Result<(), Full> {
+        self.queue.push(head, bulk)?;
+        let len = head.len() + bulk.len();
+        self.messages.push_back(Outgoing { destination: destination.clone(), number, len, sent_len: 0 });
+        Ok(())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.queue.bytes()
+    }
+
+    /// Sends datagrams one by one from now on.
+    pub(super) fn stop_cutting_in_kernel(&mut self) {
+        self.segments_per_send = 1;
+    }
+
+    /// Whether the kernel is given several datagrams at a time to be cut.
+    pub(super) fn cuts_in_kernel(&self) -> bool {
+        self.segments_per_send > 1
+    }
+
+    /// Sends some of the queue, which is not empty, in one call.
+    pub(super) fn send(&mut self, socket: BorrowedFd<'_>) -> Result<Sent, Errno> {
+        let mut gathered = [IoSlice::new(&[]); PARTS_PER_CALL];
+        let (count, _) = self.queue.gather(&mut gathered);
+        let mut parts = take(&mut self.parts);
+        let mut plan = Plan {
+            stamp: &self.stamp,
+            source: Source { parts: &gathered[..count], used_len: 0 },
+            headers: self.headers.iter_mut(),
+            parts: &mut parts,
+            sends: &mut self.sends,
+            segments_per_send: self.segments_per_send,
+        };
+        plan.add_messages(&self.messages);
+        assert!(!self.sends.is_empty(), "a call has room for the parts of any datagram");
+        let taken = transmit(socket, &self.messages, &parts, &self.sends);
+        self.parts = emptied(parts);
+        let outcome = taken.map(|taken| self.advance(taken));
+        self.sends.clear();
+        outcome
+    }
+
+    /// Forgets what the next call would send first: the kernel does not take it. Returns how many datagrams that were.
+    pub(super) fn skip(&mut self) -> u64 {
+        let Some(message) = self.messages.front() else {
+            return 0;
+        };
+        let segment_len = self.stamp.segment_len;
+        let payload_len = (message.len - message.sent_len).min(self.segments_per_send * segment_len);
+        let segments = payload_len.div_ceil(segment_len) as u64;
+        self.sends.push(Send { message: 0, parts_end: 0, payload_len, segments });
+        self.advance(1);
+        self.sends.clear();
+        segments
+    }
+
+    fn advance(&mut self, taken: usize) -> Sent {
+        let mut sent = Sent::default();
+        let mut payload_len = 0;
+        for send in &self.sends[..taken] {
+            self.messages[send.message].sent_len += send.payload_len;
+            payload_len += send.payload_len;
+            sent.datagrams += send.segments;
+        }
+        sent.messages = self.queue.advance(payload_len);
+        sent.bytes = payload_len as u64 + sent.datagrams * HEADER_LEN as u64;
+        self.messages.drain(..sent.messages as usize);
+        sent
+    }
+}
+
+/// How the gathered parts become datagrams.
+struct Plan<'p, 'a> {
+    stamp: &'p Stamp,
+    source: Source<'a>,
+    headers: core::slice::IterMut<'a, [u8; HEADER_LEN]>,
+    parts: &'p mut Vec<IoSlice<'a>>,
+    sends: &'p mut Vec<Send>,
+    segments_per_send: usize,
+}
+
+impl Plan<'_, '_> {
+    fn add_messages(&mut self, messages: &VecDeque<Outgoing>) {
+        for (index, message) in messages.iter().enumerate() {
+            let mut offset = message.sent_len;
+            while offset < message.len {
+                if self.sends.len() == SENDS_PER_CALL {
+                    return;
+                }
+                let parts_start = self.parts.len();
+                let (segments, end) = self.add_segments(message, offset);
+                let is_complete = segments == self.segments_per_send as u64 || end == message.len;
+                // Cut in two, it would be received in two places.
+                if segments == 0 || (!is_complete && !self.sends.is_empty()) {
+                    self.parts.truncate(parts_start);
+                    return;
+                }
+                let (parts_end, payload_len) = (self.parts.len(), end - offset);
+                self.sends.push(Send { message: index, parts_end, payload_len, segments });
+                if !is_complete {
+                    return;
+                }
+                offset = end;
+            }
+        }
+    }
+
+    /// Adds the next segments of a message; returns how many, and where they end.
+    fn add_segments(&mut self, message: &Outgoing, mut offset: usize) -> (u64, usize) {
+        let Stamp { ref tagger, incarnation, segment_len, checksum_payload } = *self.stamp;
+        let mut segments = 0;
+        while segments < self.segments_per_send as u64 && offset < message.len {
+            let payload_len = segment_len.min(message.len - offset);
+            if !self.source.has(payload_len) {
+                break;
+            }
+            let Some(bytes) = self.headers.next() else {
+                break;
+            };
+            let header_at = self.parts.len();
+            self.parts.push(IoSlice::new(&[]));
+            self.source.take(payload_len, self.parts);
+            let checksum = checksum_payload.then(|| {
+                let mut hasher = Hasher::new();
+                self.parts[header_at + 1..].iter().for_each(|part| hasher.update(part));
+                hasher.finalize()
+            });
+            let length = |len: usize| u32::try_from(len).expect("frames are shorter than 4 GiB");
+            let (message_len, segment_len) = (length(message.len), length(segment_len));
+            let header = Header {
+                incarnation,
+                number: message.number,
+                message_len,
+                offset: length(offset),
+                segment_len,
+                checksum,
+            };
+            header.write(bytes, tagger);
+            self.parts[header_at] = IoSlice::new(bytes);
+            offset += payload_len;
+            segments += 1;
+        }
+        (segments, offset)
+    }
+}
+
+/// The rest of the gathered parts.
+struct Source<'a> {
+    parts: &'a [IoSlice<'a>],
+    /// How much of the first is used.
+    used_len: usize,
+}
+
+impl<'a> Source<'a> {
+    fn has(&self, len: usize) -> bool {
+        let mut there = 0;
+        for part in self.parts {
+            there += part.len();
+            if there >= len + self.used_len {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn take(&mut self, mut len: usize, parts: &mut Vec<IoSlice<'a>>) {
+        while len > 0 {
+            let (first, rest) = self.parts.split_first().expect("as many bytes as are taken");
+            let bytes: &'a [u8] = &first[self.used_len..];
+            let taken_len = bytes.len().min(len);
+            parts.push(IoSlice::new(&bytes[..taken_len]));
+            self.used_len += taken_len;
+            len -= taken_len;
+            if taken_len == bytes.len() {
+                (self.parts, self.used_len) = (rest, 0);
+            }
+        }
+    }
+}
+
+/// Returns how many were taken.
+fn transmit(
+    socket: BorrowedFd<'_>,
+    messages: &VecDeque<Outgoing>,
+    parts: &[IoSlice<'_>],
+    sends: &[Send],
+) -> Result<usize, Errno> {
+    let mut nothing = [const { None::<SendAncillaryBuffer<'_, '_, '_>> }; SENDS_PER_CALL];
+    let mut nothing = nothing.iter_mut();
+    let mut start = 0;
+    let mut headers: [MMsgHdr<'_>; SENDS_PER_CALL] = core::array::from_fn(|index| {
+        let control = nothing.next().expect("as many as headers").insert(SendAncillaryBuffer::default());
+        let Some(send) = sends.get(index) else {
+            return MMsgHdr::new(&[], control);
+        };
+        let parts = &parts[start..send.parts_end];
+        start = send.parts_end;
+        MMsgHdr::new_with_addr(&messages[send.message].destination, parts, control)
+    });
+    rustix::io::retry_on_intr(|| sendmmsg(socket, &mut headers[..sends.len()], SendFlags::NOSIGNAL))
+}
+
+/// The same memory for parts of another lifetime: nothing is left to be converted.
+fn emptied(mut parts: Vec<IoSlice<'_>>) -> Vec<IoSlice<'static>> {
+    parts.clear();
+    parts.into_iter().map(|_| unreachable!("no part is left")).collect()
+}
+
+/// The longest datagram has 64 such parts, each with copied bytes on either side.
+const COPY_BELOW_MIN: usize = 1024;
+
+/// Gathered parts per call; more than the longest datagram has.
+const PARTS_PER_CALL: usize = 256;
+
+/// Datagrams per call; some 0.3 MB of full Ethernet datagrams.
+const SEGMENTS_PER_CALL: usize = 256;
+
+/// Messages of `sendmmsg` per call.
+const SENDS_PER_CALL: usize = 64;

@@ -1,0 +1,160 @@
+//! What an endpoint knows of its peers.
+
+use super::counters::UdpCounters;
+use super::reassembly::{Added, Bounds, Incomplete, Reassembly, Refusals, Run};
+use super::window::{Known, Window};
+use dataflow::time::Time;
+use rustix::net::SocketAddrAny;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+/// A peer, or a multicast group, of one [`Endpoint`](super::Endpoint). The number of a removed peer is used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PeerId(u32);
+
+impl PeerId {
+    pub(super) fn new(slot: u32) -> Self {
+        Self(slot)
+    }
+}
+
+/// The peers of an endpoint.
+pub(super) struct Peers {
+    bounds: Bounds,
+    slots: Vec<Option<Peer>>,
+    by_address: BTreeMap<SocketAddr, u32>,
+}
+
+/// A peer, or a multicast group.
+pub(super) struct Peer {
+    pub(super) address: SocketAddrAny,
+    /// Number of the next message to it.
+    pub(super) next_number: u64,
+    /// Which life of it we know; `None` before its first datagram.
+    pub(super) incarnation: Option<u32>,
+    pub(super) window: Window,
+    pub(super) reassembly: Reassembly,
+}
+
+/// What a run brought.
+pub(super) enum Taken {
+    /// It is a message itself.
+    Whole,
+    /// It completed a message.
+    Complete(Incomplete),
+    /// A part of a message.
+    Part,
+    /// Nothing new.
+    Nothing,
+}
+
+impl Peers {
+    pub(super) fn new(bounds: Bounds) -> Self {
+        Self { bounds, slots: Vec::new(), by_address: BTreeMap::new() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_address.len()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Peer> {
+        self.slots.iter_mut().flatten()
+    }
+
+    /// The peer that [`find`](Self::find) has found.
+    pub(super) fn found(&mut self, slot: u32) -> &mut Peer {
+        self.slots[slot as usize].as_mut().expect("found by its address")
+    }
+
+    pub(super) fn add(&mut self, address: SocketAddr) -> PeerId {
+        let free = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
+        let id = u32::try_from(free).expect("fewer peers than addresses");
+        assert!(self.by_address.insert(address, id).is_none(), "{address} is a peer already");
+        let peer = Some(Peer::new(address, self.bounds));
+        if free == self.slots.len() {
+            self.slots.push(peer);
+        } else {
+            self.slots[free] = peer;
+        }
+        PeerId(id)
+    }
+
+    /// Returns how many messages of it were incomplete.
+    pub(super) fn remove(&mut self, peer: PeerId) -> u64 {
+        let removed = self.slots.get_mut(peer.0 as usize).and_then(Option::take);
+        let abandoned = removed.expect(NO_SUCH_PEER).reassembly.clear();
+        self.by_address.retain(|_, known| *known != peer.0);
+        abandoned
+    }
+
+    pub(super) fn find(&self, address: &SocketAddr) -> Option<u32> {
+        self.by_address.get(address).copied()
+    }
+
+    pub(super) fn get(&mut self, peer: PeerId) -> &mut Peer {
+        self.slots.get_mut(peer.0 as usize).and_then(Option::as_mut).expect(NO_SUCH_PEER)
+    }
+
+    pub(super) fn look(&self, peer: PeerId) -> &Peer {
+        self.slots.get(peer.0 as usize).and_then(Option::as_ref).expect(NO_SUCH_PEER)
+    }
+}
+
+impl Peer {
+    fn new(address: SocketAddr, bounds: Bounds) -> Self {
+        Self {
+            address: address.into(),
+            next_number: 0,
+            incarnation: None,
+            window: Window::default(),
+            reassembly: Reassembly::new(bounds),
+        }
+    }
+
+    /// Notes which life of the peer sends; returns how many messages of an earlier one are given up, or `None` if this is
+    /// an earlier one.
+    pub(super) fn meet(&mut self, incarnation: u32) -> Option<u64> {
+        match self.incarnation {
+            Some(known) if known == incarnation => Some(0),
+            Some(known) if known > incarnation => None,
+            _ => {
+                self.incarnation = Some(incarnation);
+                self.window = Window::default();
+                Some(self.reassembly.clear())
+            }
+        }
+    }
+
+    pub(super) fn take(&mut self, run: &Run, now: Time, counters: &mut UdpCounters) -> Taken {
+        let segments = run.bytes.len().div_ceil(self.reassembly.segment_len()) as u64;
+        match self.window.knows(run.number) {
+            Known::No => {}
+            Known::Delivered => {
+                counters.duplicates += segments;
+                return Taken::Nothing;
+            }
+            Known::TooOld => {
+                counters.late += segments;
+                return Taken::Nothing;
+            }
+        }
+        if run.bytes.len() == run.message_len {
+            self.reassembly.forget(run.number);
+            return Taken::Whole;
+        }
+        let mut refusals = Refusals::default();
+        let added = self.reassembly.add(run, now, &mut refusals);
+        counters.duplicates += refusals.duplicates;
+        counters.evicted += refusals.evicted;
+        match added {
+            Added::Complete(message) => Taken::Complete(message),
+            Added::Kept => Taken::Part,
+            Added::Contradictory => {
+                counters.contradictory += segments;
+                Taken::Nothing
+            }
+        }
+    }
+}
+
+const NO_SUCH_PEER: &str = "a peer that was added and not removed";

@@ -1,0 +1,336 @@
+//! Messages of which a part has come.
+
+use core::ops::Range;
+use core::time::Duration;
+use dataflow::bulk::PageSlice;
+use dataflow::time::Time;
+
+/// The incomplete messages of one peer. What has come stays where the kernel wrote it, until the message is complete.
+///
+/// Memory grows with what has come, never with what is announced, but for one bit per segment of an admitted message.
+pub(super) struct Reassembly {
+    bounds: Bounds,
+    /// In no order; few.
+    messages: Vec<Incomplete>,
+    /// Lengths of all messages together.
+    bytes: usize,
+    /// Emptied ones, for their memory.
+    spare: Vec<Incomplete>,
+}
+
+/// What one peer may have incomplete.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    pub(super) messages_max: usize,
+    pub(super) bytes_max: usize,
+    pub(super) timeout: Duration,
+    pub(super) segment_len: usize,
+}
+
+/// Consecutive segments of a message, side by side.
+#[derive(Clone, Debug)]
+pub(super) struct Run {
+    pub(super) number: u64,
+    pub(super) message_len: usize,
+    pub(super) offset: usize,
+    pub(super) bytes: PageSlice,
+}
+
+/// What became of a run.
+pub(super) enum Added {
+    /// The message is complete.
+    Complete(Incomplete),
+    /// Something is missing still.
+    Kept,
+    /// Other segments of the message state another length.
+    Contradictory,
+}
+
+/// What was given up or of no use while a run was added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Refusals {
+    pub(super) duplicates: u64,
+    pub(super) evicted: u64,
+}
+
+/// A message and what has come of it.
+#[derive(Default)]
+pub(super) struct Incomplete {
+    number: u64,
+    len: usize,
+    deadline: Time,
+    /// One bit per segment.
+    seen: Vec<u64>,
+    seen_count: usize,
+    /// Where in the message, and what; in the order of arrival.
+    runs: Vec<(usize, PageSlice)>,
+}
+
+impl Reassembly {
+    pub(super) fn new(bounds: Bounds) -> Self {
+        Self { bounds, messages: Vec::new(), bytes: 0, spare: Vec::new() }
+    }
+
+    /// Adds a run that lies within its message, whose length is within the bound.
+    pub(super) fn add(&mut self, run: &Run, now: Time, refusals: &mut Refusals) -> Added {
+        let index = match self.messages.iter().rposition(|message| message.number == run.number) {
+            Some(index) => index,
+            None => self.admit(run, refusals),
+        };
+        let (segment_len, timeout) = (self.bounds.segment_len, self.bounds.timeout);
+        let message = &mut self.messages[index];
+        if message.len != run.message_len {
+            return Added::Contradictory;
+        }
+        message.deadline = now + timeout;
+        message.add(run, segment_len, refusals);
+        if message.seen_count < message.len.div_ceil(segment_len) {
+            return Added::Kept;
+        }
+        Added::Complete(self.remove(index))
+    }
+
+    /// Forgets a message, if it is known.
+    pub(super) fn forget(&mut self, number: u64) {
+        if let Some(index) = self.messages.iter().position(|message| message.number == number) {
+            let message = self.remove(index);
+            self.recycle(message);
+        }
+    }
+
+    /// Gives up what is overdue; returns how many messages.
+    pub(super) fn expire(&mut self, now: Time) -> u64 {
+        let mut count = 0;
+        while let Some(index) = self.messages.iter().position(|message| message.deadline <= now) {
+            let message = self.remove(index);
+            self.recycle(message);
+            count += 1;
+        }
+        count
+    }
+
+    /// Gives up everything; returns how many messages.
+    pub(super) fn clear(&mut self) -> u64 {
+        let count = self.messages.len() as u64;
+        self.messages.clear();
+        self.bytes = 0;
+        count
+    }
+
+    /// When the first message is overdue.
+    pub(super) fn next_deadline(&self) -> Option<Time> {
+        self.messages.iter().map(|message| message.deadline).min()
+    }
+
+    /// Payload of a full datagram in bytes.
+    pub(super) fn segment_len(&self) -> usize {
+        self.bounds.segment_len
+    }
+
+    /// The messages, in no order.
+    pub(super) fn messages(&self) -> &[Incomplete] {
+        &self.messages
+    }
+
+    /// Takes back an emptied message, for its memory.
+    pub(super) fn recycle(&mut self, mut message: Incomplete) {
+        message.runs.clear();
+        if self.spare.len() < SPARE_MAX {
+            self.spare.push(message);
+        }
+    }
+
+    fn admit(&mut self, run: &Run, refusals: &mut Refusals) -> usize {
+        let Bounds { messages_max, bytes_max, segment_len, .. } = self.bounds;
+        while self.messages.len() >= messages_max || self.bytes + run.message_len > bytes_max {
+            let oldest = (0..self.messages.len()).min_by_key(|index| self.messages[*index].deadline);
+            let message = self.remove(oldest.expect("an empty table has room for the longest message"));
+            self.recycle(message);
+            refusals.evicted += 1;
+        }
+        let mut message = self.spare.pop().unwrap_or_default();
+        message.number = run.number;
+        message.len = run.message_len;
+        message.seen.clear();
+        message.seen.resize(run.message_len.div_ceil(segment_len).div_ceil(64), 0);
+        message.seen_count = 0;
+        self.bytes += message.len;
+        self.messages.push(message);
+        self.messages.len() - 1
+    }
+
+    fn remove(&mut self, index: usize) -> Incomplete {
+        let message = self.messages.swap_remove(index);
+        self.bytes -= message.len;
+        message
+    }
+}
+
+impl Incomplete {
+    /// Its number.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Its length in bytes.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// What has come of its beginning in one piece.
+    pub(super) fn beginning(&self) -> &[u8] {
+        self.runs.iter().find(|(offset, _)| *offset == 0).map_or(&[], |(_, bytes)| bytes.as_bytes())
+    }
+
+    /// The bytes that are missing, in order.
+    pub(super) fn missing(&self, segment_len: usize) -> impl Iterator<Item = Range<usize>> + '_ {
+        let (len, count) = (self.len, self.len.div_ceil(segment_len));
+        let mut next = 0;
+        core::iter::from_fn(move || {
+            let first = (next..count).find(|segment| !self.has(*segment))?;
+            let end = (first..count).find(|segment| self.has(*segment)).unwrap_or(count);
+            next = end;
+            Some(first * segment_len..len.min(end * segment_len))
+        })
+    }
+
+    /// Copies the complete message to its place, of its length.
+    pub(super) fn copy_to(&self, place: &mut [u8]) {
+        for (offset, bytes) in &self.runs {
+            place[*offset..offset + bytes.len()].copy_from_slice(bytes.as_bytes());
+        }
+    }
+
+    /// Keeps the segments of the run that are new.
+    fn add(&mut self, run: &Run, segment_len: usize, refusals: &mut Refusals) {
+        let first = run.offset / segment_len;
+        let end = first + run.bytes.len().div_ceil(segment_len);
+        let mut start = first;
+        while start < end {
+            if self.has(start) {
+                refusals.duplicates += 1;
+                start += 1;
+                continue;
+            }
+            let stop = (start..end).find(|segment| self.has(*segment)).unwrap_or(end);
+            (start..stop).for_each(|segment| self.seen[segment / 64] |= 1 << (segment % 64));
+            self.seen_count += stop - start;
+            let inside = (start - first) * segment_len..run.bytes.len().min((stop - first) * segment_len);
+            let whole = inside.len() == run.bytes.len();
+            let bytes = if whole { run.bytes.clone() } else { run.bytes.slice(inside) };
+            self.runs.push((start * segment_len, bytes));
+            start = stop;
+        }
+    }
+
+    fn has(&self, segment: usize) -> bool {
+        self.seen[segment / 64] & 1 << (segment % 64) != 0
+    }
+}
+
+/// As many messages at a time are usual between two peers.
+const SPARE_MAX: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::{Added, Bounds, Reassembly, Refusals, Run};
+    use bytes::Bytes;
+    use dataflow::bulk::PageSlice;
+    use dataflow::time::Time;
+    use proptest::prelude::*;
+    use std::time::Duration;
+
+    const SEGMENT_LEN: usize = 10;
+
+    fn reassembly(messages_max: usize, bytes_max: usize) -> Reassembly {
+        let timeout = Duration::from_nanos(100);
+        Reassembly::new(Bounds { messages_max, bytes_max, timeout, segment_len: SEGMENT_LEN })
+    }
+
+    fn content(len: usize) -> Vec<u8> {
+        (0..len).map(|index| (index * 7) as u8).collect()
+    }
+
+    /// The segments `first..end` of a message.
+    fn run(number: u64, message_len: usize, first: usize, end: usize) -> Run {
+        let (offset, stop) = (first * SEGMENT_LEN, message_len.min(end * SEGMENT_LEN));
+        let bytes = PageSlice::new(Bytes::from(content(message_len)[offset..stop].to_vec()));
+        Run { number, message_len, offset, bytes }
+    }
+
+    fn add(reassembly: &mut Reassembly, run: &Run, now_ns: u64) -> (Added, Refusals) {
+        let mut refusals = Refusals::default();
+        (reassembly.add(run, Time::from_ns(now_ns), &mut refusals), refusals)
+    }
+
+    fn missing(reassembly: &Reassembly) -> Vec<core::ops::Range<usize>> {
+        reassembly.messages()[0].missing(SEGMENT_LEN).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
+        #[test]
+        fn any_order_with_any_repetition_makes_the_message(
+            len in 1_usize..700,
+            runs in prop::collection::vec((0_usize..70, 1_usize..9), 0..40),
+            order in any::<prop::sample::Index>(),
+        ) {
+            let count = len.div_ceil(SEGMENT_LEN);
+            let some = runs.iter().map(|(first, runs)| (first % count, count.min(first % count + runs)));
+            let turn = order.index(count);
+            let all = (0..count).map(|segment| ((segment + turn) % count, (segment + turn) % count + 1));
+            let (mut table, mut seen, mut complete) = (reassembly(2, 1000), vec![false; count], None);
+            for (first, end) in some.chain(all) {
+                let (added, refusals) = add(&mut table, &run(3, len, first, end), 0);
+                let known = seen[first..end].iter().filter(|seen| **seen).count();
+                prop_assert_eq!(refusals.duplicates, known as u64);
+                seen[first..end].fill(true);
+                if let Added::Complete(message) = added {
+                    complete = Some(message);
+                    break;
+                }
+                let missing: Vec<_> = missing(&table).into_iter().flatten().collect();
+                let expected: Vec<_> = (0..len).filter(|byte| !seen[byte / SEGMENT_LEN]).collect();
+                prop_assert_eq!(missing, expected);
+            }
+            let mut place = vec![0; len];
+            complete.expect("all segments came").copy_to(&mut place);
+            prop_assert_eq!(place, content(len));
+            prop_assert_eq!((table.bytes, table.next_deadline()), (0, None));
+        }
+    }
+
+    #[test]
+    fn the_message_that_waits_longest_makes_room() {
+        let mut table = reassembly(2, 100);
+        for (number, now_ns) in [(1, 0), (2, 1)] {
+            assert!(matches!(add(&mut table, &run(number, 30, 0, 1), now_ns).0, Added::Kept));
+        }
+        add(&mut table, &run(1, 30, 1, 2), 2);
+        assert_eq!(add(&mut table, &run(3, 30, 0, 1), 3).1.evicted, 1);
+        assert!(matches!(add(&mut table, &run(1, 30, 2, 3), 4).0, Added::Complete(_)));
+        assert_eq!(add(&mut table, &run(4, 90, 0, 1), 5).1.evicted, 1);
+        assert_eq!((table.bytes, table.messages().len()), (90, 1));
+    }
+
+    #[test]
+    fn what_does_not_go_on_is_given_up() {
+        let mut table = reassembly(4, 1000);
+        add(&mut table, &run(1, 30, 0, 1), 0);
+        add(&mut table, &run(2, 30, 0, 1), 50);
+        assert_eq!(table.next_deadline(), Some(Time::from_ns(100)));
+        assert_eq!((table.expire(Time::from_ns(99)), table.expire(Time::from_ns(100))), (0, 1));
+        assert_eq!((table.next_deadline(), table.bytes), (Some(Time::from_ns(150)), 30));
+        table.forget(2);
+        assert_eq!((table.next_deadline(), table.bytes, table.clear()), (None, 0, 0));
+    }
+
+    #[test]
+    fn segments_that_disagree_on_the_length_are_refused() {
+        let mut table = reassembly(4, 1000);
+        add(&mut table, &run(1, 30, 0, 1), 0);
+        assert!(matches!(add(&mut table, &run(1, 40, 1, 2), 0).0, Added::Contradictory));
+        assert_eq!(missing(&table).into_iter().flatten().collect::<Vec<_>>(), (10..30).collect::<Vec<_>>());
+        assert_eq!(table.messages()[0].beginning(), &content(10)[..]);
+    }
+}

@@ -1,0 +1,40 @@
+//! Whether a datagram is a segment of a message.
+
+use super::counters::UdpCounters;
+use super::header::{HEADER_LEN, Header, NotOurs, Tagger};
+use super::options::UdpOptions;
+
+/// The header of a datagram that is one of ours, undamaged, and a segment of a message that may be; else counts why not.
+pub(super) fn check(
+    header: &[u8; HEADER_LEN],
+    payload: &[u8],
+    options: &UdpOptions,
+    tagger: &Tagger,
+    counters: &mut UdpCounters,
+) -> Option<Header> {
+    let cause = match Header::read(header, tagger) {
+        Err(NotOurs::Magic) => &mut counters.not_ours,
+        Err(NotOurs::Tag) => &mut counters.not_proved,
+        Ok(header) => {
+            let (offset, message_len) = (header.offset as usize, header.message_len as usize);
+            let segment_len = options.segment_len();
+            let is_legal = (options.limits.len_min()..=options.limits.len_max()).contains(&message_len);
+            let fits = offset < message_len && payload.len() == segment_len.min(message_len - offset);
+            if header.segment_len as usize != segment_len {
+                &mut counters.other_segment_len
+            } else if !is_legal || !fits || !offset.is_multiple_of(segment_len) {
+                &mut counters.contradictory
+            } else if !is_undamaged(header.checksum, payload, options.checksum_payload) {
+                &mut counters.corrupt
+            } else {
+                return Some(header);
+            }
+        }
+    };
+    *cause += 1;
+    None
+}
+
+fn is_undamaged(checksum: Option<u32>, payload: &[u8], is_required: bool) -> bool {
+    checksum.map_or(!is_required, |checksum| checksum == crc32fast::hash(payload))
+}

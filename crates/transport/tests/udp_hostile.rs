@@ -1,0 +1,319 @@
+//! What others can send to a UDP endpoint: nothing but what is refused and counted by cause.
+
+use proptest::prelude::*;
+use siphasher::sip::SipHasher24;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd;
+use transport::clock;
+use transport::frame::FrameLimits;
+use transport::link::Filled;
+use transport::page_pool::{Pool, PoolOptions};
+use transport::udp::{Endpoint, PeerId, UdpCounters, UdpOptions};
+
+const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+const KEY: [u8; 16] = [9; 16];
+const HEADER_LEN: usize = 40;
+const SEGMENT_LEN: u32 = 1432;
+const LEN_MAX: u32 = 64 << 10;
+
+#[test]
+fn what_we_forge_well_is_delivered() {
+    let mut victim = Victim::new();
+    victim.send(&Forged::whole(1, 500).bytes());
+    assert_eq!(victim.receive(), [frame(500)]);
+    assert_eq!(victim.counters(), UdpCounters { datagrams_received: 1, delivered_in_place: 1, ..none() });
+}
+
+#[test]
+fn datagrams_of_every_length_up_to_a_header() {
+    let mut victim = Victim::new();
+    let datagram = Forged::whole(1, 500).bytes();
+    for len in 0..=HEADER_LEN {
+        victim.send(&datagram[..len]);
+        assert_eq!(victim.receive(), NOTHING);
+    }
+    let counters = victim.counters();
+    assert_eq!((counters.not_ours, counters.contradictory), (40, 1));
+}
+
+#[test]
+fn too_long() {
+    let mut victim = Victim::new();
+    victim.send(&[Forged::whole(1, SEGMENT_LEN).bytes(), vec![0]].concat());
+    victim.send(&vec![7; 60_000]);
+    assert_eq!(victim.receive(), NOTHING);
+    assert_eq!(victim.counters(), UdpCounters { datagrams_received: 2, oversized: 2, ..none() });
+}
+
+#[test]
+fn from_an_address_that_is_no_peer() {
+    let mut victim = Victim::new();
+    let stranger = UdpSocket::bind(LOOPBACK).unwrap();
+    stranger.send_to(&Forged::whole(1, 500).bytes(), victim.endpoint.local_address()).unwrap();
+    assert_eq!(victim.receive(), NOTHING);
+    assert_eq!(victim.counters().foreign, 1);
+}
+
+#[test]
+fn without_the_key() {
+    let mut victim = Victim::new();
+    victim.send(&Forged { key: [8; 16], ..Forged::whole(1, 500) }.bytes());
+    assert_eq!(victim.receive(), NOTHING);
+    assert_eq!(victim.counters().not_proved, 1);
+}
+
+#[test]
+fn headers_that_contradict_themselves() {
+    let whole = Forged::whole(1, 500);
+    let part = Forged { message_len: 5000, payload: vec![1; 1432], ..whole.clone() };
+    let contradictions = [
+        Forged { message_len: 499, ..whole.clone() },
+        Forged { message_len: 501, ..whole.clone() },
+        Forged { message_len: 0, ..whole.clone() },
+        Forged { message_len: 7, payload: vec![0; 7], ..whole.clone() },
+        Forged { message_len: LEN_MAX + 1, ..part.clone() },
+        Forged { message_len: u32::MAX, ..part.clone() },
+        Forged { offset: 1, ..whole.clone() },
+        Forged { offset: u32::MAX, ..whole.clone() },
+        Forged { offset: 500, ..whole.clone() },
+        Forged { offset: 5000, ..part.clone() },
+        // One that would overlap its neighbours.
+        Forged { offset: 1431, ..part.clone() },
+        Forged { offset: 4296, ..part.clone() },
+        Forged { payload: vec![1; 1431], ..part.clone() },
+        Forged { offset: u32::MAX / SEGMENT_LEN * SEGMENT_LEN, message_len: u32::MAX, ..part.clone() },
+        // The frame's own length.
+        Forged { payload: vec![0xff; 500], ..whole.clone() },
+    ];
+    let mut victim = Victim::new();
+    for (number, forged) in contradictions.iter().enumerate() {
+        victim.send(&Forged { number: number as u64 * 3, ..forged.clone() }.bytes());
+        assert_eq!(victim.receive(), NOTHING, "{forged:?}");
+        assert_eq!(victim.counters().contradictory, number as u64 + 1, "{forged:?}");
+    }
+    for segment_len in [0, 1, 1431, 1433, u32::MAX] {
+        victim.send(&Forged { segment_len, ..part.clone() }.bytes());
+    }
+    assert_eq!(victim.receive(), NOTHING);
+    assert_eq!(victim.counters().other_segment_len, 5);
+    assert_eq!(victim.endpoint.incomplete(victim.peer).count(), 0);
+}
+
+#[test]
+fn segments_that_disagree_with_each_other() {
+    let mut victim = Victim::new();
+    let part = Forged { message_len: 5000, payload: vec![1; 1432], ..Forged::whole(1, 500) };
+    victim.send(&part.bytes());
+    victim.send(&Forged { message_len: 5001, offset: 1432, ..part.clone() }.bytes());
+    victim.send(&Forged { payload: vec![2; 1432], ..part.clone() }.bytes());
+    assert_eq!(victim.receive(), NOTHING);
+    let counters = victim.counters();
+    assert_eq!((counters.contradictory, counters.duplicates), (1, 1));
+    let incomplete = victim.endpoint.incomplete(victim.peer).next().unwrap();
+    assert_eq!(incomplete.missing.into_iter().flatten().collect::<Vec<_>>(), (1432..5000).collect::<Vec<_>>());
+}
+
+#[test]
+fn damaged_payloads_and_payloads_without_a_checksum() {
+    let mut victim = Victim::new();
+    let good = Forged::whole(1, 500).bytes();
+    for byte in [40, 41, 200, 539] {
+        let mut damaged = good.clone();
+        damaged[byte] ^= 1;
+        victim.send(&damaged);
+    }
+    victim.send(&Forged { flags: 0, ..Forged::whole(1, 500) }.bytes());
+    assert_eq!(victim.receive(), NOTHING);
+    assert_eq!(victim.counters().corrupt, 5);
+    victim.send(&Forged { flags: 2, ..Forged::whole(1, 500) }.bytes());
+    victim.send(&[b"WD\x02", &good[3..]].concat());
+    assert_eq!(victim.receive(), NOTHING);
+    assert_eq!(victim.counters().not_ours, 2);
+    victim.send(&good);
+    assert_eq!(victim.receive(), [frame(500)]);
+}
+
+#[test]
+fn numbers_that_jump_and_return() {
+    let mut victim = Victim::new();
+    for number in [0, u64::MAX - 1, 5, 0, u64::MAX - 1, u64::MAX - 2] {
+        victim.send(&Forged::whole(number, 500).bytes());
+    }
+    assert_eq!(victim.receive().len(), 3);
+    let counters = victim.counters();
+    assert_eq!((counters.late, counters.duplicates), (2, 1));
+}
+
+#[test]
+fn a_flood_of_beginnings_holds_bounded_memory() {
+    let mut victim = Victim::new();
+    let part = Forged { message_len: LEN_MAX, payload: vec![1; 1432], ..Forged::whole(1, 500) };
+    for number in 0..5000 {
+        victim.send(&Forged { number, ..part.clone() }.bytes());
+        if number % 50 == 0 {
+            assert_eq!(victim.receive(), NOTHING);
+        }
+    }
+    assert!(victim.endpoint.incomplete(victim.peer).count() <= 64);
+    assert!(victim.pool.counters().in_use_max <= 8);
+    let Victim { endpoint, pool, .. } = victim;
+    drop(endpoint);
+    assert_eq!(pool.counters().in_use, 0);
+}
+
+/// Datagrams of another length that the kernel joins have no place as they come.
+#[test]
+fn joined_datagrams_of_any_length() {
+    for len in [100_u32, 700, 1431, 1432] {
+        let mut victim = Victim::new();
+        let datagrams: Vec<_> = (0..12).map(|number| Forged::whole(number, len).bytes()).collect();
+        let short = [Forged::whole(12, 60).bytes(), vec![1; 10], vec![]];
+        for short in short {
+            let all = [datagrams.concat(), short].concat();
+            if !send_joined(&victim.socket, victim.endpoint.local_address(), &all, datagrams[0].len()) {
+                testkit::skip("joined_datagrams_of_any_length", "this kernel does not cut datagrams (UDP_SEGMENT)");
+                return;
+            }
+        }
+        let received = victim.receive();
+        assert_eq!(received.iter().filter(|bytes| **bytes == frame(len)).count(), 12, "{:?}", victim.counters());
+        assert_eq!(received.iter().filter(|bytes| **bytes == frame(60)).count(), 1);
+        let counters = victim.counters();
+        assert_eq!((counters.duplicates, counters.not_ours, counters.datagrams_received), (24, 1, 38), "{counters:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn random_bytes_are_refused(
+        datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..1600), 1..20),
+        mimic in any::<bool>(),
+    ) {
+        let mut victim = Victim::new();
+        for datagram in &datagrams {
+            let mut datagram = datagram.clone();
+            if mimic && datagram.len() > 4 {
+                datagram[..4].copy_from_slice(b"WD\x01\x01");
+            }
+            victim.send(&datagram);
+        }
+        prop_assert_eq!(victim.receive(), NOTHING);
+        let counters = victim.counters();
+        prop_assert_eq!(counters.datagrams_received, datagrams.len() as u64);
+        prop_assert_eq!(counters.refused(), datagrams.len() as u64);
+    }
+
+    #[test]
+    fn random_headers_with_the_key_do_no_harm(
+        headers in prop::collection::vec((0_u64..4, 0_u32..6000, 0_u32..5, 0_u32..3, 0_usize..1500), 1..60),
+    ) {
+        let mut victim = Victim::new();
+        for (number, message_len, segment, slip, payload_len) in &headers {
+            let offset = segment * SEGMENT_LEN + slip / 2;
+            let fitting = message_len.saturating_sub(offset).min(SEGMENT_LEN) as usize;
+            let payload = vec![1; if *slip == 0 { fitting } else { *payload_len }];
+            victim.send(&Forged { number: *number, message_len: *message_len, offset, payload, ..Forged::whole(0, 8) }.bytes());
+        }
+        for frame in victim.receive() {
+            prop_assert_eq!(frame.len(), u32::from_le_bytes(*frame.first_chunk().unwrap()) as usize);
+        }
+        prop_assert_eq!(victim.counters().datagrams_received, headers.len() as u64);
+        let Victim { endpoint, pool, .. } = victim;
+        drop(endpoint);
+        prop_assert_eq!(pool.counters().in_use, 0);
+    }
+}
+
+const NOTHING: [Vec<u8>; 0] = [];
+
+/// An endpoint with one peer, which is ours to play.
+struct Victim {
+    endpoint: Endpoint,
+    peer: PeerId,
+    pool: Pool,
+    socket: UdpSocket,
+}
+
+impl Victim {
+    fn new() -> Self {
+        let page_len = LEN_MAX as usize;
+        let pool = Pool::new(&PoolOptions { name: "receive".into(), page_len, pages: 8, prefault: false }).unwrap();
+        let options = UdpOptions::new(FrameLimits::new(8, page_len).unwrap(), KEY);
+        let mut endpoint = Endpoint::bind(LOOPBACK, &options, &pool).unwrap();
+        let socket = UdpSocket::bind(LOOPBACK).unwrap();
+        let peer = endpoint.add_peer(socket.local_addr().unwrap());
+        Self { endpoint, peer, pool, socket }
+    }
+
+    fn send(&self, datagram: &[u8]) {
+        self.socket.send_to(datagram, self.endpoint.local_address()).unwrap();
+    }
+
+    fn receive(&mut self) -> Vec<Vec<u8>> {
+        let mut frames = Vec::new();
+        while self.endpoint.fill(clock::now()).unwrap() == Filled::Some {
+            while let Some((peer, frame)) = self.endpoint.next_frame() {
+                assert_eq!(peer, self.peer);
+                frames.push(frame.head.as_bytes().to_vec());
+            }
+        }
+        frames
+    }
+
+    fn counters(&self) -> UdpCounters {
+        *self.endpoint.udp_counters()
+    }
+}
+
+/// A datagram made by the description of the header, not by its code.
+#[derive(Clone, Debug)]
+struct Forged {
+    flags: u8,
+    number: u64,
+    message_len: u32,
+    offset: u32,
+    segment_len: u32,
+    key: [u8; 16],
+    payload: Vec<u8>,
+}
+
+impl Forged {
+    fn whole(number: u64, len: u32) -> Self {
+        let payload = frame(len);
+        Self { flags: 1, number, message_len: len, offset: 0, segment_len: SEGMENT_LEN, key: KEY, payload }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![b'W', b'D', 1, self.flags];
+        bytes.extend(0_u32.to_le_bytes());
+        bytes.extend(self.number.to_le_bytes());
+        for field in [self.message_len, self.offset, self.segment_len, crc32fast::hash(&self.payload)] {
+            bytes.extend(field.to_le_bytes());
+        }
+        let tag = SipHasher24::new_with_key(&self.key).hash(&bytes);
+        bytes.extend(tag.to_le_bytes());
+        bytes.extend(&self.payload);
+        bytes
+    }
+}
+
+fn frame(len: u32) -> Vec<u8> {
+    let mut frame = vec![3; len as usize];
+    frame[..4].copy_from_slice(&len.to_le_bytes());
+    frame
+}
+
+fn none() -> UdpCounters {
+    UdpCounters::default()
+}
+
+/// Sends bytes that the kernel cuts into datagrams of `datagram_len`; returns whether it can.
+fn send_joined(socket: &UdpSocket, to: SocketAddr, bytes: &[u8], datagram_len: usize) -> bool {
+    let value = i32::try_from(datagram_len).unwrap();
+    let len = size_of::<i32>() as libc::socklen_t;
+    let (level, option) = (libc::SOL_UDP, libc::UDP_SEGMENT);
+    // SAFETY: the value is an integer of the length stated, and lives across the call.
+    let set = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), len) };
+    set == 0 && socket.send_to(bytes, to).is_ok()
+}

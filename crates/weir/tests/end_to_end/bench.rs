@@ -1,0 +1,78 @@
+//! The benchmarks, shortened until they measure nothing: they run, and print what DESIGN §8 says.
+
+use std::ffi::OsStr;
+
+use serde_json::Value;
+
+use crate::running::Job;
+
+#[test]
+fn event_builder() {
+    let found = bench(&["event-builder", "--sources", "2", "--fragment", "100"]);
+    check("event-builder", &found);
+}
+
+#[test]
+fn level2() {
+    let found = bench(&["level2"]);
+    check("level2", &found);
+    for (name, bench) in [("sink", "level2.sink"), ("two_step", "level2.two_step"), ("round_trip", "level2.round_trip")]
+    {
+        check(bench, &found[name]);
+    }
+    assert_eq!(found["ratio"], found["sink"]["ratio"]);
+    let [ours, bare] = ["result", "reference"].map(|side| found["round_trip"][side]["round_trip_ns"].as_f64().unwrap());
+    assert!(ours > 0.0 && bare > 0.0, "{found}");
+    assert_eq!(found["round_trip"]["ratio_of"], "round_trip_ns");
+}
+
+#[test]
+fn filter() {
+    let Some(python) = testkit::python("filter") else { return };
+    let found = bench(&["filter", "--python", python.to_str().unwrap()]);
+    check("filter", &found);
+    check("filter.python", &found["python"]);
+    check("filter.rust", &found["rust"]);
+}
+
+/// What is wrong with an interpreter is told, and nothing is measured.
+#[test]
+fn filter_without_python() {
+    let ended = job(&["filter", "--python", "/no/such/python"]).run().expect(2);
+    assert!(ended.stdout.is_empty() && ended.stderr.contains("/no/such/python"), "{}", ended.stderr);
+}
+
+#[test]
+fn for_people() {
+    let ended = job(&["level2"]).run().expect(0);
+    for words in ["level2.sink", "level2.two_step", "level2.round_trip", "there and back"] {
+        assert!(ended.stdout.contains(words), "{}", ended.stdout);
+    }
+}
+
+fn bench(arguments: &[&str]) -> Value {
+    let ended = job(arguments).with(&["--json"]).run().expect(0);
+    assert!(ended.stderr.is_empty(), "{}", ended.stderr);
+    serde_json::from_str(&ended.stdout).unwrap()
+}
+
+fn job(arguments: &[&str]) -> Job {
+    let arguments: Vec<&OsStr> = ["bench"].iter().chain(arguments).map(AsRef::as_ref).collect();
+    Job::command(&arguments, MEMORY_BYTES).with(&["--seconds", "0.05"])
+}
+
+fn check(bench: &str, found: &Value) {
+    assert_eq!(found["bench"], bench);
+    assert!(found["parameters"].is_object(), "{found}");
+    for side in ["result", "reference"] {
+        for figure in ["events_per_s", "bytes_per_s", "cpu_us_per_event"] {
+            assert!(found[side][figure].as_f64().is_some_and(|value| value > 0.0), "{side}.{figure}: {found}");
+        }
+    }
+    let number = |value: &Value| value.as_f64().filter(|number| *number > 0.0).unwrap();
+    let (low, ratio, high) = (number(&found["spread"][0]), number(&found["ratio"]), number(&found["spread"][1]));
+    assert!(low <= ratio && ratio <= high, "{found}");
+}
+
+/// More than any benchmark maps.
+const MEMORY_BYTES: u64 = 1 << 40;
