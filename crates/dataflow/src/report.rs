@@ -60,7 +60,7 @@ impl Report {
     }
 
     /// A number that changes whenever an event gets on: a digest of the counters, but for those that may also grow while
-    /// nothing does ([`RETRIES`]).
+    /// nothing does (`RETRIES`).
     pub fn mark(&self) -> u64 {
         let counts = counter_names(self.role).iter().zip(&self.counters);
         let counts = counts.filter(|(name, _)| !RETRIES.contains(name)).map(|(_, count)| *count);

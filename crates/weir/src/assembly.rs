@@ -24,13 +24,10 @@ use dataflow::level2::overrides::{Override, Overrides};
 use dataflow::level2::steering::{Skeleton, Strategy};
 use dataflow::readout::ros::{ReadOut, Ros, RosParameters};
 use dataflow::recording::sfo::{Durable, Sfo, SfoParameters};
-use trigger::Menu;
+use trigger::{LEVEL2_RESULT, Menu};
 
 use crate::host::Strategy as Steering;
 use crate::observer::Observer;
-
-/// Source identifier of level-2 results: sub-detector TDAQ_LVL2 (format note §6).
-pub(crate) const RESULT_SOURCE_ID: u32 = 0x007b_0000;
 
 /// A partition with its applications numbered: everything needed to make any of its components.
 pub(crate) struct Assembly {
@@ -303,7 +300,7 @@ impl Assembly {
         let in_level2 = (l2sv.count * l2sv.events_in_system) as usize + self.in_flight() as usize;
         let pages = in_level2 + self.partition.dfm.queue as usize + self.events_behind_ros();
         RosParameters {
-            robs: vec![RESULT_SOURCE_ID],
+            robs: vec![LEVEL2_RESULT.0],
             pages_per_rob: pages,
             busy_above: pages,
             busy_below: pages,
@@ -350,7 +347,7 @@ impl Assembly {
         let ros = self.of(Role::Ros).into_iter().zip(&self.robs);
         let ros = ros.map(|(node, robs)| Source { node, robs: robs.clone(), results: false });
         let pros = self.of(Role::Pros).into_iter();
-        let pros = pros.map(|node| Source { node, robs: vec![RESULT_SOURCE_ID], results: true });
+        let pros = pros.map(|node| Source { node, robs: vec![LEVEL2_RESULT.0], results: true });
         SfiParameters {
             sources: ros.chain(pros).collect(),
             dfm: self.clearer(),
