@@ -82,6 +82,8 @@ pub struct EventContent {
     pub bcid: u32,
     /// Level-1 trigger type.
     pub trigger_type: u32,
+    /// Trigger information of level 1, of level 2, and of the event filter.
+    pub trigger_info: [Vec<u32>; 3],
     /// Stream tags.
     pub stream_tags: Vec<stream_tag::Entry>,
 }
@@ -222,6 +224,7 @@ impl EventContent {
             lvl1_id: event.lvl1_id(),
             bcid: event.bcid(),
             trigger_type: event.trigger_type(),
+            trigger_info: [event.lvl1_info().collect(), event.lvl2_info().collect(), event.hlt_info().collect()],
             stream_tags: stream_tag::decode(event.stream_tags()),
         }
     }
@@ -275,6 +278,12 @@ impl fmt::Display for EventContent {
             match entry {
                 stream_tag::Entry::Tag(tag) => write!(f, ", stream {}_{}", tag.stream_type(), tag.name())?,
                 stream_tag::Entry::Foreign(text) => write!(f, ", stream tag \"{}\"", text.escape_ascii())?,
+            }
+        }
+        for (level, words) in ["level 1", "level 2", "event filter"].into_iter().zip(&self.trigger_info) {
+            if !words.is_empty() {
+                write!(f, "\n  {level} info")?;
+                words.iter().try_for_each(|word| write!(f, " {word:#010x}"))?;
             }
         }
         Ok(())
