@@ -2,25 +2,26 @@
 
 use alloc::collections::VecDeque;
 
-/// The share of forced accepts among the last 1000 decisions.
+/// The share of forced accepts among the last 1000 decisions, or all as long as there were fewer.
 ///
 /// Forced accepts load building, which slows level 2, which forces more: a loop that must not feed itself.
 #[derive(Clone, Debug)]
 pub struct ForcedShare {
     recent: VecDeque<bool>,
     forced: usize,
-    most: usize,
+    limit: f64,
 }
 
 impl ForcedShare {
-    /// At most `limit` (0–1) of the last 1000 decisions may be forced.
+    /// At most `limit` (0–1) of the decisions may be forced.
     pub fn new(limit: f64) -> Self {
-        Self { recent: VecDeque::with_capacity(WINDOW), forced: 0, most: (limit * WINDOW as f64) as usize }
+        Self { recent: VecDeque::with_capacity(WINDOW), forced: 0, limit }
     }
 
     /// Whether one more may be forced.
     pub fn allows_one(&self) -> bool {
-        self.forced < self.most
+        let decisions = (self.recent.len() + 1).min(WINDOW);
+        (self.forced + 1) as f64 <= self.limit * decisions as f64
     }
 
     /// Notes a decision.
@@ -42,13 +43,13 @@ mod tests {
     #[test]
     fn the_share_is_that_of_the_last_thousand() {
         let mut share = ForcedShare::new(0.01);
-        for _ in 0..10 {
-            assert!(share.allows_one());
-            share.note(true);
+        for decisions in 1..=3 * WINDOW {
+            let forced = share.allows_one();
+            share.note(forced);
+            assert!(share.forced * 100 <= decisions.min(WINDOW), "{} of {decisions}", share.forced);
         }
-        assert!(!share.allows_one());
-        (0..WINDOW).for_each(|_| share.note(false));
-        assert!(share.allows_one());
+        assert_eq!(share.forced, 10);
         assert!(!ForcedShare::new(0.0).allows_one());
+        assert!(ForcedShare::new(1.0).allows_one());
     }
 }

@@ -33,7 +33,7 @@ fn overload_in_one_process_is_dead_time() {
     assert!(summary.dead_time() > 0.3, "{summary:?}");
 }
 
-/// All workers busy, a decision takes 32 ms; with a limit of 5 %, at most 50 of any 1000 may be forced before that.
+/// All workers busy, a decision takes 32 ms; with a limit of 5 %, no more than 1 in 20 may be forced before that.
 #[test]
 fn few_events_are_accepted_by_force() {
     let job = slow_level2(true).set("l2sv.timeout", "\"15 ms\"").set("l2sv.forced_limit", "\"5 %\"");
@@ -41,7 +41,7 @@ fn few_events_are_accepted_by_force() {
     let (_, summary) = job.events(CAPACITY_HZ + 500).run().expect_ok();
     let forced = summary.count("level2_forced");
     // The end of the run forces those that are overdue then: as many as there are workers, on a machine that is busy.
-    assert!((1..=50 + 16).contains(&forced), "{summary:?}");
+    assert!((1..=summary.count("level1") / 20 + 16).contains(&forced), "{summary:?}");
     assert!(summary.dead_time() > 0.3, "{summary:?}");
     let waits = summary.0["blocked_by"].as_array().unwrap();
     assert!(waits.iter().any(|wait| wait["who"] == "level1-1" && wait["by"] == "l2sv-1"), "{summary:?}");
