@@ -18,12 +18,7 @@ use super::{Event, Sample, SampleError, SampleFile};
 
 /// Appends the accepted events of a file.
 pub(super) fn append(path: &Path, sample: &mut Sample) -> Result<(), SampleError> {
-    let io = |source| SampleError::Io { path: path.to_owned(), source };
-    // Looked at before opening: to open a pipe waits for its writer.
-    if !std::fs::metadata(path).map_err(io)?.is_file() {
-        return Err(io(std::io::Error::other("it is not a regular file")));
-    }
-    let file = File::open(path).map_err(io)?;
+    let file = open_regular(path)?;
     sample.files.push(SampleFile {
         path: path.to_owned(),
         events: sample.events.len()..sample.events.len(),
@@ -31,6 +26,16 @@ pub(super) fn append(path: &Path, sample: &mut Sample) -> Result<(), SampleError
     });
     without_panic(|| Table::open(path, file)?.append_to(sample))
         .unwrap_or_else(|| Err(SampleError::Damaged { path: path.to_owned() }))
+}
+
+/// Opens a file that is one.
+pub(super) fn open_regular(path: &Path) -> Result<File, SampleError> {
+    let io = |source| SampleError::Io { path: path.to_owned(), source };
+    // Looked at before opening: to open a pipe waits for its writer.
+    if !std::fs::metadata(path).map_err(io)?.is_file() {
+        return Err(io(std::io::Error::other("it is not a regular file")));
+    }
+    File::open(path).map_err(io)
 }
 
 struct Table<'a> {
@@ -312,7 +317,7 @@ impl<'a> Table<'a> {
 }
 
 /// The column `name`: its first and its last part. Writers call the parts between, of a list, differently.
-fn find_column(
+pub(super) fn find_column(
     path: &Path,
     schema: &SchemaDescriptor,
     name: &'static str,

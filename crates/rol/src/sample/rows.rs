@@ -13,6 +13,7 @@ use parquet::schema::types::SchemaDescriptor;
 
 use super::SampleError;
 use super::column::{Column, ColumnError};
+use super::file::{find_column, open_regular};
 use super::guard::without_panic;
 
 /// One bunch crossing of a sample, accepted by level 1 or not.
@@ -65,12 +66,7 @@ pub struct TruthParticle {
 /// # Errors
 /// A file that is not a sample, or is damaged.
 pub fn read_rows(path: &Path) -> Result<Vec<SampleRow>, SampleError> {
-    let io = |source| SampleError::Io { path: path.to_owned(), source };
-    // Looked at before opening: to open a pipe waits for its writer.
-    if !std::fs::metadata(path).map_err(io)?.is_file() {
-        return Err(io(std::io::Error::other("it is not a regular file")));
-    }
-    let file = File::open(path).map_err(io)?;
+    let file = open_regular(path)?;
     without_panic(|| Table::open(path, file)?.rows())
         .unwrap_or_else(|| Err(SampleError::Damaged { path: path.to_owned() }))
 }
@@ -248,7 +244,7 @@ impl Group<'_> {
         physical: Type,
         expected: &'static str,
     ) -> Result<Column<D::T>, SampleError> {
-        let index = self.find(name, physical, expected)?;
+        let index = find_column(self.path, self.schema(), name, physical, expected)?;
         Column::read::<D>(self.reader, index, self.rows).map_err(|error| match error {
             ColumnError::Parquet(source) => SampleError::Parquet {
                 path: self.path.to_owned(),
@@ -257,25 +253,6 @@ impl Group<'_> {
             },
             ColumnError::Null(row) => self.value(row, name, &"a value", &"none"),
         })
-    }
-
-    /// Index of the column `name`: its first and its last part. Writers call the parts between, of a list, differently.
-    fn find(&self, name: &'static str, physical: Type, expected: &'static str) -> Result<usize, SampleError> {
-        let error = |found: String| SampleError::Column { path: self.path.to_owned(), column: name, expected, found };
-        let (table, field) = name.split_once('.').map_or((name, None), |(table, field)| (table, Some(field)));
-        let is_named = |parts: &[String]| match (parts, field) {
-            ([only], None) => only == table,
-            ([first, .., last], Some(field)) => first == table && last == field,
-            _ => false,
-        };
-        let index = self.schema().columns().iter().position(|column| is_named(column.path().parts()));
-        let index = index.ok_or_else(|| error("no such column".into()))?;
-        let column = self.schema().column(index);
-        let levels = i16::from(field.is_some());
-        if (column.physical_type(), column.max_rep_level()) == (physical, levels) {
-            return Ok(index);
-        }
-        Err(error(format!("{} with {} levels of lists", column.physical_type(), column.max_rep_level())))
     }
 
     /// Whether there is a column, or a list, of this name.
