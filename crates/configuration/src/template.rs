@@ -29,6 +29,11 @@ pub const TEMPLATES: &[Template] = &[
         text: include_str!("../../../examples/event-builder.toml"),
     },
     Template {
+        name: "full-size",
+        summary: "1,600 read-out links and 100 event builders on one machine",
+        text: include_str!("../../../examples/full-size.toml"),
+    },
+    Template {
         name: "replay",
         summary: "a recorded file, taken apart, built again and recorded",
         text: include_str!("../../../examples/replay.toml"),

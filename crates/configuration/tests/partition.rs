@@ -221,6 +221,10 @@ fn the_examples_describe_what_they_say() {
     assert_eq!(builder.ros.fragment.distribution(), Some(SizeDistribution::Fixed(Size::from_bytes(9000))));
     assert_eq!(builder.applications().len(), 4 + 1 + 2);
 
+    let full_size = parsed(template("full-size").unwrap(), &[]);
+    assert_eq!(full_size.ros.count * full_size.ros.robs, 1600);
+    assert_eq!(full_size.applications().len(), 160 + 1 + 100);
+
     let replay = parsed(template("replay").unwrap(), &[]);
     assert_eq!(replay.sfo.unwrap().dialect, Dialect::Input);
     assert_eq!(replay.dfm.clear_after, ClearAfter::Built);

@@ -39,6 +39,9 @@ pub(crate) struct NetworkOptions {
     page_len: usize,
     bulk_pages: usize,
     control_pages: usize,
+    /// How long a connection may stay without a peer that has said who it is: as long as a whole start, in which many
+    /// processes share few processors.
+    greet_timeout: Duration,
 }
 
 /// Why a process has no network.
@@ -101,7 +104,14 @@ impl NetworkOptions {
         // A held event may pin a page that it shares with others: twice the events' own pages, and some on the way.
         let held = (partition.sfi.events as usize).saturating_mul(event_max).div_ceil(page_len);
         let bulk_pages = (2 * held + 4 * peers).max(transport.pages as usize);
-        Self { address: SocketAddr::new(transport.host, 0), tcp, page_len, bulk_pages, control_pages: 4 * peers + 16 }
+        Self {
+            address: SocketAddr::new(transport.host, 0),
+            tcp,
+            page_len,
+            bulk_pages,
+            control_pages: 4 * peers + 16,
+            greet_timeout: partition.processes.start_timeout.duration(),
+        }
     }
 }
 
@@ -111,7 +121,8 @@ impl NetworkOptions {
         let limits = FrameLimits::new(wire::HEADER_LEN, JOINING_PAGE_LEN).expect("a header is shorter than a frame");
         let tcp = TcpOptions::new(limits);
         let address = SocketAddr::new(host, 0);
-        Self { address, tcp, page_len: JOINING_PAGE_LEN, bulk_pages: 8, control_pages: 8 }
+        let greet_timeout = GREET_TIMEOUT_JOINING;
+        Self { address, tcp, page_len: JOINING_PAGE_LEN, bulk_pages: 8, control_pages: 8, greet_timeout }
     }
 }
 
@@ -194,8 +205,8 @@ impl Links {
 
     /// Ends connections that have waited too long for their peer to say who it is; how many.
     pub(crate) fn close_silent(&mut self, now: Time) -> usize {
-        let before = self.slots.len();
-        self.slots.retain(|(_, slot)| slot.accepted_at.is_none_or(|at| now.since(at) <= GREET_TIMEOUT));
+        let (before, timeout) = (self.slots.len(), self.greet_timeout());
+        self.slots.retain(|(_, slot)| slot.accepted_at.is_none_or(|at| now.since(at) <= timeout));
         before - self.slots.len()
     }
 
@@ -246,7 +257,8 @@ impl Links {
     }
 
     pub(super) fn next_deadline(&self) -> Option<Time> {
-        let strangers = |slot: &Slot| slot.accepted_at.map(|at| at + GREET_TIMEOUT + TICK);
+        let timeout = self.greet_timeout();
+        let strangers = |slot: &Slot| slot.accepted_at.map(|at| at + timeout + TICK);
         self.slots.iter().flat_map(|(_, slot)| [strangers(slot), slot.connection.next_deadline()]).flatten().min()
     }
 
@@ -259,6 +271,10 @@ impl Links {
         self.next += 1;
         self.slots.push((link, Slot { connection, open: false, accepted_at }));
         link
+    }
+
+    fn greet_timeout(&self) -> Duration {
+        self.network.as_ref().map_or(GREET_TIMEOUT_JOINING, |network| network.options.greet_timeout)
     }
 
     fn place(&self, link: LinkId) -> Option<usize> {
@@ -286,6 +302,8 @@ const SEND_QUEUE_FRAMES: usize = 1 << 22;
 
 /// Connections that may be open without a peer that has said who it is.
 const STRANGERS_MAX: usize = 512;
-const GREET_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Before the partition's own limit is known.
+const GREET_TIMEOUT_JOINING: Duration = Duration::from_secs(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const TICK: Duration = Duration::from_millis(1);

@@ -94,13 +94,28 @@ fn check_command(ended: &Ended, events: u64) {
 #[test]
 fn the_event_builder_alone_builds_every_event() {
     for processes in [false, true] {
-        let job = Job::example("event-builder").events(3000).processes(processes);
-        let ended = job.run().expect(0);
+        Job::example("event-builder").events(3000).processes(processes).run().expect_all_built(3000);
+    }
+}
+
+#[test]
+fn the_largest_system_starts_builds_and_stops() {
+    for (processes, events) in [(false, 300), (true, 100)] {
+        // The processors may be shared with other tests.
+        let job = Job::example("full-size").set("dfm.rate", "10 kHz").set("processes.start_timeout", "60 s");
+        job.events(events).processes(processes).run().expect_all_built(events);
+    }
+}
+
+impl Ended {
+    /// Asserts that a run without recorders built all its events.
+    fn expect_all_built(self, events: u64) {
+        let ended = self.expect(0);
         let summary = std::fs::read_to_string(ended.directory.join("summary.json")).unwrap();
         let summary = Summary(serde_json::from_str(&summary).unwrap());
         assert_eq!(summary.0["state"], "ok");
         for key in ["level1", "level2_accepted", "built_complete", "filter_accepted", "recorded"] {
-            assert_eq!(summary.count(key), 3000, "{key}: {summary:?}");
+            assert_eq!(summary.count(key), events, "{key}: {summary:?}");
         }
         assert_eq!((summary.count("residual"), summary.count("recorded_copies")), (0, 0), "{summary:?}");
         assert!(!ended.output().exists(), "nothing is recorded");
