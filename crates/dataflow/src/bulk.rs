@@ -39,6 +39,14 @@ impl PageSlice {
         &self.0
     }
 
+    /// Takes the first `len` bytes off.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    pub fn split_to(&mut self, len: usize) -> Self {
+        Self(self.0.split_to(len))
+    }
+
     /// A part of this slice; the page stays alive as long as the part does.
     ///
     /// # Panics
@@ -119,8 +127,81 @@ impl Bulk {
     }
 }
 
+/// Takes a bulk apart, from its beginning.
+#[derive(Debug)]
+pub struct BulkParts {
+    slices: alloc::vec::IntoIter<PageSlice>,
+    /// What is left of the slice that was begun.
+    begun: PageSlice,
+    modelled: Option<(u32, u32)>,
+}
+
+impl BulkParts {
+    /// All of it is left.
+    pub fn new(bulk: Bulk) -> Self {
+        let (slices, begun, modelled) = match bulk {
+            Bulk::Pages(slice) => (Vec::new(), slice, None),
+            Bulk::PageList(slices) => (slices, PageSlice::default(), None),
+            Bulk::Modelled { len_bytes, seed } => (Vec::new(), PageSlice::default(), Some((len_bytes, seed))),
+        };
+        Self { slices: slices.into_iter(), begun, modelled }
+    }
+
+    /// The next `len` bytes, or what is left.
+    pub fn take(&mut self, len: usize) -> Bulk {
+        if let Some((left, seed)) = &mut self.modelled {
+            let len_bytes = (*left).min(u32::try_from(len).unwrap_or(u32::MAX));
+            *left -= len_bytes;
+            return Bulk::Modelled { len_bytes, seed: *seed };
+        }
+        let first = self.take_slice(len);
+        if first.len() == len {
+            return Bulk::Pages(first);
+        }
+        let (mut left, mut slices) = (len - first.len(), alloc::vec![first]);
+        while left > 0 {
+            let slice = self.take_slice(left);
+            if slice.is_empty() {
+                break;
+            }
+            left -= slice.len();
+            slices.push(slice);
+        }
+        Bulk::PageList(slices)
+    }
+
+    /// At most `len` bytes, none only if none are left.
+    fn take_slice(&mut self, len: usize) -> PageSlice {
+        if len > 0 && self.begun.is_empty() {
+            self.begun = self.slices.find(|slice| !slice.is_empty()).unwrap_or_default();
+        }
+        self.begun.split_to(len.min(self.begun.len()))
+    }
+}
+
 impl Default for Bulk {
     fn default() -> Self {
         Self::empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bulk_comes_apart_wherever_its_slices_end() {
+        let slice = |bytes: &'static [u8]| PageSlice::new(Bytes::from_static(bytes));
+        let bytes = |bulk: Bulk| bulk.slices().iter().flat_map(|slice| slice.as_bytes().to_vec()).collect::<Vec<_>>();
+        for bulk in [
+            Bulk::Pages(slice(b"abcdefgh")),
+            Bulk::PageList(alloc::vec![slice(b"abc"), slice(b""), slice(b"d"), slice(b"efgh")]),
+        ] {
+            let mut parts = BulkParts::new(bulk);
+            let taken = [2, 0, 4, 9, 1].map(|len| bytes(parts.take(len)));
+            assert_eq!(taken, [&b"ab"[..], b"", b"cdef", b"gh", b""]);
+        }
+        let mut modelled = BulkParts::new(Bulk::Modelled { len_bytes: 10, seed: 3 });
+        assert_eq!([4, 0, 9].map(|len| modelled.take(len).len()), [4, 0, 6]);
     }
 }

@@ -18,6 +18,10 @@ pub trait Component {
     /// Takes one input. Messages were checked by [`Node`](crate::node::Node): run, sender and epoch are current.
     fn handle(&mut self, now: Time, input: Input, out: &mut Outbox);
 
+    /// Sends what the inputs since the last call have made ready and what travels in groups. A driver calls it when it has
+    /// handed in all inputs that were there: what is there together goes together, and nothing waits for what is to come.
+    fn flush(&mut self, _now: Time, _out: &mut Outbox) {}
+
     /// The earliest time at which the component wants [`Input::Deadline`]; the driver may come later.
     fn next_deadline(&self) -> Option<Time>;
 
@@ -122,8 +126,9 @@ pub struct Ticket(pub u64);
 pub enum Work {
     /// Level 1: wait for the next trigger from outside. Requests are answered in their order.
     NextTrigger,
-    /// ROS: read the fragments of this event from all links. Each comes as [`Input::Fragment`]; then `Done`.
-    ReadOut(EventInfo),
+    /// ROS: read the fragments of these events, of each from all links. Each comes as [`Input::Fragment`]; behind all of
+    /// them comes `Done`.
+    ReadOut(Vec<EventInfo>),
     /// L2PU: run one step of steering on the data collected so far.
     Steer(Steer),
     /// EFD: decide on a built event. The driver gives it to a processing task.
@@ -158,7 +163,7 @@ pub struct Steer {
 pub enum Outcome {
     /// A trigger from outside; `None` if there will be no more, which answers all requests.
     Trigger(Option<Trigger>),
-    /// All links were read.
+    /// All links were read for all events.
     ReadOut,
     /// A step of steering ended.
     Steered(Steered),

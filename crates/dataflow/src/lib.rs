@@ -17,6 +17,7 @@ pub mod bulk;
 pub mod component;
 pub mod control;
 pub mod filter;
+pub(crate) mod groups;
 pub mod histogram;
 pub mod ids;
 pub mod level1;

@@ -129,64 +129,33 @@ pub enum Message {
     /// DFM → L2SV: all groups up to this one are taken over.
     DecisionsTaken(u64),
 
-    /// DFM → SFI: build this event. At most the SFI's `building`. Answered by `EndOfEvent`.
+    /// DFM → SFI: build these events. At most the SFI's `building` over all such messages. Answered by `EndOfEvent`.
     Build {
-        /// The event.
-        event: EventInfo,
-        /// Echoed in `EndOfEvent`.
-        attempt: u16,
-        /// Whether the pROS holds a level-2 result of it.
-        has_result: bool,
+        /// The events.
+        events: Vec<Assignment>,
         /// Everything below this event is finished for good.
         oldest_unfinished: EventId,
     },
     /// SFI → ROS or pROS: data for building. At most `outstanding_requests` over all events and ROSs. Answered by `EventReply`.
     EventRequest {
-        /// The event.
-        event: EventInfo,
-        /// Echoed in the reply.
-        attempt: u16,
-        /// Which try this is; echoed in the reply.
-        request: u32,
-        /// Source identifiers; empty for all.
-        robs: Vec<u32>,
+        /// For one event each.
+        requests: Vec<DataRequest>,
     },
-    /// ROS or pROS → SFI.
+    /// ROS or pROS → SFI: what was there together, of requests that may have come in several messages; what has still to
+    /// arrive follows in others. At most one entry per request, and as many bytes as
+    /// [`group_bytes_max`](crate::readout::ros::RosParameters) or one event has.
     EventReply {
-        /// The event.
-        event: EventId,
-        /// From the request.
-        attempt: u16,
-        /// From the request.
-        request: u32,
-        /// ROBs that are not in `bulk`.
-        missing: Vec<Missing>,
-        /// ROB fragments, one behind the other.
+        /// For one event each.
+        replies: Vec<DataReply>,
+        /// The bytes of the replies, one behind the other.
         bulk: Bulk,
     },
-    /// SFI → DFM: the event is built. Answered by `Granted` or `Revoked`.
-    EndOfEvent {
-        /// The event.
-        event: EventId,
-        /// From `Build`.
-        attempt: u16,
-        /// ROBs without data.
-        missing: u32,
-    },
-    /// DFM → SFI: the event is yours; serve it.
-    Granted {
-        /// The event.
-        event: EventId,
-        /// From `EndOfEvent`.
-        attempt: u16,
-    },
-    /// DFM → SFI: another SFI has or had it; drop it.
-    Revoked {
-        /// The event.
-        event: EventId,
-        /// The attempt that is void.
-        attempt: u16,
-    },
+    /// SFI → DFM: these events are built. At most `building` that the DFM has not answered. Answered by `Granted` and `Revoked`.
+    EndOfEvent(Vec<Ended>),
+    /// DFM → SFI: the events are yours; serve them. One entry per entry of `EndOfEvent` at most.
+    Granted(Vec<Attempt>),
+    /// DFM → SFI: another SFI has or had them; drop them. One entry per entry of `EndOfEvent` at most.
+    Revoked(Vec<Attempt>),
     /// SFI → DFM: flow control `[EB2007 §II-B.2]`. Changes only.
     SfiBusy(bool),
     /// DFM → all ROSs and the pROS, multicast, may be lost: forget these events. At least one per 100 ms.
@@ -355,6 +324,65 @@ pub struct Decision {
     pub has_result: bool,
     /// The SFI that should build it, because it has some of its data.
     pub builder: Option<NodeId>,
+}
+
+/// An event that an SFI is to build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Assignment {
+    /// The event.
+    pub event: EventInfo,
+    /// Echoed in [`Ended`].
+    pub attempt: u16,
+    /// Whether the pROS holds a level-2 result of it.
+    pub has_result: bool,
+}
+
+/// A request for the data of one event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataRequest {
+    /// The event.
+    pub event: EventInfo,
+    /// Echoed in the reply.
+    pub attempt: u16,
+    /// Which try this is, from 1; echoed in the reply.
+    pub request: u32,
+    /// Source identifiers; empty for all.
+    pub robs: Vec<u32>,
+}
+
+/// The data of one event from one source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataReply {
+    /// The event.
+    pub event: EventId,
+    /// From the request.
+    pub attempt: u16,
+    /// From the request; 0 for data that nobody asked for.
+    pub request: u32,
+    /// ROBs that are not in the bulk.
+    pub missing: Vec<Missing>,
+    /// How much of the bulk of the message is of this event, in bytes: ROB fragments, one behind the other.
+    pub len_bytes: u32,
+}
+
+/// An event that an SFI has built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// The event.
+    pub event: EventId,
+    /// From [`Assignment`].
+    pub attempt: u16,
+    /// How many ROBs are without data.
+    pub missing: u32,
+}
+
+/// An attempt to build an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// The event.
+    pub event: EventId,
+    /// Which attempt, from 1.
+    pub attempt: u16,
 }
 
 /// A built event on its way to the event filter.

@@ -79,6 +79,12 @@ impl Node {
         self.tell_run_control(now, out);
     }
 
+    /// All inputs that were there have been handed in, see [`Component::flush`].
+    pub fn flush(&mut self, now: Time, out: &mut Outbox) {
+        self.component.flush(now, out);
+        self.tell_run_control(now, out);
+    }
+
     /// The envelope of a message to a peer; `None` if the peer cannot be reached: the message is then dropped, as it
     /// would be on the wire.
     pub fn envelope_to(&self, to: NodeId) -> Option<Envelope> {

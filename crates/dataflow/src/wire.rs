@@ -26,13 +26,13 @@ use crate::bulk::{Bulk, PageSlice};
 use crate::histogram::Histogram;
 use crate::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use crate::message::{
-    BuiltEvent, BusyCause, Command, DebugReason, Decision, Envelope, EventInfo, Fate, FileRecord, Message, Missing,
-    Recording, Roi,
+    Assignment, Attempt, BuiltEvent, BusyCause, Command, DataReply, DataRequest, DebugReason, Decision, Ended,
+    Envelope, EventInfo, Fate, FileRecord, Message, Missing, Recording, Roi,
 };
 use crate::report::{BlockCause, Blocked, ChainCount, Network, PeerCount, Report};
 
 /// Version of the layout; both ends must have the same.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 
 /// Length of the header in bytes.
 pub const HEADER_LEN: usize = 32;
@@ -255,20 +255,33 @@ impl Writer<'_> {
                 kind::DECISIONS
             }
             Message::DecisionsTaken(sequence) => self.u64(*sequence).kind(kind::DECISIONS_TAKEN),
-            Message::Build { event, attempt, has_result, oldest_unfinished } => {
-                self.info(event).u16(*attempt).flag(*has_result).u64(oldest_unfinished.0).kind(kind::BUILD)
+            Message::Build { events, oldest_unfinished } => {
+                self.u64(oldest_unfinished.0).list(events, |w, assigned| {
+                    w.info(&assigned.event).u16(assigned.attempt).flag(assigned.has_result);
+                });
+                kind::BUILD
             }
-            Message::EventRequest { event, attempt, request, robs } => {
-                self.info(event).u16(*attempt).u32(*request).u32s(robs).kind(kind::EVENT_REQUEST)
+            Message::EventRequest { requests } => {
+                self.list(requests, |w, asked| {
+                    w.info(&asked.event).u16(asked.attempt).u32(asked.request).u32s(&asked.robs);
+                });
+                kind::EVENT_REQUEST
             }
-            Message::EventReply { event, attempt, request, missing, bulk: _ } => {
-                self.u64(event.0).u16(*attempt).u32(*request).missing(missing).kind(kind::EVENT_REPLY)
+            Message::EventReply { replies, bulk: _ } => {
+                self.list(replies, |w, reply| {
+                    w.u64(reply.event.0).u16(reply.attempt).u32(reply.request).u32(reply.len_bytes);
+                    w.missing(&reply.missing);
+                });
+                kind::EVENT_REPLY
             }
-            Message::EndOfEvent { event, attempt, missing } => {
-                self.u64(event.0).u16(*attempt).u32(*missing).kind(kind::END_OF_EVENT)
+            Message::EndOfEvent(events) => {
+                self.list(events, |w, ended| {
+                    w.u64(ended.event.0).u16(ended.attempt).u32(ended.missing);
+                });
+                kind::END_OF_EVENT
             }
-            Message::Granted { event, attempt } => self.u64(event.0).u16(*attempt).kind(kind::GRANTED),
-            Message::Revoked { event, attempt } => self.u64(event.0).u16(*attempt).kind(kind::REVOKED),
+            Message::Granted(attempts) => self.attempts(attempts).kind(kind::GRANTED),
+            Message::Revoked(attempts) => self.attempts(attempts).kind(kind::REVOKED),
             Message::SfiBusy(busy) => self.flag(*busy).kind(kind::SFI_BUSY),
             Message::Clear { sequence, oldest_valid, last, events } => {
                 self.u64(*sequence).u64(oldest_valid.0).flag(*last).list(events, |w, event| {
@@ -387,6 +400,12 @@ impl Writer<'_> {
         })
     }
 
+    fn attempts(&mut self, attempts: &[Attempt]) -> &mut Self {
+        self.list(attempts, |w, attempt| {
+            w.u64(attempt.event.0).u16(attempt.attempt);
+        })
+    }
+
     fn missing(&mut self, missing: &[Missing]) -> &mut Self {
         self.list(missing, |w, missing| {
             w.u32(missing.rob).flag(missing.lost);
@@ -469,22 +488,24 @@ impl Reader<'_> {
             }
             kind::DECISIONS_TAKEN => Message::DecisionsTaken(self.u64()?),
             kind::BUILD => {
-                let (event, attempt, has_result) = (self.info()?, self.u16()?, self.flag()?);
-                Message::Build { event, attempt, has_result, oldest_unfinished: self.event()? }
+                let oldest_unfinished = self.event()?;
+                Message::Build { events: self.list(27, Self::assignment)?, oldest_unfinished }
             }
-            kind::EVENT_REQUEST => {
-                let (event, attempt, request) = (self.info()?, self.u16()?, self.u32()?);
-                Message::EventRequest { event, attempt, request, robs: self.list(4, Self::u32)? }
-            }
+            kind::EVENT_REQUEST => Message::EventRequest { requests: self.list(34, Self::data_request)? },
             kind::EVENT_REPLY => {
-                let (event, attempt, request) = (self.event()?, self.u16()?, self.u32()?);
-                Message::EventReply { event, attempt, request, missing: self.missing()?, bulk }
+                let replies = self.list(22, Self::data_reply)?;
+                let len_bytes: u64 = replies.iter().map(|reply| u64::from(reply.len_bytes)).sum();
+                if len_bytes != bulk.len() as u64 {
+                    return Err(Fault::Body);
+                }
+                Message::EventReply { replies, bulk }
             }
             kind::END_OF_EVENT => {
-                Message::EndOfEvent { event: self.event()?, attempt: self.u16()?, missing: self.u32()? }
+                let ended = |r: &mut Self| Ok(Ended { event: r.event()?, attempt: r.u16()?, missing: r.u32()? });
+                Message::EndOfEvent(self.list(14, ended)?)
             }
-            kind::GRANTED => Message::Granted { event: self.event()?, attempt: self.u16()? },
-            kind::REVOKED => Message::Revoked { event: self.event()?, attempt: self.u16()? },
+            kind::GRANTED => Message::Granted(self.attempts()?),
+            kind::REVOKED => Message::Revoked(self.attempts()?),
             kind::SFI_BUSY => Message::SfiBusy(self.flag()?),
             kind::CLEAR => {
                 let (sequence, oldest_valid, last) = (self.u64()?, self.event()?, self.flag()?);
@@ -604,6 +625,24 @@ impl Reader<'_> {
                 thresholds: r.u32()?,
             })
         })
+    }
+
+    fn assignment(&mut self) -> Read<Assignment> {
+        Ok(Assignment { event: self.info()?, attempt: self.u16()?, has_result: self.flag()? })
+    }
+
+    fn data_request(&mut self) -> Read<DataRequest> {
+        let (event, attempt, request) = (self.info()?, self.u16()?, self.u32()?);
+        Ok(DataRequest { event, attempt, request, robs: self.list(4, Self::u32)? })
+    }
+
+    fn data_reply(&mut self) -> Read<DataReply> {
+        let (event, attempt, request, len_bytes) = (self.event()?, self.u16()?, self.u32()?, self.u32()?);
+        Ok(DataReply { event, attempt, request, missing: self.missing()?, len_bytes })
+    }
+
+    fn attempts(&mut self) -> Read<Vec<Attempt>> {
+        self.list(10, |r| Ok(Attempt { event: r.event()?, attempt: r.u16()? }))
     }
 
     fn missing(&mut self) -> Read<Vec<Missing>> {

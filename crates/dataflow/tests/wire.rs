@@ -5,11 +5,11 @@ use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::histogram::Histogram;
 use dataflow::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use dataflow::message::{
-    BuiltEvent, BusyCause, Command, DebugReason, Decision, Envelope, EventInfo, Fate, FileRecord, Message, Missing,
-    Recording, Roi,
+    Assignment, Attempt, BuiltEvent, BusyCause, Command, DataReply, DataRequest, DebugReason, Decision, Ended,
+    Envelope, EventInfo, Fate, FileRecord, Message, Missing, Recording, Roi,
 };
 use dataflow::report::{BlockCause, Blocked, ChainCount, Network, PeerCount, Report};
-use dataflow::wire::{HEADER_LEN, WireError, check_any_frame, decode, encode};
+use dataflow::wire::{HEADER_LEN, VERSION, WireError, check_any_frame, decode, encode};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -44,7 +44,7 @@ proptest! {
             bytes[0..4].copy_from_slice(&total.to_le_bytes());
             bytes[4..8].copy_from_slice(&body.to_le_bytes());
             bytes[24..26].copy_from_slice(&kind.to_le_bytes());
-            bytes[26..28].copy_from_slice(&1_u16.to_le_bytes());
+            bytes[26..28].copy_from_slice(&VERSION.to_le_bytes());
         }
         check_any_frame(&bytes);
     }
@@ -61,19 +61,29 @@ fn a_list_longer_than_its_frame_is_refused_before_anything_is_allocated() {
 }
 
 #[test]
+fn replies_that_are_longer_than_their_bulk_are_refused() {
+    let reply = DataReply { event: EventId(1), attempt: 1, request: 1, missing: Vec::new(), len_bytes: u32::MAX };
+    let bulk = Bulk::Pages(PageSlice::new(Bytes::from_static(b"bytes")));
+    let refused = decode(&frame(&ENVELOPE, &Message::EventReply { replies: vec![reply.clone(), reply], bulk }));
+    assert!(matches!(refused, Err(WireError::Body { kind: 22, .. })), "{refused:?}");
+}
+
+#[test]
 fn the_layout_is_the_documented_one() {
-    let message = Message::EndOfEvent { event: EventId(0x0102_0304_0506_0708), attempt: 9, missing: 10 };
+    let ended = Ended { event: EventId(0x0102_0304_0506_0708), attempt: 9, missing: 10 };
+    let message = Message::EndOfEvent(vec![ended]);
     let bytes = frame(&ENVELOPE, &message);
-    let expected: [&[u8]; 12] = [
-        &46_u32.to_le_bytes(),
-        &14_u32.to_le_bytes(),
+    let expected: [&[u8]; 13] = [
+        &50_u32.to_le_bytes(),
+        &18_u32.to_le_bytes(),
         &2_u16.to_le_bytes(),
         &1_u16.to_le_bytes(),
         &3_u32.to_le_bytes(),
         &4_u32.to_le_bytes(),
         &5_u32.to_le_bytes(),
-        &[23, 0, 2, 0],
+        &[23, 0, 3, 0],
         &[0; 4],
+        &1_u32.to_le_bytes(),
         &[8, 7, 6, 5, 4, 3, 2, 1],
         &[9, 0],
         &[10, 0, 0, 0],
@@ -99,10 +109,16 @@ fn the_corpus_is_replayed() {
             std::fs::write(format!("{folder}/simple_{index:02}"), frame(&ENVELOPE, message).as_bytes()).unwrap();
         }
         let rich = Message::EventReply {
-            event: EventId(1 << 33),
-            attempt: 2,
-            request: 4,
-            missing: vec![Missing { rob: 3, lost: true }],
+            replies: vec![
+                DataReply {
+                    event: EventId(1 << 33),
+                    attempt: 2,
+                    request: 4,
+                    missing: vec![Missing { rob: 3, lost: true }],
+                    len_bytes: 1,
+                },
+                DataReply { event: EventId(7), attempt: 1, request: 0, missing: Vec::new(), len_bytes: 3 },
+            ],
             bulk: Bulk::Pages(PageSlice::new(Bytes::from_static(b"four"))),
         };
         let whole = frame(&ENVELOPE, &rich);
@@ -168,13 +184,16 @@ fn messages() -> impl Strategy<Value = Message> {
         (any::<u64>(), event(), vec(decisions(), 0..4)).prop_map(|(sequence, oldest_undecided, decisions)| {
             Message::Decisions { sequence, oldest_undecided, decisions }
         }),
-        (infos(), any::<u16>(), any::<bool>(), event()).prop_map(|(event, attempt, has_result, oldest_unfinished)| {
-            Message::Build { event, attempt, has_result, oldest_unfinished }
+        (vec(assignments(), 0..4), event())
+            .prop_map(|(events, oldest_unfinished)| Message::Build { events, oldest_unfinished }),
+        vec(data_requests(), 0..4).prop_map(|requests| Message::EventRequest { requests }),
+        vec((data_replies(), vec(any::<u8>(), 0..50)), 0..4).prop_map(event_reply),
+        vec((event(), any::<(u16, u32)>()), 0..4).prop_map(|events| {
+            let ended = events.into_iter().map(|(event, (attempt, missing))| Ended { event, attempt, missing });
+            Message::EndOfEvent(ended.collect())
         }),
-        (infos(), any::<(u16, u32)>(), ids())
-            .prop_map(|(event, (attempt, request), robs)| { Message::EventRequest { event, attempt, request, robs } }),
-        (event(), any::<(u16, u32)>(), missing(), bulk()).prop_map(|(event, (attempt, request), missing, bulk)| {
-            Message::EventReply { event, attempt, request, missing, bulk }
+        vec((event(), any::<u16>()), 0..4).prop_map(|attempts| {
+            Message::Granted(attempts.into_iter().map(|(event, attempt)| Attempt { event, attempt }).collect())
         }),
         (any::<u64>(), event(), any::<bool>(), vec(event(), 0..5))
             .prop_map(|(sequence, oldest_valid, last, events)| Message::Clear { sequence, oldest_valid, last, events }),
@@ -210,9 +229,9 @@ fn simple_messages() -> Vec<Message> {
         Message::Taken(u64::MAX),
         Message::L2ResultTaken(event),
         Message::DecisionsTaken(3),
-        Message::EndOfEvent { event, attempt, missing: 2 },
-        Message::Granted { event, attempt },
-        Message::Revoked { event, attempt },
+        Message::EndOfEvent(vec![Ended { event, attempt, missing: 2 }]),
+        Message::Granted(vec![Attempt { event, attempt }]),
+        Message::Revoked(vec![Attempt { event, attempt }]),
         Message::SfiBusy(true),
         Message::ClearAsk { first: 1, last: 9 },
         Message::Pull(4),
@@ -239,6 +258,40 @@ fn infos() -> impl Strategy<Value = EventInfo> {
         items,
         forced,
     })
+}
+
+fn assignments() -> impl Strategy<Value = Assignment> {
+    (infos(), any::<u16>(), any::<bool>()).prop_map(|(event, attempt, has_result)| Assignment {
+        event,
+        attempt,
+        has_result,
+    })
+}
+
+fn data_requests() -> impl Strategy<Value = DataRequest> {
+    (infos(), any::<(u16, u32)>(), vec(any::<u32>(), 0..5)).prop_map(|(event, (attempt, request), robs)| DataRequest {
+        event,
+        attempt,
+        request,
+        robs,
+    })
+}
+
+/// The length is set with the bulk.
+fn data_replies() -> impl Strategy<Value = DataReply> {
+    (any::<(u64, u16, u32)>(), missing()).prop_map(|((event, attempt, request), missing)| DataReply {
+        event: EventId(event),
+        attempt,
+        request,
+        missing,
+        len_bytes: 0,
+    })
+}
+
+fn event_reply(parts: Vec<(DataReply, Vec<u8>)>) -> Message {
+    let bulk: Vec<u8> = parts.iter().flat_map(|(_, bytes)| bytes.clone()).collect();
+    let replies = parts.into_iter().map(|(reply, bytes)| DataReply { len_bytes: bytes.len() as u32, ..reply });
+    Message::EventReply { replies: replies.collect(), bulk: Bulk::Pages(PageSlice::new(Bytes::from(bulk))) }
 }
 
 fn rois() -> impl Strategy<Value = Roi> {

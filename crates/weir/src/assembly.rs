@@ -285,6 +285,7 @@ impl Assembly {
             busy_above,
             busy_below,
             request_timeout: ros.request_timeout.duration(),
+            group_bytes_max: REPLY_GROUP_BYTES,
             read_out: if self.level1_node().is_some() { ReadOut::OnTrigger } else { ReadOut::OnRequest },
             level1: self.level1_node(),
             in_flight: self.in_flight(),
@@ -448,3 +449,7 @@ fn spacing(rate: Option<toml::Rate>, poisson: bool) -> Spacing {
 const EXTERNAL_MAX: u64 = 256;
 const SYNC_GROUP: usize = 1000;
 const RETRY_RECORDING_AFTER: Duration = Duration::from_secs(1);
+
+/// Most bytes of replies for building in one message, unless an event alone has more: large enough that what a message
+/// costs no longer counts, small enough that a builder works on the first while the next are on their way.
+pub(crate) const REPLY_GROUP_BYTES: usize = 64 << 10;

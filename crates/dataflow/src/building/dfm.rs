@@ -6,10 +6,11 @@ use core::time::Duration;
 
 use crate::building::assignment::{SfiAssignment, SfiChooser};
 use crate::component::{Component, Input, Note, Outbox, PeerState};
+use crate::groups::Groups;
 use crate::histogram::Histogram;
 use crate::ids::{EventId, Incarnation, NodeId, Role};
 use crate::level1::pace::{Pace, Spacing};
-use crate::message::{BusyCause, Command, Decision, EventInfo, Fate, Message};
+use crate::message::{Assignment, Attempt, BusyCause, Command, Decision, Ended, EventInfo, Fate, Message};
 use crate::node::RUN_CONTROL;
 use crate::readout::clears::Clears;
 use crate::report::{BlockCause, BlockedClock, DfmCounters, PeerCount, Report};
@@ -87,6 +88,11 @@ pub struct Dfm {
     queue: VecDeque<EventId>,
     timeouts: VecDeque<(Time, EventId, u16)>,
     sfis: Vec<Sfi>,
+    /// Assignments of this pass.
+    builds: Groups<Assignment>,
+    /// Grants of this pass.
+    grants: Groups<Attempt>,
+    revocations: Groups<Attempt>,
     chooser: SfiChooser,
     clears: Clears,
     supervisors: Vec<Supervisor>,
@@ -195,6 +201,9 @@ impl Dfm {
             queue: VecDeque::new(),
             timeouts: VecDeque::new(),
             sfis: parameters.sfis.iter().map(sfi).collect(),
+            builds: Groups::new(),
+            grants: Groups::new(),
+            revocations: Groups::new(),
             chooser: SfiChooser::new(parameters.assignment),
             clears: Clears::new(parameters.clear_group, parameters.clear_age),
             supervisors: sources.into_iter().map(supervisor).collect(),
@@ -356,28 +365,32 @@ impl Dfm {
     }
 
     fn build_at(&mut self, now: Time, event: EventId, sfi: usize, out: &mut Outbox) {
-        let oldest_unfinished = self.oldest_unfinished();
         let Some(open) = self.open.get_mut(&event) else { return };
         open.attempt += 1;
         open.state = State::Building { sfi, since: now };
         self.sfis[sfi].building += 1;
         self.timeouts.push_back((now + self.parameters.build_timeout, event, open.attempt));
         let Open { event, has_result, attempt, .. } = *open;
-        out.send(self.sfis[sfi].node, Message::Build { event, attempt, has_result, oldest_unfinished });
+        let to = self.sfis[sfi].node;
+        if let Some(events) = self.builds.add(to, Assignment { event, attempt, has_result }, 1) {
+            out.send(to, Message::Build { events, oldest_unfinished: self.oldest_unfinished() });
+        }
     }
 
-    fn on_end_of_event(
-        &mut self,
-        now: Time,
-        from: NodeId,
-        event: EventId,
-        attempt: u16,
-        missing: u32,
-        out: &mut Outbox,
-    ) {
+    fn on_end_of_events(&mut self, now: Time, from: NodeId, events: &[Ended], out: &mut Outbox) {
         let Some(sfi) = self.sfis.iter().position(|sfi| sfi.node == from) else {
             return;
         };
+        for ended in events {
+            self.on_end_of_event(now, sfi, ended, out);
+        }
+        self.forget_built();
+        self.assign(now, out);
+    }
+
+    fn on_end_of_event(&mut self, now: Time, sfi: usize, ended: &Ended, out: &mut Outbox) {
+        let Ended { event, attempt, missing } = *ended;
+        let from = self.sfis[sfi].node;
         self.sfis[sfi].building = self.sfis[sfi].building.saturating_sub(1);
         let complete = missing == 0;
         match self.open.get_mut(&event) {
@@ -390,7 +403,9 @@ impl Dfm {
                 open.state = State::Granted { sfi };
                 open.granted = Some(complete);
                 self.count_built(sfi, complete);
-                out.send(from, Message::Granted { event, attempt });
+                if let Some(group) = self.grants.add(from, Attempt { event, attempt }, 1) {
+                    out.send(from, Message::Granted(group));
+                }
                 if self.parameters.clear_after == ClearAfter::Built {
                     self.open.remove(&event);
                     self.cleared.insert(event);
@@ -399,11 +414,11 @@ impl Dfm {
             }
             _ => {
                 self.counters.revoked += 1;
-                out.send(from, Message::Revoked { event, attempt });
+                if let Some(group) = self.revocations.add(from, Attempt { event, attempt }, 1) {
+                    out.send(from, Message::Revoked(group));
+                }
             }
         }
-        self.forget_built();
-        self.assign(now, out);
     }
 
     /// Time-outs of events that are built go as they come to the front.
@@ -554,6 +569,9 @@ impl Dfm {
             sfi.done = false;
             sfi.busy = false;
             sfi.building = 0;
+            self.builds.forget(node);
+            self.grants.forget(node);
+            self.revocations.forget(node);
             self.reclaim(index);
             self.assign(now, out);
         }
@@ -665,6 +683,7 @@ impl Dfm {
 
     fn abandon(&mut self) {
         self.queue.clear();
+        self.builds.clear();
         for (event, open) in core::mem::take(&mut self.open) {
             self.give_up(event, &open);
         }
@@ -697,9 +716,7 @@ impl Component for Dfm {
     fn handle(&mut self, now: Time, input: Input, out: &mut Outbox) {
         match input {
             Input::Message { from, message } => match message {
-                Message::EndOfEvent { event, attempt, missing } => {
-                    self.on_end_of_event(now, from, event, attempt, missing, out);
-                }
+                Message::EndOfEvent(events) => self.on_end_of_events(now, from, &events, out),
                 Message::Finished(fates) => self.on_finished(now, from, &fates, out),
                 Message::SfiBusy(busy) => {
                     if let Some(sfi) = self.sfis.iter_mut().find(|sfi| sfi.node == from) {
@@ -723,6 +740,15 @@ impl Component for Dfm {
         }
         self.self_trigger(now, out);
         self.close(now, out);
+    }
+
+    fn flush(&mut self, _now: Time, out: &mut Outbox) {
+        self.grants.drain(|sfi, attempts| out.send(sfi, Message::Granted(attempts)));
+        self.revocations.drain(|sfi, attempts| out.send(sfi, Message::Revoked(attempts)));
+        if !self.builds.is_empty() {
+            let oldest_unfinished = self.oldest_unfinished();
+            self.builds.drain(|sfi, events| out.send(sfi, Message::Build { events, oldest_unfinished }));
+        }
     }
 
     fn next_deadline(&self) -> Option<Time> {

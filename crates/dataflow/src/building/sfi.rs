@@ -5,10 +5,13 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::building::collected::{Collected, Part};
-use crate::bulk::{Bulk, PageSlice};
+use crate::bulk::{Bulk, BulkParts, PageSlice};
 use crate::component::{Component, Input, Outbox, PeerState};
+use crate::groups::Groups;
 use crate::ids::{EventId, NodeId, Role};
-use crate::message::{BuiltEvent, Command, EventInfo, Fate, Message, Missing};
+use crate::message::{
+    Assignment, Attempt, BuiltEvent, Command, DataReply, DataRequest, Ended, EventInfo, Fate, Message,
+};
 use crate::random::Random;
 use crate::report::{BlockCause, BlockedClock, Report, SfiCounters};
 use crate::time::Time;
@@ -66,6 +69,10 @@ pub struct Sfi {
     /// Events with sources that were not asked yet, in the order of their assignment.
     to_ask: VecDeque<EventId>,
     outstanding: usize,
+    /// Requests of this pass.
+    requests: Groups<DataRequest>,
+    /// Events that ended in this pass.
+    ended: Groups<Ended>,
     timeouts: VecDeque<Timeout>,
     /// Granted, waiting for an EFD, in order of service.
     ready: VecDeque<EventId>,
@@ -112,13 +119,6 @@ enum Phase {
     Served(usize),
 }
 
-/// What a source sent.
-struct Data {
-    request: u32,
-    missing: Vec<Missing>,
-    bulk: Bulk,
-}
-
 struct Asked {
     source: u16,
     tries: u32,
@@ -159,6 +159,8 @@ impl Sfi {
             collected: Collected::new(parameters.collected),
             to_ask: VecDeque::new(),
             outstanding: 0,
+            requests: Groups::new(),
+            ended: Groups::new(),
             timeouts: VecDeque::new(),
             ready: VecDeque::new(),
             efds,
@@ -180,15 +182,15 @@ impl Sfi {
         }
     }
 
-    fn on_build(
-        &mut self,
-        now: Time,
-        event: EventInfo,
-        attempt: u16,
-        has_result: bool,
-        oldest: EventId,
-        out: &mut Outbox,
-    ) {
+    fn on_build(&mut self, now: Time, events: &[Assignment], oldest: EventId, out: &mut Outbox) {
+        for assigned in events {
+            self.take(assigned, oldest, out);
+        }
+        self.ask(now, out);
+    }
+
+    fn take(&mut self, assigned: &Assignment, oldest: EventId, out: &mut Outbox) {
+        let Assignment { event, attempt, has_result } = *assigned;
         self.counters.assigned += 1;
         if self.abandoned {
             self.counters.revoked += 1;
@@ -198,17 +200,14 @@ impl Sfi {
             // The DFM lost sight of this SFI and wants an event built again that is built and still here.
             held.attempt = attempt;
             let missing = held.missing.len() as u32;
-            out.send(self.parameters.dfm, Message::EndOfEvent { event: event.event, attempt, missing });
+            self.end(Ended { event: event.event, attempt, missing }, out);
             return;
         }
         if let Some(older) = self.events.remove(&event.event) {
             // Its first SFI and now this one again: the end of the older attempt gives the DFM its credit back.
             if older.phase == Phase::Collecting {
                 let missing = older.missing.len() as u32;
-                out.send(
-                    self.parameters.dfm,
-                    Message::EndOfEvent { event: event.event, attempt: older.attempt, missing },
-                );
+                self.end(Ended { event: event.event, attempt: older.attempt, missing }, out);
             }
             self.outstanding -= older.asked.len();
             self.to_ask.retain(|waiting| *waiting != event.event);
@@ -233,7 +232,6 @@ impl Sfi {
         };
         self.events.insert(event.event, building);
         self.to_ask.push_back(event.event);
-        self.ask(now, out);
     }
 
     /// What level 2 has collected of an event: its ROBs and size; the data go to `parts`.
@@ -299,14 +297,31 @@ impl Sfi {
         let deadline = now + self.parameters.request_timeout;
         self.timeouts.push_back(Timeout { deadline, event, attempt, source, serial });
         let to = self.parameters.sources[usize::from(source)].node;
-        out.send(
-            to,
-            Message::EventRequest { event: building.event, attempt, request: serial, robs: asked.robs.clone() },
-        );
+        let request = DataRequest { event: building.event, attempt, request: serial, robs: asked.robs.clone() };
+        let weight = 1 + request.robs.len();
+        if let Some(requests) = self.requests.add(to, request, weight) {
+            out.send(to, Message::EventRequest { requests });
+        }
     }
 
-    fn on_reply(&mut self, now: Time, from: NodeId, (event, attempt): (EventId, u16), data: Data, out: &mut Outbox) {
-        let Data { request, missing, bulk } = data;
+    fn end(&mut self, ended: Ended, out: &mut Outbox) {
+        if let Some(group) = self.ended.add(self.parameters.dfm, ended, 1) {
+            out.send(self.parameters.dfm, Message::EndOfEvent(group));
+        }
+    }
+
+    fn on_replies(&mut self, now: Time, from: NodeId, replies: Vec<DataReply>, bulk: Bulk, out: &mut Outbox) {
+        let mut parts = BulkParts::new(bulk);
+        for reply in replies {
+            let part = parts.take(reply.len_bytes as usize);
+            self.on_reply(now, from, reply, part, out);
+        }
+        self.forget_answered();
+        self.ask(now, out);
+    }
+
+    fn on_reply(&mut self, now: Time, from: NodeId, reply: DataReply, bulk: Bulk, out: &mut Outbox) {
+        let DataReply { event, attempt, request, missing, .. } = reply;
         let sources = &self.parameters.sources;
         let found = self.events.get_mut(&event).filter(|b| b.attempt == attempt).and_then(|building| {
             let current = |asked: &Asked| {
@@ -326,8 +341,7 @@ impl Sfi {
             building.len_bytes -= bulk.len();
             self.counters.oversized += 1;
             self.give_up(event, index);
-            self.end_if_collected(event, out);
-            return self.ask(now, out);
+            return self.end_if_collected(event, out);
         }
         if !bulk.is_empty() {
             building.parts.push(bulk);
@@ -343,8 +357,6 @@ impl Sfi {
             self.ask_again(now, event, index, out);
         }
         self.end_if_collected(event, out);
-        self.forget_answered();
-        self.ask(now, out);
     }
 
     /// Asks once more for what is missing, or gives it up.
@@ -382,10 +394,10 @@ impl Sfi {
         let (attempt, missing) = (building.attempt, building.missing.len() as u32);
         // Busy goes ahead of the end of event, so that the DFM does not fill the place it sees.
         self.update_busy(out);
-        out.send(self.parameters.dfm, Message::EndOfEvent { event, attempt, missing });
+        self.end(Ended { event, attempt, missing }, out);
     }
 
-    fn on_granted(&mut self, now: Time, event: EventId, attempt: u16, out: &mut Outbox) {
+    fn on_granted(&mut self, now: Time, Attempt { event, attempt }: Attempt, out: &mut Outbox) {
         let current = |b: &&mut Building| b.attempt == attempt && b.phase == Phase::Ended;
         let Some(building) = self.events.get_mut(&event).filter(current) else {
             return;
@@ -407,7 +419,7 @@ impl Sfi {
         self.update_busy(out);
     }
 
-    fn on_revoked(&mut self, now: Time, event: EventId, attempt: u16, out: &mut Outbox) {
+    fn on_revoked(&mut self, now: Time, Attempt { event, attempt }: Attempt, out: &mut Outbox) {
         let current = |b: &&Building| b.attempt == attempt && b.phase == Phase::Ended;
         if self.events.get(&event).filter(current).is_some() {
             self.events.remove(&event);
@@ -553,6 +565,7 @@ impl Sfi {
         if let Some(source) = self.parameters.sources.iter().position(|source| source.node == node) {
             self.sources_gone[source] = gone;
             if gone {
+                self.requests.forget(node);
                 self.give_up_source(source, out);
                 self.ask(now, out);
             }
@@ -604,6 +617,8 @@ impl Sfi {
         self.events.retain(|_, building| building.is_granted());
         self.counters.revoked += (before - self.events.len()) as u64;
         self.outstanding = 0;
+        self.requests.clear();
+        self.ended.clear();
         self.to_ask.clear();
         self.busy = false;
     }
@@ -665,15 +680,11 @@ impl Component for Sfi {
     fn handle(&mut self, now: Time, input: Input, out: &mut Outbox) {
         match input {
             Input::Message { from, message } => match message {
-                Message::EventReply { event, attempt, request, missing, bulk } => {
-                    self.on_reply(now, from, (event, attempt), Data { request, missing, bulk }, out);
-                }
-                Message::Build { event, attempt, has_result, oldest_unfinished } => {
-                    self.on_build(now, event, attempt, has_result, oldest_unfinished, out);
-                }
+                Message::EventReply { replies, bulk } => self.on_replies(now, from, replies, bulk, out),
+                Message::Build { events, oldest_unfinished } => self.on_build(now, &events, oldest_unfinished, out),
                 Message::Collected { event, robs, bulk } => self.on_collected(event, Part { robs, bulk }),
-                Message::Granted { event, attempt } => self.on_granted(now, event, attempt, out),
-                Message::Revoked { event, attempt } => self.on_revoked(now, event, attempt, out),
+                Message::Granted(attempts) => attempts.iter().for_each(|&attempt| self.on_granted(now, attempt, out)),
+                Message::Revoked(attempts) => attempts.iter().for_each(|&attempt| self.on_revoked(now, attempt, out)),
                 Message::Pull(count) => self.on_pull(now, from, count, out),
                 Message::Finished(fates) => self.on_finished(now, from, &fates, out),
                 _ => {}
@@ -687,6 +698,11 @@ impl Component for Sfi {
             self.done = true;
             out.send(self.parameters.dfm, Message::NoMore);
         }
+    }
+
+    fn flush(&mut self, _now: Time, out: &mut Outbox) {
+        self.requests.drain(|to, requests| out.send(to, Message::EventRequest { requests }));
+        self.ended.drain(|dfm, ended| out.send(dfm, Message::EndOfEvent(ended)));
     }
 
     fn next_deadline(&self) -> Option<Time> {

@@ -5,5 +5,6 @@ pub mod cleared_ids;
 pub mod clears;
 pub mod event_manager;
 pub mod fragment;
+pub(crate) mod replies;
 pub mod rob;
 pub mod ros;

@@ -4,13 +4,14 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::bulk::{Bulk, PageSlice};
+use crate::bulk::Bulk;
 use crate::component::{Component, Input, Note, Outbox, Outcome, PeerState, Ticket, Work};
 use crate::ids::{EventId, NodeId, Role};
-use crate::message::{BusyCause, Command, EventInfo, Message, Missing};
+use crate::message::{BusyCause, Command, DataReply, DataRequest, EventInfo, Message, Missing};
 use crate::readout::clear_sequence::ClearSequence;
 use crate::readout::cleared_ids::{ClearedIds, Remembered};
 use crate::readout::fragment::FragmentHead;
+use crate::readout::replies::{Parts, Replies};
 use crate::readout::rob::{Fragment, Refusal, Rob};
 use crate::report::{Report, RosCounters};
 use crate::time::Time;
@@ -29,6 +30,8 @@ pub struct RosParameters {
     pub busy_below: usize,
     /// How long a request may wait for its data.
     pub request_timeout: Duration,
+    /// Most bytes of replies for building that travel in one message, unless the reply for a single event has more.
+    pub group_bytes_max: usize,
     /// When fragments come.
     pub read_out: ReadOut,
     /// Where triggers come from, if any do.
@@ -72,7 +75,12 @@ pub struct Ros {
     /// Triggers and on-request events that wait for a page: bounded by the window of level 1 and by `waiting`.
     to_read: VecDeque<EventInfo>,
     reading: BTreeSet<EventId>,
+    /// The same by ticket.
+    readings: BTreeMap<u64, Vec<EventId>>,
+    next_ticket: u64,
     results: VecDeque<(NodeId, EventId, Bulk)>,
+    /// Answers for building of this pass.
+    replies: Replies,
     taken: TakenCount,
     busy: bool,
     draining: bool,
@@ -124,6 +132,7 @@ impl Ros {
         let clears = if parameters.late { ClearSequence::from_next_seen() } else { ClearSequence::from_start() };
         let taken = TakenCount::new(parameters.level1, parameters.in_flight);
         let cleared = ClearedIds::new(2 * parameters.pages_per_rob);
+        let replies = Replies::new(parameters.group_bytes_max);
         Self {
             parameters,
             robs,
@@ -136,7 +145,10 @@ impl Ros {
             timeouts: VecDeque::new(),
             to_read: VecDeque::new(),
             reading: BTreeSet::new(),
+            readings: BTreeMap::new(),
+            next_ticket: 0,
             results: VecDeque::new(),
+            replies,
             taken,
             busy: false,
             draining: false,
@@ -176,18 +188,21 @@ impl Ros {
         self.results.drain(..).for_each(|(from, event, _)| out.send(from, Message::L2ResultTaken(event)));
     }
 
-    /// Starts reading while a page is free in every ROB.
+    /// Starts reading what a page is free for in every ROB.
     fn read_next(&mut self, now: Time, out: &mut Outbox) {
-        while let Some(&event) = self.to_read.front() {
-            if self.free() <= self.reading.len() {
-                return self.make_room(now, out);
-            }
-            self.to_read.pop_front();
-            self.reading.insert(event.event);
-            out.start(Ticket(event.event.0), Work::ReadOut(event));
+        let room = self.free().saturating_sub(self.reading.len());
+        let events: Vec<EventInfo> = self.to_read.drain(..room.min(self.to_read.len())).collect();
+        if !events.is_empty() {
+            self.reading.extend(events.iter().map(|info| info.event));
+            self.readings.insert(self.next_ticket, events.iter().map(|info| info.event).collect());
             if self.parameters.read_out == ReadOut::OnTrigger {
-                self.taken.take(now, out);
+                events.iter().for_each(|_| self.taken.take(now, out));
             }
+            out.start(Ticket(self.next_ticket), Work::ReadOut(events));
+            self.next_ticket += 1;
+        }
+        if !self.to_read.is_empty() {
+            self.make_room(now, out);
         }
     }
 
@@ -243,17 +258,22 @@ impl Ros {
     }
 
     fn on_read_out(&mut self, now: Time, ticket: Ticket, out: &mut Outbox) {
-        self.reading.remove(&EventId(ticket.0));
+        for event in self.readings.remove(&ticket.0).expect("what was read had been started") {
+            self.reading.remove(&event);
+        }
         self.read_next(now, out);
     }
 
-    /// Looks again at requests that waited for this ROB, up to the event whose fragment came: an ordered link has
-    /// passed the earlier ones.
+    /// Looks again at requests that waited for this ROB: for the event whose fragment came, and on an ordered link for
+    /// those that it has passed.
     fn answer_unblocked(&mut self, rob: usize, event: EventId, out: &mut Outbox) {
-        let events: Vec<EventId> = self.waiting.range(..=event).map(|(event, _)| *event).collect();
-        for event in events {
-            self.reconsider(event, |waiting| waiting.blocked_on == rob, out);
+        if self.parameters.read_out == ReadOut::OnTrigger {
+            let passed: Vec<EventId> = self.waiting.range(..event).map(|(event, _)| *event).collect();
+            for event in passed {
+                self.reconsider(event, |waiting| waiting.blocked_on == rob, out);
+            }
         }
+        self.reconsider(event, |waiting| waiting.blocked_on == rob, out);
     }
 
     /// Answers the waiting requests of an event that `which` selects and that need not wait any longer.
@@ -277,23 +297,31 @@ impl Ros {
         }
     }
 
-    fn on_request(&mut self, now: Time, request: Request, info: Option<EventInfo>, out: &mut Outbox) {
-        match request.kind {
-            RequestKind::Roi { .. } => self.counters.roi_requests += 1,
-            RequestKind::Event { .. } => self.counters.event_requests += 1,
+    fn on_requests(&mut self, now: Time, from: NodeId, requests: Vec<DataRequest>, out: &mut Outbox) {
+        for DataRequest { event, attempt, request, robs } in requests {
+            let request = self.request(from, event.event, RequestKind::Event { attempt, request }, &robs);
+            self.counters.event_requests += 1;
+            if !self.on_request(now, request, out) && self.parameters.read_out == ReadOut::OnRequest {
+                self.to_read.push_back(event);
+            }
         }
+        if !self.to_read.is_empty() {
+            self.read_next(now, out);
+        }
+    }
+
+    /// Answers a request if it need not wait; whether it was answered, or another waits for the same event already.
+    fn on_request(&mut self, now: Time, request: Request, out: &mut Outbox) -> bool {
         let Some(blocked_on) = self.first_blocked(&request, 0) else {
-            return self.answer(&request, out);
+            self.answer(&request, out);
+            return true;
         };
         let event = request.event;
         let deadline = now + self.parameters.request_timeout;
         let asked_before = self.waiting.contains_key(&event) || self.reading.contains(&event);
         self.waiting.entry(event).or_default().push(Waiting { request, blocked_on, deadline });
         self.timeouts.push_back((deadline, event));
-        if let (ReadOut::OnRequest, Some(info), false) = (self.parameters.read_out, info, asked_before) {
-            self.to_read.push_back(info);
-            self.read_next(now, out);
-        }
+        asked_before
     }
 
     /// The first ROB from `from` on whose fragment can still come.
@@ -318,11 +346,16 @@ impl Ros {
         let bulk = parts.into_bulk();
         self.counters.bytes_out += bulk.len() as u64;
         let event = request.event;
-        let message = match request.kind {
-            RequestKind::Roi { request } => Message::RoiReply { event, request, missing, bulk },
-            RequestKind::Event { attempt, request } => Message::EventReply { event, attempt, request, missing, bulk },
-        };
-        out.send(request.from, message);
+        match request.kind {
+            RequestKind::Roi { request: number } => {
+                out.send(request.from, Message::RoiReply { event, request: number, missing, bulk });
+            }
+            RequestKind::Event { attempt, request: number } => {
+                let len_bytes = u32::try_from(bulk.len()).expect("a reply fits a message");
+                let reply = DataReply { event, attempt, request: number, missing, len_bytes };
+                self.replies.add(request.from, reply, &bulk, out);
+            }
+        }
     }
 
     fn on_clear(
@@ -450,12 +483,10 @@ impl Ros {
             Message::L2Result { event, bulk } => self.on_l2_result(from, event, bulk, out),
             Message::RoiRequest { event, request, robs } => {
                 let request = self.request(from, event, RequestKind::Roi { request }, &robs);
-                self.on_request(now, request, None, out);
+                self.counters.roi_requests += 1;
+                self.on_request(now, request, out);
             }
-            Message::EventRequest { event, attempt, request, robs } => {
-                let request = self.request(from, event.event, RequestKind::Event { attempt, request }, &robs);
-                self.on_request(now, request, Some(event), out);
-            }
+            Message::EventRequest { requests } => self.on_requests(now, from, requests, out),
             Message::Clear { sequence, oldest_valid, last, events } => {
                 self.on_clear(now, sequence, oldest_valid, last, &events, out);
             }
@@ -493,6 +524,7 @@ impl Ros {
         }
         self.waiting.retain(|_, requests| !requests.is_empty());
         self.results.retain(|(from, _, _)| *from != node);
+        self.replies.forget(node);
     }
 
     fn on_command(&mut self, command: Command) {
@@ -520,13 +552,18 @@ impl Component for Ros {
         }
     }
 
+    fn flush(&mut self, _now: Time, out: &mut Outbox) {
+        self.replies.flush(out);
+    }
+
     fn next_deadline(&self) -> Option<Time> {
         let timeout = self.timeouts.front().map(|(deadline, _)| *deadline);
         [self.taken.next_deadline(), self.ask_due, timeout].into_iter().flatten().min()
     }
 
     fn is_drained(&self) -> bool {
-        let idle = self.waiting.is_empty() && self.reading.is_empty() && self.to_read.is_empty();
+        let idle =
+            self.waiting.is_empty() && self.reading.is_empty() && self.to_read.is_empty() && self.replies.is_empty();
         self.abandoned || (self.draining && (self.dfm_gone || (idle && self.clears.is_complete())))
     }
 
@@ -545,31 +582,6 @@ impl Component for Ros {
         self.robs.iter().for_each(Rob::check);
         assert!(self.waiting.values().all(|requests| !requests.is_empty()), "no empty list of waiting requests");
         assert!(self.timeouts.iter().is_sorted_by_key(|(deadline, _)| *deadline), "time-outs in order");
-    }
-}
-
-/// Fragments on their way into one reply.
-#[derive(Default)]
-struct Parts {
-    slices: Vec<PageSlice>,
-    modelled: Option<(u32, u32)>,
-}
-
-impl Parts {
-    fn add(&mut self, bulk: &Bulk) {
-        if let Bulk::Modelled { len_bytes, seed } = *bulk {
-            let (len, mixed) = self.modelled.unwrap_or_default();
-            self.modelled = Some((len + len_bytes, mixed.wrapping_add(seed)));
-        }
-        self.slices.extend_from_slice(bulk.slices());
-    }
-
-    fn into_bulk(mut self) -> Bulk {
-        match (self.modelled, self.slices.len()) {
-            (Some((len_bytes, seed)), _) => Bulk::Modelled { len_bytes, seed },
-            (None, 1) => Bulk::Pages(self.slices.remove(0)),
-            (None, _) => Bulk::PageList(self.slices),
-        }
     }
 }
 

@@ -76,6 +76,8 @@ struct Slot {
     gone: bool,
     hangs: bool,
     wake: Option<Time>,
+    /// Whether the end of its pass is scheduled.
+    flushes: bool,
     /// All that run control said to it; a new life is told again.
     commands: Vec<Command>,
 }
@@ -91,6 +93,7 @@ enum What {
     ToController(Envelope, Message),
     Input(NodeId, Incarnation, Input),
     Wake(NodeId),
+    Flush(NodeId),
     Begin,
     WakeController,
     Fault(Fault),
@@ -133,6 +136,7 @@ impl World {
                 gone: false,
                 hangs: false,
                 wake: None,
+                flushes: false,
                 commands: Vec::new(),
             })
             .collect();
@@ -220,6 +224,7 @@ impl World {
                     self.input(to, Input::Deadline);
                 }
             }
+            What::Flush(to) => self.flush(to),
             What::Begin => {
                 self.began = self.now;
                 let mut out = Outbox::new();
@@ -269,8 +274,31 @@ impl World {
         self.after(to, &mut out);
     }
 
-    /// Carries out actions, checks the component, and arms its next deadline.
+    /// The end of a pass.
+    fn flush(&mut self, of: NodeId) {
+        self.slot_mut(of).flushes = false;
+        let now = self.now;
+        let mut out = Outbox::new();
+        if self.slot(of).hangs {
+            return;
+        }
+        if let Some(node) = &mut self.slot_mut(of).node {
+            node.flush(now, &mut out);
+        }
+        self.carry_out(of, &mut out);
+    }
+
+    /// Carries out actions, and sees to it that the pass ends: now and then after further inputs.
     fn after(&mut self, from: NodeId, out: &mut Outbox) {
+        self.carry_out(from, out);
+        if !core::mem::replace(&mut self.slot_mut(from).flushes, true) {
+            let pass = if self.random.chance(0.5) { self.latency() } else { Duration::ZERO };
+            self.schedule(self.now + pass, What::Flush(from));
+        }
+    }
+
+    /// Carries out actions, checks the component, and arms its next deadline.
+    fn carry_out(&mut self, from: NodeId, out: &mut Outbox) {
         let mut sends = Vec::new();
         let mut others = Vec::new();
         route(out, &self.plan.readout(), |to, message| sends.push((to, message)), |action| others.push(action));
@@ -380,7 +408,7 @@ impl World {
     fn work(&mut self, node: NodeId, ticket: Ticket, work: Work) {
         let incarnation = self.slot(node).incarnation;
         let outcome = match work {
-            Work::ReadOut(event) => return self.read_out(node, ticket, &event),
+            Work::ReadOut(events) => return self.read_out(node, ticket, &events),
             Work::NextTrigger => Outcome::Trigger(self.next_trigger()),
             Work::Steer(steer) => Outcome::Steered(match self.skeleton.step(&steer) {
                 Steered::Decide(selection) if selection.accept => Steered::Decide(Selection {
@@ -473,7 +501,14 @@ impl World {
     }
 
     /// Fragments come in order on each link, unless the link loses, repeats or delays one.
-    fn read_out(&mut self, node: NodeId, ticket: Ticket, event: &EventInfo) {
+    fn read_out(&mut self, node: NodeId, ticket: Ticket, events: &[EventInfo]) {
+        let incarnation = self.slot(node).incarnation;
+        let last = events.iter().map(|event| self.read_out_event(node, event)).max().expect("something to read");
+        self.schedule(last, What::Input(node, incarnation, Input::Done { ticket, outcome: Outcome::ReadOut }));
+    }
+
+    /// When the last fragment comes.
+    fn read_out_event(&mut self, node: NodeId, event: &EventInfo) -> Time {
         let incarnation = self.slot(node).incarnation;
         let links = self.plan.fragment_faults;
         let mut last = self.now;
@@ -493,7 +528,7 @@ impl World {
             }
             last = last.max(at);
         }
-        self.schedule(last, What::Input(node, incarnation, Input::Done { ticket, outcome: Outcome::ReadOut }));
+        last
     }
 
     fn file_of(&self, sfo: NodeId) -> FileRecord {

@@ -457,6 +457,7 @@ impl Plan {
                 busy_above: self.pages * 2 / 3,
                 busy_below: self.pages / 2,
                 request_timeout: Duration::from_millis(10),
+                group_bytes_max: 1000,
                 read_out,
                 level1: self.one(Role::Level1).filter(|_| read_out == ReadOut::OnTrigger),
                 in_flight: self.in_flight,

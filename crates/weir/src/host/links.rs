@@ -16,6 +16,8 @@ use transport::poller::Poller;
 use transport::tcp::{Connection, InvalidOptions, ListenError, Listener, TcpOptions};
 use transport::waker::Waker;
 
+use crate::assembly::REPLY_GROUP_BYTES;
+
 /// Names a connection of this process; never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LinkId(usize);
@@ -88,7 +90,7 @@ impl NetworkOptions {
     pub(crate) fn new(partition: &Partition, peers: usize) -> Self {
         let transport = &partition.transport;
         let event_max = usize::try_from(partition.sfi.max_event_size.bytes()).unwrap_or(usize::MAX / 4);
-        let frame_max = event_max.saturating_add(FRAME_OVERHEAD_BYTES);
+        let frame_max = event_max.max(REPLY_GROUP_BYTES).saturating_add(FRAME_OVERHEAD_BYTES);
         let page_len = usize::try_from(transport.page_size.bytes()).unwrap_or(usize::MAX / 4).max(frame_max);
         let limits = FrameLimits::new(wire::HEADER_LEN, frame_max).expect("a header is shorter than a frame");
         let buffer = transport.socket_buffer.map(|size| usize::try_from(size.bytes()).unwrap_or(usize::MAX));

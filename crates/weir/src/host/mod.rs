@@ -16,10 +16,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
-use dataflow::bulk::{Bulk, PageSlice};
+use dataflow::bulk::{Bulk, BulkParts, PageSlice};
 use dataflow::component::{Action, Component, Input, Note, Outbox, PeerState};
 use dataflow::ids::{EventId, Incarnation, NodeId, RunNumber};
-use dataflow::message::{Command, Envelope, Message};
+use dataflow::message::{Command, DataReply, Envelope, Message};
 use dataflow::node::{Node, RUN_CONTROL};
 use dataflow::report::{Network, Report};
 use dataflow::time::Time;
@@ -49,6 +49,8 @@ pub(crate) struct Host {
     copy_below: usize,
     check: FragmentChecks,
     out: Outbox,
+    /// Components that were given something since they were flushed.
+    touched: Vec<NodeId>,
     encoded: Vec<u8>,
     network: Network,
     /// The newest time that a component here was given.
@@ -69,6 +71,8 @@ pub(crate) enum FragmentChecks {
 struct Hosted {
     node: Node,
     workshop: Workshop,
+    /// Whether it was given something since it was flushed.
+    touched: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +105,7 @@ impl Host {
             copy_below,
             check,
             out: Outbox::new(),
+            touched: Vec::new(),
             encoded: Vec::new(),
             network: Network::default(),
             latest: Time::ZERO,
@@ -128,7 +133,7 @@ impl Host {
         talk: impl Fn(NodeId, NodeId) -> bool,
     ) {
         let node = Node::new(id, self.run, FIRST_LIFE, self.nodes.len(), component);
-        self.nodes[usize::from(id.0)] = Some(Hosted { node, workshop });
+        self.nodes[usize::from(id.0)] = Some(Hosted { node, workshop, touched: false });
         self.deadline = None;
         self.routes[usize::from(id.0)] = Route::Here;
         self.tell_peer(now, id, RUN_CONTROL, PeerState::Up(FIRST_LIFE));
@@ -175,8 +180,31 @@ impl Host {
     pub(crate) fn input(&mut self, now: Time, to: NodeId, input: Input) {
         let now = self.forward(now);
         let Some(hosted) = &mut self.nodes[usize::from(to.0)] else { return };
+        hosted.touch(&mut self.touched);
         hosted.node.handle(now, input, &mut self.out);
         self.carry_out(now, to);
+    }
+
+    /// What the components here have ready goes out: they were given all that was there. Whether there was any such component.
+    pub(crate) fn flush_components(&mut self, now: Time) -> bool {
+        let now = self.forward(now);
+        let mut touched = core::mem::take(&mut self.touched);
+        let any = !touched.is_empty();
+        for node in touched.drain(..) {
+            let Some(hosted) = &mut self.nodes[usize::from(node.0)] else { continue };
+            hosted.touched = false;
+            hosted.node.flush(now, &mut self.out);
+            self.carry_out(now, node);
+        }
+        if self.touched.is_empty() {
+            // Keeps its memory.
+            self.touched = touched;
+        }
+        any
+    }
+
+    fn has_touched(&self) -> bool {
+        !self.touched.is_empty()
     }
 
     /// Time as components see it does not go back within a pass. A component is about to be called.
@@ -238,11 +266,17 @@ impl Host {
 
     /// Delivers messages between components of this process, as long as there are any, up to a bound.
     fn deliver_local(&mut self) {
-        let end = clock::now() + LOCAL_TIME_PER_PASS;
+        let mut now = clock::now();
+        let end = now + LOCAL_TIME_PER_PASS;
         for _ in 0..LOCAL_MESSAGES_PER_PASS {
-            let Some((envelope, message)) = self.local.pop_front() else { return };
+            let Some((envelope, message)) = self.local.pop_front() else {
+                if self.flush_components(now) {
+                    continue;
+                }
+                return;
+            };
             // A pass through a whole chain in one process takes long: latencies are measured in it.
-            let now = clock::now();
+            now = clock::now();
             self.deliver(now, &envelope, message);
             if now > end {
                 return;
@@ -276,11 +310,11 @@ impl Host {
     fn retry_read_out(&mut self, now: Time, id: NodeId) {
         let Some(hosted) = &mut self.nodes[usize::from(id.0)] else { return };
         let mut readings = core::mem::take(&mut hosted.workshop.stalled);
-        while let Some((ticket, event)) = readings.pop_front() {
-            if !self.read_out(now, id, ticket, &event) {
-                readings.push_front((ticket, event));
+        while let Some(reading) = readings.front_mut() {
+            if !self.read_out(now, id, reading) {
                 break;
             }
+            readings.pop_front();
         }
         if let Some(hosted) = &mut self.nodes[usize::from(id.0)] {
             readings.append(&mut hosted.workshop.stalled);
@@ -349,18 +383,21 @@ impl Host {
         if envelope.to == RUN_CONTROL {
             return self.control.push_back((envelope.from, message));
         }
-        if let Message::EventReply { event, bulk, .. } = &message
-            && !self.check.passes(bulk, *event)
-        {
-            // The builder asks again, and in the end does without.
-            self.network.malformed += 1;
-            return;
-        }
+        let message = match message {
+            Message::EventReply { replies, bulk } if !self.check.passes(&replies, &bulk) => {
+                let (replies, bulk) = self.check.sound_ones(replies, bulk);
+                // The builder asks again for the others, and in the end does without.
+                self.network.malformed += 1;
+                Message::EventReply { replies, bulk }
+            }
+            message => message,
+        };
         let now = self.forward(now);
         let Some(hosted) = self.nodes.get_mut(usize::from(envelope.to.0)).and_then(Option::as_mut) else {
             self.network.malformed += 1;
             return;
         };
+        hosted.touch(&mut self.touched);
         hosted.node.receive(now, envelope, message, &mut self.out);
         self.carry_out(now, envelope.to);
     }
@@ -458,10 +495,48 @@ impl Host {
     }
 }
 
+impl Hosted {
+    fn touch(&mut self, touched: &mut Vec<NodeId>) {
+        if !core::mem::replace(&mut self.touched, true) {
+            touched.push(self.node.id());
+        }
+    }
+}
+
 impl FragmentChecks {
-    /// Whether every fragment of a reply is what it should be.
-    fn passes(self, bulk: &Bulk, event: EventId) -> bool {
-        bulk.slices().iter().all(|slice| self.passes_slice(slice.as_bytes(), event))
+    /// Whether every fragment of every reply is what it should be.
+    fn passes(self, replies: &[DataReply], bulk: &Bulk) -> bool {
+        let mut slices = bulk.slices().iter().map(PageSlice::as_bytes);
+        let mut rest: &[u8] = &[];
+        replies.iter().all(|reply| {
+            let mut left = reply.len_bytes as usize;
+            while left > 0 {
+                if rest.is_empty() {
+                    let Some(slice) = slices.next() else { return false };
+                    rest = slice;
+                }
+                let (part, behind) = rest.split_at(left.min(rest.len()));
+                (rest, left) = (behind, left - part.len());
+                if !self.passes_slice(part, reply.event) {
+                    return false;
+                }
+            }
+            true
+        })
+    }
+
+    /// Those replies of which every fragment is what it should be.
+    fn sound_ones(self, replies: Vec<DataReply>, bulk: Bulk) -> (Vec<DataReply>, Bulk) {
+        let mut parts = BulkParts::new(bulk);
+        let (mut sound, mut slices) = (Vec::new(), Vec::new());
+        for reply in replies {
+            let part = parts.take(reply.len_bytes as usize);
+            if self.passes(core::slice::from_ref(&reply), &part) {
+                slices.extend_from_slice(part.slices());
+                sound.push(reply);
+            }
+        }
+        (sound, Bulk::PageList(slices))
     }
 
     fn passes_slice(self, mut bytes: &[u8], event: EventId) -> bool {

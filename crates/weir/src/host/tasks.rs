@@ -20,6 +20,7 @@ impl Host {
         scheduler.add("deadlines", Deadlines::default());
         scheduler.add("work", Work);
         scheduler.add("conduct", conductor);
+        scheduler.add("groups", Groups);
         scheduler.add("flush", Flush);
         scheduler.run(self)
     }
@@ -58,6 +59,7 @@ impl Task<Host> for Receive {
             context.shared.receive(context.now, link);
         }
         context.shared.serve_building(context.now);
+        context.shared.flush_components(context.now);
     }
 }
 
@@ -106,6 +108,18 @@ impl Task<Host> for Work {
 
     fn action(&mut self, context: &mut Context<'_, Host>) {
         context.shared.collect_work(context.now);
+    }
+}
+
+struct Groups;
+
+impl Task<Host> for Groups {
+    fn poll(&mut self, context: &mut Context<'_, Host>) -> bool {
+        context.shared.has_touched()
+    }
+
+    fn action(&mut self, context: &mut Context<'_, Host>) {
+        context.shared.flush_components(context.now);
     }
 }
 

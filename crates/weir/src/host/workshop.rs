@@ -23,12 +23,20 @@ use crate::assembly::Assembly;
 #[derive(Default)]
 pub(crate) struct Workshop {
     kind: Kind,
-    /// Events that wait for pages to be read out.
-    pub(super) stalled: VecDeque<(Ticket, EventInfo)>,
+    /// What waits for pages to be read out.
+    pub(super) stalled: VecDeque<Reading>,
     /// Fragments of the event being read out; empty between events.
     fragments: Vec<(u16, FragmentHead, Bulk)>,
     /// What is done to replies for level 2.
     preprocessing: Option<Preprocessing>,
+}
+
+/// Events to be read out.
+pub(super) struct Reading {
+    ticket: Ticket,
+    events: Vec<EventInfo>,
+    /// How many of them were read.
+    done: usize,
 }
 
 #[derive(Default)]
@@ -154,9 +162,10 @@ impl Host {
     pub(super) fn start(&mut self, now: Time, node: NodeId, ticket: Ticket, work: Work) {
         let workshop = &mut self.nodes[usize::from(node.0)].as_mut().expect("a component here").workshop;
         match (work, &mut workshop.kind) {
-            (Work::ReadOut(event), _) => {
-                if !workshop.stalled.is_empty() || !self.read_out(now, node, ticket, &event) {
-                    self.stall(node, ticket, event);
+            (Work::ReadOut(events), _) => {
+                let mut reading = Reading { ticket, events, done: 0 };
+                if !workshop.stalled.is_empty() || !self.read_out(now, node, &mut reading) {
+                    self.stall(node, reading);
                 }
             }
             (Work::Steer(steer), Kind::Steering(steering)) => {
@@ -170,8 +179,19 @@ impl Host {
         }
     }
 
-    /// Reads an event out of all links of a ROS; false if pages are missing.
-    pub(super) fn read_out(&mut self, now: Time, node: NodeId, ticket: Ticket, event: &EventInfo) -> bool {
+    /// Reads events out of all links of a ROS, as far as there are pages; whether all were read.
+    pub(super) fn read_out(&mut self, now: Time, node: NodeId, reading: &mut Reading) -> bool {
+        while let Some(event) = reading.events.get(reading.done) {
+            if !self.read_out_event(now, node, event) {
+                return false;
+            }
+            reading.done += 1;
+        }
+        self.input(now, node, Input::Done { ticket: reading.ticket, outcome: Outcome::ReadOut });
+        true
+    }
+
+    fn read_out_event(&mut self, now: Time, node: NodeId, event: &EventInfo) -> bool {
         let workshop = &mut self.nodes[usize::from(node.0)].as_mut().expect("a component here").workshop;
         let Kind::Links(links) = &mut workshop.kind else { unreachable!("only a ROS reads out") };
         let mut fragments = core::mem::take(&mut workshop.fragments);
@@ -189,12 +209,11 @@ impl Host {
             self.input(now, node, Input::Fragment { rob, head, bulk });
         }
         self.nodes[usize::from(node.0)].as_mut().expect("a component here").workshop.fragments = fragments;
-        self.input(now, node, Input::Done { ticket, outcome: Outcome::ReadOut });
         true
     }
 
-    fn stall(&mut self, node: NodeId, ticket: Ticket, event: EventInfo) {
+    fn stall(&mut self, node: NodeId, reading: Reading) {
         let hosted = self.nodes[usize::from(node.0)].as_mut().expect("a component here");
-        hosted.workshop.stalled.push_back((ticket, event));
+        hosted.workshop.stalled.push_back(reading);
     }
 }

@@ -1,0 +1,131 @@
+//! Replies for building on their way into groups.
+
+use alloc::vec::Vec;
+
+use crate::bulk::{Bulk, PageSlice};
+use crate::component::Outbox;
+use crate::groups::WEIGHT_MAX;
+use crate::ids::NodeId;
+use crate::message::{DataReply, Message};
+
+/// Replies that are ready, by builder: those of one pass travel together.
+pub(crate) struct Replies {
+    bytes_max: usize,
+    /// By node.
+    groups: Vec<Group>,
+    /// Builders with a group, in the order in which these began.
+    open: Vec<NodeId>,
+}
+
+/// The next message to a builder.
+#[derive(Default)]
+struct Group {
+    replies: Vec<DataReply>,
+    parts: Parts,
+    len_bytes: usize,
+    /// Entries in lists.
+    weight: usize,
+}
+
+/// Fragments on their way into one bulk.
+#[derive(Default)]
+pub(crate) struct Parts {
+    slices: Vec<PageSlice>,
+    modelled: Option<(u32, u32)>,
+}
+
+impl Replies {
+    /// Groups of at most so many bytes, unless a single reply has more.
+    pub(crate) fn new(bytes_max: usize) -> Self {
+        Self { bytes_max, groups: Vec::new(), open: Vec::new() }
+    }
+
+    /// Adds a reply; what it does not fit to goes at once.
+    pub(crate) fn add(&mut self, to: NodeId, reply: DataReply, bulk: &Bulk, out: &mut Outbox) {
+        let index = usize::from(to.0);
+        if index >= self.groups.len() {
+            self.groups.resize_with(index + 1, Group::default);
+        }
+        let group = &mut self.groups[index];
+        let weight = 1 + reply.missing.len();
+        if group.replies.is_empty() {
+            self.open.push(to);
+        } else if group.len_bytes + bulk.len() > self.bytes_max || group.weight + weight > WEIGHT_MAX {
+            core::mem::take(group).send(to, out);
+        }
+        group.len_bytes += bulk.len();
+        group.weight += weight;
+        group.parts.add(bulk);
+        group.replies.push(reply);
+    }
+
+    /// Sends what is there.
+    pub(crate) fn flush(&mut self, out: &mut Outbox) {
+        for to in self.open.drain(..) {
+            core::mem::take(&mut self.groups[usize::from(to.0)]).send(to, out);
+        }
+    }
+
+    /// Drops what was for this builder.
+    pub(crate) fn forget(&mut self, to: NodeId) {
+        self.open.retain(|open| *open != to);
+        if let Some(group) = self.groups.get_mut(usize::from(to.0)) {
+            *group = Group::default();
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+}
+
+impl Group {
+    fn send(self, to: NodeId, out: &mut Outbox) {
+        out.send(to, Message::EventReply { replies: self.replies, bulk: self.parts.into_bulk() });
+    }
+}
+
+impl Parts {
+    pub(crate) fn add(&mut self, bulk: &Bulk) {
+        if let Bulk::Modelled { len_bytes, seed } = *bulk {
+            let (len, mixed) = self.modelled.unwrap_or_default();
+            self.modelled = Some((len + len_bytes, mixed.wrapping_add(seed)));
+        }
+        self.slices.extend_from_slice(bulk.slices());
+    }
+
+    pub(crate) fn into_bulk(mut self) -> Bulk {
+        match (self.modelled, self.slices.len()) {
+            (Some((len_bytes, seed)), _) => Bulk::Modelled { len_bytes, seed },
+            (None, 1) => Bulk::Pages(self.slices.remove(0)),
+            (None, _) => Bulk::PageList(self.slices),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::component::Action;
+    use crate::ids::EventId;
+
+    #[test]
+    fn replies_of_a_pass_travel_together_as_far_as_they_fit() {
+        let mut replies = Replies::new(100);
+        let mut out = Outbox::new();
+        for (to, event, len_bytes) in [(2, 1, 40), (1, 1, 300), (2, 2, 60), (2, 3, 1), (2, 4, 1)] {
+            let reply = DataReply { event: EventId(event), attempt: 1, request: 1, missing: Vec::new(), len_bytes };
+            replies.add(NodeId(to), reply, &Bulk::Modelled { len_bytes, seed: 0 }, &mut out);
+        }
+        replies.flush(&mut out);
+        assert!(replies.is_empty());
+        let sent = out.drain().map(|action| match action {
+            Action::Send { to, message: Message::EventReply { replies, bulk } } => {
+                (to.0, replies.iter().map(|reply| reply.event.0).collect::<Vec<_>>(), bulk.len())
+            }
+            other => panic!("{other:?} is no reply"),
+        });
+        let expected = [(2, alloc::vec![1, 2], 100), (2, alloc::vec![3, 4], 2), (1, alloc::vec![1], 300)];
+        assert_eq!(sent.collect::<Vec<_>>(), expected);
+    }
+}
