@@ -1,0 +1,504 @@
+//! A model of TCP: what windows, acknowledgements, losses and time-outs do to the time at which messages arrive.
+//!
+//! It has: segments of one size; slow start, congestion avoidance and fast recovery of NewReno [RFC 5681, RFC 6582];
+//! retransmission time-outs from measured round trips, with exponential back-off and a floor [RFC 6298]; delayed
+//! acknowledgements; the restart of an idle connection from its initial window. It leaves out: opening and closing (a
+//! connection is there when it is first used), selective acknowledgements, window updates (a receiver reads at once), data
+//! that travel with acknowledgements of the other direction (they go in frames of their own), and pacing.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::fabric::{Body, Fabric, Frame, Passed};
+use super::topology::{Tcp, Topology};
+use super::{Cause, Fate, HostId, IP_HEADER_BYTES, Message, Outcome, Step, StepKind};
+use crate::engine::{Instant, Queue};
+
+/// Part of a stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Segment {
+    pub(super) to: HostId,
+    len_bytes: u16,
+    connection: u32,
+    life: u32,
+    start: u64,
+    sent: Instant,
+}
+
+/// What a receiver has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ack {
+    pub(super) to: HostId,
+    connection: u32,
+    life: u32,
+    /// All before this.
+    up_to: u64,
+    /// When the segment was sent that it answers.
+    echo: Instant,
+}
+
+/// One stream for each pair of ports that has used one.
+#[derive(Debug)]
+pub(super) struct Connections {
+    all: Vec<Connection>,
+    /// For each sending port, which connection leads to each receiving port.
+    by_ports: Vec<Vec<u32>>,
+    ports: usize,
+    rules: Rules,
+    timeouts: u64,
+    fast_retransmits: u64,
+}
+
+/// Constants in the units of the model.
+#[derive(Clone, Copy, Debug)]
+struct Rules {
+    segment_bytes: u64,
+    header_bytes: u32,
+    initial_window_bytes: u64,
+    receive_window_bytes: u64,
+    timeout_ps_min: u64,
+    delayed_ack_ps: u64,
+}
+
+/// Sender and receiver of one stream.
+#[derive(Debug)]
+struct Connection {
+    from: HostId,
+    to: HostId,
+    /// Segments of earlier lives are ignored.
+    life: u32,
+    /// Ends in the stream, and tags, of the messages that have not been delivered.
+    messages: VecDeque<(u64, u64)>,
+    sender: Sender,
+    receiver: Receiver,
+}
+
+#[derive(Debug)]
+struct Sender {
+    written: u64,
+    acknowledged: u64,
+    /// What is sent next: behind `sent_up_to` after a time-out.
+    next: u64,
+    sent_up_to: u64,
+    window_bytes: u64,
+    slow_start_below_bytes: u64,
+    duplicate_acks: u32,
+    /// In fast recovery, until this is acknowledged.
+    recovers_up_to: Option<u64>,
+    round_trip: Option<RoundTrip>,
+    backoff: u32,
+    deadline: Option<Instant>,
+    timer_set: bool,
+    used: Instant,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct RoundTrip {
+    smooth_ps: u64,
+    varies_ps: u64,
+}
+
+#[derive(Debug, Default)]
+struct Receiver {
+    /// All before this has come.
+    expected: u64,
+    /// What has come beyond it, from start to end.
+    beyond: BTreeMap<u64, u64>,
+    unanswered: u32,
+    newest: Instant,
+    deadline: Option<Instant>,
+    timer_set: bool,
+}
+
+impl Connections {
+    pub(super) fn new(topology: &Topology) -> Self {
+        Self {
+            all: Vec::new(),
+            by_ports: vec![Vec::new(); topology.ports.len()],
+            ports: topology.ports.len(),
+            rules: Rules::new(&topology.tcp, topology.mtu_bytes),
+            timeouts: 0,
+            fast_retransmits: 0,
+        }
+    }
+
+    /// Time-outs and fast retransmissions.
+    pub(super) const fn retransmissions(&self) -> (u64, u64) {
+        (self.timeouts, self.fast_retransmits)
+    }
+
+    pub(super) fn send<E: From<Step>>(&mut self, fabric: &mut Fabric, queue: &mut Queue<E>, message: Message) {
+        let index = self.connection(message.from, message.to);
+        let connection = &mut self.all[index as usize];
+        let sender = &mut connection.sender;
+        // A message without a body is a byte, so that it has a place in the stream.
+        sender.written += u64::from(message.len_bytes.max(1));
+        connection.messages.push_back((sender.written, message.tag));
+        if sender.next == sender.acknowledged && queue.now() - sender.used > sender.timeout_ps(&self.rules) {
+            sender.window_bytes = sender.window_bytes.min(self.rules.initial_window_bytes);
+        }
+        connection.send_on(index, &self.rules, fabric, queue);
+    }
+
+    pub(super) fn on_segment<E: From<Step>>(
+        &mut self,
+        fabric: &mut Fabric,
+        queue: &mut Queue<E>,
+        segment: Segment,
+        outcomes: &mut VecDeque<Outcome>,
+    ) {
+        let connection = &mut self.all[segment.connection as usize];
+        if segment.life != connection.life {
+            return;
+        }
+        let receiver = &mut connection.receiver;
+        let in_order = receiver.take(segment.start, segment.start + u64::from(segment.len_bytes));
+        receiver.newest = segment.sent;
+        receiver.unanswered += 1;
+        while connection.messages.front().is_some_and(|(end, _)| *end <= receiver.expected) {
+            let (_, tag) = connection.messages.pop_front().expect("there is a first");
+            let Connection { from, to, .. } = *connection;
+            outcomes.push_back(Outcome { tag, from, to, fate: Fate::Delivered });
+        }
+        if !in_order || receiver.unanswered >= 2 {
+            connection.answer(segment.connection, &self.rules, fabric, queue);
+            return;
+        }
+        let deadline = queue.now() + self.rules.delayed_ack_ps;
+        receiver.deadline = Some(deadline);
+        if !receiver.timer_set {
+            receiver.timer_set = true;
+            queue.at(deadline, Step(StepKind::DelayedAck { connection: segment.connection }).into());
+        }
+    }
+
+    pub(super) fn on_ack<E: From<Step>>(&mut self, fabric: &mut Fabric, queue: &mut Queue<E>, ack: Ack) {
+        let connection = &mut self.all[ack.connection as usize];
+        if ack.life != connection.life {
+            return;
+        }
+        let now = queue.now();
+        let sender = &mut connection.sender;
+        let again = match ack.up_to.checked_sub(sender.acknowledged) {
+            None => return,
+            Some(0) => sender.on_duplicate(&self.rules),
+            Some(_) => sender.on_progress(&self.rules, now, ack),
+        };
+        if again == Again::AfterDuplicates {
+            self.fast_retransmits += 1;
+        }
+        if again != Again::No {
+            connection.send_first(ack.connection, &self.rules, fabric, queue);
+        }
+        connection.send_on(ack.connection, &self.rules, fabric, queue);
+    }
+
+    pub(super) fn on_retransmission_timer<E: From<Step>>(
+        &mut self,
+        fabric: &mut Fabric,
+        queue: &mut Queue<E>,
+        index: u32,
+    ) {
+        let connection = &mut self.all[index as usize];
+        let sender = &mut connection.sender;
+        sender.timer_set = false;
+        let Some(deadline) = sender.deadline else { return };
+        if deadline > queue.now() {
+            sender.set_timer(index, queue);
+            return;
+        }
+        self.timeouts += 1;
+        sender.on_timeout(&self.rules);
+        connection.send_on(index, &self.rules, fabric, queue);
+    }
+
+    pub(super) fn on_delayed_ack_timer<E: From<Step>>(
+        &mut self,
+        fabric: &mut Fabric,
+        queue: &mut Queue<E>,
+        index: u32,
+    ) {
+        let connection = &mut self.all[index as usize];
+        let receiver = &mut connection.receiver;
+        receiver.timer_set = false;
+        let Some(deadline) = receiver.deadline else { return };
+        if deadline > queue.now() {
+            receiver.timer_set = true;
+            queue.at(deadline, Step(StepKind::DelayedAck { connection: index }).into());
+            return;
+        }
+        connection.answer(index, &self.rules, fabric, queue);
+    }
+
+    pub(super) fn reset(&mut self, host: HostId, outcomes: &mut VecDeque<Outcome>) {
+        for connection in &mut self.all {
+            if connection.from == host || connection.to == host {
+                connection.reset(&self.rules, outcomes);
+            }
+        }
+    }
+
+    pub(super) fn reset_between(&mut self, one: HostId, other: HostId, outcomes: &mut VecDeque<Outcome>) {
+        for (from, to) in [(one, other), (other, one)] {
+            let index = self.by_ports[usize::from(from.0)].get(usize::from(to.0)).filter(|index| **index != NONE);
+            if let Some(index) = index {
+                self.all[*index as usize].reset(&self.rules, outcomes);
+            }
+        }
+    }
+
+    fn connection(&mut self, from: HostId, to: HostId) -> u32 {
+        let to_all = &mut self.by_ports[usize::from(from.0)];
+        if to_all.is_empty() {
+            to_all.resize(self.ports, NONE);
+        }
+        let index = &mut to_all[usize::from(to.0)];
+        if *index == NONE {
+            *index = u32::try_from(self.all.len()).expect("fewer than 2³² pairs of ports");
+            self.all.push(Connection::new(from, to, &self.rules));
+        }
+        *index
+    }
+}
+
+impl Connection {
+    fn new(from: HostId, to: HostId, rules: &Rules) -> Self {
+        let (sender, receiver) = (Sender::new(rules), Receiver::default());
+        Self { from, to, life: 0, messages: VecDeque::new(), sender, receiver }
+    }
+
+    fn reset(&mut self, rules: &Rules, outcomes: &mut VecDeque<Outcome>) {
+        let Self { from, to, .. } = *self;
+        let lost = |(_, tag)| Outcome { tag, from, to, fate: Fate::Lost(Cause::Reset) };
+        outcomes.extend(self.messages.drain(..).map(lost));
+        self.life += 1;
+        let timers = (self.sender.timer_set, self.receiver.timer_set);
+        self.sender = Sender::new(rules);
+        self.receiver = Receiver::default();
+        // Timers that are in the queue come yet.
+        (self.sender.timer_set, self.receiver.timer_set) = timers;
+    }
+
+    /// Sends what the windows allow.
+    fn send_on<E: From<Step>>(&mut self, index: u32, rules: &Rules, fabric: &mut Fabric, queue: &mut Queue<E>) {
+        loop {
+            let sender = &self.sender;
+            let end = sender.written.min(sender.next + rules.segment_bytes);
+            let window_bytes = sender.window_bytes.min(rules.receive_window_bytes);
+            if end == sender.next || end - sender.acknowledged > window_bytes.max(rules.segment_bytes) {
+                break;
+            }
+            let start = sender.next;
+            self.send_segment(index, start, end, rules, fabric, queue);
+            self.sender.next = end;
+            self.sender.sent_up_to = self.sender.sent_up_to.max(end);
+        }
+        let sender = &mut self.sender;
+        if sender.next == sender.acknowledged {
+            sender.deadline = None;
+        } else if sender.deadline.is_none() {
+            sender.deadline = Some(queue.now() + sender.timeout_ps(rules));
+            sender.set_timer(index, queue);
+        }
+    }
+
+    /// Sends the first segment again that has not been acknowledged.
+    fn send_first<E: From<Step>>(&mut self, index: u32, rules: &Rules, fabric: &mut Fabric, queue: &mut Queue<E>) {
+        let start = self.sender.acknowledged;
+        let end = self.sender.sent_up_to.min(start + rules.segment_bytes);
+        if end > start {
+            self.send_segment(index, start, end, rules, fabric, queue);
+        }
+    }
+
+    fn send_segment<E: From<Step>>(
+        &mut self,
+        index: u32,
+        start: u64,
+        end: u64,
+        rules: &Rules,
+        fabric: &mut Fabric,
+        queue: &mut Queue<E>,
+    ) {
+        let len_bytes = u16::try_from(end - start).expect("a segment is shorter than an MTU");
+        self.sender.used = queue.now();
+        let segment =
+            Segment { to: self.to, len_bytes, connection: index, life: self.life, start, sent: self.sender.used };
+        let packet_bytes = rules.header_bytes + u32::from(len_bytes);
+        send(fabric, queue, Frame::new(self.from, packet_bytes, Body::Segment(segment)));
+    }
+
+    /// Acknowledges what has come.
+    fn answer<E: From<Step>>(&mut self, index: u32, rules: &Rules, fabric: &mut Fabric, queue: &mut Queue<E>) {
+        let Receiver { expected, newest, .. } = self.receiver;
+        self.receiver.unanswered = 0;
+        self.receiver.deadline = None;
+        let ack = Ack { to: self.from, connection: index, life: self.life, up_to: expected, echo: newest };
+        send(fabric, queue, Frame::new(self.to, rules.header_bytes, Body::Ack(ack)));
+    }
+}
+
+/// What is lost here is found out by its sender later.
+fn send<E: From<Step>>(fabric: &mut Fabric, queue: &mut Queue<E>, frame: Frame) {
+    let from = frame.from;
+    let passed = fabric.send(queue, from, frame);
+    debug_assert!(matches!(passed, Passed::On | Passed::Lost(..)));
+}
+
+/// Whether to send the first segment again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Again {
+    No,
+    AfterDuplicates,
+    InRecovery,
+}
+
+impl Sender {
+    fn new(rules: &Rules) -> Self {
+        Self {
+            written: 0,
+            acknowledged: 0,
+            next: 0,
+            sent_up_to: 0,
+            window_bytes: rules.initial_window_bytes,
+            slow_start_below_bytes: u64::MAX,
+            duplicate_acks: 0,
+            recovers_up_to: None,
+            round_trip: None,
+            backoff: 0,
+            deadline: None,
+            timer_set: false,
+            used: Instant::ZERO,
+        }
+    }
+
+    /// [RFC 6298 §2].
+    fn timeout_ps(&self, rules: &Rules) -> u64 {
+        let measured_ps =
+            self.round_trip.map_or(FIRST_TIMEOUT_PS, |round_trip| round_trip.smooth_ps + 4 * round_trip.varies_ps);
+        measured_ps.max(rules.timeout_ps_min) << self.backoff
+    }
+
+    /// A later deadline is looked at when the timer that is set goes off.
+    fn set_timer<E: From<Step>>(&mut self, index: u32, queue: &mut Queue<E>) {
+        if let (Some(deadline), false) = (self.deadline, self.timer_set) {
+            self.timer_set = true;
+            queue.at(deadline, Step(StepKind::Retransmission { connection: index }).into());
+        }
+    }
+
+    fn on_duplicate(&mut self, rules: &Rules) -> Again {
+        if self.sent_up_to == self.acknowledged {
+            return Again::No;
+        }
+        self.duplicate_acks += 1;
+        if self.recovers_up_to.is_some() {
+            self.window_bytes += rules.segment_bytes;
+            return Again::No;
+        }
+        if self.duplicate_acks != 3 || self.next < self.sent_up_to {
+            return Again::No;
+        }
+        self.halve(rules);
+        self.window_bytes = self.slow_start_below_bytes + 3 * rules.segment_bytes;
+        self.recovers_up_to = Some(self.sent_up_to);
+        Again::AfterDuplicates
+    }
+
+    fn on_progress(&mut self, rules: &Rules, now: Instant, ack: Ack) -> Again {
+        let progress_bytes = ack.up_to - self.acknowledged;
+        // [RFC 7661]: a window that was not used says nothing about the network.
+        let was_full = self.next - self.acknowledged + rules.segment_bytes > self.window_bytes;
+        self.acknowledged = ack.up_to;
+        self.next = self.next.max(ack.up_to);
+        self.backoff = 0;
+        self.duplicate_acks = 0;
+        self.measure(now - ack.echo);
+        self.deadline = Some(now + self.timeout_ps(rules));
+        match self.recovers_up_to {
+            Some(up_to) if ack.up_to < up_to => {
+                self.window_bytes = self.window_bytes.saturating_sub(progress_bytes) + rules.segment_bytes;
+                self.window_bytes = self.window_bytes.max(rules.segment_bytes);
+                return Again::InRecovery;
+            }
+            Some(_) => {
+                self.recovers_up_to = None;
+                self.window_bytes = self.slow_start_below_bytes;
+            }
+            None if !was_full => {}
+            None if self.window_bytes < self.slow_start_below_bytes => {
+                self.window_bytes += progress_bytes.min(2 * rules.segment_bytes);
+            }
+            None => self.window_bytes += (rules.segment_bytes * progress_bytes / self.window_bytes).max(1),
+        }
+        Again::No
+    }
+
+    /// All that is unacknowledged is sent again from the first on [RFC 5681 §3.1].
+    fn on_timeout(&mut self, rules: &Rules) {
+        self.halve(rules);
+        self.window_bytes = rules.segment_bytes;
+        self.next = self.acknowledged;
+        self.recovers_up_to = None;
+        self.duplicate_acks = 0;
+        self.backoff = (self.backoff + 1).min(BACKOFF_MAX);
+        self.deadline = None;
+    }
+
+    fn halve(&mut self, rules: &Rules) {
+        let flight_bytes = self.sent_up_to - self.acknowledged;
+        self.slow_start_below_bytes = (flight_bytes / 2).max(2 * rules.segment_bytes);
+    }
+
+    /// [RFC 6298 §2.2, §2.3].
+    fn measure(&mut self, round_trip_ps: u64) {
+        self.round_trip = Some(match self.round_trip {
+            None => RoundTrip { smooth_ps: round_trip_ps, varies_ps: round_trip_ps / 2 },
+            Some(RoundTrip { smooth_ps, varies_ps }) => RoundTrip {
+                smooth_ps: (7 * smooth_ps + round_trip_ps) / 8,
+                varies_ps: (3 * varies_ps + smooth_ps.abs_diff(round_trip_ps)) / 4,
+            },
+        });
+    }
+}
+
+impl Receiver {
+    /// Takes a part of the stream; whether it was the next, with nothing beyond it.
+    fn take(&mut self, start: u64, end: u64) -> bool {
+        if start > self.expected {
+            let known = self.beyond.entry(start).or_insert(end);
+            *known = end.max(*known);
+            return false;
+        }
+        let in_order = end > self.expected && self.beyond.is_empty();
+        self.expected = self.expected.max(end);
+        while let Some(first) = self.beyond.first_entry() {
+            if *first.key() > self.expected {
+                break;
+            }
+            self.expected = self.expected.max(first.remove());
+        }
+        in_order
+    }
+}
+
+impl Rules {
+    fn new(tcp: &Tcp, mtu_bytes: u32) -> Self {
+        let header_bytes = IP_HEADER_BYTES + tcp.header_bytes;
+        let segment_bytes = u64::from(mtu_bytes - header_bytes);
+        Self {
+            segment_bytes,
+            header_bytes,
+            initial_window_bytes: segment_bytes * u64::from(tcp.initial_window_segments.max(1)),
+            receive_window_bytes: tcp.receive_window_bytes.max(segment_bytes),
+            timeout_ps_min: tcp.retransmission_timeout_ms_min * PS_PER_MS,
+            delayed_ack_ps: tcp.delayed_ack_ms * PS_PER_MS,
+        }
+    }
+}
+
+const NONE: u32 = u32::MAX;
+const PS_PER_MS: u64 = 1_000_000_000;
+/// Before a round trip was measured [RFC 6298 §2.1].
+const FIRST_TIMEOUT_PS: u64 = 1_000 * PS_PER_MS;
+/// 200 ms become 102 s at most.
+const BACKOFF_MAX: u32 = 9;
