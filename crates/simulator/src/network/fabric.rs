@@ -217,6 +217,14 @@ impl Fabric {
         self.counters
     }
 
+    /// Whether no frame is on its way; then no switch holds any.
+    pub(super) fn is_idle(&self) -> bool {
+        let idle = self.frames.is_empty();
+        let held = self.switches.iter().any(|switch| switch.used_bytes > 0);
+        assert!(!(idle && held), "a switch holds no frame that is nowhere");
+        idle
+    }
+
     pub(super) fn set_faults(&mut self, host: HostId, faults: Faults) {
         let faults = (faults != Faults::default()).then_some(faults);
         let to = self.lane_to(host);

@@ -45,7 +45,7 @@ use slab::Slab;
 use tcp::Connections;
 
 pub use fabric::{Counters, Faults};
-pub use topology::{Buffer, Link, Port, Switch, SwitchId, Tcp, Topology, TopologyError, Trunk};
+pub use topology::{Buffer, Group, Link, Port, Switch, SwitchId, Tcp, Topology, TopologyError, Trunk};
 
 /// A network port of a host; a host may have several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -245,6 +245,11 @@ impl Network {
         let mut counters = self.fabric.counters();
         (counters.tcp_timeouts, counters.tcp_fast_retransmits) = self.connections.retransmissions();
         counters
+    }
+
+    /// Whether nothing is on its way: neither frame nor message.
+    pub fn is_idle(&self) -> bool {
+        self.fabric.is_idle() && self.datagrams.is_empty() && self.groups.is_empty() && self.connections.is_idle()
     }
 
     fn send_datagrams<E: From<Step>>(

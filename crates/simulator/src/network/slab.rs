@@ -29,6 +29,10 @@ impl<T> Slab<T> {
         self.free.push(index);
         self.places[index as usize].take().expect("it is taken out once")
     }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.places.len() == self.free.len()
+    }
 }
 
 impl<T> Index<u32> for Slab<T> {

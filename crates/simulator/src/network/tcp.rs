@@ -246,6 +246,11 @@ impl Connections {
         }
     }
 
+    /// Whether all messages have been delivered.
+    pub(super) fn is_idle(&self) -> bool {
+        self.all.iter().all(|connection| connection.messages.is_empty())
+    }
+
     fn connection(&mut self, from: HostId, to: HostId) -> u32 {
         let to_all = &mut self.by_ports[usize::from(from.0)];
         if to_all.is_empty() {
@@ -373,8 +378,8 @@ impl Sender {
 
     /// [RFC 6298 §2].
     fn timeout_ps(&self, rules: &Rules) -> u64 {
-        let measured_ps =
-            self.round_trip.map_or(FIRST_TIMEOUT_PS, |round_trip| round_trip.smooth_ps + 4 * round_trip.varies_ps);
+        // The opening of a connection has measured a round trip, shorter than the floor.
+        let measured_ps = self.round_trip.map_or(0, |round_trip| round_trip.smooth_ps + 4 * round_trip.varies_ps);
         measured_ps.max(rules.timeout_ps_min) << self.backoff
     }
 
@@ -498,7 +503,5 @@ impl Rules {
 
 const NONE: u32 = u32::MAX;
 const PS_PER_MS: u64 = 1_000_000_000;
-/// Before a round trip was measured [RFC 6298 §2.1].
-const FIRST_TIMEOUT_PS: u64 = 1_000 * PS_PER_MS;
 /// 200 ms become 102 s at most.
 const BACKOFF_MAX: u32 = 9;

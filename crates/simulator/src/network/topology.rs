@@ -78,6 +78,15 @@ pub struct Trunk {
     pub cables: u16,
 }
 
+/// Ports that are connected alike, for [`Topology::two_level`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// How many.
+    pub ports: u16,
+    /// Cables from their edge switch to the central one; none if they are connected to that one.
+    pub cables: Option<u16>,
+}
+
 /// Constants of TCP. The defaults are those of Linux today.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tcp {
@@ -154,6 +163,23 @@ impl Topology {
         Self::new(vec![Port::gigabit(SwitchId(0)); usize::from(ports)], vec![Switch::default()], Vec::new())
     }
 
+    /// Edge switches around a central one, as in [EB2007 Fig. 1]: ports have Gigabit Ethernet, cables between switches
+    /// 10 Gigabit Ethernet. Ports are numbered group after group.
+    pub fn two_level(groups: &[Group], edge: Switch, centre: Switch) -> Self {
+        let (mut ports, mut switches, mut trunks) = (Vec::new(), vec![centre], Vec::new());
+        let at_centre = SwitchId(0);
+        for group in groups {
+            let mut at = at_centre;
+            if let Some(cables) = group.cables {
+                at = SwitchId(u16::try_from(switches.len()).unwrap_or(u16::MAX));
+                switches.push(edge);
+                trunks.push(Trunk { one: at, other: at_centre, link: Link::TEN_GIGABIT, cables });
+            }
+            ports.extend(std::iter::repeat_n(Port::gigabit(at), usize::from(group.ports)));
+        }
+        Self::new(ports, switches, trunks)
+    }
+
     /// Parts with what is usual on Ethernet for the rest.
     pub fn new(ports: Vec<Port>, switches: Vec<Switch>, trunks: Vec<Trunk>) -> Self {
         Self { ports, switches, trunks, mtu_bytes: 1500, udp_header_bytes: 48, tcp: Tcp::default() }
@@ -206,11 +232,17 @@ impl Topology {
 impl Port {
     /// A port of Gigabit Ethernet on 20 m of cable.
     pub const fn gigabit(switch: SwitchId) -> Self {
-        Self { switch, link: Link { bits_per_s: 1_000_000_000, delay_ns: 100 } }
+        Self { switch, link: Link::GIGABIT }
     }
 }
 
 impl Link {
+    /// Gigabit Ethernet on 20 m of cable.
+    pub const GIGABIT: Self = Self { bits_per_s: 1_000_000_000, delay_ns: 100 };
+
+    /// 10 Gigabit Ethernet on 100 m of fibre.
+    pub const TEN_GIGABIT: Self = Self { bits_per_s: 10_000_000_000, delay_ns: 500 };
+
     fn check(&self, what: impl Fn() -> String) -> Result<(), TopologyError> {
         if (1_000..=8_000_000_000_000).contains(&self.bits_per_s) {
             return Ok(());

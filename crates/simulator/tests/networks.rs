@@ -1,0 +1,4 @@
+//! Networks as a world uses them.
+
+#[path = "networks/ethernet.rs"]
+mod ethernet;
