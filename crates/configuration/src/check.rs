@@ -1,5 +1,6 @@
 //! What keys demand of each other, and the ranges of numbers: a configuration that passes describes a system that can exist.
 
+mod datagrams;
 mod input;
 mod selection;
 mod streams;
@@ -30,6 +31,7 @@ pub(crate) fn check(partition: &Partition, root: &Node, bad: &BTreeSet<String>) 
     checker.inputs();
     checker.fragment();
     checker.capacities();
+    checker.datagrams();
     checker.recording();
     checker.selection();
     checker.streams();

@@ -31,6 +31,39 @@ fn the_good_ones_are_good() {
 }
 
 #[test]
+fn datagrams() {
+    let one = |set: &[&str]| overridden(set).join("\n");
+    assert_eq!(
+        one(&["transport.event_reply=tcp"]),
+        "--set transport.event_reply: expected \"connection\" or \"udp\", found \"tcp\""
+    );
+    assert_eq!(
+        one(&["transport.event_reply=multicast"]),
+        "--set transport.event_reply: expected \"connection\" or \"udp\", found \"multicast\""
+    );
+    assert_eq!(
+        one(&["transport.udp.datagram=70 kB"]),
+        "--set transport.udp.datagram: expected 256 B to 65507 B, found 70 kB"
+    );
+    assert_eq!(
+        one(&["transport.udp.group=10.0.0.1"]),
+        "--set transport.udp.group: expected a multicast group from 224.0.0.0 to 239.255.255.255, found \"10.0.0.1\""
+    );
+    assert_eq!(
+        one(&["transport.udp.interface=eth0"]),
+        "--set transport.udp.interface: expected the IPv4 address of an interface such as \"127.0.0.1\", found \"eth0\""
+    );
+    assert_eq!(
+        one(&["transport.clear=multicast", "transport.host=::1"]),
+        "--set transport.clear: \"multicast\" is for IPv4, and transport.host is ::1: expected \"udp\" or \"connection\""
+    );
+    assert_eq!(
+        one(&["transport.clear=udp", "transport.host=0.0.0.0"]),
+        "--set transport.host: expected the address of one interface, by which peers know it, found 0.0.0.0"
+    );
+}
+
+#[test]
 fn all_problems_are_reported_together_in_the_order_of_the_file() {
     let text = "[partition]\nname = \"test beam\"\n\n[ros]\ncount = 4\npage_size = \"9 s\"\n  pages = -1\n\n[sfi]\n\
                 outstanding_request = 64\nbuilding = true\n\n[sif]\ncount = 2\n";

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use configuration::{
-    ClearAfter, DfmInput, Dialect, Fraction, Interval, Level1Source, LossAction, Partition, RosInput, RunType, Size,
-    SizeDistribution, TEMPLATES, template,
+    Carrier, ClearAfter, ClearCarrier, DfmInput, Dialect, Fraction, Interval, Level1Source, LossAction, Partition,
+    RosInput, RunType, Size, SizeDistribution, TEMPLATES, template,
 };
 use dataflow::ids::Role;
 use proptest::prelude::{Just, Strategy, any, prop_assert_eq, proptest};
@@ -85,6 +85,19 @@ pages = 64
 idle = "park"
 host = "127.0.0.1"
 copy_below = "2 kB"
+event_request = "connection"
+event_reply = "connection"
+roi_request = "connection"
+roi_reply = "connection"
+collected = "connection"
+clear = "connection"
+
+[transport.udp]
+offload = true
+ask_after = "2 ms"
+group = "239.192.0.1"
+port = 0
+ttl = 1
 
 [processes]
 start_timeout = "10 s"
@@ -144,6 +157,21 @@ fn derived_values() {
 }
 
 #[test]
+fn datagrams_are_made_for_the_network_that_carries_them() {
+    let transport = |overrides: &[&str]| parsed(BUILDER, overrides).transport;
+    let made = |transport: &configuration::Transport| (transport.datagram_len(), transport.has_checksums());
+    assert_eq!(made(&transport(&[])), (65_507, false));
+    assert_eq!(made(&transport(&["transport.host=fd00::1"])), (1452, true));
+    assert_eq!(made(&transport(&["transport.udp={datagram=\"9 kB\", checksum=true}"])), (9000, true));
+    assert_eq!(transport(&["transport.host=fd00::1"]).multicast_interface(), None);
+    assert_eq!(transport(&["transport.udp.interface=127.0.0.2"]).multicast_interface(), Some([127, 0, 0, 2].into()));
+    assert!(!transport(&[]).has_datagrams());
+    for key in ["event_request", "event_reply", "roi_request", "roi_reply", "collected", "clear"] {
+        assert!(transport(&[&format!("transport.{key}=udp")]).has_datagrams(), "{key}");
+    }
+}
+
+#[test]
 fn values_of_keys() {
     let partition = parsed(
         BUILDER,
@@ -156,6 +184,9 @@ fn values_of_keys() {
             "ros.sub_detector=0x61",
             "ros.fragment={kind=\"list\", sizes=[\"512 B\", \"768 B\"], weights=[1, 3]}",
             "transport.socket_buffer=4MiB",
+            "transport.event_reply=udp",
+            "transport.clear=multicast",
+            "transport.host=10.0.0.1",
             "processes.on_loss=stop",
             "partition.key=secret",
         ],
@@ -172,6 +203,13 @@ fn values_of_keys() {
     assert_eq!(distribution.size_max(), large);
     assert_eq!(distribution.size_mean(), Size::from_bytes(704));
     assert_eq!(partition.transport.socket_buffer, Some(Size::from_bytes(4 << 20)));
+    assert_eq!(
+        (partition.transport.event_reply, partition.transport.event_request),
+        (Carrier::Udp, Carrier::Connection)
+    );
+    assert_eq!(partition.transport.clear, ClearCarrier::Multicast);
+    assert_eq!(partition.transport.multicast_interface(), Some([10, 0, 0, 1].into()));
+    assert_eq!((partition.transport.datagram_len(), partition.transport.has_checksums()), (1472, true));
     assert_eq!(partition.processes.on_loss.of(Role::Sfi), LossAction::Stop);
     assert!(!format!("{partition:?}").contains("secret\""));
     assert!(partition.to_toml().contains("key = \"secret\""));
@@ -302,6 +340,8 @@ fn good_overrides() -> impl Strategy<Value = Vec<String>> {
             format!("sfo.max_file_events={word}"),
             format!("ef.accept={}", f64::from(part) / 777.0),
             format!("transport.idle={idle}"),
+            format!("transport.udp.datagram={}", Size::from_bytes(256 + bytes % 60_000)),
+            format!("transport.udp.interface=10.0.0.{}", part % 256),
             format!("partition.key={}", toml::Value::String(text)),
         ];
         let len = all.len();

@@ -23,6 +23,9 @@ const EVERYTHING: &[&str] = &[
     "stream=[{name=\"a\"}]",
     "transport.socket_buffer=1 MB",
     "transport.congestion=reno",
+    "transport.udp.datagram=9 kB",
+    "transport.udp.checksum=true",
+    "transport.udp.interface=127.0.0.1",
 ];
 
 /// Keys that exclude those of [`EVERYTHING`].

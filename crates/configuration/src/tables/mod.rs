@@ -1,6 +1,7 @@
 //! The tables of the file, one type each; a field is a key, and its documentation is the schema's description.
 
 mod building;
+mod datagrams;
 mod dead_time;
 mod generator;
 mod input;
@@ -13,6 +14,8 @@ mod system;
 mod trigger;
 
 pub use building::{ClearAfter, Dfm, DfmInput, Ef, FilterPolicy, Sfi, SfiAssignment};
+pub use datagrams::{Carrier, ClearCarrier, Udp};
+pub(crate) use datagrams::{DATAGRAM_LOOPBACK_MAX, DATAGRAM_MIN};
 pub use dead_time::{DeadTime, LeakyBucket, ProfileStep};
 pub use generator::{Generator, Kinds, Multiplicity, Position, Spectrum};
 pub use input::{Input, Mix};

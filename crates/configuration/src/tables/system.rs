@@ -9,6 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
+use super::datagrams::{Carrier, ClearCarrier, Udp};
 use crate::units::{Interval, Size};
 
 /// `[partition]`: what this slice of the system is called.
@@ -119,6 +120,20 @@ pub struct Transport {
     pub congestion: Option<String>,
     /// Messages below this size are copied together rather than sent as a list of parts.
     pub copy_below: Size,
+    /// What carries requests for building between processes.
+    pub event_request: Carrier,
+    /// What carries the replies to them.
+    pub event_reply: Carrier,
+    /// What carries requests of level 2 for regions of interest.
+    pub roi_request: Carrier,
+    /// What carries the replies to them.
+    pub roi_reply: Carrier,
+    /// What carries the data that level 2 collected on to event builders.
+    pub collected: Carrier,
+    /// What carries clears to the read-out systems.
+    pub clear: ClearCarrier,
+    /// How datagrams are made.
+    pub udp: Udp,
 }
 
 impl Default for Transport {
@@ -131,6 +146,13 @@ impl Default for Transport {
             socket_buffer: None,
             congestion: None,
             copy_below: Size::from_bytes(2000),
+            event_request: Carrier::Connection,
+            event_reply: Carrier::Connection,
+            roi_request: Carrier::Connection,
+            roi_reply: Carrier::Connection,
+            collected: Carrier::Connection,
+            clear: ClearCarrier::Connection,
+            udp: Udp::default(),
         }
     }
 }

@@ -1,0 +1,132 @@
+//! What travels in datagrams: the choice per type of message, and `[transport.udp]`.
+
+use core::net::{IpAddr, Ipv4Addr};
+
+use schemars::JsonSchema;
+use serde::de::{self, Deserializer};
+use serde::{Deserialize, Serialize};
+
+use super::system::Transport;
+use crate::units::{Interval, Size};
+
+/// What carries a type of message that may be lost `[EB2007 §II-B.4]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Carrier {
+    /// The ordered connection that carries all other messages.
+    #[default]
+    Connection,
+    /// Datagrams.
+    Udp,
+}
+
+/// What carries clears.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClearCarrier {
+    /// The ordered connection to each read-out system.
+    #[default]
+    Connection,
+    /// Datagrams to each read-out system.
+    Udp,
+    /// One datagram to all read-out systems.
+    Multicast,
+}
+
+/// `[transport.udp]`: how datagrams are made, for the messages that travel in them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct Udp {
+    /// Length of a full datagram with its header of 40 bytes: 256 B to 65507 B. By default what the network carries in one
+    /// piece: 65507 B where `transport.host` is a loopback address, else 1472 B, or 1452 B over IPv6, as Ethernets do.
+    pub datagram: Option<Size>,
+    /// Whether a CRC-32 covers the payload, besides the keyed tag over the header. By default unless `transport.host` is a
+    /// loopback address, where nothing is sent over wires.
+    pub checksum: Option<bool>,
+    /// Whether the kernel cuts what is sent into datagrams and joins what is received, where it can.
+    pub offload: bool,
+    /// A receiver asks for the missing part of a message, by name, when nothing of it has come for this time. `"0 s"`: it
+    /// never asks, and only the time-outs of requests help.
+    pub ask_after: Interval,
+    /// Multicast group of the read-out systems.
+    #[serde(deserialize_with = "group")]
+    #[schemars(with = "String")]
+    pub group: Ipv4Addr,
+    /// Port of the group; 0 for one of the system's choice in each run.
+    pub port: u16,
+    /// How many networks a multicast may cross: 0 stays on this host, 1 on the network.
+    pub ttl: u8,
+    /// IP address of the interface that multicasts go through; by default `transport.host`.
+    #[serde(deserialize_with = "interface", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub interface: Option<Ipv4Addr>,
+}
+
+impl Default for Udp {
+    fn default() -> Self {
+        Self {
+            datagram: None,
+            checksum: None,
+            offload: true,
+            ask_after: Interval::from_ms(2),
+            group: Ipv4Addr::new(239, 192, 0, 1),
+            port: 0,
+            ttl: 1,
+            interface: None,
+        }
+    }
+}
+
+impl Transport {
+    /// Whether some type of message travels in datagrams.
+    pub fn has_datagrams(&self) -> bool {
+        let types = [self.event_request, self.event_reply, self.roi_request, self.roi_reply, self.collected];
+        types.contains(&Carrier::Udp) || self.clear != ClearCarrier::Connection
+    }
+
+    /// Length of a full datagram in bytes.
+    pub fn datagram_len(&self) -> u64 {
+        let by_default = match self.host {
+            host if host.is_loopback() => DATAGRAM_LOOPBACK_MAX,
+            IpAddr::V4(_) => DATAGRAM_ETHERNET_V4,
+            IpAddr::V6(_) => DATAGRAM_ETHERNET_V6,
+        };
+        self.udp.datagram.map_or(by_default, Size::bytes)
+    }
+
+    /// Whether a CRC covers the payload of datagrams.
+    pub fn has_checksums(&self) -> bool {
+        self.udp.checksum.unwrap_or(!self.host.is_loopback())
+    }
+
+    /// The interface that multicasts go through; `None` where there can be none, over IPv6.
+    pub fn multicast_interface(&self) -> Option<Ipv4Addr> {
+        match self.host {
+            IpAddr::V4(host) => Some(self.udp.interface.unwrap_or(host)),
+            IpAddr::V6(_) => None,
+        }
+    }
+}
+
+fn group<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Ipv4Addr, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let address = text.parse().ok().filter(Ipv4Addr::is_multicast);
+    address.ok_or_else(|| {
+        de::Error::custom(format!("expected a multicast group from 224.0.0.0 to 239.255.255.255, found {text:?}"))
+    })
+}
+
+fn interface<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Ipv4Addr>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse().map(Some).map_err(|_| {
+        de::Error::custom(format!("expected the IPv4 address of an interface such as \"127.0.0.1\", found {text:?}"))
+    })
+}
+
+/// The shortest datagram: a header, and enough payload that the bookkeeping is small beside it.
+pub(crate) const DATAGRAM_MIN: u64 = 256;
+
+/// The longest datagram of IPv4.
+pub(crate) const DATAGRAM_LOOPBACK_MAX: u64 = 65_507;
+const DATAGRAM_ETHERNET_V4: u64 = 1472;
+const DATAGRAM_ETHERNET_V6: u64 = 1452;
