@@ -59,6 +59,11 @@ pub struct RunNumber(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u16);
 
+impl NodeId {
+    /// The receiver of a multicast: all read-out systems and the pseudo-ROS.
+    pub const READOUT: Self = Self(u16::MAX);
+}
+
 /// Which life of an application a message comes from: a peer that restarts within a run gets a higher number, so that it
 /// cannot be mistaken for its former self.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -3,6 +3,7 @@
 //! Bounds: each message is covered by a credit or a count of its receiver, named at the message; that is why no queue of a
 //! driver grows. The layout on the wire is in [`crate::wire`].
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -213,6 +214,8 @@ pub enum Message {
         hosted: Vec<NodeId>,
         /// Source identifiers of the ROBs of each ROS.
         robs: Vec<Vec<u32>>,
+        /// Where the process of run control takes datagrams.
+        datagrams: DatagramAddresses,
     },
     /// RC → application, once all have joined: where the others listen. Answered by `Ready`.
     Peers(Vec<(NodeId, String)>),
@@ -220,9 +223,14 @@ pub enum Message {
     Greet {
         /// Proves that it belongs to this run.
         key: String,
+        /// Where it takes datagrams.
+        datagrams: DatagramAddresses,
     },
     /// Application → RC: all its peers are connected, its inputs are open.
-    Ready,
+    Ready {
+        /// Where it takes datagrams.
+        datagrams: DatagramAddresses,
+    },
     /// Application → RC: it cannot take part.
     Failed(String),
 
@@ -233,13 +241,23 @@ pub enum Message {
     /// Level 1 or self-triggering DFM → RC: the last event of the run was issued. Once.
     Exhausted,
     /// Any application → RC: answers `Command::Report`.
-    Report(Report),
+    Report(Box<Report>),
     /// Any application → RC: answers `Command::Progress`, with the [mark](Report::mark) of its report.
     Progress(u64),
     /// SFO → RC: a file is closed.
     FileClosed(FileRecord),
     /// Any application → RC: something rare, in words for people.
     Notice(String),
+}
+
+/// Where a process takes datagrams, as `127.0.0.1:40001`; empty where it takes none. A flood of one kind shall not drop
+/// the other, so each has a socket of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DatagramAddresses {
+    /// For requests and clears.
+    pub control: String,
+    /// For messages with bulk.
+    pub bulk: String,
 }
 
 /// Orders of run control to an application.

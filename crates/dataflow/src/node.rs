@@ -133,7 +133,7 @@ impl Node {
         }
         if self.report_due && self.component.is_settled() {
             self.report_due = false;
-            out.send(RUN_CONTROL, Message::Report(self.report(now)));
+            out.send(RUN_CONTROL, Message::Report(Box::new(self.report(now))));
         }
     }
 }

@@ -41,6 +41,79 @@ pub struct Network {
     pub bytes: u64,
     /// Messages and connections refused because they could not be understood.
     pub malformed: u64,
+    /// Datagrams, where messages travel in them.
+    pub datagrams: DatagramCounts,
+}
+
+/// Datagrams of a process, and what became of those that were of no use, by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DatagramCounts {
+    /// Sent.
+    pub sent: u64,
+    /// Taken in, whatever became of them.
+    pub received: u64,
+    /// Dropped by the kernel because the receiver did not keep up.
+    pub dropped: u64,
+    /// Messages and datagrams that could not be sent: the queue was full, or the kernel refused.
+    pub not_sent: u64,
+    /// From addresses that are no peer's.
+    pub foreign: u64,
+    /// Not ours, not made with the key, damaged, or impossible.
+    pub malformed: u64,
+    /// From a former life of a peer.
+    pub stale: u64,
+    /// Parts that had come already, or came too late to be of use.
+    pub duplicates: u64,
+    /// Messages of which a part has come, given up.
+    pub given_up: u64,
+    /// Messages whose missing part was asked for; one that is asked for again counts again.
+    pub asked: u64,
+    /// Datagrams sent once more because they were asked for.
+    pub repeated: u64,
+}
+
+impl DatagramCounts {
+    /// The values, in the order of the fields.
+    pub const fn to_values(self) -> [u64; Self::COUNT] {
+        let Self {
+            sent,
+            received,
+            dropped,
+            not_sent,
+            foreign,
+            malformed,
+            stale,
+            duplicates,
+            given_up,
+            asked,
+            repeated,
+        } = self;
+        [sent, received, dropped, not_sent, foreign, malformed, stale, duplicates, given_up, asked, repeated]
+    }
+
+    /// From values in the order of the fields.
+    pub const fn from_values(values: [u64; Self::COUNT]) -> Self {
+        let [sent, received, dropped, not_sent, foreign, malformed, stale, duplicates, given_up, asked, repeated] =
+            values;
+        Self { sent, received, dropped, not_sent, foreign, malformed, stale, duplicates, given_up, asked, repeated }
+    }
+
+    /// How many counts there are.
+    pub const COUNT: usize = 11;
+}
+
+impl Network {
+    /// The sum of two processes.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let (ours, theirs) = (self.datagrams.to_values(), other.datagrams.to_values());
+        Self {
+            messages: self.messages + other.messages,
+            bytes: self.bytes + other.bytes,
+            malformed: self.malformed + other.malformed,
+            datagrams: DatagramCounts::from_values(core::array::from_fn(|index| ours[index] + theirs[index])),
+        }
+    }
 }
 
 impl Report {

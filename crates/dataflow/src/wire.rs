@@ -18,6 +18,7 @@
 //! Numbers have their natural size; a list is a 32-bit count and its items; a text is a list of bytes of UTF-8; an event
 //! with its level-1 information takes 24 bytes. Decoding checks everything and allocates at most what the frame holds.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -26,10 +27,10 @@ use crate::bulk::{Bulk, PageSlice};
 use crate::histogram::Histogram;
 use crate::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use crate::message::{
-    Assignment, Attempt, BuiltEvent, BusyCause, Command, DataReply, DataRequest, DebugReason, Decision, Ended,
-    Envelope, EventInfo, Fate, FileRecord, Message, Missing, Recording, Roi,
+    Assignment, Attempt, BuiltEvent, BusyCause, Command, DataReply, DataRequest, DatagramAddresses, DebugReason,
+    Decision, Ended, Envelope, EventInfo, Fate, FileRecord, Message, Missing, Recording, Roi,
 };
-use crate::report::{BlockCause, Blocked, ChainCount, Network, PeerCount, Report};
+use crate::report::{BlockCause, Blocked, ChainCount, DatagramCounts, Network, PeerCount, Report};
 
 /// Version of the layout; both ends must have the same.
 pub const VERSION: u16 = 3;
@@ -304,14 +305,14 @@ impl Writer<'_> {
                 kind::FINISHED
             }
             Message::Join { name, key, address } => self.text(name).text(key).text(address).kind(kind::JOIN),
-            Message::Welcome { configuration, hosted, robs } => {
+            Message::Welcome { configuration, hosted, robs, datagrams } => {
                 self.text(configuration).list(hosted, |w, node| {
                     w.u16(node.0);
                 });
                 self.list(robs, |w, robs| {
                     w.u32s(robs);
                 });
-                kind::WELCOME
+                self.datagrams(datagrams).kind(kind::WELCOME)
             }
             Message::Peers(peers) => {
                 self.list(peers, |w, (node, address)| {
@@ -319,8 +320,8 @@ impl Writer<'_> {
                 });
                 kind::PEERS
             }
-            Message::Greet { key } => self.text(key).kind(kind::GREET),
-            Message::Ready => kind::READY,
+            Message::Greet { key, datagrams } => self.text(key).datagrams(datagrams).kind(kind::GREET),
+            Message::Ready { datagrams } => self.datagrams(datagrams).kind(kind::READY),
             Message::Failed(text) => self.text(text).kind(kind::FAILED),
             Message::Command(command) => self.u8(command_number(*command)).kind(kind::COMMAND),
             Message::Drained => kind::DRAINED,
@@ -382,6 +383,10 @@ impl Writer<'_> {
         self
     }
 
+    fn datagrams(&mut self, datagrams: &DatagramAddresses) -> &mut Self {
+        self.text(&datagrams.control).text(&datagrams.bulk)
+    }
+
     /// 0, the node of run control, for none.
     fn builder(&mut self, builder: Option<NodeId>) -> &mut Self {
         self.u16(builder.map_or(0, |node| node.0))
@@ -437,8 +442,9 @@ impl Writer<'_> {
         self.list(&report.chains, |w, chain| {
             w.u64(chain.input).u64(chain.passed);
         });
-        let Network { messages, bytes, malformed } = report.network;
-        self.u64(messages).u64(bytes).u64(malformed)
+        let Network { messages, bytes, malformed, datagrams } = report.network;
+        self.u64(messages).u64(bytes).u64(malformed);
+        datagrams.to_values().into_iter().fold(self, Self::u64)
     }
 }
 
@@ -531,7 +537,7 @@ impl Reader<'_> {
             kind::COMMAND => Message::Command(command_of(self.u8()?).ok_or(Fault::Body)?),
             kind::DRAINED => Message::Drained,
             kind::EXHAUSTED => Message::Exhausted,
-            kind::REPORT => Message::Report(self.report()?),
+            kind::REPORT => Message::Report(Box::new(self.report()?)),
             kind::PROGRESS => Message::Progress(self.u64()?),
             kind::FILE_CLOSED => {
                 let (path, stream) = (self.text()?, self.text()?);
@@ -543,11 +549,12 @@ impl Reader<'_> {
             kind::WELCOME => {
                 let configuration = self.text()?;
                 let hosted = self.list(2, |r| r.u16().map(NodeId))?;
-                Message::Welcome { configuration, hosted, robs: self.list(4, |r| r.list(4, Self::u32))? }
+                let robs = self.list(4, |r| r.list(4, Self::u32))?;
+                Message::Welcome { configuration, hosted, robs, datagrams: self.datagrams()? }
             }
             kind::PEERS => Message::Peers(self.list(6, |r| Ok((NodeId(r.u16()?), r.text()?)))?),
-            kind::GREET => Message::Greet { key: self.text()? },
-            kind::READY => Message::Ready,
+            kind::GREET => Message::Greet { key: self.text()?, datagrams: self.datagrams()? },
+            kind::READY => Message::Ready { datagrams: self.datagrams()? },
             kind::FAILED => Message::Failed(self.text()?),
             _ => return Err(Fault::Kind),
         })
@@ -600,6 +607,10 @@ impl Reader<'_> {
     fn text(&mut self) -> Read<String> {
         let bytes = self.list(1, Self::u8)?;
         String::from_utf8(bytes).map_err(|_| Fault::Body)
+    }
+
+    fn datagrams(&mut self) -> Read<DatagramAddresses> {
+        Ok(DatagramAddresses { control: self.text()?, bulk: self.text()? })
     }
 
     fn builder(&mut self) -> Read<Option<NodeId>> {
@@ -669,7 +680,12 @@ impl Reader<'_> {
         let entries = self.list(10, |r| Ok((r.u16()?, r.u64()?)))?;
         let latency_ns = Histogram::from_entries(&entries, max).ok_or(Fault::Body)?;
         let chains = self.list(16, |r| Ok(ChainCount { input: r.u64()?, passed: r.u64()? }))?;
-        let network = Network { messages: self.u64()?, bytes: self.u64()?, malformed: self.u64()? };
+        let (messages, bytes, malformed) = (self.u64()?, self.u64()?, self.u64()?);
+        let mut counts = [0; DatagramCounts::COUNT];
+        for count in &mut counts {
+            *count = self.u64()?;
+        }
+        let network = Network { messages, bytes, malformed, datagrams: DatagramCounts::from_values(counts) };
         Ok(Report { node, role, counters, peers, blocked, latency_ns, chains, stale, network })
     }
 }

@@ -5,10 +5,10 @@ use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::histogram::Histogram;
 use dataflow::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use dataflow::message::{
-    Assignment, Attempt, BuiltEvent, BusyCause, Command, DataReply, DataRequest, DebugReason, Decision, Ended,
-    Envelope, EventInfo, Fate, FileRecord, Message, Missing, Recording, Roi,
+    Assignment, Attempt, BuiltEvent, BusyCause, Command, DataReply, DataRequest, DatagramAddresses, DebugReason,
+    Decision, Ended, Envelope, EventInfo, Fate, FileRecord, Message, Missing, Recording, Roi,
 };
-use dataflow::report::{BlockCause, Blocked, ChainCount, Network, PeerCount, Report};
+use dataflow::report::{BlockCause, Blocked, ChainCount, DatagramCounts, Network, PeerCount, Report};
 use dataflow::wire::{HEADER_LEN, VERSION, WireError, check_any_frame, decode, encode};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -204,14 +204,17 @@ fn messages() -> impl Strategy<Value = Message> {
         vec((event(), 0_u8..5), 0..4).prop_map(|fates| {
             Message::Finished(fates.into_iter().map(|(event, fate)| (event, Fate::from_u8(fate).unwrap())).collect())
         }),
-        reports().prop_map(Message::Report),
+        reports().prop_map(|report| Message::Report(Box::new(report))),
         (text(), text(), any::<([u64; 3], u32)>()).prop_map(|(path, stream, (counts, adler32))| {
             let [events, first_copies, bytes] = counts;
             Message::FileClosed(FileRecord { path, stream, events, first_copies, bytes, adler32 })
         }),
         (text(), text(), text()).prop_map(|(name, key, address)| Message::Join { name, key, address }),
-        (text(), vec(any::<u16>().prop_map(NodeId), 0..3), vec(ids(), 0..3))
-            .prop_map(|(configuration, hosted, robs)| Message::Welcome { configuration, hosted, robs }),
+        (text(), vec(any::<u16>().prop_map(NodeId), 0..3), vec(ids(), 0..3), datagrams()).prop_map(
+            |(configuration, hosted, robs, datagrams)| Message::Welcome { configuration, hosted, robs, datagrams },
+        ),
+        (text(), datagrams()).prop_map(|(key, datagrams)| Message::Greet { key, datagrams }),
+        datagrams().prop_map(|datagrams| Message::Ready { datagrams }),
         vec((any::<u16>().prop_map(NodeId), text()), 0..3).prop_map(Message::Peers),
         simple(),
     ]
@@ -243,10 +246,14 @@ fn simple_messages() -> Vec<Message> {
         Message::Drained,
         Message::Exhausted,
         Message::Notice("words".into()),
-        Message::Greet { key: "k".into() },
-        Message::Ready,
+        Message::Greet { key: "k".into(), datagrams: DatagramAddresses::default() },
+        Message::Ready { datagrams: DatagramAddresses::default() },
         Message::Failed("why".into()),
     ]
+}
+
+fn datagrams() -> impl Strategy<Value = DatagramAddresses> {
+    ("[a-z0-9:.]{0,20}", "[a-z0-9:.]{0,20}").prop_map(|(control, bulk)| DatagramAddresses { control, bulk })
 }
 
 fn infos() -> impl Strategy<Value = EventInfo> {
@@ -348,12 +355,12 @@ fn reports() -> impl Strategy<Value = Report> {
     });
     let times = vec(1_u64..1 << 40, 0..20);
     let node = (any::<u16>(), select(Role::IN_DRAIN_ORDER.to_vec()));
-    (node, vec(any::<u64>(), 0..20), peers, vec(blocked, 0..3), times, any::<[u64; 4]>()).prop_map(
-        |((node, role), counters, peers, blocked, times, [stale, messages, bytes, malformed])| {
+    (node, vec(any::<u64>(), 0..20), peers, vec(blocked, 0..3), times, any::<[u64; 15]>()).prop_map(
+        |((node, role), counters, peers, blocked, times, [stale, messages, bytes, malformed, rest @ ..])| {
             let mut latency_ns = Histogram::default();
             times.into_iter().for_each(|time| latency_ns.record(time));
             let chains = counters.iter().map(|&input| ChainCount { input, passed: input / 2 }).collect();
-            let network = Network { messages, bytes, malformed };
+            let network = Network { messages, bytes, malformed, datagrams: DatagramCounts::from_values(rest) };
             Report { node: NodeId(node), role, counters, peers, blocked, latency_ns, chains, stale, network }
         },
     )

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
+use std::net::UdpSocket;
 use std::path::Path;
 use std::time::Duration;
 
-use configuration::BadMenu;
+use configuration::{BadMenu, ClearCarrier, Transport};
 use dataflow::component::{Outbox, PeerState};
 use dataflow::control::accounting::{Accounting, Books};
 use dataflow::control::controller::{Controller, ControllerParameters, Ending};
@@ -28,8 +29,8 @@ use crate::assembly::Assembly;
 use crate::children::Children;
 use crate::cpu::cpu_seconds;
 use crate::host::{
-    FIRST_LIFE, FragmentChecks, Host, LinkEvent, LinkId, Links, LinksError, NetworkOptions, RECORDING_RESUMED,
-    Workshop, WorkshopError,
+    DatagramOptions, FIRST_LIFE, FragmentChecks, Host, LinkEvent, LinkId, Links, LinksError, NetworkOptions,
+    RECORDING_RESUMED, Workshop, WorkshopError,
 };
 use crate::observer::Observer;
 use crate::progress::{Progress, ProgressFigures};
@@ -71,11 +72,13 @@ pub(crate) enum StartError {
     #[error(transparent)]
     Os(#[from] OsError),
     #[error("cannot start {name}: {cause}")]
-    Spawn { name: String, cause: std::io::Error },
+    Spawn { name: String, cause: io::Error },
+    #[error("no port for the multicast group of the read-out systems: {0}")]
+    Port(io::Error),
     #[error("no random key for the run: {0}")]
-    Key(std::io::Error),
+    Key(io::Error),
     #[error("signals cannot be caught: {0}")]
-    Signals(std::io::Error),
+    Signals(io::Error),
     #[error("{name} could not start: {reason}")]
     Child { name: String, reason: String },
     #[error(
@@ -92,7 +95,9 @@ pub(crate) fn conduct(run: Run) -> Result<Conducted, StartError> {
     let inputs = Inputs::open(&run.partition)?;
     let replayed = inputs.replay().map(|replay| replay.facts().run.run_number);
     let file_run = replayed.unwrap_or(run.partition.run.number);
-    let assembly = Assembly::new(run.partition, inputs.shares().to_vec())?.observed_by(run.observer);
+    let mut partition = run.partition;
+    let _port_of_group = choose_port(&mut partition.transport).map_err(StartError::Port)?;
+    let assembly = Assembly::new(partition, inputs.shares().to_vec())?.observed_by(run.observer);
     let mut scheduler = Scheduler::<Host>::new(idle(&assembly.partition))?;
     let signals = Signals::new([SIGINT, SIGTERM]).map_err(StartError::Signals)?;
     let (mut host, children, key) = populate(&assembly, &inputs, run.in_children, &mut scheduler)?;
@@ -132,11 +137,7 @@ pub(crate) fn conduct(run: Run) -> Result<Conducted, StartError> {
 fn network(host: &Host, ending: &Ending) -> (Network, u64) {
     let here: Vec<NodeId> = host.hosted().collect();
     let elsewhere = ending.reports.iter().filter(|(node, _)| !here.contains(node)).map(|(_, report)| report.network);
-    let sum = elsewhere.fold(host.network(), |sum, next| Network {
-        messages: sum.messages + next.messages,
-        bytes: sum.bytes + next.bytes,
-        malformed: sum.malformed + next.malformed,
-    });
+    let sum = elsewhere.fold(host.network(), Network::plus);
     (sum, ending.reports.values().map(|report| report.stale).sum())
 }
 
@@ -150,10 +151,18 @@ fn populate(
     let partition = &assembly.partition;
     let (outside, here): (Vec<_>, Vec<_>) = assembly.applications.iter().partition(|app| in_children(app.role));
     let waker = scheduler.waker();
+    let key = run_key(assembly)?;
     let links = if outside.is_empty() {
         Links::default()
     } else {
-        Links::listen(NetworkOptions::new(partition, outside.len()), scheduler.poller(), &waker)?
+        let network = NetworkOptions::new(partition, outside.len());
+        let nodes: Vec<NodeId> = here.iter().map(|app| app.node).collect();
+        let datagrams = DatagramOptions::new(assembly, &nodes, &key, network.frame_max());
+        let mut links = Links::listen(network, scheduler.poller(), &waker)?;
+        if let Some(options) = datagrams.filter(|_| !here.is_empty()) {
+            links.open_datagrams(&options, scheduler.poller())?;
+        }
+        links
     };
     let address = links.address();
     let mut host = new_host(assembly, links);
@@ -165,8 +174,8 @@ fn populate(
         let component = assembly.component(app.node, triggers);
         host.host(now, app.node, component, workshop, |a, b| assembly.talk(a, b));
     }
+    host.complain_of_buffers(RUN_CONTROL);
     let mut children = Children::default();
-    let key = run_key(assembly)?;
     if let Some(address) = address {
         for app in outside {
             let spawned = children.spawn(app.node, &app.name, address, &key);
@@ -174,6 +183,17 @@ fn populate(
         }
     }
     Ok((host, children, key))
+}
+
+/// Gives the multicast group a port of its own in this run, unless the configuration names one. The socket keeps the system
+/// from giving it to somebody else.
+fn choose_port(transport: &mut Transport) -> io::Result<Option<UdpSocket>> {
+    if transport.clear != ClearCarrier::Multicast || transport.udp.port != 0 {
+        return Ok(None);
+    }
+    let socket = UdpSocket::bind((transport.host, 0))?;
+    transport.udp.port = socket.local_addr()?.port();
+    Ok(Some(socket))
 }
 
 /// A host for the applications of a partition.
@@ -332,9 +352,9 @@ impl Conductor {
     fn on_joining(&mut self, now: Time, host: &mut Host, link: LinkId, envelope: &Envelope, message: Message) {
         match message {
             Message::Join { name, key, address } => self.on_join(now, host, link, &name, &key, address),
-            Message::Ready => {
+            Message::Ready { datagrams } => {
                 if let Some(child) = self.children.behind(link) {
-                    child.ready = true;
+                    child.ready = host.links.meet(child.node, &datagrams);
                 }
             }
             Message::Failed(reason) => match self.children.behind(link) {
@@ -361,6 +381,7 @@ impl Conductor {
             configuration: self.assembly.partition.to_toml(),
             hosted: host.hosted().collect(),
             robs: self.assembly.robs.clone(),
+            datagrams: host.links.datagram_addresses(),
         };
         host.send_from_control(node, welcome);
         let assembly = &self.assembly;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use configuration::Partition;
 use dataflow::component::PeerState;
 use dataflow::ids::{NodeId, Role};
-use dataflow::message::{Command, Envelope, Message};
+use dataflow::message::{Command, DatagramAddresses, Envelope, Message};
 use dataflow::node::RUN_CONTROL;
 use dataflow::time::Time;
 use rol::Inputs;
@@ -20,7 +20,7 @@ use crate::assembly::Assembly;
 use crate::children::KEY_VARIABLE;
 use crate::cli::{Exit, NodeArgs};
 use crate::conductor::{idle, new_host};
-use crate::host::{FIRST_LIFE, Host, LinkEvent, LinkId, Links, LinksError, NetworkOptions, Workshop};
+use crate::host::{DatagramOptions, FIRST_LIFE, Host, LinkEvent, LinkId, Links, LinksError, NetworkOptions, Workshop};
 
 /// Why a node does not take part.
 #[derive(Debug, thiserror::Error)]
@@ -161,18 +161,20 @@ impl Member {
             return;
         }
         match message {
-            Message::Welcome { configuration, hosted, robs } if from_control && self.place.is_none() => {
-                let welcomed = self.on_welcome(context, envelope, &configuration, &hosted, robs);
+            Message::Welcome { configuration, hosted, robs, datagrams } if from_control && self.place.is_none() => {
+                let welcomed = self.on_welcome(context, envelope, &configuration, (&hosted, &datagrams), robs);
                 self.report_failure(context, welcomed);
             }
             Message::Peers(peers) if from_control => {
                 let connected = self.on_peers(context, &peers);
                 self.report_failure(context, connected);
             }
-            Message::Greet { ref key } if !from_control && self.place.is_none() && *key == self.key => {
+            Message::Greet { ref key, .. } if !from_control && self.place.is_none() && *key == self.key => {
                 self.early.push(LinkEvent::Message { link, envelope: *envelope, message });
             }
-            Message::Greet { key } if !from_control => self.on_greet(context, link, envelope, &key),
+            Message::Greet { key, datagrams } if !from_control => {
+                self.on_greet(context, link, envelope, &key, &datagrams);
+            }
             Message::Command(Command::Exit) if from_control => self.done = true,
             message if context.shared.links.is_open(link) => context.shared.deliver(context.now, envelope, message),
             _ => context.shared.refuse(link),
@@ -186,7 +188,7 @@ impl Member {
         context: &mut Context<'_, Host>,
         envelope: &Envelope,
         configuration: &str,
-        hosted: &[NodeId],
+        (hosted, datagrams): (&[NodeId], &DatagramAddresses),
         robs: Vec<Vec<u32>>,
     ) -> Result<(), String> {
         let partition =
@@ -204,16 +206,21 @@ impl Member {
         let (links, events) = (core::mem::take(&mut host.links), core::mem::take(&mut host.link_events));
         *host = new_host(&assembly, links);
         host.link_events = events;
-        host.links
-            .reconfigure(NetworkOptions::new(&assembly.partition, peers), &self.waker)
-            .map_err(|error| error.to_string())?;
+        let network = NetworkOptions::new(&assembly.partition, peers);
+        let datagram_options = DatagramOptions::new(&assembly, &[node], &self.key, network.frame_max());
+        host.links.reconfigure(network, &self.waker).map_err(|error| error.to_string())?;
+        if let Some(options) = &datagram_options {
+            host.links.open_datagrams(options, context.poller).map_err(|error| error.to_string())?;
+        }
         host.links.open(self.control);
         host.route_over(RUN_CONTROL, self.control);
         host.host(now, node, component, workshop, |a, b| assembly.talk(a, b));
         for &other in hosted.iter().filter(|other| assembly.talk(**other, node)) {
             host.route_over(other, self.control);
+            host.links.meet(other, datagrams);
             host.tell_peer(now, node, other, PeerState::Up(FIRST_LIFE));
         }
+        host.complain_of_buffers(node);
         context.shared.link_events.extend(self.early.drain(..));
         context.set_idle(idle(&assembly.partition));
         self.place = Some(Place { assembly, node });
@@ -234,7 +241,7 @@ impl Member {
                     host.links.connect(address, context.now, context.poller).map_err(|error| error.to_string())?;
                 self.peers.push((*peer, link));
                 let envelope = host.envelope(node, *peer);
-                host.send_over(link, &envelope, &Message::Greet { key: self.key.clone() });
+                host.send_over(link, &envelope, &self.greeting(host));
             }
         }
         self.awaited = Some(awaited);
@@ -242,7 +249,14 @@ impl Member {
     }
 
     /// A peer says who it is. The one that was connected to answers.
-    fn on_greet(&mut self, context: &mut Context<'_, Host>, link: LinkId, envelope: &Envelope, key: &str) {
+    fn on_greet(
+        &mut self,
+        context: &mut Context<'_, Host>,
+        link: LinkId,
+        envelope: &Envelope,
+        key: &str,
+        datagrams: &DatagramAddresses,
+    ) {
         let host = &mut *context.shared;
         let Some(Place { assembly, node }) = &self.place else { return host.links.close(link) };
         let (node, peer) = (*node, envelope.from);
@@ -256,8 +270,11 @@ impl Member {
             None => {
                 self.peers.push((peer, link));
                 let envelope = host.envelope(node, peer);
-                host.send_over(link, &envelope, &Message::Greet { key: self.key.clone() });
+                host.send_over(link, &envelope, &self.greeting(host));
             }
+        }
+        if !host.links.meet(peer, datagrams) {
+            return host.refuse(link);
         }
         host.links.open(link);
         host.route_over(peer, link);
@@ -265,6 +282,10 @@ impl Member {
         if let Some(awaited) = &mut self.awaited {
             awaited.retain(|other| *other != peer);
         }
+    }
+
+    fn greeting(&self, host: &Host) -> Message {
+        Message::Greet { key: self.key.clone(), datagrams: host.links.datagram_addresses() }
     }
 
     fn tell_ready(&mut self, host: &mut Host) {
@@ -278,7 +299,8 @@ impl Member {
         {
             self.is_ready = true;
             let envelope = host.envelope(*node, RUN_CONTROL);
-            host.send_over(self.control, &envelope, &Message::Ready);
+            let ready = Message::Ready { datagrams: host.links.datagram_addresses() };
+            host.send_over(self.control, &envelope, &ready);
         }
     }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use configuration::{Checksum, Partition};
 use dataflow::ids::Role;
+use dataflow::report::DatagramCounts;
 use eformat::{ROB_PREFIX_BYTES, ROB_SUFFIX_BYTES, WORD_BYTES};
 
 use crate::cli::{Exit, RunArgs};
@@ -79,6 +80,7 @@ pub(crate) fn facts(conducted: &Conducted) -> RunFacts {
             bytes: network.bytes,
             stale: conducted.stale,
             malformed: network.malformed,
+            datagrams: (network.datagrams != DatagramCounts::default()).then(|| network.datagrams.into()),
         },
         chains,
         has_tasks: partition.pt.is_some(),

@@ -12,7 +12,7 @@ use dataflow::control::controller::{Application, Ending};
 use dataflow::histogram::Histogram;
 use dataflow::ids::{NodeId, Role};
 use dataflow::message::FileRecord;
-use dataflow::report::{L2puCounters, Level1Counters, Report, SfiCounters, SfoCounters};
+use dataflow::report::{DatagramCounts, L2puCounters, Level1Counters, Report, SfiCounters, SfoCounters};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::Exit;
@@ -183,6 +183,45 @@ pub struct Network {
     pub stale: u64,
     /// Messages refused: not what the protocol allows.
     pub malformed: u64,
+    /// Datagrams, in a run in which messages travel in them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datagrams: Option<Datagrams>,
+}
+
+/// Datagrams of all applications; for the meaning of each count see [`DatagramCounts`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the fields are those of `DatagramCounts`, documented there")]
+pub struct Datagrams {
+    pub sent: u64,
+    pub received: u64,
+    pub dropped: u64,
+    pub not_sent: u64,
+    pub foreign: u64,
+    pub malformed: u64,
+    pub stale: u64,
+    pub duplicates: u64,
+    pub given_up: u64,
+    pub asked: u64,
+    pub repeated: u64,
+}
+
+impl From<DatagramCounts> for Datagrams {
+    fn from(counts: DatagramCounts) -> Self {
+        let DatagramCounts {
+            sent,
+            received,
+            dropped,
+            not_sent,
+            foreign,
+            malformed,
+            stale,
+            duplicates,
+            given_up,
+            asked,
+            repeated,
+        } = counts;
+        Self { sent, received, dropped, not_sent, foreign, malformed, stale, duplicates, given_up, asked, repeated }
+    }
 }
 
 /// A recorded file.

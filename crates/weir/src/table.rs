@@ -208,7 +208,30 @@ impl Text<'_> {
         }
         let n = s.network;
         let (messages, bytes) = (grouped(n.messages), si(n.bytes as f64, "B"));
-        writeln!(f, "\n  {:17}{messages} messages, {bytes}, {} stale, {} malformed", "network", n.stale, n.malformed)
+        writeln!(f, "\n  {:17}{messages} messages, {bytes}, {} stale, {} malformed", "network", n.stale, n.malformed)?;
+        let Some(d) = n.datagrams else { return Ok(()) };
+        let (sent, received) = (grouped(d.sent), grouped(d.received));
+        let (asked, repeated) = (grouped(d.asked), grouped(d.repeated));
+        writeln!(
+            f,
+            "  {:17}{sent} sent, {received} received; {asked} times parts asked for, {repeated} repeated",
+            "datagrams"
+        )?;
+        let causes = [
+            ("dropped by full buffers", d.dropped),
+            ("not sent", d.not_sent),
+            ("from strangers", d.foreign),
+            ("malformed", d.malformed),
+            ("stale", d.stale),
+            ("duplicates", d.duplicates),
+            ("messages given up", d.given_up),
+        ];
+        let causes: Vec<String> = causes
+            .iter()
+            .filter(|(_, count)| *count > 0)
+            .map(|(cause, count)| format!("{} {cause}", grouped(*count)))
+            .collect();
+        if causes.is_empty() { Ok(()) } else { writeln!(f, "  {:17}{}", "", causes.join(", ")) }
     }
 
     /// What the chains made of the events, and what level 2 moved for it.

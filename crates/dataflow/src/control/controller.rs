@@ -130,7 +130,7 @@ impl Controller {
             Message::Exhausted => self.stop(now, out),
             Message::Drained => _ = self.drained.insert(from),
             Message::Report(report) => {
-                self.reports.insert(from, report);
+                self.reports.insert(from, *report);
             }
             Message::Progress(mark) => self.on_progress(from, mark),
             Message::FileClosed(file) => self.files.push(file),

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use configuration::Partition;
 use dataflow::bulk::PageSlice;
-use dataflow::message::{Envelope, Message};
+use dataflow::ids::NodeId;
+use dataflow::message::{DatagramAddresses, Envelope, Message};
 use dataflow::time::Time;
 use dataflow::wire;
 use transport::error::OsError;
@@ -14,8 +15,10 @@ use transport::link::{Filled, Link, Lost};
 use transport::page_pool::{Pool, PoolError, PoolOptions};
 use transport::poller::Poller;
 use transport::tcp::{Connection, InvalidOptions, ListenError, Listener, TcpOptions};
+use transport::udp;
 use transport::waker::Waker;
 
+use super::datagrams::{DatagramOptions, Datagrams};
 use crate::assembly::REPLY_GROUP_BYTES;
 
 /// Names a connection of this process; never used twice.
@@ -55,6 +58,8 @@ pub(crate) enum LinksError {
     Listen(#[from] ListenError),
     #[error(transparent)]
     Options(#[from] InvalidOptions),
+    #[error("datagrams: {0}")]
+    Datagrams(#[from] udp::InvalidOptions),
     #[error(transparent)]
     Os(#[from] OsError),
 }
@@ -69,6 +74,8 @@ pub(crate) struct Links {
     /// Connections that are there, by rising number: every pass looks at all of them.
     slots: Vec<(LinkId, Slot)>,
     next: usize,
+    /// For the messages that are chosen to travel so, if there are any.
+    pub(crate) datagrams: Option<Datagrams>,
 }
 
 struct NetworkParts {
@@ -118,6 +125,11 @@ impl NetworkOptions {
 }
 
 impl NetworkOptions {
+    /// The longest message in bytes.
+    pub(crate) fn frame_max(&self) -> usize {
+        self.tcp.limits.len_max()
+    }
+
     /// Settings to join a partition with, before its own are known.
     pub(crate) fn joining(host: IpAddr) -> Self {
         let limits = FrameLimits::new(wire::HEADER_LEN, JOINING_PAGE_LEN).expect("a header is shorter than a frame");
@@ -143,6 +155,23 @@ impl Links {
         let mut listener = Listener::bind(options.address, &options.tcp)?;
         listener.register(poller)?;
         Ok(Self { network: Some(NetworkParts { listener, options, bulk, control }), ..Self::default() })
+    }
+
+    /// Sends and takes datagrams as well, into the same pools, from now on.
+    pub(crate) fn open_datagrams(&mut self, options: &DatagramOptions, poller: &mut Poller) -> Result<(), LinksError> {
+        let network = self.network.as_ref().expect("a process with peers has a network");
+        self.datagrams = Some(Datagrams::open(options, &network.bulk, &network.control, poller)?);
+        Ok(())
+    }
+
+    /// Where this process takes datagrams.
+    pub(crate) fn datagram_addresses(&self) -> DatagramAddresses {
+        self.datagrams.as_ref().map(Datagrams::addresses).unwrap_or_default()
+    }
+
+    /// A node takes datagrams there.
+    pub(crate) fn meet(&mut self, node: NodeId, at: &DatagramAddresses) -> bool {
+        self.datagrams.as_mut().is_none_or(|datagrams| datagrams.meet(node, at))
     }
 
     /// Where this process listens.
@@ -246,22 +275,27 @@ impl Links {
                 let _ = connection.flush(now);
             }
         }
+        if let Some(datagrams) = &mut self.datagrams {
+            datagrams.flush();
+        }
     }
 
     /// Whether something queued can go out now.
     pub(super) fn is_flushable(&self) -> bool {
-        self.select(Link::is_flushable).next().is_some()
+        self.select(Link::is_flushable).next().is_some() || self.datagrams.as_ref().is_some_and(Datagrams::is_flushable)
     }
 
     /// Whether nothing waits to be sent.
     pub(crate) fn is_flushed(&self) -> bool {
         self.slots.iter().all(|(_, slot)| slot.connection.queued_bytes() == 0)
+            && self.datagrams.as_ref().is_none_or(Datagrams::is_flushed)
     }
 
     pub(super) fn next_deadline(&self) -> Option<Time> {
         let timeout = self.greet_timeout();
         let strangers = |slot: &Slot| slot.accepted_at.map(|at| at + timeout + TICK);
-        self.slots.iter().flat_map(|(_, slot)| [strangers(slot), slot.connection.next_deadline()]).flatten().min()
+        let connections = self.slots.iter().flat_map(|(_, slot)| [strangers(slot), slot.connection.next_deadline()]);
+        connections.chain([self.datagrams.as_ref().and_then(Datagrams::next_deadline)]).flatten().min()
     }
 
     fn select(&self, which: impl Fn(&Connection) -> bool) -> impl Iterator<Item = LinkId> {

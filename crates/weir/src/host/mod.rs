@@ -4,6 +4,7 @@
 //! a component of the same process goes through a queue in memory; a message to another process is encoded into the send
 //! queue of its connection, and a pass ends with one flush per connection: what one pass produces travels together.
 
+mod datagrams;
 mod external;
 mod filtering;
 mod links;
@@ -27,6 +28,8 @@ use dataflow::wire;
 use transport::clock;
 use transport::link::{Link, Lost, SendError};
 
+pub(crate) use datagrams::DatagramOptions;
+use datagrams::{Datagrams, Sent};
 pub(crate) use links::{LinkEvent, LinkId, Links, LinksError, NetworkOptions};
 pub(crate) use steering::Strategy;
 pub(crate) use workshop::{Workshop, WorkshopError};
@@ -169,6 +172,9 @@ impl Host {
     ) {
         if !matches!(state, PeerState::Up(_)) {
             self.routes[usize::from(node.0)] = Route::Nowhere;
+            if let Some(datagrams) = &mut self.links.datagrams {
+                datagrams.part(node);
+            }
         }
         let here: Vec<NodeId> = self.hosted().filter(|here| talk(*here, node)).collect();
         for to in here {
@@ -238,12 +244,13 @@ impl Host {
     /// The report of a component here.
     pub(crate) fn report(&self, now: Time, node: NodeId) -> Option<Report> {
         let hosted = self.nodes.get(usize::from(node.0))?.as_ref()?;
-        Some(Report { network: self.network, ..hosted.node.report(now) })
+        Some(Report { network: self.network(), ..hosted.node.report(now) })
     }
 
     /// What this process received over the network.
     pub(crate) fn network(&self) -> Network {
-        self.network
+        let datagrams = self.links.datagrams.as_ref().map(Datagrams::counts).unwrap_or_default();
+        Network { datagrams, ..self.network }
     }
 
     /// When the next component wants to be called.
@@ -341,9 +348,7 @@ impl Host {
     }
 
     fn on_frame(&mut self, now: Time, link: LinkId, frame: &PageSlice) {
-        self.network.messages += 1;
-        self.network.bytes += frame.len() as u64;
-        let (envelope, message) = match wire::decode(frame) {
+        let (envelope, message) = match self.decode(frame) {
             Ok(decoded) => decoded,
             Err(error) => {
                 self.refuse(link);
@@ -353,10 +358,50 @@ impl Host {
         if !self.links.is_open(link) || is_about_joining(&message) {
             return self.link_events.push_back(LinkEvent::Message { link, envelope, message });
         }
+        self.take(now, envelope, message);
+    }
+
+    fn decode(&mut self, frame: &PageSlice) -> Result<(Envelope, Message), wire::WireError> {
+        self.network.messages += 1;
+        self.network.bytes += frame.len() as u64;
+        wire::decode(frame)
+    }
+
+    /// Takes in what arrived in datagrams.
+    fn receive_datagrams(&mut self, mut now: Time) {
+        for _ in 0..FILLS_PER_PASS {
+            while let Some(frame) = self.links.datagrams.as_mut().and_then(Datagrams::next_frame) {
+                match self.decode(&frame) {
+                    Ok((envelope, message)) if message.may_be_lost() => self.take(now, envelope, message),
+                    // Made with the key of the run, and yet no message that travels so.
+                    _ => self.network.malformed += 1,
+                }
+            }
+            if !self.links.datagrams.as_mut().is_some_and(|datagrams| datagrams.fill(now)) {
+                return;
+            }
+            now = clock::now();
+        }
+    }
+
+    /// Takes a message of a peer that has proved who it is.
+    fn take(&mut self, now: Time, envelope: Envelope, message: Message) {
+        if envelope.to == NodeId::READOUT {
+            return self.take_multicast(now, envelope, &message);
+        }
         if let Message::EventRequest { .. } = message {
             return self.for_building.push_back((envelope, message));
         }
         self.deliver(now, &envelope, self.unpinned(message));
+    }
+
+    fn take_multicast(&mut self, now: Time, envelope: Envelope, message: &Message) {
+        for index in 0..self.readout.len() {
+            let to = self.readout[index];
+            if self.routes[usize::from(to.0)] == Route::Here {
+                self.deliver(now, &Envelope { to, to_incarnation: FIRST_LIFE, ..envelope }, message.clone());
+            }
+        }
     }
 
     /// Answers the requests for building that came in this pass.
@@ -411,11 +456,7 @@ impl Host {
         for action in out.drain() {
             match action {
                 Action::Send { to, message } => self.send_from(from, to, message),
-                Action::MulticastToReadout(message) => {
-                    for index in 0..self.readout.len() {
-                        self.send_from(from, self.readout[index], message.clone());
-                    }
-                }
+                Action::MulticastToReadout(message) => self.multicast(from, &message),
                 Action::Start { ticket, work } => self.start(now, from, ticket, work),
                 Action::Note(note) => self.notice(from, describe(&note)),
             }
@@ -424,6 +465,33 @@ impl Host {
             // Keeps its memory.
             self.out = out;
         }
+    }
+
+    /// Sends a message to all read-out systems, once to those of other processes if it can be multicast.
+    fn multicast(&mut self, from: NodeId, message: &Message) {
+        let at_once = self.multicast_at_once(from, message);
+        for index in 0..self.readout.len() {
+            let to = self.readout[index];
+            if !at_once || !matches!(self.routes[usize::from(to.0)], Route::Link(_)) {
+                self.send_from(from, to, message.clone());
+            }
+        }
+    }
+
+    fn multicast_at_once(&mut self, from: NodeId, message: &Message) -> bool {
+        let Some(datagrams) = self.links.datagrams.as_mut().filter(|datagrams| datagrams.multicasts()) else {
+            return false;
+        };
+        let envelope = Envelope {
+            from,
+            to: NodeId::READOUT,
+            run: self.run,
+            from_incarnation: FIRST_LIFE,
+            to_incarnation: FIRST_LIFE,
+        };
+        self.encoded.clear();
+        wire::encode(&envelope, message, &mut self.encoded);
+        datagrams.send_to_readout(&self.encoded) == Sent::Done
     }
 
     fn send_from(&mut self, from: NodeId, to: NodeId, message: Message) {
@@ -435,7 +503,7 @@ impl Host {
         let hosted = self.nodes[usize::from(from.0)].as_ref().expect("a component here sends");
         let Some(envelope) = hosted.node.envelope_to(to) else { return };
         let message = match message {
-            Message::Report(report) => Message::Report(Report { network: self.network, ..report }),
+            Message::Report(report) => Message::Report(Box::new(Report { network: self.network(), ..*report })),
             message => hosted.workshop.prepared(message),
         };
         self.send(envelope, message);
@@ -446,24 +514,51 @@ impl Host {
             Route::Nowhere => {}
             Route::Here if envelope.to == RUN_CONTROL => self.control.push_back((envelope.from, message)),
             Route::Here => self.local.push_back((envelope, message)),
-            Route::Link(link) => self.send_over(link, &envelope, &message),
+            Route::Link(link) => self.send_away(link, &envelope, &message),
         }
+    }
+
+    /// Sends a message to another process, in datagrams if its type travels so.
+    fn send_away(&mut self, link: LinkId, envelope: &Envelope, message: &Message) {
+        self.encode(envelope, message);
+        let none = Bulk::empty();
+        let bulk = message.bulk().unwrap_or(&none);
+        if let Some(datagrams) = &mut self.links.datagrams
+            && datagrams.send(envelope.to, message, &self.encoded, bulk) == Sent::Done
+        {
+            return;
+        }
+        self.queue(link, envelope.to, bulk);
     }
 
     /// Encodes a message into the send queue of a connection.
     pub(crate) fn send_over(&mut self, link: LinkId, envelope: &Envelope, message: &Message) {
+        self.encode(envelope, message);
+        let none = Bulk::empty();
+        self.queue(link, envelope.to, message.bulk().unwrap_or(&none));
+    }
+
+    fn encode(&mut self, envelope: &Envelope, message: &Message) {
         self.encoded.clear();
         wire::encode(envelope, message, &mut self.encoded);
-        let none = Bulk::empty();
-        let bulk = message.bulk().unwrap_or(&none);
+    }
+
+    /// Queues what is encoded, and bulk behind it, on a connection.
+    fn queue(&mut self, link: LinkId, to: NodeId, bulk: &Bulk) {
         let Some(connection) = self.links.connection(link) else { return };
         match connection.send(&self.encoded, bulk) {
             Ok(()) => {}
-            Err(SendError::Full) => panic!("send queue to {:?} full: credits bound what is on the way", envelope.to),
+            Err(SendError::Full) => panic!("send queue to {to:?} full: credits bound what is on the way"),
             Err(SendError::Lost(lost)) => {
                 self.link_events.push_back(LinkEvent::Lost { link, reason: lost.to_string() });
             }
         }
+    }
+
+    /// Tells run control where sockets have smaller buffers than they need.
+    pub(crate) fn complain_of_buffers(&mut self, from: NodeId) {
+        let complaints = self.links.datagrams.as_ref().map(Datagrams::complaints).unwrap_or_default();
+        complaints.into_iter().for_each(|text| self.notice(from, text));
     }
 
     /// Words for people, to run control.
@@ -484,6 +579,10 @@ impl Host {
         for node in here {
             self.input(now, node, Input::Command(Command::Abandon));
         }
+    }
+
+    fn has_datagrams(&self, now: Time) -> bool {
+        self.links.datagrams.as_ref().is_some_and(|datagrams| datagrams.is_receivable(now))
     }
 
     fn has_local_work(&self) -> bool {
@@ -574,7 +673,7 @@ fn is_about_joining(message: &Message) -> bool {
             | Message::Welcome { .. }
             | Message::Peers(_)
             | Message::Greet { .. }
-            | Message::Ready
+            | Message::Ready { .. }
             | Message::Failed(_)
     ) || matches!(message, Message::Command(Command::Exit))
 }

@@ -51,12 +51,15 @@ impl Task<Host> for Receive {
     fn poll(&mut self, context: &mut Context<'_, Host>) -> bool {
         self.ready.clear();
         self.ready.extend(context.shared.links.receivable(context.now));
-        !self.ready.is_empty()
+        !self.ready.is_empty() || context.shared.has_datagrams(context.now)
     }
 
     fn action(&mut self, context: &mut Context<'_, Host>) {
         for link in self.ready.drain(..) {
             context.shared.receive(context.now, link);
+        }
+        if context.shared.has_datagrams(context.now) {
+            context.shared.receive_datagrams(context.now);
         }
         context.shared.serve_building(context.now);
         context.shared.flush_components(context.now);

@@ -7,6 +7,7 @@ mod account;
 mod bad_files;
 mod bench;
 mod children;
+mod datagrams;
 mod death;
 mod files;
 mod filter;

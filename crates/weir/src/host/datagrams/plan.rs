@@ -1,0 +1,234 @@
+//! How large queues, tables and buffers of datagrams are: what credits allow to be on the way at once.
+
+use configuration::{ClearCarrier, FRAGMENT_OVERHEAD_BYTES, Partition, RosInput, Transport};
+use dataflow::ids::{NodeId, Role};
+use dataflow::wire;
+use transport::frame::FrameLimits;
+use transport::udp::{MulticastOptions, PartitionKey, SocketBuffers, UdpOptions};
+
+use crate::assembly::Assembly;
+use crate::host::FIRST_LIFE;
+
+/// Settings of the datagrams of a process.
+#[derive(Clone, Debug)]
+pub(crate) struct DatagramOptions {
+    pub(super) transport: Transport,
+    pub(super) control: UdpOptions,
+    pub(super) bulk: UdpOptions,
+    /// Whether a read-out system of this process takes multicasts of other processes.
+    pub(super) takes_clears: bool,
+}
+
+/// What may be on the way at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Load {
+    messages: usize,
+    bytes: usize,
+}
+
+impl DatagramOptions {
+    /// The settings that a partition asks for, for a process with these nodes; `None` if nothing travels so. `secret` is what
+    /// the members of the run know; `frame_max` is the longest message.
+    pub(crate) fn new(assembly: &Assembly, here: &[NodeId], secret: &str, frame_max: usize) -> Option<Self> {
+        let partition = &assembly.partition;
+        let transport = &partition.transport;
+        if !transport.has_datagrams() {
+            return None;
+        }
+        let roles: Vec<Role> = here.iter().filter_map(|node| assembly.application(*node)).map(|app| app.role).collect();
+        let credits = Credits::new(partition);
+        let sum = |load: fn(&Credits, Role) -> Load| {
+            roles.iter().fold(Load::default(), |sum, role| sum.plus(load(&credits, *role)))
+        };
+        let make = |frame_max: usize, receive: Load, send: Load, by_one: Load| {
+            let limits = FrameLimits::new(wire::HEADER_LEN, frame_max).expect("a header is shorter than a frame");
+            let key = PartitionKey::derive(secret);
+            let datagram_len = usize::try_from(transport.datagram_len()).expect("at most 65,507");
+            let asked = |load: Load| match transport.socket_buffer {
+                Some(size) => usize::try_from(size.bytes()).unwrap_or(usize::MAX),
+                None => load.kernel_bytes(datagram_len).clamp(BUFFER_MIN, BUFFER_MAX),
+            };
+            UdpOptions {
+                incarnation: FIRST_LIFE.0,
+                datagram_len,
+                checksum_payload: transport.has_checksums(),
+                segmentation_offload: transport.udp.offload,
+                receive_offload: transport.udp.offload,
+                copy_below: usize::try_from(transport.copy_below.bytes()).unwrap_or(usize::MAX),
+                queue_bytes_max: send.bytes.max(frame_max),
+                queue_frames_max: send.messages.max(1),
+                send_buffer_bytes: asked(send),
+                receive_buffer_bytes: asked(receive),
+                incomplete_messages_max: by_one.messages.max(1),
+                incomplete_bytes_max: by_one.bytes.max(frame_max),
+                incomplete_timeout: credits.timeout,
+                multicast: MulticastOptions {
+                    interface: transport.multicast_interface().filter(|_| transport.clear == ClearCarrier::Multicast),
+                    time_to_live: transport.udp.ttl,
+                    loops: true,
+                },
+                ..UdpOptions::new(limits, key.0)
+            }
+        };
+        Some(Self {
+            transport: transport.clone(),
+            control: make(
+                frame_max.min(CONTROL_FRAME_MAX),
+                sum(Credits::requests_to),
+                sum(Credits::requests_from),
+                credits.requests_from_one(),
+            ),
+            bulk: make(frame_max, sum(Credits::replies_to), sum(Credits::replies_from), sum(Credits::replies_to)),
+            takes_clears: roles.iter().any(|role| matches!(role, Role::Ros | Role::Pros)),
+        })
+    }
+}
+
+/// What a complaint says of the buffers of a socket, if they are smaller than asked for.
+pub(super) fn complaint(what: &str, buffers: SocketBuffers) -> Option<String> {
+    let SocketBuffers { send_asked, send_granted, receive_asked, receive_granted } = buffers;
+    let lacks = [
+        ("receive", receive_asked, receive_granted, "net.core.rmem_max"),
+        ("send", send_asked, send_granted, "net.core.wmem_max"),
+    ];
+    let lacks = lacks.into_iter().filter(|(_, asked, granted, _)| granted < asked);
+    let texts: Vec<String> = lacks
+        .map(|(buffer, asked, granted, key)| {
+            format!("the {buffer} buffer for {what} has {granted} of {asked} bytes: `sysctl -w {key}={asked}`")
+        })
+        .collect();
+    (!texts.is_empty()).then(|| {
+        format!(
+            "{}; what does not fit is lost and asked for again, or lower the credits for requests",
+            texts.join(", ")
+        )
+    })
+}
+
+/// The credits of a partition, as far as messages that may travel in datagrams have them.
+struct Credits {
+    sources: usize,
+    /// Requests for building that are not answered, of each builder.
+    building: usize,
+    builders: usize,
+    /// Events that each unit of level 2 works on; each may ask every source.
+    workers: usize,
+    units: usize,
+    request_len: usize,
+    reply_len: usize,
+    event_len: usize,
+    clear_len: usize,
+    /// After the longest of these a request is repeated, and what has come of the reply is of no use soon.
+    timeout: core::time::Duration,
+}
+
+impl Credits {
+    fn new(partition: &Partition) -> Self {
+        let count = |number: u32| number as usize;
+        let bytes = |number: u64| usize::try_from(number).unwrap_or(usize::MAX / 4);
+        let (ros, sfi, l2pu) = (&partition.ros, &partition.sfi, partition.l2pu.as_ref());
+        let event_max = bytes(sfi.max_event_size.bytes());
+        let emulated = ros.fragment.distribution().filter(|_| ros.input == RosInput::Emulator);
+        let reply_len = emulated.map_or(event_max, |sizes| {
+            bytes(sizes.size_max().bytes().saturating_add(FRAGMENT_OVERHEAD_BYTES))
+                .saturating_mul(count(ros.robs))
+                .min(event_max)
+        });
+        let sources = count(ros.count).max(1);
+        let timeouts = [Some(sfi.request_timeout), l2pu.map(|l2pu| l2pu.request_timeout)];
+        Self {
+            sources,
+            building: count(sfi.outstanding_requests),
+            builders: count(sfi.count),
+            workers: l2pu.map_or(0, |l2pu| count(l2pu.workers)),
+            units: l2pu.map_or(0, |l2pu| count(l2pu.count)),
+            request_len: MESSAGE_BYTES + 4 * count(ros.robs),
+            reply_len,
+            event_len: reply_len.saturating_mul(sources).min(event_max),
+            clear_len: MESSAGE_BYTES + 8 * count(partition.dfm.clear_group),
+            timeout: timeouts.into_iter().flatten().map(configuration::Interval::duration).max().unwrap_or_default(),
+        }
+    }
+
+    fn requests_to(&self, role: Role) -> Load {
+        match role {
+            Role::Ros | Role::Pros => {
+                let requests = self.builders * self.building + self.units * self.workers;
+                Load::of(REPEATED * requests, self.request_len).plus(Load::of(CLEARS, self.clear_len))
+            }
+            _ => Load::default(),
+        }
+    }
+
+    fn requests_from(&self, role: Role) -> Load {
+        match role {
+            Role::Sfi => Load::of(REPEATED * self.building, self.request_len),
+            Role::L2pu => Load::of(REPEATED * self.workers * self.sources, self.request_len),
+            Role::Dfm | Role::L2sv => Load::of(CLEARS * self.sources, self.clear_len),
+            _ => Load::default(),
+        }
+    }
+
+    fn requests_from_one(&self) -> Load {
+        Load::of(self.building.max(self.workers), self.request_len).plus(Load::of(CLEARS, self.clear_len))
+    }
+
+    fn replies_to(&self, role: Role) -> Load {
+        match role {
+            // As many replies as credits, of as many events as those can be about.
+            Role::Sfi => Load {
+                messages: REPEATED * self.building,
+                bytes: (self.building.div_ceil(self.sources) + 1)
+                    .saturating_mul(self.event_len)
+                    .min(self.building.saturating_mul(self.reply_len)),
+            },
+            Role::L2pu => Load {
+                messages: REPEATED * self.workers * self.sources,
+                bytes: self.workers.saturating_mul(self.event_len),
+            },
+            _ => Load::default(),
+        }
+    }
+
+    fn replies_from(&self, role: Role) -> Load {
+        match role {
+            Role::Ros | Role::Pros => {
+                let replies = self.builders * self.building + self.units * self.workers;
+                Load::of(REPEATED * replies, self.reply_len)
+            }
+            _ => Load::default(),
+        }
+    }
+}
+
+impl Load {
+    fn of(messages: usize, each: usize) -> Self {
+        Self { messages, bytes: messages.saturating_mul(each) }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self { messages: self.messages + other.messages, bytes: self.bytes.saturating_add(other.bytes) }
+    }
+
+    /// As the kernel counts: each datagram with its management, in memory of rounded size.
+    fn kernel_bytes(self, datagram_len: usize) -> usize {
+        let datagrams = self.messages + self.bytes / datagram_len;
+        self.bytes.saturating_mul(2).saturating_add(datagrams * DATAGRAM_OVERHEAD_BYTES)
+    }
+}
+
+/// A longer message of this kind goes over the connection.
+const CONTROL_FRAME_MAX: usize = 256 << 10;
+
+/// A header and the fields of a request or of a clear.
+const MESSAGE_BYTES: usize = 128;
+
+/// A request and its repetition may be on the way together.
+const REPEATED: usize = 2;
+
+/// Clear groups that may come in a row.
+const CLEARS: usize = 64;
+
+const DATAGRAM_OVERHEAD_BYTES: usize = 1024;
+const BUFFER_MIN: usize = 256 << 10;
+const BUFFER_MAX: usize = 32 << 20;

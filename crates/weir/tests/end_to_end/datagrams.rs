@@ -1,0 +1,54 @@
+//! Messages in datagrams, between real processes.
+
+use crate::account::Summary;
+use crate::running::Job;
+
+#[test]
+fn events_are_built_over_udp_and_cleared_by_multicast() {
+    let job = builder().events(1000).processes(true);
+    let (_, summary) = over_udp(job, &["event_request", "event_reply"]).run().expect_ok();
+    assert_eq!(summary.count("built_complete"), 1000);
+    // A request and a reply for each of four fragments, and at least 10 clears.
+    assert!(datagrams(&summary, "received") >= 2 * 4 * 1000 + 10, "{summary:?}");
+    for cause in ["foreign", "malformed", "stale"] {
+        assert_eq!(datagrams(&summary, cause), 0, "{cause}: {summary:?}");
+    }
+}
+
+#[test]
+fn level_2_reads_out_regions_over_udp() {
+    let job = Job::example("quickstart").events(500).processes(true);
+    let types = ["roi_request", "roi_reply", "event_request", "event_reply"];
+    let (_, summary) = over_udp(job, &types).run().expect_ok();
+    assert!(datagrams(&summary, "received") > 1000, "{summary:?}");
+}
+
+#[test]
+fn one_process_has_no_datagrams() {
+    let job = builder().events(100);
+    let (_, summary) = over_udp(job, &["event_request", "event_reply"]).run().expect_ok();
+    assert_eq!(summary.0["network"].get("datagrams"), None, "{summary:?}");
+}
+
+#[test]
+fn clears_that_are_not_multicast_go_to_each_read_out_system() {
+    let job = builder().events(1000).processes(true).set("transport.clear", "udp");
+    let (_, summary) = job.run().expect_ok();
+    let sent = datagrams(&summary, "sent");
+    assert!(sent >= 4 * 10 && sent == datagrams(&summary, "received"), "{summary:?}");
+}
+
+/// Event building alone, recorded.
+fn builder() -> Job {
+    Job::example("event-builder").set("sfo", "{}")
+}
+
+/// These types in datagrams, clears by multicast.
+fn over_udp(job: Job, types: &[&str]) -> Job {
+    let set = |job: Job, key: &&str| job.set(&format!("transport.{key}"), "udp");
+    types.iter().fold(job, set).set("transport.clear", "multicast")
+}
+
+fn datagrams(summary: &Summary, count: &str) -> u64 {
+    summary.0["network"]["datagrams"][count].as_u64().unwrap_or_else(|| panic!("no count {count}: {summary:?}"))
+}
