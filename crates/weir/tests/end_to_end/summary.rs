@@ -19,7 +19,8 @@ fn the_quickstart_in_processes_accounts_for_every_event() {
 }
 
 fn check_quickstart(processes: bool, events: u64) {
-    let job = Job::example("quickstart").events(events).processes(processes);
+    // Level 2 may be as slow as a machine that others use, too.
+    let job = Job::example("quickstart").events(events).processes(processes).set("l2sv.timeout", "60 s");
     let (ended, summary) = job.run().expect_ok();
     assert_eq!(summary.count("level1"), events);
     assert!(summary.count("recorded") > events / 8, "about a quarter: {summary:?}");
