@@ -12,6 +12,7 @@
 //! | [`tcp`] | TCP connections and listeners, vectored and batched |
 //! | [`udp`] | UDP and multicast, for messages that may be lost: cut, checked, put together again |
 //! | [`local`] | queues and links inside a process |
+//! | [`shm`] | links between processes of a host through memory that they share |
 //! | [`shared_memory`] | memory that other processes of the host read in place |
 //! | [`scheduler`] | Poll/Action tasks under one thread \[DAQ1999 §2.2\]; [`idle`], [`poller`], [`waker`] serve it |
 //! | [`clock`], [`timestamp`] | monotonic time, profiling stamps \[DAQ1999 §4.2\] |
@@ -58,7 +59,7 @@
 //!
 //! # Unsafe code
 //! Only in [`page_pool`] and the memory mapping below it (a page is written by one holder while others read the part
-//! that is finished), in [`shared_memory`], the call that reads the time-stamp counter, and in [`udp`] the system calls that
+//! that is finished), in [`shared_memory`] and the memory of [`shm`], the call that reads the time-stamp counter, and in [`udp`] the system calls that
 //! `rustix` lacks. All others go through `rustix`.
 
 pub mod clock;
@@ -71,6 +72,7 @@ pub mod page_pool;
 pub mod poller;
 pub mod scheduler;
 pub mod shared_memory;
+pub mod shm;
 pub mod tcp;
 pub mod timestamp;
 pub mod udp;

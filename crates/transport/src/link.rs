@@ -15,6 +15,7 @@
 
 use crate::error::OsError;
 use crate::frame::{Frame, Malformed};
+use crate::shm::Violation;
 use dataflow::bulk::Bulk;
 use dataflow::time::Time;
 
@@ -109,6 +110,9 @@ pub enum Lost {
     /// The peer sent what cannot be a frame.
     #[error(transparent)]
     Malformed(#[from] Malformed),
+    /// The peer broke the rules of the memory that it shares with us.
+    #[error("shared memory: {0}")]
+    Violated(#[from] Violation),
     /// Nobody listens at the peer's address.
     #[error("connection refused: nobody listens there")]
     Refused,

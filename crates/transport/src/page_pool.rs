@@ -4,14 +4,21 @@
 //! read-only slices ([`Page::split_to`]) and goes on filling the rest: a receive buffer shares frames that are complete
 //! while the kernel writes the next ones behind them. The page returns to its pool when the writer and the last slice
 //! are gone, from whatever thread. The pool never grows: an empty pool refuses, and the refusal is counted.
+//!
+//! The pages of a [shared](Pool::shared) pool lie in memory that other processes can be given to read: a slice of such a page
+//! travels to them over a [link](crate::shm) without a copy.
 
 use crate::error::OsError;
 use crate::mapping::Mapping;
+use crate::shared_memory::{Region, make};
 use crate::waker::Waker;
 use bytes::Bytes;
 use core::fmt;
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use dataflow::bulk::PageSlice;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::SealFlags;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// What a pool is made of.
@@ -79,17 +86,38 @@ impl Pool {
     /// # Errors
     /// Sizes that make no pool; memory that the kernel refuses.
     pub fn new(options: &PoolOptions) -> Result<Self, PoolError> {
-        let PoolOptions { name, page_len, pages, prefault } = options;
+        Self::with_memory(options, |len| Ok(Memory::Private(Mapping::new(len, options.prefault)?)))
+    }
+
+    /// Maps the pages in a sealed anonymous file (`memfd`) that only this pool can write: other processes can be given its
+    /// pages to read. Nothing is left of it when its users are gone.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn shared(options: &PoolOptions) -> Result<Self, PoolError> {
+        Self::with_memory(options, |len| {
+            let (region, file) = make("weir-pages", SHARED_HEADER_LEN + len, SealFlags::FUTURE_WRITE)?;
+            region.advise(options.prefault);
+            Ok(Memory::Shared { region, file })
+        })
+    }
+
+    fn with_memory(
+        options: &PoolOptions,
+        map: impl FnOnce(usize) -> Result<Memory, OsError>,
+    ) -> Result<Self, PoolError> {
+        let PoolOptions { name, page_len, pages, .. } = options;
         let size_error = || PoolError::Size { name: name.clone(), pages: *pages, page_len: *page_len };
         let sizes_fit = (1..=PAGES_MAX).contains(pages) && (1..=PAGE_LEN_MAX).contains(page_len);
         let len = page_len.checked_mul(*pages).filter(|len| sizes_fit && isize::try_from(*len).is_ok());
-        let mapping = Mapping::new(len.ok_or_else(size_error)?, *prefault)
-            .map_err(|cause| PoolError::Memory { name: name.clone(), cause })?;
+        let len = len.filter(|len| *len <= isize::MAX as usize - SHARED_HEADER_LEN).ok_or_else(size_error)?;
+        let memory = map(len).map_err(|cause| PoolError::Memory { name: name.clone(), cause })?;
         let page_count = *pages as u32;
         Ok(Self(Arc::new(Shared {
             name: name.as_str().into(),
             page_len: *page_len,
-            mapping,
+            start: memory.pages(),
+            memory,
             holders: (0..page_count).map(|_| AtomicU32::new(0)).collect(),
             free: Mutex::new((0..page_count).rev().collect()),
             in_use: AtomicU32::new(0),
@@ -108,7 +136,7 @@ impl Pool {
             return None;
         };
         if free.is_empty() {
-            self.0.is_empty.store(true, Ordering::SeqCst);
+            self.0.set_empty(true);
         }
         self.0.count_in_use(&free);
         drop(free);
@@ -137,6 +165,36 @@ impl Pool {
     /// Number of pages, free or not.
     pub fn pages(&self) -> usize {
         self.0.holders.len()
+    }
+
+    /// Whether its pages can be given to other processes to read.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.0.memory, Memory::Shared { .. })
+    }
+
+    /// Whether two handles are on the same pool.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Length of all pages in bytes.
+    pub(crate) fn pages_len(&self) -> usize {
+        self.pages() * self.page_len()
+    }
+
+    /// Where these bytes lie, from the beginning of the first page; `None` if they do not lie in this pool.
+    pub(crate) fn offset_of(&self, bytes: &[u8]) -> Option<usize> {
+        let offset = (bytes.as_ptr() as usize).checked_sub(self.0.start.as_ptr() as usize)?;
+        (offset < self.pages_len() && bytes.len() <= self.pages_len() - offset).then_some(offset)
+    }
+
+    /// The file behind a shared pool: [`SHARED_HEADER_LEN`] bytes, of which the first four are not zero while the pool is
+    /// empty, then the pages.
+    pub(crate) fn file(&self) -> Option<BorrowedFd<'_>> {
+        match &self.0.memory {
+            Memory::Shared { file, .. } => Some(file.as_fd()),
+            Memory::Private(_) => None,
+        }
     }
 
     /// Whether [`take`](Self::take) would find a page now.
@@ -289,7 +347,9 @@ impl Drop for Part {
 struct Shared {
     name: Box<str>,
     page_len: usize,
-    mapping: Mapping,
+    /// The first page, in `memory`.
+    start: NonNull<u8>,
+    memory: Memory,
     /// Per page, its writer and its parts that are alive.
     holders: Box<[AtomicU32]>,
     free: Mutex<Vec<u32>>,
@@ -301,11 +361,16 @@ struct Shared {
     wakers: Mutex<Vec<Waker>>,
 }
 
+// SAFETY: `start` points into `memory`, which is tied to no thread and lives as long; all else is sendable by itself.
+unsafe impl Send for Shared {}
+// SAFETY: as above; who may read and write which part of the memory is said at `Page`.
+unsafe impl Sync for Shared {}
+
 impl Shared {
     fn place(&self, index: u32, start: usize) -> *mut u8 {
         assert!((index as usize) < self.holders.len() && start <= self.page_len, "a page of this pool");
         // SAFETY: the mapping holds `holders.len()` pages of `page_len` bytes; the result is in it or one past its end.
-        unsafe { self.mapping.start().as_ptr().add(index as usize * self.page_len + start) }
+        unsafe { self.start.as_ptr().add(index as usize * self.page_len + start) }
     }
 
     /// Sequentially consistent with a page's writer that finds the pool empty first and its page's slices alive next,
@@ -320,13 +385,22 @@ impl Shared {
         }
     }
 
+    /// To be called with the free list locked.
+    fn set_empty(&self, is_empty: bool) {
+        self.is_empty.store(is_empty, Ordering::SeqCst);
+        if let Memory::Shared { region, .. } = &self.memory {
+            // SAFETY: aligned (the start of a mapping), initialised, and as long as the region; all access is atomic.
+            unsafe { AtomicU32::from_ptr(region.at(0).cast()) }.store(is_empty.into(), Ordering::Release);
+        }
+    }
+
     fn take_back(&self, index: u32) {
         let mut free = self.lock_free();
         let was_empty = free.is_empty();
         free.push(index);
         self.count_in_use(&free);
         if was_empty {
-            self.is_empty.store(false, Ordering::SeqCst);
+            self.set_empty(false);
         }
         drop(free);
         if was_empty {
@@ -354,6 +428,24 @@ impl Shared {
         }
     }
 }
+
+enum Memory {
+    Private(Mapping),
+    Shared { region: Region, file: OwnedFd },
+}
+
+impl Memory {
+    fn pages(&self) -> NonNull<u8> {
+        match self {
+            Self::Private(mapping) => mapping.start(),
+            // SAFETY: a shared region is longer than its header.
+            Self::Shared { region, .. } => unsafe { region.start().add(SHARED_HEADER_LEN) },
+        }
+    }
+}
+
+/// What lies before the first page of a shared pool: a memory page, so that the pages are aligned to those of the kernel.
+pub(crate) const SHARED_HEADER_LEN: usize = 4096;
 
 #[cfg(test)]
 mod tests {

@@ -158,7 +158,7 @@ impl<'t, S> Scheduler<'t, S> {
                     self.counters.yields += 1;
                     sched_yield();
                 }
-                Pause::Sleep => self.sleep()?,
+                Pause::Sleep => self.sleep(shared)?,
             }
         }
         self.stop.store(false, Ordering::Relaxed);
@@ -171,10 +171,14 @@ impl<'t, S> Scheduler<'t, S> {
     /// If the kernel does not report on the sources.
     pub fn pass(&mut self, now: Time, shared: &mut S) -> Result<bool, OsError> {
         self.waker.begin_pass();
-        self.stamps.begin_pass();
         if self.poller.watches_more_than_one() {
             self.poller.wait(Some(Duration::ZERO))?;
         }
+        Ok(self.run_tasks(now, shared))
+    }
+
+    fn run_tasks(&mut self, now: Time, shared: &mut S) -> bool {
+        self.stamps.begin_pass();
         let mut actions = 0;
         let (poller, stamps, idle, stop) = (&mut self.poller, &mut self.stamps, &mut self.idle, &*self.stop);
         let mut context = Context { now, shared, poller, stamps, idle, stop };
@@ -192,14 +196,18 @@ impl<'t, S> Scheduler<'t, S> {
         self.counters.passes += 1;
         self.counters.actions += actions;
         self.counters.idle_passes += u64::from(actions == 0);
-        Ok(actions > 0)
+        actions > 0
     }
 
-    fn sleep(&mut self) -> Result<(), OsError> {
-        let deadline = self.tasks.iter().filter_map(|entry| entry.task.next_deadline()).min();
+    fn sleep(&mut self, shared: &mut S) -> Result<(), OsError> {
         if !self.waker.begin_sleep() {
             return Ok(());
         }
+        if self.waker.announce_sleep() && self.run_tasks(clock::now(), shared) {
+            self.waker.end_sleep();
+            return Ok(());
+        }
+        let deadline = self.tasks.iter().filter_map(|entry| entry.task.next_deadline()).min();
         self.counters.sleeps += 1;
         let woken = self.poller.wait(sleep_until(deadline, clock::now()));
         self.waker.end_sleep();

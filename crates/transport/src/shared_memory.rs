@@ -18,7 +18,7 @@ use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicU64, Ordering};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
 /// Why there is no shared memory.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -193,7 +193,7 @@ impl AsFd for Progress {
 
 /// A shared mapping of a sealed file.
 #[derive(Debug)]
-struct Region {
+pub(crate) struct Region {
     start: NonNull<u8>,
     len: usize,
 }
@@ -204,7 +204,7 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    fn map(fd: BorrowedFd<'_>, len: usize, protection: ProtFlags) -> Result<Self, OsError> {
+    pub(crate) fn map(fd: BorrowedFd<'_>, len: usize, protection: ProtFlags) -> Result<Self, OsError> {
         // SAFETY: a new mapping at an address of the kernel's choice touches no existing memory.
         let start = unsafe { mmap(null_mut(), len, protection, MapFlags::SHARED, fd, 0) }
             .map_err(|errno| OsError::new("mmap", errno))?;
@@ -212,7 +212,26 @@ impl Region {
         Ok(Self { start, len })
     }
 
-    fn at(&self, offset: usize) -> *mut u8 {
+    /// Asks for huge pages, and with `prefault` for memory now instead of at the first touch.
+    pub(crate) fn advise(&self, prefault: bool) {
+        let start = self.start.as_ptr().cast();
+        // SAFETY: the range is this mapping; neither advice changes what it holds. A kernel that knows neither does without.
+        let _ = unsafe { madvise(start, self.len, Advice::LinuxHugepage) };
+        if prefault {
+            // SAFETY: as above.
+            let _ = unsafe { madvise(start, self.len, Advice::LinuxPopulateWrite) };
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    pub(crate) fn at(&self, offset: usize) -> *mut u8 {
         assert!(offset < self.len, "an offset in the mapping");
         // SAFETY: inside the mapping.
         unsafe { self.start.as_ptr().add(offset) }
@@ -228,7 +247,7 @@ impl Drop for Region {
 }
 
 /// Makes, maps and only then seals: the seal against writing spares mappings that exist.
-fn make(name: &str, len: usize, more_seals: SealFlags) -> Result<(Region, OwnedFd), OsError> {
+pub(crate) fn make(name: &str, len: usize, more_seals: SealFlags) -> Result<(Region, OwnedFd), OsError> {
     let fd = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
         .map_err(|errno| OsError::new("memfd_create", errno))?;
     ftruncate(&fd, len as u64).map_err(|errno| OsError::new("ftruncate", errno))?;
@@ -246,7 +265,8 @@ fn checked_len(slots: usize, slot_bytes: usize) -> Result<usize, SharedMemoryErr
     len.ok_or(SharedMemoryError::Size { slots, slot_bytes })
 }
 
-fn check_foreign(fd: BorrowedFd<'_>, len: usize, seals: SealFlags) -> Result<(), SharedMemoryError> {
+/// Checks that memory of another process is sealed like this and at least `len` bytes long.
+pub(crate) fn check_foreign(fd: BorrowedFd<'_>, len: usize, seals: SealFlags) -> Result<(), SharedMemoryError> {
     let sealed = fcntl_get_seals(fd).is_ok_and(|found| found.contains(seals));
     let found = fstat(fd).map_err(|errno| OsError::new("fstat", errno))?.st_size;
     let found_bytes = if sealed { usize::try_from(found).unwrap_or(0) } else { 0 };

@@ -1,10 +1,11 @@
 //! Waking a scheduler that sleeps.
 
 use crate::error::OsError;
+use crate::shm::SleepWord;
 use core::sync::atomic::{AtomicU8, Ordering};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// Tells a scheduler, from any thread, that something changed that it must look at. Clones wake the same scheduler.
 ///
@@ -33,7 +34,7 @@ impl Waker {
     pub(crate) fn new() -> Result<Self, OsError> {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|errno| OsError::new("eventfd", errno))?;
-        Ok(Self(Arc::new(Shared { state: AtomicU8::new(AWAKE), event })))
+        Ok(Self(Arc::new(Shared { state: AtomicU8::new(AWAKE), event, seen_elsewhere: Mutex::new(Vec::new()) })))
     }
 
     /// The scheduler starts a pass: what was notified until now is what this pass will see.
@@ -49,13 +50,36 @@ impl Waker {
         self.0.state.compare_exchange(AWAKE, SLEEPING, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
+    /// From now on other processes see in this word whether the scheduler sleeps.
+    pub(crate) fn show_sleep_in(&self, word: &Arc<SleepWord>) {
+        let mut words = self.lock_words();
+        if !words.iter().any(|known| Arc::ptr_eq(known, word)) {
+            words.push(Arc::clone(word));
+        }
+    }
+
+    /// Tells other processes that the scheduler is about to sleep; whether there are any. If so it has to look once more at
+    /// what they write: they wake it for what they write from now on.
+    pub(crate) fn announce_sleep(&self) -> bool {
+        let words = self.lock_words();
+        words.iter().for_each(|word| word.begin_sleep());
+        // What a process wrote without seeing our announcement is seen after this.
+        core::sync::atomic::fence(Ordering::SeqCst);
+        !words.is_empty()
+    }
+
     /// The scheduler slept; clears the event counter if a waker wrote it.
     pub(crate) fn end_sleep(&self) {
+        self.lock_words().iter().for_each(|word| word.end_sleep());
         if self.0.state.swap(AWAKE, Ordering::AcqRel) == NOTIFIED {
             let mut count = [0; 8];
             // It may not have been written yet: then a later sleep ends early, once.
             let _ = rustix::io::read(&self.0.event, &mut count);
         }
+    }
+
+    fn lock_words(&self) -> std::sync::MutexGuard<'_, Vec<Arc<SleepWord>>> {
+        self.0.seen_elsewhere.lock().expect("nothing panics while it holds the sleep words")
     }
 }
 
@@ -69,6 +93,7 @@ impl AsFd for Waker {
 struct Shared {
     state: AtomicU8,
     event: OwnedFd,
+    seen_elsewhere: Mutex<Vec<Arc<SleepWord>>>,
 }
 
 const AWAKE: u8 = 0;

@@ -7,6 +7,7 @@ use transport::clock;
 use transport::local::{LocalLink, LocalOptions};
 use transport::page_pool::{Pool, PoolOptions};
 use transport::poller::Poller;
+use transport::shm::{Process, ShmLink, ShmListener, ShmOptions};
 use transport::tcp::{Connection, Listener, TcpOptions};
 use transport::udp::{Endpoint, UdpLink, UdpOptions};
 use transport::waker::Waker;
@@ -114,6 +115,62 @@ impl<const DATAGRAM_LEN: usize, const OFFLOAD: bool> Fixture for UdpFixture<DATA
 
     fn pools(&self) -> Vec<Pool> {
         vec![self.pool.clone()]
+    }
+}
+
+/// Links whose bulk lies in shared pages, or in others.
+pub(crate) struct ShmFixture<const LENT: bool> {
+    receive: Pool,
+    copies: Pool,
+    lent: Vec<Pool>,
+}
+
+impl<const LENT: bool> Default for ShmFixture<LENT> {
+    fn default() -> Self {
+        let options =
+            PoolOptions { name: "copies".into(), page_len: crate::suite::PAGE_LEN, pages: 8, prefault: false };
+        Self { receive: receive_pool(), copies: Pool::shared(&options).unwrap(), lent: Vec::new() }
+    }
+}
+
+impl<const LENT: bool> ShmFixture<LENT> {
+    /// Each side is a process of its own: it sleeps for itself.
+    fn process(&self) -> Process {
+        let mut options = ShmOptions::new(limits());
+        options.queue_bytes_max = QUEUE_BYTES_MAX;
+        options.queue_frames_max = QUEUE_FRAMES_MAX;
+        options.copy_below = crate::suite::COPY_BELOW;
+        options.ring_bytes = 16 << 10;
+        options.tickets_max = 64;
+        Process::new(&options, self.copies.clone(), self.lent.clone()).unwrap()
+    }
+}
+
+impl<const LENT: bool> Fixture for ShmFixture<LENT> {
+    type Side = ShmLink;
+
+    fn pair(&mut self) -> (ShmLink, ShmLink) {
+        let deadline = clock::now() + Duration::from_secs(3600);
+        let listener = ShmListener::bind(&self.process()).unwrap();
+        let first = ShmLink::connect(listener.address(), &self.process(), &self.receive, deadline).unwrap();
+        (first, listener.accept(&self.receive).unwrap().unwrap())
+    }
+
+    fn watch(side: &mut ShmLink, poller: &mut Poller, waker: &Waker) {
+        side.register(poller, waker).unwrap();
+    }
+
+    fn pools(&self) -> Vec<Pool> {
+        vec![self.receive.clone(), self.copies.clone()]
+    }
+
+    fn source_pool(&mut self, options: &PoolOptions) -> Pool {
+        if !LENT {
+            return Pool::new(options).unwrap();
+        }
+        let pool = Pool::shared(options).unwrap();
+        self.lent.push(pool.clone());
+        pool
     }
 }
 

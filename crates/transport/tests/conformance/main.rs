@@ -92,5 +92,8 @@ may_lose!(udp_ethernet_offloaded, fixtures::UdpFixture<1472, true>);
 may_lose!(udp_loopback, fixtures::UdpFixture<65_507, false>);
 may_lose!(tcp_as_if_it_lost, fixtures::TcpFixture);
 may_lose!(local_as_if_it_lost, fixtures::LocalFixture);
+may_lose!(shared_memory_as_if_it_lost, fixtures::ShmFixture<true>);
 conformance!(tcp, fixtures::TcpFixture);
 conformance!(local, fixtures::LocalFixture);
+conformance!(shared_memory_lent, fixtures::ShmFixture<true>);
+conformance!(shared_memory_copied, fixtures::ShmFixture<false>);
