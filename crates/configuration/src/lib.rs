@@ -24,11 +24,11 @@ pub use problem::{ConfigurationError, Place, Problem};
 pub use schema::schema;
 pub use tables::{
     Algorithm, Carrier, Chain, Checksum, ClearAfter, ClearCarrier, Compression, Cuts, DeadTime, Decisions, Dfm,
-    DfmInput, Dialect, Durability, Ef, EventOrder, FRAGMENT_OVERHEAD_BYTES, FilterPolicy, Fragment, FragmentKind,
-    Generator, Identity, Idle, Input, Kinds, L2pu, L2sv, L2svAssignment, LeakyBucket, Level1, Level1Source, LossAction,
-    Menu, Mix, Multiplicity, OnLoss, Output, Position, Preprocessing, Processes, ProfileStep, Pt, RobSelection, Ros,
-    RosInput, Run, RunType, Secret, Sfi, SfiAssignment, Sfo, SizeDistribution, Spacing, Spectrum, Strategy, Stream,
-    StreamType, Transport, Udp,
+    DfmInput, Dialect, Durability, Ef, EventOrder, FRAGMENT_OVERHEAD_BYTES, FilterPolicy, Fragment, FragmentCheck,
+    FragmentKind, Generator, Identity, Idle, Input, Kinds, L2pu, L2sv, L2svAssignment, LeakyBucket, Level1,
+    Level1Source, LossAction, Menu, Mix, Multiplicity, OnLoss, Output, Payload, Position, Preprocessing, Processes,
+    ProfileStep, Pt, RobSelection, Ros, RosInput, Run, RunType, Secret, Sfi, SfiAssignment, Sfo, SizeDistribution,
+    Spacing, Spectrum, Strategy, Stream, StreamType, Transport, Udp,
 };
 pub use template::{TEMPLATES, Template, template};
 pub use units::{Energy, Fraction, Interval, Rate, Size};

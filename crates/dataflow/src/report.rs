@@ -43,6 +43,8 @@ pub struct Network {
     pub malformed: u64,
     /// Datagrams, where messages travel in them.
     pub datagrams: DatagramCounts,
+    /// Sum of all bytes of fragments that arrived for building, from wherever, if these are looked at; modulo 2^64.
+    pub data_sum: u64,
 }
 
 /// Datagrams of a process, and what became of those that were of no use, by cause.
@@ -112,6 +114,7 @@ impl Network {
             bytes: self.bytes + other.bytes,
             malformed: self.malformed + other.malformed,
             datagrams: DatagramCounts::from_values(core::array::from_fn(|index| ours[index] + theirs[index])),
+            data_sum: self.data_sum.wrapping_add(other.data_sum),
         }
     }
 }

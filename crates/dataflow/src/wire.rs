@@ -442,8 +442,8 @@ impl Writer<'_> {
         self.list(&report.chains, |w, chain| {
             w.u64(chain.input).u64(chain.passed);
         });
-        let Network { messages, bytes, malformed, datagrams } = report.network;
-        self.u64(messages).u64(bytes).u64(malformed);
+        let Network { messages, bytes, malformed, datagrams, data_sum } = report.network;
+        self.u64(messages).u64(bytes).u64(malformed).u64(data_sum);
         datagrams.to_values().into_iter().fold(self, Self::u64)
     }
 }
@@ -680,12 +680,12 @@ impl Reader<'_> {
         let entries = self.list(10, |r| Ok((r.u16()?, r.u64()?)))?;
         let latency_ns = Histogram::from_entries(&entries, max).ok_or(Fault::Body)?;
         let chains = self.list(16, |r| Ok(ChainCount { input: r.u64()?, passed: r.u64()? }))?;
-        let (messages, bytes, malformed) = (self.u64()?, self.u64()?, self.u64()?);
+        let (messages, bytes, malformed, data_sum) = (self.u64()?, self.u64()?, self.u64()?, self.u64()?);
         let mut counts = [0; DatagramCounts::COUNT];
         for count in &mut counts {
             *count = self.u64()?;
         }
-        let network = Network { messages, bytes, malformed, datagrams: DatagramCounts::from_values(counts) };
+        let network = Network { messages, bytes, malformed, datagrams: DatagramCounts::from_values(counts), data_sum };
         Ok(Report { node, role, counters, peers, blocked, latency_ns, chains, stale, network })
     }
 }

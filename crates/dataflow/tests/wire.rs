@@ -355,12 +355,13 @@ fn reports() -> impl Strategy<Value = Report> {
     });
     let times = vec(1_u64..1 << 40, 0..20);
     let node = (any::<u16>(), select(Role::IN_DRAIN_ORDER.to_vec()));
-    (node, vec(any::<u64>(), 0..20), peers, vec(blocked, 0..3), times, any::<[u64; 15]>()).prop_map(
-        |((node, role), counters, peers, blocked, times, [stale, messages, bytes, malformed, rest @ ..])| {
+    (node, vec(any::<u64>(), 0..20), peers, vec(blocked, 0..3), times, any::<[u64; 16]>()).prop_map(
+        |((node, role), counters, peers, blocked, times, [stale, messages, bytes, malformed, data_sum, rest @ ..])| {
             let mut latency_ns = Histogram::default();
             times.into_iter().for_each(|time| latency_ns.record(time));
             let chains = counters.iter().map(|&input| ChainCount { input, passed: input / 2 }).collect();
-            let network = Network { messages, bytes, malformed, datagrams: DatagramCounts::from_values(rest) };
+            let network =
+                Network { messages, bytes, malformed, datagrams: DatagramCounts::from_values(rest), data_sum };
             Report { node: NodeId(node), role, counters, peers, blocked, latency_ns, chains, stale, network }
         },
     )

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
-use configuration::{Size, SizeDistribution};
+use configuration::{Payload, Size, SizeDistribution};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use dataflow::ids::EventId;
 use dataflow::message::EventInfo;
@@ -13,7 +13,8 @@ use rol::{Emulation, LinkParameters, Links, Sample, SampleInput, emulated_source
 
 fn emulator(criterion: &mut Criterion) {
     let source_ids = emulated_source_ids(0x51, 12);
-    let emulation = Emulation { sizes: SizeDistribution::Fixed(Size::from_bytes(1000)), seed: 1 };
+    let emulation =
+        Emulation { sizes: SizeDistribution::Fixed(Size::from_bytes(1000)), seed: 1, payload: Payload::Prefilled };
     for adler32 in [false, true] {
         let parameters = LinkParameters {
             source_ids: source_ids.clone(),

@@ -3,7 +3,7 @@
 mod sizes;
 mod triggers;
 
-use configuration::SizeDistribution;
+use configuration::{Payload, SizeDistribution};
 use dataflow::bulk::PageSlice;
 use dataflow::readout::fragment::{FragmentHead, Unplaced};
 use eformat::{ROB_PREFIX_BYTES, WORD_BYTES};
@@ -18,20 +18,27 @@ pub(crate) use triggers::{ETA_MAX, PI, TOWERS_ETA, TOWERS_PHI, tower};
 
 /// What emulated links send.
 ///
-/// The data of a fragment are [`emulated_word`] 0, 1, 2 …, of as many bytes as the distribution gives. They are written
-/// to every page once, at the start; per event only headers and trailer are. So real bytes go through the system, at the
-/// cost of a detector link that writes to memory by itself.
+/// The data of a fragment are [`emulated_word`] 0, 1, 2 …, of as many bytes as the distribution gives. Unless asked
+/// otherwise they are written to every page once, at the start; per event only headers and trailer are. So real bytes go
+/// through the system, at the cost of a detector link that writes to memory by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Emulation {
     /// Sizes of the data.
     pub sizes: SizeDistribution,
     /// Seed of the sizes.
     pub seed: u64,
+    /// When the data are written.
+    pub payload: Payload,
 }
 
 /// Word `index` of the data of every emulated fragment: `0xda7a` in the upper half, the low 16 bits of the index below.
 pub const fn emulated_word(index: usize) -> u32 {
     0xda7a_0000 | index as u32 & 0xffff
+}
+
+/// Writes [`emulated_word`] 0, 1, 2 … over all whole words.
+pub fn write_emulated(data: &mut [u8]) {
+    data.as_chunks_mut().0.iter_mut().enumerate().for_each(put_word);
 }
 
 /// Source identifiers of `count` emulated links: modules 0, 1, 2 … of a sub-detector (format note §6).
@@ -46,12 +53,13 @@ pub fn emulated_source_ids(sub_detector: u8, count: usize) -> Vec<u32> {
 pub(crate) struct Emulator {
     /// By link.
     sizes: Vec<FragmentSizes>,
+    payload: Payload,
 }
 
 impl Emulator {
     pub(crate) fn new(parameters: &LinkParameters, emulation: &Emulation) -> Self {
         let sizes = |&source_id: &u32| FragmentSizes::new(&emulation.sizes, emulation.seed, source_id);
-        Self { sizes: parameters.source_ids.iter().map(sizes).collect() }
+        Self { sizes: parameters.source_ids.iter().map(sizes).collect(), payload: emulation.payload }
     }
 
     /// Fills all pages of the pool.
@@ -60,7 +68,7 @@ impl Emulator {
         for page in &mut pages {
             let bytes = page.bytes_mut();
             bytes[SIZE_WORD].fill(0);
-            bytes[ROB_PREFIX_BYTES..].as_chunks_mut().0.iter_mut().enumerate().for_each(put_word);
+            write_emulated(&mut bytes[ROB_PREFIX_BYTES..]);
         }
     }
 
@@ -70,9 +78,14 @@ impl Emulator {
         mut page: Page,
         wanted: Wanted<'_>,
     ) -> Result<(FragmentHead, PageSlice), Unplaced> {
-        restore(page.bytes_mut(), fragments.suffix_bytes());
         let data_bytes = self.sizes[wanted.link].data_bytes(wanted.event.event);
-        fragments.frame(page, wanted, data_bytes, |_| {})
+        match self.payload {
+            Payload::Prefilled => {
+                restore(page.bytes_mut(), fragments.suffix_bytes());
+                fragments.frame(page, wanted, data_bytes, |_| {})
+            }
+            Payload::Written => fragments.frame(page, wanted, data_bytes, write_emulated),
+        }
     }
 }
 

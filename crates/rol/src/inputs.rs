@@ -112,7 +112,7 @@ impl Inputs {
         let source = match ros.input {
             RosInput::Emulator => {
                 let sizes: SizeDistribution = ros.fragment.distribution().ok_or(InputError::Sizes)?;
-                Source::Emulation(Emulation { sizes, seed: run.seed })
+                Source::Emulation(Emulation { sizes, seed: run.seed, payload: ros.fragment.payload })
             }
             RosInput::Sample => Source::Sample(sample_input(partition)?),
             RosInput::Replay => Source::Replay(Arc::new(Replay::open(&input.files)?)),

@@ -45,7 +45,7 @@ mod sample;
 mod trigger_file;
 
 pub use deal::deal;
-pub use emulator::{EmulatedTriggers, Emulation, FragmentSizes, emulated_source_ids, emulated_word};
+pub use emulator::{EmulatedTriggers, Emulation, FragmentSizes, emulated_source_ids, emulated_word, write_emulated};
 pub use inputs::{InputError, Inputs};
 pub use items::ItemsError;
 pub use links::{LinkCounters, LinkParameters, Links, LinksError, ReadOutError};

@@ -1,6 +1,6 @@
 //! Emulated links.
 
-use configuration::{Size, SizeDistribution};
+use configuration::{Payload, Size, SizeDistribution};
 use dataflow::bulk::PageSlice;
 use dataflow::ids::EventId;
 use dataflow::message::EventInfo;
@@ -15,7 +15,7 @@ fn parameters() -> LinkParameters {
 }
 
 fn fixed(bytes: u64) -> Emulation {
-    Emulation { sizes: SizeDistribution::Fixed(Size::from_bytes(bytes)), seed: 1 }
+    Emulation { sizes: SizeDistribution::Fixed(Size::from_bytes(bytes)), seed: 1, payload: Payload::Prefilled }
 }
 
 fn info(event: u64) -> EventInfo {
@@ -57,11 +57,12 @@ fn headers_are_those_of_the_event_and_the_link() {
 
 #[test]
 fn data_are_the_pattern_whatever_a_page_held_before() {
-    for adler32 in [false, true] {
+    let both = [Payload::Prefilled, Payload::Written];
+    for (adler32, payload) in [false, true].into_iter().flat_map(|adler32| both.map(|payload| (adler32, payload))) {
         let sizes = SizeDistribution::Exponential { mean: Size::from_bytes(300) };
         let expected: Vec<FragmentSizes> =
             parameters().source_ids.iter().map(|&id| FragmentSizes::new(&sizes, 9, id)).collect();
-        let emulation = Emulation { sizes, seed: 9 };
+        let emulation = Emulation { sizes, seed: 9, payload };
         let mut links = Links::emulator(LinkParameters { adler32, ..parameters() }, &emulation).unwrap();
         for event in 0..2000 {
             for (link, (_, slice)) in read_out(&mut links, event).unwrap().into_iter().enumerate() {
@@ -123,7 +124,7 @@ fn without_pages_nothing_is_delivered_until_they_come_back() {
 fn runs_with_equal_parameters_are_equal() {
     let run = |seed| {
         let sizes = SizeDistribution::Gaussian { mean: Size::from_bytes(400), sigma: Size::from_bytes(90) };
-        let mut links = Links::emulator(parameters(), &Emulation { sizes, seed }).unwrap();
+        let mut links = Links::emulator(parameters(), &Emulation { sizes, seed, payload: Payload::Prefilled }).unwrap();
         let mut all = Vec::new();
         for event in 0..20 {
             for (_, slice) in read_out(&mut links, event).unwrap() {

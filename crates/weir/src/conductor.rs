@@ -201,7 +201,7 @@ pub(crate) fn new_host(assembly: &Assembly, links: Links) -> Host {
     let partition = &assembly.partition;
     let copy_below = usize::try_from(partition.sfi.copy_below.bytes()).unwrap_or(usize::MAX);
     let replayed = partition.ros.input == configuration::RosInput::Replay;
-    let checks = if replayed { FragmentChecks::RobOnly } else { FragmentChecks::Full };
+    let checks = FragmentChecks { rods: !replayed, data: partition.sfi.check == configuration::FragmentCheck::Data };
     Host::new(assembly.run(), assembly.node_count(), assembly.readout(), links, copy_below, checks)
 }
 

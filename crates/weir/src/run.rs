@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use configuration::{Checksum, Partition};
+use configuration::{Checksum, FragmentCheck, Partition};
 use dataflow::ids::Role;
 use dataflow::report::DatagramCounts;
 use eformat::{ROB_PREFIX_BYTES, ROB_SUFFIX_BYTES, WORD_BYTES};
@@ -81,6 +81,7 @@ pub(crate) fn facts(conducted: &Conducted) -> RunFacts {
             stale: conducted.stale,
             malformed: network.malformed,
             datagrams: (network.datagrams != DatagramCounts::default()).then(|| network.datagrams.into()),
+            data_sum: (partition.sfi.check == FragmentCheck::Data).then_some(network.data_sum),
         },
         chains,
         has_tasks: partition.pt.is_some(),

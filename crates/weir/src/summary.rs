@@ -186,6 +186,9 @@ pub struct Network {
     /// Datagrams, in a run in which messages travel in them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<Datagrams>,
+    /// Sum of all bytes of fragments that arrived for building, modulo 2^64, with `sfi.check = "data"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_sum: Option<u64>,
 }
 
 /// Datagrams of all applications; for the meaning of each count see [`DatagramCounts`].

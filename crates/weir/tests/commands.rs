@@ -264,7 +264,14 @@ fn run() -> Run {
         forced: false,
         duration: Duration::from_secs(1),
         cpu: Duration::from_millis(1500),
-        network: Network { messages: 12_000, bytes: 15_000_000, stale: 0, malformed: 0, datagrams: None },
+        network: Network {
+            messages: 12_000,
+            bytes: 15_000_000,
+            stale: 0,
+            malformed: 0,
+            datagrams: None,
+            data_sum: None,
+        },
         ..RunFacts::default()
     };
     let file = FileRecord {

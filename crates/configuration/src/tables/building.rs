@@ -100,6 +100,8 @@ pub struct Sfi {
     pub max_event_size: Size,
     /// Fragments below this size are copied into the event, larger ones stay where they were received.
     pub copy_below: Size,
+    /// What is looked at of each fragment that arrives for building.
+    pub check: FragmentCheck,
 }
 
 impl Default for Sfi {
@@ -113,8 +115,21 @@ impl Default for Sfi {
             retries: 3,
             max_event_size: Size::from_bytes(4_000_000),
             copy_below: Size::from_bytes(2000),
+            check: FragmentCheck::Headers,
         }
     }
+}
+
+/// What is looked at of each fragment that arrives for building.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FragmentCheck {
+    /// Its headers.
+    #[default]
+    Headers,
+    /// Its headers, and every byte: their sum is in the summary of the run. So a builder costs what one does whose
+    /// processor reads all data.
+    Data,
 }
 
 /// `[ef]`: the event filter. Without this table every built event is accepted.

@@ -13,7 +13,7 @@ mod stream;
 mod system;
 mod trigger;
 
-pub use building::{ClearAfter, Dfm, DfmInput, Ef, FilterPolicy, Sfi, SfiAssignment};
+pub use building::{ClearAfter, Dfm, DfmInput, Ef, FilterPolicy, FragmentCheck, Sfi, SfiAssignment};
 pub use datagrams::{Carrier, ClearCarrier, Udp};
 pub(crate) use datagrams::{DATAGRAM_LOOPBACK_MAX, DATAGRAM_MIN};
 pub use dead_time::{DeadTime, LeakyBucket, ProfileStep};
@@ -21,7 +21,9 @@ pub use generator::{Generator, Kinds, Multiplicity, Position, Spectrum};
 pub use input::{Input, Mix};
 pub use menu::{Algorithm, Chain, Cuts, Menu};
 pub use processing::Pt;
-pub use readout::{FRAGMENT_OVERHEAD_BYTES, Fragment, FragmentKind, Preprocessing, Ros, RosInput, SizeDistribution};
+pub use readout::{
+    FRAGMENT_OVERHEAD_BYTES, Fragment, FragmentKind, Payload, Preprocessing, Ros, RosInput, SizeDistribution,
+};
 pub use recording::{Checksum, Compression, Dialect, Durability, EventOrder, Output, Sfo};
 pub use stream::{RobSelection, Stream, StreamType};
 pub use system::{Identity, Idle, LossAction, OnLoss, Processes, Run, RunType, Secret, Transport};

@@ -106,11 +106,21 @@ pub struct Fragment {
     /// How often each of `sizes` is chosen, relative to the others; equally often if absent; for the kind `list`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub weights: Vec<u32>,
+    /// When the data are written.
+    pub payload: Payload,
 }
 
 impl Default for Fragment {
     fn default() -> Self {
-        Self { kind: FragmentKind::Fixed, size: None, mean: None, sigma: None, sizes: Vec::new(), weights: Vec::new() }
+        Self {
+            kind: FragmentKind::Fixed,
+            size: None,
+            mean: None,
+            sigma: None,
+            sizes: Vec::new(),
+            weights: Vec::new(),
+            payload: Payload::Prefilled,
+        }
     }
 }
 
@@ -146,6 +156,17 @@ pub enum FragmentKind {
     Exponential,
     /// From a list, with weights.
     List,
+}
+
+/// When the data of emulated fragments are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Payload {
+    /// Once to every page, at the start: a detector link that writes to memory by itself.
+    #[default]
+    Prefilled,
+    /// Anew for each fragment, by the processor of the read-out system.
+    Written,
 }
 
 /// A complete distribution of sizes.

@@ -62,13 +62,14 @@ pub(crate) struct Host {
     deadline: Option<Option<Time>>,
 }
 
-/// How fragments are checked that arrive for building.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FragmentChecks {
-    /// Every ROB and ROD header, and the level-1 id against the event.
-    Full,
-    /// Every ROB header: replayed RODs may be of another version, and carry what level-1 id they like.
-    RobOnly,
+/// How fragments are checked that arrive for building, beside their ROB headers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FragmentChecks {
+    /// Every ROD header, and the level-1 id against the event. Replayed RODs may be of another version, and carry what
+    /// level-1 id they like.
+    pub(crate) rods: bool,
+    /// Every byte is read, and their sum kept.
+    pub(crate) data: bool,
 }
 
 struct Hosted {
@@ -118,7 +119,7 @@ impl Host {
 
     /// A process that does not know its partition yet.
     pub(crate) fn empty(links: Links) -> Self {
-        Self::new(RunNumber(0), 1, Vec::new(), links, 0, FragmentChecks::Full)
+        Self::new(RunNumber(0), 1, Vec::new(), links, 0, FragmentChecks::default())
     }
 
     /// Run control is in this process: its messages come out of [`Host::next_for_control`].
@@ -437,6 +438,12 @@ impl Host {
             }
             message => message,
         };
+        if self.check.data
+            && let Message::EventReply { bulk, .. } = &message
+        {
+            let sum = bulk.slices().iter().map(|slice| byte_sum(slice.as_bytes())).sum();
+            self.network.data_sum = self.network.data_sum.wrapping_add(sum);
+        }
         let now = self.forward(now);
         let Some(hosted) = self.nodes.get_mut(usize::from(envelope.to.0)).and_then(Option::as_mut) else {
             self.network.malformed += 1;
@@ -639,7 +646,7 @@ impl FragmentChecks {
     }
 
     fn passes_slice(self, mut bytes: &[u8], event: EventId) -> bool {
-        if self == Self::RobOnly {
+        if !self.rods {
             return eformat::Robs::new(eformat::EventFormat::V5, bytes).all(|rob| rob.is_ok());
         }
         while !bytes.is_empty() {
@@ -652,6 +659,13 @@ impl FragmentChecks {
         }
         true
     }
+}
+
+/// Sum of bytes, in steps that compilers turn into a few instructions for many bytes.
+pub(crate) fn byte_sum(bytes: &[u8]) -> u64 {
+    let (blocks, rest) = bytes.as_chunks::<64>();
+    let of = |block: &[u8]| block.iter().map(|&byte| u32::from(byte)).sum::<u32>();
+    blocks.iter().map(|block| u64::from(of(block))).sum::<u64>() + u64::from(of(rest))
 }
 
 /// Length of the ROB fragment at the beginning of `bytes`, if all of it is there.
