@@ -226,9 +226,19 @@ pub struct BenchArgs {
     /// Payload of a fragment: bytes, or such as "9 kB"
     #[arg(long, value_name = "SIZE", default_value = "9000", value_parser = fragment_bytes)]
     pub fragment: u32,
-    /// How fragments travel: tcp
+    /// How fragments travel: tcp, udp or shm, which is shared memory
     #[arg(long, value_enum, hide_possible_values = true, default_value_t = BenchTransport::Tcp)]
     pub transport: BenchTransport,
+    /// What is done to the data: plain (they are moved), handles (only handles move, with shm), or touched (the source
+    /// writes and the builder sums every byte); by default what moves least
+    #[arg(long, value_enum, hide_possible_values = true)]
+    pub payload: Option<BenchPayload>,
+    /// Length of a full datagram in bytes, with udp
+    #[arg(long, value_name = "BYTES", default_value_t = 1472, value_parser = clap::value_parser!(u32).range(256..=65507))]
+    pub datagram: u32,
+    /// Measure one side only, once: result or reference
+    #[arg(long, value_enum, hide_possible_values = true, value_name = "SIDE")]
+    pub only: Option<BenchSide>,
     /// Length of each single measurement, in seconds
     #[arg(long, value_name = "S", default_value_t = 3.0, value_parser = seconds)]
     pub seconds: f64,
@@ -273,10 +283,69 @@ fn duration(text: &str) -> Result<Interval, String> {
 }
 
 /// How fragments travel in a benchmark.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum BenchTransport {
     /// TCP over the loopback interface
     Tcp,
+    /// UDP over the loopback interface
+    Udp,
+    /// Shared memory
+    Shm,
+}
+
+impl BenchTransport {
+    /// As users name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+            Self::Shm => "shm",
+        }
+    }
+}
+
+/// What a benchmark does to the data of fragments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BenchPayload {
+    /// They are moved
+    Plain,
+    /// They stay where they are: only headers are written and checked
+    Handles,
+    /// The source writes every byte, the builder sums every byte
+    Touched,
+}
+
+impl BenchPayload {
+    /// As users name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Handles => "handles",
+            Self::Touched => "touched",
+        }
+    }
+}
+
+/// One of the two that a benchmark compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BenchSide {
+    /// Weir
+    Result,
+    /// The bare machine
+    Reference,
+}
+
+impl BenchSide {
+    /// As tables name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Result => "weir",
+            Self::Reference => "bare",
+        }
+    }
 }
 
 /// What a process of a benchmark does while there is nothing to do.
@@ -335,6 +404,39 @@ pub enum BenchPart {
         fragment_bytes: u32,
         /// Fragments to write at a time
         batch: u32,
+        /// Write all data anew
+        #[arg(long)]
+        touched: bool,
+    },
+    /// A source of fragments in datagrams
+    Datagrams {
+        /// Where the builder receives
+        builder: SocketAddr,
+        /// Which source this is, from 0
+        id: u32,
+        /// Payload of a fragment in bytes
+        fragment_bytes: u32,
+        /// Length of a datagram in bytes
+        #[arg(value_parser = clap::value_parser!(u32).range(256..=65507))]
+        datagram_bytes: u32,
+        /// Events that it may be ahead
+        window: u32,
+        /// Write all data anew
+        #[arg(long)]
+        touched: bool,
+    },
+    /// A source of fragments in shared memory; the standard input is a socket
+    Ring {
+        /// Which source this is, from 0
+        id: u32,
+        /// Payload of a fragment in bytes
+        fragment_bytes: u32,
+        /// Slots of the ring
+        #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+        slots: u32,
+        /// Write all data anew
+        #[arg(long)]
+        touched: bool,
     },
     /// One that replies to requests
     Replier {

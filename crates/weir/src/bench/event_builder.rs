@@ -2,7 +2,13 @@
 //!
 //! Each source is a ROS with one emulated link; the building process holds the DFM, which triggers itself, and one SFI.
 //! Nothing is left out: assignment, requests, replies, end of event, clears, accounting, a check of every ROB and ROD
-//! header. The reference is the bare machine with the same payload, see [`reference`].
+//! header. The reference is the bare machine with the same payload:
+//!
+//! | transport | reference |
+//! |---|---|
+//! | `tcp` | [`reference`]: plain writes and reads, fragment by fragment |
+//! | `udp` | [`datagrams`]: `sendmmsg` and `recvmmsg`, datagrams of the same length |
+//! | `shm` | [`ring`]: a ring of slots for each source |
 
 use std::io;
 use std::process::{Child, Command, Stdio};
@@ -11,10 +17,12 @@ use configuration::Partition;
 use dataflow::ids::Role;
 use serde::Serialize;
 
-use super::BenchError;
+use super::datagrams::{self, Datagrams};
 use super::paired::{Comparison, Figures, RatioOf};
-use super::reference::{self, SourceArguments};
-use crate::cli::BenchArgs;
+use super::reference::{self, Measurement, SourceArguments};
+use super::ring::{self, Ring};
+use super::{BenchError, touch};
+use crate::cli::{BenchArgs, BenchPayload, BenchSide, BenchTransport};
 use crate::conductor::{Run, conduct};
 
 /// What is measured.
@@ -22,50 +30,122 @@ use crate::conductor::{Run, conduct};
 pub(crate) struct Parameters {
     sources: u32,
     fragment_bytes: u32,
-    transport: &'static str,
+    transport: BenchTransport,
+    payload: BenchPayload,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    datagram_bytes: Option<u32>,
     seconds: f64,
     pairs: usize,
 }
 
+/// Both sides, or the one that was asked for.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum Found {
+    /// In alternation.
+    Both(Comparison<Parameters>),
+    /// One run of one side: to be compared with something else.
+    One { bench: &'static str, parameters: Parameters, side: BenchSide, figures: Figures },
+}
+
 /// Measures in alternation with the reference.
-pub(crate) fn measure(args: &BenchArgs) -> Result<Comparison<Parameters>, BenchError> {
-    let parameters = Parameters {
-        sources: args.sources,
-        fragment_bytes: args.fragment,
-        transport: "tcp",
-        seconds: args.seconds,
-        pairs: PAIRS,
-    };
-    let pairs = (PAIRS, RatioOf::EventsPerS);
-    Comparison::measure("event-builder", parameters, pairs, || build(&parameters), || bare(&parameters))
+pub(crate) fn measure(args: &BenchArgs) -> Result<Found, BenchError> {
+    let parameters = Parameters::new(args)?;
+    let bench = "event-builder";
+    match args.only {
+        Some(side) => {
+            let run = if side == BenchSide::Result { build } else { bare };
+            Ok(Found::One { bench, parameters, side, figures: run(&parameters)? })
+        }
+        None => Comparison::measure(
+            bench,
+            parameters,
+            (PAIRS, RatioOf::EventsPerS),
+            || build(&parameters),
+            || bare(&parameters),
+        )
+        .map(Found::Both),
+    }
+}
+
+impl Found {
+    /// A few lines for people.
+    pub(crate) fn to_text(&self) -> String {
+        match self {
+            Self::Both(comparison) => comparison.to_text(),
+            Self::One { bench, side, figures, .. } => format!("{bench}\n{}", figures.to_line(side.name())),
+        }
+    }
 }
 
 fn build(parameters: &Parameters) -> Result<Figures, BenchError> {
+    if parameters.transport != BenchTransport::Tcp {
+        return Err(BenchError::NotYet { transport: parameters.transport.name() });
+    }
     let partition = Partition::parse("event-builder bench", &configuration(parameters), &[])?;
     let in_children = |role| role == Role::Ros;
     let conducted = conduct(Run { partition, in_children, progress: None, observer: None })?;
     let account = super::sound(&conducted)?;
+    if parameters.payload == BenchPayload::Touched {
+        let each = touch::expected(parameters.fragment_bytes);
+        let sum = conducted.network.data_sum;
+        let fragments = account.built_complete * u64::from(parameters.sources);
+        if sum < each * fragments || each > 0 && !sum.is_multiple_of(each) {
+            return Err(BenchError::Data { sum, each, fragments });
+        }
+    }
     let events = account.built_complete as f64;
     Ok(parameters.figures(events, conducted.duration.as_secs_f64(), conducted.cpu.as_secs_f64()))
 }
 
 fn bare(parameters: &Parameters) -> Result<Figures, BenchError> {
-    let bare = reference::Parameters {
-        sources: parameters.sources,
-        fragment_bytes: parameters.fragment_bytes,
-        seconds: parameters.seconds,
-        batch: 1,
-        events_held: EVENTS_HELD,
+    let Parameters { sources, fragment_bytes, seconds, .. } = *parameters;
+    let touched = parameters.payload == BenchPayload::Touched;
+    let measured = match parameters.transport {
+        BenchTransport::Tcp => {
+            let (batch, events_held) = (1, EVENTS_HELD);
+            let bare = reference::Parameters { sources, fragment_bytes, seconds, batch, events_held, touched };
+            reference::run(&bare, spawn_source)
+        }
+        BenchTransport::Udp => {
+            let datagram_bytes = parameters.datagram_bytes.expect("UDP has datagrams");
+            let events_held = EVENTS_HELD;
+            datagrams::run(&Datagrams { sources, fragment_bytes, datagram_bytes, touched, events_held, seconds })
+        }
+        BenchTransport::Shm => ring::run(&Ring { sources, fragment_bytes, touched, slots: EVENTS_HELD, seconds }),
     };
-    let measured = reference::run(&bare, spawn_source)?;
-    Ok(parameters.figures(measured.events as f64, measured.seconds, measured.cpu_seconds))
+    let Measurement { events, seconds, cpu_seconds, bad } = measured?;
+    if bad > 0 {
+        return Err(BenchError::Reference(reference::ReferenceError::Bad { bad }));
+    }
+    Ok(parameters.figures(events as f64, seconds, cpu_seconds))
 }
 
 impl Parameters {
+    fn new(args: &BenchArgs) -> Result<Self, BenchError> {
+        let transport = args.transport;
+        let moves_bytes = transport != BenchTransport::Shm;
+        let payload = args.payload.unwrap_or(if moves_bytes { BenchPayload::Plain } else { BenchPayload::Handles });
+        if moves_bytes == (payload == BenchPayload::Handles) && payload != BenchPayload::Touched {
+            return Err(BenchError::Payload { transport: transport.name(), payload: payload.name() });
+        }
+        Ok(Self {
+            sources: args.sources,
+            fragment_bytes: args.fragment,
+            transport,
+            payload,
+            datagram_bytes: (transport == BenchTransport::Udp).then_some(args.datagram),
+            seconds: args.seconds,
+            pairs: PAIRS,
+        })
+    }
+
     fn figures(&self, events: f64, seconds: f64, cpu_seconds: f64) -> Figures {
+        let bytes_per_event = f64::from(self.fragment_bytes) * f64::from(self.sources);
+        let moved = self.payload != BenchPayload::Handles;
         Figures {
             events_per_s: events / seconds,
-            bytes_per_s: events / seconds * f64::from(self.fragment_bytes) * f64::from(self.sources),
+            bytes_per_s: moved.then_some(events / seconds * bytes_per_event),
             cpu_us_per_event: cpu_seconds / events * 1e6,
             round_trip_ns: None,
         }
@@ -79,16 +159,22 @@ fn configuration(parameters: &Parameters) -> String {
     let event = sources * (fragment_bytes + 256);
     let requests = sources * EVENTS_HELD;
     let milliseconds = (seconds * 1e3).round();
+    let (payload, check) = match parameters.payload {
+        BenchPayload::Plain | BenchPayload::Handles => ("prefilled", "headers"),
+        BenchPayload::Touched => ("written", "data"),
+    };
+    let transport = transport_keys(parameters);
     format!(
         r#"
         partition.name = "bench"
         run.duration = "{milliseconds} ms"
+        {transport}
         dfm = {{ input = "self" }}
-        sfi = {{ count = 1, events = {events}, building = {EVENTS_HELD}, outstanding_requests = {requests}, max_event_size = "{event} B", request_timeout = "2 s" }}
+        sfi = {{ count = 1, events = {events}, building = {EVENTS_HELD}, outstanding_requests = {requests}, max_event_size = "{event} B", request_timeout = "2 s", check = "{check}" }}
         [ros]
         count = {sources}
         input = "emulator"
-        fragment = {{ kind = "fixed", size = "{fragment_bytes} B" }}
+        fragment = {{ kind = "fixed", size = "{fragment_bytes} B", payload = "{payload}" }}
         page_size = "{page} B"
         pages = {pages}
         request_timeout = "2 s"
@@ -98,13 +184,26 @@ fn configuration(parameters: &Parameters) -> String {
     )
 }
 
+/// How messages travel that carry fragments.
+fn transport_keys(parameters: &Parameters) -> String {
+    match (parameters.transport, parameters.datagram_bytes) {
+        (BenchTransport::Udp, Some(datagram)) => {
+            format!("transport.event_reply = \"udp\"\ntransport.datagram_size = \"{datagram} B\"")
+        }
+        (BenchTransport::Shm, _) => "transport.connections = \"shm\"".to_owned(),
+        _ => String::new(),
+    }
+}
+
 fn spawn_source(source: &SourceArguments) -> io::Result<Child> {
-    let SourceArguments { builder, id, fragment_bytes, batch } = source;
-    Command::new(std::env::current_exe()?)
-        .args(["bench-part", "source"])
-        .args([builder.to_string(), id.to_string(), fragment_bytes.to_string(), batch.to_string()])
-        .stdin(Stdio::null())
-        .spawn()
+    let SourceArguments { builder, id, fragment_bytes, batch, touched } = source;
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["bench-part", "source", &builder.to_string()]);
+    command.args([id, fragment_bytes, batch].map(u32::to_string));
+    if *touched {
+        command.arg("--touched");
+    }
+    command.stdin(Stdio::null()).spawn()
 }
 
 const PAIRS: usize = 5;

@@ -138,7 +138,7 @@ fn figures(events: u64, event_bytes: usize, seconds: f64, cpu_seconds: f64) -> F
     let events = events as f64;
     Figures {
         events_per_s: events / seconds,
-        bytes_per_s: events / seconds * event_bytes as f64,
+        bytes_per_s: Some(events / seconds * event_bytes as f64),
         cpu_us_per_event: cpu_seconds / events * 1e6,
         round_trip_ns: None,
     }

@@ -105,7 +105,7 @@ impl Parameters {
     fn figures(&self, events: f64, bytes_per_event: f64, seconds: f64, cpu_seconds: f64) -> Figures {
         Figures {
             events_per_s: events / seconds,
-            bytes_per_s: events / seconds * bytes_per_event,
+            bytes_per_s: Some(events / seconds * bytes_per_event),
             cpu_us_per_event: cpu_seconds / events * 1e6,
             round_trip_ns: None,
         }

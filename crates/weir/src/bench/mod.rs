@@ -1,5 +1,6 @@
 //! `weir bench`: system benchmarks, each in alternation with the bare machine doing the same work.
 
+mod datagrams;
 mod event_builder;
 mod exchange;
 mod filter;
@@ -8,6 +9,8 @@ mod hops;
 mod level2;
 mod paired;
 mod reference;
+mod ring;
+mod touch;
 
 use std::io;
 
@@ -46,9 +49,18 @@ pub(crate) fn bench(args: &BenchArgs) -> Exit {
 /// A process that a benchmark started.
 pub(crate) fn part(part: &BenchPart) -> Exit {
     let done = match *part {
-        BenchPart::Source { builder, id, fragment_bytes, batch } => {
-            let arguments = reference::SourceArguments { builder, id, fragment_bytes, batch };
+        BenchPart::Source { builder, id, fragment_bytes, batch, touched } => {
+            let arguments = reference::SourceArguments { builder, id, fragment_bytes, batch, touched };
             reference::source_main(&arguments).map_err(|error| error.to_string())
+        }
+        BenchPart::Datagrams { builder, id, fragment_bytes, datagram_bytes, window, touched } => {
+            let arguments =
+                datagrams::DatagramArguments { builder, id, fragment_bytes, datagram_bytes, window, touched };
+            datagrams::source_main(&arguments).map_err(|error| error.to_string())
+        }
+        BenchPart::Ring { id, fragment_bytes, slots, touched } => {
+            let arguments = ring::RingArguments { id, fragment_bytes, slots, touched };
+            ring::source_main(&arguments).map_err(|error| error.to_string())
         }
         BenchPart::Replier { client, id, request_bytes, reply_bytes, idle } => {
             let arguments = exchange::ReplierArguments { client, id, request_bytes, reply_bytes, idle };
@@ -81,6 +93,14 @@ pub(crate) enum BenchError {
     Os(#[from] OsError),
     #[error("the run was not sound: residual {residual}, {incomplete} incomplete events, {forced} forced {reasons:?}")]
     Unsound { residual: u64, incomplete: u64, forced: u64, reasons: Vec<String> },
+    #[error(
+        "--transport {transport} with --payload {payload}: shared memory moves no bytes, so expected handles or touched with shm, plain or touched with the others"
+    )]
+    Payload { transport: &'static str, payload: &'static str },
+    #[error("events are not built over {transport} yet; `--only reference` measures the bare machine alone")]
+    NotYet { transport: &'static str },
+    #[error("the data sum up to {sum}: expected at least {fragments} times {each}, and a multiple of that")]
+    Data { sum: u64, each: u64, fragments: u64 },
     #[error("the processing task {0}")]
     Task(String),
     #[error("{what}: {error}")]

@@ -6,8 +6,9 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Figures {
     pub(crate) events_per_s: f64,
-    /// Payload, without any header.
-    pub(crate) bytes_per_s: f64,
+    /// Payload, without any header; none where only handles move.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bytes_per_s: Option<f64>,
     /// All processes together.
     pub(crate) cpu_us_per_event: f64,
     /// Median time of one event there and back, where only one is on its way.
@@ -110,20 +111,22 @@ impl Figures {
     fn median(runs: impl Iterator<Item = Self> + Clone) -> Self {
         Self {
             events_per_s: median(runs.clone().map(|run| run.events_per_s)),
-            bytes_per_s: median(runs.clone().map(|run| run.bytes_per_s)),
+            bytes_per_s: median_of_some(runs.clone().map(|run| run.bytes_per_s)),
             cpu_us_per_event: median(runs.clone().map(|run| run.cpu_us_per_event)),
-            round_trip_ns: Some(median(runs.filter_map(|run| run.round_trip_ns))).filter(|median| !median.is_nan()),
+            round_trip_ns: median_of_some(runs.map(|run| run.round_trip_ns)),
         }
     }
 
-    fn to_line(self, name: &str) -> String {
+    pub(crate) fn to_line(self, name: &str) -> String {
         let Self { events_per_s, bytes_per_s, cpu_us_per_event, round_trip_ns } = self;
-        let gigabytes = bytes_per_s / 1e9;
+        let bytes = bytes_per_s.map_or(String::new(), |bytes| format!(" {:>8.3} GB/s", bytes / 1e9));
         let round_trip = round_trip_ns.map_or(String::new(), |ns| format!(" {:>8.2} µs there and back", ns / 1e3));
-        format!(
-            "{name:<10} {events_per_s:>12.0} events/s {gigabytes:>8.3} GB/s {cpu_us_per_event:>8.2} µs CPU/event{round_trip}"
-        )
+        format!("{name:<10} {events_per_s:>12.0} events/s{bytes} {cpu_us_per_event:>8.2} µs CPU/event{round_trip}")
     }
+}
+
+fn median_of_some(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    Some(median(values.flatten())).filter(|median| !median.is_nan())
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {
@@ -145,7 +148,7 @@ mod tests {
     fn the_ratio_is_the_median_of_the_pairs() {
         let run = |events_per_s: f64| Figures {
             events_per_s,
-            bytes_per_s: 1.0,
+            bytes_per_s: Some(1.0),
             cpu_us_per_event: 2.0,
             round_trip_ns: Some(1e9 / events_per_s),
         };

@@ -20,6 +20,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, recv};
 use thiserror::Error;
 
+use super::touch;
 use crate::cpu::cpu_seconds;
 
 /// What to measure.
@@ -35,6 +36,8 @@ pub(crate) struct Parameters {
     pub(crate) batch: u32,
     /// How many event buffers are in rotation: the working set.
     pub(crate) events_held: u32,
+    /// Whether sources write all data and the builder sums them.
+    pub(crate) touched: bool,
 }
 
 /// What a source process needs to know.
@@ -48,6 +51,8 @@ pub(crate) struct SourceArguments {
     pub(crate) fragment_bytes: u32,
     /// How many fragments to write at a time.
     pub(crate) batch: u32,
+    /// Whether to write all data anew.
+    pub(crate) touched: bool,
 }
 
 /// What was measured.
@@ -124,6 +129,12 @@ pub(crate) enum ReferenceError {
         /// What the system says.
         error: io::Error,
     },
+    /// Something arrived that was not sent.
+    #[error("{bad} fragments arrived that no source sent")]
+    Bad {
+        /// How many.
+        bad: u64,
+    },
     /// Requests and replies came to an end.
     #[error("requests and replies: {error}")]
     Exchange {
@@ -158,8 +169,8 @@ pub(crate) fn run(
     let children_cpu_before = cpu_seconds(UsageWho::RUSAGE_CHILDREN);
     let mut sources = Sources(Vec::new());
     for id in 0..parameters.sources {
-        let arguments =
-            SourceArguments { builder, id, fragment_bytes: parameters.fragment_bytes, batch: parameters.batch };
+        let Parameters { fragment_bytes, batch, touched, .. } = *parameters;
+        let arguments = SourceArguments { builder, id, fragment_bytes, batch, touched };
         sources.0.push(spawn(&arguments).map_err(|error| ReferenceError::Spawn { id, error })?);
     }
     let sockets = accept_all(&listener, &mut sources, parameters.sources)?;
@@ -185,12 +196,16 @@ pub(crate) fn source_main(arguments: &SourceArguments) -> Result<(), ReferenceEr
     let mut stream = TcpStream::connect(arguments.builder).map_err(refused)?;
     stream.set_nodelay(true).map_err(refused)?;
     stream.write_all(&arguments.id.to_ne_bytes()).map_err(refused)?;
-    let mut bytes = vec![5; bytes_len];
+    let mut bytes = vec![0; bytes_len];
+    bytes.chunks_exact_mut(stride).for_each(|fragment| touch::write(&mut fragment[Header::LEN_BYTES..]));
     let mut event = 0;
     loop {
         for fragment in bytes.chunks_exact_mut(stride) {
             let header = Header { event, source: arguments.id, fragment_bytes: arguments.fragment_bytes };
             header.write(fragment);
+            if arguments.touched {
+                touch::write(&mut fragment[Header::LEN_BYTES..]);
+            }
             event += 1;
         }
         if stream.write_all(&bytes).is_err() {
@@ -203,7 +218,7 @@ pub(crate) fn source_main(arguments: &SourceArguments) -> Result<(), ReferenceEr
 pub(super) struct Sources(pub(super) Vec<Child>);
 
 impl Sources {
-    fn check_alive(&mut self) -> Result<(), ReferenceError> {
+    pub(super) fn check_alive(&mut self) -> Result<(), ReferenceError> {
         for (id, child) in (0..).zip(&mut self.0) {
             if let Ok(Some(status)) = child.try_wait() {
                 return Err(ReferenceError::SourceEnded { id, status });
@@ -263,23 +278,24 @@ impl Stream {
     }
 }
 
+/// What stands before the data of a fragment.
 #[derive(PartialEq, Eq)]
-struct Header {
-    event: u64,
-    source: u32,
-    fragment_bytes: u32,
+pub(super) struct Header {
+    pub(super) event: u64,
+    pub(super) source: u32,
+    pub(super) fragment_bytes: u32,
 }
 
 impl Header {
-    const LEN_BYTES: usize = 16;
+    pub(super) const LEN_BYTES: usize = 16;
 
-    fn write(&self, to: &mut [u8]) {
+    pub(super) fn write(&self, to: &mut [u8]) {
         to[..8].copy_from_slice(&self.event.to_ne_bytes());
         to[8..12].copy_from_slice(&self.source.to_ne_bytes());
         to[12..16].copy_from_slice(&self.fragment_bytes.to_ne_bytes());
     }
 
-    fn read(from: &[u8]) -> Self {
+    pub(super) fn read(from: &[u8]) -> Self {
         let word = |at: usize| u32::from_ne_bytes(from[at..at + 4].try_into().expect("four bytes"));
         Self {
             event: u64::from_ne_bytes(from[..8].try_into().expect("eight bytes")),
@@ -331,7 +347,7 @@ fn build(streams: &mut [Stream], parameters: &Parameters) -> Result<Measurement,
     let held = parameters.events_held as usize;
     // Not zero, so that the memory is touched here and not within the measurement.
     let mut events = vec![1; event_bytes * held];
-    let (mut built, mut bad) = (0, 0);
+    let (mut built, mut bad, mut sum) = (0, 0, 0_u64);
     let cpu_before = cpu_seconds(UsageWho::RUSAGE_SELF);
     let start = now();
     let mut seconds = 0.0;
@@ -343,6 +359,9 @@ fn build(streams: &mut [Stream], parameters: &Parameters) -> Result<Measurement,
             read.map_err(|error| ReferenceError::Receive { id, event: built, error })?;
             let expected = Header { event: built, source: id, fragment_bytes: parameters.fragment_bytes };
             bad += u64::from(Header::read(fragment) != expected);
+            if parameters.touched {
+                sum += touch::sum(&fragment[Header::LEN_BYTES..]);
+            }
         }
         built += 1;
         if built % EVENTS_PER_CLOCK_READING == 0 {
@@ -350,6 +369,8 @@ fn build(streams: &mut [Stream], parameters: &Parameters) -> Result<Measurement,
         }
     }
     let cpu_seconds = cpu_seconds(UsageWho::RUSAGE_SELF) - cpu_before;
+    let fragments = built * streams.len() as u64;
+    bad += u64::from(parameters.touched && sum != touch::expected(parameters.fragment_bytes) * fragments);
     Ok(Measurement { events: built, seconds, cpu_seconds, bad })
 }
 
@@ -416,7 +437,8 @@ mod tests {
 
     use super::*;
 
-    const SMALL: Parameters = Parameters { sources: 2, fragment_bytes: 100, seconds: 0.01, batch: 1, events_held: 4 };
+    const SMALL: Parameters =
+        Parameters { sources: 2, fragment_bytes: 100, seconds: 0.01, batch: 1, events_held: 4, touched: false };
 
     #[test]
     fn parameters_out_of_range_are_named() {
@@ -444,8 +466,8 @@ mod tests {
 
     #[test]
     fn events_are_built_from_all_sources_and_the_sources_end_with_the_builder() {
-        for batch in [1, 3] {
-            let parameters = Parameters { batch, ..SMALL };
+        for (batch, touched) in [(1, false), (3, false), (1, true)] {
+            let parameters = Parameters { batch, touched, ..SMALL };
             let mut threads = Vec::new();
             // The sources are threads here, and a child process stands for each.
             let measurement = run(&parameters, |&arguments| {

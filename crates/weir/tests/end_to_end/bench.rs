@@ -13,6 +13,43 @@ fn event_builder() {
 }
 
 #[test]
+fn event_builder_that_touches_all_data() {
+    let found = bench(&["event-builder", "--sources", "2", "--fragment", "1 kB", "--payload", "touched"]);
+    check("event-builder", &found);
+    assert_eq!(found["parameters"]["payload"], "touched");
+}
+
+/// Each transport has a bare machine of its own; what moves no bytes has no rate of bytes.
+#[test]
+fn bare_machines_of_event_building() {
+    for (transport, payload) in [
+        ("tcp", "plain"),
+        ("tcp", "touched"),
+        ("udp", "plain"),
+        ("udp", "touched"),
+        ("shm", "handles"),
+        ("shm", "touched"),
+    ] {
+        let options = ["--transport", transport, "--payload", payload, "--only", "reference", "--sources", "2"];
+        let found = bench(&[&["event-builder", "--fragment", "5003"], &options[..]].concat());
+        assert_eq!(
+            (found["side"].as_str(), found["parameters"]["transport"].as_str()),
+            (Some("reference"), Some(transport))
+        );
+        assert!(found["figures"]["events_per_s"].as_f64().is_some_and(|rate| rate > 0.0), "{found}");
+        assert_eq!(found["figures"]["bytes_per_s"].is_null(), payload == "handles", "{found}");
+    }
+}
+
+#[test]
+fn payloads_that_a_transport_does_not_have() {
+    for options in [["--transport", "shm", "--payload", "plain"], ["--transport", "tcp", "--payload", "handles"]] {
+        let ended = job(&["event-builder"]).with(&options).run().expect(2);
+        assert!(ended.stdout.is_empty() && ended.stderr.contains("expected handles or touched"), "{}", ended.stderr);
+    }
+}
+
+#[test]
 fn level2() {
     let found = bench(&["level2"]);
     check("level2", &found);
