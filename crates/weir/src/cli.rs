@@ -242,6 +242,9 @@ pub struct BenchArgs {
     /// Length of each single measurement, in seconds
     #[arg(long, value_name = "S", default_value_t = 3.0, value_parser = seconds)]
     pub seconds: f64,
+    /// Events of memory
+    #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub events: u64,
     /// What a process of level2 does while there is nothing to do: spin, yield or park
     #[arg(long, value_enum, hide_possible_values = true, default_value_t = BenchIdle::Park)]
     pub idle: BenchIdle,

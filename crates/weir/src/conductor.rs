@@ -53,7 +53,10 @@ pub(crate) struct Conducted {
     pub(crate) ending: Ending,
     pub(crate) account: Accounting,
     pub(crate) duration: Duration,
+    /// Processor time of all processes in their whole life.
     pub(crate) cpu: Duration,
+    /// Processor time of this process from the beginning of the run to its end.
+    pub(crate) cpu_while_running: Duration,
     pub(crate) network: Network,
     pub(crate) stale: u64,
 }
@@ -127,6 +130,7 @@ pub(crate) fn conduct(run: Run) -> Result<Conducted, StartError> {
         account,
         duration: times.map_or(Duration::ZERO, |(began, ended)| ended.since(began)),
         cpu: Duration::from_secs_f64(cpu.max(0.0)),
+        cpu_while_running: Duration::from_secs_f64(conductor.cpu_while_running),
         network,
         stale,
         ending: *ending,
@@ -243,6 +247,8 @@ struct Conductor {
     interrupts: u32,
     began: Option<Time>,
     ended: Option<Time>,
+    /// Processor time of this process, in seconds: when the run began negative, since it ended that of the run.
+    cpu_while_running: f64,
     next_progress: Time,
 }
 
@@ -304,6 +310,7 @@ impl Conductor {
             interrupts: 0,
             began: None,
             ended: None,
+            cpu_while_running: 0.0,
             next_progress: now,
         }
     }
@@ -528,6 +535,7 @@ impl Conductor {
         });
         self.phase = Phase::Running(Box::new(controller));
         self.began = Some(now);
+        self.cpu_while_running = -cpu_seconds(UsageWho::RUSAGE_SELF);
         self.with_controller(host, |controller, out| controller.start(now, out));
     }
 
@@ -540,6 +548,7 @@ impl Conductor {
 
     fn end(&mut self, now: Time, host: &mut Host, mut ending: Ending) {
         self.ended = Some(now);
+        self.cpu_while_running += cpu_seconds(UsageWho::RUSAGE_SELF);
         for app in &self.assembly.applications {
             host.send_from_control(app.node, Message::Command(Command::Exit));
         }

@@ -129,7 +129,7 @@ fn median_of_some(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     Some(median(values.flatten())).filter(|median| !median.is_nan())
 }
 
-fn median(values: impl Iterator<Item = f64>) -> f64 {
+pub(super) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut sorted: Vec<f64> = values.collect();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;

@@ -1,0 +1,117 @@
+//! `weir bench sources`: what an event costs per source, from few sources to many, all in one process.
+//!
+//! Each source is a ROS with one emulated link. Messages go through queues in memory, so this is the price of the
+//! protocol, the components and their driver alone; it should not depend on how many sources there are.
+
+use configuration::Partition;
+use serde::Serialize;
+
+use super::BenchError;
+use super::paired::median;
+use crate::cli::BenchArgs;
+use crate::conductor::{Run, conduct};
+
+/// What was found.
+#[derive(Serialize)]
+pub(crate) struct Sources {
+    bench: &'static str,
+    parameters: Parameters,
+    points: Vec<Point>,
+    /// The largest cost per event and source of all points, by the smallest.
+    spread: f64,
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Parameters {
+    fragment_bytes: u32,
+    transport: &'static str,
+    seconds: f64,
+    runs: usize,
+}
+
+/// Medians of some runs.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Point {
+    sources: u32,
+    events_per_s: f64,
+    cpu_ns_per_event_and_source: f64,
+}
+
+/// Measures all numbers of sources in turn, and again, so that what else the machine does strikes all of them.
+pub(crate) fn measure(args: &BenchArgs) -> Result<Sources, BenchError> {
+    let seconds = args.seconds / 3.0;
+    let parameters = Parameters { fragment_bytes: FRAGMENT_BYTES, transport: "local", seconds, runs: RUNS };
+    let mut runs: Vec<Vec<Point>> = NUMBERS.iter().map(|_| Vec::new()).collect();
+    for _ in 0..RUNS {
+        for (runs, sources) in runs.iter_mut().zip(NUMBERS) {
+            runs.push(run(sources, seconds)?);
+        }
+    }
+    let points: Vec<Point> = runs.iter().map(|runs| Point::median(runs)).collect();
+    let costs = || points.iter().map(|point| point.cpu_ns_per_event_and_source);
+    let spread = costs().fold(0.0, f64::max) / costs().fold(f64::INFINITY, f64::min);
+    Ok(Sources { bench: "sources", parameters, points, spread })
+}
+
+impl Sources {
+    /// A table for people.
+    pub(crate) fn to_text(&self) -> String {
+        let mut text = "sources     events/s   ns CPU per event and source".to_owned();
+        for Point { sources, events_per_s, cpu_ns_per_event_and_source } in &self.points {
+            text += &format!("\n{sources:>7} {events_per_s:>12.0} {cpu_ns_per_event_and_source:>29.1}");
+        }
+        text + &format!("\nlargest by smallest cost {:.2}", self.spread)
+    }
+}
+
+impl Point {
+    fn median(runs: &[Self]) -> Self {
+        Self {
+            sources: runs[0].sources,
+            events_per_s: median(runs.iter().map(|run| run.events_per_s)),
+            cpu_ns_per_event_and_source: median(runs.iter().map(|run| run.cpu_ns_per_event_and_source)),
+        }
+    }
+}
+
+fn run(sources: u32, seconds: f64) -> Result<Point, BenchError> {
+    let partition = Partition::parse("sources bench", &configuration(sources, seconds), &[])?;
+    let conducted = conduct(Run { partition, in_children: |_| false, progress: None, observer: None })?;
+    let events = super::sound(&conducted)?.built_complete as f64;
+    let cpu_ns = conducted.cpu_while_running.as_nanos() as f64;
+    Ok(Point {
+        sources,
+        events_per_s: events / conducted.duration.as_secs_f64(),
+        cpu_ns_per_event_and_source: cpu_ns / events / f64::from(sources),
+    })
+}
+
+/// As many events in hand for all numbers of sources.
+fn configuration(sources: u32, seconds: f64) -> String {
+    let event = sources * (FRAGMENT_BYTES + 256);
+    format!(
+        r#"
+        partition.name = "bench"
+        run.duration = "{milliseconds} ms"
+        dfm = {{ input = "self", clear_group = {EVENTS_HELD} }}
+        sfi = {{ count = 1, events = {events}, building = {EVENTS_HELD}, outstanding_requests = {requests}, max_event_size = "{event} B", request_timeout = "10 s" }}
+        [ros]
+        count = {sources}
+        input = "emulator"
+        fragment = {{ kind = "fixed", size = "{FRAGMENT_BYTES} B" }}
+        page_size = "256 B"
+        pages = {pages}
+        request_timeout = "10 s"
+        "#,
+        milliseconds = (seconds * 1e3).round().max(1.0),
+        events = 2 * EVENTS_HELD,
+        requests = EVENTS_HELD * sources,
+        pages = 8 * EVENTS_HELD,
+    )
+}
+
+const NUMBERS: [u32; 6] = [4, 16, 64, 256, 800, 1600];
+const FRAGMENT_BYTES: u32 = 64;
+const EVENTS_HELD: u32 = 16;
+const RUNS: usize = 3;
