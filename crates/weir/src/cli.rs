@@ -233,8 +233,8 @@ pub struct BenchArgs {
     /// writes and the builder sums every byte); by default what moves least
     #[arg(long, value_enum, hide_possible_values = true)]
     pub payload: Option<BenchPayload>,
-    /// Length of a full datagram in bytes, with udp
-    #[arg(long, value_name = "BYTES", default_value_t = 1472, value_parser = clap::value_parser!(u32).range(256..=65507))]
+    /// Length of a full datagram in bytes, with udp; by default as in a run over the loopback interface
+    #[arg(long, value_name = "BYTES", default_value_t = 65507, value_parser = clap::value_parser!(u32).range(256..=65507))]
     pub datagram: u32,
     /// Measure one side only, once: result or reference
     #[arg(long, value_enum, hide_possible_values = true, value_name = "SIDE")]

@@ -79,7 +79,7 @@ impl Found {
 }
 
 fn build(parameters: &Parameters) -> Result<Figures, BenchError> {
-    if parameters.transport != BenchTransport::Tcp {
+    if parameters.transport == BenchTransport::Shm {
         return Err(BenchError::NotYet { transport: parameters.transport.name() });
     }
     let partition = Partition::parse("event-builder bench", &configuration(parameters), &[])?;
@@ -90,7 +90,7 @@ fn build(parameters: &Parameters) -> Result<Figures, BenchError> {
         let each = touch::expected(parameters.fragment_bytes);
         let sum = conducted.network.data_sum;
         let fragments = account.built_complete * u64::from(parameters.sources);
-        if sum < each * fragments || each > 0 && !sum.is_multiple_of(each) {
+        if sum < each * fragments {
             return Err(BenchError::Data { sum, each, fragments });
         }
     }
@@ -188,7 +188,8 @@ fn configuration(parameters: &Parameters) -> String {
 fn transport_keys(parameters: &Parameters) -> String {
     match (parameters.transport, parameters.datagram_bytes) {
         (BenchTransport::Udp, Some(datagram)) => {
-            format!("transport.event_reply = \"udp\"\ntransport.datagram_size = \"{datagram} B\"")
+            let carriers = "event_reply = \"udp\"";
+            format!("transport = {{ {carriers}, udp = {{ datagram = \"{datagram} B\" }} }}")
         }
         (BenchTransport::Shm, _) => "transport.connections = \"shm\"".to_owned(),
         _ => String::new(),

@@ -103,7 +103,7 @@ pub(crate) enum BenchError {
     Payload { transport: &'static str, payload: &'static str },
     #[error("events are not built over {transport} yet; `--only reference` measures the bare machine alone")]
     NotYet { transport: &'static str },
-    #[error("the data sum up to {sum}: expected at least {fragments} times {each}, and a multiple of that")]
+    #[error("the data sum up to {sum}: expected at least {fragments} times {each}")]
     Data { sum: u64, each: u64, fragments: u64 },
     #[error("the processing task {0}")]
     Task(String),
