@@ -1,5 +1,6 @@
 //! What others can send to a UDP endpoint: nothing but what is refused and counted by cause.
 
+use dataflow::bulk::Bulk;
 use proptest::prelude::*;
 use siphasher::sip::SipHasher24;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -100,6 +101,43 @@ fn headers_that_contradict_themselves() {
 }
 
 #[test]
+fn asks_cost_bounded_work() {
+    let mut victim = Victim::keeping();
+    victim.endpoint.send(victim.peer, &frame(5000), &Bulk::empty()).unwrap();
+    victim.endpoint.flush();
+    let ask = Forged { flags: 2, message_len: 0, payload: Vec::new(), ..Forged::whole(0, 500) };
+    let senseless = [
+        Forged { number: 1, ..ask.clone() },
+        Forged { number: u64::MAX, ..ask.clone() },
+        Forged { offset: 1, ..ask.clone() },
+        Forged { offset: u32::MAX, ..ask.clone() },
+        Forged { offset: u32::MAX / SEGMENT_LEN * SEGMENT_LEN, message_len: u32::MAX, ..ask.clone() },
+        Forged { offset: 4 * SEGMENT_LEN, ..ask.clone() },
+    ];
+    for (count, forged) in senseless.iter().enumerate() {
+        victim.send(&forged.bytes());
+        assert_eq!(victim.receive(), NOTHING);
+        assert_eq!((victim.counters().asks_refused, victim.counters().repeated), (count as u64 + 1, 0), "{forged:?}");
+    }
+    victim.send(&Forged { key: [8; 16], ..ask.clone() }.bytes());
+    victim.send(&Forged { segment_len: 7, ..ask.clone() }.bytes());
+    // Behind an ask come others, and nothing else.
+    victim.send(&[ask.bytes(), Forged::whole(3, 12).bytes(), ask.bytes()[..39].to_vec()].concat());
+    assert_eq!(victim.receive(), NOTHING);
+    let counters = victim.counters();
+    assert_eq!((counters.not_proved, counters.other_segment_len, counters.contradictory), (1, 1, 3));
+    assert_eq!((counters.asks_answered, counters.repeated), (1, 4));
+    // An ask that somebody has copied and repeats.
+    for _ in 0..1000 {
+        victim.send(&[ask.bytes(), ask.bytes()].concat());
+        victim.receive();
+        victim.endpoint.flush();
+    }
+    let counters = victim.counters();
+    assert_eq!((counters.repeated, counters.asks_answered), (16 * 4, 16), "{counters:?}");
+}
+
+#[test]
 fn segments_that_disagree_with_each_other() {
     let mut victim = Victim::new();
     let part = Forged { message_len: 5000, payload: vec![1; 1432], ..Forged::whole(1, 500) };
@@ -125,7 +163,7 @@ fn damaged_payloads_and_payloads_without_a_checksum() {
     victim.send(&Forged { flags: 0, ..Forged::whole(1, 500) }.bytes());
     assert_eq!(victim.receive(), NOTHING);
     assert_eq!(victim.counters().corrupt, 5);
-    victim.send(&Forged { flags: 2, ..Forged::whole(1, 500) }.bytes());
+    victim.send(&Forged { flags: 3, ..Forged::whole(1, 500) }.bytes());
     victim.send(&[b"WD\x02", &good[3..]].concat());
     assert_eq!(victim.receive(), NOTHING);
     assert_eq!(victim.counters().not_ours, 2);
@@ -237,10 +275,18 @@ struct Victim {
 
 impl Victim {
     fn new() -> Self {
+        Self::with(&UdpOptions::new(limits(), KEY))
+    }
+
+    /// One that sends again what it is asked for.
+    fn keeping() -> Self {
+        Self::with(&UdpOptions { keep_parts_max: 8, keep_bytes_max: 1 << 20, ..UdpOptions::new(limits(), KEY) })
+    }
+
+    fn with(options: &UdpOptions) -> Self {
         let page_len = LEN_MAX as usize;
         let pool = Pool::new(&PoolOptions { name: "receive".into(), page_len, pages: 8, prefault: false }).unwrap();
-        let options = UdpOptions::new(FrameLimits::new(8, page_len).unwrap(), KEY);
-        let mut endpoint = Endpoint::bind(LOOPBACK, &options, &pool).unwrap();
+        let mut endpoint = Endpoint::bind(LOOPBACK, options, &pool).unwrap();
         let socket = UdpSocket::bind(LOOPBACK).unwrap();
         let peer = endpoint.add_peer(socket.local_addr().unwrap());
         Self { endpoint, peer, pool, socket }
@@ -296,6 +342,10 @@ impl Forged {
         bytes.extend(&self.payload);
         bytes
     }
+}
+
+fn limits() -> FrameLimits {
+    FrameLimits::new(8, LEN_MAX as usize).unwrap()
 }
 
 fn frame(len: u32) -> Vec<u8> {

@@ -26,7 +26,7 @@ use dataflow::readout::ros::{ReadOut, Ros, RosParameters};
 use dataflow::recording::sfo::{Durable, Sfo, SfoParameters};
 use trigger::{LEVEL2_RESULT, Menu};
 
-use crate::host::Strategy as Steering;
+use crate::host::{Strategy as Steering, replies_kept};
 use crate::observer::Observer;
 
 /// A partition with its applications numbered: everything needed to make any of its components.
@@ -117,13 +117,16 @@ impl Assembly {
         })
     }
 
-    /// Fragments of each ROB that can be somewhere behind the ROS, inside one process, after the ROS has cleared them.
+    /// Fragments of each ROB that can be somewhere behind the ROS, inside one process, or kept to be sent again, after the
+    /// ROS has cleared them.
     pub(crate) fn events_behind_ros(&self) -> usize {
         let slots = |count: u32, each: u32| (count * each) as usize;
         let filter =
             self.partition.event_filter().map_or(0, |ef| slots(ef.count, ef.slots.max(self.partition.sfi.count)));
         let collected = if self.is_phased() { slots(self.partition.sfi.count, self.partition.sfi.events) } else { 0 };
-        slots(self.partition.sfi.count, self.partition.sfi.events) + collected + 2 * filter
+        let units = self.partition.l2pu.as_ref().map_or(0, |l2pu| l2pu.count);
+        let kept = (self.partition.sfi.count + units) as usize * replies_kept(&self.partition);
+        slots(self.partition.sfi.count, self.partition.sfi.events) + collected + 2 * filter + kept
     }
 
     /// The component of an application. `triggers` is for level 1; without them they come over the network.

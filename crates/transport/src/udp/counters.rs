@@ -43,6 +43,14 @@ pub struct UdpCounters {
     /// Messages of peers that were not delivered, by the gaps in their numbers: noticed when about a thousand newer ones
     /// have come, and including those given up.
     pub messages_lost: u64,
+    /// Messages of which a part or all was asked for; one that is asked for again counts again.
+    pub asked: u64,
+    /// Asks of peers that were answered, in part or fully.
+    pub asks_answered: u64,
+    /// Asks of peers for messages that are forgotten, or never were, or were sent again too often.
+    pub asks_refused: u64,
+    /// Datagrams sent again because they were asked for.
+    pub repeated: u64,
     /// Messages delivered where the kernel has put them.
     pub delivered_in_place: u64,
     /// Messages delivered after one copy, because their segments did not come side by side.

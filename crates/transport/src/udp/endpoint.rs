@@ -1,7 +1,8 @@
 //! One socket, many peers.
 
+use super::asking::Asking;
 use super::counters::UdpCounters;
-use super::header::{HEADER_LEN, Header, Tagger};
+use super::header::{Ask, HEADER_LEN, Header, Said, Tagger};
 use super::intake::{Batch, Intake, NoBatch, Segments};
 use super::options::{InvalidOptions, SocketBuffers, UdpOptions};
 use super::outbox::Outbox;
@@ -94,6 +95,7 @@ impl Endpoint {
             bytes_max: options.incomplete_bytes_max,
             timeout: options.incomplete_timeout,
             segment_len: options.segment_len(),
+            ask_after: options.ask_after,
         };
         Ok(Self {
             socket,
@@ -165,6 +167,9 @@ impl Endpoint {
             return Err(QueueFull);
         }
         peer.next_number += 1;
+        if peer.is_one() {
+            peer.kept.push(number, head, bulk, self.options.keep_parts_max, self.options.keep_bytes_max);
+        }
         Ok(number)
     }
 
@@ -274,7 +279,7 @@ impl Endpoint {
     /// If there is no such peer.
     pub fn incomplete(&self, peer: PeerId) -> impl Iterator<Item = IncompleteMessage<'_>> {
         let segment_len = self.options.segment_len();
-        self.peers.look(peer).reassembly.messages().iter().map(move |message| IncompleteMessage {
+        self.peers.look(peer).reassembly.messages().map(move |message| IncompleteMessage {
             number: message.number(),
             len: message.len(),
             beginning: message.beginning(),
@@ -306,8 +311,17 @@ impl Endpoint {
 
     fn expire(&mut self, now: Time) {
         self.deadline = None;
+        let asking = Asking {
+            incarnation: self.options.incarnation,
+            segment_len: self.options.segment_len(),
+            tagger: &self.tagger,
+        };
         for peer in self.peers.iter_mut() {
             self.udp_counters.timed_out += peer.reassembly.expire(now);
+            let (asked, datagrams) = asking.ask(&mut peer.reassembly, now);
+            self.udp_counters.asked += asked;
+            // What is not asked for now is asked for later.
+            datagrams.into_iter().for_each(|datagram| _ = self.outbox.push_single(&peer.address, datagram));
             self.deadline = earlier(self.deadline, peer.reassembly.next_deadline());
         }
     }
@@ -364,8 +378,10 @@ impl Endpoint {
         self.udp_counters.datagrams_received += 1;
         let header = self.intake.header(index, segment);
         let payload = &batch.bytes.as_bytes()[place.clone()];
-        let Some(header) = check(header, payload, &self.options, &self.tagger, &mut self.udp_counters) else {
-            return;
+        let header = match check(header, payload, &self.options, &self.tagger, &mut self.udp_counters) {
+            Some(Said::Segment(header)) => header,
+            Some(Said::Ask(ask)) => return self.answer_all(peer, ask, payload),
+            None => return,
         };
         if let Some(open) = open
             && open.is_continued_by(peer, &header, &place)
@@ -374,7 +390,7 @@ impl Endpoint {
             return;
         }
         self.close_run(open, batch, now);
-        if self.is_current(peer, &header) {
+        if self.is_current(peer, header.incarnation) {
             *open = Some(OpenRun { peer, first: header, place });
         }
     }
@@ -388,10 +404,16 @@ impl Endpoint {
                 self.udp_counters.not_ours += 1;
                 continue;
             };
-            let Some(header) = check(header, payload, &self.options, &self.tagger, &mut self.udp_counters) else {
-                continue;
+            let header = match check(header, payload, &self.options, &self.tagger, &mut self.udp_counters) {
+                Some(Said::Segment(header)) => header,
+                Some(Said::Ask(ask)) => {
+                    let more = payload.to_vec();
+                    self.answer_all(peer, ask, &more);
+                    continue;
+                }
+                None => continue,
             };
-            if !self.is_current(peer, &header) {
+            if !self.is_current(peer, header.incarnation) {
                 continue;
             }
             match self.intake.store_flat(start + HEADER_LEN..end) {
@@ -406,13 +428,58 @@ impl Endpoint {
     }
 
     /// Whether the peer lives the life that the header states; a new life ends the old.
-    fn is_current(&mut self, peer: u32, header: &Header) -> bool {
+    fn is_current(&mut self, peer: u32, incarnation: u32) -> bool {
         let peer = self.peers.found(peer);
-        match peer.meet(header.incarnation) {
+        match peer.meet(incarnation) {
             Some(abandoned) => self.udp_counters.abandoned += abandoned,
             None => self.udp_counters.stale += 1,
         }
-        peer.incarnation == Some(header.incarnation)
+        peer.incarnation == Some(incarnation)
+    }
+
+    /// Sends again what a datagram asks for.
+    fn answer_all(&mut self, peer: u32, first: Ask, more: &[u8]) {
+        if !self.is_current(peer, first.incarnation) {
+            return;
+        }
+        self.answer(peer, first);
+        for header in more.chunks(HEADER_LEN) {
+            let said = header.first_chunk().map(|header| Said::read(header, &self.tagger));
+            match said {
+                Some(Ok(Said::Ask(ask)))
+                    if (ask.incarnation, ask.segment_len) == (first.incarnation, first.segment_len) =>
+                {
+                    self.answer(peer, ask);
+                }
+                _ => self.udp_counters.contradictory += 1,
+            }
+        }
+    }
+
+    fn answer(&mut self, peer: u32, ask: Ask) {
+        let segment_len = self.options.segment_len();
+        let peer = self.peers.found(peer);
+        let (offset, len) = (ask.offset as usize, ask.len as usize);
+        let Some(message) = peer.kept.find(ask.number) else {
+            self.udp_counters.asks_refused += 1;
+            return;
+        };
+        let end = if len == 0 { message.len() } else { message.len().min(offset.saturating_add(len)) };
+        let asked = end.saturating_sub(offset).div_ceil(segment_len);
+        let allowed = if offset.is_multiple_of(segment_len) { message.allow(asked, segment_len) } else { 0 };
+        if allowed == 0 {
+            self.udp_counters.asks_refused += 1;
+            return;
+        }
+        self.udp_counters.asks_answered += 1;
+        for start in (offset..end).step_by(segment_len).take(allowed) {
+            let datagram =
+                self.outbox.segment_again(ask.number, message, start..message.len().min(start + segment_len));
+            if !self.outbox.push_single(&peer.address, datagram) {
+                return;
+            }
+            self.udp_counters.repeated += 1;
+        }
     }
 
     fn close_run(&mut self, open: &mut Option<OpenRun>, batch: &Batch, now: Time) {
@@ -442,9 +509,10 @@ impl Endpoint {
                     None => self.udp_counters.without_page += 1,
                 }
             }
-            Taken::Part => self.deadline = earlier(self.deadline, Some(now + self.options.incomplete_timeout)),
-            Taken::Nothing => {}
+            Taken::Part | Taken::Nothing => {}
         }
+        let wait = self.peers.found(id).reassembly.wait();
+        self.deadline = earlier(self.deadline, wait.map(|wait| now + wait));
     }
 
     fn deliver(&mut self, peer: u32, number: u64, bytes: PageSlice) {

@@ -4,7 +4,7 @@
 //!
 //! | byte | field | |
 //! |---|---|---|
-//! | 0 | magic `WD`, version, flags | flag 1: the checksum covers the payload, else it is 0 |
+//! | 0 | magic `WD`, version, kind | 0 or 1: a segment, 1 if the checksum covers the payload, else it is 0; 2: an ask |
 //! | 4 | incarnation of the sender | `u32` |
 //! | 8 | number of the message | `u64`, counted per sender and destination |
 //! | 16 | length of the message in bytes | `u32` |
@@ -12,6 +12,10 @@
 //! | 24 | segment length in bytes | `u32`; all segments but the last of a message have it |
 //! | 28 | CRC-32 of the payload | `u32` |
 //! | 32 | SipHash-2-4 of the 32 bytes before, with the partition's key | `u64` |
+//!
+//! An ask names bytes that its sender misses: the number is that of a message to it, the offset where they begin, the length
+//! how many they are, 0 for all that follow. A datagram holds as many asks as fit, one header behind the other, and no
+//! payload.
 //!
 //! The tag covers the header, and through the CRC the payload as far as accidents go. Who has no key can make no datagram
 //! that costs its receiver more than this one check.
@@ -31,6 +35,24 @@ pub(super) struct Header {
     pub(super) segment_len: u32,
     /// `None` if the payload is not covered.
     pub(super) checksum: Option<u32>,
+}
+
+/// What a peer says with a header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Said {
+    Segment(Header),
+    Ask(Ask),
+}
+
+/// Which bytes a peer misses of a message to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ask {
+    pub(super) incarnation: u32,
+    pub(super) number: u64,
+    pub(super) offset: u32,
+    /// 0: all from there on.
+    pub(super) len: u32,
+    pub(super) segment_len: u32,
 }
 
 /// Why bytes are no header of ours.
@@ -58,21 +80,22 @@ impl Tagger {
 
 impl Header {
     pub(super) fn write(&self, bytes: &mut [u8; HEADER_LEN], tagger: &Tagger) {
-        let flags = u8::from(self.checksum.is_some());
-        bytes[..4].copy_from_slice(&[MAGIC[0], MAGIC[1], MAGIC[2], flags]);
-        bytes[4..8].copy_from_slice(&self.incarnation.to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.number.to_le_bytes());
-        bytes[16..20].copy_from_slice(&self.message_len.to_le_bytes());
-        bytes[20..24].copy_from_slice(&self.offset.to_le_bytes());
-        bytes[24..28].copy_from_slice(&self.segment_len.to_le_bytes());
-        bytes[28..32].copy_from_slice(&self.checksum.unwrap_or(0).to_le_bytes());
-        let tag = tagger.tag(&bytes[..TAG_AT]);
-        bytes[TAG_AT..].copy_from_slice(&tag.to_le_bytes());
+        let kind = if self.checksum.is_some() { CHECKED } else { UNCHECKED };
+        let words = [self.message_len, self.offset, self.segment_len, self.checksum.unwrap_or(0)];
+        write(bytes, kind, self.incarnation, self.number, words, tagger);
     }
+}
 
+impl Ask {
+    pub(super) fn write(&self, bytes: &mut [u8; HEADER_LEN], tagger: &Tagger) {
+        write(bytes, ASK, self.incarnation, self.number, [self.len, self.offset, self.segment_len, 0], tagger);
+    }
+}
+
+impl Said {
     pub(super) fn read(bytes: &[u8; HEADER_LEN], tagger: &Tagger) -> Result<Self, NotOurs> {
-        let [magic_0, magic_1, version, flags, ..] = *bytes;
-        if [magic_0, magic_1, version] != MAGIC || flags > 1 {
+        let [magic_0, magic_1, version, kind, ..] = *bytes;
+        if [magic_0, magic_1, version] != MAGIC || ![UNCHECKED, CHECKED, ASK].contains(&kind) {
             return Err(NotOurs::Magic);
         }
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
@@ -80,23 +103,36 @@ impl Header {
         if long(TAG_AT) != tagger.tag(&bytes[..TAG_AT]) {
             return Err(NotOurs::Tag);
         }
-        Ok(Self {
-            incarnation: word(4),
-            number: long(8),
-            message_len: word(16),
-            offset: word(20),
-            segment_len: word(24),
-            checksum: (flags == 1).then_some(word(28)),
+        let (incarnation, number, len, offset, segment_len) = (word(4), long(8), word(16), word(20), word(24));
+        Ok(if kind == ASK {
+            Self::Ask(Ask { incarnation, number, offset, len, segment_len })
+        } else {
+            let checksum = (kind == CHECKED).then_some(word(28));
+            Self::Segment(Header { incarnation, number, message_len: len, offset, segment_len, checksum })
         })
     }
 }
 
+fn write(bytes: &mut [u8; HEADER_LEN], kind: u8, incarnation: u32, number: u64, words: [u32; 4], tagger: &Tagger) {
+    bytes[..4].copy_from_slice(&[MAGIC[0], MAGIC[1], MAGIC[2], kind]);
+    bytes[4..8].copy_from_slice(&incarnation.to_le_bytes());
+    bytes[8..16].copy_from_slice(&number.to_le_bytes());
+    for (field, word) in bytes[16..TAG_AT].chunks_exact_mut(4).zip(words) {
+        field.copy_from_slice(&word.to_le_bytes());
+    }
+    let tag = tagger.tag(&bytes[..TAG_AT]);
+    bytes[TAG_AT..].copy_from_slice(&tag.to_le_bytes());
+}
+
 const MAGIC: [u8; 3] = *b"WD\x01";
+const UNCHECKED: u8 = 0;
+const CHECKED: u8 = 1;
+const ASK: u8 = 2;
 const TAG_AT: usize = 32;
 
 #[cfg(test)]
 mod tests {
-    use super::{HEADER_LEN, Header, NotOurs, Tagger};
+    use super::{Ask, HEADER_LEN, Header, NotOurs, Said, Tagger};
     use proptest::prelude::*;
 
     proptest! {
@@ -110,10 +146,23 @@ mod tests {
             let header = Header { incarnation, number, message_len, offset, segment_len, checksum };
             let (tagger, mut bytes) = (Tagger::new(&[7; 16]), [0; HEADER_LEN]);
             header.write(&mut bytes, &tagger);
-            prop_assert_eq!(Header::read(&bytes, &tagger), Ok(header));
-            prop_assert_eq!(Header::read(&bytes, &Tagger::new(&[8; 16])), Err(NotOurs::Tag));
+            prop_assert_eq!(Said::read(&bytes, &tagger), Ok(Said::Segment(header)));
+            prop_assert_eq!(Said::read(&bytes, &Tagger::new(&[8; 16])), Err(NotOurs::Tag));
             bytes[bit / 8] ^= 1 << (bit % 8);
-            prop_assert!(Header::read(&bytes, &tagger).is_err());
+            prop_assert!(Said::read(&bytes, &tagger).is_err());
+        }
+
+        #[test]
+        fn an_ask_is_read_as_written(
+            (incarnation, number, offset, len, segment_len) in any::<(u32, u64, u32, u32, u32)>(),
+            bit in 0..HEADER_LEN * 8,
+        ) {
+            let ask = Ask { incarnation, number, offset, len, segment_len };
+            let (tagger, mut bytes) = (Tagger::new(&[7; 16]), [0; HEADER_LEN]);
+            ask.write(&mut bytes, &tagger);
+            prop_assert_eq!(Said::read(&bytes, &tagger), Ok(Said::Ask(ask)));
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            prop_assert!(Said::read(&bytes, &tagger).is_err());
         }
     }
 }

@@ -55,10 +55,12 @@
 //! # Ok(()) }
 //! ```
 
+mod asking;
 mod counters;
 mod endpoint;
 mod header;
 mod intake;
+mod kept;
 mod link;
 mod options;
 mod outbox;

@@ -51,6 +51,14 @@ pub struct UdpOptions {
     pub incomplete_bytes_max: usize,
     /// How long after its last segment an incomplete message is given up.
     pub incomplete_timeout: Duration,
+    /// A receiver asks for what is missing of a message when nothing of it has come for this time, and again, ever more
+    /// patiently, until it comes or is given up. Zero: it never asks.
+    pub ask_after: Duration,
+    /// Bound of the messages to one peer that are kept to be sent again: as many parts, which are slices of pages or a head
+    /// without bulk, the newest. What a peer cannot miss any more need not be kept.
+    pub keep_parts_max: usize,
+    /// Bound of their lengths together, in bytes.
+    pub keep_bytes_max: usize,
     /// How datagrams to multicast groups are sent.
     pub multicast: MulticastOptions,
 }
@@ -170,6 +178,9 @@ impl UdpOptions {
             incomplete_messages_max: 64,
             incomplete_bytes_max: (4 << 20).max(limits.len_max()),
             incomplete_timeout: Duration::from_millis(100),
+            ask_after: Duration::ZERO,
+            keep_parts_max: 0,
+            keep_bytes_max: 0,
             multicast: MulticastOptions { interface: None, time_to_live: 1, loops: true },
         }
     }

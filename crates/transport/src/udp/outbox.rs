@@ -1,9 +1,11 @@
 //! Messages on their way out.
 
 use super::header::{HEADER_LEN, Header, Tagger};
+use super::kept::Message;
 use super::options::UdpOptions;
 use crate::send_queue::{Full, SendQueue};
 use core::mem::take;
+use core::ops::Range;
 use crc32fast::Hasher;
 use dataflow::bulk::Bulk;
 use rustix::fd::BorrowedFd;
@@ -13,8 +15,9 @@ use std::collections::VecDeque;
 use std::io::IoSlice;
 
 /// A bounded queue of messages for any destinations, cut into datagrams as they are sent. The bytes go to the kernel from
-/// the pages that they are in.
+/// the pages that they are in. Single datagrams go ahead of them: asks, and what was asked for.
 pub(super) struct Outbox {
+    singles: VecDeque<(SocketAddrAny, Vec<u8>)>,
     queue: SendQueue,
     /// Of the bytes in the queue, whose they are.
     messages: VecDeque<Outgoing>,
@@ -63,6 +66,7 @@ impl Outbox {
         // A datagram has at most that many parts then, and a call takes at least one.
         let copy_below = options.copy_below.max(COPY_BELOW_MIN);
         Self {
+            singles: VecDeque::new(),
             queue: SendQueue::new(limits, copy_below, queue_bytes_max, queue_frames_max),
             messages: VecDeque::new(),
             stamp: Stamp { tagger, incarnation, segment_len: options.segment_len(), checksum_payload },
@@ -86,8 +90,30 @@ impl Outbox {
         Ok(())
     }
 
+    /// Queues a whole datagram; false if too many wait.
+    pub(super) fn push_single(&mut self, destination: &SocketAddrAny, datagram: Vec<u8>) -> bool {
+        let has_room = self.singles.len() < SINGLES_MAX;
+        if has_room {
+            self.singles.push_back((destination.clone(), datagram));
+        }
+        has_room
+    }
+
+    /// The datagram of a segment that was sent before.
+    pub(super) fn segment_again(&self, number: u64, message: &Message, range: Range<usize>) -> Vec<u8> {
+        let Stamp { ref tagger, incarnation, segment_len, checksum_payload } = self.stamp;
+        let length = |len: usize| u32::try_from(len).expect("frames are shorter than 4 GiB");
+        let offset = length(range.start);
+        let mut datagram = message.datagram(range);
+        let (header, payload) = datagram.split_first_chunk_mut().expect("room for the header");
+        let checksum = checksum_payload.then(|| crc32fast::hash(payload));
+        let (message_len, segment_len) = (length(message.len()), length(segment_len));
+        Header { incarnation, number, message_len, offset, segment_len, checksum }.write(header, tagger);
+        datagram
+    }
+
     pub(super) fn is_empty(&self) -> bool {
-        self.queue.is_empty()
+        self.queue.is_empty() && self.singles.is_empty()
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -106,6 +132,9 @@ impl Outbox {
 
     /// Sends some of the queue, which is not empty, in one call.
     pub(super) fn send(&mut self, socket: BorrowedFd<'_>) -> Result<Sent, Errno> {
+        if !self.singles.is_empty() {
+            return self.send_singles(socket);
+        }
         let mut gathered = [IoSlice::new(&[]); PARTS_PER_CALL];
         let (count, _) = self.queue.gather(&mut gathered);
         let mut parts = take(&mut self.parts);
@@ -119,15 +148,33 @@ impl Outbox {
         };
         plan.add_messages(&self.messages);
         assert!(!self.sends.is_empty(), "a call has room for the parts of any datagram");
-        let taken = transmit(socket, &self.messages, &parts, &self.sends);
+        let mut start = 0;
+        let sends = self.sends.iter().map(|send| {
+            let parts = &parts[start..send.parts_end];
+            start = send.parts_end;
+            (&self.messages[send.message].destination, parts)
+        });
+        let taken = transmit(socket, sends);
         self.parts = emptied(parts);
         let outcome = taken.map(|taken| self.advance(taken));
         self.sends.clear();
         outcome
     }
 
+    fn send_singles(&mut self, socket: BorrowedFd<'_>) -> Result<Sent, Errno> {
+        let some = self.singles.iter().take(SENDS_PER_CALL);
+        let parts: Vec<IoSlice<'_>> = some.clone().map(|(_, datagram)| IoSlice::new(datagram)).collect();
+        let sends = some.zip(&parts).map(|((destination, _), part)| (destination, core::slice::from_ref(part)));
+        let taken = transmit(socket, sends)?;
+        let bytes = self.singles.drain(..taken).map(|(_, datagram)| datagram.len() as u64).sum();
+        Ok(Sent { datagrams: taken as u64, messages: 0, bytes })
+    }
+
     /// Forgets what the next call would send first: the kernel does not take it. Returns how many datagrams that were.
     pub(super) fn skip(&mut self) -> u64 {
+        if self.singles.pop_front().is_some() {
+            return 1;
+        }
         let Some(message) = self.messages.front() else {
             return 0;
         };
@@ -264,26 +311,23 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Returns how many were taken.
-fn transmit(
+/// Returns how many were taken, of at most [`SENDS_PER_CALL`].
+fn transmit<'a>(
     socket: BorrowedFd<'_>,
-    messages: &VecDeque<Outgoing>,
-    parts: &[IoSlice<'_>],
-    sends: &[Send],
+    mut sends: impl Iterator<Item = (&'a SocketAddrAny, &'a [IoSlice<'a>])>,
 ) -> Result<usize, Errno> {
     let mut nothing = [const { None::<SendAncillaryBuffer<'_, '_, '_>> }; SENDS_PER_CALL];
     let mut nothing = nothing.iter_mut();
-    let mut start = 0;
-    let mut headers: [MMsgHdr<'_>; SENDS_PER_CALL] = core::array::from_fn(|index| {
+    let mut count = 0;
+    let mut headers: [MMsgHdr<'_>; SENDS_PER_CALL] = core::array::from_fn(|_| {
         let control = nothing.next().expect("as many as headers").insert(SendAncillaryBuffer::default());
-        let Some(send) = sends.get(index) else {
+        let Some((destination, parts)) = sends.next() else {
             return MMsgHdr::new(&[], control);
         };
-        let parts = &parts[start..send.parts_end];
-        start = send.parts_end;
-        MMsgHdr::new_with_addr(&messages[send.message].destination, parts, control)
+        count += 1;
+        MMsgHdr::new_with_addr(destination, parts, control)
     });
-    rustix::io::retry_on_intr(|| sendmmsg(socket, &mut headers[..sends.len()], SendFlags::NOSIGNAL))
+    rustix::io::retry_on_intr(|| sendmmsg(socket, &mut headers[..count], SendFlags::NOSIGNAL))
 }
 
 /// The same memory for parts of another lifetime: nothing is left to be converted.
@@ -300,6 +344,9 @@ const PARTS_PER_CALL: usize = 256;
 
 /// Datagrams per call; some 0.3 MB of full Ethernet datagrams.
 const SEGMENTS_PER_CALL: usize = 256;
+
+/// Single datagrams that wait at most; what does not fit is asked for again.
+const SINGLES_MAX: usize = 1024;
 
 /// Messages of `sendmmsg` per call.
 const SENDS_PER_CALL: usize = 64;

@@ -1,6 +1,7 @@
 //! What an endpoint knows of its peers.
 
 use super::counters::UdpCounters;
+use super::kept::Kept;
 use super::reassembly::{Added, Bounds, Incomplete, Reassembly, Refusals, Run};
 use super::window::{Known, Window};
 use dataflow::time::Time;
@@ -28,8 +29,13 @@ pub(super) struct Peers {
 /// A peer, or a multicast group.
 pub(super) struct Peer {
     pub(super) address: SocketAddrAny,
+    is_group: bool,
     /// Number of the next message to it.
     pub(super) next_number: u64,
+    /// What was sent to it of late.
+    pub(super) kept: Kept,
+    /// Everything below was sent by it, as far as is known.
+    sent_end: u64,
     /// Which life of it we know; `None` before its first datagram.
     pub(super) incarnation: Option<u32>,
     pub(super) window: Window,
@@ -101,10 +107,18 @@ impl Peers {
 }
 
 impl Peer {
+    /// Whether it is one peer, not a group: nobody asks for what is sent to a group.
+    pub(super) fn is_one(&self) -> bool {
+        !self.is_group
+    }
+
     fn new(address: SocketAddr, bounds: Bounds) -> Self {
         Self {
             address: address.into(),
+            is_group: address.ip().is_multicast(),
             next_number: 0,
+            kept: Kept::default(),
+            sent_end: 0,
             incarnation: None,
             window: Window::default(),
             reassembly: Reassembly::new(bounds),
@@ -120,6 +134,7 @@ impl Peer {
             _ => {
                 self.incarnation = Some(incarnation);
                 self.window = Window::default();
+                self.sent_end = 0;
                 Some(self.reassembly.clear())
             }
         }
@@ -137,6 +152,10 @@ impl Peer {
                 counters.late += segments;
                 return Taken::Nothing;
             }
+        }
+        if run.number >= self.sent_end {
+            self.reassembly.miss(self.sent_end..run.number, now);
+            self.sent_end = run.number.saturating_add(1);
         }
         if run.bytes.len() == run.message_len {
             self.reassembly.forget(run.number);

@@ -25,6 +25,8 @@ pub(super) struct Bounds {
     pub(super) bytes_max: usize,
     pub(super) timeout: Duration,
     pub(super) segment_len: usize,
+    /// Zero: what is missing is never asked for.
+    pub(super) ask_after: Duration,
 }
 
 /// Consecutive segments of a message, side by side.
@@ -57,8 +59,11 @@ pub(super) struct Refusals {
 #[derive(Default)]
 pub(super) struct Incomplete {
     number: u64,
+    /// 0 if nothing of it has come: known by the numbers of later ones.
     len: usize,
     deadline: Time,
+    ask_at: Time,
+    asks: u32,
     /// One bit per segment.
     seen: Vec<u64>,
     seen_count: usize,
@@ -74,20 +79,45 @@ impl Reassembly {
     /// Adds a run that lies within its message, whose length is within the bound.
     pub(super) fn add(&mut self, run: &Run, now: Time, refusals: &mut Refusals) -> Added {
         let index = match self.messages.iter().rposition(|message| message.number == run.number) {
-            Some(index) => index,
-            None => self.admit(run, refusals),
+            Some(index) if self.messages[index].is_begun() => index,
+            known => self.admit(run, known, refusals),
         };
-        let (segment_len, timeout) = (self.bounds.segment_len, self.bounds.timeout);
+        let Bounds { segment_len, timeout, ask_after, .. } = self.bounds;
         let message = &mut self.messages[index];
         if message.len != run.message_len {
             return Added::Contradictory;
         }
         message.deadline = now + timeout;
+        message.ask_at = now + ask_after;
         message.add(run, segment_len, refusals);
         if message.seen_count < message.len.div_ceil(segment_len) {
             return Added::Kept;
         }
         Added::Complete(self.remove(index))
+    }
+
+    /// Messages with these numbers were sent, and nothing of them has come: they may be asked for, the newest if there are many.
+    pub(super) fn miss(&mut self, numbers: Range<u64>, now: Time) {
+        let Bounds { messages_max, timeout, ask_after, .. } = self.bounds;
+        let room = if ask_after.is_zero() { 0 } else { messages_max.saturating_sub(self.messages.len()) };
+        for number in numbers.rev().take(room) {
+            let mut message = self.spare.pop().unwrap_or_default();
+            message.begin(number, 0, 0);
+            (message.deadline, message.ask_at) = (now + timeout, now + ask_after);
+            self.messages.push(message);
+        }
+    }
+
+    /// Messages whose missing parts are to be asked for now.
+    pub(super) fn ask(&mut self, now: Time) -> impl Iterator<Item = &Incomplete> {
+        let ask_after = self.bounds.ask_after;
+        self.messages.iter_mut().filter(move |message| !ask_after.is_zero() && message.ask_at <= now).map(
+            move |message| {
+                message.asks += 1;
+                message.ask_at = now + ask_after * (1 + message.asks / ASKS_OF_A_PACE).min(ASKS_SLOWEST);
+                &*message
+            },
+        )
     }
 
     /// Forgets a message, if it is known.
@@ -98,28 +128,37 @@ impl Reassembly {
         }
     }
 
-    /// Gives up what is overdue; returns how many messages.
+    /// Gives up what is overdue; returns how many messages of which a part had come.
     pub(super) fn expire(&mut self, now: Time) -> u64 {
         let mut count = 0;
         while let Some(index) = self.messages.iter().position(|message| message.deadline <= now) {
             let message = self.remove(index);
+            count += u64::from(message.is_begun());
             self.recycle(message);
-            count += 1;
         }
         count
     }
 
-    /// Gives up everything; returns how many messages.
+    /// Gives up everything; returns how many messages of which a part had come.
     pub(super) fn clear(&mut self) -> u64 {
-        let count = self.messages.len() as u64;
+        let count = self.messages.iter().filter(|message| message.is_begun()).count() as u64;
         self.messages.clear();
         self.bytes = 0;
         count
     }
 
-    /// When the first message is overdue.
+    /// When the first message is overdue, or is to be asked for.
     pub(super) fn next_deadline(&self) -> Option<Time> {
-        self.messages.iter().map(|message| message.deadline).min()
+        let asks = !self.bounds.ask_after.is_zero();
+        let due = |message: &Incomplete| if asks { message.deadline.min(message.ask_at) } else { message.deadline };
+        self.messages.iter().map(due).min()
+    }
+
+    /// How long to wait before something is due for what came last; `None` if nothing is incomplete.
+    pub(super) fn wait(&self) -> Option<Duration> {
+        let Bounds { timeout, ask_after, .. } = self.bounds;
+        let wait = if ask_after.is_zero() { timeout } else { timeout.min(ask_after) };
+        (!self.messages.is_empty()).then_some(wait)
     }
 
     /// Payload of a full datagram in bytes.
@@ -127,9 +166,9 @@ impl Reassembly {
         self.bounds.segment_len
     }
 
-    /// The messages, in no order.
-    pub(super) fn messages(&self) -> &[Incomplete] {
-        &self.messages
+    /// The messages of which a part has come, in no order.
+    pub(super) fn messages(&self) -> impl Iterator<Item = &Incomplete> {
+        self.messages.iter().filter(|message| message.is_begun())
     }
 
     /// Takes back an emptied message, for its memory.
@@ -140,20 +179,24 @@ impl Reassembly {
         }
     }
 
-    fn admit(&mut self, run: &Run, refusals: &mut Refusals) -> usize {
+    /// Makes room for a message that was not `known`, or known to be missing only.
+    fn admit(&mut self, run: &Run, known: Option<usize>, refusals: &mut Refusals) -> usize {
         let Bounds { messages_max, bytes_max, segment_len, .. } = self.bounds;
+        let asks = known.map_or(0, |index| {
+            let missing = self.remove(index);
+            let asks = missing.asks;
+            self.recycle(missing);
+            asks
+        });
         while self.messages.len() >= messages_max || self.bytes + run.message_len > bytes_max {
             let oldest = (0..self.messages.len()).min_by_key(|index| self.messages[*index].deadline);
             let message = self.remove(oldest.expect("an empty table has room for the longest message"));
+            refusals.evicted += u64::from(message.is_begun());
             self.recycle(message);
-            refusals.evicted += 1;
         }
         let mut message = self.spare.pop().unwrap_or_default();
-        message.number = run.number;
-        message.len = run.message_len;
-        message.seen.clear();
-        message.seen.resize(run.message_len.div_ceil(segment_len).div_ceil(64), 0);
-        message.seen_count = 0;
+        message.begin(run.number, run.message_len, run.message_len.div_ceil(segment_len));
+        message.asks = asks;
         self.bytes += message.len;
         self.messages.push(message);
         self.messages.len() - 1
@@ -177,6 +220,17 @@ impl Incomplete {
         self.len
     }
 
+    /// Whether a part of it has come.
+    fn is_begun(&self) -> bool {
+        self.len > 0
+    }
+
+    fn begin(&mut self, number: u64, len: usize, segments: usize) {
+        (self.number, self.len, self.asks, self.seen_count) = (number, len, 0, 0);
+        self.seen.clear();
+        self.seen.resize(segments.div_ceil(64), 0);
+    }
+
     /// What has come of its beginning in one piece.
     pub(super) fn beginning(&self) -> &[u8] {
         self.runs.iter().find(|(offset, _)| *offset == 0).map_or(&[], |(_, bytes)| bytes.as_bytes())
@@ -192,6 +246,12 @@ impl Incomplete {
             next = end;
             Some(first * segment_len..len.min(end * segment_len))
         })
+    }
+
+    /// The bytes to ask for, in order: all, as 0..0, if nothing has come.
+    pub(super) fn wanted(&self, segment_len: usize) -> impl Iterator<Item = Range<usize>> + '_ {
+        let all = (!self.is_begun()).then_some(0..0);
+        all.into_iter().chain(self.missing(segment_len))
     }
 
     /// Copies the complete message to its place, of its length.
@@ -228,6 +288,12 @@ impl Incomplete {
     }
 }
 
+/// After so many asks the next follow more slowly: the peer may be busy, not the network bad.
+const ASKS_OF_A_PACE: u32 = 4;
+
+/// Asks follow each other within so many times `ask_after`.
+const ASKS_SLOWEST: u32 = 16;
+
 /// As many messages at a time are usual between two peers.
 const SPARE_MAX: usize = 8;
 
@@ -244,7 +310,8 @@ mod tests {
 
     fn reassembly(messages_max: usize, bytes_max: usize) -> Reassembly {
         let timeout = Duration::from_nanos(100);
-        Reassembly::new(Bounds { messages_max, bytes_max, timeout, segment_len: SEGMENT_LEN })
+        let ask_after = Duration::ZERO;
+        Reassembly::new(Bounds { messages_max, bytes_max, timeout, segment_len: SEGMENT_LEN, ask_after })
     }
 
     fn content(len: usize) -> Vec<u8> {
@@ -264,7 +331,7 @@ mod tests {
     }
 
     fn missing(reassembly: &Reassembly) -> Vec<core::ops::Range<usize>> {
-        reassembly.messages()[0].missing(SEGMENT_LEN).collect()
+        reassembly.messages().next().unwrap().missing(SEGMENT_LEN).collect()
     }
 
     proptest! {
@@ -310,7 +377,7 @@ mod tests {
         assert_eq!(add(&mut table, &run(3, 30, 0, 1), 3).1.evicted, 1);
         assert!(matches!(add(&mut table, &run(1, 30, 2, 3), 4).0, Added::Complete(_)));
         assert_eq!(add(&mut table, &run(4, 90, 0, 1), 5).1.evicted, 1);
-        assert_eq!((table.bytes, table.messages().len()), (90, 1));
+        assert_eq!((table.bytes, table.messages().count()), (90, 1));
     }
 
     #[test]
@@ -331,6 +398,6 @@ mod tests {
         add(&mut table, &run(1, 30, 0, 1), 0);
         assert!(matches!(add(&mut table, &run(1, 40, 1, 2), 0).0, Added::Contradictory));
         assert_eq!(missing(&table).into_iter().flatten().collect::<Vec<_>>(), (10..30).collect::<Vec<_>>());
-        assert_eq!(table.messages()[0].beginning(), &content(10)[..]);
+        assert_eq!(table.messages().next().unwrap().beginning(), &content(10)[..]);
     }
 }

@@ -1,21 +1,24 @@
-//! Whether a datagram is a segment of a message.
+//! Whether a datagram is a segment of a message, or asks for one.
 
 use super::counters::UdpCounters;
-use super::header::{HEADER_LEN, Header, NotOurs, Tagger};
+use super::header::{HEADER_LEN, NotOurs, Said, Tagger};
 use super::options::UdpOptions;
 
-/// The header of a datagram that is one of ours, undamaged, and a segment of a message that may be; else counts why not.
+/// What a datagram says that is one of ours, undamaged, and a segment of a message that may be, or an ask; else counts why
+/// not.
 pub(super) fn check(
     header: &[u8; HEADER_LEN],
     payload: &[u8],
     options: &UdpOptions,
     tagger: &Tagger,
     counters: &mut UdpCounters,
-) -> Option<Header> {
-    let cause = match Header::read(header, tagger) {
+) -> Option<Said> {
+    let cause = match Said::read(header, tagger) {
         Err(NotOurs::Magic) => &mut counters.not_ours,
         Err(NotOurs::Tag) => &mut counters.not_proved,
-        Ok(header) => {
+        Ok(Said::Ask(ask)) if ask.segment_len as usize != options.segment_len() => &mut counters.other_segment_len,
+        Ok(said @ Said::Ask(_)) => return Some(said),
+        Ok(Said::Segment(header)) => {
             let (offset, message_len) = (header.offset as usize, header.message_len as usize);
             let segment_len = options.segment_len();
             let is_legal = (options.limits.len_min()..=options.limits.len_max()).contains(&message_len);
@@ -27,7 +30,7 @@ pub(super) fn check(
             } else if !is_undamaged(header.checksum, payload, options.checksum_payload) {
                 &mut counters.corrupt
             } else {
-                return Some(header);
+                return Some(Said::Segment(header));
             }
         }
     };

@@ -28,7 +28,7 @@ use dataflow::wire;
 use transport::clock;
 use transport::link::{Link, Lost, SendError};
 
-pub(crate) use datagrams::DatagramOptions;
+pub(crate) use datagrams::{DatagramOptions, replies_kept};
 use datagrams::{Datagrams, Sent};
 pub(crate) use links::{LinkEvent, LinkId, Links, LinksError, NetworkOptions};
 pub(crate) use steering::Strategy;

@@ -8,6 +8,7 @@
 mod plan;
 
 use std::net::{IpAddr, SocketAddr, SocketAddrV4};
+use std::time::Duration;
 
 use configuration::{Carrier, ClearCarrier, Transport};
 use dataflow::bulk::{Bulk, PageSlice};
@@ -20,7 +21,7 @@ use transport::page_pool::Pool;
 use transport::poller::Poller;
 use transport::udp::{Endpoint, InvalidOptions, PeerId, UdpOptions};
 
-pub(crate) use plan::DatagramOptions;
+pub(crate) use plan::{DatagramOptions, replies_kept};
 
 /// The endpoints of a process, and who is behind them.
 pub(crate) struct Datagrams {
@@ -84,7 +85,9 @@ impl Datagrams {
         let readout = group.map(|(group, _)| lane.endpoint.add_peer(SocketAddr::V4(group)));
         let clears = match group {
             Some((group, interface)) if options.takes_clears => {
-                let mut endpoint = Endpoint::join(group, interface, &options.control, control)?;
+                // The group's clears have numbers of their own, and receivers ask for missing ones.
+                let options = UdpOptions { ask_after: Duration::ZERO, ..options.control.clone() };
+                let mut endpoint = Endpoint::join(group, interface, &options, control)?;
                 endpoint.register(poller)?;
                 Some(endpoint)
             }
@@ -244,6 +247,8 @@ impl Datagrams {
                 udp.oversized + udp.not_ours + udp.not_proved + udp.corrupt + udp.contradictory + udp.other_segment_len;
             counts.stale += udp.stale;
             counts.duplicates += udp.duplicates + udp.late;
+            counts.asked += udp.asked;
+            counts.repeated += udp.repeated;
             counts.given_up += udp.timed_out + udp.evicted + udp.abandoned + udp.without_page;
         }
         counts

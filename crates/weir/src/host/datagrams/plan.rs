@@ -19,6 +19,17 @@ pub(crate) struct DatagramOptions {
     pub(super) takes_clears: bool,
 }
 
+/// What may be on the way at once through an endpoint.
+struct LaneLoad {
+    receive: Load,
+    send: Load,
+    /// What one peer may have sent here that has not come.
+    by_one: Load,
+    /// What one peer may wait for: what was sent to it before, it does not miss.
+    to_one: Load,
+    parts_to_one: usize,
+}
+
 /// What may be on the way at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Load {
@@ -40,7 +51,8 @@ impl DatagramOptions {
         let sum = |load: fn(&Credits, Role) -> Load| {
             roles.iter().fold(Load::default(), |sum, role| sum.plus(load(&credits, *role)))
         };
-        let make = |frame_max: usize, receive: Load, send: Load, by_one: Load| {
+        let make = |frame_max: usize, lane: LaneLoad| {
+            let LaneLoad { receive, send, by_one, to_one, parts_to_one } = lane;
             let limits = FrameLimits::new(wire::HEADER_LEN, frame_max).expect("a header is shorter than a frame");
             let key = PartitionKey::derive(secret);
             let datagram_len = usize::try_from(transport.datagram_len()).expect("at most 65,507");
@@ -62,6 +74,9 @@ impl DatagramOptions {
                 incomplete_messages_max: by_one.messages.max(1),
                 incomplete_bytes_max: by_one.bytes.max(frame_max),
                 incomplete_timeout: credits.timeout,
+                ask_after: transport.udp.ask_after.duration(),
+                keep_parts_max: if transport.udp.ask_after.duration().is_zero() { 0 } else { parts_to_one },
+                keep_bytes_max: to_one.bytes.max(frame_max),
                 multicast: MulticastOptions {
                     interface: transport.multicast_interface().filter(|_| transport.clear == ClearCarrier::Multicast),
                     time_to_live: transport.udp.ttl,
@@ -74,11 +89,24 @@ impl DatagramOptions {
             transport: transport.clone(),
             control: make(
                 frame_max.min(CONTROL_FRAME_MAX),
-                sum(Credits::requests_to),
-                sum(Credits::requests_from),
-                credits.requests_from_one(),
+                LaneLoad {
+                    receive: sum(Credits::requests_to),
+                    send: sum(Credits::requests_from),
+                    by_one: credits.requests_by_one(),
+                    to_one: credits.requests_by_one(),
+                    parts_to_one: credits.requests_by_one().messages,
+                },
             ),
-            bulk: make(frame_max, sum(Credits::replies_to), sum(Credits::replies_from), sum(Credits::replies_to)),
+            bulk: make(
+                frame_max,
+                LaneLoad {
+                    receive: sum(Credits::replies_to),
+                    send: sum(Credits::replies_from),
+                    by_one: sum(Credits::replies_to),
+                    to_one: credits.replies_to_one(),
+                    parts_to_one: credits.replies_to_one().messages * count(partition.ros.robs),
+                },
+            ),
             takes_clears: roles.iter().any(|role| matches!(role, Role::Ros | Role::Pros)),
         })
     }
@@ -105,6 +133,18 @@ pub(super) fn complaint(what: &str, buffers: SocketBuffers) -> Option<String> {
     })
 }
 
+/// Replies to one builder or unit of level 2 that a read-out system keeps, in case a part of them is lost and asked for: an
+/// older one is no longer missed, or given up.
+pub(crate) fn replies_kept(partition: &Partition) -> usize {
+    let transport = &partition.transport;
+    if !transport.has_datagrams() || transport.udp.ask_after.duration().is_zero() {
+        return 0;
+    }
+    let at_one_source = count(partition.sfi.outstanding_requests.div_ceil(partition.ros.count.max(1)));
+    let workers = partition.l2pu.as_ref().map_or(0, |l2pu| count(l2pu.workers));
+    KEPT_PER_CREDIT * at_one_source.max(workers)
+}
+
 /// The credits of a partition, as far as messages that may travel in datagrams have them.
 struct Credits {
     sources: usize,
@@ -114,6 +154,8 @@ struct Credits {
     /// Events that each unit of level 2 works on; each may ask every source.
     workers: usize,
     units: usize,
+    /// Replies to one of them that a source keeps.
+    kept: usize,
     request_len: usize,
     reply_len: usize,
     event_len: usize,
@@ -124,7 +166,6 @@ struct Credits {
 
 impl Credits {
     fn new(partition: &Partition) -> Self {
-        let count = |number: u32| number as usize;
         let bytes = |number: u64| usize::try_from(number).unwrap_or(usize::MAX / 4);
         let (ros, sfi, l2pu) = (&partition.ros, &partition.sfi, partition.l2pu.as_ref());
         let event_max = bytes(sfi.max_event_size.bytes());
@@ -142,6 +183,7 @@ impl Credits {
             builders: count(sfi.count),
             workers: l2pu.map_or(0, |l2pu| count(l2pu.workers)),
             units: l2pu.map_or(0, |l2pu| count(l2pu.count)),
+            kept: replies_kept(partition),
             request_len: MESSAGE_BYTES + 4 * count(ros.robs),
             reply_len,
             event_len: reply_len.saturating_mul(sources).min(event_max),
@@ -169,8 +211,12 @@ impl Credits {
         }
     }
 
-    fn requests_from_one(&self) -> Load {
+    fn requests_by_one(&self) -> Load {
         Load::of(self.building.max(self.workers), self.request_len).plus(Load::of(CLEARS, self.clear_len))
+    }
+
+    fn replies_to_one(&self) -> Load {
+        Load::of(self.kept, self.reply_len)
     }
 
     fn replies_to(&self, role: Role) -> Load {
@@ -217,6 +263,10 @@ impl Load {
     }
 }
 
+fn count(number: u32) -> usize {
+    number as usize
+}
+
 /// A longer message of this kind goes over the connection.
 const CONTROL_FRAME_MAX: usize = 256 << 10;
 
@@ -225,6 +275,9 @@ const MESSAGE_BYTES: usize = 128;
 
 /// A request and its repetition may be on the way together.
 const REPEATED: usize = 2;
+
+/// While one reply is incomplete, others come and go: of those that may wait at one source so many times as many are kept.
+const KEPT_PER_CREDIT: usize = 16;
 
 /// Clear groups that may come in a row.
 const CLEARS: usize = 64;

@@ -1,0 +1,137 @@
+//! Messages that were sent of late, in case a part of them is asked for.
+
+use super::header::HEADER_LEN;
+use core::ops::Range;
+use dataflow::bulk::{Bulk, PageSlice};
+use std::collections::VecDeque;
+
+/// The newest messages to one peer, by number. Bulk stays in its pages.
+#[derive(Default)]
+pub(super) struct Kept {
+    messages: VecDeque<Message>,
+    parts: usize,
+    bytes: usize,
+    /// Emptied, for its memory.
+    spare: Vec<u8>,
+}
+
+/// A message that was sent.
+pub(super) struct Message {
+    number: u64,
+    head: Vec<u8>,
+    bulk: Bulk,
+    /// How many segments of it were sent again.
+    repeated: usize,
+}
+
+impl Kept {
+    /// Keeps a message, and forgets older ones beyond the bounds.
+    pub(super) fn push(&mut self, number: u64, head: &[u8], bulk: &Bulk, parts_max: usize, bytes_max: usize) {
+        if parts_max == 0 {
+            return;
+        }
+        let mut copy = core::mem::take(&mut self.spare);
+        copy.extend_from_slice(head);
+        let message = Message { number, head: copy, bulk: bulk.clone(), repeated: 0 };
+        self.parts += message.parts();
+        self.bytes += message.len();
+        self.messages.push_back(message);
+        while self.parts > parts_max || self.bytes > bytes_max {
+            let Some(oldest) = self.messages.pop_front() else { return };
+            self.parts -= oldest.parts();
+            self.bytes -= oldest.len();
+            self.spare = oldest.head;
+            self.spare.clear();
+        }
+    }
+
+    /// A message that is kept.
+    pub(super) fn find(&mut self, number: u64) -> Option<&mut Message> {
+        let index = self.messages.binary_search_by_key(&number, |message| message.number).ok()?;
+        self.messages.get_mut(index)
+    }
+}
+
+impl Message {
+    /// Its length in bytes.
+    pub(super) fn len(&self) -> usize {
+        self.head.len() + self.bulk.len()
+    }
+
+    /// How many segments may be sent again now, of so many that were asked for: whoever copies an ask and repeats it cannot
+    /// make us send for ever.
+    pub(super) fn allow(&mut self, asked: usize, segment_len: usize) -> usize {
+        let most = REPEATS_MAX * self.len().div_ceil(segment_len);
+        let allowed = asked.min(most - self.repeated);
+        self.repeated += allowed;
+        allowed
+    }
+
+    /// The payload of a segment, behind room for its header.
+    pub(super) fn datagram(&self, range: Range<usize>) -> Vec<u8> {
+        let mut datagram = Vec::with_capacity(HEADER_LEN + range.len());
+        datagram.resize(HEADER_LEN, 0);
+        let mut at = 0;
+        for part in core::iter::once(self.head.as_slice()).chain(self.bulk.slices().iter().map(PageSlice::as_bytes)) {
+            let (begin, end) = (range.start.clamp(at, at + part.len()), range.end.clamp(at, at + part.len()));
+            datagram.extend_from_slice(&part[begin - at..end - at]);
+            at += part.len();
+        }
+        datagram
+    }
+
+    fn parts(&self) -> usize {
+        self.bulk.slices().len().max(1)
+    }
+}
+
+/// Times that each segment may be sent again, on average: enough where half of all datagrams are lost.
+const REPEATS_MAX: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::{Kept, REPEATS_MAX};
+    use bytes::Bytes;
+    use dataflow::bulk::{Bulk, PageSlice};
+
+    fn bulk(slices: &[&'static [u8]]) -> Bulk {
+        Bulk::PageList(slices.iter().map(|slice| PageSlice::new(Bytes::from_static(slice))).collect())
+    }
+
+    #[test]
+    fn the_newest_are_kept() {
+        let mut kept = Kept::default();
+        for number in 0..10 {
+            kept.push(number, b"head", &bulk(&[b"bulk", b"more"]), 6, 1000);
+        }
+        assert!(kept.find(6).is_none() && kept.find(7).is_some() && kept.find(9).is_some() && kept.find(10).is_none());
+        kept.push(10, &[0; 900], &Bulk::empty(), 100, 920);
+        assert!(kept.find(8).is_none() && kept.find(9).is_some() && kept.find(10).is_some());
+        kept.push(11, &[0; 2000], &Bulk::empty(), 100, 920);
+        assert!((0..12).all(|number| kept.find(number).is_none()));
+        assert_eq!((kept.parts, kept.bytes), (0, 0));
+        kept.push(12, b"head", &Bulk::empty(), 0, 1000);
+        assert!(kept.find(12).is_none());
+    }
+
+    #[test]
+    fn a_segment_is_cut_from_all_parts() {
+        let mut kept = Kept::default();
+        kept.push(0, b"head", &bulk(&[b"bulk", b"more"]), 9, 1000);
+        let message = kept.find(0).unwrap();
+        let payload = |range| message.datagram(range).split_off(super::HEADER_LEN);
+        assert_eq!(payload(0..12), b"headbulkmore");
+        assert_eq!(payload(3..9), b"dbulkm");
+        assert_eq!(payload(4..8), b"bulk");
+        assert_eq!(payload(12..12), b"");
+    }
+
+    #[test]
+    fn repeated_asks_come_to_an_end() {
+        let mut kept = Kept::default();
+        kept.push(0, &[0; 100], &Bulk::empty(), 9, 1000);
+        let message = kept.find(0).unwrap();
+        let sent: usize = (0..1000).map(|_| message.allow(7, 10)).sum();
+        assert_eq!(sent, REPEATS_MAX * 10);
+    }
+}

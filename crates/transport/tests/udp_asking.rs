@@ -1,0 +1,224 @@
+//! Receivers ask for what is missing, by name: what a lossy network does not bring the first time comes without its
+//! sender being asked for the message anew.
+
+use dataflow::bulk::Bulk;
+use dataflow::time::Time;
+use std::collections::BTreeSet;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::time::Duration;
+use transport::frame::FrameLimits;
+use transport::link::Filled;
+use transport::page_pool::{Pool, PoolOptions};
+use transport::udp::{Endpoint, PeerId, UdpOptions};
+
+const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+const SEGMENT_LEN: usize = 1472 - 40;
+const ASK_AFTER: Duration = Duration::from_millis(2);
+const TIMEOUT: Duration = Duration::from_millis(200);
+
+#[test]
+fn every_message_comes_through_loss_although_it_is_sent_once() {
+    for percent in [1, 10, 30] {
+        let mut network = Network::new(&options());
+        let mut random = Random(percent);
+        let mut arrived = BTreeSet::new();
+        for number in 0..400 {
+            network.send(number, [100, 9000, 37_500][number as usize % 3]);
+            network.pass(|_| random.below(100) >= percent, &mut arrived);
+        }
+        // The last ones are known to be missing by those that follow.
+        let mut number = 400;
+        while !(0..400).all(|number| arrived.contains(&number)) {
+            assert!(number < 1000, "{percent} %: {} of 400 arrived: {:?}", arrived.len(), network.second);
+            network.send(number, 100);
+            network.pass(|_| random.below(100) >= percent, &mut arrived);
+            number += 1;
+        }
+        let (sent, asked) = (network.first.udp_counters(), network.second.udp_counters());
+        assert!(sent.repeated > 0 && asked.asked > 0, "{percent} %: {sent:?} {asked:?}");
+        assert_eq!((sent.asks_refused, asked.evicted), (0, 0), "{percent} %: {sent:?} {asked:?}");
+        // What was lost, lost again, and little that had come already.
+        let most = sent.datagrams_sent * (2 * percent + 2) / 100;
+        assert!(sent.repeated <= most, "{percent} %: {} of {} repeated", sent.repeated, sent.datagrams_sent);
+        network.check_pages_home();
+    }
+}
+
+#[test]
+fn only_the_missing_segments_are_sent_again() {
+    let mut network = Network::new(&options());
+    let mut arrived = BTreeSet::new();
+    network.send(0, 37_500);
+    let mut index = 0;
+    network.pass(
+        |_| {
+            index += 1;
+            ![3, 4, 9, 27].contains(&index)
+        },
+        &mut arrived,
+    );
+    assert!(arrived.is_empty());
+    network.now = network.now + ASK_AFTER;
+    network.pass(|_| true, &mut arrived);
+    network.pass(|_| true, &mut arrived);
+    assert_eq!((arrived.len(), network.first.udp_counters().repeated), (1, 4));
+    let asked = network.second.udp_counters();
+    assert_eq!((asked.asked, asked.duplicates, network.second.udp_counters().datagrams_sent), (1, 0, 1));
+    network.check_pages_home();
+}
+
+#[test]
+fn what_the_sender_has_forgotten_is_given_up_after_the_time_out() {
+    let mut network = Network::new(&UdpOptions { keep_parts_max: 4, ..options() });
+    let mut arrived = BTreeSet::new();
+    network.send(0, 9000);
+    network.pass(|datagram| datagram.len() < 1472, &mut arrived);
+    (1..10).for_each(|number| network.send(number, 9000));
+    network.pass(|_| true, &mut arrived);
+    assert!(!arrived.contains(&0) && arrived.len() == 9);
+    for _ in 0..TIMEOUT.as_millis() {
+        network.pass(|_| true, &mut arrived);
+    }
+    let asked = *network.second.udp_counters();
+    assert_eq!((arrived.len(), asked.timed_out, network.second.incomplete(network.from_first).count()), (9, 1, 0));
+    // Ever more slowly: 2, 4, 6 … ms after each other.
+    assert!((5..20).contains(&asked.asked), "{asked:?}");
+    assert_eq!(network.first.udp_counters().asks_refused, asked.asked);
+    assert_eq!(network.second.next_deadline(), None);
+    network.check_pages_home();
+}
+
+#[test]
+fn a_gap_in_the_numbers_is_bounded() {
+    let mut network = Network::new(&UdpOptions { incomplete_messages_max: 8, ..options() });
+    let mut arrived = BTreeSet::new();
+    for number in 0..100 {
+        network.send(number, 100);
+    }
+    network.pass(|_| false, &mut arrived);
+    network.send(100, 100);
+    network.pass(|_| true, &mut arrived);
+    network.now = network.now + ASK_AFTER;
+    network.pass(|_| true, &mut arrived);
+    network.pass(|_| true, &mut arrived);
+    assert_eq!(arrived, (92..101).collect());
+    assert_eq!(network.second.udp_counters().asked, 8);
+    network.check_pages_home();
+}
+
+#[test]
+fn nobody_asks_for_what_goes_to_a_group() {
+    let mut options = options();
+    options.multicast.interface = Some(Ipv4Addr::LOCALHOST);
+    let mut network = Network::new(&options);
+    let group = network.first.add_peer("239.192.0.9:9".parse().unwrap());
+    network.first.send(group, &message(0, 100), &Bulk::empty()).unwrap();
+    network.first.flush();
+    assert_eq!(network.pool.counters().in_use, 0);
+}
+
+/// Two endpoints and a network between them that is ours, in a time that is ours.
+struct Network {
+    pool: Pool,
+    /// What each of them takes for the other.
+    to_second: UdpSocket,
+    to_first: UdpSocket,
+    first: Endpoint,
+    second: Endpoint,
+    peer: PeerId,
+    from_first: PeerId,
+    now: Time,
+}
+
+impl Network {
+    fn new(options: &UdpOptions) -> Self {
+        let pool = Pool::new(&PoolOptions { name: "receive".into(), page_len: 256 << 10, pages: 64, prefault: false });
+        let pool = pool.unwrap();
+        let bind = || {
+            let socket = UdpSocket::bind(LOOPBACK).unwrap();
+            socket.set_nonblocking(true).unwrap();
+            socket
+        };
+        let (to_second, to_first) = (bind(), bind());
+        let mut first = Endpoint::bind(LOOPBACK, options, &pool).unwrap();
+        let mut second = Endpoint::bind(LOOPBACK, options, &pool).unwrap();
+        let peer = first.add_peer(to_second.local_addr().unwrap());
+        let from_first = second.add_peer(to_first.local_addr().unwrap());
+        Self { pool, to_second, to_first, first, second, peer, from_first, now: Time::from_ns(1_000_000) }
+    }
+
+    fn send(&mut self, number: u64, len: usize) {
+        self.first.send(self.peer, &message(number, len), &Bulk::empty()).unwrap();
+    }
+
+    /// A millisecond: what was sent arrives, if the network lets it pass, both ways.
+    fn pass(&mut self, mut lets_pass: impl FnMut(&[u8]) -> bool, arrived: &mut BTreeSet<u64>) {
+        self.now = self.now + Duration::from_millis(1);
+        self.first.flush();
+        // Few at a time: the test is not about small receive buffers.
+        while carry(&self.to_second, &self.to_first, self.second.local_address(), &mut lets_pass) {
+            while self.second.fill(self.now).unwrap() == Filled::Some {
+                while let Some((_, frame)) = self.second.next_frame() {
+                    let bytes = frame.head.as_bytes();
+                    let number = u64::from_le_bytes(*bytes[4..].first_chunk().unwrap());
+                    assert!(bytes == message(number, bytes.len()), "message {number}");
+                    assert!(arrived.insert(number), "message {number} comes again");
+                }
+            }
+        }
+        self.second.fill(self.now).unwrap();
+        self.second.flush();
+        while carry(&self.to_first, &self.to_second, self.first.local_address(), &mut lets_pass) {
+            while self.first.fill(self.now).unwrap() == Filled::Some {}
+        }
+    }
+
+    fn check_pages_home(self) {
+        drop((self.first, self.second));
+        assert_eq!(self.pool.counters().in_use, 0);
+    }
+}
+
+/// Carries what waits, up to 16 datagrams; whether there was anything.
+fn carry(from: &UdpSocket, through: &UdpSocket, to: SocketAddr, lets_pass: &mut impl FnMut(&[u8]) -> bool) -> bool {
+    let mut place = vec![0; 1 << 16];
+    let mut count = 0;
+    while count < 16
+        && let Ok(len) = from.recv(&mut place)
+    {
+        count += 1;
+        if lets_pass(&place[..len]) {
+            through.send_to(&place[..len], to).unwrap();
+        }
+    }
+    count > 0
+}
+
+fn options() -> UdpOptions {
+    UdpOptions {
+        segmentation_offload: false,
+        receive_offload: false,
+        incomplete_timeout: TIMEOUT,
+        ask_after: ASK_AFTER,
+        keep_parts_max: 1000,
+        keep_bytes_max: 64 << 20,
+        ..UdpOptions::new(FrameLimits::new(8, 64 << 10).unwrap(), [5; 16])
+    }
+}
+
+fn message(number: u64, len: usize) -> Vec<u8> {
+    let mut message: Vec<u8> = (0..len).map(|index| (index / SEGMENT_LEN + index + number as usize) as u8).collect();
+    message[..4].copy_from_slice(&u32::try_from(len).unwrap().to_le_bytes());
+    message[4..12].copy_from_slice(&number.to_le_bytes());
+    message
+}
+
+/// A number generator of the simplest kind, so that a test does the same each time.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+}
