@@ -4,5 +4,6 @@
 //! `dataflow` stand on these two.
 #![forbid(unsafe_code)]
 
+pub mod atm;
 pub mod engine;
 pub mod network;
