@@ -90,8 +90,14 @@ impl Switch {
     /// If elements have not a power of two of ports, if there are more ports than two stages reach, or no buffer.
     pub fn new(config: SwitchConfig, seed: u64) -> Self {
         let SwitchConfig { ports, element_ports, buffer_cells, paths } = config;
-        assert!(element_ports.is_power_of_two() && element_ports <= 64, "{config:?} has elements of 1, 2, 4 … 64 ports");
-        assert!(ports > 0 && u32::from(ports) <= u32::from(element_ports).pow(2), "{config:?} has two stages of routing");
+        assert!(
+            element_ports.is_power_of_two() && element_ports <= 64,
+            "{config:?} has elements of 1, 2, 4 … 64 ports"
+        );
+        assert!(
+            ports > 0 && u32::from(ports) <= u32::from(element_ports).pow(2),
+            "{config:?} has two stages of routing"
+        );
         assert!((1..NONE).contains(&buffer_cells), "{config:?} has buffers");
         let (stages, elements) = match paths {
             _ if ports <= element_ports => (1, 1),
