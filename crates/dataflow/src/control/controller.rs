@@ -226,6 +226,11 @@ impl Controller {
         self.phase == Phase::Running
     }
 
+    /// Whether the run has ended.
+    pub fn has_ended(&self) -> bool {
+        self.phase == Phase::Ended
+    }
+
     /// The outcome, once the run has ended.
     pub fn ending(&self) -> Option<Ending> {
         (self.phase == Phase::Ended).then(|| Ending {

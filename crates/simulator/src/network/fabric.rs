@@ -2,11 +2,11 @@
 
 use dataflow::random::Random;
 
-use super::slab::Slab;
 use super::tcp::{Ack, Segment};
 use super::topology::{Link, Topology, TopologyError};
 use super::{Cause, HostId, Step, StepKind};
 use crate::engine::Queue;
+use crate::slab::Slab;
 
 /// What has happened in a network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -31,7 +31,6 @@
 //! ```
 
 mod fabric;
-mod slab;
 mod tcp;
 mod topology;
 
@@ -40,8 +39,8 @@ use std::collections::VecDeque;
 use dataflow::random::Random;
 
 use crate::engine::Queue;
+use crate::slab::Slab;
 use fabric::{Body, Fabric, Frame, Passed};
-use slab::Slab;
 use tcp::Connections;
 
 pub use fabric::{Counters, Faults};

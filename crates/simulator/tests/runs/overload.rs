@@ -7,8 +7,8 @@ use dataflow::level1::pace::Spacing;
 use dataflow::message::BusyCause;
 use dataflow::report::{L2svCounters, Level1Counters};
 
-use super::plan::{Counts, Plan};
-use super::{Outcomes, World};
+use simulator::swarm::{Counts, Plan};
+use simulator::world::Outcomes;
 
 /// Six workers, two to three steps of 200 µs for an event: about 8 kHz.
 fn farm() -> Plan {
@@ -31,7 +31,7 @@ fn at_rate(hz: u64) -> Spacing {
 }
 
 fn run(plan: Plan) -> Outcomes {
-    let outcomes = World::new(plan).run();
+    let outcomes = plan.run_checked();
     assert_eq!(outcomes.account.residual, 0, "{:#?}", outcomes.account);
     assert!(outcomes.ending.reasons.is_empty(), "{:?}", outcomes.ending.reasons);
     outcomes

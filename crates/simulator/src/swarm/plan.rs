@@ -3,140 +3,162 @@
 use std::time::Duration;
 
 use dataflow::building::assignment::SfiAssignment;
-use dataflow::building::dfm::{ClearAfter, Dfm, DfmInput, DfmParameters};
-use dataflow::building::sfi::{Sfi, SfiParameters, Source};
-use dataflow::component::Component;
+use dataflow::building::dfm::ClearAfter;
 use dataflow::control::controller::Application;
-use dataflow::filter::efd::Decider;
-use dataflow::filter::efd::{Efd, EfdParameters};
 use dataflow::filter::policy::FilterPolicy;
-use dataflow::filter::streams::one_stream;
-use dataflow::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
+use dataflow::ids::{NodeId, Role};
 use dataflow::level1::dead_time::{DeadTimeParameters, LeakyBucket};
-use dataflow::level1::external::External;
 use dataflow::level1::pace::Spacing;
-use dataflow::level1::trigger::{Level1, Level1Parameters, Trigger, TriggerInput, TriggerSource};
-use dataflow::level2::l2pu::{L2pu, L2puParameters};
-use dataflow::level2::l2sv::{L2puAssignment, L2sv, L2svParameters};
+use dataflow::level2::l2sv::L2puAssignment;
 use dataflow::level2::overrides::{Override, Overrides};
 use dataflow::level2::steering::{Skeleton, Strategy};
-use dataflow::message::Roi;
-use dataflow::node::Node;
-use dataflow::random::{Random, unit_of_event};
-use dataflow::readout::ros::{ReadOut, Ros, RosParameters};
-use dataflow::recording::sfo::{Durable, Sfo, SfoParameters};
+use dataflow::random::Random;
+use dataflow::recording::sfo::Durable;
 
+use crate::world::{Fault, Links, Planted};
+
+/// What a run consists of: drawn from a seed, printed with every failure.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
-    pub(crate) seed: u64,
-    pub(crate) run: u32,
-    pub(crate) input: InputKind,
-    pub(crate) counts: Counts,
-    pub(crate) robs_per_ros: u16,
-    pub(crate) pages: usize,
-    pub(crate) events: u64,
-    pub(crate) first: u64,
-    pub(crate) spacing: Spacing,
-    pub(crate) profile: Vec<(Duration, Spacing)>,
-    pub(crate) crossings: Option<DeadTimeParameters>,
+pub struct Plan {
+    /// Of all draws of components and links.
+    pub seed: u64,
+    /// Run number.
+    pub run: u32,
+    /// What triggers building.
+    pub input: InputKind,
+    /// Applications of each role.
+    pub counts: Counts,
+    /// Read-out links of each ROS.
+    pub robs_per_ros: u16,
+    /// Pages of each ROB.
+    pub pages: usize,
+    /// Events of the run.
+    pub events: u64,
+    /// Number of the first event.
+    pub first: u64,
+    /// Intervals between triggers.
+    pub spacing: Spacing,
+    /// Intervals from these times on.
+    pub profile: Vec<(Duration, Spacing)>,
+    /// Dead time of the front ends.
+    pub crossings: Option<DeadTimeParameters>,
     /// Triggers come from outside: so many are asked for at once.
-    pub(crate) credit: Option<usize>,
+    pub credit: Option<usize>,
     /// Whether level 1 has a limit of its own, or only the outside ends.
-    pub(crate) limited: bool,
-    pub(crate) in_flight: u64,
-    pub(crate) events_in_system: usize,
-    pub(crate) forced_limit: f64,
-    pub(crate) strategy: Strategy,
-    pub(crate) workers: usize,
-    pub(crate) sink: Option<f64>,
+    pub limited: bool,
+    /// The window of level 1.
+    pub in_flight: u64,
+    /// Most events in an L2SV.
+    pub events_in_system: usize,
+    /// Fraction of forced accepts above which an L2SV is busy.
+    pub forced_limit: f64,
+    /// What steering does.
+    pub strategy: Strategy,
+    /// Events that an L2PU works on at once.
+    pub workers: usize,
+    /// L2PUs decide by lot, with this fraction accepted.
+    pub sink: Option<f64>,
     /// Phased selection: each L2PU feeds an SFI, which keeps so many events.
-    pub(crate) phased: Option<usize>,
-    pub(crate) overrides: Overrides,
+    pub phased: Option<usize>,
+    /// What is made of decisions of level 2.
+    pub overrides: Overrides,
     /// What a step of steering takes.
-    pub(crate) steering_cost: Duration,
+    pub steering_cost: Duration,
     /// What it takes before this time of the run instead.
-    pub(crate) heavy_until: Option<(Duration, Duration)>,
-    pub(crate) assignment: L2puAssignment,
-    pub(crate) sfi_assignment: SfiAssignment,
-    pub(crate) building: usize,
-    pub(crate) sfi_events: usize,
-    pub(crate) requests: usize,
-    pub(crate) request_timeout: Duration,
-    pub(crate) l2_timeout: Duration,
-    pub(crate) clear_after: ClearAfter,
-    pub(crate) clear_group: usize,
-    pub(crate) dfm_queue: usize,
-    pub(crate) policy: FilterPolicy,
+    pub heavy_until: Option<(Duration, Duration)>,
+    /// How an L2SV chooses an L2PU.
+    pub assignment: L2puAssignment,
+    /// How the DFM chooses an SFI.
+    pub sfi_assignment: SfiAssignment,
+    /// Events that an SFI builds at once.
+    pub building: usize,
+    /// Events that an SFI holds.
+    pub sfi_events: usize,
+    /// Requests that an SFI has outstanding.
+    pub requests: usize,
+    /// After this time data are asked for again.
+    pub request_timeout: Duration,
+    /// After this time an event is accepted by force.
+    pub l2_timeout: Duration,
+    /// When events are cleared.
+    pub clear_after: ClearAfter,
+    /// Events in a group of clears, and of decisions.
+    pub clear_group: usize,
+    /// Events that may wait at the DFM.
+    pub dfm_queue: usize,
+    /// What the event filter accepts.
+    pub policy: FilterPolicy,
     /// The policy is that of processing tasks, which also fail for some events.
-    pub(crate) filter_tasks: bool,
-    pub(crate) efd_slots: usize,
-    pub(crate) durable: Durable,
-    pub(crate) in_order: bool,
-    pub(crate) links: Links,
-    pub(crate) fragment_faults: Links,
-    pub(crate) record_failures: f64,
-    pub(crate) slow_steering: f64,
+    pub filter_tasks: bool,
+    /// Events in an EFD.
+    pub efd_slots: usize,
+    /// When a recording is acknowledged.
+    pub durable: Durable,
+    /// Events are recorded in the order of their numbers.
+    pub in_order: bool,
+    /// What happens to messages.
+    pub links: Links,
+    /// What happens to fragments on read-out links.
+    pub fragment_faults: Links,
+    /// Probability that a write fails.
+    pub record_failures: f64,
+    /// Probability that a step of steering takes long.
+    pub slow_steering: f64,
     /// Fraction of connections that are much slower than the others.
-    pub(crate) slow_channels: f64,
+    pub slow_channels: f64,
     /// What the event filter takes for an event.
-    pub(crate) processing_cost: Duration,
+    pub processing_cost: Duration,
     /// The event filter never answers after so many events.
-    pub(crate) filter_stuck_after: Option<u64>,
-    pub(crate) stop_timeout: Duration,
-    pub(crate) duration: Option<Duration>,
-    pub(crate) late: Vec<(NodeId, Duration)>,
-    pub(crate) faults: Vec<(Duration, Fault)>,
-    pub(crate) planted: Option<Planted>,
+    pub filter_stuck_after: Option<u64>,
+    /// How long a stage that drains may make no progress.
+    pub stop_timeout: Duration,
+    /// The run ends after this time.
+    pub duration: Option<Duration>,
+    /// From this time of the run on, nothing goes wrong any more on links and disks.
+    pub healed_after: Option<Duration>,
+    /// What every input costs.
+    pub service: Duration,
+    /// Applications that appear so long after the others.
+    pub late: Vec<(NodeId, Duration)>,
+    /// What goes wrong, and when.
+    pub faults: Vec<(Duration, Fault)>,
+    /// A bug to be found.
+    pub planted: Option<Planted>,
 }
 
+/// What triggers building.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum InputKind {
+pub enum InputKind {
+    /// Decisions of level 2.
     Level2,
     /// Level 2 without anything behind it.
     Level2Only,
+    /// Level 1.
     Level1,
+    /// The DFM itself.
     SelfTrigger,
 }
 
+/// Applications of each role.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Counts {
-    pub(crate) l2sv: u16,
-    pub(crate) l2pu: u16,
-    pub(crate) ros: u16,
-    pub(crate) sfi: u16,
-    pub(crate) efd: u16,
-    pub(crate) sfo: u16,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Links {
-    pub(crate) latency: Duration,
-    pub(crate) loss: f64,
-    pub(crate) duplication: f64,
-    pub(crate) delay: f64,
-    pub(crate) delay_max: Duration,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    Kill(NodeId),
-    Restart(NodeId, Duration),
-    /// It hears and says nothing any more, but its connections stand.
-    Hang(NodeId),
-    Force,
-}
-
-/// A bug that must be found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Planted {
-    LostEvent,
-    Duplicate,
-    Miscount,
+pub struct Counts {
+    /// Level-2 supervisors.
+    pub l2sv: u16,
+    /// Level-2 processing units.
+    pub l2pu: u16,
+    /// Read-out systems.
+    pub ros: u16,
+    /// Event builders.
+    pub sfi: u16,
+    /// Event-filter dataflow daemons; without them events are dropped behind the event builders.
+    pub efd: u16,
+    /// Recorders.
+    pub sfo: u16,
 }
 
 impl Plan {
     /// A small, healthy chain.
-    pub(crate) fn plain(events: u64) -> Self {
+    pub fn plain(events: u64) -> Self {
         Self {
             seed: 1,
             run: 7,
@@ -185,14 +207,21 @@ impl Plan {
             filter_stuck_after: None,
             stop_timeout: Duration::from_secs(10),
             duration: None,
+            healed_after: None,
+            service: Duration::ZERO,
             late: Vec::new(),
             faults: Vec::new(),
             planted: None,
         }
     }
 
+    /// Everything drawn from the seed, the level of faults included.
+    pub fn of_seed(seed: u64) -> Self {
+        Self::draw(seed, Random::new(seed ^ 0x6c65_7665).below(u64::from(LEVELS)) as u32)
+    }
+
     /// Everything drawn from the seed; `level` of faults: 0 none, 1 the network's, 2 restarts, 3 deaths and forced ends.
-    pub(crate) fn draw(seed: u64, level: u32) -> Self {
+    pub fn draw(seed: u64, level: u32) -> Self {
         let mut random = Random::new(seed);
         let r = &mut random;
         let pick = |r: &mut Random, low: u64, high: u64| low + r.below(high - low + 1);
@@ -275,8 +304,8 @@ impl Plan {
                 Durable::Sync { age: Duration::from_millis(5), events: 4 }
             },
             in_order,
-            links: if lossy { Links::faulty(r) } else { Links::perfect() },
-            fragment_faults: if lossy && r.chance(0.5) { Links::faulty(r) } else { Links::perfect() },
+            links: if lossy { faulty(r) } else { Links::perfect() },
+            fragment_faults: if lossy && r.chance(0.5) { faulty(r) } else { Links::perfect() },
             record_failures: if lossy && !in_order && r.chance(0.3) { 0.1 } else { 0.0 },
             slow_steering: if lossy && r.chance(0.3) { 0.1 } else { 0.0 },
             slow_channels: if r.chance(0.3) { 0.2 } else { 0.0 },
@@ -284,6 +313,8 @@ impl Plan {
             filter_stuck_after: None,
             stop_timeout: Duration::from_secs(10),
             duration: r.chance(0.2).then(|| Duration::from_millis(20)),
+            healed_after: None,
+            service: Duration::ZERO,
             late: Vec::new(),
             faults: Vec::new(),
             planted: None,
@@ -294,6 +325,9 @@ impl Plan {
             plan.in_order = false;
         }
         plan.draw_lives(r, level);
+        if level >= 1 {
+            plan.draw_trouble(&mut Random::new(seed ^ 0x0074_726f_7562));
+        }
         plan
     }
 
@@ -363,11 +397,48 @@ impl Plan {
         }
     }
 
+    /// Of what hosts and networks do besides losing messages.
+    fn draw_trouble(&mut self, r: &mut Random) {
+        let apps = self.applications();
+        let any = |r: &mut Random| apps[r.below(apps.len() as u64) as usize].node;
+        let millis = |r: &mut Random, most: u64| Duration::from_millis(1 + r.below(most));
+        if r.chance(0.3) {
+            self.links.corruption = 0.1 * r.unit();
+            self.links.stray = 0.1 * r.unit();
+        }
+        if r.chance(0.2) {
+            self.service = Duration::from_nanos(r.below(20_000));
+        }
+        let mut strike = |r: &mut Random, chance: f64, fault: &dyn Fn(&mut Random) -> Fault| {
+            if r.chance(chance) {
+                let at = Duration::from_micros(r.below(15_000));
+                self.faults.push((at, fault(r)));
+            }
+        };
+        strike(r, 0.15, &|r| {
+            let side = apps.iter().map(|app| app.node).filter(|_| r.chance(0.4)).collect();
+            Fault::Split(side, millis(r, 40))
+        });
+        strike(r, 0.15, &|r| Fault::Slow {
+            node: any(r),
+            each: Duration::from_micros(r.below(2_000)),
+            lasts: millis(r, 50),
+        });
+        strike(r, 0.15, &|r| Fault::ClockStep(any(r), millis(r, 2_000)));
+        if self.counts.efd > 0 && !self.in_order {
+            strike(r, 0.15, &|r| Fault::FullDisk(any(r), millis(r, 100)));
+        }
+        if r.chance(0.3) {
+            self.healed_after = Some(millis(r, 100));
+        }
+    }
+
     fn is_struck(&self, node: NodeId) -> bool {
         self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Restart(n, _) if *n == node))
     }
 
-    pub(crate) fn applications(&self) -> Vec<Application> {
+    /// All applications; the node of the first is 1.
+    pub fn applications(&self) -> Vec<Application> {
         let level2 = self.has_level2();
         let builds = self.input != InputKind::Level2Only;
         let has_filter = self.counts.efd > 0;
@@ -390,45 +461,37 @@ impl Plan {
         (1..).zip(names).map(|(node, (role, name))| Application { name, role, node: NodeId(node) }).collect()
     }
 
-    pub(crate) fn has_level2(&self) -> bool {
+    /// Whether there is a level 2.
+    pub fn has_level2(&self) -> bool {
         matches!(self.input, InputKind::Level2 | InputKind::Level2Only)
     }
 
-    fn of(&self, role: Role) -> Vec<NodeId> {
+    /// All nodes of a role.
+    pub fn of(&self, role: Role) -> Vec<NodeId> {
         self.applications().into_iter().filter(|app| app.role == role).map(|app| app.node).collect()
     }
 
-    fn one(&self, role: Role) -> Option<NodeId> {
+    pub(super) fn one(&self, role: Role) -> Option<NodeId> {
         self.of(role).first().copied()
     }
 
-    /// Whether messages between two nodes take long. One application's own work does not.
-    pub(crate) fn is_slow(&self, from: NodeId, to: NodeId) -> bool {
-        let pair = EventId(u64::from(from.0) << 16 | u64::from(to.0));
-        from != to && unit_of_event(pair, self.seed) < self.slow_channels
-    }
-
     /// After this time all that are not late have found one another.
-    pub(crate) fn time_to_connect(&self) -> Duration {
+    pub fn time_to_connect(&self) -> Duration {
         Duration::from_millis(1) + if self.slow_channels > 0.0 { self.links.delay_max } else { Duration::ZERO }
     }
 
     /// Whether something never answers, so that the end has to be forced.
-    pub(crate) fn is_hindered(&self) -> bool {
+    pub fn is_hindered(&self) -> bool {
         self.filter_stuck_after.is_some() || self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Hang(_)))
     }
 
     /// Whether nothing is lost or late.
-    pub(crate) fn is_healthy(&self) -> bool {
-        let perfect = |links: &Links| links.loss + links.duplication + links.delay == 0.0;
-        perfect(&self.links) && perfect(&self.fragment_faults) && self.late.is_empty() && self.slow_channels == 0.0
+    pub fn is_healthy(&self) -> bool {
+        let undisturbed = self.faults.is_empty() && self.late.is_empty() && self.slow_channels == 0.0;
+        undisturbed && self.links.is_perfect() && self.fragment_faults.is_perfect()
     }
 
-    pub(crate) fn readout(&self) -> Vec<NodeId> {
-        [self.of(Role::Ros), self.of(Role::Pros)].concat()
-    }
-
-    fn robs(&self, ros: usize) -> Vec<u32> {
+    pub(super) fn robs(&self, ros: usize) -> Vec<u32> {
         (0..u32::from(self.robs_per_ros)).map(|rob| (ros as u32) << 8 | rob).collect()
     }
 
@@ -436,182 +499,16 @@ impl Plan {
         (0..usize::from(self.counts.ros)).flat_map(|ros| self.robs(ros)).collect()
     }
 
-    pub(crate) fn skeleton(&self) -> Skeleton {
+    /// The steering of all L2PUs.
+    pub fn skeleton(&self) -> Skeleton {
         Skeleton { strategy: self.strategy, robs: self.all_robs(), seed: self.seed }
     }
-
-    pub(crate) fn node(&self, node: NodeId, incarnation: Incarnation) -> Node {
-        let apps = self.applications();
-        let app = &apps[usize::from(node.0) - 1];
-        let index = self.of(app.role).iter().position(|n| *n == node).expect("the node has its role");
-        Node::new(node, RunNumber(self.run), incarnation, apps.len() + 1, self.component(app.role, index, incarnation))
-    }
-
-    fn component(&self, role: Role, index: usize, incarnation: Incarnation) -> Box<dyn Component + Send> {
-        let clears = self.one(Role::Dfm).or(self.one(Role::L2sv)).expect("somebody clears");
-        let dfm = self.one(Role::Dfm);
-        let ros = |robs, read_out| {
-            Box::new(Ros::new(RosParameters {
-                robs,
-                pages_per_rob: self.pages,
-                busy_above: self.pages * 2 / 3,
-                busy_below: self.pages / 2,
-                request_timeout: Duration::from_millis(10),
-                group_bytes_max: 1000,
-                read_out,
-                level1: self.one(Role::Level1).filter(|_| read_out == ReadOut::OnTrigger),
-                in_flight: self.in_flight,
-                dfm: clears,
-                late: incarnation.0 > 0,
-            }))
-        };
-        match role {
-            Role::Level1 => Box::new(Level1::new(
-                Level1Parameters {
-                    readout: self.of(Role::Ros),
-                    deciders: if self.has_level2() { self.of(Role::L2sv) } else { dfm.into_iter().collect() },
-                    listeners: if self.has_level2() { dfm.into_iter().collect() } else { Vec::new() },
-                    first: EventId(self.first),
-                    limit: self.limited.then_some(self.events),
-                    spacing: self.spacing,
-                    profile: self.profile.clone(),
-                    crossings: self.crossings.clone(),
-                    in_flight: self.in_flight,
-                    seed: self.seed,
-                },
-                match self.credit {
-                    Some(credit) => TriggerInput::External(External::new(credit)),
-                    None => TriggerInput::Source(Box::new(Triggers)),
-                },
-            )),
-            Role::L2sv => Box::new(L2sv::new(L2svParameters {
-                level1: self.one(Role::Level1).expect("level 2 needs level 1"),
-                l2pus: self.of(Role::L2pu),
-                share: self.workers.div_ceil(usize::from(self.counts.l2sv)),
-                dfm,
-                supervisors: usize::from(self.counts.l2sv),
-                overrides: self.overrides,
-                assignment: self.assignment,
-                events_in_system: self.events_in_system,
-                timeout: self.l2_timeout,
-                forced_limit: self.forced_limit,
-                group: self.clear_group,
-                group_age: Duration::from_millis(2),
-                in_flight: self.in_flight,
-                seed: self.seed,
-            })),
-            Role::L2pu => Box::new(L2pu::new(L2puParameters {
-                workers: self.workers,
-                ros_of_rob: self.ros_of_rob(),
-                pros: self.one(Role::Pros),
-                sink: self.sink,
-                builder: self.phased.map(|_| self.of(Role::Sfi)[index % usize::from(self.counts.sfi)]),
-                request_timeout: self.request_timeout,
-                retries: 2,
-            })),
-            Role::Pros => ros(vec![0x7c_0000], ReadOut::Results),
-            Role::Ros => {
-                let on_trigger = self.input != InputKind::SelfTrigger;
-                ros(self.robs(index), if on_trigger { ReadOut::OnTrigger } else { ReadOut::OnRequest })
-            }
-            Role::Dfm => Box::new(Dfm::new(self.dfm())),
-            Role::Sfi => Box::new(Sfi::new(SfiParameters {
-                sources: self.sources(),
-                dfm: clears,
-                efds: self.of(Role::Efd),
-                events: self.sfi_events,
-                event_bytes_max: 1 << 20,
-                building: self.building,
-                collected: self.phased.unwrap_or(0),
-                outstanding_requests: self.requests,
-                request_timeout: self.request_timeout,
-                retries: 3,
-                in_order: self.in_order,
-                seed: self.seed + index as u64,
-            })),
-            Role::Efd => Box::new(Efd::new(EfdParameters {
-                sfis: self.of(Role::Sfi),
-                sfos: self.of(Role::Sfo),
-                dfm: clears,
-                slots: self.efd_slots,
-                decider: if self.filter_tasks { Decider::Tasks } else { Decider::Policy(self.policy) },
-                streams: one_stream(),
-            })),
-            Role::Sfo => {
-                Box::new(Sfo::new(SfoParameters { durable: self.durable, retry_after: Duration::from_millis(20) }))
-            }
-            Role::RunControl => unreachable!("run control is no component"),
-        }
-    }
-
-    fn dfm(&self) -> DfmParameters {
-        let input = match self.input {
-            InputKind::Level2 | InputKind::Level2Only => DfmInput::Level2 {
-                l2svs: self.of(Role::L2sv),
-                level1: self.one(Role::Level1).expect("level 2 needs level 1"),
-            },
-            InputKind::Level1 => DfmInput::Level1(self.one(Role::Level1).expect("there is a level 1")),
-            InputKind::SelfTrigger => DfmInput::SelfTrigger {
-                first: EventId(self.first),
-                limit: Some(self.events),
-                spacing: self.spacing,
-                seed: self.seed,
-            },
-        };
-        DfmParameters {
-            input,
-            sfis: self.of(Role::Sfi),
-            building: self.building,
-            assignment: self.sfi_assignment,
-            build_timeout: Duration::from_millis(200),
-            clear_group: self.clear_group,
-            clear_age: Duration::from_millis(5),
-            clear_after: self.clear_after,
-            queue: self.dfm_queue,
-            in_flight: self.in_flight,
-        }
-    }
-
-    fn ros_of_rob(&self) -> Vec<(u32, NodeId)> {
-        let ros = self.of(Role::Ros).into_iter().enumerate();
-        ros.flat_map(|(index, node)| self.robs(index).into_iter().map(move |rob| (rob, node))).collect()
-    }
-
-    fn sources(&self) -> Vec<Source> {
-        let ros = self.of(Role::Ros).into_iter().enumerate();
-        let ros = ros.map(|(index, node)| Source { node, robs: self.robs(index), results: false });
-        let pros = self.one(Role::Pros).map(|node| Source { node, robs: vec![0x7c_0000], results: true });
-        ros.chain(pros).collect()
-    }
 }
 
-impl Links {
-    pub(crate) fn perfect() -> Self {
-        Self {
-            latency: Duration::from_micros(20),
-            loss: 0.0,
-            duplication: 0.0,
-            delay: 0.0,
-            delay_max: Duration::from_millis(30),
-        }
-    }
-
-    fn faulty(r: &mut Random) -> Self {
-        let mut some = |most: f64| if r.chance(0.6) { r.unit() * most } else { 0.0 };
-        Self { loss: some(0.3), duplication: some(0.2), delay: some(0.2), ..Self::perfect() }
-    }
+fn faulty(r: &mut Random) -> Links {
+    let mut some = |most: f64| if r.chance(0.6) { r.unit() * most } else { 0.0 };
+    Links { loss: some(0.3), duplication: some(0.2), delay: some(0.2), ..Links::perfect() }
 }
 
-struct Triggers;
-
-impl TriggerSource for Triggers {
-    fn trigger(&mut self, ordinal: u64) -> Option<Trigger> {
-        Some(trigger(ordinal))
-    }
-}
-
-/// The trigger with this ordinal, wherever it comes from.
-pub(crate) fn trigger(ordinal: u64) -> Trigger {
-    let rois = vec![Roi { kind: 0, eta: 0.5, phi: 1.0, et_mev: 25_000, thresholds: 1, ..Roi::default() }];
-    Trigger { bcid: (ordinal % 3564) as u16, trigger_type: 0x84, items: 1 << (ordinal % 7), rois }
-}
+/// Levels of faults.
+pub const LEVELS: u32 = 4;

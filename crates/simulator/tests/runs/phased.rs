@@ -7,12 +7,11 @@ use dataflow::level1::pace::Spacing;
 use dataflow::level2::steering::Strategy;
 use dataflow::report::{RosCounters, SfiCounters};
 
-use super::World;
-use super::plan::Plan;
+use simulator::swarm::Plan;
 
 /// What building asks for and what the read-out systems send.
 fn moved(plan: Plan) -> (SfiCounters, RosCounters) {
-    let outcomes = World::new(plan).run();
+    let outcomes = plan.run_checked();
     assert_eq!((outcomes.account.residual, outcomes.account.recorded), (0, 300), "{:#?}", outcomes.account);
     let of = |role| outcomes.ending.reports.values().filter(move |report| report.role == role);
     (SfiCounters::total(of(Role::Sfi)), RosCounters::total(of(Role::Ros)))

@@ -5,8 +5,8 @@ use std::time::Duration;
 use dataflow::ids::Role;
 use dataflow::level2::steering::Strategy;
 
-use super::plan::{Fault, Plan};
-use super::{Outcomes, World};
+use simulator::swarm::Plan;
+use simulator::world::{Fault, Outcomes};
 
 const STOP_TIMEOUT: Duration = Duration::from_millis(500);
 /// Below the time-out, so that something moves within it.
@@ -28,21 +28,21 @@ fn is_whole(outcomes: &Outcomes) {
 
 #[test]
 fn a_slow_filter_finishes_what_is_in_hand() {
-    let outcomes = World::new(Plan { filter_tasks: true, processing_cost: COST, efd_slots: 1, ..plan() }).run();
+    let outcomes = Plan { filter_tasks: true, processing_cost: COST, efd_slots: 1, ..plan() }.run_checked();
     is_whole(&outcomes);
     assert!(time_to_stop(&outcomes) > 5 * STOP_TIMEOUT, "{:?}", time_to_stop(&outcomes));
 }
 
 #[test]
 fn slow_steering_finishes_what_is_in_hand() {
-    let outcomes = World::new(Plan { steering_cost: COST, workers: 1, ..plan() }).run();
+    let outcomes = Plan { steering_cost: COST, workers: 1, ..plan() }.run_checked();
     is_whole(&outcomes);
     assert!(time_to_stop(&outcomes) > 5 * STOP_TIMEOUT, "{:?}", time_to_stop(&outcomes));
 }
 
 #[test]
 fn a_filter_that_never_answers_is_forced() {
-    let outcomes = World::new(Plan { filter_tasks: true, filter_stuck_after: Some(10), ..plan() }).run();
+    let outcomes = Plan { filter_tasks: true, filter_stuck_after: Some(10), ..plan() }.run_checked();
     let reasons = &outcomes.ending.reasons;
     assert!(outcomes.ending.forced && reasons[0].ends_with("no progress for 0.5 s (run.stop_timeout)"), "{reasons:?}");
     assert!(time_to_stop(&outcomes) < 2 * STOP_TIMEOUT, "{:?}", time_to_stop(&outcomes));
@@ -53,7 +53,7 @@ fn an_application_that_hangs_is_passed_over() {
     for role in [Role::L2sv, Role::L2pu, Role::Sfi, Role::Efd, Role::Sfo, Role::Ros] {
         let hangs = plan().applications().into_iter().find(|app| app.role == role).expect("one of the role").node;
         let faults = vec![(Duration::ZERO, Fault::Hang(hangs))];
-        let outcomes = World::new(Plan { faults, duration: Some(COST), ..plan() }).run();
+        let outcomes = Plan { faults, duration: Some(COST), ..plan() }.run_checked();
         let reasons = &outcomes.ending.reasons;
         assert!(outcomes.ending.forced && reasons[0].contains("(run.stop_timeout)"), "{reasons:?}");
         assert!(time_to_stop(&outcomes) < 5 * STOP_TIMEOUT, "{role}: {:?}", time_to_stop(&outcomes));

@@ -4,7 +4,7 @@ use std::ops::{Index, IndexMut};
 
 /// A vector whose places are used again, the one freed last first.
 #[derive(Debug)]
-pub(super) struct Slab<T> {
+pub(crate) struct Slab<T> {
     places: Vec<Option<T>>,
     free: Vec<u32>,
 }
@@ -16,7 +16,7 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    pub(super) fn insert(&mut self, item: T) -> u32 {
+    pub(crate) fn insert(&mut self, item: T) -> u32 {
         if let Some(index) = self.free.pop() {
             self.places[index as usize] = Some(item);
             return index;
@@ -25,7 +25,7 @@ impl<T> Slab<T> {
         u32::try_from(self.places.len() - 1).expect("fewer than 2³² things are on their way")
     }
 
-    pub(super) fn remove(&mut self, index: u32) -> T {
+    pub(crate) fn remove(&mut self, index: u32) -> T {
         self.free.push(index);
         self.places[index as usize].take().expect("it is taken out once")
     }

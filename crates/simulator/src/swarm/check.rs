@@ -1,0 +1,184 @@
+//! What must hold of every run, whatever happened in it.
+
+use std::collections::BTreeSet;
+
+use dataflow::component::{Steer, Steered};
+use dataflow::control::accounting::Accounting;
+use dataflow::ids::{EventId, Role};
+use dataflow::level1::pace::Spacing;
+use dataflow::level2::l2pu::sink_accepts;
+use dataflow::level2::steering::Skeleton;
+use dataflow::message::EventInfo;
+use dataflow::report::{EfdCounters, Level1Counters, Report, RosCounters, SfiCounters};
+
+use super::outside::Seen;
+use super::parts::trigger;
+use super::plan::{InputKind, Plan};
+use crate::world::Outcomes;
+
+/// A run that has ended, to be checked against its plan.
+pub(super) struct Check<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) outcomes: &'a Outcomes,
+    pub(super) seen: &'a Seen,
+}
+
+/// What did not hold, in words.
+pub(super) type Failures = Vec<String>;
+
+impl Check<'_> {
+    /// All that does not hold.
+    pub(super) fn failures(&self) -> Failures {
+        let mut failures = Failures::new();
+        self.whatever_happened(&mut failures);
+        if !self.plan.is_hindered() {
+            self.nothing_hindered(&mut failures);
+        }
+        failures
+    }
+
+    /// The account closes, and no event is recorded twice, or rejected and recorded.
+    fn whatever_happened(&self, failures: &mut Failures) {
+        let a = &self.outcomes.account;
+        let mut equal = |what: &str, left: u64, right: u64| {
+            if left != right {
+                failures.push(format!("{what}: {left} against {right}"));
+            }
+        };
+        equal("residual", a.residual, 0);
+        equal("level 2", a.level1, a.level2_rejected + a.level2_accepted + a.level2_lost);
+        equal("building", a.level2_accepted, a.built_complete + a.built_incomplete + a.not_built);
+        let filtered = a.filter_rejected + a.filter_accepted + a.filter_debug + a.lost_after_build;
+        equal("filter", a.built_complete + a.built_incomplete, filtered);
+        equal("recording", a.recorded + a.lost_in_recording, a.filter_accepted + a.filter_debug);
+        failures.extend(a.differences.iter().cloned());
+        failures.extend(self.outcomes.violations.iter().cloned());
+        let mut files = BTreeSet::new();
+        for event in self.seen.files.values().flatten() {
+            if !files.insert(*event) {
+                failures.push(format!("{event} is recorded twice"));
+            }
+            let ordinal = event.0.wrapping_sub(self.plan.first);
+            if a.level2_forced == 0 && !self.selects(ordinal) {
+                failures.push(format!("{event} is recorded, though it is to be rejected"));
+            }
+        }
+        if self.plan.in_order && self.outcomes.touched.is_empty() {
+            let sorted = self.seen.files.values().all(|events| events.is_sorted());
+            failures.extend((!sorted).then(|| "events are recorded out of order".to_owned()));
+        }
+    }
+
+    /// Everything drains in time; and without deaths nothing is lost, and all credits, pages and busies are home.
+    fn nothing_hindered(&self, failures: &mut Failures) {
+        let Self { plan, outcomes, .. } = self;
+        let reasons = &outcomes.ending.reasons;
+        failures.extend(reasons.iter().filter(|reason| reason.contains("did not")).cloned());
+        if let (Some(healed), Some(stopped)) = (plan.healed_after, outcomes.ending.stopped) {
+            let limit = stopped.max(outcomes.began + healed) + plan.stop_timeout;
+            if outcomes.ended > limit {
+                failures.push(format!("stopped at {stopped}, healed, and ended only at {}", outcomes.ended));
+            }
+        }
+        if !outcomes.touched.is_empty() || outcomes.forced {
+            return;
+        }
+        failures.extend(reasons.iter().cloned());
+        failures.extend(outcomes.busy.iter().map(|busy| format!("busy not released: {busy}")));
+        failures.extend(outcomes.lost_credits.iter().cloned());
+        outcomes.ending.reports.values().for_each(|report| self.report(report, failures));
+        self.nothing_lost(failures);
+    }
+
+    fn report(&self, report: &Report, failures: &mut Failures) {
+        let Self { plan, seen, .. } = self;
+        let mut holds = |holds: bool, what: &str| {
+            if !holds {
+                failures.push(format!("{:?}: {what}: {:?}", report.node, report.counters));
+            }
+        };
+        match report.role {
+            Role::Ros | Role::Pros => {
+                let c = RosCounters::from_values(&report.counters);
+                holds(c.resident == 0, "pages not home");
+                holds(!plan.is_healthy() || c.garbage_collected == 0, "an event was not cleared");
+            }
+            Role::Sfi => {
+                let c = SfiCounters::from_values(&report.counters);
+                holds(c.assigned == c.built_complete + c.built_incomplete + c.revoked, "an assignment left open");
+            }
+            Role::Level1 => {
+                let c = Level1Counters::from_values(&report.counters);
+                let given = if plan.credit.is_some() { seen.given } else { c.issued };
+                holds(c.issued + c.unused == given, "a trigger from outside neither issued nor counted");
+                holds(plan.spacing != Spacing::Unlimited || c.vetoed == 0, "vetoed what can wait");
+                holds(plan.crossings.is_some() || c.vetoed == c.vetoed_busy, "dead time of front ends without any");
+            }
+            Role::Efd => {
+                let c = EfdCounters::from_values(&report.counters);
+                holds(c.unrecorded == 0, "accepted and not recorded");
+            }
+            _ => {}
+        }
+        // What may be lost may also overtake the greeting of one that comes late.
+        let may_be_stale = !plan.late.is_empty() || plan.links.stray > 0.0;
+        holds(report.stale == 0 || may_be_stale, "stale messages without a restart");
+    }
+
+    fn nothing_lost(&self, failures: &mut Failures) {
+        let Self { plan, outcomes, seen } = self;
+        let account = &outcomes.account;
+        let mut holds = |holds: bool, what: &str| {
+            if !holds {
+                failures.push(format!("{what}: {account:?}"));
+            }
+        };
+        holds(lost(account) == 0, "events lost or doubled without a death");
+        holds(plan.duration.is_some() || account.level1 == plan.events, "not every event was triggered");
+        holds(!plan.is_healthy() || account.built_incomplete == 0, "data missing without a fault");
+        if account.level2_forced > 0 {
+            return;
+        }
+        if plan.has_level2() {
+            let accepted = (0..account.level1).filter(|&ordinal| self.accepts(ordinal)).count() as u64;
+            holds(account.level2_accepted == accepted, "level 2 passed other events than it accepts");
+        }
+        if plan.counts.efd > 0 && plan.input != InputKind::Level2Only {
+            let selected = (0..account.level1).filter(|&ordinal| self.selects(ordinal));
+            let expected: BTreeSet<EventId> = selected.map(|ordinal| EventId(plan.first + ordinal)).collect();
+            let files: BTreeSet<EventId> = seen.files.values().flatten().copied().collect();
+            holds(files == expected, "the files hold other events than were selected");
+        }
+    }
+
+    /// What level 2 decides on an event, without any of the machinery.
+    fn accepts(&self, ordinal: u64) -> bool {
+        let plan = self.plan;
+        let event = EventInfo { event: EventId(plan.first + ordinal), ordinal, ..EventInfo::default() };
+        let recommended = match plan.sink {
+            Some(fraction) => sink_accepts(event.event, fraction),
+            None => decides(&plan.skeleton(), event),
+        };
+        !plan.has_level2() || plan.overrides.decide(trigger(ordinal).items, recommended)
+    }
+
+    /// What level 2 and the filter decide on an event.
+    fn selects(&self, ordinal: u64) -> bool {
+        let event = EventId(self.plan.first.wrapping_add(ordinal));
+        self.accepts(ordinal) && (self.plan.policy.accepts(event, ordinal) || self.plan.fails(event))
+    }
+}
+
+fn decides(skeleton: &Skeleton, event: EventInfo) -> bool {
+    let steer = |step| Steer { event, worker: 0, step, rois: Vec::new(), data: Vec::new(), missing: 0 };
+    let decided = (0..).map(|step| skeleton.step(&steer(step))).find_map(|outcome| match outcome {
+        Steered::Ask(_) => None,
+        Steered::Decide(selection) => Some(selection.accept),
+    });
+    decided == Some(true)
+}
+
+/// What a run without deaths must not have.
+fn lost(account: &Accounting) -> u64 {
+    account.level2_lost + account.not_built + account.lost_after_build + account.lost_in_recording + account.duplicates
+}

@@ -1,0 +1,108 @@
+//! Partitions and faults drawn from seeds, and the checks of every run.
+//!
+//! A [`Plan`] is drawn from a seed and a level of faults; [`Plan::run`] runs it and checks it.
+
+mod check;
+mod outside;
+mod parts;
+mod plan;
+mod shrink;
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+use dataflow::ids::RunNumber;
+
+use crate::world::{Costs, Hosts, Outcomes, Setup, Trace, Wire, World};
+use check::Check;
+use outside::{Seen, Surroundings};
+
+pub use plan::{Counts, InputKind, LEVELS, Plan};
+pub use shrink::shrink;
+
+/// A run that has ended, and what did not hold of it.
+pub struct Run {
+    /// What is left of it.
+    pub outcomes: Outcomes,
+    /// What did not hold, in words; empty for a good run.
+    pub failures: Vec<String>,
+}
+
+impl Plan {
+    /// Runs the plan to its end.
+    ///
+    /// # Panics
+    /// If a component finds its state inconsistent, or the run does not end.
+    pub fn run(&self) -> Run {
+        self.run_traced(Trace::None)
+    }
+
+    /// The same, with every message noted.
+    ///
+    /// # Panics
+    /// If a component finds its state inconsistent, or the run does not end.
+    pub fn run_traced(&self, trace: Trace) -> Run {
+        let seen = Rc::new(RefCell::new(Seen::default()));
+        let outcomes = World::new(self.setup(Rc::clone(&seen))).traced(trace).run();
+        let failures = Check { plan: self, outcomes: &outcomes, seen: &seen.borrow() }.failures();
+        Run { outcomes, failures }
+    }
+
+    /// Runs the plan to its end and checks it.
+    ///
+    /// # Panics
+    /// If anything does not hold.
+    pub fn run_checked(&self) -> Outcomes {
+        let Run { outcomes, failures } = self.run();
+        assert!(failures.is_empty(), "{}\n{self:#?}", failures.join("\n"));
+        outcomes
+    }
+
+    /// What is wrong with a run of the plan, in words; a component that panics is wrong, too.
+    pub fn verdict(&self) -> Option<String> {
+        match catch_unwind(AssertUnwindSafe(|| self.run().failures)) {
+            Ok(failures) => (!failures.is_empty()).then(|| failures.join("\n")),
+            Err(panic) => {
+                let text = panic.downcast_ref::<String>().cloned();
+                let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+                Some(text.unwrap_or_else(|| "a panic without words".to_owned()))
+            }
+        }
+    }
+
+    fn setup(&self, seen: Rc<RefCell<Seen>>) -> Setup {
+        let applications = self.applications();
+        let plan = self.clone();
+        let apps = applications.clone();
+        Setup {
+            seed: self.seed,
+            run: RunNumber(self.run),
+            components: Box::new(move |node, incarnation| {
+                let app = &apps[usize::from(node.0) - 1];
+                let index = plan.of(app.role).iter().position(|n| *n == node).expect("the node has its role");
+                plan.component(app.role, index, incarnation)
+            }),
+            outside: Box::new(Surroundings::new(self, seen)),
+            hosts: Hosts::separate(applications.len()),
+            costs: Costs::uniform(self.service),
+            wire: Wire::Links { links: self.links, slow: self.slow_channels },
+            handover: self.links.latency,
+            one_by_one: true,
+            fragment_faults: self.fragment_faults,
+            duration: self.duration,
+            stop_timeout: self.stop_timeout,
+            time_to_connect: self.time_to_connect(),
+            late: self.late.clone(),
+            faults: self.faults.clone(),
+            healed_after: self.healed_after,
+            planted: self.planted,
+            checks: true,
+            steps_max: STEPS_MAX,
+            applications,
+        }
+    }
+}
+
+/// Far more than any drawn run needs.
+const STEPS_MAX: u64 = 1_000_000;

@@ -1,0 +1,143 @@
+//! The outside of a drawn partition: triggers, steering, tasks and disks, in what they do and how they fail.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use dataflow::bulk::Bulk;
+use dataflow::component::{Processed, Selection, Steer, Steered};
+use dataflow::ids::{EventId, NodeId, Role};
+use dataflow::level1::trigger::Trigger;
+use dataflow::level2::steering::Skeleton;
+use dataflow::message::{BuiltEvent, Chains, DebugReason, EventInfo, Recording};
+use dataflow::random::{Random, hash_of_event};
+
+use super::parts::trigger;
+use super::plan::Plan;
+use crate::world::{Effort, Outside, Place};
+
+/// What the outside has seen.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// Events in the files of each SFO, in the order of writing.
+    pub(super) files: BTreeMap<NodeId, Vec<EventId>>,
+    /// Triggers that the outside has given.
+    pub(super) given: u64,
+}
+
+/// The outside of a plan.
+pub(super) struct Surroundings {
+    plan: Plan,
+    skeleton: Skeleton,
+    random: Random,
+    ros: Vec<NodeId>,
+    /// Events that the filter was given.
+    processed: u64,
+    seen: Rc<RefCell<Seen>>,
+}
+
+impl Surroundings {
+    pub(super) fn new(plan: &Plan, seen: Rc<RefCell<Seen>>) -> Self {
+        Self {
+            skeleton: plan.skeleton(),
+            random: Random::new(plan.seed ^ 0x0007_5ede),
+            ros: plan.of(Role::Ros),
+            processed: 0,
+            seen,
+            plan: plan.clone(),
+        }
+    }
+
+    /// Every ROB is in the event once, with its fragment or as missing.
+    fn check_content(&self, built: &BuiltEvent) {
+        let missing = built.missing.iter().filter(|rob| **rob != RESULT_ROB).count();
+        let fragments = built.bulk.len() / FRAGMENT_BYTES as usize + missing;
+        let result = built.bulk.len() % FRAGMENT_BYTES as usize;
+        let robs = self.plan.counts.ros * self.plan.robs_per_ros;
+        assert_eq!(fragments, usize::from(robs), "fragments and missing ones of {built:?}");
+        assert!(result == 0 || result == RESULT_BYTES as usize, "result of level 2 in {built:?}");
+    }
+}
+
+impl Outside for Surroundings {
+    fn links(&self, node: NodeId) -> u16 {
+        if self.ros.contains(&node) { self.plan.robs_per_ros } else { 0 }
+    }
+
+    fn fragment_bytes(&mut self, _: NodeId, _: u16, _: &EventInfo) -> u32 {
+        FRAGMENT_BYTES
+    }
+
+    /// The outside gives as many triggers as the run is to have, and no more.
+    fn trigger(&mut self) -> Option<Trigger> {
+        let given = &mut self.seen.borrow_mut().given;
+        let ordinal = *given;
+        (ordinal < self.plan.events).then(|| {
+            *given += 1;
+            trigger(ordinal)
+        })
+    }
+
+    fn steer(&mut self, steer: &Steer) -> Steered {
+        match self.skeleton.step(steer) {
+            Steered::Decide(selection) if selection.accept => {
+                let result = Bulk::Modelled { len_bytes: RESULT_BYTES, seed: 1 };
+                Steered::Decide(Selection { result, ..selection })
+            }
+            other => other,
+        }
+    }
+
+    /// A processing task that decides by the plan's policy, and now and then fails.
+    fn process(&mut self, built: &BuiltEvent) -> Option<Processed> {
+        self.processed += 1;
+        if self.plan.filter_stuck_after.is_some_and(|after| self.processed > after) {
+            return None;
+        }
+        let (event, chains, result) = (built.event, Chains::default(), Bulk::empty());
+        Some(if self.plan.fails(event.event) {
+            Processed::Fail { reason: DebugReason::Crash, result }
+        } else if self.plan.policy.accepts(event.event, event.ordinal) {
+            Processed::Accept { streams: 0, chains, result }
+        } else {
+            Processed::Reject { chains }
+        })
+    }
+
+    fn record(&mut self, node: NodeId, recording: &Recording) -> bool {
+        if self.random.chance(self.plan.record_failures) {
+            return false;
+        }
+        self.check_content(&recording.built);
+        self.seen.borrow_mut().files.entry(node).or_default().push(recording.built.event.event);
+        true
+    }
+
+    fn effort(&mut self, in_run: Duration, work: Effort<'_>) -> (Duration, Place) {
+        let mut slow = |plan: &Plan| {
+            if self.random.chance(plan.slow_steering) { plan.links.delay_max } else { Duration::ZERO }
+        };
+        match work {
+            Effort::Steer(_) => {
+                let heavy = self.plan.heavy_until.filter(|(until, _)| in_run < *until);
+                let cost = heavy.map_or(self.plan.steering_cost, |(_, cost)| cost);
+                (cost + slow(&self.plan), Place::Anywhere)
+            }
+            Effort::Process(_) => (self.plan.processing_cost + slow(&self.plan), Place::Anywhere),
+            Effort::Record(_) | Effort::Sync => (Duration::ZERO, Place::Aside),
+        }
+    }
+}
+
+impl Plan {
+    /// Whether a processing task fails on this event.
+    pub(super) fn fails(&self, event: EventId) -> bool {
+        self.filter_tasks && hash_of_event(event).is_multiple_of(17)
+    }
+}
+
+/// Source identifier of the ROB of the pROS.
+pub(super) const RESULT_ROB: u32 = 0x7c_0000;
+const FRAGMENT_BYTES: u32 = 100;
+const RESULT_BYTES: u32 = 64;

@@ -1,0 +1,198 @@
+//! What inputs cost: the processor time of each kind of input, by role.
+
+use std::time::Duration;
+
+use dataflow::component::Input;
+use dataflow::ids::Role;
+use dataflow::message::Message;
+
+/// A kind of input, as far as its cost goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Kind {
+    /// `L1Accept`.
+    L1Accept,
+    /// `L1Result`.
+    L1Result,
+    /// `Assign`.
+    Assign,
+    /// `RoiRequest`.
+    RoiRequest,
+    /// `RoiReply`.
+    RoiReply,
+    /// `L2Result`.
+    L2Result,
+    /// `L2Decision`.
+    L2Decision,
+    /// `Decisions`, each decision.
+    Decision,
+    /// `Build`, each event.
+    Build,
+    /// `EventRequest`, each event.
+    EventRequest,
+    /// `EventReply`, each event.
+    EventReply,
+    /// `EndOfEvent`, each event.
+    EndOfEvent,
+    /// `Granted`, each event.
+    Granted,
+    /// `Clear`, each event.
+    Clear,
+    /// `Pull`.
+    Pull,
+    /// `BuiltEvent`.
+    BuiltEvent,
+    /// `Record`.
+    Record,
+    /// `Recorded`.
+    Recorded,
+    /// `Finished`, each event.
+    Finished,
+    /// A fragment of a read-out link.
+    Fragment,
+    /// The end of a piece of work.
+    Done,
+    /// Any other input.
+    Other,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Self; 22] = [
+        Self::L1Accept,
+        Self::L1Result,
+        Self::Assign,
+        Self::RoiRequest,
+        Self::RoiReply,
+        Self::L2Result,
+        Self::L2Decision,
+        Self::Decision,
+        Self::Build,
+        Self::EventRequest,
+        Self::EventReply,
+        Self::EndOfEvent,
+        Self::Granted,
+        Self::Clear,
+        Self::Pull,
+        Self::BuiltEvent,
+        Self::Record,
+        Self::Recorded,
+        Self::Finished,
+        Self::Fragment,
+        Self::Done,
+        Self::Other,
+    ];
+
+    /// The kind of a message, and how many of it there are in it.
+    pub fn of(message: &Message) -> (Self, usize) {
+        match message {
+            Message::L1Accept(_) => (Self::L1Accept, 1),
+            Message::L1Result { .. } => (Self::L1Result, 1),
+            Message::Assign { .. } => (Self::Assign, 1),
+            Message::RoiRequest { .. } => (Self::RoiRequest, 1),
+            Message::RoiReply { .. } => (Self::RoiReply, 1),
+            Message::L2Result { .. } => (Self::L2Result, 1),
+            Message::L2Decision { .. } => (Self::L2Decision, 1),
+            Message::Decisions { decisions, .. } => (Self::Decision, decisions.len()),
+            Message::Build { events, .. } => (Self::Build, events.len()),
+            Message::EventRequest { requests } => (Self::EventRequest, requests.len()),
+            Message::EventReply { replies, .. } => (Self::EventReply, replies.len()),
+            Message::EndOfEvent(ended) => (Self::EndOfEvent, ended.len()),
+            Message::Granted(granted) => (Self::Granted, granted.len()),
+            Message::Clear { events, .. } => (Self::Clear, events.len()),
+            Message::Pull(_) => (Self::Pull, 1),
+            Message::BuiltEvent(_) => (Self::BuiltEvent, 1),
+            Message::Record(_) => (Self::Record, 1),
+            Message::Recorded { .. } => (Self::Recorded, 1),
+            Message::Finished(events) => (Self::Finished, events.len()),
+            _ => (Self::Other, 1),
+        }
+    }
+}
+
+/// Processor time of inputs. What a component sends because of an input is part of the cost of the input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Costs {
+    table: Vec<Cost>,
+    free: bool,
+}
+
+/// What one kind of input costs in one role.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Of each, in ns.
+    pub each_ns: u32,
+    /// Of a kibibyte of bulk that comes with it, in ns.
+    pub kibibyte_ns: u32,
+}
+
+impl Costs {
+    /// Nothing costs anything.
+    pub fn none() -> Self {
+        Self { table: vec![Cost::default(); ROLES * Kind::ALL.len()], free: true }
+    }
+
+    /// Every input costs the same.
+    pub fn uniform(each: Duration) -> Self {
+        let each_ns = u32::try_from(each.as_nanos()).unwrap_or(u32::MAX);
+        let cost = Cost { each_ns, kibibyte_ns: 0 };
+        Self { table: vec![cost; ROLES * Kind::ALL.len()], free: each_ns == 0 }
+    }
+
+    /// Sets one cost.
+    #[must_use]
+    pub fn with(mut self, role: Role, kind: Kind, cost: Cost) -> Self {
+        self.set(role, kind, cost);
+        self
+    }
+
+    /// Sets one cost.
+    pub fn set(&mut self, role: Role, kind: Kind, cost: Cost) {
+        self.table[place(role, kind)] = cost;
+        self.free = self.table.iter().all(|cost| *cost == Cost::default());
+    }
+
+    /// What an input costs.
+    pub fn of_input(&self, role: Role, input: &Input) -> Duration {
+        if self.free {
+            return Duration::ZERO;
+        }
+        match input {
+            Input::Message { message, .. } => self.of_message(role, message),
+            Input::Fragment { head, .. } => self.cost(role, Kind::Fragment, 1, head.len_bytes as usize),
+            Input::Done { .. } => self.cost(role, Kind::Done, 1, 0),
+            Input::Deadline | Input::Peer { .. } | Input::Command(_) => self.cost(role, Kind::Other, 1, 0),
+        }
+    }
+
+    /// What a message costs its receiver.
+    pub fn of_message(&self, role: Role, message: &Message) -> Duration {
+        if self.free {
+            return Duration::ZERO;
+        }
+        let (kind, count) = Kind::of(message);
+        let bulk = message.bulk().map_or(0, dataflow::bulk::Bulk::len);
+        self.cost(role, kind, count, bulk)
+    }
+
+    /// What the fragments of an event and the end of reading them out cost.
+    pub fn of_fragments(&self, role: Role, count: usize, bytes: usize) -> Duration {
+        if self.free {
+            return Duration::ZERO;
+        }
+        self.cost(role, Kind::Fragment, count, bytes) + self.cost(role, Kind::Done, 1, 0)
+    }
+
+    fn cost(&self, role: Role, kind: Kind, count: usize, bytes: usize) -> Duration {
+        let cost = self.table[place(role, kind)];
+        let ns = u64::from(cost.each_ns) * count as u64 + u64::from(cost.kibibyte_ns) * bytes as u64 / 1024;
+        Duration::from_nanos(ns)
+    }
+}
+
+fn place(role: Role, kind: Kind) -> usize {
+    role as usize * Kind::ALL.len() + kind as usize
+}
+
+/// Roles have numbers below this.
+const ROLES: usize = 16;

@@ -1,0 +1,88 @@
+//! Applications appear, die and return; faults strike.
+
+use dataflow::component::{Input, PeerState};
+use dataflow::control::controller::Controller;
+use dataflow::ids::{Incarnation, NodeId};
+use dataflow::node::{Node, RUN_CONTROL};
+use dataflow::time::Time;
+
+use super::setup::Fault;
+use super::{Arriving, What, World};
+
+impl World {
+    pub(super) fn appear(&mut self, node: NodeId) {
+        let incarnation = self.slot(node).incarnation;
+        let component = (self.setup.components)(node, incarnation);
+        let new = Node::new(node, self.setup.run, incarnation, self.slots.len() + 1, component);
+        self.slot_mut(node).node = Some(new);
+        self.input(node, Input::Peer { node: RUN_CONTROL, state: PeerState::Up(Incarnation(0)) });
+        for index in 0..self.slots.len() {
+            let other = self.slots[index].app.node;
+            if self.slots[index].gone {
+                self.tell_peer(node, other, PeerState::Gone);
+            }
+            if other == node || self.slots[index].node.is_none() {
+                continue;
+            }
+            let other_incarnation = self.slots[index].incarnation;
+            self.tell_peer(other, node, PeerState::Up(incarnation));
+            self.tell_peer(node, other, PeerState::Up(other_incarnation));
+        }
+        for command in self.slot(node).commands.clone() {
+            self.input(node, Input::Command(command));
+        }
+    }
+
+    /// The news travels in order with the messages of the peer.
+    fn tell_peer(&mut self, to: NodeId, about: NodeId, state: PeerState) {
+        let incarnation = self.slot(to).incarnation;
+        let at = self.arrival(about, to);
+        let input = Input::Peer { node: about, state };
+        self.schedule(at, What::Arrives(to, Arriving::Input(incarnation, input)));
+    }
+
+    pub(super) fn strike(&mut self, index: usize) {
+        let now = self.now;
+        match self.setup.faults[index].1.clone() {
+            Fault::Kill(node) => self.crash(node, PeerState::Gone),
+            Fault::Restart(node, after) => {
+                self.crash(node, PeerState::Down);
+                self.schedule(now + after, What::Appear(node));
+            }
+            Fault::Hang(node) => {
+                self.slot_mut(node).hangs = true;
+                self.touched.push(node);
+            }
+            Fault::Force => {
+                self.forced = true;
+                self.with_controller(|controller, now, out| controller.force(now, "forced by the plan", out));
+            }
+            Fault::Split(nodes, lasts) => self.splits.push((now + lasts, nodes)),
+            Fault::Slow { node, each, lasts } => self.slot_mut(node).slow = Some((now + lasts, each)),
+            Fault::ClockStep(node, step) => self.slot_mut(node).clock += step,
+            Fault::FullDisk(node, lasts) => self.slot_mut(node).full_until = now + lasts,
+        }
+    }
+
+    fn crash(&mut self, node: NodeId, state: PeerState) {
+        let slot = self.slot_mut(node);
+        slot.node = None;
+        slot.wake = None;
+        slot.woken = false;
+        slot.gone = state == PeerState::Gone;
+        slot.incarnation.0 += 1;
+        self.touched.push(node);
+        self.monitor.died(node);
+        for index in 0..self.slots.len() {
+            let other = self.slots[index].app.node;
+            if other != node {
+                self.tell_peer(other, node, state);
+            }
+        }
+        if state == PeerState::Gone {
+            self.with_controller(|controller: &mut Controller, now: Time, out| {
+                controller.on_death(now, node, "killed by the plan", out);
+            });
+        }
+    }
+}

@@ -1,0 +1,531 @@
+//! The virtual-time world: real components, modelled networks, hosts and work, one event queue.
+//!
+//! A run is a function of its [`Setup`]: the same setup gives the same trace, to the last message. A world hosts the same
+//! components as a live run, each behind its [`Node`], conducted by the same [`Controller`].
+
+mod costs;
+mod lives;
+mod monitor;
+mod outcomes;
+mod processors;
+mod setup;
+mod trace;
+mod wire;
+mod work;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use dataflow::bulk::Bulk;
+use dataflow::component::{Action, Input, Outbox};
+use dataflow::control::controller::{Application, Controller, ControllerParameters};
+use dataflow::ids::{Incarnation, NodeId, Role};
+use dataflow::message::{Command, Envelope, Message};
+use dataflow::node::{Node, RUN_CONTROL, route};
+use dataflow::random::Random;
+use dataflow::readout::fragment::{FragmentCheck, FragmentHead};
+use dataflow::report;
+use dataflow::time::Time;
+
+use crate::engine::{Instant, Queue};
+use crate::slab::Slab;
+use monitor::Monitor;
+use processors::Processors;
+use setup::BEGINNING;
+
+pub use costs::{Cost, Costs, Kind};
+pub use outcomes::{Decided, Outcomes};
+pub use setup::{Effort, Fault, Hosts, Links, Outside, Place, Planted, Setup};
+pub use trace::Trace;
+pub use wire::Wire;
+
+/// A partition in virtual time.
+pub struct World {
+    setup: Setup,
+    now: Time,
+    random: Random,
+    slots: Vec<Slot>,
+    readout: Vec<NodeId>,
+    controller: Controller,
+    controller_wake: Option<Time>,
+    queue: Queue<u32>,
+    pending: Slab<What>,
+    processors: Processors,
+    /// When the last reliable message of a pair arrives: they keep their order.
+    in_order: Vec<Time>,
+    /// When the last fragment of a link, or the last work of a kind, arrives.
+    in_order_work: BTreeMap<(NodeId, u16), Time>,
+    /// What gives the fragments of each link of each application their event number.
+    checks: Vec<Vec<FragmentCheck>>,
+    splits: Vec<(Time, Vec<NodeId>)>,
+    touched: Vec<NodeId>,
+    forced: bool,
+    trace: Trace,
+    monitor: Monitor,
+    /// What the planted bug has come across.
+    planted: u64,
+    /// When triggers were first allowed.
+    began: Time,
+    steps: u64,
+    inputs: u64,
+    network: report::Network,
+    out: Outbox,
+    encoded: Vec<u8>,
+}
+
+struct Slot {
+    app: Application,
+    node: Option<Node>,
+    incarnation: Incarnation,
+    gone: bool,
+    hangs: bool,
+    wake: Option<Time>,
+    /// Whether the end of its pass is scheduled.
+    flushes: bool,
+    /// The time that the component asked for has come, and waits for the processor.
+    woken: bool,
+    /// How far its clock is ahead.
+    clock: Duration,
+    /// Until when every input takes longer, and by how much.
+    slow: Option<(Time, Duration)>,
+    /// Until when its disk is full.
+    full_until: Time,
+    /// Events in its files, and their bytes.
+    events: u64,
+    bytes: u64,
+    /// All that run control said to it; a new life is told again.
+    commands: Vec<Command>,
+}
+
+enum What {
+    /// Something arrives at an application.
+    Arrives(NodeId, Arriving),
+    /// Its processor is through with it.
+    Served(NodeId, Arriving),
+    ToController(Envelope, Message),
+    Wake(NodeId),
+    Flush(NodeId),
+    Begin,
+    WakeController,
+    Fault(usize),
+    Appear(NodeId),
+}
+
+enum Arriving {
+    Message(Envelope, Message),
+    /// For this life only.
+    Input(Incarnation, Input),
+    /// The fragments of an event from all links, then the end of reading out.
+    Fragments(Incarnation, Box<Fragments>),
+}
+
+struct Fragments {
+    ticket: dataflow::component::Ticket,
+    fragments: Vec<(u16, FragmentHead, Bulk)>,
+}
+
+impl World {
+    /// A world before its first moment.
+    pub fn new(setup: Setup) -> Self {
+        let applications = setup.applications.clone();
+        let controller = Controller::new(ControllerParameters {
+            applications: applications.clone(),
+            duration: setup.duration,
+            stop_timeout: setup.stop_timeout,
+        });
+        let of = |role: Role| applications.iter().filter(move |app| app.role == role).map(|app| app.node);
+        let readout = of(Role::Ros).chain(of(Role::Pros)).collect();
+        let pairs = (applications.len() + 1) * (applications.len() + 1);
+        Self {
+            now: BEGINNING,
+            random: Random::new(setup.seed ^ 0x5eed),
+            slots: applications.into_iter().map(Slot::new).collect(),
+            readout,
+            controller,
+            controller_wake: None,
+            queue: Queue::new(),
+            pending: Slab::default(),
+            processors: Processors::new(&setup.hosts),
+            in_order: vec![Time::ZERO; pairs],
+            in_order_work: BTreeMap::new(),
+            checks: vec![Vec::new(); setup.applications.len()],
+            splits: Vec::new(),
+            touched: Vec::new(),
+            forced: false,
+            trace: Trace::None,
+            monitor: Monitor::new(setup.checks),
+            planted: 0,
+            began: Time::ZERO,
+            steps: 0,
+            inputs: 0,
+            network: report::Network::default(),
+            out: Outbox::new(),
+            encoded: Vec::new(),
+            setup,
+        }
+    }
+
+    /// The same, with every message noted as it arrives.
+    #[must_use]
+    pub fn traced(self, trace: Trace) -> Self {
+        Self { trace, ..self }
+    }
+
+    /// Runs to the end.
+    ///
+    /// # Panics
+    /// If a component finds its state inconsistent, or the run does not end.
+    pub fn run(mut self) -> Outcomes {
+        for index in 0..self.slots.len() {
+            let node = self.slots[index].app.node;
+            let late = self.setup.late.iter().find(|(late, _)| *late == node).map(|(_, after)| *after);
+            match late {
+                Some(after) => self.schedule(self.now + after, What::Appear(node)),
+                None => self.appear(node),
+            }
+        }
+        let begin = self.now + self.setup.time_to_connect;
+        for index in 0..self.setup.faults.len() {
+            self.schedule(begin + self.setup.faults[index].0, What::Fault(index));
+        }
+        // Run control starts a run when the applications have found one another; those that are late come into it.
+        self.schedule(begin, What::Begin);
+        while !self.controller.has_ended() {
+            self.step();
+        }
+        self.conclude()
+    }
+
+    fn step(&mut self) {
+        let index = self.queue.pop().expect("a run that has not ended has something to do");
+        self.steps += 1;
+        assert!(self.steps < self.setup.steps_max, "the run ends within {} steps", self.setup.steps_max);
+        self.now = self.queue.now().to_time();
+        match self.pending.remove(index) {
+            What::Arrives(to, arriving) => self.arrives(to, arriving),
+            What::Served(to, arriving) => self.served(to, arriving),
+            What::ToController(envelope, message) => self.tell_controller(&envelope, message),
+            What::Wake(to) => {
+                if self.slot(to).wake == Some(self.now) {
+                    let slot = self.slot_mut(to);
+                    slot.wake = None;
+                    slot.woken = true;
+                    let incarnation = slot.incarnation;
+                    self.arrives(to, Arriving::Input(incarnation, Input::Deadline));
+                }
+            }
+            What::Flush(of) => self.flush(of),
+            What::Begin => {
+                self.began = self.now;
+                self.with_controller(|controller, now, out| controller.start(now, out));
+            }
+            What::WakeController => {
+                if self.controller_wake == Some(self.now) {
+                    self.controller_wake = None;
+                    self.with_controller(Controller::on_deadline);
+                }
+            }
+            What::Fault(index) => self.strike(index),
+            What::Appear(node) => self.appear(node),
+        }
+    }
+
+    /// Waits for the processor, if it is busy or the input costs anything.
+    fn arrives(&mut self, to: NodeId, arriving: Arriving) {
+        let slot = &self.slots[usize::from(to.0) - 1];
+        let role = slot.app.role;
+        let mut cost = match &arriving {
+            Arriving::Message(_, message) => self.setup.costs.of_message(role, message),
+            Arriving::Input(_, input) => self.setup.costs.of_input(role, input),
+            Arriving::Fragments(_, fragments) => {
+                let bytes = fragments.fragments.iter().map(|(_, head, _)| head.len_bytes as usize).sum();
+                self.setup.costs.of_fragments(role, fragments.fragments.len(), bytes)
+            }
+        };
+        if let Some((until, each)) = slot.slow
+            && self.now < until
+        {
+            cost += each;
+        }
+        match self.processors.take(usize::from(to.0) - 1, self.now, cost) {
+            None => self.served(to, arriving),
+            Some(at) => self.schedule(at, What::Served(to, arriving)),
+        }
+    }
+
+    fn served(&mut self, to: NodeId, arriving: Arriving) {
+        match arriving {
+            Arriving::Message(envelope, message) => self.deliver(&envelope, message),
+            Arriving::Input(incarnation, input) => {
+                if input == Input::Deadline {
+                    self.slot_mut(to).woken = false;
+                }
+                if self.slot(to).incarnation == incarnation {
+                    self.input(to, input);
+                }
+            }
+            Arriving::Fragments(incarnation, fragments) => self.input_fragments(to, incarnation, *fragments),
+        }
+    }
+
+    fn deliver(&mut self, envelope: &Envelope, message: Message) {
+        let now = self.now;
+        self.trace.note(now, envelope, &message, &mut self.encoded);
+        let slot = &mut self.slots[usize::from(envelope.to.0) - 1];
+        if slot.hangs {
+            return;
+        }
+        let mut out = core::mem::take(&mut self.out);
+        if let Some(node) = &mut slot.node {
+            self.inputs += 1;
+            self.network.messages += 1;
+            node.receive(now + slot.clock, envelope, message, &mut out);
+        }
+        self.after(envelope.to, &mut out);
+        self.out = out;
+    }
+
+    fn input(&mut self, to: NodeId, input: Input) {
+        let now = self.now;
+        let slot = &mut self.slots[usize::from(to.0) - 1];
+        if slot.hangs {
+            return;
+        }
+        let mut out = core::mem::take(&mut self.out);
+        if let Some(node) = &mut slot.node {
+            self.inputs += 1;
+            node.handle(now + slot.clock, input, &mut out);
+        }
+        self.after(to, &mut out);
+        self.out = out;
+    }
+
+    /// The end of a pass: what the component gathered in it goes out.
+    fn flush(&mut self, of: NodeId) {
+        let now = self.now;
+        let slot = &mut self.slots[usize::from(of.0) - 1];
+        slot.flushes = false;
+        if slot.hangs {
+            return;
+        }
+        let mut out = core::mem::take(&mut self.out);
+        if let Some(node) = &mut slot.node {
+            node.flush(now + slot.clock, &mut out);
+        }
+        self.carry_out(of, &mut out);
+        self.out = out;
+    }
+
+    /// Carries out actions, and sees to it that the pass ends: when the process has nothing more to do, or a little later.
+    fn after(&mut self, of: NodeId, out: &mut Outbox) {
+        self.carry_out(of, out);
+        if !core::mem::replace(&mut self.slot_mut(of).flushes, true) {
+            let lasts = self.setup.one_by_one && self.random.chance(0.5);
+            let pass = if lasts { self.handover() } else { Duration::ZERO };
+            let at = self.processors.free_at(usize::from(of.0) - 1).max(self.now) + pass;
+            self.schedule(at, What::Flush(of));
+        }
+    }
+
+    /// Carries out actions, checks the component, and arms its next deadline.
+    fn carry_out(&mut self, from: NodeId, out: &mut Outbox) {
+        for action in out.drain() {
+            match action {
+                Action::Send { to, message } => self.send(from, to, message),
+                Action::MulticastToReadout(message) => self.multicast(from, message),
+                Action::Start { ticket, work } => self.work(from, ticket, work),
+                Action::Note(_) => {}
+            }
+        }
+        let checks = self.setup.checks;
+        let forgets = self.forgets_deadlines(from);
+        let slot = &mut self.slots[usize::from(from.0) - 1];
+        let Some(node) = &slot.node else { return };
+        if checks {
+            node.check();
+        }
+        if slot.woken || forgets {
+            return;
+        }
+        if let Some(deadline) = node.next_deadline() {
+            let at = Time::from_ns(deadline.as_ns().saturating_sub(slot.clock.as_nanos() as u64)).max(self.now);
+            if slot.wake.is_none_or(|wake| at < wake) {
+                slot.wake = Some(at);
+                self.schedule(at, What::Wake(from));
+            }
+        }
+    }
+
+    fn multicast(&mut self, from: NodeId, message: Message) {
+        let message = self.plant_in_clears(message);
+        self.monitor.multicast(from, &message);
+        for index in 0..self.readout.len() {
+            self.send(from, self.readout[index], message.clone());
+        }
+    }
+
+    fn send(&mut self, from: NodeId, to: NodeId, message: Message) {
+        let Some(envelope) = self.slot(from).node.as_ref().and_then(|node| node.envelope_to(to)) else {
+            return;
+        };
+        if to == RUN_CONTROL {
+            let at = self.arrival(from, to);
+            return self.schedule(at, What::ToController(envelope, message));
+        }
+        let copies = self.plant(&message);
+        if copies == 0 {
+            return;
+        }
+        self.monitor.sent(self.now, &envelope, &message);
+        if message.may_be_lost() {
+            return self.send_unreliably(envelope, message);
+        }
+        for _ in 1..copies {
+            let at = self.arrival(from, to);
+            self.schedule(at, What::Arrives(to, Arriving::Message(envelope, message.clone())));
+        }
+        let at = self.arrival(from, to);
+        self.schedule(at, What::Arrives(to, Arriving::Message(envelope, message)));
+    }
+
+    fn send_unreliably(&mut self, envelope: Envelope, message: Message) {
+        let Wire::Links { links, .. } = &self.setup.wire;
+        let links = if self.is_healed() { links.healed() } else { *links };
+        let to = envelope.to;
+        if self.split_until(envelope.from, to).is_some() {
+            return;
+        }
+        let mut copies =
+            if self.random.chance(links.loss) { 0 } else { 1 + usize::from(self.random.chance(links.duplication)) };
+        if self.random.chance(links.corruption) {
+            copies = 0;
+            self.network.malformed += 1;
+        }
+        if self.random.chance(links.stray) {
+            let run = dataflow::ids::RunNumber(envelope.run.0 ^ 1);
+            let stray = if self.random.chance(0.5) {
+                Envelope { run, ..envelope }
+            } else {
+                Envelope { from_incarnation: Incarnation(u32::MAX), ..envelope }
+            };
+            let at = self.now + self.latency();
+            self.schedule(at, What::Arrives(to, Arriving::Message(stray, message.clone())));
+        }
+        for copy in (0..copies).rev() {
+            let mut delay = self.latency();
+            if self.random.chance(links.delay) {
+                delay += links.delay_max.mul_f64(self.random.unit());
+            }
+            let at = self.now + delay;
+            if copy == 0 {
+                return self.schedule(at, What::Arrives(to, Arriving::Message(envelope, message)));
+            }
+            self.schedule(at, What::Arrives(to, Arriving::Message(envelope, message.clone())));
+        }
+    }
+
+    fn latency(&mut self) -> Duration {
+        let Wire::Links { links, .. } = &self.setup.wire;
+        links.latency.mul_f64(1.0 + self.random.unit())
+    }
+
+    /// When something reliable that is sent now arrives, behind everything sent before.
+    fn arrival(&mut self, from: NodeId, to: NodeId) -> Time {
+        let mut at = self.now + self.latency();
+        if self.is_slow(from, to) {
+            let Wire::Links { links, .. } = &self.setup.wire;
+            at = at + links.delay_max.mul_f64(self.random.unit());
+        }
+        // A connection holds until the network is whole again.
+        if let Some(until) = self.split_until(from, to) {
+            at = at.max(until + self.latency());
+        }
+        let pair = usize::from(from.0) * (self.slots.len() + 1) + usize::from(to.0);
+        let last = &mut self.in_order[pair];
+        *last = at.max(*last);
+        *last
+    }
+
+    fn is_slow(&self, from: NodeId, to: NodeId) -> bool {
+        let Wire::Links { slow, .. } = &self.setup.wire;
+        let pair = dataflow::ids::EventId(u64::from(from.0) << 16 | u64::from(to.0));
+        *slow > 0.0 && from != to && dataflow::random::unit_of_event(pair, self.setup.seed) < *slow
+    }
+
+    fn is_healed(&self) -> bool {
+        self.setup.healed_after.is_some_and(|after| self.began + after <= self.now && self.began > Time::ZERO)
+    }
+
+    fn split_until(&self, one: NodeId, other: NodeId) -> Option<Time> {
+        let parts = |side: &[NodeId]| side.contains(&one) != side.contains(&other);
+        let now = self.now;
+        self.splits.iter().filter(|(until, side)| *until > now && parts(side)).map(|(until, _)| *until).max()
+    }
+
+    fn tell_controller(&mut self, envelope: &Envelope, message: Message) {
+        self.trace.note_for_control(self.now, envelope, &message);
+        if self.slot(envelope.from).incarnation == envelope.from_incarnation {
+            let from = envelope.from;
+            self.with_controller(|controller, now, out| controller.on_message(now, from, message, out));
+        }
+    }
+
+    fn with_controller(&mut self, call: impl FnOnce(&mut Controller, Time, &mut Outbox)) {
+        let mut out = Outbox::new();
+        call(&mut self.controller, self.now, &mut out);
+        let mut sends = Vec::new();
+        route(&mut out, &[], |to, message| sends.push((to, message)), |_| {});
+        for (to, message) in sends {
+            let to_incarnation = self.slot(to).incarnation;
+            let run = self.setup.run;
+            let from_incarnation = Incarnation(0);
+            let envelope = Envelope { from: RUN_CONTROL, to, run, from_incarnation, to_incarnation };
+            if let Message::Command(command) = message {
+                self.slot_mut(to).commands.push(command);
+            }
+            let at = self.arrival(RUN_CONTROL, to);
+            self.schedule(at, What::Arrives(to, Arriving::Message(envelope, message)));
+        }
+        if let Some(deadline) = self.controller.next_deadline() {
+            let at = deadline.max(self.now);
+            if self.controller_wake != Some(at) {
+                self.controller_wake = Some(at);
+                self.schedule(at, What::WakeController);
+            }
+        }
+    }
+
+    fn schedule(&mut self, at: Time, what: What) {
+        let index = self.pending.insert(what);
+        self.queue.at(Instant::from(at).max(self.queue.now()), index);
+    }
+
+    fn slot(&self, node: NodeId) -> &Slot {
+        &self.slots[usize::from(node.0) - 1]
+    }
+
+    fn slot_mut(&mut self, node: NodeId) -> &mut Slot {
+        &mut self.slots[usize::from(node.0) - 1]
+    }
+}
+
+impl Slot {
+    fn new(app: Application) -> Self {
+        Self {
+            app,
+            node: None,
+            incarnation: Incarnation(0),
+            gone: false,
+            hangs: false,
+            wake: None,
+            flushes: false,
+            woken: false,
+            clock: Duration::ZERO,
+            slow: None,
+            full_until: Time::ZERO,
+            events: 0,
+            bytes: 0,
+            commands: Vec::new(),
+        }
+    }
+}

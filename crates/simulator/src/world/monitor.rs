@@ -1,0 +1,94 @@
+//! What can be told from messages alone, beside the components' own counts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dataflow::ids::{EventId, NodeId};
+use dataflow::message::{BusyCause, Envelope, Message};
+use dataflow::time::Time;
+
+use super::outcomes::Decided;
+
+/// Follows credits, busy and clears in what is sent.
+#[derive(Default)]
+pub(super) struct Monitor {
+    enabled: bool,
+    /// When level 1 issued the events that level 2 has not decided.
+    issued: BTreeMap<EventId, Time>,
+    pub(super) level2: Vec<Decided>,
+    pub(super) busy: BTreeSet<(NodeId, BusyCause)>,
+    pub(super) busy_changes: Vec<(Time, BusyCause, bool)>,
+    /// Of each EFD at each SFI: what it asked for first, and what it has asked for beyond what it was sent.
+    pulls: BTreeMap<(NodeId, NodeId), (i64, i64)>,
+    /// The clear group of each event.
+    cleared: BTreeMap<EventId, u64>,
+    /// What must never be.
+    pub(super) violations: Vec<String>,
+}
+
+impl Monitor {
+    pub(super) fn new(enabled: bool) -> Self {
+        Self { enabled, ..Self::default() }
+    }
+
+    pub(super) fn sent(&mut self, now: Time, envelope: &Envelope, message: &Message) {
+        if !self.enabled {
+            return;
+        }
+        let Envelope { from, to, .. } = *envelope;
+        match message {
+            Message::L1Result { event, .. } => _ = self.issued.insert(event.event, now),
+            Message::Decisions { decisions, .. } => {
+                for decision in decisions {
+                    if let Some(issued) = self.issued.remove(&decision.event.event) {
+                        self.level2.push(Decided { at: now, latency: now.since(issued) });
+                    }
+                }
+            }
+            Message::Busy { cause, on } => {
+                self.busy_changes.push((now, *cause, *on));
+                if *on {
+                    self.busy.insert((from, *cause));
+                } else {
+                    self.busy.remove(&(from, *cause));
+                }
+            }
+            Message::Pull(count) => {
+                let count = i64::from(*count);
+                let (_, open) = self.pulls.entry((from, to)).or_insert((count, 0));
+                *open += count;
+            }
+            Message::BuiltEvent(_) => {
+                if let Some((_, open)) = self.pulls.get_mut(&(to, from)) {
+                    *open -= 1;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Clears that every read-out system is sent; those that one asks for again go to it alone.
+    pub(super) fn multicast(&mut self, from: NodeId, message: &Message) {
+        let Message::Clear { sequence, events, .. } = message else { return };
+        if !self.enabled {
+            return;
+        }
+        for event in events {
+            if let Some(before) = self.cleared.insert(*event, *sequence)
+                && before != *sequence
+            {
+                self.violations.push(format!("{from:?} clears {event} in group {before} and in group {sequence}"));
+            }
+        }
+    }
+
+    /// Nothing that it is owed or owes survives.
+    pub(super) fn died(&mut self, node: NodeId) {
+        self.busy.retain(|(from, _)| *from != node);
+    }
+
+    /// Credits of EFDs that are not back where they began.
+    pub(super) fn lost_credits(&self) -> Vec<String> {
+        let lost = self.pulls.iter().filter(|(_, (first, open))| first != open);
+        lost.map(|((efd, sfi), (first, open))| format!("{efd:?} has {open} of {first} credits at {sfi:?}")).collect()
+    }
+}

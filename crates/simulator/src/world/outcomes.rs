@@ -1,0 +1,108 @@
+//! What is left when a run has ended.
+
+use std::time::Duration;
+
+use dataflow::control::accounting::{Accounting, Books};
+use dataflow::control::controller::{Application, Ending};
+use dataflow::ids::{NodeId, Role};
+use dataflow::message::{BusyCause, FileRecord};
+use dataflow::report::{DfmCounters, Network};
+use dataflow::time::Time;
+
+use super::World;
+use super::setup::{Planted, Setup};
+
+/// A decision of level 2 as the DFM hears of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Decided {
+    /// When it was told.
+    pub at: Time,
+    /// Since level 1 had issued the event.
+    pub latency: Duration,
+}
+
+/// What is left when a run has ended.
+pub struct Outcomes {
+    /// When triggers were first allowed.
+    pub began: Time,
+    /// When the last report was in.
+    pub ended: Time,
+    /// Level-2 decisions; kept with checks only.
+    pub level2: Vec<Decided>,
+    /// Who became busy, or ceased to be; kept with checks only.
+    pub busy_changes: Vec<(Time, BusyCause, bool)>,
+    /// What is still busy, in words; kept with checks only.
+    pub busy: Vec<String>,
+    /// Credits that are not back where they began, in words; kept with checks only.
+    pub lost_credits: Vec<String>,
+    /// What must never be, in words; kept with checks only.
+    pub violations: Vec<String>,
+    /// Every event.
+    pub account: Accounting,
+    /// What run control knows.
+    pub ending: Ending,
+    /// Applications that died, restarted or hung.
+    pub touched: Vec<NodeId>,
+    /// Whether the run was forced to end.
+    pub forced: bool,
+    /// Hash of the trace, if one was asked for.
+    pub trace: u64,
+    /// Inputs that components took.
+    pub inputs: u64,
+    /// Traffic of all applications.
+    pub network: Network,
+    /// Processor time of all processes.
+    pub cpu: Duration,
+    /// What the run was made of, with whatever its outside has kept.
+    pub setup: Setup,
+}
+
+impl World {
+    pub(super) fn conclude(mut self) -> Outcomes {
+        let mut ending = self.controller.ending().expect("the run has ended");
+        for &node in &self.touched {
+            let file = self.file_of(node);
+            let is_known = |known: &FileRecord| known.path == file.path;
+            if self.slot(node).app.role == Role::Sfo && !ending.files.iter().any(is_known) {
+                ending.files.push(file);
+            }
+        }
+        if self.setup.planted == Some(Planted::Miscount)
+            && let Some(dfm) = ending.reports.values_mut().find(|report| report.role == Role::Dfm)
+        {
+            let built = DfmCounters::NAMES.iter().position(|name| *name == "built_complete");
+            dfm.counters[built.expect("the counter has that name")] += 1;
+        }
+        let applications: Vec<Application> = self.slots.iter().map(|slot| slot.app.clone()).collect();
+        let mut touched = core::mem::take(&mut self.touched);
+        let forced = self.forced || ending.forced;
+        let all_touched = [touched.as_slice(), &ending.dead].concat();
+        let account = Books {
+            applications: &applications,
+            reports: &ending.reports,
+            files: &ending.files,
+            touched: &all_touched,
+            forced,
+        }
+        .account();
+        touched.dedup();
+        Outcomes {
+            began: self.began,
+            ended: self.now,
+            busy: self.monitor.busy.iter().map(|(node, cause)| format!("{node:?}: {}", cause.describe())).collect(),
+            lost_credits: self.monitor.lost_credits(),
+            level2: self.monitor.level2,
+            busy_changes: self.monitor.busy_changes,
+            violations: self.monitor.violations,
+            account,
+            ending,
+            touched,
+            forced: self.forced,
+            trace: self.trace.finish(),
+            inputs: self.inputs,
+            network: self.network,
+            cpu: self.processors.busy(),
+            setup: self.setup,
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Who computes when: processes on the cores of their hosts.
+
+use std::time::Duration;
+
+use dataflow::time::Time;
+
+use super::setup::Hosts;
+
+/// Processes, each with one thread for all of its components, on hosts with cores.
+///
+/// A process takes its inputs in the order of their arrival. Where a host has fewer cores than processes, an input also
+/// waits for a core; it is given the one that is free first when it arrives.
+pub(super) struct Processors {
+    /// The process of each application.
+    of: Vec<usize>,
+    processes: Vec<Process>,
+    /// When each core of each host is free, where cores are scarce.
+    cores: Vec<Vec<Time>>,
+}
+
+struct Process {
+    host: usize,
+    free_at: Time,
+    /// When the thread beside it, for files, is free.
+    aside_free_at: Time,
+    busy: Duration,
+}
+
+impl Processors {
+    pub(super) fn new(hosts: &Hosts) -> Self {
+        let process = |host: &usize| Process {
+            host: *host,
+            free_at: Time::ZERO,
+            aside_free_at: Time::ZERO,
+            busy: Duration::ZERO,
+        };
+        let on = |host: usize| hosts.processes.iter().filter(|process| **process == host).count();
+        let scarce = hosts.cores.iter().enumerate().map(|(host, &cores)| {
+            let cores = cores as usize;
+            if cores < on(host) { vec![Time::ZERO; cores] } else { Vec::new() }
+        });
+        Self {
+            of: hosts.applications.clone(),
+            cores: scarce.collect(),
+            processes: hosts.processes.iter().map(process).collect(),
+        }
+    }
+
+    /// Takes processor time for an application; returns when it has had it, or `None` if at once.
+    pub(super) fn take(&mut self, application: usize, now: Time, cost: Duration) -> Option<Time> {
+        let process = &mut self.processes[self.of[application]];
+        if process.free_at <= now && cost.is_zero() {
+            return None;
+        }
+        let mut start = process.free_at.max(now);
+        if !cost.is_zero()
+            && let Some(core) = self.cores[process.host].iter_mut().min()
+        {
+            start = start.max(*core);
+            *core = start + cost;
+        }
+        process.free_at = start + cost;
+        process.busy += cost;
+        Some(process.free_at)
+    }
+
+    /// When an application's process has done all that has arrived.
+    pub(super) fn free_at(&self, application: usize) -> Time {
+        self.processes[self.of[application]].free_at
+    }
+
+    /// The same in the thread beside, which always takes a message there and back.
+    pub(super) fn take_aside(&mut self, application: usize, now: Time, cost: Duration) -> Time {
+        let process = &mut self.processes[self.of[application]];
+        process.aside_free_at = process.aside_free_at.max(now) + cost;
+        process.busy += cost;
+        process.aside_free_at
+    }
+
+    /// Whether two applications live in one process.
+    pub(super) fn are_one(&self, one: usize, other: usize) -> bool {
+        self.of[one] == self.of[other]
+    }
+
+    /// Processor time that was taken in all.
+    pub(super) fn busy(&self) -> Duration {
+        self.processes.iter().map(|process| process.busy).sum()
+    }
+}

@@ -1,0 +1,246 @@
+//! What a world is made of: applications and their components, hosts, links, work, faults.
+
+use std::time::Duration;
+
+use dataflow::component::{Component, Processed, Steer, Steered};
+use dataflow::control::controller::Application;
+use dataflow::ids::{Incarnation, NodeId, RunNumber};
+use dataflow::level1::trigger::Trigger;
+use dataflow::message::{BuiltEvent, EventInfo, Recording};
+use dataflow::time::Time;
+
+use super::costs::Costs;
+use super::wire::Wire;
+
+/// A run to be simulated.
+pub struct Setup {
+    /// Of all random draws of the world itself.
+    pub seed: u64,
+    /// The run.
+    pub run: RunNumber,
+    /// All applications; the node of the first is 1.
+    pub applications: Vec<Application>,
+    /// Makes the component of an application, for each of its lives.
+    pub components: Box<dyn Fn(NodeId, Incarnation) -> Box<dyn Component + Send>>,
+    /// What drivers do for components.
+    pub outside: Box<dyn Outside>,
+    /// Who shares a processor.
+    pub hosts: Hosts,
+    /// What inputs cost.
+    pub costs: Costs,
+    /// How messages travel.
+    pub wire: Wire,
+    /// What a piece of work takes to be handed over, there and back; up to twice this.
+    pub handover: Duration,
+    /// Whether each fragment of an event comes by itself from its link, or all together.
+    pub one_by_one: bool,
+    /// What happens to fragments on read-out links, if they come by themselves.
+    pub fragment_faults: Links,
+    /// Run control ends the run after this time.
+    pub duration: Option<Duration>,
+    /// How long a stage that drains may make no progress.
+    pub stop_timeout: Duration,
+    /// After this time all that are not late have found one another, and run control starts the run.
+    pub time_to_connect: Duration,
+    /// Applications that appear so long after the others.
+    pub late: Vec<(NodeId, Duration)>,
+    /// What goes wrong, and when, counted from the start of the run.
+    pub faults: Vec<(Duration, Fault)>,
+    /// From this time of the run on, no link and no disk fails any more.
+    pub healed_after: Option<Duration>,
+    /// A bug to be found.
+    pub planted: Option<Planted>,
+    /// Whether components assert their state after every input.
+    pub checks: bool,
+    /// More steps than this are a run that does not end.
+    pub steps_max: u64,
+}
+
+/// What drivers do for components, and what comes from outside the partition.
+pub trait Outside {
+    /// Bytes of the fragment that a link sends of an event.
+    fn fragment_bytes(&mut self, node: NodeId, rob: u16, event: &EventInfo) -> u32;
+
+    /// The next trigger from outside; `None` if there will be no more.
+    fn trigger(&mut self) -> Option<Trigger>;
+
+    /// Runs a step of steering.
+    fn steer(&mut self, steer: &Steer) -> Steered;
+
+    /// Decides on an event; `None` if the task never answers.
+    fn process(&mut self, built: &BuiltEvent) -> Option<Processed>;
+
+    /// Read-out links of a ROS.
+    fn links(&self, node: NodeId) -> u16;
+
+    /// Is shown each event that a recorder is to put into its file, and says whether the disk takes it.
+    fn record(&mut self, node: NodeId, recording: &Recording) -> bool;
+
+    /// What a piece of work takes, and where. `in_run` is the time since the start of the run.
+    fn effort(&mut self, in_run: Duration, work: Effort<'_>) -> (Duration, Place);
+}
+
+/// Work whose duration is asked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Effort<'a> {
+    /// A step of steering.
+    Steer(&'a Steer),
+    /// A decision of the event filter.
+    Process(&'a BuiltEvent),
+    /// Writing so many bytes.
+    Record(usize),
+    /// Making durable what was written.
+    Sync,
+}
+
+/// Where a piece of work is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the thread that runs the component, which does nothing else meanwhile.
+    Thread,
+    /// In another thread, one piece of work after the other.
+    Aside,
+    /// Anywhere: any number at once.
+    Anywhere,
+}
+
+/// Processors and who runs on them.
+#[derive(Clone, Debug, Default)]
+pub struct Hosts {
+    /// Cores of each host.
+    pub cores: Vec<u32>,
+    /// The host of each process.
+    pub processes: Vec<usize>,
+    /// The process of each application, in their order.
+    pub applications: Vec<usize>,
+}
+
+impl Hosts {
+    /// A host of its own for each of so many applications.
+    pub fn separate(applications: usize) -> Self {
+        Self {
+            cores: vec![1; applications],
+            processes: (0..applications).collect(),
+            applications: (0..applications).collect(),
+        }
+    }
+}
+
+/// A network that treats every pair alike, and what it does to messages.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Links {
+    /// The least that a message takes; it may take twice as long.
+    pub latency: Duration,
+    /// Probability that a message that may be lost is lost.
+    pub loss: f64,
+    /// Probability that such a message arrives twice.
+    pub duplication: f64,
+    /// Probability that such a message is delayed, and overtaken by others.
+    pub delay: f64,
+    /// Probability that such a message arrives with wrong bits, which its checksum tells.
+    pub corruption: f64,
+    /// Probability that such a message is seen again in another run, or from a former life of its sender.
+    pub stray: f64,
+    /// The longest delay.
+    pub delay_max: Duration,
+}
+
+impl Links {
+    /// Nothing is lost, doubled, delayed or damaged.
+    pub const fn perfect() -> Self {
+        Self {
+            latency: Duration::from_micros(20),
+            loss: 0.0,
+            duplication: 0.0,
+            delay: 0.0,
+            corruption: 0.0,
+            stray: 0.0,
+            delay_max: Duration::from_millis(30),
+        }
+    }
+
+    /// Whether nothing goes wrong.
+    pub fn is_perfect(&self) -> bool {
+        self.loss + self.duplication + self.delay + self.corruption + self.stray == 0.0
+    }
+
+    /// The same links without anything going wrong.
+    #[must_use]
+    pub const fn healed(self) -> Self {
+        Self { loss: 0.0, duplication: 0.0, delay: 0.0, corruption: 0.0, stray: 0.0, ..self }
+    }
+}
+
+/// What can happen to an application or its host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It dies and does not return.
+    Kill(NodeId),
+    /// It dies, and a new life of it appears after this time.
+    Restart(NodeId, Duration),
+    /// It hears and says nothing any more, but its connections stand.
+    Hang(NodeId),
+    /// The run is forced to end.
+    Force,
+    /// Nothing gets through between these nodes and the others for this time: what may be lost is, the rest waits.
+    Split(Vec<NodeId>, Duration),
+    /// For `lasts`, every input takes `each` longer.
+    Slow {
+        /// Who is slow.
+        node: NodeId,
+        /// More time for each input.
+        each: Duration,
+        /// For how long.
+        lasts: Duration,
+    },
+    /// Its clock steps forward.
+    ClockStep(NodeId, Duration),
+    /// Its disk takes nothing for this time.
+    FullDisk(NodeId, Duration),
+}
+
+impl Fault {
+    /// The application that it strikes, if it is one.
+    pub fn node(&self) -> Option<NodeId> {
+        match self {
+            Self::Kill(node)
+            | Self::Restart(node, _)
+            | Self::Hang(node)
+            | Self::Slow { node, .. }
+            | Self::ClockStep(node, _)
+            | Self::FullDisk(node, _) => Some(*node),
+            Self::Force | Self::Split(..) => None,
+        }
+    }
+
+    /// Whether nothing is lost by it, so that a run must end as without it.
+    pub fn is_survived(&self) -> bool {
+        matches!(self, Self::Split(..) | Self::Slow { .. } | Self::ClockStep(..) | Self::FullDisk(..))
+    }
+}
+
+/// A bug that the checks of a run must find: the world makes a component misbehave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Planted {
+    /// A recorder acknowledges an event that it does not write.
+    LostEvent,
+    /// An event is sent to a recorder twice.
+    Duplicate,
+    /// A DFM counts one event too many.
+    Miscount,
+    /// An EFD forgets to ask for the next event, once.
+    LostCredit,
+    /// A DFM clears an event again that it has cleared in another group.
+    DoubleClear,
+    /// SFIs forget their time-outs some way into the run.
+    ForgottenTimeout,
+}
+
+impl Planted {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::LostEvent, Self::Duplicate, Self::Miscount, Self::LostCredit, Self::DoubleClear, Self::ForgottenTimeout];
+}
+
+/// The earliest time of a world; nothing in it happens at time 0.
+pub(crate) const BEGINNING: Time = Time::from_ns(1_000);

@@ -1,0 +1,219 @@
+//! The work that drivers do for components, and the bugs that a world plants.
+
+use std::time::Duration;
+
+use dataflow::bulk::Bulk;
+use dataflow::component::{Input, Outcome, Ticket, Work};
+use dataflow::ids::{EventId, NodeId, Role};
+use dataflow::message::{EventInfo, FileRecord, Message};
+use dataflow::readout::fragment::{FragmentCheck, FragmentHead};
+use dataflow::time::Time;
+
+use super::setup::{Effort, Place, Planted};
+use super::{Arriving, Fragments, What, World};
+
+impl World {
+    pub(super) fn work(&mut self, node: NodeId, ticket: Ticket, work: Work) {
+        let in_run = self.now.since(self.began);
+        let outside = &mut self.setup.outside;
+        let (effort, place, channel) = match &work {
+            Work::ReadOut(events) => return self.read_out(node, ticket, events),
+            Work::Steer(steer) => {
+                let (effort, place) = outside.effort(in_run, Effort::Steer(steer));
+                (effort, place, ticket.0 as u16 | STEPS)
+            }
+            Work::Process(built) => {
+                let (effort, place) = outside.effort(in_run, Effort::Process(built));
+                (effort, place, ticket.0 as u16 | STEPS)
+            }
+            Work::Record(recording) => {
+                let (effort, place) = outside.effort(in_run, Effort::Record(recording.built.bulk.len()));
+                (effort, place, 0)
+            }
+            Work::Sync => {
+                let (effort, place) = outside.effort(in_run, Effort::Sync);
+                (effort, place, 0)
+            }
+            Work::NextTrigger | Work::Close => (Duration::ZERO, Place::Aside, 0),
+        };
+        let Some(outcome) = self.outcome(node, work) else { return };
+        let application = usize::from(node.0) - 1;
+        let at = match place {
+            Place::Thread => self.processors.take(application, self.now, effort).unwrap_or(self.now),
+            Place::Aside => {
+                let at = self.processors.take_aside(application, self.now, effort);
+                self.in_order(node, channel, at)
+            }
+            Place::Anywhere => self.in_order(node, channel, self.now) + effort,
+        };
+        let incarnation = self.slot(node).incarnation;
+        let input = Input::Done { ticket, outcome };
+        self.schedule(at, What::Arrives(node, Arriving::Input(incarnation, input)));
+    }
+
+    fn outcome(&mut self, node: NodeId, work: Work) -> Option<Outcome> {
+        Some(match work {
+            Work::ReadOut(_) => unreachable!("taken before"),
+            Work::NextTrigger => Outcome::Trigger(self.setup.outside.trigger()),
+            Work::Steer(steer) => Outcome::Steered(self.setup.outside.steer(&steer)),
+            Work::Process(built) => Outcome::Processed(self.setup.outside.process(&built)?),
+            Work::Record(recording) => {
+                if self.now < self.slot(node).full_until {
+                    return Some(Outcome::RecordFailed);
+                }
+                let bytes = recording.built.bulk.len() as u64;
+                let lost =
+                    self.setup.planted == Some(Planted::LostEvent) && core::mem::replace(&mut self.planted, 1) == 0;
+                if !lost {
+                    if !self.setup.outside.record(node, &recording) {
+                        return Some(Outcome::RecordFailed);
+                    }
+                    let slot = self.slot_mut(node);
+                    slot.events += 1;
+                    slot.bytes += bytes;
+                }
+                Outcome::Recorded { copies: 1, bytes, closed: Vec::new() }
+            }
+            Work::Sync => Outcome::Synced,
+            Work::Close => Outcome::Closed(vec![self.file_of(node)]),
+        })
+    }
+
+    /// A little later than `at`, and behind everything before on the same channel of a node.
+    fn in_order(&mut self, node: NodeId, channel: u16, at: Time) -> Time {
+        let at = at + self.handover();
+        let last = self.in_order_work.entry((node, channel)).or_default();
+        *last = at.max(*last);
+        *last
+    }
+
+    fn read_out(&mut self, node: NodeId, ticket: Ticket, events: &[EventInfo]) {
+        let incarnation = self.slot(node).incarnation;
+        if !self.setup.one_by_one {
+            let fragments = self.fragments(node, events);
+            let all = Arriving::Fragments(incarnation, Box::new(Fragments { ticket, fragments }));
+            return self.schedule(self.now, What::Arrives(node, all));
+        }
+        let last = events.iter().map(|event| self.read_out_event(node, event)).max().expect("something to read");
+        let input = Input::Done { ticket, outcome: Outcome::ReadOut };
+        self.schedule(last, What::Arrives(node, Arriving::Input(incarnation, input)));
+    }
+
+    fn fragments(&mut self, node: NodeId, events: &[EventInfo]) -> Vec<(u16, FragmentHead, Bulk)> {
+        let links = self.setup.outside.links(node);
+        let all = events.iter().flat_map(|event| (0..links).map(move |rob| (rob, event)));
+        all.map(|(rob, event)| {
+            let (head, bulk) = self.fragment(node, rob, event);
+            (rob, head, bulk)
+        })
+        .collect()
+    }
+
+    /// When the last fragment comes. They come in order on each link, unless the link loses, repeats or delays one.
+    fn read_out_event(&mut self, node: NodeId, event: &EventInfo) -> Time {
+        let incarnation = self.slot(node).incarnation;
+        let links = if self.is_healed() { self.setup.fragment_faults.healed() } else { self.setup.fragment_faults };
+        let mut last = self.now;
+        for rob in 0..self.setup.outside.links(node) {
+            let (head, bulk) = self.fragment(node, rob, event);
+            let copies =
+                if self.random.chance(links.loss) { 0 } else { 1 + u32::from(self.random.chance(links.duplication)) };
+            let mut at = self.in_order(node, 1 + rob, self.now);
+            if self.random.chance(links.delay) {
+                at = at + links.delay_max.mul_f64(self.random.unit());
+            }
+            for _ in 0..copies {
+                let input = Input::Fragment { rob, head, bulk: bulk.clone() };
+                self.schedule(at, What::Arrives(node, Arriving::Input(incarnation, input)));
+            }
+            last = last.max(at);
+        }
+        last
+    }
+
+    fn fragment(&mut self, node: NodeId, rob: u16, event: &EventInfo) -> (FragmentHead, Bulk) {
+        let len_bytes = self.setup.outside.fragment_bytes(node, rob, event);
+        let checks = &mut self.checks[usize::from(node.0) - 1];
+        let rob = usize::from(rob);
+        if checks.len() <= rob {
+            checks.resize_with(rob + 1, || FragmentCheck::new(event.event));
+        }
+        let head = checks[rob].examine(event.event.lvl1_id(), 0, len_bytes).expect("an id near the others");
+        assert_eq!(head.event, event.event, "the id of 32 bits is unwrapped");
+        (head, Bulk::Modelled { len_bytes, seed: event.ordinal as u32 })
+    }
+
+    pub(super) fn input_fragments(&mut self, to: NodeId, incarnation: dataflow::ids::Incarnation, all: Fragments) {
+        let now = self.now;
+        let slot = &mut self.slots[usize::from(to.0) - 1];
+        if slot.hangs || slot.incarnation != incarnation {
+            return;
+        }
+        let Some(node) = &mut slot.node else { return };
+        let now = now + slot.clock;
+        let mut out = core::mem::take(&mut self.out);
+        self.inputs += all.fragments.len() as u64 + 1;
+        for (rob, head, bulk) in all.fragments {
+            node.handle(now, Input::Fragment { rob, head, bulk }, &mut out);
+        }
+        node.handle(now, Input::Done { ticket: all.ticket, outcome: Outcome::ReadOut }, &mut out);
+        self.after(to, &mut out);
+        self.out = out;
+    }
+
+    /// All that a recorder has written, as one file.
+    pub(super) fn file_of(&self, sfo: NodeId) -> FileRecord {
+        let slot = self.slot(sfo);
+        let (path, stream) = (slot.app.name.clone(), "physics_Main".into());
+        FileRecord { path, stream, events: slot.events, first_copies: slot.events, bytes: slot.bytes, adler32: 1 }
+    }
+
+    /// How often a message is sent: once, unless a bug is planted on it.
+    pub(super) fn plant(&mut self, message: &Message) -> usize {
+        let mut strike = |number: u64| {
+            self.planted += 1;
+            self.planted == number
+        };
+        match (self.setup.planted, message) {
+            (Some(Planted::Duplicate), Message::Record(_)) if strike(1) => 2,
+            (Some(Planted::LostCredit), Message::Pull(1)) if strike(3) => 0,
+            _ => 1,
+        }
+    }
+
+    /// Adds an event of an earlier group to a group of clears, if that bug is planted.
+    pub(super) fn plant_in_clears(&mut self, mut message: Message) -> Message {
+        if self.setup.planted == Some(Planted::DoubleClear)
+            && let Message::Clear { events, .. } = &mut message
+        {
+            match (self.planted, events.first()) {
+                (DONE, _) | (_, None) => {}
+                (0, Some(first)) => self.planted = first.0 + 1,
+                (noted, Some(_)) => {
+                    events.push(EventId(noted - 1));
+                    self.planted = DONE;
+                }
+            }
+        }
+        message
+    }
+
+    /// Whether a component is not called any more at its times, because that bug is planted.
+    pub(super) fn forgets_deadlines(&mut self, node: NodeId) -> bool {
+        if self.setup.planted != Some(Planted::ForgottenTimeout) || self.slot(node).app.role != Role::Sfi {
+            return false;
+        }
+        self.planted += 1;
+        self.planted > FORGETS_AFTER
+    }
+
+    pub(super) fn handover(&mut self) -> Duration {
+        self.setup.handover.mul_f64(1.0 + self.random.unit())
+    }
+}
+
+/// Channels of work that may overtake other work.
+const STEPS: u16 = 1 << 15;
+/// The bug has been at work.
+const DONE: u64 = u64::MAX;
+const FORGETS_AFTER: u64 = 20;

@@ -1,0 +1,106 @@
+//! Seeded random runs of whole partitions with every fault of a network and its hosts.
+
+use simulator::swarm::{InputKind, LEVELS, Plan, shrink};
+use simulator::world::{Planted, Trace};
+
+/// Seeds per level of faults; `WEIR_SEEDS` sets another number for long campaigns.
+fn seeds() -> u64 {
+    number("WEIR_SEEDS").unwrap_or(500)
+}
+
+/// The first seed; `WEIR_FIRST_SEED` sets another, so that each run of a series has seeds of its own.
+fn first_seed() -> u64 {
+    number("WEIR_FIRST_SEED").unwrap_or(0)
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok())
+}
+
+/// Prints the run of one seed: `WEIR_SEED=LEVEL:SEED cargo test -p simulator --test seeds one_seed -- --nocapture`.
+#[test]
+fn one_seed() {
+    let Ok(text) = std::env::var("WEIR_SEED") else { return };
+    let (level, seed) = text.split_once(':').expect("WEIR_SEED is LEVEL:SEED");
+    let plan = Plan::draw(seed.parse().expect("a seed"), level.parse().expect("a level"));
+    eprintln!("{plan:#?}");
+    plan.applications().iter().for_each(|app| eprintln!("{} {}", app.node.0, app.name));
+    let run = plan.run_traced(Trace::Text(Box::new(std::io::stderr())));
+    eprintln!("{:#?}\n{}", run.outcomes.account, run.failures.join("\n"));
+}
+
+fn campaign(level: u32) {
+    let first = first_seed();
+    for seed in first..first + seeds() {
+        let plan = Plan::draw(seed, level);
+        if let Some(failure) = plan.verdict() {
+            let least = shrink(&plan, |plan| plan.verdict().is_some());
+            let how = least.verdict().unwrap_or_default();
+            panic!("level {level}, seed {seed}: {failure}\n{plan:#?}\nthe least that fails: {how}\n{least:#?}");
+        }
+    }
+}
+
+#[test]
+fn healthy_partitions() {
+    campaign(0);
+}
+
+#[test]
+fn lossy_networks_and_late_starts() {
+    campaign(1);
+}
+
+#[test]
+fn restarts() {
+    campaign(2);
+}
+
+#[test]
+fn deaths_and_forced_ends() {
+    campaign(3);
+}
+
+#[test]
+fn the_same_plan_gives_the_same_trace() {
+    for seed in 0..50 {
+        let trace = |plan: Plan| plan.run_traced(Trace::Hash(std::hash::DefaultHasher::new())).outcomes.trace;
+        let level = seed as u32 % LEVELS;
+        assert_eq!(trace(Plan::draw(seed, level)), trace(Plan::draw(seed, level)));
+        assert_ne!(trace(Plan::draw(seed, level)), trace(Plan::draw(seed + 1, level)));
+    }
+}
+
+#[test]
+fn every_planted_bug_is_found_and_reduced() {
+    for planted in Planted::ALL {
+        let fails = |plan: &Plan| plan.verdict().is_some();
+        let with = |seed| Plan { planted: Some(planted), ..Plan::draw(seed, 1) };
+        let found = (0..1000).find(|&seed| fails(&with(seed)));
+        let plan = with(found.unwrap_or_else(|| panic!("{planted:?} is not found")));
+        assert!(Plan { planted: None, ..plan.clone() }.verdict().is_none(), "the bug is the only reason");
+        let least = shrink(&plan, fails);
+        assert!(fails(&least) && least.events <= plan.events && least.faults.len() <= plan.faults.len());
+        eprintln!("{planted:?}: seed {found:?}, {} events, {:?}", least.events, least.counts);
+    }
+}
+
+#[test]
+fn a_plain_run_accounts_for_everything() {
+    for input in [InputKind::Level2, InputKind::Level1, InputKind::SelfTrigger] {
+        let outcomes = Plan { input, ..Plan::plain(500) }.run_checked();
+        assert!(outcomes.ending.reasons.is_empty(), "{:?}", outcomes.ending.reasons);
+        let account = outcomes.account;
+        assert_eq!((account.level1, account.residual), (500, 0), "{account:#?}");
+        assert!(account.recorded > 100 && account.recorded == account.recorded_copies, "{account:#?}");
+    }
+}
+
+#[test]
+fn without_a_builder_what_level_2_accepts_counts_as_recorded() {
+    let outcomes = Plan { input: InputKind::Level2Only, ..Plan::plain(500) }.run_checked();
+    let account = outcomes.account;
+    assert_eq!((account.level1, account.residual, account.recorded_copies), (500, 0, 0), "{account:#?}");
+    assert!(account.level2_rejected > 100 && account.level2_accepted > 100, "{account:#?}");
+    assert_eq!((account.built_complete, account.recorded), (account.level2_accepted, account.level2_accepted));
+}
