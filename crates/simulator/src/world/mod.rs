@@ -217,7 +217,7 @@ impl World {
             What::Flush(of) => self.flush(of),
             What::Begin => {
                 self.began = self.now;
-                self.with_controller(|controller, now, out| controller.start(now, out));
+                self.with_controller(Controller::start);
             }
             What::WakeController => {
                 if self.controller_wake == Some(self.now) {

@@ -77,11 +77,6 @@ impl Processors {
         process.aside_free_at
     }
 
-    /// Whether two applications live in one process.
-    pub(super) fn are_one(&self, one: usize, other: usize) -> bool {
-        self.of[one] == self.of[other]
-    }
-
     /// Processor time that was taken in all.
     pub(super) fn busy(&self) -> Duration {
         self.processes.iter().map(|process| process.busy).sum()
