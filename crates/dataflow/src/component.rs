@@ -126,8 +126,8 @@ pub struct Ticket(pub u64);
 pub enum Work {
     /// Level 1: wait for the next trigger from outside. Requests are answered in their order.
     NextTrigger,
-    /// ROS: read the fragments of these events, of each from all links. Each comes as [`Input::Fragment`]; behind all of
-    /// them comes `Done`.
+    /// ROS: read the fragments of these events, of each from all links. Each comes as [`Input::Fragment`]; behind those of
+    /// one or several events comes `Done`.
     ReadOut(Vec<EventInfo>),
     /// L2PU: run one step of steering on the data collected so far.
     Steer(Steer),
@@ -163,8 +163,8 @@ pub struct Steer {
 pub enum Outcome {
     /// A trigger from outside; `None` if there will be no more, which answers all requests.
     Trigger(Option<Trigger>),
-    /// All links were read for all events.
-    ReadOut,
+    /// All links were read for so many more of the events, in their order.
+    ReadOut(usize),
     /// A step of steering ended.
     Steered(Steered),
     /// The event filter decided, or failed to.

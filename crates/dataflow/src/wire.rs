@@ -270,7 +270,12 @@ impl Writer<'_> {
             }
             Message::EventReply { replies, bulk: _ } => {
                 self.list(replies, |w, reply| {
-                    w.u64(reply.event.0).u16(reply.attempt).u32(reply.request).u32(reply.len_bytes);
+                    let mut head = [0; 18];
+                    head[..8].copy_from_slice(&reply.event.0.to_le_bytes());
+                    head[8..10].copy_from_slice(&reply.attempt.to_le_bytes());
+                    head[10..14].copy_from_slice(&reply.request.to_le_bytes());
+                    head[14..].copy_from_slice(&reply.len_bytes.to_le_bytes());
+                    w.0.extend_from_slice(&head);
                     w.missing(&reply.missing);
                 });
                 kind::EVENT_REPLY
@@ -394,7 +399,15 @@ impl Writer<'_> {
 
     fn info(&mut self, event: &EventInfo) -> &mut Self {
         let EventInfo { event, ordinal, bcid, trigger_type, items, forced } = *event;
-        self.u64(event.0).u64(ordinal).u16(bcid).u8(trigger_type).u32(items).flag(forced)
+        let mut info = [0; 24];
+        info[..8].copy_from_slice(&event.0.to_le_bytes());
+        info[8..16].copy_from_slice(&ordinal.to_le_bytes());
+        info[16..18].copy_from_slice(&bcid.to_le_bytes());
+        info[18] = trigger_type;
+        info[19..23].copy_from_slice(&items.to_le_bytes());
+        info[23] = u8::from(forced);
+        self.0.extend_from_slice(&info);
+        self
     }
 
     fn rois(&mut self, rois: &[Roi]) -> &mut Self {

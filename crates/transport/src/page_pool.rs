@@ -141,7 +141,7 @@ impl Pool {
         self.0.count_in_use(&free);
         drop(free);
         self.0.holders[index as usize].store(1, Ordering::Relaxed);
-        Some(Page { pool: Arc::clone(&self.0), index, start: 0 })
+        Some(Page { hold: Hold { pool: Arc::clone(&self.0), index }, start: 0 })
     }
 
     /// Wakes this scheduler, too, when the pool is empty and a page returns or can be rewound.
@@ -227,15 +227,20 @@ impl fmt::Debug for Pool {
 // overlaps a `&` of a slice, and both are made from the mapping's raw pointer, never from one another. `start` returns to
 // zero only when this value is the page's only holder, that is when no slice is left (`rewind`, and return to the pool).
 pub struct Page {
+    hold: Hold,
+    start: usize,
+}
+
+/// Keeps a page away from its pool.
+struct Hold {
     pool: Arc<Shared>,
     index: u32,
-    start: usize,
 }
 
 impl Page {
     /// The bytes that are still ours, to be written. They hold zeros or what an earlier use left there.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        let (place, len) = (self.pool.place(self.index, self.start), self.len());
+        let (place, len) = (self.hold.place(self.start), self.len());
         // SAFETY: inside the mapping, initialised by it, and reachable only through this value (see above).
         unsafe { core::slice::from_raw_parts_mut(place, len) }
     }
@@ -243,12 +248,12 @@ impl Page {
     /// The bytes that are still ours, to be read.
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: as in `bytes_mut`.
-        unsafe { core::slice::from_raw_parts(self.pool.place(self.index, self.start), self.len()) }
+        unsafe { core::slice::from_raw_parts(self.hold.place(self.start), self.len()) }
     }
 
     /// How many bytes are still ours.
     pub fn len(&self) -> usize {
-        self.pool.page_len - self.start
+        self.hold.pool.page_len - self.start
     }
 
     /// Whether all bytes were given away.
@@ -263,10 +268,8 @@ impl Page {
     /// # Panics
     /// If `len` is more than [`len`](Self::len).
     pub fn split_to(&mut self, len: usize) -> PageSlice {
-        assert!(len <= self.len(), "a slice of {len} bytes of the {} that a page has left", self.len());
-        let holders = self.pool.holders[self.index as usize].fetch_add(1, Ordering::Relaxed);
-        assert!(holders < u32::MAX, "the slices of a page fit in 32 bits");
-        let part = Part { pool: Arc::clone(&self.pool), index: self.index, start: self.start, len };
+        self.check_len(len);
+        let part = Part { hold: self.hold.another(), start: self.start, len };
         self.start += len;
         PageSlice::new(Bytes::from_owner(part))
     }
@@ -275,8 +278,14 @@ impl Page {
     ///
     /// # Panics
     /// If `len` is more than [`len`](Self::len).
-    pub fn freeze(mut self, len: usize) -> PageSlice {
-        self.split_to(len)
+    pub fn freeze(self, len: usize) -> PageSlice {
+        self.check_len(len);
+        let Self { hold, start } = self;
+        PageSlice::new(Bytes::from_owner(Part { hold, start, len }))
+    }
+
+    fn check_len(&self, len: usize) {
+        assert!(len <= self.len(), "a slice of {len} bytes of the {} that a page has left", self.len());
     }
 
     /// Takes the whole page back for writing, if no slice of it is left; what was in it may be overwritten.
@@ -291,7 +300,7 @@ impl Page {
     /// Whether no slice of the page is left.
     pub(crate) fn is_sole_holder(&self) -> bool {
         // Pairs with the release of the last slice: its reader is done before we write.
-        self.pool.holders[self.index as usize].load(Ordering::SeqCst) == 1
+        self.hold.holders().load(Ordering::SeqCst) == 1
     }
 
     /// Whether some of the page was given away as slices.
@@ -310,7 +319,24 @@ impl Page {
     }
 }
 
-impl Drop for Page {
+impl Hold {
+    /// One more holder of the same page.
+    fn another(&self) -> Self {
+        let holders = self.holders().fetch_add(1, Ordering::Relaxed);
+        assert!(holders < u32::MAX, "the slices of a page fit in 32 bits");
+        Self { pool: Arc::clone(&self.pool), index: self.index }
+    }
+
+    fn holders(&self) -> &AtomicU32 {
+        &self.pool.holders[self.index as usize]
+    }
+
+    fn place(&self, start: usize) -> *mut u8 {
+        self.pool.place(self.index, start)
+    }
+}
+
+impl Drop for Hold {
     fn drop(&mut self) {
         self.pool.release(self.index);
     }
@@ -318,14 +344,13 @@ impl Drop for Page {
 
 impl fmt::Debug for Page {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Page({}[{}]: {} bytes left)", self.pool.name, self.index, self.len())
+        write!(f, "Page({}[{}]: {} bytes left)", self.hold.pool.name, self.hold.index, self.len())
     }
 }
 
 /// A part of a page that will not be written again while this value lives.
 struct Part {
-    pool: Arc<Shared>,
-    index: u32,
+    hold: Hold,
     start: usize,
     len: usize,
 }
@@ -334,13 +359,7 @@ impl AsRef<[u8]> for Part {
     fn as_ref(&self) -> &[u8] {
         // SAFETY: inside the mapping and initialised; `Page::split_to` moved the writer's start behind these bytes, and
         // this value, counted as a holder, keeps the page from being rewound or taken again.
-        unsafe { core::slice::from_raw_parts(self.pool.place(self.index, self.start), self.len) }
-    }
-}
-
-impl Drop for Part {
-    fn drop(&mut self) {
-        self.pool.release(self.index);
+        unsafe { core::slice::from_raw_parts(self.hold.place(self.start), self.len) }
     }
 }
 

@@ -147,6 +147,13 @@ struct Sfi {
     finished: u64,
 }
 
+impl Sfi {
+    /// How many more events it may get, if at most so many may be in building.
+    fn room(&self, most: usize) -> usize {
+        if self.reachable && !self.busy { most.saturating_sub(self.building) } else { 0 }
+    }
+}
+
 struct Supervisor {
     node: NodeId,
     reachable: bool,
@@ -321,7 +328,7 @@ impl Dfm {
             self.next_event = self.next_event.next();
             self.counters.self_triggered += 1;
             self.accept(event, false, None);
-            self.assign(now, out);
+            self.assign_queued(now, out);
             if limit.is_some_and(|limit| self.counters.self_triggered >= limit) {
                 self.exhausted = true;
                 self.stop_trigger();
@@ -331,25 +338,11 @@ impl Dfm {
     }
 
     fn has_room(&self) -> bool {
-        (0..self.sfis.len()).any(|sfi| self.room(sfi) > 0)
-    }
-
-    fn room(&self, sfi: usize) -> usize {
-        let sfi = &self.sfis[sfi];
-        if sfi.reachable && !sfi.busy { self.parameters.building.saturating_sub(sfi.building) } else { 0 }
+        self.sfis.iter().any(|sfi| sfi.room(self.parameters.building) > 0)
     }
 
     fn assign(&mut self, now: Time, out: &mut Outbox) {
-        while let Some(&event) = self.queue.front() {
-            let Some(sfi) = self.preferred(event).or_else(|| {
-                let room: Vec<usize> = (0..self.sfis.len()).map(|sfi| self.room(sfi)).collect();
-                self.chooser.choose(room.into_iter())
-            }) else {
-                break;
-            };
-            self.queue.pop_front();
-            self.build_at(now, event, sfi, out);
-        }
+        self.assign_queued(now, out);
         self.update_busy(now, out);
         if self.sfis.iter().all(|sfi| sfi.gone) && !self.queue.is_empty() {
             self.give_up_queue(out);
@@ -358,10 +351,23 @@ impl Dfm {
         }
     }
 
+    fn assign_queued(&mut self, now: Time, out: &mut Outbox) {
+        while let Some(&event) = self.queue.front() {
+            let room = self.sfis.iter().map(|sfi| sfi.room(self.parameters.building));
+            let Some(sfi) = self.preferred(event).or_else(|| self.chooser.choose(room)) else {
+                return;
+            };
+            self.queue.pop_front();
+            self.build_at(now, event, sfi, out);
+        }
+    }
+
     /// The SFI that has some of the event's data, if it has room.
     fn preferred(&self, event: EventId) -> Option<usize> {
+        let DfmInput::Level2 { .. } = self.parameters.input else { return None };
         let builder = self.open.get(&event)?.builder?;
-        self.sfis.iter().position(|sfi| sfi.node == builder).filter(|sfi| self.room(*sfi) > 0)
+        let is_it = |sfi: &Sfi| sfi.node == builder && sfi.room(self.parameters.building) > 0;
+        self.sfis.iter().position(is_it)
     }
 
     fn build_at(&mut self, now: Time, event: EventId, sfi: usize, out: &mut Outbox) {
@@ -550,8 +556,9 @@ impl Dfm {
     fn on_timeout(&mut self, now: Time, event: EventId, attempt: u16, out: &mut Outbox) {
         let Some(open) = self.open.get(&event).filter(|open| open.attempt == attempt) else { return };
         let State::Building { sfi: late, .. } = open.state else { return };
-        let room: Vec<usize> = (0..self.sfis.len()).map(|sfi| if sfi == late { 0 } else { self.room(sfi) }).collect();
-        match self.chooser.choose(room.into_iter()).filter(|_| attempt < ATTEMPTS_MAX) {
+        let most = self.parameters.building;
+        let room = self.sfis.iter().enumerate().map(|(sfi, it)| if sfi == late { 0 } else { it.room(most) });
+        match self.chooser.choose(room).filter(|_| attempt < ATTEMPTS_MAX) {
             Some(sfi) => {
                 self.counters.reassigned += 1;
                 self.build_at(now, event, sfi, out);

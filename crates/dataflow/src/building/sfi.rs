@@ -1,6 +1,7 @@
 //! The sub-farm input: builds events by pulling `[EB2007 §II-B.2–3]` and serves them to the event filter.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::boxed::Box;
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -13,6 +14,7 @@ use crate::message::{
     Assignment, Attempt, BuiltEvent, Command, DataReply, DataRequest, Ended, EventInfo, Fate, Message,
 };
 use crate::random::Random;
+use crate::readout::event_manager::EventManager;
 use crate::report::{BlockCause, BlockedClock, Report, SfiCounters};
 use crate::time::Time;
 
@@ -64,7 +66,13 @@ pub struct Source {
 /// flight per try, `retries + 1` in all.
 pub struct Sfi {
     parameters: SfiParameters,
-    events: BTreeMap<EventId, Building>,
+    events: EventManager<Box<Building>>,
+    /// Of these, events that are in building.
+    building: usize,
+    /// Events that are not served, where they are served in order.
+    unserved: BTreeSet<EventId>,
+    /// Finished with, to be used again: their lists keep their memory.
+    spare: Vec<Box<Building>>,
     collected: Collected,
     /// Events with sources that were not asked yet, in the order of their assignment.
     to_ask: VecDeque<EventId>,
@@ -79,6 +87,8 @@ pub struct Sfi {
     efds: Vec<Efd>,
     turn: usize,
     sources_gone: Vec<bool>,
+    /// By node: its index among the sources.
+    source_of: Vec<Option<u16>>,
     random: Random,
     /// The order of requests, shuffled anew for each event `[EB2007 §II-B.3]`.
     order: Vec<u16>,
@@ -95,13 +105,17 @@ pub struct Sfi {
     counters: SfiCounters,
 }
 
+#[derive(Default)]
 struct Building {
     event: EventInfo,
     attempt: u16,
     oldest_unfinished: EventId,
     /// Sources that were not asked yet.
     to_ask: Vec<u16>,
+    /// By source.
     asked: Vec<Asked>,
+    /// Sources that were asked and have not answered.
+    awaited: usize,
     /// ROBs whose data level 2 had collected.
     collected: Vec<u32>,
     parts: Vec<Bulk>,
@@ -110,8 +124,9 @@ struct Building {
     phase: Phase,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Phase {
+    #[default]
     Collecting,
     /// The DFM decides whether this attempt counts.
     Ended,
@@ -119,8 +134,11 @@ enum Phase {
     Served(usize),
 }
 
+/// What one source was asked for.
+#[derive(Clone, Default)]
 struct Asked {
-    source: u16,
+    /// Whether an answer is awaited.
+    awaited: bool,
     tries: u32,
     /// Names the try whose time-out counts.
     serial: u32,
@@ -154,8 +172,16 @@ impl Sfi {
         let efds = parameters.efds.iter().map(|&node| Efd { node, gone: false, pulls: 0 }).collect();
         let random = Random::new(parameters.seed);
         let order = (0..parameters.sources.len() as u16).collect();
+        let nodes = parameters.sources.iter().map(|source| usize::from(source.node.0) + 1).max().unwrap_or(0);
+        let mut source_of = alloc::vec![None; nodes];
+        for (index, source) in (0..).zip(&parameters.sources) {
+            source_of[usize::from(source.node.0)] = Some(index);
+        }
         Self {
-            events: BTreeMap::new(),
+            events: EventManager::new(parameters.events),
+            building: 0,
+            unserved: BTreeSet::new(),
+            spare: Vec::new(),
             collected: Collected::new(parameters.collected),
             to_ask: VecDeque::new(),
             outstanding: 0,
@@ -166,6 +192,7 @@ impl Sfi {
             efds,
             turn: 0,
             sources_gone: alloc::vec![false; parameters.sources.len()],
+            source_of,
             random,
             order,
             finished: Vec::new(),
@@ -196,66 +223,93 @@ impl Sfi {
             self.counters.revoked += 1;
             return;
         }
-        if let Some(held) = self.events.get_mut(&event.event).filter(|held| held.is_granted()) {
+        if let Some(held) = self.events.find_mut(event.event).filter(|held| held.is_granted()) {
             // The DFM lost sight of this SFI and wants an event built again that is built and still here.
             held.attempt = attempt;
             let missing = held.missing.len() as u32;
             self.end(Ended { event: event.event, attempt, missing }, out);
             return;
         }
-        if let Some(older) = self.events.remove(&event.event) {
+        if let Some(older) = self.remove(event.event) {
             // Its first SFI and now this one again: the end of the older attempt gives the DFM its credit back.
             if older.phase == Phase::Collecting {
                 let missing = older.missing.len() as u32;
                 self.end(Ended { event: event.event, attempt: older.attempt, missing }, out);
             }
-            self.outstanding -= older.asked.len();
+            self.outstanding -= older.awaited;
             self.to_ask.retain(|waiting| *waiting != event.event);
             self.counters.revoked += 1;
+            self.reuse(older);
         }
-        self.random.shuffle(&mut self.order);
-        let sources = &self.parameters.sources;
-        let to_ask = self.order.iter().copied().filter(|&s| has_result || !sources[usize::from(s)].results).collect();
-        let mut parts = Vec::with_capacity(sources.len());
-        let (collected, len_bytes) = self.collected(event.event, oldest, &mut parts);
-        let building = Building {
-            event,
-            attempt,
-            oldest_unfinished: oldest,
-            to_ask,
-            asked: Vec::new(),
-            collected,
-            parts,
-            len_bytes,
-            missing: Vec::new(),
-            phase: Phase::Collecting,
-        };
-        self.events.insert(event.event, building);
+        if self.events.free() == 0 {
+            // More than the DFM may assign: it will do so elsewhere in time.
+            self.counters.revoked += 1;
+            return;
+        }
+        let building = self.begin(event, attempt, has_result, oldest);
+        let fresh = self.events.insert(event.event, building).is_ok();
+        assert!(fresh, "there is room, and the event is not held");
+        self.building += 1;
+        if self.parameters.in_order {
+            self.unserved.insert(event.event);
+        }
         self.to_ask.push_back(event.event);
     }
 
-    /// What level 2 has collected of an event: its ROBs and size; the data go to `parts`.
-    fn collected(&mut self, event: EventId, oldest: EventId, parts: &mut Vec<Bulk>) -> (Vec<u32>, usize) {
+    /// An event with all sources to be asked, in random order.
+    fn begin(&mut self, event: EventInfo, attempt: u16, has_result: bool, oldest: EventId) -> Box<Building> {
+        let mut building = self.spare.pop().unwrap_or_default();
+        let collected = self.collected(event.event, oldest);
+        let sources = &self.parameters.sources;
+        self.random.shuffle(&mut self.order);
+        let held = &mut *building;
+        held.to_ask.extend(self.order.iter().filter(|&&s| has_result || !sources[usize::from(s)].results));
+        held.asked.resize(sources.len(), Asked::default());
+        (held.event, held.attempt, held.oldest_unfinished, held.phase) = (event, attempt, oldest, Phase::Collecting);
+        if let Some(Part { robs, bulk }) = collected {
+            held.len_bytes = bulk.len();
+            held.collected = robs;
+            held.parts.push(bulk);
+        }
+        building
+    }
+
+    /// Takes an event out of the books.
+    fn remove(&mut self, event: EventId) -> Option<Box<Building>> {
+        let removed = self.events.remove(event)?;
+        self.building -= usize::from(removed.phase == Phase::Collecting);
+        if self.parameters.in_order {
+            self.unserved.remove(&event);
+        }
+        Some(removed)
+    }
+
+    /// Lets go of the data; the memory of the lists is for the next event.
+    fn reuse(&mut self, mut building: Box<Building>) {
+        let held = &mut *building;
+        held.to_ask.clear();
+        held.asked.clear();
+        held.collected.clear();
+        held.parts.clear();
+        held.missing.clear();
+        (held.awaited, held.len_bytes) = (0, 0);
+        self.spare.push(building);
+    }
+
+    /// What level 2 has collected of an event.
+    fn collected(&mut self, event: EventId, oldest: EventId) -> Option<Part> {
         let most = self.parameters.event_bytes_max;
         let found = self.collected.take(event);
         self.counters.collected_dropped += self.collected.drop_older_than(oldest);
-        match found {
-            Some(Part { robs, bulk }) if bulk.len() <= most => {
-                self.counters.collected_used += 1;
-                let len_bytes = bulk.len();
-                parts.push(bulk);
-                (robs, len_bytes)
-            }
-            Some(_) => {
-                self.counters.collected_dropped += 1;
-                (Vec::new(), 0)
-            }
-            None => (Vec::new(), 0),
-        }
+        let (used, too_large) = found
+            .map_or((None, None), |part| if part.bulk.len() <= most { (Some(part), None) } else { (None, Some(part)) });
+        self.counters.collected_used += u64::from(used.is_some());
+        self.counters.collected_dropped += u64::from(too_large.is_some());
+        used
     }
 
     fn on_collected(&mut self, event: EventId, part: Part) {
-        let is_late = self.events.contains_key(&event) || self.abandoned || self.draining;
+        let is_late = self.events.contains(event) || self.abandoned || self.draining;
         self.counters.collected_dropped += if is_late { 1 } else { self.collected.keep(event, part) };
     }
 
@@ -263,37 +317,38 @@ impl Sfi {
     fn ask(&mut self, now: Time, out: &mut Outbox) {
         while self.outstanding < self.parameters.outstanding_requests {
             let Some(&event) = self.to_ask.front() else { return };
-            let building = self.events.get_mut(&event).expect("an event with sources to ask is held");
+            let building = self.events.find_mut(event).expect("an event with sources to ask is held");
             let Some(source) = building.to_ask.pop() else {
                 self.to_ask.pop_front();
                 self.end_if_collected(event, out);
                 continue;
             };
-            let all = &self.parameters.sources[usize::from(source)].robs;
+            let index = usize::from(source);
+            let all = &self.parameters.sources[index].robs;
             let has_some = building.has_some_of(all);
             let left = || all.iter().copied().filter(|rob| !building.collected.contains(rob));
             if has_some && left().next().is_none() {
                 continue;
             }
-            if self.sources_gone[usize::from(source)] {
+            if self.sources_gone[index] {
                 let left: Vec<u32> = left().collect();
                 building.missing.extend(left);
                 continue;
             }
             let robs = if has_some { left().collect() } else { Vec::new() };
-            building.asked.push(Asked { source, tries: 0, serial: 0, valid_from: 1, robs });
+            building.asked[index] = Asked { awaited: true, tries: 0, serial: 0, valid_from: 1, robs };
+            building.awaited += 1;
             self.outstanding += 1;
-            let index = building.asked.len() - 1;
-            self.send_request(now, event, index, out);
+            self.send_request(now, event, source, out);
         }
     }
 
-    fn send_request(&mut self, now: Time, event: EventId, index: usize, out: &mut Outbox) {
-        let building = &mut self.events.get_mut(&event).expect("the event is held");
-        let asked = &mut building.asked[index];
+    fn send_request(&mut self, now: Time, event: EventId, source: u16, out: &mut Outbox) {
+        let building = self.events.find_mut(event).expect("the event is held");
+        let asked = &mut building.asked[usize::from(source)];
         asked.serial += 1;
         self.counters.requests += 1;
-        let (attempt, source, serial) = (building.attempt, asked.source, asked.serial);
+        let (attempt, serial) = (building.attempt, asked.serial);
         let deadline = now + self.parameters.request_timeout;
         self.timeouts.push_back(Timeout { deadline, event, attempt, source, serial });
         let to = self.parameters.sources[usize::from(source)].node;
@@ -311,100 +366,96 @@ impl Sfi {
     }
 
     fn on_replies(&mut self, now: Time, from: NodeId, replies: Vec<DataReply>, bulk: Bulk, out: &mut Outbox) {
+        let Some(source) = self.source_of.get(usize::from(from.0)).copied().flatten() else { return };
         let mut parts = BulkParts::new(bulk);
         for reply in replies {
             let part = parts.take(reply.len_bytes as usize);
-            self.on_reply(now, from, reply, part, out);
+            self.on_reply(now, source, reply, part, out);
         }
         self.forget_answered();
         self.ask(now, out);
     }
 
-    fn on_reply(&mut self, now: Time, from: NodeId, reply: DataReply, bulk: Bulk, out: &mut Outbox) {
+    fn on_reply(&mut self, now: Time, source: u16, reply: DataReply, bulk: Bulk, out: &mut Outbox) {
         let DataReply { event, attempt, request, missing, .. } = reply;
-        let sources = &self.parameters.sources;
-        let found = self.events.get_mut(&event).filter(|b| b.attempt == attempt).and_then(|building| {
-            let current = |asked: &Asked| {
-                sources[usize::from(asked.source)].node == from && (asked.valid_from..=asked.serial).contains(&request)
-            };
-            let index = building.asked.iter().position(current)?;
-            Some((building, index))
-        });
-        let Some((building, index)) = found else {
+        let is_awaited = |building: &&mut Box<Building>| {
+            let asked = &building.asked[usize::from(source)];
+            building.attempt == attempt && asked.awaited && (asked.valid_from..=asked.serial).contains(&request)
+        };
+        let Some(building) = self.events.find_mut(event).filter(is_awaited) else {
             self.counters.late_replies += 1;
             return;
         };
-        let asked = &mut building.asked[index];
-        building.len_bytes += bulk.len();
-        if building.len_bytes > self.parameters.event_bytes_max {
+        let len_bytes = bulk.len();
+        if building.len_bytes + len_bytes > self.parameters.event_bytes_max {
             // There is no room for it: its ROBs are missing, as if they had been lost.
-            building.len_bytes -= bulk.len();
             self.counters.oversized += 1;
-            self.give_up(event, index);
+            self.give_up(event, source);
             return self.end_if_collected(event, out);
         }
-        if !bulk.is_empty() {
+        if len_bytes > 0 {
+            building.len_bytes += len_bytes;
             building.parts.push(bulk);
         }
         building.missing.extend(missing.iter().filter(|m| m.lost).map(|m| m.rob));
-        let pending: Vec<u32> = missing.iter().filter(|m| !m.lost).map(|m| m.rob).collect();
-        if pending.is_empty() {
-            building.asked.swap_remove(index);
-            self.outstanding -= 1;
-        } else {
-            asked.robs = pending;
+        if missing.iter().any(|m| !m.lost) {
+            let asked = &mut building.asked[usize::from(source)];
+            asked.robs = missing.iter().filter(|m| !m.lost).map(|m| m.rob).collect();
             asked.valid_from = asked.serial + 1;
-            self.ask_again(now, event, index, out);
+            self.ask_again(now, event, source, out);
+        } else {
+            building.answered(source);
+            self.outstanding -= 1;
         }
         self.end_if_collected(event, out);
     }
 
     /// Asks once more for what is missing, or gives it up.
-    fn ask_again(&mut self, now: Time, event: EventId, index: usize, out: &mut Outbox) {
-        let building = self.events.get_mut(&event).expect("the event is held");
-        let asked = &mut building.asked[index];
+    fn ask_again(&mut self, now: Time, event: EventId, source: u16, out: &mut Outbox) {
+        let building = self.events.find_mut(event).expect("the event is held");
+        let asked = &mut building.asked[usize::from(source)];
         if asked.tries < self.parameters.retries {
             asked.tries += 1;
             self.counters.reasks += 1;
-            self.send_request(now, event, index, out);
+            self.send_request(now, event, source, out);
         } else {
-            self.give_up(event, index);
+            self.give_up(event, source);
         }
     }
 
     /// The credit comes home whether data came or not.
-    fn give_up(&mut self, event: EventId, index: usize) {
-        let building = self.events.get_mut(&event).expect("the event is held");
-        let asked = building.asked.swap_remove(index);
+    fn give_up(&mut self, event: EventId, source: u16) {
+        let building = self.events.find_mut(event).expect("the event is held");
+        let robs = building.answered(source);
         self.outstanding -= 1;
-        if asked.robs.is_empty() {
-            building.missing.extend_from_slice(&self.parameters.sources[usize::from(asked.source)].robs);
+        if robs.is_empty() {
+            building.missing.extend_from_slice(&self.parameters.sources[usize::from(source)].robs);
         } else {
-            building.missing.extend(asked.robs);
+            building.missing.extend(robs);
         }
     }
 
     fn end_if_collected(&mut self, event: EventId, out: &mut Outbox) {
-        let building = self.events.get_mut(&event).expect("the event is held");
-        if building.phase != Phase::Collecting || !building.to_ask.is_empty() || !building.asked.is_empty() {
+        let building = self.events.find_mut(event).expect("the event is held");
+        if building.phase != Phase::Collecting || !building.to_ask.is_empty() || building.awaited > 0 {
             return;
         }
         building.phase = Phase::Ended;
         building.missing.sort_unstable();
         let (attempt, missing) = (building.attempt, building.missing.len() as u32);
+        self.building -= 1;
         // Busy goes ahead of the end of event, so that the DFM does not fill the place it sees.
         self.update_busy(out);
         self.end(Ended { event, attempt, missing }, out);
     }
 
     fn on_granted(&mut self, now: Time, Attempt { event, attempt }: Attempt, out: &mut Outbox) {
-        let current = |b: &&mut Building| b.attempt == attempt && b.phase == Phase::Ended;
-        let Some(building) = self.events.get_mut(&event).filter(current) else {
+        let current = |b: &&mut Box<Building>| b.attempt == attempt && b.phase == Phase::Ended;
+        let Some(building) = self.events.find_mut(event).filter(current) else {
             return;
         };
         building.phase = Phase::Ready;
-        let bytes: usize = building.parts.iter().map(Bulk::len).sum();
-        self.counters.bytes_built += bytes as u64;
+        self.counters.bytes_built += building.len_bytes as u64;
         self.counters.missing_robs += building.missing.len() as u64;
         if building.missing.is_empty() {
             self.counters.built_complete += 1;
@@ -420,9 +471,10 @@ impl Sfi {
     }
 
     fn on_revoked(&mut self, now: Time, Attempt { event, attempt }: Attempt, out: &mut Outbox) {
-        let current = |b: &&Building| b.attempt == attempt && b.phase == Phase::Ended;
-        if self.events.get(&event).filter(current).is_some() {
-            self.events.remove(&event);
+        let current = |b: &&Box<Building>| b.attempt == attempt && b.phase == Phase::Ended;
+        if self.events.find(event).filter(current).is_some() {
+            let revoked = self.remove(event).expect("the event is held");
+            self.reuse(revoked);
             self.counters.revoked += 1;
             self.serve(now, out);
             self.update_busy(out);
@@ -440,8 +492,9 @@ impl Sfi {
             }
             self.efds[efd].pulls -= 1;
             self.counters.served += 1;
-            let building = self.events.get_mut(&event).expect("an event that is ready is held");
+            let building = self.events.find_mut(event).expect("an event that is ready is held");
             building.phase = Phase::Served(efd);
+            self.unserved.remove(&event);
             out.send(self.efds[efd].node, Message::BuiltEvent(building.built_event()));
         }
         let waits = !self.ready.is_empty();
@@ -460,8 +513,9 @@ impl Sfi {
         if !self.parameters.in_order {
             return self.ready.front().copied();
         }
-        let (event, building) = self.events.iter().find(|(_, b)| !matches!(b.phase, Phase::Served(_)))?;
-        (building.phase == Phase::Ready).then_some(*event)
+        let event = *self.unserved.first()?;
+        let building = self.events.find(event).expect("an event that is not served is held");
+        (building.phase == Phase::Ready).then_some(event)
     }
 
     fn next_pull(&mut self) -> Option<usize> {
@@ -481,7 +535,7 @@ impl Sfi {
     fn on_finished(&mut self, now: Time, from: NodeId, fates: &[(EventId, Fate)], out: &mut Outbox) {
         for &(event, fate) in fates {
             let served_by = |efd: usize| self.efds[efd].node == from;
-            let phase = self.events.get(&event).map(|building| building.phase);
+            let phase = self.events.find(event).map(|building| building.phase);
             if matches!(phase, Some(Phase::Served(efd)) if served_by(efd)) {
                 self.finish(now, event, fate, out);
             }
@@ -490,7 +544,8 @@ impl Sfi {
     }
 
     fn finish(&mut self, now: Time, event: EventId, fate: Fate, out: &mut Outbox) {
-        self.events.remove(&event).expect("an event to finish is held");
+        let finished = self.remove(event).expect("an event to finish is held");
+        self.reuse(finished);
         *match fate {
             Fate::Rejected => &mut self.counters.rejected,
             Fate::Accepted => &mut self.counters.accepted,
@@ -522,7 +577,7 @@ impl Sfi {
         if !self.busy && held < limit {
             return;
         }
-        let kept = held - self.events.values().filter(|b| b.phase == Phase::Collecting).count();
+        let kept = held - self.building;
         let busy = if self.busy { kept > limit / 2 } else { kept >= limit };
         if busy != self.busy {
             self.busy = busy;
@@ -531,22 +586,24 @@ impl Sfi {
     }
 
     fn on_timeout(&mut self, now: Time, timeout: &Timeout, out: &mut Outbox) {
-        if let Some(index) = self.awaited(timeout) {
-            self.ask_again(now, timeout.event, index, out);
+        if self.is_awaited(timeout) {
+            self.ask_again(now, timeout.event, timeout.source, out);
             self.end_if_collected(timeout.event, out);
             self.ask(now, out);
         }
     }
 
-    /// Which request of its event a time-out is for, if it is not answered.
-    fn awaited(&self, timeout: &Timeout) -> Option<usize> {
-        let building = self.events.get(&timeout.event).filter(|b| b.attempt == timeout.attempt)?;
-        building.asked.iter().position(|asked| asked.source == timeout.source && asked.serial == timeout.serial)
+    /// Whether the request that a time-out is for is not answered.
+    fn is_awaited(&self, timeout: &Timeout) -> bool {
+        self.events.find(timeout.event).filter(|b| b.attempt == timeout.attempt).is_some_and(|building| {
+            let asked = &building.asked[usize::from(timeout.source)];
+            asked.awaited && asked.serial == timeout.serial
+        })
     }
 
     /// Time-outs of answered requests go as they come to the front, so that they do not pile up until their time.
     fn forget_answered(&mut self) {
-        while self.timeouts.front().is_some_and(|timeout| self.awaited(timeout).is_none()) {
+        while self.timeouts.front().is_some_and(|timeout| !self.is_awaited(timeout)) {
             self.timeouts.pop_front();
         }
     }
@@ -590,32 +647,39 @@ impl Sfi {
     }
 
     fn give_up_source(&mut self, source: usize, out: &mut Outbox) {
-        let waiting: Vec<EventId> = self.events.keys().copied().collect();
-        for event in waiting {
-            let asked = &self.events[&event].asked;
-            if let Some(index) = asked.iter().position(|asked| usize::from(asked.source) == source) {
-                self.give_up(event, index);
-                self.end_if_collected(event, out);
-            }
+        for event in self.in_order(|building| building.asked[source].awaited) {
+            self.give_up(event, source as u16);
+            self.end_if_collected(event, out);
         }
+    }
+
+    /// The events for which something holds, by number.
+    fn in_order(&self, which: impl Fn(&Building) -> bool) -> Vec<EventId> {
+        let mut events: Vec<EventId> =
+            self.events.iter().filter(|(_, building)| which(building)).map(|(event, _)| event).collect();
+        events.sort_unstable();
+        events
     }
 
     /// Events of an EFD that was lost are served again, before the others.
     fn take_back(&mut self, lost: usize) {
-        for (event, building) in self.events.iter_mut().rev() {
-            if building.phase == Phase::Served(lost) {
-                building.phase = Phase::Ready;
-                self.ready.push_front(*event);
-                self.counters.served_again += 1;
+        for event in self.in_order(|building| building.phase == Phase::Served(lost)).into_iter().rev() {
+            self.events.find_mut(event).expect("the event is held").phase = Phase::Ready;
+            self.ready.push_front(event);
+            self.counters.served_again += 1;
+            if self.parameters.in_order {
+                self.unserved.insert(event);
             }
         }
     }
 
     /// Nobody will grant what was not granted; what was is served on.
     fn drop_ungranted(&mut self) {
-        let before = self.events.len();
-        self.events.retain(|_, building| building.is_granted());
-        self.counters.revoked += (before - self.events.len()) as u64;
+        for event in self.in_order(|building| !building.is_granted()) {
+            let dropped = self.remove(event).expect("the event is held");
+            self.reuse(dropped);
+            self.counters.revoked += 1;
+        }
         self.outstanding = 0;
         self.requests.clear();
         self.ended.clear();
@@ -645,7 +709,7 @@ impl Sfi {
         self.drop_ungranted();
         self.counters.collected_dropped += self.collected.clear();
         self.ready.clear();
-        while let Some((&event, _)) = self.events.first_key_value() {
+        for event in self.in_order(|_| true) {
             self.finish(now, event, Fate::Abandoned, out);
         }
         self.tell_finished(out);
@@ -653,6 +717,14 @@ impl Sfi {
 }
 
 impl Building {
+    /// Nothing more is awaited of a source; what it was asked for.
+    fn answered(&mut self, source: u16) -> Vec<u32> {
+        let asked = &mut self.asked[usize::from(source)];
+        asked.awaited = false;
+        self.awaited -= 1;
+        core::mem::take(&mut asked.robs)
+    }
+
     fn has_some_of(&self, robs: &[u32]) -> bool {
         self.collected.iter().any(|rob| robs.contains(rob))
     }
@@ -719,16 +791,20 @@ impl Component for Sfi {
     }
 
     fn check(&self) {
-        let asked: usize = self.events.values().map(|building| building.asked.len()).sum();
+        let asked: usize = self.events.iter().map(|(_, building)| building.awaited).sum();
         assert_eq!(self.outstanding, asked, "every request credit is out or home");
         assert!(self.outstanding <= self.parameters.outstanding_requests, "requests within their bound");
         assert!(self.events.len() <= self.parameters.events, "events within their bound");
         self.collected.check();
-        let ready = self.events.values().filter(|building| building.phase == Phase::Ready).count();
+        let in_phase = |is: fn(&Building) -> bool| self.events.iter().filter(|(_, building)| is(building)).count();
+        assert_eq!(self.building, in_phase(|b| b.phase == Phase::Collecting), "events in building");
+        let awaits = |b: &Building| b.awaited == b.asked.iter().filter(|asked| asked.awaited).count();
+        assert!(self.events.iter().all(|(_, building)| awaits(building)), "sources that have not answered");
+        let ready = in_phase(|b| b.phase == Phase::Ready);
         assert_eq!(ready, self.ready.len(), "every ready event waits once");
         let c = &self.counters;
         let finished = c.rejected + c.accepted + c.debug + c.unrecorded + c.abandoned;
-        let granted = self.events.values().filter(|building| building.is_granted()).count();
+        let granted = in_phase(Building::is_granted);
         assert_eq!(
             c.built_complete + c.built_incomplete,
             finished + granted as u64,

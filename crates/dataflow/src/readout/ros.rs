@@ -1,6 +1,6 @@
 //! The read-out system: several ROBs behind one set of requests.
 
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -10,6 +10,7 @@ use crate::ids::{EventId, NodeId, Role};
 use crate::message::{BusyCause, Command, DataReply, DataRequest, EventInfo, Message, Missing};
 use crate::readout::clear_sequence::ClearSequence;
 use crate::readout::cleared_ids::{ClearedIds, Remembered};
+use crate::readout::event_manager::EventManager;
 use crate::readout::fragment::FragmentHead;
 use crate::readout::replies::{Parts, Replies};
 use crate::readout::rob::{Fragment, Refusal, Rob};
@@ -72,12 +73,13 @@ pub struct Ros {
     waiting: BTreeMap<EventId, Vec<Waiting>>,
     /// Deadlines of waiting requests, in order, since all wait equally long.
     timeouts: VecDeque<(Time, EventId)>,
-    /// Triggers and on-request events that wait for a page: bounded by the window of level 1 and by `waiting`.
-    to_read: VecDeque<EventInfo>,
-    reading: BTreeSet<EventId>,
-    /// The same by ticket.
-    readings: BTreeMap<u64, Vec<EventId>>,
-    next_ticket: u64,
+    /// Events that wait for a page: bounded by the window of level 1, or by what builders may have asked for.
+    to_read: VecDeque<ToRead>,
+    /// Events that are being read.
+    reading: EventManager<()>,
+    /// The same by ticket, in the order in which they are read.
+    readings: BTreeMap<Ticket, VecDeque<ToRead>>,
+    next_ticket: Ticket,
     results: VecDeque<(NodeId, EventId, Bulk)>,
     /// Answers for building of this pass.
     replies: Replies,
@@ -88,6 +90,13 @@ pub struct Ros {
     /// Nobody will clear any more.
     dfm_gone: bool,
     counters: RosCounters,
+}
+
+/// An event to read, and the request that it is read for, if there is one.
+struct ToRead {
+    event: EventInfo,
+    /// With its deadline.
+    request: Option<(Request, Time)>,
 }
 
 struct Waiting {
@@ -112,10 +121,18 @@ struct Request {
     from: NodeId,
     event: EventId,
     kind: RequestKind,
-    /// Indices of ROBs.
-    robs: Vec<usize>,
+    robs: Wanted,
     /// Asked for, but not in this ROS.
     foreign: Vec<u32>,
+}
+
+/// What a request is for.
+#[derive(Clone)]
+enum Wanted {
+    /// Every ROB.
+    All,
+    /// Those with these indices, rising.
+    Some(Vec<usize>),
 }
 
 #[derive(Clone, Copy)]
@@ -133,6 +150,7 @@ impl Ros {
         let taken = TakenCount::new(parameters.level1, parameters.in_flight);
         let cleared = ClearedIds::new(2 * parameters.pages_per_rob);
         let replies = Replies::new(parameters.group_bytes_max);
+        let reading = EventManager::new(parameters.pages_per_rob);
         Self {
             parameters,
             robs,
@@ -144,9 +162,9 @@ impl Ros {
             waiting: BTreeMap::new(),
             timeouts: VecDeque::new(),
             to_read: VecDeque::new(),
-            reading: BTreeSet::new(),
+            reading,
             readings: BTreeMap::new(),
-            next_ticket: 0,
+            next_ticket: Ticket(0),
             results: VecDeque::new(),
             replies,
             taken,
@@ -159,7 +177,7 @@ impl Ros {
     }
 
     fn on_l1_accept(&mut self, now: Time, event: EventInfo, out: &mut Outbox) {
-        self.to_read.push_back(event);
+        self.to_read.push_back(ToRead { event, request: None });
         self.read_next(now, out);
     }
 
@@ -190,20 +208,45 @@ impl Ros {
 
     /// Starts reading what a page is free for in every ROB.
     fn read_next(&mut self, now: Time, out: &mut Outbox) {
-        let room = self.free().saturating_sub(self.reading.len());
-        let events: Vec<EventInfo> = self.to_read.drain(..room.min(self.to_read.len())).collect();
+        let mut room = self.free().saturating_sub(self.reading.len());
+        let (mut events, mut reading) = (Vec::new(), VecDeque::new());
+        while let Some(next) = self.to_read.pop_front() {
+            let Some(next) = self.still_to_read(next, out) else { continue };
+            if room == 0 {
+                self.to_read.push_front(next);
+                break;
+            }
+            room -= 1;
+            // An event is triggered once: only requests come again, and they were looked at before.
+            let _ = self.reading.insert(next.event.event, ());
+            events.push(next.event);
+            reading.push_back(next);
+        }
         if !events.is_empty() {
-            self.reading.extend(events.iter().map(|info| info.event));
-            self.readings.insert(self.next_ticket, events.iter().map(|info| info.event).collect());
             if self.parameters.read_out == ReadOut::OnTrigger {
                 events.iter().for_each(|_| self.taken.take(now, out));
             }
-            out.start(Ticket(self.next_ticket), Work::ReadOut(events));
-            self.next_ticket += 1;
+            self.readings.insert(self.next_ticket, reading);
+            out.start(self.next_ticket, Work::ReadOut(events));
+            self.next_ticket.0 += 1;
         }
         if !self.to_read.is_empty() {
             self.make_room(now, out);
         }
+    }
+
+    /// A request for an event that was read or is being read for another need not wait for a page.
+    fn still_to_read(&mut self, next: ToRead, out: &mut Outbox) -> Option<ToRead> {
+        let Some((request, deadline)) = next.request else { return Some(next) };
+        let Some(blocked_on) = self.first_blocked(&request, 0) else {
+            self.answer(&request, out);
+            return None;
+        };
+        if self.reading.contains(request.event) {
+            self.wait(Waiting { request, blocked_on, deadline });
+            return None;
+        }
+        Some(ToRead { event: next.event, request: Some((request, deadline)) })
     }
 
     /// Short of pages: first the clears that did not arrive; garbage collection is the last resort, and counted.
@@ -257,11 +300,30 @@ impl Ros {
         }
     }
 
-    fn on_read_out(&mut self, now: Time, ticket: Ticket, out: &mut Outbox) {
-        for event in self.readings.remove(&ticket.0).expect("what was read had been started") {
-            self.reading.remove(&event);
+    /// The next `count` events of a piece of work were read: what they were read for is answered.
+    fn on_read_out(&mut self, now: Time, ticket: Ticket, count: usize, out: &mut Outbox) {
+        let reading = self.readings.get_mut(&ticket).expect("what was read had been started");
+        let read: Vec<ToRead> = reading.drain(..count).collect();
+        if reading.is_empty() {
+            self.readings.remove(&ticket);
+        }
+        for ToRead { event, request } in read {
+            self.reading.remove(event.event);
+            if let Some((request, deadline)) = request {
+                match self.first_blocked(&request, 0) {
+                    None => self.answer(&request, out),
+                    Some(blocked_on) => self.wait(Waiting { request, blocked_on, deadline }),
+                }
+            }
         }
         self.read_next(now, out);
+    }
+
+    fn wait(&mut self, waiting: Waiting) {
+        // Those that waited for a page, too, may come here behind younger ones.
+        let place = self.timeouts.partition_point(|(deadline, _)| *deadline <= waiting.deadline);
+        self.timeouts.insert(place, (waiting.deadline, waiting.request.event));
+        self.waiting.entry(waiting.request.event).or_default().push(waiting);
     }
 
     /// Looks again at requests that waited for this ROB: for the event whose fragment came, and on an ordered link for
@@ -298,11 +360,14 @@ impl Ros {
     }
 
     fn on_requests(&mut self, now: Time, from: NodeId, requests: Vec<DataRequest>, out: &mut Outbox) {
+        self.counters.event_requests += requests.len() as u64;
+        let deadline = now + self.parameters.request_timeout;
         for DataRequest { event, attempt, request, robs } in requests {
             let request = self.request(from, event.event, RequestKind::Event { attempt, request }, &robs);
-            self.counters.event_requests += 1;
-            if !self.on_request(now, request, out) && self.parameters.read_out == ReadOut::OnRequest {
-                self.to_read.push_back(event);
+            if self.parameters.read_out == ReadOut::OnRequest {
+                self.to_read.push_back(ToRead { event, request: Some((request, deadline)) });
+            } else {
+                self.on_request(deadline, request, out);
             }
         }
         if !self.to_read.is_empty() {
@@ -310,37 +375,38 @@ impl Ros {
         }
     }
 
-    /// Answers a request if it need not wait; whether it was answered, or another waits for the same event already.
-    fn on_request(&mut self, now: Time, request: Request, out: &mut Outbox) -> bool {
-        let Some(blocked_on) = self.first_blocked(&request, 0) else {
-            self.answer(&request, out);
-            return true;
-        };
-        let event = request.event;
-        let deadline = now + self.parameters.request_timeout;
-        let asked_before = self.waiting.contains_key(&event) || self.reading.contains(&event);
-        self.waiting.entry(event).or_default().push(Waiting { request, blocked_on, deadline });
-        self.timeouts.push_back((deadline, event));
-        asked_before
+    /// Answers a request, at once or when its data are there.
+    fn on_request(&mut self, deadline: Time, request: Request, out: &mut Outbox) {
+        match self.first_blocked(&request, 0) {
+            None => self.answer(&request, out),
+            Some(blocked_on) => self.wait(Waiting { request, blocked_on, deadline }),
+        }
     }
 
     /// The first ROB from `from` on whose fragment can still come.
     fn first_blocked(&self, request: &Request, from: usize) -> Option<usize> {
-        let not_yet = |rob: usize| matches!(self.look_up(rob, request.event), Lookup::NotYet);
-        request.robs.iter().copied().find(|&rob| rob >= from && not_yet(rob))
+        let not_yet = |rob: &usize| matches!(self.look_up(*rob, request.event), Lookup::NotYet);
+        match &request.robs {
+            Wanted::All => (from..self.robs.len()).find(not_yet),
+            Wanted::Some(robs) => robs.iter().copied().filter(|rob| *rob >= from).find(not_yet),
+        }
     }
 
     /// Sends what is there; what is not is named, as lost if it will not come.
     fn answer(&mut self, request: &Request, out: &mut Outbox) {
         let mut missing: Vec<Missing> = request.foreign.iter().map(|&rob| Missing { rob, lost: true }).collect();
         let mut parts = Parts::default();
-        for &rob in &request.robs {
+        let mut add = |rob: usize| {
             let source_id = self.robs[rob].source_id();
             match self.look_up(rob, request.event) {
                 Lookup::Here(fragment) => parts.add(&fragment.bulk),
                 Lookup::NotYet => missing.push(Missing { rob: source_id, lost: false }),
                 Lookup::Never => missing.push(Missing { rob: source_id, lost: true }),
             }
+        };
+        match &request.robs {
+            Wanted::All => (0..self.robs.len()).for_each(&mut add),
+            Wanted::Some(robs) => robs.iter().copied().for_each(&mut add),
         }
         self.counters.lost_robs += missing.iter().filter(|m| m.lost).count() as u64;
         let bulk = parts.into_bulk();
@@ -452,12 +518,13 @@ impl Ros {
                 self.read_next(now, out);
             }
         }
-        while let Some(&(deadline, event)) = self.timeouts.front() {
-            if deadline > now {
-                return;
-            }
-            self.timeouts.pop_front();
+        while let Some((_, event)) = self.timeouts.pop_front_if(|(deadline, _)| *deadline <= now) {
             self.time_out(now, event, out);
+        }
+        let is_late = |next: &mut ToRead| next.request.as_ref().is_some_and(|(_, deadline)| *deadline <= now);
+        while let Some(ToRead { request: Some((request, _)), .. }) = self.to_read.pop_front_if(is_late) {
+            self.counters.timeouts += 1;
+            self.answer(&request, out);
         }
     }
 
@@ -470,9 +537,7 @@ impl Ros {
             self.counters.timeouts += 1;
             self.answer(&waiting.request, out);
         }
-        if patient.is_empty() {
-            self.to_read.retain(|info| info.event != event || self.parameters.read_out == ReadOut::OnTrigger);
-        } else {
+        if !patient.is_empty() {
             self.waiting.insert(event, patient);
         }
     }
@@ -484,7 +549,7 @@ impl Ros {
             Message::RoiRequest { event, request, robs } => {
                 let request = self.request(from, event, RequestKind::Roi { request }, &robs);
                 self.counters.roi_requests += 1;
-                self.on_request(now, request, out);
+                self.on_request(now + self.parameters.request_timeout, request, out);
             }
             Message::EventRequest { requests } => self.on_requests(now, from, requests, out),
             Message::Clear { sequence, oldest_valid, last, events } => {
@@ -497,14 +562,14 @@ impl Ros {
     /// A request for the named ROBs, or for all if none is named.
     fn request(&self, from: NodeId, event: EventId, kind: RequestKind, names: &[u32]) -> Request {
         if names.is_empty() {
-            return Request { from, event, kind, robs: (0..self.robs.len()).collect(), foreign: Vec::new() };
+            return Request { from, event, kind, robs: Wanted::All, foreign: Vec::new() };
         }
         let index_of = |name: &u32| self.robs.iter().position(|rob| rob.source_id() == *name);
         let mut robs: Vec<usize> = names.iter().filter_map(index_of).collect();
         robs.sort_unstable();
         robs.dedup();
         let foreign = names.iter().copied().filter(|name| index_of(name).is_none()).collect();
-        Request { from, event, kind, robs, foreign }
+        Request { from, event, kind, robs: Wanted::Some(robs), foreign }
     }
 
     fn on_peer(&mut self, node: NodeId, state: PeerState, out: &mut Outbox) {
@@ -523,6 +588,9 @@ impl Ros {
             requests.retain(|waiting| waiting.request.from != node);
         }
         self.waiting.retain(|_, requests| !requests.is_empty());
+        let is_from = |next: &ToRead| next.request.as_ref().is_some_and(|(request, _)| request.from == node);
+        self.to_read.retain(|next| !is_from(next));
+        self.readings.values_mut().flatten().filter(|next| is_from(next)).for_each(|next| next.request = None);
         self.results.retain(|(from, _, _)| *from != node);
         self.replies.forget(node);
     }
@@ -544,7 +612,7 @@ impl Component for Ros {
         match input {
             Input::Message { from, message } => self.on_message(now, from, message, out),
             Input::Fragment { rob, head, bulk } => self.on_fragment(usize::from(rob), head, bulk, out),
-            Input::Done { ticket, outcome: Outcome::ReadOut } => self.on_read_out(now, ticket, out),
+            Input::Done { ticket, outcome: Outcome::ReadOut(count) } => self.on_read_out(now, ticket, count, out),
             Input::Done { .. } => {}
             Input::Peer { node, state } => self.on_peer(node, state, out),
             Input::Command(command) => self.on_command(command),
@@ -558,7 +626,8 @@ impl Component for Ros {
 
     fn next_deadline(&self) -> Option<Time> {
         let timeout = self.timeouts.front().map(|(deadline, _)| *deadline);
-        [self.taken.next_deadline(), self.ask_due, timeout].into_iter().flatten().min()
+        let to_read = self.to_read.front().and_then(|next| Some(next.request.as_ref()?.1));
+        [self.taken.next_deadline(), self.ask_due, timeout, to_read].into_iter().flatten().min()
     }
 
     fn is_drained(&self) -> bool {
@@ -580,6 +649,7 @@ impl Component for Ros {
 
     fn check(&self) {
         self.robs.iter().for_each(Rob::check);
+        self.reading.check();
         assert!(self.waiting.values().all(|requests| !requests.is_empty()), "no empty list of waiting requests");
         assert!(self.timeouts.iter().is_sorted_by_key(|(deadline, _)| *deadline), "time-outs in order");
     }

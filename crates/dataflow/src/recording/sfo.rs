@@ -311,7 +311,7 @@ impl Component for Sfo {
                 Outcome::SyncFailed => self.on_sync_failed(now),
                 Outcome::Synced => self.on_synced(now, out),
                 Outcome::Closed(files) => self.on_closed(files, out),
-                Outcome::ReadOut | Outcome::Trigger(_) | Outcome::Steered(_) | Outcome::Processed(_) => {}
+                Outcome::ReadOut(_) | Outcome::Trigger(_) | Outcome::Steered(_) | Outcome::Processed(_) => {}
             },
             Input::Command(command) => self.on_command(command, out),
             Input::Deadline => self.on_deadline(now, out),

@@ -121,6 +121,7 @@ enum Arriving {
 
 struct Fragments {
     ticket: dataflow::component::Ticket,
+    events: usize,
     fragments: Vec<(u16, FragmentHead, Bulk)>,
 }
 

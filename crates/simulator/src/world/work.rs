@@ -91,12 +91,18 @@ impl World {
         let incarnation = self.slot(node).incarnation;
         if !self.setup.one_by_one {
             let fragments = self.fragments(node, events);
-            let all = Arriving::Fragments(incarnation, Box::new(Fragments { ticket, fragments }));
+            let all = Arriving::Fragments(incarnation, Box::new(Fragments { ticket, events: events.len(), fragments }));
             return self.schedule(self.now, What::Arrives(node, all));
         }
-        let last = events.iter().map(|event| self.read_out_event(node, event)).max().expect("something to read");
-        let input = Input::Done { ticket, outcome: Outcome::ReadOut };
-        self.schedule(last, What::Arrives(node, Arriving::Input(incarnation, input)));
+        let (mut last, mut read) = (self.now, 0);
+        for (index, event) in events.iter().enumerate() {
+            last = last.max(self.read_out_event(node, event));
+            read += 1;
+            if index + 1 == events.len() || self.random.chance(0.5) {
+                let input = Input::Done { ticket, outcome: Outcome::ReadOut(core::mem::take(&mut read)) };
+                self.schedule(last, What::Arrives(node, Arriving::Input(incarnation, input)));
+            }
+        }
     }
 
     fn fragments(&mut self, node: NodeId, events: &[EventInfo]) -> Vec<(u16, FragmentHead, Bulk)> {
@@ -156,7 +162,7 @@ impl World {
         for (rob, head, bulk) in all.fragments {
             node.handle(now, Input::Fragment { rob, head, bulk }, &mut out);
         }
-        node.handle(now, Input::Done { ticket: all.ticket, outcome: Outcome::ReadOut }, &mut out);
+        node.handle(now, Input::Done { ticket: all.ticket, outcome: Outcome::ReadOut(all.events) }, &mut out);
         self.after(to, &mut out);
         self.out = out;
     }

@@ -181,14 +181,15 @@ impl Host {
 
     /// Reads events out of all links of a ROS, as far as there are pages; whether all were read.
     pub(super) fn read_out(&mut self, now: Time, node: NodeId, reading: &mut Reading) -> bool {
-        while let Some(event) = reading.events.get(reading.done) {
-            if !self.read_out_event(now, node, event) {
-                return false;
-            }
+        let (ticket, before) = (reading.ticket, reading.done);
+        while reading.events.get(reading.done).is_some_and(|event| self.read_out_event(now, node, event)) {
             reading.done += 1;
         }
-        self.input(now, node, Input::Done { ticket: reading.ticket, outcome: Outcome::ReadOut });
-        true
+        let (read, all) = (reading.done - before, reading.done == reading.events.len());
+        if read > 0 {
+            self.input(now, node, Input::Done { ticket, outcome: Outcome::ReadOut(read) });
+        }
+        all
     }
 
     fn read_out_event(&mut self, now: Time, node: NodeId, event: &EventInfo) -> bool {
