@@ -614,7 +614,11 @@ impl Reader<'_> {
         if count > (self.bytes.len() - self.at) / item_len {
             return Err(Fault::Body);
         }
-        (0..count).map(|_| item(self)).collect()
+        let mut items = Vec::with_capacity(count);
+        for _ in 0..count {
+            items.push(item(self)?);
+        }
+        Ok(items)
     }
 
     fn text(&mut self) -> Read<String> {

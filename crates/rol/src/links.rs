@@ -252,13 +252,19 @@ impl Links {
 
     fn reserve_pages(&mut self, event: EventId) -> Result<(), ReadOutError> {
         let needed = self.source_ids().len();
-        while self.reserved.len() < needed {
-            let Some(page) = self.pool.take() else {
-                self.counters.no_page += 1;
-                let (pool, free) = (self.pool.name().to_owned(), self.reserved.len());
-                return Err(ReadOutError::NoPage { event, pool, free, needed });
-            };
-            self.reserved.push(page);
+        if self.reserved.len() < needed {
+            let ahead = PAGES_AHEAD_BYTES / self.pool.page_len();
+            let missing = needed - self.reserved.len();
+            let taken = self.pool.take_some(missing + ahead, &mut self.reserved);
+            if taken < missing {
+                // Counts the refusal, and the page that returns next wakes.
+                self.reserved.extend(self.pool.take());
+            }
+        }
+        if self.reserved.len() < needed {
+            self.counters.no_page += 1;
+            let (pool, free) = (self.pool.name().to_owned(), self.reserved.len());
+            return Err(ReadOutError::NoPage { event, pool, free, needed });
         }
         Ok(())
     }
@@ -322,3 +328,7 @@ fn check_page(parameters: &LinkParameters, what: &'static str, needed_bytes: usi
     }
     Err(LinksError::PageTooShort { page_bytes, what, needed_bytes })
 }
+
+/// Pages for the next events that are taken along, in bytes: for small fragments, so that the pool is not asked for each, and
+/// few enough to stay in the cache.
+const PAGES_AHEAD_BYTES: usize = 16 << 10;

@@ -60,7 +60,7 @@ pub enum PoolError {
 }
 
 /// The largest number of pages of a pool.
-pub const PAGES_MAX: usize = u32::MAX as usize;
+pub const PAGES_MAX: usize = u32::MAX as usize - 1;
 
 /// The largest length of a page in bytes.
 pub const PAGE_LEN_MAX: usize = u32::MAX as usize;
@@ -120,7 +120,7 @@ impl Pool {
             memory,
             holders: (0..page_count).map(|_| AtomicU32::new(0)).collect(),
             free: Mutex::new((0..page_count).rev().collect()),
-            in_use: AtomicU32::new(0),
+            returned: Returned::new(page_count),
             in_use_max: AtomicU32::new(0),
             refusals: AtomicU64::new(0),
             is_empty: AtomicBool::new(false),
@@ -131,17 +131,32 @@ impl Pool {
     /// The page that was returned last, so that pages stay in the cache; `None`, and a refusal counted, if all are away.
     pub fn take(&self) -> Option<Page> {
         let mut free = self.0.lock_free();
+        self.0.returned.drain_to(&mut free);
         let Some(index) = free.pop() else {
             self.0.refusals.fetch_add(1, Ordering::Relaxed);
             return None;
         };
-        if free.is_empty() {
-            self.0.set_empty(true);
-        }
-        self.0.count_in_use(&free);
+        self.0.note_taken(&free);
         drop(free);
+        Some(self.page(index))
+    }
+
+    /// Up to `count` pages, as [`take`](Self::take) would give them one by one; none is refused. Returns how many.
+    pub fn take_some(&self, count: usize, pages: &mut Vec<Page>) -> usize {
+        let mut free = self.0.lock_free();
+        self.0.returned.drain_to(&mut free);
+        let left = free.len().saturating_sub(count);
+        let taken = free.len() - left;
+        pages.extend(free.drain(left..).map(|index| self.page(index)));
+        if taken > 0 {
+            self.0.note_taken(&free);
+        }
+        taken
+    }
+
+    fn page(&self, index: u32) -> Page {
         self.0.holders[index as usize].store(1, Ordering::Relaxed);
-        Some(Page { hold: Hold { pool: Arc::clone(&self.0), index }, start: 0 })
+        Page { hold: Hold { pool: Arc::clone(&self.0), index }, start: 0 }
     }
 
     /// Wakes this scheduler, too, when the pool is empty and a page returns or can be rewound.
@@ -199,13 +214,13 @@ impl Pool {
 
     /// Whether [`take`](Self::take) would find a page now.
     pub fn has_free(&self) -> bool {
-        !self.0.is_empty.load(Ordering::Relaxed)
+        !self.0.is_empty.load(Ordering::Relaxed) || self.0.returned.count() > 0
     }
 
-    /// The counters; read without stopping the pool.
+    /// The counters.
     pub fn counters(&self) -> PoolCounters {
         PoolCounters {
-            in_use: self.0.in_use.load(Ordering::Relaxed) as usize,
+            in_use: self.0.in_use(&self.0.lock_free()),
             in_use_max: self.0.in_use_max.load(Ordering::Relaxed) as usize,
             refusals: self.0.refusals.load(Ordering::Relaxed),
         }
@@ -371,11 +386,13 @@ struct Shared {
     memory: Memory,
     /// Per page, its writer and its parts that are alive.
     holders: Box<[AtomicU32]>,
+    /// For who takes pages; the last is taken first.
     free: Mutex<Vec<u32>>,
-    in_use: AtomicU32,
+    /// Not in `free` yet.
+    returned: Returned,
     in_use_max: AtomicU32,
     refusals: AtomicU64,
-    /// Whether `free` is; written under its lock.
+    /// Whether `free` is, and whoever returns a page has to wake those who wait; written under the lock of `free`.
     is_empty: AtomicBool,
     wakers: Mutex<Vec<Waker>>,
 }
@@ -395,7 +412,12 @@ impl Shared {
     /// Sequentially consistent with a page's writer that finds the pool empty first and its page's slices alive next,
     /// and sleeps: either it sees the last slice gone, or we see the pool empty and wake it.
     fn release(&self, index: u32) {
-        let holders = self.holders[index as usize].fetch_sub(1, Ordering::SeqCst);
+        let count = &self.holders[index as usize];
+        // The only holder cannot get company: a new one begins as another's.
+        if count.load(Ordering::SeqCst) == 1 {
+            return self.take_back(index);
+        }
+        let holders = count.fetch_sub(1, Ordering::SeqCst);
         assert!(holders > 0, "a page is released once by each holder");
         if holders == 1 {
             self.take_back(index);
@@ -414,15 +436,9 @@ impl Shared {
     }
 
     fn take_back(&self, index: u32) {
-        let mut free = self.lock_free();
-        let was_empty = free.is_empty();
-        free.push(index);
-        self.count_in_use(&free);
-        if was_empty {
-            self.set_empty(false);
-        }
-        drop(free);
-        if was_empty {
+        let is_first = self.returned.push(index);
+        // Who takes pages looks at both before it sleeps; where another page was here before this one, it was woken for that.
+        if is_first && self.is_empty.load(Ordering::SeqCst) {
             self.wake();
         }
     }
@@ -439,12 +455,61 @@ impl Shared {
         self.free.lock().expect("nothing panics while it holds the free list")
     }
 
-    fn count_in_use(&self, free: &[u32]) {
-        let in_use = u32::try_from(self.holders.len() - free.len()).expect("checked against PAGES_MAX");
-        self.in_use.store(in_use, Ordering::Relaxed);
+    /// After pages were taken from `free`, with what was returned before.
+    fn note_taken(&self, free: &[u32]) {
+        if free.is_empty() != self.is_empty.load(Ordering::Relaxed) {
+            self.set_empty(free.is_empty());
+        }
+        let in_use = self.in_use(free) as u32;
         if in_use > self.in_use_max.load(Ordering::Relaxed) {
             self.in_use_max.store(in_use, Ordering::Relaxed);
         }
+    }
+
+    fn in_use(&self, free: &[u32]) -> usize {
+        self.holders.len() - free.len() - self.returned.count()
+    }
+}
+
+/// Pages that came back, from whatever thread, until somebody takes them all: a stack whose links are beside it.
+struct Returned {
+    /// How many (upper half), and the index behind the last one's (lower half; 0 if there is none).
+    head: AtomicU64,
+    /// Per page on the stack, the one below in the same form.
+    below: Box<[AtomicU32]>,
+}
+
+impl Returned {
+    fn new(pages: u32) -> Self {
+        Self { head: AtomicU64::new(0), below: (0..pages).map(|_| AtomicU32::new(0)).collect() }
+    }
+
+    fn count(&self) -> usize {
+        (self.head.load(Ordering::SeqCst) >> 32) as usize
+    }
+
+    /// Whether there was none before.
+    fn push(&self, index: u32) -> bool {
+        let push = |head: u64| {
+            self.below[index as usize].store(head as u32, Ordering::Relaxed);
+            Some(((head >> 32) + 1) << 32 | u64::from(index + 1))
+        };
+        // A page is on the stack once, and the stack is only ever taken whole: an unchanged head has an unchanged rest.
+        self.head.fetch_update(Ordering::SeqCst, Ordering::Relaxed, push) == Ok(0)
+    }
+
+    /// Moves all to the end of `free`, the last one last.
+    fn drain_to(&self, free: &mut Vec<u32>) {
+        if self.head.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let mut next = self.head.swap(0, Ordering::SeqCst) as u32;
+        let before = free.len();
+        while let Some(index) = next.checked_sub(1) {
+            free.push(index);
+            next = self.below[index as usize].load(Ordering::Relaxed);
+        }
+        free[before..].reverse();
     }
 }
 

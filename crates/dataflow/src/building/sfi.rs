@@ -72,6 +72,7 @@ pub struct Sfi {
     /// Events that are not served, where they are served in order.
     unserved: BTreeSet<EventId>,
     /// Finished with, to be used again: their lists keep their memory.
+    #[expect(clippy::vec_box, reason = "they come and go as one pointer")]
     spare: Vec<Box<Building>>,
     collected: Collected,
     /// Events with sources that were not asked yet, in the order of their assignment.
@@ -471,8 +472,8 @@ impl Sfi {
     }
 
     fn on_revoked(&mut self, now: Time, Attempt { event, attempt }: Attempt, out: &mut Outbox) {
-        let current = |b: &&Box<Building>| b.attempt == attempt && b.phase == Phase::Ended;
-        if self.events.find(event).filter(current).is_some() {
+        let current = |b: &Building| b.attempt == attempt && b.phase == Phase::Ended;
+        if self.events.find(event).is_some_and(|building| current(building)) {
             let revoked = self.remove(event).expect("the event is held");
             self.reuse(revoked);
             self.counters.revoked += 1;

@@ -1,5 +1,6 @@
 //! The read-out system: several ROBs behind one set of requests.
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -121,18 +122,17 @@ struct Request {
     from: NodeId,
     event: EventId,
     kind: RequestKind,
-    robs: Wanted,
-    /// Asked for, but not in this ROS.
-    foreign: Vec<u32>,
+    /// `None` for every ROB of this ROS.
+    robs: Option<Box<Named>>,
 }
 
-/// What a request is for.
+/// The ROBs that a request names.
 #[derive(Clone)]
-enum Wanted {
-    /// Every ROB.
-    All,
-    /// Those with these indices, rising.
-    Some(Vec<usize>),
+struct Named {
+    /// Their indices, rising.
+    here: Vec<usize>,
+    /// Asked for, but not in this ROS.
+    foreign: Vec<u32>,
 }
 
 #[derive(Clone, Copy)]
@@ -209,7 +209,7 @@ impl Ros {
     /// Starts reading what a page is free for in every ROB.
     fn read_next(&mut self, now: Time, out: &mut Outbox) {
         let mut room = self.free().saturating_sub(self.reading.len());
-        let (mut events, mut reading) = (Vec::new(), VecDeque::new());
+        let mut reading = VecDeque::new();
         while let Some(next) = self.to_read.pop_front() {
             let Some(next) = self.still_to_read(next, out) else { continue };
             if room == 0 {
@@ -219,20 +219,27 @@ impl Ros {
             room -= 1;
             // An event is triggered once: only requests come again, and they were looked at before.
             let _ = self.reading.insert(next.event.event, ());
-            events.push(next.event);
             reading.push_back(next);
-        }
-        if !events.is_empty() {
-            if self.parameters.read_out == ReadOut::OnTrigger {
-                events.iter().for_each(|_| self.taken.take(now, out));
+            if reading.len() == READ_TOGETHER_MAX {
+                self.start_reading(now, core::mem::take(&mut reading), out);
             }
-            self.readings.insert(self.next_ticket, reading);
-            out.start(self.next_ticket, Work::ReadOut(events));
-            self.next_ticket.0 += 1;
         }
+        self.start_reading(now, reading, out);
         if !self.to_read.is_empty() {
             self.make_room(now, out);
         }
+    }
+
+    fn start_reading(&mut self, now: Time, reading: VecDeque<ToRead>, out: &mut Outbox) {
+        if reading.is_empty() {
+            return;
+        }
+        if self.parameters.read_out == ReadOut::OnTrigger {
+            reading.iter().for_each(|_| self.taken.take(now, out));
+        }
+        out.start(self.next_ticket, Work::ReadOut(reading.iter().map(|next| next.event).collect()));
+        self.readings.insert(self.next_ticket, reading);
+        self.next_ticket.0 += 1;
     }
 
     /// A request for an event that was read or is being read for another need not wait for a page.
@@ -387,14 +394,15 @@ impl Ros {
     fn first_blocked(&self, request: &Request, from: usize) -> Option<usize> {
         let not_yet = |rob: &usize| matches!(self.look_up(*rob, request.event), Lookup::NotYet);
         match &request.robs {
-            Wanted::All => (from..self.robs.len()).find(not_yet),
-            Wanted::Some(robs) => robs.iter().copied().filter(|rob| *rob >= from).find(not_yet),
+            None => (from..self.robs.len()).find(not_yet),
+            Some(named) => named.here.iter().copied().filter(|rob| *rob >= from).find(not_yet),
         }
     }
 
     /// Sends what is there; what is not is named, as lost if it will not come.
     fn answer(&mut self, request: &Request, out: &mut Outbox) {
-        let mut missing: Vec<Missing> = request.foreign.iter().map(|&rob| Missing { rob, lost: true }).collect();
+        let foreign = request.robs.iter().flat_map(|named| &named.foreign);
+        let mut missing: Vec<Missing> = foreign.map(|&rob| Missing { rob, lost: true }).collect();
         let mut parts = Parts::default();
         let mut add = |rob: usize| {
             let source_id = self.robs[rob].source_id();
@@ -405,8 +413,8 @@ impl Ros {
             }
         };
         match &request.robs {
-            Wanted::All => (0..self.robs.len()).for_each(&mut add),
-            Wanted::Some(robs) => robs.iter().copied().for_each(&mut add),
+            None => (0..self.robs.len()).for_each(&mut add),
+            Some(named) => named.here.iter().copied().for_each(&mut add),
         }
         self.counters.lost_robs += missing.iter().filter(|m| m.lost).count() as u64;
         let bulk = parts.into_bulk();
@@ -562,14 +570,14 @@ impl Ros {
     /// A request for the named ROBs, or for all if none is named.
     fn request(&self, from: NodeId, event: EventId, kind: RequestKind, names: &[u32]) -> Request {
         if names.is_empty() {
-            return Request { from, event, kind, robs: Wanted::All, foreign: Vec::new() };
+            return Request { from, event, kind, robs: None };
         }
         let index_of = |name: &u32| self.robs.iter().position(|rob| rob.source_id() == *name);
-        let mut robs: Vec<usize> = names.iter().filter_map(index_of).collect();
-        robs.sort_unstable();
-        robs.dedup();
+        let mut here: Vec<usize> = names.iter().filter_map(index_of).collect();
+        here.sort_unstable();
+        here.dedup();
         let foreign = names.iter().copied().filter(|name| index_of(name).is_none()).collect();
-        Request { from, event, kind, robs: Wanted::Some(robs), foreign }
+        Request { from, event, kind, robs: Some(Box::new(Named { here, foreign })) }
     }
 
     fn on_peer(&mut self, node: NodeId, state: PeerState, out: &mut Outbox) {
@@ -654,6 +662,9 @@ impl Component for Ros {
         assert!(self.timeouts.iter().is_sorted_by_key(|(deadline, _)| *deadline), "time-outs in order");
     }
 }
+
+/// Most events in one piece of work: their fragments are answered while they are still in the cache.
+const READ_TOGETHER_MAX: usize = 16;
 
 const ASK_AGAIN: Duration = Duration::from_millis(100);
 
