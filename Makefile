@@ -10,14 +10,14 @@ export WEIR_PYTHON ?= $(CARGO_TARGET_DIR)/venv/bin/python
 WEIR = "$(CARGO_TARGET_DIR)/release/weir"
 
 # In the order in which they run: what fails soonest comes first. `tidy` and `unit` choose packages so that both see the
-# same features of dependencies, as do `release` and `demo`: then nothing is compiled twice.
-CHECKS = fmt clippy doc deny tidy unit release demo
+# same features of dependencies, as do `release`, `instructions` and `demo`: then nothing is compiled twice.
+CHECKS = fmt clippy doc deny tidy unit release instructions demo
 
 # Seeds and time per target of `make soak`.
 SEEDS ?= 1000000
 FUZZ_SECONDS ?= 600
 
-.PHONY: help test $(CHECKS) purity tools python build soak bench clean
+.PHONY: help test $(CHECKS) purity limits tools python build soak bench clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
@@ -53,6 +53,12 @@ unit: ## tests of all crates but the program
 
 release: ## tests of the program as users run it
 	cargo test --locked --release -p weir
+
+instructions: ## hot paths take as many instructions as crates/instructions/limits.txt says
+	@scripts/instructions check
+
+limits: ## measure the instructions of hot paths and write that file
+	@scripts/instructions update
 
 build: ## build the program: target/release/weir
 	cargo build --locked --release -p weir --bin weir

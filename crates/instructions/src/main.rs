@@ -1,0 +1,138 @@
+//! Instructions per event of the hot paths, counted by callgrind and compared with `limits.txt`.
+//!
+//! Each path is a small program in one thread, without clock and network wherever possible, so that the count is the same
+//! in every run; wall times are not looked at. It runs twice under callgrind, once for twice as many events: the difference
+//! is the cost of the events alone, whatever starting takes.
+//!
+//! ```text
+//! instructions check LIMITS     compare, 5 % either way: what became cheaper gets a new limit, too
+//! instructions update LIMITS    measure and write the limits
+//! instructions run PATH EVENTS  be the program that is measured
+//! ```
+//!
+//! The numbers depend on compiler and processor type; the file says which they are of.
+#![forbid(unsafe_code)]
+
+mod building;
+mod callgrind;
+mod level2;
+mod limits;
+mod partition;
+mod tcp;
+mod wire;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use callgrind::CallgrindError;
+use limits::{Limits, LimitsError};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match arguments[..] {
+        ["run", name, events] => run(name, events),
+        ["check", limits] => check(Path::new(limits)),
+        ["update", limits] => update(Path::new(limits)),
+        _ => Err(Failure::Usage),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("instructions: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Why the program fails.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("expected `check LIMITS`, `update LIMITS` or `run PATH EVENTS`")]
+    Usage,
+    #[error("no path {0}: expected one of {names}", names = PATHS.map(|path| path.name).join(", "))]
+    UnknownPath(String),
+    #[error(transparent)]
+    Callgrind(#[from] CallgrindError),
+    #[error(transparent)]
+    Limits(#[from] LimitsError),
+    #[error(
+        "{paths} took other numbers of instructions than the limits say: find out why, with callgrind_annotate on the files named above; if that is meant, run `make limits`"
+    )]
+    OtherThanLimits { paths: String },
+}
+
+/// A hot path.
+struct HotPath {
+    name: &'static str,
+    /// Enough that the count per event is steady, few enough for a valgrind.
+    events: u64,
+    run: fn(u64),
+}
+
+const PATHS: [HotPath; 5] = [
+    HotPath { name: "building", events: 4000, run: building::one_kilobyte },
+    HotPath { name: "building_40", events: 400, run: building::many_sources },
+    HotPath { name: "level2", events: 4000, run: level2::two_step },
+    HotPath { name: "wire", events: 10_000, run: wire::encode_and_decode },
+    HotPath { name: "tcp", events: 6400, run: tcp::frames },
+];
+
+fn run(name: &str, events: &str) -> Result<(), Failure> {
+    let path = PATHS.iter().find(|path| path.name == name).ok_or_else(|| Failure::UnknownPath(name.to_owned()))?;
+    (path.run)(events.parse().map_err(|_| Failure::Usage)?);
+    Ok(())
+}
+
+fn check(file: &Path) -> Result<(), Failure> {
+    let limits = Limits::read(file)?;
+    if !limits.is_for_this_machine() {
+        println!("the limits are of {}, this is {}", limits.machine, limits::machine());
+    }
+    let mut off = Vec::new();
+    println!("{:<12} {:>22} {:>9}", "path", "instructions per event", "limit");
+    for path in &PATHS {
+        let counted = callgrind::per_event(path.name, path.events)?;
+        let limit = limits.of(path.name)?;
+        let change = counted / limit - 1.0;
+        let verdict = if change.abs() > TOLERANCE {
+            off.push(path.name);
+            format!("  off by {:+.1} %: {}", change * 100.0, callgrind::profile(path.name).display())
+        } else {
+            String::new()
+        };
+        println!("{:<12} {counted:>22.0} {limit:>9.0}{verdict}", path.name);
+    }
+    if off.is_empty() { Ok(()) } else { Err(Failure::OtherThanLimits { paths: off.join(", ") }) }
+}
+
+fn update(file: &Path) -> Result<(), Failure> {
+    let mut limits = Limits::none();
+    for path in &PATHS {
+        let counted = callgrind::per_event(path.name, path.events)?;
+        println!("{:<12} {counted:>9.0}", path.name);
+        limits.set(path.name, counted);
+    }
+    Ok(limits.write(file)?)
+}
+
+/// Room for what compilers and alignment do.
+const TOLERANCE: f64 = 0.05;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_runs() {
+        for path in &PATHS {
+            (path.run)(64);
+        }
+    }
+
+    #[test]
+    fn what_is_no_path_is_refused() {
+        assert!(matches!(run("flying", "1"), Err(Failure::UnknownPath(_))));
+        assert!(matches!(run("wire", "many"), Err(Failure::Usage)));
+    }
+}
