@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let directory = testkit::TempDir::new();
+        let directory = testkit::TempDir::new("limits");
         let file = directory.path().join("limits.txt");
         let mut limits = Limits::none();
         limits.set("building", 1234.0);

@@ -242,6 +242,9 @@ pub struct BenchArgs {
     /// Length of each single measurement, in seconds
     #[arg(long, value_name = "S", default_value_t = 3.0, value_parser = seconds)]
     pub seconds: f64,
+    /// Kind of building that push-pull measures: pull or push; by default both
+    #[arg(long, value_enum, hide_possible_values = true, value_name = "KIND")]
+    pub building: Option<BenchBuilding>,
     /// Events of memory
     #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub events: u64,
@@ -327,6 +330,29 @@ impl BenchPayload {
             Self::Plain => "plain",
             Self::Handles => "handles",
             Self::Touched => "touched",
+        }
+    }
+}
+
+/// How data get to event builders in a benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BenchBuilding {
+    /// Builders ask for them
+    Pull,
+    /// Sources send them
+    Push,
+}
+
+impl BenchBuilding {
+    /// All kinds that this version has.
+    pub const ALL: [Self; 1] = [Self::Pull];
+
+    /// As users name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pull => "pull",
+            Self::Push => "push",
         }
     }
 }
@@ -456,6 +482,11 @@ pub enum BenchPart {
         /// What to do while there are no requests
         #[arg(value_enum)]
         idle: BenchIdle,
+        /// Length of a large reply in bytes
+        #[arg(value_parser = clap::value_parser!(u32).range(..=1 << 20))]
+        large_bytes: u32,
+        /// Which part of the replies is large
+        large_part: f64,
     },
     /// One that is handed events in shared memory
     Receiver,

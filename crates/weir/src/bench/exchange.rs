@@ -4,7 +4,7 @@
 //! have replied. The client keeps a number of exchanges on the way and writes all requests that it may send in one system
 //! call; a replier reads what there is and writes all its replies in one. Both read their sockets directly and are idle as
 //! the system is: by the same rule, and asleep in the same system call. Each message carries its number, which is
-//! checked; there is nothing else in it.
+//! checked; there is nothing else in it. A part of the replies may be larger than the others.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -33,10 +33,21 @@ pub(super) struct Exchange {
     pub(super) request_bytes: u32,
     /// Length of a reply in bytes, at least 8.
     pub(super) reply_bytes: u32,
+    /// Replies of another length.
+    pub(super) large: LargeReplies,
     /// Exchanges on the way at a time. If there is one, its time is taken.
     pub(super) in_flight: u32,
     pub(super) idle: BenchIdle,
     pub(super) seconds: f64,
+}
+
+/// Replies that are larger than the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct LargeReplies {
+    /// Their length in bytes, at least 8.
+    pub(super) bytes: u32,
+    /// Which part of all replies they are, 0 to 1; spread evenly.
+    pub(super) part: f64,
 }
 
 /// What was measured.
@@ -55,6 +66,7 @@ pub(super) struct ReplierArguments {
     pub(super) id: u32,
     pub(super) request_bytes: u32,
     pub(super) reply_bytes: u32,
+    pub(super) large: LargeReplies,
     pub(super) idle: BenchIdle,
 }
 
@@ -65,14 +77,15 @@ pub(super) fn run(exchange: &Exchange) -> Result<Exchanged, ReferenceError> {
     let children_cpu_before = cpu_seconds(UsageWho::RUSAGE_CHILDREN);
     let mut repliers = Sources(Vec::new());
     for id in 0..exchange.repliers {
-        let Exchange { request_bytes, reply_bytes, idle, .. } = *exchange;
-        let arguments = ReplierArguments { client, id, request_bytes, reply_bytes, idle };
+        let Exchange { request_bytes, reply_bytes, large, idle, .. } = *exchange;
+        let arguments = ReplierArguments { client, id, request_bytes, reply_bytes, large, idle };
         repliers.0.push(spawn(&arguments).map_err(|error| ReferenceError::Spawn { id, error })?);
     }
     let sockets = accept_all(&listener, &mut repliers, exchange.repliers)?;
     let mut lines = Vec::new();
     for socket in sockets {
-        let line = Line::new(socket, exchange.reply_bytes, exchange.in_flight);
+        let (incoming, outgoing) = exchange.lengths();
+        let line = Line::new(socket, incoming, outgoing, exchange.in_flight);
         lines.push(line.map_err(ReferenceError::Listen)?);
     }
     let mut exchanged = ask(&mut lines, exchange)?;
@@ -84,16 +97,17 @@ pub(super) fn run(exchange: &Exchange) -> Result<Exchanged, ReferenceError> {
 
 /// The life of a replier: it replies until the client goes away.
 pub(super) fn replier_main(arguments: &ReplierArguments) -> Result<(), ReferenceError> {
-    let ReplierArguments { client, id, request_bytes, reply_bytes, idle } = *arguments;
+    let ReplierArguments { client, id, request_bytes, reply_bytes, large, idle } = *arguments;
     let refused = |error| ReferenceError::Connect { builder: client, error };
     let mut socket = TcpStream::connect(client).map_err(refused)?;
     socket.write_all(&id.to_ne_bytes()).map_err(refused)?;
-    let mut line = Line::new(socket, request_bytes, REPLIES_MAX).map_err(refused)?;
+    let (incoming, outgoing) = (Lengths::equal(request_bytes), Lengths { usual: reply_bytes, large });
+    let mut line = Line::new(socket, incoming, outgoing, REPLIES_MAX).map_err(refused)?;
     let mut rest = Rest::new(idle, std::slice::from_ref(&line)).map_err(refused)?;
     loop {
         match line.receive().and_then(|count| {
             rest.after(count > 0)?;
-            line.send(count, reply_bytes)
+            line.send(count)
         }) {
             Ok(()) => {}
             Err(error) if is_gone(&error) => return Ok(()),
@@ -114,7 +128,7 @@ fn ask(lines: &mut [Line], exchange: &Exchange) -> Result<Exchanged, ReferenceEr
     while asked_at < end {
         asked_at = clock::now();
         for line in &mut *lines {
-            line.send(done + in_flight - line.sent, exchange.request_bytes).map_err(lost)?;
+            line.send(done + in_flight - line.sent).map_err(lost)?;
         }
         let before = done;
         while done == before {
@@ -133,10 +147,41 @@ fn ask(lines: &mut [Line], exchange: &Exchange) -> Result<Exchanged, ReferenceEr
     Ok(Exchanged { exchanges: done, seconds: clock::now().since(began).as_secs_f64(), cpu_seconds, latency_ns })
 }
 
-/// One end of a connection: messages of one length in, numbered messages out.
+impl Exchange {
+    /// Of what comes to the client, and of what it sends.
+    fn lengths(&self) -> (Lengths, Lengths) {
+        (Lengths { usual: self.reply_bytes, large: self.large }, Lengths::equal(self.request_bytes))
+    }
+}
+
+/// Lengths of messages, by their numbers.
+#[derive(Clone, Copy)]
+struct Lengths {
+    usual: u32,
+    large: LargeReplies,
+}
+
+impl Lengths {
+    fn equal(usual: u32) -> Self {
+        Self { usual, large: LargeReplies::default() }
+    }
+
+    fn of(&self, number: u64) -> usize {
+        let before = |number: u64| (number as f64 * self.large.part) as u64;
+        let is_large = self.large.part > 0.0 && before(number + 1) > before(number);
+        if is_large { self.large.bytes as usize } else { self.usual as usize }
+    }
+
+    fn longest(&self) -> usize {
+        if self.large.part > 0.0 { self.large.bytes.max(self.usual) as usize } else { self.usual as usize }
+    }
+}
+
+/// One end of a connection: numbered messages in and out.
 struct Line {
     socket: TcpStream,
-    bytes_each: usize,
+    incoming: Lengths,
+    outgoing: Lengths,
     /// What was read of the message that is not whole yet.
     kept: usize,
     bytes: Vec<u8>,
@@ -146,12 +191,11 @@ struct Line {
 }
 
 impl Line {
-    fn new(socket: TcpStream, bytes_each: u32, messages_max: u32) -> io::Result<Self> {
+    fn new(socket: TcpStream, incoming: Lengths, outgoing: Lengths, messages_max: u32) -> io::Result<Self> {
         socket.set_nodelay(true)?;
         socket.set_nonblocking(true)?;
-        let bytes_each = bytes_each as usize;
-        let bytes = vec![0; bytes_each * messages_max as usize];
-        Ok(Self { socket, bytes_each, kept: 0, bytes, out: Vec::new(), sent: 0, received: 0 })
+        let bytes = vec![0; incoming.longest() * messages_max as usize];
+        Ok(Self { socket, incoming, outgoing, kept: 0, bytes, out: Vec::new(), sent: 0, received: 0 })
     }
 
     /// Reads what there is, once; how many messages that makes whole.
@@ -164,29 +208,39 @@ impl Line {
         };
         let end = self.kept + read;
         let before = self.received;
-        for message in self.bytes[..end].chunks_exact(self.bytes_each) {
-            if message[..NUMBER_BYTES] != self.received.to_ne_bytes() {
+        let mut whole = 0;
+        loop {
+            let next = whole + self.incoming.of(self.received);
+            if next > end {
+                break;
+            }
+            if self.bytes[whole..whole + NUMBER_BYTES] != self.received.to_ne_bytes() {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "a message out of order"));
             }
             self.received += 1;
+            whole = next;
         }
-        self.kept = end % self.bytes_each;
-        self.bytes.copy_within(end - self.kept..end, 0);
+        self.kept = end - whole;
+        self.bytes.copy_within(whole..end, 0);
         Ok(self.received - before)
     }
 
     /// Writes this many messages in one call, as far as the kernel takes them.
-    fn send(&mut self, count: u64, bytes_each: u32) -> io::Result<()> {
-        let bytes_each = bytes_each as usize;
-        self.out.resize(self.out.len().max(count as usize * bytes_each), 0);
-        let mut left = &mut self.out[..count as usize * bytes_each];
-        for message in left.chunks_exact_mut(bytes_each) {
-            message[..NUMBER_BYTES].copy_from_slice(&self.sent.to_ne_bytes());
+    fn send(&mut self, count: u64) -> io::Result<()> {
+        let mut end = 0;
+        for _ in 0..count {
+            let start = end;
+            end += self.outgoing.of(self.sent);
+            if self.out.len() < end {
+                self.out.resize(end, 0);
+            }
+            self.out[start..start + NUMBER_BYTES].copy_from_slice(&self.sent.to_ne_bytes());
             self.sent += 1;
         }
+        let mut left = &self.out[..end];
         while !left.is_empty() {
             match self.socket.write(left) {
-                Ok(written) => left = &mut left[written..],
+                Ok(written) => left = &left[written..],
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     poll(&mut [PollFd::new(&self.socket, PollFlags::OUT)], Some(&SILENCE_MAX))?;
                 }
@@ -233,10 +287,11 @@ impl Rest {
 }
 
 fn spawn(arguments: &ReplierArguments) -> io::Result<Child> {
-    let ReplierArguments { client, id, request_bytes, reply_bytes, idle } = arguments;
+    let ReplierArguments { client, id, request_bytes, reply_bytes, large, idle } = arguments;
     Command::new(std::env::current_exe()?)
         .args(["bench-part", "replier", &client.to_string(), &id.to_string()])
         .args([request_bytes.to_string(), reply_bytes.to_string(), idle.name().to_owned()])
+        .args([large.bytes.to_string(), large.part.to_string()])
         .stdin(Stdio::null())
         .spawn()
 }

@@ -18,7 +18,7 @@ use dataflow::wire;
 use eformat::RobParams;
 use serde::Serialize;
 
-use super::exchange::{self, Exchange, Exchanged};
+use super::exchange::{self, Exchange, Exchanged, LargeReplies};
 use super::paired::{Comparison, Figures, RatioOf};
 use super::{BenchError, hops, sound};
 use crate::cli::{BenchArgs, BenchIdle};
@@ -167,6 +167,7 @@ fn bare_two_step(parameters: &Parameters) -> Result<Figures, BenchError> {
         repliers: requests.ros,
         request_bytes: requests.request_bytes,
         reply_bytes: requests.reply_bytes,
+        large: LargeReplies::default(),
         in_flight: parameters.in_flight,
         idle: parameters.idle,
         seconds: parameters.seconds,
@@ -187,6 +188,7 @@ fn bare_round_trip(parameters: &Parameters) -> Result<Figures, BenchError> {
         repliers: 1,
         request_bytes: parameters.assign_bytes(),
         reply_bytes: frame_bytes(&decision),
+        large: LargeReplies::default(),
         in_flight: parameters.in_flight,
         idle: parameters.idle,
         seconds: parameters.seconds,
@@ -238,7 +240,8 @@ fn configuration(parameters: &Parameters) -> String {
     )
 }
 
-fn frame_bytes(message: &Message) -> u32 {
+/// Length of a message on the wire.
+pub(super) fn frame_bytes(message: &Message) -> u32 {
     let mut frame = Vec::new();
     wire::encode(&Parameters::envelope(), message, &mut frame);
     (frame.len() + message.bulk().map_or(0, Bulk::len)) as u32

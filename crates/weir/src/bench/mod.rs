@@ -9,8 +9,10 @@ mod hops;
 mod level2;
 mod memory;
 mod paired;
+mod push_pull;
 mod reference;
 mod ring;
+mod ros;
 mod sources;
 mod touch;
 
@@ -34,6 +36,8 @@ pub(crate) fn bench(args: &BenchArgs) -> Exit {
         "event-builder" => event_builder::measure(args).map(|found| (to_json(&found), found.to_text())),
         "memory" => memory::measure(args).map(|found| (to_json(&found), found.to_text())),
         "sources" => sources::measure(args).map(|found| (to_json(&found), found.to_text())),
+        "ros" => ros::measure(args).map(|found| (to_json(&found), found.to_text())),
+        "push-pull" => push_pull::measure(args).map(|found| (to_json(&found), found.to_text())),
         "level2" => level2::measure(args).map(|found| (to_json(&found), found.to_text())),
         "filter" => filter::measure(args).map(|found| (to_json(&found), found.to_text())),
         _ => {
@@ -66,8 +70,9 @@ pub(crate) fn part(part: &BenchPart) -> Exit {
             let arguments = ring::RingArguments { id, fragment_bytes, slots, touched };
             ring::source_main(&arguments).map_err(|error| error.to_string())
         }
-        BenchPart::Replier { client, id, request_bytes, reply_bytes, idle } => {
-            let arguments = exchange::ReplierArguments { client, id, request_bytes, reply_bytes, idle };
+        BenchPart::Replier { client, id, request_bytes, reply_bytes, idle, large_bytes, large_part } => {
+            let large = exchange::LargeReplies { bytes: large_bytes, part: large_part };
+            let arguments = exchange::ReplierArguments { client, id, request_bytes, reply_bytes, large, idle };
             exchange::replier_main(&arguments).map_err(|error| error.to_string())
         }
         BenchPart::Receiver => handover::receiver_main().map_err(|error| error.to_string()),
@@ -128,6 +133,8 @@ fn print(text: &str) -> Exit {
 
 const LIST: &str = "\
 event-builder  source processes, one building process, the complete protocol, over TCP, UDP or shared memory
+push-pull      eight sources and eight builders, by requests and by pushing, fragments of 48 B to 64 kB
+ros            one read-out system with twelve ROBs: level 2, building and clears together
 memory         the resident set over ten million small events
 sources        the cost of an event per source, from 4 to 1600 sources in one process
 level2         a supervisor with sinks in one process; two-step selection with data requests over TCP; one event in flight
