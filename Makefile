@@ -76,6 +76,12 @@ soak: ## long campaigns: SEEDS=n seeded runs, then FUZZ_SECONDS=s for each fuzz 
 bench: build ## benchmarks: of parts by criterion, then of the system
 	cargo bench --locked --workspace --bench '*'
 	$(WEIR) bench event-builder --sources 4 --fragment 9000 --transport tcp --json
+	$(WEIR) bench event-builder --sources 4 --fragment 9000 --transport udp --json
+	$(WEIR) bench sfi --json
+	$(WEIR) bench ros --json
+	$(WEIR) bench push-pull --json
+	$(WEIR) bench sources --json
+	$(WEIR) bench memory --json
 	$(WEIR) bench level2 --json
 	$(WEIR) bench filter --python "$(WEIR_PYTHON)" --json
 

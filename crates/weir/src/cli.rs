@@ -591,6 +591,9 @@ Examples:
   weir bench --list
   weir bench event-builder --sources 4 --fragment 9000 --transport tcp --json
   weir bench event-builder --fragment \"1 kB\"
+  weir bench event-builder --transport udp --datagram 1472
+  weir bench event-builder --transport shm --payload touched
+  weir bench event-builder --only reference --json    to compare the bare machine with another
   weir bench level2 --idle spin --json
   weir bench filter --python ./venv/bin/python
 

@@ -57,15 +57,14 @@ pub(crate) fn measure(args: &BenchArgs) -> Result<Found, BenchError> {
             let run = if side == BenchSide::Result { build } else { bare };
             Ok(Found::One { bench, parameters, side, figures: run(&parameters)? })
         }
-        None => Comparison::measure(
-            bench,
-            parameters,
-            (PAIRS, RatioOf::EventsPerS),
-            || build(&parameters),
-            || bare(&parameters),
-        )
-        .map(Found::Both),
+        None => compare(bench, parameters).map(Found::Both),
     }
+}
+
+/// Measures in alternation with the reference.
+pub(super) fn compare(bench: &'static str, parameters: Parameters) -> Result<Comparison<Parameters>, BenchError> {
+    let pairs = (PAIRS, RatioOf::EventsPerS);
+    Comparison::measure(bench, parameters, pairs, || build(&parameters), || bare(&parameters))
 }
 
 impl Found {
@@ -79,9 +78,6 @@ impl Found {
 }
 
 fn build(parameters: &Parameters) -> Result<Figures, BenchError> {
-    if parameters.transport == BenchTransport::Shm {
-        return Err(BenchError::NotYet { transport: parameters.transport.name() });
-    }
     let partition = Partition::parse("event-builder bench", &configuration(parameters), &[])?;
     let in_children = |role| role == Role::Ros;
     let conducted = conduct(Run { partition, in_children, progress: None, observer: None })?;
@@ -122,7 +118,7 @@ fn bare(parameters: &Parameters) -> Result<Figures, BenchError> {
 }
 
 impl Parameters {
-    fn new(args: &BenchArgs) -> Result<Self, BenchError> {
+    pub(super) fn new(args: &BenchArgs) -> Result<Self, BenchError> {
         let transport = args.transport;
         let moves_bytes = transport != BenchTransport::Shm;
         let payload = args.payload.unwrap_or(if moves_bytes { BenchPayload::Plain } else { BenchPayload::Handles });

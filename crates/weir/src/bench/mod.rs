@@ -13,6 +13,7 @@ mod push_pull;
 mod reference;
 mod ring;
 mod ros;
+mod sfi;
 mod sources;
 mod touch;
 
@@ -37,6 +38,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Exit {
         "memory" => memory::measure(args).map(|found| (to_json(&found), found.to_text())),
         "sources" => sources::measure(args).map(|found| (to_json(&found), found.to_text())),
         "ros" => ros::measure(args).map(|found| (to_json(&found), found.to_text())),
+        "sfi" => sfi::measure(args).map(|found| (to_json(&found), found.to_text())),
         "push-pull" => push_pull::measure(args).map(|found| (to_json(&found), found.to_text())),
         "level2" => level2::measure(args).map(|found| (to_json(&found), found.to_text())),
         "filter" => filter::measure(args).map(|found| (to_json(&found), found.to_text())),
@@ -106,8 +108,6 @@ pub(crate) enum BenchError {
         "--transport {transport} with --payload {payload}: shared memory moves no bytes, so expected handles or touched with shm, plain or touched with the others"
     )]
     Payload { transport: &'static str, payload: &'static str },
-    #[error("events are not built over {transport} yet; `--only reference` measures the bare machine alone")]
-    NotYet { transport: &'static str },
     #[error("the data sum up to {sum}: expected at least {fragments} times {each}")]
     Data { sum: u64, each: u64, fragments: u64 },
     #[error("the processing task {0}")]
@@ -135,6 +135,7 @@ const LIST: &str = "\
 event-builder  source processes, one building process, the complete protocol, over TCP, UDP or shared memory
 push-pull      eight sources and eight builders, by requests and by pushing, fragments of 48 B to 64 kB
 ros            one read-out system with twelve ROBs: level 2, building and clears together
+sfi            one event builder with light sources: events of 1.5 MB and of 256 bytes
 memory         the resident set over ten million small events
 sources        the cost of an event per source, from 4 to 1600 sources in one process
 level2         a supervisor with sinks in one process; two-step selection with data requests over TCP; one event in flight

@@ -42,6 +42,62 @@ fn bare_machines_of_event_building() {
 }
 
 #[test]
+fn event_builder_over_udp() {
+    let found = bench(&["event-builder", "--sources", "2", "--fragment", "5 kB", "--transport", "udp"]);
+    check("event-builder", &found);
+    assert_eq!(found["parameters"]["datagram_bytes"], 65507);
+}
+
+#[test]
+fn sfi() {
+    let found = bench(&["sfi"]);
+    check("sfi", &found);
+    check("sfi.large", &found["large"]);
+    check("sfi.small", &found["small"]);
+}
+
+/// The resident set is seen at the least; whether it grows is for ten million events to say.
+#[test]
+fn memory() {
+    let found = bench(&["memory", "--events", "20000"]);
+    assert_eq!((found["bench"].as_str(), found["events"].as_u64()), (Some("memory"), Some(20_000)));
+    let tenths = found["resident_bytes"].as_array().unwrap();
+    assert!(tenths.iter().all(|bytes| bytes.as_f64().is_some_and(|bytes| bytes > 1e6)), "{found}");
+    assert!(found["growth_bytes"].is_number() && found["flat"].is_boolean(), "{found}");
+}
+
+#[test]
+fn sources() {
+    let found = bench(&["sources"]);
+    let points = found["points"].as_array().unwrap();
+    let sources: Vec<u64> = points.iter().map(|point| point["sources"].as_u64().unwrap()).collect();
+    assert_eq!((sources.first(), sources.last()), (Some(&4), Some(&1600)));
+    assert!(found["spread"].as_f64().is_some_and(|spread| spread >= 1.0), "{found}");
+}
+
+/// Each point of one read-out system: all that was asked for was answered, or the run would not be sound.
+#[test]
+fn ros() {
+    let found = bench(&["ros"]);
+    for point in found["points"].as_array().unwrap() {
+        let number = |key: &str| point[key].as_f64().unwrap();
+        assert!(number("roi_requests_per_s") > 0.0 && number("ratio") > 0.0, "{point}");
+        assert_eq!(number("event_requests_per_s") > 0.0, number("accepted") > 0.0, "{point}");
+    }
+}
+
+#[test]
+fn push_pull() {
+    let found = bench(&["push-pull", "--building", "pull"]);
+    for point in found["points"].as_array().unwrap() {
+        assert_eq!(
+            (point["buildings"][0]["building"].as_str(), point["buildings"][0]["of_best"].as_f64()),
+            (Some("pull"), Some(1.0))
+        );
+    }
+}
+
+#[test]
 fn payloads_that_a_transport_does_not_have() {
     for options in [["--transport", "shm", "--payload", "plain"], ["--transport", "tcp", "--payload", "handles"]] {
         let ended = job(&["event-builder"]).with(&options).run().expect(2);
