@@ -112,7 +112,7 @@ impl Udp {
         for _ in 0..WINDOW {
             self.first.send(self.to_second, &self.head, &self.bulk)?;
         }
-        self.first.flush();
+        self.first.flush(clock::now());
         let mut received = 0;
         while received < WINDOW {
             self.second.fill(clock::now())?;

@@ -63,7 +63,7 @@ fn small_messages_are_gathered_in_few_calls() {
         let message = message(100 + seed % 50, seed);
         pair.first.send(pair.to_second, &message, &Bulk::empty()).unwrap();
     }
-    assert_eq!(pair.first.flush(), Flushed::All);
+    assert_eq!(pair.first.flush(clock::now()), Flushed::All);
     for seed in 0..640 {
         assert_eq!(bytes(&pair.receive().unwrap()), message(100 + seed % 50, seed));
     }
@@ -81,7 +81,7 @@ fn a_bad_network_neither_damages_nor_repeats_messages() {
     for seed in 0..arrived.len() {
         let len = LEN_MIN + random.below(20_000);
         network.first.send(network.to_proxy, &message(len, seed), &Bulk::empty()).unwrap();
-        network.first.flush();
+        network.first.flush(clock::now());
         for datagram in network.intercept() {
             match random.below(20) {
                 0 => {}
@@ -130,7 +130,7 @@ fn what_is_missing_is_named_and_completes_the_message_later() {
     let mut network = Network::new(&plain_options(64 << 10));
     let message = message(6 * SEGMENT_LEN + 100, 3);
     network.first.send(network.to_proxy, &message, &Bulk::empty()).unwrap();
-    network.first.flush();
+    network.first.flush(clock::now());
     let datagrams = network.intercept();
     assert_eq!(datagrams.len(), 7);
     for index in [0, 1, 4, 5] {
@@ -159,7 +159,7 @@ fn incomplete_messages_are_bounded_per_peer() {
     let mut network = Network::new(&options);
     for seed in 0..10 {
         network.first.send(network.to_proxy, &message(5000, seed), &Bulk::empty()).unwrap();
-        network.first.flush();
+        network.first.flush(clock::now());
         let datagrams = network.intercept();
         datagrams[..3].iter().for_each(|datagram| network.forward(datagram));
         network.frames();
@@ -223,7 +223,7 @@ fn pages_that_incomplete_messages_hold_return_with_the_time_out() {
     let datagrams: Vec<_> = (0..8)
         .map(|seed| {
             network.first.send(network.to_proxy, &message(4000, seed), &Bulk::empty()).unwrap();
-            network.first.flush();
+            network.first.flush(clock::now());
             network.intercept().swap_remove(0)
         })
         .collect();
@@ -248,7 +248,7 @@ fn the_send_queue_is_bounded() {
     }
     assert!(pair.first.send(pair.to_second, &message, &Bulk::empty()).is_err());
     assert_eq!((pair.first.queued_bytes(), pair.first.counters().sends_refused), (60_000, 1));
-    assert_eq!(pair.first.flush(), Flushed::All);
+    assert_eq!(pair.first.flush(clock::now()), Flushed::All);
     assert_eq!(pair.first.send(pair.to_second, &message, &Bulk::empty()), Ok(2));
 }
 
@@ -264,7 +264,7 @@ fn a_peer_that_starts_anew_is_followed_and_its_former_life_is_not() {
         let mut sender = Endpoint::bind(LOOPBACK, options, &pool).unwrap();
         let to_proxy = sender.add_peer(proxy.local_addr().unwrap());
         sender.send(to_proxy, &message(3000, seed), &Bulk::empty()).unwrap();
-        sender.flush();
+        sender.flush(clock::now());
         intercept(&proxy, 3)
     };
     let (old, new) = (datagrams(&old_options, 1), datagrams(&new_options, 2));
@@ -292,7 +292,7 @@ fn what_the_kernel_refuses_to_send_is_counted_and_named() {
     // From a loopback address there is no way to port 0, and none to this network.
     let nowhere = endpoint.add_peer(SocketAddr::from((Ipv4Addr::new(127, 0, 0, 1), 0)));
     endpoint.send(nowhere, &message(5000, 1), &Bulk::empty()).unwrap();
-    assert_eq!(endpoint.flush(), Flushed::All);
+    assert_eq!(endpoint.flush(clock::now()), Flushed::All);
     assert_eq!(endpoint.udp_counters().datagrams_not_sent, 4);
     assert_eq!(endpoint.send_refused().unwrap().call, "sendmmsg");
     assert_eq!(endpoint.queued_bytes(), 0);
@@ -336,7 +336,7 @@ impl Pair {
 
     fn send(&mut self, message: &[u8]) {
         self.first.send(self.to_second, message, &Bulk::empty()).unwrap();
-        assert_eq!(self.first.flush(), Flushed::All);
+        assert_eq!(self.first.flush(clock::now()), Flushed::All);
     }
 
     /// The next frame; loopback delivers before sending returns, so that nothing waiting means that nothing comes.

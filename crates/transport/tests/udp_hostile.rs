@@ -104,7 +104,7 @@ fn headers_that_contradict_themselves() {
 fn asks_cost_bounded_work() {
     let mut victim = Victim::keeping();
     victim.endpoint.send(victim.peer, &frame(5000), &Bulk::empty()).unwrap();
-    victim.endpoint.flush();
+    victim.endpoint.flush(clock::now());
     let ask = Forged { flags: 2, message_len: 0, payload: Vec::new(), ..Forged::whole(0, 500) };
     let senseless = [
         Forged { number: 1, ..ask.clone() },
@@ -131,7 +131,7 @@ fn asks_cost_bounded_work() {
     for _ in 0..1000 {
         victim.send(&[ask.bytes(), ask.bytes()].concat());
         victim.receive();
-        victim.endpoint.flush();
+        victim.endpoint.flush(clock::now());
     }
     let counters = victim.counters();
     assert_eq!((counters.repeated, counters.asks_answered), (16 * 4, 16), "{counters:?}");
@@ -163,7 +163,7 @@ fn damaged_payloads_and_payloads_without_a_checksum() {
     victim.send(&Forged { flags: 0, ..Forged::whole(1, 500) }.bytes());
     assert_eq!(victim.receive(), NOTHING);
     assert_eq!(victim.counters().corrupt, 5);
-    victim.send(&Forged { flags: 3, ..Forged::whole(1, 500) }.bytes());
+    victim.send(&Forged { flags: 5, ..Forged::whole(1, 500) }.bytes());
     victim.send(&[b"WD\x02", &good[3..]].concat());
     assert_eq!(victim.receive(), NOTHING);
     assert_eq!(victim.counters().not_ours, 2);

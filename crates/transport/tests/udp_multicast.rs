@@ -26,7 +26,7 @@ fn a_group_receives_what_is_sent_to_it_once() {
     for len in [20, 5000, 12, 40_000] {
         sender.send(to_group, &frame(len), &Bulk::empty()).unwrap();
         stranger.send(stranger_to_group, &frame(20), &Bulk::empty()).unwrap();
-        assert_eq!((sender.flush(), stranger.flush()), (Flushed::All, Flushed::All));
+        assert_eq!((sender.flush(clock::now()), stranger.flush(clock::now())), (Flushed::All, Flushed::All));
     }
     for receiver in &mut receivers {
         let mut frames = Vec::new();

@@ -46,7 +46,7 @@ fn send_in_long_datagrams() {
     second.add_peer(first.local_address());
     for number in 0..20 {
         first.send(to_second, &frame(number), &Bulk::empty()).unwrap();
-        first.flush();
+        first.flush(clock::now());
         second.fill(clock::now()).unwrap();
         let (_, received) = second.next_frame().expect("the loopback interface loses nothing");
         assert!(received.head.as_bytes() == frame(number));
@@ -73,7 +73,7 @@ fn send_until_all_arrive() {
             for number in chunk {
                 first.send(to_second, &frame(*number), &Bulk::empty()).unwrap();
             }
-            first.flush();
+            first.flush(clock::now());
             while second.fill(clock::now()).unwrap() == Filled::Some {
                 while let Some((_, received)) = second.next_frame() {
                     let bytes = received.head.as_bytes();

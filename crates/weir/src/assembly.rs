@@ -288,13 +288,21 @@ impl Assembly {
             busy_above,
             busy_below,
             request_timeout: ros.request_timeout.duration(),
-            group_bytes_max: REPLY_GROUP_BYTES,
+            group_bytes_max: self.reply_group_bytes(),
             read_out: if self.level1_node().is_some() { ReadOut::OnTrigger } else { ReadOut::OnRequest },
             level1: self.level1_node(),
             in_flight: self.in_flight(),
             dfm: self.clearer(),
             late: false,
         }
+    }
+
+    /// Most bytes of replies for building in one message: what fits one datagram, if that is long.
+    fn reply_group_bytes(&self) -> usize {
+        let transport = &self.partition.transport;
+        let room = transport.datagram_len().saturating_sub(REPLY_HEAD_BYTES) as usize;
+        let in_long_datagrams = transport.event_reply == toml::Carrier::Udp && room >= REPLY_GROUP_BYTES / 2;
+        if in_long_datagrams { room.min(REPLY_GROUP_BYTES) } else { REPLY_GROUP_BYTES }
     }
 
     /// A result is kept from its decision until the event is cleared: as many as there can be events in level 2, waiting
@@ -452,6 +460,9 @@ fn spacing(rate: Option<toml::Rate>, poisson: bool) -> Spacing {
 const EXTERNAL_MAX: u64 = 256;
 const SYNC_GROUP: usize = 1000;
 const RETRY_RECORDING_AFTER: Duration = Duration::from_secs(1);
+
+/// What a reply to some requests has around their data.
+const REPLY_HEAD_BYTES: u64 = 1024;
 
 /// Most bytes of replies for building in one message, unless an event alone has more: large enough that what a message
 /// costs no longer counts, small enough that a builder works on the first while the next are on their way.

@@ -1,10 +1,10 @@
-//! Asking peers for what is missing of their messages.
+//! Asking peers for what is missing of their messages, and telling them what was sent.
 
-use super::header::{Ask, HEADER_LEN, Tagger};
+use super::header::{Ask, HEADER_LEN, Notice, Tagger};
 use super::reassembly::Reassembly;
 use dataflow::time::Time;
 
-/// What all asks of an endpoint say.
+/// What all asks and notices of an endpoint say.
 pub(super) struct Asking<'a> {
     pub(super) incarnation: u32,
     pub(super) segment_len: usize,
@@ -12,6 +12,25 @@ pub(super) struct Asking<'a> {
 }
 
 impl Asking<'_> {
+    /// A datagram that says that all messages below `end` were sent.
+    pub(super) fn sent(&self, end: u64) -> Vec<u8> {
+        let mut header = [0; HEADER_LEN];
+        self.notice(end).write_sent(&mut header, self.tagger);
+        header.to_vec()
+    }
+
+    /// A datagram that says that all messages below `end` have come or are given up.
+    pub(super) fn received(&self, end: u64) -> Vec<u8> {
+        let mut header = [0; HEADER_LEN];
+        self.notice(end).write_received(&mut header, self.tagger);
+        header.to_vec()
+    }
+
+    fn notice(&self, end: u64) -> Notice {
+        let segment_len = u32::try_from(self.segment_len).expect("shorter than a datagram");
+        Notice { incarnation: self.incarnation, end, segment_len }
+    }
+
     /// Datagrams that name all that is to be asked for now, and of how many messages.
     pub(super) fn ask(&self, reassembly: &mut Reassembly, now: Time) -> (u64, Vec<Vec<u8>>) {
         let (mut asked, mut datagrams) = (0, Vec::new());

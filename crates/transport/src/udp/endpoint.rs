@@ -2,7 +2,7 @@
 
 use super::asking::Asking;
 use super::counters::UdpCounters;
-use super::header::{Ask, HEADER_LEN, Header, Said, Tagger};
+use super::header::{Ask, HEADER_LEN, Header, Notice, Said, Tagger};
 use super::intake::{Batch, Intake, NoBatch, Segments};
 use super::options::{InvalidOptions, SocketBuffers, UdpOptions};
 use super::outbox::Outbox;
@@ -53,6 +53,8 @@ pub struct Endpoint {
     /// The kernel's count of drops when it was last told.
     drops_told: u32,
     send_refused: Option<OsError>,
+    /// Peers with messages since the last flush that are told, in a while, how many there were.
+    to_notify: Vec<PeerId>,
     counters: LinkCounters,
     udp_counters: UdpCounters,
 }
@@ -111,6 +113,7 @@ impl Endpoint {
             deadline: None,
             drops_told: 0,
             send_refused: None,
+            to_notify: Vec::new(),
             counters: LinkCounters::default(),
             udp_counters: UdpCounters::default(),
         })
@@ -160,14 +163,17 @@ impl Endpoint {
     /// # Panics
     /// If the two are not a legal frame. If there is no such peer.
     pub fn send(&mut self, peer: PeerId, head: &[u8], bulk: &Bulk) -> Result<u64, QueueFull> {
-        let peer = self.peers.get(peer);
+        let (id, peer) = (peer, self.peers.get(peer));
         let number = peer.next_number;
         if self.outbox.push(&peer.address, number, head, bulk).is_err() {
             self.counters.sends_refused += 1;
             return Err(QueueFull);
         }
         peer.next_number += 1;
-        if peer.is_one() {
+        if peer.is_one() && self.options.keep_parts_max > 0 {
+            if self.to_notify.last() != Some(&id) {
+                self.to_notify.push(id);
+            }
             peer.kept.push(number, head, bulk, self.options.keep_parts_max, self.options.keep_bytes_max);
         }
         Ok(number)
@@ -175,7 +181,8 @@ impl Endpoint {
 
     /// Hands over queued frames. What the kernel refuses to send is lost, counted, and told by
     /// [`send_refused`](Self::send_refused).
-    pub fn flush(&mut self) -> Flushed {
+    pub fn flush(&mut self, now: Time) -> Flushed {
+        self.schedule_notices(now);
         while !self.outbox.is_empty() {
             if !self.readiness.is_writable() {
                 return Flushed::WouldBlock;
@@ -311,18 +318,58 @@ impl Endpoint {
 
     fn expire(&mut self, now: Time) {
         self.deadline = None;
-        let asking = Asking {
-            incarnation: self.options.incarnation,
-            segment_len: self.options.segment_len(),
-            tagger: &self.tagger,
-        };
+        let asking = asking(&self.options, &self.tagger);
         for peer in self.peers.iter_mut() {
             self.udp_counters.timed_out += peer.reassembly.expire(now);
             let (asked, datagrams) = asking.ask(&mut peer.reassembly, now);
             self.udp_counters.asked += asked;
             // What is not asked for now is asked for later.
             datagrams.into_iter().for_each(|datagram| _ = self.outbox.push_single(&peer.address, datagram));
-            self.deadline = earlier(self.deadline, peer.reassembly.next_deadline());
+            if peer.notice_at.is_some_and(|at| at <= now) {
+                self.outbox.push_single(&peer.address, asking.sent(peer.next_number));
+                peer.notices += 1;
+                let pause = self.options.ask_after * (1 << peer.notices);
+                peer.notice_at = (peer.notices < NOTICES_MAX).then(|| now + pause);
+            }
+            let due = peer.reassembly.next_deadline().into_iter().chain(peer.notice_at).min();
+            self.deadline = earlier(self.deadline, due);
+        }
+    }
+
+    /// What is sent last nobody can know to be lost, unless told.
+    fn schedule_notices(&mut self, now: Time) {
+        let Some(at) = (!self.to_notify.is_empty()).then(|| now + self.options.ask_after) else { return };
+        for id in self.to_notify.drain(..) {
+            let Some(peer) = self.peers.find_by_id(id) else { continue };
+            (peer.notice_at, peer.notices) = (Some(at), 0);
+        }
+        self.deadline = earlier(self.deadline, Some(at));
+    }
+
+    /// A peer says what it has sent: either something is missing, or it is told that all has come.
+    fn take_sent(&mut self, peer: u32, notice: Notice, now: Time) {
+        if !self.is_current(peer, notice.incarnation) {
+            return;
+        }
+        if self.peers.found(peer).note_sent(notice.end, now) {
+            self.deadline = Some(now);
+        }
+        if self.peers.found(peer).received_end() >= notice.end {
+            self.tell_received(peer);
+        }
+    }
+
+    fn take_received(&mut self, peer: u32, notice: Notice) {
+        if self.is_current(peer, notice.incarnation) {
+            self.peers.found(peer).note_received(notice.end);
+        }
+    }
+
+    fn tell_received(&mut self, peer: u32) {
+        let peer = self.peers.found(peer);
+        let end = peer.received_end();
+        if !self.options.ask_after.is_zero() {
+            self.outbox.push_single(&peer.address, asking(&self.options, &self.tagger).received(end));
         }
     }
 
@@ -381,6 +428,8 @@ impl Endpoint {
         let header = match check(header, payload, &self.options, &self.tagger, &mut self.udp_counters) {
             Some(Said::Segment(header)) => header,
             Some(Said::Ask(ask)) => return self.answer_all(peer, ask, payload),
+            Some(Said::Sent(notice)) => return self.take_sent(peer, notice, now),
+            Some(Said::Received(notice)) => return self.take_received(peer, notice),
             None => return,
         };
         if let Some(open) = open
@@ -409,6 +458,14 @@ impl Endpoint {
                 Some(Said::Ask(ask)) => {
                     let more = payload.to_vec();
                     self.answer_all(peer, ask, &more);
+                    continue;
+                }
+                Some(Said::Sent(notice)) => {
+                    self.take_sent(peer, notice, now);
+                    continue;
+                }
+                Some(Said::Received(notice)) => {
+                    self.take_received(peer, notice);
                     continue;
                 }
                 None => continue,
@@ -518,6 +575,9 @@ impl Endpoint {
     fn deliver(&mut self, peer: u32, number: u64, bytes: PageSlice) {
         let slot = self.peers.found(peer);
         self.udp_counters.messages_lost += slot.window.deliver(number);
+        if slot.note_delivered(bytes.len()) {
+            self.tell_received(peer);
+        }
         if self.options.limits.read_len(bytes.as_bytes(), 0) != Ok(Some(bytes.len())) {
             self.udp_counters.contradictory += 1;
             return;
@@ -564,10 +624,17 @@ impl core::fmt::Debug for Endpoint {
     }
 }
 
+fn asking<'a>(options: &UdpOptions, tagger: &'a Tagger) -> Asking<'a> {
+    Asking { incarnation: options.incarnation, segment_len: options.segment_len(), tagger }
+}
+
 fn run(first: &Header, bytes: PageSlice) -> Run {
     let (message_len, offset) = (first.message_len as usize, first.offset as usize);
     Run { number: first.number, message_len, offset, bytes }
 }
+
+/// How often a peer is told the same: twice as long after each other.
+const NOTICES_MAX: u32 = 3;
 
 fn earlier(first: Option<Time>, second: Option<Time>) -> Option<Time> {
     first.into_iter().chain(second).min()

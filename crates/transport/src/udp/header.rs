@@ -4,7 +4,7 @@
 //!
 //! | byte | field | |
 //! |---|---|---|
-//! | 0 | magic `WD`, version, kind | 0 or 1: a segment, 1 if the checksum covers the payload, else it is 0; 2: an ask |
+//! | 0 | magic `WD`, version, kind | 0 or 1: a segment, 1 if the checksum covers the payload, else it is 0; 2: an ask; 3, 4: a notice |
 //! | 4 | incarnation of the sender | `u32` |
 //! | 8 | number of the message | `u64`, counted per sender and destination |
 //! | 16 | length of the message in bytes | `u32` |
@@ -16,6 +16,10 @@
 //! An ask names bytes that its sender misses: the number is that of a message to it, the offset where they begin, the length
 //! how many they are, 0 for all that follow. A datagram holds as many asks as fit, one header behind the other, and no
 //! payload.
+//!
+//! A notice says of all messages below its number that they were sent (3), when their sender has nothing more to send for a
+//! while: the last of them may be lost, and no later one tells. Or that they have come or are given up (4): nobody asks for
+//! them any more. It has no payload; length and offset are 0.
 //!
 //! The tag covers the header, and through the CRC the payload as far as accidents go. Who has no key can make no datagram
 //! that costs its receiver more than this one check.
@@ -42,6 +46,16 @@ pub(super) struct Header {
 pub(super) enum Said {
     Segment(Header),
     Ask(Ask),
+    Sent(Notice),
+    Received(Notice),
+}
+
+/// What is said of all messages below `end`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Notice {
+    pub(super) incarnation: u32,
+    pub(super) end: u64,
+    pub(super) segment_len: u32,
 }
 
 /// Which bytes a peer misses of a message to it.
@@ -92,10 +106,26 @@ impl Ask {
     }
 }
 
+impl Notice {
+    /// That they were sent.
+    pub(super) fn write_sent(&self, bytes: &mut [u8; HEADER_LEN], tagger: &Tagger) {
+        self.write(SENT, bytes, tagger);
+    }
+
+    /// That they were received.
+    pub(super) fn write_received(&self, bytes: &mut [u8; HEADER_LEN], tagger: &Tagger) {
+        self.write(RECEIVED, bytes, tagger);
+    }
+
+    fn write(&self, kind: u8, bytes: &mut [u8; HEADER_LEN], tagger: &Tagger) {
+        write(bytes, kind, self.incarnation, self.end, [0, 0, self.segment_len, 0], tagger);
+    }
+}
+
 impl Said {
     pub(super) fn read(bytes: &[u8; HEADER_LEN], tagger: &Tagger) -> Result<Self, NotOurs> {
         let [magic_0, magic_1, version, kind, ..] = *bytes;
-        if [magic_0, magic_1, version] != MAGIC || ![UNCHECKED, CHECKED, ASK].contains(&kind) {
+        if [magic_0, magic_1, version] != MAGIC || kind > RECEIVED {
             return Err(NotOurs::Magic);
         }
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
@@ -104,11 +134,14 @@ impl Said {
             return Err(NotOurs::Tag);
         }
         let (incarnation, number, len, offset, segment_len) = (word(4), long(8), word(16), word(20), word(24));
-        Ok(if kind == ASK {
-            Self::Ask(Ask { incarnation, number, offset, len, segment_len })
-        } else {
-            let checksum = (kind == CHECKED).then_some(word(28));
-            Self::Segment(Header { incarnation, number, message_len: len, offset, segment_len, checksum })
+        Ok(match kind {
+            ASK => Self::Ask(Ask { incarnation, number, offset, len, segment_len }),
+            SENT => Self::Sent(Notice { incarnation, end: number, segment_len }),
+            RECEIVED => Self::Received(Notice { incarnation, end: number, segment_len }),
+            _ => {
+                let checksum = (kind == CHECKED).then_some(word(28));
+                Self::Segment(Header { incarnation, number, message_len: len, offset, segment_len, checksum })
+            }
         })
     }
 }
@@ -128,11 +161,13 @@ const MAGIC: [u8; 3] = *b"WD\x01";
 const UNCHECKED: u8 = 0;
 const CHECKED: u8 = 1;
 const ASK: u8 = 2;
+const SENT: u8 = 3;
+const RECEIVED: u8 = 4;
 const TAG_AT: usize = 32;
 
 #[cfg(test)]
 mod tests {
-    use super::{Ask, HEADER_LEN, Header, NotOurs, Said, Tagger};
+    use super::{Ask, HEADER_LEN, Header, NotOurs, Notice, Said, Tagger};
     use proptest::prelude::*;
 
     proptest! {
@@ -161,6 +196,11 @@ mod tests {
             let (tagger, mut bytes) = (Tagger::new(&[7; 16]), [0; HEADER_LEN]);
             ask.write(&mut bytes, &tagger);
             prop_assert_eq!(Said::read(&bytes, &tagger), Ok(Said::Ask(ask)));
+            let notice = Notice { incarnation, end: number, segment_len };
+            notice.write_sent(&mut bytes, &tagger);
+            prop_assert_eq!(Said::read(&bytes, &tagger), Ok(Said::Sent(notice)));
+            notice.write_received(&mut bytes, &tagger);
+            prop_assert_eq!(Said::read(&bytes, &tagger), Ok(Said::Received(notice)));
             bytes[bit / 8] ^= 1 << (bit % 8);
             prop_assert!(Said::read(&bytes, &tagger).is_err());
         }

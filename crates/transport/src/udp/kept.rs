@@ -37,12 +37,23 @@ impl Kept {
         self.bytes += message.len();
         self.messages.push_back(message);
         while self.parts > parts_max || self.bytes > bytes_max {
-            let Some(oldest) = self.messages.pop_front() else { return };
-            self.parts -= oldest.parts();
-            self.bytes -= oldest.len();
-            self.spare = oldest.head;
-            self.spare.clear();
+            self.forget_oldest();
         }
+    }
+
+    /// Forgets all messages below this one.
+    pub(super) fn forget_below(&mut self, end: u64) {
+        while self.messages.front().is_some_and(|oldest| oldest.number < end) {
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        let Some(oldest) = self.messages.pop_front() else { return };
+        self.parts -= oldest.parts();
+        self.bytes -= oldest.len();
+        self.spare = oldest.head;
+        self.spare.clear();
     }
 
     /// A message that is kept.

@@ -43,8 +43,8 @@ impl Link for UdpLink {
         self.endpoint.send(self.peer, head, bulk).map_or(Err(SendError::Full), |_| Ok(()))
     }
 
-    fn flush(&mut self, _now: Time) -> Result<Flushed, Lost> {
-        Ok(self.endpoint.flush())
+    fn flush(&mut self, now: Time) -> Result<Flushed, Lost> {
+        Ok(self.endpoint.flush(now))
     }
 
     fn fill(&mut self, now: Time) -> Result<Filled, Lost> {

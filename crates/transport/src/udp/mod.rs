@@ -48,7 +48,7 @@
 //! let mut head = [0; 9000];
 //! head[..4].copy_from_slice(&u32::to_le_bytes(9000));
 //! ros.send(to_sfi, &head, &Bulk::empty())?;
-//! ros.flush();
+//! ros.flush(clock::now());
 //! sfi.fill(clock::now())?;
 //! let (peer, frame) = sfi.next_frame().expect("nothing is lost between empty buffers of a host");
 //! assert_eq!((peer, frame.len()), (from_ros, 9000));

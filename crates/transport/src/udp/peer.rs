@@ -34,8 +34,14 @@ pub(super) struct Peer {
     pub(super) next_number: u64,
     /// What was sent to it of late.
     pub(super) kept: Kept,
+    /// When it is told how many messages were sent, unless others are sent before.
+    pub(super) notice_at: Option<Time>,
+    /// How often it was told since the last message.
+    pub(super) notices: u32,
     /// Everything below was sent by it, as far as is known.
     sent_end: u64,
+    /// Messages that have come, and their bytes, since it was told.
+    untold: (u32, usize),
     /// Which life of it we know; `None` before its first datagram.
     pub(super) incarnation: Option<u32>,
     pub(super) window: Window,
@@ -101,6 +107,11 @@ impl Peers {
         self.slots.get_mut(peer.0 as usize).and_then(Option::as_mut).expect(NO_SUCH_PEER)
     }
 
+    /// The peer, if it was not removed.
+    pub(super) fn find_by_id(&mut self, peer: PeerId) -> Option<&mut Peer> {
+        self.slots.get_mut(peer.0 as usize)?.as_mut()
+    }
+
     pub(super) fn look(&self, peer: PeerId) -> &Peer {
         self.slots.get(peer.0 as usize).and_then(Option::as_ref).expect(NO_SUCH_PEER)
     }
@@ -118,7 +129,10 @@ impl Peer {
             is_group: address.ip().is_multicast(),
             next_number: 0,
             kept: Kept::default(),
+            notice_at: None,
+            notices: 0,
             sent_end: 0,
+            untold: (0, 0),
             incarnation: None,
             window: Window::default(),
             reassembly: Reassembly::new(bounds),
@@ -140,6 +154,38 @@ impl Peer {
         }
     }
 
+    /// Notes what has come; whether the peer should be told, so that it need not keep much.
+    pub(super) fn note_delivered(&mut self, len: usize) -> bool {
+        let (messages, bytes) = &mut self.untold;
+        *messages += 1;
+        *bytes += len;
+        *messages >= UNTOLD_MESSAGES_MAX || *bytes >= UNTOLD_BYTES_MAX
+    }
+
+    /// The end of what has come or is given up; the peer is told now.
+    pub(super) fn received_end(&mut self) -> u64 {
+        self.untold = (0, 0);
+        self.reassembly.first_missing().unwrap_or(self.sent_end)
+    }
+
+    /// The peer has received all messages below this one.
+    pub(super) fn note_received(&mut self, end: u64) {
+        self.kept.forget_below(end);
+        if end >= self.next_number {
+            self.notice_at = None;
+        }
+    }
+
+    /// The peer has sent all messages below this one; whether some of them are missing that were not known to be.
+    pub(super) fn note_sent(&mut self, end: u64, now: Time) -> bool {
+        let is_news = end > self.sent_end;
+        if is_news {
+            self.reassembly.miss(self.sent_end..end, now, now);
+            self.sent_end = end;
+        }
+        is_news
+    }
+
     pub(super) fn take(&mut self, run: &Run, now: Time, counters: &mut UdpCounters) -> Taken {
         let segments = run.bytes.len().div_ceil(self.reassembly.segment_len()) as u64;
         match self.window.knows(run.number) {
@@ -154,7 +200,8 @@ impl Peer {
             }
         }
         if run.number >= self.sent_end {
-            self.reassembly.miss(self.sent_end..run.number, now);
+            let ask_at = now + self.reassembly.ask_after();
+            self.reassembly.miss(self.sent_end..run.number, now, ask_at);
             self.sent_end = run.number.saturating_add(1);
         }
         if run.bytes.len() == run.message_len {
@@ -175,5 +222,9 @@ impl Peer {
         }
     }
 }
+
+/// What is kept should stay in the cache of a processor.
+const UNTOLD_BYTES_MAX: usize = 128 << 10;
+const UNTOLD_MESSAGES_MAX: u32 = 32;
 
 const NO_SUCH_PEER: &str = "a peer that was added and not removed";

@@ -96,14 +96,15 @@ impl Reassembly {
         Added::Complete(self.remove(index))
     }
 
-    /// Messages with these numbers were sent, and nothing of them has come: they may be asked for, the newest if there are many.
-    pub(super) fn miss(&mut self, numbers: Range<u64>, now: Time) {
+    /// Messages with these numbers were sent, and nothing of them has come: they may be asked for, the newest if there are many,
+    /// from `ask_at` on.
+    pub(super) fn miss(&mut self, numbers: Range<u64>, now: Time, ask_at: Time) {
         let Bounds { messages_max, timeout, ask_after, .. } = self.bounds;
         let room = if ask_after.is_zero() { 0 } else { messages_max.saturating_sub(self.messages.len()) };
         for number in numbers.rev().take(room) {
             let mut message = self.spare.pop().unwrap_or_default();
             message.begin(number, 0, 0);
-            (message.deadline, message.ask_at) = (now + timeout, now + ask_after);
+            (message.deadline, message.ask_at) = (now + timeout, ask_at);
             self.messages.push(message);
         }
     }
@@ -152,6 +153,16 @@ impl Reassembly {
         let asks = !self.bounds.ask_after.is_zero();
         let due = |message: &Incomplete| if asks { message.deadline.min(message.ask_at) } else { message.deadline };
         self.messages.iter().map(due).min()
+    }
+
+    /// The first message that has not come completely, of those that are known to be sent and may come yet.
+    pub(super) fn first_missing(&self) -> Option<u64> {
+        self.messages.iter().map(|message| message.number).min()
+    }
+
+    /// How long to wait for the rest of a message.
+    pub(super) fn ask_after(&self) -> Duration {
+        self.bounds.ask_after
     }
 
     /// How long to wait before something is due for what came last; `None` if nothing is incomplete.

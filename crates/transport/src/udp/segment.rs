@@ -1,10 +1,10 @@
-//! Whether a datagram is a segment of a message, or asks for one.
+//! Whether a datagram is a segment of a message, or speaks of messages.
 
 use super::counters::UdpCounters;
-use super::header::{HEADER_LEN, NotOurs, Said, Tagger};
+use super::header::{Ask, HEADER_LEN, NotOurs, Notice, Said, Tagger};
 use super::options::UdpOptions;
 
-/// What a datagram says that is one of ours, undamaged, and a segment of a message that may be, or an ask; else counts why
+/// What a datagram says that is one of ours, undamaged, and a segment of a message that may be, or no segment; else counts why
 /// not.
 pub(super) fn check(
     header: &[u8; HEADER_LEN],
@@ -16,8 +16,12 @@ pub(super) fn check(
     let cause = match Said::read(header, tagger) {
         Err(NotOurs::Magic) => &mut counters.not_ours,
         Err(NotOurs::Tag) => &mut counters.not_proved,
-        Ok(Said::Ask(ask)) if ask.segment_len as usize != options.segment_len() => &mut counters.other_segment_len,
-        Ok(said @ Said::Ask(_)) => return Some(said),
+        Ok(
+            Said::Ask(Ask { segment_len, .. })
+            | Said::Sent(Notice { segment_len, .. })
+            | Said::Received(Notice { segment_len, .. }),
+        ) if segment_len as usize != options.segment_len() => &mut counters.other_segment_len,
+        Ok(said @ (Said::Ask(_) | Said::Sent(_) | Said::Received(_))) => return Some(said),
         Ok(Said::Segment(header)) => {
             let (offset, message_len) = (header.offset as usize, header.message_len as usize);
             let segment_len = options.segment_len();

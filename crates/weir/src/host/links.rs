@@ -276,7 +276,7 @@ impl Links {
             }
         }
         if let Some(datagrams) = &mut self.datagrams {
-            datagrams.flush();
+            datagrams.flush(now);
         }
     }
 

@@ -14,6 +14,7 @@ mod filter;
 mod full_disk;
 mod hostile;
 mod level2_only;
+mod lossy;
 mod overload;
 mod payload;
 mod replay;

@@ -19,6 +19,8 @@ pub(crate) struct Job {
     arguments: Vec<OsString>,
     output: PathBuf,
     memory_bytes_max: Option<u64>,
+    /// Of the datagrams, so many in 100 are dropped, in a network of its own.
+    dropped_percent: Option<u32>,
 }
 
 impl Job {
@@ -33,19 +35,26 @@ impl Job {
         let output = directory.join("out");
         let summary = directory.join("summary.json").into();
         let arguments = vec!["run".into(), configuration.into(), "--summary".into(), summary];
-        Self { directory, arguments, output: output.clone(), memory_bytes_max: None }.recording_into(output)
+        let (memory_bytes_max, dropped_percent) = (None, None);
+        Self { directory, arguments, output: output.clone(), memory_bytes_max, dropped_percent }.recording_into(output)
     }
 
     /// Any other command of the program, which may use this much memory.
     pub(crate) fn command(arguments: &[&OsStr], memory_bytes_max: u64) -> Self {
         let arguments = arguments.iter().map(Into::into).collect();
         let directory = TempDir::new("end-to-end");
-        Self { output: directory.join("out"), directory, arguments, memory_bytes_max: Some(memory_bytes_max) }
+        let memory_bytes_max = Some(memory_bytes_max);
+        Self { output: directory.join("out"), directory, arguments, memory_bytes_max, dropped_percent: None }
     }
 
     /// Lets each process use this much address space: an allocation by what a file claims fails.
     pub(crate) fn with_memory(self, memory_bytes_max: u64) -> Self {
         Self { memory_bytes_max: Some(memory_bytes_max), ..self }
+    }
+
+    /// In a network of its own that drops so many in 100 of the datagrams.
+    pub(crate) fn losing(self, percent: u32) -> Self {
+        Self { dropped_percent: Some(percent), ..self }
     }
 
     /// Records into this directory.
@@ -94,6 +103,11 @@ impl Job {
 
     fn program(&self) -> Command {
         let program = env!("CARGO_BIN_EXE_weir");
+        if let Some(percent) = self.dropped_percent {
+            let mut unshare = Command::new("unshare");
+            unshare.args(["-n", "sh", "-c", &(lossy_network(percent) + "exec \"$0\" \"$@\""), program]);
+            return unshare;
+        }
         let Some(bytes) = self.memory_bytes_max else { return Command::new(program) };
         let mut shell = Command::new("sh");
         let limited = format!("ulimit -v {} && exec \"$0\" \"$@\"", bytes >> 10);
@@ -105,6 +119,14 @@ impl Job {
     pub(crate) fn run(self) -> Ended {
         self.start().end()
     }
+}
+
+/// Commands that make the network of a new namespace, in which so many in 100 of the datagrams are dropped.
+pub(crate) fn lossy_network(percent: u32) -> String {
+    format!(
+        "set -e; PATH=$PATH:/usr/sbin; ip link set lo up; nft -f - <<'RULES'\ntable inet lossy {{\n chain in {{\n \
+         type filter hook input priority 0\n meta l4proto udp numgen random mod 100 < {percent} drop\n }}\n}}\nRULES\n"
+    )
 }
 
 /// A run that goes on. Dropping it ends all its processes.

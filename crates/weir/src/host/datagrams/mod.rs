@@ -212,9 +212,9 @@ impl Datagrams {
     }
 
     /// Hands everything queued to the kernel, as far as it takes it.
-    pub(super) fn flush(&mut self) {
+    pub(super) fn flush(&mut self, now: Time) {
         for endpoint in self.endpoints_mut() {
-            endpoint.flush();
+            endpoint.flush(now);
         }
     }
 

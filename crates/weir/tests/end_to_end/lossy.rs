@@ -1,0 +1,90 @@
+//! Datagrams through a network that drops some of them, in a network namespace of its own.
+//!
+//! A table of tries and rates:
+//! `cargo test --release -p weir --test end_to_end -- --ignored --nocapture table_of_losses`
+
+use std::process::{Command, Stdio};
+
+use crate::account::Summary;
+use crate::running::Job;
+
+#[test]
+fn every_event_is_complete_although_a_tenth_of_the_datagrams_is_dropped() {
+    if !can_lose("every_event_is_complete_although_a_tenth_of_the_datagrams_is_dropped") {
+        return;
+    }
+    for (size, events) in [("9 kB", 400), ("37500 B", 100)] {
+        // Patient: a machine with other work is not what repeats requests.
+        let job = builder(size, events).set("sfi.request_timeout", "2 s");
+        let (_, summary) = job.losing(10).run().expect_ok();
+        assert_eq!(summary.count("built_complete"), events, "{summary:?}");
+        let (sent, received) = (count(&summary, "sent"), count(&summary, "received"));
+        assert!(received * 100 < sent * 95, "the network drops none: {summary:?}");
+        assert!(count(&summary, "repeated") > 0 && count(&summary, "asked") > 0, "{summary:?}");
+        // Four requests for each event: hardly one of them is repeated as a whole.
+        let reasks = summary.0["reasks"].as_u64().unwrap();
+        assert!(reasks < 4 * events / 10, "{reasks} re-asks: {summary:?}");
+    }
+}
+
+#[test]
+fn level_2_decides_on_regions_although_a_tenth_of_the_datagrams_is_dropped() {
+    if !can_lose("level_2_decides_on_regions_although_a_tenth_of_the_datagrams_is_dropped") {
+        return;
+    }
+    let job = Job::example("quickstart").events(200).processes(true).set("transport.roi_request", "udp");
+    let (_, summary) = over_udp(job.set("transport.roi_reply", "udp")).losing(10).run().expect_ok();
+    assert!(count(&summary, "received") < count(&summary, "sent"), "{summary:?}");
+}
+
+#[test]
+#[ignore = "a measurement: minutes, and numbers for people"]
+#[expect(clippy::print_stdout, reason = "a table for people, with --nocapture")]
+fn table_of_losses() {
+    assert!(can_lose("table_of_losses"));
+    println!("fragments  dropped  complete  events/s  re-asks  asked for  datagrams sent  repeated  duplicates");
+    for (size, events) in [("9 kB", 20_000), ("37500 B", 5000)] {
+        for percent in [0, 1, 10, 30] {
+            let job = builder(size, events).set("sfo", "{count=1}").losing(percent);
+            let (_, summary) = job.run().expect_ok();
+            let rate = summary.0["rates_hz"]["built"].as_f64().unwrap();
+            let [asked, sent, repeated, duplicates] =
+                ["asked", "sent", "repeated", "duplicates"].map(|key| count(&summary, key));
+            println!(
+                "{size:>9} {percent:>6} % {:>9} {rate:>9.0} {:>8} {asked:>10} {sent:>15} {repeated:>9} {duplicates:>11}",
+                summary.count("built_complete"),
+                summary.0["reasks"],
+            );
+        }
+    }
+}
+
+/// Event building alone from four sources, recorded, with requests, replies and clears in datagrams that an Ethernet
+/// carries, and that nothing joins on their way.
+fn builder(size: &str, events: u64) -> Job {
+    let job = Job::example("event-builder").set("sfo", "{}").events(events).processes(true);
+    over_udp(job.set("ros.fragment", &format!("{{kind=\"fixed\", size={size:?}}}")).set("ros.page_size", "64 KiB"))
+}
+
+fn over_udp(job: Job) -> Job {
+    let udp = [("event_request", "udp"), ("event_reply", "udp"), ("clear", "multicast")];
+    let job = udp.into_iter().fold(job, |job, (key, value)| job.set(&format!("transport.{key}"), value));
+    job.set("transport.udp", "{datagram=\"1472 B\", offload=false}")
+}
+
+fn count(summary: &Summary, count: &str) -> u64 {
+    summary.0["network"]["datagrams"][count].as_u64().unwrap()
+}
+
+/// Whether this machine can have a network that drops; else the test is skipped by name.
+fn can_lose(test: &str) -> bool {
+    let script = crate::running::lossy_network(1) + "exit 0";
+    let tried = Command::new("unshare").args(["-n", "sh", "-c", &script]).stdin(Stdio::null()).output();
+    let reason = match tried {
+        Ok(output) if output.status.success() => return true,
+        Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        Err(error) => format!("unshare: {error}"),
+    };
+    testkit::skip(test, &format!("needs root, unshare, ip and nft (package nftables): {reason}"));
+    false
+}
