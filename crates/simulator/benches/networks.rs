@@ -2,6 +2,7 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use dataflow::random::Random;
+use simulator::atm::{Demand, Fragments, Paths, RateDivision, Shaping, Switch, SwitchConfig};
 use simulator::engine::Queue;
 use simulator::network::{HostId, Message, Network, Protocol, Step, Topology};
 
@@ -50,8 +51,26 @@ fn ethernet(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// A slot of a switch of 256 ports at 70 % load, with three stages: 179 cells.
+fn atm(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("atm");
+    let config = SwitchConfig { ports: 256, element_ports: 16, buffer_cells: 256, paths: Paths::Multiple };
+    let fragments = Fragments { mean_bytes: 10_240.0, sigma: 0.3 };
+    let shaping = Shaping::Unsynchronised { allotted: 0.7 };
+    let mut switch = Switch::new(config, 1);
+    let mut sources = RateDivision::new(config.ports, Demand::Saturated, fragments, shaping, 1);
+    group.throughput(Throughput::Elements(179));
+    group.bench_function("256 x 256, per cell", |bencher| {
+        bencher.iter(|| {
+            switch.step(|_| {});
+            sources.step(|cell| switch.offer(cell));
+        });
+    });
+    group.finish();
+}
+
 const MEAN_PS: u64 = 10_000_000;
 const HOSTS: u16 = 40;
 
-criterion_group!(benches, queue, ethernet);
+criterion_group!(benches, queue, ethernet, atm);
 criterion_main!(benches);

@@ -1,12 +1,15 @@
-//! ATM switches, cell by cell, and event building over them [ATM1997].
+//! ATM switches, cell by cell, and event building over them ATM1997.
 //!
 //! Everything here moves in step with the slots of cells: all links have the same rate, and a cell takes one slot. A
 //! [`Switch`] is a network of elements with shared buffers; [`RateDivision`] are the sources of an event builder and shape its
-//! traffic; [`push`] and [`pull`] are the demonstrators of the paper, [`occupancy`] its simulation, [`sizing`] its chart.
+//! traffic; [`push`] and [`pull`] are the demonstrators of the paper, [`occupancy`] its simulation, [`sizing`] its chart,
+//! [`scenario`] all of its figures.
 
 pub mod occupancy;
 pub mod pull;
 pub mod push;
+pub mod scenario;
+pub mod sizing;
 mod sources;
 mod switch;
 mod tail;

@@ -1,10 +1,13 @@
 //! `weir study`: figures and tables that are measured with the system itself, as data, SVG and HTML.
 
+mod atm1997;
 mod binomial;
 mod chain;
 mod decisions;
 mod figure;
+mod markdown;
 mod page;
+mod plot;
 mod report;
 mod sample;
 mod selection;
@@ -19,18 +22,22 @@ use crate::commands::on_standard_streams;
 pub(crate) fn study(args: &StudyArgs) -> Exit {
     let Some(name) = &args.name else {
         return on_standard_streams(|out, _| {
-            writeln!(
-                out,
-                "{SELECTION}  the trigger on samples of simulated collisions: efficiencies, rates, data moved"
-            )?;
+            STUDIES.iter().try_for_each(|study| writeln!(out, "{:11}{}", study.name, study.about))?;
             Ok(Exit::Well)
         });
     };
-    if name != SELECTION {
+    let Some(study) = STUDIES.iter().find(|study| study.name == name) else {
         crate::complain(&format!("weir: no study is called {name}; `weir study --list` names all"));
         return Exit::Wrong;
+    };
+    let of_selection = !args.sample.is_empty() || args.decisions.is_some() || !args.overrides.set.is_empty();
+    if of_selection && study.name != SELECTION {
+        crate::complain(&format!(
+            "weir study {name}: --sample, --decisions and --set are for `weir study {SELECTION}`"
+        ));
+        return Exit::Wrong;
     }
-    match selection::study(args) {
+    match (study.make)(args) {
         Ok(()) => Exit::Well,
         Err(error) => {
             crate::complain(&format!("weir study {name}: {error}"));
@@ -39,4 +46,22 @@ pub(crate) fn study(args: &StudyArgs) -> Exit {
     }
 }
 
+struct Study {
+    name: &'static str,
+    about: &'static str,
+    make: fn(&StudyArgs) -> Result<(), selection::StudyError>,
+}
+
 const SELECTION: &str = "selection";
+const STUDIES: [Study; 2] = [
+    Study {
+        name: SELECTION,
+        about: "the trigger on samples of simulated collisions: efficiencies, rates, data moved",
+        make: selection::study,
+    },
+    Study {
+        name: "atm1997",
+        about: "event building over ATM, simulated cell by cell: figures 2, 4, 5 and 6 of ATM1997",
+        make: atm1997::study,
+    },
+];

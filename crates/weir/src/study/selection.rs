@@ -43,6 +43,8 @@ pub(super) enum StudyError {
     Output { path: PathBuf, cause: io::Error },
     #[error("cannot draw the figure: {0}")]
     Figure(String),
+    #[error("{}: {cause}", path.display())]
+    Scenario { path: PathBuf, cause: String },
     #[error("{sample}: the run does not count: {reason}")]
     Unsound { sample: String, reason: String },
 }
@@ -51,9 +53,12 @@ impl StudyError {
     /// How the program ends.
     pub(super) fn exit(&self) -> Exit {
         match self {
-            Self::Configuration(_) | Self::Menu(_) | Self::NoMenu | Self::NoSamples | Self::SameName { .. } => {
-                Exit::Wrong
-            }
+            Self::Configuration(_)
+            | Self::Menu(_)
+            | Self::NoMenu
+            | Self::NoSamples
+            | Self::SameName { .. }
+            | Self::Scenario { .. } => Exit::Wrong,
             Self::NoExample { .. } | Self::Sample(_) | Self::Start(_) | Self::Output { .. } | Self::Figure(_) => {
                 Exit::NotStarted
             }

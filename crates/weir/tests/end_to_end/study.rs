@@ -1,4 +1,4 @@
-//! `weir study selection`: the whole chain decides as the reference selection does.
+//! `weir study`: the whole chain decides as the reference selection does; networks are simulated as before.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -47,6 +47,40 @@ fn samples_of_other_seeds_agree_with_the_reference() {
     study(&arguments.chain([OsStr::new("--decisions"), decisions.as_ref()]).collect::<Vec<_>>()).expect(0);
     let reference = read(&data.join("reference_decisions.json"));
     assert_eq!(read(&decisions)["events"], reference);
+}
+
+/// Every number that the paper gives within 10 %, and all tables as they were looked at last.
+#[test]
+fn event_building_over_atm_makes_the_golden_tables() {
+    let directory = TempDir::new("study");
+    let arguments = ["study", "atm1997", "--output"].map(OsStr::new);
+    let ended = Job::command(&[&arguments[..], &[directory.path().as_ref()]].concat(), MEMORY).run().expect(0);
+    assert_eq!(ended.stdout, include_str!("../golden/study-atm1997.md"));
+    let (_, given) = ended.stdout.split_once("## Numbers").unwrap();
+    let rows = given.lines().filter(|line| line.starts_with('|')).skip(2);
+    let ratios: Vec<f64> = rows.map(|row| row.rsplit('|').nth(1).unwrap().trim().parse().unwrap()).collect();
+    assert!(ratios.len() == 10 && ratios.iter().all(|ratio| (0.9..=1.1).contains(ratio)), "{ratios:?}");
+    let svg = fs::read_to_string(directory.join("atm1997.svg")).unwrap();
+    let html = fs::read_to_string(directory.join("atm1997.html")).unwrap();
+    assert!(svg.starts_with("<svg") && html.contains(&svg), "the page holds the figure");
+    assert_eq!(read(&directory.join("atm1997.json"))["figures"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn scenarios_that_make_no_sense_say_why() {
+    let directory = TempDir::new("study");
+    let path = directory.join("scenario.toml");
+    for (from, to, expected) in [
+        ("ports = 8 ", "ports = 80 ", "push is 80: expected ports that"),
+        ("allotted = 0.8", "allotted = 2.0", "allotted is 2: expected 0.01 to 1"),
+        ("sources = 6", "souces = 6", "souces"),
+    ] {
+        let changed = include_str!("../../../../scenarios/atm1997.toml").replacen(from, to, 1);
+        fs::write(&path, changed).unwrap();
+        let arguments = ["study", "atm1997", "--config"].map(OsStr::new);
+        let ended = Job::command(&[&arguments[..], &[path.as_ref()]].concat(), MEMORY).run().expect(1);
+        assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+    }
 }
 
 #[test]
