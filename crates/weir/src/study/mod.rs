@@ -4,11 +4,13 @@ mod atm1997;
 mod binomial;
 mod chain;
 mod decisions;
+mod eb2007;
 mod figure;
 mod markdown;
 mod page;
 mod plot;
 mod report;
+mod results;
 mod sample;
 mod selection;
 mod tally;
@@ -53,7 +55,7 @@ struct Study {
 }
 
 const SELECTION: &str = "selection";
-const STUDIES: [Study; 2] = [
+const STUDIES: [Study; 3] = [
     Study {
         name: SELECTION,
         about: "the trigger on samples of simulated collisions: efficiencies, rates, data moved",
@@ -63,5 +65,10 @@ const STUDIES: [Study; 2] = [
         name: "atm1997",
         about: "event building over ATM, simulated cell by cell: figures 2, 4, 5 and 6 of ATM1997",
         make: atm1997::study,
+    },
+    Study {
+        name: "eb2007",
+        about: "one third of the ATLAS event builder, simulated: figures 2 to 6 of EB2007",
+        make: eb2007::study,
     },
 ];

@@ -3,37 +3,29 @@
 use simulator::atm::scenario::{Point, Scenario};
 use simulator::atm::{link_bytes_per_s, sizing, slots_per_s};
 
-use super::Results;
-
-/// A number of the paper.
-pub(super) struct Given {
-    pub(super) what: &'static str,
-    pub(super) place: &'static str,
-    pub(super) unit: &'static str,
-    pub(super) given: f64,
-    pub(super) simulated: f64,
-}
+use super::Figures;
+use crate::study::results::Given;
 
 /// All numbers that can be compared.
-pub(super) fn numbers(scenario: &Scenario, results: &Results) -> Vec<Given> {
+pub(super) fn numbers(scenario: &Scenario, figures: &Figures) -> Vec<Given> {
     let sizing = &scenario.sizing;
     let example = &sizing.example;
     let ports = sizing::ports(example.event_bytes, example.trigger_hz, sizing.load, sizing.link_bytes_per_s);
     let fragment = sizing::fragment_bytes(example.trigger_hz, sizing.load, sizing.link_bytes_per_s);
-    let end = end_bytes_per_s(&results.push);
-    let at_700 = at(&results.push, 700);
+    let end = end_bytes_per_s(&figures.push);
+    let at_700 = at(&figures.push, 700);
     let links = f64::from(scenario.push.ports) * link_bytes_per_s();
     vec![
         given("user data on a link", "§I", "B/s", 16.8e6, link_bytes_per_s()),
         given("single cells on a link", "§I", "Hz", 370e3, slots_per_s()),
         given("ports for 1 MB at 1 kHz", "§II-A, Fig. 2", "", 100.0, ports),
         given("fragments of these", "§II-A", "B", 10e3, fragment),
-        given("small fragments, with event building", "§III", "Hz", 40e3, results.push[0].built_hz),
-        given("push 8 x 8: rate with fragments of 512 B", "§IV, Fig. 4", "Hz", 30e3, at(&results.push, 512).built_hz),
+        given("small fragments, with event building", "§III", "Hz", 40e3, figures.push[0].built_hz),
+        given("push 8 x 8: rate with fragments of 512 B", "§IV, Fig. 4", "Hz", 30e3, at(&figures.push, 512).built_hz),
         given("push 8 x 8: throughput with 700 B", "§IV, Fig. 4", "B/s", 120e6, at_700.bytes_per_s),
         given("push 8 x 8: throughput with large fragments", "§IV, Fig. 4", "B/s", 120e6, end),
         given("push 8 x 8: part of the links' user data", "§IV, Fig. 4", "", 0.9, end / links),
-        given("push 8 x 8: fragments that saturate it", "§IV, Fig. 4", "B", 700.0, saturation_bytes(&results.push)),
+        given("push 8 x 8: fragments that saturate it", "§IV, Fig. 4", "B", 700.0, saturation_bytes(&figures.push)),
     ]
 }
 

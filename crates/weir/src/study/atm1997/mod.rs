@@ -7,37 +7,22 @@ use std::fs;
 use std::path::PathBuf;
 
 use plotters::chart::SeriesLabelPosition;
-use serde_json::json;
 use simulator::atm::occupancy::Observation;
 use simulator::atm::scenario::{Point, Scenario};
 
-use super::plot::{self, Axis, Curve, Plot, Scale};
+use super::plot::{Axis, Curve, Plot, Scale};
+use super::results;
 use super::selection::StudyError;
-use crate::cli::{Exit, StudyArgs};
-use crate::commands::on_standard_streams;
+use crate::cli::StudyArgs;
 use crate::human::si;
-use given::Given;
 
 /// Simulates the figures.
 pub(super) fn study(args: &StudyArgs) -> Result<(), StudyError> {
     let scenario = scenario(args)?;
-    if let Some(directory) = &args.output {
-        fs::create_dir_all(directory).map_err(|cause| StudyError::Output { path: directory.clone(), cause })?;
-    }
-    let results = Results::new(&scenario);
-    let text = report(&scenario, &results);
-    if let Some(directory) = &args.output {
-        let plots = [sizes(&scenario), push(&results), tails(&scenario, &results), pull(&results)];
-        let svg = plot::draw(&plots).map_err(StudyError::Figure)?;
-        let json = serde_json::to_string_pretty(&data(&plots)).expect("numbers are JSON") + "\n";
-        let html = super::markdown::page("weir study atm1997", &svg, &text);
-        for (name, content) in [("atm1997.json", &json), ("atm1997.svg", &svg), ("atm1997.html", &html)] {
-            let path = directory.join(name);
-            fs::write(&path, content).map_err(|cause| StudyError::Output { path, cause })?;
-        }
-    }
-    on_standard_streams(|out, _| out.write_all(text.as_bytes()).map(|()| Exit::Well));
-    Ok(())
+    results::prepare(args)?;
+    let figures = Figures::new(&scenario);
+    let plots = [sizes(&scenario), push(&figures), tails(&scenario, &figures), pull(&figures)];
+    results::write(args, "atm1997", &report(&scenario, &figures), &plots)
 }
 
 fn scenario(args: &StudyArgs) -> Result<Scenario, StudyError> {
@@ -52,14 +37,14 @@ fn scenario(args: &StudyArgs) -> Result<Scenario, StudyError> {
     Ok(scenario)
 }
 
-struct Results {
+struct Figures {
     example: Observation,
     push: Vec<Point>,
     tails: Vec<Observation>,
     pull: Vec<Point>,
 }
 
-impl Results {
+impl Figures {
     /// Simulates on two processors.
     fn new(scenario: &Scenario) -> Self {
         std::thread::scope(|scope| {
@@ -80,37 +65,25 @@ impl Results {
 }
 
 /// All tables, in Markdown.
-fn report(scenario: &Scenario, results: &Results) -> String {
+fn report(scenario: &Scenario, figures: &Figures) -> String {
     let mut text = String::new();
-    write_report(&mut text, scenario, results).expect("a string takes all");
+    write_report(&mut text, scenario, figures).expect("a string takes all");
     text
 }
 
-fn write_report(text: &mut String, scenario: &Scenario, results: &Results) -> std::fmt::Result {
+fn write_report(text: &mut String, scenario: &Scenario, figures: &Figures) -> std::fmt::Result {
     writeln!(text, "# Event building over ATM\n")?;
     writeln!(text, "Simulated, cell by cell; `scenarios/atm1997.toml` has the constants and where they come from.\n")?;
-    write_sizes(text, scenario, results)?;
+    write_sizes(text, scenario, figures)?;
     writeln!(text, "\n## Figure 4: push, {0} x {0}\n", scenario.push.ports)?;
-    write_points(text, &results.push)?;
-    write_tails(text, scenario, results)?;
+    write_points(text, &figures.push)?;
+    write_tails(text, scenario, figures)?;
     writeln!(text, "\n## Figure 6: pull, {} sources and 1 destination\n", scenario.pull.sources)?;
-    write_points(text, &results.pull)?;
-    write_given(text, &given::numbers(scenario, results))
+    write_points(text, &figures.pull)?;
+    results::write_given(text, "ATM1997", &given::numbers(scenario, figures), &given::DIFFERENCES)
 }
 
-fn write_given(text: &mut String, numbers: &[Given]) -> std::fmt::Result {
-    writeln!(text, "\n## Numbers that the text of ATM1997 gives\n")?;
-    writeln!(text, "| what | where | given | simulated | ratio |\n|---|---|---:|---:|---:|")?;
-    for number in numbers {
-        let Given { what, place, unit, given, simulated } = number;
-        let ratio = simulated / given;
-        let [given, simulated] = [given, simulated].map(|number| si(*number, unit));
-        writeln!(text, "| {what} | {place} | {} | {} | {ratio:.2} |", given.trim_end(), simulated.trim_end())?;
-    }
-    given::DIFFERENCES.iter().try_for_each(|line| writeln!(text, "\n{line}"))
-}
-
-fn write_sizes(text: &mut String, scenario: &Scenario, results: &Results) -> std::fmt::Result {
+fn write_sizes(text: &mut String, scenario: &Scenario, figures: &Figures) -> std::fmt::Result {
     let sizing = &scenario.sizing;
     writeln!(text, "## Figure 2: ports of an event builder, k = {}\n", sizing.load)?;
     let rates: Vec<String> = sizing.trigger_hz.iter().map(|rate| si(*rate, "Hz")).collect();
@@ -122,7 +95,7 @@ fn write_sizes(text: &mut String, scenario: &Scenario, results: &Results) -> std
     }
     let largest: Vec<String> = sizing.trigger_hz.iter().map(|rate| si(sizing.link_bytes_per_s / rate, "B")).collect();
     writeln!(text, "| largest fragment, k = 1 | {} |", largest.join(" | "))?;
-    let (example, seen) = (&sizing.example, &results.example);
+    let (example, seen) = (&sizing.example, &figures.example);
     let per_source = seen.backlog as f64 / f64::from(example.ports);
     writeln!(
         text,
@@ -160,7 +133,7 @@ fn write_points(text: &mut String, points: &[Point]) -> std::fmt::Result {
     Ok(())
 }
 
-fn write_tails(text: &mut String, scenario: &Scenario, results: &Results) -> std::fmt::Result {
+fn write_tails(text: &mut String, scenario: &Scenario, figures: &Figures) -> std::fmt::Result {
     let occupancy = &scenario.occupancy;
     writeln!(text, "\n## Figure 5: cells in the buffer of an element, {0} x {0}\n", occupancy.ports)?;
     writeln!(
@@ -175,7 +148,7 @@ fn write_tails(text: &mut String, scenario: &Scenario, results: &Results) -> std
         occupancy.buffer_cells
     )?;
     writeln!(text, "|---|{}", "---:|".repeat(9))?;
-    for (case, seen) in occupancy.case.iter().zip(&results.tails) {
+    for (case, seen) in occupancy.case.iter().zip(&figures.tails) {
         let tail = seen.fullest();
         let quantiles: Vec<String> = (1..=6).map(|power| tail.quantile(10_f64.powi(-power)).to_string()).collect();
         let above = match tail.above(occupancy.buffer_cells.into()) {
@@ -204,22 +177,22 @@ fn sizes(scenario: &Scenario) -> Plot {
     }
 }
 
-fn push(results: &Results) -> Plot {
+fn push(figures: &Figures) -> Plot {
     Plot {
         title: "Fig. 4: push, 8 x 8",
         x: FRAGMENTS,
         y: Axis { high: 150.0, ..THROUGHPUT },
-        curves: curves(&results.push, 1e3, "kHz"),
+        curves: curves(&figures.push, 1e3, "kHz"),
         names: SeriesLabelPosition::MiddleRight,
     }
 }
 
-fn pull(results: &Results) -> Plot {
+fn pull(figures: &Figures) -> Plot {
     Plot {
         title: "Fig. 6: pull, 6 sources and 1 destination",
         x: FRAGMENTS,
         y: Axis { high: 20.0, ..THROUGHPUT },
-        curves: curves(&results.pull, 1e3, "kHz"),
+        curves: curves(&figures.pull, 1e3, "kHz"),
         names: SeriesLabelPosition::MiddleRight,
     }
 }
@@ -236,7 +209,7 @@ fn curves(points: &[Point], unit_hz: f64, unit: &str) -> Vec<Curve> {
     ]
 }
 
-fn tails(scenario: &Scenario, results: &Results) -> Plot {
+fn tails(scenario: &Scenario, figures: &Figures) -> Plot {
     let curve = |(case, seen): (&simulator::atm::scenario::Case, &Observation)| {
         let tail = seen.fullest();
         let points = (0_u32..=SHOWN_CELLS).map(|cells| (f64::from(cells), tail.above(cells as usize))).collect();
@@ -258,18 +231,9 @@ fn tails(scenario: &Scenario, results: &Results) -> Plot {
             high: 1.0,
             number: |y| format!("{y:.0e}"),
         },
-        curves: scenario.occupancy.case.iter().zip(&results.tails).map(curve).collect(),
+        curves: scenario.occupancy.case.iter().zip(&figures.tails).map(curve).collect(),
         names: SeriesLabelPosition::UpperRight,
     }
-}
-
-fn data(plots: &[Plot]) -> serde_json::Value {
-    let curve = |curve: &Curve| json!({"name": curve.name, "points": curve.points});
-    let plot = |plot: &Plot| {
-        let curves: Vec<_> = plot.curves.iter().map(curve).collect();
-        json!({"title": plot.title, "x": plot.x.label, "y": plot.y.label, "curves": curves})
-    };
-    json!({"study": "atm1997", "figures": plots.iter().map(plot).collect::<Vec<_>>()})
 }
 
 const SCENARIO: &str = include_str!("../../../../../scenarios/atm1997.toml");
