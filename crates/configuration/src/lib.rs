@@ -23,8 +23,8 @@ pub use partition::{Application, Partition};
 pub use problem::{ConfigurationError, Place, Problem};
 pub use schema::schema;
 pub use tables::{
-    Algorithm, Carrier, Chain, Checksum, ClearAfter, ClearCarrier, Compression, Cuts, DeadTime, Decisions, Dfm,
-    DfmInput, Dialect, Durability, Ef, EventOrder, FRAGMENT_OVERHEAD_BYTES, FilterPolicy, Fragment, FragmentCheck,
+    Algorithm, Carrier, Chain, Checksum, ClearAfter, ClearCarrier, Compression, Connections, Cuts, DeadTime, Decisions,
+    Dfm, DfmInput, Dialect, Durability, Ef, EventOrder, FRAGMENT_OVERHEAD_BYTES, FilterPolicy, Fragment, FragmentCheck,
     FragmentKind, Generator, Identity, Idle, Input, Kinds, L2pu, L2sv, L2svAssignment, LeakyBucket, Level1,
     Level1Source, LossAction, Menu, Mix, Multiplicity, OnLoss, Output, Payload, Position, Preprocessing, Processes,
     ProfileStep, Pt, RobSelection, Ros, RosInput, Run, RunType, Secret, Sfi, SfiAssignment, Sfo, SizeDistribution,

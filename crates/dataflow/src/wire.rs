@@ -169,13 +169,23 @@ pub fn encode(envelope: &Envelope, message: &Message, bytes: &mut Vec<u8>) {
 /// # Errors
 /// If the frame is not a message of this version, to the last byte.
 pub fn decode(frame: &PageSlice) -> Result<(Envelope, Message), WireError> {
-    let bytes = frame.as_bytes();
-    let truncated = WireError::Truncated { len: bytes.len() };
+    decode_parts(frame, Bulk::empty())
+}
+
+/// The message in a frame of which some came by handle: `head` is a whole frame, or all of it but the bulk, and `rest` is
+/// that.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_parts(head: &PageSlice, rest: Bulk) -> Result<(Envelope, Message), WireError> {
+    let bytes = head.as_bytes();
+    let len = bytes.len() + rest.len();
+    let truncated = WireError::Truncated { len };
     let header = bytes.first_chunk::<HEADER_LEN>().ok_or(truncated)?;
     let u16_at = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
     let u32_at = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
     let (total, body) = (u32_at(0) as usize, u32_at(4) as usize);
-    if total != bytes.len() || body > total - HEADER_LEN {
+    if total != len || body > bytes.len() - HEADER_LEN || (!rest.is_empty() && body < bytes.len() - HEADER_LEN) {
         return Err(truncated);
     }
     if u16_at(26) != VERSION {
@@ -192,10 +202,10 @@ pub fn decode(frame: &PageSlice) -> Result<(Envelope, Message), WireError> {
         to_incarnation: Incarnation(u32_at(20)),
     };
     let kind = u16_at(24);
-    let bulk = frame.slice(HEADER_LEN + body..total);
+    let bulk = if rest.is_empty() { Bulk::Pages(head.slice(HEADER_LEN + body..total)) } else { rest };
     let mut reader = Reader { bytes: &bytes[HEADER_LEN..HEADER_LEN + body], at: 0 };
     let has_bulk = !bulk.is_empty();
-    let message = reader.message(kind, Bulk::Pages(bulk)).map_err(|fault| match fault {
+    let message = reader.message(kind, bulk).map_err(|fault| match fault {
         Fault::Kind => WireError::Kind { found: kind },
         Fault::Body => WireError::Body { kind, offset: reader.at },
     })?;

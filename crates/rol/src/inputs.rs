@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use configuration::{
-    Checksum, FRAGMENT_OVERHEAD_BYTES, Level1, Level1Source, Mix, Partition, RosInput, SizeDistribution,
+    Checksum, Connections, FRAGMENT_OVERHEAD_BYTES, Level1, Level1Source, Mix, Partition, RosInput, SizeDistribution,
 };
 use dataflow::ids::EventId;
 use dataflow::level1::trigger::TriggerSource;
@@ -108,7 +108,7 @@ impl Inputs {
     /// # Errors
     /// Files that cannot be used; more read-out systems than links.
     pub fn open(partition: &Partition) -> Result<Self, InputError> {
-        let Partition { run, input, ros, level1, .. } = partition;
+        let Partition { run, input, ros, level1, transport, .. } = partition;
         let source = match ros.input {
             RosInput::Emulator => {
                 let sizes: SizeDistribution = ros.fragment.distribution().ok_or(InputError::Sizes)?;
@@ -141,6 +141,7 @@ impl Inputs {
             adler32: ros.checksum == Checksum::Adler32,
             page_bytes: usize::try_from(ros.page_size.bytes()).unwrap_or(usize::MAX),
             pages: ros.pages as usize,
+            shared: transport.connections == Connections::Shm,
             first: EventId(u64::from(run.first_lvl1_id)),
             in_order: level1.is_some(),
             ..LinkParameters::default()

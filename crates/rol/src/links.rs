@@ -33,6 +33,8 @@ pub struct LinkParameters {
     /// Pages of all links together. A page is in use until the last holder of its fragment lets go of it: inside one
     /// process that can be the event builder or the recorder, long after the ROS has cleared the event.
     pub pages: usize,
+    /// Whether the pages lie in memory that other processes can be given to read.
+    pub shared: bool,
     /// The first event of the run, or one near it.
     pub first: EventId,
     /// Whether events come in order, as with a level 1; if not, an id out of sequence is no problem.
@@ -49,6 +51,7 @@ impl Default for LinkParameters {
             adler32: false,
             page_bytes: 4096,
             pages: 1024,
+            shared: false,
             first: EventId(0),
             in_order: true,
         }
@@ -213,7 +216,7 @@ impl Links {
             pages: parameters.pages,
             prefault: false,
         };
-        let pool = Pool::new(&options)?;
+        let pool = if parameters.shared { Pool::shared(&options)? } else { Pool::new(&options)? };
         let counters = LinkCounters::default();
         Ok(Self { fragments, input, pool, reserved: Vec::with_capacity(links), counters })
     }
@@ -282,6 +285,11 @@ impl Links {
     /// What the links did so far.
     pub fn counters(&self) -> LinkCounters {
         self.counters
+    }
+
+    /// The page pool.
+    pub fn pool(&self) -> &Pool {
+        &self.pool
     }
 
     /// State of the page pool.

@@ -30,10 +30,10 @@ impl Pair {
         let (copies, lent) = (Pool::shared(copies).unwrap(), Pool::shared(lent).unwrap());
         let receive = Pool::new(&pool_options("receive", 64 << 10, 4)).unwrap();
         let process = || Process::new(&options, copies.clone(), vec![lent.clone()]).unwrap();
-        let listener = ShmListener::bind(&process()).unwrap();
+        let listener = ShmListener::bind().unwrap();
         let deadline = clock::now() + Duration::from_secs(3600);
         let first = ShmLink::connect(listener.address(), &process(), &receive, deadline).unwrap();
-        let second = listener.accept(&receive).unwrap().unwrap();
+        let second = listener.accept(&process(), &receive).unwrap().unwrap();
         Self { copies, lent, first, second }
     }
 
@@ -175,7 +175,7 @@ fn nobody_listens_or_nobody_accepts() {
     let copies = Pool::shared(&pool_options("copies", 4096, 4)).unwrap();
     let receive = Pool::new(&pool_options("receive", 4096, 4)).unwrap();
     let process = Process::new(&options, copies, Vec::new()).unwrap();
-    let listener = ShmListener::bind(&process).unwrap();
+    let listener = ShmListener::bind().unwrap();
     let address: Address = listener.address().to_string().parse().unwrap();
     let deadline = clock::now() + Duration::from_secs(3600);
     let mut waiting = ShmLink::connect(&address, &process, &receive, deadline).unwrap();

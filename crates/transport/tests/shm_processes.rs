@@ -164,7 +164,7 @@ fn spawn(listener: &ShmListener, end: u32) -> Child {
 fn accept(listener: &ShmListener, parts: &Parts) -> ShmLink {
     let started = clock::now();
     loop {
-        if let Some(link) = listener.accept(&parts.receive).unwrap() {
+        if let Some(link) = listener.accept(&parts.process, &parts.receive).unwrap() {
             return link;
         }
         assert!(clock::now().since(started) < Duration::from_secs(60), "nobody comes");
@@ -184,7 +184,7 @@ fn left() -> (usize, usize) {
 #[test]
 fn two_processes_exchange_frames_of_all_lengths() {
     let parts = Parts::new();
-    let listener = ShmListener::bind(&parts.process).unwrap();
+    let listener = ShmListener::bind().unwrap();
     let mut child = spawn(&listener, 20_000);
     let link = accept(&listener, &parts);
     let mut exchange = Exchange::new(link, parts, 20_000);
@@ -214,8 +214,8 @@ fn a_peer_that_is_killed_leaves_nothing_behind_and_disturbs_nobody() {
         return assert!(status.success());
     }
     let (parts, bystander_parts) = (Parts::new(), Parts::new());
-    let listener = ShmListener::bind(&parts.process).unwrap();
-    let other_listener = ShmListener::bind(&bystander_parts.process).unwrap();
+    let listener = ShmListener::bind().unwrap();
+    let other_listener = ShmListener::bind().unwrap();
     let mut bystander = spawn(&other_listener, u32::MAX);
     let mut unharmed = accept(&other_listener, &bystander_parts);
     let (mut unharmed_sent, mut unharmed_received, mut unharmed_kept) = (0, 0, Vec::new());

@@ -1,14 +1,13 @@
 //! Child processes: one for each application that is not in the parent.
 
 use std::io;
-use std::net::SocketAddr;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use dataflow::ids::NodeId;
 use dataflow::time::Time;
 
-use crate::host::LinkId;
+use crate::host::{LinkId, PeerAddress};
 
 /// The environment variable through which a child learns the key of its run; it is in no command line.
 pub(crate) const KEY_VARIABLE: &str = "WEIR_KEY";
@@ -24,6 +23,8 @@ pub(crate) struct Entry {
     child: Child,
     /// Its connection, once it has joined.
     pub(crate) link: Option<LinkId>,
+    /// Another one for the messages of components here, if it has made one.
+    pub(crate) data_link: Option<LinkId>,
     /// Where its peers reach it.
     pub(crate) address: Option<String>,
     pub(crate) ready: bool,
@@ -34,7 +35,7 @@ pub(crate) struct Entry {
 
 impl Children {
     /// Starts `weir node` for an application. Its own process group keeps the terminal's Ctrl-C for the parent.
-    pub(crate) fn spawn(&mut self, node: NodeId, name: &str, join: SocketAddr, key: &str) -> io::Result<()> {
+    pub(crate) fn spawn(&mut self, node: NodeId, name: &str, join: &PeerAddress, key: &str) -> io::Result<()> {
         let program = std::env::current_exe()?;
         let child = Command::new(program)
             .args(["node", "--name", name, "--join", &join.to_string()])
@@ -43,7 +44,17 @@ impl Children {
             .process_group(0)
             .spawn()?;
         let name = name.to_owned();
-        self.0.push(Entry { node, name, child, link: None, address: None, ready: false, lost: None, ended: None });
+        self.0.push(Entry {
+            node,
+            name,
+            child,
+            link: None,
+            data_link: None,
+            address: None,
+            ready: false,
+            lost: None,
+            ended: None,
+        });
         Ok(())
     }
 
@@ -64,7 +75,7 @@ impl Children {
 
     /// The child behind a connection.
     pub(crate) fn behind(&mut self, link: LinkId) -> Option<&mut Entry> {
-        self.0.iter_mut().find(|entry| entry.link == Some(link))
+        self.0.iter_mut().find(|entry| [entry.link, entry.data_link].contains(&Some(link)))
     }
 
     /// Children that have ended since the last call, with how.

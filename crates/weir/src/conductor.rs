@@ -26,7 +26,7 @@ use transport::idle::IdleStrategy;
 use transport::scheduler::{Context, Scheduler, Task};
 
 use crate::assembly::Assembly;
-use crate::children::Children;
+use crate::children::{Children, Entry};
 use crate::cpu::cpu_seconds;
 use crate::host::{
     DatagramOptions, FIRST_LIFE, FragmentChecks, Host, LinkEvent, LinkId, Links, LinksError, NetworkOptions,
@@ -162,7 +162,8 @@ fn populate(
         let network = NetworkOptions::new(partition, outside.len());
         let nodes: Vec<NodeId> = here.iter().map(|app| app.node).collect();
         let datagrams = DatagramOptions::new(assembly, &nodes, &key, network.frame_max());
-        let mut links = Links::listen(network, scheduler.poller(), &waker)?;
+        let shares = network.shares() && !here.is_empty();
+        let mut links = Links::listen(network, shares, scheduler.poller(), &waker)?;
         if let Some(options) = datagrams.filter(|_| !here.is_empty()) {
             links.open_datagrams(&options, scheduler.poller())?;
         }
@@ -178,11 +179,12 @@ fn populate(
         let component = assembly.component(app.node, triggers);
         host.host(now, app.node, component, workshop, |a, b| assembly.talk(a, b));
     }
+    host.links.share(host.lent_pools(), &waker)?;
     host.complain_of_buffers(RUN_CONTROL);
     let mut children = Children::default();
     if let Some(address) = address {
         for app in outside {
-            let spawned = children.spawn(app.node, &app.name, address, &key);
+            let spawned = children.spawn(app.node, &app.name, &address, &key);
             spawned.map_err(|cause| StartError::Spawn { name: app.name.clone(), cause })?;
         }
     }
@@ -359,6 +361,7 @@ impl Conductor {
     fn on_joining(&mut self, now: Time, host: &mut Host, link: LinkId, envelope: &Envelope, message: Message) {
         match message {
             Message::Join { name, key, address } => self.on_join(now, host, link, &name, &key, address),
+            Message::Greet { key, .. } => self.on_greet(now, host, link, envelope.from, &key),
             Message::Ready { datagrams } => {
                 if let Some(child) = self.children.behind(link) {
                     child.ready = host.links.meet(child.node, &datagrams);
@@ -391,11 +394,30 @@ impl Conductor {
             datagrams: host.links.datagram_addresses(),
         };
         host.send_from_control(node, welcome);
-        let assembly = &self.assembly;
-        host.tell_all(now, node, PeerState::Up(FIRST_LIFE), |a, b| assembly.talk(a, b));
+        if !host.links.are_shared() {
+            let assembly = &self.assembly;
+            host.tell_all(now, node, PeerState::Up(FIRST_LIFE), |a, b| assembly.talk(a, b));
+        }
         if self.children.iter().all(|child| child.address.is_some()) {
             self.introduce(host);
         }
+    }
+
+    /// A child that has joined makes another connection, for the components here; it is answered.
+    fn on_greet(&mut self, now: Time, host: &mut Host, link: LinkId, node: NodeId, key: &str) {
+        let genuine = key == self.key && host.links.are_shared() && !host.links.is_open(link);
+        let joined = |child: &&mut Entry| child.link.is_some() && child.data_link.is_none();
+        let Some(child) = self.children.at(node).filter(joined).filter(|_| genuine) else {
+            return host.refuse(link);
+        };
+        child.data_link = Some(link);
+        host.links.open(link);
+        host.route_data_over(node, link);
+        let envelope = host.envelope(RUN_CONTROL, node);
+        let greeting = Message::Greet { key: self.key.clone(), datagrams: host.links.datagram_addresses() };
+        host.send_over(link, &envelope, &greeting);
+        let assembly = &self.assembly;
+        host.tell_all(now, node, PeerState::Up(FIRST_LIFE), |a, b| assembly.talk(a, b));
     }
 
     /// Tells every child where the others are.

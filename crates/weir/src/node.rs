@@ -1,6 +1,5 @@
 //! `weir node`: the process of one application, commanded by its parent.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use configuration::Partition;
@@ -20,15 +19,18 @@ use crate::assembly::Assembly;
 use crate::children::KEY_VARIABLE;
 use crate::cli::{Exit, NodeArgs};
 use crate::conductor::{idle, new_host};
-use crate::host::{DatagramOptions, FIRST_LIFE, Host, LinkEvent, LinkId, Links, LinksError, NetworkOptions, Workshop};
+use crate::host::{
+    DatagramOptions, FIRST_LIFE, Host, InvalidPeerAddress, LinkEvent, LinkId, Links, LinksError, NetworkOptions,
+    PeerAddress, Workshop,
+};
 
 /// Why a node does not take part.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NodeError {
     #[error("{KEY_VARIABLE} is not set: `weir node` is started by `weir run --processes`")]
     NoKey,
-    #[error("--join {text}: expected an address such as 127.0.0.1:40001")]
-    Address { text: String },
+    #[error("--join {0}")]
+    Address(#[from] InvalidPeerAddress),
     #[error(transparent)]
     Links(#[from] LinksError),
     #[error(transparent)]
@@ -56,15 +58,15 @@ pub(crate) fn main(args: &NodeArgs) -> Exit {
 
 fn run(join: &str, name: &str) -> Result<(), NodeError> {
     let key = std::env::var(KEY_VARIABLE).map_err(|_| NodeError::NoKey)?;
-    let address: SocketAddr = join.parse().map_err(|_| NodeError::Address { text: join.to_owned() })?;
+    let address: PeerAddress = join.parse()?;
     // The parent decides when a run ends; an interrupt from the terminal is for it alone.
     let ignored = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     signal_hook::flag::register(SIGINT, ignored).map_err(NodeError::Signals)?;
 
     let mut scheduler = Scheduler::<Host>::new(transport::idle::IdleStrategy::default())?;
     let waker = scheduler.waker();
-    let options = NetworkOptions::joining(address.ip());
-    let links = Links::listen(options, scheduler.poller(), &waker)?;
+    let options = NetworkOptions::joining(address.tcp.ip());
+    let links = Links::listen(options, true, scheduler.poller(), &waker)?;
     let mut host = Host::empty(links);
     let mut member = Member::join(&mut host, &mut scheduler, address, name, key, waker)?;
     host.run(scheduler, &mut member)?;
@@ -77,6 +79,9 @@ struct Member {
     key: String,
     waker: Waker,
     control: LinkId,
+    parent: PeerAddress,
+    /// A connection of its own to the components in the parent, and which of them we talk to.
+    to_parent: Option<(LinkId, Vec<NodeId>)>,
     place: Option<Place>,
     /// Peers that are not connected yet; `None` before their addresses are known.
     awaited: Option<Vec<NodeId>>,
@@ -120,12 +125,12 @@ impl Member {
     fn join(
         host: &mut Host,
         scheduler: &mut Scheduler<'_, Host>,
-        address: SocketAddr,
+        address: PeerAddress,
         name: &str,
         key: String,
         waker: Waker,
     ) -> Result<Self, NodeError> {
-        let control = host.links.connect(address, clock::now(), scheduler.poller())?;
+        let control = host.links.connect_to_control(address.tcp, clock::now(), scheduler.poller())?;
         let listening = host.links.address().expect("a process that listens has an address").to_string();
         let join = Message::Join { name: name.to_owned(), key: key.clone(), address: listening };
         let envelope = host.envelope(RUN_CONTROL, RUN_CONTROL);
@@ -135,6 +140,8 @@ impl Member {
             key,
             waker,
             control,
+            parent: address,
+            to_parent: None,
             place: None,
             awaited: None,
             peers: Vec::new(),
@@ -208,6 +215,7 @@ impl Member {
         host.link_events = events;
         let network = NetworkOptions::new(&assembly.partition, peers);
         let datagram_options = DatagramOptions::new(&assembly, &[node], &self.key, network.frame_max());
+        let shares = network.shares();
         host.links.reconfigure(network, &self.waker).map_err(|error| error.to_string())?;
         if let Some(options) = &datagram_options {
             host.links.open_datagrams(options, context.poller).map_err(|error| error.to_string())?;
@@ -215,10 +223,21 @@ impl Member {
         host.links.open(self.control);
         host.route_over(RUN_CONTROL, self.control);
         host.host(now, node, component, workshop, |a, b| assembly.talk(a, b));
-        for &other in hosted.iter().filter(|other| assembly.talk(**other, node)) {
-            host.route_over(other, self.control);
+        host.links.share(host.lent_pools(), &self.waker).map_err(|error| error.to_string())?;
+        let in_parent: Vec<NodeId> = hosted.iter().copied().filter(|other| assembly.talk(*other, node)).collect();
+        for &other in &in_parent {
             host.links.meet(other, datagrams);
-            host.tell_peer(now, node, other, PeerState::Up(FIRST_LIFE));
+            if !shares {
+                host.route_over(other, self.control);
+                host.tell_peer(now, node, other, PeerState::Up(FIRST_LIFE));
+            }
+        }
+        if shares && !in_parent.is_empty() {
+            let link = host.links.connect(&self.parent, now, context.poller, &self.waker);
+            let link = link.map_err(|error| error.to_string())?;
+            let envelope = host.envelope(node, RUN_CONTROL);
+            host.send_over(link, &envelope, &self.greeting(host));
+            self.to_parent = Some((link, in_parent));
         }
         host.complain_of_buffers(node);
         context.shared.link_events.extend(self.early.drain(..));
@@ -235,10 +254,10 @@ impl Member {
         for (peer, address) in peers.iter().filter(|(peer, _)| *peer != node && assembly.talk(*peer, node)) {
             awaited.push(*peer);
             if *peer < node {
-                let address = address.parse().map_err(|_| format!("{address} is no address"))?;
+                let address = address.parse().map_err(|error: InvalidPeerAddress| error.to_string())?;
                 let host = &mut *context.shared;
-                let link =
-                    host.links.connect(address, context.now, context.poller).map_err(|error| error.to_string())?;
+                let link = host.links.connect(&address, context.now, context.poller, &self.waker);
+                let link = link.map_err(|error| error.to_string())?;
                 self.peers.push((*peer, link));
                 let envelope = host.envelope(node, *peer);
                 host.send_over(link, &envelope, &self.greeting(host));
@@ -260,6 +279,15 @@ impl Member {
         let host = &mut *context.shared;
         let Some(Place { assembly, node }) = &self.place else { return host.links.close(link) };
         let (node, peer) = (*node, envelope.from);
+        if let Some((_, in_parent)) = self.to_parent.as_ref().filter(|(ours, _)| *ours == link && key == self.key) {
+            host.links.open(link);
+            for &other in in_parent {
+                self.peers.push((other, link));
+                host.route_over(other, link);
+                host.tell_peer(context.now, node, other, PeerState::Up(FIRST_LIFE));
+            }
+            return;
+        }
         let known = assembly.application(peer).is_some() && assembly.talk(peer, node) && peer != node;
         if key != self.key || !known || host.links.is_open(link) {
             return host.refuse(link);
@@ -293,7 +321,9 @@ impl Member {
         let connected = |awaited: &Vec<NodeId>| {
             awaited.iter().all(|node| self.peers.iter().any(|(peer, link)| peer == node && host.links.is_open(*link)))
         };
+        let is_with_parent = self.to_parent.as_ref().is_none_or(|(link, _)| host.links.is_open(*link));
         if let Some(Place { node, .. }) = &self.place
+            && is_with_parent
             && !self.is_ready
             && self.awaited.as_ref().is_some_and(connected)
         {
@@ -312,12 +342,13 @@ impl Member {
             return;
         }
         let Some(Place { assembly, node }) = &self.place else { return };
-        let Some((peer, _)) = self.peers.iter().find(|(_, other)| *other == link) else { return };
-        let name = assembly.application(*peer).map_or("a peer", |app| app.name.as_str());
-        let text = format!("connection to {name} lost: {reason}");
-        let envelope = host.envelope(*node, RUN_CONTROL);
-        host.tell_all(context.now, *peer, PeerState::Gone, |a, b| assembly.talk(a, b));
-        host.send_over(self.control, &envelope, &Message::Failed(text));
+        for (peer, _) in self.peers.iter().filter(|(_, other)| *other == link) {
+            let name = assembly.application(*peer).map_or("a peer", |app| app.name.as_str());
+            let text = format!("connection to {name} lost: {reason}");
+            let envelope = host.envelope(*node, RUN_CONTROL);
+            host.tell_all(context.now, *peer, PeerState::Gone, |a, b| assembly.talk(a, b));
+            host.send_over(self.control, &envelope, &Message::Failed(text));
+        }
     }
 
     /// Without run control nobody would end this process: it gives up what it holds, closes its files and ends.

@@ -26,5 +26,5 @@ pub use readout::{
 };
 pub use recording::{Checksum, Compression, Dialect, Durability, EventOrder, Output, Sfo};
 pub use stream::{RobSelection, Stream, StreamType};
-pub use system::{Identity, Idle, LossAction, OnLoss, Processes, Run, RunType, Secret, Transport};
+pub use system::{Connections, Identity, Idle, LossAction, OnLoss, Processes, Run, RunType, Secret, Transport};
 pub use trigger::{Decisions, L2pu, L2sv, L2svAssignment, Level1, Level1Source, Spacing, Strategy};

@@ -120,6 +120,8 @@ pub struct Transport {
     pub congestion: Option<String>,
     /// Messages below this size are copied together rather than sent as a list of parts.
     pub copy_below: Size,
+    /// How applications in processes of their own are connected.
+    pub connections: Connections,
     /// What carries requests for building between processes.
     pub event_request: Carrier,
     /// What carries the replies to them.
@@ -146,6 +148,7 @@ impl Default for Transport {
             socket_buffer: None,
             congestion: None,
             copy_below: Size::from_bytes(2000),
+            connections: Connections::Tcp,
             event_request: Carrier::Connection,
             event_reply: Carrier::Connection,
             roi_request: Carrier::Connection,
@@ -160,6 +163,18 @@ impl Default for Transport {
 fn ip_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IpAddr, D::Error> {
     let text = String::deserialize(deserializer)?;
     text.parse().map_err(|_| de::Error::custom(format!("expected an IP address such as \"127.0.0.1\", found {text:?}")))
+}
+
+/// The kind of the ordered, lossless connections between applications. Run control and a process that hosts nothing else
+/// always use TCP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Connections {
+    /// TCP.
+    #[default]
+    Tcp,
+    /// Memory that the processes of this host share; bulk is read where it was written.
+    Shm,
 }
 
 /// What a scheduler does while there is no work [L2SCI2000 §3.1].

@@ -144,7 +144,7 @@ mod tests {
             assert!(parse(&bytes(words)).is_none(), "{words:?}");
         }
         assert!(parse(&bytes(&[MAGIC, 4096, 64, 512])[1..]).is_none());
-        let many: Vec<u64> = [MAGIC, 4096, 64, 512].into_iter().chain([1; 17]).collect();
+        let many: Vec<u64> = [MAGIC, 4096, 64, 512].into_iter().chain([1; 65]).collect();
         assert!(parse(&bytes(&many)).is_none());
     }
 }

@@ -16,7 +16,6 @@ use rustix::net::{
 pub struct ShmListener {
     socket: OwnedFd,
     address: Address,
-    process: Process,
     readiness: Readiness,
 }
 
@@ -28,7 +27,7 @@ impl ShmListener {
     ///
     /// # Panics
     /// Never: the kernel gives a socket that is bound to no name one of its own.
-    pub fn bind(process: &Process) -> Result<Self, ShmError> {
+    pub fn bind() -> Result<Self, ShmError> {
         let socket = new_socket()?;
         let refused = |call| move |errno| OsError::new(call, errno);
         bind(&socket, &SocketAddrUnix::new_unnamed()).map_err(refused("bind"))?;
@@ -36,7 +35,7 @@ impl ShmListener {
         let bound = getsockname(&socket).map_err(refused("getsockname"))?;
         let bound = SocketAddrUnix::try_from(bound).expect("a Unix-domain socket");
         let address = bound.abstract_name().and_then(Address::of_name).expect("a name that the kernel chose");
-        Ok(Self { socket, address, process: process.clone(), readiness: Readiness::default() })
+        Ok(Self { socket, address, readiness: Readiness::default() })
     }
 
     /// Where peers connect to.
@@ -63,14 +62,14 @@ impl ShmListener {
     ///
     /// # Errors
     /// A host out of descriptors or memory. The listener can be asked again.
-    pub fn accept(&self, pool: &Pool) -> Result<Option<ShmLink>, ShmError> {
+    pub fn accept(&self, process: &Process, pool: &Pool) -> Result<Option<ShmLink>, ShmError> {
         loop {
             self.readiness.clear_readable();
             match accept_with(&self.socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
                 Ok(socket) => {
                     self.readiness.set_readable();
                     if check_user(&socket).is_ok() {
-                        return ShmLink::new(socket, &self.process, pool, None).map(Some);
+                        return ShmLink::new(socket, process, pool, None).map(Some);
                     }
                 }
                 Err(Errno::AGAIN) => return Ok(None),

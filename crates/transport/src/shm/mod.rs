@@ -39,10 +39,10 @@
 //! let (receive, copies, pages) = (Pool::new(&pool("receive"))?, Pool::shared(&pool("copies"))?, Pool::shared(&pool("pages"))?);
 //! let options = ShmOptions::new(FrameLimits::new(8, 32 << 10)?);
 //! let process = Process::new(&options, copies, vec![pages.clone()])?;
-//! let listener = ShmListener::bind(&process)?;
+//! let listener = ShmListener::bind()?;
 //! let deadline = clock::now() + std::time::Duration::from_secs(10);
 //! let mut sender = ShmLink::connect(listener.address(), &process, &receive, deadline)?;
-//! let mut receiver = listener.accept(&receive)?.expect("a connection to this host is there at once");
+//! let mut receiver = listener.accept(&process, &receive)?.expect("a connection to this host is there at once");
 //!
 //! let mut page = pages.take().expect("the pool is new");
 //! page.bytes_mut()[..9000].fill(5);
@@ -75,7 +75,7 @@ pub(crate) use bell::SleepWord;
 pub use lane::Violation;
 pub use link::ShmLink;
 pub use listener::ShmListener;
-pub use options::{Address, InvalidAddress, Process, ShmError, ShmOptions};
+pub use options::{Address, InvalidAddress, LENT_POOLS_MAX, Process, ShmError, ShmOptions};
 
 #[cfg(all(test, not(miri)))]
 mod tests;

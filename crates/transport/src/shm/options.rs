@@ -215,8 +215,11 @@ fn is_name(name: &str) -> bool {
 const SCHEME: &str = "shm:";
 const NAME_LEN_MAX: usize = 64;
 
+/// The most pools that a process can give pages away from.
+pub const LENT_POOLS_MAX: usize = POOLS_MAX - 1;
+
 /// Shared pools of a process.
-pub(super) const POOLS_MAX: usize = 16;
+pub(super) const POOLS_MAX: usize = 64;
 
 #[cfg(test)]
 mod tests {

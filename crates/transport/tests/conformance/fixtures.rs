@@ -151,9 +151,9 @@ impl<const LENT: bool> Fixture for ShmFixture<LENT> {
 
     fn pair(&mut self) -> (ShmLink, ShmLink) {
         let deadline = clock::now() + Duration::from_secs(3600);
-        let listener = ShmListener::bind(&self.process()).unwrap();
+        let listener = ShmListener::bind().unwrap();
         let first = ShmLink::connect(listener.address(), &self.process(), &self.receive, deadline).unwrap();
-        (first, listener.accept(&self.receive).unwrap().unwrap())
+        (first, listener.accept(&self.process(), &self.receive).unwrap().unwrap())
     }
 
     fn watch(side: &mut ShmLink, poller: &mut Poller, waker: &Waker) {

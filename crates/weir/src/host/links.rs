@@ -4,21 +4,23 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use configuration::Partition;
-use dataflow::bulk::PageSlice;
 use dataflow::ids::NodeId;
 use dataflow::message::{DatagramAddresses, Envelope, Message};
 use dataflow::time::Time;
 use dataflow::wire;
 use transport::error::OsError;
-use transport::frame::FrameLimits;
+use transport::frame::{Frame, FrameLimits};
 use transport::link::{Filled, Link, Lost};
 use transport::page_pool::{Pool, PoolError, PoolOptions};
 use transport::poller::Poller;
+use transport::shm::{ShmError, ShmLink, ShmOptions};
 use transport::tcp::{Connection, InvalidOptions, ListenError, Listener, TcpOptions};
 use transport::udp;
 use transport::waker::Waker;
 
+use super::channel::{Channel, PeerAddress};
 use super::datagrams::{DatagramOptions, Datagrams};
+use super::sharing::{self, Sharing};
 use crate::assembly::REPLY_GROUP_BYTES;
 
 /// Names a connection of this process; never used twice.
@@ -41,6 +43,8 @@ pub(crate) enum LinkEvent {
 pub(crate) struct NetworkOptions {
     address: SocketAddr,
     tcp: TcpOptions,
+    /// For connections through shared memory, if they are of that kind.
+    shm: Option<ShmOptions>,
     page_len: usize,
     bulk_pages: usize,
     control_pages: usize,
@@ -61,6 +65,10 @@ pub(crate) enum LinksError {
     #[error("datagrams: {0}")]
     Datagrams(#[from] udp::InvalidOptions),
     #[error(transparent)]
+    Shm(#[from] ShmError),
+    #[error("peer at {address} does not listen through shared memory")]
+    NoSharing { address: PeerAddress },
+    #[error(transparent)]
     Os(#[from] OsError),
 }
 
@@ -71,6 +79,7 @@ pub(crate) enum LinksError {
 #[derive(Default)]
 pub(crate) struct Links {
     network: Option<NetworkParts>,
+    sharing: Option<Sharing>,
     /// Connections that are there, by rising number: every pass looks at all of them.
     slots: Vec<(LinkId, Slot)>,
     next: usize,
@@ -86,7 +95,7 @@ struct NetworkParts {
 }
 
 struct Slot {
-    connection: Connection,
+    connection: Channel,
     /// Whether the peer has proved who it is.
     open: bool,
     accepted_at: Option<Time>,
@@ -116,6 +125,7 @@ impl NetworkOptions {
         Self {
             address: SocketAddr::new(transport.host, 0),
             tcp,
+            shm: sharing::options(partition, limits),
             page_len,
             bulk_pages,
             control_pages: 4 * peers + 16,
@@ -125,6 +135,11 @@ impl NetworkOptions {
 }
 
 impl NetworkOptions {
+    /// Whether connections to other applications go through shared memory.
+    pub(crate) fn shares(&self) -> bool {
+        self.shm.is_some()
+    }
+
     /// The longest message in bytes.
     pub(crate) fn frame_max(&self) -> usize {
         self.tcp.limits.len_max()
@@ -136,7 +151,7 @@ impl NetworkOptions {
         let tcp = TcpOptions::new(limits);
         let address = SocketAddr::new(host, 0);
         let greet_timeout = GREET_TIMEOUT_JOINING;
-        Self { address, tcp, page_len: JOINING_PAGE_LEN, bulk_pages: 8, control_pages: 8, greet_timeout }
+        Self { address, tcp, shm: None, page_len: JOINING_PAGE_LEN, bulk_pages: 8, control_pages: 8, greet_timeout }
     }
 }
 
@@ -149,12 +164,28 @@ impl Links {
         Ok(())
     }
 
-    /// Listens for peers.
-    pub(crate) fn listen(options: NetworkOptions, poller: &mut Poller, waker: &Waker) -> Result<Self, LinksError> {
+    /// Listens for peers; with `sharing` also for those that come through shared memory.
+    pub(crate) fn listen(
+        options: NetworkOptions,
+        sharing: bool,
+        poller: &mut Poller,
+        waker: &Waker,
+    ) -> Result<Self, LinksError> {
         let (bulk, control) = pools(&options, waker)?;
+        let sharing = sharing.then(|| Sharing::listen(poller)).transpose()?;
         let mut listener = Listener::bind(options.address, &options.tcp)?;
         listener.register(poller)?;
-        Ok(Self { network: Some(NetworkParts { listener, options, bulk, control }), ..Self::default() })
+        let network = Some(NetworkParts { listener, options, bulk, control });
+        Ok(Self { network, sharing, ..Self::default() })
+    }
+
+    /// Connects through shared memory from now on, if the partition asks for that. The pages of these pools travel as they are.
+    pub(crate) fn share(&mut self, lent: Vec<Pool>, waker: &Waker) -> Result<(), LinksError> {
+        let (Some(network), Some(sharing)) = (&self.network, &mut self.sharing) else { return Ok(()) };
+        let NetworkOptions { shm, page_len, bulk_pages, .. } = &network.options;
+        let Some(shm) = shm else { return Ok(()) };
+        let copies = PoolOptions { name: "copies".into(), page_len: *page_len, pages: *bulk_pages, prefault: false };
+        sharing.start(shm, &copies, lent, waker)
     }
 
     /// Sends and takes datagrams as well, into the same pools, from now on.
@@ -174,13 +205,19 @@ impl Links {
         self.datagrams.as_mut().is_none_or(|datagrams| datagrams.meet(node, at))
     }
 
-    /// Where this process listens.
-    pub(crate) fn address(&self) -> Option<SocketAddr> {
-        self.network.as_ref().map(|network| network.listener.local_address())
+    /// Whether connections to other applications go through shared memory.
+    pub(crate) fn are_shared(&self) -> bool {
+        self.sharing.as_ref().is_some_and(|sharing| sharing.process.is_some())
     }
 
-    /// Begins to connect to a peer that sends bulk.
-    pub(crate) fn connect(
+    /// Where this process listens.
+    pub(crate) fn address(&self) -> Option<PeerAddress> {
+        let shm = self.sharing.as_ref().map(|sharing| sharing.listener.address().clone());
+        self.network.as_ref().map(|network| PeerAddress { tcp: network.listener.local_address(), shm })
+    }
+
+    /// Begins to connect to run control.
+    pub(crate) fn connect_to_control(
         &mut self,
         address: SocketAddr,
         now: Time,
@@ -189,18 +226,41 @@ impl Links {
         let network = self.network.as_ref().expect("a process with peers has a network");
         let mut connection = Connection::connect(address, &network.options.tcp, &network.bulk, now + CONNECT_TIMEOUT)?;
         connection.register(poller)?;
-        Ok(self.add(connection, None))
+        Ok(self.add(Channel::Tcp(connection), None))
+    }
+
+    /// Begins to connect to a peer that sends bulk.
+    pub(crate) fn connect(
+        &mut self,
+        address: &PeerAddress,
+        now: Time,
+        poller: &mut Poller,
+        waker: &Waker,
+    ) -> Result<LinkId, LinksError> {
+        let Some(process) = self.sharing.as_ref().and_then(|sharing| sharing.process.as_ref()) else {
+            return self.connect_to_control(address.tcp, now, poller);
+        };
+        let network = self.network.as_ref().expect("a process with peers has a network");
+        let Some(shm) = &address.shm else { return Err(LinksError::NoSharing { address: address.clone() }) };
+        let mut link = ShmLink::connect(shm, process, &network.bulk, now + network.options.greet_timeout)?;
+        link.register(poller, waker)?;
+        Ok(self.add(Channel::Shm(Box::new(link)), None))
     }
 
     /// Takes in a peer that waits to be accepted; `None` if none does.
-    pub(crate) fn accept(&mut self, now: Time, poller: &mut Poller) -> Result<Option<LinkId>, LinksError> {
-        let Some(network) = self.network.as_ref().filter(|network| network.listener.is_acceptable()) else {
-            return Ok(None);
+    pub(crate) fn accept(
+        &mut self,
+        now: Time,
+        poller: &mut Poller,
+        waker: &Waker,
+    ) -> Result<Option<LinkId>, LinksError> {
+        let connection = match self.accept_tcp(poller)? {
+            Some(connection) => Channel::Tcp(connection),
+            None => match self.accept_shared(poller, waker)? {
+                Some(link) => Channel::Shm(Box::new(link)),
+                None => return Ok(None),
+            },
         };
-        let Some(mut connection) = network.listener.accept(&network.options.tcp, &network.control)? else {
-            return Ok(None);
-        };
-        connection.register(poller)?;
         let strangers = self.slots.iter().filter(|(_, slot)| slot.accepted_at.is_some()).count();
         if strangers >= STRANGERS_MAX {
             return Ok(None);
@@ -208,9 +268,27 @@ impl Links {
         Ok(Some(self.add(connection, Some(now))))
     }
 
+    fn accept_tcp(&self, poller: &mut Poller) -> Result<Option<Connection>, LinksError> {
+        let Some(network) = self.network.as_ref().filter(|network| network.listener.is_acceptable()) else {
+            return Ok(None);
+        };
+        let mut accepted = network.listener.accept(&network.options.tcp, &network.control)?;
+        accepted.iter_mut().try_for_each(|connection| connection.register(poller))?;
+        Ok(accepted)
+    }
+
+    fn accept_shared(&self, poller: &mut Poller, waker: &Waker) -> Result<Option<ShmLink>, LinksError> {
+        let Some((network, sharing)) = self.network.as_ref().zip(self.sharing.as_ref()) else { return Ok(None) };
+        let Some(process) = sharing.process.as_ref().filter(|_| sharing.is_acceptable()) else { return Ok(None) };
+        let mut accepted = sharing.listener.accept(process, &network.control)?;
+        accepted.iter_mut().try_for_each(|link| link.register(poller, waker))?;
+        Ok(accepted)
+    }
+
     /// Whether a peer may wait to be accepted.
     pub(crate) fn is_acceptable(&self) -> bool {
         self.network.as_ref().is_some_and(|network| network.listener.is_acceptable())
+            || self.sharing.as_ref().is_some_and(Sharing::is_acceptable)
     }
 
     /// The peer has proved who it is: its messages go to the components.
@@ -241,18 +319,18 @@ impl Links {
         before - self.slots.len()
     }
 
-    pub(super) fn connection(&mut self, link: LinkId) -> Option<&mut Connection> {
+    pub(super) fn connection(&mut self, link: LinkId) -> Option<&mut Channel> {
         self.place(link).map(|place| &mut self.slots[place].1.connection)
     }
 
-    pub(super) fn next_frame(&mut self, link: LinkId) -> Option<PageSlice> {
-        self.connection(link)?.next_slice()
+    pub(super) fn next_frame(&mut self, link: LinkId) -> Option<Frame> {
+        self.connection(link)?.next_frame()
     }
 
     /// Takes in bytes; false if there are none now.
     pub(super) fn fill(&mut self, now: Time, link: LinkId) -> Result<bool, Lost> {
         let Some(connection) = self.connection(link) else { return Ok(false) };
-        match connection.fill(now) {
+        match connection.link_mut().fill(now) {
             Ok(Filled::Some | Filled::FramesWaiting) => Ok(true),
             Ok(Filled::WouldBlock | Filled::PoolEmpty) => Ok(false),
             Err(lost) => {
@@ -270,9 +348,9 @@ impl Links {
     /// Hands everything queued to the kernel, as far as it takes it.
     pub(super) fn flush(&mut self, now: Time) {
         for (_, Slot { connection, .. }) in &mut self.slots {
-            if connection.is_flushable() {
+            if connection.link().is_flushable() {
                 // A loss is reported when the last frames have been received.
-                let _ = connection.flush(now);
+                let _ = connection.link_mut().flush(now);
             }
         }
         if let Some(datagrams) = &mut self.datagrams {
@@ -282,7 +360,8 @@ impl Links {
 
     /// Whether something queued can go out now.
     pub(super) fn is_flushable(&self) -> bool {
-        self.select(Link::is_flushable).next().is_some() || self.datagrams.as_ref().is_some_and(Datagrams::is_flushable)
+        self.select(|link| link.is_flushable()).next().is_some()
+            || self.datagrams.as_ref().is_some_and(Datagrams::is_flushable)
     }
 
     /// Whether nothing waits to be sent.
@@ -294,15 +373,16 @@ impl Links {
     pub(super) fn next_deadline(&self) -> Option<Time> {
         let timeout = self.greet_timeout();
         let strangers = |slot: &Slot| slot.accepted_at.map(|at| at + timeout + TICK);
-        let connections = self.slots.iter().flat_map(|(_, slot)| [strangers(slot), slot.connection.next_deadline()]);
+        let connections =
+            self.slots.iter().flat_map(|(_, slot)| [strangers(slot), slot.connection.link().next_deadline()]);
         connections.chain([self.datagrams.as_ref().and_then(Datagrams::next_deadline)]).flatten().min()
     }
 
-    fn select(&self, which: impl Fn(&Connection) -> bool) -> impl Iterator<Item = LinkId> {
-        self.slots.iter().filter(move |(_, slot)| which(&slot.connection)).map(|(link, _)| *link)
+    fn select(&self, which: impl Fn(&dyn Link) -> bool) -> impl Iterator<Item = LinkId> {
+        self.slots.iter().filter(move |(_, slot)| which(slot.connection.link())).map(|(link, _)| *link)
     }
 
-    fn add(&mut self, connection: Connection, accepted_at: Option<Time>) -> LinkId {
+    fn add(&mut self, connection: Channel, accepted_at: Option<Time>) -> LinkId {
         let link = LinkId(self.next);
         self.next += 1;
         self.slots.push((link, Slot { connection, open: false, accepted_at }));
@@ -334,7 +414,7 @@ const JOINING_PAGE_LEN: usize = 1 << 20;
 const FRAME_OVERHEAD_BYTES: usize = 256 << 10;
 
 /// More than all credits of a partition allow to be on the way over one connection.
-const SEND_QUEUE_FRAMES: usize = 1 << 22;
+pub(super) const SEND_QUEUE_FRAMES: usize = 1 << 22;
 
 /// Connections that may be open without a peer that has said who it is.
 const STRANGERS_MAX: usize = 512;

@@ -4,11 +4,13 @@
 //! a component of the same process goes through a queue in memory; a message to another process is encoded into the send
 //! queue of its connection, and a pass ends with one flush per connection: what one pass produces travels together.
 
+mod channel;
 mod datagrams;
 mod external;
 mod filtering;
 mod links;
 mod recorder;
+mod sharing;
 mod steering;
 mod tasks;
 mod workshop;
@@ -26,8 +28,11 @@ use dataflow::report::{Network, Report};
 use dataflow::time::Time;
 use dataflow::wire;
 use transport::clock;
-use transport::link::{Link, Lost, SendError};
+use transport::frame::Frame;
+use transport::link::{Lost, SendError};
+use transport::page_pool::Pool;
 
+pub(crate) use channel::{InvalidPeerAddress, PeerAddress};
 pub(crate) use datagrams::{DatagramOptions, replies_kept};
 use datagrams::{Datagrams, Sent};
 pub(crate) use links::{LinkEvent, LinkId, Links, LinksError, NetworkOptions};
@@ -39,6 +44,8 @@ pub(crate) struct Host {
     run: RunNumber,
     nodes: Vec<Option<Hosted>>,
     routes: Vec<Route>,
+    /// Those of the messages of run control, which keep to the connection by which a process joined.
+    control_routes: Vec<Route>,
     pub(crate) links: Links,
     local: VecDeque<(Envelope, Message)>,
     /// Requests for building that came in this pass: those of level 2 are answered first, and then all of these.
@@ -100,6 +107,7 @@ impl Host {
             run,
             nodes: (0..node_count).map(|_| None).collect(),
             routes: vec![Route::Nowhere; node_count],
+            control_routes: vec![Route::Nowhere; node_count],
             links,
             local: VecDeque::new(),
             for_building: VecDeque::new(),
@@ -140,6 +148,7 @@ impl Host {
         self.nodes[usize::from(id.0)] = Some(Hosted { node, workshop, touched: false });
         self.deadline = None;
         self.routes[usize::from(id.0)] = Route::Here;
+        self.control_routes[usize::from(id.0)] = Route::Here;
         self.tell_peer(now, id, RUN_CONTROL, PeerState::Up(FIRST_LIFE));
         let here: Vec<NodeId> = self.hosted().filter(|other| *other != id && talk(id, *other)).collect();
         for other in here {
@@ -155,7 +164,18 @@ impl Host {
 
     /// Messages to this node travel over this connection from now on.
     pub(crate) fn route_over(&mut self, node: NodeId, link: LinkId) {
+        self.control_routes[usize::from(node.0)] = Route::Link(link);
+        self.route_data_over(node, link);
+    }
+
+    /// Messages of components to this node travel over this connection from now on.
+    pub(crate) fn route_data_over(&mut self, node: NodeId, link: LinkId) {
         self.routes[usize::from(node.0)] = Route::Link(link);
+    }
+
+    /// The pools whose pages other processes may be given to read.
+    pub(crate) fn lent_pools(&self) -> Vec<Pool> {
+        self.nodes.iter().flatten().filter_map(|hosted| hosted.workshop.pool().cloned()).collect()
     }
 
     /// Tells a component here about a peer.
@@ -173,6 +193,7 @@ impl Host {
     ) {
         if !matches!(state, PeerState::Up(_)) {
             self.routes[usize::from(node.0)] = Route::Nowhere;
+            self.control_routes[usize::from(node.0)] = Route::Nowhere;
             if let Some(datagrams) = &mut self.links.datagrams {
                 datagrams.part(node);
             }
@@ -334,7 +355,7 @@ impl Host {
     fn receive(&mut self, mut now: Time, link: LinkId) {
         for _ in 0..FILLS_PER_PASS {
             while let Some(frame) = self.links.next_frame(link) {
-                self.on_frame(now, link, &frame);
+                self.on_frame(now, link, frame);
             }
             match self.links.fill(now, link) {
                 // After the pass began: latencies are measured to here.
@@ -348,8 +369,10 @@ impl Host {
         }
     }
 
-    fn on_frame(&mut self, now: Time, link: LinkId, frame: &PageSlice) {
-        let (envelope, message) = match self.decode(frame) {
+    fn on_frame(&mut self, now: Time, link: LinkId, frame: Frame) {
+        // Bulk that came by handle holds a page that its sender keeps for it alone.
+        let has_own_page = !frame.rest.is_empty();
+        let (envelope, message) = match self.decode(&frame.head, frame.rest) {
             Ok(decoded) => decoded,
             Err(error) => {
                 self.refuse(link);
@@ -359,21 +382,25 @@ impl Host {
         if !self.links.is_open(link) || is_about_joining(&message) {
             return self.link_events.push_back(LinkEvent::Message { link, envelope, message });
         }
+        let message = if has_own_page { message } else { self.unpinned(message) };
         self.take(now, envelope, message);
     }
 
-    fn decode(&mut self, frame: &PageSlice) -> Result<(Envelope, Message), wire::WireError> {
+    fn decode(&mut self, head: &PageSlice, rest: Bulk) -> Result<(Envelope, Message), wire::WireError> {
         self.network.messages += 1;
-        self.network.bytes += frame.len() as u64;
-        wire::decode(frame)
+        self.network.bytes += (head.len() + rest.len()) as u64;
+        wire::decode_parts(head, rest)
     }
 
     /// Takes in what arrived in datagrams.
     fn receive_datagrams(&mut self, mut now: Time) {
         for _ in 0..FILLS_PER_PASS {
             while let Some(frame) = self.links.datagrams.as_mut().and_then(Datagrams::next_frame) {
-                match self.decode(&frame) {
-                    Ok((envelope, message)) if message.may_be_lost() => self.take(now, envelope, message),
+                match self.decode(&frame, Bulk::empty()) {
+                    Ok((envelope, message)) if message.may_be_lost() => {
+                        let message = self.unpinned(message);
+                        self.take(now, envelope, message);
+                    }
                     // Made with the key of the run, and yet no message that travels so.
                     _ => self.network.malformed += 1,
                 }
@@ -393,7 +420,7 @@ impl Host {
         if let Message::EventRequest { .. } = message {
             return self.for_building.push_back((envelope, message));
         }
-        self.deliver(now, &envelope, self.unpinned(message));
+        self.deliver(now, &envelope, message);
     }
 
     fn take_multicast(&mut self, now: Time, envelope: Envelope, message: &Message) {
@@ -517,7 +544,8 @@ impl Host {
     }
 
     fn send(&mut self, envelope: Envelope, message: Message) {
-        match self.routes.get(usize::from(envelope.to.0)).copied().unwrap_or(Route::Nowhere) {
+        let routes = if envelope.from == RUN_CONTROL { &self.control_routes } else { &self.routes };
+        match routes.get(usize::from(envelope.to.0)).copied().unwrap_or(Route::Nowhere) {
             Route::Nowhere => {}
             Route::Here if envelope.to == RUN_CONTROL => self.control.push_back((envelope.from, message)),
             Route::Here => self.local.push_back((envelope, message)),
@@ -553,7 +581,7 @@ impl Host {
     /// Queues what is encoded, and bulk behind it, on a connection.
     fn queue(&mut self, link: LinkId, to: NodeId, bulk: &Bulk) {
         let Some(connection) = self.links.connection(link) else { return };
-        match connection.send(&self.encoded, bulk) {
+        match connection.link_mut().send(&self.encoded, bulk) {
             Ok(()) => {}
             Err(SendError::Full) => panic!("send queue to {to:?} full: credits bound what is on the way"),
             Err(SendError::Lost(lost)) => {
@@ -677,7 +705,7 @@ fn rob_len(bytes: &[u8]) -> Option<usize> {
 
 /// Whether a peer was lost for what it sent, or in the middle of it.
 fn is_malformed(lost: &Lost) -> bool {
-    matches!(lost, Lost::Malformed(_) | Lost::ClosedWithinFrame { .. })
+    matches!(lost, Lost::Malformed(_) | Lost::ClosedWithinFrame { .. } | Lost::Violated(_))
 }
 
 fn is_about_joining(message: &Message) -> bool {

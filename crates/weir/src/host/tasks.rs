@@ -3,6 +3,7 @@
 use dataflow::time::Time;
 use transport::error::OsError;
 use transport::scheduler::{Context, Scheduler, Task};
+use transport::waker::Waker;
 
 use super::{Host, LinkEvent};
 
@@ -14,7 +15,8 @@ impl Host {
         mut scheduler: Scheduler<'t, Self>,
         conductor: impl Task<Self> + 't,
     ) -> Result<(), OsError> {
-        scheduler.add("accept", Accept);
+        let waker = scheduler.waker();
+        scheduler.add("accept", Accept { waker });
         scheduler.add("receive", Receive::default());
         scheduler.add("local", Local);
         scheduler.add("deadlines", Deadlines::default());
@@ -26,7 +28,9 @@ impl Host {
     }
 }
 
-struct Accept;
+struct Accept {
+    waker: Waker,
+}
 
 impl Task<Host> for Accept {
     fn poll(&mut self, context: &mut Context<'_, Host>) -> bool {
@@ -36,7 +40,7 @@ impl Task<Host> for Accept {
     fn action(&mut self, context: &mut Context<'_, Host>) {
         let host = &mut *context.shared;
         // An error here is the host's lack of descriptors or memory: the peer that waits is told by a time-out.
-        while let Ok(Some(_)) = host.links.accept(context.now, context.poller) {
+        while let Ok(Some(_)) = host.links.accept(context.now, context.poller, &self.waker) {
             host.link_events.push_back(LinkEvent::Accepted);
         }
     }

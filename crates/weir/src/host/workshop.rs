@@ -10,6 +10,7 @@ use dataflow::message::{EventInfo, Message};
 use dataflow::readout::fragment::FragmentHead;
 use dataflow::time::Time;
 use rol::{Inputs, Links, LinksError, NetworkError, NetworkParameters, NetworkTriggers, Preprocessing, ReadOutError};
+use transport::page_pool::Pool;
 use transport::waker::Waker;
 
 use super::Host;
@@ -121,6 +122,14 @@ impl Workshop {
             Kind::Recorder(recorder) => recorder.has_done(),
             Kind::Filtering(filtering) => filtering.has_done(),
             Kind::None | Kind::Steering(_) => false,
+        }
+    }
+
+    /// The pages that the links of a ROS are read out to.
+    pub(super) fn pool(&self) -> Option<&Pool> {
+        match &self.kind {
+            Kind::Links(links) => Some(links.pool()),
+            _ => None,
         }
     }
 

@@ -54,7 +54,11 @@ fn of_a_recorder() {
 
 /// Kills an application in the middle of a run: the run ends by itself, and says what happened.
 fn check_death(application: &str) {
-    let mut running = start();
+    check_death_in(job(), application);
+}
+
+pub(crate) fn check_death_in(job: Job, application: &str) {
+    let mut running = job.set("run.stop_timeout", "3 s").start();
     running.until_recording();
     let sockets = Sockets::of(&running);
     send(running.child(application), Signal::SIGKILL);
@@ -100,7 +104,11 @@ fn an_application_that_hangs_does_not_hold_up_the_end() {
 
 /// Stops an application for good, then asks the run to end: it does, within its deadlines.
 fn check_hang(application: &str) {
-    let mut running = job().set("run.stop_timeout", "500 ms").start();
+    check_hang_in(job(), application);
+}
+
+pub(crate) fn check_hang_in(job: Job, application: &str) {
+    let mut running = job.set("run.stop_timeout", "500 ms").start();
     running.until_recording();
     let sockets = Sockets::of(&running);
     send(running.child(application), Signal::SIGSTOP);
@@ -140,7 +148,7 @@ fn start() -> Running {
     job().set("run.stop_timeout", "3 s").start()
 }
 
-fn job() -> Job {
+pub(crate) fn job() -> Job {
     Job::example("quickstart").set("ros.count", "2").set("sfo.max_file_events", "40").with(&[
         "--duration",
         "90s",

@@ -20,6 +20,7 @@ mod payload;
 mod replay;
 mod running;
 mod selection;
+mod sharing;
 mod stop;
 mod streams;
 mod study;

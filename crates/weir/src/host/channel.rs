@@ -1,0 +1,96 @@
+//! One connection of a process, of either kind.
+
+use core::fmt;
+use core::net::SocketAddr;
+use core::str::FromStr;
+
+use transport::frame::Frame;
+use transport::link::Link;
+use transport::shm::{Address, ShmLink};
+use transport::tcp::Connection;
+
+/// An ordered, lossless connection.
+pub(super) enum Channel {
+    Tcp(Connection),
+    Shm(Box<ShmLink>),
+}
+
+impl Channel {
+    pub(super) fn link(&self) -> &dyn Link {
+        match self {
+            Self::Tcp(connection) => connection,
+            Self::Shm(link) => &**link,
+        }
+    }
+
+    pub(super) fn link_mut(&mut self) -> &mut dyn Link {
+        match self {
+            Self::Tcp(connection) => connection,
+            Self::Shm(link) => &mut **link,
+        }
+    }
+
+    pub(super) fn next_frame(&mut self) -> Option<Frame> {
+        match self {
+            Self::Tcp(connection) => connection.next_slice().map(Frame::whole),
+            Self::Shm(link) => link.next_frame(),
+        }
+    }
+
+    /// Bytes that were sent and are not on their way.
+    pub(super) fn queued_bytes(&self) -> usize {
+        match self {
+            Self::Tcp(connection) => connection.queued_bytes(),
+            Self::Shm(link) => link.queued_bytes(),
+        }
+    }
+}
+
+/// Where a process listens: for TCP, and through shared memory if it does that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PeerAddress {
+    pub(crate) tcp: SocketAddr,
+    pub(crate) shm: Option<Address>,
+}
+
+impl fmt::Display for PeerAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.shm {
+            Some(shm) => write!(f, "{},{shm}", self.tcp),
+            None => write!(f, "{}", self.tcp),
+        }
+    }
+}
+
+/// A text that is no address of a process.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?}: expected an address such as 127.0.0.1:40001 or 127.0.0.1:40001,shm:0001a")]
+pub(crate) struct InvalidPeerAddress {
+    text: String,
+}
+
+impl FromStr for PeerAddress {
+    type Err = InvalidPeerAddress;
+
+    fn from_str(text: &str) -> Result<Self, InvalidPeerAddress> {
+        let invalid = || InvalidPeerAddress { text: text.to_owned() };
+        let (tcp, shm) = text.split_once(',').map_or((text, None), |(tcp, shm)| (tcp, Some(shm)));
+        let shm = shm.map(str::parse).transpose().map_err(|_| invalid())?;
+        Ok(Self { tcp: tcp.parse().map_err(|_| invalid())?, shm })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PeerAddress;
+
+    #[test]
+    fn addresses_are_read_as_they_are_written() {
+        for text in ["127.0.0.1:40001", "[::1]:9,shm:0001a"] {
+            assert_eq!(text.parse::<PeerAddress>().unwrap().to_string(), text);
+        }
+        for text in ["", "shm:0001a", "127.0.0.1:40001,", "127.0.0.1:40001,127.0.0.1:2"] {
+            assert!(text.parse::<PeerAddress>().is_err(), "{text}");
+        }
+    }
+}
