@@ -3,6 +3,7 @@
 mod datagrams;
 mod input;
 mod selection;
+mod simulation;
 mod streams;
 
 use std::collections::BTreeSet;
@@ -35,6 +36,7 @@ pub(crate) fn check(partition: &Partition, root: &Node, bad: &BTreeSet<String>) 
     checker.recording();
     checker.selection();
     checker.streams();
+    checker.simulation();
     checker.problems
 }
 

@@ -14,7 +14,7 @@ use crate::ranges::SLOTS_MAX;
 use crate::source::Node;
 use crate::tables::{
     Dfm, DfmInput, Ef, FragmentKind, Identity, Input, L2pu, L2sv, Level1, Level1Source, Menu, Output, Processes, Pt,
-    Ros, RosInput, Run, Sfi, Sfo, Strategy, Stream, Transport,
+    Ros, RosInput, Run, Sfi, Sfo, Simulation, Strategy, Stream, Transport,
 };
 use crate::typing::Typed;
 
@@ -60,6 +60,8 @@ pub struct Partition {
     pub transport: Transport,
     /// Rules for the applications as processes.
     pub processes: Processes,
+    /// What `weir sim` needs to know of hosts and networks.
+    pub simulation: Option<Simulation>,
 }
 
 /// One application of a partition.

@@ -26,6 +26,7 @@ const EVERYTHING: &[&str] = &[
     "transport.udp.datagram=9 kB",
     "transport.udp.checksum=true",
     "transport.udp.interface=127.0.0.1",
+    "simulation.disk_per_s=1 GB",
 ];
 
 /// Keys that exclude those of [`EVERYTHING`].

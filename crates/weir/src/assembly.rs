@@ -129,11 +129,22 @@ impl Assembly {
         slots(self.partition.sfi.count, self.partition.sfi.events) + collected + 2 * filter + kept
     }
 
-    /// The component of an application. `triggers` is for level 1; without them they come over the network.
+    /// The component of an application in its first life. `triggers` is for level 1; without them they come over the
+    /// network.
     pub(crate) fn component(
         &self,
         node: NodeId,
         triggers: Option<Box<dyn TriggerSource + Send>>,
+    ) -> Box<dyn Component + Send> {
+        self.component_of_life(node, triggers, false)
+    }
+
+    /// The component of an application; `late` if it comes into a run that has begun.
+    pub(crate) fn component_of_life(
+        &self,
+        node: NodeId,
+        triggers: Option<Box<dyn TriggerSource + Send>>,
+        late: bool,
     ) -> Box<dyn Component + Send> {
         let role = self.application(node).expect("an application of the partition").role;
         let index = self.index_in_role(node);
@@ -145,8 +156,8 @@ impl Assembly {
             }
             Role::L2sv => Box::new(L2sv::new(self.l2sv(index))),
             Role::L2pu => Box::new(L2pu::new(self.l2pu(index))),
-            Role::Pros => Box::new(Ros::new(self.pros())),
-            Role::Ros => Box::new(Ros::new(self.ros(index))),
+            Role::Pros => Box::new(Ros::new(RosParameters { late, ..self.pros() })),
+            Role::Ros => Box::new(Ros::new(RosParameters { late, ..self.ros(index) })),
             Role::Dfm => Box::new(Dfm::new(self.dfm())),
             Role::Sfi => Box::new(Sfi::new(self.sfi(index))),
             Role::Efd => Box::new(Efd::new(self.efd())),

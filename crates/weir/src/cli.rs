@@ -68,6 +68,9 @@ pub enum Command {
     /// Look into RAW files, check them, make torn ones whole
     #[command(subcommand, after_help = FILE_EXAMPLES)]
     File(FileCommand),
+    /// Simulate a partition in virtual time, or search drawn partitions for faults that they do not survive
+    #[command(after_help = SIM_EXAMPLES)]
+    Sim(SimArgs),
     /// Measure the system beside the bare machine
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(BenchArgs),
@@ -102,6 +105,35 @@ pub struct RunArgs {
     /// Give every application a process of its own
     #[arg(long)]
     pub processes: bool,
+}
+
+/// `weir sim`.
+#[derive(Clone, Debug, Args)]
+pub struct SimArgs {
+    /// The configuration file of the partition; without it partitions are drawn from seeds
+    #[arg(conflicts_with = "swarm")]
+    pub config: Option<PathBuf>,
+    /// When the run ends.
+    #[command(flatten)]
+    pub limits: Limits,
+    /// Changes of keys.
+    #[command(flatten)]
+    pub overrides: Overrides,
+    /// Seed of the run in the place of run.seed; without a configuration, the first seed to draw from
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Write the summary of the run to this file, as JSON
+    #[arg(long, value_name = "FILE", requires = "config")]
+    pub summary: Option<PathBuf>,
+    /// Write every message to this file as it arrives
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// Set the prediction beside the summary of a live run
+    #[arg(long, value_name = "SUMMARY", requires = "config")]
+    pub compare: Option<PathBuf>,
+    /// Draw this many partitions with their faults, run and check them all
+    #[arg(long, value_name = "N", required_unless_present_any = ["config", "seed"])]
+    pub swarm: Option<u64>,
 }
 
 /// `--events` and `--duration`.
@@ -555,6 +587,21 @@ error, the final table to the standard output.
 
 Exit status: 0 well; 1 wrong usage or configuration; 2 could not start; 3 the run ended with a
 residual (events unaccounted for) or was aborted; the last line says why.";
+
+const SIM_EXAMPLES: &str = "\
+Examples:
+  weir sim quickstart.toml
+  weir sim scenarios/eb2007-third.toml --set sfi.count=15
+  weir sim event-builder.toml --compare summary.json
+  weir sim --swarm 2000 --seed 1
+  weir sim --seed 17 --trace messages.txt
+
+A simulation takes the configuration of a run; its table [simulation] says what hosts and networks
+there are. Without a configuration, partitions and what goes wrong in them are drawn from seeds; a
+failing seed is printed with the least that still fails.
+
+Exit status: 0 well; 1 wrong usage or configuration; 2 could not start; 3 the run ended with a
+residual or was aborted, or a seed failed.";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:

@@ -18,6 +18,7 @@ mod observer;
 pub mod progress;
 mod run;
 mod scratch;
+mod simulation;
 mod study;
 pub mod summary;
 pub mod table;
@@ -40,6 +41,7 @@ pub fn run_command<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item 
         Command::Init(args) => commands::on_standard_streams(|out, err| commands::init(&args, out, err)),
         Command::File(command) => commands::on_standard_streams(|out, err| commands::file(&command, out, err)),
         Command::Bench(args) => bench::bench(&args),
+        Command::Sim(args) => simulation::sim(&args),
         Command::Study(args) => study::study(&args),
         Command::Node(args) => node::main(&args),
         Command::Pt => commands::pt(),

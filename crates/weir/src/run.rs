@@ -7,6 +7,7 @@ use dataflow::ids::Role;
 use dataflow::report::DatagramCounts;
 use eformat::{ROB_PREFIX_BYTES, ROB_SUFFIX_BYTES, WORD_BYTES};
 
+use crate::assembly::Assembly;
 use crate::cli::{Exit, RunArgs};
 use crate::conductor::{Conducted, Run, conduct};
 use crate::progress::Progress;
@@ -58,7 +59,7 @@ fn report(args: &RunArgs, conducted: &Conducted) -> Exit {
 }
 
 /// Whether a summary can be written there, so that a run is not made in vain.
-fn can_hold_a_file(path: &Path) -> bool {
+pub(crate) fn can_hold_a_file(path: &Path) -> bool {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     parent.is_dir() && !path.is_dir()
 }
@@ -66,12 +67,7 @@ fn can_hold_a_file(path: &Path) -> bool {
 /// What the summary needs to know of a run.
 pub(crate) fn facts(conducted: &Conducted) -> RunFacts {
     let network = conducted.network;
-    let partition = &conducted.assembly.partition;
-    let chains = partition.menu.iter().flat_map(|menu| &menu.chain).map(|chain| chain.name.clone()).collect();
-    let checksum = if partition.ros.checksum == Checksum::Adler32 { WORD_BYTES } else { 0 };
     RunFacts {
-        run_number: conducted.assembly.partition.run.number,
-        applications: conducted.assembly.applications.clone(),
         forced: conducted.ending.forced,
         duration: conducted.duration,
         cpu: conducted.cpu,
@@ -83,8 +79,21 @@ pub(crate) fn facts(conducted: &Conducted) -> RunFacts {
             datagrams: (network.datagrams != DatagramCounts::default()).then(|| network.datagrams.into()),
             data_sum: (partition.sfi.check == FragmentCheck::Data).then_some(network.data_sum),
         },
+        ..facts_of(&conducted.assembly)
+    }
+}
+
+/// What is known of a run before it begins.
+pub(crate) fn facts_of(assembly: &Assembly) -> RunFacts {
+    let partition = &assembly.partition;
+    let chains = partition.menu.iter().flat_map(|menu| &menu.chain).map(|chain| chain.name.clone()).collect();
+    let checksum = if partition.ros.checksum == Checksum::Adler32 { WORD_BYTES } else { 0 };
+    RunFacts {
+        run_number: partition.run.number,
+        applications: assembly.applications.clone(),
         chains,
         has_tasks: partition.pt.is_some(),
         fragment_overhead_bytes: (ROB_PREFIX_BYTES + ROB_SUFFIX_BYTES + checksum) as u64,
+        ..RunFacts::default()
     }
 }

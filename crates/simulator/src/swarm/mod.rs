@@ -61,7 +61,12 @@ impl Plan {
 
     /// What is wrong with a run of the plan, in words; a component that panics is wrong, too.
     pub fn verdict(&self) -> Option<String> {
-        match catch_unwind(AssertUnwindSafe(|| self.run().failures)) {
+        self.verdict_traced(Trace::None)
+    }
+
+    /// The same, with every message noted.
+    pub fn verdict_traced(&self, trace: Trace) -> Option<String> {
+        match catch_unwind(AssertUnwindSafe(|| self.run_traced(trace).failures)) {
             Ok(failures) => (!failures.is_empty()).then(|| failures.join("\n")),
             Err(panic) => {
                 let text = panic.downcast_ref::<String>().cloned();

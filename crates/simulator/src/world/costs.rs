@@ -83,6 +83,34 @@ impl Kind {
         Self::Other,
     ];
 
+    /// Its name in configurations.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::L1Accept => "l1-accept",
+            Self::L1Result => "l1-result",
+            Self::Assign => "assign",
+            Self::RoiRequest => "roi-request",
+            Self::RoiReply => "roi-reply",
+            Self::L2Result => "l2-result",
+            Self::L2Decision => "l2-decision",
+            Self::Decision => "decision",
+            Self::Build => "build",
+            Self::EventRequest => "event-request",
+            Self::EventReply => "event-reply",
+            Self::EndOfEvent => "end-of-event",
+            Self::Granted => "granted",
+            Self::Clear => "clear",
+            Self::Pull => "pull",
+            Self::BuiltEvent => "built-event",
+            Self::Record => "record",
+            Self::Recorded => "recorded",
+            Self::Finished => "finished",
+            Self::Fragment => "fragment",
+            Self::Done => "done",
+            Self::Other => "other",
+        }
+    }
+
     /// The kind of a message, and how many of it there are in it.
     pub fn of(message: &Message) -> (Self, usize) {
         match message {

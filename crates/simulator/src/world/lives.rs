@@ -7,7 +7,7 @@ use dataflow::node::{Node, RUN_CONTROL};
 use dataflow::time::Time;
 
 use super::setup::Fault;
-use super::{Arriving, What, World};
+use super::{Arriving, What, Wire, World};
 
 impl World {
     pub(super) fn appear(&mut self, node: NodeId) {
@@ -73,6 +73,11 @@ impl World {
         slot.incarnation.0 += 1;
         self.touched.push(node);
         self.monitor.died(node);
+        if let Wire::Ethernet(ethernet) = &mut self.setup.wire {
+            let port = ethernet.port(node);
+            ethernet.network.reset(port);
+        }
+        self.take_outcomes();
         for index in 0..self.slots.len() {
             let other = self.slots[index].app.node;
             if other != node {

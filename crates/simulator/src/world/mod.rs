@@ -8,6 +8,7 @@ mod lives;
 mod monitor;
 mod outcomes;
 mod processors;
+mod sending;
 mod setup;
 mod trace;
 mod wire;
@@ -28,6 +29,7 @@ use dataflow::report;
 use dataflow::time::Time;
 
 use crate::engine::{Instant, Queue};
+use crate::network::Step;
 use crate::slab::Slab;
 use monitor::Monitor;
 use processors::Processors;
@@ -37,7 +39,7 @@ pub use costs::{Cost, Costs, Kind};
 pub use outcomes::{Decided, Outcomes};
 pub use setup::{Effort, Fault, Hosts, Links, Outside, Place, Planted, Setup};
 pub use trace::Trace;
-pub use wire::Wire;
+pub use wire::{Datagrams, Ethernet, Wire};
 
 /// A partition in virtual time.
 pub struct World {
@@ -48,7 +50,7 @@ pub struct World {
     readout: Vec<NodeId>,
     controller: Controller,
     controller_wake: Option<Time>,
-    queue: Queue<u32>,
+    queue: Queue<Event>,
     pending: Slab<What>,
     processors: Processors,
     /// When the last reliable message of a pair arrives: they keep their order.
@@ -97,7 +99,22 @@ struct Slot {
     commands: Vec<Command>,
 }
 
+enum Event {
+    /// What is pending under this number.
+    Pending(u32),
+    /// A step of the network.
+    Network(Step),
+}
+
+impl From<Step> for Event {
+    fn from(step: Step) -> Self {
+        Self::Network(step)
+    }
+}
+
 enum What {
+    /// Held back by a split, and sent when that ends.
+    Send(Envelope, Message),
     /// Something arrives at an application.
     Arrives(NodeId, Arriving),
     /// Its processor is through with it.
@@ -198,11 +215,21 @@ impl World {
     }
 
     fn step(&mut self) {
-        let index = self.queue.pop().expect("a run that has not ended has something to do");
+        let event = self.queue.pop().expect("a run that has not ended has something to do");
         self.steps += 1;
         assert!(self.steps < self.setup.steps_max, "the run ends within {} steps", self.setup.steps_max);
         self.now = self.queue.now().to_time();
-        match self.pending.remove(index) {
+        let what = match event {
+            Event::Pending(index) => self.pending.remove(index),
+            Event::Network(step) => {
+                if let Wire::Ethernet(ethernet) = &mut self.setup.wire {
+                    ethernet.network.step(&mut self.queue, step);
+                }
+                return self.take_outcomes();
+            }
+        };
+        match what {
+            What::Send(envelope, message) => self.send_late(envelope, message),
             What::Arrives(to, arriving) => self.arrives(to, arriving),
             What::Served(to, arriving) => self.served(to, arriving),
             What::ToController(envelope, message) => self.tell_controller(&envelope, message),
@@ -357,112 +384,6 @@ impl World {
         }
     }
 
-    fn multicast(&mut self, from: NodeId, message: Message) {
-        let message = self.plant_in_clears(message);
-        self.monitor.multicast(from, &message);
-        for index in 0..self.readout.len() {
-            self.send(from, self.readout[index], message.clone());
-        }
-    }
-
-    fn send(&mut self, from: NodeId, to: NodeId, message: Message) {
-        let Some(envelope) = self.slot(from).node.as_ref().and_then(|node| node.envelope_to(to)) else {
-            return;
-        };
-        if to == RUN_CONTROL {
-            let at = self.arrival(from, to);
-            return self.schedule(at, What::ToController(envelope, message));
-        }
-        let copies = self.plant(&message);
-        if copies == 0 {
-            return;
-        }
-        self.monitor.sent(self.now, &envelope, &message);
-        if message.may_be_lost() {
-            return self.send_unreliably(envelope, message);
-        }
-        for _ in 1..copies {
-            let at = self.arrival(from, to);
-            self.schedule(at, What::Arrives(to, Arriving::Message(envelope, message.clone())));
-        }
-        let at = self.arrival(from, to);
-        self.schedule(at, What::Arrives(to, Arriving::Message(envelope, message)));
-    }
-
-    fn send_unreliably(&mut self, envelope: Envelope, message: Message) {
-        let Wire::Links { links, .. } = &self.setup.wire;
-        let links = if self.is_healed() { links.healed() } else { *links };
-        let to = envelope.to;
-        if self.split_until(envelope.from, to).is_some() {
-            return;
-        }
-        let mut copies =
-            if self.random.chance(links.loss) { 0 } else { 1 + usize::from(self.random.chance(links.duplication)) };
-        if self.random.chance(links.corruption) {
-            copies = 0;
-            self.network.malformed += 1;
-        }
-        if self.random.chance(links.stray) {
-            let run = dataflow::ids::RunNumber(envelope.run.0 ^ 1);
-            let stray = if self.random.chance(0.5) {
-                Envelope { run, ..envelope }
-            } else {
-                Envelope { from_incarnation: Incarnation(u32::MAX), ..envelope }
-            };
-            let at = self.now + self.latency();
-            self.schedule(at, What::Arrives(to, Arriving::Message(stray, message.clone())));
-        }
-        for copy in (0..copies).rev() {
-            let mut delay = self.latency();
-            if self.random.chance(links.delay) {
-                delay += links.delay_max.mul_f64(self.random.unit());
-            }
-            let at = self.now + delay;
-            if copy == 0 {
-                return self.schedule(at, What::Arrives(to, Arriving::Message(envelope, message)));
-            }
-            self.schedule(at, What::Arrives(to, Arriving::Message(envelope, message.clone())));
-        }
-    }
-
-    fn latency(&mut self) -> Duration {
-        let Wire::Links { links, .. } = &self.setup.wire;
-        links.latency.mul_f64(1.0 + self.random.unit())
-    }
-
-    /// When something reliable that is sent now arrives, behind everything sent before.
-    fn arrival(&mut self, from: NodeId, to: NodeId) -> Time {
-        let mut at = self.now + self.latency();
-        if self.is_slow(from, to) {
-            let Wire::Links { links, .. } = &self.setup.wire;
-            at = at + links.delay_max.mul_f64(self.random.unit());
-        }
-        // A connection holds until the network is whole again.
-        if let Some(until) = self.split_until(from, to) {
-            at = at.max(until + self.latency());
-        }
-        let pair = usize::from(from.0) * (self.slots.len() + 1) + usize::from(to.0);
-        let last = &mut self.in_order[pair];
-        *last = at.max(*last);
-        *last
-    }
-
-    fn is_slow(&self, from: NodeId, to: NodeId) -> bool {
-        let Wire::Links { slow, .. } = &self.setup.wire;
-        let pair = dataflow::ids::EventId(u64::from(from.0) << 16 | u64::from(to.0));
-        *slow > 0.0 && from != to && dataflow::random::unit_of_event(pair, self.setup.seed) < *slow
-    }
-
-    fn is_healed(&self) -> bool {
-        self.setup.healed_after.is_some_and(|after| self.began + after <= self.now && self.began > Time::ZERO)
-    }
-
-    fn split_until(&self, one: NodeId, other: NodeId) -> Option<Time> {
-        let parts = |side: &[NodeId]| side.contains(&one) != side.contains(&other);
-        let now = self.now;
-        self.splits.iter().filter(|(until, side)| *until > now && parts(side)).map(|(until, _)| *until).max()
-    }
-
     fn tell_controller(&mut self, envelope: &Envelope, message: Message) {
         self.trace.note_for_control(self.now, envelope, &message);
         if self.slot(envelope.from).incarnation == envelope.from_incarnation {
@@ -498,7 +419,7 @@ impl World {
 
     fn schedule(&mut self, at: Time, what: What) {
         let index = self.pending.insert(what);
-        self.queue.at(Instant::from(at).max(self.queue.now()), index);
+        self.queue.at(Instant::from(at).max(self.queue.now()), Event::Pending(index));
     }
 
     fn slot(&self, node: NodeId) -> &Slot {

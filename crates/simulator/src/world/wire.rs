@@ -1,6 +1,11 @@
 //! How messages travel between applications.
 
+use dataflow::ids::NodeId;
+use dataflow::message::{Envelope, Message};
+
 use super::setup::Links;
+use crate::network::{HostId, Network};
+use crate::slab::Slab;
 
 /// The way of messages.
 pub enum Wire {
@@ -11,4 +16,78 @@ pub enum Wire {
         /// Fraction of pairs that are slow.
         slow: f64,
     },
+    /// A simulated network.
+    Ethernet(Box<Ethernet>),
+}
+
+/// A network, and where applications are in it.
+pub struct Ethernet {
+    pub(super) network: Network,
+    /// By application.
+    pub(super) ports: Vec<HostId>,
+    pub(super) datagrams: Datagrams,
+    pub(super) flights: Slab<Flight>,
+}
+
+/// Which messages travel in datagrams; all others have a connection for each pair of hosts `[EB2007 §II-B.4]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Datagrams {
+    /// Requests for building.
+    pub event_request: bool,
+    /// Replies to them.
+    pub event_reply: bool,
+    /// Requests of level 2.
+    pub roi_request: bool,
+    /// Replies to them.
+    pub roi_reply: bool,
+    /// What level 2 collected.
+    pub collected: bool,
+    /// Clears, by multicast.
+    pub clear: bool,
+}
+
+/// A message on its way.
+pub(super) struct Flight {
+    pub(super) message: Message,
+    pub(super) to: Receivers,
+}
+
+pub(super) enum Receivers {
+    One(Envelope),
+    /// With how many have still to hear.
+    Many(Vec<Envelope>, usize),
+}
+
+impl Ethernet {
+    /// A network with the port of each application, in their order.
+    pub fn new(network: Network, ports: Vec<HostId>, datagrams: Datagrams) -> Self {
+        Self { network, ports, datagrams, flights: Slab::default() }
+    }
+
+    pub(super) fn port(&self, node: NodeId) -> HostId {
+        self.ports[usize::from(node.0) - 1]
+    }
+}
+
+impl Datagrams {
+    /// Everything that may be lost.
+    pub const ALL: Self = Self {
+        event_request: true,
+        event_reply: true,
+        roi_request: true,
+        roi_reply: true,
+        collected: true,
+        clear: true,
+    };
+
+    pub(super) fn carry(self, message: &Message) -> bool {
+        match message {
+            Message::EventRequest { .. } => self.event_request,
+            Message::EventReply { .. } => self.event_reply,
+            Message::RoiRequest { .. } => self.roi_request,
+            Message::RoiReply { .. } => self.roi_reply,
+            Message::Collected { .. } => self.collected,
+            _ => false,
+        }
+    }
 }

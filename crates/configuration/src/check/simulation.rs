@@ -1,0 +1,49 @@
+//! What `[simulation]` demands.
+
+use dataflow::ids::Role;
+
+use super::Checker;
+use crate::problem::did_you_mean;
+use crate::units::Size;
+
+impl Checker<'_> {
+    pub(super) fn simulation(&mut self) {
+        let Some(simulation) = &self.partition.simulation else { return };
+        let ranges = [
+            ("simulation.cores", simulation.cores, 1..=1024),
+            ("simulation.edge_hosts", simulation.edge_hosts, 1..=10_000),
+            ("simulation.link_mbit_per_s", simulation.link_mbit_per_s, 1..=1_000_000),
+            ("simulation.trunk_mbit_per_s", simulation.trunk_mbit_per_s, 1..=1_000_000),
+            ("simulation.trunk_cables", simulation.trunk_cables, 1..=1_000),
+            ("simulation.datagram_header", simulation.datagram_header, 0..=128),
+            ("simulation.mtu", simulation.mtu, 256..=65_535),
+        ];
+        for (key, value, range) in ranges {
+            if !range.contains(&value) {
+                let message = format!("expected an integer from {} to {}, found {value}", range.start(), range.end());
+                self.problem(&[key], message);
+            }
+        }
+        if simulation.disk_per_s == Some(Size::from_bytes(0)) {
+            self.problem(&["simulation.disk_per_s"], "expected more than 0 B".to_owned());
+        }
+        let stems = Role::IN_DRAIN_ORDER.map(Role::stem);
+        let roles = simulation.edge_roles.iter().chain(simulation.cost.iter().map(|cost| &cost.role));
+        let unknown = roles.filter(|role| !role.is_empty() && !stems.contains(&role.as_str()));
+        let unknown: Vec<String> = unknown.cloned().collect();
+        for role in unknown {
+            let message =
+                format!("expected one of {}, found {role:?}{}", stems.join(", "), did_you_mean(&role, &stems));
+            self.problem(&["simulation.cost", "simulation.edge_roles"], message);
+        }
+        let names: Vec<String> = self.partition.applications().into_iter().map(|app| app.name).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        for fault in &simulation.fault {
+            if !names.contains(&fault.application.as_str()) {
+                let found = &fault.application;
+                let message = format!("expected an application, found {found:?}{}", did_you_mean(found, &names));
+                self.problem(&["simulation.fault"], message);
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! `[simulation]`: what `weir sim` needs to know of hosts and networks besides the partition itself.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Fraction, Interval, Size};
+
+/// `[simulation]`: the machines and networks that `weir sim` puts the partition on. `weir run` does not look at it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct Simulation {
+    /// Where applications live.
+    pub layout: Layout,
+    /// Processor cores of each host.
+    pub cores: u32,
+    /// What connects hosts.
+    pub topology: Topology,
+    /// Roles whose hosts are on edge switches, in a two-level network; the others are on the central switch.
+    pub edge_roles: Vec<String>,
+    /// Hosts on each edge switch.
+    pub edge_hosts: u32,
+    /// Rate of the link of each host, in Mbit/s: 1 to 1000000.
+    pub link_mbit_per_s: u32,
+    /// Rate of each cable between switches, in Mbit/s: 1 to 1000000.
+    pub trunk_mbit_per_s: u32,
+    /// Cables between an edge switch and the central one.
+    pub trunk_cables: u32,
+    /// From the last bit of a frame into a switch to its first bit out, with nothing in the way.
+    pub switch_latency: Interval,
+    /// Memory of a switch for the frames of all its outputs.
+    pub switch_buffer: Size,
+    /// Most of it that the frames of one output may take.
+    pub port_buffer: Size,
+    /// Length of the largest IP packet in bytes: 256 to 65535.
+    pub mtu: u32,
+    /// Headers of a datagram besides that of IP, in bytes: 8 are those of UDP, 40 more those of Weir.
+    pub datagram_header: u32,
+    /// Fraction of frames that are lost.
+    pub frame_loss: Fraction,
+    /// Whether data requests, replies and clears travel in datagrams, clears by multicast; else over connections.
+    pub datagrams: bool,
+    /// What a message takes between applications of one host, and a piece of work to another thread and back.
+    pub handover: Interval,
+    /// What the event filter takes to decide on an event.
+    pub processing: Interval,
+    /// Bytes that each recorder's disk takes in a second; without it writing takes no time.
+    pub disk_per_s: Option<Size>,
+    /// Processor time of inputs: for a role and a kind of input, the last that fits counts.
+    pub cost: Vec<InputCost>,
+    /// What goes wrong.
+    pub fault: Vec<SimulatedFault>,
+}
+
+impl Default for Simulation {
+    fn default() -> Self {
+        Self {
+            layout: Layout::Process,
+            cores: 2,
+            topology: Topology::Star,
+            edge_roles: vec!["ros".to_owned()],
+            edge_hosts: 20,
+            link_mbit_per_s: 1_000,
+            trunk_mbit_per_s: 10_000,
+            trunk_cables: 1,
+            switch_latency: Interval::from_ns(5_000),
+            switch_buffer: Size::from_bytes(1 << 20),
+            port_buffer: Size::from_bytes(1 << 20),
+            mtu: 1_500,
+            datagram_header: 48,
+            frame_loss: Fraction::default(),
+            datagrams: true,
+            handover: Interval::from_ns(500),
+            processing: Interval::default(),
+            disk_per_s: None,
+            cost: Vec::new(),
+            fault: Vec::new(),
+        }
+    }
+}
+
+/// Where applications live.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layout {
+    /// All in one process on one host, as with `weir run`.
+    #[default]
+    Process,
+    /// Each in a process of its own on one host, as with `weir run --processes`.
+    Processes,
+    /// Each on a host of its own.
+    Farm,
+}
+
+/// What connects hosts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Topology {
+    /// One switch.
+    #[default]
+    Star,
+    /// Edge switches around a central one `[EB2007 Fig. 1]`.
+    TwoLevel,
+}
+
+/// `[[simulation.cost]]`: processor time of a kind of input.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "a table such as { role = \"ros\", input = \"event-request\", each = \"20 us\" }"
+)]
+pub struct InputCost {
+    /// Stem of the names of its applications, such as `ros`; empty for all.
+    pub role: String,
+    /// The kind of input, such as `event-request`; empty for all.
+    pub input: String,
+    /// Of each.
+    pub each: Interval,
+    /// Of a kibibyte of data that come with it.
+    pub per_kib: Interval,
+    /// Where the number comes from: a measurement, a citation, or `inferred` and from what.
+    pub source: String,
+}
+
+/// `[[simulation.fault]]`: something that goes wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "a table such as { at = \"1 s\", kind = \"kill\", application = \"sfi-1\" }"
+)]
+pub struct SimulatedFault {
+    /// Time since the start of the run.
+    pub at: Interval,
+    /// What happens.
+    pub kind: FaultKind,
+    /// To whom, such as `sfi-1`. Required.
+    pub application: String,
+    /// For how long; of a clock step, how far.
+    pub lasts: Interval,
+    /// How much longer each input takes, of one that is slow.
+    pub each: Interval,
+}
+
+/// What can go wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FaultKind {
+    /// The application dies.
+    #[default]
+    Kill,
+    /// It dies, and a new life of it appears after `lasts`.
+    Restart,
+    /// It hears and says nothing any more.
+    Hang,
+    /// Its network is cut off.
+    CutOff,
+    /// Its host is slow.
+    Slow,
+    /// Its clock steps forward.
+    ClockStep,
+    /// Its disk is full.
+    FullDisk,
+}

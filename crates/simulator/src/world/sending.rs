@@ -1,0 +1,238 @@
+//! Messages leave an application and come to others.
+
+use std::time::Duration;
+
+use dataflow::bulk::Bulk;
+use dataflow::ids::{EventId, Incarnation, NodeId, RunNumber};
+use dataflow::message::{Envelope, Message};
+use dataflow::node::RUN_CONTROL;
+use dataflow::random::unit_of_event;
+use dataflow::time::Time;
+use dataflow::wire::encode;
+
+use super::setup::Links;
+use super::wire::{Flight, Receivers, Wire};
+use super::{Arriving, What, World};
+use crate::network::{self, Fate, HostId, Protocol};
+
+impl World {
+    pub(super) fn multicast(&mut self, from: NodeId, message: Message) {
+        let message = self.plant_in_clears(message);
+        self.monitor.multicast(from, &message);
+        if let Wire::Ethernet(ethernet) = &self.setup.wire
+            && ethernet.datagrams.clear
+        {
+            return self.multicast_datagrams(from, message);
+        }
+        for index in 0..self.readout.len() {
+            self.send(from, self.readout[index], message.clone());
+        }
+    }
+
+    pub(super) fn send(&mut self, from: NodeId, to: NodeId, message: Message) {
+        let Some(envelope) = self.slot(from).node.as_ref().and_then(|node| node.envelope_to(to)) else {
+            return;
+        };
+        if to == RUN_CONTROL {
+            let at = self.arrival(from, to);
+            return self.schedule(at, What::ToController(envelope, message));
+        }
+        let copies = self.plant(&message);
+        if copies == 0 {
+            return;
+        }
+        self.monitor.sent(self.now, &envelope, &message);
+        for _ in 1..copies {
+            self.dispatch(envelope, message.clone());
+        }
+        self.dispatch(envelope, message);
+    }
+
+    fn dispatch(&mut self, envelope: Envelope, message: Message) {
+        if matches!(self.setup.wire, Wire::Ethernet(_)) {
+            return self.send_over_ethernet(envelope, message);
+        }
+        if message.may_be_lost() {
+            return self.send_unreliably(envelope, message);
+        }
+        let at = self.arrival(envelope.from, envelope.to);
+        self.schedule(at, What::Arrives(envelope.to, Arriving::Message(envelope, message)));
+    }
+
+    fn send_over_ethernet(&mut self, envelope: Envelope, message: Message) {
+        let len_bytes = self.length(&envelope, &message);
+        let Envelope { from, to, .. } = envelope;
+        let split = self.split_until(from, to);
+        let Wire::Ethernet(ethernet) = &mut self.setup.wire else { unreachable!("there is a network") };
+        let protocol = if ethernet.datagrams.carry(&message) { Protocol::Udp } else { Protocol::Tcp };
+        match split {
+            Some(_) if protocol == Protocol::Udp => return,
+            Some(until) => return self.schedule(until, What::Send(envelope, message)),
+            None => {}
+        }
+        let (port, other) = (ethernet.port(from), ethernet.port(to));
+        if port == other {
+            let at = self.now + self.setup.handover;
+            return self.schedule(at, What::Arrives(to, Arriving::Message(envelope, message)));
+        }
+        let tag = u64::from(ethernet.flights.insert(Flight { message, to: Receivers::One(envelope) }));
+        let message = network::Message { from: port, to: other, len_bytes, protocol, tag };
+        ethernet.network.send(&mut self.queue, message);
+        self.take_outcomes();
+    }
+
+    /// What was held back by a split.
+    pub(super) fn send_late(&mut self, envelope: Envelope, message: Message) {
+        if self.slot(envelope.from).incarnation == envelope.from_incarnation {
+            self.send_over_ethernet(envelope, message);
+        }
+    }
+
+    fn multicast_datagrams(&mut self, from: NodeId, message: Message) {
+        let Some(sender) = self.slot(from).node.as_ref() else { return };
+        let reachable = self.readout.iter().filter(|to| self.split_until(from, **to).is_none());
+        let envelopes: Vec<Envelope> = reachable.filter_map(|to| sender.envelope_to(*to)).collect();
+        let Some(envelope) = envelopes.first() else { return };
+        let len_bytes = self.length(&envelope.clone(), &message);
+        let Wire::Ethernet(ethernet) = &mut self.setup.wire else { unreachable!("there is a network") };
+        let own = ethernet.port(from);
+        let (here, elsewhere): (Vec<Envelope>, Vec<Envelope>) =
+            envelopes.into_iter().partition(|envelope| ethernet.port(envelope.to) == own);
+        let mut ports: Vec<HostId> = elsewhere.iter().map(|envelope| ethernet.port(envelope.to)).collect();
+        ports.sort_unstable();
+        ports.dedup();
+        if !ports.is_empty() {
+            let to = Receivers::Many(elsewhere, ports.len());
+            let tag = u64::from(ethernet.flights.insert(Flight { message: message.clone(), to }));
+            ethernet.network.multicast(&mut self.queue, own, &ports, len_bytes, tag);
+        }
+        for envelope in here {
+            let at = self.now + self.setup.handover;
+            self.schedule(at, What::Arrives(envelope.to, Arriving::Message(envelope, message.clone())));
+        }
+        self.take_outcomes();
+    }
+
+    /// Length on the wire, with our own headers.
+    fn length(&mut self, envelope: &Envelope, message: &Message) -> u32 {
+        self.encoded.clear();
+        encode(envelope, message, &mut self.encoded);
+        let bytes = self.encoded.len() + message.bulk().map_or(0, Bulk::len);
+        self.network.bytes += bytes as u64;
+        u32::try_from(bytes).expect("a message is shorter than 4 GiB")
+    }
+
+    /// Delivers what has come through the network.
+    pub(super) fn take_outcomes(&mut self) {
+        loop {
+            let Wire::Ethernet(ethernet) = &mut self.setup.wire else { return };
+            let Some(outcome) = ethernet.network.next_outcome() else { return };
+            let tag = u32::try_from(outcome.tag).expect("tags are places in a slab");
+            let came = outcome.fate == Fate::Delivered;
+            if let Receivers::Many(..) = ethernet.flights[tag].to {
+                self.multicast_came(tag, outcome.to, came);
+                continue;
+            }
+            let flight = ethernet.flights.remove(tag);
+            if let (Receivers::One(envelope), true) = (flight.to, came) {
+                self.arrives(envelope.to, Arriving::Message(envelope, flight.message));
+            }
+        }
+    }
+
+    fn multicast_came(&mut self, tag: u32, port: HostId, came: bool) {
+        let Wire::Ethernet(ethernet) = &mut self.setup.wire else { unreachable!("there is a network") };
+        let flight = &mut ethernet.flights[tag];
+        let Receivers::Many(envelopes, left) = &mut flight.to else { unreachable!("it is a multicast") };
+        *left -= 1;
+        let is_last = *left == 0;
+        let ports = &ethernet.ports;
+        let there = envelopes.iter().filter(|envelope| ports[usize::from(envelope.to.0) - 1] == port);
+        let there: Vec<Envelope> = if came { there.copied().collect() } else { Vec::new() };
+        let message = flight.message.clone();
+        if is_last {
+            drop(ethernet.flights.remove(tag));
+        }
+        for envelope in there {
+            self.arrives(envelope.to, Arriving::Message(envelope, message.clone()));
+        }
+    }
+
+    fn send_unreliably(&mut self, envelope: Envelope, message: Message) {
+        let links = if self.is_healed() { self.links().healed() } else { self.links() };
+        let to = envelope.to;
+        if self.split_until(envelope.from, to).is_some() {
+            return;
+        }
+        let mut copies =
+            if self.random.chance(links.loss) { 0 } else { 1 + usize::from(self.random.chance(links.duplication)) };
+        if self.random.chance(links.corruption) {
+            copies = 0;
+            self.network.malformed += 1;
+        }
+        if self.random.chance(links.stray) {
+            let stray = if self.random.chance(0.5) {
+                Envelope { run: RunNumber(envelope.run.0 ^ 1), ..envelope }
+            } else {
+                Envelope { from_incarnation: Incarnation(u32::MAX), ..envelope }
+            };
+            let at = self.now + self.latency();
+            self.schedule(at, What::Arrives(to, Arriving::Message(stray, message.clone())));
+        }
+        for copy in (0..copies).rev() {
+            let mut delay = self.latency();
+            if self.random.chance(links.delay) {
+                delay += links.delay_max.mul_f64(self.random.unit());
+            }
+            let at = self.now + delay;
+            if copy == 0 {
+                return self.schedule(at, What::Arrives(to, Arriving::Message(envelope, message)));
+            }
+            self.schedule(at, What::Arrives(to, Arriving::Message(envelope, message.clone())));
+        }
+    }
+
+    /// Of run control's connections, where the others have a network.
+    fn links(&self) -> Links {
+        match &self.setup.wire {
+            Wire::Links { links, .. } => *links,
+            Wire::Ethernet(_) => Links::perfect(),
+        }
+    }
+
+    fn latency(&mut self) -> Duration {
+        self.links().latency.mul_f64(1.0 + self.random.unit())
+    }
+
+    /// When something reliable that is sent now arrives, behind everything sent before.
+    pub(super) fn arrival(&mut self, from: NodeId, to: NodeId) -> Time {
+        let mut at = self.now + self.latency();
+        if self.is_slow(from, to) {
+            at = at + self.links().delay_max.mul_f64(self.random.unit());
+        }
+        // A connection holds until the network is whole again.
+        if let Some(until) = self.split_until(from, to) {
+            at = at.max(until + self.latency());
+        }
+        let pair = usize::from(from.0) * (self.slots.len() + 1) + usize::from(to.0);
+        let last = &mut self.in_order[pair];
+        *last = at.max(*last);
+        *last
+    }
+
+    fn is_slow(&self, from: NodeId, to: NodeId) -> bool {
+        let Wire::Links { slow, .. } = &self.setup.wire else { return false };
+        let pair = EventId(u64::from(from.0) << 16 | u64::from(to.0));
+        *slow > 0.0 && from != to && unit_of_event(pair, self.setup.seed) < *slow
+    }
+
+    pub(super) fn is_healed(&self) -> bool {
+        self.setup.healed_after.is_some_and(|after| self.began + after <= self.now && self.began > Time::ZERO)
+    }
+
+    fn split_until(&self, one: NodeId, other: NodeId) -> Option<Time> {
+        let parts = |side: &[NodeId]| side.contains(&one) != side.contains(&other);
+        let now = self.now;
+        self.splits.iter().filter(|(until, side)| *until > now && parts(side)).map(|(until, _)| *until).max()
+    }
+}

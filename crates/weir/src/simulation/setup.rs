@@ -1,0 +1,194 @@
+//! From a configuration to a world.
+
+use std::time::Duration;
+
+use configuration::{FaultKind, Layout, Partition, RosInput, SimulatedFault, Simulation, Strategy};
+use dataflow::control::controller::Application;
+use dataflow::filter::policy::FilterPolicy;
+use dataflow::ids::{Incarnation, NodeId, Role};
+use rol::Inputs;
+use simulator::network::{Buffer, HostId, Link, Network, Port, Switch, SwitchId, Topology, Trunk};
+use simulator::world::{Cost, Costs, Datagrams, Ethernet, Fault, Hosts, Kind, Links, Setup, Wire};
+
+use super::SimulationError;
+use super::outside::Modelled;
+use crate::assembly::Assembly;
+use crate::host::Strategy as Steering;
+
+/// The world of a partition.
+pub(super) fn setup(assembly: Assembly, inputs: Inputs) -> Result<Setup, SimulationError> {
+    let partition = &assembly.partition;
+    let simulation = partition.simulation.clone().unwrap_or_default();
+    let outside = outside(&assembly, &simulation)?;
+    let applications = assembly.applications.clone();
+    let (run, seed) = (assembly.run(), partition.run.seed);
+    let duration = partition.run.duration.map(configuration::Interval::duration);
+    let stop_timeout = partition.run.stop_timeout.duration();
+    Ok(Setup {
+        seed,
+        run,
+        hosts: hosts(&simulation, &applications),
+        costs: costs(&simulation),
+        wire: wire(&simulation, &applications, seed)?,
+        handover: simulation.handover.duration(),
+        one_by_one: false,
+        fragment_faults: Links::perfect(),
+        duration,
+        stop_timeout,
+        time_to_connect: Duration::from_millis(1),
+        late: Vec::new(),
+        faults: simulation.fault.iter().map(|wanted| fault(wanted, &applications)).collect(),
+        healed_after: None,
+        planted: None,
+        checks: false,
+        steps_max: u64::MAX,
+        outside: Box::new(outside),
+        components: Box::new(move |node: NodeId, life: Incarnation| {
+            let triggers = inputs.triggers().filter(|_| assembly.application(node).is_some_and(is_level1));
+            assembly.component_of_life(node, triggers, life.0 > 0)
+        }),
+        applications,
+    })
+}
+
+fn is_level1(app: &Application) -> bool {
+    app.role == Role::Level1
+}
+
+fn outside(assembly: &Assembly, simulation: &Simulation) -> Result<Modelled, SimulationError> {
+    let partition = &assembly.partition;
+    let (RosInput::Emulator, Some(sizes)) = (partition.ros.input, partition.ros.fragment.distribution()) else {
+        let found = if partition.ros.input == RosInput::Sample { "sample" } else { "replay" };
+        return Err(SimulationError::NeedsData { key: "ros.input", found, expected: "\"emulator\"" });
+    };
+    let menu = partition.l2pu.as_ref().is_some_and(|l2pu| l2pu.strategy == Strategy::Menu);
+    let Steering::Skeleton(skeleton) = assembly.steering() else {
+        let expected = "\"none\", \"generate\" or \"two-step\"";
+        return Err(SimulationError::NeedsData { key: "l2pu.strategy", found: "menu", expected });
+    };
+    debug_assert!(!menu || partition.menu.is_none(), "a menu has its own steering");
+    let links = assembly.of(Role::Ros).into_iter().zip(assembly.robs.clone());
+    Ok(Modelled {
+        skeleton,
+        policy: policy(partition),
+        sizes: Modelled::sizes(partition, &sizes, links),
+        overhead_bytes: Modelled::overhead_bytes(partition),
+        steering: partition.l2pu.as_ref().map_or(Duration::ZERO, |l2pu| l2pu.cost.duration()),
+        processing: simulation.processing.duration(),
+        disk_bytes_per_s: simulation.disk_per_s.map(configuration::Size::bytes),
+    })
+}
+
+/// What processing tasks accept in a simulation: what the filter would without them.
+fn policy(partition: &Partition) -> FilterPolicy {
+    let ef = partition.event_filter().unwrap_or_default();
+    match ef.policy {
+        configuration::FilterPolicy::Accept => FilterPolicy::AcceptAll,
+        configuration::FilterPolicy::Prescale => FilterPolicy::Prescale { factor: u64::from(ef.prescale) },
+        configuration::FilterPolicy::Random => {
+            FilterPolicy::Random { accept: ef.accept.as_f64(), seed: partition.run.seed }
+        }
+    }
+}
+
+fn hosts(simulation: &Simulation, applications: &[Application]) -> Hosts {
+    let count = applications.len();
+    match simulation.layout {
+        Layout::Process => Hosts { cores: vec![simulation.cores], processes: vec![0], applications: vec![0; count] },
+        Layout::Processes => {
+            Hosts { cores: vec![simulation.cores], processes: vec![0; count], applications: (0..count).collect() }
+        }
+        Layout::Farm => Hosts { cores: vec![simulation.cores; count], ..Hosts::separate(count) },
+    }
+}
+
+/// The table of costs: what is configured, behind the defaults.
+fn costs(simulation: &Simulation) -> Costs {
+    let mut costs = Costs::none();
+    for wanted in &simulation.cost {
+        let ns = |interval: configuration::Interval| u32::try_from(interval.ns()).unwrap_or(u32::MAX);
+        let cost = Cost { each_ns: ns(wanted.each), kibibyte_ns: ns(wanted.per_kib) };
+        for role in Role::IN_DRAIN_ORDER.into_iter().filter(|role| fits(&wanted.role, role.stem())) {
+            for kind in Kind::ALL.into_iter().filter(|kind| fits(&wanted.input, kind.name())) {
+                costs.set(role, kind, cost);
+            }
+        }
+    }
+    costs
+}
+
+fn fits(wanted: &str, name: &str) -> bool {
+    wanted.is_empty() || wanted == name
+}
+
+fn wire(simulation: &Simulation, applications: &[Application], seed: u64) -> Result<Wire, SimulationError> {
+    let farm = simulation.layout == Layout::Farm;
+    // On one host all share its port, which no message then leaves.
+    let port_of = |index: usize| HostId(if farm { index as u16 } else { 0 });
+    let ports: Vec<HostId> = (0..applications.len()).map(port_of).collect();
+    let topology = topology(simulation, if farm { applications } else { &applications[..1] });
+    let mut network = Network::new(&topology, seed)?;
+    let loss = simulation.frame_loss.as_f64();
+    if loss > 0.0 {
+        let faults = simulator::network::Faults { loss, ..simulator::network::Faults::default() };
+        topology.hosts().for_each(|host| network.set_faults(host, faults));
+    }
+    let datagrams = if simulation.datagrams { Datagrams::ALL } else { Datagrams::default() };
+    Ok(Wire::Ethernet(Box::new(Ethernet::new(network, ports, datagrams))))
+}
+
+fn topology(simulation: &Simulation, applications: &[Application]) -> Topology {
+    let delay_ns = CABLE_DELAY_NS;
+    let link = |mbit: u32| Link { bits_per_s: u64::from(mbit) * 1_000_000, delay_ns };
+    let switch = Switch {
+        latency_ns: simulation.switch_latency.ns(),
+        buffer: Buffer {
+            shared_bytes: simulation.switch_buffer.bytes(),
+            port_bytes: simulation.port_buffer.bytes(),
+            cell_bytes: 1,
+        },
+    };
+    let is_edge = |app: &Application| {
+        let two_level = simulation.topology == configuration::Topology::TwoLevel;
+        two_level && simulation.edge_roles.iter().any(|role| role == app.role.stem())
+    };
+    let mut at_edge = 0;
+    let ports = applications.iter().map(|app| {
+        let mut switch = SwitchId(0);
+        if is_edge(app) {
+            switch = SwitchId(1 + (at_edge / simulation.edge_hosts) as u16);
+            at_edge += 1;
+        }
+        Port { switch, link: link(simulation.link_mbit_per_s) }
+    });
+    let ports: Vec<Port> = ports.collect();
+    let edges = at_edge.div_ceil(simulation.edge_hosts) as u16;
+    let trunks = (1..=edges).map(|edge| Trunk {
+        one: SwitchId(0),
+        other: SwitchId(edge),
+        link: link(simulation.trunk_mbit_per_s),
+        cables: simulation.trunk_cables as u16,
+    });
+    let switches = vec![switch; usize::from(edges) + 1];
+    let udp_header_bytes = simulation.datagram_header;
+    Topology { mtu_bytes: simulation.mtu, udp_header_bytes, ..Topology::new(ports, switches, trunks.collect()) }
+}
+
+fn fault(wanted: &SimulatedFault, applications: &[Application]) -> (Duration, Fault) {
+    let node = applications.iter().find(|app| app.name == wanted.application);
+    let node = node.expect("checked: faults name applications").node;
+    let lasts = wanted.lasts.duration();
+    let fault = match wanted.kind {
+        FaultKind::Kill => Fault::Kill(node),
+        FaultKind::Restart => Fault::Restart(node, lasts),
+        FaultKind::Hang => Fault::Hang(node),
+        FaultKind::CutOff => Fault::Split(vec![node], lasts),
+        FaultKind::Slow => Fault::Slow { node, each: wanted.each.duration(), lasts },
+        FaultKind::ClockStep => Fault::ClockStep(node, lasts),
+        FaultKind::FullDisk => Fault::FullDisk(node, lasts),
+    };
+    (wanted.at.duration(), fault)
+}
+
+/// 20 m of cable.
+const CABLE_DELAY_NS: u64 = 100;
