@@ -13,9 +13,11 @@ WEIR = "$(CARGO_TARGET_DIR)/release/weir"
 # same features of dependencies, as do `release`, `instructions` and `demo`: then nothing is compiled twice.
 CHECKS = fmt clippy doc deny tidy unit release instructions demo
 
-# Seeds and time per target of `make soak`.
-SEEDS ?= 1000000
+# Seeds per level of faults and time per target of `make soak`.
+SEEDS ?= 25000
 FUZZ_SECONDS ?= 600
+# Every run of the checks draws seeds of its own; a failing one is printed.
+FIRST_SEED ?= $(shell date +%s)000
 
 .PHONY: help test $(CHECKS) purity limits tools python build soak bench clean
 
@@ -49,7 +51,7 @@ purity: ## the protocol logic has no I/O, clock, thread or entropy (part of tidy
 	cargo test --locked --workspace --exclude weir --test tidy purity
 
 unit: ## tests of all crates but the program
-	cargo test --locked --workspace --exclude tidy --exclude weir
+	WEIR_FIRST_SEED=$(FIRST_SEED) cargo test --locked --workspace --exclude tidy --exclude weir
 
 release: ## tests of the program as users run it
 	cargo test --locked --release -p weir
@@ -69,8 +71,8 @@ tools: ## install cargo components and tools that the checks need, where possibl
 python: ## prepare a Python with the packages of tests/requirements.txt, where possible
 	@scripts/python
 
-soak: ## long campaigns: SEEDS=n seeded runs, then FUZZ_SECONDS=s for each fuzz target
-	WEIR_SEEDS=$(SEEDS) cargo test --locked --release -p dataflow --tests
+soak: ## long campaigns: SEEDS=n seeded runs for each level of faults, then FUZZ_SECONDS=s for each fuzz target
+	WEIR_SEEDS=$(SEEDS) WEIR_FIRST_SEED=$(FIRST_SEED) cargo test --locked --release -p simulator --test seeds
 	@scripts/fuzz $(FUZZ_SECONDS)
 
 bench: build ## benchmarks: of parts by criterion, then of the system

@@ -24,6 +24,10 @@ impl Checker<'_> {
                 self.problem(&[key], message);
             }
         }
+        let (least, window) = (Size::from_bytes(65_535), simulation.tcp_window);
+        if window < least {
+            self.problem(&["simulation.tcp_window"], format!("expected at least {least}, found {window}"));
+        }
         if simulation.disk_per_s == Some(Size::from_bytes(0)) {
             self.problem(&["simulation.disk_per_s"], "expected more than 0 B".to_owned());
         }

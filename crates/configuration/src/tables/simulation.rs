@@ -35,10 +35,10 @@ pub struct Simulation {
     pub mtu: u32,
     /// Headers of a datagram besides that of IP, in bytes: 8 are those of UDP, 40 more those of Weir.
     pub datagram_header: u32,
+    /// Window of each TCP connection: what may be on its way.
+    pub tcp_window: Size,
     /// Fraction of frames that are lost.
     pub frame_loss: Fraction,
-    /// Whether data requests, replies and clears travel in datagrams, clears by multicast; else over connections.
-    pub datagrams: bool,
     /// What a message takes between applications of one host, and a piece of work to another thread and back.
     pub handover: Interval,
     /// What the event filter takes to decide on an event.
@@ -67,8 +67,8 @@ impl Default for Simulation {
             port_buffer: Size::from_bytes(1 << 20),
             mtu: 1_500,
             datagram_header: 48,
+            tcp_window: Size::from_bytes(4 << 20),
             frame_loss: Fraction::default(),
-            datagrams: true,
             handover: Interval::from_ns(500),
             processing: Interval::default(),
             disk_per_s: None,

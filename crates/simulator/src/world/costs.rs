@@ -52,13 +52,15 @@ pub enum Kind {
     Fragment,
     /// The end of a piece of work.
     Done,
+    /// A message that is sent, with its bulk; a multicast is one.
+    Send,
     /// Any other input.
     Other,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::L1Accept,
         Self::L1Result,
         Self::Assign,
@@ -80,6 +82,7 @@ impl Kind {
         Self::Finished,
         Self::Fragment,
         Self::Done,
+        Self::Send,
         Self::Other,
     ];
 
@@ -107,6 +110,7 @@ impl Kind {
             Self::Finished => "finished",
             Self::Fragment => "fragment",
             Self::Done => "done",
+            Self::Send => "send",
             Self::Other => "other",
         }
     }
@@ -138,7 +142,7 @@ impl Kind {
     }
 }
 
-/// Processor time of inputs. What a component sends because of an input is part of the cost of the input.
+/// Processor time of inputs and of what is sent because of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Costs {
     table: Vec<Cost>,
@@ -164,7 +168,9 @@ impl Costs {
     pub fn uniform(each: Duration) -> Self {
         let each_ns = u32::try_from(each.as_nanos()).unwrap_or(u32::MAX);
         let cost = Cost { each_ns, kibibyte_ns: 0 };
-        Self { table: vec![cost; ROLES * Kind::ALL.len()], free: each_ns == 0 }
+        let mut costs = Self { table: vec![cost; ROLES * Kind::ALL.len()], free: each_ns == 0 };
+        (0..ROLES).for_each(|role| costs.table[role * Kind::ALL.len() + Kind::Send as usize] = Cost::default());
+        costs
     }
 
     /// Sets one cost.
@@ -201,6 +207,14 @@ impl Costs {
         let (kind, count) = Kind::of(message);
         let bulk = message.bulk().map_or(0, dataflow::bulk::Bulk::len);
         self.cost(role, kind, count, bulk)
+    }
+
+    /// What sending a message costs.
+    pub fn of_sending(&self, role: Role, message: &Message) -> Duration {
+        if self.free {
+            return Duration::ZERO;
+        }
+        self.cost(role, Kind::Send, 1, message.bulk().map_or(0, dataflow::bulk::Bulk::len))
     }
 
     /// What the fragments of an event and the end of reading them out cost.

@@ -120,6 +120,8 @@ enum What {
     /// Its processor is through with it.
     Served(NodeId, Arriving),
     ToController(Envelope, Message),
+    /// The rest of a long message has still to be written, which takes this long.
+    Write(NodeId, Duration),
     Wake(NodeId),
     Flush(NodeId),
     Begin,
@@ -242,6 +244,7 @@ impl World {
                     self.arrives(to, Arriving::Input(incarnation, Input::Deadline));
                 }
             }
+            What::Write(from, left) => self.write_on(from, left),
             What::Flush(of) => self.flush(of),
             What::Begin => {
                 self.began = self.now;
@@ -359,8 +362,14 @@ impl World {
     fn carry_out(&mut self, from: NodeId, out: &mut Outbox) {
         for action in out.drain() {
             match action {
-                Action::Send { to, message } => self.send(from, to, message),
-                Action::MulticastToReadout(message) => self.multicast(from, message),
+                Action::Send { to, message } => {
+                    self.charge_sending(from, &message);
+                    self.send(from, to, message);
+                }
+                Action::MulticastToReadout(message) => {
+                    self.charge_sending(from, &message);
+                    self.multicast(from, message);
+                }
                 Action::Start { ticket, work } => self.work(from, ticket, work),
                 Action::Note(_) => {}
             }

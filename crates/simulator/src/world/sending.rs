@@ -16,13 +16,32 @@ use super::{Arriving, What, World};
 use crate::network::{self, Fate, HostId, Protocol};
 
 impl World {
+    /// The sender is busy for that much longer; the message is on its way already. What is long is written in pieces, between
+    /// which other inputs are taken.
+    pub(super) fn charge_sending(&mut self, from: NodeId, message: &Message) {
+        let role = self.slot(from).app.role;
+        let cost = self.setup.costs.of_sending(role, message);
+        self.write_on(from, cost);
+    }
+
+    pub(super) fn write_on(&mut self, from: NodeId, left: Duration) {
+        if left.is_zero() {
+            return;
+        }
+        let piece = left.min(PIECE);
+        let done = self.processors.take(usize::from(from.0) - 1, self.now, piece).unwrap_or(self.now);
+        if left > piece {
+            self.schedule(done, What::Write(from, left - piece));
+        }
+    }
+
     pub(super) fn multicast(&mut self, from: NodeId, message: Message) {
         let message = self.plant_in_clears(message);
         self.monitor.multicast(from, &message);
         if let Wire::Ethernet(ethernet) = &self.setup.wire
             && ethernet.datagrams.clear
         {
-            return self.multicast_datagrams(from, message);
+            return self.multicast_datagrams(from, &message);
         }
         for index in 0..self.readout.len() {
             self.send(from, self.readout[index], message.clone());
@@ -88,12 +107,12 @@ impl World {
         }
     }
 
-    fn multicast_datagrams(&mut self, from: NodeId, message: Message) {
+    fn multicast_datagrams(&mut self, from: NodeId, message: &Message) {
         let Some(sender) = self.slot(from).node.as_ref() else { return };
         let reachable = self.readout.iter().filter(|to| self.split_until(from, **to).is_none());
         let envelopes: Vec<Envelope> = reachable.filter_map(|to| sender.envelope_to(*to)).collect();
         let Some(envelope) = envelopes.first() else { return };
-        let len_bytes = self.length(&envelope.clone(), &message);
+        let len_bytes = self.length(&envelope.clone(), message);
         let Wire::Ethernet(ethernet) = &mut self.setup.wire else { unreachable!("there is a network") };
         let own = ethernet.port(from);
         let (here, elsewhere): (Vec<Envelope>, Vec<Envelope>) =
@@ -236,3 +255,6 @@ impl World {
         self.splits.iter().filter(|(until, side)| *until > now && parts(side)).map(|(until, _)| *until).max()
     }
 }
+
+/// What a driver writes at a time, as processor time.
+const PIECE: Duration = Duration::from_micros(200);

@@ -30,7 +30,7 @@ fn at_rate(hz: u64) -> Spacing {
     Spacing::Poisson(Duration::from_nanos(1_000_000_000 / hz))
 }
 
-fn run(plan: Plan) -> Outcomes {
+fn run(plan: &Plan) -> Outcomes {
     let outcomes = plan.run_checked();
     assert_eq!(outcomes.account.residual, 0, "{:#?}", outcomes.account);
     assert!(outcomes.ending.reasons.is_empty(), "{:?}", outcomes.ending.reasons);
@@ -39,8 +39,8 @@ fn run(plan: Plan) -> Outcomes {
 
 #[test]
 fn a_rate_above_that_of_level_2_makes_dead_time_until_it_falls() {
-    let quiet = run(farm());
-    let overloaded = run(Plan { spacing: at_rate(30_000), profile: vec![(OVERLOAD, at_rate(1_000))], ..farm() });
+    let quiet = run(&farm());
+    let overloaded = run(&Plan { spacing: at_rate(30_000), profile: vec![(OVERLOAD, at_rate(1_000))], ..farm() });
     let level1 = level1(&overloaded);
     assert!(level1.vetoed_busy > level1.issued, "{level1:?}");
     assert_eq!(overloaded.account.level2_forced, 0, "nothing is late at an L2PU");
@@ -55,11 +55,11 @@ fn a_rate_above_that_of_level_2_makes_dead_time_until_it_falls() {
 fn time_outs_force_no_more_than_their_limit_and_end_with_their_cause() {
     let limit = 0.1;
     let plan = Plan { forced_limit: limit, l2_timeout: Duration::from_millis(6), ..farm() };
-    let quiet = run(plan.clone());
+    let quiet = run(&plan);
     assert_eq!(quiet.account.level2_forced, 0);
     let heavy = Some((OVERLOAD, Duration::from_millis(4)));
     let slow =
-        run(Plan { heavy_until: heavy, spacing: at_rate(4_000), profile: vec![(OVERLOAD, at_rate(1_000))], ..plan });
+        run(&Plan { heavy_until: heavy, spacing: at_rate(4_000), profile: vec![(OVERLOAD, at_rate(1_000))], ..plan });
     let reports = slow.ending.reports.values().filter(|report| report.role == Role::L2sv);
     for l2sv in reports.map(|report| L2svCounters::from_values(&report.counters)) {
         let decided = l2sv.accepted + l2sv.rejected;

@@ -10,7 +10,7 @@ use dataflow::report::{RosCounters, SfiCounters};
 use simulator::swarm::Plan;
 
 /// What building asks for and what the read-out systems send.
-fn moved(plan: Plan) -> (SfiCounters, RosCounters) {
+fn moved(plan: &Plan) -> (SfiCounters, RosCounters) {
     let outcomes = plan.run_checked();
     assert_eq!((outcomes.account.residual, outcomes.account.recorded), (0, 300), "{:#?}", outcomes.account);
     let of = |role| outcomes.ending.reports.values().filter(move |report| report.role == role);
@@ -23,17 +23,17 @@ fn what_level_2_collected_is_not_moved_again() {
     // Slow enough for every builder to have room.
     let spacing = Spacing::Fixed(Duration::from_millis(1));
     let plan = Plan { strategy, spacing, ..Plan::plain(300) };
-    let (sfi, plain) = moved(plan.clone());
+    let (sfi, plain) = moved(&plan);
     assert_eq!((sfi.collected_used, plain.bytes_out), (0, 300 * (3 + 6) * 100), "3 ROBs for level 2, 6 for building");
-    let (sfi, phased) = moved(Plan { phased: Some(40), ..plan.clone() });
+    let (sfi, phased) = moved(&Plan { phased: Some(40), ..plan.clone() });
     assert_eq!((sfi.collected_used, phased.bytes_out), (300, 300 * 6 * 100), "every fragment once");
-    let (sfi, none) = moved(Plan { phased: Some(0), ..plan.clone() });
+    let (sfi, none) = moved(&Plan { phased: Some(0), ..plan.clone() });
     assert_eq!(
         (sfi.collected_dropped, none.bytes_out),
         (300, plain.bytes_out),
         "where there is no room it is as before"
     );
-    let (sfi, short) = moved(Plan { phased: Some(2), spacing: Spacing::Unlimited, ..plan });
+    let (sfi, short) = moved(&Plan { phased: Some(2), spacing: Spacing::Unlimited, ..plan });
     assert_eq!(sfi.collected_used + sfi.collected_dropped, 300, "{sfi:?}");
     assert!(short.bytes_out < plain.bytes_out, "{short:?}");
 }

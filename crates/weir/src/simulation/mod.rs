@@ -121,7 +121,13 @@ pub(crate) fn simulate(partition: Partition, trace: Trace) -> Result<Simulated, 
             forced: outcomes.forced || outcomes.ending.forced,
             duration: if duration.is_zero() { Duration::from_nanos(1) } else { duration },
             cpu: outcomes.cpu,
-            network: Network { messages: network.messages, bytes: network.bytes, stale, malformed: network.malformed },
+            network: Network {
+                messages: network.messages,
+                bytes: network.bytes,
+                stale,
+                malformed: network.malformed,
+                ..Network::default()
+            },
             ..facts
         },
         ending: outcomes.ending.clone(),

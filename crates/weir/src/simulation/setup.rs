@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use configuration::{FaultKind, Layout, Partition, RosInput, SimulatedFault, Simulation, Strategy};
+use configuration::{
+    Carrier, ClearCarrier, FaultKind, Layout, Partition, RosInput, SimulatedFault, Simulation, Strategy, Transport,
+};
 use dataflow::control::controller::Application;
 use dataflow::filter::policy::FilterPolicy;
 use dataflow::ids::{Incarnation, NodeId, Role};
 use rol::Inputs;
-use simulator::network::{Buffer, HostId, Link, Network, Port, Switch, SwitchId, Topology, Trunk};
+use simulator::network::{Buffer, HostId, Link, Network, Port, Switch, SwitchId, Tcp, Topology, Trunk};
 use simulator::world::{Cost, Costs, Datagrams, Ethernet, Fault, Hosts, Kind, Links, Setup, Wire};
 
 use super::SimulationError;
@@ -29,7 +31,7 @@ pub(super) fn setup(assembly: Assembly, inputs: Inputs) -> Result<Setup, Simulat
         run,
         hosts: hosts(&simulation, &applications),
         costs: costs(&simulation),
-        wire: wire(&simulation, &applications, seed)?,
+        wire: wire(partition, &simulation, &applications)?,
         handover: simulation.handover.duration(),
         one_by_one: false,
         fragment_faults: Links::perfect(),
@@ -121,7 +123,8 @@ fn fits(wanted: &str, name: &str) -> bool {
     wanted.is_empty() || wanted == name
 }
 
-fn wire(simulation: &Simulation, applications: &[Application], seed: u64) -> Result<Wire, SimulationError> {
+fn wire(partition: &Partition, simulation: &Simulation, applications: &[Application]) -> Result<Wire, SimulationError> {
+    let (transport, seed) = (&partition.transport, partition.run.seed);
     let farm = simulation.layout == Layout::Farm;
     // On one host all share its port, which no message then leaves.
     let port_of = |index: usize| HostId(if farm { index as u16 } else { 0 });
@@ -133,8 +136,19 @@ fn wire(simulation: &Simulation, applications: &[Application], seed: u64) -> Res
         let faults = simulator::network::Faults { loss, ..simulator::network::Faults::default() };
         topology.hosts().for_each(|host| network.set_faults(host, faults));
     }
-    let datagrams = if simulation.datagrams { Datagrams::ALL } else { Datagrams::default() };
-    Ok(Wire::Ethernet(Box::new(Ethernet::new(network, ports, datagrams))))
+    Ok(Wire::Ethernet(Box::new(Ethernet::new(network, ports, datagrams(transport)))))
+}
+
+fn datagrams(transport: &Transport) -> Datagrams {
+    let udp = |carrier: Carrier| carrier == Carrier::Udp;
+    Datagrams {
+        event_request: udp(transport.event_request),
+        event_reply: udp(transport.event_reply),
+        roi_request: udp(transport.roi_request),
+        roi_reply: udp(transport.roi_reply),
+        collected: udp(transport.collected),
+        clear: transport.clear != ClearCarrier::Connection,
+    }
 }
 
 fn topology(simulation: &Simulation, applications: &[Application]) -> Topology {
@@ -171,7 +185,8 @@ fn topology(simulation: &Simulation, applications: &[Application]) -> Topology {
     });
     let switches = vec![switch; usize::from(edges) + 1];
     let udp_header_bytes = simulation.datagram_header;
-    Topology { mtu_bytes: simulation.mtu, udp_header_bytes, ..Topology::new(ports, switches, trunks.collect()) }
+    let tcp = Tcp { receive_window_bytes: simulation.tcp_window.bytes(), ..Tcp::default() };
+    Topology { mtu_bytes: simulation.mtu, udp_header_bytes, tcp, ..Topology::new(ports, switches, trunks.collect()) }
 }
 
 fn fault(wanted: &SimulatedFault, applications: &[Application]) -> (Duration, Fault) {
