@@ -156,11 +156,11 @@ impl Partition {
     fn work_on(&mut self, node: NodeId, ticket: Ticket, work: Work) {
         let outcome = match work {
             Work::ReadOut(events) => {
-                for event in events {
-                    let (head, bulk) = self.fragment(node, &event);
+                for event in &events {
+                    let (head, bulk) = self.fragment(node, event);
                     self.input(node, Input::Fragment { rob: 0, head, bulk });
                 }
-                Outcome::ReadOut
+                Outcome::ReadOut(events.len())
             }
             Work::Steer(steer) => Outcome::Steered(self.steering.step(&steer)),
             other => panic!("no component here asks for {other:?}"),

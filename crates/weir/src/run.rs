@@ -77,7 +77,7 @@ pub(crate) fn facts(conducted: &Conducted) -> RunFacts {
             stale: conducted.stale,
             malformed: network.malformed,
             datagrams: (network.datagrams != DatagramCounts::default()).then(|| network.datagrams.into()),
-            data_sum: (partition.sfi.check == FragmentCheck::Data).then_some(network.data_sum),
+            data_sum: (conducted.assembly.partition.sfi.check == FragmentCheck::Data).then_some(network.data_sum),
         },
         ..facts_of(&conducted.assembly)
     }

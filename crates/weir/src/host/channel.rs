@@ -10,6 +10,7 @@ use transport::shm::{Address, ShmLink};
 use transport::tcp::Connection;
 
 /// An ordered, lossless connection.
+#[expect(clippy::large_enum_variant, reason = "connections of a process are nearly always of one kind")]
 pub(super) enum Channel {
     Tcp(Connection),
     Shm(Box<ShmLink>),

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use plotters::chart::SeriesLabelPosition;
 
 use super::plot::{Axis, Curve, Plot, Scale};
-use super::results::{self, Given};
+use super::results;
 use super::selection::StudyError;
 use crate::cli::StudyArgs;
 use sweep::{Point, Scenario, Sweep};
@@ -98,19 +98,12 @@ fn write_report(text: &mut String, scenario: &Scenario, figures: &Figures) -> st
     table(text, "nodes", filter, |point| format!("{:.1} Hz, {:.1} MB/s", point.built_hz, point.mib_per_s()))?;
     writeln!(text, "\n## Figure 6: events of {SMALL_KIB} kB\n")?;
     let small = std::slice::from_ref(&figures.small);
-    table(text, "builders", small, |point| {
-        format!("{:.2} kHz, {:.0} MB/s", point.built_hz / 1e3, point.mib_per_s())
-    })?;
+    table(text, "builders", small, |point| format!("{:.2} kHz, {:.0} MB/s", point.built_hz / 1e3, point.mib_per_s()))?;
     results::write_given(text, "EB2007", &given::numbers(figures), &given::DIFFERENCES)
 }
 
 /// A row for each value, a column for each sweep.
-fn table(
-    text: &mut String,
-    value: &str,
-    sweeps: &[Sweep],
-    cell: impl Fn(&Point) -> String,
-) -> std::fmt::Result {
+fn table(text: &mut String, value: &str, sweeps: &[Sweep], cell: impl Fn(&Point) -> String) -> std::fmt::Result {
     let names: Vec<&str> = sweeps.iter().map(|sweep| &*sweep.name).collect();
     writeln!(text, "| {value} | {} |\n|---:|{}", names.join(" | "), "---:|".repeat(names.len()))?;
     for row in 0..sweeps[0].points.len() {
@@ -186,7 +179,8 @@ const BUILDERS_MAX: u32 = 29;
 const FILTER_NODES: [u32; 7] = [0, 1, 2, 5, 10, 15, 20];
 const SMALL_KIB: u32 = 54;
 
-const FROM_0: Axis = Axis { label: "", scale: Scale::Linear, low: 0.0, high: 1.0, number: |number| format!("{number:.0}") };
+const FROM_0: Axis =
+    Axis { label: "", scale: Scale::Linear, low: 0.0, high: 1.0, number: |number| format!("{number:.0}") };
 const REQUESTS: Axis = Axis { label: "outstanding requests of each event builder", high: 125.0, ..FROM_0 };
 const SFIS: Axis = Axis { label: "event builders", high: 30.0, ..FROM_0 };
 
