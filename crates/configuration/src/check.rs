@@ -2,6 +2,7 @@
 
 mod datagrams;
 mod input;
+mod push;
 mod selection;
 mod simulation;
 mod streams;
@@ -32,6 +33,7 @@ pub(crate) fn check(partition: &Partition, root: &Node, bad: &BTreeSet<String>) 
     checker.inputs();
     checker.fragment();
     checker.capacities();
+    checker.push();
     checker.datagrams();
     checker.recording();
     checker.selection();
@@ -145,6 +147,7 @@ impl Checker<'_> {
         }
         intervals.extend(p.run.duration.map(|duration| ("run.duration", duration)));
         intervals.extend(p.l2pu.as_ref().map(|l2pu| ("l2pu.request_timeout", l2pu.request_timeout)));
+        intervals.extend(p.ros.push.as_ref().map(|push| ("ros.push.group_age", push.group_age)));
         intervals.extend(p.sfo.as_ref().map(|sfo| ("sfo.fsync_age", sfo.fsync_age)));
         for (key, interval) in intervals {
             if interval == Interval::default() {

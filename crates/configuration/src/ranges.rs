@@ -47,6 +47,7 @@ pub(crate) fn ranges(p: &Partition) -> Vec<(&'static str, u32, RangeInclusive<u3
             ("ef.prescale", ef.prescale, 1..=u32::MAX),
         ]);
     }
+    ranges.extend(p.ros.push.as_ref().map(|push| ("ros.push.group", push.group, 1..=GROUP_MAX)));
     ranges.extend(p.pt.as_ref().map(|pt| ("pt.count", pt.count, 1..=TASKS_MAX)));
     ranges.extend(p.sfo.as_ref().map(|sfo| ("sfo.count", sfo.count, 1..=APPLICATIONS_MAX)));
     ranges

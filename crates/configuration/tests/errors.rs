@@ -225,8 +225,8 @@ fn overrides_that_are_none() {
     );
     assert_eq!(
         one("sfi.speed=3"),
-        "--set sfi.speed: unknown key; expected `count`, `events`, `building`, `outstanding_requests`, \
-         `request_timeout`, `retries`, `max_event_size` or `copy_below`"
+        "--set sfi.speed: unknown key; expected `count`, `events`, `building`, `outstanding_requests`, `credits`, \
+         `request_order`, `request_timeout`, `retries`, `max_event_size`, `copy_below` or `check`"
     );
 }
 
@@ -322,6 +322,45 @@ fn tables_that_need_others() {
         overridden_chain(&["dfm.rate=1 kHz"]),
         ["--set dfm.rate: only for dfm.input = \"self\", which is \"level2\"; the key of other triggers is \
              level1.rate",]
+    );
+}
+
+#[test]
+fn push_building_that_cannot_be() {
+    assert_eq!(
+        overridden(&["ros.push={window=\"1 MB\"}"]),
+        ["--set ros.push: only for dfm.building = \"push\" and \"push-by-number\", which is \"pull\""]
+    );
+    assert_eq!(
+        overridden(&["dfm.building=push-by-number"]),
+        [
+            "--set dfm.building: \"push-by-number\" needs the table [level1], which is absent: read-out systems learn of \
+          events from it; expected \"push\""
+        ]
+    );
+    assert_eq!(
+        overridden_chain(&["dfm.building=push-by-number"]),
+        ["--set dfm.building: \"push-by-number\" cannot go with [l2sv]: events that level 2 rejects would be sent; \
+          expected \"push\""]
+    );
+    assert_eq!(
+        overridden_chain(&["dfm.building=push", "l2pu.phased=true", "l2pu.count=2", "sfi.count=2"]),
+        ["--set dfm.building: \"push\" cannot go with l2pu.phased: it sends again what level 2 has collected"]
+    );
+    assert_eq!(
+        overridden(&[
+            "dfm.building=push-by-number",
+            "dfm.input=level1",
+            "level1.in_flight=8",
+            "dfm.assignment=least-loaded"
+        ]),
+        ["--set dfm.assignment: \"least-loaded\" cannot go with dfm.building = \"push-by-number\": the number of an \
+          event says who builds it"]
+    );
+    assert_eq!(
+        overridden(&["dfm.building=push", "ros.push={burst=\"1 kB\", window=\"1 B\", group=0}"]).len(),
+        3,
+        "each key is checked"
     );
 }
 

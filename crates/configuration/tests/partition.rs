@@ -56,9 +56,11 @@ suppress_below = 0
 [ros.fragment]
 kind = "fixed"
 size = "1 kB"
+payload = "prefilled"
 
 [dfm]
 input = "self"
+building = "pull"
 assignment = "round-robin"
 build_timeout = "2 s"
 clear_group = 100
@@ -71,10 +73,13 @@ count = 2
 events = 64
 building = 32
 outstanding_requests = 64
+credits = "fixed"
+request_order = "random"
 request_timeout = "100 ms"
 retries = 3
 max_event_size = "4 MB"
 copy_below = "2 kB"
+check = "headers"
 
 [output]
 directory = "out"

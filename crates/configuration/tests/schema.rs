@@ -13,6 +13,8 @@ const EVERYTHING: &[&str] = &[
     "input.detector=detector.json",
     "level1.rate=1 Hz",
     "level1.dead_time={}",
+    "dfm.building=push",
+    "ros.push={link_per_second=\"1 GB\"}",
     "level1.profile=[{from=\"1 s\",rate=\"1 Hz\"}]",
     "menu={chain=[{name=\"a\",item=\"L1_A\"}]}",
     "pt={}",

@@ -7,6 +7,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::building::destinations::Destinations;
 use crate::bulk::Bulk;
 use crate::ids::{EventId, Incarnation, NodeId, RunNumber};
 use crate::report::Report;
@@ -142,15 +143,24 @@ pub enum Message {
         /// For one event each.
         requests: Vec<DataRequest>,
     },
-    /// ROS or pROS → SFI: what was there together, of requests that may have come in several messages; what has still to
-    /// arrive follows in others. At most one entry per request, and as many bytes as
-    /// [`group_bytes_max`](crate::readout::ros::RosParameters) or one event has.
+    /// DFM → all ROSs, multicast, may be lost: send the data of these events to their builders `[ATM1997 §II]`. At most the
+    /// `building` of all SFIs. Answered by `EventReply` to the SFI, which asks for what it does not get.
+    Push(Vec<PushOrder>),
+    /// DFM → ROS: where events go from a number on. One for each change.
+    Destinations(Destinations),
+    /// ROS or pROS → SFI: what was there together, of requests that may have come in several messages, or pushed; what has
+    /// still to arrive follows in others. At most one entry per request, and as many bytes as
+    /// [`group_bytes_max`](crate::readout::ros::RosParameters) or one event has; what is pushed, within the byte credits.
     EventReply {
+        /// All that this source has pushed to this SFI so far, as its byte credits count it, with this message.
+        pushed: u64,
         /// For one event each.
         replies: Vec<DataReply>,
         /// The bytes of the replies, one behind the other.
         bulk: Bulk,
     },
+    /// SFI → ROS: how much of what it has pushed is taken or dropped. Cumulative, may be lost; four in a window.
+    Credit(u64),
     /// SFI → DFM: these events are built. At most `building` that the DFM has not answered. Answered by `Granted` and `Revoked`.
     EndOfEvent(Vec<Ended>),
     /// DFM → SFI: the events are yours; serve them. One entry per entry of `EndOfEvent` at most.
@@ -353,6 +363,15 @@ pub struct Assignment {
     pub attempt: u16,
     /// Whether the pROS holds a level-2 result of it.
     pub has_result: bool,
+}
+
+/// An event whose data read-out systems are to push.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PushOrder {
+    /// The event.
+    pub event: EventInfo,
+    /// Who builds it.
+    pub sfi: NodeId,
 }
 
 /// A request for the data of one event.
@@ -604,6 +623,8 @@ impl Message {
             self,
             Self::EventRequest { .. }
                 | Self::EventReply { .. }
+                | Self::Push(_)
+                | Self::Credit(_)
                 | Self::RoiRequest { .. }
                 | Self::RoiReply { .. }
                 | Self::Collected { .. }

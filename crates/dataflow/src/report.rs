@@ -145,7 +145,7 @@ impl Report {
 }
 
 /// Counters of what is tried again, or comes too late: they say nothing about progress.
-const RETRIES: [&str; 21] = [
+const RETRIES: [&str; 25] = [
     "offered",
     "vetoed",
     "vetoed_busy",
@@ -162,6 +162,10 @@ const RETRIES: [&str; 21] = [
     "clear_groups",
     "failures",
     "late_replies",
+    "pushed",
+    "pushed_ahead",
+    "pushed_dropped",
+    "destinations",
     "late_decisions",
     "lost_robs",
     "assigned",
@@ -459,7 +463,9 @@ counters! {
         roi_requests,
         /// Requests for whole events.
         event_requests,
-        /// Bytes sent in replies.
+        /// Events pushed.
+        pushed,
+        /// Bytes sent in replies, asked for or not.
         bytes_out,
         /// Requests that waited for their data until the time-out.
         timeouts,
@@ -507,6 +513,8 @@ counters! {
         revoked,
         /// Finished reports for events that were finished already.
         finished_twice,
+        /// Tables of destinations published.
+        destinations,
         /// Clear groups sent.
         clear_groups,
         /// Clear groups sent again on request.
@@ -531,6 +539,14 @@ counters! {
         reasks,
         /// Replies that nobody waited for any more.
         late_replies,
+        /// Events times sources whose data came unasked and were used.
+        pushed,
+        /// Of these, data that came before their event was assigned.
+        pushed_ahead,
+        /// Data that came unasked and were not used: too late, too much, or for another builder.
+        pushed_dropped,
+        /// Events times sources that were asked because their data had not come in time.
+        pushed_late,
         /// Replies that would have made an event larger than it may be.
         oversized,
         /// ROBs that sent nothing.

@@ -23,12 +23,13 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::building::destinations::Destinations;
 use crate::bulk::{Bulk, PageSlice};
 use crate::histogram::Histogram;
 use crate::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use crate::message::{
     Assignment, Attempt, BuiltEvent, BusyCause, Command, DataReply, DataRequest, DatagramAddresses, DebugReason,
-    Decision, Ended, Envelope, EventInfo, Fate, FileRecord, Message, Missing, Recording, Roi,
+    Decision, Ended, Envelope, EventInfo, Fate, FileRecord, Message, Missing, PushOrder, Recording, Roi,
 };
 use crate::report::{BlockCause, Blocked, ChainCount, DatagramCounts, Network, PeerCount, Report};
 
@@ -71,6 +72,9 @@ pub mod kind {
     pub const RECORDED: u16 = 33;
     pub const FINISHED: u16 = 34;
     pub const REFUSED: u16 = 35;
+    pub const PUSH: u16 = 36;
+    pub const DESTINATIONS: u16 = 37;
+    pub const CREDIT: u16 = 38;
     pub const COMMAND: u16 = 40;
     pub const DRAINED: u16 = 41;
     pub const EXHAUSTED: u16 = 42;
@@ -278,8 +282,21 @@ impl Writer<'_> {
                 });
                 kind::EVENT_REQUEST
             }
-            Message::EventReply { replies, bulk: _ } => {
-                self.list(replies, |w, reply| {
+            Message::Push(orders) => {
+                self.list(orders, |w, order| {
+                    w.info(&order.event).u16(order.sfi.0);
+                });
+                kind::PUSH
+            }
+            Message::Destinations(Destinations { version, first, run, sfis }) => {
+                self.u64(*version).u64(first.0).u32(*run).list(sfis, |w, sfi| {
+                    w.u16(sfi.0);
+                });
+                kind::DESTINATIONS
+            }
+            Message::Credit(taken) => self.u64(*taken).kind(kind::CREDIT),
+            Message::EventReply { pushed, replies, bulk: _ } => {
+                self.u64(*pushed).list(replies, |w, reply| {
                     let mut head = [0; 18];
                     head[..8].copy_from_slice(&reply.event.0.to_le_bytes());
                     head[8..10].copy_from_slice(&reply.attempt.to_le_bytes());
@@ -521,13 +538,24 @@ impl Reader<'_> {
                 Message::Build { events: self.list(27, Self::assignment)?, oldest_unfinished }
             }
             kind::EVENT_REQUEST => Message::EventRequest { requests: self.list(34, Self::data_request)? },
+            kind::PUSH => {
+                let order = |r: &mut Self| Ok(PushOrder { event: r.info()?, sfi: NodeId(r.u16()?) });
+                Message::Push(self.list(26, order)?)
+            }
+            kind::DESTINATIONS => {
+                let (version, first, run) = (self.u64()?, self.event()?, self.u32()?);
+                let sfis = self.list(2, |r| r.u16().map(NodeId))?;
+                Message::Destinations(Destinations { version, first, run, sfis })
+            }
+            kind::CREDIT => Message::Credit(self.u64()?),
             kind::EVENT_REPLY => {
+                let pushed = self.u64()?;
                 let replies = self.list(22, Self::data_reply)?;
                 let len_bytes: u64 = replies.iter().map(|reply| u64::from(reply.len_bytes)).sum();
                 if len_bytes != bulk.len() as u64 {
                     return Err(Fault::Body);
                 }
-                Message::EventReply { replies, bulk }
+                Message::EventReply { pushed, replies, bulk }
             }
             kind::END_OF_EVENT => {
                 let ended = |r: &mut Self| Ok(Ended { event: r.event()?, attempt: r.u16()?, missing: r.u32()? });

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use dataflow::building::assignment::SfiAssignment;
 use dataflow::building::dfm::{ClearAfter, Dfm, DfmInput, DfmParameters};
+use dataflow::building::push_control::BuildingMode;
 use dataflow::component::{Action, Component, Input, Outbox, PeerState};
 use dataflow::ids::{EventId, Incarnation, NodeId};
 use dataflow::message::{Decision, EventInfo, Message};
@@ -19,6 +20,8 @@ fn a_clear_in_the_middle_of_a_group_of_decisions_keeps_its_accepted_events_valid
         sfis: vec![sfi],
         building: 1,
         assignment: SfiAssignment::RoundRobin,
+        run: 1,
+        mode: BuildingMode::Pull,
         build_timeout: Duration::from_secs(1),
         clear_group: 2,
         clear_age: Duration::from_secs(1),

@@ -1,12 +1,13 @@
 //! Messages as bytes: what is written reads back, and nothing that arrives can do harm.
 
 use bytes::Bytes;
+use dataflow::building::destinations::Destinations;
 use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::histogram::Histogram;
 use dataflow::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use dataflow::message::{
     Assignment, Attempt, BuiltEvent, BusyCause, Command, DataReply, DataRequest, DatagramAddresses, DebugReason,
-    Decision, Ended, Envelope, EventInfo, Fate, FileRecord, Message, Missing, Recording, Roi,
+    Decision, Ended, Envelope, EventInfo, Fate, FileRecord, Message, Missing, PushOrder, Recording, Roi,
 };
 use dataflow::report::{BlockCause, Blocked, ChainCount, DatagramCounts, Network, PeerCount, Report};
 use dataflow::wire::{HEADER_LEN, VERSION, WireError, check_any_frame, decode, encode};
@@ -64,7 +65,8 @@ fn a_list_longer_than_its_frame_is_refused_before_anything_is_allocated() {
 fn replies_that_are_longer_than_their_bulk_are_refused() {
     let reply = DataReply { event: EventId(1), attempt: 1, request: 1, missing: Vec::new(), len_bytes: u32::MAX };
     let bulk = Bulk::Pages(PageSlice::new(Bytes::from_static(b"bytes")));
-    let refused = decode(&frame(&ENVELOPE, &Message::EventReply { replies: vec![reply.clone(), reply], bulk }));
+    let refused =
+        decode(&frame(&ENVELOPE, &Message::EventReply { pushed: 0, replies: vec![reply.clone(), reply], bulk }));
     assert!(matches!(refused, Err(WireError::Body { kind: 22, .. })), "{refused:?}");
 }
 
@@ -109,6 +111,7 @@ fn the_corpus_is_replayed() {
             std::fs::write(format!("{folder}/simple_{index:02}"), frame(&ENVELOPE, message).as_bytes()).unwrap();
         }
         let rich = Message::EventReply {
+            pushed: 1 << 40,
             replies: vec![
                 DataReply {
                     event: EventId(1 << 33),
@@ -237,6 +240,9 @@ fn simple_messages() -> Vec<Message> {
         Message::Revoked(vec![Attempt { event, attempt }]),
         Message::SfiBusy(true),
         Message::ClearAsk { first: 1, last: 9 },
+        Message::Push(vec![PushOrder { event: EventInfo { event, ..EventInfo::default() }, sfi: NodeId(9) }]),
+        Message::Destinations(Destinations { version: 2, first: event, run: 4, sfis: vec![NodeId(8), NodeId(9)] }),
+        Message::Credit(1 << 33),
         Message::Pull(4),
         Message::Recorded { event, fresh: false },
         Message::Refused(event),
@@ -298,7 +304,7 @@ fn data_replies() -> impl Strategy<Value = DataReply> {
 fn event_reply(parts: Vec<(DataReply, Vec<u8>)>) -> Message {
     let bulk: Vec<u8> = parts.iter().flat_map(|(_, bytes)| bytes.clone()).collect();
     let replies = parts.into_iter().map(|(reply, bytes)| DataReply { len_bytes: bytes.len() as u32, ..reply });
-    Message::EventReply { replies: replies.collect(), bulk: Bulk::Pages(PageSlice::new(Bytes::from(bulk))) }
+    Message::EventReply { pushed: 77, replies: replies.collect(), bulk: Bulk::Pages(PageSlice::new(Bytes::from(bulk))) }
 }
 
 fn rois() -> impl Strategy<Value = Roi> {

@@ -7,7 +7,10 @@ use configuration as toml;
 use configuration::{BadMenu, Partition};
 use dataflow::building::assignment::SfiAssignment;
 use dataflow::building::dfm::{ClearAfter, Dfm, DfmInput, DfmParameters};
-use dataflow::building::sfi::{Sfi, SfiParameters, Source};
+use dataflow::building::push_control::BuildingMode;
+use dataflow::building::pushed::PushedParameters;
+use dataflow::building::request_credits::CreditPolicy;
+use dataflow::building::sfi::{RequestOrder, Sfi, SfiParameters, Source};
 use dataflow::component::Component;
 use dataflow::control::controller::Application;
 use dataflow::filter::efd::{Decider, Efd, EfdParameters};
@@ -22,6 +25,7 @@ use dataflow::level2::l2pu::{L2pu, L2puParameters};
 use dataflow::level2::l2sv::{L2puAssignment, L2sv, L2svParameters};
 use dataflow::level2::overrides::{Override, Overrides};
 use dataflow::level2::steering::{Skeleton, Strategy};
+use dataflow::readout::pusher::{Destination, PushParameters};
 use dataflow::readout::ros::{ReadOut, Ros, RosParameters};
 use dataflow::recording::sfo::{Durable, Sfo, SfoParameters};
 use trigger::{LEVEL2_RESULT, Menu};
@@ -123,10 +127,11 @@ impl Assembly {
         let slots = |count: u32, each: u32| (count * each) as usize;
         let filter =
             self.partition.event_filter().map_or(0, |ef| slots(ef.count, ef.slots.max(self.partition.sfi.count)));
-        let collected = if self.is_phased() { slots(self.partition.sfi.count, self.partition.sfi.events) } else { 0 };
+        let is_ahead = self.is_phased() || self.push_parameters().is_some();
+        let ahead = if is_ahead { slots(self.partition.sfi.count, self.partition.sfi.events) } else { 0 };
         let units = self.partition.l2pu.as_ref().map_or(0, |l2pu| l2pu.count);
         let kept = (self.partition.sfi.count + units) as usize * replies_kept(&self.partition);
-        slots(self.partition.sfi.count, self.partition.sfi.events) + collected + 2 * filter + kept
+        slots(self.partition.sfi.count, self.partition.sfi.events) + ahead + 2 * filter + kept
     }
 
     /// The component of an application in its first life. `triggers` is for level 1; without them they come over the
@@ -195,6 +200,12 @@ impl Assembly {
 
     fn is_phased(&self) -> bool {
         self.partition.l2pu.as_ref().is_some_and(|l2pu| l2pu.phased)
+    }
+
+    /// How data are pushed, if they are.
+    fn push_parameters(&self) -> Option<toml::Push> {
+        let is_on = self.partition.dfm.building != toml::BuildingMode::Pull;
+        is_on.then(|| self.partition.ros.push.clone().unwrap_or_default())
     }
 
     /// The dataflow manager, if events are built.
@@ -300,6 +311,19 @@ impl Assembly {
             busy_below,
             request_timeout: ros.request_timeout.duration(),
             group_bytes_max: self.reply_group_bytes(),
+            push: self.push_parameters().map(|push| PushParameters {
+                destination: match self.partition.dfm.building {
+                    toml::BuildingMode::PushByNumber => Destination::Table,
+                    toml::BuildingMode::Pull | toml::BuildingMode::Push => Destination::Assigned,
+                },
+                sfis: self.of(Role::Sfi),
+                window_bytes: push.window.bytes(),
+                bytes_per_s: push.link_per_second.map(|link| link.bytes() / u64::from(ros.count)),
+                burst_bytes: push.burst.bytes(),
+                group: push.group as usize,
+                group_age: push.group_age.duration(),
+                seed: self.partition.run.seed + index as u64,
+            }),
             read_out: if self.level1_node().is_some() { ReadOut::OnTrigger } else { ReadOut::OnRequest },
             level1: self.level1_node(),
             in_flight: self.in_flight(),
@@ -328,6 +352,7 @@ impl Assembly {
             busy_above: pages,
             busy_below: pages,
             read_out: ReadOut::Results,
+            push: None,
             level1: None,
             ..self.ros(0)
         }
@@ -336,7 +361,14 @@ impl Assembly {
     fn dfm(&self) -> DfmParameters {
         let dfm = &self.partition.dfm;
         let level1 = || self.level1_node().expect("this input of the DFM needs level 1");
+        let run = self.push_parameters().map_or(1, |push| push.group);
         DfmParameters {
+            run: run as usize,
+            mode: match dfm.building {
+                toml::BuildingMode::Pull => BuildingMode::Pull,
+                toml::BuildingMode::Push => BuildingMode::PushAssigned,
+                toml::BuildingMode::PushByNumber => BuildingMode::PushByTable { readout: self.of(Role::Ros), run },
+            },
             input: match dfm.input {
                 toml::DfmInput::Level2 => DfmInput::Level2 { l2svs: self.of(Role::L2sv), level1: level1() },
                 toml::DfmInput::Level1 => DfmInput::Level1(level1()),
@@ -380,6 +412,19 @@ impl Assembly {
             building: sfi.building as usize,
             collected: if self.is_phased() { sfi.events as usize } else { 0 },
             outstanding_requests: sfi.outstanding_requests as usize,
+            credits: match sfi.credits {
+                toml::RequestCredits::Fixed => CreditPolicy::Fixed,
+                toml::RequestCredits::Adaptive => CreditPolicy::Adaptive,
+            },
+            request_order: match sfi.request_order {
+                toml::RequestOrder::Random => RequestOrder::Random,
+                toml::RequestOrder::Rotating => RequestOrder::Rotating,
+            },
+            push: self.push_parameters().map(|push| PushedParameters {
+                window_bytes: push.window.bytes(),
+                timeout: sfi.request_timeout.duration(),
+                ahead: sfi.events as usize,
+            }),
             request_timeout: sfi.request_timeout.duration(),
             retries: sfi.retries,
             in_order: self.partition.sfo.as_ref().is_some_and(|sfo| sfo.order == toml::EventOrder::Event),

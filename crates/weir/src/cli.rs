@@ -378,7 +378,7 @@ pub enum BenchBuilding {
 
 impl BenchBuilding {
     /// All kinds that this version has.
-    pub const ALL: [Self; 1] = [Self::Pull];
+    pub const ALL: [Self; 2] = [Self::Pull, Self::Push];
 
     /// As users name it.
     pub fn name(self) -> &'static str {

@@ -13,6 +13,8 @@ pub struct Dfm {
     pub input: DfmInput,
     /// Rate of the input `self`; without it events come as fast as they are built.
     pub rate: Option<Rate>,
+    /// How the data of an event come to its SFI.
+    pub building: BuildingMode,
     /// How the SFI of an event is chosen.
     pub assignment: SfiAssignment,
     /// An event that is not built after this time is assigned again.
@@ -32,6 +34,7 @@ impl Default for Dfm {
         Self {
             input: DfmInput::SelfTrigger,
             rate: None,
+            building: BuildingMode::Pull,
             assignment: SfiAssignment::RoundRobin,
             build_timeout: Interval::from_ms(2000),
             clear_group: 100,
@@ -55,6 +58,19 @@ pub enum DfmInput {
     #[default]
     #[serde(rename = "self")]
     SelfTrigger,
+}
+
+/// How the data of an event come to its event builder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BuildingMode {
+    /// It asks for them (EB2007).
+    #[default]
+    Pull,
+    /// The DFM tells the read-out systems who builds the event, and these send (ATM1997). What does not come is asked for.
+    Push,
+    /// The read-out systems send as soon as their data are there: the number of the event says who builds it.
+    PushByNumber,
 }
 
 /// How the SFI of an event is chosen.
@@ -92,6 +108,10 @@ pub struct Sfi {
     pub building: u32,
     /// Most data requests of each that are not yet answered.
     pub outstanding_requests: u32,
+    /// Whether it is always so many.
+    pub credits: RequestCredits,
+    /// In which order the read-out systems are asked.
+    pub request_order: RequestOrder,
     /// A request that is not answered after this time is sent again.
     pub request_timeout: Interval,
     /// A request is sent again at most this often; then the event is built without these data, and marked so.
@@ -111,6 +131,8 @@ impl Default for Sfi {
             events: 64,
             building: 32,
             outstanding_requests: 64,
+            credits: RequestCredits::Fixed,
+            request_order: RequestOrder::Random,
             request_timeout: Interval::from_ms(100),
             retries: 3,
             max_event_size: Size::from_bytes(4_000_000),
@@ -130,6 +152,29 @@ pub enum FragmentCheck {
     /// Its headers, and every byte: their sum is in the summary of the run. So a builder costs what one does whose
     /// processor reads all data.
     Data,
+}
+
+/// How many data requests an event builder has on the way at most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RequestCredits {
+    /// `sfi.outstanding_requests`, always (EB2007).
+    #[default]
+    Fixed,
+    /// As many as the network takes, up to `sfi.outstanding_requests`: fewer when requests have to be repeated or replies
+    /// take long.
+    Adaptive,
+}
+
+/// In which order the read-out systems are asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RequestOrder {
+    /// At random, anew for each event (EB2007).
+    #[default]
+    Random,
+    /// One behind the other, beginning with the next for each event.
+    Rotating,
 }
 
 /// `[ef]`: the event filter. Without this table every built event is accepted.

@@ -14,7 +14,10 @@ mod stream;
 mod system;
 mod trigger;
 
-pub use building::{ClearAfter, Dfm, DfmInput, Ef, FilterPolicy, FragmentCheck, Sfi, SfiAssignment};
+pub use building::{
+    BuildingMode, ClearAfter, Dfm, DfmInput, Ef, FilterPolicy, FragmentCheck, RequestCredits, RequestOrder, Sfi,
+    SfiAssignment,
+};
 pub use datagrams::{Carrier, ClearCarrier, Udp};
 pub(crate) use datagrams::{DATAGRAM_LOOPBACK_MAX, DATAGRAM_MIN};
 pub use dead_time::{DeadTime, LeakyBucket, ProfileStep};
@@ -23,7 +26,7 @@ pub use input::{Input, Mix};
 pub use menu::{Algorithm, Chain, Cuts, Menu};
 pub use processing::Pt;
 pub use readout::{
-    FRAGMENT_OVERHEAD_BYTES, Fragment, FragmentKind, Payload, Preprocessing, Ros, RosInput, SizeDistribution,
+    FRAGMENT_OVERHEAD_BYTES, Fragment, FragmentKind, Payload, Preprocessing, Push, Ros, RosInput, SizeDistribution,
 };
 pub use recording::{Checksum, Compression, Dialect, Durability, EventOrder, Output, Sfo};
 pub use simulation::{FaultKind, InputCost, Layout, SimulatedFault, Simulation, Topology};

@@ -39,6 +39,9 @@ pub struct Ros {
     pub suppress_below: u16,
     /// Sizes of emulated fragments.
     pub fragment: Fragment,
+    /// How data are pushed; for `dfm.building = "push"` and `"push-by-number"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub push: Option<Push>,
 }
 
 impl Default for Ros {
@@ -57,6 +60,37 @@ impl Default for Ros {
             preprocessing: Preprocessing::None,
             suppress_below: 0,
             fragment: Fragment::default(),
+            push: None,
+        }
+    }
+}
+
+/// `ros.push`: how read-out systems send data that nobody has asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, expecting = "a table such as { window = \"256 KiB\" }")]
+pub struct Push {
+    /// Most data that each has on the way to each event builder.
+    pub window: Size,
+    /// What the link of an event builder carries in a second: each of the `ros.count` sources sends at its share of that
+    /// (rate division, ATM1997). Without the key they send as fast as they can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link_per_second: Option<Size>,
+    /// What may go at once after a pause, with `link_per_second`.
+    pub burst: Size,
+    /// Events that are sent together, and assigned to the same event builder.
+    pub group: u32,
+    /// A group goes out at this age, full or not.
+    pub group_age: Interval,
+}
+
+impl Default for Push {
+    fn default() -> Self {
+        Self {
+            window: Size::from_bytes(256 << 10),
+            link_per_second: None,
+            burst: Size::from_bytes(0),
+            group: 1,
+            group_age: Interval::from_ms(1),
         }
     }
 }

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::building::assignment::{SfiAssignment, SfiChooser};
+use crate::building::push_control::{BuildingMode, Choice, PushControl};
 use crate::component::{Component, Input, Note, Outbox, PeerState};
 use crate::groups::Groups;
 use crate::histogram::Histogram;
@@ -28,6 +29,10 @@ pub struct DfmParameters {
     pub building: usize,
     /// How an SFI is chosen.
     pub assignment: SfiAssignment,
+    /// Events in a row that one SFI gets.
+    pub run: usize,
+    /// How the data of events come to the SFIs.
+    pub mode: BuildingMode,
     /// After this time an event goes to another SFI, if there is one.
     pub build_timeout: Duration,
     /// Events in a clear group.
@@ -93,6 +98,7 @@ pub struct Dfm {
     /// Grants of this pass.
     grants: Groups<Attempt>,
     revocations: Groups<Attempt>,
+    push: PushControl,
     chooser: SfiChooser,
     clears: Clears,
     supervisors: Vec<Supervisor>,
@@ -141,6 +147,8 @@ struct Sfi {
     /// It has told the fates of all its events.
     done: bool,
     busy: bool,
+    /// An event that it was given was not built in time, and none since.
+    late: bool,
     building: usize,
     complete: u64,
     incomplete: u64,
@@ -176,6 +184,7 @@ impl Dfm {
             gone: false,
             done: false,
             busy: false,
+            late: false,
             building: 0,
             complete: 0,
             incomplete: 0,
@@ -211,7 +220,8 @@ impl Dfm {
             builds: Groups::new(),
             grants: Groups::new(),
             revocations: Groups::new(),
-            chooser: SfiChooser::new(parameters.assignment),
+            push: PushControl::new(parameters.mode.clone(), parameters.in_flight),
+            chooser: SfiChooser::new(parameters.assignment).in_runs_of(parameters.run),
             clears: Clears::new(parameters.clear_group, parameters.clear_age),
             supervisors: sources.into_iter().map(supervisor).collect(),
             next_event,
@@ -280,6 +290,7 @@ impl Dfm {
             self.counters.not_built += 1;
             return;
         }
+        self.push.on_event(event.event);
         let open = Open { event, has_result, builder, attempt: 0, granted: None, state: State::Queued };
         self.open.insert(event.event, open);
         self.queue.push_back(event.event);
@@ -353,12 +364,42 @@ impl Dfm {
 
     fn assign_queued(&mut self, now: Time, out: &mut Outbox) {
         while let Some(&event) = self.queue.front() {
-            let room = self.sfis.iter().map(|sfi| sfi.room(self.parameters.building));
-            let Some(sfi) = self.preferred(event).or_else(|| self.chooser.choose(room)) else {
-                return;
-            };
+            let Some(sfi) = self.choose(event) else { return };
             self.queue.pop_front();
             self.build_at(now, event, sfi, out);
+        }
+    }
+
+    /// An SFI for an event, if one has room.
+    fn choose(&mut self, event: EventId) -> Option<usize> {
+        if let Some(only) = self.only(event) {
+            return Some(only).filter(|&sfi| self.sfis[sfi].room(self.parameters.building) > 0);
+        }
+        let room = self.sfis.iter().map(|sfi| sfi.room(self.parameters.building));
+        self.preferred(event).or_else(|| self.chooser.choose(room))
+    }
+
+    /// The SFI that the event's data are pushed to by its number, if it builds.
+    fn only(&self, event: EventId) -> Option<usize> {
+        let Choice::Only(node) = self.push.choice(event) else { return None };
+        let is_new = self.open.get(&event).is_some_and(|open| open.attempt == 0);
+        let builds = |sfi: &usize| self.sfis[*sfi].reachable && !self.sfis[*sfi].late;
+        self.sfis.iter().position(|sfi| sfi.node == node).filter(builds).filter(|_| is_new)
+    }
+
+    /// The table of destinations holds those SFIs that build.
+    fn publish(&mut self, out: &mut Outbox) {
+        if self.push.is_on() {
+            let building = self.sfis.iter().filter(|sfi| sfi.reachable && !sfi.late).map(|sfi| sfi.node).collect();
+            let oldest = self.oldest_unfinished();
+            self.counters.destinations += u64::from(self.push.publish(building, oldest, out));
+        }
+    }
+
+    fn set_late(&mut self, sfi: usize, late: bool, out: &mut Outbox) {
+        if self.sfis[sfi].late != late {
+            self.sfis[sfi].late = late;
+            self.publish(out);
         }
     }
 
@@ -372,12 +413,16 @@ impl Dfm {
 
     fn build_at(&mut self, now: Time, event: EventId, sfi: usize, out: &mut Outbox) {
         let Some(open) = self.open.get_mut(&event) else { return };
-        open.attempt += 1;
+        let to = self.sfis[sfi].node;
+        // The first attempt is pushed; one that is not, is not the first.
+        open.attempt += if open.attempt == 0 && self.push.is_on() && !self.push.is_pushed(event, to) { 2 } else { 1 };
         open.state = State::Building { sfi, since: now };
         self.sfis[sfi].building += 1;
         self.timeouts.push_back((now + self.parameters.build_timeout, event, open.attempt));
         let Open { event, has_result, attempt, .. } = *open;
-        let to = self.sfis[sfi].node;
+        if attempt == 1 {
+            self.push.order(event, to, out);
+        }
         if let Some(events) = self.builds.add(to, Assignment { event, attempt, has_result }, 1) {
             out.send(to, Message::Build { events, oldest_unfinished: self.oldest_unfinished() });
         }
@@ -397,6 +442,7 @@ impl Dfm {
     fn on_end_of_event(&mut self, now: Time, sfi: usize, ended: &Ended, out: &mut Outbox) {
         let Ended { event, attempt, missing } = *ended;
         let from = self.sfis[sfi].node;
+        self.set_late(sfi, false, out);
         self.sfis[sfi].building = self.sfis[sfi].building.saturating_sub(1);
         let complete = missing == 0;
         match self.open.get_mut(&event) {
@@ -556,6 +602,7 @@ impl Dfm {
     fn on_timeout(&mut self, now: Time, event: EventId, attempt: u16, out: &mut Outbox) {
         let Some(open) = self.open.get(&event).filter(|open| open.attempt == attempt) else { return };
         let State::Building { sfi: late, .. } = open.state else { return };
+        self.set_late(late, true, out);
         let most = self.parameters.building;
         let room = self.sfis.iter().enumerate().map(|(sfi, it)| if sfi == late { 0 } else { it.room(most) });
         match self.chooser.choose(room).filter(|_| attempt < ATTEMPTS_MAX) {
@@ -575,10 +622,12 @@ impl Dfm {
             sfi.gone = state == PeerState::Gone;
             sfi.done = false;
             sfi.busy = false;
+            sfi.late = false;
             sfi.building = 0;
             self.builds.forget(node);
             self.grants.forget(node);
             self.revocations.forget(node);
+            self.publish(out);
             self.reclaim(index);
             self.assign(now, out);
         }
@@ -596,6 +645,9 @@ impl Dfm {
             DfmInput::Level2 { level1, .. } | DfmInput::Level1(level1) => Some(level1),
             DfmInput::SelfTrigger { .. } => None,
         };
+        if up {
+            self.push.on_readout(node, out);
+        }
         if up && level1 == Some(node) {
             self.taken.tell(out);
             self.tell_busy(out);
@@ -691,6 +743,7 @@ impl Dfm {
     fn abandon(&mut self) {
         self.queue.clear();
         self.builds.clear();
+        self.push.clear();
         for (event, open) in core::mem::take(&mut self.open) {
             self.give_up(event, &open);
         }
@@ -756,6 +809,7 @@ impl Component for Dfm {
             let oldest_unfinished = self.oldest_unfinished();
             self.builds.drain(|sfi, events| out.send(sfi, Message::Build { events, oldest_unfinished }));
         }
+        self.push.flush(out);
     }
 
     fn next_deadline(&self) -> Option<Time> {

@@ -1,6 +1,13 @@
 //! Event building: who builds which event, and how.
 
+pub(crate) mod ahead;
 pub mod assignment;
+pub(crate) mod byte_credits;
 pub(crate) mod collected;
+pub mod destinations;
 pub mod dfm;
+pub mod push_control;
+pub mod pushed;
+pub(crate) mod rate_division;
+pub mod request_credits;
 pub mod sfi;

@@ -1,11 +1,15 @@
-//! The sub-farm input: builds events by pulling `[EB2007 §II-B.2–3]` and serves them to the event filter.
+//! The sub-farm input: builds events by pulling `[EB2007 §II-B.2–3]`, after what is pushed `[ATM1997 §II]`, and serves them to
+//! the event filter.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use crate::building::ahead::Pushed;
 use crate::building::collected::{Collected, Part};
+use crate::building::pushed::{Intake, PushedParameters};
+use crate::building::request_credits::{CreditPolicy, RequestCredits};
 use crate::bulk::{Bulk, BulkParts, PageSlice};
 use crate::component::{Component, Input, Outbox, PeerState};
 use crate::groups::Groups;
@@ -38,6 +42,12 @@ pub struct SfiParameters {
     pub collected: usize,
     /// Most requests that are not answered, over all events.
     pub outstanding_requests: usize,
+    /// Whether it is always so many.
+    pub credits: CreditPolicy,
+    /// Which source is asked first.
+    pub request_order: RequestOrder,
+    /// How it is pushed to, if it is.
+    pub push: Option<PushedParameters>,
     /// How long a source may take.
     pub request_timeout: Duration,
     /// How often a source is asked again before its data count as missing.
@@ -46,6 +56,16 @@ pub struct SfiParameters {
     pub in_order: bool,
     /// For the order of requests.
     pub seed: u64,
+}
+
+/// In which order the sources of an event are asked: builders that go by the same order meet at the same source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RequestOrder {
+    /// Shuffled anew for each event `[EB2007 §II-B.3]`.
+    #[default]
+    Random,
+    /// One order for each builder, which begins one source further with each event.
+    Rotating,
 }
 
 /// A read-out system as a source of event data.
@@ -63,7 +83,9 @@ pub struct Source {
 ///
 /// Bounds: at most `events` events are held, because the DFM assigns at most `building` more when this SFI says busy at
 /// `events - building`. At most `outstanding_requests` (event, source) pairs are being asked; each may have one reply in
-/// flight per try, `retries + 1` in all.
+/// flight per try, `retries + 1` in all. What is pushed is bounded by the byte credits of its source.
+///
+/// Push is pull whose first request is not needed: what was not pushed in time is asked for.
 pub struct Sfi {
     parameters: SfiParameters,
     events: EventManager<Box<Building>>,
@@ -77,7 +99,8 @@ pub struct Sfi {
     collected: Collected,
     /// Events with sources that were not asked yet, in the order of their assignment.
     to_ask: VecDeque<EventId>,
-    outstanding: usize,
+    credits: RequestCredits,
+    intake: Option<Intake>,
     /// Requests of this pass.
     requests: Groups<DataRequest>,
     /// Events that ended in this pass.
@@ -91,7 +114,7 @@ pub struct Sfi {
     /// By node: its index among the sources.
     source_of: Vec<Option<u16>>,
     random: Random,
-    /// The order of requests, shuffled anew for each event `[EB2007 §II-B.3]`.
+    /// The order of requests.
     order: Vec<u16>,
     finished: Vec<(EventId, Fate)>,
     finished_due: Option<Time>,
@@ -117,6 +140,8 @@ struct Building {
     asked: Vec<Asked>,
     /// Sources that were asked and have not answered.
     awaited: usize,
+    /// Sources that will push and have not.
+    unpushed: usize,
     /// ROBs whose data level 2 had collected.
     collected: Vec<u32>,
     parts: Vec<Bulk>,
@@ -140,6 +165,9 @@ enum Phase {
 struct Asked {
     /// Whether an answer is awaited.
     awaited: bool,
+    /// Whether its data will come unasked.
+    unpushed: bool,
+    sent: Time,
     tries: u32,
     /// Names the try whose time-out counts.
     serial: u32,
@@ -171,8 +199,11 @@ impl Sfi {
     pub fn new(parameters: SfiParameters) -> Self {
         assert!(parameters.building <= parameters.events, "room for every event in building");
         let efds = parameters.efds.iter().map(|&node| Efd { node, gone: false, pulls: 0 }).collect();
-        let random = Random::new(parameters.seed);
-        let order = (0..parameters.sources.len() as u16).collect();
+        let mut random = Random::new(parameters.seed);
+        let mut order: Vec<u16> = (0..parameters.sources.len() as u16).collect();
+        random.shuffle(&mut order);
+        let sources = parameters.sources.iter().map(|source| source.node);
+        let intake = parameters.push.as_ref().map(|push| Intake::new(push, sources));
         let nodes = parameters.sources.iter().map(|source| usize::from(source.node.0) + 1).max().unwrap_or(0);
         let mut source_of = alloc::vec![None; nodes];
         for (index, source) in (0..).zip(&parameters.sources) {
@@ -185,7 +216,8 @@ impl Sfi {
             spare: Vec::new(),
             collected: Collected::new(parameters.collected),
             to_ask: VecDeque::new(),
-            outstanding: 0,
+            credits: RequestCredits::new(parameters.credits, parameters.outstanding_requests),
+            intake,
             requests: Groups::new(),
             ended: Groups::new(),
             timeouts: VecDeque::new(),
@@ -212,12 +244,15 @@ impl Sfi {
 
     fn on_build(&mut self, now: Time, events: &[Assignment], oldest: EventId, out: &mut Outbox) {
         for assigned in events {
-            self.take(assigned, oldest, out);
+            self.take(now, assigned, oldest, out);
+        }
+        if let Some(intake) = &mut self.intake {
+            self.counters.pushed_dropped += intake.finish_below(oldest);
         }
         self.ask(now, out);
     }
 
-    fn take(&mut self, assigned: &Assignment, oldest: EventId, out: &mut Outbox) {
+    fn take(&mut self, now: Time, assigned: &Assignment, oldest: EventId, out: &mut Outbox) {
         let Assignment { event, attempt, has_result } = *assigned;
         self.counters.assigned += 1;
         if self.abandoned {
@@ -237,7 +272,7 @@ impl Sfi {
                 let missing = older.missing.len() as u32;
                 self.end(Ended { event: event.event, attempt: older.attempt, missing }, out);
             }
-            self.outstanding -= older.awaited;
+            self.credits.come_home(older.awaited);
             self.to_ask.retain(|waiting| *waiting != event.event);
             self.counters.revoked += 1;
             self.reuse(older);
@@ -254,18 +289,45 @@ impl Sfi {
         if self.parameters.in_order {
             self.unserved.insert(event.event);
         }
-        self.to_ask.push_back(event.event);
+        if self.events.find(event.event).is_some_and(|building| !building.to_ask.is_empty()) {
+            self.to_ask.push_back(event.event);
+        }
+        if let Some(intake) = &mut self.intake {
+            if attempt == FIRST_ATTEMPT {
+                intake.expect(now, event.event, attempt);
+            }
+            for part in intake.take_ahead(event.event) {
+                self.counters.pushed_ahead += 1;
+                self.on_pushed(event.event, part);
+            }
+        }
+        self.end_if_collected(event.event, out);
     }
 
-    /// An event with all sources to be asked, in random order.
+    /// An event with all sources to be asked, but for those that push.
     fn begin(&mut self, event: EventInfo, attempt: u16, has_result: bool, oldest: EventId) -> Box<Building> {
         let mut building = self.spare.pop().unwrap_or_default();
         let collected = self.collected(event.event, oldest);
         let sources = &self.parameters.sources;
-        self.random.shuffle(&mut self.order);
+        match self.parameters.request_order {
+            RequestOrder::Random => self.random.shuffle(&mut self.order),
+            RequestOrder::Rotating => {
+                let step = 1.min(self.order.len());
+                self.order.rotate_left(step);
+            }
+        }
+        let is_pushed = self.intake.is_some() && attempt == FIRST_ATTEMPT;
         let held = &mut *building;
-        held.to_ask.extend(self.order.iter().filter(|&&s| has_result || !sources[usize::from(s)].results));
         held.asked.resize(sources.len(), Asked::default());
+        for &source in &self.order {
+            let index = usize::from(source);
+            if is_pushed && !sources[index].results && !self.sources_gone[index] {
+                held.asked[index].unpushed = true;
+                held.unpushed += 1;
+            } else if has_result || !sources[index].results {
+                held.to_ask.push(source);
+            }
+        }
         (held.event, held.attempt, held.oldest_unfinished, held.phase) = (event, attempt, oldest, Phase::Collecting);
         if let Some(Part { robs, bulk }) = collected {
             held.len_bytes = bulk.len();
@@ -293,8 +355,29 @@ impl Sfi {
         held.collected.clear();
         held.parts.clear();
         held.missing.clear();
-        (held.awaited, held.len_bytes) = (0, 0);
+        (held.awaited, held.unpushed, held.len_bytes) = (0, 0, 0);
         self.spare.push(building);
+    }
+
+    /// Takes what a source pushed, unless it is not waited for. The end of the event is for the caller.
+    fn on_pushed(&mut self, event: EventId, part: Pushed) {
+        let Pushed { source, missing, bulk } = part;
+        let (len_bytes, most) = (bulk.len(), self.parameters.event_bytes_max);
+        // What is too much is found so when it is asked for.
+        let takes = |b: &&mut Box<Building>| b.phase == Phase::Collecting && b.len_bytes + len_bytes <= most;
+        let is_whole = missing.iter().all(|missing| missing.lost);
+        let building = self.events.find_mut(event).filter(takes).filter(|_| is_whole);
+        let Some((building, asked)) = building.and_then(|b| b.expect_no_more_of(source).map(|asked| (b, asked))) else {
+            self.counters.pushed_dropped += 1;
+            return;
+        };
+        self.credits.come_home(usize::from(asked));
+        self.counters.pushed += 1;
+        if len_bytes > 0 {
+            building.len_bytes += len_bytes;
+            building.parts.push(bulk);
+        }
+        building.missing.extend(missing.iter().map(|missing| missing.rob));
     }
 
     /// What level 2 has collected of an event.
@@ -316,9 +399,13 @@ impl Sfi {
 
     /// Sends requests while credits last, the oldest assignment first.
     fn ask(&mut self, now: Time, out: &mut Outbox) {
-        while self.outstanding < self.parameters.outstanding_requests {
+        while self.credits.has_one() {
             let Some(&event) = self.to_ask.front() else { return };
-            let building = self.events.find_mut(event).expect("an event with sources to ask is held");
+            let Some(building) = self.events.find_mut(event) else {
+                // All that it was to ask for was pushed.
+                self.to_ask.pop_front();
+                continue;
+            };
             let Some(source) = building.to_ask.pop() else {
                 self.to_ask.pop_front();
                 self.end_if_collected(event, out);
@@ -337,9 +424,10 @@ impl Sfi {
                 continue;
             }
             let robs = if has_some { left().collect() } else { Vec::new() };
-            building.asked[index] = Asked { awaited: true, tries: 0, serial: 0, valid_from: 1, robs };
+            building.asked[index] =
+                Asked { awaited: true, unpushed: false, sent: now, tries: 0, serial: 0, valid_from: 1, robs };
             building.awaited += 1;
-            self.outstanding += 1;
+            self.credits.spend();
             self.send_request(now, event, source, out);
         }
     }
@@ -348,11 +436,15 @@ impl Sfi {
         let building = self.events.find_mut(event).expect("the event is held");
         let asked = &mut building.asked[usize::from(source)];
         asked.serial += 1;
+        asked.sent = now;
         self.counters.requests += 1;
         let (attempt, serial) = (building.attempt, asked.serial);
         let deadline = now + self.parameters.request_timeout;
         self.timeouts.push_back(Timeout { deadline, event, attempt, source, serial });
-        let to = self.parameters.sources[usize::from(source)].node;
+        let Source { node: to, results, .. } = self.parameters.sources[usize::from(source)];
+        if let Some(intake) = self.intake.as_mut().filter(|_| !results) {
+            intake.on_asked(usize::from(source));
+        }
         let request = DataRequest { event: building.event, attempt, request: serial, robs: asked.robs.clone() };
         let weight = 1 + request.robs.len();
         if let Some(requests) = self.requests.add(to, request, weight) {
@@ -366,15 +458,42 @@ impl Sfi {
         }
     }
 
-    fn on_replies(&mut self, now: Time, from: NodeId, replies: Vec<DataReply>, bulk: Bulk, out: &mut Outbox) {
+    fn on_replies(
+        &mut self,
+        now: Time,
+        from: NodeId,
+        pushed: u64,
+        replies: Vec<DataReply>,
+        bulk: Bulk,
+        out: &mut Outbox,
+    ) {
         let Some(source) = self.source_of.get(usize::from(from.0)).copied().flatten() else { return };
+        if let Some(intake) = &mut self.intake {
+            intake.on_pushed(usize::from(source), pushed);
+        }
         let mut parts = BulkParts::new(bulk);
         for reply in replies {
             let part = parts.take(reply.len_bytes as usize);
-            self.on_reply(now, source, reply, part, out);
+            if reply.request == UNASKED {
+                self.on_unasked(source, reply, part, out);
+            } else {
+                self.on_reply(now, source, reply, part, out);
+            }
         }
         self.forget_answered();
         self.ask(now, out);
+    }
+
+    fn on_unasked(&mut self, source: u16, reply: DataReply, bulk: Bulk, out: &mut Outbox) {
+        let part = Pushed { source, missing: reply.missing, bulk };
+        if self.events.contains(reply.event) {
+            self.on_pushed(reply.event, part);
+            return self.end_if_collected(reply.event, out);
+        }
+        match &mut self.intake {
+            Some(intake) if !self.draining => self.counters.pushed_dropped += intake.keep(reply.event, part),
+            _ => self.counters.pushed_dropped += 1,
+        }
     }
 
     fn on_reply(&mut self, now: Time, source: u16, reply: DataReply, bulk: Bulk, out: &mut Outbox) {
@@ -405,8 +524,12 @@ impl Sfi {
             asked.valid_from = asked.serial + 1;
             self.ask_again(now, event, source, out);
         } else {
+            let asked = &building.asked[usize::from(source)];
+            if asked.serial == 1 {
+                self.credits.on_reply(now, asked.sent);
+            }
             building.answered(source);
-            self.outstanding -= 1;
+            self.credits.come_home(1);
         }
         self.end_if_collected(event, out);
     }
@@ -418,6 +541,7 @@ impl Sfi {
         if asked.tries < self.parameters.retries {
             asked.tries += 1;
             self.counters.reasks += 1;
+            self.credits.on_reask(now, asked.sent);
             self.send_request(now, event, source, out);
         } else {
             self.give_up(event, source);
@@ -428,7 +552,7 @@ impl Sfi {
     fn give_up(&mut self, event: EventId, source: u16) {
         let building = self.events.find_mut(event).expect("the event is held");
         let robs = building.answered(source);
-        self.outstanding -= 1;
+        self.credits.come_home(1);
         if robs.is_empty() {
             building.missing.extend_from_slice(&self.parameters.sources[usize::from(source)].robs);
         } else {
@@ -438,7 +562,7 @@ impl Sfi {
 
     fn end_if_collected(&mut self, event: EventId, out: &mut Outbox) {
         let building = self.events.find_mut(event).expect("the event is held");
-        if building.phase != Phase::Collecting || !building.to_ask.is_empty() || building.awaited > 0 {
+        if building.phase != Phase::Collecting || building.waits() {
             return;
         }
         building.phase = Phase::Ended;
@@ -607,11 +731,34 @@ impl Sfi {
         while self.timeouts.front().is_some_and(|timeout| !self.is_awaited(timeout)) {
             self.timeouts.pop_front();
         }
+        if let Some(intake) = &mut self.intake {
+            let waits = |b: &Building, attempt| b.attempt == attempt && b.unpushed > 0;
+            intake.forget(|event, attempt| self.events.find(event).is_some_and(|b| waits(b, attempt)));
+        }
+    }
+
+    /// Sources that have not pushed in time are asked.
+    fn ask_late(&mut self, now: Time, out: &mut Outbox) {
+        while let Some((event, attempt)) = self.intake.as_mut().and_then(|intake| intake.pop_timeout(now)) {
+            let Some(building) = self.events.find_mut(event).filter(|b| b.attempt == attempt) else { continue };
+            if building.unpushed == 0 {
+                continue;
+            }
+            self.counters.pushed_late += building.unpushed as u64;
+            building.ask_unpushed(&self.order);
+            if !self.to_ask.contains(&event) {
+                self.to_ask.push_back(event);
+            }
+        }
+        self.ask(now, out);
     }
 
     fn on_deadline(&mut self, now: Time, out: &mut Outbox) {
         while let Some(timeout) = self.timeouts.pop_front_if(|timeout| timeout.deadline <= now) {
             self.on_timeout(now, &timeout, out);
+        }
+        if self.intake.is_some() {
+            self.ask_late(now, out);
         }
         if self.finished_due.is_some_and(|due| due <= now) {
             self.tell_finished(out);
@@ -622,6 +769,9 @@ impl Sfi {
         let gone = state == PeerState::Gone;
         if let Some(source) = self.parameters.sources.iter().position(|source| source.node == node) {
             self.sources_gone[source] = gone;
+            if let Some(intake) = &mut self.intake {
+                intake.on_peer(source);
+            }
             if gone {
                 self.requests.forget(node);
                 self.give_up_source(source, out);
@@ -650,6 +800,12 @@ impl Sfi {
     fn give_up_source(&mut self, source: usize, out: &mut Outbox) {
         for event in self.in_order(|building| building.asked[source].awaited) {
             self.give_up(event, source as u16);
+            self.end_if_collected(event, out);
+        }
+        for event in self.in_order(|building| building.asked[source].unpushed) {
+            let building = self.events.find_mut(event).expect("the event is held");
+            building.expect_no_more_of(source as u16);
+            building.missing.extend_from_slice(&self.parameters.sources[source].robs);
             self.end_if_collected(event, out);
         }
     }
@@ -681,7 +837,7 @@ impl Sfi {
             self.reuse(dropped);
             self.counters.revoked += 1;
         }
-        self.outstanding = 0;
+        self.credits.come_home(self.credits.outstanding());
         self.requests.clear();
         self.ended.clear();
         self.to_ask.clear();
@@ -693,6 +849,7 @@ impl Sfi {
             Command::Drain => {
                 self.draining = true;
                 self.counters.collected_dropped += self.collected.clear();
+                self.counters.pushed_dropped += self.intake.as_mut().map_or(0, Intake::clear);
                 self.tell_finished(out);
                 self.serve(now, out);
             }
@@ -709,6 +866,7 @@ impl Sfi {
     fn abandon(&mut self, now: Time, out: &mut Outbox) {
         self.drop_ungranted();
         self.counters.collected_dropped += self.collected.clear();
+        self.counters.pushed_dropped += self.intake.as_mut().map_or(0, Intake::clear);
         self.ready.clear();
         for event in self.in_order(|_| true) {
             self.finish(now, event, Fate::Abandoned, out);
@@ -718,6 +876,38 @@ impl Sfi {
 }
 
 impl Building {
+    /// Whether data may still come.
+    fn waits(&self) -> bool {
+        !self.to_ask.is_empty() || self.awaited > 0 || self.unpushed > 0
+    }
+
+    /// A source has sent all its data; whether it had been asked. Nothing, if nothing is expected of it.
+    fn expect_no_more_of(&mut self, source: u16) -> Option<bool> {
+        let asked = &mut self.asked[usize::from(source)];
+        if asked.unpushed {
+            asked.unpushed = false;
+            self.unpushed -= 1;
+            return Some(false);
+        }
+        if asked.awaited && asked.robs.is_empty() {
+            self.answered(source);
+            return Some(true);
+        }
+        let place = self.to_ask.iter().position(|other| *other == source)?;
+        self.to_ask.remove(place);
+        Some(false)
+    }
+
+    /// Sources that have not pushed are asked instead, in this order.
+    fn ask_unpushed(&mut self, order: &[u16]) {
+        self.unpushed = 0;
+        for &source in order {
+            if core::mem::take(&mut self.asked[usize::from(source)].unpushed) {
+                self.to_ask.push(source);
+            }
+        }
+    }
+
     /// Nothing more is awaited of a source; what it was asked for.
     fn answered(&mut self, source: u16) -> Vec<u32> {
         let asked = &mut self.asked[usize::from(source)];
@@ -753,7 +943,9 @@ impl Component for Sfi {
     fn handle(&mut self, now: Time, input: Input, out: &mut Outbox) {
         match input {
             Input::Message { from, message } => match message {
-                Message::EventReply { replies, bulk } => self.on_replies(now, from, replies, bulk, out),
+                Message::EventReply { pushed, replies, bulk } => {
+                    self.on_replies(now, from, pushed, replies, bulk, out);
+                }
                 Message::Build { events, oldest_unfinished } => self.on_build(now, &events, oldest_unfinished, out),
                 Message::Collected { event, robs, bulk } => self.on_collected(event, Part { robs, bulk }),
                 Message::Granted(attempts) => attempts.iter().for_each(|&attempt| self.on_granted(now, attempt, out)),
@@ -774,13 +966,17 @@ impl Component for Sfi {
     }
 
     fn flush(&mut self, _now: Time, out: &mut Outbox) {
+        if let Some(intake) = &mut self.intake {
+            intake.flush(out);
+        }
         self.requests.drain(|to, requests| out.send(to, Message::EventRequest { requests }));
         self.ended.drain(|dfm, ended| out.send(dfm, Message::EndOfEvent(ended)));
     }
 
     fn next_deadline(&self) -> Option<Time> {
         let timeout = self.timeouts.front().map(|timeout| timeout.deadline);
-        [timeout, self.finished_due].into_iter().flatten().min()
+        let pushed = self.intake.as_ref().and_then(Intake::next_deadline);
+        [timeout, self.finished_due, pushed].into_iter().flatten().min()
     }
 
     fn is_drained(&self) -> bool {
@@ -793,13 +989,15 @@ impl Component for Sfi {
 
     fn check(&self) {
         let asked: usize = self.events.iter().map(|(_, building)| building.awaited).sum();
-        assert_eq!(self.outstanding, asked, "every request credit is out or home");
-        assert!(self.outstanding <= self.parameters.outstanding_requests, "requests within their bound");
+        assert_eq!(self.credits.outstanding(), asked, "every request credit is out or home");
+        self.credits.check();
+        self.intake.iter().for_each(Intake::check);
         assert!(self.events.len() <= self.parameters.events, "events within their bound");
         self.collected.check();
         let in_phase = |is: fn(&Building) -> bool| self.events.iter().filter(|(_, building)| is(building)).count();
         assert_eq!(self.building, in_phase(|b| b.phase == Phase::Collecting), "events in building");
-        let awaits = |b: &Building| b.awaited == b.asked.iter().filter(|asked| asked.awaited).count();
+        let count = |b: &Building, is: fn(&Asked) -> bool| b.asked.iter().filter(|asked| is(asked)).count();
+        let awaits = |b: &Building| b.awaited == count(b, |a| a.awaited) && b.unpushed == count(b, |a| a.unpushed);
         assert!(self.events.iter().all(|(_, building)| awaits(building)), "sources that have not answered");
         let ready = in_phase(|b| b.phase == Phase::Ready);
         assert_eq!(ready, self.ready.len(), "every ready event waits once");
@@ -816,4 +1014,8 @@ impl Component for Sfi {
 
 /// Finished events travel to the DFM in groups.
 const FINISHED_GROUP: usize = 32;
+/// The number of the request that nobody made.
+const UNASKED: u32 = 0;
+/// The data of later attempts are asked for.
+const FIRST_ATTEMPT: u16 = 1;
 const FINISHED_AGE: Duration = Duration::from_millis(5);

@@ -5,6 +5,7 @@ pub mod cleared_ids;
 pub mod clears;
 pub mod event_manager;
 pub mod fragment;
+pub mod pusher;
 pub(crate) mod replies;
 pub mod rob;
 pub mod ros;

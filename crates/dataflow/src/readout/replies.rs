@@ -20,6 +20,8 @@ pub(crate) struct Replies {
 /// The next message to a builder.
 #[derive(Default)]
 struct Group {
+    /// All that was pushed to the builder, with this group.
+    pushed: u64,
     replies: Vec<DataReply>,
     parts: Parts,
     len_bytes: usize,
@@ -40,8 +42,8 @@ impl Replies {
         Self { bytes_max, groups: Vec::new(), open: Vec::new() }
     }
 
-    /// Adds a reply; what it does not fit to goes at once.
-    pub(crate) fn add(&mut self, to: NodeId, reply: DataReply, bulk: &Bulk, out: &mut Outbox) {
+    /// Adds a reply; what it does not fit to goes at once. `pushed` is all that was pushed to the builder so far, with this.
+    pub(crate) fn add(&mut self, to: NodeId, pushed: u64, reply: DataReply, bulk: &Bulk, out: &mut Outbox) {
         let index = usize::from(to.0);
         if index >= self.groups.len() {
             self.groups.resize_with(index + 1, Group::default);
@@ -53,6 +55,7 @@ impl Replies {
         } else if group.len_bytes + bulk.len() > self.bytes_max || group.weight + weight > WEIGHT_MAX {
             core::mem::take(group).send(to, out);
         }
+        group.pushed = pushed;
         group.len_bytes += bulk.len();
         group.weight += weight;
         group.parts.add(bulk);
@@ -81,7 +84,7 @@ impl Replies {
 
 impl Group {
     fn send(self, to: NodeId, out: &mut Outbox) {
-        out.send(to, Message::EventReply { replies: self.replies, bulk: self.parts.into_bulk() });
+        out.send(to, Message::EventReply { pushed: self.pushed, replies: self.replies, bulk: self.parts.into_bulk() });
     }
 }
 
@@ -115,12 +118,12 @@ mod tests {
         let mut out = Outbox::new();
         for (to, event, len_bytes) in [(2, 1, 40), (1, 1, 300), (2, 2, 60), (2, 3, 1), (2, 4, 1)] {
             let reply = DataReply { event: EventId(event), attempt: 1, request: 1, missing: Vec::new(), len_bytes };
-            replies.add(NodeId(to), reply, &Bulk::Modelled { len_bytes, seed: 0 }, &mut out);
+            replies.add(NodeId(to), 0, reply, &Bulk::Modelled { len_bytes, seed: 0 }, &mut out);
         }
         replies.flush(&mut out);
         assert!(replies.is_empty());
         let sent = out.drain().map(|action| match action {
-            Action::Send { to, message: Message::EventReply { replies, bulk } } => {
+            Action::Send { to, message: Message::EventReply { replies, bulk, .. } } => {
                 (to.0, replies.iter().map(|reply| reply.event.0).collect::<Vec<_>>(), bulk.len())
             }
             other => panic!("{other:?} is no reply"),

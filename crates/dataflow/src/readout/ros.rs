@@ -5,14 +5,16 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use crate::building::destinations::DestinationTable;
 use crate::bulk::Bulk;
 use crate::component::{Component, Input, Note, Outbox, Outcome, PeerState, Ticket, Work};
 use crate::ids::{EventId, NodeId, Role};
-use crate::message::{BusyCause, Command, DataReply, DataRequest, EventInfo, Message, Missing};
+use crate::message::{BusyCause, Command, DataReply, DataRequest, EventInfo, Message, Missing, PushOrder};
 use crate::readout::clear_sequence::ClearSequence;
 use crate::readout::cleared_ids::{ClearedIds, Remembered};
 use crate::readout::event_manager::EventManager;
 use crate::readout::fragment::FragmentHead;
+use crate::readout::pusher::{Destination, PushParameters, Pusher};
 use crate::readout::replies::{Parts, Replies};
 use crate::readout::rob::{Fragment, Refusal, Rob};
 use crate::report::{Report, RosCounters};
@@ -36,6 +38,8 @@ pub struct RosParameters {
     pub group_bytes_max: usize,
     /// When fragments come.
     pub read_out: ReadOut,
+    /// How data are pushed, if they are.
+    pub push: Option<PushParameters>,
     /// Where triggers come from, if any do.
     pub level1: Option<NodeId>,
     /// The window of level 1, in triggers.
@@ -84,6 +88,11 @@ pub struct Ros {
     results: VecDeque<(NodeId, EventId, Bulk)>,
     /// Answers for building of this pass.
     replies: Replies,
+    pusher: Option<Pusher>,
+    /// Where events go by their number.
+    destinations: DestinationTable,
+    /// Events to be pushed whose data came in this pass.
+    complete: Vec<(NodeId, EventId)>,
     taken: TakenCount,
     busy: bool,
     draining: bool,
@@ -141,6 +150,13 @@ enum RequestKind {
     Event { attempt: u16, request: u32 },
 }
 
+impl RequestKind {
+    /// Whether nobody asked.
+    fn is_push(self) -> bool {
+        matches!(self, Self::Event { request: UNASKED, .. })
+    }
+}
+
 impl Ros {
     /// A read-out system with empty buffers.
     pub fn new(parameters: RosParameters) -> Self {
@@ -151,6 +167,7 @@ impl Ros {
         let cleared = ClearedIds::new(2 * parameters.pages_per_rob);
         let replies = Replies::new(parameters.group_bytes_max);
         let reading = EventManager::new(parameters.pages_per_rob);
+        let pusher = parameters.push.as_ref().map(|push| Pusher::new(push, parameters.pages_per_rob));
         Self {
             parameters,
             robs,
@@ -167,6 +184,9 @@ impl Ros {
             next_ticket: Ticket(0),
             results: VecDeque::new(),
             replies,
+            pusher,
+            destinations: DestinationTable::default(),
+            complete: Vec::new(),
             taken,
             busy: false,
             draining: false,
@@ -178,6 +198,10 @@ impl Ros {
 
     fn on_l1_accept(&mut self, now: Time, event: EventInfo, out: &mut Outbox) {
         self.to_read.push_back(ToRead { event, request: None });
+        if let Some(sfi) = self.destinations.of(event.event) {
+            let request = self.request(sfi, event.event, PUSH, &[]);
+            self.on_request(now + self.parameters.request_timeout, request, out);
+        }
         self.read_next(now, out);
     }
 
@@ -366,19 +390,76 @@ impl Ros {
         }
     }
 
+    fn on_push(&mut self, now: Time, orders: &[PushOrder], out: &mut Outbox) {
+        if self.parameters.push.as_ref().is_none_or(|push| push.destination != Destination::Assigned) {
+            return;
+        }
+        let deadline = now + self.parameters.request_timeout;
+        for &PushOrder { event, sfi } in orders {
+            let request = self.request(sfi, event.event, PUSH, &[]);
+            self.take_request(deadline, event, request, out);
+        }
+        if !self.to_read.is_empty() {
+            self.read_next(now, out);
+        }
+    }
+
+    /// Sends what is to be pushed and may go.
+    fn push(&mut self, now: Time, out: &mut Outbox) {
+        let Some(mut pusher) = self.pusher.take() else { return };
+        self.complete.drain(..).for_each(|(sfi, event)| pusher.offer(now, sfi, event));
+        while let Some((lane, count)) = pusher.next(now) {
+            for _ in 0..count {
+                let Some(event) = pusher.take(lane) else { break };
+                if self.refusal(event).is_some() {
+                    continue;
+                }
+                let (bulk, missing) = self.data(event, None);
+                if missing.iter().any(|missing| !missing.lost) {
+                    continue;
+                }
+                let (sfi, pushed) = pusher.sent(now, lane, bulk.len());
+                self.counters.pushed += 1;
+                self.counters.bytes_out += bulk.len() as u64;
+                let len_bytes = u32::try_from(bulk.len()).expect("a reply fits a message");
+                let reply = DataReply { event, attempt: FIRST_ATTEMPT, request: UNASKED, missing, len_bytes };
+                self.replies.add(sfi, pushed, reply, &bulk, out);
+            }
+        }
+        self.pusher = Some(pusher);
+    }
+
+    /// A builder asks for an event: it is not pushed as well.
+    fn withdraw(&mut self, from: NodeId, event: EventId) {
+        let Some(pusher) = &mut self.pusher else { return };
+        pusher.withdraw(from, event);
+        if let Some(requests) = self.waiting.get_mut(&event) {
+            requests.retain(|waiting| waiting.request.from != from || !waiting.request.kind.is_push());
+            if requests.is_empty() {
+                self.waiting.remove(&event);
+            }
+        }
+    }
+
     fn on_requests(&mut self, now: Time, from: NodeId, requests: Vec<DataRequest>, out: &mut Outbox) {
         self.counters.event_requests += requests.len() as u64;
         let deadline = now + self.parameters.request_timeout;
         for DataRequest { event, attempt, request, robs } in requests {
+            self.withdraw(from, event.event);
             let request = self.request(from, event.event, RequestKind::Event { attempt, request }, &robs);
-            if self.parameters.read_out == ReadOut::OnRequest {
-                self.to_read.push_back(ToRead { event, request: Some((request, deadline)) });
-            } else {
-                self.on_request(deadline, request, out);
-            }
+            self.take_request(deadline, event, request, out);
         }
         if !self.to_read.is_empty() {
             self.read_next(now, out);
+        }
+    }
+
+    /// A request for building; [`Ros::read_next`] is for the caller.
+    fn take_request(&mut self, deadline: Time, event: EventInfo, request: Request, out: &mut Outbox) {
+        if self.parameters.read_out == ReadOut::OnRequest {
+            self.to_read.push_back(ToRead { event, request: Some((request, deadline)) });
+        } else {
+            self.on_request(deadline, request, out);
         }
     }
 
@@ -399,27 +480,35 @@ impl Ros {
         }
     }
 
-    /// Sends what is there; what is not is named, as lost if it will not come.
-    fn answer(&mut self, request: &Request, out: &mut Outbox) {
-        let foreign = request.robs.iter().flat_map(|named| &named.foreign);
+    /// What is there of an event; what is not is named, as lost if it will not come.
+    fn data(&mut self, event: EventId, robs: Option<&Named>) -> (Bulk, Vec<Missing>) {
+        let foreign = robs.iter().flat_map(|named| &named.foreign);
         let mut missing: Vec<Missing> = foreign.map(|&rob| Missing { rob, lost: true }).collect();
         let mut parts = Parts::default();
         let mut add = |rob: usize| {
             let source_id = self.robs[rob].source_id();
-            match self.look_up(rob, request.event) {
+            match self.look_up(rob, event) {
                 Lookup::Here(fragment) => parts.add(&fragment.bulk),
                 Lookup::NotYet => missing.push(Missing { rob: source_id, lost: false }),
                 Lookup::Never => missing.push(Missing { rob: source_id, lost: true }),
             }
         };
-        match &request.robs {
+        match robs {
             None => (0..self.robs.len()).for_each(&mut add),
             Some(named) => named.here.iter().copied().for_each(&mut add),
         }
         self.counters.lost_robs += missing.iter().filter(|m| m.lost).count() as u64;
-        let bulk = parts.into_bulk();
-        self.counters.bytes_out += bulk.len() as u64;
+        (parts.into_bulk(), missing)
+    }
+
+    /// Sends what is there; what is to be pushed goes when its turn comes.
+    fn answer(&mut self, request: &Request, out: &mut Outbox) {
         let event = request.event;
+        if request.kind.is_push() {
+            return self.complete.push((request.from, event));
+        }
+        let (bulk, missing) = self.data(event, request.robs.as_deref());
+        self.counters.bytes_out += bulk.len() as u64;
         match request.kind {
             RequestKind::Roi { request: number } => {
                 out.send(request.from, Message::RoiReply { event, request: number, missing, bulk });
@@ -427,7 +516,8 @@ impl Ros {
             RequestKind::Event { attempt, request: number } => {
                 let len_bytes = u32::try_from(bulk.len()).expect("a reply fits a message");
                 let reply = DataReply { event, attempt, request: number, missing, len_bytes };
-                self.replies.add(request.from, reply, &bulk, out);
+                let pushed = self.pusher.as_ref().map_or(0, |pusher| pusher.pushed(request.from));
+                self.replies.add(request.from, pushed, reply, &bulk, out);
             }
         }
     }
@@ -445,6 +535,7 @@ impl Ros {
             return;
         }
         self.oldest_valid = self.oldest_valid.max(oldest_valid);
+        self.destinations.forget_below(self.oldest_valid);
         for &event in events {
             self.remember_cleared(event);
             self.robs.iter_mut().for_each(|rob| rob.clear(event));
@@ -520,6 +611,9 @@ impl Ros {
 
     fn on_deadline(&mut self, now: Time, out: &mut Outbox) {
         self.taken.on_deadline(now, out);
+        if let Some(pusher) = &mut self.pusher {
+            pusher.on_deadline(now);
+        }
         if self.ask_due.is_some_and(|due| due <= now) {
             self.ask_for_clears(now, out);
             if !self.to_read.is_empty() {
@@ -531,8 +625,7 @@ impl Ros {
         }
         let is_late = |next: &mut ToRead| next.request.as_ref().is_some_and(|(_, deadline)| *deadline <= now);
         while let Some(ToRead { request: Some((request, _)), .. }) = self.to_read.pop_front_if(is_late) {
-            self.counters.timeouts += 1;
-            self.answer(&request, out);
+            self.answer_late(&request, out);
         }
     }
 
@@ -541,12 +634,17 @@ impl Ros {
             return;
         };
         let (late, patient): (Vec<_>, Vec<_>) = requests.into_iter().partition(|waiting| waiting.deadline <= now);
-        for waiting in late {
-            self.counters.timeouts += 1;
-            self.answer(&waiting.request, out);
-        }
+        late.iter().for_each(|waiting| self.answer_late(&waiting.request, out));
         if !patient.is_empty() {
             self.waiting.insert(event, patient);
+        }
+    }
+
+    /// What is late is not pushed: the builder asks for it.
+    fn answer_late(&mut self, request: &Request, out: &mut Outbox) {
+        if !request.kind.is_push() {
+            self.counters.timeouts += 1;
+            self.answer(request, out);
         }
     }
 
@@ -560,6 +658,13 @@ impl Ros {
                 self.on_request(now + self.parameters.request_timeout, request, out);
             }
             Message::EventRequest { requests } => self.on_requests(now, from, requests, out),
+            Message::Push(orders) => self.on_push(now, &orders, out),
+            Message::Destinations(table) => self.destinations.take(table),
+            Message::Credit(taken) => {
+                if let Some(pusher) = &mut self.pusher {
+                    pusher.on_credit(from, taken);
+                }
+            }
             Message::Clear { sequence, oldest_valid, last, events } => {
                 self.on_clear(now, sequence, oldest_valid, last, &events, out);
             }
@@ -585,7 +690,11 @@ impl Ros {
             self.dfm_gone = true;
             self.release_results(out);
         }
-        if matches!(state, PeerState::Up(_)) {
+        let up = matches!(state, PeerState::Up(_));
+        if let Some(pusher) = &mut self.pusher {
+            pusher.on_peer(node, up);
+        }
+        if up {
             if Some(node) == self.parameters.level1 {
                 self.taken.tell(out);
                 self.tell_busy(out);
@@ -628,14 +737,16 @@ impl Component for Ros {
         }
     }
 
-    fn flush(&mut self, _now: Time, out: &mut Outbox) {
+    fn flush(&mut self, now: Time, out: &mut Outbox) {
+        self.push(now, out);
         self.replies.flush(out);
     }
 
     fn next_deadline(&self) -> Option<Time> {
         let timeout = self.timeouts.front().map(|(deadline, _)| *deadline);
         let to_read = self.to_read.front().and_then(|next| Some(next.request.as_ref()?.1));
-        [self.taken.next_deadline(), self.ask_due, timeout, to_read].into_iter().flatten().min()
+        let push = self.pusher.as_ref().and_then(Pusher::next_deadline);
+        [self.taken.next_deadline(), self.ask_due, timeout, to_read, push].into_iter().flatten().min()
     }
 
     fn is_drained(&self) -> bool {
@@ -659,12 +770,18 @@ impl Component for Ros {
         self.robs.iter().for_each(Rob::check);
         self.reading.check();
         assert!(self.waiting.values().all(|requests| !requests.is_empty()), "no empty list of waiting requests");
+        self.pusher.iter().for_each(Pusher::check);
         assert!(self.timeouts.iter().is_sorted_by_key(|(deadline, _)| *deadline), "time-outs in order");
     }
 }
 
 /// Most events in one piece of work: their fragments are answered while they are still in the cache.
 const READ_TOGETHER_MAX: usize = 16;
+/// The number of the request that nobody made.
+const UNASKED: u32 = 0;
+/// Later attempts are asked for.
+const FIRST_ATTEMPT: u16 = 1;
+const PUSH: RequestKind = RequestKind::Event { attempt: FIRST_ATTEMPT, request: UNASKED };
 
 const ASK_AGAIN: Duration = Duration::from_millis(100);
 

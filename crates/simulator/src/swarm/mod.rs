@@ -18,7 +18,7 @@ use crate::world::{Costs, Hosts, Outcomes, Setup, Trace, Wire, World};
 use check::Check;
 use outside::{Seen, Surroundings};
 
-pub use plan::{Counts, InputKind, LEVELS, Plan};
+pub use plan::{Counts, InputKind, LEVELS, Plan, Push};
 pub use shrink::shrink;
 
 /// A run that has ended, and what did not hold of it.
@@ -91,7 +91,7 @@ impl Plan {
             outside: Box::new(Surroundings::new(self, seen)),
             hosts: Hosts::separate(applications.len()),
             costs: Costs::uniform(self.service),
-            wire: Wire::Links { links: self.links, slow: self.slow_channels },
+            wire: Wire::Links { links: self.links, slow: self.slow_channels, port: self.port },
             handover: self.links.latency,
             one_by_one: true,
             fragment_faults: self.fragment_faults,

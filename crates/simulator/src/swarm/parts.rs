@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use dataflow::building::dfm::{Dfm, DfmInput, DfmParameters};
+use dataflow::building::push_control::BuildingMode;
+use dataflow::building::pushed::PushedParameters;
 use dataflow::building::sfi::{Sfi, SfiParameters, Source};
 use dataflow::component::Component;
 use dataflow::filter::efd::{Decider, Efd, EfdParameters};
@@ -13,10 +15,11 @@ use dataflow::level1::trigger::{Level1, Level1Parameters, Trigger, TriggerInput,
 use dataflow::level2::l2pu::{L2pu, L2puParameters};
 use dataflow::level2::l2sv::{L2sv, L2svParameters};
 use dataflow::message::Roi;
+use dataflow::readout::pusher::{Destination, PushParameters};
 use dataflow::readout::ros::{ReadOut, Ros, RosParameters};
 use dataflow::recording::sfo::{Sfo, SfoParameters};
 
-use super::plan::{InputKind, Plan};
+use super::plan::{InputKind, Plan, Push};
 
 impl Plan {
     /// The component of an application, in one of its lives.
@@ -31,6 +34,7 @@ impl Plan {
                 busy_below: self.pages / 2,
                 request_timeout: Duration::from_millis(10),
                 group_bytes_max: 1000,
+                push: self.push.filter(|_| read_out != ReadOut::Results).map(|push| self.push(push, index)),
                 read_out,
                 level1: self.one(Role::Level1).filter(|_| read_out == ReadOut::OnTrigger),
                 in_flight: self.in_flight,
@@ -97,6 +101,13 @@ impl Plan {
                 building: self.building,
                 collected: self.phased.unwrap_or(0),
                 outstanding_requests: self.requests,
+                credits: self.credits,
+                request_order: self.request_order,
+                push: self.push.map(|push| PushedParameters {
+                    window_bytes: push.window_bytes,
+                    timeout: self.request_timeout,
+                    ahead: push.ahead,
+                }),
                 request_timeout: self.request_timeout,
                 retries: 3,
                 in_order: self.in_order,
@@ -136,12 +147,33 @@ impl Plan {
             sfis: self.of(Role::Sfi),
             building: self.building,
             assignment: self.sfi_assignment,
+            run: self.push.map_or(1, |push| push.group),
+            mode: match self.push {
+                None => BuildingMode::Pull,
+                Some(Push { destination: Destination::Assigned, .. }) => BuildingMode::PushAssigned,
+                Some(Push { group, .. }) => {
+                    BuildingMode::PushByTable { readout: self.of(Role::Ros), run: group as u32 }
+                }
+            },
             build_timeout: Duration::from_millis(200),
             clear_group: self.clear_group,
             clear_age: Duration::from_millis(5),
             clear_after: self.clear_after,
             queue: self.dfm_queue,
             in_flight: self.in_flight,
+        }
+    }
+
+    fn push(&self, push: Push, index: usize) -> PushParameters {
+        PushParameters {
+            destination: push.destination,
+            sfis: self.of(Role::Sfi),
+            window_bytes: push.window_bytes,
+            bytes_per_s: push.bytes_per_s,
+            burst_bytes: push.burst_bytes,
+            group: push.group,
+            group_age: Duration::from_millis(2),
+            seed: self.seed + index as u64,
         }
     }
 

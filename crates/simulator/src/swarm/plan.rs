@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use dataflow::building::assignment::SfiAssignment;
 use dataflow::building::dfm::ClearAfter;
+use dataflow::building::request_credits::CreditPolicy;
+use dataflow::building::sfi::RequestOrder;
 use dataflow::control::controller::Application;
 use dataflow::filter::policy::FilterPolicy;
 use dataflow::ids::{NodeId, Role};
@@ -13,9 +15,10 @@ use dataflow::level2::l2sv::L2puAssignment;
 use dataflow::level2::overrides::{Override, Overrides};
 use dataflow::level2::steering::{Skeleton, Strategy};
 use dataflow::random::Random;
+use dataflow::readout::pusher::Destination;
 use dataflow::recording::sfo::Durable;
 
-use crate::world::{Fault, Links, Planted};
+use crate::world::{Fault, Links, Planted, Port};
 
 /// What a run consists of: drawn from a seed, printed with every failure.
 #[derive(Clone, Debug)]
@@ -76,6 +79,14 @@ pub struct Plan {
     pub sfi_events: usize,
     /// Requests that an SFI has outstanding.
     pub requests: usize,
+    /// Whether it is always so many.
+    pub credits: CreditPolicy,
+    /// Which source is asked first.
+    pub request_order: RequestOrder,
+    /// How data are pushed, if they are.
+    pub push: Option<Push>,
+    /// The links of the SFIs; without it they have no bound.
+    pub port: Option<Port>,
     /// After this time data are asked for again.
     pub request_timeout: Duration,
     /// After this time an event is accepted by force.
@@ -139,6 +150,23 @@ pub enum InputKind {
     SelfTrigger,
 }
 
+/// How data are pushed.
+#[derive(Clone, Copy, Debug)]
+pub struct Push {
+    /// Who tells where an event goes.
+    pub destination: Destination,
+    /// Most bytes on the way from a ROS to an SFI.
+    pub window_bytes: u64,
+    /// Rate from a ROS to an SFI.
+    pub bytes_per_s: Option<u64>,
+    /// What goes at once after a pause.
+    pub burst_bytes: u64,
+    /// Events that go together.
+    pub group: usize,
+    /// Events whose data an SFI keeps before they are assigned.
+    pub ahead: usize,
+}
+
 /// Applications of each role.
 #[derive(Clone, Copy, Debug)]
 pub struct Counts {
@@ -188,6 +216,10 @@ impl Plan {
             building: 4,
             sfi_events: 8,
             requests: 8,
+            credits: CreditPolicy::Fixed,
+            request_order: RequestOrder::Random,
+            push: None,
+            port: None,
             request_timeout: Duration::from_millis(20),
             l2_timeout: Duration::from_millis(500),
             clear_after: ClearAfter::Built,
@@ -290,6 +322,10 @@ impl Plan {
             building,
             sfi_events: building + r.below(5) as usize,
             requests: pick(r, 1, 10) as usize,
+            credits: CreditPolicy::Fixed,
+            request_order: RequestOrder::Random,
+            push: None,
+            port: None,
             request_timeout: Duration::from_millis(pick(r, 5, 30)),
             l2_timeout: Duration::from_millis(pick(r, 50, 500)),
             clear_after: if recorded { ClearAfter::Recorded } else { ClearAfter::Built },
@@ -320,6 +356,7 @@ impl Plan {
             planted: None,
         };
         plan.draw_trigger(&mut Random::new(seed ^ 0x7216_6e72));
+        plan.draw_transfer(&mut Random::new(seed ^ 0x0070_7573_6821));
         if plan.has_level2() {
             // The order of decisions is not that of events.
             plan.in_order = false;
@@ -366,6 +403,24 @@ impl Plan {
         if r.chance(0.2) {
             self.steering_cost = Duration::from_micros(r.below(500));
         }
+    }
+
+    /// Of how the data come to the builders.
+    fn draw_transfer(&mut self, r: &mut Random) {
+        self.credits = [CreditPolicy::Fixed, CreditPolicy::Adaptive][r.below(2) as usize];
+        self.request_order = [RequestOrder::Random, RequestOrder::Rotating][r.below(2) as usize];
+        if self.phased.is_some() || r.chance(0.4) {
+            return;
+        }
+        let by_table = self.input == InputKind::Level1 && r.chance(0.7);
+        self.push = Some(Push {
+            destination: if by_table { Destination::Table } else { Destination::Assigned },
+            window_bytes: [1, 500, 2_000, 1 << 20][r.below(4) as usize],
+            bytes_per_s: r.chance(0.3).then(|| [50_000, 1_000_000][r.below(2) as usize]),
+            burst_bytes: r.below(2) * 1_000,
+            group: [1, 1, 2, 5][r.below(4) as usize],
+            ahead: [0, 1, 4, 20][r.below(4) as usize],
+        });
     }
 
     fn draw_lives(&mut self, r: &mut Random, level: u32) {
@@ -488,7 +543,7 @@ impl Plan {
     /// Whether nothing is lost or late.
     pub fn is_healthy(&self) -> bool {
         let undisturbed = self.faults.is_empty() && self.late.is_empty() && self.slow_channels == 0.0;
-        undisturbed && self.links.is_perfect() && self.fragment_faults.is_perfect()
+        undisturbed && self.port.is_none() && self.links.is_perfect() && self.fragment_faults.is_perfect()
     }
 
     pub(super) fn robs(&self, ros: usize) -> Vec<u32> {

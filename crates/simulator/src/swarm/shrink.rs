@@ -53,6 +53,7 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
     with(&|plan| plan.credit = None);
     with(&|plan| plan.sink = None);
     with(&|plan| plan.phased = None);
+    with(&|plan| plan.push = None);
     with(&|plan| plan.overrides = Overrides::default());
     with(&|plan| plan.filter_tasks = false);
     with(&|plan| plan.duration = None);

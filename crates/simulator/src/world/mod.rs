@@ -39,7 +39,7 @@ pub use costs::{Cost, Costs, Kind};
 pub use outcomes::{Decided, Outcomes};
 pub use setup::{Effort, Fault, Hosts, Links, Outside, Place, Planted, Setup};
 pub use trace::Trace;
-pub use wire::{Datagrams, Ethernet, Wire};
+pub use wire::{Datagrams, Ethernet, Port, Wire};
 
 /// A partition in virtual time.
 pub struct World {
@@ -71,6 +71,10 @@ pub struct World {
     steps: u64,
     inputs: u64,
     network: report::Network,
+    /// When the ports to event builders have sent what they hold.
+    ports: BTreeMap<NodeId, Time>,
+    /// Messages that found no room in a port.
+    overflows: u64,
     out: Outbox,
     encoded: Vec<u8>,
 }
@@ -179,6 +183,8 @@ impl World {
             steps: 0,
             inputs: 0,
             network: report::Network::default(),
+            ports: BTreeMap::new(),
+            overflows: 0,
             out: Outbox::new(),
             encoded: Vec::new(),
             setup,

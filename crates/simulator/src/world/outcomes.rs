@@ -49,6 +49,8 @@ pub struct Outcomes {
     pub trace: u64,
     /// Inputs that components took.
     pub inputs: u64,
+    /// Messages that found no room in a port of the switch.
+    pub overflows: u64,
     /// Traffic of all applications.
     pub network: Network,
     /// Processor time of all processes.
@@ -100,6 +102,7 @@ impl World {
             forced: self.forced,
             trace: self.trace.finish(),
             inputs: self.inputs,
+            overflows: self.overflows,
             network: self.network,
             cpu: self.processors.busy(),
             setup: self.setup,

@@ -177,9 +177,29 @@ impl World {
         }
     }
 
+    /// What data for building take through the port of their builder, unless they find no room there.
+    fn pass_port(&mut self, to: NodeId, message: &Message) -> Option<Duration> {
+        let (Wire::Links { port: Some(port), .. }, Message::EventReply { replies, bulk, .. }) =
+            (&self.setup.wire, message)
+        else {
+            return Some(Duration::ZERO);
+        };
+        let takes = |bytes: u64| Duration::from_nanos(bytes * 1_000_000_000 / port.bytes_per_s);
+        let takes_this = takes((bulk.len() + REPLY_HEAD_BYTES * (1 + replies.len())) as u64);
+        let free = self.ports.entry(to).or_default();
+        let waits = free.since(self.now) + takes_this;
+        if waits > takes(port.buffer_bytes) {
+            self.overflows += 1;
+            return None;
+        }
+        *free = self.now + waits;
+        Some(waits)
+    }
+
     fn send_unreliably(&mut self, envelope: Envelope, message: Message) {
         let links = if self.is_healed() { self.links().healed() } else { self.links() };
         let to = envelope.to;
+        let Some(waits) = self.pass_port(to, &message) else { return };
         if self.split_until(envelope.from, to).is_some() {
             return;
         }
@@ -203,7 +223,7 @@ impl World {
             if self.random.chance(links.delay) {
                 delay += links.delay_max.mul_f64(self.random.unit());
             }
-            let at = self.now + delay;
+            let at = self.now + waits + delay;
             if copy == 0 {
                 return self.schedule(at, What::Arrives(to, Arriving::Message(envelope, message)));
             }
@@ -258,3 +278,6 @@ impl World {
 
 /// What a driver writes at a time, as processor time.
 const PIECE: Duration = Duration::from_micros(200);
+
+/// What a reply has around its data, and for each event.
+const REPLY_HEAD_BYTES: usize = 40;

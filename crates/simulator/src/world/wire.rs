@@ -15,6 +15,8 @@ pub enum Wire {
         links: Links,
         /// Fraction of pairs that are slow.
         slow: f64,
+        /// What carries data for building to each event builder; without it there is no bound.
+        port: Option<Port>,
     },
     /// A simulated network.
     Ethernet(Box<Ethernet>),
@@ -90,4 +92,13 @@ impl Datagrams {
             _ => false,
         }
     }
+}
+
+/// A port of a switch: one link behind one buffer, which loses what it has no room for `[ATM1997 §IV]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Port {
+    /// What the link carries.
+    pub bytes_per_s: u64,
+    /// What the buffer holds.
+    pub buffer_bytes: u64,
 }

@@ -2,4 +2,6 @@
 
 mod overload;
 mod phased;
+mod push;
+mod shaping;
 mod slow_stop;

@@ -186,7 +186,7 @@ fn bare(parameters: &Parameters, accepted: f64) -> Result<f64, BenchError> {
     let building_request = frame_bytes(&Message::EventRequest { requests: vec![asked] });
     let whole = bulk(ROBS);
     let reply = DataReply { event, attempt: 1, request, missing: Vec::new(), len_bytes: fragment as u32 * ROBS };
-    let building_reply = frame_bytes(&Message::EventReply { replies: vec![reply], bulk: whole });
+    let building_reply = frame_bytes(&Message::EventReply { pushed: 0, replies: vec![reply], bulk: whole });
     let exchanged = exchange::run(&Exchange {
         repliers: 1,
         request_bytes: frame_bytes(&roi_request).max(building_request),

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use configuration::Partition;
+use configuration::{BuildingMode, Partition};
 use dataflow::ids::NodeId;
 use dataflow::message::{DatagramAddresses, Envelope, Message};
 use dataflow::time::Time;
@@ -121,7 +121,15 @@ impl NetworkOptions {
         };
         // A held event may pin a page that it shares with others: twice the events' own pages, and some on the way.
         let held = (partition.sfi.events as usize).saturating_mul(event_max).div_ceil(page_len);
-        let bulk_pages = (2 * held + 4 * peers).max(transport.pages as usize);
+        // Data that are pushed wait for their event: as much as credits allow, and a message more of each source.
+        let ahead = if partition.dfm.building == BuildingMode::Pull {
+            0
+        } else {
+            let window = partition.ros.push.clone().unwrap_or_default().window.bytes();
+            let window = usize::try_from(window).unwrap_or(usize::MAX / 4).saturating_add(frame_max);
+            window.saturating_mul(partition.ros.count as usize).div_ceil(page_len)
+        };
+        let bulk_pages = (2 * (held + ahead) + 4 * peers).max(transport.pages as usize);
         Self {
             address: SocketAddr::new(transport.host, 0),
             tcp,
@@ -151,7 +159,15 @@ impl NetworkOptions {
         let tcp = TcpOptions::new(limits);
         let address = SocketAddr::new(host, 0);
         let greet_timeout = GREET_TIMEOUT_JOINING;
-        Self { address, tcp, shm: None, page_len: JOINING_PAGE_LEN, bulk_pages: 8, control_pages: 8, greet_timeout }
+        Self {
+            address,
+            tcp,
+            shm: None,
+            page_len: JOINING_PAGE_LEN,
+            bulk_pages: 8,
+            control_pages: STRANGERS_MAX + 1,
+            greet_timeout,
+        }
     }
 }
 

@@ -457,11 +457,11 @@ impl Host {
             return self.control.push_back((envelope.from, message));
         }
         let message = match message {
-            Message::EventReply { replies, bulk } if !self.check.passes(&replies, &bulk) => {
+            Message::EventReply { pushed, replies, bulk } if !self.check.passes(&replies, &bulk) => {
                 let (replies, bulk) = self.check.sound_ones(replies, bulk);
                 // The builder asks again for the others, and in the end does without.
                 self.network.malformed += 1;
-                Message::EventReply { replies, bulk }
+                Message::EventReply { pushed, replies, bulk }
             }
             message => message,
         };

@@ -1,0 +1,174 @@
+//! How many data requests a builder may have on the way: a fixed number, or what the network turns out to take.
+
+use core::time::Duration;
+
+use crate::time::Time;
+
+/// A policy for the number of requests that are not answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CreditPolicy {
+    /// Always the most `[EB2007 §II-B.3]`.
+    #[default]
+    Fixed,
+    /// As many as do no harm: one more for each round of replies, half as many when a request has to be repeated or
+    /// replies take several times as long as they need not (additive increase, multiplicative decrease).
+    Adaptive,
+}
+
+/// The requests that are on the way, and how many may be.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestCredits {
+    policy: CreditPolicy,
+    most: usize,
+    /// In parts of `WHOLE`: one reply earns a part of a credit.
+    limit: u64,
+    outstanding: usize,
+    /// The shortest time to a reply in this round and in the one before: what a network without queues takes.
+    shortest: [Option<Duration>; 2],
+    replies: usize,
+    /// Requests sent before this time say nothing of the limit since.
+    decreased: Time,
+}
+
+impl RequestCredits {
+    /// At most this many requests.
+    pub(crate) fn new(policy: CreditPolicy, most: usize) -> Self {
+        let start = match policy {
+            CreditPolicy::Fixed => most,
+            CreditPolicy::Adaptive => most.min(START),
+        };
+        Self {
+            policy,
+            most,
+            limit: start as u64 * WHOLE,
+            outstanding: 0,
+            shortest: [None; 2],
+            replies: 0,
+            decreased: Time::ZERO,
+        }
+    }
+
+    /// Whether one more request may go.
+    pub(crate) fn has_one(&self) -> bool {
+        self.outstanding < self.limit()
+    }
+
+    /// How many may be on the way now.
+    pub(crate) fn limit(&self) -> usize {
+        (self.limit / WHOLE) as usize
+    }
+
+    /// How many are on the way.
+    pub(crate) fn outstanding(&self) -> usize {
+        self.outstanding
+    }
+
+    /// A source is asked.
+    pub(crate) fn spend(&mut self) {
+        self.outstanding += 1;
+    }
+
+    /// Sources are not waited for any more, whether their data came or not.
+    pub(crate) fn come_home(&mut self, count: usize) {
+        self.outstanding -= count;
+    }
+
+    /// The whole of the reply to a request that was sent once has come.
+    pub(crate) fn on_reply(&mut self, now: Time, sent: Time) {
+        if self.policy == CreditPolicy::Fixed {
+            return;
+        }
+        let took = now.since(sent);
+        let usual = self.shortest.into_iter().flatten().min();
+        self.shortest[0] = Some(self.shortest[0].map_or(took, |shortest| shortest.min(took)));
+        self.replies += 1;
+        if self.replies >= ROUND {
+            self.replies = 0;
+            self.shortest = [None, self.shortest[0]];
+        }
+        if usual.is_some_and(|usual| took > QUEUED * usual.max(SHORT)) {
+            return self.decrease(now, sent);
+        }
+        self.limit = (self.limit + (WHOLE * WHOLE / self.limit).max(1)).min(self.most as u64 * WHOLE);
+    }
+
+    /// A request that was sent at this time has to be repeated.
+    pub(crate) fn on_reask(&mut self, now: Time, sent: Time) {
+        if self.policy == CreditPolicy::Adaptive {
+            self.decrease(now, sent);
+        }
+    }
+
+    /// Once for all requests that were on the way together.
+    fn decrease(&mut self, now: Time, sent: Time) {
+        if sent >= self.decreased {
+            self.decreased = now;
+            self.limit = (self.limit / 2).max(WHOLE);
+        }
+    }
+
+    /// Asserts that the bound is kept.
+    pub(crate) fn check(&self) {
+        assert!(self.outstanding <= self.most, "requests within their bound");
+        assert!((1..=self.most.max(1)).contains(&self.limit()), "the limit within its bounds");
+    }
+}
+
+const WHOLE: u64 = 1 << 16;
+/// As many as a network that is not known takes.
+const START: usize = 4;
+/// Replies after which the shortest time is measured anew: routes and loads change.
+const ROUND: usize = 1000;
+/// A reply that takes this many times the shortest has waited in a queue.
+const QUEUED: u32 = 8;
+/// Shorter times are those of schedulers, not of networks.
+const SHORT: Duration = Duration::from_micros(100);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn replies(credits: &mut RequestCredits, from_us: u64, took_us: u64, count: usize) {
+        for reply in 0..count as u64 {
+            let sent = Time::from_ns((from_us + reply * took_us) * 1000);
+            credits.on_reply(sent + Duration::from_micros(took_us), sent);
+            credits.check();
+        }
+    }
+
+    #[test]
+    fn fixed_credits_stay() {
+        let mut credits = RequestCredits::new(CreditPolicy::Fixed, 3);
+        (0..3).for_each(|_| credits.spend());
+        assert!(!credits.has_one());
+        credits.on_reask(Time::from_ns(5), Time::from_ns(1));
+        credits.come_home(2);
+        assert_eq!((credits.limit(), credits.has_one(), credits.outstanding()), (3, true, 1));
+    }
+
+    #[test]
+    fn credits_grow_by_one_in_a_round_and_halve_once_for_a_round() {
+        let mut credits = RequestCredits::new(CreditPolicy::Adaptive, 64);
+        assert_eq!(credits.limit(), START);
+        replies(&mut credits, 0, 500, 5);
+        assert_eq!(credits.limit(), START + 1);
+        replies(&mut credits, 10_000, 500, 3000);
+        assert_eq!(credits.limit(), 64);
+        let at = |ms: u64| Time::from_ns(ms * 1_000_000);
+        credits.on_reask(at(2000), at(1900));
+        credits.on_reask(at(2001), at(1901));
+        assert_eq!(credits.limit(), 32, "asked together");
+        credits.on_reask(at(2100), at(2000));
+        assert_eq!(credits.limit(), 16);
+        (0..100).for_each(|k| credits.on_reask(at(3000 + k), at(3000 + k)));
+        assert_eq!(credits.limit(), 1);
+    }
+
+    #[test]
+    fn replies_that_wait_in_a_queue_take_credits() {
+        let mut credits = RequestCredits::new(CreditPolicy::Adaptive, 64);
+        replies(&mut credits, 0, 500, 3000);
+        replies(&mut credits, 10_000_000, 9_000, 1);
+        assert_eq!(credits.limit(), 32);
+    }
+}

@@ -1,0 +1,83 @@
+//! Traffic that does not overflow the buffers of a switch: adaptive request credits, and rate division at the source
+//! `[ATM1997 §IV]`.
+
+use dataflow::building::request_credits::CreditPolicy;
+use dataflow::ids::Role;
+use dataflow::readout::pusher::Destination;
+use dataflow::report::SfiCounters;
+
+use simulator::swarm::{Counts, InputKind, Plan, Push};
+use simulator::world::Port;
+
+const EVENTS: u64 = 200;
+const SOURCES: u16 = 16;
+const BYTES_PER_S: u64 = 20_000_000;
+
+/// What came of a run.
+#[derive(Debug)]
+struct Figures {
+    events_per_s: f64,
+    overflows: u64,
+    repeated: u64,
+    incomplete: u64,
+}
+
+/// Sixteen sources, two builders, each behind a port of 20 MB/s that holds so many bytes.
+fn plan(buffer_bytes: u64) -> Plan {
+    Plan {
+        input: InputKind::SelfTrigger,
+        counts: Counts { ros: SOURCES, sfi: 2, efd: 0, ..Plan::plain(1).counts },
+        port: Some(Port { bytes_per_s: BYTES_PER_S, buffer_bytes }),
+        pages: 1_000,
+        building: 32,
+        sfi_events: 64,
+        requests: 256,
+        ..Plan::plain(EVENTS)
+    }
+}
+
+fn figures(plan: &Plan) -> Figures {
+    let outcomes = plan.run_checked();
+    assert_eq!((outcomes.account.residual, outcomes.account.level1), (0, EVENTS), "{:#?}", outcomes.account);
+    let sfis = outcomes.ending.reports.values().filter(|report| report.role == Role::Sfi);
+    let sfi = SfiCounters::total(sfis);
+    Figures {
+        events_per_s: EVENTS as f64 / outcomes.ended.since(outcomes.began).as_secs_f64(),
+        overflows: outcomes.overflows,
+        repeated: sfi.reasks + sfi.pushed_late,
+        incomplete: outcomes.account.built_incomplete,
+    }
+}
+
+#[test]
+fn adaptive_credits_find_what_a_switch_takes() {
+    let of = |credits| figures(&Plan { credits, ..plan(6_000) });
+    let (fixed, adaptive) = (of(CreditPolicy::Fixed), of(CreditPolicy::Adaptive));
+    let both = format!("fixed {fixed:?}, adaptive {adaptive:?}");
+    println!("{both}");
+    assert!(fixed.incomplete > 0 && adaptive.incomplete == 0, "{both}");
+    assert!(adaptive.repeated < fixed.repeated / 4 && adaptive.overflows < fixed.overflows, "{both}");
+    assert!(adaptive.events_per_s > 0.7 * fixed.events_per_s, "{both}");
+}
+
+#[test]
+fn adaptive_credits_cost_nothing_where_there_is_room() {
+    let of = |credits| figures(&Plan { credits, ..plan(1 << 30) });
+    let (fixed, adaptive) = (of(CreditPolicy::Fixed), of(CreditPolicy::Adaptive));
+    println!("fixed {fixed:?}, adaptive {adaptive:?}");
+    assert!(adaptive.events_per_s > 0.95 * fixed.events_per_s, "fixed {fixed:?}, adaptive {adaptive:?}");
+}
+
+#[test]
+fn rate_division_does_not_overflow_a_switch() {
+    let of = |bytes_per_s| {
+        let (destination, window_bytes) = (Destination::Assigned, 1 << 20);
+        let push = Push { destination, window_bytes, bytes_per_s, burst_bytes: 0, group: 1, ahead: 100 };
+        figures(&Plan { push: Some(push), ..plan(16_000) })
+    };
+    let (free, shaped) = (of(None), of(Some(BYTES_PER_S / u64::from(SOURCES))));
+    let both = format!("as it comes {free:?}, shaped {shaped:?}");
+    println!("{both}");
+    assert!(free.incomplete > 0 && shaped.incomplete == 0, "{both}");
+    assert!(shaped.overflows < free.overflows / 10 && shaped.events_per_s > free.events_per_s, "{both}");
+}
