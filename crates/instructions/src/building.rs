@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use dataflow::building::assignment::SfiAssignment;
 use dataflow::building::dfm::{ClearAfter, Dfm, DfmInput, DfmParameters};
-use dataflow::building::sfi::{Sfi, SfiParameters, Source};
+use dataflow::building::push_control::BuildingMode;
+use dataflow::building::request_credits::CreditPolicy;
+use dataflow::building::sfi::{RequestOrder, Sfi, SfiParameters, Source};
 use dataflow::component::Component;
 use dataflow::ids::{EventId, NodeId};
 use dataflow::level1::pace::Spacing;
@@ -46,6 +48,8 @@ fn dfm(events: u64) -> DfmParameters {
         sfis: vec![SFI],
         building: BUILDING,
         assignment: SfiAssignment::RoundRobin,
+        run: 1,
+        mode: BuildingMode::Pull,
         build_timeout: Duration::from_secs(2),
         clear_group: 100,
         clear_age: Duration::from_millis(10),
@@ -66,6 +70,9 @@ fn sfi(readout: &[NodeId], data_bytes: usize) -> SfiParameters {
         building: BUILDING,
         collected: 0,
         outstanding_requests: BUILDING * readout.len(),
+        credits: CreditPolicy::Fixed,
+        request_order: RequestOrder::Random,
+        push: None,
         request_timeout: Duration::from_secs(2),
         retries: 3,
         in_order: false,
@@ -86,6 +93,7 @@ pub(crate) fn ros(node: NodeId) -> RosParameters {
         in_flight: 1,
         dfm: DFM,
         late: false,
+        push: None,
     }
 }
 

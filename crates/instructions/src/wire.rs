@@ -41,7 +41,7 @@ fn request() -> Message {
 fn reply(bulk: Bulk) -> Message {
     let len_bytes = bulk.len() as u32;
     let reply = DataReply { event: EventId(1), attempt: 1, request: 1, missing: Vec::new(), len_bytes };
-    Message::EventReply { replies: vec![reply], bulk }
+    Message::EventReply { pushed: 0, replies: vec![reply], bulk }
 }
 
 const BULK_BYTES: usize = 1000;
