@@ -10,7 +10,7 @@ use dataflow::message::{
     Decision, Ended, Envelope, EventInfo, Fate, FileRecord, Message, Missing, PushOrder, Recording, Roi,
 };
 use dataflow::report::{BlockCause, Blocked, ChainCount, DatagramCounts, Network, PeerCount, Report};
-use dataflow::wire::{HEADER_LEN, VERSION, WireError, check_any_frame, decode, encode};
+use dataflow::wire::{HEADER_LEN, VERSION, WireError, check_any_frame, decode, decode_parts, encode};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -19,6 +19,24 @@ proptest! {
     #[test]
     fn what_is_written_reads_back(envelope in envelopes(), message in messages()) {
         prop_assert_eq!(decode(&frame(&envelope, &message)), Ok((envelope, message)));
+    }
+
+    #[test]
+    fn bulk_that_came_by_handle_is_taken_as_it_is(message in messages(), cut in any::<prop::sample::Index>()) {
+        let whole = frame(&ENVELOPE, &message);
+        let bulk_len = message.bulk().map_or(0, Bulk::len);
+        let head_len = whole.len() - bulk_len;
+        let (head, bulk) = (whole.slice(0..head_len), whole.slice(head_len..whole.len()));
+        let cut = cut.index(bulk_len + 1);
+        let rest = Bulk::PageList(vec![bulk.slice(0..cut), bulk.slice(cut..bulk_len)]);
+        let (_, decoded) = decode_parts(&head, rest.clone()).unwrap();
+        prop_assert_eq!(decoded.bulk().map(bytes_of), message.bulk().map(bytes_of));
+        // The bulk is what came by handle, neither more nor less.
+        let longer = whole.slice(0..head_len + bulk_len.min(1));
+        if bulk_len > 0 {
+            prop_assert!(decode_parts(&longer, rest).is_err());
+            prop_assert!(decode_parts(&head, Bulk::empty()).is_err());
+        }
     }
 
     #[test]
@@ -49,6 +67,10 @@ proptest! {
         }
         check_any_frame(&bytes);
     }
+}
+
+fn bytes_of(bulk: &Bulk) -> Vec<u8> {
+    bulk.slices().iter().flat_map(|slice| slice.as_bytes().to_vec()).collect()
 }
 
 #[test]

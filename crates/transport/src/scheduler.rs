@@ -79,6 +79,7 @@ pub struct Scheduler<'t, S = ()> {
     poller: Poller,
     waker: Waker,
     waker_readiness: Readiness,
+    kernel: KernelNews,
     idle: Idle,
     stamps: Timestamps,
     stop: Arc<AtomicBool>,
@@ -98,6 +99,7 @@ impl<'t, S> Scheduler<'t, S> {
             poller,
             waker,
             waker_readiness,
+            kernel: KernelNews::default(),
             idle: Idle::new(idle),
             stamps: Timestamps::new(STAMPS),
             stop: Arc::new(AtomicBool::new(false)),
@@ -171,10 +173,13 @@ impl<'t, S> Scheduler<'t, S> {
     /// If the kernel does not report on the sources.
     pub fn pass(&mut self, now: Time, shared: &mut S) -> Result<bool, OsError> {
         self.waker.begin_pass();
-        if self.poller.watches_more_than_one() {
-            self.poller.wait(Some(Duration::ZERO))?;
+        if self.poller.watches_more_than_one() && self.kernel.is_due() {
+            let news = self.poller.wait(Some(Duration::ZERO))?;
+            self.kernel.asked(news > 0);
         }
-        Ok(self.run_tasks(now, shared))
+        let is_busy = self.run_tasks(now, shared);
+        self.kernel.is_busy = is_busy;
+        Ok(is_busy)
     }
 
     fn run_tasks(&mut self, now: Time, shared: &mut S) -> bool {
@@ -210,9 +215,37 @@ impl<'t, S> Scheduler<'t, S> {
         let deadline = self.tasks.iter().filter_map(|entry| entry.task.next_deadline()).min();
         self.counters.sleeps += 1;
         let woken = self.poller.wait(sleep_until(deadline, clock::now()));
+        self.kernel = KernelNews::default();
         self.waker.end_sleep();
         self.waker_readiness.clear_readable();
         woken.map(|_| ())
+    }
+}
+
+/// How often the kernel is asked for news: in each pass, unless it had none for many while work came from memory.
+#[derive(Debug, Default)]
+struct KernelNews {
+    /// How often it was asked in vain, one time after the other.
+    in_vain: u32,
+    passes_since: u32,
+    /// Whether the last pass had work.
+    is_busy: bool,
+}
+
+impl KernelNews {
+    fn is_due(&mut self) -> bool {
+        self.passes_since += 1;
+        let passes = match (self.in_vain < IN_VAIN_MIN, self.is_busy) {
+            (true, _) => 1,
+            (false, true) => PASSES_BUSY,
+            (false, false) => PASSES_IDLE,
+        };
+        self.passes_since >= passes
+    }
+
+    fn asked(&mut self, had_news: bool) {
+        self.passes_since = 0;
+        self.in_vain = if had_news { 0 } else { self.in_vain.saturating_add(1) };
     }
 }
 
@@ -249,5 +282,26 @@ struct Entry<'t, S> {
     task: Box<dyn Task<S> + 't>,
 }
 
+/// A process that talks through the kernel has news more often than once in as many passes.
+const IN_VAIN_MIN: u32 = 8;
+const PASSES_BUSY: u32 = 16;
+const PASSES_IDLE: u32 = 4;
+
 /// Stamps in the ring: a megabyte, some ten thousand passes of a few tasks.
 const STAMPS: usize = 1 << 16;
+
+#[cfg(test)]
+mod tests {
+    use super::{IN_VAIN_MIN, KernelNews};
+
+    #[test]
+    fn the_kernel_is_asked_less_often_while_work_comes_from_memory_alone() {
+        let mut kernel = KernelNews { is_busy: true, ..KernelNews::default() };
+        let mut ask =
+            |passes: usize, had_news| (0..passes).filter(|_| kernel.is_due()).map(|_| kernel.asked(had_news)).count();
+        assert_eq!(ask(IN_VAIN_MIN as usize, false), IN_VAIN_MIN as usize);
+        assert_eq!(ask(160, false), 10);
+        assert_eq!(ask(16, true), 1);
+        assert_eq!(ask(5, true), 5);
+    }
+}

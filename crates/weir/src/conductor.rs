@@ -7,7 +7,7 @@ use std::net::UdpSocket;
 use std::path::Path;
 use std::time::Duration;
 
-use configuration::{BadMenu, ClearCarrier, Transport};
+use configuration::{BadMenu, ClearCarrier, Connections, Transport};
 use dataflow::component::{Outbox, PeerState};
 use dataflow::control::accounting::{Accounting, Books};
 use dataflow::control::controller::{Controller, ControllerParameters, Ending};
@@ -22,7 +22,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use transport::clock;
 use transport::error::OsError;
-use transport::idle::IdleStrategy;
+use transport::idle::{IdleStrategy, ParkLimits};
 use transport::scheduler::{Context, Scheduler, Task};
 
 use crate::assembly::Assembly;
@@ -216,6 +216,10 @@ pub(crate) fn idle(partition: &configuration::Partition) -> IdleStrategy {
     match partition.transport.idle {
         configuration::Idle::Spin => IdleStrategy::Spin,
         configuration::Idle::Yield => IdleStrategy::Yield,
+        configuration::Idle::Park if partition.transport.connections == Connections::Shm => {
+            // A peer that writes wakes for the price of one small system call; until then its processor is better off.
+            IdleStrategy::Park(ParkLimits { spin_max: Duration::ZERO, yield_for: Duration::ZERO })
+        }
         configuration::Idle::Park => IdleStrategy::default(),
     }
 }

@@ -159,13 +159,15 @@ fn configuration(parameters: &Parameters) -> String {
         BenchPayload::Plain | BenchPayload::Handles => ("prefilled", "headers"),
         BenchPayload::Touched => ("written", "data"),
     };
+    // Pages that wait to be cleared are read by nobody, and those of the reference's ring are used again at once.
+    let clear_group = if parameters.transport == BenchTransport::Shm { EVENTS_HELD / 4 } else { CLEAR_GROUP };
     let transport = transport_keys(parameters);
     format!(
         r#"
         partition.name = "bench"
         run.duration = "{milliseconds} ms"
         {transport}
-        dfm = {{ input = "self" }}
+        dfm = {{ input = "self", clear_group = {clear_group} }}
         sfi = {{ count = 1, events = {events}, building = {EVENTS_HELD}, outstanding_requests = {requests}, max_event_size = "{event} B", request_timeout = "2 s", check = "{check}" }}
         [ros]
         count = {sources}
@@ -205,3 +207,4 @@ fn spawn_source(source: &SourceArguments) -> io::Result<Child> {
 
 const PAIRS: usize = 5;
 const EVENTS_HELD: u32 = 64;
+const CLEAR_GROUP: u32 = 100;

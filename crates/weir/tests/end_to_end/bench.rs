@@ -19,6 +19,15 @@ fn event_builder_that_touches_all_data() {
     assert_eq!(found["parameters"]["payload"], "touched");
 }
 
+#[test]
+fn event_builder_through_shared_memory() {
+    for payload in ["handles", "touched"] {
+        let options = ["--transport", "shm", "--payload", payload, "--sources", "2", "--fragment", "5000"];
+        let found = bench(&[&["event-builder"], &options[..]].concat());
+        check("event-builder", &found);
+    }
+}
+
 /// Each transport has a bare machine of its own; what moves no bytes has no rate of bytes.
 #[test]
 fn bare_machines_of_event_building() {
@@ -159,7 +168,9 @@ fn check(bench: &str, found: &Value) {
     assert!(found["parameters"].is_object(), "{found}");
     for side in ["result", "reference"] {
         for figure in ["events_per_s", "bytes_per_s", "cpu_us_per_event"] {
-            assert!(found[side][figure].as_f64().is_some_and(|value| value > 0.0), "{side}.{figure}: {found}");
+            let is_absent = figure == "bytes_per_s" && found["parameters"]["payload"] == "handles";
+            let is_right = if is_absent { f64::is_nan as fn(f64) -> bool } else { |value: f64| value > 0.0 };
+            assert!(is_right(found[side][figure].as_f64().unwrap_or(f64::NAN)), "{side}.{figure}: {found}");
         }
     }
     let number = |value: &Value| value.as_f64().filter(|number| *number > 0.0).unwrap();
