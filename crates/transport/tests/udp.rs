@@ -43,6 +43,26 @@ fn messages_of_all_sizes_arrive_whole() {
 }
 
 #[test]
+fn messages_arrive_over_ipv6() {
+    let address: SocketAddr = "[::1]:0".parse().unwrap();
+    if UdpSocket::bind(address).is_err() {
+        return testkit::skip("messages_arrive_over_ipv6", "no IPv6 on this machine");
+    }
+    let (options, pool) = (options(64 << 10), pool(64 << 10, 8));
+    let mut first = Endpoint::bind(address, &options, &pool).unwrap();
+    let mut second = Endpoint::bind(address, &options, &pool).unwrap();
+    let to_second = first.add_peer(second.local_address());
+    second.add_peer(first.local_address());
+    for (seed, len) in [100, 9000, 37_500].into_iter().enumerate() {
+        first.send(to_second, &message(len, seed), &Bulk::empty()).unwrap();
+        assert_eq!(first.flush(clock::now()), Flushed::All);
+        second.fill(clock::now()).unwrap();
+        let (_, frame) = second.next_frame().expect("nothing is lost between empty buffers of a host");
+        assert!(bytes(&frame) == message(len, seed), "{len} bytes");
+    }
+}
+
+#[test]
 fn joined_datagrams_make_a_message_in_place() {
     let mut pair = Pair::new(&options(64 << 10), 8);
     for seed in 0..200 {

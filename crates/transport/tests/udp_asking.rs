@@ -140,7 +140,7 @@ fn what_has_come_is_no_longer_kept() {
         send(&mut network, number);
         network.pass(|_| true, &mut arrived);
     }
-    assert!(arrived.len() == 500 && source.counters().in_use_max <= 33);
+    assert!(arrived.len() == 500 && source.counters().in_use_max <= 129);
     for _ in 0..10 {
         network.pass(|_| true, &mut arrived);
     }

@@ -5,10 +5,12 @@ use rustix::thread::UnshareFlags;
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 use transport::clock;
 use transport::frame::FrameLimits;
-use transport::link::Filled;
+use transport::link::{Filled, Flushed};
 use transport::page_pool::{Pool, PoolOptions};
+use transport::poller::Poller;
 use transport::udp::{Endpoint, UdpOptions};
 
 const LOSS_PERCENT: usize = 10;
@@ -33,6 +35,58 @@ fn datagrams_longer_than_the_network_takes_arrive_in_fragments() {
     })
     .join()
     .unwrap();
+}
+
+/// The kernel takes no more than the send buffer while a slow network holds it.
+#[test]
+fn a_slow_network_holds_the_queue_up_and_loses_nothing() {
+    let slow = || {
+        enter_network()?;
+        // 20 Mbit/s: the buffer below takes some 20 ms.
+        run(Command::new("tc").args("qdisc add dev lo root tbf rate 20mbit burst 3000 limit 10m".split(' ')), "")
+    };
+    std::thread::spawn(move || match slow() {
+        Ok(()) => send_more_than_the_buffer(),
+        Err(reason) => testkit::skip("a_slow_network_holds_the_queue_up_and_loses_nothing", &reason),
+    })
+    .join()
+    .unwrap();
+}
+
+fn send_more_than_the_buffer() {
+    const MESSAGES: u32 = 40;
+    let page_len = 64 << 10;
+    let pool = Pool::new(&PoolOptions { name: "receive".into(), page_len, pages: 64, prefault: false }).unwrap();
+    let mut options = UdpOptions::new(FrameLimits::new(8, page_len).unwrap(), [6; 16]);
+    (options.send_buffer_bytes, options.segmentation_offload) = (16 << 10, false);
+    let bind = || Endpoint::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), &options, &pool).unwrap();
+    let (mut first, mut second) = (bind(), bind());
+    let mut poller = Poller::new().unwrap();
+    first.register(&mut poller).unwrap();
+    second.register(&mut poller).unwrap();
+    let to_second = first.add_peer(second.local_address());
+    second.add_peer(first.local_address());
+    for number in 0..MESSAGES {
+        first.send(to_second, &frame(number), &Bulk::empty()).unwrap();
+    }
+    assert_eq!(first.flush(clock::now()), Flushed::WouldBlock);
+    assert!(first.queued_bytes() > 0 && !first.is_flushable() && first.counters().send_would_blocks == 1);
+    let (mut arrived, deadline) = (0, clock::now() + Duration::from_secs(20));
+    while arrived < MESSAGES {
+        assert!(clock::now() < deadline, "{arrived} of {MESSAGES} arrived: {first:?} {second:?}");
+        poller.wait(Some(Duration::from_millis(100))).unwrap();
+        if first.is_flushable() {
+            first.flush(clock::now());
+        }
+        while second.is_receivable(clock::now()) && second.fill(clock::now()).unwrap() != Filled::WouldBlock {
+            while let Some((_, received)) = second.next_frame() {
+                assert!(received.head.as_bytes() == frame(arrived), "message {arrived}");
+                arrived += 1;
+            }
+        }
+    }
+    assert_eq!((first.udp_counters().datagrams_not_sent, first.queued_bytes()), (0, 0));
+    assert!(first.counters().send_would_blocks > 1, "{first:?}");
 }
 
 fn send_in_long_datagrams() {

@@ -12,6 +12,14 @@
 //! protocol above have to bound what is on the way, and the buffers that the kernel granted ([`Endpoint::buffers`]) have
 //! to hold it.
 //!
+//! # What is missing
+//! If [`UdpOptions::ask_after`] is set, a receiver asks, by name, for segments that have not come for that time, and for
+//! messages that the numbers of later ones show to be missing; a sender that has nothing more to send says how many
+//! messages there were, since nothing else tells that the last is lost. Senders keep what they have sent until the receiver
+//! says that it has come, within [`UdpOptions::keep_parts_max`]; what is forgotten is not sent again, and an ask that
+//! somebody repeats is answered a bounded number of times. What is sent to a group is not asked for. Nothing is promised
+//! by this: who needs a reply still has a time-out.
+//!
 //! # Bounds
 //! Datagrams from addresses that are no peer's and those that do not prove the key are counted and forgotten. Of each peer a
 //! bounded number of messages and bytes may be incomplete; the one that waits longest makes room for newer ones, and

@@ -223,8 +223,8 @@ impl Peer {
     }
 }
 
-/// What is kept should stay in the cache of a processor.
-const UNTOLD_BYTES_MAX: usize = 128 << 10;
-const UNTOLD_MESSAGES_MAX: u32 = 32;
+/// What is kept should stay in a cache of the processor; each telling may wake a process.
+const UNTOLD_BYTES_MAX: usize = 2 << 20;
+const UNTOLD_MESSAGES_MAX: u32 = 128;
 
 const NO_SUCH_PEER: &str = "a peer that was added and not removed";

@@ -279,3 +279,109 @@ fn group(transport: &Transport) -> Option<(SocketAddrV4, std::net::Ipv4Addr)> {
     let interface = transport.multicast_interface().filter(|_| transport.clear == ClearCarrier::Multicast)?;
     Some((SocketAddrV4::new(transport.udp.group, transport.udp.port), interface))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assembly::Assembly;
+    use configuration::Partition;
+    use dataflow::ids::{EventId, Role, RunNumber};
+    use dataflow::message::Envelope;
+    use dataflow::wire;
+    use transport::clock;
+    use transport::page_pool::PoolOptions;
+
+    const FRAME_MAX: usize = 512 << 10;
+    const NODE: NodeId = NodeId(7);
+
+    #[test]
+    fn types_of_messages_travel_as_chosen() {
+        let (mut first, mut second) = pair("transport.clear=udp");
+        let send = |first: &mut Datagrams, message: &Message| {
+            let envelope = Envelope { to: NODE, ..ENVELOPE };
+            let mut head = Vec::new();
+            wire::encode(&envelope, message, &mut head);
+            first.send(NODE, message, &head, &Bulk::empty())
+        };
+        let clear = |events: u64| Message::Clear {
+            sequence: 1,
+            oldest_valid: EventId(0),
+            last: false,
+            events: (0..events).map(EventId).collect(),
+        };
+        assert_eq!(send(&mut first, &clear(100)), Sent::Done);
+        assert_eq!(
+            send(&mut first, &Message::RoiRequest { event: EventId(1), request: 1, robs: vec![] }),
+            Sent::NotHere
+        );
+        assert_eq!(send(&mut first, &Message::NoMore), Sent::NotHere);
+        // Too long for requests: over the connection.
+        assert_eq!(send(&mut first, &clear(50_000)), Sent::NotHere);
+        first.flush(clock::now());
+        assert!(second.fill(clock::now()));
+        assert_eq!(wire::decode(&second.next_frame().unwrap()).unwrap().1, clear(100));
+        first.part(NODE);
+        assert_eq!(send(&mut first, &clear(100)), Sent::NotHere);
+        assert_eq!((first.counts().sent, second.counts().received), (1, 1));
+    }
+
+    #[test]
+    fn a_full_queue_drops_and_counts() {
+        let (mut first, _second) = pair("transport.clear=udp");
+        let message = Message::Clear { sequence: 1, oldest_valid: EventId(0), last: false, events: vec![] };
+        let mut head = Vec::new();
+        wire::encode(&ENVELOPE, &message, &mut head);
+        let sent = (0..100_000).all(|_| first.send(NODE, &message, &head, &Bulk::empty()) == Sent::Done);
+        assert!(sent && first.counts().not_sent > 0);
+    }
+
+    #[test]
+    fn addresses_that_are_none_are_refused() {
+        let (mut first, second) = pair("transport.clear=udp");
+        let good = second.addresses();
+        let other = NodeId(8);
+        for (control, bulk) in [
+            ("", ""),
+            ("127.0.0.1:1", "nonsense"),
+            ("127.0.0.1:1", "127.0.0.1:1"),
+            ("[::1]:1", "[::1]:2"),
+            ("239.192.0.1:1", "127.0.0.1:2"),
+            ("0.0.0.0:1", "127.0.0.1:2"),
+            ("127.0.0.1:1", good.bulk.as_str()),
+            (good.bulk.as_str(), good.control.as_str()),
+        ] {
+            let bad = DatagramAddresses { control: control.to_owned(), bulk: bulk.to_owned() };
+            assert!(!first.meet(other, &bad), "{bad:?}");
+        }
+        // Two nodes of one process.
+        assert!(first.meet(other, &good) && first.meet(NODE, &good));
+        first.part(other);
+        first.part(NODE);
+        assert!(first.meet(other, &good));
+    }
+
+    const ENVELOPE: Envelope = Envelope {
+        from: NodeId(3),
+        to: NODE,
+        run: RunNumber(1),
+        from_incarnation: crate::host::FIRST_LIFE,
+        to_incarnation: crate::host::FIRST_LIFE,
+    };
+
+    /// Two that know each other, the second as node [`NODE`].
+    fn pair(choice: &str) -> (Datagrams, Datagrams) {
+        let text = "partition.name = \"p\"\nros.count = 1\nsfi.count = 1\n";
+        let partition = Partition::parse("p", text, &[choice.to_owned()]).unwrap();
+        let assembly = Assembly::new(partition, vec![vec![1]]).unwrap();
+        let mut poller = Poller::new().unwrap();
+        let pool = PoolOptions { name: "test".into(), page_len: FRAME_MAX, pages: 8, prefault: false };
+        let pool = Pool::new(&pool).unwrap();
+        let mut open = |role| {
+            let options = DatagramOptions::new(&assembly, &assembly.of(role), "secret", FRAME_MAX).unwrap();
+            Datagrams::open(&options, &pool, &pool, &mut poller).unwrap()
+        };
+        let (mut first, mut second) = (open(Role::Dfm), open(Role::Ros));
+        assert!(first.meet(NODE, &second.addresses()) && second.meet(NodeId(3), &first.addresses()));
+        (first, second)
+    }
+}

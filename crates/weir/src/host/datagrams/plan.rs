@@ -285,3 +285,55 @@ const CLEARS: usize = 64;
 const DATAGRAM_OVERHEAD_BYTES: usize = 1024;
 const BUFFER_MIN: usize = 256 << 10;
 const BUFFER_MAX: usize = 32 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assembly(overrides: &[&str]) -> Assembly {
+        let text = "partition.name = \"p\"\nros.count = 4\nsfi.count = 2\n";
+        let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
+        let partition = Partition::parse("p", text, &overrides).unwrap();
+        Assembly::new(partition, (0..4).map(|rob| vec![rob]).collect()).unwrap()
+    }
+
+    fn options(assembly: &Assembly, role: Role) -> Option<DatagramOptions> {
+        DatagramOptions::new(assembly, &assembly.of(role)[..1], "secret", 5 << 20)
+    }
+
+    #[test]
+    fn buffers_hold_what_credits_allow() {
+        let assembly = assembly(&["transport.event_reply=udp", "sfi.outstanding_requests=100"]);
+        let sfi = options(&assembly, Role::Sfi).unwrap();
+        // 100 replies of 1 kB and headers.
+        assert!((100_000..1_000_000).contains(&sfi.bulk.receive_buffer_bytes), "{:?}", sfi.bulk);
+        assert_eq!((sfi.bulk.incomplete_messages_max, sfi.bulk.datagram_len), (200, 65_507));
+        let ros = options(&assembly, Role::Ros).unwrap();
+        // Those of both builders at once, each maybe twice.
+        assert_eq!(ros.bulk.queue_frames_max, 400);
+        assert!(ros.takes_clears && !sfi.takes_clears && ros.bulk.key == sfi.bulk.key);
+        let asked = |sfi: DatagramOptions| (sfi.bulk.receive_buffer_bytes, sfi.bulk.ask_after.as_millis());
+        assert_eq!(asked(sfi).1, 2);
+        let other = self::assembly(&["transport.event_reply=udp", "transport.socket_buffer=1 MB"]);
+        assert_eq!(asked(options(&other, Role::Sfi).unwrap()).0, 1_000_000);
+    }
+
+    #[test]
+    fn nothing_is_opened_for_nothing() {
+        assert!(options(&assembly(&[]), Role::Sfi).is_none());
+        assert_eq!(replies_kept(&assembly(&[]).partition), 0);
+        let silent = assembly(&["transport.clear=udp", "transport.udp.ask_after=0 s"]);
+        assert_eq!(replies_kept(&silent.partition), 0);
+        assert_eq!(options(&silent, Role::Ros).unwrap().bulk.keep_parts_max, 0);
+    }
+
+    #[test]
+    fn a_complaint_says_what_to_set() {
+        let granted =
+            SocketBuffers { send_asked: 100, send_granted: 200, receive_asked: 900_000, receive_granted: 425_984 };
+        let text = complaint("replies", granted).unwrap();
+        assert!(text.contains("425984 of 900000") && text.contains("sysctl -w net.core.rmem_max=900000"), "{text}");
+        assert!(!text.contains("wmem"), "{text}");
+        assert_eq!(complaint("replies", SocketBuffers { receive_granted: 900_000, ..granted }), None);
+    }
+}
