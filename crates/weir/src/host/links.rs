@@ -156,7 +156,9 @@ impl NetworkOptions {
     /// Settings to join a partition with, before its own are known.
     pub(crate) fn joining(host: IpAddr) -> Self {
         let limits = FrameLimits::new(wire::HEADER_LEN, JOINING_PAGE_LEN).expect("a header is shorter than a frame");
-        let tcp = TcpOptions::new(limits);
+        // The connection to the parent stays when the partition is known, and builders may live there.
+        let (queue_bytes_max, queue_frames_max) = (usize::MAX / 2, SEND_QUEUE_FRAMES);
+        let tcp = TcpOptions { queue_bytes_max, queue_frames_max, ..TcpOptions::new(limits) };
         let address = SocketAddr::new(host, 0);
         let greet_timeout = GREET_TIMEOUT_JOINING;
         Self {
