@@ -46,6 +46,8 @@ pub struct L2pu {
     next_request: u32,
     pros_up: bool,
     builder_up: bool,
+    /// Peers that will not return.
+    gone: Vec<NodeId>,
     draining: bool,
     abandoned: bool,
     chains: ChainCounts,
@@ -99,6 +101,7 @@ impl L2pu {
             next_request: 0,
             pros_up: false,
             builder_up: false,
+            gone: Vec::new(),
             draining: false,
             abandoned: false,
             chains: ChainCounts::default(),
@@ -315,10 +318,11 @@ impl L2pu {
 
     /// The pROS has the result, if there is one, before anybody can ask for it.
     fn keep_result(&mut self, index: usize, result: Bulk, out: &mut Outbox) {
-        let Some(pros) = self.parameters.pros.filter(|_| self.pros_up && !result.is_empty()) else {
+        let worker = self.workers[index].as_mut().expect("a worker with an event");
+        let is_heard = !self.gone.contains(&worker.assigned.from);
+        let Some(pros) = self.parameters.pros.filter(|_| self.pros_up && is_heard && !result.is_empty()) else {
             return self.decide(index, true, false, out);
         };
-        let worker = self.workers[index].as_mut().expect("a worker with an event");
         out.send(pros, Message::L2Result { event: worker.assigned.event.event, bulk: result.clone() });
         worker.state = State::Accepted(result);
     }
@@ -367,11 +371,24 @@ impl L2pu {
             self.builder_up = matches!(state, PeerState::Up(_));
         }
         if state == PeerState::Gone {
+            self.gone.push(node);
             self.give_up_on(node, out);
+            self.let_go(node, out);
         }
         if !matches!(state, PeerState::Up(_)) {
             // The events of a lost supervisor are nobody's any more; workers finish theirs unheard.
             self.queue.retain(|assigned| assigned.from != node);
+        }
+    }
+
+    /// Results of events that a supervisor has taken with it do not wait for a pROS, which they may fill for good: nobody
+    /// clears them.
+    fn let_go(&mut self, l2sv: NodeId, out: &mut Outbox) {
+        for index in 0..self.workers.len() {
+            let is_its = |worker: &Worker| worker.assigned.from == l2sv && matches!(worker.state, State::Accepted(_));
+            if self.workers[index].as_ref().is_some_and(is_its) {
+                self.decide(index, true, false, out);
+            }
         }
     }
 

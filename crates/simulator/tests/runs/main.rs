@@ -3,5 +3,6 @@
 mod overload;
 mod phased;
 mod push;
+mod regressions;
 mod shaping;
 mod slow_stop;
