@@ -99,7 +99,8 @@ fn bare(parameters: &Parameters) -> Result<Figures, BenchError> {
     let touched = parameters.payload == BenchPayload::Touched;
     let measured = match parameters.transport {
         BenchTransport::Tcp => {
-            let (batch, events_held) = (1, EVENTS_HELD);
+            // The fewer, the more of them stay in the cache.
+            let (batch, events_held) = (1, EVENTS_HELD.min(parameters.building()));
             let bare = reference::Parameters { sources, fragment_bytes, seconds, batch, events_held, touched };
             reference::run(&bare, spawn_source)
         }
@@ -136,6 +137,14 @@ impl Parameters {
         })
     }
 
+    /// Events in building at once: as many as keep a source, its connection and the builder busy at the same time.
+    fn building(&self) -> u32 {
+        if self.transport != BenchTransport::Tcp {
+            return EVENTS_HELD;
+        }
+        (WINDOW_BYTES / self.fragment_bytes.max(1)).clamp(BUILDING_MIN, BUILDING_MAX)
+    }
+
     fn figures(&self, events: f64, seconds: f64, cpu_seconds: f64) -> Figures {
         let bytes_per_event = f64::from(self.fragment_bytes) * f64::from(self.sources);
         let moved = self.payload != BenchPayload::Handles;
@@ -148,19 +157,22 @@ impl Parameters {
     }
 }
 
-/// The partition: as many events held as the reference holds.
+/// The partition. What lets the sources of the reference run ahead of their builder are the buffers of the sockets, some
+/// megabytes for each; here it is the number of events in building, see [`Parameters::building`].
 fn configuration(parameters: &Parameters) -> String {
     let Parameters { sources, fragment_bytes, seconds, .. } = parameters;
     let page = (fragment_bytes + 256).next_multiple_of(64);
     let event = sources * (fragment_bytes + 256);
-    let requests = sources * EVENTS_HELD;
+    let building = parameters.building();
+    let requests = sources * building;
     let milliseconds = (seconds * 1e3).round();
     let (payload, check) = match parameters.payload {
         BenchPayload::Plain | BenchPayload::Handles => ("prefilled", "headers"),
         BenchPayload::Touched => ("written", "data"),
     };
     // Pages that wait to be cleared are read by nobody, and those of the reference's ring are used again at once.
-    let clear_group = if parameters.transport == BenchTransport::Shm { EVENTS_HELD / 4 } else { CLEAR_GROUP };
+    let clear_group =
+        if parameters.transport == BenchTransport::Shm { building / 4 } else { building.min(CLEAR_GROUP) };
     let transport = transport_keys(parameters);
     format!(
         r#"
@@ -168,7 +180,7 @@ fn configuration(parameters: &Parameters) -> String {
         run.duration = "{milliseconds} ms"
         {transport}
         dfm = {{ input = "self", clear_group = {clear_group} }}
-        sfi = {{ count = 1, events = {events}, building = {EVENTS_HELD}, outstanding_requests = {requests}, max_event_size = "{event} B", request_timeout = "2 s", check = "{check}" }}
+        sfi = {{ count = 1, events = {events}, building = {building}, outstanding_requests = {requests}, max_event_size = "{event} B", request_timeout = "2 s", check = "{check}" }}
         [ros]
         count = {sources}
         input = "emulator"
@@ -177,8 +189,8 @@ fn configuration(parameters: &Parameters) -> String {
         pages = {pages}
         request_timeout = "2 s"
         "#,
-        events = 2 * EVENTS_HELD,
-        pages = 16 * EVENTS_HELD,
+        events = 2 * building,
+        pages = 4 * building.max(32),
     )
 }
 
@@ -208,3 +220,7 @@ fn spawn_source(source: &SourceArguments) -> io::Result<Child> {
 const PAIRS: usize = 5;
 const EVENTS_HELD: u32 = 64;
 const CLEAR_GROUP: u32 = 100;
+/// Less than what a pair of sockets buffers for the reference.
+const WINDOW_BYTES: u32 = 1 << 20;
+const BUILDING_MIN: u32 = 8;
+const BUILDING_MAX: u32 = 256;
