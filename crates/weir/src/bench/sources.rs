@@ -26,7 +26,8 @@ pub(crate) struct Sources {
 struct Parameters {
     fragment_bytes: u32,
     transport: &'static str,
-    seconds: f64,
+    /// Of each run, over all its events and sources.
+    fragments: u64,
     runs: usize,
 }
 
@@ -40,12 +41,12 @@ struct Point {
 
 /// Measures all numbers of sources in turn, and again, so that what else the machine does strikes all of them.
 pub(crate) fn measure(args: &BenchArgs) -> Result<Sources, BenchError> {
-    let seconds = args.seconds / 3.0;
-    let parameters = Parameters { fragment_bytes: FRAGMENT_BYTES, transport: "local", seconds, runs: RUNS };
+    let fragments = (FRAGMENTS_PER_S * args.seconds) as u64;
+    let parameters = Parameters { fragment_bytes: FRAGMENT_BYTES, transport: "local", fragments, runs: RUNS };
     let mut runs: Vec<Vec<Point>> = NUMBERS.iter().map(|_| Vec::new()).collect();
     for _ in 0..RUNS {
         for (runs, sources) in runs.iter_mut().zip(NUMBERS) {
-            runs.push(run(sources, seconds)?);
+            runs.push(run(sources, fragments)?);
         }
     }
     let points: Vec<Point> = runs.iter().map(|runs| Point::median(runs)).collect();
@@ -75,8 +76,8 @@ impl Point {
     }
 }
 
-fn run(sources: u32, seconds: f64) -> Result<Point, BenchError> {
-    let partition = Partition::parse("sources bench", &configuration(sources, seconds), &[])?;
+fn run(sources: u32, fragments: u64) -> Result<Point, BenchError> {
+    let partition = Partition::parse("sources bench", &configuration(sources, fragments), &[])?;
     let conducted = conduct(Run { partition, in_children: |_| false, progress: None, observer: None })?;
     let events = super::sound(&conducted)?.built_complete as f64;
     let cpu_ns = conducted.cpu_while_running.as_nanos() as f64;
@@ -87,13 +88,14 @@ fn run(sources: u32, seconds: f64) -> Result<Point, BenchError> {
     })
 }
 
-/// As many events in hand for all numbers of sources.
-fn configuration(sources: u32, seconds: f64) -> String {
+/// As many events in hand for all numbers of sources, and as many fragments in all: a run of a given time would have few
+/// events of many sources, and measure how memory is touched first.
+fn configuration(sources: u32, fragments: u64) -> String {
     let event = sources * (FRAGMENT_BYTES + 256);
     format!(
         r#"
         partition.name = "bench"
-        run.duration = "{milliseconds} ms"
+        run.events = {run_events}
         dfm = {{ input = "self", clear_group = {EVENTS_HELD} }}
         sfi = {{ count = 1, events = {events}, building = {EVENTS_HELD}, outstanding_requests = {requests}, max_event_size = "{event} B", request_timeout = "10 s" }}
         [ros]
@@ -104,7 +106,7 @@ fn configuration(sources: u32, seconds: f64) -> String {
         pages = {pages}
         request_timeout = "10 s"
         "#,
-        milliseconds = (seconds * 1e3).round().max(1.0),
+        run_events = (fragments / u64::from(sources)).max(1),
         events = 2 * EVENTS_HELD,
         requests = EVENTS_HELD * sources,
         pages = 8 * EVENTS_HELD,
@@ -114,4 +116,6 @@ fn configuration(sources: u32, seconds: f64) -> String {
 const NUMBERS: [u32; 6] = [4, 16, 64, 256, 800, 1600];
 const FRAGMENT_BYTES: u32 = 64;
 const EVENTS_HELD: u32 = 16;
+/// What a run takes in at the pace of a slow machine, so that all runs together take some ten times as long.
+const FRAGMENTS_PER_S: f64 = 320_000.0;
 const RUNS: usize = 3;
