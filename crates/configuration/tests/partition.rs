@@ -90,6 +90,7 @@ pages = 64
 idle = "park"
 host = "127.0.0.1"
 copy_below = "2 kB"
+connections = "tcp"
 event_request = "connection"
 event_reply = "connection"
 roi_request = "connection"
