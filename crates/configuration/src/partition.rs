@@ -13,10 +13,11 @@ use crate::problem::{ConfigurationError, Place, Problem};
 use crate::ranges::SLOTS_MAX;
 use crate::source::Node;
 use crate::tables::{
-    Dfm, DfmInput, Ef, FragmentKind, Identity, Input, L2pu, L2sv, Level1, Level1Source, Menu, Output, Processes, Pt,
-    Ros, RosInput, Run, Sfi, Sfo, Simulation, Strategy, Stream, Transport,
+    BuildingMode, Dfm, DfmInput, Ef, FragmentKind, Identity, Input, L2pu, L2sv, Level1, Level1Source, Menu, Output,
+    Processes, Pt, Push, Ros, RosInput, Run, Sfi, Sfo, Simulation, Strategy, Stream, Transport,
 };
 use crate::typing::Typed;
+use crate::units::Size;
 
 /// The configuration of a partition.
 ///
@@ -133,6 +134,20 @@ impl Partition {
     /// Whether events are built; if not, the chain ends with level 2.
     pub fn builds(&self) -> bool {
         self.sfi.count > 0
+    }
+
+    /// How read-out systems push, if they do.
+    pub fn push(&self) -> Option<Push> {
+        (self.dfm.building != BuildingMode::Pull).then(|| self.ros.push.clone().unwrap_or_default())
+    }
+
+    /// Most data that a read-out system has pushed to an event builder and that are on the way.
+    pub fn push_window(&self) -> Size {
+        let share = || {
+            let events = self.sfi.max_event_size.bytes().saturating_mul(u64::from(self.sfi.building));
+            Size::from_bytes(events.div_ceil(u64::from(self.ros.count.max(1))))
+        };
+        self.push().and_then(|push| push.window).unwrap_or_else(share)
     }
 
     /// The event filter's settings: those of `[ef]`, else one EFD that passes everything on to the recorders; `None` if

@@ -127,7 +127,7 @@ impl Assembly {
         let slots = |count: u32, each: u32| (count * each) as usize;
         let filter =
             self.partition.event_filter().map_or(0, |ef| slots(ef.count, ef.slots.max(self.partition.sfi.count)));
-        let is_ahead = self.is_phased() || self.push_parameters().is_some();
+        let is_ahead = self.is_phased() || self.partition.push().is_some();
         let ahead = if is_ahead { slots(self.partition.sfi.count, self.partition.sfi.events) } else { 0 };
         let units = self.partition.l2pu.as_ref().map_or(0, |l2pu| l2pu.count);
         let kept = (self.partition.sfi.count + units) as usize * replies_kept(&self.partition);
@@ -200,12 +200,6 @@ impl Assembly {
 
     fn is_phased(&self) -> bool {
         self.partition.l2pu.as_ref().is_some_and(|l2pu| l2pu.phased)
-    }
-
-    /// How data are pushed, if they are.
-    fn push_parameters(&self) -> Option<toml::Push> {
-        let is_on = self.partition.dfm.building != toml::BuildingMode::Pull;
-        is_on.then(|| self.partition.ros.push.clone().unwrap_or_default())
     }
 
     /// The dataflow manager, if events are built.
@@ -311,13 +305,13 @@ impl Assembly {
             busy_below,
             request_timeout: ros.request_timeout.duration(),
             group_bytes_max: self.reply_group_bytes(),
-            push: self.push_parameters().map(|push| PushParameters {
+            push: self.partition.push().map(|push| PushParameters {
                 destination: match self.partition.dfm.building {
                     toml::BuildingMode::PushByNumber => Destination::Table,
                     toml::BuildingMode::Pull | toml::BuildingMode::Push => Destination::Assigned,
                 },
                 sfis: self.of(Role::Sfi),
-                window_bytes: push.window.bytes(),
+                window_bytes: self.partition.push_window().bytes(),
                 bytes_per_s: push.link_per_second.map(|link| link.bytes() / u64::from(ros.count)),
                 burst_bytes: push.burst.bytes(),
                 group: push.group as usize,
@@ -361,7 +355,7 @@ impl Assembly {
     fn dfm(&self) -> DfmParameters {
         let dfm = &self.partition.dfm;
         let level1 = || self.level1_node().expect("this input of the DFM needs level 1");
-        let run = self.push_parameters().map_or(1, |push| push.group);
+        let run = self.partition.push().map_or(1, |push| push.group);
         DfmParameters {
             run: run as usize,
             mode: match dfm.building {
@@ -420,8 +414,8 @@ impl Assembly {
                 toml::RequestOrder::Random => RequestOrder::Random,
                 toml::RequestOrder::Rotating => RequestOrder::Rotating,
             },
-            push: self.push_parameters().map(|push| PushedParameters {
-                window_bytes: push.window.bytes(),
+            push: self.partition.push().map(|_| PushedParameters {
+                window_bytes: self.partition.push_window().bytes(),
                 timeout: sfi.request_timeout.duration(),
                 ahead: sfi.events as usize,
             }),

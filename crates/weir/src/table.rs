@@ -345,7 +345,11 @@ impl Stage {
             }
             Role::Sfi => {
                 let sfi = SfiCounters::total(reports);
-                (sfi.built_complete + sfi.built_incomplete, Some(sfi.bytes_built), Some((sfi.reasks, "re-asks")))
+                (
+                    sfi.built_complete + sfi.built_incomplete,
+                    Some(sfi.bytes_built),
+                    Some((sfi.reasks + sfi.pushed_late, "re-asks")),
+                )
             }
             Role::Efd => (EfdCounters::total(reports).received, None, None),
             Role::Sfo => {

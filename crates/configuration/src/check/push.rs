@@ -24,9 +24,8 @@ impl Checker<'_> {
             self.push_by_number();
         }
         let Some(push) = &p.ros.push else { return };
-        if !(MEMORY_MIN..=MEMORY_MAX).contains(&push.window) {
-            let message = format!("expected {MEMORY_MIN} to {MEMORY_MAX}, found {}", push.window);
-            self.problem(&["ros.push.window"], message);
+        if let Some(window) = push.window.filter(|window| !(MEMORY_MIN..=MEMORY_MAX).contains(window)) {
+            self.problem(&["ros.push.window"], format!("expected {MEMORY_MIN} to {MEMORY_MAX}, found {window}"));
         }
         let sources = u64::from(p.ros.count);
         if push.link_per_second.is_some_and(|link| link.bytes() < sources) {

@@ -69,8 +69,10 @@ impl Default for Ros {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table such as { window = \"256 KiB\" }")]
 pub struct Push {
-    /// Most data that each has on the way to each event builder.
-    pub window: Size,
+    /// Most data that each has on the way to each event builder; without it, the share of `sfi.building` events of
+    /// `sfi.max_event_size`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<Size>,
     /// What the link of an event builder carries in a second: each of the `ros.count` sources sends at its share of that
     /// (rate division, ATM1997). Without the key they send as fast as they can.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,7 +88,7 @@ pub struct Push {
 impl Default for Push {
     fn default() -> Self {
         Self {
-            window: Size::from_bytes(256 << 10),
+            window: None,
             link_per_second: None,
             burst: Size::from_bytes(0),
             group: 1,

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use configuration::{BuildingMode, Partition};
+use configuration::Partition;
 use dataflow::ids::NodeId;
 use dataflow::message::{DatagramAddresses, Envelope, Message};
 use dataflow::time::Time;
@@ -122,13 +122,10 @@ impl NetworkOptions {
         // A held event may pin a page that it shares with others: twice the events' own pages, and some on the way.
         let held = (partition.sfi.events as usize).saturating_mul(event_max).div_ceil(page_len);
         // Data that are pushed wait for their event: as much as credits allow, and a message more of each source.
-        let ahead = if partition.dfm.building == BuildingMode::Pull {
-            0
-        } else {
-            let window = partition.ros.push.clone().unwrap_or_default().window.bytes();
-            let window = usize::try_from(window).unwrap_or(usize::MAX / 4).saturating_add(frame_max);
-            window.saturating_mul(partition.ros.count as usize).div_ceil(page_len)
-        };
+        let ahead = partition.push().map_or(0, |_| {
+            let window = usize::try_from(partition.push_window().bytes()).unwrap_or(usize::MAX / 4);
+            window.saturating_add(frame_max).saturating_mul(partition.ros.count as usize).div_ceil(page_len)
+        });
         let bulk_pages = (2 * (held + ahead) + 4 * peers).max(transport.pages as usize);
         Self {
             address: SocketAddr::new(transport.host, 0),
