@@ -270,7 +270,7 @@ impl Summary {
             cpu_s: facts.cpu.as_secs_f64(),
             dead_time_fraction: fraction(level1.vetoed as f64, level1.offered as f64),
             blocked_by: blocked_by(facts, ending),
-            reasks: sfi.reasks + l2pu.reasks,
+            reasks: sfi.reasks + sfi.pushed_late + l2pu.reasks,
             network: facts.network,
             files: ending.files.iter().map(FileSummary::from).collect(),
             selection: Selection::new(facts, ending),

@@ -17,6 +17,7 @@ mod level2_only;
 mod lossy;
 mod overload;
 mod payload;
+mod push;
 mod replay;
 mod running;
 mod selection;
