@@ -87,7 +87,7 @@ pub enum Layout {
     Process,
     /// Each in a process of its own on one host, as with `weir run --processes`.
     Processes,
-    /// Each on a host of its own.
+    /// Each on a host of its own; level 1 has links of its own to all that hear of triggers.
     Farm,
 }
 

@@ -68,7 +68,11 @@ impl World {
     }
 
     fn dispatch(&mut self, envelope: Envelope, message: Message) {
-        if matches!(self.setup.wire, Wire::Ethernet(_)) {
+        let is_direct = match &self.setup.wire {
+            Wire::Ethernet(ethernet) => ethernet.is_direct(envelope.from, envelope.to),
+            Wire::Links { .. } => false,
+        };
+        if matches!(self.setup.wire, Wire::Ethernet(_)) && !is_direct {
             return self.send_over_ethernet(envelope, message);
         }
         if message.may_be_lost() {

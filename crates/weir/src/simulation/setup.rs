@@ -136,7 +136,11 @@ fn wire(partition: &Partition, simulation: &Simulation, applications: &[Applicat
         let faults = simulator::network::Faults { loss, ..simulator::network::Faults::default() };
         topology.hosts().for_each(|host| network.set_faults(host, faults));
     }
-    Ok(Wire::Ethernet(Box::new(Ethernet::new(network, ports, datagrams(transport)))))
+    let ethernet = Ethernet::new(network, ports, datagrams(transport));
+    // On a farm, triggers come over links of their own.
+    let level1 = applications.iter().find(|app| farm && is_level1(app));
+    let ethernet = level1.into_iter().fold(ethernet, |ethernet, app| ethernet.with_direct(app.node));
+    Ok(Wire::Ethernet(Box::new(ethernet)))
 }
 
 fn datagrams(transport: &Transport) -> Datagrams {
