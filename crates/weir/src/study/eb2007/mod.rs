@@ -35,15 +35,17 @@ struct Figures {
 impl Figures {
     fn new(scenario: &Scenario) -> Result<Self, StudyError> {
         let mut sweeps = Vec::new();
+        let by_credits = |name: String, event_kib| Sweep::new(name, event_kib, &CREDITS, credits).lasting(settling_ms);
         for event_kib in EVENTS_KIB {
-            sweeps.push(Sweep::new(format!("{event_kib} kB, UDP"), event_kib, false, &CREDITS, credits));
+            sweeps.push(by_credits(format!("{event_kib} kB, UDP"), event_kib));
         }
-        sweeps.push(Sweep::new(format!("{FULL_KIB} kB, TCP"), FULL_KIB, true, &CREDITS, credits));
-        for (name, tcp) in [("UDP", false), ("TCP", true)] {
-            sweeps.push(Sweep::new(name.to_owned(), FULL_KIB, tcp, &BUILDERS, builders));
-        }
-        sweeps.push(Sweep::new("one event builder".to_owned(), FULL_KIB, false, &FILTER_NODES, filter_nodes));
-        sweeps.push(Sweep::new(format!("{SMALL_KIB} kB, UDP"), SMALL_KIB, false, &BUILDERS, builders));
+        sweeps.push(by_credits(format!("{FULL_KIB} kB, TCP"), FULL_KIB).by_tcp());
+        sweeps.push(Sweep::new("UDP".to_owned(), FULL_KIB, &BUILDERS, builders));
+        sweeps.push(Sweep::new("TCP".to_owned(), FULL_KIB, &BUILDERS, builders).by_tcp());
+        let filter = Sweep::new("one event builder".to_owned(), FULL_KIB, &FILTER_NODES, filter_nodes);
+        sweeps.push(filter.lasting(|_| 4_000));
+        let small = Sweep::new(format!("{SMALL_KIB} kB, UDP"), SMALL_KIB, &BUILDERS, builders);
+        sweeps.push(small.lasting(|_| 200));
         sweep::run(scenario, &mut sweeps)?;
         let small = sweeps.pop().expect("five figures");
         let filter = sweeps.pop().expect("five figures");
@@ -54,6 +56,11 @@ impl Figures {
 
 fn credits(credits: u32) -> Vec<String> {
     vec![format!("sfi.outstanding_requests={credits}")]
+}
+
+/// With many requests out it takes longer until event builders are out of step, and at the end until all are done.
+fn settling_ms(credits: u32) -> u32 {
+    if credits < 60 { 300 } else { 1_000 }
 }
 
 fn builders(builders: u32) -> Vec<String> {
@@ -171,10 +178,10 @@ fn curve(sweep: &Sweep, y: impl Fn(&Point) -> f64) -> Curve {
 /// [EB2007 §IV-A].
 const EVENTS_KIB: [u32; 4] = [210, 418, 834, FULL_KIB];
 const FULL_KIB: u32 = 1505;
-const CREDITS: [u32; 9] = [1, 2, 5, 10, 20, 40, 60, 90, 120];
+const CREDITS: [u32; 8] = [1, 2, 5, 10, 20, 40, 80, 120];
 
 /// [EB2007 §IV-B, §IV-C, §IV-D].
-const BUILDERS: [u32; 8] = [1, 3, 6, 10, 15, 20, 25, BUILDERS_MAX];
+const BUILDERS: [u32; 7] = [1, 5, 10, 15, 20, 25, BUILDERS_MAX];
 const BUILDERS_MAX: u32 = 29;
 const FILTER_NODES: [u32; 7] = [0, 1, 2, 5, 10, 15, 20];
 const SMALL_KIB: u32 = 54;

@@ -24,6 +24,7 @@ pub(super) struct Sweep {
     event_kib: u32,
     tcp: bool,
     keys: fn(u32) -> Vec<String>,
+    duration_ms: fn(u32) -> u32,
 }
 
 /// One run.
@@ -78,8 +79,25 @@ impl Scenario {
 }
 
 impl Sweep {
-    pub(super) fn new(name: String, event_kib: u32, tcp: bool, values: &[u32], keys: fn(u32) -> Vec<String>) -> Self {
-        Self { name, points: vec![Point::default(); values.len()], values: values.to_vec(), event_kib, tcp, keys }
+    /// By datagrams, in runs of half a second.
+    pub(super) fn new(name: String, event_kib: u32, values: &[u32], keys: fn(u32) -> Vec<String>) -> Self {
+        Self {
+            name,
+            points: vec![Point::default(); values.len()],
+            values: values.to_vec(),
+            event_kib,
+            tcp: false,
+            keys,
+            duration_ms: |_| 500,
+        }
+    }
+
+    pub(super) fn by_tcp(self) -> Self {
+        Self { tcp: true, ..self }
+    }
+
+    pub(super) fn lasting(self, duration_ms: fn(u32) -> u32) -> Self {
+        Self { duration_ms, ..self }
     }
 
     /// All that is changed for a value.
@@ -87,9 +105,7 @@ impl Sweep {
         let fragment_bytes = self.event_kib * 1024 / SOURCES - FRAGMENT_OVERHEAD_BYTES;
         let mut keys = (self.keys)(value);
         keys.push(format!("ros.fragment={{ kind = \"fixed\", size = \"{fragment_bytes} B\" }}"));
-        // As many events as it takes to see a rate, however small they are.
-        let duration_ms = 500 * self.event_kib.max(LEAST_KIB) / 1505;
-        keys.push(format!("run.duration=\"{duration_ms} ms\""));
+        keys.push(format!("run.duration=\"{} ms\"", (self.duration_ms)(value)));
         if self.tcp {
             keys.extend(["event_request", "event_reply"].map(|message| format!("transport.{message}=\"connection\"")));
         }
@@ -129,5 +145,3 @@ const SOURCES: u32 = 40;
 
 /// What the header of a fragment adds to its data.
 const FRAGMENT_OVERHEAD_BYTES: u32 = 52;
-
-const LEAST_KIB: u32 = 600;
