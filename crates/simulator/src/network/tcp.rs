@@ -1,10 +1,11 @@
 //! A model of TCP: what windows, acknowledgements, losses and time-outs do to the time at which messages arrive.
 //!
-//! It has: segments of one size; slow start, congestion avoidance and fast recovery of NewReno [RFC 5681, RFC 6582];
-//! retransmission time-outs from measured round trips, with exponential back-off and a floor [RFC 6298]; delayed
-//! acknowledgements; the restart of an idle connection from its initial window. It leaves out: opening and closing (a
-//! connection is there when it is first used), selective acknowledgements, window updates (a receiver reads at once), data
-//! that travel with acknowledgements of the other direction (they go in frames of their own), and pacing.
+//! It has: segments of one size; slow start and congestion avoidance [RFC 5681]; fast recovery with selective
+//! acknowledgements [RFC 6675], of which a sender knows all that its receiver has when one arrives, not three blocks of
+//! when it left; retransmission time-outs from measured round trips, with exponential back-off and a floor [RFC 6298];
+//! delayed acknowledgements; the restart of an idle connection from its initial window. It leaves out: opening and closing
+//! (a connection is there when it is first used), window updates (a receiver reads at once), data that travel with
+//! acknowledgements of the other direction (they go in frames of their own), and pacing.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -84,6 +85,8 @@ struct Sender {
     duplicate_acks: u32,
     /// In fast recovery, until this is acknowledged.
     recovers_up_to: Option<u64>,
+    /// In fast recovery, all gaps below this were sent again.
+    repaired_up_to: u64,
     round_trip: Option<RoundTrip>,
     backoff: u32,
     deadline: Option<Instant>,
@@ -178,18 +181,22 @@ impl Connections {
         }
         let now = queue.now();
         let sender = &mut connection.sender;
-        let again = match ack.up_to.checked_sub(sender.acknowledged) {
+        match ack.up_to.checked_sub(sender.acknowledged) {
             None => return,
-            Some(0) => sender.on_duplicate(&self.rules),
+            Some(0) => {
+                if sender.on_duplicate(&self.rules) {
+                    self.fast_retransmits += 1;
+                    // The first goes at once, however much is on its way.
+                    connection.send_gap(ack.connection, &self.rules, fabric, queue);
+                }
+            }
             Some(_) => sender.on_progress(&self.rules, now, ack),
-        };
-        if again == Again::AfterDuplicates {
-            self.fast_retransmits += 1;
         }
-        if again != Again::No {
-            connection.send_first(ack.connection, &self.rules, fabric, queue);
+        if connection.sender.recovers_up_to.is_some() {
+            connection.repair(ack.connection, &self.rules, fabric, queue);
+        } else {
+            connection.send_on(ack.connection, &self.rules, fabric, queue);
         }
-        connection.send_on(ack.connection, &self.rules, fabric, queue);
     }
 
     pub(super) fn on_retransmission_timer<E: From<Step>>(
@@ -306,13 +313,50 @@ impl Connection {
         }
     }
 
-    /// Sends the first segment again that has not been acknowledged.
-    fn send_first<E: From<Step>>(&mut self, index: u32, rules: &Rules, fabric: &mut Fabric, queue: &mut Queue<E>) {
-        let start = self.sender.acknowledged;
-        let end = self.sender.sent_up_to.min(start + rules.segment_bytes);
-        if end > start {
+    /// In fast recovery: sends what is missing, then what is new, while the window has room for it.
+    fn repair<E: From<Step>>(&mut self, index: u32, rules: &Rules, fabric: &mut Fabric, queue: &mut Queue<E>) {
+        loop {
+            let (under_way_bytes, gap) = self.under_way();
+            if under_way_bytes + rules.segment_bytes > self.sender.window_bytes {
+                return;
+            }
+            if gap.is_some() {
+                self.send_gap(index, rules, fabric, queue);
+                continue;
+            }
+            let sender = &self.sender;
+            let (start, end) = (sender.next, sender.written.min(sender.next + rules.segment_bytes));
+            if end == start || end - sender.acknowledged > rules.receive_window_bytes {
+                return;
+            }
             self.send_segment(index, start, end, rules, fabric, queue);
+            self.sender.next = end;
+            self.sender.sent_up_to = self.sender.sent_up_to.max(end);
         }
+    }
+
+    /// Sends the first segment of the first gap that was not sent again.
+    fn send_gap<E: From<Step>>(&mut self, index: u32, rules: &Rules, fabric: &mut Fabric, queue: &mut Queue<E>) {
+        if let (_, Some((start, end))) = self.under_way() {
+            let end = end.min(start + rules.segment_bytes);
+            self.send_segment(index, start, end, rules, fabric, queue);
+            self.sender.repaired_up_to = end;
+        }
+    }
+
+    /// Bytes that are on their way for all that the receiver has, and the first gap that was not sent again.
+    fn under_way(&self) -> (u64, Option<(u64, u64)>) {
+        let (sender, receiver) = (&self.sender, &self.receiver);
+        let (mut bytes, mut gap, mut at) = (0, None, receiver.expected);
+        for (start, end) in &receiver.beyond {
+            let lost_from = sender.repaired_up_to.clamp(at, *start);
+            bytes += lost_from - at;
+            if lost_from < *start && gap.is_none() {
+                gap = Some((lost_from, *start));
+            }
+            at = *end;
+        }
+        (bytes + sender.sent_up_to.saturating_sub(at), gap)
     }
 
     fn send_segment<E: From<Step>>(
@@ -349,14 +393,6 @@ fn send<E: From<Step>>(fabric: &mut Fabric, queue: &mut Queue<E>, frame: Frame) 
     debug_assert!(matches!(passed, Passed::On | Passed::Lost(..)));
 }
 
-/// Whether to send the first segment again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Again {
-    No,
-    AfterDuplicates,
-    InRecovery,
-}
-
 impl Sender {
     fn new(rules: &Rules) -> Self {
         Self {
@@ -368,6 +404,7 @@ impl Sender {
             slow_start_below_bytes: u64::MAX,
             duplicate_acks: 0,
             recovers_up_to: None,
+            repaired_up_to: 0,
             round_trip: None,
             backoff: 0,
             deadline: None,
@@ -391,25 +428,23 @@ impl Sender {
         }
     }
 
-    fn on_duplicate(&mut self, rules: &Rules) -> Again {
-        if self.sent_up_to == self.acknowledged {
-            return Again::No;
+    /// Whether fast recovery begins.
+    fn on_duplicate(&mut self, rules: &Rules) -> bool {
+        if self.sent_up_to == self.acknowledged || self.recovers_up_to.is_some() {
+            return false;
         }
         self.duplicate_acks += 1;
-        if self.recovers_up_to.is_some() {
-            self.window_bytes += rules.segment_bytes;
-            return Again::No;
-        }
         if self.duplicate_acks != 3 || self.next < self.sent_up_to {
-            return Again::No;
+            return false;
         }
         self.halve(rules);
-        self.window_bytes = self.slow_start_below_bytes + 3 * rules.segment_bytes;
+        self.window_bytes = self.slow_start_below_bytes;
         self.recovers_up_to = Some(self.sent_up_to);
-        Again::AfterDuplicates
+        self.repaired_up_to = self.acknowledged;
+        true
     }
 
-    fn on_progress(&mut self, rules: &Rules, now: Instant, ack: Ack) -> Again {
+    fn on_progress(&mut self, rules: &Rules, now: Instant, ack: Ack) {
         let progress_bytes = ack.up_to - self.acknowledged;
         // [RFC 7661]: a window that was not used says nothing about the network.
         let was_full = self.next - self.acknowledged + rules.segment_bytes > self.window_bytes;
@@ -420,22 +455,14 @@ impl Sender {
         self.measure(now - ack.echo);
         self.deadline = Some(now + self.timeout_ps(rules));
         match self.recovers_up_to {
-            Some(up_to) if ack.up_to < up_to => {
-                self.window_bytes = self.window_bytes.saturating_sub(progress_bytes) + rules.segment_bytes;
-                self.window_bytes = self.window_bytes.max(rules.segment_bytes);
-                return Again::InRecovery;
-            }
-            Some(_) => {
-                self.recovers_up_to = None;
-                self.window_bytes = self.slow_start_below_bytes;
-            }
+            Some(up_to) if ack.up_to < up_to => {}
+            Some(_) => self.recovers_up_to = None,
             None if !was_full => {}
             None if self.window_bytes < self.slow_start_below_bytes => {
                 self.window_bytes += progress_bytes.min(2 * rules.segment_bytes);
             }
             None => self.window_bytes += (rules.segment_bytes * progress_bytes / self.window_bytes).max(1),
         }
-        Again::No
     }
 
     /// All that is unacknowledged is sent again from the first on [RFC 5681 §3.1].
@@ -470,8 +497,7 @@ impl Receiver {
     /// Takes a part of the stream; whether it was the next, with nothing beyond it.
     fn take(&mut self, start: u64, end: u64) -> bool {
         if start > self.expected {
-            let known = self.beyond.entry(start).or_insert(end);
-            *known = end.max(*known);
+            self.keep(start, end);
             return false;
         }
         let in_order = end > self.expected && self.beyond.is_empty();
@@ -483,6 +509,21 @@ impl Receiver {
             self.expected = self.expected.max(first.remove());
         }
         in_order
+    }
+
+    /// Keeps a part beyond a gap, as one with those that it touches.
+    fn keep(&mut self, mut start: u64, mut end: u64) {
+        if let Some((before, its_end)) = self.beyond.range(..=start).next_back()
+            && *its_end >= start
+        {
+            (start, end) = (*before, end.max(*its_end));
+        }
+        while let Some((next, its_end)) = self.beyond.range(start..=end).next() {
+            let (next, its_end) = (*next, *its_end);
+            end = end.max(its_end);
+            self.beyond.remove(&next);
+        }
+        self.beyond.insert(start, end);
     }
 }
 
