@@ -36,11 +36,10 @@ pub(super) const DIFFERENCES: [&str; 4] = [
     "The paper's megabytes are of 2²⁰ bytes and its events of 1505 · 2¹⁰: 78 Hz of these are 114.5 MB/s, and 114.1 MB/s are all \
      that Gigabit Ethernet carries in datagrams of 1472 bytes.",
     "Figures 2 and 3: only events of 1505 kB by UDP lose replies with many requests, as in the paper, since what 120 requests \
-     bring at once is more than an output of the switch holds. The few per cent that others lose at 120 requests are the ends of \
-     runs of a second.",
+     bring at once is more than an output of the switch holds.",
     "Figure 5: the range in the paper is 103 to 109 MB/s; its middle is compared with the mean from five nodes on. One or two \
      nodes get less than in the paper: their acknowledgements wait behind 20 replies on the builder's link, so that the window of \
-     one connection, 64 kB without window scaling, limits what it carries; the paper does not say how its windows were set.",
+     one connection limits what it carries; the paper does not say how its windows were set.",
     "Figure 6: saturation is where the rate is within 3 % of that of 29.",
 ];
 
