@@ -178,7 +178,7 @@ fn curve(sweep: &Sweep, y: impl Fn(&Point) -> f64) -> Curve {
 /// [EB2007 §IV-A].
 const EVENTS_KIB: [u32; 4] = [210, 418, 834, FULL_KIB];
 const FULL_KIB: u32 = 1505;
-const CREDITS: [u32; 8] = [1, 2, 5, 10, 20, 40, 80, 120];
+const CREDITS: [u32; 7] = [1, 2, 5, 10, 20, 40, 120];
 
 /// [EB2007 §IV-B, §IV-C, §IV-D].
 const BUILDERS: [u32; 7] = [1, 5, 10, 15, 20, 25, BUILDERS_MAX];
