@@ -6,6 +6,7 @@ pub(crate) mod byte_credits;
 pub(crate) mod collected;
 pub mod destinations;
 pub mod dfm;
+mod held;
 pub mod push_control;
 pub mod pushed;
 pub(crate) mod rate_division;

@@ -8,15 +8,14 @@ use core::time::Duration;
 
 use crate::building::ahead::Pushed;
 use crate::building::collected::{Collected, Part};
+use crate::building::held::{Asked, Building, Efd, Phase, Timeout};
 use crate::building::pushed::{Intake, PushedParameters};
 use crate::building::request_credits::{CreditPolicy, RequestCredits};
-use crate::bulk::{Bulk, BulkParts, PageSlice};
+use crate::bulk::{Bulk, BulkParts};
 use crate::component::{Component, Input, Outbox, PeerState};
 use crate::groups::Groups;
 use crate::ids::{EventId, NodeId, Role};
-use crate::message::{
-    Assignment, Attempt, BuiltEvent, Command, DataReply, DataRequest, Ended, EventInfo, Fate, Message,
-};
+use crate::message::{Assignment, Attempt, Command, DataReply, DataRequest, Ended, EventInfo, Fate, Message};
 use crate::random::Random;
 use crate::readout::event_manager::EventManager;
 use crate::report::{BlockCause, BlockedClock, Report, SfiCounters};
@@ -127,68 +126,6 @@ pub struct Sfi {
     done: bool,
     blocked: BlockedClock,
     counters: SfiCounters,
-}
-
-#[derive(Default)]
-struct Building {
-    event: EventInfo,
-    attempt: u16,
-    oldest_unfinished: EventId,
-    /// Sources that were not asked yet.
-    to_ask: Vec<u16>,
-    /// By source.
-    asked: Vec<Asked>,
-    /// Sources that were asked and have not answered.
-    awaited: usize,
-    /// Sources that will push and have not.
-    unpushed: usize,
-    /// ROBs whose data level 2 had collected.
-    collected: Vec<u32>,
-    parts: Vec<Bulk>,
-    len_bytes: usize,
-    missing: Vec<u32>,
-    phase: Phase,
-}
-
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Phase {
-    #[default]
-    Collecting,
-    /// The DFM decides whether this attempt counts.
-    Ended,
-    Ready,
-    Served(usize),
-}
-
-/// What one source was asked for.
-#[derive(Clone, Default)]
-struct Asked {
-    /// Whether an answer is awaited.
-    awaited: bool,
-    /// Whether its data will come unasked.
-    unpushed: bool,
-    sent: Time,
-    tries: u32,
-    /// Names the try whose time-out counts.
-    serial: u32,
-    /// Replies to tries from this one on are to what is still missing; an earlier one could bring a fragment twice.
-    valid_from: u32,
-    /// Empty: all ROBs of the source.
-    robs: Vec<u32>,
-}
-
-struct Timeout {
-    deadline: Time,
-    event: EventId,
-    attempt: u16,
-    source: u16,
-    serial: u32,
-}
-
-struct Efd {
-    node: NodeId,
-    gone: bool,
-    pulls: u32,
 }
 
 impl Sfi {
@@ -872,70 +809,6 @@ impl Sfi {
             self.finish(now, event, Fate::Abandoned, out);
         }
         self.tell_finished(out);
-    }
-}
-
-impl Building {
-    /// Whether data may still come.
-    fn waits(&self) -> bool {
-        !self.to_ask.is_empty() || self.awaited > 0 || self.unpushed > 0
-    }
-
-    /// A source has sent all its data; whether it had been asked. Nothing, if nothing is expected of it.
-    fn expect_no_more_of(&mut self, source: u16) -> Option<bool> {
-        let asked = &mut self.asked[usize::from(source)];
-        if asked.unpushed {
-            asked.unpushed = false;
-            self.unpushed -= 1;
-            return Some(false);
-        }
-        if asked.awaited && asked.robs.is_empty() {
-            self.answered(source);
-            return Some(true);
-        }
-        let place = self.to_ask.iter().position(|other| *other == source)?;
-        self.to_ask.remove(place);
-        Some(false)
-    }
-
-    /// Sources that have not pushed are asked instead, in this order.
-    fn ask_unpushed(&mut self, order: &[u16]) {
-        self.unpushed = 0;
-        for &source in order {
-            if core::mem::take(&mut self.asked[usize::from(source)].unpushed) {
-                self.to_ask.push(source);
-            }
-        }
-    }
-
-    /// Nothing more is awaited of a source; what it was asked for.
-    fn answered(&mut self, source: u16) -> Vec<u32> {
-        let asked = &mut self.asked[usize::from(source)];
-        asked.awaited = false;
-        self.awaited -= 1;
-        core::mem::take(&mut asked.robs)
-    }
-
-    fn has_some_of(&self, robs: &[u32]) -> bool {
-        self.collected.iter().any(|rob| robs.contains(rob))
-    }
-
-    fn is_granted(&self) -> bool {
-        matches!(self.phase, Phase::Ready | Phase::Served(_))
-    }
-
-    /// All that the event filter gets; the handles are shared, no byte is copied.
-    fn built_event(&self) -> BuiltEvent {
-        let modelled = self.parts.iter().any(|part| matches!(part, Bulk::Modelled { .. }));
-        let bulk = if modelled {
-            let len_bytes = self.parts.iter().map(Bulk::len).sum::<usize>() as u32;
-            Bulk::Modelled { len_bytes, seed: self.event.ordinal as u32 }
-        } else {
-            let slices: Vec<PageSlice> = self.parts.iter().flat_map(|part| part.slices().iter().cloned()).collect();
-            Bulk::PageList(slices)
-        };
-        let Self { event, oldest_unfinished, ref missing, .. } = *self;
-        BuiltEvent { event, oldest_unfinished, missing: missing.clone(), bulk }
     }
 }
 

@@ -1,0 +1,138 @@
+//! An event that a builder holds, from its assignment until its fate is known.
+
+use alloc::vec::Vec;
+
+use crate::bulk::{Bulk, PageSlice};
+use crate::ids::{EventId, NodeId};
+use crate::message::{BuiltEvent, EventInfo};
+use crate::time::Time;
+
+/// An event that a builder holds.
+#[derive(Default)]
+pub(super) struct Building {
+    pub(super) event: EventInfo,
+    pub(super) attempt: u16,
+    pub(super) oldest_unfinished: EventId,
+    /// Sources that were not asked yet.
+    pub(super) to_ask: Vec<u16>,
+    /// By source.
+    pub(super) asked: Vec<Asked>,
+    /// Sources that were asked and have not answered.
+    pub(super) awaited: usize,
+    /// Sources that will push and have not.
+    pub(super) unpushed: usize,
+    /// ROBs whose data level 2 had collected.
+    pub(super) collected: Vec<u32>,
+    pub(super) parts: Vec<Bulk>,
+    pub(super) len_bytes: usize,
+    pub(super) missing: Vec<u32>,
+    pub(super) phase: Phase,
+}
+
+/// How far it is.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Phase {
+    #[default]
+    Collecting,
+    /// The DFM decides whether this attempt counts.
+    Ended,
+    Ready,
+    Served(usize),
+}
+
+/// What one source was asked for.
+#[derive(Clone, Default)]
+pub(super) struct Asked {
+    /// Whether an answer is awaited.
+    pub(super) awaited: bool,
+    /// Whether its data will come unasked.
+    pub(super) unpushed: bool,
+    pub(super) sent: Time,
+    pub(super) tries: u32,
+    /// Names the try whose time-out counts.
+    pub(super) serial: u32,
+    /// Replies to tries from this one on are to what is still missing; an earlier one could bring a fragment twice.
+    pub(super) valid_from: u32,
+    /// Empty: all ROBs of the source.
+    pub(super) robs: Vec<u32>,
+}
+
+/// When a request is given up.
+pub(super) struct Timeout {
+    pub(super) deadline: Time,
+    pub(super) event: EventId,
+    pub(super) attempt: u16,
+    pub(super) source: u16,
+    pub(super) serial: u32,
+}
+
+/// Who is served.
+pub(super) struct Efd {
+    pub(super) node: NodeId,
+    pub(super) gone: bool,
+    pub(super) pulls: u32,
+}
+
+impl Building {
+    /// Whether data may still come.
+    pub(super) fn waits(&self) -> bool {
+        !self.to_ask.is_empty() || self.awaited > 0 || self.unpushed > 0
+    }
+
+    /// A source has sent all its data; whether it had been asked. Nothing, if nothing is expected of it.
+    pub(super) fn expect_no_more_of(&mut self, source: u16) -> Option<bool> {
+        let asked = &mut self.asked[usize::from(source)];
+        if asked.unpushed {
+            asked.unpushed = false;
+            self.unpushed -= 1;
+            return Some(false);
+        }
+        if asked.awaited && asked.robs.is_empty() {
+            self.answered(source);
+            return Some(true);
+        }
+        let place = self.to_ask.iter().position(|other| *other == source)?;
+        self.to_ask.remove(place);
+        Some(false)
+    }
+
+    /// Sources that have not pushed are asked instead, in this order.
+    pub(super) fn ask_unpushed(&mut self, order: &[u16]) {
+        self.unpushed = 0;
+        for &source in order {
+            if core::mem::take(&mut self.asked[usize::from(source)].unpushed) {
+                self.to_ask.push(source);
+            }
+        }
+    }
+
+    /// Nothing more is awaited of a source; what it was asked for.
+    pub(super) fn answered(&mut self, source: u16) -> Vec<u32> {
+        let asked = &mut self.asked[usize::from(source)];
+        asked.awaited = false;
+        self.awaited -= 1;
+        core::mem::take(&mut asked.robs)
+    }
+
+    pub(super) fn has_some_of(&self, robs: &[u32]) -> bool {
+        self.collected.iter().any(|rob| robs.contains(rob))
+    }
+
+    pub(super) fn is_granted(&self) -> bool {
+        matches!(self.phase, Phase::Ready | Phase::Served(_))
+    }
+
+    /// All that the event filter gets; the handles are shared, no byte is copied.
+    pub(super) fn built_event(&self) -> BuiltEvent {
+        let modelled = self.parts.iter().any(|part| matches!(part, Bulk::Modelled { .. }));
+        let bulk = if modelled {
+            let len_bytes = self.parts.iter().map(Bulk::len).sum::<usize>() as u32;
+            Bulk::Modelled { len_bytes, seed: self.event.ordinal as u32 }
+        } else {
+            let slices: Vec<PageSlice> = self.parts.iter().flat_map(|part| part.slices().iter().cloned()).collect();
+            Bulk::PageList(slices)
+        };
+        let Self { event, oldest_unfinished, ref missing, .. } = *self;
+        BuiltEvent { event, oldest_unfinished, missing: missing.clone(), bulk }
+    }
+}
