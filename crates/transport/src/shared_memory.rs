@@ -17,7 +17,7 @@ use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicU64, Ordering};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, fstatfs, ftruncate, memfd_create};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
 /// Why there is no shared memory.
@@ -265,9 +265,11 @@ fn checked_len(slots: usize, slot_bytes: usize) -> Result<usize, SharedMemoryErr
     len.ok_or(SharedMemoryError::Size { slots, slot_bytes })
 }
 
-/// Checks that memory of another process is sealed like this and at least `len` bytes long.
+/// Checks that memory of another process is sealed like this, at least `len` bytes long, and of pages of the usual length: of
+/// others only whole ones can be unmapped.
 pub(crate) fn check_foreign(fd: BorrowedFd<'_>, len: usize, seals: SealFlags) -> Result<(), SharedMemoryError> {
-    let sealed = fcntl_get_seals(fd).is_ok_and(|found| found.contains(seals));
+    let sealed = fcntl_get_seals(fd).is_ok_and(|found| found.contains(seals))
+        && fstatfs(fd).is_ok_and(|found| u64::try_from(found.f_type) == Ok(TMPFS_MAGIC));
     let found = fstat(fd).map_err(|errno| OsError::new("fstat", errno))?.st_size;
     let found_bytes = if sealed { usize::try_from(found).unwrap_or(0) } else { 0 };
     if found_bytes < len {
@@ -276,13 +278,16 @@ pub(crate) fn check_foreign(fd: BorrowedFd<'_>, len: usize, seals: SealFlags) ->
     Ok(())
 }
 
+/// Of the file system that memory files of usual pages are in, from `linux/magic.h`.
+const TMPFS_MAGIC: u64 = 0x0102_1994;
+
 const PROGRESS_BYTES: usize = size_of::<u64>();
 
 #[cfg(all(test, not(miri)))]
 mod tests {
-    use super::{Progress, SharedMemoryError, SharedSlots, SlotReader};
+    use super::{Progress, SharedMemoryError, SharedSlots, SlotReader, check_foreign};
     use rustix::fd::AsFd;
-    use rustix::fs::ftruncate;
+    use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
     use rustix::mm::{MapFlags, ProtFlags, mmap};
 
     #[test]
@@ -315,6 +320,17 @@ mod tests {
         assert!(matches!(SlotReader::map(&pipe, 1, 64), Err(SharedMemoryError::Foreign { found_bytes: 0, .. })));
         assert!(matches!(SharedSlots::new("test", 1, 65), Err(SharedMemoryError::Size { .. })));
         assert!(matches!(SharedSlots::new("test", 0, 64), Err(SharedMemoryError::Size { .. })));
+    }
+
+    #[test]
+    fn memory_of_large_pages_is_refused() {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | MemfdFlags::HUGETLB;
+        // A kernel without such pages makes none for a peer either.
+        let Ok(large) = memfd_create("test", flags) else { return };
+        ftruncate(&large, 1 << 30).unwrap();
+        fcntl_add_seals(&large, SealFlags::SHRINK).unwrap();
+        let refused = check_foreign(large.as_fd(), 4096, SealFlags::SHRINK).unwrap_err();
+        assert_eq!(refused, SharedMemoryError::Foreign { expected_bytes: 4096, found_bytes: 0 });
     }
 
     #[test]
