@@ -12,6 +12,8 @@ pub(super) struct Ledger {
     out: usize,
     /// How many tickets were ever taken back.
     taken: u64,
+    /// Whether the peer reads no more: what it says of tickets is of no meaning now.
+    is_over: bool,
 }
 
 impl Ledger {
@@ -38,11 +40,14 @@ impl Ledger {
 
     /// Whether tickets have come back that were not taken.
     pub(super) fn has_news(&self, peer: &Lane) -> bool {
-        peer.returned() != self.taken
+        !self.is_over && peer.returned() != self.taken
     }
 
     /// Takes back the tickets that have come back.
     pub(super) fn settle(&mut self, peer: &Lane) -> Result<(), Violation> {
+        if self.is_over {
+            return Ok(());
+        }
         let found = peer.returned();
         if found.wrapping_sub(self.taken) > self.out as u64 {
             return Err(Violation::Counter { what: "tickets returned", before: self.taken, found });
@@ -69,6 +74,7 @@ impl Ledger {
         self.lent.clear();
         self.free.clear();
         self.out = 0;
+        self.is_over = true;
     }
 }
 
@@ -100,5 +106,17 @@ mod tests {
         ledger.lend(slice());
         peer.set_ticket(20, 77);
         assert_eq!(ledger.settle(peer.lane()), Err(Violation::Ticket { ticket: 77 }));
+    }
+
+    #[test]
+    fn tickets_of_a_peer_that_has_ended_are_no_news() {
+        let peer = OwnLane::new(Lane::in_process(Geometry { ring_bytes: 4096, tickets: 4 }));
+        let mut ledger = Ledger::new(4);
+        let ticket = ledger.lend(PageSlice::new(Bytes::from_static(b"page")));
+        peer.set_ticket(0, ticket);
+        peer.set_returned(1);
+        ledger.clear();
+        assert!(ledger.is_empty() && !ledger.has_news(peer.lane()));
+        assert_eq!(ledger.settle(peer.lane()), Ok(()));
     }
 }
