@@ -114,6 +114,17 @@ fn a_frame_without_bulk_of_any_length() {
 }
 
 #[test]
+fn a_head_that_was_too_long_for_the_ring_is_not_read_in_the_pages_of_its_sender() {
+    let mut pair = Pair::new(MIB, &pool_options("copies", MIB, 4), &pool_options("lent", 4096, 1));
+    let head = head(64 << 10, 64 << 10);
+    let frame = pair.pass(&head, &Bulk::empty());
+    // The ticket is back while the frame is here.
+    pair.first.fill(clock::now()).unwrap();
+    drop(pair.first);
+    assert_eq!((pair.copies.counters().in_use, frame.head.as_bytes()), (0, &head[..]));
+}
+
+#[test]
 fn slices_of_shared_pages_travel_without_a_copy_and_keep_their_order() {
     let mut pair = Pair::new(MIB, &pool_options("copies", MIB, 4), &pool_options("lent", 4096, 8));
     let slices = [

@@ -265,12 +265,9 @@ impl Intake {
         }
     }
 
-    /// Pieces in one; copied, if they are several, to memory of their own: a head that was too long for the ring and its
-    /// sender's pages.
+    /// Pieces in one, copied to memory of their own: they begin with a head that was too long for the ring, and a peer may
+    /// change its pages between two looks of who decodes it.
     fn joined(&mut self, pieces: usize) -> PageSlice {
-        if pieces == 1 {
-            return self.next_piece();
-        }
         let slices: Vec<PageSlice> = (0..pieces).map(|_| self.next_piece()).collect();
         let parts: Vec<&[u8]> = slices.iter().map(PageSlice::as_bytes).collect();
         PageSlice::new(Bytes::from(parts.concat()))
