@@ -65,15 +65,13 @@ impl ShmLink {
             Err(Errno::CONNREFUSED | Errno::AGAIN) => Err(Lost::Refused),
             Err(errno) => Err(Lost::Os(OsError::new("connect", errno))),
         };
-        let mut link = Self::new(socket, process, pool, Some(deadline))?;
-        if let Err(lost) = connected {
-            link.lose(lost);
-        }
-        Ok(link)
+        Self::new(socket, connected, process, pool, Some(deadline))
     }
 
+    /// Greets the peer unless it is lost: one that we do not trust is given no memory.
     pub(super) fn new(
         socket: OwnedFd,
+        connected: Result<(), Lost>,
         process: &Process,
         pool: &Pool,
         deadline: Option<Time>,
@@ -88,7 +86,12 @@ impl ShmLink {
         let files = pools.iter().map(|pool| pool.file().expect("checked to be shared"));
         let descriptors: Vec<_> =
             [event.as_fd(), process.sleep().as_fd(), file.as_fd()].into_iter().chain(files).collect();
-        let greeted = greeting::send(socket.as_fd(), &sizes, &descriptors);
+        let greeted = connected.and_then(|()| {
+            greeting::send(socket.as_fd(), &sizes, &descriptors).map_err(|errno| match errno {
+                Errno::PIPE | Errno::CONNRESET => Lost::Reset,
+                errno => Lost::Os(OsError::new("sendmsg", errno)),
+            })
+        });
         let mut link = Self {
             socket: Arc::new(socket),
             readiness: Readiness::default(),
@@ -105,11 +108,8 @@ impl ShmLink {
             hung_up: false,
             counters: LinkCounters::default(),
         };
-        match greeted {
-            // One that is not connected was lost already, for a better reason.
-            Ok(()) | Err(Errno::NOTCONN) => {}
-            Err(Errno::PIPE | Errno::CONNRESET) => link.lose(Lost::Reset),
-            Err(errno) => link.lose(Lost::Os(OsError::new("sendmsg", errno))),
+        if let Err(lost) = greeted {
+            link.lose(lost);
         }
         Ok(link)
     }

@@ -69,7 +69,7 @@ impl ShmListener {
                 Ok(socket) => {
                     self.readiness.set_readable();
                     if check_user(&socket).is_ok() {
-                        return ShmLink::new(socket, process, pool, None).map(Some);
+                        return ShmLink::new(socket, Ok(()), process, pool, None).map(Some);
                     }
                 }
                 Err(Errno::AGAIN) => return Ok(None),

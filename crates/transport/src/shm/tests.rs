@@ -16,7 +16,11 @@ use proptest::prelude::*;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::SealFlags;
-use rustix::net::{SocketAddrUnix, SocketFlags, accept_with, bind, getsockname, listen};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, getsockname, listen,
+    socketpair,
+};
 
 const GEOMETRY: Geometry = Geometry { ring_bytes: 4096, tickets: 64 };
 const LEN_MIN: usize = 8;
@@ -253,6 +257,19 @@ fn a_greeting_with_other_memory_is_refused() {
     let (mut link, socket, _pool) = connect();
     rustix::net::send(&socket, b"hello", rustix::net::SendFlags::empty()).unwrap();
     assert_eq!(link.fill(clock::now()), Err(Lost::Violated(Violation::Greeting)));
+}
+
+#[test]
+fn a_peer_of_another_user_is_given_no_memory() {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
+    let options = ShmOptions::new(FrameLimits::new(LEN_MIN, PAGE_LEN).unwrap());
+    let process = Process::new(&options, Pool::shared(&pool_options("copies")).unwrap(), Vec::new()).unwrap();
+    let other = Lost::Violated(Violation::OtherUser { uid: 1 });
+    let receive = Pool::new(&pool_options("receive")).unwrap();
+    let mut link = ShmLink::new(ours, Err(other), &process, &receive, None).unwrap();
+    assert_eq!(rustix::net::recv(&theirs, &mut [0; 1], RecvFlags::empty()), Err(Errno::AGAIN));
+    assert_eq!(link.fill(clock::now()), Err(other));
 }
 
 /// Words that come close to records.
