@@ -9,6 +9,9 @@
 //! by as many events as the builder has buffers, and by no more than its socket buffer holds; every quarter of a window
 //! the builder tells each source how far it is. What is lost all the same is not asked for again: after some silence the
 //! oldest event is given up and not counted.
+//!
+//! Neither side of it lets the kernel cut or join datagrams, which the system does by default where several are sent at a
+//! time: of short datagrams the ratio is that of system calls, too.
 
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};

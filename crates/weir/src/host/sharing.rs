@@ -47,13 +47,15 @@ impl Sharing {
 
 /// The settings that a partition asks for; `None` if its connections are of another kind.
 pub(super) fn options(partition: &Partition, limits: FrameLimits) -> Option<ShmOptions> {
-    let Partition { transport, ros, sfi, .. } = partition;
+    let Partition { transport, ros, sfi, l2pu, .. } = partition;
     if transport.connections != Connections::Shm {
         return None;
     }
-    // A builder may hold a slice of each link of a ROS for each of its events, and as many that it asked for in vain.
+    // A builder may hold a slice of each link of a ROS for each of its events, a unit of level 2 for each of its workers, and
+    // as many that they asked for in vain.
     let links = if ros.robs == 0 { LINKS_UNKNOWN } else { ros.robs };
-    let held = 4 * u64::from(sfi.events.max(1)) * u64::from(links);
+    let workers = l2pu.as_ref().map_or(0, |l2pu| l2pu.workers);
+    let held = 4 * u64::from(sfi.events.max(workers).max(1)) * u64::from(links);
     let copy_below = usize::try_from(transport.copy_below.bytes()).unwrap_or(usize::MAX).min(COPY_BELOW_MAX);
     Some(ShmOptions {
         copy_below,
@@ -71,3 +73,24 @@ const TICKETS_MAX: u64 = 1 << 20;
 
 /// Longer bulk is cheaper to hand over than to copy.
 const COPY_BELOW_MAX: usize = 512;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tickets_last_for_all_that_a_peer_may_hold() {
+        let tickets = |events: u32, workers: u32| {
+            let text = format!(
+                "partition.name = \"p\"\ntransport.connections = \"shm\"\nros.count = 1\nros.robs = 12\n\
+                 sfi = {{ count = 1, events = {events}, building = 4 }}\nl2pu = {{ count = 1, workers = {workers} }}\n\
+                 l2sv = {{}}\nlevel1 = {{}}\n"
+            );
+            let partition = Partition::parse("p", &text, &[]).unwrap();
+            options(&partition, FrameLimits::new(32, 1 << 20).unwrap()).unwrap().tickets_max
+        };
+        assert_eq!(tickets(8, 1), TICKETS_MIN as usize);
+        assert!(tickets(8, 200) >= 12 * 200);
+        assert!(tickets(200, 1) >= 12 * 200);
+    }
+}
