@@ -99,11 +99,10 @@ impl Intake {
         self.release_all(&dropped)
     }
 
-    /// Drops everything; how many parts of events.
+    /// Drops all data ahead of their events; how many parts. What events still wait for is asked for in its time.
     pub(crate) fn clear(&mut self) -> u64 {
         let mut dropped = Vec::new();
         self.ahead.clear(|part| dropped.push(part));
-        self.timeouts.clear();
         self.release_all(&dropped)
     }
 

@@ -211,11 +211,12 @@ impl World {
             }
         }
         let begin = self.now + self.setup.time_to_connect;
+        // Run control starts a run when the applications have found one another; those that are late come into it. A fault comes
+        // later: a run does not begin with an application that is dead.
+        self.schedule(begin, What::Begin);
         for index in 0..self.setup.faults.len() {
             self.schedule(begin + self.setup.faults[index].0, What::Fault(index));
         }
-        // Run control starts a run when the applications have found one another; those that are late come into it.
-        self.schedule(begin, What::Begin);
         while !self.controller.has_ended() {
             self.step();
         }

@@ -8,6 +8,12 @@ fn results_of_a_dead_supervisor_do_not_keep_an_l2pu_from_draining() {
     holds(7_001_059, 3);
 }
 
+/// An application was killed in the moment in which the run began, and run control was told of it before.
+#[test]
+fn a_death_in_the_first_moment_ends_the_run() {
+    holds(1_795_324_697_387, 3);
+}
+
 fn holds(seed: u64, level: u32) {
     let plan = Plan::draw(seed, level);
     assert_eq!(plan.verdict(), None, "{plan:#?}");
