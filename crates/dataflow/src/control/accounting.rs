@@ -90,6 +90,9 @@ impl Books<'_> {
             (dfm.taken_rejected, dfm.taken_accepted, dfm.taken_forced)
         } else if has_level2 {
             (l2sv.rejected, l2sv.accepted, l2sv.forced)
+        } else if self.has(Role::Level1) && self.lives(Role::Level1) {
+            // An event that was slow was assigned to a second SFI, too: level 1 knows better.
+            (0, level1.issued, 0)
         } else {
             (0, self.sfi().assigned.max(level1.issued), 0)
         };

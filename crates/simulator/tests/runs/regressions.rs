@@ -14,6 +14,12 @@ fn a_death_in_the_first_moment_ends_the_run() {
     holds(1_795_324_697_387, 3);
 }
 
+/// Events that went to a second builder were counted twice where the DFM died.
+#[test]
+fn events_assigned_twice_by_a_dead_dfm_count_once() {
+    holds(50_006_488, 3);
+}
+
 fn holds(seed: u64, level: u32) {
     let plan = Plan::draw(seed, level);
     assert_eq!(plan.verdict(), None, "{plan:#?}");
