@@ -128,7 +128,8 @@ fn a_message_that_nothing_follows_is_asked_for_after_a_notice() {
 fn what_has_come_is_no_longer_kept() {
     let mut network = Network::new(&options());
     let mut arrived = BTreeSet::new();
-    let source = Pool::new(&PoolOptions { name: "source".into(), page_len: 4096, pages: 1024, prefault: false }).unwrap();
+    let source =
+        Pool::new(&PoolOptions { name: "source".into(), page_len: 4096, pages: 1024, prefault: false }).unwrap();
     let head = |number: u64| message(number, 4096)[..12].to_vec();
     let send = |network: &mut Network, number| {
         let mut page = source.take().expect("pages come home");
