@@ -13,12 +13,13 @@
 //! What a link delivers is a function of its configuration and the event alone, so every run can be repeated.
 //!
 //! ```
-//! use configuration::{Size, SizeDistribution};
+//! use configuration::{Payload, Size, SizeDistribution};
 //! use dataflow::message::EventInfo;
 //! use rol::{Emulation, LinkParameters, Links, deal, emulated_source_ids};
 //!
 //! let shares = deal(&emulated_source_ids(0x51, 16), 4);
-//! let emulation = Emulation { sizes: SizeDistribution::Fixed(Size::from_bytes(1000)), seed: 1 };
+//! let sizes = SizeDistribution::Fixed(Size::from_bytes(1000));
+//! let emulation = Emulation { sizes, payload: Payload::Prefilled, seed: 1 };
 //! let parameters = LinkParameters { source_ids: shares[3].clone(), pages: 8, ..LinkParameters::default() };
 //! let mut links = Links::emulator(parameters, &emulation)?;
 //!
