@@ -417,7 +417,8 @@ impl Assembly {
             push: self.partition.push().map(|_| PushedParameters {
                 window_bytes: self.partition.push_window().bytes(),
                 timeout: sfi.request_timeout.duration(),
-                ahead: sfi.events as usize,
+                // By number, all that a read-out system holds may come ahead.
+                ahead: self.partition.ros.pages.max(sfi.events) as usize,
             }),
             request_timeout: sfi.request_timeout.duration(),
             retries: sfi.retries,

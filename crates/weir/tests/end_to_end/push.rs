@@ -16,7 +16,6 @@ fn what_the_dfm_assigns_is_pushed() {
 }
 
 #[test]
-#[ignore = "known fault: outside virtual time, data by event number come only after the time-out, by request"]
 fn what_the_number_of_an_event_assigns_is_pushed() {
     for processes in [false, true] {
         let (_, summary) = by_number().events(1000).processes(processes).run().expect_ok();
