@@ -24,9 +24,11 @@ pub(super) fn study(args: &StudyArgs) -> Result<(), StudyError> {
     results::write(args, "eb2007", &text, &plots)
 }
 
-/// What was simulated: by request credits, by event builders, by event-filter nodes, by event builders with small events.
+/// What was simulated: by request credits, fixed and adaptive, by event builders, by event-filter nodes, by event builders with
+/// small events.
 struct Figures {
     credits: Vec<Sweep>,
+    adaptive: Sweep,
     builders: Vec<Sweep>,
     filter: Sweep,
     small: Sweep,
@@ -46,16 +48,23 @@ impl Figures {
         sweeps.push(filter.lasting(|_| 4_000));
         let small = Sweep::new(format!("{SMALL_KIB} kB, UDP"), SMALL_KIB, &BUILDERS, builders);
         sweeps.push(small.lasting(|_| 200));
+        let adaptive = Sweep::new("adaptive".to_owned(), FULL_KIB, &CREDITS, adaptive_credits);
+        sweeps.push(adaptive.lasting(settling_ms));
         sweep::run(scenario, &mut sweeps)?;
+        let adaptive = sweeps.pop().expect("six figures");
         let small = sweeps.pop().expect("five figures");
         let filter = sweeps.pop().expect("five figures");
         let builders = sweeps.split_off(EVENTS_KIB.len() + 1);
-        Ok(Self { credits: sweeps, builders, filter, small })
+        Ok(Self { credits: sweeps, adaptive, builders, filter, small })
     }
 }
 
 fn credits(credits: u32) -> Vec<String> {
     vec![format!("sfi.outstanding_requests={credits}")]
+}
+
+fn adaptive_credits(most: u32) -> Vec<String> {
+    [credits(most), vec!["sfi.credits=\"adaptive\"".to_owned()]].concat()
 }
 
 /// With many requests out it takes longer until event builders are out of step, and at the end until all are done.
@@ -106,7 +115,20 @@ fn write_report(text: &mut String, scenario: &Scenario, figures: &Figures) -> st
     writeln!(text, "\n## Figure 6: events of {SMALL_KIB} kB\n")?;
     let small = std::slice::from_ref(&figures.small);
     table(text, "builders", small, |point| format!("{:.2} kHz, {:.0} MB/s", point.built_hz / 1e3, point.mib_per_s()))?;
+    write_adaptive(text, &figures.credits[EVENTS_KIB.len() - 1], &figures.adaptive)?;
     results::write_given(text, "EB2007", &given::numbers(figures), &given::DIFFERENCES)
+}
+
+/// What the paper did not have.
+fn write_adaptive(text: &mut String, fixed: &Sweep, adaptive: &Sweep) -> std::fmt::Result {
+    writeln!(text, "\n## Beyond the paper: credits that adapt, {FULL_KIB} kB by UDP\n")?;
+    writeln!(text, "| most requests | fixed | time-outs per event | adaptive | time-outs per event |")?;
+    writeln!(text, "|---:|---:|---:|---:|---:|")?;
+    for (fixed, adaptive) in fixed.points.iter().zip(&adaptive.points) {
+        let cells = |point: &Point| format!("{:.2} GB/s | {:.2}", point.mib_per_s() / 1e3, point.reasks_per_event);
+        writeln!(text, "| {} | {} | {} |", fixed.value, cells(fixed), cells(adaptive))?;
+    }
+    Ok(())
 }
 
 /// A row for each value, a column for each sweep.
