@@ -37,8 +37,10 @@ pub struct Simulation {
     pub datagram_header: u32,
     /// Window of each TCP connection: what may be on its way.
     pub tcp_window: Size,
-    /// Fraction of frames that are lost.
+    /// Fraction of frames that are lost, or damaged, which is the same: their check sequence is wrong.
     pub frame_loss: Fraction,
+    /// Each frame is late by a random time below this, and may be overtaken.
+    pub frame_jitter: Interval,
     /// What a message takes between applications of one host, and a piece of work to another thread and back.
     pub handover: Interval,
     /// What the event filter takes to decide on an event.
@@ -69,6 +71,7 @@ impl Default for Simulation {
             datagram_header: 48,
             tcp_window: Size::from_bytes(4 << 20),
             frame_loss: Fraction::default(),
+            frame_jitter: Interval::default(),
             handover: Interval::from_ns(500),
             processing: Interval::default(),
             disk_per_s: None,

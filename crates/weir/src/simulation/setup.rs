@@ -131,9 +131,9 @@ fn wire(partition: &Partition, simulation: &Simulation, applications: &[Applicat
     let ports: Vec<HostId> = (0..applications.len()).map(port_of).collect();
     let topology = topology(simulation, if farm { applications } else { &applications[..1] });
     let mut network = Network::new(&topology, seed)?;
-    let loss = simulation.frame_loss.as_f64();
-    if loss > 0.0 {
-        let faults = simulator::network::Faults { loss, ..simulator::network::Faults::default() };
+    let (loss, jitter_ns) = (simulation.frame_loss.as_f64(), simulation.frame_jitter.ns());
+    if loss > 0.0 || jitter_ns > 0 {
+        let faults = simulator::network::Faults { loss, jitter_ns, down: false };
         topology.hosts().for_each(|host| network.set_faults(host, faults));
     }
     let ethernet = Ethernet::new(network, ports, datagrams(transport));
