@@ -141,6 +141,7 @@ impl Checker<'_> {
             ("dfm.clear_age", p.dfm.clear_age),
             ("sfi.request_timeout", p.sfi.request_timeout),
             ("processes.start_timeout", p.processes.start_timeout),
+            ("processes.restart_window", p.processes.restart_window),
         ];
         if let Some(l2sv) = &p.l2sv {
             intervals.extend([("l2sv.timeout", l2sv.timeout), ("l2sv.group_age", l2sv.group_age)]);

@@ -18,6 +18,7 @@ pub(crate) fn ranges(p: &Partition) -> Vec<(&'static str, u32, RangeInclusive<u3
         ("sfi.outstanding_requests", p.sfi.outstanding_requests, 1..=SLOTS_MAX),
         ("sfi.retries", p.sfi.retries, 0..=RETRIES_MAX),
         ("transport.pages", p.transport.pages, 1..=PAGES_MAX),
+        ("processes.restarts", p.processes.restarts, 1..=RESTARTS_MAX),
     ];
     if let Some(level1) = &p.level1 {
         ranges.extend([
@@ -66,5 +67,6 @@ const GROUP_MAX: u32 = 10_000;
 const EVENTS_MAX: u32 = 1_000_000;
 pub(crate) const SLOTS_MAX: u32 = u16::MAX as u32;
 const RETRIES_MAX: u32 = 1000;
+const RESTARTS_MAX: u32 = 1000;
 const ROIS_MAX: u32 = dataflow::message::ROIS_MAX as u32;
 const LEVEL1_SOURCES_MAX: u32 = 64;

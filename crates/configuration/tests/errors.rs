@@ -192,21 +192,21 @@ fn values_of_the_wrong_type() {
         "--set transport.host: expected an IP address such as \"127.0.0.1\", found \"localhost\""
     );
     assert_eq!(
-        one("processes.on_loss=restart"),
-        "--set processes.on_loss: expected \"stop\", found \"restart\", which is not available yet in this version"
+        one("processes.on_loss=ignore"),
+        "--set processes.on_loss: expected \"stop\" or \"restart\", found \"ignore\", which is not available yet in this version"
     );
     assert_eq!(
         one("processes.on_loss.ros=ignore"),
-        "--set processes.on_loss.ros: expected \"stop\", found \"ignore\", which is not available yet in this version"
+        "--set processes.on_loss.ros: expected \"stop\" or \"restart\", found \"ignore\", which is not available yet in this version"
     );
     assert_eq!(one("processes.on_loss.rso=stop"), "--set processes.on_loss.rso: unknown key; did you mean `ros`?");
     assert_eq!(
         one("processes.on_loss=3"),
-        "--set processes.on_loss: expected \"stop\" or a table such as { ros = \"stop\" }, found integer 3"
+        "--set processes.on_loss: expected \"stop\", \"restart\" or a table such as { ros = \"restart\" }, found integer 3"
     );
     assert_eq!(
         one("processes.on_loss=stp"),
-        "--set processes.on_loss: expected \"stop\", found \"stp\"; did you mean `stop`?"
+        "--set processes.on_loss: expected \"stop\" or \"restart\", found \"stp\"; did you mean `stop`?"
     );
 }
 

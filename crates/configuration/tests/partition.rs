@@ -107,6 +107,8 @@ ttl = 1
 
 [processes]
 start_timeout = "10 s"
+restarts = 3
+restart_window = "60 s"
 
 [processes.on_loss]
 level1 = "stop"
@@ -193,7 +195,7 @@ fn values_of_keys() {
             "transport.event_reply=udp",
             "transport.clear=multicast",
             "transport.host=10.0.0.1",
-            "processes.on_loss=stop",
+            "processes.on_loss={sfi=\"restart\"}",
             "partition.key=secret",
         ],
     );
@@ -216,7 +218,8 @@ fn values_of_keys() {
     assert_eq!(partition.transport.clear, ClearCarrier::Multicast);
     assert_eq!(partition.transport.multicast_interface(), Some([10, 0, 0, 1].into()));
     assert_eq!((partition.transport.datagram_len(), partition.transport.has_checksums()), (1472, true));
-    assert_eq!(partition.processes.on_loss.of(Role::Sfi), LossAction::Stop);
+    assert_eq!(partition.processes.on_loss.of(Role::Sfi), LossAction::Restart);
+    assert_eq!(partition.processes.on_loss.of(Role::Dfm), LossAction::Stop);
     assert!(!format!("{partition:?}").contains("secret\""));
     assert!(partition.to_toml().contains("key = \"secret\""));
     assert!(!partition.without_secrets().to_toml().contains("secret"));

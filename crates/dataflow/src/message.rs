@@ -227,8 +227,9 @@ pub enum Message {
         /// Where the process of run control takes datagrams.
         datagrams: DatagramAddresses,
     },
-    /// RC → application, once all have joined: where the others listen. Answered by `Ready`.
-    Peers(Vec<(NodeId, String)>),
+    /// RC → application, once all have joined: where the others listen. Answered by `Ready`. Later again, about peers that
+    /// have returned.
+    Peers(Vec<PeerPlace>),
     /// Application → application, the first frame in both directions of a connection.
     Greet {
         /// Proves that it belongs to this run.
@@ -243,6 +244,17 @@ pub enum Message {
     },
     /// Application → RC: it cannot take part.
     Failed(String),
+    /// Application → RC: its connection to a peer in this life is gone.
+    Lost {
+        /// The peer.
+        node: NodeId,
+        /// In which life it was connected.
+        life: Incarnation,
+        /// Why, in words.
+        reason: String,
+    },
+    /// RC → application: this peer will not return.
+    Gone(NodeId),
 
     /// RC → any application.
     Command(Command),
@@ -258,6 +270,17 @@ pub enum Message {
     FileClosed(FileRecord),
     /// Any application → RC: something rare, in words for people.
     Notice(String),
+}
+
+/// Where an application listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerPlace {
+    /// The application.
+    pub node: NodeId,
+    /// Its life.
+    pub life: Incarnation,
+    /// As it has told run control.
+    pub address: String,
 }
 
 /// Where a process takes datagrams, as `127.0.0.1:40001`; empty where it takes none. A flood of one kind shall not drop

@@ -29,7 +29,7 @@ use crate::histogram::Histogram;
 use crate::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use crate::message::{
     Assignment, Attempt, BuiltEvent, BusyCause, Command, DataReply, DataRequest, DatagramAddresses, DebugReason,
-    Decision, Ended, Envelope, EventInfo, Fate, FileRecord, Message, Missing, PushOrder, Recording, Roi,
+    Decision, Ended, Envelope, EventInfo, Fate, FileRecord, Message, Missing, PeerPlace, PushOrder, Recording, Roi,
 };
 use crate::report::{BlockCause, Blocked, ChainCount, DatagramCounts, Network, PeerCount, Report};
 
@@ -88,6 +88,8 @@ pub mod kind {
     pub const GREET: u16 = 53;
     pub const READY: u16 = 54;
     pub const FAILED: u16 = 55;
+    pub const LOST: u16 = 56;
+    pub const GONE: u16 = 57;
 }
 
 /// What is wrong with a frame.
@@ -347,14 +349,16 @@ impl Writer<'_> {
                 self.datagrams(datagrams).kind(kind::WELCOME)
             }
             Message::Peers(peers) => {
-                self.list(peers, |w, (node, address)| {
-                    w.u16(node.0).text(address);
+                self.list(peers, |w, PeerPlace { node, life, address }| {
+                    w.u16(node.0).u32(life.0).text(address);
                 });
                 kind::PEERS
             }
             Message::Greet { key, datagrams } => self.text(key).datagrams(datagrams).kind(kind::GREET),
             Message::Ready { datagrams } => self.datagrams(datagrams).kind(kind::READY),
             Message::Failed(text) => self.text(text).kind(kind::FAILED),
+            Message::Lost { node, life, reason } => self.u16(node.0).u32(life.0).text(reason).kind(kind::LOST),
+            Message::Gone(node) => self.u16(node.0).kind(kind::GONE),
             Message::Command(command) => self.u8(command_number(*command)).kind(kind::COMMAND),
             Message::Drained => kind::DRAINED,
             Message::Exhausted => kind::EXHAUSTED,
@@ -603,10 +607,16 @@ impl Reader<'_> {
                 let robs = self.list(4, |r| r.list(4, Self::u32))?;
                 Message::Welcome { configuration, hosted, robs, datagrams: self.datagrams()? }
             }
-            kind::PEERS => Message::Peers(self.list(6, |r| Ok((NodeId(r.u16()?), r.text()?)))?),
+            kind::PEERS => Message::Peers(self.list(10, |r| {
+                Ok(PeerPlace { node: NodeId(r.u16()?), life: Incarnation(r.u32()?), address: r.text()? })
+            })?),
             kind::GREET => Message::Greet { key: self.text()?, datagrams: self.datagrams()? },
             kind::READY => Message::Ready { datagrams: self.datagrams()? },
             kind::FAILED => Message::Failed(self.text()?),
+            kind::LOST => {
+                Message::Lost { node: NodeId(self.u16()?), life: Incarnation(self.u32()?), reason: self.text()? }
+            }
+            kind::GONE => Message::Gone(NodeId(self.u16()?)),
             _ => return Err(Fault::Kind),
         })
     }

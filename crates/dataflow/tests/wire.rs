@@ -7,7 +7,7 @@ use dataflow::histogram::Histogram;
 use dataflow::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use dataflow::message::{
     Assignment, Attempt, BuiltEvent, BusyCause, Command, DataReply, DataRequest, DatagramAddresses, DebugReason,
-    Decision, Ended, Envelope, EventInfo, Fate, FileRecord, Message, Missing, PushOrder, Recording, Roi,
+    Decision, Ended, Envelope, EventInfo, Fate, FileRecord, Message, Missing, PeerPlace, PushOrder, Recording, Roi,
 };
 use dataflow::report::{BlockCause, Blocked, ChainCount, DatagramCounts, Network, PeerCount, Report};
 use dataflow::wire::{HEADER_LEN, VERSION, WireError, check_any_frame, decode, decode_parts, encode};
@@ -240,7 +240,15 @@ fn messages() -> impl Strategy<Value = Message> {
         ),
         (text(), datagrams()).prop_map(|(key, datagrams)| Message::Greet { key, datagrams }),
         datagrams().prop_map(|datagrams| Message::Ready { datagrams }),
-        vec((any::<u16>().prop_map(NodeId), text()), 0..3).prop_map(Message::Peers),
+        vec((any::<(u16, u32)>(), text()), 0..3).prop_map(|places| {
+            let place = |((node, life), address)| PeerPlace { node: NodeId(node), life: Incarnation(life), address };
+            Message::Peers(places.into_iter().map(place).collect())
+        }),
+        (any::<(u16, u32)>(), text()).prop_map(|((node, life), reason)| Message::Lost {
+            node: NodeId(node),
+            life: Incarnation(life),
+            reason,
+        }),
         simple(),
     ]
 }
@@ -277,6 +285,8 @@ fn simple_messages() -> Vec<Message> {
         Message::Greet { key: "k".into(), datagrams: DatagramAddresses::default() },
         Message::Ready { datagrams: DatagramAddresses::default() },
         Message::Failed("why".into()),
+        Message::Lost { node: NodeId(3), life: Incarnation(1), reason: "why".into() },
+        Message::Gone(NodeId(3)),
     ]
 }
 

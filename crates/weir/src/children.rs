@@ -4,10 +4,11 @@ use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use dataflow::ids::NodeId;
+use dataflow::ids::{Incarnation, NodeId};
+use dataflow::message::PeerPlace;
 use dataflow::time::Time;
 
-use crate::host::{LinkId, PeerAddress};
+use crate::host::{FIRST_LIFE, LinkId, PeerAddress};
 
 /// The environment variable through which a child learns the key of its run; it is in no command line.
 pub(crate) const KEY_VARIABLE: &str = "WEIR_KEY";
@@ -20,6 +21,8 @@ pub(crate) struct Children(Vec<Entry>);
 pub(crate) struct Entry {
     pub(crate) node: NodeId,
     pub(crate) name: String,
+    /// How often it was started again.
+    pub(crate) life: Incarnation,
     child: Child,
     /// Its connection, once it has joined.
     pub(crate) link: Option<LinkId>,
@@ -31,22 +34,21 @@ pub(crate) struct Entry {
     /// Its connection was lost then, for this reason.
     pub(crate) lost: Option<(Time, String)>,
     ended: Option<ExitStatus>,
+    /// It has ended, and is started again then.
+    pub(crate) starts_at: Option<Time>,
+    /// It was started again, and has to be ready by then.
+    pub(crate) ready_by: Option<Time>,
 }
 
 impl Children {
-    /// Starts `weir node` for an application. Its own process group keeps the terminal's Ctrl-C for the parent.
+    /// Starts the process of an application.
     pub(crate) fn spawn(&mut self, node: NodeId, name: &str, join: &PeerAddress, key: &str) -> io::Result<()> {
-        let program = std::env::current_exe()?;
-        let child = Command::new(program)
-            .args(["node", "--name", name, "--join", &join.to_string()])
-            .env(KEY_VARIABLE, key)
-            .stdin(Stdio::null())
-            .process_group(0)
-            .spawn()?;
+        let child = start(name, join, key)?;
         let name = name.to_owned();
         self.0.push(Entry {
             node,
             name,
+            life: FIRST_LIFE,
             child,
             link: None,
             data_link: None,
@@ -54,7 +56,18 @@ impl Children {
             ready: false,
             lost: None,
             ended: None,
+            starts_at: None,
+            ready_by: None,
         });
+        Ok(())
+    }
+
+    /// Starts a child that has ended again, in its next life, to be ready at some time.
+    pub(crate) fn start_again(&mut self, node: NodeId, join: &PeerAddress, key: &str, by: Time) -> io::Result<()> {
+        let Some(entry) = self.at(node) else { return Ok(()) };
+        entry.child = start(&entry.name, join, key)?;
+        entry.life.0 += 1;
+        (entry.ended, entry.starts_at, entry.ready_by) = (None, None, Some(by));
         Ok(())
     }
 
@@ -71,6 +84,11 @@ impl Children {
     /// The child with a name.
     pub(crate) fn named(&mut self, name: &str) -> Option<&mut Entry> {
         self.0.iter_mut().find(|entry| entry.name == name)
+    }
+
+    /// Where those that have joined listen.
+    pub(crate) fn places(&self) -> impl Iterator<Item = PeerPlace> {
+        self.0.iter().filter_map(Entry::place)
     }
 
     /// The child behind a connection.
@@ -95,6 +113,16 @@ impl Children {
         self.0.iter().any(|entry| entry.node == node && entry.ended.is_some())
     }
 
+    /// The life of the child at a node.
+    pub(crate) fn life(&self, node: NodeId) -> Incarnation {
+        self.0.iter().find(|entry| entry.node == node).map_or(FIRST_LIFE, |entry| entry.life)
+    }
+
+    /// Whether one has ended that is not started again.
+    pub(crate) fn any_ended_for_good(&self) -> bool {
+        self.0.iter().any(|entry| entry.ended.is_some() && entry.starts_at.is_none())
+    }
+
     /// Whether one has ended.
     pub(crate) fn any_ended(&self) -> bool {
         self.0.iter().any(|entry| entry.ended.is_some())
@@ -114,6 +142,29 @@ impl Children {
     }
 }
 
+impl Entry {
+    /// Where it listens, once it has joined.
+    pub(crate) fn place(&self) -> Option<PeerPlace> {
+        Some(PeerPlace { node: self.node, life: self.life, address: self.address.clone()? })
+    }
+
+    /// One of its connections is gone.
+    pub(crate) fn lose(&mut self, now: Time, link: LinkId, reason: String) {
+        if self.data_link == Some(link) {
+            self.data_link = None;
+        } else {
+            self.link = None;
+        }
+        self.lost = Some((now, reason));
+    }
+
+    /// It has ended: nothing of its life is left.
+    pub(crate) fn forget_life(&mut self) -> [Option<LinkId>; 2] {
+        (self.address, self.ready, self.lost, self.ready_by) = (None, false, None, None);
+        [self.link.take(), self.data_link.take()]
+    }
+}
+
 impl Drop for Children {
     fn drop(&mut self) {
         for entry in self.0.iter_mut().filter(|entry| entry.ended.is_none()) {
@@ -121,6 +172,16 @@ impl Drop for Children {
             let _ = entry.child.wait();
         }
     }
+}
+
+/// `weir node` for an application. Its own process group keeps the terminal's Ctrl-C for the parent.
+fn start(name: &str, join: &PeerAddress, key: &str) -> io::Result<Child> {
+    Command::new(std::env::current_exe()?)
+        .args(["node", "--name", name, "--join", &join.to_string()])
+        .env(KEY_VARIABLE, key)
+        .stdin(Stdio::null())
+        .process_group(0)
+        .spawn()
 }
 
 fn describe(status: ExitStatus) -> String {

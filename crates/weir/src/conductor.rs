@@ -1,5 +1,7 @@
 //! The parent of a run: starts the applications, conducts the run, and says how it ended.
 
+mod lives;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
@@ -12,7 +14,7 @@ use dataflow::component::{Outbox, PeerState};
 use dataflow::control::accounting::{Accounting, Books};
 use dataflow::control::controller::{Controller, ControllerParameters, Ending};
 use dataflow::ids::{NodeId, Role};
-use dataflow::message::{Command, Envelope, FileRecord, Message};
+use dataflow::message::{Command, Envelope, FileRecord, Message, PeerPlace};
 use dataflow::node::{RUN_CONTROL, route};
 use dataflow::report::{DfmCounters, Level1Counters, Network, SfoCounters};
 use dataflow::time::Time;
@@ -29,11 +31,15 @@ use crate::assembly::Assembly;
 use crate::children::{Children, Entry};
 use crate::cpu::cpu_seconds;
 use crate::host::{
-    DatagramOptions, FIRST_LIFE, FragmentChecks, Host, LinkEvent, LinkId, Links, LinksError, NetworkOptions,
-    RECORDING_RESUMED, Workshop, WorkshopError,
+    DatagramOptions, FragmentChecks, Host, LinkEvent, LinkId, Links, LinksError, NetworkOptions, RECORDING_RESUMED,
+    Workshop, WorkshopError,
 };
 use crate::observer::Observer;
 use crate::progress::{Progress, ProgressFigures};
+use crate::restarts::Restarts;
+use lives::Complaint;
+
+pub(crate) use lives::Restart;
 
 /// A run to be conducted.
 pub(crate) struct Run {
@@ -52,6 +58,10 @@ pub(crate) struct Conducted {
     pub(crate) assembly: Assembly,
     pub(crate) ending: Ending,
     pub(crate) account: Accounting,
+    /// Applications that were started again, in order.
+    pub(crate) restarts: Vec<Restart>,
+    /// When the run began.
+    pub(crate) began: Option<Time>,
     pub(crate) duration: Duration,
     /// Processor time of all processes in their whole life.
     pub(crate) cpu: Duration,
@@ -115,11 +125,13 @@ pub(crate) fn conduct(run: Run) -> Result<Conducted, StartError> {
     };
     drop(conductor.children);
     let cpu = cpu_seconds(UsageWho::RUSAGE_SELF) + cpu_seconds(UsageWho::RUSAGE_CHILDREN) - cpu_before;
+    let returned = conductor.returned.iter().map(|restart| restart.node);
+    let touched: Vec<NodeId> = ending.dead.iter().copied().chain(returned).collect();
     let account = Books {
         applications: &conductor.assembly.applications,
         reports: &ending.reports,
         files: &ending.files,
-        touched: &ending.dead,
+        touched: &touched,
         forced: ending.forced,
     }
     .account();
@@ -128,6 +140,8 @@ pub(crate) fn conduct(run: Run) -> Result<Conducted, StartError> {
     Ok(Conducted {
         assembly: conductor.assembly,
         account,
+        restarts: conductor.returned,
+        began: conductor.began,
         duration: times.map_or(Duration::ZERO, |(began, ended)| ended.since(began)),
         cpu: Duration::from_secs_f64(cpu.max(0.0)),
         cpu_while_running: Duration::from_secs_f64(conductor.cpu_while_running),
@@ -247,7 +261,12 @@ struct Conductor {
     phase: Phase,
     tick: Time,
     /// Complaints of living applications about others, which a death may yet explain.
-    complaints: Vec<(Time, NodeId, String)>,
+    complaints: Vec<Complaint>,
+    restarts: Restarts,
+    /// Applications that were started again, in order.
+    returned: Vec<Restart>,
+    /// All that run control said to each application; a new life is told again.
+    commands: BTreeMap<NodeId, Vec<Command>>,
     /// The last notice of each application: why a forced end was needed.
     last_words: BTreeMap<NodeId, String>,
     interrupts: u32,
@@ -302,6 +321,7 @@ impl Conductor {
     ) -> Self {
         let now = clock::now();
         let deadline = now + assembly.partition.processes.start_timeout.duration();
+        let restarts = Restarts::new(&assembly.partition.processes);
         Self {
             assembly,
             children,
@@ -312,6 +332,9 @@ impl Conductor {
             phase: Phase::Starting { deadline },
             tick: now,
             complaints: Vec::new(),
+            restarts,
+            returned: Vec::new(),
+            commands: BTreeMap::new(),
             last_words: BTreeMap::new(),
             interrupts: 0,
             began: None,
@@ -345,7 +368,10 @@ impl Conductor {
         let Phase::Running(controller) = &mut self.phase else { return };
         let mut out = Outbox::new();
         call(controller, &mut out);
-        route(&mut out, &[], |to, message| host.send_from_control(to, message), |_| {});
+        let mut sends = Vec::new();
+        route(&mut out, &[], |to, message| sends.push((to, message)), |_| {});
+        self.remember(&sends);
+        sends.into_iter().for_each(|(to, message)| host.send_from_control(to, message));
     }
 
     fn on_link_event(&mut self, now: Time, host: &mut Host, event: LinkEvent) {
@@ -355,8 +381,7 @@ impl Conductor {
             LinkEvent::Lost { link, reason } => {
                 host.links.close(link);
                 if let Some(child) = self.children.behind(link) {
-                    child.link = None;
-                    child.lost = Some((now, reason));
+                    child.lose(now, link, reason);
                 }
             }
         }
@@ -369,10 +394,19 @@ impl Conductor {
             Message::Ready { datagrams } => {
                 if let Some(child) = self.children.behind(link) {
                     child.ready = host.links.meet(child.node, &datagrams);
+                    let node = child.node;
+                    self.on_ready(now, node);
                 }
             }
-            Message::Failed(reason) => match self.children.behind(link) {
-                Some(child) => self.complaints.push((now, child.node, reason)),
+            Message::Failed(reason) => match self.children.behind(link).map(|child| child.node) {
+                Some(node) => self.complain(now, node, None, reason),
+                None => host.refuse(link),
+            },
+            Message::Lost { node, life, reason } => match self.children.behind(link).map(|child| child.node) {
+                Some(from) => {
+                    let text = format!("connection to {} lost: {reason}", self.name(node));
+                    self.complain(now, from, Some((node, life)), text);
+                }
                 None => host.refuse(link),
             },
             message if host.links.is_open(link) => host.deliver(now, envelope, message),
@@ -400,9 +434,11 @@ impl Conductor {
         host.send_from_control(node, welcome);
         if !host.links.are_shared() {
             let assembly = &self.assembly;
-            host.tell_all(now, node, PeerState::Up(FIRST_LIFE), |a, b| assembly.talk(a, b));
+            host.tell_all(now, node, PeerState::Up(host.life(node)), |a, b| assembly.talk(a, b));
         }
-        if self.children.iter().all(|child| child.address.is_some()) {
+        if !matches!(self.phase, Phase::Starting { .. }) {
+            self.introduce_again(host, node);
+        } else if self.children.iter().all(|child| child.address.is_some()) {
             self.introduce(host);
         }
     }
@@ -421,13 +457,12 @@ impl Conductor {
         let greeting = Message::Greet { key: self.key.clone(), datagrams: host.links.datagram_addresses() };
         host.send_over(link, &envelope, &greeting);
         let assembly = &self.assembly;
-        host.tell_all(now, node, PeerState::Up(FIRST_LIFE), |a, b| assembly.talk(a, b));
+        host.tell_all(now, node, PeerState::Up(host.life(node)), |a, b| assembly.talk(a, b));
     }
 
     /// Tells every child where the others are.
     fn introduce(&self, host: &mut Host) {
-        let peers = self.children.iter().filter_map(|child| Some((child.node, child.address.clone()?)));
-        let peers: Vec<(NodeId, String)> = peers.collect();
+        let peers: Vec<PeerPlace> = self.children.places().collect();
         for child in self.children.iter() {
             host.send_from_control(child.node, Message::Peers(peers.clone()));
         }
@@ -448,6 +483,7 @@ impl Conductor {
             self.on_death(now, host, node, &how);
         }
         self.end_the_lost(now);
+        self.start_again(now, host);
         self.settle_complaints(now, host);
         let interrupts = self.signals.pending().count() as u32;
         if interrupts > 0 {
@@ -468,46 +504,37 @@ impl Conductor {
     }
 
     fn on_death(&mut self, now: Time, host: &mut Host, node: NodeId, how: &str) {
-        let name = self.name(node);
         match self.phase {
             // What it had to say itself may still be on its way.
-            Phase::Starting { .. } => self.complaints.push((now, node, how.to_owned())),
-            Phase::Running(_) => {
-                self.say(&format!("{name} died: {how}; the run ends"));
-                let assembly = &self.assembly;
-                host.tell_all(now, node, PeerState::Gone, |a, b| assembly.talk(a, b));
-                self.with_controller(host, |controller, out| controller.on_death(now, node, how, out));
-            }
+            Phase::Starting { .. } => self.complain(now, node, None, how.to_owned()),
+            Phase::Running(_) => self.on_death_in_run(now, host, node, how),
             Phase::Ending { .. } | Phase::Over(_) | Phase::Failed(_) => {}
         }
     }
 
     /// A complaint that no death explains ends the run, or its start, as well.
     fn settle_complaints(&mut self, now: Time, host: &mut Host) {
-        let is_due = |(at, _, _): &(Time, NodeId, String)| now.since(*at) > GRACE;
-        if !self.complaints.iter().any(is_due) {
+        if !self.complaints.iter().any(|complaint| complaint.is_due(now)) {
             return;
         }
         if let Phase::Starting { .. } = self.phase {
             return self.fail_for_a_complaint();
         }
-        let due: Vec<(Time, NodeId, String)> = self.complaints.extract_if(.., |complaint| is_due(complaint)).collect();
-        if !self.children.any_ended() {
-            for (_, from, text) in due {
-                let reason = format!("{}: {text}", self.name(from));
-                self.with_controller(host, |controller, out| controller.stop_because(now, &reason, out));
-            }
+        let due: Vec<Complaint> = self.complaints.extract_if(.., |complaint| complaint.is_due(now)).collect();
+        for complaint in due.iter().filter(|complaint| !self.is_explained(complaint)).collect::<Vec<_>>() {
+            let reason = format!("{}: {}", self.name(complaint.from()), complaint.text());
+            self.with_controller(host, |controller, out| controller.stop_because(now, &reason, out));
         }
     }
 
     /// Names who is to blame for a failed start: the one that ended, in its own words if it had any.
     fn fail_for_a_complaint(&mut self) {
         let complaints = core::mem::take(&mut self.complaints);
-        let of_the_dead = complaints.iter().find(|(_, from, _)| self.children.has_ended(*from));
-        if let Some((_, from, reason)) = of_the_dead.or(complaints.first()) {
-            let own = complaints.iter().find(|(_, node, text)| node == from && !is_exit(text));
-            let reason = own.map_or(reason, |(_, _, own)| own).clone();
-            self.phase = Phase::Failed(StartError::Child { name: self.name(*from), reason });
+        let of_the_dead = complaints.iter().find(|complaint| self.children.has_ended(complaint.from()));
+        if let Some(complaint) = of_the_dead.or(complaints.first()) {
+            let is_own = |other: &&Complaint| other.from() == complaint.from() && !is_exit(other.text());
+            let reason = complaints.iter().find(is_own).unwrap_or(complaint).text().to_owned();
+            self.phase = Phase::Failed(StartError::Child { name: self.name(complaint.from()), reason });
         }
     }
 

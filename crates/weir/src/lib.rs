@@ -16,6 +16,7 @@ mod human;
 mod node;
 mod observer;
 pub mod progress;
+mod restarts;
 mod run;
 mod scratch;
 mod simulation;

@@ -1,10 +1,12 @@
 //! `weir node`: the process of one application, commanded by its parent.
 
+mod peers;
+
 use std::time::Duration;
 
 use configuration::Partition;
 use dataflow::component::PeerState;
-use dataflow::ids::{NodeId, Role};
+use dataflow::ids::{Incarnation, NodeId, Role};
 use dataflow::message::{Command, DatagramAddresses, Envelope, Message};
 use dataflow::node::RUN_CONTROL;
 use dataflow::time::Time;
@@ -19,6 +21,8 @@ use crate::assembly::Assembly;
 use crate::children::KEY_VARIABLE;
 use crate::cli::{Exit, NodeArgs};
 use crate::conductor::{idle, new_host};
+use peers::Peer;
+
 use crate::host::{
     DatagramOptions, FIRST_LIFE, Host, InvalidPeerAddress, LinkEvent, LinkId, Links, LinksError, NetworkOptions,
     PeerAddress, Workshop,
@@ -83,9 +87,9 @@ struct Member {
     /// A connection of its own to the components in the parent, and which of them we talk to.
     to_parent: Option<(LinkId, Vec<NodeId>)>,
     place: Option<Place>,
-    /// Peers that are not connected yet; `None` before their addresses are known.
+    /// Peers that have to be connected before we are ready; `None` before their addresses are known.
     awaited: Option<Vec<NodeId>>,
-    peers: Vec<(NodeId, LinkId)>,
+    peers: Vec<Peer>,
     /// Peers that greeted before run control had welcomed us.
     early: Vec<LinkEvent>,
     is_ready: bool,
@@ -98,6 +102,7 @@ struct Member {
 struct Place {
     assembly: Assembly,
     node: NodeId,
+    life: Incarnation,
 }
 
 impl Task<Host> for &mut Member {
@@ -182,6 +187,7 @@ impl Member {
             Message::Greet { key, datagrams } if !from_control => {
                 self.on_greet(context, link, envelope, &key, &datagrams);
             }
+            Message::Gone(peer) if from_control => self.on_gone(context, peer),
             Message::Command(Command::Exit) if from_control => self.done = true,
             message if context.shared.links.is_open(link) => context.shared.deliver(context.now, envelope, message),
             _ => context.shared.refuse(link),
@@ -201,6 +207,7 @@ impl Member {
         let partition =
             Partition::parse("the configuration of run control", configuration, &[]).map_err(|e| e.to_string())?;
         let (now, host, node) = (context.now, &mut *context.shared, envelope.to);
+        let life = envelope.to_incarnation;
         let assembly = Assembly::new(partition, robs).map_err(|error| error.to_string())?;
         let role = assembly.application(node).ok_or("no such application")?.role;
         let inputs = needs_inputs(&assembly, role).then(|| Inputs::open(&assembly.partition)).transpose();
@@ -208,13 +215,15 @@ impl Member {
         let workshop =
             Workshop::new(&assembly, inputs.as_ref(), node, &self.waker).map_err(|error| error.to_string())?;
         let triggers = inputs.as_ref().and_then(Inputs::triggers).filter(|_| role == Role::Level1);
-        let component = assembly.component(node, triggers);
+        let component = assembly.component_of_life(node, triggers, life != FIRST_LIFE);
         let peers = assembly.applications.iter().filter(|app| assembly.talk(app.node, node)).count();
         let (links, events) = (core::mem::take(&mut host.links), core::mem::take(&mut host.link_events));
         *host = new_host(&assembly, links);
         host.link_events = events;
+        host.set_life(node, life);
         let network = NetworkOptions::new(&assembly.partition, peers);
         let datagram_options = DatagramOptions::new(&assembly, &[node], &self.key, network.frame_max());
+        let datagram_options = datagram_options.map(|options| options.of_life(life));
         let shares = network.shares();
         host.links.reconfigure(network, &self.waker).map_err(|error| error.to_string())?;
         if let Some(options) = &datagram_options {
@@ -242,74 +251,8 @@ impl Member {
         host.complain_of_buffers(node);
         context.shared.link_events.extend(self.early.drain(..));
         context.set_idle(idle(&assembly.partition));
-        self.place = Some(Place { assembly, node });
+        self.place = Some(Place { assembly, node, life });
         Ok(())
-    }
-
-    /// Connects to the peers before this one in the order of the data; those behind it connect to us.
-    fn on_peers(&mut self, context: &mut Context<'_, Host>, peers: &[(NodeId, String)]) -> Result<(), String> {
-        let Some(Place { assembly, node }) = &self.place else { return Err("peers before a place".into()) };
-        let node = *node;
-        let mut awaited = Vec::new();
-        for (peer, address) in peers.iter().filter(|(peer, _)| *peer != node && assembly.talk(*peer, node)) {
-            awaited.push(*peer);
-            if *peer < node {
-                let address = address.parse().map_err(|error: InvalidPeerAddress| error.to_string())?;
-                let host = &mut *context.shared;
-                let link = host.links.connect(&address, context.now, context.poller, &self.waker);
-                let link = link.map_err(|error| error.to_string())?;
-                self.peers.push((*peer, link));
-                let envelope = host.envelope(node, *peer);
-                host.send_over(link, &envelope, &self.greeting(host));
-            }
-        }
-        self.awaited = Some(awaited);
-        Ok(())
-    }
-
-    /// A peer says who it is. The one that was connected to answers.
-    fn on_greet(
-        &mut self,
-        context: &mut Context<'_, Host>,
-        link: LinkId,
-        envelope: &Envelope,
-        key: &str,
-        datagrams: &DatagramAddresses,
-    ) {
-        let host = &mut *context.shared;
-        let Some(Place { assembly, node }) = &self.place else { return host.links.close(link) };
-        let (node, peer) = (*node, envelope.from);
-        if let Some((_, in_parent)) = self.to_parent.as_ref().filter(|(ours, _)| *ours == link && key == self.key) {
-            host.links.open(link);
-            for &other in in_parent {
-                self.peers.push((other, link));
-                host.route_over(other, link);
-                host.tell_peer(context.now, node, other, PeerState::Up(FIRST_LIFE));
-            }
-            return;
-        }
-        let known = assembly.application(peer).is_some() && assembly.talk(peer, node) && peer != node;
-        if key != self.key || !known || host.links.is_open(link) {
-            return host.refuse(link);
-        }
-        match self.peers.iter().find(|(other, _)| *other == peer) {
-            Some((_, ours)) if *ours == link => {}
-            Some(_) => return host.refuse(link),
-            None => {
-                self.peers.push((peer, link));
-                let envelope = host.envelope(node, peer);
-                host.send_over(link, &envelope, &self.greeting(host));
-            }
-        }
-        if !host.links.meet(peer, datagrams) {
-            return host.refuse(link);
-        }
-        host.links.open(link);
-        host.route_over(peer, link);
-        host.tell_peer(context.now, node, peer, PeerState::Up(FIRST_LIFE));
-        if let Some(awaited) = &mut self.awaited {
-            awaited.retain(|other| *other != peer);
-        }
     }
 
     fn greeting(&self, host: &Host) -> Message {
@@ -319,7 +262,7 @@ impl Member {
     fn tell_ready(&mut self, host: &mut Host) {
         // A peer may greet before run control has named it.
         let connected = |awaited: &Vec<NodeId>| {
-            awaited.iter().all(|node| self.peers.iter().any(|(peer, link)| peer == node && host.links.is_open(*link)))
+            awaited.iter().all(|node| self.peers.iter().any(|peer| peer.node == *node && peer.is_up))
         };
         let is_with_parent = self.to_parent.as_ref().is_none_or(|(link, _)| host.links.is_open(*link));
         if let Some(Place { node, .. }) = &self.place
@@ -331,23 +274,6 @@ impl Member {
             let envelope = host.envelope(*node, RUN_CONTROL);
             let ready = Message::Ready { datagrams: host.links.datagram_addresses() };
             host.send_over(self.control, &envelope, &ready);
-        }
-    }
-
-    /// A peer whose connection is gone does not return; run control is told, and knows whether it died.
-    fn on_peer_lost(&mut self, context: &mut Context<'_, Host>, link: LinkId, reason: &str) {
-        let host = &mut *context.shared;
-        host.links.close(link);
-        if self.done {
-            return;
-        }
-        let Some(Place { assembly, node }) = &self.place else { return };
-        for (peer, _) in self.peers.iter().filter(|(_, other)| *other == link) {
-            let name = assembly.application(*peer).map_or("a peer", |app| app.name.as_str());
-            let text = format!("connection to {name} lost: {reason}");
-            let envelope = host.envelope(*node, RUN_CONTROL);
-            host.tell_all(context.now, *peer, PeerState::Gone, |a, b| assembly.talk(a, b));
-            host.send_over(self.control, &envelope, &Message::Failed(text));
         }
     }
 

@@ -5,13 +5,14 @@ use std::path::Path;
 use configuration::{Checksum, FragmentCheck, Partition};
 use dataflow::ids::Role;
 use dataflow::report::DatagramCounts;
+use dataflow::time::Time;
 use eformat::{ROB_PREFIX_BYTES, ROB_SUFFIX_BYTES, WORD_BYTES};
 
 use crate::assembly::Assembly;
 use crate::cli::{Exit, RunArgs};
-use crate::conductor::{Conducted, Run, conduct};
+use crate::conductor::{Conducted, Restart, Run, conduct};
 use crate::progress::Progress;
-use crate::summary::{Network, RunFacts, Summary};
+use crate::summary::{Network, Restarted, RunFacts, Summary};
 use crate::table::Table;
 
 /// Runs a partition from its configuration to its account.
@@ -67,7 +68,15 @@ pub(crate) fn can_hold_a_file(path: &Path) -> bool {
 /// What the summary needs to know of a run.
 pub(crate) fn facts(conducted: &Conducted) -> RunFacts {
     let network = conducted.network;
+    let since = |at: Time| conducted.began.map_or(0.0, |began| at.since(began).as_secs_f64());
+    let restarted = |restart: &Restart| Restarted {
+        name: conducted.assembly.application(restart.node).map_or_else(String::new, |app| app.name.clone()),
+        how: restart.how.clone(),
+        at_s: since(restart.died),
+        away_s: restart.back.map(|back| back.since(restart.died).as_secs_f64()),
+    };
     RunFacts {
+        restarts: conducted.restarts.iter().map(restarted).collect(),
         forced: conducted.ending.forced,
         duration: conducted.duration,
         cpu: conducted.cpu,

@@ -40,6 +40,8 @@ pub struct RunFacts {
     pub has_tasks: bool,
     /// Bytes of headers and trailers of each fragment of a link.
     pub fragment_overhead_bytes: u64,
+    /// Applications that were started again, in order.
+    pub restarts: Vec<Restarted>,
 }
 
 /// The summary; the keys and their order are a contract, further ones follow behind.
@@ -82,6 +84,23 @@ pub struct Summary {
     /// Applications that died.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub died: Vec<String>,
+    /// Applications that died and were started again, in order; what was lost with them is in the account.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restarts: Vec<Restarted>,
+}
+
+/// An application that died and was started again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Restarted {
+    /// Its name.
+    pub name: String,
+    /// How it ended.
+    pub how: String,
+    /// When, in seconds since the start of the run.
+    pub at_s: f64,
+    /// For how long it was away, in seconds; absent if the run ended before it was back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub away_s: Option<f64>,
 }
 
 /// How a run ended.
@@ -276,7 +295,14 @@ impl Summary {
             selection: Selection::new(facts, ending),
             reason,
             died: ending.dead.iter().map(|&node| facts.name(node)).collect(),
+            restarts: facts.restarts.clone(),
         }
+    }
+
+    /// Events that were lost with applications that died, or in a forced end, and events built without all their data.
+    pub fn lost_and_incomplete(&self) -> (u64, u64) {
+        let a = &self.accounting;
+        (a.level2_lost + a.not_built + a.lost_after_build + a.lost_in_recording, a.built_incomplete)
     }
 
     /// What the program ends with.

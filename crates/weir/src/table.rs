@@ -64,6 +64,7 @@ impl fmt::Display for Text<'_> {
         self.figures(f)?;
         self.waits(f)?;
         self.files(f)?;
+        self.restarts(f)?;
         self.verdict(f)
     }
 }
@@ -305,6 +306,23 @@ impl Text<'_> {
         more(f, files.len(), FILES_SHOWN)
     }
 
+    fn restarts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let restarts = &self.summary.restarts;
+        if restarts.is_empty() {
+            return Ok(());
+        }
+        writeln!(f, "\n{}", self.paint(BOLD, "started again"))?;
+        for restart in restarts.iter().take(RESTARTS_SHOWN) {
+            let away =
+                restart.away_s.map_or_else(|| "not back".to_owned(), |away_s| format!("away for {}", time(away_s)));
+            writeln!(f, "  {}  {} after {}, {away}", restart.name, restart.how, time(restart.at_s))?;
+        }
+        more(f, restarts.len(), RESTARTS_SHOWN)?;
+        let (lost, incomplete) = self.summary.lost_and_incomplete();
+        let text = format!("  events lost: {}, incomplete: {}", grouped(lost), grouped(incomplete));
+        writeln!(f, "{}", if lost + incomplete > 0 { self.paint(RED, &text) } else { text })
+    }
+
     fn verdict(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = self.summary;
         let reason = s.reason.as_deref().unwrap_or("no reason was given");
@@ -376,6 +394,7 @@ const IN_DATA_ORDER: [Role; 9] =
 const NOTHING: &str = "-";
 const WAITS_SHOWN: usize = 8;
 const FILES_SHOWN: usize = 20;
+const RESTARTS_SHOWN: usize = 20;
 
 const BOLD: &str = "\x1b[1m";
 const RED: &str = "\x1b[1;31m";

@@ -196,13 +196,22 @@ pub enum Idle {
 pub struct Processes {
     /// An application must be ready within this time after it was started.
     pub start_timeout: Interval,
+    /// How often an application that is lost may be started again within `restart_window`; once more, and the run ends.
+    pub restarts: u32,
+    /// The time in which restarts of an application are counted.
+    pub restart_window: Interval,
     /// What happens when an application is lost: one word for all roles, or a table with a word per role.
     pub on_loss: OnLoss,
 }
 
 impl Default for Processes {
     fn default() -> Self {
-        Self { start_timeout: Interval::from_ms(10_000), on_loss: OnLoss::default() }
+        Self {
+            start_timeout: Interval::from_ms(10_000),
+            restarts: 3,
+            restart_window: Interval::from_ms(60_000),
+            on_loss: OnLoss::default(),
+        }
     }
 }
 
@@ -276,7 +285,7 @@ impl<'de> Visitor<'de> for OnLossVisitor {
     type Value = OnLoss;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("\"stop\" or a table such as { ros = \"stop\" }")
+        f.write_str("\"stop\", \"restart\" or a table such as { ros = \"restart\" }")
     }
 
     fn visit_str<E: de::Error>(self, name: &str) -> Result<OnLoss, E> {
@@ -334,16 +343,20 @@ pub enum LossAction {
     /// The run stops, says what was lost and ends as aborted.
     #[default]
     Stop,
+    /// The application is started again and the run goes on; what was lost with it is counted. For roles whose protocols
+    /// recover: for the others the run stops.
+    Restart,
 }
 
 impl LossAction {
     fn named<E: de::Error>(name: &str) -> Result<Self, E> {
         match name {
             "stop" => Ok(Self::Stop),
-            "restart" | "ignore" => {
-                Err(E::custom(format!("expected \"stop\", found {name:?}, which is not available yet in this version")))
-            }
-            _ => Err(E::unknown_variant(name, &["stop"])),
+            "restart" => Ok(Self::Restart),
+            "ignore" => Err(E::custom(format!(
+                "expected \"stop\" or \"restart\", found {name:?}, which is not available yet in this version"
+            ))),
+            _ => Err(E::unknown_variant(name, &["stop", "restart"])),
         }
     }
 }
@@ -356,7 +369,7 @@ impl<'de> Deserialize<'de> for LossAction {
             type Value = LossAction;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("\"stop\"")
+                f.write_str("\"stop\" or \"restart\"")
             }
 
             fn visit_str<E: de::Error>(self, name: &str) -> Result<LossAction, E> {

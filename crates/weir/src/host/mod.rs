@@ -43,6 +43,8 @@ pub(crate) use workshop::{Workshop, WorkshopError};
 pub(crate) struct Host {
     run: RunNumber,
     nodes: Vec<Option<Hosted>>,
+    /// By node id: the present life of each application, as far as it is known.
+    lives: Vec<Incarnation>,
     routes: Vec<Route>,
     /// Those of the messages of run control, which keep to the connection by which a process joined.
     control_routes: Vec<Route>,
@@ -106,6 +108,7 @@ impl Host {
         Self {
             run,
             nodes: (0..node_count).map(|_| None).collect(),
+            lives: vec![FIRST_LIFE; node_count],
             routes: vec![Route::Nowhere; node_count],
             control_routes: vec![Route::Nowhere; node_count],
             links,
@@ -135,6 +138,16 @@ impl Host {
         self.routes[usize::from(RUN_CONTROL.0)] = Route::Here;
     }
 
+    /// An application is in this life from now on.
+    pub(crate) fn set_life(&mut self, node: NodeId, life: Incarnation) {
+        self.lives[usize::from(node.0)] = life;
+    }
+
+    /// The present life of an application, as far as it is known.
+    pub(crate) fn life(&self, node: NodeId) -> Incarnation {
+        self.lives.get(usize::from(node.0)).copied().unwrap_or(FIRST_LIFE)
+    }
+
     /// Takes a component in, and makes it and the others here known to one another where they `talk`.
     pub(crate) fn host(
         &mut self,
@@ -144,7 +157,7 @@ impl Host {
         workshop: Workshop,
         talk: impl Fn(NodeId, NodeId) -> bool,
     ) {
-        let node = Node::new(id, self.run, FIRST_LIFE, self.nodes.len(), component);
+        let node = Node::new(id, self.run, self.life(id), self.nodes.len(), component);
         self.nodes[usize::from(id.0)] = Some(Hosted { node, workshop, touched: false });
         self.deadline = None;
         self.routes[usize::from(id.0)] = Route::Here;
@@ -152,8 +165,8 @@ impl Host {
         self.tell_peer(now, id, RUN_CONTROL, PeerState::Up(FIRST_LIFE));
         let here: Vec<NodeId> = self.hosted().filter(|other| *other != id && talk(id, *other)).collect();
         for other in here {
-            self.tell_peer(now, other, id, PeerState::Up(FIRST_LIFE));
-            self.tell_peer(now, id, other, PeerState::Up(FIRST_LIFE));
+            self.tell_peer(now, other, id, PeerState::Up(self.life(id)));
+            self.tell_peer(now, id, other, PeerState::Up(self.life(other)));
         }
     }
 
@@ -250,7 +263,8 @@ impl Host {
 
     /// An envelope outside a component's own, for joining and greeting.
     pub(crate) fn envelope(&self, from: NodeId, to: NodeId) -> Envelope {
-        Envelope { from, to, run: self.run, from_incarnation: FIRST_LIFE, to_incarnation: FIRST_LIFE }
+        let (from_incarnation, to_incarnation) = (self.life(from), self.life(to));
+        Envelope { from, to, run: self.run, from_incarnation, to_incarnation }
     }
 
     /// Whether a message to run control waits.
@@ -427,7 +441,7 @@ impl Host {
         for index in 0..self.readout.len() {
             let to = self.readout[index];
             if self.routes[usize::from(to.0)] == Route::Here {
-                self.deliver(now, &Envelope { to, to_incarnation: FIRST_LIFE, ..envelope }, message.clone());
+                self.deliver(now, &Envelope { to, to_incarnation: self.life(to), ..envelope }, message.clone());
             }
         }
     }
@@ -513,15 +527,9 @@ impl Host {
     }
 
     fn multicast_at_once(&mut self, from: NodeId, message: &Message) -> bool {
+        let envelope = self.envelope(from, NodeId::READOUT);
         let Some(datagrams) = self.links.datagrams.as_mut().filter(|datagrams| datagrams.multicasts()) else {
             return false;
-        };
-        let envelope = Envelope {
-            from,
-            to: NodeId::READOUT,
-            run: self.run,
-            from_incarnation: FIRST_LIFE,
-            to_incarnation: FIRST_LIFE,
         };
         self.encoded.clear();
         wire::encode(&envelope, message, &mut self.encoded);
@@ -717,6 +725,8 @@ fn is_about_joining(message: &Message) -> bool {
             | Message::Greet { .. }
             | Message::Ready { .. }
             | Message::Failed(_)
+            | Message::Lost { .. }
+            | Message::Gone(_)
     ) || matches!(message, Message::Command(Command::Exit))
 }
 
@@ -735,7 +745,7 @@ fn describe(note: &Note) -> String {
 /// What an SFO says when a stall is over.
 pub(crate) const RECORDING_RESUMED: &str = "recording goes on";
 
-/// Nothing restarts within a run yet.
+/// That of an application which was not started again.
 pub(crate) const FIRST_LIFE: Incarnation = Incarnation(0);
 
 /// Bounds of a pass, so that no source starves the others.

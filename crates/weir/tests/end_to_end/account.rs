@@ -35,7 +35,7 @@ impl Ended {
     }
 
     /// Asserts that the run ended in this state, that the lines of the account hold, and that it agrees with the files.
-    fn expect_account(self, state: &str) -> (Self, Summary) {
+    pub(crate) fn expect_account(self, state: &str) -> (Self, Summary) {
         let text = fs::read_to_string(self.directory.join("summary.json")).unwrap();
         let summary = Summary(serde_json::from_str(&text).unwrap());
         assert_eq!(summary.0["state"], state, "{summary:?}\n{}", self.stderr);

@@ -157,17 +157,17 @@ pub(crate) fn job() -> Job {
 }
 
 /// The sockets on which the processes of a run listen.
-struct Sockets(Vec<u64>);
+pub(crate) struct Sockets(Vec<u64>);
 
 impl Sockets {
-    fn of(running: &Running) -> Self {
+    pub(crate) fn of(running: &Running) -> Self {
         let processes = of(running.pid()).into_iter().chain([running.pid()]);
         let sockets: Vec<u64> = processes.flat_map(listening).map(|(_, inode)| inode).collect();
         assert!(!sockets.is_empty());
         Self(sockets)
     }
 
-    fn check_gone(&self) {
+    pub(crate) fn check_gone(&self) {
         let left: Vec<_> = all_listening().into_iter().filter(|(_, inode)| self.0.contains(inode)).collect();
         assert!(left.is_empty(), "{left:?}");
     }

@@ -19,6 +19,7 @@ mod overload;
 mod payload;
 mod push;
 mod replay;
+mod restart;
 mod running;
 mod selection;
 mod sharing;

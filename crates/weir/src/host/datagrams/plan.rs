@@ -1,7 +1,7 @@
 //! How large queues, tables and buffers of datagrams are: what credits allow to be on the way at once.
 
 use configuration::{ClearCarrier, FRAGMENT_OVERHEAD_BYTES, Partition, RosInput, Transport};
-use dataflow::ids::{NodeId, Role};
+use dataflow::ids::{Incarnation, NodeId, Role};
 use dataflow::wire;
 use transport::frame::FrameLimits;
 use transport::udp::{MulticastOptions, PartitionKey, SocketBuffers, UdpOptions};
@@ -109,6 +109,13 @@ impl DatagramOptions {
             ),
             takes_clears: roles.iter().any(|role| matches!(role, Role::Ros | Role::Pros)),
         })
+    }
+
+    /// The same, for a process in this life.
+    pub(crate) fn of_life(mut self, life: Incarnation) -> Self {
+        self.control.incarnation = life.0;
+        self.bulk.incarnation = life.0;
+        self
     }
 }
 

@@ -1,0 +1,185 @@
+//! The peers of a process: it finds them, loses them, and finds their next lives.
+
+use dataflow::component::PeerState;
+use dataflow::ids::{Incarnation, NodeId};
+use dataflow::message::{DatagramAddresses, Envelope, Message, PeerPlace};
+use transport::scheduler::Context;
+
+use super::{Member, Place};
+use crate::host::{FIRST_LIFE, Host, LinkId, PeerAddress};
+use crate::restarts::returns;
+
+/// A peer to which there is a connection.
+pub(super) struct Peer {
+    pub(super) node: NodeId,
+    /// The one that is connected, or to be connected.
+    pub(super) life: Incarnation,
+    pub(super) link: LinkId,
+    /// Both have greeted.
+    pub(super) is_up: bool,
+}
+
+impl Member {
+    /// Connects to the peers before this one in the order of the data; those behind it connect to us.
+    pub(super) fn on_peers(&mut self, context: &mut Context<'_, Host>, places: &[PeerPlace]) -> Result<(), String> {
+        let Some(Place { assembly, node, life }) = &self.place else { return Err("peers before a place".into()) };
+        let (node, is_first) = (*node, *life == FIRST_LIFE && self.awaited.is_none());
+        let is_peer = |place: &&PeerPlace| place.node != node && assembly.talk(place.node, node);
+        let places: Vec<&PeerPlace> = places.iter().filter(is_peer).collect();
+        self.awaited.get_or_insert_default().extend(places.iter().map(|place| place.node));
+        for place in places {
+            let known = self.peers.iter().find(|peer| peer.node == place.node).map(|peer| peer.life);
+            if known.is_some_and(|life| life >= place.life) {
+                continue;
+            }
+            self.part(context, place.node, PeerState::Down);
+            if place.node < node
+                && let Err(reason) = self.connect(context, place)
+            {
+                if is_first {
+                    return Err(reason);
+                }
+                self.tell_lost(context.shared, place.node, place.life, &reason);
+            }
+        }
+        Ok(())
+    }
+
+    fn connect(&mut self, context: &mut Context<'_, Host>, place: &PeerPlace) -> Result<(), String> {
+        let address: PeerAddress = place.address.parse().map_err(|error| format!("{error}"))?;
+        let host = &mut *context.shared;
+        let link = host.links.connect(&address, context.now, context.poller, &self.waker);
+        let link = link.map_err(|error| error.to_string())?;
+        self.peers.push(Peer { node: place.node, life: place.life, link, is_up: false });
+        host.set_life(place.node, place.life);
+        self.greet(host, place.node, link);
+        Ok(())
+    }
+
+    fn greet(&self, host: &mut Host, peer: NodeId, link: LinkId) {
+        let Some(Place { node, .. }) = &self.place else { return };
+        let envelope = host.envelope(*node, peer);
+        host.send_over(link, &envelope, &self.greeting(host));
+    }
+
+    /// A peer says who it is. The one that was connected to answers.
+    pub(super) fn on_greet(
+        &mut self,
+        context: &mut Context<'_, Host>,
+        link: LinkId,
+        envelope: &Envelope,
+        key: &str,
+        datagrams: &DatagramAddresses,
+    ) {
+        let Some(Place { assembly, node, .. }) = &self.place else { return context.shared.links.close(link) };
+        let (node, peer, life) = (*node, envelope.from, envelope.from_incarnation);
+        if let Some((_, in_parent)) = self.to_parent.as_ref().filter(|(ours, _)| *ours == link && key == self.key) {
+            let host = &mut *context.shared;
+            host.links.open(link);
+            for &other in in_parent {
+                self.peers.push(Peer { node: other, life: FIRST_LIFE, link, is_up: true });
+                host.route_over(other, link);
+                host.tell_peer(context.now, node, other, PeerState::Up(FIRST_LIFE));
+            }
+            return;
+        }
+        let known = assembly.application(peer).is_some() && assembly.talk(peer, node) && peer != node;
+        if key != self.key || !known || context.shared.links.is_open(link) {
+            return context.shared.refuse(link);
+        }
+        match self.peers.iter().find(|other| other.node == peer) {
+            Some(ours) if ours.link == link => {}
+            // Its former life may not be known to be over.
+            Some(ours) if ours.life < life => {
+                self.part(context, peer, PeerState::Down);
+                self.answer(context.shared, link, peer, life);
+            }
+            Some(_) => return context.shared.refuse(link),
+            None => self.answer(context.shared, link, peer, life),
+        }
+        self.come_up(context, link, (peer, life), datagrams);
+    }
+
+    fn answer(&mut self, host: &mut Host, link: LinkId, node: NodeId, life: Incarnation) {
+        self.peers.push(Peer { node, life, link, is_up: false });
+        host.set_life(node, life);
+        self.greet(host, node, link);
+    }
+
+    fn come_up(
+        &mut self,
+        context: &mut Context<'_, Host>,
+        link: LinkId,
+        (node, life): (NodeId, Incarnation),
+        datagrams: &DatagramAddresses,
+    ) {
+        let host = &mut *context.shared;
+        if !host.links.meet(node, datagrams) {
+            self.peers.retain(|peer| peer.link != link);
+            return host.refuse(link);
+        }
+        if let Some(peer) = self.peers.iter_mut().find(|peer| peer.link == link) {
+            (peer.life, peer.is_up) = (life, true);
+        }
+        host.set_life(node, life);
+        host.links.open(link);
+        host.route_over(node, link);
+        if let Some(Place { node: here, .. }) = &self.place {
+            host.tell_peer(context.now, *here, node, PeerState::Up(life));
+        }
+    }
+
+    /// A connection is gone, and who was behind it; run control is told, and knows whether it died.
+    pub(super) fn on_peer_lost(&mut self, context: &mut Context<'_, Host>, link: LinkId, reason: &str) {
+        context.shared.links.close(link);
+        if self.done {
+            return;
+        }
+        let behind = |peer: &Peer| peer.link == link;
+        let lost: Vec<(NodeId, Incarnation)> =
+            self.peers.iter().filter(|peer| behind(peer)).map(|peer| (peer.node, peer.life)).collect();
+        for (node, life) in lost {
+            let state = if self.may_return(node) { PeerState::Down } else { PeerState::Gone };
+            self.part(context, node, state);
+            self.tell_lost(context.shared, node, life, reason);
+        }
+    }
+
+    fn tell_lost(&mut self, host: &mut Host, node: NodeId, life: Incarnation, reason: &str) {
+        let Some(place) = &self.place else { return };
+        if let Some(awaited) = self.awaited.as_mut().filter(|_| place.life != FIRST_LIFE) {
+            awaited.retain(|other| *other != node);
+        }
+        let envelope = host.envelope(place.node, crate::node::RUN_CONTROL);
+        host.send_over(self.control, &envelope, &Message::Lost { node, life, reason: reason.to_owned() });
+    }
+
+    /// Run control says that a peer will not return.
+    pub(super) fn on_gone(&mut self, context: &mut Context<'_, Host>, node: NodeId) {
+        self.part(context, node, PeerState::Gone);
+        if let Some(awaited) = &mut self.awaited {
+            awaited.retain(|other| *other != node);
+        }
+    }
+
+    /// A peer is not there any more, or that life of it.
+    fn part(&mut self, context: &mut Context<'_, Host>, node: NodeId, state: PeerState) {
+        let Some(Place { assembly, .. }) = &self.place else { return };
+        let place = self.peers.iter().position(|peer| peer.node == node);
+        let was_up = place.is_some_and(|place| {
+            let peer = self.peers.swap_remove(place);
+            context.shared.links.close(peer.link);
+            peer.is_up
+        });
+        if was_up || state == PeerState::Gone {
+            context.shared.tell_all(context.now, node, state, |a, b| assembly.talk(a, b));
+        }
+    }
+
+    fn may_return(&self, node: NodeId) -> bool {
+        let Some(Place { assembly, .. }) = &self.place else { return false };
+        let is_elsewhere = self.to_parent.as_ref().is_none_or(|(_, in_parent)| !in_parent.contains(&node));
+        let role = assembly.application(node).map(|app| app.role);
+        is_elsewhere && role.is_some_and(|role| returns(role, &assembly.partition))
+    }
+}

@@ -1,0 +1,88 @@
+//! Which applications are started again when they are lost, and how often.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use configuration::{LossAction, Partition, Processes};
+use dataflow::ids::{NodeId, Role};
+use dataflow::time::Time;
+
+/// Whether the protocols of a role let it die within a run and return: its peers bring it up to date, and what it held is
+/// either with them still or lost and counted.
+pub(crate) fn recovers(role: Role, partition: &Partition) -> bool {
+    match role {
+        Role::L2pu | Role::Pros | Role::Ros | Role::Sfi | Role::Efd => true,
+        // Without event builders it clears, and only it knows how far its clears have come.
+        Role::L2sv => partition.builds(),
+        Role::RunControl | Role::Level1 | Role::Dfm | Role::Sfo => false,
+    }
+}
+
+/// Whether an application of a role that is lost is started again.
+pub(crate) fn returns(role: Role, partition: &Partition) -> bool {
+    partition.processes.on_loss.of(role) == LossAction::Restart && recovers(role, partition)
+}
+
+/// Counts restarts, so that what dies again and again ends the run.
+pub(crate) struct Restarts {
+    most: usize,
+    window: Duration,
+    recent: BTreeMap<NodeId, VecDeque<Time>>,
+}
+
+/// An application that was started again as often as allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it was started again {restarts} times within {window:?} (processes.restarts, processes.restart_window)")]
+pub(crate) struct TooManyRestarts {
+    restarts: usize,
+    window: Duration,
+}
+
+impl Restarts {
+    /// By the rules of a partition.
+    pub(crate) fn new(rules: &Processes) -> Self {
+        let window = rules.restart_window.duration();
+        Self { most: rules.restarts as usize, window, recent: BTreeMap::new() }
+    }
+
+    /// An application has died: how long to wait before it is started again. The first restart comes at once, each further
+    /// one within the window waits twice as long as the one before.
+    pub(crate) fn after_death(&mut self, now: Time, node: NodeId) -> Result<Duration, TooManyRestarts> {
+        let recent = self.recent.entry(node).or_default();
+        while recent.front().is_some_and(|at| now.since(*at) > self.window) {
+            recent.pop_front();
+        }
+        if recent.len() >= self.most {
+            return Err(TooManyRestarts { restarts: self.most, window: self.window });
+        }
+        let pause = match recent.len() {
+            0 => Duration::ZERO,
+            before => PAUSE.saturating_mul(1 << (before - 1).min(DOUBLINGS_MAX)),
+        };
+        recent.push_back(now);
+        Ok(pause)
+    }
+}
+
+/// Before the second restart.
+const PAUSE: Duration = Duration::from_millis(100);
+const DOUBLINGS_MAX: usize = 6;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn restarts_are_bounded_within_the_window() {
+        let rules = Processes { restarts: 3, ..Processes::default() };
+        let mut restarts = Restarts::new(&rules);
+        let at = |s| Time::ZERO + Duration::from_secs(s);
+        let pauses: Vec<_> = (0..3).map(|s| restarts.after_death(at(s), NodeId(1)).unwrap().as_millis()).collect();
+        assert_eq!(pauses, [0, 100, 200]);
+        let error = restarts.after_death(at(4), NodeId(1)).unwrap_err();
+        let expected = "it was started again 3 times within 60s (processes.restarts, processes.restart_window)";
+        assert_eq!(error.to_string(), expected);
+        assert_eq!(restarts.after_death(at(4), NodeId(2)), Ok(Duration::ZERO), "each application has its own count");
+        assert_eq!(restarts.after_death(at(63), NodeId(1)), Ok(Duration::ZERO), "what is long past does not count");
+    }
+}

@@ -1,0 +1,169 @@
+//! Processes that die within a run and are started again: the run goes on, and all that was lost is counted.
+
+use std::collections::BTreeSet;
+
+use eformat::Event;
+use nix::sys::signal::Signal;
+
+use crate::account::Summary;
+use crate::children::{name, of};
+use crate::death::Sockets;
+use crate::files::{each_event, recorded};
+use crate::running::{Job, Running, recorded_bytes, send};
+
+#[test]
+fn of_a_read_out_system() {
+    let summary = check("ros-2", job());
+    assert!(summary.count("built_incomplete") > 0, "what it held is missing, and said to be: {summary:?}");
+}
+
+#[test]
+fn of_the_pseudo_ros() {
+    check("pros-1", job());
+}
+
+#[test]
+fn of_a_level_2_supervisor() {
+    check("l2sv-1", job().set("l2sv.count", "2"));
+}
+
+#[test]
+fn of_a_level_2_processing_unit() {
+    let summary = check("l2pu-1", job());
+    assert_eq!(lost(&summary), 0, "its events go to the other unit: {summary:?}");
+}
+
+#[test]
+fn of_an_event_builder() {
+    let summary = check("sfi-1", job().set("dfm.clear_after", "recorded"));
+    assert_eq!(lost(&summary), 0, "the read-out has the data still: {summary:?}");
+}
+
+#[test]
+fn of_an_event_filter_daemon() {
+    let summary = check("efd-1", job());
+    assert_eq!(lost(&summary), 0, "the event builders have its events still: {summary:?}");
+}
+
+#[test]
+fn through_shared_memory() {
+    for application in ["ros-2", "pros-1", "l2sv-1", "l2pu-1", "sfi-1", "efd-1"] {
+        check(application, job().set("transport.connections", "shm"));
+    }
+}
+
+#[test]
+fn of_processes_that_send_datagrams() {
+    for application in ["ros-2", "sfi-1", "l2pu-1"] {
+        let types = ["event_request", "event_reply", "roi_request", "roi_reply"];
+        let job = types.iter().fold(job(), |job, key| job.set(&format!("transport.{key}"), "udp"));
+        check(application, job.set("transport.clear", "multicast"));
+    }
+}
+
+#[test]
+fn of_read_out_systems_that_push() {
+    for application in ["ros-1", "sfi-2"] {
+        check(application, job().set("dfm.building", "push"));
+    }
+}
+
+#[test]
+fn of_two_at_once() {
+    let mut running = job().start();
+    running.until_recording();
+    let victims = ["ros-1", "sfi-2"].map(|name| running.child(name));
+    victims.into_iter().for_each(|pid| send(pid, Signal::SIGKILL));
+    running.until("both are back", |running| {
+        let said = running.error_output();
+        ["ros-1", "sfi-2"].iter().all(|name| said.contains(&format!("{name} is back")))
+    });
+    let summary = end_well(running);
+    assert_eq!(summary.0["restarts"].as_array().unwrap().len(), 2, "{summary:?}");
+}
+
+#[test]
+fn again_and_again_until_the_limit() {
+    let mut running = job().set("processes.restarts", "2").set("run.stop_timeout", "3 s").start();
+    running.until_recording();
+    for death in 1..=3 {
+        running.until("there is one to kill", |running| is_there(running, "efd-1"));
+        send(running.child("efd-1"), Signal::SIGKILL);
+        let died = move |running: &Running| running.error_output().matches("efd-1 died").count() == death;
+        running.until("its death is noticed", died);
+    }
+    let words = ["efd-1 died", "SIGKILL", "started again 2 times within 60s", "processes.restarts"];
+    let (_, summary) = running.end().expect_aborted(&words);
+    assert_eq!(summary.0["died"], serde_json::json!(["efd-1"]));
+    assert_eq!(summary.0["restarts"].as_array().unwrap().len(), 2, "{summary:?}");
+}
+
+#[test]
+fn of_a_role_that_cannot_return_ends_the_run() {
+    let mut running = job().set("run.stop_timeout", "3 s").start();
+    running.until_recording();
+    send(running.child("level1-1"), Signal::SIGKILL);
+    running.end().expect_aborted(&["level1-1 died", "SIGKILL", "cannot go on without level1-1"]);
+}
+
+/// Kills an application in the middle of a run, and looks at what comes of the run.
+fn check(application: &str, job: Job) -> Summary {
+    let mut running = job.start();
+    running.until_recording();
+    let sockets = Sockets::of(&running);
+    send(running.child(application), Signal::SIGKILL);
+    let back = format!("{application} is back");
+    running.until("it is back", |running| running.error_output().contains(&back));
+    let summary = end_well(running);
+    let restarts = summary.0["restarts"].as_array().unwrap_or_else(|| panic!("no restarts: {summary:?}"));
+    assert_eq!(restarts.len(), 1, "{summary:?}");
+    assert_eq!(restarts[0]["name"], application);
+    assert_eq!(restarts[0]["how"], "killed by SIGKILL");
+    assert!(restarts[0]["away_s"].as_f64().is_some(), "{summary:?}");
+    sockets.check_gone();
+    summary
+}
+
+/// Lets the run go on for a while and ends it: it ends well, every event is recorded once or counted as lost.
+fn end_well(mut running: Running) -> Summary {
+    let (output, before) = (running.output(), recorded_bytes(&running.output()));
+    running.until("more is recorded", |_| recorded_bytes(&output) > before + MORE_BYTES);
+    running.signal(Signal::SIGINT);
+    let (ended, summary) = running.end().expect(0).expect_account("ok");
+    let mut ids = BTreeSet::new();
+    for file in recorded(ended.output()) {
+        each_event(&file, |bytes| {
+            let event = Event::parse(bytes).unwrap();
+            assert!(ids.insert(event.global_id()), "event {} is recorded twice", event.global_id());
+        });
+    }
+    // All events are accepted: what is not in the files is counted as lost.
+    let missing = (0..summary.count("level1")).filter(|id| !ids.contains(id)).count() as u64;
+    assert_eq!(missing, lost(&summary), "{summary:?}");
+    assert_eq!(summary.count("recorded"), ids.len() as u64, "{summary:?}");
+    assert!(ended.stderr.contains("died: killed by SIGKILL; it is started again"), "{}", ended.stderr);
+    assert!(ended.stdout.contains("started again"), "{}", ended.stdout);
+    summary
+}
+
+fn is_there(running: &Running, application: &str) -> bool {
+    of(running.pid()).into_iter().any(|pid| name(pid).as_deref() == Some(application))
+}
+
+fn lost(summary: &Summary) -> u64 {
+    ["level2_lost", "not_built", "lost_after_build", "lost_in_recording"].iter().map(|key| summary.count(key)).sum()
+}
+
+/// The full chain, which accepts every event, slowly enough that all that is done can be looked at.
+fn job() -> Job {
+    Job::example("quickstart")
+        .set("ros.count", "2")
+        .set("level1.rate", "500 Hz")
+        .set("l2pu.strategy", "none")
+        .set("l2pu.accept", "1.0")
+        .set("processes.on_loss", "restart")
+        .with(&["--duration", "90s", "--processes"])
+}
+
+/// A few dozen events of the sample.
+const MORE_BYTES: u64 = 2_000_000;
