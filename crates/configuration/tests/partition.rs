@@ -108,7 +108,7 @@ ttl = 1
 [processes]
 start_timeout = "10 s"
 restarts = 3
-restart_window = "60 s"
+restart_window = "1 min"
 
 [processes.on_loss]
 level1 = "stop"

@@ -585,6 +585,9 @@ The first SIGINT (Ctrl-C) or SIGTERM stops the run in the order of the data, so 
 lost; a second one forces the stop. Files are valid in both cases. Progress goes to the standard
 error, the final table to the standard output.
 
+With --processes an application that dies ends the run in order; with processes.on_loss = \"restart\"
+it is started again and the run goes on, where its role allows that. What was lost is counted.
+
 Exit status: 0 well; 1 wrong usage or configuration; 2 could not start; 3 the run ended with a
 residual (events unaccounted for) or was aborted; the last line says why.";
 

@@ -152,6 +152,11 @@ fn bad_frames() -> Vec<(&'static str, Vec<u8>)> {
         ("an order to end", frame(&Message::Command(Command::Exit))),
         ("a message of the data flow", frame(&Message::NoMore)),
         ("a message of a child", frame(&Message::Failed("made up".into()))),
+        (
+            "a loss that a child tells",
+            frame(&Message::Lost { node: NodeId(1), life: Incarnation(0), reason: "made up".into() }),
+        ),
+        ("word that a peer is gone", frame(&Message::Gone(NodeId(1)))),
     ]
 }
 

@@ -9,7 +9,7 @@ use crate::account::Summary;
 use crate::children::{name, of};
 use crate::death::Sockets;
 use crate::files::{each_event, recorded};
-use crate::running::{Job, Running, recorded_bytes, send};
+use crate::running::{Job, Running, send};
 
 #[test]
 fn of_a_read_out_system() {
@@ -43,6 +43,19 @@ fn of_an_event_builder() {
 fn of_an_event_filter_daemon() {
     let summary = check("efd-1", job());
     assert_eq!(lost(&summary), 0, "the event builders have its events still: {summary:?}");
+}
+
+#[test]
+fn of_an_event_filter_daemon_with_processing_tasks() {
+    let job = Job::example("trigger").set("level1.rate", "1 kHz").set("processes.on_loss", "restart");
+    let mut running = job.with(&["--duration", "90s", "--processes"]).start();
+    running.until_recording();
+    send(running.child("efd-1"), Signal::SIGKILL);
+    running.until("it is back", |running| running.error_output().contains("efd-1 is back"));
+    running.until_more_is_recorded();
+    running.signal(Signal::SIGINT);
+    let (_, summary) = running.end().expect_ok();
+    assert_eq!(summary.0["restarts"][0]["name"], "efd-1");
 }
 
 #[test]
@@ -126,8 +139,7 @@ fn check(application: &str, job: Job) -> Summary {
 
 /// Lets the run go on for a while and ends it: it ends well, every event is recorded once or counted as lost.
 fn end_well(mut running: Running) -> Summary {
-    let (output, before) = (running.output(), recorded_bytes(&running.output()));
-    running.until("more is recorded", |_| recorded_bytes(&output) > before + MORE_BYTES);
+    running.until_more_is_recorded();
     running.signal(Signal::SIGINT);
     let (ended, summary) = running.end().expect(0).expect_account("ok");
     let mut ids = BTreeSet::new();
@@ -164,6 +176,3 @@ fn job() -> Job {
         .set("processes.on_loss", "restart")
         .with(&["--duration", "90s", "--processes"])
 }
-
-/// A few dozen events of the sample.
-const MORE_BYTES: u64 = 2_000_000;

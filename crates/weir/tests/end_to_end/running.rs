@@ -174,6 +174,13 @@ impl Running {
         self.until("events are recorded", |_| recorded_bytes(&output) > RECORDED_BYTES);
     }
 
+    /// Waits until the run has visibly gone on.
+    pub(crate) fn until_more_is_recorded(&mut self) {
+        let output = self.output();
+        let before = recorded_bytes(&output);
+        self.until("more is recorded", |_| recorded_bytes(&output) > before + 10 * RECORDED_BYTES);
+    }
+
     /// Waits for a condition while the run goes on.
     pub(crate) fn until(&mut self, what: &str, mut condition: impl FnMut(&Self) -> bool) {
         within_deadline(what, || {
