@@ -54,7 +54,8 @@ fn of_an_event_filter_daemon_with_processing_tasks() {
     running.until("it is back", |running| running.error_output().contains("efd-1 is back"));
     running.until_more_is_recorded();
     running.signal(Signal::SIGINT);
-    let (_, summary) = running.end().expect_ok();
+    let (_, summary) = running.end().expect(0).expect_account("ok");
+    assert_eq!(lost(&summary), 0, "{summary:?}");
     assert_eq!(summary.0["restarts"][0]["name"], "efd-1");
 }
 
