@@ -65,8 +65,8 @@ impl Outside for Surroundings {
         if self.ros.contains(&node) { self.plan.robs_per_ros } else { 0 }
     }
 
-    fn fragment_bytes(&mut self, _: NodeId, _: u16, _: &EventInfo) -> u32 {
-        FRAGMENT_BYTES
+    fn fragment(&mut self, _: NodeId, _: u16, event: &EventInfo) -> Bulk {
+        Bulk::Modelled { len_bytes: FRAGMENT_BYTES, seed: event.ordinal as u32 }
     }
 
     /// The outside gives as many triggers as the run is to have, and no more.
@@ -79,7 +79,7 @@ impl Outside for Surroundings {
         })
     }
 
-    fn steer(&mut self, steer: &Steer) -> Steered {
+    fn steer(&mut self, _: NodeId, steer: &Steer) -> Steered {
         match self.skeleton.step(steer) {
             Steered::Decide(selection) if selection.accept => {
                 let result = Bulk::Modelled { len_bytes: RESULT_BYTES, seed: 1 };

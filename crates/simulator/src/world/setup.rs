@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use dataflow::bulk::Bulk;
 use dataflow::component::{Component, Processed, Steer, Steered};
 use dataflow::control::controller::Application;
 use dataflow::ids::{Incarnation, NodeId, RunNumber};
@@ -58,14 +59,14 @@ pub struct Setup {
 
 /// What drivers do for components, and what comes from outside the partition.
 pub trait Outside {
-    /// Bytes of the fragment that a link sends of an event.
-    fn fragment_bytes(&mut self, node: NodeId, rob: u16, event: &EventInfo) -> u32;
+    /// The fragment that a link sends of an event; all links of a read-out system are asked one after the other, from 0.
+    fn fragment(&mut self, node: NodeId, rob: u16, event: &EventInfo) -> Bulk;
 
     /// The next trigger from outside; `None` if there will be no more.
     fn trigger(&mut self) -> Option<Trigger>;
 
-    /// Runs a step of steering.
-    fn steer(&mut self, steer: &Steer) -> Steered;
+    /// Runs a step of the steering of an L2PU.
+    fn steer(&mut self, node: NodeId, steer: &Steer) -> Steered;
 
     /// Decides on an event; `None` if the task never answers.
     fn process(&mut self, built: &BuiltEvent) -> Option<Processed>;

@@ -55,7 +55,7 @@ impl World {
         Some(match work {
             Work::ReadOut(_) => unreachable!("taken before"),
             Work::NextTrigger => Outcome::Trigger(self.setup.outside.trigger()),
-            Work::Steer(steer) => Outcome::Steered(self.setup.outside.steer(&steer)),
+            Work::Steer(steer) => Outcome::Steered(self.setup.outside.steer(node, &steer)),
             Work::Process(built) => Outcome::Processed(self.setup.outside.process(&built)?),
             Work::Record(recording) => {
                 if self.now < self.slot(node).full_until {
@@ -138,7 +138,8 @@ impl World {
     }
 
     fn fragment(&mut self, node: NodeId, rob: u16, event: &EventInfo) -> (FragmentHead, Bulk) {
-        let len_bytes = self.setup.outside.fragment_bytes(node, rob, event);
+        let bulk = self.setup.outside.fragment(node, rob, event);
+        let len_bytes = bulk.len() as u32;
         let checks = &mut self.checks[usize::from(node.0) - 1];
         let rob = usize::from(rob);
         if checks.len() <= rob {
@@ -146,7 +147,7 @@ impl World {
         }
         let head = checks[rob].examine(event.event.lvl1_id(), 0, len_bytes).expect("an id near the others");
         assert_eq!(head.event, event.event, "the id of 32 bits is unwrapped");
-        (head, Bulk::Modelled { len_bytes, seed: event.ordinal as u32 })
+        (head, bulk)
     }
 
     pub(super) fn input_fragments(&mut self, to: NodeId, incarnation: dataflow::ids::Incarnation, all: Fragments) {

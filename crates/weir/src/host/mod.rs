@@ -36,7 +36,7 @@ pub(crate) use channel::{InvalidPeerAddress, PeerAddress};
 pub(crate) use datagrams::{DatagramOptions, replies_kept};
 use datagrams::{Datagrams, Sent};
 pub(crate) use links::{LinkEvent, LinkId, Links, LinksError, NetworkOptions};
-pub(crate) use steering::Strategy;
+pub(crate) use steering::{Steering, Strategy};
 pub(crate) use workshop::{Workshop, WorkshopError};
 
 /// The components of a process and their connections.

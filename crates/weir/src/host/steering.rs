@@ -15,7 +15,7 @@ use trigger::{LEVEL2_RESULT, Next};
 use crate::observer::{Observer, Seen};
 
 /// Steering with what all its steps share.
-pub(super) struct Steering {
+pub(crate) struct Steering {
     strategy: Strategy,
     cost: Duration,
     run_number: u32,
@@ -39,11 +39,11 @@ impl Strategy {
 
 impl Steering {
     /// Each step takes at least `cost` of processor time.
-    pub(super) fn new(strategy: Strategy, cost: Duration, run_number: u32, observer: Option<Observer>) -> Self {
+    pub(crate) fn new(strategy: Strategy, cost: Duration, run_number: u32, observer: Option<Observer>) -> Self {
         Self { strategy, cost, run_number, observer }
     }
 
-    pub(super) fn step(&mut self, steer: &Steer) -> Steered {
+    pub(crate) fn step(&mut self, steer: &Steer) -> Steered {
         burn(self.cost);
         match &mut self.strategy {
             Strategy::Skeleton(skeleton) => match skeleton.step(steer) {

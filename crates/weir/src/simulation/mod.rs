@@ -1,6 +1,7 @@
 //! `weir sim`: a configuration in virtual time, and drawn partitions.
 
 mod compare;
+mod content;
 mod outside;
 mod setup;
 mod swarm;
@@ -12,7 +13,7 @@ use std::time::Duration;
 
 use configuration::{BadMenu, Partition};
 use dataflow::control::controller::Ending;
-use rol::{InputError, Inputs};
+use rol::{InputError, Inputs, LinksError};
 use simulator::network::TopologyError;
 use simulator::world::{Outcomes, Trace, World};
 
@@ -31,8 +32,8 @@ pub(crate) enum SimulationError {
     Menu(#[from] BadMenu),
     #[error("the network of [simulation]: {0}")]
     Topology(#[from] TopologyError),
-    #[error("{key} = {found:?} needs real data, of which a simulation has none: expected {expected}")]
-    NeedsData { key: &'static str, found: &'static str, expected: &'static str },
+    #[error(transparent)]
+    Links(#[from] LinksError),
 }
 
 /// Simulates what the arguments ask for.

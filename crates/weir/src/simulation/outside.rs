@@ -3,70 +3,76 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use configuration::{Partition, SizeDistribution};
+use configuration::RosInput;
 use dataflow::bulk::Bulk;
 use dataflow::component::{Processed, Selection, Steer, Steered};
 use dataflow::filter::policy::FilterPolicy;
-use dataflow::ids::NodeId;
+use dataflow::ids::{NodeId, Role};
 use dataflow::level1::trigger::Trigger;
 use dataflow::level2::steering::Skeleton;
 use dataflow::message::{BuiltEvent, Chains, EventInfo, Recording};
 use eformat::{ROB_PREFIX_BYTES, ROB_SUFFIX_BYTES, WORD_BYTES};
-use rol::FragmentSizes;
 use simulator::world::{Effort, Outside, Place};
 
-/// Sizes, lots and times; there are no data.
-pub(super) struct Modelled {
-    pub(super) skeleton: Skeleton,
+use super::content::Content;
+use crate::assembly::Assembly;
+use crate::host::{Steering, Strategy};
+
+/// Read-out links, decisions and times.
+pub(super) struct Surroundings {
+    pub(super) content: Content,
+    pub(super) level2: Level2,
     pub(super) policy: FilterPolicy,
-    /// By node and link.
-    pub(super) sizes: BTreeMap<NodeId, Vec<FragmentSizes>>,
-    /// Bytes around the data of a fragment.
-    pub(super) overhead_bytes: usize,
     pub(super) steering: Duration,
     pub(super) processing: Duration,
     pub(super) disk_bytes_per_s: Option<u64>,
 }
 
-impl Modelled {
-    /// The sizes of the links of each read-out system.
-    pub(super) fn sizes(
-        partition: &Partition,
-        distribution: &SizeDistribution,
-        links: impl Iterator<Item = (NodeId, Vec<u32>)>,
-    ) -> BTreeMap<NodeId, Vec<FragmentSizes>> {
-        let of_link = |link: u32| FragmentSizes::new(distribution, partition.run.seed, link);
-        links.map(|(node, links)| (node, links.into_iter().map(of_link).collect())).collect()
-    }
+/// How level 2 decides.
+pub(super) enum Level2 {
+    /// By lot, where there are no data.
+    Skeleton(Skeleton),
+    /// As in a live run: the steering of each L2PU.
+    Units(BTreeMap<NodeId, Steering>),
+}
 
-    /// Bytes of headers and trailers of a fragment.
-    pub(super) fn overhead_bytes(partition: &Partition) -> usize {
-        let checksum = if partition.ros.checksum == configuration::Checksum::Adler32 { WORD_BYTES } else { 0 };
-        ROB_PREFIX_BYTES + ROB_SUFFIX_BYTES + checksum
+impl Level2 {
+    /// As it is configured.
+    pub(super) fn new(assembly: &Assembly) -> Self {
+        let run_number = assembly.partition.run.number;
+        match (assembly.partition.ros.input, assembly.steering()) {
+            (RosInput::Emulator, Strategy::Skeleton(skeleton)) => Self::Skeleton(skeleton),
+            _ => {
+                let steering = || Steering::new(assembly.steering(), Duration::ZERO, run_number, None);
+                Self::Units(assembly.of(Role::L2pu).into_iter().map(|node| (node, steering())).collect())
+            }
+        }
     }
 }
 
-impl Outside for Modelled {
+impl Outside for Surroundings {
     fn links(&self, node: NodeId) -> u16 {
-        self.sizes.get(&node).map_or(0, |links| links.len() as u16)
+        self.content.links(node)
     }
 
-    fn fragment_bytes(&mut self, node: NodeId, rob: u16, event: &EventInfo) -> u32 {
-        let data = self.sizes[&node][usize::from(rob)].data_bytes(event.event);
-        (data / WORD_BYTES * WORD_BYTES + self.overhead_bytes) as u32
+    fn fragment(&mut self, node: NodeId, rob: u16, event: &EventInfo) -> Bulk {
+        self.content.fragment(node, rob, event)
     }
 
     fn trigger(&mut self) -> Option<Trigger> {
         None
     }
 
-    fn steer(&mut self, steer: &Steer) -> Steered {
-        match self.skeleton.step(steer) {
-            Steered::Decide(selection) if selection.accept => {
-                let result = Bulk::Modelled { len_bytes: RESULT_BYTES, seed: 1 };
-                Steered::Decide(Selection { result, ..selection })
-            }
-            other => other,
+    fn steer(&mut self, node: NodeId, steer: &Steer) -> Steered {
+        match &mut self.level2 {
+            Level2::Units(units) => units.get_mut(&node).expect("an L2PU of the partition").step(steer),
+            Level2::Skeleton(skeleton) => match skeleton.step(steer) {
+                Steered::Decide(selection) if selection.accept => {
+                    let result = Bulk::Modelled { len_bytes: RESULT_BYTES, seed: 1 };
+                    Steered::Decide(Selection { result, ..selection })
+                }
+                other => other,
+            },
         }
     }
 

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use configuration::{
-    Carrier, ClearCarrier, FaultKind, Layout, Partition, RosInput, SimulatedFault, Simulation, Strategy, Transport,
-};
+use configuration::{Carrier, ClearCarrier, FaultKind, Layout, Partition, SimulatedFault, Simulation, Transport};
 use dataflow::control::controller::Application;
 use dataflow::filter::policy::FilterPolicy;
 use dataflow::ids::{Incarnation, NodeId, Role};
@@ -13,15 +11,15 @@ use simulator::network::{Buffer, HostId, Link, Network, Port, Switch, SwitchId, 
 use simulator::world::{Cost, Costs, Datagrams, Ethernet, Fault, Hosts, Kind, Links, Setup, Wire};
 
 use super::SimulationError;
-use super::outside::Modelled;
+use super::content::Content;
+use super::outside::{Level2, Surroundings};
 use crate::assembly::Assembly;
-use crate::host::Strategy as Steering;
 
 /// The world of a partition.
 pub(super) fn setup(assembly: Assembly, inputs: Inputs) -> Result<Setup, SimulationError> {
     let partition = &assembly.partition;
     let simulation = partition.simulation.clone().unwrap_or_default();
-    let outside = outside(&assembly, &simulation)?;
+    let outside = outside(&assembly, &simulation, &inputs)?;
     let applications = assembly.applications.clone();
     let (run, seed) = (assembly.run(), partition.run.seed);
     let duration = partition.run.duration.map(configuration::Interval::duration);
@@ -57,24 +55,12 @@ fn is_level1(app: &Application) -> bool {
     app.role == Role::Level1
 }
 
-fn outside(assembly: &Assembly, simulation: &Simulation) -> Result<Modelled, SimulationError> {
+fn outside(assembly: &Assembly, simulation: &Simulation, inputs: &Inputs) -> Result<Surroundings, SimulationError> {
     let partition = &assembly.partition;
-    let (RosInput::Emulator, Some(sizes)) = (partition.ros.input, partition.ros.fragment.distribution()) else {
-        let found = if partition.ros.input == RosInput::Sample { "sample" } else { "replay" };
-        return Err(SimulationError::NeedsData { key: "ros.input", found, expected: "\"emulator\"" });
-    };
-    let menu = partition.l2pu.as_ref().is_some_and(|l2pu| l2pu.strategy == Strategy::Menu);
-    let Steering::Skeleton(skeleton) = assembly.steering() else {
-        let expected = "\"none\", \"generate\" or \"two-step\"";
-        return Err(SimulationError::NeedsData { key: "l2pu.strategy", found: "menu", expected });
-    };
-    debug_assert!(!menu || partition.menu.is_none(), "a menu has its own steering");
-    let links = assembly.of(Role::Ros).into_iter().zip(assembly.robs.clone());
-    Ok(Modelled {
-        skeleton,
+    Ok(Surroundings {
+        content: Content::new(assembly, inputs)?,
+        level2: Level2::new(assembly),
         policy: policy(partition),
-        sizes: Modelled::sizes(partition, &sizes, links),
-        overhead_bytes: Modelled::overhead_bytes(partition),
         steering: partition.l2pu.as_ref().map_or(Duration::ZERO, |l2pu| l2pu.cost.duration()),
         processing: simulation.processing.duration(),
         disk_bytes_per_s: simulation.disk_per_s.map(configuration::Size::bytes),

@@ -23,6 +23,7 @@ mod restart;
 mod running;
 mod selection;
 mod sharing;
+mod simulation;
 mod stop;
 mod streams;
 mod study;

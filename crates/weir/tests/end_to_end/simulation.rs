@@ -1,0 +1,133 @@
+//! `weir sim`: the configurations of live runs, scenarios and drawn partitions in virtual time.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use testkit::TempDir;
+
+use crate::running::{Ended, Job, examples};
+
+#[test]
+fn scenarios_account_for_everything() {
+    for (name, duration) in [
+        ("eb2007-third", "50 ms"),
+        ("eb2007-full", "20 ms"),
+        ("level2-75khz", "5 ms"),
+        ("level2-100khz", "5 ms"),
+        ("level2-and-building", "5 ms"),
+        ("overload", "100 ms"),
+        ("faults", "2 s"),
+    ] {
+        let (summary, _) = simulated(&scenario(name), &["--duration", duration]);
+        assert_eq!((&summary["state"], summary["accounting"]["residual"].as_u64()), (&"ok".into(), Some(0)), "{name}");
+        assert!(summary["accounting"]["built_complete"].as_u64().unwrap() > 0, "{name}: {summary}");
+    }
+}
+
+#[test]
+fn a_seed_gives_the_same_run_and_the_same_messages() {
+    let directory = TempDir::new("sim");
+    let run = |seed: &str, file: &str| {
+        let trace = directory.join(file);
+        let (summary, _) = simulated(
+            &examples().join("quickstart.toml"),
+            &["--events", "300", "--seed", seed, "--trace", text(&trace)],
+        );
+        (summary, fs::read_to_string(trace).unwrap())
+    };
+    let (first, messages) = run("7", "first");
+    assert!(messages.lines().count() > 300, "{messages}");
+    assert_eq!((first, messages.clone()), run("7", "again"));
+    assert_ne!(messages, run("8", "other").1);
+}
+
+/// The same triggers, data and decisions.
+#[test]
+fn simulated_runs_do_to_every_event_what_live_runs_do() {
+    // Nothing is forced because the machine is slow.
+    let patient = ["l2sv.timeout=60 s", "l2pu.request_timeout=60 s", "sfi.request_timeout=60 s"];
+    let patient = patient.map(|key| ["--set", key]).concat();
+    for (name, events) in [("quickstart", "500"), ("trigger", "300"), ("replay", "10")] {
+        let arguments = [&["--events", events], if name == "replay" { &[] } else { &*patient }].concat();
+        let (live, summary) = Job::example(name).with(&arguments).run().expect_ok();
+        let (simulated, _) = simulated(&examples().join(name).with_extension("toml"), &arguments);
+        for count in ["level1", "level2_accepted", "level2_rejected", "built_complete", "recorded"] {
+            let found = simulated["accounting"][count].as_u64();
+            assert_eq!(found, Some(summary.count(count)), "{name}: {count}\n{}", live.stdout);
+        }
+    }
+}
+
+#[test]
+fn a_prediction_stands_beside_a_live_run() {
+    let job = Job::example("quickstart").events(500);
+    let (live, _) = job.run().expect_ok();
+    let live = live.directory.join("summary.json");
+    let (_, ended) = simulated(&examples().join("quickstart.toml"), &["--events", "500", "--compare", text(&live)]);
+    let (_, table) = ended.stdout.split_once("simulated").unwrap();
+    let row = table.lines().find(|line| line.starts_with("events built / s")).unwrap();
+    let cells: Vec<&str> = row.split_whitespace().collect();
+    assert!(cells.last().unwrap().parse::<f64>().unwrap() > 0.0, "{row}");
+}
+
+#[test]
+fn drawn_partitions_are_checked_and_one_is_shown() {
+    let swarm = sim(&["--swarm", "40", "--seed", "3"]).expect(0);
+    assert!(swarm.stdout.contains("40 seeds from 3"), "{}", swarm.stdout);
+    let directory = TempDir::new("sim");
+    let trace = directory.join("messages");
+    let one = sim(&["--seed", "17", "--trace", text(&trace)]).expect(0);
+    assert!(one.stdout.contains("Plan {") && one.stdout.contains("seed 17: nothing lost"), "{}", one.stdout);
+    assert!(fs::metadata(trace).unwrap().len() > 0);
+}
+
+#[test]
+fn what_cannot_be_simulated_says_why() {
+    let directory = TempDir::new("sim");
+    let text_file = directory.join("text");
+    fs::write(&text_file, "no summary").unwrap();
+    let nowhere = directory.join("nowhere/file");
+    let (quickstart, replay) = (examples().join("quickstart.toml"), examples().join("replay.toml"));
+    let absent = directory.join("absent.toml");
+    let cases: &[(&[&OsStr], i32, &str)] = &[
+        (&[absent.as_ref()], 1, "absent.toml"),
+        (&[replay.as_ref(), "--set".as_ref(), "input.files=[\"absent.data\"]".as_ref()], 1, "absent.data"),
+        (&[quickstart.as_ref(), "--compare".as_ref(), text_file.as_ref()], 1, "weir run --summary"),
+        (&[quickstart.as_ref(), "--trace".as_ref(), nowhere.as_ref()], 2, "cannot write the trace"),
+        (&[quickstart.as_ref(), "--summary".as_ref(), nowhere.as_ref()], 2, "a directory that exists"),
+        (&[quickstart.as_ref(), "--set".as_ref(), "simulation.cores=0".as_ref()], 1, "simulation.cores"),
+        (&[quickstart.as_ref(), "--swarm".as_ref(), "3".as_ref()], 1, "--swarm"),
+        (&[], 1, "--swarm"),
+    ];
+    for (arguments, status, expected) in cases {
+        let line = [&[OsStr::new("sim")], *arguments].concat();
+        let ended = Job::command(&line, MEMORY).run().expect(*status);
+        assert!(ended.stderr.contains(expected), "{arguments:?}: {}", ended.stderr);
+    }
+}
+
+/// Simulates a configuration to a good end; its summary.
+fn simulated(config: &Path, arguments: &[&str]) -> (Value, Ended) {
+    let directory = TempDir::new("sim");
+    let summary = directory.join("summary.json");
+    let ended = sim(&[&[text(config), "--summary", text(&summary)], arguments].concat()).expect(0);
+    (serde_json::from_str(&fs::read_to_string(summary).unwrap()).unwrap(), ended)
+}
+
+fn sim(arguments: &[&str]) -> Ended {
+    let line: Vec<OsString> = [&["sim"], arguments].concat().into_iter().map(Into::into).collect();
+    Job::command(&line.iter().map(OsString::as_os_str).collect::<Vec<_>>(), MEMORY).run()
+}
+
+fn scenario(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(name).with_extension("toml")
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Address space of a simulation.
+const MEMORY: u64 = 8 << 30;
