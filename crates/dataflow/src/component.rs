@@ -254,6 +254,8 @@ pub enum Note {
     ForcedLimitReached,
     /// An event was given up before it was built.
     NotBuilt(EventId),
+    /// A DFM that has returned goes on without knowing what this event builder holds.
+    RecoveredWithout(NodeId),
 }
 
 /// The actions of one or several inputs, in order.

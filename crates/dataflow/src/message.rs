@@ -128,8 +128,17 @@ pub enum Message {
         /// The decisions.
         decisions: Vec<Decision>,
     },
-    /// DFM → L2SV: all groups up to this one are taken over.
-    DecisionsTaken(u64),
+    /// DFM → L2SV: groups of decisions are taken over. The L2SV keeps accepted events that may be unfinished: a DFM that
+    /// returns is told of them again.
+    DecisionsTaken {
+        /// All groups up to this one.
+        up_to: u64,
+        /// Everything below this event is finished for good.
+        oldest_unfinished: EventId,
+    },
+    /// DFM → level 1, where there is no level 2: everything below this event is finished for good, and need not be told to a
+    /// DFM that returns. One per group of clears.
+    FinishedBelow(EventId),
 
     /// DFM → SFI: build these events. At most the SFI's `building` over all such messages. Answered by `EndOfEvent`.
     Build {
@@ -167,6 +176,9 @@ pub enum Message {
     Granted(Vec<Attempt>),
     /// DFM → SFI: another SFI has or had them; drop them. One entry per entry of `EndOfEvent` at most.
     Revoked(Vec<Attempt>),
+    /// SFI → DFM that returns: what it has of the events that the former life gave it. Once in a life of the DFM, in several
+    /// messages if there is much; ends of events that were not answered come again behind it.
+    Held(Holdings),
     /// SFI → DFM: flow control `[EB2007 §II-B.2]`. Changes only.
     SfiBusy(bool),
     /// DFM → all ROSs and the pROS, multicast, may be lost: forget these events. At least one per 100 ms.
@@ -433,6 +445,32 @@ pub struct Ended {
     /// From [`Assignment`].
     pub attempt: u16,
     /// How many ROBs are without data.
+    pub missing: u32,
+}
+
+/// What an SFI tells a DFM that returns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Holdings {
+    /// Everything below this event is finished for good, as far as the SFI was told.
+    pub oldest_unfinished: EventId,
+    /// The newest event that it was given.
+    pub newest: Option<EventId>,
+    /// Events that it has.
+    pub events: Vec<HeldEvent>,
+    /// Events that it has finished and that are not below `oldest_unfinished`.
+    pub finished: Vec<(EventId, Fate)>,
+    /// Whether this is all.
+    pub last: bool,
+}
+
+/// An event that an SFI has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldEvent {
+    /// As it was given.
+    pub assigned: Assignment,
+    /// Whether its end was granted: the event is this SFI's.
+    pub granted: bool,
+    /// How many ROBs are without data, if it is built.
     pub missing: u32,
 }
 

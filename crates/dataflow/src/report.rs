@@ -519,6 +519,8 @@ counters! {
         clear_groups,
         /// Clear groups sent again on request.
         clears_repeated,
+        /// SFIs that had not told what they held when the DFM, which had returned, went on.
+        recovered_without,
     }
 }
 

@@ -29,12 +29,13 @@ use crate::histogram::Histogram;
 use crate::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use crate::message::{
     Assignment, Attempt, BuiltEvent, BusyCause, Command, DataReply, DataRequest, DatagramAddresses, DebugReason,
-    Decision, Ended, Envelope, EventInfo, Fate, FileRecord, Message, Missing, PeerPlace, PushOrder, Recording, Roi,
+    Decision, Ended, Envelope, EventInfo, Fate, FileRecord, HeldEvent, Holdings, Message, Missing, PeerPlace, PushOrder,
+    Recording, Roi,
 };
 use crate::report::{BlockCause, Blocked, ChainCount, DatagramCounts, Network, PeerCount, Report};
 
 /// Version of the layout; both ends must have the same.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 5;
 
 /// Length of the header in bytes.
 pub const HEADER_LEN: usize = 32;
@@ -57,6 +58,7 @@ pub mod kind {
     pub const DECISIONS: u16 = 16;
     pub const DECISIONS_TAKEN: u16 = 17;
     pub const COLLECTED: u16 = 18;
+    pub const FINISHED_BELOW: u16 = 19;
     pub const BUILD: u16 = 20;
     pub const EVENT_REQUEST: u16 = 21;
     pub const EVENT_REPLY: u16 = 22;
@@ -66,6 +68,7 @@ pub mod kind {
     pub const SFI_BUSY: u16 = 26;
     pub const CLEAR: u16 = 27;
     pub const CLEAR_ASK: u16 = 28;
+    pub const HELD: u16 = 29;
     pub const PULL: u16 = 30;
     pub const BUILT_EVENT: u16 = 31;
     pub const RECORD: u16 = 32;
@@ -271,10 +274,13 @@ impl Writer<'_> {
                 });
                 kind::DECISIONS
             }
-            Message::DecisionsTaken(sequence) => self.u64(*sequence).kind(kind::DECISIONS_TAKEN),
+            Message::DecisionsTaken { up_to, oldest_unfinished } => {
+                self.u64(*up_to).u64(oldest_unfinished.0).kind(kind::DECISIONS_TAKEN)
+            }
+            Message::FinishedBelow(event) => self.u64(event.0).kind(kind::FINISHED_BELOW),
             Message::Build { events, oldest_unfinished } => {
                 self.u64(oldest_unfinished.0).list(events, |w, assigned| {
-                    w.info(&assigned.event).u16(assigned.attempt).flag(assigned.has_result);
+                    w.assignment(assigned);
                 });
                 kind::BUILD
             }
@@ -317,6 +323,7 @@ impl Writer<'_> {
             }
             Message::Granted(attempts) => self.attempts(attempts).kind(kind::GRANTED),
             Message::Revoked(attempts) => self.attempts(attempts).kind(kind::REVOKED),
+            Message::Held(holdings) => self.holdings(holdings).kind(kind::HELD),
             Message::SfiBusy(busy) => self.flag(*busy).kind(kind::SFI_BUSY),
             Message::Clear { sequence, oldest_valid, last, events } => {
                 self.u64(*sequence).u64(oldest_valid.0).flag(*last).list(events, |w, event| {
@@ -332,12 +339,7 @@ impl Writer<'_> {
             }
             Message::Refused(event) => self.u64(event.0).kind(kind::REFUSED),
             Message::Recorded { event, fresh } => self.u64(event.0).flag(*fresh).kind(kind::RECORDED),
-            Message::Finished(fates) => {
-                self.list(fates, |w, (event, fate)| {
-                    w.u64(event.0).u8(*fate as u8);
-                });
-                kind::FINISHED
-            }
+            Message::Finished(fates) => self.fates(fates).kind(kind::FINISHED),
             Message::Join { name, key, address } => self.text(name).text(key).text(address).kind(kind::JOIN),
             Message::Welcome { configuration, hosted, robs, datagrams } => {
                 self.text(configuration).list(hosted, |w, node| {
@@ -455,6 +457,25 @@ impl Writer<'_> {
         })
     }
 
+    fn holdings(&mut self, holdings: &Holdings) -> &mut Self {
+        let Holdings { oldest_unfinished, newest, events, finished, last } = holdings;
+        self.u64(oldest_unfinished.0).flag(newest.is_some()).u64(newest.map_or(0, |event| event.0)).flag(*last);
+        self.list(events, |w, held| {
+            w.assignment(&held.assigned).flag(held.granted).u32(held.missing);
+        });
+        self.fates(finished)
+    }
+
+    fn assignment(&mut self, assigned: &Assignment) -> &mut Self {
+        self.info(&assigned.event).u16(assigned.attempt).flag(assigned.has_result)
+    }
+
+    fn fates(&mut self, fates: &[(EventId, Fate)]) -> &mut Self {
+        self.list(fates, |w, (event, fate)| {
+            w.u64(event.0).u8(*fate as u8);
+        })
+    }
+
     fn missing(&mut self, missing: &[Missing]) -> &mut Self {
         self.list(missing, |w, missing| {
             w.u32(missing.rob).flag(missing.lost);
@@ -536,7 +557,10 @@ impl Reader<'_> {
                 };
                 Message::Decisions { sequence, oldest_undecided, decisions: self.list(28, decision)? }
             }
-            kind::DECISIONS_TAKEN => Message::DecisionsTaken(self.u64()?),
+            kind::DECISIONS_TAKEN => {
+                Message::DecisionsTaken { up_to: self.u64()?, oldest_unfinished: self.event()? }
+            }
+            kind::FINISHED_BELOW => Message::FinishedBelow(self.event()?),
             kind::BUILD => {
                 let oldest_unfinished = self.event()?;
                 Message::Build { events: self.list(27, Self::assignment)?, oldest_unfinished }
@@ -567,6 +591,7 @@ impl Reader<'_> {
             }
             kind::GRANTED => Message::Granted(self.attempts()?),
             kind::REVOKED => Message::Revoked(self.attempts()?),
+            kind::HELD => Message::Held(self.holdings()?),
             kind::SFI_BUSY => Message::SfiBusy(self.flag()?),
             kind::CLEAR => {
                 let (sequence, oldest_valid, last) = (self.u64()?, self.event()?, self.flag()?);
@@ -585,10 +610,7 @@ impl Reader<'_> {
             }
             kind::REFUSED => Message::Refused(self.event()?),
             kind::RECORDED => Message::Recorded { event: self.event()?, fresh: self.flag()? },
-            kind::FINISHED => {
-                let fate = |r: &mut Self| Ok((r.event()?, Fate::from_u8(r.u8()?).ok_or(Fault::Body)?));
-                Message::Finished(self.list(9, fate)?)
-            }
+            kind::FINISHED => Message::Finished(self.fates()?),
             kind::COMMAND => Message::Command(command_of(self.u8()?).ok_or(Fault::Body)?),
             kind::DRAINED => Message::Drained,
             kind::EXHAUSTED => Message::Exhausted,
@@ -715,6 +737,22 @@ impl Reader<'_> {
     fn data_reply(&mut self) -> Read<DataReply> {
         let (event, attempt, request, len_bytes) = (self.event()?, self.u16()?, self.u32()?, self.u32()?);
         Ok(DataReply { event, attempt, request, missing: self.missing()?, len_bytes })
+    }
+
+    fn holdings(&mut self) -> Read<Holdings> {
+        let oldest_unfinished = self.event()?;
+        let newest = match (self.flag()?, self.event()?) {
+            (true, event) => Some(event),
+            (false, EventId(0)) => None,
+            (false, _) => return Err(Fault::Body),
+        };
+        let last = self.flag()?;
+        let held = |r: &mut Self| Ok(HeldEvent { assigned: r.assignment()?, granted: r.flag()?, missing: r.u32()? });
+        Ok(Holdings { oldest_unfinished, newest, last, events: self.list(32, held)?, finished: self.fates()? })
+    }
+
+    fn fates(&mut self) -> Read<Vec<(EventId, Fate)>> {
+        self.list(9, |r| Ok((r.event()?, Fate::from_u8(r.u8()?).ok_or(Fault::Body)?)))
     }
 
     fn attempts(&mut self) -> Read<Vec<Attempt>> {

@@ -27,6 +27,7 @@ fn parameters(spacing: Spacing, crossings: Option<DeadTimeParameters>) -> Level1
     Level1Parameters {
         readout: Vec::new(),
         deciders: vec![DECIDER],
+        keeps: false,
         listeners: Vec::new(),
         first: EventId(0),
         limit: None,

@@ -53,6 +53,7 @@ fn level1() {
     let parameters = Level1Parameters {
         readout: vec![ROS],
         deciders: vec![L2SV],
+        keeps: false,
         listeners: vec![DFM],
         first: EventId(0),
         limit: None,
@@ -147,7 +148,7 @@ fn supervisor(units: u16, backlog: u64) {
         }
         rest.time(|| {
             taken.into_iter().for_each(|sequence| {
-                l2sv.handle(now, Input::Message { from: DFM, message: Message::DecisionsTaken(sequence) }, &mut out);
+                l2sv.handle(now, Input::Message { from: DFM, message: Message::DecisionsTaken { up_to: sequence, oldest_unfinished: EventId(0) } }, &mut out);
             });
         });
     }

@@ -28,6 +28,7 @@ fn a_clear_in_the_middle_of_a_group_of_decisions_keeps_its_accepted_events_valid
         clear_after: ClearAfter::Built,
         queue: 10,
         in_flight: 10,
+        late: false,
     });
     let mut out = Outbox::new();
     for node in [l2sv, sfi] {

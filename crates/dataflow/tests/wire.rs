@@ -7,7 +7,8 @@ use dataflow::histogram::Histogram;
 use dataflow::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use dataflow::message::{
     Assignment, Attempt, BuiltEvent, BusyCause, Command, DataReply, DataRequest, DatagramAddresses, DebugReason,
-    Decision, Ended, Envelope, EventInfo, Fate, FileRecord, Message, Missing, PeerPlace, PushOrder, Recording, Roi,
+    Decision, Ended, Envelope, EventInfo, Fate, FileRecord, HeldEvent, Holdings, Message, Missing, PeerPlace, PushOrder,
+    Recording, Roi,
 };
 use dataflow::report::{BlockCause, Blocked, ChainCount, DatagramCounts, Network, PeerCount, Report};
 use dataflow::wire::{HEADER_LEN, VERSION, WireError, check_any_frame, decode, decode_parts, encode};
@@ -105,7 +106,7 @@ fn the_layout_is_the_documented_one() {
         &3_u32.to_le_bytes(),
         &4_u32.to_le_bytes(),
         &5_u32.to_le_bytes(),
-        &[23, 0, 3, 0],
+        &[23, 0, 5, 0],
         &[0; 4],
         &1_u32.to_le_bytes(),
         &[8, 7, 6, 5, 4, 3, 2, 1],
@@ -226,9 +227,8 @@ fn messages() -> impl Strategy<Value = Message> {
         (built(), any::<(u32, u8)>()).prop_map(|(built, (streams, debug))| {
             Message::Record(Recording { built, streams, debug: DebugReason::from_u8(debug % 9) })
         }),
-        vec((event(), 0_u8..5), 0..4).prop_map(|fates| {
-            Message::Finished(fates.into_iter().map(|(event, fate)| (event, Fate::from_u8(fate).unwrap())).collect())
-        }),
+        fates().prop_map(Message::Finished),
+        holdings().prop_map(Message::Held),
         reports().prop_map(|report| Message::Report(Box::new(report))),
         (text(), text(), any::<([u64; 3], u32)>()).prop_map(|(path, stream, (counts, adler32))| {
             let [events, first_copies, bytes] = counts;
@@ -264,7 +264,9 @@ fn simple_messages() -> Vec<Message> {
         Message::NoMore,
         Message::Taken(u64::MAX),
         Message::L2ResultTaken(event),
-        Message::DecisionsTaken(3),
+        Message::DecisionsTaken { up_to: 3, oldest_unfinished: event },
+        Message::FinishedBelow(event),
+        Message::Held(Holdings { newest: Some(event), last: true, ..Holdings::default() }),
         Message::EndOfEvent(vec![Ended { event, attempt, missing: 2 }]),
         Message::Granted(vec![Attempt { event, attempt }]),
         Message::Revoked(vec![Attempt { event, attempt }]),
@@ -311,6 +313,24 @@ fn assignments() -> impl Strategy<Value = Assignment> {
         attempt,
         has_result,
     })
+}
+
+fn fates() -> impl Strategy<Value = Vec<(EventId, Fate)>> {
+    vec((any::<u64>(), 0_u8..5).prop_map(|(event, fate)| (EventId(event), Fate::from_u8(fate).unwrap())), 0..4)
+}
+
+fn holdings() -> impl Strategy<Value = Holdings> {
+    let held = (assignments(), any::<(bool, u32)>())
+        .prop_map(|(assigned, (granted, missing))| HeldEvent { assigned, granted, missing });
+    (any::<(u64, Option<u64>, bool)>(), vec(held, 0..4), fates()).prop_map(
+        |((oldest, newest, last), events, finished)| Holdings {
+            oldest_unfinished: EventId(oldest),
+            newest: newest.map(EventId),
+            events,
+            finished,
+            last,
+        },
+    )
 }
 
 fn data_requests() -> impl Strategy<Value = DataRequest> {

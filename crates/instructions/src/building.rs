@@ -56,6 +56,7 @@ fn dfm(events: u64) -> DfmParameters {
         clear_after: ClearAfter::Built,
         queue: 1000,
         in_flight: 1,
+        late: false,
     }
 }
 

@@ -59,6 +59,7 @@ fn level1(events: u64) -> Level1Parameters {
     Level1Parameters {
         readout: ROSS.to_vec(),
         deciders: vec![L2SV],
+        keeps: false,
         listeners: Vec::new(),
         first: EventId(0),
         limit: Some(events),

@@ -163,7 +163,7 @@ impl Assembly {
             Role::L2pu => Box::new(L2pu::new(self.l2pu(index))),
             Role::Pros => Box::new(Ros::new(RosParameters { late, ..self.pros() })),
             Role::Ros => Box::new(Ros::new(RosParameters { late, ..self.ros(index) })),
-            Role::Dfm => Box::new(Dfm::new(self.dfm())),
+            Role::Dfm => Box::new(Dfm::new(DfmParameters { late, ..self.dfm() })),
             Role::Sfi => Box::new(Sfi::new(self.sfi(index))),
             Role::Efd => Box::new(Efd::new(self.efd())),
             Role::Sfo => Box::new(Sfo::new(self.sfo())),
@@ -237,6 +237,7 @@ impl Assembly {
         let l2svs = self.of(Role::L2sv);
         Level1Parameters {
             readout: self.of(Role::Ros),
+            keeps: l2svs.is_empty(),
             listeners: if l2svs.is_empty() { Vec::new() } else { self.of(Role::Dfm) },
             deciders: if l2svs.is_empty() { self.of(Role::Dfm) } else { l2svs },
             first: self.first(),
@@ -388,6 +389,7 @@ impl Assembly {
             },
             queue: dfm.queue as usize,
             in_flight: self.in_flight(),
+            late: false,
         }
     }
 

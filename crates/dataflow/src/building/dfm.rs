@@ -1,85 +1,30 @@
 //! The dataflow manager: assigns events to SFIs, clears read-out systems `[EB2007 §II-B.1]`.
 
+mod assigning;
+mod books;
+mod parameters;
+mod recovery;
+mod sources;
+
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
-use core::time::Duration;
 
-use crate::building::assignment::{SfiAssignment, SfiChooser};
-use crate::building::push_control::{BuildingMode, Choice, PushControl};
-use crate::component::{Component, Input, Note, Outbox, PeerState};
+use crate::building::assignment::SfiChooser;
+use crate::building::push_control::PushControl;
+use crate::component::{Component, Input, Outbox, PeerState};
 use crate::groups::Groups;
 use crate::histogram::Histogram;
-use crate::ids::{EventId, Incarnation, NodeId, Role};
-use crate::level1::pace::{Pace, Spacing};
-use crate::message::{Assignment, Attempt, BusyCause, Command, Decision, Ended, EventInfo, Fate, Message};
-use crate::node::RUN_CONTROL;
+use crate::ids::{EventId, NodeId, Role};
+use crate::level1::pace::Pace;
+use crate::message::{Assignment, Attempt, BusyCause, Command, Ended, Fate, Message};
 use crate::readout::clears::Clears;
 use crate::report::{BlockCause, BlockedClock, DfmCounters, PeerCount, Report};
 use crate::time::Time;
 use crate::window::TakenCount;
+use books::{Open, Sfi, State, Supervisor};
+use recovery::{FinishedBefore, Recovery};
 
-/// How a dataflow manager is set up.
-#[derive(Clone, Debug)]
-pub struct DfmParameters {
-    /// Where events come from.
-    pub input: DfmInput,
-    /// The builders.
-    pub sfis: Vec<NodeId>,
-    /// Most events in building at one SFI.
-    pub building: usize,
-    /// How an SFI is chosen.
-    pub assignment: SfiAssignment,
-    /// Events in a row that one SFI gets.
-    pub run: usize,
-    /// How the data of events come to the SFIs.
-    pub mode: BuildingMode,
-    /// After this time an event goes to another SFI, if there is one.
-    pub build_timeout: Duration,
-    /// Events in a clear group.
-    pub clear_group: usize,
-    /// How long a clear may wait for its group to fill.
-    pub clear_age: Duration,
-    /// When the read-out systems may forget an event.
-    pub clear_after: ClearAfter,
-    /// Events that may wait for an SFI before busy is raised.
-    pub queue: usize,
-    /// The window of level 1.
-    pub in_flight: u64,
-}
-
-/// Where the events of a DFM come from.
-#[derive(Clone, Debug, PartialEq)]
-pub enum DfmInput {
-    /// Grouped decisions of level 2.
-    Level2 {
-        /// The supervisors.
-        l2svs: Vec<NodeId>,
-        /// Told of busy.
-        level1: NodeId,
-    },
-    /// Level 1 directly.
-    Level1(NodeId),
-    /// Itself `[EB2007 §IV]`.
-    SelfTrigger {
-        /// The first event.
-        first: EventId,
-        /// Most events of the run.
-        limit: Option<u64>,
-        /// When events are triggered.
-        spacing: Spacing,
-        /// For the spacing.
-        seed: u64,
-    },
-}
-
-/// When the read-out systems may forget an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClearAfter {
-    /// When it is built, as in `[EB2007 §II-B.1]`.
-    Built,
-    /// When the event filter rejected it or it is recorded: nothing that dies in between loses it.
-    Recorded,
-}
+pub use parameters::{ClearAfter, DfmInput, DfmParameters};
 
 /// The dataflow manager.
 ///
@@ -111,68 +56,12 @@ pub struct Dfm {
     draining: bool,
     abandoned: bool,
     closed: bool,
+    /// Until a later life knows what the builders hold.
+    recovery: Option<Recovery>,
+    finished_before: FinishedBefore,
     blocked: BlockedClock,
     latency_ns: Histogram,
     counters: DfmCounters,
-}
-
-struct Open {
-    event: EventInfo,
-    has_result: bool,
-    /// Has some of its data already.
-    builder: Option<NodeId>,
-    attempt: u16,
-    /// If an attempt was granted before: whether it was complete.
-    granted: Option<bool>,
-    state: State,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    Queued,
-    Building {
-        sfi: usize,
-        since: Time,
-    },
-    /// Built at this SFI; kept open until it is finished.
-    Granted {
-        sfi: usize,
-    },
-}
-
-struct Sfi {
-    node: NodeId,
-    reachable: bool,
-    gone: bool,
-    /// It has told the fates of all its events.
-    done: bool,
-    busy: bool,
-    /// An event that it was given was not built in time, and none since.
-    late: bool,
-    building: usize,
-    complete: u64,
-    incomplete: u64,
-    finished: u64,
-}
-
-impl Sfi {
-    /// How many more events it may get, if at most so many may be in building.
-    fn room(&self, most: usize) -> usize {
-        if self.reachable && !self.busy { most.saturating_sub(self.building) } else { 0 }
-    }
-}
-
-struct Supervisor {
-    node: NodeId,
-    reachable: bool,
-    gone: bool,
-    life: Option<Incarnation>,
-    /// Nothing follows from it.
-    done: bool,
-    seen: bool,
-    sequence: u64,
-    oldest_undecided: EventId,
-    taken: [u64; 3],
 }
 
 impl Dfm {
@@ -232,6 +121,8 @@ impl Dfm {
             draining: false,
             abandoned: false,
             closed: false,
+            recovery: parameters.late.then(|| Recovery::new(parameters.sfis.len())),
+            finished_before: FinishedBefore::default(),
             blocked: BlockedClock::default(),
             latency_ns: Histogram::default(),
             counters: DfmCounters::default(),
@@ -239,194 +130,6 @@ impl Dfm {
         }
     }
 
-    fn on_decisions(
-        &mut self,
-        now: Time,
-        from: NodeId,
-        sequence: u64,
-        oldest: EventId,
-        decisions: &[Decision],
-        out: &mut Outbox,
-    ) {
-        let Some(index) = self.supervisors.iter().position(|s| s.node == from) else {
-            return;
-        };
-        if sequence == self.supervisors[index].sequence + 1 {
-            for decision in decisions {
-                self.take(now, index, decision, out);
-            }
-            // Only now: a clear group that goes out in between must not call an accepted event of this group too old.
-            let supervisor = &mut self.supervisors[index];
-            supervisor.sequence = sequence;
-            supervisor.seen = true;
-            supervisor.oldest_undecided = supervisor.oldest_undecided.max(oldest);
-            self.assign(now, out);
-        }
-        self.acknowledge(out);
-    }
-
-    fn take(&mut self, now: Time, supervisor: usize, decision: &Decision, out: &mut Outbox) {
-        let event = decision.event.event;
-        if self.open.contains_key(&event) || self.cleared.contains(&event) {
-            self.counters.duplicates += 1;
-            return;
-        }
-        let taken = &mut self.supervisors[supervisor].taken;
-        if decision.accept {
-            taken[1] += 1;
-            taken[2] += u64::from(decision.event.forced);
-            self.counters.taken_forced += u64::from(decision.event.forced);
-            self.accept(decision.event, decision.has_result, decision.builder);
-        } else {
-            taken[0] += 1;
-            self.counters.taken_rejected += 1;
-            self.clear(now, event, out);
-        }
-    }
-
-    fn accept(&mut self, event: EventInfo, has_result: bool, builder: Option<NodeId>) {
-        self.counters.taken_accepted += 1;
-        if self.abandoned {
-            self.counters.not_built += 1;
-            return;
-        }
-        self.push.on_event(event.event);
-        let open = Open { event, has_result, builder, attempt: 0, granted: None, state: State::Queued };
-        self.open.insert(event.event, open);
-        self.queue.push_back(event.event);
-    }
-
-    /// Tells the supervisors what is taken over, unless too much waits already: they hold their events until then, and
-    /// so hold back level 1.
-    fn acknowledge(&mut self, out: &mut Outbox) {
-        if self.queue.len() > self.parameters.queue || !matches!(self.parameters.input, DfmInput::Level2 { .. }) {
-            return;
-        }
-        for supervisor in self.supervisors.iter_mut().filter(|s| s.reachable && s.seen) {
-            supervisor.seen = false;
-            out.send(supervisor.node, Message::DecisionsTaken(supervisor.sequence));
-        }
-    }
-
-    fn on_l1_result(&mut self, now: Time, from: NodeId, event: EventInfo, out: &mut Outbox) {
-        let Some(level1) = self.supervisors.iter_mut().find(|s| s.node == from) else {
-            return;
-        };
-        level1.taken[1] += 1;
-        level1.oldest_undecided = level1.oldest_undecided.max(event.event.next());
-        self.taken.take(now, out);
-        self.accept(event, false, None);
-        self.assign(now, out);
-    }
-
-    fn on_issued_up_to(&mut self, from: NodeId, event: EventId) {
-        if let Some(level1) = self.supervisors.iter_mut().find(|s| s.node == from) {
-            level1.oldest_undecided = level1.oldest_undecided.max(event.next());
-        }
-    }
-
-    /// Triggers what is due while the SFIs have room for it.
-    fn self_trigger(&mut self, now: Time, out: &mut Outbox) {
-        let DfmInput::SelfTrigger { limit, .. } = self.parameters.input else {
-            return;
-        };
-        while !self.exhausted && !self.draining && self.queue.is_empty() && self.has_room() {
-            if !self.pace.as_mut().is_some_and(|pace| pace.take(now)) {
-                return;
-            }
-            let event =
-                EventInfo { event: self.next_event, ordinal: self.counters.self_triggered, ..EventInfo::default() };
-            self.next_event = self.next_event.next();
-            self.counters.self_triggered += 1;
-            self.accept(event, false, None);
-            self.assign_queued(now, out);
-            if limit.is_some_and(|limit| self.counters.self_triggered >= limit) {
-                self.exhausted = true;
-                self.stop_trigger();
-                out.send(RUN_CONTROL, Message::Exhausted);
-            }
-        }
-    }
-
-    fn has_room(&self) -> bool {
-        self.sfis.iter().any(|sfi| sfi.room(self.parameters.building) > 0)
-    }
-
-    fn assign(&mut self, now: Time, out: &mut Outbox) {
-        self.assign_queued(now, out);
-        self.update_busy(now, out);
-        if self.sfis.iter().all(|sfi| sfi.gone) && !self.queue.is_empty() {
-            self.give_up_queue(out);
-            self.update_busy(now, out);
-            self.acknowledge(out);
-        }
-    }
-
-    fn assign_queued(&mut self, now: Time, out: &mut Outbox) {
-        while let Some(&event) = self.queue.front() {
-            let Some(sfi) = self.choose(event) else { return };
-            self.queue.pop_front();
-            self.build_at(now, event, sfi, out);
-        }
-    }
-
-    /// An SFI for an event, if one has room.
-    fn choose(&mut self, event: EventId) -> Option<usize> {
-        if let Some(only) = self.only(event) {
-            return Some(only).filter(|&sfi| self.sfis[sfi].room(self.parameters.building) > 0);
-        }
-        let room = self.sfis.iter().map(|sfi| sfi.room(self.parameters.building));
-        self.preferred(event).or_else(|| self.chooser.choose(room))
-    }
-
-    /// The SFI that the event's data are pushed to by its number, if it builds.
-    fn only(&self, event: EventId) -> Option<usize> {
-        let Choice::Only(node) = self.push.choice(event) else { return None };
-        let is_new = self.open.get(&event).is_some_and(|open| open.attempt == 0);
-        let builds = |sfi: &usize| self.sfis[*sfi].reachable && !self.sfis[*sfi].late;
-        self.sfis.iter().position(|sfi| sfi.node == node).filter(builds).filter(|_| is_new)
-    }
-
-    /// The table of destinations holds those SFIs that build.
-    fn publish(&mut self, out: &mut Outbox) {
-        if self.push.is_on() {
-            let building = self.sfis.iter().filter(|sfi| sfi.reachable && !sfi.late).map(|sfi| sfi.node).collect();
-            let oldest = self.oldest_unfinished();
-            self.counters.destinations += u64::from(self.push.publish(building, oldest, out));
-        }
-    }
-
-    fn set_late(&mut self, sfi: usize, late: bool, out: &mut Outbox) {
-        if self.sfis[sfi].late != late {
-            self.sfis[sfi].late = late;
-            self.publish(out);
-        }
-    }
-
-    /// The SFI that has some of the event's data, if it has room.
-    fn preferred(&self, event: EventId) -> Option<usize> {
-        let DfmInput::Level2 { .. } = self.parameters.input else { return None };
-        let builder = self.open.get(&event)?.builder?;
-        let is_it = |sfi: &Sfi| sfi.node == builder && sfi.room(self.parameters.building) > 0;
-        self.sfis.iter().position(is_it)
-    }
-
-    fn build_at(&mut self, now: Time, event: EventId, sfi: usize, out: &mut Outbox) {
-        let Some(open) = self.open.get_mut(&event) else { return };
-        let to = self.sfis[sfi].node;
-        // The first attempt is pushed; one that is not, is not the first.
-        open.attempt += if open.attempt == 0 && self.push.is_on() && !self.push.is_pushed(event, to) { 2 } else { 1 };
-        open.state = State::Building { sfi, since: now };
-        self.sfis[sfi].building += 1;
-        self.timeouts.push_back((now + self.parameters.build_timeout, event, open.attempt));
-        let Open { event, has_result, attempt, .. } = *open;
-        if attempt == 1 {
-            self.push.order(event, to, out);
-        }
-        if let Some(events) = self.builds.add(to, Assignment { event, attempt, has_result }, 1) {
-            out.send(to, Message::Build { events, oldest_unfinished: self.oldest_unfinished() });
-        }
-    }
 
     fn on_end_of_events(&mut self, now: Time, from: NodeId, events: &[Ended], out: &mut Outbox) {
         let Some(sfi) = self.sfis.iter().position(|sfi| sfi.node == from) else {
@@ -452,17 +155,10 @@ impl Dfm {
                 if let State::Building { since, .. } = open.state {
                     self.latency_ns.record(now.since(since).as_nanos() as u64);
                 }
-                open.state = State::Granted { sfi };
-                open.granted = Some(complete);
-                self.count_built(sfi, complete);
                 if let Some(group) = self.grants.add(from, Attempt { event, attempt }, 1) {
                     out.send(from, Message::Granted(group));
                 }
-                if self.parameters.clear_after == ClearAfter::Built {
-                    self.open.remove(&event);
-                    self.cleared.insert(event);
-                    self.clear(now, event, out);
-                }
+                self.grant(now, event, sfi, complete, out);
             }
             _ => {
                 self.counters.revoked += 1;
@@ -470,6 +166,19 @@ impl Dfm {
                     out.send(from, Message::Revoked(group));
                 }
             }
+        }
+    }
+
+    /// The event is this builder's.
+    fn grant(&mut self, now: Time, event: EventId, sfi: usize, complete: bool, out: &mut Outbox) {
+        let open = self.open.get_mut(&event).expect("an open event is granted");
+        open.state = State::Granted { sfi };
+        open.granted = Some(complete);
+        self.count_built(sfi, complete);
+        if self.parameters.clear_after == ClearAfter::Built {
+            self.open.remove(&event);
+            self.cleared.insert(event);
+            self.clear(now, event, out);
         }
     }
 
@@ -505,6 +214,9 @@ impl Dfm {
                 self.count_fate(fate);
             } else {
                 self.counters.finished_twice += 1;
+                if self.parameters.late {
+                    self.finished_before.insert(event);
+                }
             }
         }
     }
@@ -551,6 +263,9 @@ impl Dfm {
         let oldest_valid = self.oldest_valid();
         self.counters.clear_groups += 1;
         out.multicast_to_readout(self.clears.flush(now, oldest_valid, last));
+        if let DfmInput::Level1(level1) = self.parameters.input {
+            out.send(level1, Message::FinishedBelow(self.oldest_unfinished()));
+        }
     }
 
     fn on_clear_ask(&mut self, from: NodeId, first: u64, last: u64, out: &mut Outbox) {
@@ -598,32 +313,19 @@ impl Dfm {
         }
     }
 
-    /// A slow event goes to another SFI, if one has room.
-    fn on_timeout(&mut self, now: Time, event: EventId, attempt: u16, out: &mut Outbox) {
-        let Some(open) = self.open.get(&event).filter(|open| open.attempt == attempt) else { return };
-        let State::Building { sfi: late, .. } = open.state else { return };
-        self.set_late(late, true, out);
-        let most = self.parameters.building;
-        let room = self.sfis.iter().enumerate().map(|(sfi, it)| if sfi == late { 0 } else { it.room(most) });
-        match self.chooser.choose(room).filter(|_| attempt < ATTEMPTS_MAX) {
-            Some(sfi) => {
-                self.counters.reassigned += 1;
-                self.build_at(now, event, sfi, out);
-            }
-            None => self.timeouts.push_back((now + self.parameters.build_timeout, event, attempt)),
-        }
-    }
-
     fn on_peer(&mut self, now: Time, node: NodeId, state: PeerState, out: &mut Outbox) {
         let up = matches!(state, PeerState::Up(_));
         if let Some(index) = self.sfis.iter().position(|sfi| sfi.node == node) {
             let sfi = &mut self.sfis[index];
-            sfi.reachable = up;
+            let was_reachable = core::mem::replace(&mut sfi.reachable, up);
             sfi.gone = state == PeerState::Gone;
             sfi.done = false;
             sfi.busy = false;
             sfi.late = false;
             sfi.building = 0;
+            if let (Some(recovery), false) = (&mut self.recovery, up) {
+                recovery.lost(index, was_reachable || sfi.gone);
+            }
             self.builds.forget(node);
             self.grants.forget(node);
             self.revocations.forget(node);
@@ -651,52 +353,6 @@ impl Dfm {
         if up && level1 == Some(node) {
             self.taken.tell(out);
             self.tell_busy(out);
-        }
-    }
-
-    /// The open events of an SFI that was lost are built elsewhere.
-    fn reclaim(&mut self, lost: usize) {
-        for (event, open) in self.open.iter_mut().rev() {
-            match open.state {
-                State::Building { sfi, .. } if sfi == lost => {}
-                State::Granted { sfi } if sfi == lost => {
-                    let counted = &mut self.sfis[lost];
-                    let (total, own) = if open.granted == Some(true) {
-                        (&mut self.counters.built_complete, &mut counted.complete)
-                    } else {
-                        (&mut self.counters.built_incomplete, &mut counted.incomplete)
-                    };
-                    *total -= 1;
-                    *own -= 1;
-                }
-                _ => continue,
-            }
-            open.state = State::Queued;
-            self.counters.reassigned += 1;
-            self.queue.push_front(*event);
-        }
-    }
-
-    /// Nobody is left to build.
-    fn give_up_queue(&mut self, out: &mut Outbox) {
-        while let Some(event) = self.queue.pop_front() {
-            if let Some(open) = self.open.remove(&event) {
-                self.give_up(event, &open);
-                out.note(Note::NotBuilt(event));
-            }
-        }
-    }
-
-    /// An event that was granted before may be with an EFD still: its fate can come.
-    fn give_up(&mut self, event: EventId, open: &Open) {
-        let granted_now = matches!(open.state, State::Granted { .. });
-        if open.granted.is_some() {
-            if !granted_now {
-                self.count_built_before(open.granted);
-            }
-            self.cleared.insert(event);
-        } else {
-            self.counters.not_built += 1;
         }
     }
 
@@ -749,20 +405,6 @@ impl Dfm {
         }
     }
 
-    fn on_no_more(&mut self, from: NodeId) {
-        if let Some(supervisor) = self.supervisors.iter_mut().find(|s| s.node == from) {
-            supervisor.done = true;
-        }
-        if let Some(sfi) = self.sfis.iter_mut().find(|sfi| sfi.node == from) {
-            sfi.done = true;
-        }
-    }
-
-    /// Whether nobody will send an event any more.
-    fn sources_are_done(&self) -> bool {
-        self.supervisors.iter().all(|s| s.done || s.gone)
-    }
-
     /// The last clear group goes out when no event is left that anybody can ask for.
     fn close(&mut self, now: Time, out: &mut Outbox) {
         if self.is_drained() && !self.closed {
@@ -770,10 +412,8 @@ impl Dfm {
             self.flush_clears(now, true, out);
         }
     }
-}
 
-impl Component for Dfm {
-    fn handle(&mut self, now: Time, input: Input, out: &mut Outbox) {
+    fn take_input(&mut self, now: Time, input: Input, out: &mut Outbox) {
         match input {
             Input::Message { from, message } => match message {
                 Message::EndOfEvent(events) => self.on_end_of_events(now, from, &events, out),
@@ -790,6 +430,7 @@ impl Component for Dfm {
                 Message::L1Result { event, .. } => self.on_l1_result(now, from, event, out),
                 Message::IssuedUpTo(event) => self.on_issued_up_to(from, event),
                 Message::NoMore => self.on_no_more(from),
+                Message::Held(holdings) => self.on_held(now, from, &holdings, out),
                 Message::ClearAsk { first, last } => self.on_clear_ask(from, first, last, out),
                 _ => {}
             },
@@ -797,6 +438,17 @@ impl Component for Dfm {
             Input::Command(command) => self.on_command(now, command, out),
             Input::Deadline => self.on_deadline(now, out),
             Input::Fragment { .. } | Input::Done { .. } => {}
+        }
+    }
+}
+
+impl Component for Dfm {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Outbox) {
+        if let Some(input) = self.hold_back(now, input) {
+            self.take_input(now, input, out);
+        }
+        if self.recovery.is_some() {
+            self.go_on_if_recovered(now, out);
         }
         self.self_trigger(now, out);
         self.close(now, out);
@@ -814,12 +466,15 @@ impl Component for Dfm {
 
     fn next_deadline(&self) -> Option<Time> {
         let offer = self.pace.as_ref().and_then(Pace::next).filter(|_| self.queue.is_empty() && self.has_room());
+        let offer = offer.filter(|_| self.recovery.is_none());
+        let recovery = self.recovery.as_ref().and_then(Recovery::deadline);
         let timeout = self.timeouts.front().map(|(deadline, _, _)| *deadline);
-        [offer, timeout, self.clears.next_deadline(), self.taken.next_deadline()].into_iter().flatten().min()
+        [offer, timeout, recovery, self.clears.next_deadline(), self.taken.next_deadline()].into_iter().flatten().min()
     }
 
     fn is_drained(&self) -> bool {
-        self.draining && self.open.is_empty() && (self.abandoned || self.sources_are_done())
+        let is_idle = self.open.is_empty() && self.recovery.is_none();
+        self.draining && is_idle && (self.abandoned || self.sources_are_done())
     }
 
     fn is_settled(&self) -> bool {
@@ -851,5 +506,3 @@ impl Component for Dfm {
     }
 }
 
-/// After so many attempts an event stays where it is: if all SFIs are slow, taking it from one to the next would never end.
-const ATTEMPTS_MAX: u16 = 3;

@@ -12,6 +12,7 @@ use crate::time::Time;
 pub(super) struct Building {
     pub(super) event: EventInfo,
     pub(super) attempt: u16,
+    pub(super) has_result: bool,
     pub(super) oldest_unfinished: EventId,
     /// Sources that were not asked yet.
     pub(super) to_ask: Vec<u16>,

@@ -1,6 +1,8 @@
 //! The sub-farm input: builds events by pulling `[EB2007 §II-B.2–3]`, after what is pushed `[ATM1997 §II]`, and serves them to
 //! the event filter.
 
+mod lives;
+
 use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -20,6 +22,7 @@ use crate::random::Random;
 use crate::readout::event_manager::EventManager;
 use crate::report::{BlockCause, BlockedClock, Report, SfiCounters};
 use crate::time::Time;
+use lives::History;
 
 /// How an event builder is set up.
 #[derive(Clone, Debug)]
@@ -117,6 +120,7 @@ pub struct Sfi {
     order: Vec<u16>,
     finished: Vec<(EventId, Fate)>,
     finished_due: Option<Time>,
+    history: History,
     dfm_up: bool,
     dfm_gone: bool,
     busy: bool,
@@ -167,6 +171,7 @@ impl Sfi {
             order,
             finished: Vec::new(),
             finished_due: None,
+            history: History::default(),
             dfm_up: false,
             dfm_gone: false,
             busy: false,
@@ -183,6 +188,7 @@ impl Sfi {
         for assigned in events {
             self.take(now, assigned, oldest, out);
         }
+        self.history.forget_below(oldest);
         if let Some(intake) = &mut self.intake {
             self.counters.pushed_dropped += intake.finish_below(oldest);
         }
@@ -191,6 +197,7 @@ impl Sfi {
 
     fn take(&mut self, now: Time, assigned: &Assignment, oldest: EventId, out: &mut Outbox) {
         let Assignment { event, attempt, has_result } = *assigned;
+        self.history.given(event.event);
         self.counters.assigned += 1;
         if self.abandoned {
             self.counters.revoked += 1;
@@ -265,7 +272,8 @@ impl Sfi {
                 held.to_ask.push(source);
             }
         }
-        (held.event, held.attempt, held.oldest_unfinished, held.phase) = (event, attempt, oldest, Phase::Collecting);
+        (held.event, held.attempt, held.has_result) = (event, attempt, has_result);
+        (held.oldest_unfinished, held.phase) = (oldest, Phase::Collecting);
         if let Some(Part { robs, bulk }) = collected {
             held.len_bytes = bulk.len();
             held.collected = robs;
@@ -616,6 +624,7 @@ impl Sfi {
             Fate::Abandoned => &mut self.counters.abandoned,
         } += 1;
         self.finished.push((event, fate));
+        self.history.finished(event, fate);
         if self.finished.len() >= FINISHED_GROUP || self.draining {
             self.tell_finished(out);
         } else {
@@ -722,15 +731,7 @@ impl Sfi {
             self.serve(now, out);
         }
         if node == self.parameters.dfm {
-            self.dfm_up = matches!(state, PeerState::Up(_));
-            self.dfm_gone = gone;
-            if self.dfm_up {
-                self.done = false;
-                self.tell_finished(out);
-            } else {
-                self.drop_ungranted();
-                self.serve(now, out);
-            }
+            self.on_dfm(now, state, out);
         }
     }
 
@@ -765,20 +766,6 @@ impl Sfi {
                 self.unserved.insert(event);
             }
         }
-    }
-
-    /// Nobody will grant what was not granted; what was is served on.
-    fn drop_ungranted(&mut self) {
-        for event in self.in_order(|building| !building.is_granted()) {
-            let dropped = self.remove(event).expect("the event is held");
-            self.reuse(dropped);
-            self.counters.revoked += 1;
-        }
-        self.credits.come_home(self.credits.outstanding());
-        self.requests.clear();
-        self.ended.clear();
-        self.to_ask.clear();
-        self.busy = false;
     }
 
     fn on_command(&mut self, now: Time, command: Command, out: &mut Outbox) {

@@ -50,6 +50,9 @@ pub struct Efd {
     recording: BTreeMap<EventId, (Vec<Origin>, Recording)>,
     sfis: Vec<PeerState>,
     sfos: Vec<PeerState>,
+    dfm_up: bool,
+    /// Fates for the DFM, which is away.
+    untold: Vec<(EventId, Fate)>,
     draining: bool,
     abandoned: bool,
     blocked: BlockedClock,
@@ -68,6 +71,8 @@ impl Efd {
             recording: BTreeMap::new(),
             sfis: vec![PeerState::Down; parameters.sfis.len()],
             sfos: vec![PeerState::Down; parameters.sfos.len()],
+            dfm_up: false,
+            untold: Vec::new(),
             draining: false,
             abandoned: false,
             blocked: BlockedClock::default(),
@@ -208,8 +213,10 @@ impl Efd {
         if matches!(life, PeerState::Up(_)) && self.sfis[sfi] == life {
             out.send(self.parameters.sfis[sfi], Message::Finished(fates));
             out.send(self.parameters.sfis[sfi], Message::Pull(1));
-        } else {
+        } else if self.dfm_up {
             out.send(self.parameters.dfm, Message::Finished(fates));
+        } else {
+            self.untold.extend(fates);
         }
     }
 
@@ -221,6 +228,12 @@ impl Efd {
     }
 
     fn on_peer(&mut self, now: Time, node: NodeId, state: PeerState, out: &mut Outbox) {
+        if node == self.parameters.dfm {
+            self.dfm_up = matches!(state, PeerState::Up(_));
+            if self.dfm_up && !self.untold.is_empty() {
+                out.send(node, Message::Finished(core::mem::take(&mut self.untold)));
+            }
+        }
         if let Some(sfi) = self.parameters.sfis.iter().position(|sfi| *sfi == node) {
             self.sfis[sfi] = state;
             if matches!(state, PeerState::Up(_)) {

@@ -1,6 +1,7 @@
 //! The source of level-1 triggers, emulated, sampled or replayed.
 
 use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -55,6 +56,8 @@ pub struct Level1Parameters {
     pub readout: Vec<NodeId>,
     /// The L2SVs, which share the events in turn; or the DFM alone.
     pub deciders: Vec<NodeId>,
+    /// Whether the one decider is a DFM, which says what is finished: what is not, a DFM that returns is told again.
+    pub keeps: bool,
     /// Who else may say busy: the DFM behind level 2.
     pub listeners: Vec<NodeId>,
     /// The first event.
@@ -84,6 +87,8 @@ pub struct Level1 {
     pace: Pace,
     dead_time: Option<DeadTime>,
     receivers: Vec<Receiver>,
+    /// Events that the DFM may have to be told again, in order.
+    kept: VecDeque<EventInfo>,
     next: EventId,
     tell_due: Option<Time>,
     running: bool,
@@ -148,6 +153,7 @@ impl Level1 {
             parameters,
             input,
             receivers,
+            kept: VecDeque::new(),
             tell_due: None,
             running: false,
             has_waited: false,
@@ -249,6 +255,9 @@ impl Level1 {
         let receiver = &mut self.receivers[decider];
         receiver.sent += 1;
         out.send(receiver.node, Message::L1Result { event, rois });
+        if self.parameters.keeps {
+            self.kept.push_back(event);
+        }
         self.next = self.next.next();
         self.counters.issued += 1;
         self.tell_due.get_or_insert(now + TELL_EVERY);
@@ -339,6 +348,9 @@ impl Level1 {
     }
 
     fn on_message(&mut self, from: NodeId, message: &Message) {
+        if let Message::FinishedBelow(oldest) = *message {
+            while self.kept.pop_front_if(|kept| kept.event < oldest).is_some() {}
+        }
         let Some(receiver) = self.receivers.iter_mut().find(|r| r.node == from) else {
             return;
         };
@@ -355,7 +367,7 @@ impl Level1 {
         }
     }
 
-    /// A receiver in a new life begins to count anew.
+    /// A receiver in a new life begins to count anew, with what it is told again.
     fn on_peer(&mut self, node: NodeId, state: PeerState, out: &mut Outbox) {
         let decides = self.parameters.deciders.contains(&node);
         let Some(receiver) = self.receivers.iter_mut().find(|r| r.node == node) else {
@@ -367,8 +379,10 @@ impl Level1 {
             receiver.reachable = true;
             if receiver.life != Some(life) {
                 receiver.life = Some(life);
-                receiver.before = receiver.sent;
-                receiver.taken = receiver.sent;
+                let again = if decides { &self.kept } else { &VecDeque::new() };
+                receiver.before = receiver.sent - again.len() as u64;
+                receiver.taken = receiver.before;
+                again.iter().for_each(|&event| out.send(node, Message::L1Result { event, rois: Vec::new() }));
             }
             if decides {
                 self.catch_up(node, out);

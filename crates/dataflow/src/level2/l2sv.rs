@@ -252,8 +252,8 @@ impl L2sv {
         self.undecided.first().or_else(|| self.issued_up_to.map(EventId::next))
     }
 
-    fn on_decisions_taken(&mut self, now: Time, up_to: u64, out: &mut Outbox) {
-        self.outlet.on_taken(up_to);
+    fn on_decisions_taken(&mut self, now: Time, up_to: u64, oldest_unfinished: EventId, out: &mut Outbox) {
+        self.outlet.on_taken(up_to, oldest_unfinished);
         self.update_busy(now, out);
         self.assign(now, out);
     }
@@ -416,7 +416,9 @@ impl Component for L2sv {
                     let verdict = Verdict { accept, forced: false, has_result, builder };
                     self.on_decision(now, from, (event, attempt), verdict, out);
                 }
-                Message::DecisionsTaken(up_to) => self.on_decisions_taken(now, up_to, out),
+                Message::DecisionsTaken { up_to, oldest_unfinished } => {
+                    self.on_decisions_taken(now, up_to, oldest_unfinished, out);
+                }
                 _ => {}
             },
             Input::Peer { node, state } => self.on_peer(now, node, state, out),

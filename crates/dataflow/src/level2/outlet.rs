@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::component::{Outbox, PeerState};
-use crate::ids::{EventId, NodeId};
+use crate::ids::{EventId, Incarnation, NodeId};
 use crate::message::{Decision, Message};
 use crate::readout::clears::Clears;
 use crate::report::L2svCounters;
@@ -19,7 +19,8 @@ pub(crate) enum Outlet {
     Clears(Clears),
 }
 
-/// Groups of decisions, each kept until the DFM has taken it over.
+/// Groups of decisions, each kept until the DFM has taken it over; its accepted events, until they are finished for good, so
+/// that a DFM that returns can be told again.
 pub(crate) struct Groups {
     dfm: NodeId,
     size: usize,
@@ -29,6 +30,10 @@ pub(crate) struct Groups {
     report_due: Option<Time>,
     sent: VecDeque<Group>,
     sent_decisions: usize,
+    /// Taken over; with accepted events only, of which one at least may be unfinished.
+    taken: VecDeque<Group>,
+    /// The life of the DFM that was seen last.
+    life: Option<Incarnation>,
     sequence: u64,
     gone: bool,
 }
@@ -52,6 +57,8 @@ impl Outlet {
             report_due: None,
             sent: VecDeque::new(),
             sent_decisions: 0,
+            taken: VecDeque::new(),
+            life: None,
             sequence: 0,
             gone: false,
         })
@@ -106,12 +113,10 @@ impl Outlet {
         }
     }
 
-    /// The DFM has taken all groups up to this one over.
-    pub(crate) fn on_taken(&mut self, up_to: u64) {
+    /// The DFM has taken all groups up to this one over, and everything below an event is finished for good.
+    pub(crate) fn on_taken(&mut self, up_to: u64, oldest_unfinished: EventId) {
         if let Self::Dfm(groups) = self {
-            while let Some(group) = groups.sent.pop_front_if(|group| group.sequence <= up_to) {
-                groups.sent_decisions -= group.decisions.len();
-            }
+            groups.on_taken(up_to, oldest_unfinished);
         }
     }
 
@@ -139,7 +144,10 @@ impl Outlet {
             return;
         }
         groups.gone = state == PeerState::Gone;
-        if matches!(state, PeerState::Up(_)) {
+        if let PeerState::Up(life) = state {
+            if groups.life.replace(life) != Some(life) {
+                groups.begin_anew();
+            }
             groups.sent.iter().for_each(|group| out.send(node, group.message()));
             if done {
                 out.send(node, Message::NoMore);
@@ -175,6 +183,7 @@ impl Outlet {
     pub(crate) fn abandon(&mut self) {
         if let Self::Dfm(groups) = self {
             groups.sent.clear();
+            groups.taken.clear();
             groups.sent_decisions = 0;
         }
     }
@@ -192,6 +201,7 @@ impl Outlet {
         if let Self::Dfm(groups) = self {
             let sent: usize = groups.sent.iter().map(|group| group.decisions.len()).sum();
             assert_eq!(groups.sent_decisions, sent, "decisions that the DFM has to acknowledge");
+            assert!(groups.taken.iter().flat_map(|group| &group.decisions).all(|d| d.accept), "accepted events are kept");
         }
     }
 }
@@ -207,6 +217,29 @@ impl Groups {
         out.send(self.dfm, group.message());
         self.sent_decisions += group.decisions.len();
         self.sent.push_back(group);
+    }
+
+    fn on_taken(&mut self, up_to: u64, oldest_unfinished: EventId) {
+        while let Some(mut group) = self.sent.pop_front_if(|group| group.sequence <= up_to) {
+            self.sent_decisions -= group.decisions.len();
+            group.decisions.retain(|decision| decision.accept && decision.event.event >= oldest_unfinished);
+            if !group.decisions.is_empty() {
+                self.taken.push_back(group);
+            }
+        }
+        let is_finished = |group: &mut Group| group.decisions.iter().all(|d| d.event.event < oldest_unfinished);
+        while self.taken.pop_front_if(is_finished).is_some() {}
+    }
+
+    /// A new life of the DFM has taken nothing over: it counts groups from 1, and is told of all that may be unfinished.
+    fn begin_anew(&mut self) {
+        self.taken.append(&mut self.sent);
+        self.sent = core::mem::take(&mut self.taken);
+        for (group, sequence) in self.sent.iter_mut().zip(1..) {
+            group.sequence = sequence;
+        }
+        self.sequence = self.sent.len() as u64;
+        self.sent_decisions = self.sent.iter().map(|group| group.decisions.len()).sum();
     }
 }
 

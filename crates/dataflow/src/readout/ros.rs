@@ -8,7 +8,7 @@ use core::time::Duration;
 use crate::building::destinations::DestinationTable;
 use crate::bulk::Bulk;
 use crate::component::{Component, Input, Note, Outbox, Outcome, PeerState, Ticket, Work};
-use crate::ids::{EventId, NodeId, Role};
+use crate::ids::{EventId, Incarnation, NodeId, Role};
 use crate::message::{BusyCause, Command, DataReply, DataRequest, EventInfo, Message, Missing, PushOrder};
 use crate::readout::clear_sequence::ClearSequence;
 use crate::readout::cleared_ids::{ClearedIds, Remembered};
@@ -99,6 +99,8 @@ pub struct Ros {
     abandoned: bool,
     /// Nobody will clear any more.
     dfm_gone: bool,
+    /// The life of whoever clears that was seen last.
+    clearer: Option<Incarnation>,
     counters: RosCounters,
 }
 
@@ -192,6 +194,7 @@ impl Ros {
             draining: false,
             abandoned: false,
             dfm_gone: false,
+            clearer: None,
             counters: RosCounters::default(),
         }
     }
@@ -690,6 +693,12 @@ impl Ros {
             self.dfm_gone = true;
             self.release_results(out);
         }
+        if let PeerState::Up(life) = state
+            && node == self.parameters.dfm
+            && self.clearer.replace(life).is_some_and(|before| before != life)
+        {
+            self.follow_anew();
+        }
         let up = matches!(state, PeerState::Up(_));
         if let Some(pusher) = &mut self.pusher {
             pusher.on_peer(node, up);
@@ -710,6 +719,15 @@ impl Ros {
         self.readings.values_mut().flatten().filter(|next| is_from(next)).for_each(|next| next.request = None);
         self.results.retain(|(from, _, _)| *from != node);
         self.replies.forget(node);
+    }
+
+    /// A new life of the DFM numbers its clears from 1 and gives out tables of its own. What it does not clear of the groups of
+    /// the former one falls below its bound.
+    fn follow_anew(&mut self) {
+        self.clears = ClearSequence::from_start();
+        self.ask_due = None;
+        self.asked_short = 0;
+        self.destinations = DestinationTable::default();
     }
 
     fn on_command(&mut self, command: Command) {

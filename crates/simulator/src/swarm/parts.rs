@@ -47,6 +47,7 @@ impl Plan {
                 Level1Parameters {
                     readout: self.of(Role::Ros),
                     deciders: if self.has_level2() { self.of(Role::L2sv) } else { dfm.into_iter().collect() },
+                    keeps: !self.has_level2(),
                     listeners: if self.has_level2() { dfm.into_iter().collect() } else { Vec::new() },
                     first: EventId(self.first),
                     limit: self.limited.then_some(self.events),
@@ -91,7 +92,7 @@ impl Plan {
                 let on_trigger = self.input != InputKind::SelfTrigger;
                 ros(self.robs(index), if on_trigger { ReadOut::OnTrigger } else { ReadOut::OnRequest })
             }
-            Role::Dfm => Box::new(Dfm::new(self.dfm())),
+            Role::Dfm => Box::new(Dfm::new(DfmParameters { late: incarnation.0 > 0, ..self.dfm() })),
             Role::Sfi => Box::new(Sfi::new(SfiParameters {
                 sources: self.sources(),
                 dfm: clears,
@@ -161,6 +162,7 @@ impl Plan {
             clear_after: self.clear_after,
             queue: self.dfm_queue,
             in_flight: self.in_flight,
+            late: false,
         }
     }
 

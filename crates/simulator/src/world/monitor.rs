@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dataflow::ids::{EventId, NodeId};
+use dataflow::ids::{EventId, Incarnation, NodeId};
 use dataflow::message::{BusyCause, Envelope, Message};
 use dataflow::time::Time;
 
@@ -19,8 +19,8 @@ pub(super) struct Monitor {
     pub(super) busy_changes: Vec<(Time, BusyCause, bool)>,
     /// Of each EFD at each SFI: what it asked for first, and what it has asked for beyond what it was sent.
     pulls: BTreeMap<(NodeId, NodeId), (i64, i64)>,
-    /// The clear group of each event.
-    cleared: BTreeMap<EventId, u64>,
+    /// The clear group of each event, and the life of whoever sent it: what its former life has cleared may be cleared again.
+    cleared: BTreeMap<EventId, (Incarnation, u64)>,
     /// What must never be.
     pub(super) violations: Vec<String>,
 }
@@ -67,13 +67,14 @@ impl Monitor {
     }
 
     /// Clears that every read-out system is sent; those that one asks for again go to it alone.
-    pub(super) fn multicast(&mut self, from: NodeId, message: &Message) {
+    pub(super) fn multicast(&mut self, from: NodeId, life: Incarnation, message: &Message) {
         let Message::Clear { sequence, events, .. } = message else { return };
         if !self.enabled {
             return;
         }
         for event in events {
-            if let Some(before) = self.cleared.insert(*event, *sequence)
+            if let Some((in_life, before)) = self.cleared.insert(*event, (life, *sequence))
+                && in_life == life
                 && before != *sequence
             {
                 self.violations.push(format!("{from:?} clears {event} in group {before} and in group {sequence}"));

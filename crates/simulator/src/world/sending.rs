@@ -37,7 +37,8 @@ impl World {
 
     pub(super) fn multicast(&mut self, from: NodeId, message: Message) {
         let message = self.plant_in_clears(message);
-        self.monitor.multicast(from, &message);
+        let life = self.slot(from).incarnation;
+        self.monitor.multicast(from, life, &message);
         if let Wire::Ethernet(ethernet) = &self.setup.wire
             && ethernet.datagrams.clear
         {

@@ -1,0 +1,64 @@
+//! What a dataflow manager knows of events, event builders and sources.
+
+use crate::ids::{EventId, Incarnation, NodeId};
+use crate::message::EventInfo;
+use crate::time::Time;
+
+pub(super) struct Open {
+    pub(super) event: EventInfo,
+    pub(super) has_result: bool,
+    /// Has some of its data already.
+    pub(super) builder: Option<NodeId>,
+    pub(super) attempt: u16,
+    /// If an attempt was granted before: whether it was complete.
+    pub(super) granted: Option<bool>,
+    pub(super) state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    Queued,
+    Building {
+        sfi: usize,
+        since: Time,
+    },
+    /// Built at this SFI; kept open until it is finished.
+    Granted {
+        sfi: usize,
+    },
+}
+
+pub(super) struct Sfi {
+    pub(super) node: NodeId,
+    pub(super) reachable: bool,
+    pub(super) gone: bool,
+    /// It has told the fates of all its events.
+    pub(super) done: bool,
+    pub(super) busy: bool,
+    /// An event that it was given was not built in time, and none since.
+    pub(super) late: bool,
+    pub(super) building: usize,
+    pub(super) complete: u64,
+    pub(super) incomplete: u64,
+    pub(super) finished: u64,
+}
+
+impl Sfi {
+    /// How many more events it may get, if at most so many may be in building.
+    pub(super) fn room(&self, most: usize) -> usize {
+        if self.reachable && !self.busy { most.saturating_sub(self.building) } else { 0 }
+    }
+}
+
+pub(super) struct Supervisor {
+    pub(super) node: NodeId,
+    pub(super) reachable: bool,
+    pub(super) gone: bool,
+    pub(super) life: Option<Incarnation>,
+    /// Nothing follows from it.
+    pub(super) done: bool,
+    pub(super) seen: bool,
+    pub(super) sequence: u64,
+    pub(super) oldest_undecided: EventId,
+    pub(super) taken: [u64; 3],
+}

@@ -1,0 +1,172 @@
+//! A dataflow manager that returns within a run: what its former life knew, the others still hold.
+//!
+//! Event builders tell what they have in building, what was granted to them and what they have finished; the sources tell
+//! again all accepted events that are not known to be finished. What comes from the sources waits until the builders have
+//! told: an event that one of them holds or has finished is not given out a second time.
+
+use alloc::collections::{BTreeSet, VecDeque};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::{Dfm, DfmInput};
+use crate::building::dfm::books::{Open, State};
+use crate::component::{Input, Note, Outbox};
+use crate::ids::{EventId, NodeId};
+use crate::message::{Assignment, HeldEvent, Holdings};
+use crate::time::Time;
+
+/// What a later life does not know yet.
+pub(super) struct Recovery {
+    /// By builder: it has not told what it holds.
+    silent: Vec<bool>,
+    deadline: Option<Time>,
+    /// The newest event that a builder has heard of.
+    newest: Option<EventId>,
+    /// From the sources, in order.
+    waiting: VecDeque<Input>,
+}
+
+impl Recovery {
+    pub(super) fn new(sfis: usize) -> Self {
+        Self { silent: vec![true; sfis], deadline: None, newest: None, waiting: VecDeque::new() }
+    }
+
+    /// When it goes on without those that have not told.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    /// A builder is lost; if it was there, or will not return, it has nothing to tell.
+    pub(super) fn lost(&mut self, sfi: usize, for_good: bool) {
+        self.silent[sfi] &= !for_good;
+    }
+
+    fn begin(&mut self, now: Time, timeout: Duration) {
+        self.deadline.get_or_insert(now + timeout);
+    }
+
+    fn is_over(&self, now: Time) -> bool {
+        !self.silent.contains(&true) || self.deadline.is_some_and(|deadline| deadline <= now)
+    }
+}
+
+/// Events that were finished in an earlier life and may be told again.
+#[derive(Default)]
+pub(super) struct FinishedBefore {
+    below: EventId,
+    events: BTreeSet<EventId>,
+}
+
+impl FinishedBefore {
+    pub(super) fn contains(&self, event: EventId) -> bool {
+        event < self.below || self.events.contains(&event)
+    }
+
+    pub(super) fn insert(&mut self, event: EventId) {
+        if event >= self.below {
+            self.events.insert(event);
+        }
+    }
+
+    fn raise(&mut self, below: EventId) {
+        if below > self.below {
+            self.below = below;
+            self.events = self.events.split_off(&below);
+        }
+    }
+}
+
+impl Dfm {
+    /// What has to wait until the builders have told what they hold is kept; anything else is handed back.
+    pub(super) fn hold_back(&mut self, now: Time, input: Input) -> Option<Input> {
+        let Some(recovery) = &mut self.recovery else { return Some(input) };
+        recovery.begin(now, self.parameters.build_timeout);
+        let about = match &input {
+            Input::Message { from, .. } => *from,
+            Input::Peer { node, .. } => *node,
+            _ => return Some(input),
+        };
+        if self.supervisors.iter().any(|source| source.node == about) {
+            recovery.waiting.push_back(input);
+            return None;
+        }
+        Some(input)
+    }
+
+    pub(super) fn on_held(&mut self, now: Time, from: NodeId, holdings: &Holdings, out: &mut Outbox) {
+        let Some(sfi) = self.sfis.iter().position(|sfi| sfi.node == from) else { return };
+        self.finished_before.raise(holdings.oldest_unfinished);
+        for &(event, fate) in &holdings.finished {
+            if self.finish(now, event, out) {
+                self.count_fate(fate);
+            } else if !self.finished_before.contains(event) {
+                self.finished_before.insert(event);
+                // The clear that went out for it may have died with the former life.
+                self.clear(now, event, out);
+            }
+        }
+        if !self.abandoned {
+            holdings.events.iter().for_each(|held| self.adopt(now, sfi, held, out));
+        }
+        if let Some(recovery) = &mut self.recovery {
+            recovery.newest = recovery.newest.max(holdings.newest);
+            recovery.silent[sfi] &= !holdings.last;
+        }
+        self.assign(now, out);
+    }
+
+    /// Takes an event that a builder holds into the books. Where two hold it, the one to which it was granted has it, else
+    /// the later attempt; the end of the other attempt is void.
+    fn adopt(&mut self, now: Time, sfi: usize, held: &HeldEvent, out: &mut Outbox) {
+        let HeldEvent { assigned: Assignment { event: info, attempt, has_result }, granted, missing } = *held;
+        let event = info.event;
+        if !granted {
+            let building = &mut self.sfis[sfi].building;
+            *building = (*building + 1).min(self.parameters.building);
+        }
+        if self.cleared.contains(&event) || self.finished_before.contains(event) {
+            return;
+        }
+        let state = self.open.get(&event).map(|open| (open.state, open.attempt));
+        match state {
+            None => {
+                self.counters.taken_accepted += 1;
+                self.push.on_event(event);
+                let open = Open { event: info, has_result, builder: None, attempt, granted: None, state: State::Queued };
+                self.open.insert(event, open);
+            }
+            Some((State::Granted { .. }, _)) => return,
+            Some((State::Building { .. }, other)) if !granted && attempt <= other => return,
+            Some((State::Queued, _)) => self.queue.retain(|waiting| *waiting != event),
+            Some((State::Building { .. }, _)) => {}
+        }
+        if granted {
+            return self.grant(now, event, sfi, missing == 0, out);
+        }
+        let open = self.open.get_mut(&event).expect("it is open by now");
+        (open.attempt, open.state) = (attempt, State::Building { sfi, since: now });
+        self.timeouts.push_back((now + self.parameters.build_timeout, event, attempt));
+    }
+
+    /// Goes on as soon as it knows enough, or has waited long enough.
+    pub(super) fn go_on_if_recovered(&mut self, now: Time, out: &mut Outbox) {
+        let is_over = |recovery: &mut Recovery| recovery.is_over(now) || self.abandoned;
+        let Some(recovery) = self.recovery.take_if(is_over) else { return };
+        for (sfi, _) in self.sfis.iter().zip(&recovery.silent).filter(|(_, silent)| **silent) {
+            self.counters.recovered_without += 1;
+            out.note(Note::RecoveredWithout(sfi.node));
+        }
+        if let (DfmInput::SelfTrigger { first, limit, .. }, Some(newest)) = (&self.parameters.input, recovery.newest) {
+            let limit = *limit;
+            self.counters.self_triggered = newest.next().0.saturating_sub(first.0);
+            self.next_event = newest.next();
+            self.exhaust_at(limit, out);
+        }
+        for input in recovery.waiting {
+            self.take_input(now, input, out);
+        }
+        self.publish(out);
+        self.assign(now, out);
+    }
+}

@@ -1,0 +1,155 @@
+//! Where the events of a dataflow manager come from: level 2, level 1, itself.
+
+use super::{Dfm, DfmInput};
+use crate::building::dfm::books::{Open, State};
+use crate::component::Outbox;
+use crate::ids::{EventId, NodeId};
+use crate::message::{Decision, EventInfo, Message};
+use crate::node::RUN_CONTROL;
+use crate::time::Time;
+
+impl Dfm {
+    pub(super) fn on_decisions(
+        &mut self,
+        now: Time,
+        from: NodeId,
+        sequence: u64,
+        oldest: EventId,
+        decisions: &[Decision],
+        out: &mut Outbox,
+    ) {
+        let Some(index) = self.supervisors.iter().position(|s| s.node == from) else {
+            return;
+        };
+        if sequence == self.supervisors[index].sequence + 1 {
+            for decision in decisions {
+                self.take(now, index, decision, out);
+            }
+            // Only now: a clear group that goes out in between must not call an accepted event of this group too old.
+            let supervisor = &mut self.supervisors[index];
+            supervisor.sequence = sequence;
+            supervisor.seen = true;
+            supervisor.oldest_undecided = supervisor.oldest_undecided.max(oldest);
+            self.assign(now, out);
+        }
+        self.acknowledge(out);
+    }
+
+    pub(super) fn take(&mut self, now: Time, supervisor: usize, decision: &Decision, out: &mut Outbox) {
+        let event = decision.event.event;
+        if self.knows(event) {
+            self.counters.duplicates += 1;
+            return;
+        }
+        let taken = &mut self.supervisors[supervisor].taken;
+        if decision.accept {
+            taken[1] += 1;
+            taken[2] += u64::from(decision.event.forced);
+            self.counters.taken_forced += u64::from(decision.event.forced);
+            self.accept(decision.event, decision.has_result, decision.builder);
+        } else {
+            taken[0] += 1;
+            self.counters.taken_rejected += 1;
+            self.clear(now, event, out);
+        }
+    }
+
+    /// Whether the event was taken over before, by this life or an earlier one.
+    fn knows(&self, event: EventId) -> bool {
+        self.open.contains_key(&event) || self.cleared.contains(&event) || self.finished_before.contains(event)
+    }
+
+    pub(super) fn accept(&mut self, event: EventInfo, has_result: bool, builder: Option<NodeId>) {
+        self.counters.taken_accepted += 1;
+        if self.abandoned {
+            self.counters.not_built += 1;
+            return;
+        }
+        self.push.on_event(event.event);
+        let open = Open { event, has_result, builder, attempt: 0, granted: None, state: State::Queued };
+        self.open.insert(event.event, open);
+        self.queue.push_back(event.event);
+    }
+
+    /// Tells the supervisors what is taken over, unless too much waits already: they hold their events until then, and
+    /// so hold back level 1.
+    pub(super) fn acknowledge(&mut self, out: &mut Outbox) {
+        if self.queue.len() > self.parameters.queue || !matches!(self.parameters.input, DfmInput::Level2 { .. }) {
+            return;
+        }
+        if !self.supervisors.iter().any(|s| s.reachable && s.seen) {
+            return;
+        }
+        let oldest_unfinished = self.oldest_unfinished();
+        for supervisor in self.supervisors.iter_mut().filter(|s| s.reachable && s.seen) {
+            supervisor.seen = false;
+            out.send(supervisor.node, Message::DecisionsTaken { up_to: supervisor.sequence, oldest_unfinished });
+        }
+    }
+
+    pub(super) fn on_l1_result(&mut self, now: Time, from: NodeId, event: EventInfo, out: &mut Outbox) {
+        let Some(level1) = self.supervisors.iter_mut().find(|s| s.node == from) else {
+            return;
+        };
+        level1.taken[1] += 1;
+        level1.oldest_undecided = level1.oldest_undecided.max(event.event.next());
+        self.taken.take(now, out);
+        if self.knows(event.event) {
+            self.counters.duplicates += 1;
+        } else {
+            self.accept(event, false, None);
+        }
+        self.assign(now, out);
+    }
+
+    pub(super) fn on_issued_up_to(&mut self, from: NodeId, event: EventId) {
+        if let Some(level1) = self.supervisors.iter_mut().find(|s| s.node == from) {
+            level1.oldest_undecided = level1.oldest_undecided.max(event.next());
+        }
+    }
+
+    /// Triggers what is due while the SFIs have room for it.
+    pub(super) fn self_trigger(&mut self, now: Time, out: &mut Outbox) {
+        let DfmInput::SelfTrigger { limit, .. } = self.parameters.input else {
+            return;
+        };
+        if self.recovery.is_some() {
+            return;
+        }
+        while !self.exhausted && !self.draining && self.queue.is_empty() && self.has_room() {
+            if !self.pace.as_mut().is_some_and(|pace| pace.take(now)) {
+                return;
+            }
+            let event =
+                EventInfo { event: self.next_event, ordinal: self.counters.self_triggered, ..EventInfo::default() };
+            self.next_event = self.next_event.next();
+            self.counters.self_triggered += 1;
+            self.accept(event, false, None);
+            self.assign_queued(now, out);
+            self.exhaust_at(limit, out);
+        }
+    }
+
+    /// The last event of the run has been triggered.
+    pub(super) fn exhaust_at(&mut self, limit: Option<u64>, out: &mut Outbox) {
+        if limit.is_some_and(|limit| self.counters.self_triggered >= limit) {
+            self.exhausted = true;
+            self.stop_trigger();
+            out.send(RUN_CONTROL, Message::Exhausted);
+        }
+    }
+
+    pub(super) fn on_no_more(&mut self, from: NodeId) {
+        if let Some(supervisor) = self.supervisors.iter_mut().find(|s| s.node == from) {
+            supervisor.done = true;
+        }
+        if let Some(sfi) = self.sfis.iter_mut().find(|sfi| sfi.node == from) {
+            sfi.done = true;
+        }
+    }
+
+    /// Whether nobody will send an event any more.
+    pub(super) fn sources_are_done(&self) -> bool {
+        self.supervisors.iter().all(|s| s.done || s.gone)
+    }
+}
