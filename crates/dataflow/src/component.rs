@@ -254,7 +254,7 @@ pub enum Note {
     ForcedLimitReached,
     /// An event was given up before it was built.
     NotBuilt(EventId),
-    /// A DFM that has returned goes on without knowing what this event builder holds.
+    /// A DFM that has returned goes on without knowing what this event builder or read-out system holds.
     RecoveredWithout(NodeId),
 }
 

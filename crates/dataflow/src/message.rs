@@ -177,7 +177,8 @@ pub enum Message {
     /// DFM → SFI: another SFI has or had them; drop them. One entry per entry of `EndOfEvent` at most.
     Revoked(Vec<Attempt>),
     /// SFI → DFM that returns: what it has of the events that the former life gave it. Once in a life of the DFM, in several
-    /// messages if there is much; ends of events that were not answered come again behind it.
+    /// messages if there is much; ends of events that were not answered come again behind it. ROS → DFM that returns and
+    /// triggers itself: the newest event that it was asked for.
     Held(Holdings),
     /// SFI → DFM: flow control `[EB2007 §II-B.2]`. Changes only.
     SfiBusy(bool),
@@ -448,12 +449,12 @@ pub struct Ended {
     pub missing: u32,
 }
 
-/// What an SFI tells a DFM that returns.
+/// What an SFI or a ROS tells a DFM that returns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holdings {
     /// Everything below this event is finished for good, as far as the SFI was told.
     pub oldest_unfinished: EventId,
-    /// The newest event that it was given.
+    /// The newest event that it has heard of.
     pub newest: Option<EventId>,
     /// Events that it has.
     pub events: Vec<HeldEvent>,

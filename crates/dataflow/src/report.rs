@@ -519,7 +519,7 @@ counters! {
         clear_groups,
         /// Clear groups sent again on request.
         clears_repeated,
-        /// SFIs that had not told what they held when the DFM, which had returned, went on.
+        /// SFIs and ROSs that had not told what they held when the DFM, which had returned, went on.
         recovered_without,
     }
 }

@@ -31,6 +31,7 @@ use crate::message::{
     Assignment, Attempt, BuiltEvent, BusyCause, Command, DataReply, DataRequest, DatagramAddresses, DebugReason,
     Decision, Ended, Envelope, EventInfo, Fate, FileRecord, HeldEvent, Holdings, Message, Missing, PeerPlace, PushOrder,
     Recording, Roi,
+    Recording, Roi,
 };
 use crate::report::{BlockCause, Blocked, ChainCount, DatagramCounts, Network, PeerCount, Report};
 
@@ -557,9 +558,7 @@ impl Reader<'_> {
                 };
                 Message::Decisions { sequence, oldest_undecided, decisions: self.list(28, decision)? }
             }
-            kind::DECISIONS_TAKEN => {
-                Message::DecisionsTaken { up_to: self.u64()?, oldest_unfinished: self.event()? }
-            }
+            kind::DECISIONS_TAKEN => Message::DecisionsTaken { up_to: self.u64()?, oldest_unfinished: self.event()? },
             kind::FINISHED_BELOW => Message::FinishedBelow(self.event()?),
             kind::BUILD => {
                 let oldest_unfinished = self.event()?;

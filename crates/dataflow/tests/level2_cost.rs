@@ -148,7 +148,14 @@ fn supervisor(units: u16, backlog: u64) {
         }
         rest.time(|| {
             taken.into_iter().for_each(|sequence| {
-                l2sv.handle(now, Input::Message { from: DFM, message: Message::DecisionsTaken { up_to: sequence, oldest_unfinished: EventId(0) } }, &mut out);
+                l2sv.handle(
+                    now,
+                    Input::Message {
+                        from: DFM,
+                        message: Message::DecisionsTaken { up_to: sequence, oldest_unfinished: EventId(0) },
+                    },
+                    &mut out,
+                );
             });
         });
     }

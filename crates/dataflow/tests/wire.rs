@@ -9,6 +9,7 @@ use dataflow::message::{
     Assignment, Attempt, BuiltEvent, BusyCause, Command, DataReply, DataRequest, DatagramAddresses, DebugReason,
     Decision, Ended, Envelope, EventInfo, Fate, FileRecord, HeldEvent, Holdings, Message, Missing, PeerPlace, PushOrder,
     Recording, Roi,
+    Recording, Roi,
 };
 use dataflow::report::{BlockCause, Blocked, ChainCount, DatagramCounts, Network, PeerCount, Report};
 use dataflow::wire::{HEADER_LEN, VERSION, WireError, check_any_frame, decode, decode_parts, encode};
@@ -320,8 +321,11 @@ fn fates() -> impl Strategy<Value = Vec<(EventId, Fate)>> {
 }
 
 fn holdings() -> impl Strategy<Value = Holdings> {
-    let held = (assignments(), any::<(bool, u32)>())
-        .prop_map(|(assigned, (granted, missing))| HeldEvent { assigned, granted, missing });
+    let held = (assignments(), any::<(bool, u32)>()).prop_map(|(assigned, (granted, missing))| HeldEvent {
+        assigned,
+        granted,
+        missing,
+    });
     (any::<(u64, Option<u64>, bool)>(), vec(held, 0..4), fates()).prop_map(
         |((oldest, newest, last), events, finished)| Holdings {
             oldest_unfinished: EventId(oldest),

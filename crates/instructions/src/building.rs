@@ -44,7 +44,13 @@ fn build(sources: u16, data_bytes: usize, events: u64) {
 
 fn dfm(events: u64) -> DfmParameters {
     DfmParameters {
-        input: DfmInput::SelfTrigger { first: EventId(0), limit: Some(events), spacing: Spacing::Unlimited, seed: 1 },
+        input: DfmInput::SelfTrigger {
+            readout: Vec::new(),
+            first: EventId(0),
+            limit: Some(events),
+            spacing: Spacing::Unlimited,
+            seed: 1,
+        },
         sfis: vec![SFI],
         building: BUILDING,
         assignment: SfiAssignment::RoundRobin,

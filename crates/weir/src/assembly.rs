@@ -368,6 +368,7 @@ impl Assembly {
                 toml::DfmInput::Level2 => DfmInput::Level2 { l2svs: self.of(Role::L2sv), level1: level1() },
                 toml::DfmInput::Level1 => DfmInput::Level1(level1()),
                 toml::DfmInput::SelfTrigger => DfmInput::SelfTrigger {
+                    readout: self.of(Role::Ros),
                     first: self.first(),
                     limit: self.partition.run.events,
                     spacing: spacing(dfm.rate, false),

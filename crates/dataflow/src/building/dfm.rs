@@ -121,7 +121,7 @@ impl Dfm {
             draining: false,
             abandoned: false,
             closed: false,
-            recovery: parameters.late.then(|| Recovery::new(parameters.sfis.len())),
+            recovery: parameters.late.then(|| Recovery::new(&parameters)),
             finished_before: FinishedBefore::default(),
             blocked: BlockedClock::default(),
             latency_ns: Histogram::default(),
@@ -129,7 +129,6 @@ impl Dfm {
             parameters,
         }
     }
-
 
     fn on_end_of_events(&mut self, now: Time, from: NodeId, events: &[Ended], out: &mut Outbox) {
         let Some(sfi) = self.sfis.iter().position(|sfi| sfi.node == from) else {
@@ -214,9 +213,13 @@ impl Dfm {
                 self.count_fate(fate);
             } else {
                 self.counters.finished_twice += 1;
-                if self.parameters.late {
-                    self.finished_before.insert(event);
-                }
+            }
+            if self.parameters.late {
+                // A source that has not been heard yet may still tell of it.
+                self.finished_before.insert(event);
+            }
+            if let Some(recovery) = &mut self.recovery {
+                recovery.has_seen(event);
             }
         }
     }
@@ -261,6 +264,9 @@ impl Dfm {
 
     fn flush_clears(&mut self, now: Time, last: bool, out: &mut Outbox) {
         let oldest_valid = self.oldest_valid();
+        if self.parameters.late {
+            self.finished_before.raise(self.oldest_unfinished());
+        }
         self.counters.clear_groups += 1;
         out.multicast_to_readout(self.clears.flush(now, oldest_valid, last));
         if let DfmInput::Level1(level1) = self.parameters.input {
@@ -315,17 +321,17 @@ impl Dfm {
 
     fn on_peer(&mut self, now: Time, node: NodeId, state: PeerState, out: &mut Outbox) {
         let up = matches!(state, PeerState::Up(_));
+        if let (Some(recovery), false) = (&mut self.recovery, up) {
+            recovery.wait_no_more_for(node);
+        }
         if let Some(index) = self.sfis.iter().position(|sfi| sfi.node == node) {
             let sfi = &mut self.sfis[index];
-            let was_reachable = core::mem::replace(&mut sfi.reachable, up);
+            sfi.reachable = up;
             sfi.gone = state == PeerState::Gone;
             sfi.done = false;
             sfi.busy = false;
             sfi.late = false;
             sfi.building = 0;
-            if let (Some(recovery), false) = (&mut self.recovery, up) {
-                recovery.lost(index, was_reachable || sfi.gone);
-            }
             self.builds.forget(node);
             self.grants.forget(node);
             self.revocations.forget(node);
@@ -505,4 +511,3 @@ impl Component for Dfm {
         }
     }
 }
-

@@ -89,12 +89,20 @@ impl Books<'_> {
         (account.level2_rejected, account.level2_accepted, account.level2_forced) = if dfm_knows {
             (dfm.taken_rejected, dfm.taken_accepted, dfm.taken_forced)
         } else if has_level2 {
-            (l2sv.rejected, l2sv.accepted, l2sv.forced)
+            // Of what an L2SV has taken with it, too, the event builders know what was built.
+            let sfi = self.sfi();
+            let built = if self.lives(Role::L2sv) { 0 } else { sfi.built_complete + sfi.built_incomplete };
+            (l2sv.rejected, l2sv.accepted.max(built), l2sv.forced)
         } else if self.has(Role::Level1) && self.lives(Role::Level1) {
             // An event that was slow was assigned to a second SFI, too: level 1 knows better.
             (0, level1.issued, 0)
         } else {
-            (0, self.sfi().assigned.max(level1.issued), 0)
+            // A DFM that has returned goes on counting what it triggers where it was. If it has not, the event builders know
+            // what they were given, some of it twice.
+            let sfi = self.sfi();
+            let built = sfi.built_complete + sfi.built_incomplete;
+            let triggered = if dfm.self_triggered > 0 { dfm.self_triggered.max(built) } else { sfi.assigned };
+            (0, triggered.max(level1.issued), 0)
         };
         let decided = account.level2_rejected + account.level2_accepted;
         account.level1 = if !self.has(Role::Level1) {

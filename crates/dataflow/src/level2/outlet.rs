@@ -201,7 +201,10 @@ impl Outlet {
         if let Self::Dfm(groups) = self {
             let sent: usize = groups.sent.iter().map(|group| group.decisions.len()).sum();
             assert_eq!(groups.sent_decisions, sent, "decisions that the DFM has to acknowledge");
-            assert!(groups.taken.iter().flat_map(|group| &group.decisions).all(|d| d.accept), "accepted events are kept");
+            assert!(
+                groups.taken.iter().flat_map(|group| &group.decisions).all(|d| d.accept),
+                "accepted events are kept"
+            );
         }
     }
 }

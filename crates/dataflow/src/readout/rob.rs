@@ -57,6 +57,11 @@ impl Rob {
         self.fragments.free()
     }
 
+    /// The newest event whose fragment has come.
+    pub fn newest(&self) -> Option<EventId> {
+        self.newest
+    }
+
     /// Whether the link has gone past this event: a fragment that is not here will not come.
     pub fn has_passed(&self, event: EventId) -> bool {
         self.ordered && self.newest >= Some(event)

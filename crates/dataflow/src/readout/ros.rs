@@ -9,7 +9,7 @@ use crate::building::destinations::DestinationTable;
 use crate::bulk::Bulk;
 use crate::component::{Component, Input, Note, Outbox, Outcome, PeerState, Ticket, Work};
 use crate::ids::{EventId, Incarnation, NodeId, Role};
-use crate::message::{BusyCause, Command, DataReply, DataRequest, EventInfo, Message, Missing, PushOrder};
+use crate::message::{BusyCause, Command, DataReply, DataRequest, EventInfo, Holdings, Message, Missing, PushOrder};
 use crate::readout::clear_sequence::ClearSequence;
 use crate::readout::cleared_ids::{ClearedIds, Remembered};
 use crate::readout::event_manager::EventManager;
@@ -695,9 +695,8 @@ impl Ros {
         }
         if let PeerState::Up(life) = state
             && node == self.parameters.dfm
-            && self.clearer.replace(life).is_some_and(|before| before != life)
         {
-            self.follow_anew();
+            self.on_clearer(life, out);
         }
         let up = matches!(state, PeerState::Up(_));
         if let Some(pusher) = &mut self.pusher {
@@ -723,11 +722,21 @@ impl Ros {
 
     /// A new life of the DFM numbers its clears from 1 and gives out tables of its own. What it does not clear of the groups of
     /// the former one falls below its bound.
-    fn follow_anew(&mut self) {
-        self.clears = ClearSequence::from_start();
-        self.ask_due = None;
-        self.asked_short = 0;
-        self.destinations = DestinationTable::default();
+    fn on_clearer(&mut self, life: Incarnation, out: &mut Outbox) {
+        let before = self.clearer.replace(life);
+        if before == Some(life) || life == FIRST_LIFE {
+            return;
+        }
+        if before.is_some() {
+            self.clears = ClearSequence::from_start();
+            self.ask_due = None;
+            self.asked_short = 0;
+            self.destinations = DestinationTable::default();
+        }
+        if self.parameters.read_out == ReadOut::OnRequest {
+            let newest = self.robs.iter().filter_map(Rob::newest).max();
+            out.send(self.parameters.dfm, Message::Held(Holdings { newest, last: true, ..Holdings::default() }));
+        }
     }
 
     fn on_command(&mut self, command: Command) {
@@ -793,6 +802,8 @@ impl Component for Ros {
     }
 }
 
+/// No life of whoever clears was in the run before it.
+const FIRST_LIFE: Incarnation = Incarnation(0);
 /// Most events in one piece of work: their fragments are answered while they are still in the cache.
 const READ_TOGETHER_MAX: usize = 16;
 /// The number of the request that nobody made.

@@ -137,6 +137,7 @@ impl Plan {
             },
             InputKind::Level1 => DfmInput::Level1(self.one(Role::Level1).expect("there is a level 1")),
             InputKind::SelfTrigger => DfmInput::SelfTrigger {
+                readout: self.of(Role::Ros),
                 first: EventId(self.first),
                 limit: Some(self.events),
                 spacing: self.spacing,

@@ -53,6 +53,8 @@ pub enum DfmInput {
     Level1(NodeId),
     /// Itself `[EB2007 §IV]`.
     SelfTrigger {
+        /// The read-out systems, which know what numbers a former life has used.
+        readout: Vec<NodeId>,
         /// The first event.
         first: EventId,
         /// Most events of the run.

@@ -5,11 +5,10 @@
 //! told: an event that one of them holds or has finished is not given out a second time.
 
 use alloc::collections::{BTreeSet, VecDeque};
-use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::{Dfm, DfmInput};
+use super::{Dfm, DfmInput, DfmParameters};
 use crate::building::dfm::books::{Open, State};
 use crate::component::{Input, Note, Outbox};
 use crate::ids::{EventId, NodeId};
@@ -18,18 +17,22 @@ use crate::time::Time;
 
 /// What a later life does not know yet.
 pub(super) struct Recovery {
-    /// By builder: it has not told what it holds.
-    silent: Vec<bool>,
+    /// They have not told what they hold.
+    silent: Vec<NodeId>,
     deadline: Option<Time>,
-    /// The newest event that a builder has heard of.
+    /// The newest event that one of the others has heard of.
     newest: Option<EventId>,
     /// From the sources, in order.
     waiting: VecDeque<Input>,
 }
 
 impl Recovery {
-    pub(super) fn new(sfis: usize) -> Self {
-        Self { silent: vec![true; sfis], deadline: None, newest: None, waiting: VecDeque::new() }
+    pub(super) fn new(parameters: &DfmParameters) -> Self {
+        let mut silent = parameters.sfis.clone();
+        if let DfmInput::SelfTrigger { readout, .. } = &parameters.input {
+            silent.extend(readout);
+        }
+        Self { silent, deadline: None, newest: None, waiting: VecDeque::new() }
     }
 
     /// When it goes on without those that have not told.
@@ -37,9 +40,14 @@ impl Recovery {
         self.deadline
     }
 
-    /// A builder is lost; if it was there, or will not return, it has nothing to tell.
-    pub(super) fn lost(&mut self, sfi: usize, for_good: bool) {
-        self.silent[sfi] &= !for_good;
+    /// It has told what it holds, or is lost with it.
+    pub(super) fn wait_no_more_for(&mut self, node: NodeId) {
+        self.silent.retain(|silent| *silent != node);
+    }
+
+    /// Its number is taken.
+    pub(super) fn has_seen(&mut self, event: EventId) {
+        self.newest = self.newest.max(Some(event));
     }
 
     fn begin(&mut self, now: Time, timeout: Duration) {
@@ -47,11 +55,11 @@ impl Recovery {
     }
 
     fn is_over(&self, now: Time) -> bool {
-        !self.silent.contains(&true) || self.deadline.is_some_and(|deadline| deadline <= now)
+        self.silent.is_empty() || self.deadline.is_some_and(|deadline| deadline <= now)
     }
 }
 
-/// Events that were finished in an earlier life and may be told again.
+/// Events that were finished, in an earlier life or in this one, and that a source may tell again.
 #[derive(Default)]
 pub(super) struct FinishedBefore {
     below: EventId,
@@ -69,7 +77,7 @@ impl FinishedBefore {
         }
     }
 
-    fn raise(&mut self, below: EventId) {
+    pub(super) fn raise(&mut self, below: EventId) {
         if below > self.below {
             self.below = below;
             self.events = self.events.split_off(&below);
@@ -95,23 +103,25 @@ impl Dfm {
     }
 
     pub(super) fn on_held(&mut self, now: Time, from: NodeId, holdings: &Holdings, out: &mut Outbox) {
+        if let Some(recovery) = &mut self.recovery {
+            holdings.newest.into_iter().for_each(|newest| recovery.has_seen(newest));
+            if holdings.last {
+                recovery.wait_no_more_for(from);
+            }
+        }
         let Some(sfi) = self.sfis.iter().position(|sfi| sfi.node == from) else { return };
         self.finished_before.raise(holdings.oldest_unfinished);
         for &(event, fate) in &holdings.finished {
             if self.finish(now, event, out) {
                 self.count_fate(fate);
             } else if !self.finished_before.contains(event) {
-                self.finished_before.insert(event);
                 // The clear that went out for it may have died with the former life.
                 self.clear(now, event, out);
             }
+            self.finished_before.insert(event);
         }
         if !self.abandoned {
             holdings.events.iter().for_each(|held| self.adopt(now, sfi, held, out));
-        }
-        if let Some(recovery) = &mut self.recovery {
-            recovery.newest = recovery.newest.max(holdings.newest);
-            recovery.silent[sfi] &= !holdings.last;
         }
         self.assign(now, out);
     }
@@ -133,7 +143,8 @@ impl Dfm {
             None => {
                 self.counters.taken_accepted += 1;
                 self.push.on_event(event);
-                let open = Open { event: info, has_result, builder: None, attempt, granted: None, state: State::Queued };
+                let open =
+                    Open { event: info, has_result, builder: None, attempt, granted: None, state: State::Queued };
                 self.open.insert(event, open);
             }
             Some((State::Granted { .. }, _)) => return,
@@ -153,10 +164,8 @@ impl Dfm {
     pub(super) fn go_on_if_recovered(&mut self, now: Time, out: &mut Outbox) {
         let is_over = |recovery: &mut Recovery| recovery.is_over(now) || self.abandoned;
         let Some(recovery) = self.recovery.take_if(is_over) else { return };
-        for (sfi, _) in self.sfis.iter().zip(&recovery.silent).filter(|(_, silent)| **silent) {
-            self.counters.recovered_without += 1;
-            out.note(Note::RecoveredWithout(sfi.node));
-        }
+        self.counters.recovered_without += recovery.silent.len() as u64;
+        recovery.silent.iter().for_each(|&node| out.note(Note::RecoveredWithout(node)));
         if let (DfmInput::SelfTrigger { first, limit, .. }, Some(newest)) = (&self.parameters.input, recovery.newest) {
             let limit = *limit;
             self.counters.self_triggered = newest.next().0.saturating_sub(first.0);

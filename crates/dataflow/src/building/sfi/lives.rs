@@ -84,6 +84,10 @@ impl Sfi {
         self.finished.clear();
         self.finished_due = None;
         let dfm = self.parameters.dfm;
+        if self.busy {
+            // Ahead of the rest, behind which events may be assigned.
+            out.send(dfm, Message::SfiBusy(true));
+        }
         let held: Vec<HeldEvent> =
             self.in_order(|_| true).into_iter().filter_map(|event| self.events.find(event)).map(|b| held(b)).collect();
         let finished: Vec<(EventId, Fate)> = self.history.finished.iter().copied().collect();
@@ -105,9 +109,6 @@ impl Sfi {
             let building = self.events.find(event).expect("the event is held");
             let ended = Ended { event, attempt: building.attempt, missing: building.missing.len() as u32 };
             self.end(ended, out);
-        }
-        if self.busy {
-            out.send(dfm, Message::SfiBusy(true));
         }
     }
 }
