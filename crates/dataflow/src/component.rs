@@ -133,6 +133,8 @@ pub enum Work {
     Steer(Steer),
     /// EFD: decide on a built event. The driver gives it to a processing task.
     Process(BuiltEvent),
+    /// SFO in a later life: finish the files that the former one has left.
+    TakeOver,
     /// SFO: append an event to the files of its streams.
     Record(Recording),
     /// SFO: make everything recorded so far durable.
@@ -169,6 +171,15 @@ pub enum Outcome {
     Steered(Steered),
     /// The event filter decided, or failed to.
     Processed(Processed),
+    /// The files of a former life are finished.
+    TakenOver {
+        /// The events that are in them.
+        events: Vec<EventId>,
+        /// Files that are closed by it.
+        closed: Vec<FileRecord>,
+    },
+    /// They could not be read or finished. It may be tried again.
+    TakeOverFailed,
     /// The event is in its files. `closed` are files that reached their limit.
     Recorded {
         /// How many files the event went to.

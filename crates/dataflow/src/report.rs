@@ -627,5 +627,7 @@ counters! {
         bytes,
         /// Attempts to write that failed.
         failures,
+        /// Events found in the files of a former life.
+        taken_over,
     }
 }

@@ -166,7 +166,7 @@ impl Assembly {
             Role::Dfm => Box::new(Dfm::new(DfmParameters { late, ..self.dfm() })),
             Role::Sfi => Box::new(Sfi::new(self.sfi(index))),
             Role::Efd => Box::new(Efd::new(self.efd())),
-            Role::Sfo => Box::new(Sfo::new(self.sfo())),
+            Role::Sfo => Box::new(Sfo::new(SfoParameters { late, ..self.sfo() })),
             Role::RunControl => unreachable!("run control is no component"),
         }
     }
@@ -468,7 +468,7 @@ impl Assembly {
             toml::Durability::Write | toml::Durability::File => Durable::Write,
             toml::Durability::Fsync => Durable::Sync { age: sfo.fsync_age.duration(), events: SYNC_GROUP },
         };
-        SfoParameters { durable, retry_after: RETRY_RECORDING_AFTER }
+        SfoParameters { durable, retry_after: RETRY_RECORDING_AFTER, late: false }
     }
 }
 

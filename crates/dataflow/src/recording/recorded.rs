@@ -28,6 +28,12 @@ impl RecordedEvents {
         event < self.below || self.events.contains(&event)
     }
 
+    /// Adds events that a former life recorded.
+    pub fn extend(&mut self, events: impl IntoIterator<Item = EventId>) {
+        let below = self.below;
+        self.events.extend(events.into_iter().filter(|event| *event >= below));
+    }
+
     /// Adds an event.
     pub fn insert(&mut self, event: EventId) {
         self.events.insert(event);

@@ -20,6 +20,8 @@ pub struct SfoParameters {
     pub durable: Durable,
     /// How long to wait before a failed write is tried again.
     pub retry_after: Duration,
+    /// A life of it has been in the run before: it first takes over the files of that.
+    pub late: bool,
 }
 
 /// When a recorded event is acknowledged.
@@ -37,6 +39,9 @@ pub enum Durable {
 }
 
 /// A recorder. The filter daemons keep an event until it is acknowledged, so a full disk stalls the run and loses nothing.
+///
+/// One that returns within a run first learns which events its former life has put into files, acknowledged or not: the filter
+/// daemons ask again for what was not acknowledged to them.
 pub struct Sfo {
     parameters: SfoParameters,
     recorded: RecordedEvents,
@@ -52,6 +57,9 @@ pub struct Sfo {
     syncing: Vec<(Askers, EventId)>,
     sync_due: Option<Time>,
     next_ticket: u64,
+    take_over: TakeOver,
+    /// What is to be recorded, until it is known what was.
+    early: VecDeque<(NodeId, Recording)>,
     closing: Closing,
     draining: bool,
     abandoned: bool,
@@ -75,11 +83,20 @@ enum Closing {
     Done,
 }
 
+/// How far the files of a former life are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TakeOver {
+    Due,
+    Asked,
+    /// To be asked again at the time of retries.
+    Failed,
+    Done,
+}
+
 impl Sfo {
     /// A recorder without files.
     pub fn new(parameters: SfoParameters) -> Self {
         Self {
-            parameters,
             recorded: RecordedEvents::default(),
             writing: BTreeMap::new(),
             stalled: VecDeque::new(),
@@ -89,14 +106,42 @@ impl Sfo {
             syncing: Vec::new(),
             sync_due: None,
             next_ticket: 0,
+            take_over: if parameters.late { TakeOver::Due } else { TakeOver::Done },
+            early: VecDeque::new(),
             closing: Closing::No,
             draining: false,
             abandoned: false,
             counters: SfoCounters::default(),
+            parameters,
         }
     }
 
+    fn begin_take_over(&mut self, out: &mut Outbox) {
+        self.take_over = TakeOver::Asked;
+        let ticket = self.ticket();
+        out.start(ticket, Work::TakeOver);
+    }
+
+    fn on_taken_over(&mut self, events: Vec<EventId>, closed: Vec<FileRecord>, out: &mut Outbox) {
+        self.take_over = TakeOver::Done;
+        self.counters.taken_over += events.len() as u64;
+        self.recorded.extend(events);
+        closed.into_iter().for_each(|file| out.send(RUN_CONTROL, Message::FileClosed(file)));
+        for (from, recording) in core::mem::take(&mut self.early) {
+            self.on_record(from, recording, out);
+        }
+    }
+
+    fn on_take_over_failed(&mut self, now: Time) {
+        self.counters.failures += 1;
+        self.take_over = TakeOver::Failed;
+        self.retry_due = Some(now + self.parameters.retry_after);
+    }
+
     fn on_record(&mut self, from: NodeId, recording: Recording, out: &mut Outbox) {
+        if self.take_over != TakeOver::Done {
+            return self.early.push_back((from, recording));
+        }
         self.counters.received += 1;
         let event = recording.built.event.event;
         if self.abandoned || self.closing != Closing::No {
@@ -221,6 +266,9 @@ impl Sfo {
     /// Tries one event; if that goes well the others follow.
     fn retry(&mut self, out: &mut Outbox) {
         self.retry_due = None;
+        if self.take_over == TakeOver::Failed {
+            return self.begin_take_over(out);
+        }
         if let Some(request) = self.stalled.pop_front() {
             self.write(request, out);
         }
@@ -267,6 +315,7 @@ impl Sfo {
             Command::Abandon => {
                 self.draining = true;
                 self.abandoned = true;
+                self.early.clear();
                 self.counters.abandoned += self.stalled.len() as u64;
                 self.stalled.clear();
                 self.retry_due = None;
@@ -277,7 +326,8 @@ impl Sfo {
 
     /// Closes the files once everything is written.
     fn close(&mut self, out: &mut Outbox) {
-        let written = self.writing.is_empty() && self.stalled.is_empty() && self.syncing.is_empty();
+        let taken_over = self.take_over == TakeOver::Done || self.abandoned;
+        let written = taken_over && self.writing.is_empty() && self.stalled.is_empty() && self.syncing.is_empty();
         let settled = written && (self.unsynced.is_empty() || self.abandoned);
         if self.draining && settled && self.closing == Closing::No {
             self.closing = Closing::Asked;
@@ -300,12 +350,17 @@ fn acknowledge_all(written: &mut Vec<(Askers, EventId)>, out: &mut Outbox) {
 
 impl Component for Sfo {
     fn handle(&mut self, now: Time, input: Input, out: &mut Outbox) {
+        if self.take_over == TakeOver::Due {
+            self.begin_take_over(out);
+        }
         match input {
             Input::Message { from, message: Message::Record(recording) } => self.on_record(from, recording, out),
             Input::Done { ticket, outcome } => match outcome {
                 Outcome::Recorded { copies, bytes, closed } => {
                     self.on_recorded(now, ticket, copies, bytes, closed, out);
                 }
+                Outcome::TakenOver { events, closed } => self.on_taken_over(events, closed, out),
+                Outcome::TakeOverFailed => self.on_take_over_failed(now),
                 Outcome::RecordFailed => self.on_record_failed(now, ticket, out),
                 Outcome::RecordRefused => self.on_record_refused(ticket, out),
                 Outcome::SyncFailed => self.on_sync_failed(now),

@@ -13,6 +13,8 @@ use dataflow::level2::steering::Skeleton;
 use dataflow::message::{BuiltEvent, Chains, DebugReason, EventInfo, Recording};
 use dataflow::random::{Random, hash_of_event};
 
+use dataflow::recording::sfo::Durable;
+
 use super::parts::trigger;
 use super::plan::Plan;
 use crate::world::{Effort, Outside, Place};
@@ -112,6 +114,22 @@ impl Outside for Surroundings {
         self.check_content(&recording.built);
         self.seen.borrow_mut().files.entry(node).or_default().push(recording.built.event.event);
         true
+    }
+
+    /// Where events are acknowledged when they are written, the host lives on; else it dies, too.
+    fn lost(&mut self, node: NodeId, unsynced: usize) -> usize {
+        if self.plan.durable == Durable::Write {
+            return 0;
+        }
+        let lost = self.random.below(unsynced as u64 + 1) as usize;
+        if let Some(events) = self.seen.borrow_mut().files.get_mut(&node) {
+            events.truncate(events.len() - lost);
+        }
+        lost
+    }
+
+    fn recorded(&self, node: NodeId) -> Vec<EventId> {
+        self.seen.borrow().files.get(&node).cloned().unwrap_or_default()
     }
 
     fn effort(&mut self, in_run: Duration, work: Effort<'_>) -> (Duration, Place) {

@@ -123,7 +123,8 @@ impl Plan {
                 streams: one_stream(),
             })),
             Role::Sfo => {
-                Box::new(Sfo::new(SfoParameters { durable: self.durable, retry_after: Duration::from_millis(20) }))
+                let (durable, late) = (self.durable, incarnation.0 > 0);
+                Box::new(Sfo::new(SfoParameters { durable, retry_after: Duration::from_millis(20), late }))
             }
             Role::RunControl => unreachable!("run control is no component"),
         }

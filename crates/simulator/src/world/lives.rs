@@ -76,6 +76,7 @@ impl World {
         slot.gone = state == PeerState::Gone;
         slot.incarnation.0 += 1;
         self.touched.push(node);
+        self.lose_unsynced(node);
         self.monitor.died(node);
         if let Wire::Ethernet(ethernet) = &mut self.setup.wire {
             let port = ethernet.port(node);
@@ -93,5 +94,17 @@ impl World {
                 controller.on_death(now, node, "killed by the plan", out);
             });
         }
+    }
+
+    /// What a recorder had written and the disk had not.
+    fn lose_unsynced(&mut self, node: NodeId) {
+        let unsynced = core::mem::take(&mut self.slot_mut(node).unsynced);
+        if unsynced.is_empty() {
+            return;
+        }
+        let lost = self.setup.outside.lost(node, unsynced.len()).min(unsynced.len());
+        let slot = self.slot_mut(node);
+        slot.events -= lost as u64;
+        slot.bytes -= unsynced.iter().rev().take(lost).sum::<u64>();
     }
 }

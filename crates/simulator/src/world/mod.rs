@@ -21,7 +21,7 @@ use dataflow::bulk::Bulk;
 use dataflow::component::{Action, Input, Outbox};
 use dataflow::control::controller::{Application, Controller, ControllerParameters};
 use dataflow::ids::{Incarnation, NodeId, Role};
-use dataflow::message::{Command, Envelope, Message};
+use dataflow::message::{Command, Envelope, FileRecord, Message};
 use dataflow::node::{Node, RUN_CONTROL, route};
 use dataflow::random::Random;
 use dataflow::readout::fragment::{FragmentCheck, FragmentHead};
@@ -96,9 +96,13 @@ struct Slot {
     slow: Option<(Time, Duration)>,
     /// Until when its disk is full.
     full_until: Time,
-    /// Events in its files, and their bytes.
+    /// Events in its open file, and their bytes.
     events: u64,
     bytes: u64,
+    /// Bytes of those that the disk may not have yet.
+    unsynced: Vec<u64>,
+    /// Files that it has closed.
+    closed: Vec<FileRecord>,
     /// All that run control said to it; a new life is told again.
     commands: Vec<Command>,
 }
@@ -463,6 +467,8 @@ impl Slot {
             full_until: Time::ZERO,
             events: 0,
             bytes: 0,
+            unsynced: Vec::new(),
+            closed: Vec::new(),
             commands: Vec::new(),
         }
     }

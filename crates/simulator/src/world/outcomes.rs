@@ -62,12 +62,11 @@ pub struct Outcomes {
 impl World {
     pub(super) fn conclude(mut self) -> Outcomes {
         let mut ending = self.controller.ending().expect("the run has ended");
-        for &node in &self.touched {
-            let file = self.file_of(node);
-            let is_known = |known: &FileRecord| known.path == file.path;
-            if self.slot(node).app.role == Role::Sfo && !ending.files.iter().any(is_known) {
-                ending.files.push(file);
-            }
+        for slot in self.slots.iter().filter(|slot| self.touched.contains(&slot.app.node)) {
+            let left = self.file_of(slot.app.node);
+            let is_unknown = |file: &&FileRecord| ending.files.iter().all(|known| known.path != file.path);
+            let closed: Vec<FileRecord> = slot.closed.iter().filter(is_unknown).cloned().collect();
+            ending.files.extend(closed.into_iter().chain((left.events > 0).then_some(left)));
         }
         if self.setup.planted == Some(Planted::Miscount)
             && let Some(dfm) = ending.reports.values_mut().find(|report| report.role == Role::Dfm)

@@ -34,7 +34,7 @@ impl World {
                 let (effort, place) = outside.effort(in_run, Effort::Sync);
                 (effort, place, 0)
             }
-            Work::NextTrigger | Work::Close => (Duration::ZERO, Place::Aside, 0),
+            Work::NextTrigger | Work::TakeOver | Work::Close => (Duration::ZERO, Place::Aside, 0),
         };
         let Some(outcome) = self.outcome(node, work) else { return };
         let application = usize::from(node.0) - 1;
@@ -71,11 +71,23 @@ impl World {
                     let slot = self.slot_mut(node);
                     slot.events += 1;
                     slot.bytes += bytes;
+                    slot.unsynced.push(bytes);
                 }
                 Outcome::Recorded { copies: 1, bytes, closed: Vec::new() }
             }
-            Work::Sync => Outcome::Synced,
-            Work::Close => Outcome::Closed(vec![self.file_of(node)]),
+            Work::Sync => {
+                self.slot_mut(node).unsynced.clear();
+                Outcome::Synced
+            }
+            Work::TakeOver => Outcome::TakenOver { events: self.setup.outside.recorded(node), closed: Vec::new() },
+            Work::Close => {
+                let file = self.file_of(node);
+                let slot = self.slot_mut(node);
+                (slot.events, slot.bytes) = (0, 0);
+                slot.unsynced.clear();
+                slot.closed.push(file.clone());
+                Outcome::Closed(vec![file])
+            }
         })
     }
 
@@ -168,10 +180,10 @@ impl World {
         self.out = out;
     }
 
-    /// All that a recorder has written, as one file.
+    /// All that a recorder has written since it last closed, as one file.
     pub(super) fn file_of(&self, sfo: NodeId) -> FileRecord {
         let slot = self.slot(sfo);
-        let (path, stream) = (slot.app.name.clone(), "physics_Main".into());
+        let (path, stream) = (format!("{}-{}", slot.app.name, slot.closed.len() + 1), "physics_Main".into());
         FileRecord { path, stream, events: slot.events, first_copies: slot.events, bytes: slot.bytes, adler32: 1 }
     }
 
