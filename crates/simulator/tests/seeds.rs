@@ -62,6 +62,11 @@ fn deaths_and_forced_ends() {
 }
 
 #[test]
+fn single_crashes_lose_nothing() {
+    campaign(4);
+}
+
+#[test]
 fn the_same_plan_gives_the_same_trace() {
     for seed in 0..50 {
         let trace = |plan: Plan| plan.run_traced(Trace::Hash(std::hash::DefaultHasher::new())).outcomes.trace;

@@ -34,7 +34,24 @@ impl Check<'_> {
         if !self.plan.is_hindered() {
             self.nothing_hindered(&mut failures);
         }
+        if self.plan.keeps_all() && !self.outcomes.forced && !self.outcomes.ending.forced {
+            self.nothing_lost_in_a_crash(&mut failures);
+        }
         failures
+    }
+
+    /// Every event that is to be recorded is: read-out systems keep it until then.
+    fn nothing_lost_in_a_crash(&self, failures: &mut Failures) {
+        let Self { plan, outcomes, seen } = self;
+        let files: BTreeSet<EventId> = seen.files.values().flatten().copied().collect();
+        let selected = (0..outcomes.account.level1).filter(|&ordinal| self.selects(ordinal));
+        let missing = selected.map(|ordinal| EventId(plan.first + ordinal)).filter(|event| !files.contains(event));
+        failures.extend(missing.map(|event| format!("{event} is lost in a crash")));
+        let account = &outcomes.account;
+        let lost = account.level2_lost + account.not_built + account.lost_after_build + account.lost_in_recording;
+        if lost > 0 {
+            failures.push(format!("events count as lost: {account:?}"));
+        }
     }
 
     /// The account closes, and no event is recorded twice, or rejected and recorded.

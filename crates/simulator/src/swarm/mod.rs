@@ -3,6 +3,7 @@
 //! A [`Plan`] is drawn from a seed and a level of faults; [`Plan::run`] runs it and checks it.
 
 mod check;
+mod crash;
 mod outside;
 mod parts;
 mod plan;

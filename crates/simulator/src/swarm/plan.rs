@@ -252,7 +252,8 @@ impl Plan {
         Self::draw(seed, Random::new(seed ^ 0x6c65_7665).below(u64::from(LEVELS)) as u32)
     }
 
-    /// Everything drawn from the seed; `level` of faults: 0 none, 1 the network's, 2 restarts, 3 deaths and forced ends.
+    /// Everything drawn from the seed; `level` of faults: 0 none, 1 the network's, 2 restarts, 3 deaths and forced ends, 4 one
+    /// crash that loses nothing.
     pub fn draw(seed: u64, level: u32) -> Self {
         let mut random = Random::new(seed);
         let r = &mut random;
@@ -365,6 +366,9 @@ impl Plan {
         if level >= 1 {
             plan.draw_trouble(&mut Random::new(seed ^ 0x0074_726f_7562));
         }
+        if level == 4 {
+            plan.draw_crash(&mut Random::new(seed ^ 0x6372_6173_6821));
+        }
         plan
     }
 
@@ -444,7 +448,7 @@ impl Plan {
                 self.faults.push((Duration::from_micros(r.below(10_000)), Fault::Restart(node, after)));
             }
         }
-        if level >= 3 {
+        if level == 3 {
             let node = apps[r.below(apps.len() as u64) as usize].node;
             let at = Duration::from_micros(r.below(15_000));
             self.faults.push((at, if r.chance(0.8) { Fault::Kill(node) } else { Fault::Force }));
@@ -566,4 +570,4 @@ fn faulty(r: &mut Random) -> Links {
 }
 
 /// Levels of faults.
-pub const LEVELS: u32 = 4;
+pub const LEVELS: u32 = 5;

@@ -1,0 +1,49 @@
+//! One application dies, with and without return, and no accepted event may be lost.
+
+use std::time::Duration;
+
+use dataflow::building::dfm::ClearAfter;
+use dataflow::ids::Role;
+use dataflow::random::Random;
+
+use super::plan::{InputKind, Plan};
+use crate::world::Fault;
+
+impl Plan {
+    /// Read-out systems keep an event until it is recorded, and one application dies at any time.
+    pub(super) fn draw_crash(&mut self, r: &mut Random) {
+        if self.input == InputKind::Level2Only {
+            self.input = InputKind::Level2;
+        }
+        self.clear_after = ClearAfter::Recorded;
+        self.counts.efd = self.counts.efd.max(1);
+        self.events = 10 + r.below(90);
+        self.late.clear();
+        // Behind level 2, whose supervisors have their own ways.
+        let roles = [Role::L2pu, Role::Ros, Role::Dfm, Role::Dfm, Role::Sfi, Role::Efd, Role::Sfo, Role::Sfo];
+        let drawn = self.of(roles[r.below(roles.len() as u64) as usize]);
+        let nodes = if drawn.is_empty() { self.of(Role::Dfm) } else { drawn };
+        let node = nodes[r.below(nodes.len() as u64) as usize];
+        let returns = r.chance(0.7).then(|| Duration::from_micros(100 + r.below(30_000)));
+        let latest_us = if r.chance(0.5) { 3_000 } else { 25_000 };
+        let at = Duration::from_micros(r.below(latest_us));
+        self.faults.push((at, returns.map_or(Fault::Kill(node), |after| Fault::Restart(node, after))));
+    }
+
+    /// Whether no accepted event may be lost, though one application dies: read-out systems keep an event until it is recorded,
+    /// and what died returns, or there is another that does its work.
+    pub fn keeps_all(&self) -> bool {
+        let mut crashes = self.faults.iter().filter(|(_, fault)| matches!(fault, Fault::Kill(_) | Fault::Restart(..)));
+        let (Some((_, crash)), None) = (crashes.next(), crashes.next()) else { return false };
+        let is_survived = crash.node().is_some_and(|node| {
+            let role = self.applications()[usize::from(node.0) - 1].role;
+            match crash {
+                Fault::Restart(..) => !matches!(role, Role::Level1 | Role::L2sv | Role::Pros),
+                _ => matches!(role, Role::L2pu | Role::Sfi | Role::Efd | Role::Ros) && self.of(role).len() > 1,
+            }
+        });
+        let is_forced = self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Force));
+        let records = self.clear_after == ClearAfter::Recorded && self.input != InputKind::Level2Only;
+        records && is_survived && !is_forced && !self.is_hindered()
+    }
+}
