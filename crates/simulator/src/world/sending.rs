@@ -57,6 +57,7 @@ impl World {
             let at = self.arrival(from, to);
             return self.schedule(at, What::ToController(envelope, message));
         }
+        let message = self.plant_in(message);
         let copies = self.plant(&message);
         if copies == 0 {
             return;

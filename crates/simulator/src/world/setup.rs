@@ -245,12 +245,32 @@ pub enum Planted {
     DoubleClear,
     /// SFIs forget their time-outs some way into the run.
     ForgottenTimeout,
+    /// SFIs tell a DFM that returns nothing of what they hold.
+    ForgottenHoldings,
+    /// The sources take accepted events for finished as soon as the DFM has them.
+    ForgottenDecisions,
+    /// A recorder that returns does not look into its files.
+    ForgottenFiles,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::LostEvent, Self::Duplicate, Self::Miscount, Self::LostCredit, Self::DoubleClear, Self::ForgottenTimeout];
+    pub const ALL: [Self; 9] = [
+        Self::LostEvent,
+        Self::Duplicate,
+        Self::Miscount,
+        Self::LostCredit,
+        Self::DoubleClear,
+        Self::ForgottenTimeout,
+        Self::ForgottenHoldings,
+        Self::ForgottenDecisions,
+        Self::ForgottenFiles,
+    ];
+
+    /// Whether it shows only where an application dies.
+    pub const fn is_of_crashes(self) -> bool {
+        matches!(self, Self::ForgottenHoldings | Self::ForgottenDecisions | Self::ForgottenFiles)
+    }
 }
 
 /// The earliest time of a world; nothing in it happens at time 0.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use dataflow::bulk::Bulk;
 use dataflow::component::{Input, Outcome, Ticket, Work};
 use dataflow::ids::{EventId, NodeId, Role};
-use dataflow::message::{EventInfo, FileRecord, Message};
+use dataflow::message::{EventInfo, FileRecord, Holdings, Message};
 use dataflow::readout::fragment::{FragmentCheck, FragmentHead};
 use dataflow::time::Time;
 
@@ -79,7 +79,11 @@ impl World {
                 self.slot_mut(node).unsynced.clear();
                 Outcome::Synced
             }
-            Work::TakeOver => Outcome::TakenOver { events: self.setup.outside.recorded(node), closed: Vec::new() },
+            Work::TakeOver => {
+                let forgets = self.setup.planted == Some(Planted::ForgottenFiles);
+                let events = if forgets { Vec::new() } else { self.setup.outside.recorded(node) };
+                Outcome::TakenOver { events, closed: Vec::new() }
+            }
             Work::Close => {
                 let file = self.file_of(node);
                 let slot = self.slot_mut(node);
@@ -197,6 +201,20 @@ impl World {
             (Some(Planted::Duplicate), Message::Record(_)) if strike(1) => 2,
             (Some(Planted::LostCredit), Message::Pull(1)) if strike(3) => 0,
             _ => 1,
+        }
+    }
+
+    /// Changes what is said, if that bug is planted.
+    pub(super) fn plant_in(&self, message: Message) -> Message {
+        match (self.setup.planted, message) {
+            (Some(Planted::ForgottenHoldings), Message::Held(holdings)) => {
+                Message::Held(Holdings { events: Vec::new(), finished: Vec::new(), ..holdings })
+            }
+            (Some(Planted::ForgottenDecisions), Message::DecisionsTaken { up_to, .. }) => {
+                Message::DecisionsTaken { up_to, oldest_unfinished: EventId(u64::MAX) }
+            }
+            (Some(Planted::ForgottenDecisions), Message::FinishedBelow(_)) => Message::FinishedBelow(EventId(u64::MAX)),
+            (_, message) => message,
         }
     }
 
