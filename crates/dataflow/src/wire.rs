@@ -29,9 +29,8 @@ use crate::histogram::Histogram;
 use crate::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use crate::message::{
     Assignment, Attempt, BuiltEvent, BusyCause, Command, DataReply, DataRequest, DatagramAddresses, DebugReason,
-    Decision, Ended, Envelope, EventInfo, Fate, FileRecord, HeldEvent, Holdings, Message, Missing, PeerPlace, PushOrder,
-    Recording, Roi,
-    Recording, Roi,
+    Decision, Ended, Envelope, EventInfo, Fate, FileRecord, HeldEvent, Holdings, Message, Missing, PeerPlace,
+    PushOrder, Recording, Roi,
 };
 use crate::report::{BlockCause, Blocked, ChainCount, DatagramCounts, Network, PeerCount, Report};
 

@@ -7,9 +7,8 @@ use dataflow::histogram::Histogram;
 use dataflow::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use dataflow::message::{
     Assignment, Attempt, BuiltEvent, BusyCause, Command, DataReply, DataRequest, DatagramAddresses, DebugReason,
-    Decision, Ended, Envelope, EventInfo, Fate, FileRecord, HeldEvent, Holdings, Message, Missing, PeerPlace, PushOrder,
-    Recording, Roi,
-    Recording, Roi,
+    Decision, Ended, Envelope, EventInfo, Fate, FileRecord, HeldEvent, Holdings, Message, Missing, PeerPlace,
+    PushOrder, Recording, Roi,
 };
 use dataflow::report::{BlockCause, Blocked, ChainCount, DatagramCounts, Network, PeerCount, Report};
 use dataflow::wire::{HEADER_LEN, VERSION, WireError, check_any_frame, decode, decode_parts, encode};

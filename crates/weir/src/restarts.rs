@@ -11,10 +11,10 @@ use dataflow::time::Time;
 /// either with them still or lost and counted.
 pub(crate) fn recovers(role: Role, partition: &Partition) -> bool {
     match role {
-        Role::L2pu | Role::Pros | Role::Ros | Role::Sfi | Role::Efd => true,
+        Role::L2pu | Role::Pros | Role::Ros | Role::Dfm | Role::Sfi | Role::Efd => true,
         // Without event builders it clears, and only it knows how far its clears have come.
         Role::L2sv => partition.builds(),
-        Role::RunControl | Role::Level1 | Role::Dfm | Role::Sfo => false,
+        Role::RunControl | Role::Level1 | Role::Sfo => false,
     }
 }
 

@@ -12,7 +12,6 @@ use dataflow::level1::trigger::Trigger;
 use dataflow::level2::steering::Skeleton;
 use dataflow::message::{BuiltEvent, Chains, DebugReason, EventInfo, Recording};
 use dataflow::random::{Random, hash_of_event};
-
 use dataflow::recording::sfo::Durable;
 
 use super::parts::trigger;
@@ -126,10 +125,6 @@ impl Outside for Surroundings {
             events.truncate(events.len() - lost);
         }
         lost
-    }
-
-    fn recorded(&self, node: NodeId) -> Vec<EventId> {
-        self.seen.borrow().files.get(&node).cloned().unwrap_or_default()
     }
 
     fn effort(&mut self, in_run: Duration, work: Effort<'_>) -> (Duration, Place) {

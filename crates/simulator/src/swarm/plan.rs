@@ -436,7 +436,10 @@ impl Plan {
         if level == 2 {
             let may_restart = |app: &&Application| {
                 let l2sv = app.role == Role::L2sv && self.input == InputKind::Level2;
-                l2sv || matches!(app.role, Role::Ros | Role::L2pu | Role::Dfm | Role::Sfi | Role::Efd | Role::Sfo | Role::Pros)
+                l2sv || matches!(
+                    app.role,
+                    Role::Ros | Role::L2pu | Role::Dfm | Role::Sfi | Role::Efd | Role::Sfo | Role::Pros
+                )
             };
             let candidates: Vec<&Application> = apps.iter().filter(may_restart).collect();
             for _ in 0..1 + r.below(2) {

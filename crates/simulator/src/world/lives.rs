@@ -11,6 +11,10 @@ use super::{Arriving, What, Wire, World};
 
 impl World {
     pub(super) fn appear(&mut self, node: NodeId) {
+        if self.slot(node).node.is_some() {
+            // It died while it was dead, and has returned already.
+            return;
+        }
         let incarnation = self.slot(node).incarnation;
         let component = (self.setup.components)(node, incarnation);
         let new = Node::new(node, self.setup.run, incarnation, self.slots.len() + 1, component);
@@ -104,6 +108,7 @@ impl World {
         }
         let lost = self.setup.outside.lost(node, unsynced.len()).min(unsynced.len());
         let slot = self.slot_mut(node);
+        slot.recorded.truncate(slot.recorded.len() - lost);
         slot.events -= lost as u64;
         slot.bytes -= unsynced.iter().rev().take(lost).sum::<u64>();
     }

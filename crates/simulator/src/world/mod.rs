@@ -20,7 +20,7 @@ use std::time::Duration;
 use dataflow::bulk::Bulk;
 use dataflow::component::{Action, Input, Outbox};
 use dataflow::control::controller::{Application, Controller, ControllerParameters};
-use dataflow::ids::{Incarnation, NodeId, Role};
+use dataflow::ids::{EventId, Incarnation, NodeId, Role};
 use dataflow::message::{Command, Envelope, FileRecord, Message};
 use dataflow::node::{Node, RUN_CONTROL, route};
 use dataflow::random::Random;
@@ -99,7 +99,9 @@ struct Slot {
     /// Events in its open file, and their bytes.
     events: u64,
     bytes: u64,
-    /// Bytes of those that the disk may not have yet.
+    /// All events in its files, in the order of writing.
+    recorded: Vec<EventId>,
+    /// Bytes of the last of them, which the disk may not have yet.
     unsynced: Vec<u64>,
     /// Files that it has closed.
     closed: Vec<FileRecord>,
@@ -467,6 +469,7 @@ impl Slot {
             full_until: Time::ZERO,
             events: 0,
             bytes: 0,
+            recorded: Vec::new(),
             unsynced: Vec::new(),
             closed: Vec::new(),
             commands: Vec::new(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use dataflow::bulk::Bulk;
 use dataflow::component::{Component, Processed, Steer, Steered};
 use dataflow::control::controller::Application;
-use dataflow::ids::{EventId, Incarnation, NodeId, RunNumber};
+use dataflow::ids::{Incarnation, NodeId, RunNumber};
 use dataflow::level1::trigger::Trigger;
 use dataflow::message::{BuiltEvent, EventInfo, Recording};
 use dataflow::time::Time;
@@ -80,11 +80,6 @@ pub trait Outside {
     /// A recorder dies, of whose events the disk may not have the last `unsynced`: how many of them are lost.
     fn lost(&mut self, _node: NodeId, _unsynced: usize) -> usize {
         0
-    }
-
-    /// The events in the files of a recorder.
-    fn recorded(&self, _node: NodeId) -> Vec<EventId> {
-        Vec::new()
     }
 
     /// What a piece of work takes, and where. `in_run` is the time since the start of the run.

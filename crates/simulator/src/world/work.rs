@@ -71,6 +71,7 @@ impl World {
                     let slot = self.slot_mut(node);
                     slot.events += 1;
                     slot.bytes += bytes;
+                    slot.recorded.push(recording.built.event.event);
                     slot.unsynced.push(bytes);
                 }
                 Outcome::Recorded { copies: 1, bytes, closed: Vec::new() }
@@ -81,7 +82,7 @@ impl World {
             }
             Work::TakeOver => {
                 let forgets = self.setup.planted == Some(Planted::ForgottenFiles);
-                let events = if forgets { Vec::new() } else { self.setup.outside.recorded(node) };
+                let events = if forgets { Vec::new() } else { self.slot(node).recorded.clone() };
                 Outcome::TakenOver { events, closed: Vec::new() }
             }
             Work::Close => {

@@ -3,6 +3,7 @@
 mod overload;
 mod phased;
 mod push;
+mod recovery;
 mod regressions;
 mod shaping;
 mod slow_stop;

@@ -1,6 +1,15 @@
 //! A bug leaves a test that is named after it.
 
-use simulator::swarm::Plan;
+use std::time::Duration;
+
+use dataflow::building::dfm::ClearAfter;
+use dataflow::filter::policy::FilterPolicy;
+use dataflow::ids::NodeId;
+use dataflow::level1::pace::Spacing;
+use dataflow::level2::steering::Strategy;
+
+use simulator::swarm::{Counts, InputKind, Plan};
+use simulator::world::Fault;
 
 /// Results of events that a dead supervisor had taken with it filled the pROS, and L2PUs waited for it to take more.
 #[test]
@@ -18,6 +27,90 @@ fn a_death_in_the_first_moment_ends_the_run() {
 #[test]
 fn events_assigned_twice_by_a_dead_dfm_count_once() {
     holds(50_006_488, 3);
+}
+
+/// An event that an SFI held was taken over and finished by a DFM that had returned, before a slow connection brought level 1's
+/// word of it: it was built again.
+#[test]
+fn a_source_that_is_heard_late_brings_no_event_twice() {
+    let plan = Plan {
+        seed: 181,
+        input: InputKind::Level1,
+        counts: Counts { ros: 3, ..Plan::plain(0).counts },
+        robs_per_ros: 1,
+        first: 16_777_211,
+        spacing: Spacing::Poisson(Duration::from_micros(300)),
+        in_flight: 2,
+        building: 1,
+        sfi_events: 2,
+        policy: FilterPolicy::Prescale { factor: 3 },
+        slow_channels: 0.2,
+        ..Plan::plain(3)
+    };
+    for us in (0..10_000).step_by(100) {
+        for seed in [181, 182] {
+            passes(&Plan { seed, faults: vec![restart(us, 5, 1_000)], ..plan.clone() });
+        }
+    }
+}
+
+/// A builder told a DFM that had returned what it held, and only then that it had no room for more.
+#[test]
+fn a_full_builder_gets_no_event_from_a_dfm_that_returns() {
+    let plan = Plan {
+        input: InputKind::Level1,
+        counts: Counts { l2sv: 1, l2pu: 1, ros: 1, sfi: 1, efd: 1, sfo: 1 },
+        spacing: Spacing::Fixed(Duration::from_micros(200)),
+        building: 2,
+        sfi_events: 2,
+        late: vec![(NodeId(6), Duration::from_millis(17))],
+        faults: vec![restart(9_510, 3, 2_000)],
+        ..Plan::plain(3)
+    };
+    passes(&plan);
+}
+
+/// While the DFM was away, the EFD had nobody to tell the fate of an event whose SFI had died; and a DFM that triggers itself
+/// used again the numbers of events that a dead SFI had built.
+#[test]
+fn numbers_of_events_are_not_used_twice_by_a_dfm_that_returns() {
+    for seed in [2847, 9178] {
+        for us in (0..10_000).step_by(250) {
+            passes(&Plan {
+                seed,
+                input: InputKind::SelfTrigger,
+                counts: Counts { ros: 1, ..Plan::plain(0).counts },
+                spacing: Spacing::Poisson(Duration::from_micros(300)),
+                clear_after: ClearAfter::Recorded,
+                policy: FilterPolicy::Random { accept: 0.5, seed },
+                service: Duration::from_micros(16),
+                faults: vec![restart(us, 2, 5_000), restart(us + 2_000, 4, 2_000)],
+                ..Plan::plain(14)
+            });
+        }
+    }
+}
+
+/// What was built is more than the supervisors know, where the one that accepted it has died as well as the DFM.
+#[test]
+fn the_account_knows_events_whose_supervisor_and_dfm_have_returned() {
+    for us in (0..8_000).step_by(250) {
+        passes(&Plan {
+            seed: 72,
+            counts: Counts { l2sv: 2, l2pu: 1, ros: 1, sfi: 1, efd: 1, sfo: 1 },
+            strategy: Strategy::TwoStep { robs_per_step: 2, step_accept: 1.0 },
+            faults: vec![restart(us + 4_000, 7, 9_000), restart(us, 3, 8_000)],
+            ..Plan::plain(20)
+        });
+    }
+}
+
+fn restart(at_us: u64, node: u16, after_us: u64) -> (Duration, Fault) {
+    (Duration::from_micros(at_us), Fault::Restart(NodeId(node), Duration::from_micros(after_us)))
+}
+
+fn passes(plan: &Plan) {
+    assert_eq!(plan.verdict(), None, "{plan:#?}");
 }
 
 fn holds(seed: u64, level: u32) {

@@ -739,6 +739,9 @@ fn describe(note: &Note) -> String {
         }
         Note::ForcedLimitReached => "too many level-2 time-outs: triggers are held back".into(),
         Note::NotBuilt(event) => format!("event {event} cannot be built any more"),
+        Note::RecoveredWithout(node) => {
+            format!("goes on without knowing what application {} holds: it has not told in time", node.0)
+        }
     }
 }
 

@@ -34,6 +34,14 @@ fn of_a_level_2_processing_unit() {
 }
 
 #[test]
+fn of_the_dataflow_manager() {
+    for clear_after in ["built", "recorded"] {
+        let summary = check("dfm-1", job().set("dfm.clear_after", clear_after));
+        assert_eq!(lost(&summary), 0, "the others have its events still: {summary:?}");
+    }
+}
+
+#[test]
 fn of_an_event_builder() {
     let summary = check("sfi-1", job().set("dfm.clear_after", "recorded"));
     assert_eq!(lost(&summary), 0, "the read-out has the data still: {summary:?}");
@@ -61,14 +69,14 @@ fn of_an_event_filter_daemon_with_processing_tasks() {
 
 #[test]
 fn through_shared_memory() {
-    for application in ["ros-2", "pros-1", "l2sv-1", "l2pu-1", "sfi-1", "efd-1"] {
+    for application in ["ros-2", "pros-1", "l2sv-1", "l2pu-1", "dfm-1", "sfi-1", "efd-1"] {
         check(application, job().set("transport.connections", "shm"));
     }
 }
 
 #[test]
 fn of_processes_that_send_datagrams() {
-    for application in ["ros-2", "sfi-1", "l2pu-1"] {
+    for application in ["ros-2", "sfi-1", "dfm-1", "l2pu-1"] {
         let types = ["event_request", "event_reply", "roi_request", "roi_reply"];
         let job = types.iter().fold(job(), |job, key| job.set(&format!("transport.{key}"), "udp"));
         check(application, job.set("transport.clear", "multicast"));
@@ -77,7 +85,7 @@ fn of_processes_that_send_datagrams() {
 
 #[test]
 fn of_read_out_systems_that_push() {
-    for application in ["ros-1", "sfi-2"] {
+    for application in ["ros-1", "sfi-2", "dfm-1"] {
         check(application, job().set("dfm.building", "push"));
     }
 }

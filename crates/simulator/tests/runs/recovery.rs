@@ -1,0 +1,122 @@
+//! Applications that die at any time of a run and return: nothing is lost, nothing is built or recorded twice.
+
+use std::time::Duration;
+
+use dataflow::building::dfm::ClearAfter;
+use dataflow::ids::{NodeId, Role};
+use dataflow::level1::pace::Spacing;
+use dataflow::readout::pusher::Destination;
+use dataflow::recording::sfo::Durable;
+use dataflow::report::DfmCounters;
+
+use simulator::swarm::{InputKind, Plan, Push};
+use simulator::world::{Fault, Outcomes};
+
+const EVENTS: u64 = 60;
+/// All of a run, and a little more.
+const RUN_US: u64 = 16_000;
+const STEP_US: usize = 170;
+
+/// Triggers of about 12 ms, of which everything is accepted and recorded.
+fn plan(input: InputKind) -> Plan {
+    Plan {
+        input,
+        spacing: Spacing::Fixed(Duration::from_micros(200)),
+        strategy: dataflow::level2::steering::Strategy::Generate { robs_per_step: 2, accept: 1.0 },
+        clear_after: ClearAfter::Recorded,
+        ..Plan::plain(EVENTS)
+    }
+}
+
+/// Dies at this time and returns after two milliseconds.
+fn with_restart(plan: &Plan, role: Role, at_us: u64) -> Plan {
+    let node = node(plan, role);
+    let fault = Fault::Restart(node, Duration::from_millis(2));
+    Plan { faults: vec![(Duration::from_micros(at_us), fault)], ..plan.clone() }
+}
+
+fn node(plan: &Plan, role: Role) -> NodeId {
+    let app = plan.applications().into_iter().find(|app| app.role == role);
+    app.expect("one of the role").node
+}
+
+/// Every event is in the files, once, and none counts as lost.
+fn all_recorded(plan: &Plan) -> Outcomes {
+    let outcomes = plan.run_checked();
+    let account = &outcomes.account;
+    assert_eq!((account.residual, account.recorded, account.recorded_copies), (0, EVENTS, EVENTS), "{account:#?}");
+    outcomes
+}
+
+#[test]
+fn a_dfm_that_dies_at_any_time_and_returns_loses_nothing() {
+    for input in [InputKind::Level2, InputKind::Level1, InputKind::SelfTrigger] {
+        for clear_after in [ClearAfter::Built, ClearAfter::Recorded] {
+            for at_us in (0..RUN_US).step_by(STEP_US) {
+                let plan = Plan { clear_after, ..plan(input) };
+                let outcomes = all_recorded(&with_restart(&plan, Role::Dfm, at_us));
+                assert_eq!(dfm(&outcomes).recovered_without, 0, "all builders have told");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_dfm_that_dies_again_before_it_knows_enough_loses_nothing() {
+    for input in [InputKind::Level2, InputKind::Level1, InputKind::SelfTrigger] {
+        for again_us in (1_000..4_000).step_by(70) {
+            let mut plan = with_restart(&plan(input), Role::Dfm, 3_000);
+            let again = Fault::Restart(node(&plan, Role::Dfm), Duration::from_millis(1));
+            plan.faults.push((Duration::from_micros(4_000 + again_us), again));
+            all_recorded(&plan);
+        }
+    }
+}
+
+#[test]
+fn a_dfm_that_returns_tells_anew_who_is_pushed_to() {
+    for destination in [Destination::Assigned, Destination::Table] {
+        let push = Push { destination, window_bytes: 3_000, bytes_per_s: None, burst_bytes: 0, group: 1, ahead: 20 };
+        let plan = Plan { push: Some(push), ..plan(InputKind::Level1) };
+        for at_us in (0..RUN_US).step_by(STEP_US) {
+            all_recorded(&with_restart(&plan, Role::Dfm, at_us));
+        }
+    }
+}
+
+#[test]
+fn a_recorder_that_dies_at_any_time_and_returns_writes_nothing_twice() {
+    for durable in [Durable::Write, Durable::Sync { age: Duration::from_millis(1), events: 4 }] {
+        let plan = Plan { durable, ..plan(InputKind::Level1) };
+        for at_us in (0..RUN_US).step_by(STEP_US) {
+            all_recorded(&with_restart(&plan, Role::Sfo, at_us));
+        }
+    }
+}
+
+#[test]
+fn builders_and_filters_that_die_at_any_time_and_return_lose_nothing() {
+    for role in [Role::Sfi, Role::Efd] {
+        for at_us in (0..RUN_US).step_by(STEP_US) {
+            all_recorded(&with_restart(&plan(InputKind::Level2), role, at_us));
+        }
+    }
+}
+
+#[test]
+fn a_dfm_that_returns_does_not_wait_for_a_dead_builder_for_ever() {
+    let mut plan = plan(InputKind::Level1);
+    let builders: Vec<NodeId> =
+        plan.applications().into_iter().filter(|app| app.role == Role::Sfi).map(|app| app.node).collect();
+    plan = with_restart(&plan, Role::Dfm, 5_000);
+    // It is away until long after the DFM has given it up.
+    plan.faults.push((Duration::from_millis(4), Fault::Restart(builders[0], Duration::from_millis(900))));
+    let outcomes = plan.run_checked();
+    let account = &outcomes.account;
+    assert_eq!((account.residual, account.recorded, account.recorded_copies), (0, EVENTS, EVENTS), "{account:#?}");
+    assert_eq!(dfm(&outcomes).recovered_without, 1, "it is counted");
+}
+
+fn dfm(outcomes: &Outcomes) -> DfmCounters {
+    DfmCounters::total(outcomes.ending.reports.values().filter(|report| report.role == Role::Dfm))
+}
