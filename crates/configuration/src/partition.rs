@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::check::{check, check_files};
 use crate::problem::{ConfigurationError, Place, Problem};
 use crate::ranges::SLOTS_MAX;
-use crate::source::Node;
+use crate::source::{Content, Node};
 use crate::tables::{
     BuildingMode, Dfm, DfmInput, Ef, FragmentKind, Identity, Input, L2pu, L2sv, Level1, Level1Source, Menu, Output,
     Processes, Pt, Push, Ros, RosInput, Run, Sfi, Sfo, Simulation, Strategy, Stream, Transport,
@@ -86,19 +86,40 @@ impl Partition {
     ///
     /// All that is wrong with the file or the overrides.
     pub fn load(path: impl AsRef<Path>, overrides: &[String]) -> Result<Self, ConfigurationError> {
+        Self::load_with_costs(path, None, overrides)
+    }
+
+    /// The same, with measured costs, which errors give the name at their side: a text with nothing but `[simulation]` as
+    /// `weir calibrate` writes it. What the configuration itself says of its simulation comes before that.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with the file, the costs or the overrides.
+    pub fn load_with_costs(
+        path: impl AsRef<Path>,
+        costs: Option<(&str, &str)>,
+        overrides: &[String],
+    ) -> Result<Self, ConfigurationError> {
         let path = path.as_ref();
         let name = path.display().to_string();
-        let problem = |message: String| ConfigurationError {
-            problems: vec![Problem { place: Place::File { name: name.clone() }, key: String::new(), message }],
-        };
-        let text = read(path).map_err(problem)?;
+        let text = read(path).map_err(|message| of_file(&name, message))?;
+        let problem = |message: String| of_file(&name, message);
         let base = |folder: &Path| {
             std::path::absolute(folder).map_err(|error| problem(format!("cannot find the working directory: {error}")))
         };
         let file = base(path)?;
         let bases =
             Bases { file: file.parent().map(Path::to_owned).unwrap_or_default(), overrides: base(Path::new("."))? };
-        build(&name, &text, overrides, Some(&bases))
+        build(&name, &text, costs, overrides, Some(&bases))
+    }
+
+    /// The text of a file with measured costs, for [`Partition::load_with_costs`].
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or is too large to be one.
+    pub fn read_costs(path: &Path) -> Result<String, ConfigurationError> {
+        read(path).map_err(|message| of_file(&path.display().to_string(), message))
     }
 
     /// Reads the configuration `text`, which errors call `name`, and applies overrides of the form `key=value`.
@@ -109,7 +130,16 @@ impl Partition {
     ///
     /// All that is wrong with the text or the overrides.
     pub fn parse(name: &str, text: &str, overrides: &[String]) -> Result<Self, ConfigurationError> {
-        build(name, text, overrides, None)
+        build(name, text, None, overrides, None)
+    }
+
+    /// [`Partition::parse`] with measured costs, see [`Partition::load_with_costs`].
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with the text, the costs or the overrides.
+    pub fn parse_with_costs(name: &str, text: &str, costs: (&str, &str)) -> Result<Self, ConfigurationError> {
+        build(name, text, Some(costs), &[], None)
     }
 
     /// The configuration as a TOML text with all defaults written out; [`Partition::parse`] makes the same of it.
@@ -231,7 +261,13 @@ struct Bases {
     overrides: PathBuf,
 }
 
-fn build(name: &str, text: &str, overrides: &[String], bases: Option<&Bases>) -> Result<Partition, ConfigurationError> {
+fn build(
+    name: &str,
+    text: &str,
+    costs: Option<(&str, &str)>,
+    overrides: &[String],
+    bases: Option<&Bases>,
+) -> Result<Partition, ConfigurationError> {
     let mut problems = Vec::new();
     let parsed = Node::parse(name, text);
     let is_toml = parsed.is_ok();
@@ -239,6 +275,12 @@ fn build(name: &str, text: &str, overrides: &[String], bases: Option<&Bases>) ->
         problems = syntax;
         Node::empty(name)
     });
+    if let Some((name, text)) = costs {
+        match Node::parse(name, text) {
+            Ok(costs) => problems.extend(add_costs(&mut root, costs)),
+            Err(syntax) => problems.extend(syntax),
+        }
+    }
     problems.extend(overrides.iter().filter_map(|text| root.set(text).err()));
     let Typed { value: mut partition, problems: of_values, bad } = Typed::<Partition>::new(&root);
     problems.extend(of_values);
@@ -257,6 +299,44 @@ fn build(name: &str, text: &str, overrides: &[String], bases: Option<&Bases>) ->
     }
     problems.sort_by(|a, b| (&a.place, &a.key).cmp(&(&b.place, &b.key)));
     Err(ConfigurationError { problems })
+}
+
+/// Puts what a file of costs says in the place of what the configuration leaves out; single costs come before those of the
+/// configuration, which thus count. Returns what such a file must not say.
+fn add_costs(root: &mut Node, costs: Node) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let Content::Table(tables) = costs.content else { unreachable!("a TOML text is a table") };
+    for (table, node) in tables {
+        let (is_simulation, place) = (table == "simulation", node.key_place.clone());
+        let mut problem = |key: String, place: Place| {
+            let message = "expected only what `weir calibrate` writes: [simulation] with cores, driver and cost".to_owned();
+            problems.push(Problem { place, key, message });
+        };
+        match (is_simulation, node.content) {
+            (true, Content::Table(keys)) => {
+                for (key, node) in keys {
+                    match key.as_str() {
+                        "cores" | "driver" => root.add("simulation", &key, node),
+                        "cost" => root.prepend("simulation", &key, node),
+                        _ => problem(format!("simulation.{key}"), node.key_place),
+                    }
+                }
+            }
+            _ => problem(table, place),
+        }
+    }
+    if root.get("simulation.driver").is_none() {
+        let (place, key) = (costs.place, "simulation.driver".to_owned());
+        let message = "expected in a file of costs; `weir calibrate` writes one".to_owned();
+        problems.push(Problem { place, key, message });
+    }
+    problems
+}
+
+/// What is wrong with a file as a whole.
+fn of_file(name: &str, message: String) -> ConfigurationError {
+    let place = Place::File { name: name.to_owned() };
+    ConfigurationError { problems: vec![Problem { place, key: String::new(), message }] }
 }
 
 /// Makes the paths of input files absolute.

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -104,6 +105,36 @@ impl Node {
         }
         *node = overriding_value(value.trim(), &place);
         Ok(())
+    }
+
+    /// Adds a key to a table of this one, unless it is there.
+    pub(crate) fn add(&mut self, table: &str, key: &str, node: Self) {
+        self.table_of(table, &node.place).entry(key.to_owned()).or_insert(node);
+    }
+
+    /// Puts the items of a list before those of a table's key; what is no list stays, if there is anything already.
+    pub(crate) fn prepend(&mut self, table: &str, key: &str, mut node: Self) {
+        let there = self.table_of(table, &node.place).entry(key.to_owned());
+        match there {
+            Entry::Vacant(free) => _ = free.insert(node),
+            Entry::Occupied(mut there) => {
+                if let (Content::Array(first), Content::Array(then)) =
+                    (&mut node.content, &mut there.get_mut().content)
+                {
+                    first.append(then);
+                    core::mem::swap(first, then);
+                }
+            }
+        }
+    }
+
+    fn table_of(&mut self, key: &str, place: &Place) -> &mut BTreeMap<String, Self> {
+        let empty = || Self {
+            key_place: place.clone(),
+            place: place.clone(),
+            content: Content::Table(BTreeMap::new()),
+        };
+        self.table_mut().entry(key.to_owned()).or_insert_with(empty).table_mut()
     }
 
     /// This node alone at the end of a path of tables and lists.

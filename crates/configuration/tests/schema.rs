@@ -29,6 +29,7 @@ const EVERYTHING: &[&str] = &[
     "transport.udp.checksum=true",
     "transport.udp.interface=127.0.0.1",
     "simulation.disk_per_s=1 GB",
+    "simulation.driver={}",
 ];
 
 /// Keys that exclude those of [`EVERYTHING`].

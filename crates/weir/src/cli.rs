@@ -71,6 +71,9 @@ pub enum Command {
     /// Simulate a partition in virtual time, or search drawn partitions for faults that they do not survive
     #[command(after_help = SIM_EXAMPLES)]
     Sim(SimArgs),
+    /// Measure what inputs cost on this machine, for simulations of it
+    #[command(after_help = CALIBRATE_EXAMPLES)]
+    Calibrate(CalibrateArgs),
     /// Measure the system beside the bare machine
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(BenchArgs),
@@ -128,12 +131,31 @@ pub struct SimArgs {
     /// Write every message to this file as it arrives
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
+    /// Use the costs that `weir calibrate` has written to this file
+    #[arg(long, value_name = "FILE", requires = "config")]
+    pub costs: Option<PathBuf>,
     /// Set the prediction beside the summary of a live run
     #[arg(long, value_name = "SUMMARY", requires = "config")]
     pub compare: Option<PathBuf>,
     /// Draw this many partitions with their faults, run and check them all
     #[arg(long, value_name = "N", required_unless_present_any = ["config", "seed"])]
     pub swarm: Option<u64>,
+}
+
+/// `weir calibrate`.
+#[derive(Clone, Debug, Args)]
+pub struct CalibrateArgs {
+    /// A configuration file: costs within one process are measured in this partition, not in built-in ones
+    pub config: Option<PathBuf>,
+    /// Write the costs to this file, not to the standard output
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// How long to measure in all, about, in seconds
+    #[arg(long, value_name = "S", default_value_t = 14.0, value_parser = seconds)]
+    pub seconds: f64,
+    /// Changes of keys.
+    #[command(flatten)]
+    pub overrides: Overrides,
 }
 
 /// `--events` and `--duration`.
@@ -283,6 +305,9 @@ pub struct BenchArgs {
     /// What a process of level2 does while there is nothing to do: spin, yield or park
     #[arg(long, value_enum, hide_possible_values = true, default_value_t = BenchIdle::Park)]
     pub idle: BenchIdle,
+    /// Costs that `weir calibrate` has written, for prediction; by default they are measured first
+    #[arg(long, value_name = "FILE")]
+    pub costs: Option<PathBuf>,
     /// The Python interpreter of filter; it needs numpy
     #[arg(long, value_name = "PATH", default_value = "python3")]
     pub python: PathBuf,
@@ -591,11 +616,22 @@ it is started again and the run goes on, where its role allows that. What was lo
 Exit status: 0 well; 1 wrong usage or configuration; 2 could not start; 3 the run ended with a
 residual (events unaccounted for) or was aborted; the last line says why.";
 
+const CALIBRATE_EXAMPLES: &str = "\
+Examples:
+  weir calibrate --output costs.toml
+  weir sim event-builder.toml --costs costs.toml
+  weir calibrate mine.toml --output costs.toml --seconds 30
+
+Short live runs are metered: what each kind of input costs each component, and what the driver around
+them costs. A machine that is busy otherwise makes costs larger; what is interrupted is left out.
+
+Exit status: 0 well; 1 wrong usage or configuration; 2 could not measure or write.";
+
 const SIM_EXAMPLES: &str = "\
 Examples:
   weir sim quickstart.toml
   weir sim scenarios/eb2007-third.toml --set sfi.count=15
-  weir sim event-builder.toml --compare summary.json
+  weir sim event-builder.toml --costs costs.toml --compare summary.json
   weir sim --swarm 2000 --seed 1
   weir sim --seed 17 --trace messages.txt
 

@@ -31,8 +31,8 @@ use crate::assembly::Assembly;
 use crate::children::{Children, Entry};
 use crate::cpu::cpu_seconds;
 use crate::host::{
-    DatagramOptions, FragmentChecks, Host, LinkEvent, LinkId, Links, LinksError, NetworkOptions, RECORDING_RESUMED,
-    Workshop, WorkshopError,
+    DatagramOptions, FragmentChecks, Host, LinkEvent, LinkId, Links, LinksError, Meter, NetworkOptions,
+    RECORDING_RESUMED, Samples, Section, Workshop, WorkshopError,
 };
 use crate::observer::Observer;
 use crate::progress::{Progress, ProgressFigures};
@@ -104,6 +104,20 @@ pub(crate) enum StartError {
 
 /// Conducts a run from start to account.
 pub(crate) fn conduct(run: Run) -> Result<Conducted, StartError> {
+    conduct_metered(run, None).map(|(conducted, _)| conducted)
+}
+
+/// What was seen of the driver in this process.
+#[derive(Default)]
+pub(crate) struct Metered {
+    /// Where the time of its thread went.
+    pub(crate) sections: BTreeMap<Section, Samples>,
+    /// Processor time of threads beside it.
+    pub(crate) beside: Duration,
+}
+
+/// The same; with a meter says where the time of this process went.
+pub(crate) fn conduct_metered(run: Run, meter: Option<Meter>) -> Result<(Conducted, Metered), StartError> {
     let cpu_before = cpu_seconds(UsageWho::RUSAGE_SELF) + cpu_seconds(UsageWho::RUSAGE_CHILDREN);
     let inputs = Inputs::open(&run.partition)?;
     let replayed = inputs.replay().map(|replay| replay.facts().run.run_number);
@@ -115,7 +129,16 @@ pub(crate) fn conduct(run: Run) -> Result<Conducted, StartError> {
     let signals = Signals::new([SIGINT, SIGTERM]).map_err(StartError::Signals)?;
     let (mut host, children, key) = populate(&assembly, &inputs, run.in_children, &mut scheduler)?;
     let mut conductor = Conductor::new(assembly, children, key, signals, run.progress, file_run);
+    if let Some(meter) = meter {
+        host.set_meter(meter);
+    }
+    let before = cpu_seconds(UsageWho::RUSAGE_SELF) - cpu_seconds(UsageWho::RUSAGE_THREAD);
     host.run(scheduler, &mut conductor)?;
+    let beside = cpu_seconds(UsageWho::RUSAGE_SELF) - cpu_seconds(UsageWho::RUSAGE_THREAD) - before;
+    let metered = Metered {
+        sections: host.take_meter().map(Meter::into_sections).unwrap_or_default(),
+        beside: Duration::from_secs_f64(beside.max(0.0)),
+    };
     let ending = match conductor.phase {
         Phase::Over(ending) => ending,
         Phase::Failed(error) => return Err(error),
@@ -137,7 +160,7 @@ pub(crate) fn conduct(run: Run) -> Result<Conducted, StartError> {
     .account();
     let times = conductor.began.zip(conductor.ended);
     let (network, stale) = network(&host, &ending);
-    Ok(Conducted {
+    let conducted = Conducted {
         assembly: conductor.assembly,
         account,
         restarts: conductor.returned,
@@ -148,7 +171,8 @@ pub(crate) fn conduct(run: Run) -> Result<Conducted, StartError> {
         network,
         stale,
         ending: *ending,
-    })
+    };
+    Ok((conducted, metered))
 }
 
 /// What all processes received: the children tell it with their reports.

@@ -6,6 +6,7 @@
 
 mod assembly;
 mod bench;
+mod calibration;
 mod children;
 pub mod cli;
 pub mod commands;
@@ -41,6 +42,7 @@ pub fn run_command<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item 
         Command::Schema => commands::on_standard_streams(|out, _| commands::schema(out)),
         Command::Init(args) => commands::on_standard_streams(|out, err| commands::init(&args, out, err)),
         Command::File(command) => commands::on_standard_streams(|out, err| commands::file(&command, out, err)),
+        Command::Calibrate(args) => calibration::calibrate(&args),
         Command::Bench(args) => bench::bench(&args),
         Command::Sim(args) => simulation::sim(&args),
         Command::Study(args) => study::study(&args),

@@ -31,6 +31,10 @@ impl Checker<'_> {
         if simulation.disk_per_s == Some(Size::from_bytes(0)) {
             self.problem(&["simulation.disk_per_s"], "expected more than 0 B".to_owned());
         }
+        let slice = simulation.driver.as_ref().map(|driver| driver.slice);
+        if let Some(slice) = slice.filter(|slice| slice.ns() < 1_000) {
+            self.problem(&["simulation.driver.slice"], format!("expected at least 1 us, found {slice}"));
+        }
         let stems = Role::IN_DRAIN_ORDER.map(Role::stem);
         let roles = simulation.edge_roles.iter().chain(simulation.cost.iter().map(|cost| &cost.role));
         let unknown = roles.filter(|role| !role.is_empty() && !stems.contains(&role.as_str()));

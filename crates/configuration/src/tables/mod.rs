@@ -29,7 +29,7 @@ pub use readout::{
     FRAGMENT_OVERHEAD_BYTES, Fragment, FragmentKind, Payload, Preprocessing, Push, Ros, RosInput, SizeDistribution,
 };
 pub use recording::{Checksum, Compression, Dialect, Durability, EventOrder, Output, Sfo};
-pub use simulation::{FaultKind, InputCost, Layout, SimulatedFault, Simulation, Topology};
+pub use simulation::{Driver, FaultKind, InputCost, Layout, SimulatedFault, Simulation, Topology};
 pub use stream::{RobSelection, Stream, StreamType};
 pub use system::{Connections, Identity, Idle, LossAction, OnLoss, Processes, Run, RunType, Secret, Transport};
 pub use trigger::{Decisions, L2pu, L2sv, L2svAssignment, Level1, Level1Source, Spacing, Strategy};

@@ -47,6 +47,9 @@ pub struct Simulation {
     pub processing: Interval,
     /// Bytes that each recorder's disk takes in a second; without it writing takes no time.
     pub disk_per_s: Option<Size>,
+    /// What the driver of a process costs, see `weir calibrate`: processes then take their inputs in passes over all that is
+    /// there, as live. Without it each input is taken by itself.
+    pub driver: Option<Driver>,
     /// Processor time of inputs: for a role and a kind of input, the last that fits counts.
     pub cost: Vec<InputCost>,
     /// What goes wrong.
@@ -75,6 +78,7 @@ impl Default for Simulation {
             handover: Interval::from_ns(500),
             processing: Interval::default(),
             disk_per_s: None,
+            driver: None,
             cost: Vec::new(),
             fault: Vec::new(),
         }
@@ -105,6 +109,69 @@ pub enum Topology {
     TwoLevel,
 }
 
+/// `[simulation.driver]`: processor time that the driver of a process takes besides the inputs of its components, and how
+/// processes share cores.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct Driver {
+    /// A pass over all that is there.
+    pub pass: Interval,
+    /// Of a pass, each component of the process.
+    pub pass_component: Interval,
+    /// Of a pass, each connection of the process.
+    pub pass_connection: Interval,
+    /// A message to a component of the same process.
+    pub local: Interval,
+    /// A message that is put into the queue of a connection.
+    pub encode: Interval,
+    /// A message that is taken out of what a connection has brought.
+    pub decode: Interval,
+    /// Taking in what a connection has brought.
+    pub read: Interval,
+    /// Each kibibyte of it.
+    pub read_kib: Interval,
+    /// Writing to a connection.
+    pub write: Interval,
+    /// Each kibibyte that is written.
+    pub write_kib: Interval,
+    /// From the end of a pass until what it wrote can be read elsewhere on the host.
+    pub latency: Interval,
+    /// From then until a process that sleeps runs.
+    pub wake: Interval,
+    /// Processor time of falling asleep and waking up.
+    pub sleep: Interval,
+    /// Processor time of another process on a core.
+    pub switch: Interval,
+    /// How long a process keeps a core that others wait for; at least 1 us.
+    pub slice: Interval,
+    /// Where the numbers come from.
+    pub source: String,
+}
+
+impl Default for Driver {
+    fn default() -> Self {
+        let none = Interval::default();
+        Self {
+            pass: none,
+            pass_component: none,
+            pass_connection: none,
+            local: none,
+            encode: none,
+            decode: none,
+            read: none,
+            read_kib: none,
+            write: none,
+            write_kib: none,
+            latency: none,
+            wake: none,
+            sleep: none,
+            switch: none,
+            slice: Interval::from_ns(1_400_000),
+            source: String::new(),
+        }
+    }
+}
+
 /// `[[simulation.cost]]`: processor time of a kind of input.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
@@ -117,8 +184,15 @@ pub struct InputCost {
     pub role: String,
     /// The kind of input, such as `event-request`; empty for all.
     pub input: String,
+    /// Only where applications live so.
+    pub layout: Option<Layout>,
+    /// Only in partitions that have, or have not, a source of level-1 triggers: what waits for level 2 has left the caches
+    /// when it is built.
+    pub level1: Option<bool>,
     /// Of each.
     pub each: Interval,
+    /// Of each message, whatever number of them there is in it; of fragments, of each event.
+    pub message: Interval,
     /// Of a kibibyte of data that come with it.
     pub per_kib: Interval,
     /// Where the number comes from: a measurement, a citation, or `inferred` and from what.

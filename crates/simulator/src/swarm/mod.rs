@@ -94,6 +94,7 @@ impl Plan {
             costs: Costs::uniform(self.service),
             wire: Wire::Links { links: self.links, slow: self.slow_channels, port: self.port },
             handover: self.links.latency,
+            driver: None,
             one_by_one: true,
             fragment_faults: self.fragment_faults,
             duration: self.duration,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dataflow::component::Input;
+use dataflow::component::{Input, Outcome};
 use dataflow::ids::Role;
 use dataflow::message::Message;
 
@@ -30,7 +30,7 @@ pub enum Kind {
     Build,
     /// `EventRequest`, each event.
     EventRequest,
-    /// `EventReply`, each event.
+    /// `EventReply`, each fragment.
     EventReply,
     /// `EndOfEvent`, each event.
     EndOfEvent,
@@ -50,17 +50,21 @@ pub enum Kind {
     Finished,
     /// A fragment of a read-out link.
     Fragment,
-    /// The end of a piece of work.
+    /// The end of a piece of work; of reading out, each event.
     Done,
     /// A message that is sent, with its bulk; a multicast is one.
     Send,
+    /// The end of a pass, each message that was gathered for it.
+    Flush,
+    /// An event that a recorder's own thread writes.
+    Write,
     /// Any other input.
     Other,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 25] = [
         Self::L1Accept,
         Self::L1Result,
         Self::Assign,
@@ -83,6 +87,8 @@ impl Kind {
         Self::Fragment,
         Self::Done,
         Self::Send,
+        Self::Flush,
+        Self::Write,
         Self::Other,
     ];
 
@@ -111,11 +117,24 @@ impl Kind {
             Self::Fragment => "fragment",
             Self::Done => "done",
             Self::Send => "send",
+            Self::Flush => "flush",
+            Self::Write => "write",
             Self::Other => "other",
         }
     }
 
-    /// The kind of a message, and how many of it there are in it.
+    /// The kind of an input, and how many of it there are in it.
+    pub fn of_input(input: &Input) -> (Self, usize) {
+        match input {
+            Input::Message { message, .. } => Self::of(message),
+            Input::Fragment { .. } => (Self::Fragment, 1),
+            Input::Done { outcome: Outcome::ReadOut(events), .. } => (Self::Done, *events),
+            Input::Done { .. } => (Self::Done, 1),
+            Input::Deadline | Input::Peer { .. } | Input::Command(_) => (Self::Other, 1),
+        }
+    }
+
+    /// The kind of a message, and how many of it there are in it; of replies for building, of each event one.
     pub fn of(message: &Message) -> (Self, usize) {
         match message {
             Message::L1Accept(_) => (Self::L1Accept, 1),
@@ -154,6 +173,8 @@ pub struct Costs {
 pub struct Cost {
     /// Of each, in ns.
     pub each_ns: u32,
+    /// Of each message, whatever there is in it, in ns.
+    pub message_ns: u32,
     /// Of a kibibyte of bulk that comes with it, in ns.
     pub kibibyte_ns: u32,
 }
@@ -167,9 +188,11 @@ impl Costs {
     /// Every input costs the same.
     pub fn uniform(each: Duration) -> Self {
         let each_ns = u32::try_from(each.as_nanos()).unwrap_or(u32::MAX);
-        let cost = Cost { each_ns, kibibyte_ns: 0 };
+        let cost = Cost { each_ns, ..Cost::default() };
         let mut costs = Self { table: vec![cost; ROLES * Kind::ALL.len()], free: each_ns == 0 };
-        (0..ROLES).for_each(|role| costs.table[role * Kind::ALL.len() + Kind::Send as usize] = Cost::default());
+        for kind in [Kind::Send, Kind::Flush, Kind::Write] {
+            (0..ROLES).for_each(|role| costs.table[role * Kind::ALL.len() + kind as usize] = Cost::default());
+        }
         costs
     }
 
@@ -192,19 +215,22 @@ impl Costs {
             return Duration::ZERO;
         }
         match input {
-            Input::Message { message, .. } => self.of_message(role, message),
+            Input::Message { message, .. } => self.of_message(role, message, 1),
             Input::Fragment { head, .. } => self.cost(role, Kind::Fragment, 1, head.len_bytes as usize),
-            Input::Done { .. } => self.cost(role, Kind::Done, 1, 0),
-            Input::Deadline | Input::Peer { .. } | Input::Command(_) => self.cost(role, Kind::Other, 1, 0),
+            other => {
+                let (kind, count) = Kind::of_input(other);
+                self.cost(role, kind, count, 0)
+            }
         }
     }
 
-    /// What a message costs its receiver.
-    pub fn of_message(&self, role: Role, message: &Message) -> Duration {
+    /// What a message costs its receiver, if a reply has so many fragments of each event.
+    pub fn of_message(&self, role: Role, message: &Message, fragments: usize) -> Duration {
         if self.free {
             return Duration::ZERO;
         }
         let (kind, count) = Kind::of(message);
+        let count = if kind == Kind::EventReply { count * fragments } else { count };
         let bulk = message.bulk().map_or(0, dataflow::bulk::Bulk::len);
         self.cost(role, kind, count, bulk)
     }
@@ -217,18 +243,31 @@ impl Costs {
         self.cost(role, Kind::Send, 1, message.bulk().map_or(0, dataflow::bulk::Bulk::len))
     }
 
-    /// What the fragments of an event and the end of reading them out cost.
-    pub fn of_fragments(&self, role: Role, count: usize, bytes: usize) -> Duration {
+    /// What the fragments of events and the end of reading them out cost.
+    pub fn of_fragments(&self, role: Role, events: usize, count: usize, bytes: usize) -> Duration {
         if self.free {
             return Duration::ZERO;
         }
-        self.cost(role, Kind::Fragment, count, bytes) + self.cost(role, Kind::Done, 1, 0)
+        let each_event = self.table[place(role, Kind::Fragment)].message_ns;
+        let further = u64::from(each_event) * events.saturating_sub(1) as u64;
+        let fragments = self.cost(role, Kind::Fragment, count, bytes);
+        fragments + Duration::from_nanos(further) + self.cost(role, Kind::Done, events, 0)
+    }
+
+    /// What the end of a pass costs, that sends so many.
+    pub fn of_flush(&self, role: Role, count: usize) -> Duration {
+        if self.free { Duration::ZERO } else { self.cost(role, Kind::Flush, count, 0) }
+    }
+
+    /// What an event of so many bytes costs the thread that writes it.
+    pub fn of_writing(&self, role: Role, bytes: usize) -> Duration {
+        if self.free { Duration::ZERO } else { self.cost(role, Kind::Write, 1, bytes) }
     }
 
     fn cost(&self, role: Role, kind: Kind, count: usize, bytes: usize) -> Duration {
-        let cost = self.table[place(role, kind)];
-        let ns = u64::from(cost.each_ns) * count as u64 + u64::from(cost.kibibyte_ns) * bytes as u64 / 1024;
-        Duration::from_nanos(ns)
+        let Cost { each_ns, message_ns, kibibyte_ns } = self.table[place(role, kind)];
+        let of_all = u64::from(message_ns) + u64::from(each_ns) * count as u64;
+        Duration::from_nanos(of_all + u64::from(kibibyte_ns) * bytes as u64 / 1024)
     }
 }
 

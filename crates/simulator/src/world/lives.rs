@@ -40,12 +40,16 @@ impl World {
     /// The news travels in order with the messages of the peer.
     fn tell_peer(&mut self, to: NodeId, about: NodeId, state: PeerState) {
         let incarnation = self.slot(to).incarnation;
+        let input = Input::Peer { node: about, state };
+        if self.drivers.is_some() {
+            // What it then sends takes its turn behind that.
+            return self.input(to, input);
+        }
         let is_here = match &self.setup.wire {
             Wire::Ethernet(ethernet) => ethernet.port(about) == ethernet.port(to),
             Wire::Links { .. } => false,
         };
         let at = if is_here { self.now } else { self.arrival(about, to) };
-        let input = Input::Peer { node: about, state };
         self.schedule(at, What::Arrives(to, Arriving::Input(incarnation, input)));
     }
 

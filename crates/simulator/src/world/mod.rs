@@ -4,6 +4,7 @@
 //! components as a live run, each behind its [`Node`], conducted by the same [`Controller`].
 
 mod costs;
+mod driver;
 mod lives;
 mod monitor;
 mod outcomes;
@@ -31,11 +32,13 @@ use dataflow::time::Time;
 use crate::engine::{Instant, Queue};
 use crate::network::Step;
 use crate::slab::Slab;
+use driver::{Drivers, Frame, Turn};
 use monitor::Monitor;
 use processors::Processors;
 use setup::BEGINNING;
 
 pub use costs::{Cost, Costs, Kind};
+pub use driver::Driver;
 pub use outcomes::{Decided, Outcomes};
 pub use setup::{Effort, Fault, Hosts, Links, Outside, Place, Planted, Setup};
 pub use trace::Trace;
@@ -53,6 +56,7 @@ pub struct World {
     queue: Queue<Event>,
     pending: Slab<What>,
     processors: Processors,
+    drivers: Option<Drivers>,
     /// When the last reliable message of a pair arrives: they keep their order.
     in_order: Vec<Time>,
     /// When the last fragment of a link, or the last work of a kind, arrives.
@@ -134,6 +138,10 @@ enum What {
     Write(NodeId, Duration),
     Wake(NodeId),
     Flush(NodeId),
+    /// A process goes on.
+    Turn(Turn),
+    /// What a process has written comes to another.
+    Frames { from: usize, to: usize, frames: Vec<Frame> },
     Begin,
     WakeController,
     Fault(usize),
@@ -176,6 +184,7 @@ impl World {
             queue: Queue::new(),
             pending: Slab::default(),
             processors: Processors::new(&setup.hosts),
+            drivers: setup.driver.map(|driver| Drivers::new(driver, &setup.hosts)),
             in_order: vec![Time::ZERO; pairs],
             in_order_work: BTreeMap::new(),
             checks: vec![Vec::new(); setup.applications.len()],
@@ -259,6 +268,8 @@ impl World {
             }
             What::Write(from, left) => self.write_on(from, left),
             What::Flush(of) => self.flush(of),
+            What::Turn(turn) => self.turn(turn),
+            What::Frames { from, to, frames } => self.frames_come(from, to, frames),
             What::Begin => {
                 self.began = self.now;
                 self.with_controller(Controller::start);
@@ -276,15 +287,15 @@ impl World {
 
     /// Waits for the processor, if it is busy or the input costs anything.
     fn arrives(&mut self, to: NodeId, arriving: Arriving) {
+        if self.drivers.is_some() {
+            return self.comes_in(to, arriving);
+        }
         let slot = &self.slots[usize::from(to.0) - 1];
         let role = slot.app.role;
         let mut cost = match &arriving {
-            Arriving::Message(_, message) => self.setup.costs.of_message(role, message),
+            Arriving::Message(envelope, message) => self.cost_of_message(envelope, message),
             Arriving::Input(_, input) => self.setup.costs.of_input(role, input),
-            Arriving::Fragments(_, fragments) => {
-                let bytes = fragments.fragments.iter().map(|(_, head, _)| head.len_bytes as usize).sum();
-                self.setup.costs.of_fragments(role, fragments.fragments.len(), bytes)
-            }
+            Arriving::Fragments(_, fragments) => self.cost_of_fragments(to, fragments),
         };
         if let Some((until, each)) = slot.slow
             && self.now < until
@@ -295,6 +306,16 @@ impl World {
             None => self.served(to, arriving),
             Some(at) => self.schedule(at, What::Served(to, arriving)),
         }
+    }
+
+    fn cost_of_message(&self, envelope: &Envelope, message: &Message) -> Duration {
+        let fragments = usize::from(self.setup.outside.links(envelope.from)).max(1);
+        self.setup.costs.of_message(self.slot(envelope.to).app.role, message, fragments)
+    }
+
+    fn cost_of_fragments(&self, of: NodeId, all: &Fragments) -> Duration {
+        let bytes = all.fragments.iter().map(|(_, head, _)| head.len_bytes as usize).sum();
+        self.setup.costs.of_fragments(self.slot(of).app.role, all.events, all.fragments.len(), bytes)
     }
 
     fn served(&mut self, to: NodeId, arriving: Arriving) {
@@ -364,6 +385,9 @@ impl World {
     fn after(&mut self, of: NodeId, out: &mut Outbox) {
         self.carry_out(of, out);
         if !core::mem::replace(&mut self.slot_mut(of).flushes, true) {
+            if self.drivers.is_some() {
+                return self.touch(of);
+            }
             let lasts = self.setup.one_by_one && self.random.chance(0.5);
             let pass = if lasts { self.handover() } else { Duration::ZERO };
             let at = self.processors.free_at(usize::from(of.0) - 1).max(self.now) + pass;

@@ -10,6 +10,7 @@ use dataflow::report::{DfmCounters, Network};
 use dataflow::time::Time;
 
 use super::World;
+use super::driver::Drivers;
 use super::setup::{Planted, Setup};
 
 /// A decision of level 2 as the DFM hears of it.
@@ -103,7 +104,7 @@ impl World {
             inputs: self.inputs,
             overflows: self.overflows,
             network: self.network,
-            cpu: self.processors.busy(),
+            cpu: self.processors.busy() + self.drivers.as_ref().map_or(Duration::ZERO, Drivers::busy),
             setup: self.setup,
         }
     }

@@ -19,6 +19,9 @@ impl World {
     /// The sender is busy for that much longer; the message is on its way already. What is long is written in pieces, between
     /// which other inputs are taken.
     pub(super) fn charge_sending(&mut self, from: NodeId, message: &Message) {
+        if self.drivers.is_some() {
+            return;
+        }
         let role = self.slot(from).app.role;
         let cost = self.setup.costs.of_sending(role, message);
         self.write_on(from, cost);
@@ -41,6 +44,7 @@ impl World {
         self.monitor.multicast(from, life, &message);
         if let Wire::Ethernet(ethernet) = &self.setup.wire
             && ethernet.datagrams.clear
+            && self.drivers.is_none()
         {
             return self.multicast_datagrams(from, &message);
         }
@@ -63,6 +67,9 @@ impl World {
             return;
         }
         self.monitor.sent(self.now, &envelope, &message);
+        if self.drivers.is_some() {
+            return self.hand_out(envelope, message);
+        }
         for _ in 1..copies {
             self.dispatch(envelope, message.clone());
         }
@@ -139,7 +146,7 @@ impl World {
     }
 
     /// Length on the wire, with our own headers.
-    fn length(&mut self, envelope: &Envelope, message: &Message) -> u32 {
+    pub(super) fn length(&mut self, envelope: &Envelope, message: &Message) -> u32 {
         self.encoded.clear();
         encode(envelope, message, &mut self.encoded);
         let bytes = self.encoded.len() + message.bulk().map_or(0, Bulk::len);
@@ -275,7 +282,7 @@ impl World {
         self.setup.healed_after.is_some_and(|after| self.began + after <= self.now && self.began > Time::ZERO)
     }
 
-    fn split_until(&self, one: NodeId, other: NodeId) -> Option<Time> {
+    pub(super) fn split_until(&self, one: NodeId, other: NodeId) -> Option<Time> {
         let parts = |side: &[NodeId]| side.contains(&one) != side.contains(&other);
         let now = self.now;
         self.splits.iter().filter(|(until, side)| *until > now && parts(side)).map(|(until, _)| *until).max()

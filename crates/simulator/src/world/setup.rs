@@ -11,6 +11,7 @@ use dataflow::message::{BuiltEvent, EventInfo, Recording};
 use dataflow::time::Time;
 
 use super::costs::Costs;
+use super::driver::Driver;
 use super::wire::Wire;
 
 /// A run to be simulated.
@@ -29,6 +30,8 @@ pub struct Setup {
     pub hosts: Hosts,
     /// What inputs cost.
     pub costs: Costs,
+    /// How processes take what is there, if in passes; without it each input is taken by itself.
+    pub driver: Option<Driver>,
     /// How messages travel.
     pub wire: Wire,
     /// What a piece of work takes to be handed over, there and back; up to twice this.

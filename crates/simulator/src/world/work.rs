@@ -27,8 +27,9 @@ impl World {
                 (effort, place, ticket.0 as u16 | STEPS)
             }
             Work::Record(recording) => {
-                let (effort, place) = outside.effort(in_run, Effort::Record(recording.built.bulk.len()));
-                (effort, place, 0)
+                let bytes = recording.built.bulk.len();
+                let (effort, place) = outside.effort(in_run, Effort::Record(bytes));
+                (effort + self.setup.costs.of_writing(Role::Sfo, bytes), place, 0)
             }
             Work::Sync => {
                 let (effort, place) = outside.effort(in_run, Effort::Sync);
@@ -38,6 +39,10 @@ impl World {
         };
         let Some(outcome) = self.outcome(node, work) else { return };
         let application = usize::from(node.0) - 1;
+        if place == Place::Thread && self.drivers.is_some() {
+            self.charge(effort);
+            return self.input_at_cost(node, Input::Done { ticket, outcome });
+        }
         let at = match place {
             Place::Thread => self.processors.take(application, self.now, effort).unwrap_or(self.now),
             Place::Aside => {
@@ -108,8 +113,12 @@ impl World {
         let incarnation = self.slot(node).incarnation;
         if !self.setup.one_by_one {
             let fragments = self.fragments(node, events);
-            let all = Arriving::Fragments(incarnation, Box::new(Fragments { ticket, events: events.len(), fragments }));
-            return self.schedule(self.now, What::Arrives(node, all));
+            let all = Fragments { ticket, events: events.len(), fragments };
+            if self.drivers.is_some() {
+                self.charge(self.cost_of_fragments(node, &all));
+                return self.input_fragments(node, incarnation, all);
+            }
+            return self.schedule(self.now, What::Arrives(node, Arriving::Fragments(incarnation, Box::new(all))));
         }
         let (mut last, mut read) = (self.now, 0);
         for (index, event) in events.iter().enumerate() {

@@ -9,6 +9,7 @@ mod hops;
 mod level2;
 mod memory;
 mod paired;
+mod prediction;
 mod push_pull;
 mod reference;
 mod ring;
@@ -24,9 +25,11 @@ use dataflow::control::accounting::Accounting;
 use processing::TasksError;
 use transport::error::OsError;
 
+use crate::calibration::CalibrationError;
 use crate::cli::{BenchArgs, BenchPart, Exit};
 use crate::commands::on_standard_streams;
 use crate::conductor::{Conducted, StartError};
+use crate::simulation::SimulationError;
 use paired::to_json;
 use reference::ReferenceError;
 
@@ -41,6 +44,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Exit {
         "sfi" => sfi::measure(args).map(|found| (to_json(&found), found.to_text())),
         "push-pull" => push_pull::measure(args).map(|found| (to_json(&found), found.to_text())),
         "level2" => level2::measure(args).map(|found| (to_json(&found), found.to_text())),
+        "prediction" => prediction::measure(args).map(|found| (to_json(&found), found.to_text())),
         "filter" => filter::measure(args).map(|found| (to_json(&found), found.to_text())),
         _ => {
             crate::complain(&format!("weir: no benchmark is called {name}; `weir bench --list` names all"));
@@ -101,6 +105,10 @@ pub(crate) enum BenchError {
     #[error(transparent)]
     Tasks(#[from] TasksError),
     #[error(transparent)]
+    Calibration(#[from] CalibrationError),
+    #[error(transparent)]
+    Simulation(#[from] SimulationError),
+    #[error(transparent)]
     Os(#[from] OsError),
     #[error("the run was not sound: residual {residual}, {incomplete} incomplete events, {forced} forced {reasons:?}")]
     Unsound { residual: u64, incomplete: u64, forced: u64, reasons: Vec<String> },
@@ -139,4 +147,5 @@ sfi            one event builder with light sources: events of 1.5 MB and of 256
 memory         the resident set over ten million small events
 sources        the cost of an event per source, from 4 to 1600 sources in one process
 level2         a supervisor with sinks in one process; two-step selection with data requests over TCP; one event in flight
-filter         small events through one processing task, in Python and in Rust";
+filter         small events through one processing task, in Python and in Rust
+prediction     what `weir sim` says of three partitions, beside live runs of them";

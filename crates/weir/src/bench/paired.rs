@@ -75,12 +75,17 @@ impl<P: Serialize> Comparison<P> {
 
     /// A few lines for people.
     pub(crate) fn to_text(&self) -> String {
+        self.to_text_as(["weir", "bare"])
+    }
+
+    /// The same with other names of the two sides.
+    pub(crate) fn to_text_as(&self, [result, reference]: [&str; 2]) -> String {
         let Self { bench, ratio_of, ratio, spread: [low, high], cpu_ratio, .. } = self;
         format!(
             "{bench}, medians of pairs\n{}\n{}\nratio of {} {ratio:.2} ({low:.2} to {high:.2}), CPU per event \
              {cpu_ratio:.2} times the reference's",
-            self.result.to_line("weir"),
-            self.reference.to_line("bare"),
+            self.result.to_line(result),
+            self.reference.to_line(reference),
             ratio_of.words()
         )
     }

@@ -373,6 +373,17 @@ impl Links {
         }
     }
 
+    /// How many connections there are.
+    pub(super) fn count(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// How many connections have something queued that can go out now, and how many bytes.
+    pub(super) fn flushable_bytes(&self) -> (usize, usize) {
+        let channels = self.slots.iter().map(|(_, slot)| &slot.connection).filter(|channel| channel.link().is_flushable());
+        channels.fold((0, 0), |(count, bytes), channel| (count + 1, bytes + channel.queued_bytes()))
+    }
+
     /// Whether something queued can go out now.
     pub(super) fn is_flushable(&self) -> bool {
         self.select(|link| link.is_flushable()).next().is_some()

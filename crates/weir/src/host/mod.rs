@@ -9,6 +9,7 @@ mod datagrams;
 mod external;
 mod filtering;
 mod links;
+mod meter;
 mod recorder;
 mod sharing;
 mod steering;
@@ -21,7 +22,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use dataflow::bulk::{Bulk, BulkParts, PageSlice};
 use dataflow::component::{Action, Component, Input, Note, Outbox, PeerState};
-use dataflow::ids::{EventId, Incarnation, NodeId, RunNumber};
+use dataflow::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use dataflow::message::{Command, DataReply, Envelope, Message};
 use dataflow::node::{Node, RUN_CONTROL};
 use dataflow::report::{Network, Report};
@@ -36,6 +37,7 @@ pub(crate) use channel::{InvalidPeerAddress, PeerAddress};
 pub(crate) use datagrams::{DatagramOptions, replies_kept};
 use datagrams::{Datagrams, Sent};
 pub(crate) use links::{LinkEvent, LinkId, Links, LinksError, NetworkOptions};
+pub(crate) use meter::{Meter, Sample, Samples, Section};
 pub(crate) use steering::{Steering, Strategy};
 pub(crate) use workshop::{Workshop, WorkshopError};
 
@@ -65,6 +67,8 @@ pub(crate) struct Host {
     touched: Vec<NodeId>,
     encoded: Vec<u8>,
     network: Network,
+    /// Says where the time goes, in a calibration.
+    meter: Option<Box<Meter>>,
     /// The newest time that a component here was given.
     latest: Time,
     /// When the next component wants to be called; `None` if one was called since this was known.
@@ -83,6 +87,7 @@ pub(crate) struct FragmentChecks {
 
 struct Hosted {
     node: Node,
+    role: Role,
     workshop: Workshop,
     /// Whether it was given something since it was flushed.
     touched: bool,
@@ -123,6 +128,7 @@ impl Host {
             touched: Vec::new(),
             encoded: Vec::new(),
             network: Network::default(),
+            meter: None,
             latest: Time::ZERO,
             deadline: None,
         }
@@ -148,6 +154,38 @@ impl Host {
         self.lives.get(usize::from(node.0)).copied().unwrap_or(FIRST_LIFE)
     }
 
+    /// Says where the time goes from now on.
+    pub(crate) fn set_meter(&mut self, meter: Meter) {
+        self.meter = Some(Box::new(meter));
+    }
+
+    /// What a meter has seen.
+    pub(crate) fn take_meter(&mut self) -> Option<Meter> {
+        self.meter.take().map(|meter| *meter)
+    }
+
+    fn begin_metering(&mut self) {
+        if self.meter.is_some() {
+            let (components, connections) = (self.hosted().count(), self.links.count());
+            let meter = self.meter.as_mut().expect("there is one");
+            meter.begin_pass(components, connections);
+        }
+    }
+
+    /// From here on time goes to this section.
+    fn enter(&mut self, section: impl FnOnce() -> (Section, usize, usize)) {
+        if let Some(meter) = &mut self.meter {
+            let (section, count, bytes) = section();
+            meter.enter(section, count, bytes);
+        }
+    }
+
+    fn leave(&mut self) {
+        if let Some(meter) = &mut self.meter {
+            meter.leave();
+        }
+    }
+
     /// Takes a component in, and makes it and the others here known to one another where they `talk`.
     pub(crate) fn host(
         &mut self,
@@ -157,8 +195,9 @@ impl Host {
         workshop: Workshop,
         talk: impl Fn(NodeId, NodeId) -> bool,
     ) {
+        let role = component.report(now).role;
         let node = Node::new(id, self.run, self.life(id), self.nodes.len(), component);
-        self.nodes[usize::from(id.0)] = Some(Hosted { node, workshop, touched: false });
+        self.nodes[usize::from(id.0)] = Some(Hosted { node, role, workshop, touched: false });
         self.deadline = None;
         self.routes[usize::from(id.0)] = Route::Here;
         self.control_routes[usize::from(id.0)] = Route::Here;
@@ -222,8 +261,16 @@ impl Host {
         let now = self.forward(now);
         let Some(hosted) = &mut self.nodes[usize::from(to.0)] else { return };
         hosted.touch(&mut self.touched);
+        let metered = self.meter.is_some() && !matches!(input, Input::Fragment { .. });
+        if let Some(meter) = self.meter.as_mut().filter(|_| metered) {
+            let (section, count, bytes) = Section::of_input(hosted.role, &input);
+            meter.enter(section, count, bytes);
+        }
         hosted.node.handle(now, input, &mut self.out);
         self.carry_out(now, to);
+        if metered {
+            self.leave();
+        }
     }
 
     /// What the components here have ready goes out: they were given all that was there. Whether there was any such component.
@@ -234,8 +281,12 @@ impl Host {
         for node in touched.drain(..) {
             let Some(hosted) = &mut self.nodes[usize::from(node.0)] else { continue };
             hosted.touched = false;
+            if let Some(meter) = &mut self.meter {
+                meter.enter(Section::Flush(hosted.role), 0, 0);
+            }
             hosted.node.flush(now, &mut self.out);
             self.carry_out(now, node);
+            self.leave();
         }
         if self.touched.is_empty() {
             // Keeps its memory.
@@ -319,8 +370,10 @@ impl Host {
                 return;
             };
             // A pass through a whole chain in one process takes long: latencies are measured in it.
+            self.enter(|| (Section::Local, 1, 0));
             now = clock::now();
             self.deliver(now, &envelope, message);
+            self.leave();
             if now > end {
                 return;
             }
@@ -366,7 +419,13 @@ impl Host {
     }
 
     /// Takes in what arrived on a connection: whole frames, decoded and delivered one by one.
-    fn receive(&mut self, mut now: Time, link: LinkId) {
+    fn receive(&mut self, now: Time, link: LinkId) {
+        self.enter(|| (Section::Read, 1, 0));
+        self.receive_metered(now, link);
+        self.leave();
+    }
+
+    fn receive_metered(&mut self, mut now: Time, link: LinkId) {
         for _ in 0..FILLS_PER_PASS {
             while let Some(frame) = self.links.next_frame(link) {
                 self.on_frame(now, link, frame);
@@ -386,6 +445,15 @@ impl Host {
     fn on_frame(&mut self, now: Time, link: LinkId, frame: Frame) {
         // Bulk that came by handle holds a page that its sender keeps for it alone.
         let has_own_page = !frame.rest.is_empty();
+        if let Some(meter) = &mut self.meter {
+            meter.add(0, frame.head.len() + frame.rest.len());
+            meter.enter(Section::Decode, 1, frame.head.len() + frame.rest.len());
+        }
+        self.on_metered_frame(now, link, frame, has_own_page);
+        self.leave();
+    }
+
+    fn on_metered_frame(&mut self, now: Time, link: LinkId, frame: Frame, has_own_page: bool) {
         let (envelope, message) = match self.decode(&frame.head, frame.rest) {
             Ok(decoded) => decoded,
             Err(error) => {
@@ -470,6 +538,16 @@ impl Host {
         if envelope.to == RUN_CONTROL {
             return self.control.push_back((envelope.from, message));
         }
+        if let (Some(meter), Some(Some(hosted))) = (&mut self.meter, self.nodes.get(usize::from(envelope.to.0))) {
+            let (section, count, bytes) = Section::of_message(hosted.role, &message);
+            meter.enter(section, count, bytes);
+            self.deliver_to_component(now, envelope, message);
+            return self.leave();
+        }
+        self.deliver_to_component(now, envelope, message);
+    }
+
+    fn deliver_to_component(&mut self, now: Time, envelope: &Envelope, message: Message) {
         let message = match message {
             Message::EventReply { pushed, replies, bulk } if !self.check.passes(&replies, &bulk) => {
                 let (replies, bulk) = self.check.sound_ones(replies, bulk);
@@ -542,6 +620,9 @@ impl Host {
             let last_words = hosted.workshop.finish();
             last_words.into_iter().for_each(|text| self.notice(from, text));
         }
+        if let Some(meter) = &mut self.meter {
+            meter.sends(&message);
+        }
         let hosted = self.nodes[usize::from(from.0)].as_ref().expect("a component here sends");
         let Some(envelope) = hosted.node.envelope_to(to) else { return };
         let message = match message {
@@ -557,7 +638,11 @@ impl Host {
             Route::Nowhere => {}
             Route::Here if envelope.to == RUN_CONTROL => self.control.push_back((envelope.from, message)),
             Route::Here => self.local.push_back((envelope, message)),
-            Route::Link(link) => self.send_away(link, &envelope, &message),
+            Route::Link(link) => {
+                self.enter(|| (Section::Encode, 1, message.bulk().map_or(0, Bulk::len)));
+                self.send_away(link, &envelope, &message);
+                self.leave();
+            }
         }
     }
 

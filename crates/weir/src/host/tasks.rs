@@ -5,7 +5,7 @@ use transport::error::OsError;
 use transport::scheduler::{Context, Scheduler, Task};
 use transport::waker::Waker;
 
-use super::{Host, LinkEvent};
+use super::{Host, LinkEvent, Section};
 
 impl Host {
     /// Runs until `conductor`, which conducts the process, stops the scheduler. It acts behind finished work and before what
@@ -34,6 +34,7 @@ struct Accept {
 
 impl Task<Host> for Accept {
     fn poll(&mut self, context: &mut Context<'_, Host>) -> bool {
+        context.shared.begin_metering();
         context.shared.links.is_acceptable()
     }
 
@@ -138,6 +139,12 @@ impl Task<Host> for Flush {
     }
 
     fn action(&mut self, context: &mut Context<'_, Host>) {
-        context.shared.links.flush(context.now);
+        let host = &mut *context.shared;
+        if let Some(meter) = &mut host.meter {
+            let (connections, bytes) = host.links.flushable_bytes();
+            meter.enter(Section::Write, connections, bytes);
+        }
+        host.links.flush(context.now);
+        host.leave();
     }
 }

@@ -13,7 +13,7 @@ use rol::{Inputs, Links, LinksError, NetworkError, NetworkParameters, NetworkTri
 use transport::page_pool::Pool;
 use transport::waker::Waker;
 
-use super::Host;
+use super::{Host, Section};
 use super::external::External;
 use super::filtering::{Filtering, FilteringError};
 use super::recorder::{Done, Recorder, RecorderError};
@@ -202,6 +202,13 @@ impl Host {
     }
 
     fn read_out_event(&mut self, now: Time, node: NodeId, event: &EventInfo) -> bool {
+        self.enter(|| (Section::Input(Role::Ros, simulator::world::Kind::Fragment), 0, 0));
+        let is_read = self.read_out_metered(now, node, event);
+        self.leave();
+        is_read
+    }
+
+    fn read_out_metered(&mut self, now: Time, node: NodeId, event: &EventInfo) -> bool {
         let workshop = &mut self.nodes[usize::from(node.0)].as_mut().expect("a component here").workshop;
         let Kind::Links(links) = &mut workshop.kind else { unreachable!("only a ROS reads out") };
         let mut fragments = core::mem::take(&mut workshop.fragments);
@@ -214,6 +221,10 @@ impl Host {
             }
             // The event is then asked for in vain, and built incomplete.
             Err(error) => self.notice(node, error.to_string()),
+        }
+        if let Some(meter) = &mut self.meter {
+            let bytes = fragments.iter().map(|(_, head, _)| head.len_bytes as usize).sum();
+            meter.add(fragments.len(), bytes);
         }
         for (rob, head, bulk) in fragments.drain(..) {
             self.input(now, node, Input::Fragment { rob, head, bulk });

@@ -11,7 +11,7 @@ use std::io::BufWriter;
 use std::path::Path;
 use std::time::Duration;
 
-use configuration::{BadMenu, Partition};
+use configuration::{BadMenu, ConfigurationError, Partition};
 use dataflow::control::controller::Ending;
 use rol::{InputError, Inputs, LinksError};
 use simulator::network::TopologyError;
@@ -34,17 +34,22 @@ pub(crate) enum SimulationError {
     Topology(#[from] TopologyError),
     #[error(transparent)]
     Links(#[from] LinksError),
+    #[error("[[simulation.cost]] input: expected one of {expected}, found {found:?}")]
+    Cost { found: String, expected: String },
 }
 
 /// Simulates what the arguments ask for.
 pub(crate) fn sim(args: &SimArgs) -> Exit {
     let Some(config) = &args.config else { return swarm::swarm(args) };
-    let mut partition = match Partition::load(config, &args.overrides.set) {
+    let costs = args.costs.as_deref().map(|path| Ok((path.display().to_string(), Partition::read_costs(path)?)));
+    let costs: Option<(String, String)> = match costs.transpose() {
+        Ok(costs) => costs,
+        Err(error) => return wrong(&error),
+    };
+    let costs = costs.as_ref().map(|(name, text)| (name.as_str(), text.as_str()));
+    let mut partition = match Partition::load_with_costs(config, costs, &args.overrides.set) {
         Ok(partition) => partition,
-        Err(error) => {
-            crate::complain(&error.to_string());
-            return Exit::Wrong;
-        }
+        Err(error) => return wrong(&error),
     };
     args.limits.apply(&mut partition);
     if let Some(seed) = args.seed {
@@ -90,6 +95,11 @@ pub(crate) fn sim(args: &SimArgs) -> Exit {
         crate::complain(&format!("weir: {error}"));
     }
     summary.exit()
+}
+
+fn wrong(error: &ConfigurationError) -> Exit {
+    crate::complain(&error.to_string());
+    Exit::Wrong
 }
 
 /// A run in virtual time that has ended.

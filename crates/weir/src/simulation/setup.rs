@@ -2,18 +2,22 @@
 
 use std::time::Duration;
 
-use configuration::{Carrier, ClearCarrier, FaultKind, Layout, Partition, SimulatedFault, Simulation, Transport};
+use configuration::{
+    Carrier, ClearCarrier, FaultKind, InputCost, Layout, Partition, SimulatedFault, Simulation, Transport,
+};
 use dataflow::control::controller::Application;
 use dataflow::filter::policy::FilterPolicy;
 use dataflow::ids::{Incarnation, NodeId, Role};
 use rol::Inputs;
 use simulator::network::{Buffer, HostId, Link, Network, Port, Switch, SwitchId, Tcp, Topology, Trunk};
-use simulator::world::{Cost, Costs, Datagrams, Ethernet, Fault, Hosts, Kind, Links, Setup, Wire};
+use simulator::world::{Cost, Costs, Datagrams, Driver, Ethernet, Fault, Hosts, Kind, Links, Setup, Wire};
+use transport::idle::{IdleStrategy, ParkLimits};
 
 use super::SimulationError;
 use super::content::Content;
 use super::outside::{Level2, Surroundings};
 use crate::assembly::Assembly;
+use crate::conductor::idle;
 
 /// The world of a partition.
 pub(super) fn setup(assembly: Assembly, inputs: Inputs) -> Result<Setup, SimulationError> {
@@ -28,7 +32,8 @@ pub(super) fn setup(assembly: Assembly, inputs: Inputs) -> Result<Setup, Simulat
         seed,
         run,
         hosts: hosts(&simulation, &applications),
-        costs: costs(&simulation),
+        costs: costs(&simulation, partition.level1.is_some())?,
+        driver: simulation.driver.as_ref().map(|costs| driver(costs, partition)),
         wire: wire(partition, &simulation, &applications)?,
         handover: simulation.handover.duration(),
         one_by_one: false,
@@ -91,18 +96,60 @@ fn hosts(simulation: &Simulation, applications: &[Application]) -> Hosts {
 }
 
 /// The table of costs: what is configured, behind the defaults.
-fn costs(simulation: &Simulation) -> Costs {
+fn costs(simulation: &Simulation, level1: bool) -> Result<Costs, SimulationError> {
     let mut costs = Costs::none();
-    for wanted in &simulation.cost {
-        let ns = |interval: configuration::Interval| u32::try_from(interval.ns()).unwrap_or(u32::MAX);
-        let cost = Cost { each_ns: ns(wanted.each), kibibyte_ns: ns(wanted.per_kib) };
+    let here = simulation.layout;
+    let is_for_us = |cost: &&InputCost| {
+        cost.layout.is_none_or(|layout| layout == here) && cost.level1.is_none_or(|with| with == level1)
+    };
+    for wanted in simulation.cost.iter().filter(is_for_us) {
+        let (each_ns, message_ns) = (ns(wanted.each), ns(wanted.message));
+        let cost = Cost { each_ns, message_ns, kibibyte_ns: ns(wanted.per_kib) };
+        if !wanted.input.is_empty() && Kind::ALL.into_iter().all(|kind| kind.name() != wanted.input) {
+            let expected = Kind::ALL.map(Kind::name).join(", ");
+            return Err(SimulationError::Cost { found: wanted.input.clone(), expected });
+        }
         for role in Role::IN_DRAIN_ORDER.into_iter().filter(|role| fits(&wanted.role, role.stem())) {
             for kind in Kind::ALL.into_iter().filter(|kind| fits(&wanted.input, kind.name())) {
                 costs.set(role, kind, cost);
             }
         }
     }
-    costs
+    Ok(costs)
+}
+
+fn ns(interval: configuration::Interval) -> u32 {
+    u32::try_from(interval.ns()).unwrap_or(u32::MAX)
+}
+
+/// What drivers cost, and that they wait as the partition has them wait.
+fn driver(costs: &configuration::Driver, partition: &Partition) -> Driver {
+    let (spin, yields) = match idle(partition) {
+        IdleStrategy::Spin => (FOR_EVER, Duration::ZERO),
+        IdleStrategy::Yield => (Duration::ZERO, FOR_EVER),
+        IdleStrategy::Park(ParkLimits { spin_max, yield_for }) => (spin_max, yield_for),
+    };
+    // The time of the world has an end.
+    let of = |interval: configuration::Interval| interval.duration().min(FOR_EVER);
+    Driver {
+        pass: of(costs.pass),
+        pass_component: of(costs.pass_component),
+        pass_connection: of(costs.pass_connection),
+        local: of(costs.local),
+        encode: of(costs.encode),
+        decode: of(costs.decode),
+        read: of(costs.read),
+        read_kib: of(costs.read_kib),
+        write: of(costs.write),
+        write_kib: of(costs.write_kib),
+        latency: of(costs.latency),
+        wake: of(costs.wake),
+        sleep: of(costs.sleep),
+        switch: of(costs.switch),
+        spin,
+        yields,
+        slice: of(costs.slice),
+    }
 }
 
 fn fits(wanted: &str, name: &str) -> bool {
@@ -195,5 +242,7 @@ fn fault(wanted: &SimulatedFault, applications: &[Application]) -> (Duration, Fa
     (wanted.at.duration(), fault)
 }
 
+/// Longer than any run.
+const FOR_EVER: Duration = Duration::from_secs(1_000_000);
 /// 20 m of cable.
 const CABLE_DELAY_NS: u64 = 100;

@@ -1,0 +1,516 @@
+//! Processes as they run live: in passes over all that is there, on cores that they share.
+//!
+//! A pass takes in what has come over connections, then what the components of the process send each other until nothing is
+//! left, and writes to other processes at its end: what one pass produces travels together. The more is there, the less a
+//! message costs, as in a live run.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use dataflow::bulk::Bulk;
+use dataflow::component::Input;
+use dataflow::ids::NodeId;
+use dataflow::message::{Envelope, Message};
+use dataflow::node::RUN_CONTROL;
+use dataflow::time::Time;
+
+use super::costs::Kind;
+use super::setup::Hosts;
+use super::{Arriving, What, World};
+
+/// What the driver of a process costs besides the inputs of its components, and how it waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Driver {
+    /// A pass.
+    pub pass: Duration,
+    /// Of a pass, each component of the process.
+    pub pass_component: Duration,
+    /// Of a pass, each connection of the process.
+    pub pass_connection: Duration,
+    /// A message to a component of the same process.
+    pub local: Duration,
+    /// A message that is put into the queue of a connection.
+    pub encode: Duration,
+    /// A message that is taken out of what a connection has brought.
+    pub decode: Duration,
+    /// Taking in what a connection has brought.
+    pub read: Duration,
+    /// Each kibibyte of it.
+    pub read_kib: Duration,
+    /// Writing to a connection.
+    pub write: Duration,
+    /// Each kibibyte that is written.
+    pub write_kib: Duration,
+    /// From the end of a pass until what it wrote can be read elsewhere on the host.
+    pub latency: Duration,
+    /// From then until a process that sleeps runs.
+    pub wake: Duration,
+    /// Processor time of falling asleep and waking up.
+    pub sleep: Duration,
+    /// Processor time of another process on a core.
+    pub switch: Duration,
+    /// The longest time that a process without work looks for some before it lets others run.
+    pub spin: Duration,
+    /// How long it then looks between others before it sleeps.
+    pub yields: Duration,
+    /// How long a process keeps a core that others wait for.
+    pub slice: Duration,
+}
+
+/// The processes of a world.
+pub(super) struct Drivers {
+    driver: Driver,
+    /// The process of each application.
+    of: Vec<usize>,
+    processes: Vec<Process>,
+    hosts: Vec<Cores>,
+    busy: Duration,
+    /// Messages that components have sent.
+    sent: u64,
+}
+
+/// What happens to a process; of those that name a state only the last counts.
+pub(super) enum Turn {
+    /// It is awake.
+    Wakes(usize),
+    /// It begins a pass.
+    Begins(usize),
+    /// A pass is over.
+    Ends(usize),
+    /// It has looked for work in vain for so long.
+    Spun(usize, u64),
+    /// It has let others run for so long.
+    Yielded(usize, u64),
+}
+
+/// A message between processes of a host, with its length in bytes.
+pub(super) type Frame = (Envelope, Message, u32);
+
+struct Process {
+    host: usize,
+    components: u32,
+    connections: u32,
+    state: State,
+    /// Goes up with each change of state.
+    changes: u64,
+    inbox: VecDeque<Coming>,
+    local: VecDeque<(Envelope, Message)>,
+    touched: Vec<NodeId>,
+    outgoing: Vec<Frame>,
+    spin_for: Duration,
+    slept: bool,
+    on_core_since: Time,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Asleep,
+    Waking,
+    /// Waits for a core.
+    Ready,
+    Running,
+    /// On a core, without work.
+    Spinning,
+    /// Off it, without work.
+    Yielding,
+}
+
+/// What waits for the next pass.
+enum Coming {
+    /// Over the connection to a process.
+    Frame(usize, Frame),
+    /// From run control, or over another host's network.
+    Message(Envelope, Message),
+    Input(NodeId, Arriving),
+}
+
+struct Cores {
+    free: u32,
+    ready: VecDeque<usize>,
+}
+
+impl Drivers {
+    pub(super) fn new(driver: Driver, hosts: &Hosts) -> Self {
+        let of_process = |process: usize| hosts.applications.iter().filter(move |of| **of == process).count() as u32;
+        let processes = hosts.processes.iter().enumerate().map(|(index, &host)| {
+            // One of them leads to run control.
+            let others = hosts.processes.len() as u32 - 1;
+            Process::new(host, of_process(index), if others == 0 { 0 } else { others + 1 }, &driver)
+        });
+        let cores = |&free: &u32| Cores { free, ready: VecDeque::new() };
+        Self {
+            driver,
+            of: hosts.applications.clone(),
+            processes: processes.collect(),
+            hosts: hosts.cores.iter().map(cores).collect(),
+            busy: Duration::ZERO,
+            sent: 0,
+        }
+    }
+
+    /// Processor time that was taken in all.
+    pub(super) fn busy(&self) -> Duration {
+        self.busy
+    }
+
+    fn process_of(&self, node: NodeId) -> usize {
+        self.of[usize::from(node.0) - 1]
+    }
+
+    fn change(&mut self, process: usize, state: State) -> u64 {
+        let process = &mut self.processes[process];
+        process.state = state;
+        process.changes += 1;
+        process.changes
+    }
+}
+
+impl Process {
+    fn new(host: usize, components: u32, connections: u32, driver: &Driver) -> Self {
+        Self {
+            host,
+            components,
+            connections,
+            state: State::Asleep,
+            changes: 0,
+            inbox: VecDeque::new(),
+            local: VecDeque::new(),
+            touched: Vec::new(),
+            outgoing: Vec::new(),
+            spin_for: driver.spin,
+            slept: false,
+            on_core_since: Time::ZERO,
+        }
+    }
+
+    fn has_work(&self) -> bool {
+        !(self.inbox.is_empty() && self.local.is_empty() && self.touched.is_empty() && self.outgoing.is_empty())
+    }
+}
+
+impl World {
+    fn drivers(&mut self) -> &mut Drivers {
+        self.drivers.as_mut().expect("a world with drivers")
+    }
+
+    /// The process that computes now is busy for that much longer.
+    pub(super) fn charge(&mut self, cost: Duration) {
+        self.now = self.now + cost;
+        self.drivers().busy += cost;
+    }
+
+    /// Something for a component that does not come from a process of its host.
+    pub(super) fn comes_in(&mut self, to: NodeId, arriving: Arriving) {
+        let drivers = self.drivers();
+        let process = drivers.process_of(to);
+        drivers.processes[process].inbox.push_back(match arriving {
+            Arriving::Message(envelope, message) => Coming::Message(envelope, message),
+            other => Coming::Input(to, other),
+        });
+        self.notify(process);
+    }
+
+    pub(super) fn frames_come(&mut self, from: usize, to: usize, frames: Vec<Frame>) {
+        let inbox = &mut self.drivers().processes[to].inbox;
+        inbox.extend(frames.into_iter().map(|frame| Coming::Frame(from, frame)));
+        self.notify(to);
+    }
+
+    /// A component has to be flushed in this pass, or in one that begins for it.
+    pub(super) fn touch(&mut self, node: NodeId) {
+        let drivers = self.drivers();
+        let process = drivers.process_of(node);
+        drivers.processes[process].touched.push(node);
+        self.notify(process);
+    }
+
+    /// A message of a component, whose process is at work.
+    pub(super) fn hand_out(&mut self, envelope: Envelope, message: Message) {
+        let drivers = self.drivers();
+        let (from, to) = (drivers.process_of(envelope.from), drivers.process_of(envelope.to));
+        drivers.sent += Kind::of(&message).1 as u64;
+        if from == to {
+            return drivers.processes[from].local.push_back((envelope, message));
+        }
+        let encode = drivers.driver.encode;
+        let len_bytes = self.length(&envelope, &message);
+        self.charge(encode);
+        self.drivers().processes[from].outgoing.push((envelope, message, len_bytes));
+    }
+
+    fn notify(&mut self, process: usize) {
+        let now = self.now;
+        let drivers = self.drivers();
+        let wake = drivers.driver.wake;
+        match drivers.processes[process].state {
+            State::Asleep => {
+                drivers.change(process, State::Waking);
+                drivers.processes[process].slept = true;
+                self.schedule(now + wake, What::Turn(Turn::Wakes(process)));
+            }
+            State::Spinning => {
+                drivers.change(process, State::Running);
+                self.schedule(now, What::Turn(Turn::Begins(process)));
+            }
+            State::Yielding => {
+                drivers.change(process, State::Waking);
+                self.schedule(now, What::Turn(Turn::Wakes(process)));
+            }
+            State::Waking | State::Ready | State::Running => {}
+        }
+    }
+
+    pub(super) fn turn(&mut self, turn: Turn) {
+        match turn {
+            Turn::Wakes(process) => {
+                let drivers = self.drivers();
+                drivers.change(process, State::Ready);
+                let host = drivers.processes[process].host;
+                drivers.hosts[host].ready.push_back(process);
+                self.give_core(host);
+            }
+            Turn::Begins(process) => self.pass(process),
+            Turn::Ends(process) => self.go_on(process),
+            Turn::Spun(process, change) => {
+                let drivers = self.drivers();
+                if drivers.processes[process].changes == change {
+                    self.release_core(process);
+                }
+            }
+            Turn::Yielded(process, change) => {
+                let drivers = self.drivers();
+                if drivers.processes[process].changes == change {
+                    drivers.processes[process].spin_for /= 2;
+                    drivers.change(process, State::Asleep);
+                }
+            }
+        }
+    }
+
+    /// The next process that waits for a core of a host has one, if it is free.
+    fn give_core(&mut self, host: usize) {
+        let now = self.now;
+        let drivers = self.drivers();
+        let Driver { switch, sleep, .. } = drivers.driver;
+        let cores = &mut drivers.hosts[host];
+        if cores.free == 0 {
+            return;
+        }
+        let Some(process) = cores.ready.pop_front() else { return };
+        cores.free -= 1;
+        drivers.change(process, State::Running);
+        let next = &mut drivers.processes[process];
+        next.on_core_since = now;
+        let slept = core::mem::take(&mut next.slept);
+        self.charge(if slept { switch + sleep } else { switch });
+        self.pass(process);
+    }
+
+    /// A pass is over: there is another one, or another process has the core.
+    fn go_on(&mut self, process: usize) {
+        let now = self.now;
+        let drivers = self.drivers();
+        let Driver { slice, .. } = drivers.driver;
+        let this = &drivers.processes[process];
+        let host = this.host;
+        if this.has_work() {
+            if now.since(this.on_core_since) < slice || drivers.hosts[host].ready.is_empty() {
+                return self.pass(process);
+            }
+            drivers.change(process, State::Ready);
+            drivers.hosts[host].ready.push_back(process);
+            drivers.hosts[host].free += 1;
+            return self.give_core(host);
+        }
+        let spin_for = this.spin_for;
+        let change = drivers.change(process, State::Spinning);
+        self.schedule(now + spin_for, What::Turn(Turn::Spun(process, change)));
+    }
+
+    fn release_core(&mut self, process: usize) {
+        let now = self.now;
+        let drivers = self.drivers();
+        let yields = drivers.driver.yields;
+        let host = drivers.processes[process].host;
+        drivers.busy += drivers.processes[process].spin_for;
+        let change = drivers.change(process, State::Yielding);
+        drivers.hosts[host].free += 1;
+        self.schedule(now + yields, What::Turn(Turn::Yielded(process, change)));
+        self.give_core(host);
+    }
+
+    /// All that is there, in the order of a live driver.
+    fn pass(&mut self, process: usize) {
+        let drivers = self.drivers();
+        let driver = drivers.driver;
+        let this = &mut drivers.processes[process];
+        let spin_least = SPIN_MIN.min(driver.spin);
+        this.spin_for = (this.spin_for * 2).clamp(spin_least, driver.spin);
+        let inbox = core::mem::take(&mut this.inbox);
+        let pass = driver.pass + driver.pass_component * this.components + driver.pass_connection * this.connections;
+        self.charge(pass);
+        let inputs = self.receive(&driver, inbox);
+        self.flush_touched(process);
+        self.deliver_local(process, driver.local);
+        for (to, arriving) in inputs {
+            self.give(to, arriving);
+        }
+        self.flush_touched(process);
+        self.write(process);
+        self.schedule(self.now, What::Turn(Turn::Ends(process)));
+    }
+
+    /// What has come over connections, requests for building last; what else has come is left for later in the pass.
+    fn receive(&mut self, driver: &Driver, inbox: VecDeque<Coming>) -> Vec<(NodeId, Arriving)> {
+        let (mut sources, mut for_building, mut inputs) = (Vec::new(), Vec::new(), Vec::new());
+        for coming in inbox {
+            let (envelope, message) = match coming {
+                Coming::Frame(source, (envelope, message, len_bytes)) => {
+                    if !sources.contains(&source) {
+                        sources.push(source);
+                        self.charge(driver.read);
+                    }
+                    self.charge(driver.decode + of_bytes(driver.read_kib, u64::from(len_bytes)));
+                    (envelope, message)
+                }
+                Coming::Message(envelope, message) => {
+                    if envelope.from != RUN_CONTROL {
+                        let bytes = message.bulk().map_or(0, Bulk::len) as u64;
+                        self.charge(driver.read + driver.decode + of_bytes(driver.read_kib, bytes));
+                    }
+                    (envelope, message)
+                }
+                Coming::Input(to, arriving) => {
+                    inputs.push((to, arriving));
+                    continue;
+                }
+            };
+            if matches!(message, Message::EventRequest { .. }) {
+                for_building.push((envelope, message));
+            } else {
+                self.deliver_at_cost(envelope, message);
+            }
+        }
+        for_building.into_iter().for_each(|(envelope, message)| self.deliver_at_cost(envelope, message));
+        inputs
+    }
+
+    fn deliver_local(&mut self, process: usize, each: Duration) {
+        let end = self.now + LOCAL_TIME_PER_PASS;
+        for _ in 0..LOCAL_MESSAGES_PER_PASS {
+            let Some((envelope, message)) = self.drivers().processes[process].local.pop_front() else {
+                if self.flush_touched(process) {
+                    continue;
+                }
+                return;
+            };
+            self.charge(each);
+            self.deliver_at_cost(envelope, message);
+            if self.now > end {
+                return;
+            }
+        }
+    }
+
+    fn deliver_at_cost(&mut self, envelope: Envelope, message: Message) {
+        let cost = self.cost_of_message(&envelope, &message) + self.slowness(envelope.to);
+        self.charge(cost);
+        self.deliver(&envelope, message);
+    }
+
+    /// Gives an input that costs what its kind costs.
+    pub(super) fn input_at_cost(&mut self, to: NodeId, input: Input) {
+        let cost = self.setup.costs.of_input(self.slot(to).app.role, &input) + self.slowness(to);
+        self.charge(cost);
+        self.input(to, input);
+    }
+
+    fn give(&mut self, to: NodeId, arriving: Arriving) {
+        match arriving {
+            Arriving::Input(incarnation, input) => {
+                if input == Input::Deadline {
+                    self.slot_mut(to).woken = false;
+                }
+                if self.slot(to).incarnation == incarnation {
+                    self.input_at_cost(to, input);
+                }
+            }
+            Arriving::Fragments(incarnation, all) => {
+                self.charge(self.cost_of_fragments(to, &all));
+                self.input_fragments(to, incarnation, *all);
+            }
+            Arriving::Message(..) => unreachable!("messages are taken before"),
+        }
+    }
+
+    fn slowness(&self, of: NodeId) -> Duration {
+        self.slot(of).slow.filter(|(until, _)| self.now < *until).map_or(Duration::ZERO, |(_, each)| each)
+    }
+
+    /// What components gathered in this pass goes out. Whether there was any.
+    fn flush_touched(&mut self, process: usize) -> bool {
+        let touched = core::mem::take(&mut self.drivers().processes[process].touched);
+        let any = !touched.is_empty();
+        for node in touched {
+            let before = self.drivers().sent;
+            self.flush(node);
+            let sent = self.drivers().sent - before;
+            let cost = self.setup.costs.of_flush(self.slot(node).app.role, sent as usize);
+            self.charge(cost);
+        }
+        any
+    }
+
+    /// What the pass has produced goes to other processes, to each in one go.
+    fn write(&mut self, process: usize) {
+        let drivers = self.drivers();
+        let driver = drivers.driver;
+        let outgoing = core::mem::take(&mut drivers.processes[process].outgoing);
+        let mut to_each: Vec<(usize, Vec<Frame>)> = Vec::new();
+        for (envelope, message, len_bytes) in outgoing {
+            let to = drivers.process_of(envelope.to);
+            let place = to_each.iter().position(|(other, _)| *other == to).unwrap_or_else(|| {
+                to_each.push((to, Vec::new()));
+                to_each.len() - 1
+            });
+            to_each[place].1.push((envelope, message, len_bytes));
+        }
+        for (_, frames) in &to_each {
+            let bytes = frames.iter().map(|(_, _, len_bytes)| u64::from(*len_bytes)).sum();
+            self.charge(driver.write + of_bytes(driver.write_kib, bytes));
+        }
+        for (to, frames) in to_each {
+            self.depart(process, to, frames);
+        }
+    }
+
+    fn depart(&mut self, from: usize, to: usize, frames: Vec<Frame>) {
+        let now = self.now;
+        let drivers = self.drivers();
+        let (same_host, latency) =
+            (drivers.processes[from].host == drivers.processes[to].host, drivers.driver.latency);
+        if same_host && self.splits.is_empty() {
+            return self.schedule(now + latency, What::Frames { from, to, frames });
+        }
+        for (envelope, message, len_bytes) in frames {
+            match self.split_until(envelope.from, envelope.to) {
+                Some(until) => self.schedule(until, What::Send(envelope, message)),
+                None if same_host => {
+                    let frames = vec![(envelope, message, len_bytes)];
+                    self.schedule(now + latency, What::Frames { from, to, frames });
+                }
+                None => self.schedule(now, What::Send(envelope, message)),
+            }
+        }
+    }
+}
+
+fn of_bytes(each_kib: Duration, bytes: u64) -> Duration {
+    Duration::from_nanos((each_kib.as_nanos() as u64).saturating_mul(bytes) / 1024)
+}
+
+/// As live: bounds of a pass within a process.
+const LOCAL_MESSAGES_PER_PASS: usize = 4096;
+const LOCAL_TIME_PER_PASS: Duration = Duration::from_millis(1);
+/// As live: from where spinning grows again.
+const SPIN_MIN: Duration = Duration::from_nanos(500);

@@ -1,0 +1,144 @@
+//! What the machine takes to wake a process and to put another one on a core.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::resource::UsageWho;
+use transport::clock;
+use transport::scheduler::pin_to_cpu;
+
+use crate::cpu::cpu_seconds;
+
+/// Times between processes, in ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Machine {
+    /// From a write until what was written can be read by one that looks all the time.
+    pub(super) latency: f64,
+    /// From then until one that sleeps runs.
+    pub(super) wake: f64,
+    /// Processor time of falling asleep and waking up.
+    pub(super) sleep: f64,
+    /// Processor time of another thread on a core.
+    pub(super) switch: f64,
+    pub(super) cores: usize,
+}
+
+impl Machine {
+    /// Measures over the loopback interface.
+    pub(super) fn measure() -> io::Result<Self> {
+        let io_ns = write_and_read_ns()?;
+        let looking = exchange(true)?;
+        let sleeping = exchange(false)?;
+        Ok(Self {
+            latency: (looking.one_way_ns - io_ns).max(0.0),
+            wake: (sleeping.one_way_ns - looking.one_way_ns).max(0.0),
+            sleep: (sleeping.cpu_ns - io_ns).max(0.0),
+            switch: switch_ns()?,
+            cores: thread::available_parallelism().map_or(1, usize::from),
+        })
+    }
+}
+
+struct Exchange {
+    /// A lower quartile: on a machine that is shared, the upper half is the others'.
+    one_way_ns: f64,
+    /// Processor time of one side for a message there and one back.
+    cpu_ns: f64,
+}
+
+/// Messages there and back between two threads, which look for them all the time or sleep until they come.
+fn exchange(look: bool) -> io::Result<Exchange> {
+    let (mut here, mut there) = pair()?;
+    for stream in [&here, &there] {
+        stream.set_nonblocking(look)?;
+        stream.set_read_timeout((!look).then_some(PATIENCE))?;
+    }
+    let answers = thread::spawn(move || -> io::Result<()> {
+        let mut message = [0; MESSAGE_BYTES];
+        for _ in 0..ROUNDS {
+            receive(&mut there, &mut message)?;
+            there.write_all(&message)?;
+        }
+        Ok(())
+    });
+    let mut message = [0; MESSAGE_BYTES];
+    let mut rounds = Vec::with_capacity(ROUNDS);
+    let cpu_before = cpu_seconds(UsageWho::RUSAGE_THREAD);
+    for _ in 0..ROUNDS {
+        let began = clock::now();
+        here.write_all(&message)?;
+        receive(&mut here, &mut message)?;
+        rounds.push(clock::now().since(began).as_nanos() as f64);
+    }
+    let cpu_ns = (cpu_seconds(UsageWho::RUSAGE_THREAD) - cpu_before) / ROUNDS as f64 * 1e9;
+    answers.join().expect("the other side does not panic")?;
+    Ok(Exchange { one_way_ns: lower_quartile(&mut rounds) / 2.0, cpu_ns })
+}
+
+/// A whole message, for which a socket that does not block is asked again and again.
+fn receive(stream: &mut TcpStream, message: &mut [u8]) -> io::Result<()> {
+    let mut filled = 0;
+    let mut tries: u64 = 0;
+    while filled < message.len() {
+        match stream.read(&mut message[filled..]) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == ErrorKind::WouldBlock && tries < TRIES_MAX => tries += 1,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// A write and the read of what was written, in one thread.
+fn write_and_read_ns() -> io::Result<f64> {
+    let (mut here, mut there) = pair()?;
+    let mut message = [0; MESSAGE_BYTES];
+    let mut rounds = Vec::with_capacity(ROUNDS);
+    for _ in 0..ROUNDS {
+        let began = clock::now();
+        here.write_all(&message)?;
+        there.read_exact(&mut message)?;
+        rounds.push(clock::now().since(began).as_nanos() as f64);
+    }
+    Ok(lower_quartile(&mut rounds))
+}
+
+/// Two threads on one core that give way to each other: processor time of each turn.
+fn switch_ns() -> io::Result<f64> {
+    let turns = || -> Result<f64, transport::error::OsError> {
+        // Elsewhere, where threads may not be bound, they stay apart and the time is that of giving way alone.
+        let _ = pin_to_cpu(0);
+        let before = cpu_seconds(UsageWho::RUSAGE_THREAD);
+        (0..TURNS).for_each(|_| thread::yield_now());
+        Ok((cpu_seconds(UsageWho::RUSAGE_THREAD) - before) / f64::from(TURNS) * 1e9)
+    };
+    let other = thread::spawn(turns);
+    let one = thread::spawn(turns);
+    let times = [one, other].map(|thread| thread.join().expect("giving way does not panic"));
+    let times = times.into_iter().collect::<Result<Vec<f64>, _>>().map_err(io::Error::other)?;
+    Ok(times.iter().sum::<f64>() / times.len() as f64)
+}
+
+fn pair() -> io::Result<(TcpStream, TcpStream)> {
+    let listener = TcpListener::bind(("127.0.0.1", 0))?;
+    let here = TcpStream::connect(listener.local_addr()?)?;
+    let (there, _) = listener.accept()?;
+    here.set_nodelay(true)?;
+    there.set_nodelay(true)?;
+    Ok((here, there))
+}
+
+fn lower_quartile(all: &mut [f64]) -> f64 {
+    let place = all.len() / 4;
+    *all.select_nth_unstable_by(place, f64::total_cmp).1
+}
+
+const ROUNDS: usize = 4_000;
+const TURNS: u32 = 20_000;
+const MESSAGE_BYTES: usize = 64;
+/// For an answer that does not come.
+const PATIENCE: Duration = Duration::from_secs(5);
+const TRIES_MAX: u64 = 20_000_000;

@@ -1,0 +1,346 @@
+//! `weir calibrate`: what inputs and the driver cost on this machine, measured on the live system, for `weir sim`.
+//!
+//! Short runs of several shapes are metered ([`crate::host::Meter`]): each input of a component, and what its driver does
+//! around it. The cost of each kind is fitted to all of its samples ([`fit`]): so much for a message, for each thing in it,
+//! and for its bytes. What lives in one process is metered within one; what travels between processes, on either side of
+//! connections.
+
+mod fit;
+mod machine;
+mod shapes;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use configuration::{ConfigurationError, Interval, Layout, Partition, Simulation};
+use dataflow::ids::Role;
+use simulator::world::{Kind, Trace};
+
+use self::fit::{Fit, Terms, fit};
+use self::machine::Machine;
+use self::shapes::Shape;
+use crate::cli::{CalibrateArgs, Exit};
+use crate::conductor::{Conducted, Run, StartError, conduct_metered};
+use crate::host::{Meter, Sample, Section};
+use crate::scratch::Scratch;
+use crate::simulation::simulate;
+
+/// Why there is no calibration.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CalibrationError {
+    #[error(transparent)]
+    Configuration(#[from] ConfigurationError),
+    #[error("a run of the calibration: {0}")]
+    Start(#[from] StartError),
+    #[error("a run of the calibration was not sound: {0}")]
+    Unsound(String),
+    #[error("no temporary directory for what the calibration records: {0}")]
+    Scratch(io::Error),
+    #[error("the loopback interface cannot be measured: {0}")]
+    Machine(io::Error),
+    #[error("no pass of a driver was seen: expected a longer calibration, see --seconds")]
+    TooShort,
+}
+
+/// Measures, and writes the costs.
+pub(crate) fn calibrate(args: &CalibrateArgs) -> Exit {
+    if let Some(path) = args.output.as_deref().filter(|path| !crate::run::can_hold_a_file(path)) {
+        crate::complain(&format!("weir calibrate: --output {}: expected a file in a directory that exists", path.display()));
+        return Exit::NotStarted;
+    }
+    let text = match measured(args) {
+        Ok(costs) => costs.to_toml(),
+        Err(CalibrationError::Configuration(error)) => {
+            crate::complain(&error.to_string());
+            return Exit::Wrong;
+        }
+        Err(error) => {
+            crate::complain(&format!("weir calibrate: {error}"));
+            return Exit::NotStarted;
+        }
+    };
+    let Some(path) = &args.output else {
+        return crate::commands::on_standard_streams(|out, _| out.write_all(text.as_bytes()).map(|()| Exit::Well));
+    };
+    match std::fs::write(path, text) {
+        Ok(()) => Exit::Well,
+        Err(error) => {
+            crate::complain(&format!("weir calibrate: cannot write {}: {error}", path.display()));
+            Exit::NotStarted
+        }
+    }
+}
+
+fn measured(args: &CalibrateArgs) -> Result<Costs, CalibrationError> {
+    let own = args.config.as_deref().map(|path| Partition::load(path, &args.overrides.set)).transpose()?;
+    measure(own, args.seconds)
+}
+
+/// Measures with runs that take about so long in all; with a partition, it is what is metered within one process.
+pub(crate) fn measure(own: Option<Partition>, seconds: f64) -> Result<Costs, CalibrationError> {
+    let scratch = Scratch::new().map_err(CalibrationError::Scratch)?;
+    let each_ms = (seconds * 1e3 / RUNS) as u64;
+    let within = match own {
+        Some(mut partition) => {
+            (partition.run.events, partition.run.duration) = (None, Some(Interval::from_ms(4 * each_ms)));
+            partition.output.directory = scratch.path().display().to_string();
+            vec![Shape { partition, in_children: |_| false }]
+        }
+        None => shapes::within(each_ms)?,
+    };
+    let machine = Machine::measure().map_err(CalibrationError::Machine)?;
+    let mut metered = Metered::default();
+    let mut unmetered = Vec::new();
+    for shape in within {
+        unmetered.push((shape.partition.clone(), run(&shape)?.cpu_ns_per_event()));
+        let of = if shape.partition.level1.is_some() { &mut metered.chain } else { &mut metered.building };
+        of.meter(&shape)?;
+    }
+    for shape in shapes::recording(each_ms / 2, scratch.path())? {
+        metered.recording.meter(&shape)?;
+    }
+    for shape in shapes::between(each_ms)? {
+        metered.between.meter(&shape)?;
+    }
+    let costs = Costs::new(&machine, &metered)?;
+    Ok(costs.closed(&unmetered))
+}
+
+/// A run of a shape that went well.
+struct Sound {
+    conducted: Conducted,
+    metered: crate::conductor::Metered,
+}
+
+fn run(shape: &Shape) -> Result<Sound, CalibrationError> {
+    run_with(shape, None)
+}
+
+fn run_with(shape: &Shape, meter: Option<Meter>) -> Result<Sound, CalibrationError> {
+    let (partition, in_children) = (shape.partition.clone(), shape.in_children);
+    let (conducted, metered) = conduct_metered(Run { partition, in_children, progress: None, observer: None }, meter)?;
+    let account = &conducted.account;
+    if account.residual != 0 || account.level1 == 0 || !conducted.ending.reasons.is_empty() {
+        let (residual, reasons) = (account.residual, conducted.ending.reasons.join("; "));
+        return Err(CalibrationError::Unsound(format!("{} events, residual {residual}, {reasons}", account.level1)));
+    }
+    Ok(Sound { conducted, metered })
+}
+
+impl Sound {
+    /// Processor time of this process.
+    fn cpu_ns_per_event(&self) -> f64 {
+        self.conducted.cpu_while_running.as_nanos() as f64 / self.conducted.account.level1 as f64
+    }
+}
+
+/// What was metered.
+#[derive(Default)]
+struct Metered {
+    /// Within one process, of event builders alone.
+    building: Seen,
+    /// The same of chains with level 1.
+    chain: Seen,
+    /// The same with recorders.
+    recording: Seen,
+    /// On either side of connections.
+    between: Seen,
+}
+
+/// What was metered in runs of a kind.
+#[derive(Default)]
+struct Seen {
+    samples: BTreeMap<Section, Vec<Sample>>,
+    /// What threads for files took, with the events and bytes that they wrote.
+    writing: Vec<Sample>,
+}
+
+impl Seen {
+    fn meter(&mut self, shape: &Shape) -> Result<(), CalibrationError> {
+        let fragments = shape.partition.ros.robs as f32;
+        let Sound { conducted, metered } = run_with(shape, Some(Meter::new()))?;
+        let account = &conducted.account;
+        for (section, samples) in metered.sections {
+            let fragments = if section == Section::Input(Role::Sfi, Kind::EventReply) { fragments } else { 1.0 };
+            let counted = samples.kept().map(|sample| Sample { count: sample.count * fragments, ..*sample });
+            self.samples.entry(section).or_default().extend(counted);
+        }
+        let bytes: u64 = conducted.ending.files.iter().map(|file| file.bytes).sum();
+        if account.recorded > 0 && bytes > 0 {
+            let (count, bytes) = (account.recorded as f32, bytes as f32);
+            self.writing.push(Sample { count, bytes, ns: metered.beside.as_nanos() as f32 });
+        }
+        Ok(())
+    }
+
+    fn fit(&self, section: Section, terms: Terms) -> Option<Fit> {
+        fit(self.samples.get(&section)?, terms)
+    }
+
+    /// Costs of inputs.
+    fn inputs(&self) -> impl Iterator<Item = (Role, Kind, Fit)> {
+        let writing = fit_writing(&self.writing).map(|fit| (Role::Sfo, Kind::Write, fit));
+        writing.into_iter().chain(self.samples.iter().filter_map(|(section, samples)| {
+            let (role, kind) = match section {
+                Section::Input(role, kind) => (*role, *kind),
+                Section::Flush(role) => (*role, Kind::Flush),
+                _ => return None,
+            };
+            // Nothing looks at all bytes of an input: what costs by their number is reading, writing and recording.
+            Some((role, kind, fit(samples, Terms { per_byte: false, ..Terms::ALL })?))
+        }))
+    }
+}
+
+/// A calibration: what `[simulation]` needs.
+pub(crate) struct Costs {
+    cores: usize,
+    driver: Vec<(&'static str, f64)>,
+    inputs: Vec<Input>,
+}
+
+/// The cost of a kind of input, and where it is that.
+struct Input {
+    role: Role,
+    kind: Kind,
+    layout: Layout,
+    level1: bool,
+    fit: Fit,
+}
+
+impl Costs {
+    fn new(machine: &Machine, metered: &Metered) -> Result<Self, CalibrationError> {
+        let Metered { building, chain, recording, between } = metered;
+        let pass = between.fit(Section::Pass, Terms::ALL).ok_or(CalibrationError::TooShort)?;
+        let base_only = Terms { each: false, per_byte: false, ..Terms::ALL };
+        let no_base = Terms { base: false, ..Terms::ALL };
+        let no_count = Terms { each: false, ..Terms::ALL };
+        let of = |seen: &Seen, section, terms| seen.fit(section, terms).unwrap_or_default();
+        let (read, write) = (of(between, Section::Read, no_count), of(between, Section::Write, no_base));
+        let driver = vec![
+            ("pass", pass.base),
+            ("pass_component", pass.each),
+            ("pass_connection", pass.per_byte),
+            ("local", of(chain, Section::Local, base_only).base),
+            ("encode", of(between, Section::Encode, base_only).base),
+            ("decode", of(between, Section::Decode, base_only).base),
+            ("read", read.base),
+            ("read_kib", read.per_byte * 1024.0),
+            ("write", write.each),
+            ("write_kib", write.per_byte * 1024.0),
+            ("latency", machine.latency),
+            ("wake", machine.wake),
+            ("sleep", machine.sleep),
+            ("switch", machine.switch),
+        ];
+        let mut inputs = Vec::new();
+        for (layout, level1, best_first) in [
+            (Layout::Process, false, [building, chain, between, recording]),
+            (Layout::Process, true, [chain, building, between, recording]),
+            (Layout::Processes, false, [between, building, chain, recording]),
+            (Layout::Processes, true, [between, chain, building, recording]),
+        ] {
+            inputs.extend(best_of(best_first).map(|((role, kind), fit)| Input { role, kind, layout, level1, fit }));
+        }
+        Ok(Self { cores: machine.cores, driver, inputs })
+    }
+
+    /// The same, with all costs of inputs made larger or smaller, those of chains and of building alone by themselves, until
+    /// the simulation of what was metered takes as much processor time as without a meter: reading the clock so often holds
+    /// a processor up by more than what it takes.
+    fn closed(self, unmetered: &[(Partition, f64)]) -> Self {
+        let Some(simulation) = self.simulation() else { return self };
+        let (mut sums, mut counts) = ([0.0; 2], [0.0; 2]);
+        for (partition, live_ns) in unmetered {
+            let mut partition = Partition { simulation: Some(simulation.clone()), ..partition.clone() };
+            partition.run.duration = Some(SIMULATED);
+            let level1 = usize::from(partition.level1.is_some());
+            // What needs real data is not simulated.
+            let Ok(simulated) = simulate(partition, Trace::None) else { continue };
+            let simulated_ns =
+                simulated.outcomes.cpu.as_nanos() as f64 / simulated.outcomes.account.level1.max(1) as f64;
+            sums[level1] += (live_ns / simulated_ns).ln();
+            counts[level1] += 1.0;
+        }
+        let factor = |level1: usize| if counts[level1] > 0.0 { f64::exp(sums[level1] / counts[level1]) } else { 1.0 };
+        let factors = [factor(0), factor(1)].map(|factor| factor.clamp(1.0 / CLOSING_MAX, CLOSING_MAX));
+        let inputs = self.inputs.into_iter().map(|input| {
+            let factor = factors[usize::from(input.level1)];
+            Input { fit: if input.kind == Kind::Write { input.fit } else { input.fit.times(factor) }, ..input }
+        });
+        Self { inputs: inputs.collect(), ..self }
+    }
+
+    /// As a configuration has it.
+    fn simulation(&self) -> Option<Simulation> {
+        let text = "partition.name = \"calibration\"\nros.count = 1\nsfi.count = 1\n";
+        Partition::parse_with_costs("calibration", text, ("costs", &self.to_toml())).ok()?.simulation
+    }
+
+    /// A file for `weir sim --costs`.
+    pub(crate) fn to_toml(&self) -> String {
+        let mut text = format!("# Costs on {}.\n\n[simulation]\ncores = {}\n\n", machine_name(), self.cores);
+        text += "[simulation.driver]\n";
+        for (key, ns) in &self.driver {
+            text += &format!("{key} = \"{:.0} ns\"\n", ns.max(0.0));
+        }
+        text += "source = \"measured by weir calibrate\"\n";
+        for Input { role, kind, layout, level1, fit } in &self.inputs {
+            let layout = if *layout == Layout::Process { "process" } else { "processes" };
+            let Fit { base, each, per_byte } = fit;
+            text += &format!(
+                "\n[[simulation.cost]]\nrole = \"{}\"\ninput = \"{}\"\nlayout = \"{layout}\"\nlevel1 = {level1}\nmessage = \"{base:.0} ns\"\n\
+                 each = \"{each:.0} ns\"\nper_kib = \"{:.0} ns\"\nsource = \"measured by weir calibrate\"\n",
+                role.stem(),
+                kind.name(),
+                per_byte * 1024.0
+            );
+        }
+        text
+    }
+}
+
+/// Each kind of input, from the first that has seen it.
+fn best_of(seen: [&Seen; 4]) -> impl Iterator<Item = ((Role, Kind), Fit)> {
+    let mut best = BTreeMap::new();
+    for (role, kind, fit) in seen.into_iter().flat_map(Seen::inputs) {
+        best.entry((role, kind)).or_insert(fit);
+    }
+    best.into_iter()
+}
+
+/// So much for each event and byte, from whole runs.
+fn fit_writing(runs: &[Sample]) -> Option<Fit> {
+    let bytes: f64 = runs.iter().map(|run| f64::from(run.bytes)).sum();
+    let ns: f64 = runs.iter().map(|run| f64::from(run.ns)).sum();
+    let events: f64 = runs.iter().map(|run| f64::from(run.count)).sum();
+    if events == 0.0 {
+        return None;
+    }
+    if let [one, other] = runs {
+        let per_event = |run: &Sample| (f64::from(run.ns / run.count), f64::from(run.bytes / run.count));
+        let ((ns_a, bytes_a), (ns_b, bytes_b)) = (per_event(one), per_event(other));
+        let per_byte = (ns_b - ns_a) / (bytes_b - bytes_a);
+        let base = ns_a - per_byte * bytes_a;
+        if per_byte >= 0.0 && base >= 0.0 && per_byte.is_finite() {
+            return Some(Fit { base, each: 0.0, per_byte });
+        }
+    }
+    Some(Fit { base: 0.0, each: 0.0, per_byte: ns / bytes })
+}
+
+/// The processor, as far as the kernel says.
+fn machine_name() -> String {
+    let text = std::fs::read_to_string(Path::new("/proc/cpuinfo")).unwrap_or_default();
+    let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    let name = name.map_or("an unknown processor", |(_, name)| name.trim());
+    format!("{name}, {} cores", std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// Virtual time of a run that closes the calibration.
+const SIMULATED: Interval = Interval::from_ms(50);
+/// What the meter itself may change.
+const CLOSING_MAX: f64 = 2.0;
+/// Runs of a calibration, and what starts and measures besides takes as much as some.
+const RUNS: f64 = 18.0;
