@@ -85,6 +85,7 @@ bench: build ## benchmarks: of parts by criterion, then of the system
 	$(WEIR) bench sources --json
 	$(WEIR) bench memory --json
 	$(WEIR) bench level2 --json
+	$(WEIR) bench prediction --json
 	$(WEIR) bench filter --python "$(WEIR_PYTHON)" --json
 
 clean: ## remove everything that was built or recorded by these commands

@@ -309,7 +309,8 @@ fn add_costs(root: &mut Node, costs: Node) -> Vec<Problem> {
     for (table, node) in tables {
         let (is_simulation, place) = (table == "simulation", node.key_place.clone());
         let mut problem = |key: String, place: Place| {
-            let message = "expected only what `weir calibrate` writes: [simulation] with cores, driver and cost".to_owned();
+            let message =
+                "expected only what `weir calibrate` writes: [simulation] with cores, driver and cost".to_owned();
             problems.push(Problem { place, key, message });
         };
         match (is_simulation, node.content) {

@@ -118,8 +118,7 @@ impl Node {
         match there {
             Entry::Vacant(free) => _ = free.insert(node),
             Entry::Occupied(mut there) => {
-                if let (Content::Array(first), Content::Array(then)) =
-                    (&mut node.content, &mut there.get_mut().content)
+                if let (Content::Array(first), Content::Array(then)) = (&mut node.content, &mut there.get_mut().content)
                 {
                     first.append(then);
                     core::mem::swap(first, then);
@@ -129,11 +128,8 @@ impl Node {
     }
 
     fn table_of(&mut self, key: &str, place: &Place) -> &mut BTreeMap<String, Self> {
-        let empty = || Self {
-            key_place: place.clone(),
-            place: place.clone(),
-            content: Content::Table(BTreeMap::new()),
-        };
+        let empty =
+            || Self { key_place: place.clone(), place: place.clone(), content: Content::Table(BTreeMap::new()) };
         self.table_mut().entry(key.to_owned()).or_insert_with(empty).table_mut()
     }
 

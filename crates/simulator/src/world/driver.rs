@@ -70,6 +70,7 @@ pub(super) struct Drivers {
 }
 
 /// What happens to a process; of those that name a state only the last counts.
+#[derive(Clone, Copy)]
 pub(super) enum Turn {
     /// It is awake.
     Wakes(usize),
@@ -487,8 +488,7 @@ impl World {
     fn depart(&mut self, from: usize, to: usize, frames: Vec<Frame>) {
         let now = self.now;
         let drivers = self.drivers();
-        let (same_host, latency) =
-            (drivers.processes[from].host == drivers.processes[to].host, drivers.driver.latency);
+        let (same_host, latency) = (drivers.processes[from].host == drivers.processes[to].host, drivers.driver.latency);
         if same_host && self.splits.is_empty() {
             return self.schedule(now + latency, What::Frames { from, to, frames });
         }

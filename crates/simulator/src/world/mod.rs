@@ -141,7 +141,11 @@ enum What {
     /// A process goes on.
     Turn(Turn),
     /// What a process has written comes to another.
-    Frames { from: usize, to: usize, frames: Vec<Frame> },
+    Frames {
+        from: usize,
+        to: usize,
+        frames: Vec<Frame>,
+    },
     Begin,
     WakeController,
     Fault(usize),

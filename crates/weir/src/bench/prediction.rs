@@ -44,7 +44,10 @@ pub(crate) struct Parameters {
 pub(crate) fn measure(args: &BenchArgs) -> Result<Prediction, BenchError> {
     let costs = match &args.costs {
         Some(path) => (path.display().to_string(), Partition::read_costs(path)?),
-        None => ("costs".to_owned(), calibration::measure(None, CALIBRATION_SECONDS)?.to_toml()),
+        None => (
+            "costs".to_owned(),
+            calibration::measure(None, (args.seconds * CALIBRATION_PER_RUN).clamp(1.0, CALIBRATION_SECONDS))?.to_toml(),
+        ),
     };
     let of = |name, text, layout| compare(name, text, layout, &costs, args.seconds);
     Ok(Prediction {
@@ -72,7 +75,8 @@ fn compare(
     let simulation = partition.simulation.as_mut().expect("costs belong to a simulation");
     simulation.layout = layout;
     let processes = layout == Layout::Processes;
-    let parameters = Parameters { processes, seconds, simulated_seconds: SIMULATED.duration().as_secs_f64(), pairs: PAIRS };
+    let parameters =
+        Parameters { processes, seconds, simulated_seconds: SIMULATED.duration().as_secs_f64(), pairs: PAIRS };
     let mut seed = partition.run.seed;
     let mut next_seed = || {
         seed += 1;
@@ -89,7 +93,10 @@ fn simulated(partition: &Partition, seed: u64) -> Result<Figures, BenchError> {
     partition.run.duration = Some(SIMULATED);
     let simulated = simulate(partition, Trace::None)?;
     let summary = simulated.summary();
-    Ok(figures(summary.rates_hz.level1, simulated.outcomes.cpu.as_secs_f64() / simulated.outcomes.account.level1 as f64))
+    Ok(figures(
+        summary.rates_hz.level1,
+        simulated.outcomes.cpu.as_secs_f64() / simulated.outcomes.account.level1 as f64,
+    ))
 }
 
 fn live(partition: &Partition, processes: bool, seconds: f64) -> Result<Figures, BenchError> {
@@ -106,6 +113,8 @@ fn figures(events_per_s: f64, cpu_s_per_event: f64) -> Figures {
 }
 
 const PAIRS: usize = 5;
+/// How long to calibrate, for a second of each live run, and at most.
+const CALIBRATION_PER_RUN: f64 = 5.0;
 const CALIBRATION_SECONDS: f64 = 14.0;
 const SIMULATED: Interval = Interval::from_ms(100);
 

@@ -134,7 +134,8 @@ impl Sums {
         let mut error = self.time_squared;
         for (row, one) in found.iter().enumerate() {
             error -= 2.0 * one * self.with_time[row];
-            error += found.iter().enumerate().map(|(column, other)| one * other * self.products[row][column]).sum::<f64>();
+            error +=
+                found.iter().enumerate().map(|(column, other)| one * other * self.products[row][column]).sum::<f64>();
         }
         error.max(0.0)
     }

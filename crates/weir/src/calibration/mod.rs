@@ -46,7 +46,10 @@ pub(crate) enum CalibrationError {
 /// Measures, and writes the costs.
 pub(crate) fn calibrate(args: &CalibrateArgs) -> Exit {
     if let Some(path) = args.output.as_deref().filter(|path| !crate::run::can_hold_a_file(path)) {
-        crate::complain(&format!("weir calibrate: --output {}: expected a file in a directory that exists", path.display()));
+        crate::complain(&format!(
+            "weir calibrate: --output {}: expected a file in a directory that exists",
+            path.display()
+        ));
         return Exit::NotStarted;
     }
     let text = match measured(args) {

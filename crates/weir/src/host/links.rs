@@ -380,7 +380,8 @@ impl Links {
 
     /// How many connections have something queued that can go out now, and how many bytes.
     pub(super) fn flushable_bytes(&self) -> (usize, usize) {
-        let channels = self.slots.iter().map(|(_, slot)| &slot.connection).filter(|channel| channel.link().is_flushable());
+        let channels =
+            self.slots.iter().map(|(_, slot)| &slot.connection).filter(|channel| channel.link().is_flushable());
         channels.fold((0, 0), |(count, bytes), channel| (count + 1, bytes + channel.queued_bytes()))
     }
 

@@ -165,10 +165,8 @@ impl Host {
     }
 
     fn begin_metering(&mut self) {
-        if self.meter.is_some() {
-            let (components, connections) = (self.hosted().count(), self.links.count());
-            let meter = self.meter.as_mut().expect("there is one");
-            meter.begin_pass(components, connections);
+        if let Some(meter) = &mut self.meter {
+            meter.begin_pass(self.nodes.iter().flatten().count(), self.links.count());
         }
     }
 

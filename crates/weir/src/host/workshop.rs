@@ -13,11 +13,11 @@ use rol::{Inputs, Links, LinksError, NetworkError, NetworkParameters, NetworkTri
 use transport::page_pool::Pool;
 use transport::waker::Waker;
 
-use super::{Host, Section};
 use super::external::External;
 use super::filtering::{Filtering, FilteringError};
 use super::recorder::{Done, Recorder, RecorderError};
 use super::steering::Steering;
+use super::{Host, Section};
 use crate::assembly::Assembly;
 
 /// What one component can have done.

@@ -11,7 +11,7 @@ use std::io::BufWriter;
 use std::path::Path;
 use std::time::Duration;
 
-use configuration::{BadMenu, ConfigurationError, Partition};
+use configuration::{BadMenu, ConfigurationError, Layout, Partition};
 use dataflow::control::controller::Ending;
 use rol::{InputError, Inputs, LinksError};
 use simulator::network::TopologyError;
@@ -52,6 +52,7 @@ pub(crate) fn sim(args: &SimArgs) -> Exit {
         Err(error) => return wrong(&error),
     };
     args.limits.apply(&mut partition);
+    use_built_in_costs(&mut partition);
     if let Some(seed) = args.seed {
         partition.run.seed = seed;
     }
@@ -96,6 +97,21 @@ pub(crate) fn sim(args: &SimArgs) -> Exit {
     }
     summary.exit()
 }
+
+/// A partition on one machine that says nothing of costs has those that were measured on another one.
+fn use_built_in_costs(partition: &mut Partition) {
+    let simulation = partition.simulation.get_or_insert_default();
+    if simulation.layout == Layout::Farm || simulation.driver.is_some() || !simulation.cost.is_empty() {
+        return;
+    }
+    let least = "partition.name = \"any\"\nros.count = 1\nsfi.count = 1\n";
+    let measured = Partition::parse_with_costs("any", least, ("costs.toml", BUILT_IN_COSTS));
+    let measured = measured.ok().and_then(|partition| partition.simulation).expect("a test reads the built-in costs");
+    (simulation.driver, simulation.cost) = (measured.driver, measured.cost);
+}
+
+/// Of two cores of an AMD EPYC (Zen 5) under KVM.
+const BUILT_IN_COSTS: &str = include_str!("costs.toml");
 
 fn wrong(error: &ConfigurationError) -> Exit {
     crate::complain(&error.to_string());
@@ -154,4 +170,80 @@ fn to_file(path: &Path) -> Result<Trace, String> {
 /// The whole of a text file.
 fn read_text(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use configuration::Partition;
+    use simulator::world::Trace;
+
+    use super::{BUILT_IN_COSTS, Simulated, simulate};
+
+    fn simulated(costs: &str, layout: &str, cores: u32, more: &str) -> Simulated {
+        let text = format!(
+            "partition.name = \"p\"\nrun.duration = \"20 ms\"\ndfm.input = \"self\"\nros.count = 3\nsfi.count = 1\n\
+             simulation = {{ layout = \"{layout}\", cores = {cores} }}\n{more}"
+        );
+        let partition = Partition::parse_with_costs("p", &text, ("costs", costs)).unwrap();
+        simulate(partition, Trace::None).unwrap()
+    }
+
+    fn rate_hz(simulated: &Simulated) -> f64 {
+        let summary = simulated.summary();
+        assert_eq!(simulated.outcomes.account.residual, 0);
+        summary.rates_hz.built
+    }
+
+    fn cpu_ns_per_event(simulated: &Simulated) -> f64 {
+        simulated.outcomes.cpu.as_nanos() as f64 / simulated.outcomes.account.level1 as f64
+    }
+
+    #[test]
+    fn the_built_in_costs_simulate_both_layouts() {
+        for layout in ["process", "processes"] {
+            let rate = rate_hz(&simulated(BUILT_IN_COSTS, layout, 2, ""));
+            assert!((1e4..1e7).contains(&rate), "{layout}: {rate}");
+        }
+    }
+
+    #[test]
+    fn processes_share_cores() {
+        let [one, two, many] = [1, 2, 8].map(|cores| rate_hz(&simulated(BUILT_IN_COSTS, "processes", cores, "")));
+        assert!(one < two && two < many, "{one} {two} {many}");
+        let costs = "[simulation.driver]\n[[simulation.cost]]\neach = \"1 us\"\n";
+        let [one, many] = [1, 8].map(|cores| rate_hz(&simulated(costs, "process", cores, "")));
+        assert_eq!(one, many, "a process has one thread");
+    }
+
+    #[test]
+    fn the_more_is_there_the_less_an_event_costs() {
+        let costs = "[simulation.driver]\nread = \"2 us\"\nwrite = \"2 us\"\nencode = \"500 ns\"\n";
+        let few = simulated(costs, "processes", 2, "sfi.building = 1\n");
+        let many = simulated(costs, "processes", 2, "sfi.building = 64\n");
+        let (few, many) = (cpu_ns_per_event(&few), cpu_ns_per_event(&many));
+        assert!(many < few / 4.0, "{few} {many}");
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_run() {
+        let [one, other] = [(); 2].map(|()| simulated(BUILT_IN_COSTS, "processes", 2, ""));
+        assert_eq!(one.outcomes.inputs, other.outcomes.inputs);
+        assert_eq!(one.outcomes.ended, other.outcomes.ended);
+    }
+
+    #[test]
+    fn a_whole_chain_survives_deaths_and_splits_with_drivers() {
+        let chain = "level1 = { rate = \"20 kHz\" }\nl2sv = { timeout = \"5 ms\" }\n[l2pu]\ncount = 2\nstrategy = \"two-step\"\n\
+                     [[simulation.fault]]\nat = \"5 ms\"\nkind = \"cut-off\"\napplication = \"l2pu-1\"\nlasts = \"3 ms\"\n\
+                     [[simulation.fault]]\nat = \"8 ms\"\nkind = \"restart\"\napplication = \"l2pu-2\"\nlasts = \"3 ms\"\n";
+        for layout in ["process", "processes"] {
+            let text = format!(
+                "partition.name = \"p\"\nrun.duration = \"30 ms\"\nros.count = 3\nsfi.count = 1\nsimulation.layout = \"{layout}\"\n{chain}"
+            );
+            let partition = Partition::parse_with_costs("p", &text, ("costs", BUILT_IN_COSTS)).unwrap();
+            let simulated = simulate(partition, Trace::None).unwrap();
+            assert_eq!(simulated.outcomes.account.residual, 0, "{layout}: {:#?}", simulated.outcomes.account);
+            assert!(simulated.outcomes.account.level1 > 400, "{layout}: {:#?}", simulated.outcomes.account);
+        }
+    }
 }

@@ -129,6 +129,21 @@ fn level2() {
     assert_eq!(found["round_trip"]["ratio_of"], "round_trip_ns");
 }
 
+/// How well it predicts is for a machine without other users to say.
+#[test]
+fn prediction() {
+    let found = bench(&["prediction"]);
+    for name in ["building", "level2", "processes"] {
+        let found = &found[name];
+        assert_eq!(found["bench"], format!("prediction.{name}"));
+        for side in ["result", "reference"] {
+            let number = |key: &str| found[side][key].as_f64().unwrap_or(0.0);
+            assert!(number("events_per_s") > 0.0 && number("cpu_us_per_event") > 0.0, "{found}");
+        }
+        assert!(found["ratio"].as_f64().is_some_and(|ratio| ratio > 0.0), "{found}");
+    }
+}
+
 #[test]
 fn filter() {
     let Some(python) = testkit::python("filter") else { return };

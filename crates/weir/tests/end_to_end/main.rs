@@ -6,6 +6,7 @@
 mod account;
 mod bad_files;
 mod bench;
+mod calibrate;
 mod children;
 mod datagrams;
 mod death;
