@@ -50,7 +50,8 @@ fn simulated_runs_do_to_every_event_what_live_runs_do() {
     let patient = ["l2sv.timeout=60 s", "l2pu.request_timeout=60 s", "sfi.request_timeout=60 s"];
     let patient = patient.map(|key| ["--set", key]).concat();
     for (name, events) in [("quickstart", "500"), ("trigger", "300"), ("replay", "10")] {
-        let arguments = [&["--events", events], if name == "replay" { &[] } else { &*patient }].concat();
+        let further: &[&str] = if name == "replay" { &[] } else { &patient };
+        let arguments = [&["--events", events], further].concat();
         let (live, summary) = Job::example(name).with(&arguments).run().expect_ok();
         let (simulated, _) = simulated(&examples().join(name).with_extension("toml"), &arguments);
         for count in ["level1", "level2_accepted", "level2_rejected", "built_complete", "recorded"] {
