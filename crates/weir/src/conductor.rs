@@ -417,9 +417,11 @@ impl Conductor {
             Message::Greet { key, .. } => self.on_greet(now, host, link, envelope.from, &key),
             Message::Ready { datagrams } => {
                 if let Some(child) = self.children.behind(link) {
-                    child.ready = host.links.meet(child.node, &datagrams);
-                    let node = child.node;
-                    self.on_ready(now, node);
+                    let (node, met) = (child.node, host.links.meet(child.node, &datagrams));
+                    child.ready = met;
+                    if met {
+                        self.on_ready(now, node);
+                    }
                 }
             }
             Message::Failed(reason) => match self.children.behind(link).map(|child| child.node) {

@@ -21,12 +21,11 @@ use crate::assembly::Assembly;
 use crate::children::KEY_VARIABLE;
 use crate::cli::{Exit, NodeArgs};
 use crate::conductor::{idle, new_host};
-use peers::Peer;
-
 use crate::host::{
     DatagramOptions, FIRST_LIFE, Host, InvalidPeerAddress, LinkEvent, LinkId, Links, LinksError, NetworkOptions,
     PeerAddress, Workshop,
 };
+use peers::Peer;
 
 /// Why a node does not take part.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +46,6 @@ pub(crate) enum NodeError {
     Orphaned,
 }
 
-/// Lives as the application `name` until run control ends it.
 /// `weir node`: lives until the run ends.
 pub(crate) fn main(args: &NodeArgs) -> Exit {
     match run(&args.join, &args.name) {
@@ -60,6 +58,7 @@ pub(crate) fn main(args: &NodeArgs) -> Exit {
     }
 }
 
+/// Lives as the application `name` until run control ends it.
 fn run(join: &str, name: &str) -> Result<(), NodeError> {
     let key = std::env::var(KEY_VARIABLE).map_err(|_| NodeError::NoKey)?;
     let address: PeerAddress = join.parse()?;

@@ -1,11 +1,20 @@
 //! What every crate and every source file keeps to.
 
-use crate::tree::{File, assert_none, crates, files, manifest};
+use crate::tree::{File, assert_none, crates, files, manifest, names};
 
 const LINES_MAX: usize = 900;
 
 /// The crates that may have unsafe code, each block with its reason, because they talk to the operating system.
 const MAY_BE_UNSAFE: [&str; 1] = ["transport"];
+
+#[test]
+fn nothing_is_left_lying_about() {
+    for name in names() {
+        let extension = name.rsplit('.').next().unwrap_or("");
+        assert!(!["orig", "rej", "bak", "swp", "log", "patch"].contains(&extension), "{name} is of no use here");
+        assert!(name.contains('/') || name.contains('.') || ["LICENSE", "Makefile"].contains(&name.as_str()), "{name}");
+    }
+}
 
 #[test]
 fn every_crate_has_lints_description_and_licence() {

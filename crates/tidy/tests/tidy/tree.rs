@@ -20,14 +20,20 @@ pub(crate) fn root() -> PathBuf {
     root.canonicalize().expect("this package lies two levels below the root")
 }
 
-/// All text files below the root with one of the extensions, in the order of their names.
-pub(crate) fn files(extensions: &[&str]) -> Vec<File> {
+/// The names of all files below the root, without what is built, in their order.
+pub(crate) fn names() -> Vec<String> {
     let root = root();
     let mut names = Vec::new();
     collect(&root, &root, &mut names);
     names.sort();
+    names
+}
+
+/// All text files below the root with one of the extensions, in the order of their names.
+pub(crate) fn files(extensions: &[&str]) -> Vec<File> {
+    let root = root();
     let mut files = Vec::new();
-    for name in names {
+    for name in names() {
         if extensions.contains(&name.rsplit('.').next().unwrap_or("")) {
             let text = fs::read_to_string(root.join(&name)).unwrap();
             files.push(File { name, text });
