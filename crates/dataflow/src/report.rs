@@ -519,6 +519,8 @@ counters! {
         clear_groups,
         /// Clear groups sent again on request.
         clears_repeated,
+        /// Decisions and triggers told again to a DFM that has returned, which had learned of the event from others.
+        told_again,
         /// SFIs and ROSs that had not told what they held when the DFM, which had returned, went on.
         recovered_without,
     }

@@ -321,8 +321,8 @@ impl Dfm {
 
     fn on_peer(&mut self, now: Time, node: NodeId, state: PeerState, out: &mut Outbox) {
         let up = matches!(state, PeerState::Up(_));
-        if let (Some(recovery), false) = (&mut self.recovery, up) {
-            recovery.wait_no_more_for(node);
+        if let Some(recovery) = &mut self.recovery {
+            recovery.on_peer(node, up);
         }
         if let Some(index) = self.sfis.iter().position(|sfi| sfi.node == node) {
             let sfi = &mut self.sfis[index];

@@ -165,7 +165,14 @@ impl Books<'_> {
         if !self.lives(Role::Dfm) {
             account.built_complete = sfi.built_complete;
             account.built_incomplete = sfi.built_incomplete;
-            let built = sfi.built_complete + sfi.built_incomplete;
+            let mut built = sfi.built_complete + sfi.built_incomplete;
+            if dfm.recovered_without > 0 {
+                // What an SFI held that was heard too late was built again elsewhere.
+                let twice = built.saturating_sub(account.level2_accepted);
+                account.duplicates += twice;
+                account.built_complete -= twice.min(account.built_complete);
+                built -= twice;
+            }
             account.not_built = account.settle("accepted, against built", account.level2_accepted, built, false);
             return;
         }

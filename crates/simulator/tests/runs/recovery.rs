@@ -15,7 +15,7 @@ use simulator::world::{Fault, Outcomes};
 const EVENTS: u64 = 60;
 /// All of a run, and a little more.
 const RUN_US: u64 = 16_000;
-const STEP_US: usize = 170;
+const STEP_US: usize = 370;
 
 /// Triggers of about 12 ms, of which everything is accepted and recorded.
 fn plan(input: InputKind) -> Plan {
@@ -64,7 +64,7 @@ fn a_dfm_that_dies_at_any_time_and_returns_loses_nothing() {
 #[test]
 fn a_dfm_that_dies_again_before_it_knows_enough_loses_nothing() {
     for input in [InputKind::Level2, InputKind::Level1, InputKind::SelfTrigger] {
-        for again_us in (1_000..4_000).step_by(70) {
+        for again_us in (1_000..4_000).step_by(170) {
             let mut plan = with_restart(&plan(input), Role::Dfm, 3_000);
             let again = Fault::Restart(node(&plan, Role::Dfm), Duration::from_millis(1));
             plan.faults.push((Duration::from_micros(4_000 + again_us), again));
@@ -115,6 +115,27 @@ fn a_dfm_that_returns_does_not_wait_for_a_dead_builder_for_ever() {
     let account = &outcomes.account;
     assert_eq!((account.residual, account.recorded, account.recorded_copies), (0, EVENTS, EVENTS), "{account:#?}");
     assert_eq!(dfm(&outcomes).recovered_without, 1, "it is counted");
+}
+
+#[test]
+fn what_a_slow_builder_holds_is_not_built_again_by_a_dfm_that_returns() {
+    for at_us in (2_000..9_000).step_by(500) {
+        let mut plan = with_restart(&plan(InputKind::Level2), Role::Dfm, at_us + 300);
+        let node = node(&plan, Role::Sfi);
+        let slow = Fault::Slow { node, each: Duration::from_millis(40), lasts: Duration::from_millis(30) };
+        plan.faults.push((Duration::from_micros(at_us), slow));
+        let outcomes = all_recorded(&plan);
+        assert_eq!((dfm(&outcomes).recovered_without, outcomes.account.duplicates), (0, 0));
+    }
+}
+
+#[test]
+fn a_builder_that_hangs_is_not_waited_for_for_ever_by_a_dfm_that_returns() {
+    let mut plan = with_restart(&plan(InputKind::Level2), Role::Dfm, 5_000);
+    plan.faults.push((Duration::from_millis(4), Fault::Hang(node(&plan, Role::Sfi))));
+    let outcomes = plan.run_checked();
+    assert_eq!(dfm(&outcomes).recovered_without, 1, "it is counted");
+    assert!(outcomes.account.recorded > EVENTS * 8 / 10, "the other builds: {:#?}", outcomes.account);
 }
 
 fn dfm(outcomes: &Outcomes) -> DfmCounters {

@@ -18,12 +18,19 @@ use crate::time::Time;
 /// What a later life does not know yet.
 pub(super) struct Recovery {
     /// They have not told what they hold.
-    silent: Vec<NodeId>,
+    silent: Vec<Silent>,
+    /// When it goes on without those that cannot be reached, then without those that can.
     deadline: Option<Time>,
+    patient_until: Time,
     /// The newest event that one of the others has heard of.
     newest: Option<EventId>,
     /// From the sources, in order.
     waiting: VecDeque<Input>,
+}
+
+struct Silent {
+    node: NodeId,
+    reachable: bool,
 }
 
 impl Recovery {
@@ -32,7 +39,8 @@ impl Recovery {
         if let DfmInput::SelfTrigger { readout, .. } = &parameters.input {
             silent.extend(readout);
         }
-        Self { silent, deadline: None, newest: None, waiting: VecDeque::new() }
+        let silent = silent.into_iter().map(|node| Silent { node, reachable: false }).collect();
+        Self { silent, deadline: None, patient_until: Time::ZERO, newest: None, waiting: VecDeque::new() }
     }
 
     /// When it goes on without those that have not told.
@@ -41,8 +49,15 @@ impl Recovery {
     }
 
     /// It has told what it holds, or is lost with it.
-    pub(super) fn wait_no_more_for(&mut self, node: NodeId) {
-        self.silent.retain(|silent| *silent != node);
+    fn wait_no_more_for(&mut self, node: NodeId) {
+        self.silent.retain(|silent| silent.node != node);
+    }
+
+    pub(super) fn on_peer(&mut self, node: NodeId, up: bool) {
+        if !up {
+            return self.wait_no_more_for(node);
+        }
+        self.silent.iter_mut().filter(|silent| silent.node == node).for_each(|silent| silent.reachable = true);
     }
 
     /// Its number is taken.
@@ -51,11 +66,22 @@ impl Recovery {
     }
 
     fn begin(&mut self, now: Time, timeout: Duration) {
-        self.deadline.get_or_insert(now + timeout);
+        if self.deadline.is_none() {
+            self.deadline = Some(now + timeout);
+            self.patient_until = now + timeout * PATIENCE;
+        }
     }
 
-    fn is_over(&self, now: Time) -> bool {
-        self.silent.is_empty() || self.deadline.is_some_and(|deadline| deadline <= now)
+    fn is_over(&mut self, now: Time) -> bool {
+        let is_due = self.deadline.is_some_and(|deadline| deadline <= now);
+        if self.silent.is_empty() || now >= self.patient_until {
+            return true;
+        }
+        let waits_on = self.silent.iter().any(|silent| silent.reachable);
+        if is_due && waits_on {
+            self.deadline = Some(self.patient_until);
+        }
+        is_due && !waits_on
     }
 }
 
@@ -165,7 +191,7 @@ impl Dfm {
         let is_over = |recovery: &mut Recovery| recovery.is_over(now) || self.abandoned;
         let Some(recovery) = self.recovery.take_if(is_over) else { return };
         self.counters.recovered_without += recovery.silent.len() as u64;
-        recovery.silent.iter().for_each(|&node| out.note(Note::RecoveredWithout(node)));
+        recovery.silent.iter().for_each(|silent| out.note(Note::RecoveredWithout(silent.node)));
         if let (DfmInput::SelfTrigger { first, limit, .. }, Some(newest)) = (&self.parameters.input, recovery.newest) {
             let limit = *limit;
             self.counters.self_triggered = newest.next().0.saturating_sub(first.0);
@@ -179,3 +205,7 @@ impl Dfm {
         self.assign(now, out);
     }
 }
+
+/// One that can be reached and says nothing is slow: so many times longer it is waited for, since what it holds would be built
+/// a second time.
+const PATIENCE: u32 = 10;

@@ -38,8 +38,7 @@ impl Dfm {
     pub(super) fn take(&mut self, now: Time, supervisor: usize, decision: &Decision, out: &mut Outbox) {
         let event = decision.event.event;
         if self.knows(event) {
-            self.counters.duplicates += 1;
-            return;
+            return self.count_known();
         }
         let taken = &mut self.supervisors[supervisor].taken;
         if decision.accept {
@@ -57,6 +56,12 @@ impl Dfm {
     /// Whether the event was taken over before, by this life or an earlier one.
     fn knows(&self, event: EventId) -> bool {
         self.open.contains_key(&event) || self.cleared.contains(&event) || self.finished_before.contains(event)
+    }
+
+    /// To a DFM that has returned, sources tell again what may be in its books already.
+    fn count_known(&mut self) {
+        let Self { counters, parameters, .. } = self;
+        *if parameters.late { &mut counters.told_again } else { &mut counters.duplicates } += 1;
     }
 
     pub(super) fn accept(&mut self, event: EventInfo, has_result: bool, builder: Option<NodeId>) {
@@ -95,7 +100,7 @@ impl Dfm {
         level1.oldest_undecided = level1.oldest_undecided.max(event.event.next());
         self.taken.take(now, out);
         if self.knows(event.event) {
-            self.counters.duplicates += 1;
+            self.count_known();
         } else {
             self.accept(event, false, None);
         }
