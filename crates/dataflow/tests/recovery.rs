@@ -1,0 +1,151 @@
+//! A DFM that returns within a run, alone with what the others tell it.
+
+use std::time::Duration;
+
+use dataflow::building::assignment::SfiAssignment;
+use dataflow::building::dfm::{ClearAfter, Dfm, DfmInput, DfmParameters};
+use dataflow::building::push_control::BuildingMode;
+use dataflow::component::{Action, Component, Input, Note, Outbox, PeerState};
+use dataflow::ids::{EventId, Incarnation, NodeId};
+use dataflow::message::{Assignment, Attempt, Decision, Ended, EventInfo, Fate, HeldEvent, Holdings, Message};
+use dataflow::report::DfmCounters;
+use dataflow::time::Time;
+
+const L2SV: NodeId = NodeId(2);
+const SFIS: [NodeId; 2] = [NodeId(4), NodeId(5)];
+const BUILD_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A DFM in its second life, and what it sends.
+struct Driver {
+    dfm: Dfm,
+    out: Outbox,
+}
+
+impl Driver {
+    fn new() -> Self {
+        let dfm = Dfm::new(DfmParameters {
+            input: DfmInput::Level2 { l2svs: vec![L2SV], level1: NodeId(1) },
+            sfis: SFIS.to_vec(),
+            building: 4,
+            assignment: SfiAssignment::RoundRobin,
+            run: 1,
+            mode: BuildingMode::Pull,
+            build_timeout: BUILD_TIMEOUT,
+            clear_group: 1,
+            clear_age: Duration::from_secs(1),
+            clear_after: ClearAfter::Recorded,
+            queue: 10,
+            in_flight: 10,
+            late: true,
+        });
+        Self { dfm, out: Outbox::new() }
+    }
+
+    fn input(&mut self, now: Time, input: Input) -> Vec<Action> {
+        self.dfm.handle(now, input, &mut self.out);
+        self.dfm.flush(now, &mut self.out);
+        self.dfm.check();
+        self.out.drain().collect()
+    }
+
+    fn up(&mut self, node: NodeId) -> Vec<Action> {
+        self.input(Time::ZERO, Input::Peer { node, state: PeerState::Up(Incarnation(0)) })
+    }
+
+    fn says(&mut self, from: NodeId, message: Message) -> Vec<Action> {
+        self.input(Time::ZERO, Input::Message { from, message })
+    }
+
+    fn counters(&self) -> DfmCounters {
+        DfmCounters::from_values(&self.dfm.report(Time::ZERO).counters)
+    }
+}
+
+fn info(event: u64) -> EventInfo {
+    EventInfo { event: EventId(event), ..EventInfo::default() }
+}
+
+/// Events 1 to 4, accepted.
+fn told_again() -> Message {
+    let accepted = |event| Decision { event: info(event), accept: true, has_result: false, builder: None };
+    Message::Decisions { sequence: 1, oldest_undecided: EventId(5), decisions: (1..=4).map(accepted).collect() }
+}
+
+fn held(event: u64, attempt: u16, granted: bool) -> HeldEvent {
+    HeldEvent { assigned: Assignment { event: info(event), attempt, has_result: false }, granted, missing: 0 }
+}
+
+/// Which events are given to whom.
+fn builds(actions: &[Action]) -> Vec<(NodeId, u64)> {
+    let of = |action: &Action| match action {
+        Action::Send { to, message: Message::Build { events, .. } } => {
+            events.iter().map(|assigned| (*to, assigned.event.event.0)).collect()
+        }
+        _ => Vec::new(),
+    };
+    actions.iter().flat_map(of).collect()
+}
+
+#[test]
+fn nothing_is_given_out_that_a_builder_has_or_has_finished() {
+    let mut driver = Driver::new();
+    for node in [L2SV, SFIS[0], SFIS[1]] {
+        driver.up(node);
+    }
+    assert!(builds(&driver.says(L2SV, told_again())).is_empty(), "the builders have not told");
+    let events = vec![held(1, 1, true), held(2, 3, false)];
+    let finished = vec![(EventId(3), Fate::Accepted)];
+    let holdings = Holdings { events, finished, last: true, ..Holdings::default() };
+    assert!(builds(&driver.says(SFIS[0], Message::Held(holdings))).is_empty(), "one has not told");
+    let second = Holdings { events: vec![held(2, 1, false)], last: true, ..Holdings::default() };
+    let actions = driver.says(SFIS[1], Message::Held(second));
+    assert_eq!(builds(&actions).iter().map(|(_, event)| *event).collect::<Vec<_>>(), [4], "{actions:?}");
+    let taken = Message::DecisionsTaken { up_to: 1, oldest_unfinished: EventId(1) };
+    assert!(actions.contains(&Action::Send { to: L2SV, message: taken }), "{actions:?}");
+    assert_eq!((driver.counters().told_again, driver.counters().duplicates), (3, 0));
+
+    let ended = |attempt| Message::EndOfEvent(vec![Ended { event: EventId(2), attempt, missing: 0 }]);
+    let attempt = |attempt| vec![Attempt { event: EventId(2), attempt }];
+    let actions = driver.says(SFIS[1], ended(1));
+    assert!(actions.contains(&Action::Send { to: SFIS[1], message: Message::Revoked(attempt(1)) }), "{actions:?}");
+    let actions = driver.says(SFIS[0], ended(3));
+    assert!(actions.contains(&Action::Send { to: SFIS[0], message: Message::Granted(attempt(3)) }), "{actions:?}");
+}
+
+#[test]
+fn until_all_is_known_nothing_is_called_too_old() {
+    let mut driver = Driver::new();
+    driver.up(L2SV);
+    driver.says(L2SV, told_again());
+    let finished = vec![(EventId(3), Fate::Rejected)];
+    let actions = driver.says(SFIS[0], Message::Held(Holdings { finished, last: true, ..Holdings::default() }));
+    let bounds: Vec<EventId> = actions
+        .iter()
+        .filter_map(|action| match action {
+            Action::MulticastToReadout(Message::Clear { oldest_valid, .. }) => Some(*oldest_valid),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(bounds, [EventId(0)], "event 3 is cleared again, and 1 may be anywhere");
+}
+
+#[test]
+fn who_cannot_be_reached_is_not_waited_for_long_and_who_is_slow_is_longer() {
+    let at = |timeouts: u32| Time::ZERO + BUILD_TIMEOUT * timeouts;
+    for (second_is_there, until) in [(false, at(1)), (true, at(10))] {
+        let mut driver = Driver::new();
+        driver.up(L2SV);
+        driver.up(SFIS[0]);
+        if second_is_there {
+            driver.up(SFIS[1]);
+        }
+        driver.says(L2SV, told_again());
+        driver.says(SFIS[0], Message::Held(Holdings { last: true, ..Holdings::default() }));
+        let early = driver.input(at(1), Input::Deadline);
+        assert_eq!(builds(&early).is_empty(), second_is_there, "{early:?}");
+        let actions = if second_is_there { driver.input(until, Input::Deadline) } else { early };
+        assert!(builds(&actions).iter().any(|(_, event)| *event == 1), "{actions:?}");
+        assert!(actions.contains(&Action::Note(Note::RecoveredWithout(SFIS[1]))), "{actions:?}");
+        assert_eq!(driver.counters().recovered_without, 1);
+    }
+}
