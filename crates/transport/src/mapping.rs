@@ -27,6 +27,11 @@ impl Mapping {
     pub(crate) fn start(&self) -> NonNull<u8> {
         self.start
     }
+
+    /// Backs what is touched from now on with small pages only.
+    pub(crate) fn avoid_huge_pages(&self) {
+        system::avoid_huge_pages(self.start, self.len);
+    }
 }
 
 impl Drop for Mapping {
@@ -59,6 +64,11 @@ mod system {
         Ok(NonNull::new(start.cast()).expect("mmap never maps the address 0 unless asked to"))
     }
 
+    pub(super) fn avoid_huge_pages(start: NonNull<u8>, len: usize) {
+        // SAFETY: the range is that of a `map`; the advice does not change what it holds. A kernel without huge pages refuses.
+        let _ = unsafe { madvise(start.as_ptr().cast::<c_void>(), len, Advice::LinuxNoHugepage) };
+    }
+
     /// # Safety
     /// The range is that of a `map`, and no reference into it is left.
     pub(super) unsafe fn unmap(start: NonNull<u8>, len: usize) {
@@ -81,6 +91,8 @@ mod system {
         // SAFETY: `len` is not zero.
         Ok(NonNull::new(unsafe { alloc_zeroed(layout(len)) }).expect("memory for a test"))
     }
+
+    pub(super) fn avoid_huge_pages(_start: NonNull<u8>, _len: usize) {}
 
     pub(super) unsafe fn unmap(start: NonNull<u8>, len: usize) {
         // SAFETY: allocated by `map` with the same layout.

@@ -167,6 +167,15 @@ impl Pool {
         }
     }
 
+    /// Backs what is touched from now on with small memory pages, instead of huge ones: for pages of which most stay nearly
+    /// empty, such as those of many connections that are idle.
+    pub fn avoid_huge_pages(&self) {
+        match &self.0.memory {
+            Memory::Private(mapping) => mapping.avoid_huge_pages(),
+            Memory::Shared { region, .. } => region.avoid_huge_pages(),
+        }
+    }
+
     /// Name in metrics and messages.
     pub fn name(&self) -> &str {
         &self.0.name

@@ -173,9 +173,9 @@ impl<'t, S> Scheduler<'t, S> {
     /// If the kernel does not report on the sources.
     pub fn pass(&mut self, now: Time, shared: &mut S) -> Result<bool, OsError> {
         self.waker.begin_pass();
-        if self.poller.watches_more_than_one() && self.kernel.is_due() {
+        if self.poller.watches_more_than_one() && self.kernel.is_due(now) {
             let news = self.poller.wait(Some(Duration::ZERO))?;
-            self.kernel.asked(news > 0);
+            self.kernel.asked(now, news > 0);
         }
         let is_busy = self.run_tasks(now, shared);
         self.kernel.is_busy = is_busy;
@@ -212,6 +212,11 @@ impl<'t, S> Scheduler<'t, S> {
             self.waker.end_sleep();
             return Ok(());
         }
+        // Nobody would wake a scheduler that a task has stopped.
+        if self.stop.load(Ordering::Relaxed) {
+            self.waker.end_sleep();
+            return Ok(());
+        }
         let deadline = self.tasks.iter().filter_map(|entry| entry.task.next_deadline()).min();
         self.counters.sleeps += 1;
         let woken = self.poller.wait(sleep_until(deadline, clock::now()));
@@ -222,28 +227,31 @@ impl<'t, S> Scheduler<'t, S> {
     }
 }
 
-/// How often the kernel is asked for news: in each pass, unless it had none for many while work came from memory.
+/// How often the kernel is asked for news: in each pass, unless it had none for many while work came from memory. Passes may
+/// be long: it is asked again within [`UNASKED_MAX`] and a pass.
 #[derive(Debug, Default)]
 struct KernelNews {
     /// How often it was asked in vain, one time after the other.
     in_vain: u32,
     passes_since: u32,
+    asked_at: Time,
     /// Whether the last pass had work.
     is_busy: bool,
 }
 
 impl KernelNews {
-    fn is_due(&mut self) -> bool {
+    fn is_due(&mut self, now: Time) -> bool {
         self.passes_since += 1;
         let passes = match (self.in_vain < IN_VAIN_MIN, self.is_busy) {
             (true, _) => 1,
             (false, true) => PASSES_BUSY,
             (false, false) => PASSES_IDLE,
         };
-        self.passes_since >= passes
+        self.passes_since >= passes || now.since(self.asked_at) >= UNASKED_MAX
     }
 
-    fn asked(&mut self, had_news: bool) {
+    fn asked(&mut self, now: Time, had_news: bool) {
+        self.asked_at = now;
         self.passes_since = 0;
         self.in_vain = if had_news { 0 } else { self.in_vain.saturating_add(1) };
     }
@@ -287,21 +295,25 @@ const IN_VAIN_MIN: u32 = 8;
 const PASSES_BUSY: u32 = 16;
 const PASSES_IDLE: u32 = 4;
 
+/// Longer than many short passes, shorter than what a peer behind a socket would notice.
+const UNASKED_MAX: Duration = Duration::from_micros(200);
+
 /// Stamps in the ring: a megabyte, some ten thousand passes of a few tasks.
 const STAMPS: usize = 1 << 16;
 
 #[cfg(test)]
 mod tests {
-    use super::{IN_VAIN_MIN, KernelNews};
+    use super::{IN_VAIN_MIN, KernelNews, UNASKED_MAX};
+    use dataflow::time::Time;
 
     #[test]
     fn the_kernel_is_asked_less_often_while_work_comes_from_memory_alone() {
         let mut kernel = KernelNews { is_busy: true, ..KernelNews::default() };
         let mut ask = |passes: usize, had_news: bool| {
             let mut pass = || {
-                let is_due = kernel.is_due();
+                let is_due = kernel.is_due(Time::ZERO);
                 if is_due {
-                    kernel.asked(had_news);
+                    kernel.asked(Time::ZERO, had_news);
                 }
                 is_due
             };
@@ -311,5 +323,22 @@ mod tests {
         assert_eq!(ask(160, false), 10);
         assert_eq!(ask(16, true), 1);
         assert_eq!(ask(5, true), 5);
+    }
+
+    #[test]
+    fn the_kernel_is_asked_in_time_however_long_passes_are() {
+        let mut kernel = KernelNews { is_busy: true, in_vain: IN_VAIN_MIN, ..KernelNews::default() };
+        let pass = UNASKED_MAX / 2;
+        let asked: Vec<bool> = (1..=4)
+            .map(|number| {
+                let now = Time::ZERO + pass * number;
+                let is_due = kernel.is_due(now);
+                if is_due {
+                    kernel.asked(now, false);
+                }
+                is_due
+            })
+            .collect();
+        assert_eq!(asked, [false, true, false, true]);
     }
 }

@@ -223,6 +223,12 @@ impl Region {
         }
     }
 
+    /// Backs what is touched from now on with small pages only.
+    pub(crate) fn avoid_huge_pages(&self) {
+        // SAFETY: as above.
+        let _ = unsafe { madvise(self.start.as_ptr().cast(), self.len, Advice::LinuxNoHugepage) };
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.len
     }

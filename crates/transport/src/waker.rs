@@ -51,7 +51,11 @@ impl Waker {
     }
 
     /// From now on other processes see in this word whether the scheduler sleeps.
+    ///
+    /// # Panics
+    /// If the word is another living scheduler's: a sleeper would not be woken while the other is awake.
     pub(crate) fn show_sleep_in(&self, word: &Arc<SleepWord>) {
+        assert!(word.belongs_to(&self.0), "the links of a shm::Process are registered with one scheduler");
         let mut words = self.lock_words();
         if !words.iter().any(|known| Arc::ptr_eq(known, word)) {
             words.push(Arc::clone(word));
@@ -89,8 +93,9 @@ impl AsFd for Waker {
     }
 }
 
+/// A scheduler as its wakers know it.
 #[derive(Debug)]
-struct Shared {
+pub(crate) struct Shared {
     state: AtomicU8,
     event: OwnedFd,
     seen_elsewhere: Mutex<Vec<Arc<SleepWord>>>,

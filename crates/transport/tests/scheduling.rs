@@ -41,6 +41,29 @@ fn an_action_runs_when_its_poll_says_so() {
     assert_eq!((counters.passes, counters.idle_passes, counters.actions, counters.yields), (4, 2, 2, 2));
 }
 
+/// Stops the scheduler in a poll that finds no work.
+struct StopInPoll;
+
+impl Task for StopInPoll {
+    fn poll(&mut self, context: &mut Context<'_>) -> bool {
+        context.stop();
+        false
+    }
+
+    fn action(&mut self, _context: &mut Context<'_>) {
+        unreachable!("there is never work");
+    }
+}
+
+#[test]
+fn a_poll_that_stops_keeps_the_scheduler_from_sleeping() {
+    let park_at_once = ParkLimits { spin_max: Duration::ZERO, yield_for: Duration::ZERO };
+    let mut scheduler = Scheduler::new(IdleStrategy::Park(park_at_once)).unwrap();
+    scheduler.add("stop", StopInPoll);
+    scheduler.run(&mut ()).unwrap();
+    assert_eq!(scheduler.counters().sleeps, 0);
+}
+
 #[test]
 fn every_strategy_passes_values_between_threads() {
     let park_at_once = ParkLimits { spin_max: Duration::ZERO, yield_for: Duration::ZERO };

@@ -2,22 +2,34 @@
 
 use crate::error::OsError;
 use crate::shared_memory::{Region, check_foreign, make};
+use crate::waker;
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::SealFlags;
 use rustix::mm::ProtFlags;
+use std::sync::{Arc, Mutex, Weak};
 
-/// Says to other processes whether this one sleeps: odd while it does, and never the same twice.
+/// Says to other processes whether this one sleeps: odd while it does, and never the same twice. It is one scheduler's.
 #[derive(Debug)]
 pub(crate) struct SleepWord {
     region: Region,
     file: OwnedFd,
+    owner: Mutex<Weak<waker::Shared>>,
 }
 
 impl SleepWord {
     pub(super) fn new() -> Result<Self, OsError> {
         let (region, file) = make("weir-sleep", WORD_LEN, SealFlags::FUTURE_WRITE)?;
-        Ok(Self { region, file })
+        Ok(Self { region, file, owner: Mutex::new(Weak::new()) })
+    }
+
+    /// Whether it is this scheduler's, or becomes that now, because it is no other living one's.
+    pub(crate) fn belongs_to(&self, scheduler: &Arc<waker::Shared>) -> bool {
+        let mut owner = self.owner.lock().expect("nothing panics while it holds the owner");
+        if owner.strong_count() == 0 {
+            *owner = Arc::downgrade(scheduler);
+        }
+        core::ptr::eq(owner.as_ptr(), Arc::as_ptr(scheduler))
     }
 
     /// The caller looks once more at all that it waits for, behind a sequentially consistent fence, before it sleeps.

@@ -118,6 +118,9 @@ impl ShmLink {
     ///
     /// # Errors
     /// If the kernel refuses.
+    ///
+    /// # Panics
+    /// If links of the same [`Process`] are registered with another scheduler.
     pub fn register(&mut self, poller: &mut Poller, waker: &Waker) -> Result<(), OsError> {
         self.readiness = poller.register(&self.socket)?;
         self.event_readiness = poller.register(&self.event)?;

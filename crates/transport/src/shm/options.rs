@@ -46,7 +46,8 @@ impl ShmOptions {
     }
 }
 
-/// What all links of a process share. Clones are handles on it.
+/// What all links of a process share. Clones are handles on it. Its links are registered with one scheduler: peers see in one
+/// word whether that sleeps.
 #[derive(Clone)]
 pub struct Process(Arc<Shared>);
 
