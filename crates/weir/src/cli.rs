@@ -1,7 +1,7 @@
 //! The command line of `weir` (DESIGN §8): commands, options, help texts, exit statuses.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -414,6 +414,55 @@ impl BenchBuilding {
     }
 }
 
+/// A kind of link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BenchLink {
+    /// A TCP connection over the loopback interface
+    Tcp,
+    /// Shared memory
+    Shm,
+    /// UDP over the loopback interface
+    Udp,
+    /// Queues inside a process
+    Local,
+}
+
+impl BenchLink {
+    /// All kinds.
+    pub const ALL: [Self; 4] = [Self::Tcp, Self::Shm, Self::Udp, Self::Local];
+
+    /// As users name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Shm => "shm",
+            Self::Udp => "udp",
+            Self::Local => "local",
+        }
+    }
+}
+
+/// What goes through a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BenchTalk {
+    /// Frames one way, as many as fit in a window
+    OneWay,
+    /// One frame there and back
+    PingPong,
+}
+
+impl BenchTalk {
+    /// As command lines name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OneWay => "one-way",
+            Self::PingPong => "ping-pong",
+        }
+    }
+}
+
 /// One of the two that a benchmark compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -475,6 +524,9 @@ pub struct NodeArgs {
     /// Which application of the partition this is, such as sfi-1
     #[arg(long)]
     pub name: String,
+    /// An address of a further network port; may be given several times
+    #[arg(long, value_name = "IP")]
+    pub port: Vec<IpAddr>,
 }
 
 /// `weir bench-part`: the processes of benchmarks.
@@ -544,6 +596,24 @@ pub enum BenchPart {
         large_bytes: u32,
         /// Which part of the replies is large
         large_part: f64,
+    },
+    /// The far end of a link; the standard input is a socket
+    Link {
+        /// The kind of link
+        #[arg(value_enum)]
+        link: BenchLink,
+        /// What goes through it
+        #[arg(value_enum)]
+        talk: BenchTalk,
+        /// Which of the two is measured
+        #[arg(value_enum)]
+        side: BenchSide,
+        /// Length of a frame in bytes
+        #[arg(value_parser = clap::value_parser!(u32).range(16..=1 << 20))]
+        frame_bytes: u32,
+        /// Frames that may be on their way
+        #[arg(value_parser = clap::value_parser!(u64).range(1..=1 << 16))]
+        window: u64,
     },
     /// One that is handed events in shared memory
     Receiver,

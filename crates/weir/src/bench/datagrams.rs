@@ -1,17 +1,16 @@
 //! The bare machine for event building over UDP: what `sendmmsg` and `recvmmsg` do with the same bytes.
 //!
-//! Source processes cut their fragment of every event into datagrams of a given length, each behind a header of 16 bytes
-//! that names event, source and place, and send up to [`DATAGRAMS_PER_CALL`] of them with one call. The builder receives
-//! as many at a time from its one socket, checks every header, copies the data to their place in the event, and counts an
-//! event when all of it is there.
+//! Source processes cut their fragment of every event into pieces that fit in a datagram of a given length, each behind a
+//! header of 16 bytes that names event, source and place. As the system does, they put as many short fragments into a
+//! datagram as it holds, give the kernel several long ones at a time to cut (GSO), and send up to [`DATAGRAMS_PER_CALL`] of
+//! either with one call. The builder receives as many at a time from its one socket, where the kernel joins what belongs
+//! together (GRO), checks every header, copies the data to their place in the event, and counts an event when all of it
+//! is there.
 //!
 //! Nothing holds a sender of datagrams back, so sources have a window: they may be ahead of the oldest incomplete event
 //! by as many events as the builder has buffers, and by no more than its socket buffer holds; every quarter of a window
 //! the builder tells each source how far it is. What is lost all the same is not asked for again: after some silence the
 //! oldest event is given up and not counted.
-//!
-//! Neither side of it lets the kernel cut or join datagrams, which the system does by default where several are sent at a
-//! time: of short datagrams the ratio is that of system calls, too.
 
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -20,9 +19,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use nix::sys::resource::UsageWho;
-use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrIn, recvmmsg, sendmmsg};
+use nix::sys::socket::sockopt::{UdpGroSegment, UdpGsoSegment};
+use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrIn, recvmmsg, sendmmsg, setsockopt};
 use rustix::net::sockopt;
 use transport::clock;
+use transport::udp::DATAGRAM_LEN_LOOPBACK;
 
 use super::reference::{Header, Measurement, ReferenceError, Sources};
 use super::touch;
@@ -94,7 +95,7 @@ fn send_events(arguments: &DatagramArguments) -> io::Result<()> {
     touch::write(&mut fragment);
     let places: Vec<usize> = places(fragment_bytes, datagram_bytes).collect();
     let data_bytes = data_bytes(datagram_bytes);
-    let mut headers = vec![[0; Header::LEN_BYTES]; places.len()];
+    let pieces_per_message = pieces_per_message(&socket, places.len(), fragment_bytes, datagram_bytes);
     let mut calls = MultiHeaders::preallocate(DATAGRAMS_PER_CALL, None);
     let (mut next, mut end) = (0, 0);
     loop {
@@ -104,18 +105,30 @@ fn send_events(arguments: &DatagramArguments) -> io::Result<()> {
             end = end.max(u64::from_ne_bytes(told) + u64::from(window));
         }
         if touched {
-            touch::write(&mut fragment);
+            (next..end).for_each(|_| touch::write(&mut fragment));
         }
-        for (header, place) in headers.iter_mut().zip(&places) {
-            Header { event: next, source, fragment_bytes: *place as u32 }.write(header);
-        }
-        let part = |place: usize| &fragment[place..fragment.len().min(place + data_bytes)];
-        let parts: Vec<[IoSlice<'_>; 2]> = headers
-            .iter()
-            .zip(&places)
-            .map(|(header, place)| [IoSlice::new(header), IoSlice::new(part(*place))])
+        let events = (next..end).flat_map(|event| places.iter().map(move |place| (event, *place)));
+        let pieces: Vec<([u8; Header::LEN_BYTES], usize)> = events
+            .map(|(event, place)| {
+                let mut header = [0; Header::LEN_BYTES];
+                Header { event, source, fragment_bytes: place as u32 }.write(&mut header);
+                (header, place)
+            })
             .collect();
-        let mut left = &parts[..];
+        // What the kernel cuts ends with the end of a fragment.
+        let whole = if places.len() > 1 { places.len() } else { pieces.len() };
+        let messages: Vec<Vec<IoSlice<'_>>> = pieces
+            .chunks(whole)
+            .flat_map(|pieces| pieces.chunks(pieces_per_message))
+            .map(|pieces| {
+                let parts = pieces.iter().flat_map(|(header, place)| {
+                    let data = &fragment[*place..fragment.len().min(place + data_bytes)];
+                    [IoSlice::new(header), IoSlice::new(data)]
+                });
+                parts.collect()
+            })
+            .collect();
+        let mut left = &messages[..];
         while !left.is_empty() {
             let count = left.len().min(DATAGRAMS_PER_CALL);
             let to = [None::<SockaddrIn>; DATAGRAMS_PER_CALL];
@@ -123,8 +136,19 @@ fn send_events(arguments: &DatagramArguments) -> io::Result<()> {
             let sent = sendmmsg(socket.as_raw_fd(), &mut calls, &left[..count], &to[..count], [], flags)?.count();
             left = &left[sent..];
         }
-        next += 1;
+        next = end;
     }
+}
+
+/// How many pieces the kernel is given at a time: short fragments that share a datagram, or datagrams that it cuts if it can.
+fn pieces_per_message(socket: &UdpSocket, pieces: usize, fragment_bytes: u32, datagram_bytes: u32) -> usize {
+    let datagram = datagram_bytes as usize;
+    if pieces == 1 {
+        return (datagram / (Header::LEN_BYTES + fragment_bytes as usize)).max(1);
+    }
+    let cut = (DATAGRAM_LEN_LOOPBACK / datagram).min(SEGMENTS_PER_MESSAGE);
+    let is_cut = cut > 1 && setsockopt(socket, UdpGsoSegment, &datagram_bytes.cast_signed()).is_ok();
+    if is_cut { cut } else { 1 }
 }
 
 /// The builder.
@@ -174,7 +198,9 @@ impl Building {
         let per_event = self.missing[0];
         let lost = |event, error| ReferenceError::Receive { id: 0, event, error };
         let mut calls = MultiHeaders::<SockaddrIn>::preallocate(DATAGRAMS_PER_CALL, None);
-        let mut received = vec![vec![0; self.datagram_bytes as usize]; DATAGRAMS_PER_CALL];
+        let mut received = vec![vec![0; DATAGRAM_LEN_LOOPBACK]; DATAGRAMS_PER_CALL];
+        // A kernel that joins nothing delivers them one by one.
+        let _ = setsockopt(&self.socket, UdpGroSegment, &true);
         self.socket.set_read_timeout(Some(GIVE_UP_AFTER)).map_err(|error| lost(0, error))?;
         let cpu_before = cpu_seconds(UsageWho::RUSAGE_SELF);
         let began = clock::now();
@@ -213,23 +239,32 @@ impl Building {
         Ok(Measurement { events: self.built, seconds, cpu_seconds, bad: self.bad })
     }
 
-    fn take(&mut self, datagram: &[u8]) {
-        let Some((header, data)) = datagram.split_at_checked(Header::LEN_BYTES) else {
-            self.bad += 1;
-            return;
-        };
+    /// Takes one piece behind the other.
+    fn take(&mut self, mut pieces: &[u8]) {
+        while !pieces.is_empty() {
+            let Some(rest) = self.take_piece(pieces) else {
+                self.bad += 1;
+                return;
+            };
+            pieces = rest;
+        }
+    }
+
+    /// What follows the first piece; `None` if it is not what a source sends.
+    fn take_piece<'a>(&mut self, pieces: &'a [u8]) -> Option<&'a [u8]> {
+        let (header, rest) = pieces.split_at_checked(Header::LEN_BYTES)?;
         let Header { event, source, fragment_bytes: place } = Header::read(header);
+        let data_bytes = data_bytes(self.datagram_bytes);
+        let (data, rest) =
+            rest.split_at_checked((self.fragment_bytes as usize).checked_sub(place as usize)?.min(data_bytes))?;
         let held = self.missing.len();
         if event < self.oldest {
             // Given up.
-            return;
+            return Some(rest);
         }
-        let expected =
-            (self.fragment_bytes as usize).saturating_sub(place as usize).min(data_bytes(self.datagram_bytes));
-        let fits = (place as usize).is_multiple_of(data_bytes(self.datagram_bytes)) && data.len() == expected;
-        if event >= self.oldest + held as u64 || source as usize >= self.sources.len() || !fits {
-            self.bad += 1;
-            return;
+        let is_ours = (place as usize).is_multiple_of(data_bytes) && (source as usize) < self.sources.len();
+        if event >= self.oldest + held as u64 || !is_ours {
+            return None;
         }
         let (buffer, event_bytes) = (event as usize % held, self.fragment_bytes as usize * self.sources.len());
         let at = buffer * event_bytes + source as usize * self.fragment_bytes as usize + place as usize;
@@ -241,6 +276,7 @@ impl Building {
                 self.sum += touch::sum(&self.events[buffer * event_bytes..][..event_bytes]);
             }
         }
+        Some(rest)
     }
 
     fn missing_of_oldest(&mut self) -> &mut u32 {
@@ -327,6 +363,8 @@ fn spawn(arguments: &DatagramArguments) -> io::Result<Child> {
 
 /// Also what the system hands to the kernel at a time.
 const DATAGRAMS_PER_CALL: usize = 64;
+/// The kernel's limit since it can cut datagrams.
+const SEGMENTS_PER_MESSAGE: usize = 64;
 /// As the system asks for.
 const RECEIVE_BUFFER_BYTES: usize = 8 << 20;
 const KERNEL_OVERHEAD_BYTES: usize = 512;

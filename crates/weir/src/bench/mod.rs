@@ -7,6 +7,7 @@ mod filter;
 mod handover;
 mod hops;
 mod level2;
+mod link;
 mod memory;
 mod paired;
 mod prediction;
@@ -42,6 +43,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Exit {
         "sources" => sources::measure(args).map(|found| (to_json(&found), found.to_text())),
         "ros" => ros::measure(args).map(|found| (to_json(&found), found.to_text())),
         "sfi" => sfi::measure(args).map(|found| (to_json(&found), found.to_text())),
+        "transport" => link::measure(args).map(|found| (to_json(&found), found.to_text())),
         "push-pull" => push_pull::measure(args).map(|found| (to_json(&found), found.to_text())),
         "level2" => level2::measure(args).map(|found| (to_json(&found), found.to_text())),
         "prediction" => prediction::measure(args).map(|found| (to_json(&found), found.to_text())),
@@ -80,6 +82,10 @@ pub(crate) fn part(part: &BenchPart) -> Exit {
             let large = exchange::LargeReplies { bytes: large_bytes, part: large_part };
             let arguments = exchange::ReplierArguments { client, id, request_bytes, reply_bytes, large, idle };
             exchange::replier_main(&arguments).map_err(|error| error.to_string())
+        }
+        BenchPart::Link { link, talk, side, frame_bytes, window } => {
+            let arguments = link::LinkArguments { link, talk, frame_bytes, window };
+            link::far_main(&arguments, side).map_err(|error| error.to_string())
         }
         BenchPart::Receiver => handover::receiver_main().map_err(|error| error.to_string()),
         BenchPart::Task => filter::task_main().map_err(|error| error.to_string()),
@@ -141,6 +147,7 @@ fn print(text: &str) -> Exit {
 
 const LIST: &str = "\
 event-builder  source processes, one building process, the complete protocol, over TCP, UDP or shared memory
+transport      frames of 64 B to 1 MB through one link of each kind, one way and there and back
 push-pull      eight sources and eight builders, by requests and by pushing, fragments of 48 B to 64 kB
 ros            one read-out system with twelve ROBs: level 2, building and clears together
 sfi            one event builder with light sources: events of 1.5 MB and of 256 bytes

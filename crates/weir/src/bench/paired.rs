@@ -68,6 +68,22 @@ impl<P: Serialize> Comparison<P> {
         })
     }
 
+    /// Medians of the result.
+    pub(crate) fn result(&self) -> Figures {
+        self.result
+    }
+
+    /// Median ratio of the processor times per event.
+    pub(crate) fn cpu_ratio(&self) -> f64 {
+        self.cpu_ratio
+    }
+
+    /// The ratio with its spread, for a table.
+    pub(crate) fn ratio_text(&self) -> String {
+        let Self { ratio, spread: [low, high], .. } = self;
+        format!("{ratio:.2} ({low:.2}–{high:.2})")
+    }
+
     /// The same under another name.
     pub(crate) fn named(self, bench: &'static str) -> Self {
         Self { bench, ..self }

@@ -225,7 +225,7 @@ impl Bell {
     }
 }
 
-fn send_descriptors(socket: &UnixStream, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+pub(super) fn send_descriptors(socket: &UnixStream, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(NUMBERS + 1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     assert!(control.push(SendAncillaryMessage::ScmRights(descriptors)), "there is space for all");
@@ -233,7 +233,7 @@ fn send_descriptors(socket: &UnixStream, descriptors: &[BorrowedFd<'_>]) -> io::
     Ok(())
 }
 
-fn receive_descriptors(socket: &UnixStream) -> io::Result<Vec<OwnedFd>> {
+pub(super) fn receive_descriptors(socket: &UnixStream) -> io::Result<Vec<OwnedFd>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(NUMBERS + 1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     recvmsg(socket, &mut [IoSliceMut::new(&mut [0])], &mut control, RecvFlags::CMSG_CLOEXEC)?;

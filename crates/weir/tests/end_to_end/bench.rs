@@ -95,6 +95,26 @@ fn ros() {
     }
 }
 
+/// Each kind of link with each length of frames, one way and there and back.
+#[test]
+fn transport() {
+    let found = bench(&["transport"]);
+    let points = found["points"].as_array().unwrap();
+    let kinds = |name: &str| points.iter().filter(|point| point["link"] == name).count();
+    assert_eq!(["tcp", "shm", "local"].map(kinds), [5; 3], "{found}");
+    assert!(kinds("udp") >= 3, "{found}");
+    for point in points {
+        let figure = |talk: &str, side: &str, key: &str| point[talk][side][key].as_f64();
+        for side in ["result", "reference"] {
+            assert!(figure("one_way", side, "events_per_s").is_some_and(|rate| rate > 0.0), "{point}");
+            assert!(figure("ping_pong", side, "round_trip_ns").is_some_and(|time| time > 0.0), "{point}");
+            let moves_bytes = point["link"] == "tcp" || point["link"] == "udp";
+            assert_eq!(figure("one_way", side, "bytes_per_s").is_some(), moves_bytes, "{point}");
+        }
+        assert_eq!(point["ping_pong"]["ratio_of"], "round_trip_ns");
+    }
+}
+
 #[test]
 fn push_pull() {
     let found = bench(&["push-pull"]);
