@@ -1,6 +1,7 @@
 //! Messages in datagrams, between real processes.
 
 use crate::account::Summary;
+use crate::death::{check_death_in, check_hang_in, job};
 use crate::running::Job;
 
 #[test]
@@ -31,6 +32,20 @@ fn one_process_has_no_datagrams() {
 }
 
 #[test]
+fn a_death_ends_the_run_as_over_tcp() {
+    for application in ["ros-2", "sfi-1", "l2pu-1", "dfm-1", "pros-1"] {
+        check_death_in(all_over_udp(job()), application);
+    }
+}
+
+#[test]
+fn a_peer_that_hangs_does_not_hold_up_the_end() {
+    for application in ["ros-1", "sfi-1"] {
+        check_hang_in(all_over_udp(job()), application);
+    }
+}
+
+#[test]
 fn clears_that_are_not_multicast_go_to_each_read_out_system() {
     let job = builder().events(1000).processes(true).set("transport.clear", "udp");
     let (_, summary) = job.run().expect_ok();
@@ -47,6 +62,10 @@ fn builder() -> Job {
 fn over_udp(job: Job, types: &[&str]) -> Job {
     let set = |job: Job, key: &&str| job.set(&format!("transport.{key}"), "udp");
     types.iter().fold(job, set).set("transport.clear", "multicast")
+}
+
+fn all_over_udp(job: Job) -> Job {
+    over_udp(job, &["roi_request", "roi_reply", "event_request", "event_reply"])
 }
 
 fn datagrams(summary: &Summary, count: &str) -> u64 {

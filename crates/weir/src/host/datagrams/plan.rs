@@ -149,7 +149,8 @@ pub(crate) fn replies_kept(partition: &Partition) -> usize {
     }
     let at_one_source = count(partition.sfi.outstanding_requests.div_ceil(partition.ros.count.max(1)));
     let workers = partition.l2pu.as_ref().map_or(0, |l2pu| count(l2pu.workers));
-    KEPT_PER_CREDIT * at_one_source.max(workers)
+    let pushed = partition.push().map_or(0, |_| count(partition.sfi.building));
+    KEPT_PER_CREDIT * at_one_source.max(workers).max(pushed)
 }
 
 /// The credits of a partition, as far as messages that may travel in datagrams have them.
@@ -158,6 +159,8 @@ struct Credits {
     /// Requests for building that are not answered, of each builder.
     building: usize,
     builders: usize,
+    /// What each source may have pushed to each builder, if it pushes.
+    pushed: Load,
     /// Events that each unit of level 2 works on; each may ask every source.
     workers: usize,
     units: usize,
@@ -183,11 +186,17 @@ impl Credits {
                 .min(event_max)
         });
         let sources = count(ros.count).max(1);
+        let pushed = partition.push().map_or(Load::default(), |_| Load {
+            messages: count(sfi.building),
+            // One message is pushed whatever its length.
+            bytes: bytes(partition.push_window().bytes()).saturating_add(reply_len),
+        });
         let timeouts = [Some(sfi.request_timeout), l2pu.map(|l2pu| l2pu.request_timeout)];
         Self {
             sources,
             building: count(sfi.outstanding_requests),
             builders: count(sfi.count),
+            pushed,
             workers: l2pu.map_or(0, |l2pu| count(l2pu.workers)),
             units: l2pu.map_or(0, |l2pu| count(l2pu.count)),
             kept: replies_kept(partition),
@@ -234,7 +243,8 @@ impl Credits {
                 bytes: (self.building.div_ceil(self.sources) + 1)
                     .saturating_mul(self.event_len)
                     .min(self.building.saturating_mul(self.reply_len)),
-            },
+            }
+            .plus(self.pushed.times(self.sources)),
             Role::L2pu => Load {
                 messages: REPEATED * self.workers * self.sources,
                 bytes: self.workers.saturating_mul(self.event_len),
@@ -247,7 +257,7 @@ impl Credits {
         match role {
             Role::Ros | Role::Pros => {
                 let replies = self.builders * self.building + self.units * self.workers;
-                Load::of(REPEATED * replies, self.reply_len)
+                Load::of(REPEATED * replies, self.reply_len).plus(self.pushed.times(self.builders))
             }
             _ => Load::default(),
         }
@@ -257,6 +267,10 @@ impl Credits {
 impl Load {
     fn of(messages: usize, each: usize) -> Self {
         Self { messages, bytes: messages.saturating_mul(each) }
+    }
+
+    fn times(self, number: usize) -> Self {
+        Self { messages: self.messages.saturating_mul(number), bytes: self.bytes.saturating_mul(number) }
     }
 
     fn plus(self, other: Self) -> Self {
@@ -323,6 +337,16 @@ mod tests {
         assert_eq!(asked(sfi).1, 2);
         let other = self::assembly(&["transport.event_reply=udp", "transport.socket_buffer=1 MB"]);
         assert_eq!(asked(options(&other, Role::Sfi).unwrap()).0, 1_000_000);
+    }
+
+    #[test]
+    fn buffers_hold_what_may_be_pushed() {
+        let pushing = ["transport.event_reply=udp", "dfm.building=push", "ros.push={window=\"500 kB\"}"];
+        let assembly = assembly(&pushing);
+        let (sfi, ros) = (options(&assembly, Role::Sfi).unwrap().bulk, options(&assembly, Role::Ros).unwrap().bulk);
+        // From four sources; to two builders.
+        assert!(sfi.receive_buffer_bytes >= 4 * 500_000, "{sfi:?}");
+        assert!(sfi.incomplete_bytes_max >= 4 * 500_000 && ros.queue_bytes_max >= 2 * 500_000, "{sfi:?} {ros:?}");
     }
 
     #[test]
