@@ -2,6 +2,7 @@
 
 mod datagrams;
 mod input;
+mod ports;
 mod push;
 mod selection;
 mod simulation;
@@ -34,6 +35,7 @@ pub(crate) fn check(partition: &Partition, root: &Node, bad: &BTreeSet<String>) 
     checker.fragment();
     checker.capacities();
     checker.push();
+    checker.ports();
     checker.datagrams();
     checker.recording();
     checker.selection();

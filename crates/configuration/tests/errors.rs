@@ -365,6 +365,26 @@ fn push_building_that_cannot_be() {
 }
 
 #[test]
+fn network_ports_that_cannot_be() {
+    assert_eq!(
+        overridden(&["ros.ports=[\"127.0.0.2\", \"localhost\"]"]),
+        ["--set ros.ports: expected an IP address such as \"127.0.0.1\", found \"localhost\""]
+    );
+    assert_eq!(
+        overridden(&["ros.ports=[\"127.0.0.2\", \"127.0.0.2\"]"]),
+        ["--set ros.ports: expected the addresses of different interfaces, found 127.0.0.2"]
+    );
+    assert_eq!(
+        overridden(&["ros.ports=[\"127.0.0.2\"]", "transport.connections=shm"]),
+        ["--set transport.connections: shared memory has no network ports: expected transport.connections = \"tcp\""]
+    );
+    assert_eq!(
+        overridden(&["ros.ports=[\"127.0.0.2\"]", "transport.event_reply=udp"]),
+        ["--set transport.event_reply: requests and replies are spread over connections only: expected \"connection\""]
+    );
+}
+
+#[test]
 fn inputs_that_do_not_agree() {
     assert_eq!(
         overridden_chain(&["level1.source=sample"]),

@@ -14,6 +14,7 @@ const EVERYTHING: &[&str] = &[
     "level1.rate=1 Hz",
     "level1.dead_time={}",
     "dfm.building=push",
+    "ros.ports=[\"127.0.0.2\"]",
     "ros.push={link_per_second=\"1 GB\",window=\"1 MB\"}",
     "level1.profile=[{from=\"1 s\",rate=\"1 Hz\"}]",
     "menu={chain=[{name=\"a\",item=\"L1_A\"}]}",

@@ -1,6 +1,7 @@
 //! Child processes: one for each application that is not in the parent.
 
 use std::io;
+use std::net::IpAddr;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
@@ -24,6 +25,8 @@ pub(crate) struct Entry {
     /// How often it was started again.
     pub(crate) life: Incarnation,
     child: Child,
+    /// Addresses of its further network ports.
+    ports: Vec<IpAddr>,
     /// Its connection, once it has joined.
     pub(crate) link: Option<LinkId>,
     /// Another one for the messages of components here, if it has made one.
@@ -41,15 +44,22 @@ pub(crate) struct Entry {
 }
 
 impl Children {
-    /// Starts the process of an application.
-    pub(crate) fn spawn(&mut self, node: NodeId, name: &str, join: &PeerAddress, key: &str) -> io::Result<()> {
-        let child = start(name, join, key)?;
+    /// Starts the process of an application, which listens at the `ports` as well.
+    pub(crate) fn spawn(
+        &mut self,
+        (node, name): (NodeId, &str),
+        join: &PeerAddress,
+        key: &str,
+        ports: &[IpAddr],
+    ) -> io::Result<()> {
+        let child = start(name, join, key, ports)?;
         let name = name.to_owned();
         self.0.push(Entry {
             node,
             name,
             life: FIRST_LIFE,
             child,
+            ports: ports.to_vec(),
             link: None,
             data_link: None,
             address: None,
@@ -65,7 +75,7 @@ impl Children {
     /// Starts a child that has ended again, in its next life, to be ready at some time.
     pub(crate) fn start_again(&mut self, node: NodeId, join: &PeerAddress, key: &str, by: Time) -> io::Result<()> {
         let Some(entry) = self.at(node) else { return Ok(()) };
-        entry.child = start(&entry.name, join, key)?;
+        entry.child = start(&entry.name, join, key, &entry.ports)?;
         entry.life.0 += 1;
         (entry.ended, entry.starts_at, entry.ready_by) = (None, None, Some(by));
         Ok(())
@@ -175,9 +185,10 @@ impl Drop for Children {
 }
 
 /// `weir node` for an application. Its own process group keeps the terminal's Ctrl-C for the parent.
-fn start(name: &str, join: &PeerAddress, key: &str) -> io::Result<Child> {
+fn start(name: &str, join: &PeerAddress, key: &str, ports: &[IpAddr]) -> io::Result<Child> {
     Command::new(std::env::current_exe()?)
         .args(["node", "--name", name, "--join", &join.to_string()])
+        .args(ports.iter().flat_map(|port| ["--port".to_owned(), port.to_string()]))
         .env(KEY_VARIABLE, key)
         .stdin(Stdio::null())
         .process_group(0)

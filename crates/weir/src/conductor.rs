@@ -18,6 +18,7 @@ use dataflow::message::{Command, Envelope, FileRecord, Message, PeerPlace};
 use dataflow::node::{RUN_CONTROL, route};
 use dataflow::report::{DfmCounters, Level1Counters, Network, SfoCounters};
 use dataflow::time::Time;
+use dataflow::wire;
 use nix::sys::resource::UsageWho;
 use rol::{InputError, Inputs};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -31,8 +32,8 @@ use crate::assembly::Assembly;
 use crate::children::{Children, Entry};
 use crate::cpu::cpu_seconds;
 use crate::host::{
-    DatagramOptions, FragmentChecks, Host, LinkEvent, LinkId, Links, LinksError, Meter, NetworkOptions,
-    RECORDING_RESUMED, Samples, Section, Workshop, WorkshopError,
+    DatagramOptions, FragmentChecks, Host, JOINING_PAGE_LEN, LinkEvent, LinkId, Links, LinksError, Meter,
+    NetworkOptions, RECORDING_RESUMED, Samples, Section, Workshop, WorkshopError,
 };
 use crate::observer::Observer;
 use crate::progress::{Progress, ProgressFigures};
@@ -98,6 +99,10 @@ pub(crate) enum StartError {
         "not all applications were ready within {timeout:?}: {missing} did not answer; processes.start_timeout sets the limit"
     )]
     StartTimeout { timeout: Duration, missing: String },
+    #[error(
+        "the configuration and the lists of ROBs take {len} bytes, an application is told at most {max}: shorten the menu or the lists, or raise sfi.max_event_size"
+    )]
+    Welcome { len: usize, max: usize },
     #[error("interrupted before the run began")]
     Interrupted,
 }
@@ -194,10 +199,12 @@ fn populate(
     let (outside, here): (Vec<_>, Vec<_>) = assembly.applications.iter().partition(|app| in_children(app.role));
     let waker = scheduler.waker();
     let key = run_key(assembly)?;
+    let mut frame_max = usize::MAX;
     let links = if outside.is_empty() {
         Links::default()
     } else {
         let network = NetworkOptions::new(partition, outside.len());
+        frame_max = network.frame_max();
         let nodes: Vec<NodeId> = here.iter().map(|app| app.node).collect();
         let datagrams = DatagramOptions::new(assembly, &nodes, &key, network.frame_max());
         let shares = network.shares() && !here.is_empty();
@@ -221,12 +228,32 @@ fn populate(
     host.complain_of_buffers(RUN_CONTROL);
     let mut children = Children::default();
     if let Some(address) = address {
+        check_welcome(assembly, &host, frame_max)?;
         for app in outside {
-            let spawned = children.spawn(app.node, &app.name, &address, &key);
+            let ports = if app.role == Role::Ros { &partition.ros.ports[..] } else { &[] };
+            let spawned = children.spawn((app.node, &app.name), &address, &key, ports);
             spawned.map_err(|cause| StartError::Spawn { name: app.name.clone(), cause })?;
         }
     }
     Ok((host, children, key))
+}
+
+/// What a child is told when it has joined.
+fn welcome(assembly: &Assembly, host: &Host) -> Message {
+    Message::Welcome {
+        configuration: assembly.partition.to_toml(),
+        hosted: host.hosted().collect(),
+        robs: assembly.robs.clone(),
+        datagrams: host.links.datagram_addresses(),
+    }
+}
+
+/// Whether a child takes what it is told when it joins, by the settings that it has then.
+fn check_welcome(assembly: &Assembly, host: &Host, frame_max: usize) -> Result<(), StartError> {
+    let mut encoded = Vec::new();
+    wire::encode(&host.envelope(RUN_CONTROL, RUN_CONTROL), &welcome(assembly, host), &mut encoded);
+    let (len, max) = (encoded.len(), frame_max.min(JOINING_PAGE_LEN));
+    if len > max { Err(StartError::Welcome { len, max }) } else { Ok(()) }
 }
 
 /// Gives the multicast group a port of its own in this run, unless the configuration names one. The socket keeps the system
@@ -451,13 +478,7 @@ impl Conductor {
         let node = child.node;
         host.links.open(link);
         host.route_over(node, link);
-        let welcome = Message::Welcome {
-            configuration: self.assembly.partition.to_toml(),
-            hosted: host.hosted().collect(),
-            robs: self.assembly.robs.clone(),
-            datagrams: host.links.datagram_addresses(),
-        };
-        host.send_from_control(node, welcome);
+        host.send_from_control(node, welcome(&self.assembly, host));
         if !host.links.are_shared() {
             let assembly = &self.assembly;
             host.tell_all(now, node, PeerState::Up(host.life(node)), |a, b| assembly.talk(a, b));

@@ -25,7 +25,7 @@ use crate::host::{
     DatagramOptions, FIRST_LIFE, Host, InvalidPeerAddress, LinkEvent, LinkId, Links, LinksError, NetworkOptions,
     PeerAddress, Workshop,
 };
-use peers::Peer;
+use peers::{Peer, PortLink};
 
 /// Why a node does not take part.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +48,7 @@ pub(crate) enum NodeError {
 
 /// `weir node`: lives until the run ends.
 pub(crate) fn main(args: &NodeArgs) -> Exit {
-    match run(&args.join, &args.name) {
+    match run(args) {
         Ok(()) => Exit::Well,
         Err(NodeError::Orphaned) => Exit::Aborted,
         Err(error) => {
@@ -59,7 +59,7 @@ pub(crate) fn main(args: &NodeArgs) -> Exit {
 }
 
 /// Lives as the application `name` until run control ends it.
-fn run(join: &str, name: &str) -> Result<(), NodeError> {
+fn run(NodeArgs { join, name, port: ports }: &NodeArgs) -> Result<(), NodeError> {
     let key = std::env::var(KEY_VARIABLE).map_err(|_| NodeError::NoKey)?;
     let address: PeerAddress = join.parse()?;
     // The parent decides when a run ends; an interrupt from the terminal is for it alone.
@@ -69,7 +69,8 @@ fn run(join: &str, name: &str) -> Result<(), NodeError> {
     let mut scheduler = Scheduler::<Host>::new(transport::idle::IdleStrategy::default())?;
     let waker = scheduler.waker();
     let options = NetworkOptions::joining(address.tcp.ip());
-    let links = Links::listen(options, true, scheduler.poller(), &waker)?;
+    let mut links = Links::listen(options, true, scheduler.poller(), &waker)?;
+    ports.iter().try_for_each(|port| links.listen_at_port(*port, scheduler.poller()))?;
     let mut host = Host::empty(links);
     let mut member = Member::join(&mut host, &mut scheduler, address, name, key, waker)?;
     host.run(scheduler, &mut member)?;
@@ -89,6 +90,8 @@ struct Member {
     /// Peers that have to be connected before we are ready; `None` before their addresses are known.
     awaited: Option<Vec<NodeId>>,
     peers: Vec<Peer>,
+    /// Further connections to them, by network ports of read-out systems.
+    by_port: Vec<PortLink>,
     /// Peers that greeted before run control had welcomed us.
     early: Vec<LinkEvent>,
     is_ready: bool,
@@ -149,6 +152,7 @@ impl Member {
             place: None,
             awaited: None,
             peers: Vec::new(),
+            by_port: Vec::new(),
             early: Vec::new(),
             is_ready: false,
             ends_at: None,
@@ -263,9 +267,11 @@ impl Member {
         let connected = |awaited: &Vec<NodeId>| {
             awaited.iter().all(|node| self.peers.iter().any(|peer| peer.node == *node && peer.is_up))
         };
+        let by_ports = self.by_port.iter().all(|by_port| host.links.is_open(by_port.link));
         let is_with_parent = self.to_parent.as_ref().is_none_or(|(link, _)| host.links.is_open(*link));
         if let Some(Place { node, .. }) = &self.place
             && is_with_parent
+            && by_ports
             && !self.is_ready
             && self.awaited.as_ref().is_some_and(connected)
         {

@@ -1,5 +1,7 @@
 //! `[ros]`.
 
+use core::net::IpAddr;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +21,12 @@ pub struct Ros {
     pub robs: u32,
     /// Where fragments come from; by default what fits `level1.source`.
     pub input: RosInput,
+    /// Addresses of the network ports of each read-out system, if it has several: with `--processes` the event builders and
+    /// the level-2 processing units spread their requests over them, and replies go back by the port of the request
+    /// (EB2007). Without the key all goes by `transport.host`, as does the rest with it.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "super::system::ip_addresses")]
+    #[schemars(with = "Vec<String>")]
+    pub ports: Vec<IpAddr>,
     /// Size of a page of a ROB; a fragment with its headers must fit into one.
     pub page_size: Size,
     /// Pages of each ROB, and so the most fragments it holds.
@@ -50,6 +58,7 @@ impl Default for Ros {
             count: 1,
             robs: 1,
             input: RosInput::Emulator,
+            ports: Vec::new(),
             page_size: Size::from_bytes(16 << 10),
             pages: 1024,
             busy_above: Fraction::from_percent(80),

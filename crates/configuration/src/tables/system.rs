@@ -162,7 +162,17 @@ impl Default for Transport {
 
 fn ip_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IpAddr, D::Error> {
     let text = String::deserialize(deserializer)?;
-    text.parse().map_err(|_| de::Error::custom(format!("expected an IP address such as \"127.0.0.1\", found {text:?}")))
+    parse_address(&text).map_err(de::Error::custom)
+}
+
+/// A list of IP addresses.
+pub(super) fn ip_addresses<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpAddr>, D::Error> {
+    let texts = Vec::<String>::deserialize(deserializer)?;
+    texts.iter().map(|text| parse_address(text)).collect::<Result<_, _>>().map_err(de::Error::custom)
+}
+
+fn parse_address(text: &str) -> Result<IpAddr, String> {
+    text.parse().map_err(|_| format!("expected an IP address such as \"127.0.0.1\", found {text:?}"))
 }
 
 /// The kind of the ordered, lossless connections between applications. Run control and a process that hosts nothing else

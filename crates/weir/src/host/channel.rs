@@ -47,19 +47,19 @@ impl Channel {
     }
 }
 
-/// Where a process listens: for TCP, and through shared memory if it does that.
+/// Where a process listens: for TCP, through shared memory if it does that, and at further network ports if it has some.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PeerAddress {
     pub(crate) tcp: SocketAddr,
     pub(crate) shm: Option<Address>,
+    pub(crate) ports: Vec<SocketAddr>,
 }
 
 impl fmt::Display for PeerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.shm {
-            Some(shm) => write!(f, "{},{shm}", self.tcp),
-            None => write!(f, "{}", self.tcp),
-        }
+        write!(f, "{}", self.tcp)?;
+        self.shm.iter().try_for_each(|shm| write!(f, ",{shm}"))?;
+        self.ports.iter().try_for_each(|port| write!(f, ",{port}"))
     }
 }
 
@@ -75,9 +75,16 @@ impl FromStr for PeerAddress {
 
     fn from_str(text: &str) -> Result<Self, InvalidPeerAddress> {
         let invalid = || InvalidPeerAddress { text: text.to_owned() };
-        let (tcp, shm) = text.split_once(',').map_or((text, None), |(tcp, shm)| (tcp, Some(shm)));
-        let shm = shm.map(str::parse).transpose().map_err(|_| invalid())?;
-        Ok(Self { tcp: tcp.parse().map_err(|_| invalid())?, shm })
+        let mut parts = text.split(',');
+        let tcp = parts.next().and_then(|tcp| tcp.parse().ok()).ok_or_else(invalid)?;
+        let mut address = Self { tcp, shm: None, ports: Vec::new() };
+        for part in parts {
+            match part.parse() {
+                Ok(shm) if address.shm.is_none() => address.shm = Some(shm),
+                _ => address.ports.push(part.parse().map_err(|_| invalid())?),
+            }
+        }
+        Ok(address)
     }
 }
 
@@ -87,10 +94,15 @@ mod tests {
 
     #[test]
     fn addresses_are_read_as_they_are_written() {
-        for text in ["127.0.0.1:40001", "[::1]:9,shm:0001a"] {
+        for text in [
+            "127.0.0.1:40001",
+            "[::1]:9,shm:0001a",
+            "127.0.0.1:40001,127.0.0.2:2,127.0.0.3:2",
+            "127.0.0.1:1,shm:0001a,127.0.0.2:2",
+        ] {
             assert_eq!(text.parse::<PeerAddress>().unwrap().to_string(), text);
         }
-        for text in ["", "shm:0001a", "127.0.0.1:40001,", "127.0.0.1:40001,127.0.0.1:2"] {
+        for text in ["", "shm:0001a", "127.0.0.1:40001,", "127.0.0.1:40001,127.0.0.1", "[::1]:9,shm:1,shm:2"] {
             assert!(text.parse::<PeerAddress>().is_err(), "{text}");
         }
     }

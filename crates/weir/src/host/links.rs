@@ -27,6 +27,13 @@ use crate::assembly::REPLY_GROUP_BYTES;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LinkId(usize);
 
+#[cfg(test)]
+impl LinkId {
+    pub(super) fn of_number(number: usize) -> Self {
+        Self(number)
+    }
+}
+
 /// What happened on a connection, for whoever conducts the process.
 #[derive(Debug)]
 pub(crate) enum LinkEvent {
@@ -48,6 +55,8 @@ pub(crate) struct NetworkOptions {
     page_len: usize,
     bulk_pages: usize,
     control_pages: usize,
+    /// Whether peers that send bulk are so many that most of their pages are nearly empty at any time.
+    has_many_peers: bool,
     /// How long a connection may stay without a peer that has said who it is: as long as a whole start, in which many
     /// processes share few processors.
     greet_timeout: Duration,
@@ -89,6 +98,8 @@ pub(crate) struct Links {
 
 struct NetworkParts {
     listener: Listener,
+    /// At further network ports of this process, in their order.
+    ports: Vec<Listener>,
     options: NetworkOptions,
     bulk: Pool,
     control: Pool,
@@ -99,6 +110,8 @@ struct Slot {
     /// Whether the peer has proved who it is.
     open: bool,
     accepted_at: Option<Time>,
+    /// By which network port of a read-out system it goes, if it has several.
+    port: Option<usize>,
 }
 
 impl NetworkOptions {
@@ -134,6 +147,7 @@ impl NetworkOptions {
             page_len,
             bulk_pages,
             control_pages: 4 * peers + 16,
+            has_many_peers: peers.saturating_mul(page_len) > HUGE_PAGES_BYTES_MAX,
             greet_timeout: partition.processes.start_timeout.duration(),
         }
     }
@@ -165,6 +179,7 @@ impl NetworkOptions {
             page_len: JOINING_PAGE_LEN,
             bulk_pages: 8,
             control_pages: STRANGERS_MAX + 1,
+            has_many_peers: true,
             greet_timeout,
         }
     }
@@ -190,8 +205,17 @@ impl Links {
         let sharing = sharing.then(|| Sharing::listen(poller)).transpose()?;
         let mut listener = Listener::bind(options.address, &options.tcp)?;
         listener.register(poller)?;
-        let network = Some(NetworkParts { listener, options, bulk, control });
+        let network = Some(NetworkParts { listener, ports: Vec::new(), options, bulk, control });
         Ok(Self { network, sharing, ..Self::default() })
+    }
+
+    /// Listens at this address as well: a network port of a read-out system `[EB2007 §II-A]`.
+    pub(crate) fn listen_at_port(&mut self, address: IpAddr, poller: &mut Poller) -> Result<(), LinksError> {
+        let network = self.network.as_mut().expect("a process that listens");
+        let mut listener = Listener::bind(SocketAddr::new(address, 0), &network.options.tcp)?;
+        listener.register(poller)?;
+        network.ports.push(listener);
+        Ok(())
     }
 
     /// Connects through shared memory from now on, if the partition asks for that. The pages of these pools travel as they are.
@@ -228,7 +252,10 @@ impl Links {
     /// Where this process listens.
     pub(crate) fn address(&self) -> Option<PeerAddress> {
         let shm = self.sharing.as_ref().map(|sharing| sharing.listener.address().clone());
-        self.network.as_ref().map(|network| PeerAddress { tcp: network.listener.local_address(), shm })
+        self.network.as_ref().map(|network| {
+            let ports = network.ports.iter().map(Listener::local_address).collect();
+            PeerAddress { tcp: network.listener.local_address(), shm, ports }
+        })
     }
 
     /// Begins to connect to run control.
@@ -262,6 +289,24 @@ impl Links {
         Ok(self.add(Channel::Shm(Box::new(link)), None))
     }
 
+    /// Begins to connect to one network port of a peer that sends bulk, by its place among them.
+    pub(crate) fn connect_to_port(
+        &mut self,
+        (port, address): (usize, SocketAddr),
+        now: Time,
+        poller: &mut Poller,
+    ) -> Result<LinkId, LinksError> {
+        let link = self.connect_to_control(address, now, poller)?;
+        let place = self.place(link).expect("it was just made");
+        self.slots[place].1.port = Some(port);
+        Ok(link)
+    }
+
+    /// By which network port of a read-out system a connection goes; `None` for the first connection between two processes.
+    pub(crate) fn port(&self, link: LinkId) -> Option<usize> {
+        self.place(link).and_then(|place| self.slots[place].1.port)
+    }
+
     /// Takes in a peer that waits to be accepted; `None` if none does.
     pub(crate) fn accept(
         &mut self,
@@ -269,10 +314,10 @@ impl Links {
         poller: &mut Poller,
         waker: &Waker,
     ) -> Result<Option<LinkId>, LinksError> {
-        let connection = match self.accept_tcp(poller)? {
-            Some(connection) => Channel::Tcp(connection),
+        let (connection, port) = match self.accept_tcp(poller)? {
+            Some((connection, port)) => (Channel::Tcp(connection), port),
             None => match self.accept_shared(poller, waker)? {
-                Some(link) => Channel::Shm(Box::new(link)),
+                Some(link) => (Channel::Shm(Box::new(link)), None),
                 None => return Ok(None),
             },
         };
@@ -280,16 +325,25 @@ impl Links {
         if strangers >= STRANGERS_MAX {
             return Ok(None);
         }
-        Ok(Some(self.add(connection, Some(now))))
+        let link = self.add(connection, Some(now));
+        let place = self.place(link).expect("it was just made");
+        self.slots[place].1.port = port;
+        Ok(Some(link))
     }
 
-    fn accept_tcp(&self, poller: &mut Poller) -> Result<Option<Connection>, LinksError> {
-        let Some(network) = self.network.as_ref().filter(|network| network.listener.is_acceptable()) else {
-            return Ok(None);
-        };
-        let mut accepted = network.listener.accept(&network.options.tcp, &network.control)?;
-        accepted.iter_mut().try_for_each(|connection| connection.register(poller))?;
-        Ok(accepted)
+    /// A connection, and the network port that it came by.
+    fn accept_tcp(&self, poller: &mut Poller) -> Result<Option<(Connection, Option<usize>)>, LinksError> {
+        let Some(network) = &self.network else { return Ok(None) };
+        let ports = (0..).zip(&network.ports).map(|(port, listener)| (listener, Some(port)));
+        for (listener, port) in [(&network.listener, None)].into_iter().chain(ports) {
+            if listener.is_acceptable()
+                && let Some(mut connection) = listener.accept(&network.options.tcp, &network.control)?
+            {
+                connection.register(poller)?;
+                return Ok(Some((connection, port)));
+            }
+        }
+        Ok(None)
     }
 
     fn accept_shared(&self, poller: &mut Poller, waker: &Waker) -> Result<Option<ShmLink>, LinksError> {
@@ -302,8 +356,9 @@ impl Links {
 
     /// Whether a peer may wait to be accepted.
     pub(crate) fn is_acceptable(&self) -> bool {
-        self.network.as_ref().is_some_and(|network| network.listener.is_acceptable())
-            || self.sharing.as_ref().is_some_and(Sharing::is_acceptable)
+        self.network.as_ref().is_some_and(|network| {
+            network.listener.is_acceptable() || network.ports.iter().any(Listener::is_acceptable)
+        }) || self.sharing.as_ref().is_some_and(Sharing::is_acceptable)
     }
 
     /// The peer has proved who it is: its messages go to the components.
@@ -412,7 +467,7 @@ impl Links {
     fn add(&mut self, connection: Channel, accepted_at: Option<Time>) -> LinkId {
         let link = LinkId(self.next);
         self.next += 1;
-        self.slots.push((link, Slot { connection, open: false, accepted_at }));
+        self.slots.push((link, Slot { connection, open: false, accepted_at, port: None }));
         link
     }
 
@@ -432,10 +487,20 @@ fn pools(options: &NetworkOptions, waker: &Waker) -> Result<(Pool, Pool), PoolEr
         pool.wake_on_return(waker.clone());
         Ok(pool)
     };
-    Ok((pool("receive", options.bulk_pages)?, pool("control", options.control_pages)?))
+    let (bulk, control) = (pool("receive", options.bulk_pages)?, pool("control", options.control_pages)?);
+    // Each connection has a page, of which messages of control touch the beginning only.
+    control.avoid_huge_pages();
+    if options.has_many_peers {
+        bulk.avoid_huge_pages();
+    }
+    Ok((bulk, control))
 }
 
-const JOINING_PAGE_LEN: usize = 1 << 20;
+/// The longest message of run control to a child that has not got its settings.
+pub(crate) const JOINING_PAGE_LEN: usize = 1 << 20;
+
+/// Pages of connections that may be huge altogether: idle ones hold them, too, and a machine may have hundreds of processes.
+const HUGE_PAGES_BYTES_MAX: usize = 64 << 20;
 
 /// Room in a frame for headers, lists of missing ROBs, and the configuration.
 const FRAME_OVERHEAD_BYTES: usize = 256 << 10;

@@ -10,10 +10,13 @@ mod external;
 mod filtering;
 mod links;
 mod meter;
+mod ports;
 mod recorder;
 mod sharing;
 mod steering;
 mod tasks;
+#[cfg(test)]
+mod tests;
 mod workshop;
 
 use std::collections::VecDeque;
@@ -36,8 +39,9 @@ use transport::page_pool::Pool;
 pub(crate) use channel::{InvalidPeerAddress, PeerAddress};
 pub(crate) use datagrams::{DatagramOptions, replies_kept};
 use datagrams::{Datagrams, Sent};
-pub(crate) use links::{LinkEvent, LinkId, Links, LinksError, NetworkOptions};
+pub(crate) use links::{JOINING_PAGE_LEN, LinkEvent, LinkId, Links, LinksError, NetworkOptions};
 pub(crate) use meter::{Meter, Sample, Samples, Section};
+use ports::Ports;
 pub(crate) use steering::{Steering, Strategy};
 pub(crate) use workshop::{Workshop, WorkshopError};
 
@@ -50,6 +54,8 @@ pub(crate) struct Host {
     routes: Vec<Route>,
     /// Those of the messages of run control, which keep to the connection by which a process joined.
     control_routes: Vec<Route>,
+    /// Per node, connections by its or our network ports, where a read-out system has several.
+    ports: Vec<Ports>,
     pub(crate) links: Links,
     local: VecDeque<(Envelope, Message)>,
     /// Requests for building that came in this pass: those of level 2 are answered first, and then all of these.
@@ -116,6 +122,7 @@ impl Host {
             lives: vec![FIRST_LIFE; node_count],
             routes: vec![Route::Nowhere; node_count],
             control_routes: vec![Route::Nowhere; node_count],
+            ports: vec![Ports::default(); node_count],
             links,
             local: VecDeque::new(),
             for_building: VecDeque::new(),
@@ -223,6 +230,22 @@ impl Host {
         self.routes[usize::from(node.0)] = Route::Link(link);
     }
 
+    /// Requests to this node, or replies to it, travel over this connection from now on if they are of its share: the one by
+    /// this network port of so many. False if there is one already.
+    pub(crate) fn route_port_over(&mut self, node: NodeId, (port, of): (usize, usize), link: LinkId) -> bool {
+        let ports = &mut self.ports[usize::from(node.0)];
+        let is_new = port < of && !ports.has(port);
+        if is_new {
+            ports.set(port, of, link);
+        }
+        is_new
+    }
+
+    /// All messages to this node go over the first connection again.
+    pub(crate) fn forget_ports(&mut self, node: NodeId) {
+        self.ports[usize::from(node.0)].clear();
+    }
+
     /// The pools whose pages other processes may be given to read.
     pub(crate) fn lent_pools(&self) -> Vec<Pool> {
         self.nodes.iter().flatten().filter_map(|hosted| hosted.workshop.pool().cloned()).collect()
@@ -244,6 +267,7 @@ impl Host {
         if !matches!(state, PeerState::Up(_)) {
             self.routes[usize::from(node.0)] = Route::Nowhere;
             self.control_routes[usize::from(node.0)] = Route::Nowhere;
+            self.ports[usize::from(node.0)].clear();
             if let Some(datagrams) = &mut self.links.datagrams {
                 datagrams.part(node);
             }
@@ -638,9 +662,18 @@ impl Host {
             Route::Here => self.local.push_back((envelope, message)),
             Route::Link(link) => {
                 self.enter(|| (Section::Encode, 1, message.bulk().map_or(0, Bulk::len)));
-                self.send_away(link, &envelope, &message);
+                self.send_by_ports(link, &envelope, message);
                 self.leave();
             }
+        }
+    }
+
+    /// Sends a message to another process, spread over several network ports if there are some.
+    fn send_by_ports(&mut self, link: LinkId, envelope: &Envelope, message: Message) {
+        let ports = &self.ports[usize::from(envelope.to.0)];
+        match if ports.are_in_use() { ports.spread(message) } else { Err(message) } {
+            Ok(parts) => parts.iter().for_each(|(link, part)| self.send_over(*link, envelope, part)),
+            Err(message) => self.send_away(link, envelope, &message),
         }
     }
 
@@ -673,11 +706,9 @@ impl Host {
     fn queue(&mut self, link: LinkId, to: NodeId, bulk: &Bulk) {
         let Some(connection) = self.links.connection(link) else { return };
         match connection.link_mut().send(&self.encoded, bulk) {
-            Ok(()) => {}
+            // A loss is reported when the last frames have been received.
+            Ok(()) | Err(SendError::Lost(_)) => {}
             Err(SendError::Full) => panic!("send queue to {to:?} full: credits bound what is on the way"),
-            Err(SendError::Lost(lost)) => {
-                self.link_events.push_back(LinkEvent::Lost { link, reason: lost.to_string() });
-            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! The peers of a process: it finds them, loses them, and finds their next lives.
 
 use dataflow::component::PeerState;
-use dataflow::ids::{Incarnation, NodeId};
+use dataflow::ids::{Incarnation, NodeId, Role};
 use dataflow::message::{DatagramAddresses, Envelope, Message, PeerPlace};
 use transport::scheduler::Context;
 
@@ -17,6 +17,13 @@ pub(super) struct Peer {
     pub(super) link: LinkId,
     /// Both have greeted.
     pub(super) is_up: bool,
+}
+
+/// A further connection to a life of a peer, by a network port of a read-out system.
+pub(super) struct PortLink {
+    node: NodeId,
+    life: Incarnation,
+    pub(super) link: LinkId,
 }
 
 impl Member {
@@ -53,7 +60,18 @@ impl Member {
         self.peers.push(Peer { node: place.node, life: place.life, link, is_up: false });
         host.set_life(place.node, place.life);
         self.greet(host, place.node, link);
+        for port in address.ports.iter().copied().enumerate().filter(|_| self.asks_for_data()) {
+            let link = context.shared.links.connect_to_port(port, context.now, context.poller);
+            let link = link.map_err(|error| error.to_string())?;
+            self.by_port.push(PortLink { node: place.node, life: place.life, link });
+            self.greet(context.shared, place.node, link);
+        }
         Ok(())
+    }
+
+    fn asks_for_data(&self) -> bool {
+        let role = self.place.as_ref().and_then(|place| place.assembly.application(place.node)).map(|app| app.role);
+        matches!(role, Some(Role::Sfi | Role::L2pu))
     }
 
     fn greet(&self, host: &mut Host, peer: NodeId, link: LinkId) {
@@ -87,6 +105,10 @@ impl Member {
         if key != self.key || !known || context.shared.links.is_open(link) {
             return context.shared.refuse(link);
         }
+        if let Some(port) = context.shared.links.port(link) {
+            let port = (port, assembly.partition.ros.ports.len());
+            return self.on_greet_by_port(context, link, (peer, life), port);
+        }
         match self.peers.iter().find(|other| other.node == peer) {
             Some(ours) if ours.link == link => {}
             // Its former life may not be known to be over.
@@ -98,6 +120,39 @@ impl Member {
             None => self.answer(context.shared, link, peer, life),
         }
         self.come_up(context, link, (peer, life), datagrams);
+    }
+
+    /// A further connection to a peer, maybe before the first; the one that was connected to answers.
+    fn on_greet_by_port(
+        &mut self,
+        context: &mut Context<'_, Host>,
+        link: LinkId,
+        (peer, life): (NodeId, Incarnation),
+        port: (usize, usize),
+    ) {
+        let known = self.peers.iter().find(|other| other.node == peer).map(|other| other.life);
+        if known.is_some_and(|known| known < life) {
+            self.part(context, peer, PeerState::Down);
+        }
+        let is_of_former_life = known.is_some_and(|known| known > life);
+        let host = &mut *context.shared;
+        self.drop_ports(host, peer, |other| other < life);
+        if is_of_former_life || !host.route_port_over(peer, port, link) {
+            return host.refuse(link);
+        }
+        host.links.open(link);
+        if self.by_port.iter().all(|by_port| by_port.link != link) {
+            self.by_port.push(PortLink { node: peer, life, link });
+            self.greet(context.shared, peer, link);
+        }
+    }
+
+    /// Ends the further connections to these lives of a peer.
+    fn drop_ports(&mut self, host: &mut Host, node: NodeId, lives: impl Fn(Incarnation) -> bool) {
+        for gone in self.by_port.extract_if(.., |by_port| by_port.node == node && lives(by_port.life)) {
+            host.links.close(gone.link);
+            host.forget_ports(node);
+        }
     }
 
     fn answer(&mut self, host: &mut Host, link: LinkId, node: NodeId, life: Incarnation) {
@@ -135,7 +190,11 @@ impl Member {
         if self.done {
             return;
         }
-        let behind = |peer: &Peer| peer.link == link;
+        let by_port = self.by_port.iter().find(|by_port| by_port.link == link).map(|by_port| by_port.node);
+        if let Some(node) = by_port {
+            self.drop_ports(context.shared, node, |_| true);
+        }
+        let behind = |peer: &Peer| peer.link == link || Some(peer.node) == by_port;
         let lost: Vec<(NodeId, Incarnation)> =
             self.peers.iter().filter(|peer| behind(peer)).map(|peer| (peer.node, peer.life)).collect();
         for (node, life) in lost {
@@ -164,13 +223,16 @@ impl Member {
 
     /// A peer is not there any more, or that life of it.
     fn part(&mut self, context: &mut Context<'_, Host>, node: NodeId, state: PeerState) {
-        let Some(Place { assembly, .. }) = &self.place else { return };
         let place = self.peers.iter().position(|peer| peer.node == node);
+        let life = place.map(|place| self.peers[place].life);
         let was_up = place.is_some_and(|place| {
             let peer = self.peers.swap_remove(place);
             context.shared.links.close(peer.link);
             peer.is_up
         });
+        // Those of the next life may be there before its first connection.
+        self.drop_ports(context.shared, node, |by_port| life.is_none_or(|life| by_port <= life));
+        let Some(Place { assembly, .. }) = &self.place else { return };
         if was_up || state == PeerState::Gone {
             context.shared.tell_all(context.now, node, state, |a, b| assembly.talk(a, b));
         }

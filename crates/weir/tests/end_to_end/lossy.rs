@@ -76,7 +76,7 @@ fn count(summary: &Summary, count: &str) -> u64 {
 }
 
 /// Whether this machine can have a network that drops; else the test is skipped by name.
-fn can_lose(test: &str) -> bool {
+pub(crate) fn can_lose(test: &str) -> bool {
     let script = crate::running::lossy_network(1) + "exit 0";
     let tried = Command::new("unshare").args(["-n", "sh", "-c", &script]).stdin(Stdio::null()).output();
     let reason = match tried {

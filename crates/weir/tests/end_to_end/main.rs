@@ -18,6 +18,7 @@ mod level2_only;
 mod lossy;
 mod overload;
 mod payload;
+mod ports;
 mod push;
 mod replay;
 mod restart;

@@ -20,7 +20,8 @@ pub(crate) struct Job {
     output: PathBuf,
     memory_bytes_max: Option<u64>,
     /// Of the datagrams, so many in 100 are dropped, in a network of its own.
-    dropped_percent: Option<u32>,
+    /// Commands of a shell in a network of its own, of which `$@` is the program.
+    network: Option<String>,
 }
 
 impl Job {
@@ -35,8 +36,8 @@ impl Job {
         let output = directory.join("out");
         let summary = directory.join("summary.json").into();
         let arguments = vec!["run".into(), configuration.into(), "--summary".into(), summary];
-        let (memory_bytes_max, dropped_percent) = (None, None);
-        Self { directory, arguments, output: output.clone(), memory_bytes_max, dropped_percent }.recording_into(output)
+        let (memory_bytes_max, network) = (None, None);
+        Self { directory, arguments, output: output.clone(), memory_bytes_max, network }.recording_into(output)
     }
 
     /// Any other command of the program, which may use this much memory.
@@ -44,7 +45,7 @@ impl Job {
         let arguments = arguments.iter().map(Into::into).collect();
         let directory = TempDir::new("end-to-end");
         let memory_bytes_max = Some(memory_bytes_max);
-        Self { output: directory.join("out"), directory, arguments, memory_bytes_max, dropped_percent: None }
+        Self { output: directory.join("out"), directory, arguments, memory_bytes_max, network: None }
     }
 
     /// Lets each process use this much address space: an allocation by what a file claims fails.
@@ -54,7 +55,12 @@ impl Job {
 
     /// In a network of its own that drops so many in 100 of the datagrams.
     pub(crate) fn losing(self, percent: u32) -> Self {
-        Self { dropped_percent: Some(percent), ..self }
+        self.in_network(lossy_network(percent) + "exec \"$0\" \"$@\"")
+    }
+
+    /// In a network of its own, run by these commands of a shell as `"$0" "$@"`.
+    pub(crate) fn in_network(self, commands: String) -> Self {
+        Self { network: Some(commands), ..self }
     }
 
     /// Records into this directory.
@@ -103,9 +109,9 @@ impl Job {
 
     fn program(&self) -> Command {
         let program = env!("CARGO_BIN_EXE_weir");
-        if let Some(percent) = self.dropped_percent {
+        if let Some(commands) = &self.network {
             let mut unshare = Command::new("unshare");
-            unshare.args(["-n", "sh", "-c", &(lossy_network(percent) + "exec \"$0\" \"$@\""), program]);
+            unshare.args(["-n", "sh", "-c", commands, program]);
             return unshare;
         }
         let Some(bytes) = self.memory_bytes_max else { return Command::new(program) };

@@ -1,0 +1,93 @@
+//! A process and its connections, without components.
+
+use std::time::Duration;
+
+use configuration::Partition;
+use dataflow::message::Message;
+use dataflow::node::RUN_CONTROL;
+use transport::clock;
+use transport::idle::IdleStrategy;
+use transport::scheduler::Scheduler;
+
+use super::{Host, LinkEvent, Links, NetworkOptions};
+
+/// What a peer sent before it went is delivered, although sending to it has failed meanwhile.
+#[test]
+fn a_peer_that_takes_no_more_is_heard_to_its_end() {
+    for connections in ["tcp", "shm"] {
+        let (mut first, mut second) = (process(connections), process(connections));
+        let (waker, now) = (first.scheduler.waker(), clock::now());
+        let address = second.host.links.address().unwrap();
+        let poller = first.scheduler.poller();
+        let link = first.host.links.connect(&address, now, poller, &waker).unwrap();
+        let from_first = until(|| {
+            first.host.links.flush(clock::now());
+            let _ = first.host.links.fill(clock::now(), link);
+            let waker = second.scheduler.waker();
+            second.scheduler.poller().wait(Some(Duration::ZERO)).unwrap();
+            first.scheduler.poller().wait(Some(Duration::ZERO)).unwrap();
+            second.host.links.accept(clock::now(), second.scheduler.poller(), &waker).unwrap()
+        });
+        let envelope = second.host.envelope(RUN_CONTROL, RUN_CONTROL);
+        for _ in 0..FRAMES {
+            second.host.send_over(from_first, &envelope, &Message::NoMore);
+        }
+        until(|| {
+            first.scheduler.poller().wait(Some(Duration::ZERO)).unwrap();
+            second.scheduler.poller().wait(Some(Duration::ZERO)).unwrap();
+            second.host.links.flush(clock::now());
+            first.host.links.flush(clock::now());
+            let _ = second.host.links.fill(clock::now(), from_first);
+            second.host.links.is_flushed().then_some(())
+        });
+        second.host.links.close(from_first);
+        let is_lost = |first: &mut Process| {
+            let connection = first.host.links.connection(link).unwrap().link_mut();
+            connection.flush(clock::now()).is_err()
+        };
+        until(|| {
+            first.scheduler.poller().wait(Some(Duration::ZERO)).unwrap();
+            first.host.send_over(link, &envelope, &Message::NoMore);
+            is_lost(&mut first).then_some(())
+        });
+        first.host.send_over(link, &envelope, &Message::NoMore);
+        assert!(first.host.link_events.is_empty(), "{connections}: {:?}", first.host.link_events);
+        let mut heard = Vec::new();
+        until(|| {
+            first.scheduler.poller().wait(Some(Duration::ZERO)).unwrap();
+            first.host.receive(clock::now(), link);
+            heard.extend(first.host.link_events.drain(..));
+            matches!(heard.last(), Some(LinkEvent::Lost { .. })).then_some(())
+        });
+        let messages = heard.iter().filter(|event| matches!(event, LinkEvent::Message { .. })).count();
+        assert_eq!((messages, heard.len()), (FRAMES, FRAMES + 1), "{connections}");
+    }
+}
+
+struct Process {
+    host: Host,
+    scheduler: Scheduler<'static, Host>,
+}
+
+fn process(connections: &str) -> Process {
+    let text = "partition.name = \"p\"\nros.count = 1\nsfi.count = 1\n";
+    let partition = Partition::parse("p", text, &[format!("transport.connections={connections}")]).unwrap();
+    let mut scheduler = Scheduler::<Host>::new(IdleStrategy::Yield).unwrap();
+    let waker = scheduler.waker();
+    let options = NetworkOptions::new(&partition, 1);
+    let shares = options.shares();
+    let mut links = Links::listen(options, shares, scheduler.poller(), &waker).unwrap();
+    links.share(Vec::new(), &waker).unwrap();
+    Process { host: Host::empty(links), scheduler }
+}
+
+/// What is about to happen between the two has happened.
+fn until<T>(mut happens: impl FnMut() -> Option<T>) -> T {
+    loop {
+        if let Some(done) = happens() {
+            return done;
+        }
+    }
+}
+
+const FRAMES: usize = 100;
