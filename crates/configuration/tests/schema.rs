@@ -72,7 +72,7 @@ fn the_schema_is_titled_strict_and_says_what_is_required() {
     assert_eq!(schema["$defs"]["Sfi"]["properties"]["events"]["default"], 64);
     assert_eq!(schema["$defs"]["Ros"]["properties"]["count"]["minimum"], 1);
     assert_eq!(schema["$defs"]["Ros"]["properties"]["count"]["maximum"], 10_000);
-    assert_eq!(schema["$defs"]["Sfi"]["properties"]["request_timeout"]["default"], "100 ms");
+    assert_eq!(schema["$defs"]["Sfi"]["properties"]["request_timeout"]["default"], "500 ms");
     assert!(!schema.to_string().contains("null"));
 }
 

@@ -290,6 +290,10 @@ pub struct BenchArgs {
     /// Length of a full datagram in bytes, with udp; by default as in a run over the loopback interface
     #[arg(long, value_name = "BYTES", default_value_t = 65507, value_parser = clap::value_parser!(u32).range(256..=65507))]
     pub datagram: u32,
+    /// The reference of event-builder sends a datagram for each fragment, with udp; by default it puts as many into one as the
+    /// datagram holds, as a run does with what is there at the same time
+    #[arg(long)]
+    pub single: bool,
     /// Measure one side only, once: result or reference
     #[arg(long, value_enum, hide_possible_values = true, value_name = "SIDE")]
     pub only: Option<BenchSide>,
@@ -558,7 +562,11 @@ pub enum BenchPart {
         #[arg(value_parser = clap::value_parser!(u32).range(256..=65507))]
         datagram_bytes: u32,
         /// Events that it may be ahead
+        #[arg(value_parser = clap::value_parser!(u32).range(1..=65536))]
         window: u32,
+        /// Put short fragments of several events into a datagram
+        #[arg(long)]
+        grouped: bool,
         /// Write all data anew
         #[arg(long)]
         touched: bool,

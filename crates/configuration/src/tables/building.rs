@@ -112,7 +112,8 @@ pub struct Sfi {
     pub credits: RequestCredits,
     /// In which order the read-out systems are asked.
     pub request_order: RequestOrder,
-    /// A request that is not answered after this time is sent again.
+    /// A request that is not answered after this time is sent again. Parts of messages that are lost are asked for long
+    /// before, by the transport; a shorter time repeats, on a busy machine, what is only late.
     pub request_timeout: Interval,
     /// A request is sent again at most this often; then the event is built without these data, and marked so.
     pub retries: u32,
@@ -133,7 +134,7 @@ impl Default for Sfi {
             outstanding_requests: 64,
             credits: RequestCredits::Fixed,
             request_order: RequestOrder::Random,
-            request_timeout: Interval::from_ms(100),
+            request_timeout: Interval::from_ms(500),
             retries: 3,
             max_event_size: Size::from_bytes(4_000_000),
             copy_below: Size::from_bytes(2000),

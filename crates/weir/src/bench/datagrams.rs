@@ -2,7 +2,7 @@
 //!
 //! Source processes cut their fragment of every event into pieces that fit in a datagram of a given length, each behind a
 //! header of 16 bytes that names event, source and place. As the system does, they put as many short fragments into a
-//! datagram as it holds, give the kernel several long ones at a time to cut (GSO), and send up to [`DATAGRAMS_PER_CALL`] of
+//! datagram as it holds (unless told to send a datagram for each), give the kernel several long ones at a time to cut (GSO), and send up to [`DATAGRAMS_PER_CALL`] of
 //! either with one call. The builder receives as many at a time from its one socket, where the kernel joins what belongs
 //! together (GRO), checks every header, copies the data to their place in the event, and counts an event when all of it
 //! is there.
@@ -37,6 +37,8 @@ pub(super) struct Datagrams {
     pub(super) fragment_bytes: u32,
     /// Length of a full datagram, its header included.
     pub(super) datagram_bytes: u32,
+    /// Whether short fragments of several events share a datagram.
+    pub(super) grouped: bool,
     /// Whether sources write all data and the builder sums them.
     pub(super) touched: bool,
     /// Event buffers of the builder.
@@ -51,8 +53,9 @@ pub(super) struct DatagramArguments {
     pub(super) id: u32,
     pub(super) fragment_bytes: u32,
     pub(super) datagram_bytes: u32,
-    /// Events that it may be ahead.
+    /// Events that it may be ahead, of each of which it has a fragment.
     pub(super) window: u32,
+    pub(super) grouped: bool,
     pub(super) touched: bool,
 }
 
@@ -64,8 +67,8 @@ pub(super) fn run(parameters: &Datagrams) -> Result<Measurement, ReferenceError>
     let children_cpu_before = cpu_seconds(UsageWho::RUSAGE_CHILDREN);
     let mut sources = Sources(Vec::new());
     for id in 0..parameters.sources {
-        let Datagrams { fragment_bytes, datagram_bytes, touched, .. } = *parameters;
-        let arguments = DatagramArguments { builder, id, fragment_bytes, datagram_bytes, window, touched };
+        let Datagrams { fragment_bytes, datagram_bytes, grouped, touched, .. } = *parameters;
+        let arguments = DatagramArguments { builder, id, fragment_bytes, datagram_bytes, window, grouped, touched };
         sources.0.push(spawn(&arguments).map_err(|error| ReferenceError::Spawn { id, error })?);
     }
     let places = greet(&socket, &mut sources, parameters.sources)?;
@@ -86,16 +89,20 @@ pub(super) fn source_main(arguments: &DatagramArguments) -> io::Result<()> {
 }
 
 fn send_events(arguments: &DatagramArguments) -> io::Result<()> {
-    let DatagramArguments { builder, id: source, fragment_bytes, datagram_bytes, window, touched } = *arguments;
+    let DatagramArguments { builder, id: source, fragment_bytes, datagram_bytes, window, grouped, touched } =
+        *arguments;
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     socket.connect(builder)?;
     socket.set_read_timeout(Some(SILENCE_MAX))?;
     socket.send(&source.to_ne_bytes())?;
-    let mut fragment = vec![0; fragment_bytes as usize];
-    touch::write(&mut fragment);
+    // As many as there may be on the way: the working set of a system that keeps them.
+    let mut fragments = vec![vec![0; fragment_bytes as usize]; window as usize];
+    fragments.iter_mut().for_each(|fragment| touch::write(fragment));
+    let held = |event: u64| (event % u64::from(window)) as usize;
     let places: Vec<usize> = places(fragment_bytes, datagram_bytes).collect();
     let data_bytes = data_bytes(datagram_bytes);
-    let pieces_per_message = pieces_per_message(&socket, places.len(), fragment_bytes, datagram_bytes);
+    let most = pieces_per_message(&socket, places.len(), fragment_bytes, datagram_bytes);
+    let pieces_per_message = if places.len() > 1 || grouped { most } else { 1 };
     let mut calls = MultiHeaders::preallocate(DATAGRAMS_PER_CALL, None);
     let (mut next, mut end) = (0, 0);
     loop {
@@ -105,14 +112,15 @@ fn send_events(arguments: &DatagramArguments) -> io::Result<()> {
             end = end.max(u64::from_ne_bytes(told) + u64::from(window));
         }
         if touched {
-            (next..end).for_each(|_| touch::write(&mut fragment));
+            (next..end).for_each(|event| touch::write(&mut fragments[held(event)]));
         }
         let events = (next..end).flat_map(|event| places.iter().map(move |place| (event, *place)));
-        let pieces: Vec<([u8; Header::LEN_BYTES], usize)> = events
+        let pieces: Vec<([u8; Header::LEN_BYTES], &[u8])> = events
             .map(|(event, place)| {
                 let mut header = [0; Header::LEN_BYTES];
                 Header { event, source, fragment_bytes: place as u32 }.write(&mut header);
-                (header, place)
+                let fragment = &fragments[held(event)];
+                (header, &fragment[place..fragment.len().min(place + data_bytes)])
             })
             .collect();
         // What the kernel cuts ends with the end of a fragment.
@@ -121,10 +129,7 @@ fn send_events(arguments: &DatagramArguments) -> io::Result<()> {
             .chunks(whole)
             .flat_map(|pieces| pieces.chunks(pieces_per_message))
             .map(|pieces| {
-                let parts = pieces.iter().flat_map(|(header, place)| {
-                    let data = &fragment[*place..fragment.len().min(place + data_bytes)];
-                    [IoSlice::new(header), IoSlice::new(data)]
-                });
+                let parts = pieces.iter().flat_map(|(header, data)| [IoSlice::new(header), IoSlice::new(data)]);
                 parts.collect()
             })
             .collect();
@@ -351,10 +356,13 @@ fn data_bytes(datagram_bytes: u32) -> usize {
 }
 
 fn spawn(arguments: &DatagramArguments) -> io::Result<Child> {
-    let DatagramArguments { builder, id, fragment_bytes, datagram_bytes, window, touched } = arguments;
+    let DatagramArguments { builder, id, fragment_bytes, datagram_bytes, window, grouped, touched } = arguments;
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["bench-part", "datagrams", &builder.to_string()]);
     command.args([id, fragment_bytes, datagram_bytes, window].map(u32::to_string));
+    if *grouped {
+        command.arg("--grouped");
+    }
     if *touched {
         command.arg("--touched");
     }

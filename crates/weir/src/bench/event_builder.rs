@@ -34,6 +34,9 @@ pub(crate) struct Parameters {
     payload: BenchPayload,
     #[serde(skip_serializing_if = "Option::is_none")]
     datagram_bytes: Option<u32>,
+    /// Whether each fragment has a datagram of its own in the reference.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    single: bool,
     seconds: f64,
     pairs: usize,
 }
@@ -107,7 +110,9 @@ fn bare(parameters: &Parameters) -> Result<Figures, BenchError> {
         BenchTransport::Udp => {
             let datagram_bytes = parameters.datagram_bytes.expect("UDP has datagrams");
             let events_held = EVENTS_HELD;
-            datagrams::run(&Datagrams { sources, fragment_bytes, datagram_bytes, touched, events_held, seconds })
+            let grouped = !parameters.single;
+            let bare = Datagrams { sources, fragment_bytes, datagram_bytes, grouped, touched, events_held, seconds };
+            datagrams::run(&bare)
         }
         BenchTransport::Shm => ring::run(&Ring { sources, fragment_bytes, touched, slots: EVENTS_HELD, seconds }),
     };
@@ -132,6 +137,7 @@ impl Parameters {
             transport,
             payload,
             datagram_bytes: (transport == BenchTransport::Udp).then_some(args.datagram),
+            single: transport == BenchTransport::Udp && args.single,
             seconds: args.seconds,
             pairs: PAIRS,
         })

@@ -69,9 +69,9 @@ pub(crate) fn part(part: &BenchPart) -> Exit {
             let arguments = reference::SourceArguments { builder, id, fragment_bytes, batch, touched };
             reference::source_main(&arguments).map_err(|error| error.to_string())
         }
-        BenchPart::Datagrams { builder, id, fragment_bytes, datagram_bytes, window, touched } => {
+        BenchPart::Datagrams { builder, id, fragment_bytes, datagram_bytes, window, grouped, touched } => {
             let arguments =
-                datagrams::DatagramArguments { builder, id, fragment_bytes, datagram_bytes, window, touched };
+                datagrams::DatagramArguments { builder, id, fragment_bytes, datagram_bytes, window, grouped, touched };
             datagrams::source_main(&arguments).map_err(|error| error.to_string())
         }
         BenchPart::Ring { id, fragment_bytes, slots, touched } => {

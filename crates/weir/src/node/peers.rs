@@ -60,7 +60,8 @@ impl Member {
         self.peers.push(Peer { node: place.node, life: place.life, link, is_up: false });
         host.set_life(place.node, place.life);
         self.greet(host, place.node, link);
-        for port in address.ports.iter().copied().enumerate().filter(|_| self.asks_for_data()) {
+        let asks = self.asks_for_data();
+        for port in address.ports.into_iter().enumerate().filter(|_| asks) {
             let link = context.shared.links.connect_to_port(port, context.now, context.poller);
             let link = link.map_err(|error| error.to_string())?;
             self.by_port.push(PortLink { node: place.node, life: place.life, link });

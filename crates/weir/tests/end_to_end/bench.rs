@@ -55,6 +55,9 @@ fn event_builder_over_udp() {
     let found = bench(&["event-builder", "--sources", "2", "--fragment", "5 kB", "--transport", "udp"]);
     check("event-builder", &found);
     assert_eq!(found["parameters"]["datagram_bytes"], 65507);
+    let cut = ["--datagram", "1472", "--single", "--only", "reference"];
+    let found = bench(&[&["event-builder", "--sources", "2", "--transport", "udp"], &cut[..]].concat());
+    assert_eq!(found["parameters"]["single"], true);
 }
 
 #[test]

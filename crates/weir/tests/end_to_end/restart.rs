@@ -75,6 +75,13 @@ fn through_shared_memory() {
 }
 
 #[test]
+fn with_several_network_ports() {
+    for application in ["ros-2", "sfi-1"] {
+        check(application, job().set("ros.ports", "[\"127.0.0.2\", \"127.0.0.3\"]"));
+    }
+}
+
+#[test]
 fn of_processes_that_send_datagrams() {
     for application in ["ros-2", "sfi-1", "dfm-1", "l2pu-1"] {
         let types = ["event_request", "event_reply", "roi_request", "roi_reply"];
