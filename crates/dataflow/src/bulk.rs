@@ -103,17 +103,26 @@ impl Bulk {
     pub fn followed_by(self, other: Self) -> Self {
         match (self, other) {
             (first, second) if second.is_empty() => first,
+            (first, second) if first.is_empty() => second,
             (Self::Modelled { len_bytes, seed }, second) => {
                 Self::Modelled { len_bytes: len_bytes + second.len() as u32, seed }
             }
             (first, second) => {
-                let mut slices = match first {
-                    Self::PageList(slices) => slices,
-                    other => other.slices().to_vec(),
-                };
-                slices.extend_from_slice(second.slices());
+                let mut slices = first.into_slices();
+                match second {
+                    Self::Pages(slice) => slices.push(slice),
+                    second => slices.append(&mut second.into_slices()),
+                }
                 Self::PageList(slices)
             }
+        }
+    }
+
+    fn into_slices(self) -> Vec<PageSlice> {
+        match self {
+            Self::Pages(slice) => alloc::vec![slice],
+            Self::PageList(slices) => slices,
+            Self::Modelled { .. } => Vec::new(),
         }
     }
 

@@ -17,6 +17,8 @@ pub(crate) struct Groups<T> {
 struct Group<T> {
     items: Vec<T>,
     weight: usize,
+    /// Items in the group before: most often there are about as many in the next.
+    expected: usize,
 }
 
 impl<T> Groups<T> {
@@ -28,11 +30,12 @@ impl<T> Groups<T> {
     pub(crate) fn add(&mut self, to: NodeId, item: T, weight: usize) -> Option<Vec<T>> {
         let index = usize::from(to.0);
         if index >= self.groups.len() {
-            self.groups.resize_with(index + 1, || Group { items: Vec::new(), weight: 0 });
+            self.groups.resize_with(index + 1, || Group { items: Vec::new(), weight: 0, expected: 0 });
         }
         let group = &mut self.groups[index];
         if group.items.is_empty() {
             self.open.push(to);
+            group.items.reserve(group.expected);
         }
         group.items.push(item);
         group.weight += weight;
@@ -42,9 +45,7 @@ impl<T> Groups<T> {
     /// Hands over all groups, the one first that was begun first.
     pub(crate) fn drain(&mut self, mut send: impl FnMut(NodeId, Vec<T>)) {
         for to in self.open.drain(..) {
-            let group = &mut self.groups[usize::from(to.0)];
-            group.weight = 0;
-            send(to, core::mem::take(&mut group.items));
+            send(to, self.groups[usize::from(to.0)].take());
         }
     }
 
@@ -64,9 +65,15 @@ impl<T> Groups<T> {
 
     fn take(&mut self, to: NodeId) -> Vec<T> {
         self.open.retain(|open| *open != to);
-        let Some(group) = self.groups.get_mut(usize::from(to.0)) else { return Vec::new() };
-        group.weight = 0;
-        core::mem::take(&mut group.items)
+        self.groups.get_mut(usize::from(to.0)).map_or_else(Vec::new, Group::take)
+    }
+}
+
+impl<T> Group<T> {
+    fn take(&mut self) -> Vec<T> {
+        self.weight = 0;
+        self.expected = self.items.len();
+        core::mem::take(&mut self.items)
     }
 }
 

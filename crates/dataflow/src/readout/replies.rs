@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::bulk::{Bulk, PageSlice};
+use crate::bulk::Bulk;
 use crate::component::Outbox;
 use crate::groups::WEIGHT_MAX;
 use crate::ids::NodeId;
@@ -27,13 +27,14 @@ struct Group {
     len_bytes: usize,
     /// Entries in lists.
     weight: usize,
+    /// Replies in the group before: most often there are about as many in the next.
+    expected: usize,
 }
 
 /// Fragments on their way into one bulk.
 #[derive(Default)]
 pub(crate) struct Parts {
-    slices: Vec<PageSlice>,
-    modelled: Option<(u32, u32)>,
+    bulk: Bulk,
 }
 
 impl Replies {
@@ -43,7 +44,7 @@ impl Replies {
     }
 
     /// Adds a reply; what it does not fit to goes at once. `pushed` is all that was pushed to the builder so far, with this.
-    pub(crate) fn add(&mut self, to: NodeId, pushed: u64, reply: DataReply, bulk: &Bulk, out: &mut Outbox) {
+    pub(crate) fn add(&mut self, to: NodeId, pushed: u64, reply: DataReply, bulk: Bulk, out: &mut Outbox) {
         let index = usize::from(to.0);
         if index >= self.groups.len() {
             self.groups.resize_with(index + 1, Group::default);
@@ -53,7 +54,11 @@ impl Replies {
         if group.replies.is_empty() {
             self.open.push(to);
         } else if group.len_bytes + bulk.len() > self.bytes_max || group.weight + weight > WEIGHT_MAX {
-            core::mem::take(group).send(to, out);
+            group.send(to, out);
+        }
+        if group.replies.is_empty() {
+            group.replies.reserve(group.expected);
+            group.parts.reserve(group.expected);
         }
         group.pushed = pushed;
         group.len_bytes += bulk.len();
@@ -65,7 +70,7 @@ impl Replies {
     /// Sends what is there.
     pub(crate) fn flush(&mut self, out: &mut Outbox) {
         for to in self.open.drain(..) {
-            core::mem::take(&mut self.groups[usize::from(to.0)]).send(to, out);
+            self.groups[usize::from(to.0)].send(to, out);
         }
     }
 
@@ -83,26 +88,36 @@ impl Replies {
 }
 
 impl Group {
-    fn send(self, to: NodeId, out: &mut Outbox) {
-        out.send(to, Message::EventReply { pushed: self.pushed, replies: self.replies, bulk: self.parts.into_bulk() });
+    fn send(&mut self, to: NodeId, out: &mut Outbox) {
+        let expected = self.replies.len();
+        let Self { pushed, replies, parts, .. } = core::mem::replace(self, Self { expected, ..Self::default() });
+        out.send(to, Message::EventReply { pushed, replies, bulk: parts.into_bulk() });
     }
 }
 
 impl Parts {
-    pub(crate) fn add(&mut self, bulk: &Bulk) {
-        if let Bulk::Modelled { len_bytes, seed } = *bulk {
-            let (len, mixed) = self.modelled.unwrap_or_default();
-            self.modelled = Some((len + len_bytes, mixed.wrapping_add(seed)));
+    /// Room for so many.
+    fn reserve(&mut self, count: usize) {
+        if self.bulk.is_empty() && count > 1 {
+            self.bulk = Bulk::PageList(Vec::with_capacity(count));
         }
-        self.slices.extend_from_slice(bulk.slices());
     }
 
-    pub(crate) fn into_bulk(mut self) -> Bulk {
-        match (self.modelled, self.slices.len()) {
-            (Some((len_bytes, seed)), _) => Bulk::Modelled { len_bytes, seed },
-            (None, 1) => Bulk::Pages(self.slices.remove(0)),
-            (None, _) => Bulk::PageList(self.slices),
+    pub(crate) fn add(&mut self, part: Bulk) {
+        match (&mut self.bulk, part) {
+            (Bulk::PageList(slices), Bulk::Pages(slice)) if !slice.is_empty() => slices.push(slice),
+            (Bulk::PageList(slices), Bulk::PageList(mut more)) => slices.append(&mut more),
+            (Bulk::Pages(none), part) if none.is_empty() => self.bulk = part,
+            (Bulk::Modelled { len_bytes, seed }, Bulk::Modelled { len_bytes: more, seed: other }) => {
+                *len_bytes += more;
+                *seed = seed.wrapping_add(other);
+            }
+            (bulk, part) => *bulk = core::mem::take(bulk).followed_by(part),
         }
+    }
+
+    pub(crate) fn into_bulk(self) -> Bulk {
+        self.bulk
     }
 }
 
@@ -118,7 +133,7 @@ mod tests {
         let mut out = Outbox::new();
         for (to, event, len_bytes) in [(2, 1, 40), (1, 1, 300), (2, 2, 60), (2, 3, 1), (2, 4, 1)] {
             let reply = DataReply { event: EventId(event), attempt: 1, request: 1, missing: Vec::new(), len_bytes };
-            replies.add(NodeId(to), 0, reply, &Bulk::Modelled { len_bytes, seed: 0 }, &mut out);
+            replies.add(NodeId(to), 0, reply, Bulk::Modelled { len_bytes, seed: 0 }, &mut out);
         }
         replies.flush(&mut out);
         assert!(replies.is_empty());

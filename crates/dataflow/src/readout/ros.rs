@@ -236,7 +236,7 @@ impl Ros {
     /// Starts reading what a page is free for in every ROB.
     fn read_next(&mut self, now: Time, out: &mut Outbox) {
         let mut room = self.free().saturating_sub(self.reading.len());
-        let mut reading = VecDeque::new();
+        let mut reading = Vec::new();
         while let Some(next) = self.to_read.pop_front() {
             let Some(next) = self.still_to_read(next, out) else { continue };
             if room == 0 {
@@ -246,7 +246,10 @@ impl Ros {
             room -= 1;
             // An event is triggered once: only requests come again, and they were looked at before.
             let _ = self.reading.insert(next.event.event, ());
-            reading.push_back(next);
+            if reading.is_empty() {
+                reading.reserve(READ_TOGETHER_MAX.min(1 + self.to_read.len()));
+            }
+            reading.push(next);
             if reading.len() == READ_TOGETHER_MAX {
                 self.start_reading(now, core::mem::take(&mut reading), out);
             }
@@ -257,7 +260,7 @@ impl Ros {
         }
     }
 
-    fn start_reading(&mut self, now: Time, reading: VecDeque<ToRead>, out: &mut Outbox) {
+    fn start_reading(&mut self, now: Time, reading: Vec<ToRead>, out: &mut Outbox) {
         if reading.is_empty() {
             return;
         }
@@ -265,7 +268,7 @@ impl Ros {
             reading.iter().for_each(|_| self.taken.take(now, out));
         }
         out.start(self.next_ticket, Work::ReadOut(reading.iter().map(|next| next.event).collect()));
-        self.readings.insert(self.next_ticket, reading);
+        self.readings.insert(self.next_ticket, reading.into());
         self.next_ticket.0 += 1;
     }
 
@@ -336,19 +339,15 @@ impl Ros {
 
     /// The next `count` events of a piece of work were read: what they were read for is answered.
     fn on_read_out(&mut self, now: Time, ticket: Ticket, count: usize, out: &mut Outbox) {
-        let reading = self.readings.get_mut(&ticket).expect("what was read had been started");
-        let read: Vec<ToRead> = reading.drain(..count).collect();
-        if reading.is_empty() {
-            self.readings.remove(&ticket);
-        }
-        for ToRead { event, request } in read {
+        let mut reading = self.readings.remove(&ticket).expect("what was read had been started");
+        for ToRead { event, request } in reading.drain(..count) {
             self.reading.remove(event.event);
             if let Some((request, deadline)) = request {
-                match self.first_blocked(&request, 0) {
-                    None => self.answer(&request, out),
-                    Some(blocked_on) => self.wait(Waiting { request, blocked_on, deadline }),
-                }
+                self.on_request(deadline, request, out);
             }
+        }
+        if !reading.is_empty() {
+            self.readings.insert(ticket, reading);
         }
         self.read_next(now, out);
     }
@@ -423,10 +422,10 @@ impl Ros {
                 }
                 let (sfi, pushed) = pusher.sent(now, lane, bulk.len());
                 self.counters.pushed += 1;
-                self.counters.bytes_out += bulk.len() as u64;
+                self.count_out(&bulk, &missing);
                 let len_bytes = u32::try_from(bulk.len()).expect("a reply fits a message");
                 let reply = DataReply { event, attempt: FIRST_ATTEMPT, request: UNASKED, missing, len_bytes };
-                self.replies.add(sfi, pushed, reply, &bulk, out);
+                self.replies.add(sfi, pushed, reply, bulk, out);
             }
         }
         self.pusher = Some(pusher);
@@ -468,6 +467,13 @@ impl Ros {
 
     /// Answers a request, at once or when its data are there.
     fn on_request(&mut self, deadline: Time, request: Request, out: &mut Outbox) {
+        if !request.kind.is_push() {
+            // Mostly all is there, and then it is looked up once.
+            let (bulk, missing) = self.data(request.event, request.robs.as_deref());
+            if missing.iter().all(|missing| missing.lost) {
+                return self.reply(&request, bulk, missing, out);
+            }
+        }
         match self.first_blocked(&request, 0) {
             None => self.answer(&request, out),
             Some(blocked_on) => self.wait(Waiting { request, blocked_on, deadline }),
@@ -484,14 +490,14 @@ impl Ros {
     }
 
     /// What is there of an event; what is not is named, as lost if it will not come.
-    fn data(&mut self, event: EventId, robs: Option<&Named>) -> (Bulk, Vec<Missing>) {
+    fn data(&self, event: EventId, robs: Option<&Named>) -> (Bulk, Vec<Missing>) {
         let foreign = robs.iter().flat_map(|named| &named.foreign);
         let mut missing: Vec<Missing> = foreign.map(|&rob| Missing { rob, lost: true }).collect();
         let mut parts = Parts::default();
         let mut add = |rob: usize| {
             let source_id = self.robs[rob].source_id();
             match self.look_up(rob, event) {
-                Lookup::Here(fragment) => parts.add(&fragment.bulk),
+                Lookup::Here(fragment) => parts.add(fragment.bulk.clone()),
                 Lookup::NotYet => missing.push(Missing { rob: source_id, lost: false }),
                 Lookup::Never => missing.push(Missing { rob: source_id, lost: true }),
             }
@@ -500,18 +506,21 @@ impl Ros {
             None => (0..self.robs.len()).for_each(&mut add),
             Some(named) => named.here.iter().copied().for_each(&mut add),
         }
-        self.counters.lost_robs += missing.iter().filter(|m| m.lost).count() as u64;
         (parts.into_bulk(), missing)
     }
 
     /// Sends what is there; what is to be pushed goes when its turn comes.
     fn answer(&mut self, request: &Request, out: &mut Outbox) {
-        let event = request.event;
         if request.kind.is_push() {
-            return self.complete.push((request.from, event));
+            return self.complete.push((request.from, request.event));
         }
-        let (bulk, missing) = self.data(event, request.robs.as_deref());
-        self.counters.bytes_out += bulk.len() as u64;
+        let (bulk, missing) = self.data(request.event, request.robs.as_deref());
+        self.reply(request, bulk, missing, out);
+    }
+
+    fn reply(&mut self, request: &Request, bulk: Bulk, missing: Vec<Missing>, out: &mut Outbox) {
+        let event = request.event;
+        self.count_out(&bulk, &missing);
         match request.kind {
             RequestKind::Roi { request: number } => {
                 out.send(request.from, Message::RoiReply { event, request: number, missing, bulk });
@@ -520,9 +529,14 @@ impl Ros {
                 let len_bytes = u32::try_from(bulk.len()).expect("a reply fits a message");
                 let reply = DataReply { event, attempt, request: number, missing, len_bytes };
                 let pushed = self.pusher.as_ref().map_or(0, |pusher| pusher.pushed(request.from));
-                self.replies.add(request.from, pushed, reply, &bulk, out);
+                self.replies.add(request.from, pushed, reply, bulk, out);
             }
         }
+    }
+
+    fn count_out(&mut self, bulk: &Bulk, missing: &[Missing]) {
+        self.counters.bytes_out += bulk.len() as u64;
+        self.counters.lost_robs += missing.iter().filter(|m| m.lost).count() as u64;
     }
 
     fn on_clear(
