@@ -1,5 +1,6 @@
 //! An event that a builder holds, from its assignment until its fate is known.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::bulk::{Bulk, PageSlice};
@@ -41,7 +42,7 @@ pub(super) enum Phase {
     Served(usize),
 }
 
-/// What one source was asked for.
+/// What one source was asked for. There is one for each source of each event held: half a cache line.
 #[derive(Clone, Default)]
 pub(super) struct Asked {
     /// Whether an answer is awaited.
@@ -49,13 +50,13 @@ pub(super) struct Asked {
     /// Whether its data will come unasked.
     pub(super) unpushed: bool,
     pub(super) sent: Time,
-    pub(super) tries: u32,
-    /// Names the try whose time-out counts.
+    /// How often it was asked, and so the name of the try whose time-out counts.
     pub(super) serial: u32,
     /// Replies to tries from this one on are to what is still missing; an earlier one could bring a fragment twice.
     pub(super) valid_from: u32,
-    /// Empty: all ROBs of the source.
-    pub(super) robs: Vec<u32>,
+    /// `None`: all ROBs of the source.
+    #[expect(clippy::box_collection, reason = "nearly always none is named, and then it is one word")]
+    pub(super) robs: Option<Box<Vec<u32>>>,
 }
 
 /// When a request is given up.
@@ -88,7 +89,7 @@ impl Building {
             self.unpushed -= 1;
             return Some(false);
         }
-        if asked.awaited && asked.robs.is_empty() {
+        if asked.awaited && asked.robs.is_none() {
             self.answered(source);
             return Some(true);
         }
@@ -112,7 +113,7 @@ impl Building {
         let asked = &mut self.asked[usize::from(source)];
         asked.awaited = false;
         self.awaited -= 1;
-        core::mem::take(&mut asked.robs)
+        asked.robs.take().map_or_else(Vec::new, |robs| *robs)
     }
 
     pub(super) fn has_some_of(&self, robs: &[u32]) -> bool {

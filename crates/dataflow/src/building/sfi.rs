@@ -368,9 +368,8 @@ impl Sfi {
                 building.missing.extend(left);
                 continue;
             }
-            let robs = if has_some { left().collect() } else { Vec::new() };
-            building.asked[index] =
-                Asked { awaited: true, unpushed: false, sent: now, tries: 0, serial: 0, valid_from: 1, robs };
+            let robs = has_some.then(|| Box::new(left().collect()));
+            building.asked[index] = Asked { awaited: true, unpushed: false, sent: now, serial: 0, valid_from: 1, robs };
             building.awaited += 1;
             self.credits.spend();
             self.send_request(now, event, source, out);
@@ -390,7 +389,8 @@ impl Sfi {
         if let Some(intake) = self.intake.as_mut().filter(|_| !results) {
             intake.on_asked(usize::from(source));
         }
-        let request = DataRequest { event: building.event, attempt, request: serial, robs: asked.robs.clone() };
+        let robs = asked.robs.as_deref().cloned().unwrap_or_default();
+        let request = DataRequest { event: building.event, attempt, request: serial, robs };
         let weight = 1 + request.robs.len();
         if let Some(requests) = self.requests.add(to, request, weight) {
             out.send(to, Message::EventRequest { requests });
@@ -465,7 +465,7 @@ impl Sfi {
         building.missing.extend(missing.iter().filter(|m| m.lost).map(|m| m.rob));
         if missing.iter().any(|m| !m.lost) {
             let asked = &mut building.asked[usize::from(source)];
-            asked.robs = missing.iter().filter(|m| !m.lost).map(|m| m.rob).collect();
+            asked.robs = Some(Box::new(missing.iter().filter(|m| !m.lost).map(|m| m.rob).collect()));
             asked.valid_from = asked.serial + 1;
             self.ask_again(now, event, source, out);
         } else {
@@ -483,8 +483,7 @@ impl Sfi {
     fn ask_again(&mut self, now: Time, event: EventId, source: u16, out: &mut Outbox) {
         let building = self.events.find_mut(event).expect("the event is held");
         let asked = &mut building.asked[usize::from(source)];
-        if asked.tries < self.parameters.retries {
-            asked.tries += 1;
+        if asked.serial <= self.parameters.retries {
             self.counters.reasks += 1;
             self.credits.on_reask(now, asked.sent);
             self.send_request(now, event, source, out);

@@ -57,7 +57,8 @@ impl ClearedIds {
 
     /// Whether an event is in the set.
     pub fn contains(&self, id: EventId) -> bool {
-        self.ids.contains(id)
+        // Mostly none is, and then no slot is looked at.
+        !self.ids.is_empty() && self.ids.contains(id)
     }
 
     /// Forgets all events below `oldest_valid`, since their fragments are dropped for their age, and returns how many

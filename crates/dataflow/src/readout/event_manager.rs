@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec;
+use alloc::vec::Vec;
 use core::fmt;
 
 use crate::ids::EventId;
@@ -20,17 +21,20 @@ use index::{Entry, Index, Probe, SlotNumber, hash};
 /// # Structure
 ///
 /// An event has a home slot: its number modulo a prime of at least twice the capacity. As long as the resident numbers
-/// span less than that, which is normal, no two of them meet, so that an operation costs one access to memory, and
-/// neighbours in number are neighbours in memory. The same holds for numbers of any constant stride that the prime does
+/// span less than that, which is normal, no two of them meet, so that an operation looks at one slot, and neighbours in
+/// number are neighbours in memory. The same holds for numbers of any constant stride that the prime does
 /// not divide. An event whose home is taken, which can only be after a jump of the numbers (ECR) or with very old
 /// events around, goes to another free slot, and a hash index says to which.
 ///
+/// Rising numbers pass through all slots, so these are small, four to a cache line: the fragments are kept beside them,
+/// and the place that was left last is taken next, so that few events in hand stay in the cache.
+///
 /// # Memory
 ///
-/// [`EventManager::BYTES_PER_EVENT`] for each event of the capacity, resident or not: two slots (a fragment, its event
-/// number and a count), 16 bytes of the hash index (two entries of 8 bytes, so that it is at most half full) and 4
-/// bytes of scratch space. With the 56 bytes that a read-out buffer keeps of a fragment (a head of 16 bytes and a
-/// `Bulk`) this is 164 bytes, to be compared with the page that holds the fragment's data.
+/// [`EventManager::BYTES_PER_EVENT`] for each event of the capacity, resident or not: the fragment, two slots of 16 bytes,
+/// 16 bytes of the hash index (two entries of 8 bytes, so that it is at most half full) and twice 4 bytes for lists of
+/// places. With the 56 bytes that a read-out buffer keeps of a fragment (a head of 16 bytes and a `Bulk`) this is 112
+/// bytes, to be compared with the page that holds the fragment's data.
 /// [`EventManager::memory_bytes`] is the exact sum, which is higher by less than 1 % at a million events: it rounds up
 /// to the next prime.
 ///
@@ -39,11 +43,13 @@ use index::{Entry, Index, Probe, SlotNumber, hash};
 /// Nothing is visited in hash order. [`EventManager::remove_older_than`] and [`EventManager::drain`] go by event
 /// number; [`EventManager::iter`] goes by slot, which is a pure function of the operations so far.
 pub struct EventManager<F> {
-    slots: Box<[Slot<F>]>,
+    slots: Box<[Slot]>,
+    fragments: Box<[Option<F>]>,
+    /// Places among the fragments; the last is taken first.
+    free: Vec<u32>,
     displaced: Index,
     /// To put resident events in order.
     scratch: Box<[SlotNumber]>,
-    len: usize,
     newest: Option<EventId>,
     /// No resident event is older.
     oldest_bound: EventId,
@@ -58,11 +64,13 @@ pub enum InsertError<F> {
     Duplicate(F),
 }
 
-struct Slot<F> {
+#[derive(Clone, Copy)]
+struct Slot {
     id: EventId,
     /// How many resident events have their home here and are elsewhere.
     displaced: u32,
-    fragment: Option<F>,
+    /// Where the fragment is; [`VACANT`] if no event is here.
+    fragment: u32,
 }
 
 /// Where an event is.
@@ -74,8 +82,10 @@ enum Place {
 
 impl<F> EventManager<F> {
     /// Bytes of memory for one event of the capacity.
-    pub const BYTES_PER_EVENT: usize = SLOTS_PER_EVENT * size_of::<Slot<F>>()
+    pub const BYTES_PER_EVENT: usize = size_of::<Option<F>>()
+        + SLOTS_PER_EVENT * size_of::<Slot>()
         + Index::ENTRIES_PER_EVENT * Index::ENTRY_BYTES
+        + size_of::<u32>()
         + size_of::<SlotNumber>();
 
     /// The highest capacity, in events.
@@ -91,13 +101,13 @@ impl<F> EventManager<F> {
             "an event manager holds at most {} events, not {capacity}",
             Self::MAX_CAPACITY
         );
-        let vacant = || Slot { id: EventId::default(), displaced: 0, fragment: None };
-        let slots = next_prime(capacity * SLOTS_PER_EVENT);
+        let vacant = Slot { id: EventId::default(), displaced: 0, fragment: VACANT };
         Self {
-            slots: core::iter::repeat_with(vacant).take(slots).collect(),
+            slots: vec![vacant; next_prime(capacity * SLOTS_PER_EVENT)].into_boxed_slice(),
+            fragments: core::iter::repeat_with(|| None).take(capacity).collect(),
+            free: (0..capacity as u32).rev().collect(),
             displaced: Index::new(capacity),
             scratch: vec![SlotNumber::MAX; capacity].into_boxed_slice(),
-            len: 0,
             newest: None,
             oldest_bound: EventId(u64::MAX),
         }
@@ -109,18 +119,18 @@ impl<F> EventManager<F> {
     /// If the event is resident already or the event manager is full; the fragment comes back.
     #[inline]
     pub fn insert(&mut self, id: EventId, fragment: F) -> Result<(), InsertError<F>> {
-        if self.contains(id) {
+        let home = self.home(id);
+        if self.place_from(home, id).is_some() {
             return Err(InsertError::Duplicate(fragment));
         }
-        if self.free() == 0 {
+        let Some(place) = self.free.pop() else {
             return Err(InsertError::Full(fragment));
-        }
-        let home = self.home(id);
-        let slot = if self.slots[home].fragment.is_none() { home } else { self.displace(id, home) };
+        };
+        let slot = if self.slots[home].is_vacant() { home } else { self.displace(id, home) };
         let slot = &mut self.slots[slot];
         slot.id = id;
-        slot.fragment = Some(fragment);
-        self.len += 1;
+        slot.fragment = place;
+        self.fragments[place as usize] = Some(fragment);
         self.newest = self.newest.max(Some(id));
         self.oldest_bound = self.oldest_bound.min(id);
         Ok(())
@@ -129,13 +139,13 @@ impl<F> EventManager<F> {
     /// The fragment of an event, if it is resident.
     #[inline]
     pub fn find(&self, id: EventId) -> Option<&F> {
-        self.place(id).and_then(|place| self.slots[place.slot()].fragment.as_ref())
+        self.place(id).and_then(|place| self.fragments[self.fragment_at(place)].as_ref())
     }
 
     /// The fragment of an event, to be changed in place, if it is resident.
     #[inline]
     pub fn find_mut(&mut self, id: EventId) -> Option<&mut F> {
-        self.place(id).and_then(|place| self.slots[place.slot()].fragment.as_mut())
+        self.place(id).and_then(|place| self.fragments[self.fragment_at(place)].as_mut())
     }
 
     /// Whether the event is resident.
@@ -185,27 +195,27 @@ impl<F> EventManager<F> {
 
     /// The resident events with their fragments, by slot: an order that depends on the operations so far only.
     pub fn iter(&self) -> impl Iterator<Item = (EventId, &F)> {
-        self.slots.iter().filter_map(|slot| Some((slot.id, slot.fragment.as_ref()?)))
+        self.slots.iter().filter_map(|slot| Some((slot.id, self.fragments.get(slot.fragment as usize)?.as_ref()?)))
     }
 
     /// How many events are resident.
     pub fn len(&self) -> usize {
-        self.len
+        self.capacity() - self.free.len()
     }
 
     /// Whether no event is resident.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
     /// How many events can be resident.
     pub fn capacity(&self) -> usize {
-        self.scratch.len()
+        self.fragments.len()
     }
 
     /// How many more events can be inserted.
     pub fn free(&self) -> usize {
-        self.capacity() - self.len
+        self.free.len()
     }
 
     /// How many resident events are not in their home slot: their look-ups take three accesses to memory instead of
@@ -221,7 +231,8 @@ impl<F> EventManager<F> {
 
     /// Bytes of memory in use, whatever the number of resident events; without what fragments themselves own.
     pub fn memory_bytes(&self) -> usize {
-        size_of_val(&*self.slots) + self.displaced.memory_bytes() + size_of_val(&*self.scratch)
+        let lists = self.capacity() * size_of::<u32>() + size_of_val(&*self.scratch);
+        size_of_val(&*self.slots) + size_of_val(&*self.fragments) + self.displaced.memory_bytes() + lists
     }
 
     /// Checks that slots, index and counts agree, in time and memory proportional to the capacity.
@@ -233,24 +244,27 @@ impl<F> EventManager<F> {
         let mut displaced = vec![0; self.slots.len()];
         self.displaced.check(|tag, slot| {
             let slot = slot as usize;
-            let Slot { id, fragment, .. } = &self.slots[slot];
+            let Slot { id, .. } = self.slots[slot];
             assert!(!indexed[slot], "slot {slot} is twice in the index");
-            assert!(fragment.is_some(), "slot {slot} is in the index and vacant");
-            assert_eq!(Index::tag(*id), tag, "event {id} is in the index under another tag");
-            assert_ne!(self.home(*id), slot, "event {id} is in the index and at home");
+            assert!(!self.slots[slot].is_vacant(), "slot {slot} is in the index and vacant");
+            assert_eq!(Index::tag(id), tag, "event {id} is in the index under another tag");
+            assert_ne!(self.home(id), slot, "event {id} is in the index and at home");
             indexed[slot] = true;
-            displaced[self.home(*id)] += 1;
+            displaced[self.home(id)] += 1;
         });
+        let mut used = vec![false; self.capacity()];
         for (number, slot) in self.slots.iter().enumerate() {
             assert_eq!(slot.displaced, displaced[number], "events displaced from slot {number}");
-            if slot.fragment.is_some() {
-                let id = slot.id;
+            if !slot.is_vacant() {
+                let (id, place) = (slot.id, slot.fragment as usize);
+                assert!(self.fragments[place].is_some(), "event {id} has no fragment");
+                assert!(!core::mem::replace(&mut used[place], true), "the fragment of event {id} is another's, too");
                 assert!(indexed[number] || self.home(id) == number, "event {id} cannot be found");
                 assert!(id >= self.oldest_bound && Some(id) <= self.newest, "event {id} is out of bounds");
             }
         }
-        assert_eq!(self.iter().count(), self.len, "resident events");
-        assert!(self.len <= self.capacity(), "more events than the capacity");
+        assert_eq!(self.iter().count(), self.len(), "resident events");
+        assert_eq!(self.fragments.iter().flatten().count(), self.len(), "fragments of resident events");
     }
 
     #[inline]
@@ -260,9 +274,13 @@ impl<F> EventManager<F> {
 
     #[inline]
     fn place(&self, id: EventId) -> Option<Place> {
-        let home = self.home(id);
+        self.place_from(self.home(id), id)
+    }
+
+    #[inline]
+    fn place_from(&self, home: usize, id: EventId) -> Option<Place> {
         let slot = &self.slots[home];
-        if slot.id == id && slot.fragment.is_some() {
+        if slot.id == id && !slot.is_vacant() {
             return Some(Place::Home(home));
         }
         if slot.displaced == 0 {
@@ -281,9 +299,15 @@ impl<F> EventManager<F> {
             let home = self.home(id);
             self.slots[home].displaced -= 1;
         }
-        self.len -= 1;
-        let fragment = self.slots[place.slot()].fragment.take();
-        fragment.expect("a resident event has a fragment")
+        let fragment = self.fragment_at(place);
+        self.slots[place.slot()].fragment = VACANT;
+        self.free.push(fragment as u32);
+        self.fragments[fragment].take().expect("a resident event has a fragment")
+    }
+
+    #[inline]
+    fn fragment_at(&self, place: Place) -> usize {
+        self.slots[place.slot()].fragment as usize
     }
 
     #[cold]
@@ -302,7 +326,7 @@ impl<F> EventManager<F> {
         let hash = hash(id);
         let step = 1 + (hash % (slots as u64 - 1)) as usize;
         let mut slot = home;
-        while self.slots[slot].fragment.is_some() {
+        while !self.slots[slot].is_vacant() {
             slot = (slot + step) % slots;
         }
         let Probe::Vacant(bucket) = self.probe_displaced(id) else {
@@ -316,7 +340,7 @@ impl<F> EventManager<F> {
     fn remove_in_order(&mut self, selected: impl Fn(EventId) -> bool, mut each: impl FnMut(EventId, F)) {
         let mut found = 0;
         for (number, slot) in (0..).zip(&self.slots) {
-            if slot.fragment.is_some() && selected(slot.id) {
+            if !slot.is_vacant() && selected(slot.id) {
                 self.scratch[found] = number;
                 found += 1;
             }
@@ -327,6 +351,13 @@ impl<F> EventManager<F> {
             let fragment = self.remove(id).expect("a resident event");
             each(id, fragment);
         }
+    }
+}
+
+impl Slot {
+    #[inline]
+    fn is_vacant(self) -> bool {
+        self.fragment == VACANT
     }
 }
 
@@ -385,3 +416,5 @@ fn next_prime(at_least: usize) -> usize {
 }
 
 const SLOTS_PER_EVENT: usize = 2;
+/// The fragment of a slot without an event.
+const VACANT: u32 = u32::MAX;
