@@ -118,9 +118,9 @@ impl Pool {
             page_len: *page_len,
             start: memory.pages(),
             memory,
-            holders: (0..page_count).map(|_| AtomicU32::new(0)).collect(),
+            pages: (0..page_count).map(|_| PageState::default()).collect(),
             free: Mutex::new((0..page_count).rev().collect()),
-            returned: Returned::new(page_count),
+            returned: Returned::default(),
             in_use_max: AtomicU32::new(0),
             refusals: AtomicU64::new(0),
             is_empty: AtomicBool::new(false),
@@ -131,7 +131,7 @@ impl Pool {
     /// The page that was returned last, so that pages stay in the cache; `None`, and a refusal counted, if all are away.
     pub fn take(&self) -> Option<Page> {
         let mut free = self.0.lock_free();
-        self.0.returned.drain_to(&mut free);
+        self.0.returned.drain_to(&mut free, &self.0.pages);
         let Some(index) = free.pop() else {
             self.0.refusals.fetch_add(1, Ordering::Relaxed);
             return None;
@@ -144,7 +144,7 @@ impl Pool {
     /// Up to `count` pages, as [`take`](Self::take) would give them one by one; none is refused. Returns how many.
     pub fn take_some(&self, count: usize, pages: &mut Vec<Page>) -> usize {
         let mut free = self.0.lock_free();
-        self.0.returned.drain_to(&mut free);
+        self.0.returned.drain_to(&mut free, &self.0.pages);
         let left = free.len().saturating_sub(count);
         let taken = free.len() - left;
         pages.extend(free.drain(left..).map(|index| self.page(index)));
@@ -155,7 +155,7 @@ impl Pool {
     }
 
     fn page(&self, index: u32) -> Page {
-        self.0.holders[index as usize].store(1, Ordering::Relaxed);
+        self.0.pages[index as usize].holders.store(1, Ordering::Relaxed);
         Page { hold: Hold { pool: Arc::clone(&self.0), index }, start: 0 }
     }
 
@@ -188,7 +188,7 @@ impl Pool {
 
     /// Number of pages, free or not.
     pub fn pages(&self) -> usize {
-        self.0.holders.len()
+        self.0.pages.len()
     }
 
     /// Whether its pages can be given to other processes to read.
@@ -352,7 +352,7 @@ impl Hold {
     }
 
     fn holders(&self) -> &AtomicU32 {
-        &self.pool.holders[self.index as usize]
+        &self.pool.pages[self.index as usize].holders
     }
 
     fn place(&self, start: usize) -> *mut u8 {
@@ -393,8 +393,7 @@ struct Shared {
     /// The first page, in `memory`.
     start: NonNull<u8>,
     memory: Memory,
-    /// Per page, its writer and its parts that are alive.
-    holders: Box<[AtomicU32]>,
+    pages: Box<[PageState]>,
     /// For who takes pages; the last is taken first.
     free: Mutex<Vec<u32>>,
     /// Not in `free` yet.
@@ -406,6 +405,14 @@ struct Shared {
     wakers: Mutex<Vec<Waker>>,
 }
 
+#[derive(Default)]
+struct PageState {
+    /// Its writer and its parts that are alive.
+    holders: AtomicU32,
+    /// On the stack of returned pages: the one below, as the index behind its own; 0 if there is none.
+    below: AtomicU32,
+}
+
 // SAFETY: `start` points into `memory`, which is tied to no thread and lives as long; all else is sendable by itself.
 unsafe impl Send for Shared {}
 // SAFETY: as above; who may read and write which part of the memory is said at `Page`.
@@ -413,15 +420,15 @@ unsafe impl Sync for Shared {}
 
 impl Shared {
     fn place(&self, index: u32, start: usize) -> *mut u8 {
-        assert!((index as usize) < self.holders.len() && start <= self.page_len, "a page of this pool");
-        // SAFETY: the mapping holds `holders.len()` pages of `page_len` bytes; the result is in it or one past its end.
+        assert!((index as usize) < self.pages.len() && start <= self.page_len, "a page of this pool");
+        // SAFETY: the mapping holds `pages.len()` pages of `page_len` bytes; the result is in it or one past its end.
         unsafe { self.start.as_ptr().add(index as usize * self.page_len + start) }
     }
 
     /// Sequentially consistent with a page's writer that finds the pool empty first and its page's slices alive next,
     /// and sleeps: either it sees the last slice gone, or we see the pool empty and wake it.
     fn release(&self, index: u32) {
-        let count = &self.holders[index as usize];
+        let count = &self.pages[index as usize].holders;
         // The only holder cannot get company: a new one begins as another's.
         if count.load(Ordering::SeqCst) == 1 {
             return self.take_back(index);
@@ -445,7 +452,7 @@ impl Shared {
     }
 
     fn take_back(&self, index: u32) {
-        let is_first = self.returned.push(index);
+        let is_first = self.returned.push(index, &self.pages);
         // Who takes pages looks at both before it sleeps; where another page was here before this one, it was woken for that.
         if is_first && self.is_empty.load(Ordering::SeqCst) {
             self.wake();
@@ -476,31 +483,26 @@ impl Shared {
     }
 
     fn in_use(&self, free: &[u32]) -> usize {
-        self.holders.len() - free.len() - self.returned.count()
+        self.pages.len() - free.len() - self.returned.count()
     }
 }
 
-/// Pages that came back, from whatever thread, until somebody takes them all: a stack whose links are beside it.
+/// Pages that came back, from whatever thread, until somebody takes them all: a stack whose links are in the states of pages.
+#[derive(Default)]
 struct Returned {
     /// How many (upper half), and the index behind the last one's (lower half; 0 if there is none).
     head: AtomicU64,
-    /// Per page on the stack, the one below in the same form.
-    below: Box<[AtomicU32]>,
 }
 
 impl Returned {
-    fn new(pages: u32) -> Self {
-        Self { head: AtomicU64::new(0), below: (0..pages).map(|_| AtomicU32::new(0)).collect() }
-    }
-
     fn count(&self) -> usize {
         (self.head.load(Ordering::SeqCst) >> 32) as usize
     }
 
     /// Whether there was none before.
-    fn push(&self, index: u32) -> bool {
+    fn push(&self, index: u32, pages: &[PageState]) -> bool {
         let push = |head: u64| {
-            self.below[index as usize].store(head as u32, Ordering::Relaxed);
+            pages[index as usize].below.store(head as u32, Ordering::Relaxed);
             Some(((head >> 32) + 1) << 32 | u64::from(index + 1))
         };
         // A page is on the stack once, and the stack is only ever taken whole: an unchanged head has an unchanged rest.
@@ -508,7 +510,7 @@ impl Returned {
     }
 
     /// Moves all to the end of `free`, the last one last.
-    fn drain_to(&self, free: &mut Vec<u32>) {
+    fn drain_to(&self, free: &mut Vec<u32>, pages: &[PageState]) {
         if self.head.load(Ordering::Relaxed) == 0 {
             return;
         }
@@ -516,7 +518,7 @@ impl Returned {
         let before = free.len();
         while let Some(index) = next.checked_sub(1) {
             free.push(index);
-            next = self.below[index as usize].load(Ordering::Relaxed);
+            next = pages[index as usize].below.load(Ordering::Relaxed);
         }
         free[before..].reverse();
     }
