@@ -77,8 +77,11 @@ pub(crate) struct Host {
     meter: Option<Box<Meter>>,
     /// The newest time that a component here was given.
     latest: Time,
-    /// When the next component wants to be called; `None` if one was called since this was known.
-    deadline: Option<Option<Time>>,
+    /// By node: when its component wants to be called, as of its last flush. Every pass looks at all of them.
+    deadlines: Vec<Option<Time>>,
+    /// Nodes whose work may have something for them: those whose work goes on in threads of its own, and read-out systems that
+    /// wait for pages.
+    working: Vec<NodeId>,
 }
 
 /// How fragments are checked that arrive for building, beside their ROB headers.
@@ -137,7 +140,8 @@ impl Host {
             network: Network::default(),
             meter: None,
             latest: Time::ZERO,
-            deadline: None,
+            deadlines: vec![None; node_count],
+            working: Vec::new(),
         }
     }
 
@@ -202,8 +206,10 @@ impl Host {
     ) {
         let role = component.report(now).role;
         let node = Node::new(id, self.run, self.life(id), self.nodes.len(), component);
+        if workshop.has_thread() {
+            self.working.push(id);
+        }
         self.nodes[usize::from(id.0)] = Some(Hosted { node, role, workshop, touched: false });
-        self.deadline = None;
         self.routes[usize::from(id.0)] = Route::Here;
         self.control_routes[usize::from(id.0)] = Route::Here;
         self.tell_peer(now, id, RUN_CONTROL, PeerState::Up(FIRST_LIFE));
@@ -307,6 +313,7 @@ impl Host {
                 meter.enter(Section::Flush(hosted.role), 0, 0);
             }
             hosted.node.flush(now, &mut self.out);
+            self.deadlines[usize::from(node.0)] = hosted.node.next_deadline();
             self.carry_out(now, node);
             self.leave();
         }
@@ -321,9 +328,8 @@ impl Host {
         !self.touched.is_empty()
     }
 
-    /// Time as components see it does not go back within a pass. A component is about to be called.
+    /// Time as components see it does not go back within a pass.
     fn forward(&mut self, now: Time) -> Time {
-        self.deadline = None;
         self.latest = self.latest.max(now);
         self.latest
     }
@@ -362,20 +368,17 @@ impl Host {
         Network { datagrams, ..self.network }
     }
 
-    /// When the next component wants to be called.
-    fn next_deadline(&mut self) -> Option<Time> {
-        *self
-            .deadline
-            .get_or_insert_with(|| self.nodes.iter().flatten().filter_map(|hosted| hosted.node.next_deadline()).min())
+    /// When the next component wants to be called, but for those that were given something since they were flushed: they will
+    /// be before this process sleeps.
+    fn next_deadline(&self) -> Option<Time> {
+        self.deadlines.iter().flatten().min().copied()
     }
 
     /// Calls every component whose deadline has come.
     fn run_deadlines(&mut self, now: Time) {
-        for index in 0..self.nodes.len() {
-            let Some(hosted) = &mut self.nodes[index] else { continue };
-            if hosted.node.next_deadline().is_some_and(|deadline| deadline <= now) {
-                let to = hosted.node.id();
-                self.input(now, to, Input::Deadline);
+        for index in 0..self.deadlines.len() {
+            if self.deadlines[index].is_some_and(|deadline| deadline <= now) {
+                self.input(now, NodeId(index as u16), Input::Deadline);
             }
         }
     }
@@ -404,9 +407,9 @@ impl Host {
 
     /// Feeds finished work back.
     fn collect_work(&mut self, now: Time) {
-        for index in 0..self.nodes.len() {
-            let Some(hosted) = &mut self.nodes[index] else { continue };
-            let id = hosted.node.id();
+        let working = core::mem::take(&mut self.working);
+        for &id in &working {
+            let index = usize::from(id.0);
             while let Some((ticket, outcome, complaint)) = self.next_done(index) {
                 if let Some(text) = complaint {
                     self.notice(id, text);
@@ -418,6 +421,12 @@ impl Host {
             }
             self.retry_read_out(now, id);
         }
+        // Others have begun to wait meanwhile, and some need not any more.
+        self.working.extend(working);
+        let Self { working, nodes, .. } = self;
+        working.sort_unstable();
+        working.dedup();
+        working.retain(|id| nodes[usize::from(id.0)].as_ref().is_some_and(|hosted| hosted.workshop.is_working()));
     }
 
     fn next_done(&mut self, index: usize) -> Option<recorder::Done> {
@@ -706,7 +715,10 @@ impl Host {
     fn queue(&mut self, link: LinkId, to: NodeId, bulk: &Bulk) {
         let Some(connection) = self.links.connection(link) else { return };
         match connection.link_mut().send(&self.encoded, bulk) {
-            // A loss is reported when the last frames have been received.
+            Ok(()) if connection.queued_bytes() >= FLUSH_BYTES => {
+                // A loss is reported when the last frames have been received.
+                let _ = connection.link_mut().flush(self.latest);
+            }
             Ok(()) | Err(SendError::Lost(_)) => {}
             Err(SendError::Full) => panic!("send queue to {to:?} full: credits bound what is on the way"),
         }
@@ -747,7 +759,8 @@ impl Host {
     }
 
     fn has_work(&self) -> bool {
-        self.nodes.iter().flatten().any(|hosted| hosted.workshop.has_work())
+        let working = self.working.iter().filter_map(|id| self.nodes[usize::from(id.0)].as_ref());
+        working.into_iter().any(|hosted| hosted.workshop.has_work())
     }
 }
 
@@ -870,3 +883,6 @@ const LOCAL_MESSAGES_PER_PASS: usize = 4096;
 /// Work may take long: time-outs, signals and the network are looked at in between.
 const LOCAL_TIME_PER_PASS: Duration = Duration::from_millis(1);
 const FILLS_PER_PASS: usize = 4;
+/// What waits on a connection goes before the end of the pass if it is more than this: the peer works on it meanwhile, and it
+/// is still in the cache.
+const FLUSH_BYTES: usize = 64 << 10;

@@ -114,6 +114,16 @@ impl Workshop {
         Ok(Self { kind, preprocessing, ..Self::default() })
     }
 
+    /// Whether work goes on while the component does something else.
+    pub(super) fn has_thread(&self) -> bool {
+        matches!(self.kind, Kind::External(_) | Kind::Filtering(_) | Kind::Recorder(_))
+    }
+
+    /// Whether [`Workshop::has_work`] may become true by itself.
+    pub(super) fn is_working(&self) -> bool {
+        self.has_thread() || !self.stalled.is_empty()
+    }
+
     /// Whether work is finished, or an event that waits for pages can be read out.
     pub(super) fn has_work(&self) -> bool {
         match &self.kind {
@@ -236,5 +246,8 @@ impl Host {
     fn stall(&mut self, node: NodeId, reading: Reading) {
         let hosted = self.nodes[usize::from(node.0)].as_mut().expect("a component here");
         hosted.workshop.stalled.push_back(reading);
+        if !self.working.contains(&node) {
+            self.working.push(node);
+        }
     }
 }
