@@ -109,7 +109,7 @@ fn configuration(sources: u32, fragments: u64) -> String {
         run_events = (fragments / u64::from(sources)).max(1),
         events = 2 * EVENTS_HELD,
         requests = EVENTS_HELD * sources,
-        pages = 8 * EVENTS_HELD,
+        pages = 4 * EVENTS_HELD,
     )
 }
 
