@@ -3,6 +3,10 @@
 
 use std::process::ExitCode;
 
+/// Messages and handles come and go by the million.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     weir::run_command(std::env::args_os()).into()
 }
