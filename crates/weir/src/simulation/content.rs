@@ -88,7 +88,7 @@ impl Reading {
 }
 
 fn copy(bulk: &Bulk) -> Bulk {
-    let bytes: Vec<u8> = bulk.slices().iter().flat_map(|slice| slice.as_bytes()).copied().collect();
+    let bytes: Vec<u8> = bulk.slices().iter().flat_map(PageSlice::as_bytes).copied().collect();
     Bulk::Pages(PageSlice::new(Bytes::from(bytes)))
 }
 
