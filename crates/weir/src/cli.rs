@@ -151,7 +151,7 @@ pub struct CalibrateArgs {
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// How long to measure in all, about, in seconds
-    #[arg(long, value_name = "S", default_value_t = 14.0, value_parser = seconds)]
+    #[arg(long, value_name = "S", default_value_t = 18.0, value_parser = seconds)]
     pub seconds: f64,
     /// Changes of keys.
     #[command(flatten)]

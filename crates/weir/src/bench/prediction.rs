@@ -114,8 +114,8 @@ fn figures(events_per_s: f64, cpu_s_per_event: f64) -> Figures {
 
 const PAIRS: usize = 5;
 /// How long to calibrate, for a second of each live run, and at most.
-const CALIBRATION_PER_RUN: f64 = 5.0;
-const CALIBRATION_SECONDS: f64 = 14.0;
+const CALIBRATION_PER_RUN: f64 = 6.0;
+const CALIBRATION_SECONDS: f64 = 18.0;
 const SIMULATED: Interval = Interval::from_ms(100);
 
 const BUILDING: &str = r#"

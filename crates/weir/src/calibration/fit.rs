@@ -32,12 +32,16 @@ impl Terms {
 /// An interrupt of the thread, by another one or by the kernel, makes a sample much longer than the others: a few such
 /// samples would count more than all others together.
 pub(super) fn fit(samples: &[Sample], terms: Terms) -> Option<Fit> {
-    let first_cut = f64::from(median(samples)?) * MUCH_LONGER + INTERRUPT_NS;
-    let calm: Vec<Sample> = samples.iter().copied().filter(|sample| f64::from(sample.ns) < first_cut).collect();
-    let first = least_squares(&calm, terms)?;
-    let cut = |sample: &Sample| first.of(sample) * LONGER + INTERRUPT_NS;
-    let calm: Vec<Sample> = samples.iter().copied().filter(|sample| f64::from(sample.ns) < cut(sample)).collect();
-    least_squares(&calm, terms)
+    let mut cut = Fit { base: f64::from(median(samples)?) * MUCH_LONGER + INTERRUPT_NS, ..Fit::default() };
+    let mut found = None;
+    for _ in 0..ROUNDS {
+        let calm: Vec<Sample> = samples.iter().copied().filter(|one| f64::from(one.ns) < cut.of(one)).collect();
+        let fit = least_squares(&calm, terms)?;
+        cut = fit.times(LONGER);
+        cut.base += INTERRUPT_NS;
+        found = Some(fit);
+    }
+    found
 }
 
 impl Fit {
@@ -144,10 +148,12 @@ impl Sums {
 /// Fewer samples say nothing.
 const SAMPLES_MIN: usize = 20;
 /// How much longer than the median, or than others of the same size, what was interrupted is.
-const MUCH_LONGER: f64 = 50.0;
-const LONGER: f64 = 4.0;
-/// What an interrupt takes at least.
-const INTERRUPT_NS: f64 = 20_000.0;
+const MUCH_LONGER: f64 = 20.0;
+const LONGER: f64 = 3.0;
+/// What an interrupt takes at least: another process on the core looks for work for a few microseconds.
+const INTERRUPT_NS: f64 = 5_000.0;
+/// What is found without what seems interrupted tells better what was.
+const ROUNDS: usize = 4;
 /// A further term has to explain at least this part of what is left.
 const LEAST_GAIN: f64 = 1e-6;
 const SINGULAR: f64 = 1e-9;

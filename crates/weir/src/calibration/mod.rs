@@ -53,7 +53,15 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Exit {
         return Exit::NotStarted;
     }
     let text = match measured(args) {
-        Ok(costs) => costs.to_toml(),
+        Ok(costs) => {
+            if costs.share < SHARE_MIN {
+                let percent = costs.share * 100.0;
+                let line =
+                    format!("weir calibrate: others use this machine, a run had {percent:.0} % of a core at times");
+                crate::complain(&format!("{line}: costs of processes may be far off, expected at least 85 %"));
+            }
+            costs.to_toml()
+        }
         Err(CalibrationError::Configuration(error)) => {
             crate::complain(&error.to_string());
             return Exit::Wrong;
@@ -94,9 +102,11 @@ pub(crate) fn measure(own: Option<Partition>, seconds: f64) -> Result<Costs, Cal
     };
     let machine = Machine::measure().map_err(CalibrationError::Machine)?;
     let mut metered = Metered::default();
-    let mut unmetered = Vec::new();
+    let (mut unmetered, mut share) = (Vec::new(), 1.0_f64);
     for shape in within {
-        unmetered.push((shape.partition.clone(), run(&shape)?.cpu_ns_per_event()));
+        let sound = run(&shape)?;
+        share = share.min(sound.share());
+        unmetered.push((shape.partition.clone(), sound.cpu_ns_per_event()));
         let of = if shape.partition.level1.is_some() { &mut metered.chain } else { &mut metered.building };
         of.meter(&shape)?;
     }
@@ -106,8 +116,25 @@ pub(crate) fn measure(own: Option<Partition>, seconds: f64) -> Result<Costs, Cal
     for shape in shapes::between(each_ms)? {
         metered.between.meter(&shape)?;
     }
-    let costs = Costs::new(&machine, &metered)?;
-    Ok(costs.closed(&unmetered))
+    let costs = Costs { share, ..Costs::new(&machine, &metered)?.closed(&unmetered) };
+    if share < SHARE_MIN {
+        // What waits for cores that others have comes in larger groups, and costs less.
+        return Ok(costs);
+    }
+    let mut apart = Vec::new();
+    for shape in shapes::apart(each_ms)? {
+        apart.push((shape.partition.clone(), cpu_ns_per_event_apart(&shape)?));
+    }
+    Ok(costs.closed_apart(&apart))
+}
+
+/// Of all processes together, without what they need to start.
+fn cpu_ns_per_event_apart(shape: &Shape) -> Result<f64, CalibrationError> {
+    let mut partition = shape.partition.clone();
+    (partition.run.events, partition.run.duration) = (Some(1), None);
+    let to_start = run(&Shape { partition, ..*shape })?.conducted.cpu;
+    let Sound { conducted, .. } = run(shape)?;
+    Ok(conducted.cpu.saturating_sub(to_start).as_nanos() as f64 / conducted.account.level1 as f64)
 }
 
 /// A run of a shape that went well.
@@ -132,6 +159,11 @@ fn run_with(shape: &Shape, meter: Option<Meter>) -> Result<Sound, CalibrationErr
 }
 
 impl Sound {
+    /// How much of a core the one process that does everything had, or more with threads beside it.
+    fn share(&self) -> f64 {
+        self.conducted.cpu_while_running.as_secs_f64() / self.conducted.duration.as_secs_f64()
+    }
+
     /// Processor time of this process.
     fn cpu_ns_per_event(&self) -> f64 {
         self.conducted.cpu_while_running.as_nanos() as f64 / self.conducted.account.level1 as f64
@@ -199,17 +231,26 @@ impl Seen {
 /// A calibration: what `[simulation]` needs.
 pub(crate) struct Costs {
     cores: usize,
+    /// The least part of a core that a run in one process had.
+    share: f64,
     driver: Vec<(&'static str, f64)>,
     inputs: Vec<Input>,
 }
 
 /// The cost of a kind of input, and where it is that.
+#[derive(Clone, Copy)]
 struct Input {
     role: Role,
     kind: Kind,
     layout: Layout,
     level1: bool,
     fit: Fit,
+}
+
+impl Input {
+    fn times(self, factor: f64) -> Self {
+        Self { fit: self.fit.times(factor), ..self }
+    }
 }
 
 impl Costs {
@@ -246,33 +287,51 @@ impl Costs {
         ] {
             inputs.extend(best_of(best_first).map(|((role, kind), fit)| Input { role, kind, layout, level1, fit }));
         }
-        Ok(Self { cores: machine.cores, driver, inputs })
+        Ok(Self { cores: machine.cores, share: 1.0, driver, inputs })
     }
 
     /// The same, with all costs of inputs made larger or smaller, those of chains and of building alone by themselves, until
     /// the simulation of what was metered takes as much processor time as without a meter: reading the clock so often holds
     /// a processor up by more than what it takes.
     fn closed(self, unmetered: &[(Partition, f64)]) -> Self {
-        let Some(simulation) = self.simulation() else { return self };
-        let (mut sums, mut counts) = ([0.0; 2], [0.0; 2]);
-        for (partition, live_ns) in unmetered {
-            let mut partition = Partition { simulation: Some(simulation.clone()), ..partition.clone() };
-            partition.run.duration = Some(SIMULATED);
-            let level1 = usize::from(partition.level1.is_some());
-            // What needs real data is not simulated.
-            let Ok(simulated) = simulate(partition, Trace::None) else { continue };
-            let simulated_ns =
-                simulated.outcomes.cpu.as_nanos() as f64 / simulated.outcomes.account.level1.max(1) as f64;
-            sums[level1] += (live_ns / simulated_ns).ln();
-            counts[level1] += 1.0;
-        }
-        let factor = |level1: usize| if counts[level1] > 0.0 { f64::exp(sums[level1] / counts[level1]) } else { 1.0 };
-        let factors = [factor(0), factor(1)].map(|factor| factor.clamp(1.0 / CLOSING_MAX, CLOSING_MAX));
-        let inputs = self.inputs.into_iter().map(|input| {
-            let factor = factors[usize::from(input.level1)];
-            Input { fit: if input.kind == Kind::Write { input.fit } else { input.fit.times(factor) }, ..input }
+        let [building, chain] = [false, true].map(|level1| {
+            let of_kind = unmetered.iter().filter(|(partition, _)| partition.level1.is_some() == level1);
+            self.closing_factor(of_kind, Layout::Process)
+        });
+        let inputs = self.inputs.into_iter().map(|input| match input.kind {
+            Kind::Write => input,
+            _ => input.times(if input.level1 { chain } else { building }),
         });
         Self { inputs: inputs.collect(), ..self }
+    }
+
+    /// The same for processes, with what their drivers cost: how often a process has to wait for another one on its core is
+    /// not metered.
+    fn closed_apart(self, apart: &[(Partition, f64)]) -> Self {
+        let factor = self.closing_factor(apart.iter(), Layout::Processes);
+        let inputs = self.inputs.into_iter().map(|input| match (input.layout, input.kind) {
+            (Layout::Process, _) | (_, Kind::Write) => input,
+            _ => input.times(factor),
+        });
+        let of_driver = |(key, ns)| (key, if TIMES_OF_MACHINE.contains(&key) { ns } else { ns * factor });
+        Self { inputs: inputs.collect(), driver: self.driver.into_iter().map(of_driver).collect(), ..self }
+    }
+
+    /// How much more processor time live runs have taken than simulated ones.
+    fn closing_factor<'a>(&self, live: impl Iterator<Item = &'a (Partition, f64)>, layout: Layout) -> f64 {
+        let Some(simulation) = self.simulation() else { return 1.0 };
+        let ratios = live.filter_map(|(partition, live_ns)| {
+            let simulation = Some(Simulation { layout, ..simulation.clone() });
+            let mut partition = Partition { simulation, ..partition.clone() };
+            (partition.run.events, partition.run.duration) = (None, Some(SIMULATED));
+            // What needs real data is not simulated.
+            let outcomes = simulate(partition, Trace::None).ok()?.outcomes;
+            let simulated_ns = outcomes.cpu.as_nanos() as f64 / outcomes.account.level1.max(1) as f64;
+            Some((live_ns / simulated_ns).ln())
+        });
+        let ratios: Vec<f64> = ratios.filter(|ratio| ratio.is_finite()).collect();
+        let mean = ratios.iter().sum::<f64>() / ratios.len().max(1) as f64;
+        mean.exp().clamp(1.0 / CLOSING_MAX, CLOSING_MAX)
     }
 
     /// As a configuration has it.
@@ -283,7 +342,10 @@ impl Costs {
 
     /// A file for `weir sim --costs`.
     pub(crate) fn to_toml(&self) -> String {
-        let mut text = format!("# Costs on {}.\n\n[simulation]\ncores = {}\n\n", machine_name(), self.cores);
+        let (machine, share, cores) = (machine_name(), self.share * 100.0, self.cores);
+        let mut text = format!(
+            "# Costs on {machine}, of which runs in one process had at least {share:.0} % of one.\n\n[simulation]\ncores = {cores}\n\n"
+        );
         text += "[simulation.driver]\n";
         for (key, ns) in &self.driver {
             text += &format!("{key} = \"{:.0} ns\"\n", ns.max(0.0));
@@ -343,7 +405,11 @@ fn machine_name() -> String {
 
 /// Virtual time of a run that closes the calibration.
 const SIMULATED: Interval = Interval::from_ms(50);
-/// What the meter itself may change.
+/// A run that has less of a core shares it with others.
+const SHARE_MIN: f64 = 0.85;
+/// More than this is no matter of the meter.
 const CLOSING_MAX: f64 = 2.0;
+/// Of a driver, what is no processor time of its own.
+const TIMES_OF_MACHINE: [&str; 3] = ["latency", "wake", "switch"];
 /// Runs of a calibration, and what starts and measures besides takes as much as some.
-const RUNS: f64 = 18.0;
+const RUNS: f64 = 22.0;

@@ -47,6 +47,13 @@ pub(super) fn between(milliseconds: u64) -> Result<Vec<Shape>, ConfigurationErro
     texts.into_iter().map(|(text, children)| shape(&text, children)).collect()
 }
 
+/// Runs with a process for each application, which no meter sees.
+pub(super) fn apart(milliseconds: u64) -> Result<Vec<Shape>, ConfigurationError> {
+    let runs = [(3, 2_000), (6, 500)];
+    let texts = runs.map(|(ros, bytes)| building_text(milliseconds, ros, 1, bytes, 1));
+    texts.iter().map(|text| shape(text, |_| true)).collect()
+}
+
 fn shape(text: &str, in_children: fn(Role) -> bool) -> Result<Shape, ConfigurationError> {
     Ok(Shape { partition: Partition::parse("calibration", text, &[])?, in_children })
 }
