@@ -344,25 +344,24 @@ impl Costs {
     pub(crate) fn to_toml(&self) -> String {
         let (machine, share, cores) = (machine_name(), self.share * 100.0, self.cores);
         let mut text = format!(
-            "# Costs on {machine}, of which runs in one process had at least {share:.0} % of one.\n\n[simulation]\ncores = {cores}\n\n"
+            "# Costs on {machine}, of which runs in one process had at least {share:.0} % of one.\n\n\
+             [simulation]\ncores = {cores}\ncost = [\n"
         );
-        text += "[simulation.driver]\n";
+        for Input { role, kind, layout, level1, fit } in &self.inputs {
+            let (role, kind) = (role.stem(), kind.name());
+            let layout = if *layout == Layout::Process { "process" } else { "processes" };
+            text += &format!("    {{ role = \"{role}\", input = \"{kind}\", layout = \"{layout}\", level1 = {level1}");
+            let terms = [("message", fit.base), ("each", fit.each), ("per_kib", fit.per_byte * 1024.0)];
+            for (key, ns) in terms.map(|(key, ns)| (key, ns.round())).into_iter().filter(|(_, ns)| *ns > 0.0) {
+                text += &format!(", {key} = \"{ns:.0} ns\"");
+            }
+            text += " },\n";
+        }
+        text += "]\n\n[simulation.driver]\n";
         for (key, ns) in &self.driver {
             text += &format!("{key} = \"{:.0} ns\"\n", ns.max(0.0));
         }
-        text += "source = \"measured by weir calibrate\"\n";
-        for Input { role, kind, layout, level1, fit } in &self.inputs {
-            let layout = if *layout == Layout::Process { "process" } else { "processes" };
-            let Fit { base, each, per_byte } = fit;
-            text += &format!(
-                "\n[[simulation.cost]]\nrole = \"{}\"\ninput = \"{}\"\nlayout = \"{layout}\"\nlevel1 = {level1}\nmessage = \"{base:.0} ns\"\n\
-                 each = \"{each:.0} ns\"\nper_kib = \"{:.0} ns\"\nsource = \"measured by weir calibrate\"\n",
-                role.stem(),
-                kind.name(),
-                per_byte * 1024.0
-            );
-        }
-        text
+        text + "source = \"measured by weir calibrate\"\n"
     }
 }
 
@@ -413,3 +412,55 @@ const CLOSING_MAX: f64 = 2.0;
 const TIMES_OF_MACHINE: [&str; 3] = ["latency", "wake", "switch"];
 /// Runs of a calibration, and what starts and measures besides takes as much as some.
 const RUNS: f64 = 22.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn costs() -> Costs {
+        let input = |kind, layout, base| Input {
+            role: Role::Sfi,
+            kind,
+            layout,
+            level1: false,
+            fit: Fit { base, each: 0.0, per_byte: 0.5 },
+        };
+        let inputs = vec![input(Kind::EventReply, Layout::Process, 120.4), input(Kind::Write, Layout::Processes, 1e4)];
+        Costs { cores: 3, share: 1.0, driver: vec![("pass", 700.0), ("wake", 9e3)], inputs }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let simulation = costs().simulation().unwrap();
+        assert_eq!(simulation.cores, 3);
+        let driver = simulation.driver.unwrap();
+        assert_eq!((driver.pass.ns(), driver.wake.ns(), driver.read.ns()), (700, 9_000, 0));
+        let [reply, write] = &simulation.cost[..] else { panic!("{:?}", simulation.cost) };
+        assert_eq!((reply.role.as_str(), reply.input.as_str(), reply.message.ns()), ("sfi", "event-reply", 120));
+        assert_eq!((reply.each.ns(), reply.per_kib.ns(), reply.layout), (0, 512, Some(Layout::Process)));
+        assert_eq!((write.input.as_str(), write.message.ns(), write.level1), ("write", 10_000, Some(false)));
+    }
+
+    #[test]
+    fn the_first_that_has_seen_a_kind_tells_its_cost() {
+        let seen = |section, ns| {
+            let samples = vec![Sample { count: 1.0, bytes: 0.0, ns }; 100];
+            Seen { samples: BTreeMap::from([(section, samples)]), writing: Vec::new() }
+        };
+        let build = Section::Input(Role::Sfi, Kind::Build);
+        let [one, other, third] =
+            [(build, 100.0), (build, 300.0), (Section::Flush(Role::Ros), 50.0)].map(|(section, ns)| seen(section, ns));
+        let found: Vec<_> = best_of([&one, &other, &third, &Seen::default()])
+            .map(|((role, kind), fit)| (role, kind, (fit.base + fit.each).round()))
+            .collect();
+        assert_eq!(found, [(Role::Ros, Kind::Flush, 50.0), (Role::Sfi, Kind::Build, 100.0)]);
+    }
+
+    #[test]
+    fn writing_costs_by_event_and_by_byte() {
+        let run = |events: f32, bytes: f32| Sample { count: events, bytes: events * bytes, ns: events * (2e3 + bytes) };
+        let fit = fit_writing(&[run(100.0, 1e3), run(50.0, 9e3)]).unwrap();
+        assert!((fit.base - 2e3).abs() < 1.0 && (fit.per_byte - 1.0).abs() < 1e-3, "{fit:?}");
+        assert_eq!(fit_writing(&[]), None);
+    }
+}

@@ -13,12 +13,15 @@ use std::time::Duration;
 
 use configuration::{BadMenu, ConfigurationError, Layout, Partition};
 use dataflow::control::controller::Ending;
+use nix::sys::resource::UsageWho;
 use rol::{InputError, Inputs, LinksError};
 use simulator::network::TopologyError;
 use simulator::world::{Outcomes, Trace, World};
 
 use crate::assembly::Assembly;
 use crate::cli::{Exit, SimArgs};
+use crate::cpu::cpu_seconds;
+use crate::human::si;
 use crate::run::{can_hold_a_file, facts_of};
 use crate::summary::{Network, RunFacts, Summary};
 use crate::table::Table;
@@ -74,8 +77,13 @@ pub(crate) fn sim(args: &SimArgs) -> Exit {
             return Exit::NotStarted;
         }
     };
+    let cpu_before = cpu_seconds(UsageWho::RUSAGE_SELF);
     let simulated = match simulate(partition, trace) {
-        Ok(simulated) => simulated,
+        Ok(simulated) => {
+            let (inputs, cpu_s) = (simulated.outcomes.inputs as f64, cpu_seconds(UsageWho::RUSAGE_SELF) - cpu_before);
+            crate::complain(&format!("weir sim: {}", speed(inputs, cpu_s)));
+            simulated
+        }
         Err(error) => {
             crate::complain(&format!("weir sim: {error}"));
             return Exit::Wrong;
@@ -96,6 +104,12 @@ pub(crate) fn sim(args: &SimArgs) -> Exit {
         crate::complain(&format!("weir: {error}"));
     }
     summary.exit()
+}
+
+/// How fast a simulation was, in words.
+fn speed(inputs: f64, cpu_s: f64) -> String {
+    let per_s = si(inputs / cpu_s.max(1e-6), "/s");
+    format!("{} inputs of components in {} of processor time, {per_s}", si(inputs, ""), si(cpu_s, "s"))
 }
 
 /// A partition on one machine that says nothing of costs has those that were measured on another one.

@@ -29,7 +29,7 @@ fn what_is_measured_is_used_by_a_simulation() {
 fn a_configuration_of_ones_own_is_metered() {
     let example = examples().join("event-builder.toml");
     let ended = run(&["calibrate", text(&example), "--seconds", "1"]).expect(0);
-    assert!(ended.stdout.contains("role = \"sfi\"\ninput = \"event-reply\""), "{}", ended.stdout);
+    assert!(ended.stdout.contains("role = \"sfi\", input = \"event-reply\""), "{}", ended.stdout);
 }
 
 #[test]
