@@ -453,7 +453,7 @@ mod tests {
         let found: Vec<_> = best_of([&one, &other, &third, &Seen::default()])
             .map(|((role, kind), fit)| (role, kind, (fit.base + fit.each).round()))
             .collect();
-        assert_eq!(found, [(Role::Ros, Kind::Flush, 50.0), (Role::Sfi, Kind::Build, 100.0)]);
+        assert_eq!(found, [(Role::Sfi, Kind::Build, 100.0), (Role::Ros, Kind::Flush, 50.0)]);
     }
 
     #[test]
