@@ -119,6 +119,46 @@ pub enum Message {
         /// ROB fragments, one behind the other.
         bulk: Bulk,
     },
+    /// Level 1 → L2SV, before anything else, where supervisors may return: what is settled of the events that its former lives
+    /// were given. Once in a life.
+    Resume {
+        /// Rejected.
+        rejected: u64,
+        /// Accepted, those by force included.
+        accepted: u64,
+        /// Accepted by force.
+        forced: u64,
+        /// Settled events that may not have been cleared, where the L2SV clears.
+        uncleared: Vec<EventId>,
+    },
+    /// Level 1 → L2SV that returns: an event that its former lives were given and did not settle, in order. At most those in
+    /// hand of a former life.
+    L1Again {
+        /// The event.
+        event: EventInfo,
+        /// Its regions of interest.
+        rois: Vec<Roi>,
+    },
+    /// L2SV → level 1: these events are decided for good, and need not be told again to an L2SV that returns. One per group of
+    /// decisions. Answered by `SettledTaken`.
+    Settled {
+        /// Groups of settlements of this life that are cleared; all, where the DFM clears.
+        cleared: u64,
+        /// How they were decided.
+        decided: Vec<Settlement>,
+    },
+    /// Level 1 → L2SV: the oldest `Settled` that was not answered is taken.
+    SettledTaken,
+    /// L2SV → DFM: level 1 will not tell again what was in groups of decisions up to this one, nor, if so said, what former
+    /// lives had decided.
+    Forget {
+        /// The group.
+        up_to: u64,
+        /// What former lives had decided, as well.
+        former: bool,
+    },
+    /// DFM → L2SV in a new life: the decisions of former lives that it has taken over and was not told to forget.
+    TakenBefore(Vec<Settlement>),
     /// L2SV → DFM: a group of decisions. At most the events in the L2SV. Answered by `DecisionsTaken`.
     Decisions {
         /// From 1, without gaps.
@@ -447,6 +487,23 @@ pub struct Ended {
     pub attempt: u16,
     /// How many ROBs are without data.
     pub missing: u32,
+}
+
+/// How an event was decided for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settlement {
+    /// The event.
+    pub event: EventId,
+    /// Accepted or rejected.
+    pub accept: bool,
+    /// Accepted by a time-out.
+    pub forced: bool,
+}
+
+impl From<&Decision> for Settlement {
+    fn from(decision: &Decision) -> Self {
+        Self { event: decision.event.event, accept: decision.accept, forced: decision.event.forced }
+    }
 }
 
 /// What an SFI or a ROS tells a DFM that returns.

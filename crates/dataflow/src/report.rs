@@ -399,6 +399,8 @@ counters! {
         late_decisions,
         /// Events given to another L2PU because theirs was lost.
         reassigned,
+        /// Undecided events of former lives that level 1 told again.
+        told_again,
         /// Events given up undecided.
         abandoned,
         /// Decisions of L2PUs that an override turned round.

@@ -30,7 +30,7 @@ use crate::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use crate::message::{
     Assignment, Attempt, BuiltEvent, BusyCause, Command, DataReply, DataRequest, DatagramAddresses, DebugReason,
     Decision, Ended, Envelope, EventInfo, Fate, FileRecord, HeldEvent, Holdings, Message, Missing, PeerPlace,
-    PushOrder, Recording, Roi,
+    PushOrder, Recording, Roi, Settlement,
 };
 use crate::report::{BlockCause, Blocked, ChainCount, DatagramCounts, Network, PeerCount, Report};
 
@@ -59,6 +59,12 @@ pub mod kind {
     pub const DECISIONS_TAKEN: u16 = 17;
     pub const COLLECTED: u16 = 18;
     pub const FINISHED_BELOW: u16 = 19;
+    pub const RESUME: u16 = 60;
+    pub const L1_AGAIN: u16 = 61;
+    pub const SETTLED: u16 = 62;
+    pub const SETTLED_TAKEN: u16 = 63;
+    pub const FORGET: u16 = 64;
+    pub const TAKEN_BEFORE: u16 = 65;
     pub const BUILD: u16 = 20;
     pub const EVENT_REQUEST: u16 = 21;
     pub const EVENT_REPLY: u16 = 22;
@@ -277,6 +283,17 @@ impl Writer<'_> {
             Message::DecisionsTaken { up_to, oldest_unfinished } => {
                 self.u64(*up_to).u64(oldest_unfinished.0).kind(kind::DECISIONS_TAKEN)
             }
+            Message::Resume { rejected, accepted, forced, uncleared } => {
+                self.u64(*rejected).u64(*accepted).u64(*forced).list(uncleared, |w, event| {
+                    w.u64(event.0);
+                });
+                kind::RESUME
+            }
+            Message::L1Again { event, rois } => self.info(event).rois(rois).kind(kind::L1_AGAIN),
+            Message::Settled { cleared, decided } => self.u64(*cleared).settlements(decided).kind(kind::SETTLED),
+            Message::SettledTaken => kind::SETTLED_TAKEN,
+            Message::Forget { up_to, former } => self.u64(*up_to).flag(*former).kind(kind::FORGET),
+            Message::TakenBefore(settlements) => self.settlements(settlements).kind(kind::TAKEN_BEFORE),
             Message::FinishedBelow(event) => self.u64(event.0).kind(kind::FINISHED_BELOW),
             Message::Build { events, oldest_unfinished } => {
                 self.u64(oldest_unfinished.0).list(events, |w, assigned| {
@@ -466,6 +483,12 @@ impl Writer<'_> {
         self.fates(finished)
     }
 
+    fn settlements(&mut self, settlements: &[Settlement]) -> &mut Self {
+        self.list(settlements, |w, settlement| {
+            w.u64(settlement.event.0).flag(settlement.accept).flag(settlement.forced);
+        })
+    }
+
     fn assignment(&mut self, assigned: &Assignment) -> &mut Self {
         self.info(&assigned.event).u16(assigned.attempt).flag(assigned.has_result)
     }
@@ -558,6 +581,17 @@ impl Reader<'_> {
                 Message::Decisions { sequence, oldest_undecided, decisions: self.list(28, decision)? }
             }
             kind::DECISIONS_TAKEN => Message::DecisionsTaken { up_to: self.u64()?, oldest_unfinished: self.event()? },
+            kind::RESUME => Message::Resume {
+                rejected: self.u64()?,
+                accepted: self.u64()?,
+                forced: self.u64()?,
+                uncleared: self.list(8, Self::event)?,
+            },
+            kind::L1_AGAIN => Message::L1Again { event: self.info()?, rois: self.rois()? },
+            kind::SETTLED => Message::Settled { cleared: self.u64()?, decided: self.list(10, Self::settlement)? },
+            kind::SETTLED_TAKEN => Message::SettledTaken,
+            kind::FORGET => Message::Forget { up_to: self.u64()?, former: self.flag()? },
+            kind::TAKEN_BEFORE => Message::TakenBefore(self.list(10, Self::settlement)?),
             kind::FINISHED_BELOW => Message::FinishedBelow(self.event()?),
             kind::BUILD => {
                 let oldest_unfinished = self.event()?;
@@ -721,6 +755,10 @@ impl Reader<'_> {
                 thresholds: r.u32()?,
             })
         })
+    }
+
+    fn settlement(&mut self) -> Read<Settlement> {
+        Ok(Settlement { event: self.event()?, accept: self.flag()?, forced: self.flag()? })
     }
 
     fn assignment(&mut self) -> Read<Assignment> {

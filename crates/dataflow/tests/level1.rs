@@ -6,6 +6,7 @@ use dataflow::component::{Action, Component, Input, Outbox, Outcome, PeerState, 
 use dataflow::ids::{EventId, Incarnation, NodeId};
 use dataflow::level1::dead_time::{DeadTimeParameters, LeakyBucket};
 use dataflow::level1::external::External;
+use dataflow::level1::kept::Keep;
 use dataflow::level1::pace::Spacing;
 use dataflow::level1::trigger::{Level1, Level1Parameters, Trigger, TriggerInput, TriggerSource};
 use dataflow::message::{BusyCause, Command, Message};
@@ -27,7 +28,7 @@ fn parameters(spacing: Spacing, crossings: Option<DeadTimeParameters>) -> Level1
     Level1Parameters {
         readout: Vec::new(),
         deciders: vec![DECIDER],
-        keeps: false,
+        keep: Keep::Nothing,
         listeners: Vec::new(),
         first: EventId(0),
         limit: None,

@@ -8,7 +8,7 @@ use dataflow::ids::{EventId, Incarnation, NodeId};
 use dataflow::level2::l2pu::{L2pu, L2puParameters, sink_accepts};
 use dataflow::level2::l2sv::{L2puAssignment, L2sv, L2svParameters};
 use dataflow::level2::overrides::{Override, Overrides};
-use dataflow::message::{Chains, Command, EventInfo, Message};
+use dataflow::message::{Chains, Command, EventInfo, Message, Settlement};
 use dataflow::report::{L2puCounters, L2svCounters};
 use dataflow::time::Time;
 
@@ -32,6 +32,7 @@ fn parameters(dfm: Option<NodeId>) -> L2svParameters {
         group: 2,
         group_age: Duration::from_millis(2),
         in_flight: 10,
+        returns: false,
         seed: 1,
     }
 }
@@ -273,4 +274,55 @@ fn a_sink_decides_at_once() {
         L2puCounters::from_values(&sink.report(Time::ZERO).counters);
     assert_eq!((received, accepted + rejected, steps), (100, 100, 0));
     assert!((30..70).contains(&accepted), "{accepted}");
+}
+
+#[test]
+fn a_later_life_decides_only_what_former_lives_had_not_handed_over() {
+    let mut driver = Driver::new(L2svParameters { returns: true, ..parameters(Some(DFM)) });
+    let from = |from, message| Input::Message { from, message };
+    driver.input(from(LEVEL1, Message::Resume { rejected: 3, accepted: 2, forced: 1, uncleared: Vec::new() }));
+    for event in [5, 6] {
+        let event = EventInfo { event: EventId(event), ..EventInfo::default() };
+        let actions = driver.input(from(LEVEL1, Message::L1Again { event, rois: Vec::new() }));
+        assert_eq!(assigned(&actions), Vec::<u64>::new(), "the DFM may have it");
+    }
+    let before = vec![Settlement { event: EventId(5), accept: true, forced: false }];
+    let actions = driver.input(from(DFM, Message::TakenBefore(before.clone())));
+    assert_eq!(assigned(&actions), [6]);
+    assert!(sends(&actions, LEVEL1, &Message::Settled { cleared: u64::MAX, decided: before }));
+    let counters = driver.counters();
+    assert_eq!((counters.received, counters.rejected, counters.accepted, counters.forced), (7, 3, 3, 1));
+    let actions = driver.input(from(LEVEL1, Message::SettledTaken));
+    assert!(sends(&actions, DFM, &Message::Forget { up_to: 0, former: true }));
+}
+
+#[test]
+fn without_a_dfm_an_event_is_settled_before_it_is_cleared() {
+    let mut driver = Driver::new(L2svParameters { returns: true, ..parameters(None) });
+    let from_level1 = |message| Input::Message { from: LEVEL1, message };
+    let actions =
+        driver.input(from_level1(Message::Resume { rejected: 2, accepted: 0, forced: 0, uncleared: vec![EventId(4)] }));
+    assert_eq!(clears(&actions)[0].3, [4], "what a former life may not have cleared");
+    [5, 6].into_iter().for_each(|event| _ = driver.event(event, 0));
+    assert_eq!(clears(&driver.recommend(5, false)), []);
+    let actions = driver.recommend(6, true);
+    let settled = |event, accept| Settlement { event: EventId(event), accept, forced: false };
+    let decided = vec![settled(5, false), settled(6, true)];
+    assert!(sends(&actions, LEVEL1, &Message::Settled { cleared: 0, decided }));
+    assert_eq!(clears(&actions), []);
+    driver.at_ms(150);
+    let cleared = clears(&driver.input(from_level1(Message::SettledTaken)));
+    assert_eq!((cleared[0].1, &cleared[0].3), (EventId(7), &vec![5, 6]));
+}
+
+fn assigned(actions: &[Action]) -> Vec<u64> {
+    let of = |action: &Action| match action {
+        Action::Send { message: Message::Assign { event, .. }, .. } => Some(event.event.0),
+        _ => None,
+    };
+    actions.iter().filter_map(of).collect()
+}
+
+fn sends(actions: &[Action], to: NodeId, message: &Message) -> bool {
+    actions.contains(&Action::Send { to, message: message.clone() })
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use dataflow::bulk::Bulk;
 use dataflow::component::{Action, Component, Input, Outbox, Outcome, PeerState, Selection, Steered, Work};
 use dataflow::ids::{EventId, Incarnation, NodeId};
+use dataflow::level1::kept::Keep;
 use dataflow::level1::pace::Spacing;
 use dataflow::level1::trigger::{Level1, Level1Parameters, Trigger, TriggerInput, TriggerSource};
 use dataflow::level2::l2pu::{L2pu, L2puParameters};
@@ -53,7 +54,7 @@ fn level1() {
     let parameters = Level1Parameters {
         readout: vec![ROS],
         deciders: vec![L2SV],
-        keeps: false,
+        keep: Keep::Nothing,
         listeners: vec![DFM],
         first: EventId(0),
         limit: None,
@@ -98,6 +99,7 @@ fn supervisor(units: u16, backlog: u64) {
         group: 100,
         group_age: Duration::from_millis(10),
         in_flight: BATCH,
+        returns: false,
         seed: 1,
     });
     let mut answers = Vec::new();

@@ -26,6 +26,7 @@ fn a_clear_in_the_middle_of_a_group_of_decisions_keeps_its_accepted_events_valid
         clear_group: 2,
         clear_age: Duration::from_secs(1),
         clear_after: ClearAfter::Built,
+        supervisors_return: false,
         queue: 10,
         in_flight: 10,
         late: false,

@@ -8,7 +8,7 @@ use dataflow::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use dataflow::message::{
     Assignment, Attempt, BuiltEvent, BusyCause, Command, DataReply, DataRequest, DatagramAddresses, DebugReason,
     Decision, Ended, Envelope, EventInfo, Fate, FileRecord, HeldEvent, Holdings, Message, Missing, PeerPlace,
-    PushOrder, Recording, Roi,
+    PushOrder, Recording, Roi, Settlement,
 };
 use dataflow::report::{BlockCause, Blocked, ChainCount, DatagramCounts, Network, PeerCount, Report};
 use dataflow::wire::{HEADER_LEN, VERSION, WireError, check_any_frame, decode, decode_parts, encode};
@@ -240,6 +240,15 @@ fn messages() -> impl Strategy<Value = Message> {
         ),
         (text(), datagrams()).prop_map(|(key, datagrams)| Message::Greet { key, datagrams }),
         datagrams().prop_map(|datagrams| Message::Ready { datagrams }),
+        (any::<[u64; 3]>(), vec(event(), 0..4)).prop_map(|([rejected, accepted, forced], uncleared)| Message::Resume {
+            rejected,
+            accepted,
+            forced,
+            uncleared,
+        }),
+        (infos(), vec(rois(), 0..3)).prop_map(|(event, rois)| Message::L1Again { event, rois }),
+        (any::<u64>(), settlements()).prop_map(|(cleared, decided)| Message::Settled { cleared, decided }),
+        settlements().prop_map(Message::TakenBefore),
         vec((any::<(u16, u32)>(), text()), 0..3).prop_map(|places| {
             let place = |((node, life), address)| PeerPlace { node: NodeId(node), life: Incarnation(life), address };
             Message::Peers(places.into_iter().map(place).collect())
@@ -275,6 +284,8 @@ fn simple_messages() -> Vec<Message> {
         Message::Push(vec![PushOrder { event: EventInfo { event, ..EventInfo::default() }, sfi: NodeId(9) }]),
         Message::Destinations(Destinations { version: 2, first: event, run: 4, sfis: vec![NodeId(8), NodeId(9)] }),
         Message::Credit(1 << 33),
+        Message::SettledTaken,
+        Message::Forget { up_to: 7, former: true },
         Message::Pull(4),
         Message::Recorded { event, fresh: false },
         Message::Refused(event),
@@ -294,6 +305,11 @@ fn simple_messages() -> Vec<Message> {
 
 fn datagrams() -> impl Strategy<Value = DatagramAddresses> {
     ("[a-z0-9:.]{0,20}", "[a-z0-9:.]{0,20}").prop_map(|(control, bulk)| DatagramAddresses { control, bulk })
+}
+
+fn settlements() -> impl Strategy<Value = Vec<Settlement>> {
+    let one = any::<(u64, bool, bool)>();
+    vec(one.prop_map(|(event, accept, forced)| Settlement { event: EventId(event), accept, forced }), 0..4)
 }
 
 fn infos() -> impl Strategy<Value = EventInfo> {

@@ -60,6 +60,7 @@ fn dfm(events: u64) -> DfmParameters {
         clear_group: 100,
         clear_age: Duration::from_millis(10),
         clear_after: ClearAfter::Built,
+        supervisors_return: false,
         queue: 1000,
         in_flight: 1,
         late: false,

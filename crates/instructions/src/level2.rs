@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use dataflow::component::Component;
 use dataflow::ids::{EventId, NodeId};
+use dataflow::level1::kept::Keep;
 use dataflow::level1::pace::Spacing;
 use dataflow::level1::trigger::{Level1, Level1Parameters, Trigger, TriggerInput, TriggerSource};
 use dataflow::level2::l2pu::{L2pu, L2puParameters};
@@ -59,7 +60,7 @@ fn level1(events: u64) -> Level1Parameters {
     Level1Parameters {
         readout: ROSS.to_vec(),
         deciders: vec![L2SV],
-        keeps: false,
+        keep: Keep::Nothing,
         listeners: Vec::new(),
         first: EventId(0),
         limit: Some(events),
@@ -86,6 +87,7 @@ fn l2sv() -> L2svParameters {
         group: 100,
         group_age: Duration::from_millis(10),
         in_flight: IN_FLIGHT,
+        returns: false,
         seed: 1,
     }
 }

@@ -19,6 +19,7 @@ use dataflow::filter::streams::{StreamRule, one_stream};
 use dataflow::ids::{EventId, NodeId, Role, RunNumber};
 use dataflow::level1::dead_time::{DeadTimeParameters, LeakyBucket};
 use dataflow::level1::external::External;
+use dataflow::level1::kept::Keep;
 use dataflow::level1::pace::Spacing;
 use dataflow::level1::trigger::{Level1, Level1Parameters, TriggerInput, TriggerSource};
 use dataflow::level2::l2pu::{L2pu, L2puParameters};
@@ -32,6 +33,7 @@ use trigger::{LEVEL2_RESULT, Menu};
 
 use crate::host::{Strategy as Steering, replies_kept};
 use crate::observer::Observer;
+use crate::restarts::returns;
 
 /// A partition with its applications numbered: everything needed to make any of its components.
 pub(crate) struct Assembly {
@@ -237,7 +239,7 @@ impl Assembly {
         let l2svs = self.of(Role::L2sv);
         Level1Parameters {
             readout: self.of(Role::Ros),
-            keeps: l2svs.is_empty(),
+            keep: self.keep(),
             listeners: if l2svs.is_empty() { Vec::new() } else { self.of(Role::Dfm) },
             deciders: if l2svs.is_empty() { self.of(Role::Dfm) } else { l2svs },
             first: self.first(),
@@ -251,6 +253,20 @@ impl Assembly {
             crossings: level1.dead_time.as_ref().map(dead_time),
             in_flight: self.in_flight(),
             seed: self.partition.run.seed,
+        }
+    }
+
+    /// Whether supervisors that die are started again.
+    fn supervisors_return(&self) -> bool {
+        returns(Role::L2sv, &self.partition)
+    }
+
+    /// Which events level 1 tells a decider again that returns.
+    fn keep(&self) -> Keep {
+        match self.partition.l2sv {
+            None => Keep::Unfinished,
+            Some(_) if self.supervisors_return() => Keep::Unsettled,
+            Some(_) => Keep::Nothing,
         }
     }
 
@@ -275,6 +291,7 @@ impl Assembly {
             group: l2sv.group as usize,
             group_age: l2sv.group_age.duration(),
             in_flight: self.in_flight(),
+            returns: self.supervisors_return(),
             seed: self.partition.run.seed + index as u64,
         }
     }
@@ -388,6 +405,7 @@ impl Assembly {
                 toml::ClearAfter::Built => ClearAfter::Built,
                 toml::ClearAfter::Recorded => ClearAfter::Recorded,
             },
+            supervisors_return: self.supervisors_return(),
             queue: dfm.queue as usize,
             in_flight: self.in_flight(),
             late: false,

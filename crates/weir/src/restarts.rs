@@ -9,18 +9,16 @@ use dataflow::time::Time;
 
 /// Whether the protocols of a role let it die within a run and return: its peers bring it up to date, and what it held is
 /// either with them still or lost and counted.
-pub(crate) fn recovers(role: Role, partition: &Partition) -> bool {
+pub(crate) const fn recovers(role: Role) -> bool {
     match role {
-        Role::L2pu | Role::Pros | Role::Ros | Role::Dfm | Role::Sfi | Role::Efd => true,
-        // Without event builders it clears, and only it knows how far its clears have come.
-        Role::L2sv => partition.builds(),
+        Role::L2sv | Role::L2pu | Role::Pros | Role::Ros | Role::Dfm | Role::Sfi | Role::Efd => true,
         Role::RunControl | Role::Level1 | Role::Sfo => false,
     }
 }
 
 /// Whether an application of a role that is lost is started again.
 pub(crate) fn returns(role: Role, partition: &Partition) -> bool {
-    partition.processes.on_loss.of(role) == LossAction::Restart && recovers(role, partition)
+    partition.processes.on_loss.of(role) == LossAction::Restart && recovers(role)
 }
 
 /// Counts restarts, so that what dies again and again ends the run.

@@ -4,6 +4,7 @@ mod assigning;
 mod books;
 mod parameters;
 mod recovery;
+mod remembered;
 mod sources;
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -23,6 +24,7 @@ use crate::time::Time;
 use crate::window::TakenCount;
 use books::{Open, Sfi, State, Supervisor};
 use recovery::{FinishedBefore, Recovery};
+use remembered::Remembered;
 
 pub use parameters::{ClearAfter, DfmInput, DfmParameters};
 
@@ -58,6 +60,8 @@ pub struct Dfm {
     closed: bool,
     /// Until a later life knows what the builders hold.
     recovery: Option<Recovery>,
+    /// Takes what came meanwhile.
+    catches_up: bool,
     finished_before: FinishedBefore,
     blocked: BlockedClock,
     latency_ns: Histogram,
@@ -94,6 +98,8 @@ impl Dfm {
             sequence: 0,
             oldest_undecided: EventId(0),
             taken: [0; 3],
+            remembered: Remembered::default(),
+            asks_taken: false,
         };
         let (pace, next_event) = match parameters.input {
             DfmInput::SelfTrigger { first, spacing, seed, .. } => (Some(Pace::new(spacing, seed)), first),
@@ -122,6 +128,7 @@ impl Dfm {
             abandoned: false,
             closed: false,
             recovery: parameters.late.then(|| Recovery::new(&parameters)),
+            catches_up: false,
             finished_before: FinishedBefore::default(),
             blocked: BlockedClock::default(),
             latency_ns: Histogram::default(),
@@ -347,6 +354,9 @@ impl Dfm {
             {
                 supervisor.sequence = 0;
                 supervisor.done = false;
+                supervisor.seen = false;
+                let is_level2 = matches!(self.parameters.input, DfmInput::Level2 { .. });
+                supervisor.asks_taken = is_level2 && self.parameters.supervisors_return;
             }
         }
         let level1 = match self.parameters.input {
@@ -435,6 +445,7 @@ impl Dfm {
                 }
                 Message::L1Result { event, .. } => self.on_l1_result(now, from, event, out),
                 Message::IssuedUpTo(event) => self.on_issued_up_to(from, event),
+                Message::Forget { up_to, former } => self.on_forget(from, up_to, former),
                 Message::NoMore => self.on_no_more(from),
                 Message::Held(holdings) => self.on_held(now, from, &holdings, out),
                 Message::ClearAsk { first, last } => self.on_clear_ask(from, first, last, out),
@@ -461,6 +472,7 @@ impl Component for Dfm {
     }
 
     fn flush(&mut self, _now: Time, out: &mut Outbox) {
+        self.tell_taken(out);
         self.grants.drain(|sfi, attempts| out.send(sfi, Message::Granted(attempts)));
         self.revocations.drain(|sfi, attempts| out.send(sfi, Message::Revoked(attempts)));
         if !self.builds.is_empty() {

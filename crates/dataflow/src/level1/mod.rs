@@ -2,6 +2,7 @@
 
 pub mod dead_time;
 pub mod external;
+pub mod kept;
 pub mod pace;
 pub mod roib;
 pub mod trigger;

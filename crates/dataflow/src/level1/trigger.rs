@@ -1,7 +1,6 @@
 //! The source of level-1 triggers, emulated, sampled or replayed.
 
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -9,6 +8,7 @@ use crate::component::{Component, Input, Outbox, Outcome, PeerState};
 use crate::ids::{EventId, Incarnation, NodeId, Role};
 use crate::level1::dead_time::{DeadTime, DeadTimeCause, DeadTimeParameters};
 use crate::level1::external::External;
+use crate::level1::kept::{Keep, Kept};
 use crate::level1::pace::{Pace, Spacing};
 use crate::message::{BusyCause, Command, EventInfo, Message, Roi};
 use crate::node::RUN_CONTROL;
@@ -56,8 +56,8 @@ pub struct Level1Parameters {
     pub readout: Vec<NodeId>,
     /// The L2SVs, which share the events in turn; or the DFM alone.
     pub deciders: Vec<NodeId>,
-    /// Whether the one decider is a DFM, which says what is finished: what is not, a DFM that returns is told again.
-    pub keeps: bool,
+    /// Which events a decider that returns is told again.
+    pub keep: Keep,
     /// Who else may say busy: the DFM behind level 2.
     pub listeners: Vec<NodeId>,
     /// The first event.
@@ -87,8 +87,7 @@ pub struct Level1 {
     pace: Pace,
     dead_time: Option<DeadTime>,
     receivers: Vec<Receiver>,
-    /// Events that the DFM may have to be told again, in order.
-    kept: VecDeque<EventInfo>,
+    kept: Kept,
     next: EventId,
     tell_due: Option<Time>,
     running: bool,
@@ -149,11 +148,11 @@ impl Level1 {
         Self {
             pace: if parameters.crossings.is_some() { pace.on_crossings() } else { pace },
             dead_time: parameters.crossings.clone().map(DeadTime::new),
+            kept: Kept::new(parameters.keep, &parameters.deciders),
             next: parameters.first,
             parameters,
             input,
             receivers,
-            kept: VecDeque::new(),
             tell_due: None,
             running: false,
             has_waited: false,
@@ -252,12 +251,10 @@ impl Level1 {
             receiver.sent += 1;
             out.send(receiver.node, Message::L1Accept(event));
         }
+        self.kept.give(decider - self.parameters.readout.len(), event, &rois);
         let receiver = &mut self.receivers[decider];
         receiver.sent += 1;
         out.send(receiver.node, Message::L1Result { event, rois });
-        if self.parameters.keeps {
-            self.kept.push_back(event);
-        }
         self.next = self.next.next();
         self.counters.issued += 1;
         self.tell_due.get_or_insert(now + TELL_EVERY);
@@ -347,9 +344,11 @@ impl Level1 {
         }
     }
 
-    fn on_message(&mut self, from: NodeId, message: &Message) {
-        if let Message::FinishedBelow(oldest) = *message {
-            while self.kept.pop_front_if(|kept| kept.event < oldest).is_some() {}
+    fn on_message(&mut self, from: NodeId, message: &Message, out: &mut Outbox) {
+        match message {
+            Message::FinishedBelow(oldest) => self.kept.on_finished_below(*oldest),
+            Message::Settled { cleared, decided } => self.kept.on_settled(from, *cleared, decided, out),
+            _ => {}
         }
         let Some(receiver) = self.receivers.iter_mut().find(|r| r.node == from) else {
             return;
@@ -375,14 +374,16 @@ impl Level1 {
         };
         receiver.reachable = false;
         receiver.busy = 0;
+        if state == PeerState::Gone {
+            self.kept.forget(node);
+        }
         if let PeerState::Up(life) = state {
             receiver.reachable = true;
             if receiver.life != Some(life) {
                 receiver.life = Some(life);
-                let again = if decides { &self.kept } else { &VecDeque::new() };
-                receiver.before = receiver.sent - again.len() as u64;
+                let again = if decides { self.kept.tell_again(node, out) } else { 0 };
+                receiver.before = receiver.sent - again;
                 receiver.taken = receiver.before;
-                again.iter().for_each(|&event| out.send(node, Message::L1Result { event, rois: Vec::new() }));
             }
             if decides {
                 self.catch_up(node, out);
@@ -429,7 +430,7 @@ impl Level1 {
 impl Component for Level1 {
     fn handle(&mut self, now: Time, input: Input, out: &mut Outbox) {
         match input {
-            Input::Message { from, message } => self.on_message(from, &message),
+            Input::Message { from, message } => self.on_message(from, &message, out),
             Input::Peer { node, state } => self.on_peer(node, state, out),
             Input::Command(command) => self.on_command(now, command, out),
             Input::Done { outcome: Outcome::Trigger(trigger), .. } => self.on_trigger(trigger),
@@ -468,6 +469,7 @@ impl Component for Level1 {
         let to_deciders: u64 = self.deciders().iter().map(|r| r.sent).sum();
         assert_eq!(to_deciders, self.counters.issued, "every trigger went to one decider");
         assert!(self.receivers.iter().all(|r| r.taken <= r.sent), "nobody takes what was not sent");
+        self.kept.check();
         let c = &self.counters;
         assert_eq!(c.vetoed, c.vetoed_busy + c.vetoed_simple + c.vetoed_complex, "every veto has a cause");
         assert_eq!(c.offered, c.issued + c.vetoed, "every offer issued or vetoed");

@@ -1,5 +1,7 @@
 //! The level-2 supervisor: gives level-1 results to L2PUs, collects decisions `[L2SCI2000 §2.3.1]`.
 
+mod lives;
+
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -11,6 +13,7 @@ use crate::level2::farm::Farm;
 use crate::level2::forced::ForcedShare;
 use crate::level2::outlet::Outlet;
 use crate::level2::overrides::Overrides;
+use crate::level2::settling::Settling;
 use crate::level2::undecided::Undecided;
 use crate::message::{BusyCause, Command, Decision, EventInfo, Message, Roi};
 use crate::report::{BlockedClock, L2svCounters, Report};
@@ -47,6 +50,8 @@ pub struct L2svParameters {
     pub group_age: Duration,
     /// The window of level 1.
     pub in_flight: u64,
+    /// Whether level 1 keeps events until this supervisor has settled them, so that it may die and return.
+    pub returns: bool,
     /// For random assignment.
     pub seed: u64,
 }
@@ -78,6 +83,10 @@ pub struct L2sv {
     overdue: VecDeque<EventId>,
     farm: Farm,
     outlet: Outlet,
+    /// Where a supervisor may return.
+    settling: Option<Settling>,
+    /// Level 1 has said what former lives had settled.
+    resumed: bool,
     issued_up_to: Option<EventId>,
     forced: ForcedShare,
     taken: TakenCount,
@@ -132,6 +141,14 @@ impl L2sv {
             overdue: VecDeque::new(),
             farm: Farm::new(&parameters.l2pus, share, assignment, seed),
             outlet: Outlet::new(dfm, group, group_age),
+            settling: parameters.returns.then(|| {
+                let mut settling = Settling::new(parameters.level1, group, group_age);
+                if dfm.is_none() {
+                    settling.be_sure();
+                }
+                settling
+            }),
+            resumed: false,
             issued_up_to: None,
             forced: ForcedShare::new(parameters.forced_limit),
             taken: TakenCount::new(Some(parameters.level1), parameters.in_flight),
@@ -219,9 +236,7 @@ impl L2sv {
         self.counters.rejected += u64::from(!accept);
         self.counters.forced += u64::from(forced);
         let decision = Decision { event: EventInfo { forced, ..undecided.event }, accept, has_result, builder };
-        if self.outlet.add(now, decision, self.draining) {
-            self.flush(now, out);
-        }
+        self.pass_on(now, decision, out);
         if self.busy_events {
             self.update_busy(now, out);
         }
@@ -249,11 +264,15 @@ impl L2sv {
         if self.done {
             return Some(EventId(u64::MAX));
         }
-        self.undecided.first().or_else(|| self.issued_up_to.map(EventId::next))
+        let undecided = self.undecided.first().or_else(|| self.issued_up_to.map(EventId::next));
+        // Without a DFM, what is decided and not settled is decided anew by the next life.
+        let unsettled = self.settling.as_ref().and_then(Settling::oldest);
+        unsettled.map_or(undecided, |unsettled| undecided.map(|undecided| undecided.min(unsettled)))
     }
 
     fn on_decisions_taken(&mut self, now: Time, up_to: u64, oldest_unfinished: EventId, out: &mut Outbox) {
-        self.outlet.on_taken(up_to, oldest_unfinished);
+        let taken = self.outlet.on_taken(up_to, oldest_unfinished, self.settling.is_some());
+        self.settle_taken(taken, out);
         self.update_busy(now, out);
         self.assign(now, out);
     }
@@ -332,16 +351,28 @@ impl L2sv {
         let up = matches!(state, PeerState::Up(_));
         if node == self.parameters.level1 && state == PeerState::Gone {
             self.level1_done = true;
+            self.settle_no_more(now, out);
+            self.assign(now, out);
+        }
+        if Some(node) == self.parameters.dfm && state == PeerState::Gone {
+            self.decide_unsure(now, out);
         }
         if node == self.parameters.level1 && up {
             self.taken.tell(out);
+            if let Some(settling) = &self.settling {
+                settling.tell_again(out);
+            }
             for (cause, on) in
                 [(BusyCause::EventsInSystem, self.busy_events), (BusyCause::ForcedLimit, self.busy_forced)]
             {
                 out.send(node, Message::Busy { cause, on });
             }
         }
-        self.outlet.on_peer(node, state, self.done, out);
+        if self.outlet.on_peer(node, state, self.done, out)
+            && let Some(settling) = &mut self.settling
+        {
+            settling.void_groups();
+        }
         if let Some(unit) = self.farm.find(node) {
             self.on_l2pu(now, unit, state, out);
         }
@@ -367,13 +398,17 @@ impl L2sv {
         while let Some((_, event, attempt)) = self.timeouts.pop_front_if(|(deadline, _, _)| *deadline <= now) {
             self.on_timeout(now, event, attempt, out);
         }
+        if let Some(settling) = self.settling.as_mut().filter(|it| it.next_deadline().is_some_and(|due| due <= now)) {
+            settling.tell_pending(out);
+        }
         if self.outlet.next_deadline().is_some_and(|due| due <= now) {
             self.flush(now, out);
         }
     }
 
     fn has_decided_all(&self) -> bool {
-        self.draining && self.undecided.is_empty() && self.outlet.is_flushed() && self.level1_done
+        let is_settled = self.settling.as_ref().is_none_or(Settling::is_flushed);
+        self.draining && self.undecided.is_empty() && self.outlet.is_flushed() && is_settled && self.level1_done
     }
 
     fn on_command(&mut self, now: Time, command: Command, out: &mut Outbox) {
@@ -381,6 +416,9 @@ impl L2sv {
             Command::Start => self.outlet.start(now),
             Command::Drain => {
                 self.draining = true;
+                if let Some(settling) = &mut self.settling {
+                    settling.tell_pending(out);
+                }
                 self.flush(now, out);
                 self.assign(now, out);
             }
@@ -393,6 +431,8 @@ impl L2sv {
                 self.queue.clear();
                 self.timeouts.clear();
                 self.overdue.clear();
+                self.settle_no_more(now, out);
+                self.queue.clear();
                 self.flush(now, out);
                 self.outlet.abandon();
             }
@@ -406,6 +446,12 @@ impl Component for L2sv {
         match input {
             Input::Message { from, message } => match message {
                 Message::L1Result { event, rois } => self.on_l1_result(now, event, rois, out),
+                Message::Resume { rejected, accepted, forced, uncleared } => {
+                    self.on_resume(now, (rejected, accepted, forced), uncleared, out);
+                }
+                Message::L1Again { event, rois } => self.on_l1_again(now, event, rois, out),
+                Message::TakenBefore(before) => self.on_taken_before(now, before, out),
+                Message::SettledTaken => self.on_settled_taken(now, out),
                 Message::NoMore => self.level1_done = true,
                 Message::IssuedUpTo(event) => self.on_issued_up_to(now, event),
                 Message::ClearAsk { first, last } => {
@@ -436,11 +482,16 @@ impl Component for L2sv {
 
     fn next_deadline(&self) -> Option<Time> {
         let timeout = self.timeouts.front().map(|(deadline, _, _)| *deadline);
-        [self.taken.next_deadline(), timeout, self.outlet.next_deadline()].into_iter().flatten().min()
+        let settle = self.settling.as_ref().and_then(Settling::next_deadline);
+        [self.taken.next_deadline(), timeout, settle, self.outlet.next_deadline()].into_iter().flatten().min()
     }
 
     fn is_drained(&self) -> bool {
         self.has_decided_all() && self.outlet.is_taken()
+    }
+
+    fn is_settled(&self) -> bool {
+        self.settling.is_none() || self.resumed
     }
 
     fn report(&self, now: Time) -> Report {

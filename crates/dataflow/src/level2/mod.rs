@@ -6,5 +6,6 @@ pub mod l2pu;
 pub mod l2sv;
 pub(crate) mod outlet;
 pub mod overrides;
+pub(crate) mod settling;
 pub mod steering;
 pub(crate) mod undecided;

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use crate::component::{Outbox, PeerState};
 use crate::ids::{EventId, Incarnation, NodeId};
-use crate::message::{Decision, Message};
+use crate::message::{Decision, Message, Settlement};
 use crate::readout::clears::Clears;
 use crate::report::L2svCounters;
 use crate::time::Time;
@@ -113,11 +113,20 @@ impl Outlet {
         }
     }
 
-    /// The DFM has taken all groups up to this one over, and everything below an event is finished for good.
-    pub(crate) fn on_taken(&mut self, up_to: u64, oldest_unfinished: EventId) {
-        if let Self::Dfm(groups) = self {
-            groups.on_taken(up_to, oldest_unfinished);
-        }
+    /// The DFM has taken all groups up to this one over, and everything below an event is finished for good. If wanted, what
+    /// these groups had decided.
+    pub(crate) fn on_taken(
+        &mut self,
+        up_to: u64,
+        oldest_unfinished: EventId,
+        wanted: bool,
+    ) -> Vec<(u64, Vec<Settlement>)> {
+        let Self::Dfm(groups) = self else { return Vec::new() };
+        let is_taken = |group: &&Group| group.sequence <= up_to;
+        let settled = |group: &Group| (group.sequence, group.decisions.iter().map(Settlement::from).collect());
+        let taken = if wanted { groups.sent.iter().take_while(is_taken).map(settled).collect() } else { Vec::new() };
+        groups.on_taken(up_to, oldest_unfinished);
+        taken
     }
 
     /// A read-out system has missed some clears.
@@ -137,22 +146,25 @@ impl Outlet {
         }
     }
 
-    /// A DFM that comes back is told again what it has not taken over.
-    pub(crate) fn on_peer(&mut self, node: NodeId, state: PeerState, done: bool, out: &mut Outbox) {
-        let Self::Dfm(groups) = self else { return };
+    /// A DFM that comes back is told again what it has not taken over. Whether groups have new numbers.
+    pub(crate) fn on_peer(&mut self, node: NodeId, state: PeerState, done: bool, out: &mut Outbox) -> bool {
+        let Self::Dfm(groups) = self else { return false };
         if node != groups.dfm {
-            return;
+            return false;
         }
+        let mut anew = false;
         groups.gone = state == PeerState::Gone;
         if let PeerState::Up(life) = state {
             if groups.life.replace(life) != Some(life) {
                 groups.begin_anew();
+                anew = true;
             }
             groups.sent.iter().for_each(|group| out.send(node, group.message()));
             if done {
                 out.send(node, Message::NoMore);
             }
         }
+        anew
     }
 
     /// Decided events that the DFM has not taken over.

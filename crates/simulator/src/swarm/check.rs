@@ -46,11 +46,17 @@ impl Check<'_> {
         let files: BTreeSet<EventId> = seen.files.values().flatten().copied().collect();
         let selected = (0..outcomes.account.level1).filter(|&ordinal| self.selects(ordinal));
         let missing = selected.map(|ordinal| EventId(plan.first + ordinal)).filter(|event| !files.contains(event));
-        failures.extend(missing.map(|event| format!("{event} is lost in a crash")));
+        if plan.input != InputKind::Level2Only {
+            failures.extend(missing.map(|event| format!("{event} is lost in a crash")));
+        }
         let account = &outcomes.account;
         let lost = account.level2_lost + account.not_built + account.lost_after_build + account.lost_in_recording;
         if lost > 0 {
             failures.push(format!("events count as lost: {account:?}"));
+        }
+        let accepted = (0..account.level1).filter(|&ordinal| self.accepts(ordinal)).count() as u64;
+        if plan.has_level2() && account.level2_forced == 0 && account.level2_accepted != accepted {
+            failures.push(format!("level 2 passed other events than it accepts: {account:?}"));
         }
     }
 

@@ -12,16 +12,18 @@ use crate::world::Fault;
 impl Plan {
     /// Read-out systems keep an event until it is recorded, and one application dies at any time.
     pub(super) fn draw_crash(&mut self, r: &mut Random) {
-        if self.input == InputKind::Level2Only {
+        let supervisors = &mut Random::new(self.seed ^ 0x7375_7065_7276);
+        let clears_alone = self.input == InputKind::Level2Only && supervisors.chance(0.5);
+        if self.input == InputKind::Level2Only && !clears_alone {
             self.input = InputKind::Level2;
         }
         self.clear_after = ClearAfter::Recorded;
         self.counts.efd = self.counts.efd.max(1);
         self.events = 10 + r.below(90);
         self.late.clear();
-        // Behind level 2, whose supervisors have their own ways.
         let roles = [Role::L2pu, Role::Ros, Role::Dfm, Role::Dfm, Role::Sfi, Role::Efd, Role::Sfo, Role::Sfo];
-        let drawn = self.of(roles[r.below(roles.len() as u64) as usize]);
+        let role = roles[r.below(roles.len() as u64) as usize];
+        let drawn = self.of(if clears_alone || supervisors.chance(0.2) { Role::L2sv } else { role });
         let nodes = if drawn.is_empty() { self.of(Role::Dfm) } else { drawn };
         let node = nodes[r.below(nodes.len() as u64) as usize];
         let returns = r.chance(0.7).then(|| Duration::from_micros(100 + r.below(30_000)));
@@ -38,12 +40,12 @@ impl Plan {
         let is_survived = crash.node().is_some_and(|node| {
             let role = self.applications()[usize::from(node.0) - 1].role;
             match crash {
-                Fault::Restart(..) => !matches!(role, Role::Level1 | Role::L2sv | Role::Pros),
+                Fault::Restart(..) => !matches!(role, Role::Level1 | Role::Pros),
                 _ => matches!(role, Role::L2pu | Role::Sfi | Role::Efd | Role::Ros) && self.of(role).len() > 1,
             }
         });
         let is_forced = self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Force));
-        let records = self.clear_after == ClearAfter::Recorded && self.input != InputKind::Level2Only;
-        records && is_survived && !is_forced && !self.is_hindered()
+        let keeps = self.clear_after == ClearAfter::Recorded || self.input == InputKind::Level2Only;
+        keeps && is_survived && !is_forced && !self.is_hindered()
     }
 }

@@ -11,6 +11,7 @@ use dataflow::filter::efd::{Decider, Efd, EfdParameters};
 use dataflow::filter::streams::one_stream;
 use dataflow::ids::{EventId, Incarnation, NodeId, Role};
 use dataflow::level1::external::External;
+use dataflow::level1::kept::Keep;
 use dataflow::level1::trigger::{Level1, Level1Parameters, Trigger, TriggerInput, TriggerSource};
 use dataflow::level2::l2pu::{L2pu, L2puParameters};
 use dataflow::level2::l2sv::{L2sv, L2svParameters};
@@ -47,7 +48,7 @@ impl Plan {
                 Level1Parameters {
                     readout: self.of(Role::Ros),
                     deciders: if self.has_level2() { self.of(Role::L2sv) } else { dfm.into_iter().collect() },
-                    keeps: !self.has_level2(),
+                    keep: if self.has_level2() { Keep::Unsettled } else { Keep::Unfinished },
                     listeners: if self.has_level2() { dfm.into_iter().collect() } else { Vec::new() },
                     first: EventId(self.first),
                     limit: self.limited.then_some(self.events),
@@ -76,6 +77,7 @@ impl Plan {
                 group: self.clear_group,
                 group_age: Duration::from_millis(2),
                 in_flight: self.in_flight,
+                returns: true,
                 seed: self.seed,
             })),
             Role::L2pu => Box::new(L2pu::new(L2puParameters {
@@ -162,6 +164,7 @@ impl Plan {
             clear_group: self.clear_group,
             clear_age: Duration::from_millis(5),
             clear_after: self.clear_after,
+            supervisors_return: true,
             queue: self.dfm_queue,
             in_flight: self.in_flight,
             late: false,

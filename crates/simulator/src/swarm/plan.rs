@@ -434,13 +434,7 @@ impl Plan {
             self.late.push((app.node, Duration::from_millis(1 + r.below(20))));
         }
         if level == 2 {
-            let may_restart = |app: &&Application| {
-                let l2sv = app.role == Role::L2sv && self.input == InputKind::Level2;
-                l2sv || matches!(
-                    app.role,
-                    Role::Ros | Role::L2pu | Role::Dfm | Role::Sfi | Role::Efd | Role::Sfo | Role::Pros
-                )
-            };
+            let may_restart = |app: &&Application| app.role != Role::Level1;
             let candidates: Vec<&Application> = apps.iter().filter(may_restart).collect();
             for _ in 0..1 + r.below(2) {
                 let node = candidates[r.below(candidates.len() as u64) as usize].node;
@@ -450,6 +444,9 @@ impl Plan {
                 let after = Duration::from_millis(1 + r.below(10));
                 self.faults.push((Duration::from_micros(r.below(10_000)), Fault::Restart(node, after)));
             }
+        }
+        if level == 2 {
+            self.draw_second_lives(&mut Random::new(self.seed ^ 0x7365_636f_6e64));
         }
         if level == 3 {
             let node = apps[r.below(apps.len() as u64) as usize].node;
@@ -492,6 +489,21 @@ impl Plan {
         }
         if r.chance(0.3) {
             self.healed_after = Some(millis(r, 100));
+        }
+    }
+
+    /// Supervisors that return may die again, while they learn what they had in hand or later.
+    fn draw_second_lives(&mut self, r: &mut Random) {
+        let supervisors = self.of(Role::L2sv);
+        for (at, fault) in self.faults.clone() {
+            if let Fault::Restart(node, after) = fault
+                && supervisors.contains(&node)
+                && r.chance(0.5)
+            {
+                let latest_us = if r.chance(0.5) { 500 } else { 5_000 };
+                let again = at + after + Duration::from_micros(10 + r.below(latest_us));
+                self.faults.push((again, Fault::Restart(node, Duration::from_micros(200 + r.below(5_000)))));
+            }
         }
     }
 

@@ -249,11 +249,15 @@ pub enum Planted {
     ForgottenDecisions,
     /// A recorder that returns does not look into its files.
     ForgottenFiles,
+    /// Level 1 tells a supervisor that returns nothing again.
+    ForgottenResults,
+    /// The DFM does not know what it has taken over from former lives of a supervisor.
+    ForgottenTaken,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::LostEvent,
         Self::Duplicate,
         Self::Miscount,
@@ -263,11 +267,20 @@ impl Planted {
         Self::ForgottenHoldings,
         Self::ForgottenDecisions,
         Self::ForgottenFiles,
+        Self::ForgottenResults,
+        Self::ForgottenTaken,
     ];
 
     /// Whether it shows only where an application dies.
     pub const fn is_of_crashes(self) -> bool {
-        matches!(self, Self::ForgottenHoldings | Self::ForgottenDecisions | Self::ForgottenFiles)
+        matches!(
+            self,
+            Self::ForgottenHoldings
+                | Self::ForgottenDecisions
+                | Self::ForgottenFiles
+                | Self::ForgottenResults
+                | Self::ForgottenTaken
+        )
     }
 }
 

@@ -210,6 +210,7 @@ impl World {
         match (self.setup.planted, message) {
             (Some(Planted::Duplicate), Message::Record(_)) if strike(1) => 2,
             (Some(Planted::LostCredit), Message::Pull(1)) if strike(3) => 0,
+            (Some(Planted::ForgottenResults), Message::L1Again { .. }) => 0,
             _ => 1,
         }
     }
@@ -224,6 +225,7 @@ impl World {
                 Message::DecisionsTaken { up_to, oldest_unfinished: EventId(u64::MAX) }
             }
             (Some(Planted::ForgottenDecisions), Message::FinishedBelow(_)) => Message::FinishedBelow(EventId(u64::MAX)),
+            (Some(Planted::ForgottenTaken), Message::TakenBefore(_)) => Message::TakenBefore(Vec::new()),
             (_, message) => message,
         }
     }

@@ -7,3 +7,4 @@ mod recovery;
 mod regressions;
 mod shaping;
 mod slow_stop;
+mod supervisors;

@@ -68,7 +68,7 @@ impl Conductor {
         let Some(role) = self.assembly.application(node).map(|app| app.role) else { return };
         let partition = &self.assembly.partition;
         if !returns(role, partition) {
-            let wanted = partition.processes.on_loss.of(role) == LossAction::Restart && !recovers(role, partition);
+            let wanted = partition.processes.on_loss.of(role) == LossAction::Restart && !recovers(role);
             let why = if wanted { format!("; a run cannot go on without {}", self.name(node)) } else { String::new() };
             return self.lose_for_good(now, host, node, &(how + &why));
         }

@@ -56,6 +56,23 @@ fn an_interrupt_drains() {
     }
 }
 
+/// Level 1 tells it again what it had in hand, and its clears go on.
+#[test]
+fn a_supervisor_that_dies_returns() {
+    let text = &level2_only();
+    for connections in ["tcp", "shm"] {
+        let job = job(text, "menu").set("processes.on_loss", "restart").set("transport.connections", connections);
+        let mut running = job.set("ros.pages", "64").with(&["--duration", "90s"]).processes(true).start();
+        until_it_runs(&mut running);
+        send(running.child("l2sv-1"), Signal::SIGKILL);
+        running.until("it is back", |running| running.error_output().contains("l2sv-1 is back"));
+        running.signal(Signal::SIGINT);
+        let (ended, summary) = account(running.end(), 0, "ok");
+        assert_eq!(summary.count("level2_lost"), 0, "{summary:?}\n{}", ended.stderr);
+        assert_eq!(summary.0["restarts"][0]["name"], "l2sv-1");
+    }
+}
+
 #[test]
 fn a_death_is_told_and_accounted_for() {
     let text = &level2_only();

@@ -24,7 +24,10 @@ fn of_the_pseudo_ros() {
 
 #[test]
 fn of_a_level_2_supervisor() {
-    check("l2sv-1", job().set("l2sv.count", "2"));
+    for count in ["1", "2"] {
+        let summary = check("l2sv-1", job().set("l2sv.count", count));
+        assert_eq!(lost(&summary), 0, "level 1 has its events still: {summary:?}");
+    }
 }
 
 #[test]

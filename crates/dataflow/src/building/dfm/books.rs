@@ -1,5 +1,6 @@
 //! What a dataflow manager knows of events, event builders and sources.
 
+use crate::building::dfm::remembered::Remembered;
 use crate::ids::{EventId, Incarnation, NodeId};
 use crate::message::EventInfo;
 use crate::time::Time;
@@ -61,4 +62,7 @@ pub(super) struct Supervisor {
     pub(super) sequence: u64,
     pub(super) oldest_undecided: EventId,
     pub(super) taken: [u64; 3],
+    pub(super) remembered: Remembered,
+    /// It is in a new life, and does not know what its former ones have handed over.
+    pub(super) asks_taken: bool,
 }

@@ -33,6 +33,8 @@ pub struct DfmParameters {
     pub clear_after: ClearAfter,
     /// Events that may wait for an SFI before busy is raised.
     pub queue: usize,
+    /// Whether supervisors may return, so that their decisions are remembered until level 1 has them settled.
+    pub supervisors_return: bool,
     /// The window of level 1.
     pub in_flight: u64,
     /// A life of it has been in the run before: it first learns what that has left.

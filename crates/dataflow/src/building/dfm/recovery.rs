@@ -198,9 +198,12 @@ impl Dfm {
             self.next_event = newest.next();
             self.exhaust_at(limit, out);
         }
+        self.catches_up = true;
         for input in recovery.waiting {
             self.take_input(now, input, out);
         }
+        self.catches_up = false;
+        self.acknowledge(out);
         self.publish(out);
         self.assign(now, out);
     }

@@ -30,6 +30,9 @@ impl Dfm {
             supervisor.sequence = sequence;
             supervisor.seen = true;
             supervisor.oldest_undecided = supervisor.oldest_undecided.max(oldest);
+            if self.parameters.supervisors_return {
+                supervisor.remembered.add(sequence, decisions);
+            }
             self.assign(now, out);
         }
         self.acknowledge(out);
@@ -79,6 +82,10 @@ impl Dfm {
     /// Tells the supervisors what is taken over, unless too much waits already: they hold their events until then, and
     /// so hold back level 1.
     pub(super) fn acknowledge(&mut self, out: &mut Outbox) {
+        // A life that is over by now must not be answered: its successor would take that as meant for itself.
+        if self.catches_up {
+            return;
+        }
         if self.queue.len() > self.parameters.queue || !matches!(self.parameters.input, DfmInput::Level2 { .. }) {
             return;
         }
@@ -141,6 +148,20 @@ impl Dfm {
             self.exhausted = true;
             self.stop_trigger();
             out.send(RUN_CONTROL, Message::Exhausted);
+        }
+    }
+
+    /// Tells supervisors in a new life what was taken over from former ones.
+    pub(super) fn tell_taken(&mut self, out: &mut Outbox) {
+        for supervisor in self.supervisors.iter_mut().filter(|s| s.asks_taken && s.reachable) {
+            supervisor.asks_taken = false;
+            out.send(supervisor.node, Message::TakenBefore(supervisor.remembered.of_former_lives()));
+        }
+    }
+
+    pub(super) fn on_forget(&mut self, from: NodeId, up_to: u64, former: bool) {
+        if let Some(supervisor) = self.supervisors.iter_mut().find(|s| s.node == from) {
+            supervisor.remembered.forget(up_to, former);
         }
     }
 

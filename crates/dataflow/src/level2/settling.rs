@@ -1,0 +1,171 @@
+//! What level 1 is told of decided events, so that it does not tell them again to a supervisor that returns.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::component::Outbox;
+use crate::ids::{EventId, NodeId};
+use crate::message::{Message, Settlement};
+use crate::time::Time;
+
+/// Decided events on their way into the memory of level 1.
+///
+/// Behind a DFM an event is settled when the DFM has taken its decision over, and the DFM remembers it until level 1 has
+/// forgotten the event. Where this supervisor clears, an event is settled before it is cleared: one that is not is decided
+/// anew by the next life, from data that are all there.
+pub(crate) struct Settling {
+    level1: NodeId,
+    /// Told to level 1 and not acknowledged, in order.
+    told: VecDeque<(Told, Vec<Settlement>)>,
+    /// Decided and not told; without a DFM only.
+    pending: Vec<Settlement>,
+    due: Option<Time>,
+    size: usize,
+    age: Duration,
+    /// Groups that were cleared.
+    cleared: u64,
+    /// Told again by level 1, until the DFM has said what it has of them.
+    unsure: Vec<EventId>,
+    /// What the DFM has taken over from former lives; `None` before it has said so.
+    before: Option<BTreeMap<EventId, Settlement>>,
+}
+
+/// What level 1 has been told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// Decisions in this group to the DFM; 0: to a former life of it.
+    Group(u64),
+    /// Decisions of former lives.
+    Former,
+    /// Decisions without a DFM, to be cleared.
+    Clear,
+}
+
+impl Settling {
+    /// For groups of `size` events, none kept back longer than `age`.
+    pub(crate) fn new(level1: NodeId, size: usize, age: Duration) -> Self {
+        Self {
+            level1,
+            told: VecDeque::new(),
+            pending: Vec::new(),
+            due: None,
+            size,
+            age,
+            cleared: 0,
+            unsure: Vec::new(),
+            before: None,
+        }
+    }
+
+    /// Tells level 1 that the DFM has taken a group of decisions over.
+    pub(crate) fn tell_group(&mut self, sequence: u64, decided: Vec<Settlement>, out: &mut Outbox) {
+        self.tell(Told::Group(sequence), decided, out);
+    }
+
+    fn tell(&mut self, told: Told, decided: Vec<Settlement>, out: &mut Outbox) {
+        out.send(self.level1, self.message(told, &decided));
+        self.told.push_back((told, decided));
+    }
+
+    fn message(&self, told: Told, decided: &[Settlement]) -> Message {
+        let cleared = if told == Told::Clear { self.cleared } else { u64::MAX };
+        Message::Settled { cleared, decided: decided.to_vec() }
+    }
+
+    /// Level 1 is within reach, and was not before.
+    pub(crate) fn tell_again(&self, out: &mut Outbox) {
+        self.told.iter().for_each(|(told, decided)| out.send(self.level1, self.message(*told, decided)));
+    }
+
+    /// Adds an event that is to be cleared; whether the group is full.
+    pub(crate) fn add(&mut self, now: Time, settlement: Settlement, hurry: bool) -> bool {
+        self.pending.push(settlement);
+        self.due.get_or_insert(now + self.age);
+        self.pending.len() >= self.size || hurry
+    }
+
+    /// Tells level 1 what waits to be told.
+    pub(crate) fn tell_pending(&mut self, out: &mut Outbox) {
+        self.due = None;
+        if !self.pending.is_empty() {
+            let decided = core::mem::take(&mut self.pending);
+            self.tell(Told::Clear, decided, out);
+        }
+    }
+
+    /// Level 1 has taken the oldest of what it was told.
+    pub(crate) fn on_taken(&mut self) -> Option<(Told, Vec<Settlement>)> {
+        let (told, decided) = self.told.pop_front()?;
+        match told {
+            Told::Group(_) => {}
+            // Level 1 tells nothing of that again, and what it had told has come.
+            Told::Former => self.before = Some(BTreeMap::new()),
+            Told::Clear => self.cleared += 1,
+        }
+        Some((told, decided))
+    }
+
+    /// A DFM that returns does not know the groups that were told.
+    pub(crate) fn void_groups(&mut self) {
+        for (told, _) in &mut self.told {
+            if let Told::Group(sequence) = told {
+                *sequence = 0;
+            }
+        }
+    }
+
+    /// The DFM says what it has taken over from former lives; the events that had waited for that.
+    pub(crate) fn on_taken_before(&mut self, before: Vec<Settlement>, out: &mut Outbox) -> Vec<EventId> {
+        if self.before.is_some() {
+            return Vec::new();
+        }
+        self.before = Some(before.iter().map(|settlement| (settlement.event, *settlement)).collect());
+        self.tell(Told::Former, before, out);
+        core::mem::take(&mut self.unsure)
+    }
+
+    /// How a former life has decided an event, if the DFM has said so.
+    pub(crate) fn decided_before(&self, event: EventId) -> Option<Settlement> {
+        self.before.as_ref()?.get(&event).copied()
+    }
+
+    /// Whether the DFM has said what it has taken over from former lives.
+    pub(crate) fn is_sure(&self) -> bool {
+        self.before.is_some()
+    }
+
+    /// Keeps an event that level 1 tells again until the DFM has spoken.
+    pub(crate) fn wait_for_dfm(&mut self, event: EventId) {
+        self.unsure.push(event);
+    }
+
+    /// Nobody will say what former lives have decided; the events that had waited for that.
+    pub(crate) fn be_sure(&mut self) -> Vec<EventId> {
+        self.before.get_or_insert_default();
+        core::mem::take(&mut self.unsure)
+    }
+
+    /// The oldest event that is decided and not settled, where it is cleared here.
+    pub(crate) fn oldest(&self) -> Option<EventId> {
+        let told = self.told.iter().filter(|(told, _)| *told == Told::Clear).flat_map(|(_, decided)| decided);
+        told.chain(&self.pending).map(|settlement| settlement.event).min()
+    }
+
+    /// Whether nothing waits to be cleared.
+    pub(crate) fn is_flushed(&self) -> bool {
+        self.pending.is_empty() && !self.told.iter().any(|(told, _)| *told == Told::Clear)
+    }
+
+    /// All that was to be settled before it is cleared: level 1 is gone, or everything is given up.
+    pub(crate) fn give_up(&mut self) -> Vec<EventId> {
+        self.due = None;
+        let told = self.told.drain(..).filter(|(told, _)| *told == Told::Clear).flat_map(|(_, decided)| decided);
+        told.chain(self.pending.drain(..)).map(|settlement| settlement.event).collect()
+    }
+
+    /// When to tell what is pending.
+    pub(crate) fn next_deadline(&self) -> Option<Time> {
+        self.due
+    }
+}

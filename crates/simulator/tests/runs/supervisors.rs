@@ -1,0 +1,100 @@
+//! Supervisors that die and return: level 1 tells them again what they had in hand, the DFM what they had decided.
+
+use std::time::Duration;
+
+use dataflow::ids::Role;
+use dataflow::level1::pace::Spacing;
+use dataflow::report::L2svCounters;
+use simulator::swarm::{InputKind, Plan, Run};
+use simulator::world::Fault;
+
+/// In the middle of a run, in all parts of a group's way: nothing is lost, nothing is decided twice.
+#[test]
+fn no_event_is_lost_with_a_supervisor_that_returns() {
+    let mut told_again = 0;
+    for after_us in (0..20_000).step_by(500) {
+        let run = restarted(busy(), after_us);
+        assert_eq!(lost(&run), 0, "restarted after {after_us} us: {:?}", run.outcomes.account);
+        told_again += l2sv(&run).told_again;
+    }
+    assert!(told_again > 100, "{told_again}");
+}
+
+#[test]
+fn no_event_is_lost_with_one_of_two_supervisors() {
+    for after_us in (0..20_000).step_by(1_000) {
+        let mut plan = busy();
+        plan.counts.l2sv = 2;
+        let run = restarted(plan, after_us);
+        assert_eq!(lost(&run), 0, "restarted after {after_us} us: {:?}", run.outcomes.account);
+    }
+}
+
+/// Its clears go on, and what its former life had decided counts.
+#[test]
+fn a_supervisor_that_clears_returns() {
+    let mut told_again = 0;
+    for after_us in (0..20_000).step_by(500) {
+        let plan = Plan { input: InputKind::Level2Only, ..busy() };
+        let run = restarted(plan, after_us);
+        let account = &run.outcomes.account;
+        assert_eq!((account.level1, account.level2_lost), (400, 0), "restarted after {after_us} us: {account:?}");
+        told_again += l2sv(&run).told_again;
+    }
+    assert!(told_again > 100, "{told_again}");
+}
+
+/// One that returns when the run has ended knows what to report only when level 1 has told it.
+#[test]
+fn a_supervisor_that_returns_at_the_end_reports_what_was_settled() {
+    for after_us in (40_000..120_000).step_by(2_000) {
+        let plan = Plan { input: InputKind::Level2Only, ..busy() };
+        let run = restarted(plan, after_us);
+        assert_eq!(run.outcomes.account.level2_lost, 0, "restarted after {after_us} us: {:?}", run.outcomes.account);
+    }
+}
+
+/// Twice the same, the second time while it learns what the first life had in hand.
+#[test]
+fn a_supervisor_that_dies_again_at_once_loses_nothing() {
+    for after_us in (2_050..4_500).step_by(50) {
+        let mut plan = busy();
+        let l2sv = plan.of(Role::L2sv)[0];
+        let (first, again) = (Duration::from_millis(1), Duration::from_micros(after_us));
+        let away = Duration::from_millis(1);
+        plan.faults = vec![(first, Fault::Restart(l2sv, away)), (again, Fault::Restart(l2sv, away))];
+        let run = held(&plan);
+        assert_eq!(lost(&run), 0, "restarted again after {after_us} us: {:?}", run.outcomes.account);
+    }
+}
+
+fn busy() -> Plan {
+    Plan {
+        spacing: Spacing::Fixed(Duration::from_micros(50)),
+        steering_cost: Duration::from_micros(100),
+        workers: 8,
+        pages: 400,
+        ..Plan::plain(400)
+    }
+}
+
+fn restarted(mut plan: Plan, after_us: u64) -> Run {
+    let l2sv = plan.of(Role::L2sv)[0];
+    plan.faults = vec![(Duration::from_micros(after_us), Fault::Restart(l2sv, Duration::from_millis(3)))];
+    held(&plan)
+}
+
+fn held(plan: &Plan) -> Run {
+    let run = plan.run();
+    assert!(run.failures.is_empty(), "{:?}: {:?}\n{:?}", plan.faults, run.failures, run.outcomes.account);
+    run
+}
+
+fn lost(run: &Run) -> u64 {
+    let account = &run.outcomes.account;
+    account.level2_lost + account.not_built + account.lost_after_build + account.lost_in_recording
+}
+
+fn l2sv(run: &Run) -> L2svCounters {
+    L2svCounters::total(run.outcomes.ending.reports.values().filter(|report| report.role == Role::L2sv))
+}
