@@ -315,6 +315,19 @@ fn without_a_dfm_an_event_is_settled_before_it_is_cleared() {
     assert_eq!((cleared[0].1, &cleared[0].3), (EventId(7), &vec![5, 6]));
 }
 
+/// The DFM had spoken before level 1 was within reach: level 1 never forgot what it had not been told, and told a third life.
+#[test]
+fn what_is_settled_before_level_1_is_within_reach_is_told_when_it_is() {
+    let mut driver =
+        Driver { l2sv: L2sv::new(L2svParameters { returns: true, ..parameters(Some(DFM)) }), now: Time::ZERO };
+    let up = |node| Input::Peer { node, state: PeerState::Up(Incarnation(0)) };
+    driver.input(up(DFM));
+    let before = vec![Settlement { event: EventId(5), accept: true, forced: false }];
+    driver.input(Input::Message { from: DFM, message: Message::TakenBefore(before.clone()) });
+    let actions = driver.input(up(LEVEL1));
+    assert!(sends(&actions, LEVEL1, &Message::Settled { cleared: u64::MAX, decided: before }));
+}
+
 fn assigned(actions: &[Action]) -> Vec<u64> {
     let of = |action: &Action| match action {
         Action::Send { message: Message::Assign { event, .. }, .. } => Some(event.event.0),

@@ -447,7 +447,7 @@ impl Component for L2sv {
             Input::Message { from, message } => match message {
                 Message::L1Result { event, rois } => self.on_l1_result(now, event, rois, out),
                 Message::Resume { rejected, accepted, forced, uncleared } => {
-                    self.on_resume(now, (rejected, accepted, forced), uncleared, out);
+                    self.on_resume(now, (rejected, accepted, forced), &uncleared, out);
                 }
                 Message::L1Again { event, rois } => self.on_l1_again(now, event, rois, out),
                 Message::TakenBefore(before) => self.on_taken_before(now, before, out),

@@ -113,6 +113,13 @@ fn passes(plan: &Plan) {
     assert_eq!(plan.verdict(), None, "{plan:#?}");
 }
 
+/// A DFM that returned answered a supervisor that had returned meanwhile with what was meant for its former life: the DFM took
+/// its decisions twice and cleared twice.
+#[test]
+fn a_dfm_that_catches_up_does_not_answer_former_lives() {
+    holds(4125, 2);
+}
+
 fn holds(seed: u64, level: u32) {
     let plan = Plan::draw(seed, level);
     assert_eq!(plan.verdict(), None, "{plan:#?}");

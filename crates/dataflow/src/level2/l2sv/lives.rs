@@ -17,7 +17,7 @@ impl L2sv {
         &mut self,
         now: Time,
         (rejected, accepted, forced): (u64, u64, u64),
-        uncleared: Vec<EventId>,
+        uncleared: &[EventId],
         out: &mut Outbox,
     ) {
         self.resumed = true;
@@ -25,7 +25,7 @@ impl L2sv {
         self.counters.rejected += rejected;
         self.counters.accepted += accepted;
         self.counters.forced += forced;
-        self.clear_settled(now, &uncleared, out);
+        self.clear_settled(now, uncleared, out);
     }
 
     /// An event of a former life. Where a DFM takes decisions over, it says first whether it has that of the event.
