@@ -43,7 +43,7 @@ fn a_seed_gives_the_same_run_and_the_same_messages() {
     assert_ne!(messages, run("8", "other").1);
 }
 
-/// The same triggers, data and decisions.
+/// The same triggers, data and decisions; only processing tasks of the event filter are replaced by its policy.
 #[test]
 fn simulated_runs_do_to_every_event_what_live_runs_do() {
     // Nothing is forced because the machine is slow.
@@ -54,7 +54,9 @@ fn simulated_runs_do_to_every_event_what_live_runs_do() {
         let arguments = [&["--events", events], further].concat();
         let (live, summary) = Job::example(name).with(&arguments).run().expect_ok();
         let (simulated, _) = simulated(&examples().join(name).with_extension("toml"), &arguments);
-        for count in ["level1", "level2_accepted", "level2_rejected", "built_complete", "recorded"] {
+        let counts = ["level1", "level2_accepted", "level2_rejected", "built_complete", "recorded"];
+        let same = if name == "trigger" { &counts[..4] } else { &counts };
+        for &count in same {
             let found = simulated["accounting"][count].as_u64();
             assert_eq!(found, Some(summary.count(count)), "{name}: {count}\n{}", live.stdout);
         }
