@@ -24,6 +24,7 @@ struct Driver {
 impl Driver {
     fn new() -> Self {
         let dfm = Dfm::new(DfmParameters {
+            supervisors_return: false,
             input: DfmInput::Level2 { l2svs: vec![L2SV], level1: NodeId(1) },
             sfis: SFIS.to_vec(),
             building: 4,
