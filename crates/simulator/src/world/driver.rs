@@ -101,6 +101,7 @@ struct Process {
     spin_for: Duration,
     slept: bool,
     on_core_since: Time,
+    spins_since: Time,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,6 +182,7 @@ impl Process {
             spin_for: driver.spin,
             slept: false,
             on_core_since: Time::ZERO,
+            spins_since: Time::ZERO,
         }
     }
 
@@ -250,6 +252,7 @@ impl World {
                 self.schedule(now + wake, What::Turn(Turn::Wakes(process)));
             }
             State::Spinning => {
+                drivers.busy += now.since(drivers.processes[process].spins_since);
                 drivers.change(process, State::Running);
                 self.schedule(now, What::Turn(Turn::Begins(process)));
             }
@@ -312,7 +315,7 @@ impl World {
         let now = self.now;
         let drivers = self.drivers();
         let Driver { slice, .. } = drivers.driver;
-        let this = &drivers.processes[process];
+        let this = &mut drivers.processes[process];
         let host = this.host;
         if this.has_work() {
             if now.since(this.on_core_since) < slice || drivers.hosts[host].ready.is_empty() {
@@ -324,6 +327,7 @@ impl World {
             return self.give_core(host);
         }
         let spin_for = this.spin_for;
+        this.spins_since = now;
         let change = drivers.change(process, State::Spinning);
         self.schedule(now + spin_for, What::Turn(Turn::Spun(process, change)));
     }

@@ -329,8 +329,9 @@ impl Costs {
             let simulation = Some(Simulation { layout, ..simulation.clone() });
             let mut partition = Partition { simulation, ..partition.clone() };
             (partition.run.events, partition.run.duration) = (None, Some(SIMULATED));
-            // What needs real data is not simulated.
-            let outcomes = simulate(partition, Trace::None).ok()?.outcomes;
+            let simulated = simulate(partition, Trace::None);
+            let simulated = simulated.inspect_err(|error| crate::complain(&format!("weir calibrate: {error}")));
+            let outcomes = simulated.ok()?.outcomes;
             let simulated_ns = outcomes.cpu.as_nanos() as f64 / outcomes.account.level1.max(1) as f64;
             Some((live_ns / simulated_ns).ln())
         });

@@ -35,6 +35,11 @@ pub(crate) enum SimulationError {
     Menu(#[from] BadMenu),
     #[error("the network of [simulation]: {0}")]
     Topology(#[from] TopologyError),
+    #[error(
+        "[simulation.driver] holds what processes on one machine cost: expected simulation.layout = \"process\" or \"processes\", \
+         or no driver and no --costs, found \"farm\""
+    )]
+    DriverOnFarm,
     #[error(transparent)]
     Links(#[from] LinksError),
     #[error("[[simulation.cost]] input: expected one of {expected}, found {found:?}")]
@@ -122,6 +127,9 @@ fn use_built_in_costs(partition: &mut Partition) {
     let measured = Partition::parse_with_costs("any", least, ("costs.toml", BUILT_IN_COSTS));
     let measured = measured.ok().and_then(|partition| partition.simulation).expect("a test reads the built-in costs");
     (simulation.driver, simulation.cost) = (measured.driver, measured.cost);
+    crate::complain(
+        "weir sim: built-in costs, of another machine: `weir calibrate` measures those of this one, for --costs",
+    );
 }
 
 /// Of two cores of an AMD EPYC (Zen 5) under KVM.

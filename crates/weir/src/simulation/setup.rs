@@ -23,6 +23,9 @@ use crate::conductor::idle;
 pub(super) fn setup(assembly: Assembly, inputs: Inputs) -> Result<Setup, SimulationError> {
     let partition = &assembly.partition;
     let simulation = partition.simulation.clone().unwrap_or_default();
+    if simulation.driver.is_some() && simulation.layout == Layout::Farm {
+        return Err(SimulationError::DriverOnFarm);
+    }
     let outside = outside(&assembly, &simulation, &inputs)?;
     let applications = assembly.applications.clone();
     let (run, seed) = (assembly.run(), partition.run.seed);

@@ -94,6 +94,8 @@ fn what_cannot_be_simulated_says_why() {
     let nowhere = directory.join("nowhere/file");
     let (quickstart, replay) = (examples().join("quickstart.toml"), examples().join("replay.toml"));
     let absent = directory.join("absent.toml");
+    let (farm, costs) = (scenario("overload"), directory.join("costs.toml"));
+    fs::write(&costs, "[simulation.driver]\n").unwrap();
     let cases: &[(&[&OsStr], i32, &str)] = &[
         (&[absent.as_ref()], 1, "absent.toml"),
         (&[replay.as_ref(), "--set".as_ref(), "input.files=[\"absent.data\"]".as_ref()], 1, "absent.data"),
@@ -101,6 +103,7 @@ fn what_cannot_be_simulated_says_why() {
         (&[quickstart.as_ref(), "--trace".as_ref(), nowhere.as_ref()], 2, "cannot write the trace"),
         (&[quickstart.as_ref(), "--summary".as_ref(), nowhere.as_ref()], 2, "a directory that exists"),
         (&[quickstart.as_ref(), "--set".as_ref(), "simulation.cores=0".as_ref()], 1, "simulation.cores"),
+        (&[farm.as_ref(), "--costs".as_ref(), costs.as_ref()], 1, "simulation.layout"),
         (&[quickstart.as_ref(), "--swarm".as_ref(), "3".as_ref()], 1, "--swarm"),
         (&[], 1, "--swarm"),
     ];
