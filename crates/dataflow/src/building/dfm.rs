@@ -74,6 +74,7 @@ impl Dfm {
         let sfi = |&node: &NodeId| Sfi {
             node,
             reachable: false,
+            told: !parameters.late,
             gone: false,
             done: false,
             busy: false,
@@ -334,6 +335,7 @@ impl Dfm {
         if let Some(index) = self.sfis.iter().position(|sfi| sfi.node == node) {
             let sfi = &mut self.sfis[index];
             sfi.reachable = up;
+            sfi.told = !self.parameters.late;
             sfi.gone = state == PeerState::Gone;
             sfi.done = false;
             sfi.busy = false;
@@ -461,10 +463,12 @@ impl Dfm {
 
 impl Component for Dfm {
     fn handle(&mut self, now: Time, input: Input, out: &mut Outbox) {
-        if let Some(input) = self.hold_back(now, input) {
+        if self.recovery.is_none() {
             self.take_input(now, input, out);
-        }
-        if self.recovery.is_some() {
+        } else {
+            if let Some(input) = self.hold_back(now, input) {
+                self.take_input(now, input, out);
+            }
             self.go_on_if_recovered(now, out);
         }
         self.self_trigger(now, out);

@@ -30,6 +30,24 @@ impl Plan {
         let latest_us = if r.chance(0.5) { 3_000 } else { 25_000 };
         let at = Duration::from_micros(r.below(latest_us));
         self.faults.push((at, returns.map_or(Fault::Kill(node), |after| Fault::Restart(node, after))));
+        if r.chance(0.5) {
+            self.draw_slow_builder(at, r);
+        }
+    }
+
+    /// About the time of the crash an event builder is slower than the DFM is patient, or out of reach.
+    fn draw_slow_builder(&mut self, crash: Duration, r: &mut Random) {
+        let sfis = self.of(Role::Sfi);
+        let node = sfis[r.below(sfis.len() as u64) as usize];
+        self.build_timeout = Duration::from_micros(500 + r.below(10_000));
+        let at = (crash + Duration::from_micros(r.below(10_000))).saturating_sub(Duration::from_millis(5));
+        let lasts = Duration::from_millis(1 + r.below(40));
+        let fault = if r.chance(0.5) {
+            Fault::Split(vec![node], lasts)
+        } else {
+            Fault::Slow { node, each: Duration::from_micros(r.below(10_000)), lasts }
+        };
+        self.faults.push((at, fault));
     }
 
     /// Whether no accepted event may be lost, though one application dies: read-out systems keep an event until it is recorded,

@@ -160,7 +160,7 @@ impl Plan {
                     BuildingMode::PushByTable { readout: self.of(Role::Ros), run: group as u32 }
                 }
             },
-            build_timeout: Duration::from_millis(200),
+            build_timeout: self.build_timeout,
             clear_group: self.clear_group,
             clear_age: Duration::from_millis(5),
             clear_after: self.clear_after,

@@ -91,6 +91,8 @@ pub struct Plan {
     pub request_timeout: Duration,
     /// After this time an event is accepted by force.
     pub l2_timeout: Duration,
+    /// After this time an event is given to another SFI.
+    pub build_timeout: Duration,
     /// When events are cleared.
     pub clear_after: ClearAfter,
     /// Events in a group of clears, and of decisions.
@@ -222,6 +224,7 @@ impl Plan {
             port: None,
             request_timeout: Duration::from_millis(20),
             l2_timeout: Duration::from_millis(500),
+            build_timeout: BUILD_TIMEOUT,
             clear_after: ClearAfter::Built,
             clear_group: 10,
             dfm_queue: 20,
@@ -329,6 +332,7 @@ impl Plan {
             port: None,
             request_timeout: Duration::from_millis(pick(r, 5, 30)),
             l2_timeout: Duration::from_millis(pick(r, 50, 500)),
+            build_timeout: BUILD_TIMEOUT,
             clear_after: if recorded { ClearAfter::Recorded } else { ClearAfter::Built },
             clear_group: pick(r, 1, 12) as usize,
             dfm_queue: pick(r, 1, 20) as usize,
@@ -583,6 +587,9 @@ fn faulty(r: &mut Random) -> Links {
     let mut some = |most: f64| if r.chance(0.6) { r.unit() * most } else { 0.0 };
     Links { loss: some(0.3), duplication: some(0.2), delay: some(0.2), ..Links::perfect() }
 }
+
+/// Longer than anything takes where nothing is wrong.
+const BUILD_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Levels of faults.
 pub const LEVELS: u32 = 5;

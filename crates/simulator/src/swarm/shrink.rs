@@ -47,6 +47,7 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
     with(&|plan| plan.slow_channels = 0.0);
     with(&|plan| plan.service = Duration::ZERO);
     with(&|plan| plan.steering_cost = Duration::ZERO);
+    with(&|plan| plan.build_timeout = Duration::from_millis(200));
     with(&|plan| plan.healed_after = None);
     with(&|plan| plan.profile.clear());
     with(&|plan| plan.crossings = None);

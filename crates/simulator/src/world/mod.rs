@@ -177,6 +177,7 @@ impl World {
         });
         let of = |role: Role| applications.iter().filter(move |app| app.role == role).map(|app| app.node);
         let readout = of(Role::Ros).chain(of(Role::Pros)).collect();
+        let monitor = Monitor::new(setup.checks, of(Role::Sfi));
         let pairs = (applications.len() + 1) * (applications.len() + 1);
         Self {
             now: BEGINNING,
@@ -196,7 +197,7 @@ impl World {
             touched: Vec::new(),
             forced: false,
             trace: Trace::None,
-            monitor: Monitor::new(setup.checks),
+            monitor,
             planted: 0,
             began: Time::ZERO,
             steps: 0,
@@ -412,7 +413,7 @@ impl World {
                     self.multicast(from, message);
                 }
                 Action::Start { ticket, work } => self.work(from, ticket, work),
-                Action::Note(_) => {}
+                Action::Note(note) => self.monitor.noted(note),
             }
         }
         let checks = self.setup.checks;

@@ -2,16 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dataflow::component::Note;
 use dataflow::ids::{EventId, Incarnation, NodeId};
 use dataflow::message::{BusyCause, Envelope, Message};
 use dataflow::time::Time;
 
 use super::outcomes::Decided;
 
-/// Follows credits, busy and clears in what is sent.
+/// Follows credits, busy, clears and who serves an event in what is sent.
 #[derive(Default)]
 pub(super) struct Monitor {
     enabled: bool,
+    sfis: BTreeSet<NodeId>,
     /// When level 1 issued the events that level 2 has not decided.
     issued: BTreeMap<EventId, Time>,
     pub(super) level2: Vec<Decided>,
@@ -21,13 +23,34 @@ pub(super) struct Monitor {
     pulls: BTreeMap<(NodeId, NodeId), (i64, i64)>,
     /// The clear group of each event, and the life of whoever sent it: what its former life has cleared may be cleared again.
     cleared: BTreeMap<EventId, (Incarnation, u64)>,
+    /// The living event builder that has served or finished an event.
+    served: BTreeMap<EventId, NodeId>,
+    /// Event builders that a DFM did not wait for any longer: what they hold may be built a second time.
+    given_up: BTreeSet<NodeId>,
     /// What must never be.
     pub(super) violations: Vec<String>,
 }
 
 impl Monitor {
-    pub(super) fn new(enabled: bool) -> Self {
-        Self { enabled, ..Self::default() }
+    pub(super) fn new(enabled: bool, sfis: impl Iterator<Item = NodeId>) -> Self {
+        Self { enabled, sfis: sfis.collect(), ..Self::default() }
+    }
+
+    pub(super) fn noted(&mut self, note: Note) {
+        if let Note::RecoveredWithout(node) = note {
+            self.given_up.insert(node);
+        }
+    }
+
+    /// An event has one builder among those that live, whatever became of the DFM.
+    fn serves(&mut self, from: NodeId, event: EventId) {
+        let before = self.served.insert(event, from).filter(|before| *before != from);
+        if let Some(before) = before
+            && !self.given_up.contains(&before)
+            && !self.given_up.contains(&from)
+        {
+            self.violations.push(format!("{before:?} and {from:?} both serve {event}"));
+        }
     }
 
     pub(super) fn sent(&mut self, now: Time, envelope: &Envelope, message: &Message) {
@@ -57,10 +80,19 @@ impl Monitor {
                 let (_, open) = self.pulls.entry((from, to)).or_insert((count, 0));
                 *open += count;
             }
-            Message::BuiltEvent(_) => {
+            Message::BuiltEvent(built) => {
+                self.serves(from, built.event.event);
                 if let Some((_, open)) = self.pulls.get_mut(&(to, from)) {
                     *open -= 1;
                 }
+            }
+            Message::Finished(fates) if self.sfis.contains(&from) => {
+                fates.iter().for_each(|(event, _)| self.serves(from, *event));
+            }
+            Message::Held(holdings) if self.sfis.contains(&from) => {
+                let granted = holdings.events.iter().filter(|held| held.granted).map(|held| held.assigned.event.event);
+                let finished = holdings.finished.iter().map(|(event, _)| *event);
+                granted.chain(finished).for_each(|event| self.serves(from, event));
             }
             _ => {}
         }
@@ -85,6 +117,7 @@ impl Monitor {
     /// Nothing that it is owed or owes survives.
     pub(super) fn died(&mut self, node: NodeId) {
         self.busy.retain(|(from, _)| *from != node);
+        self.served.retain(|_, sfi| *sfi != node);
     }
 
     /// Credits of EFDs that are not back where they began.

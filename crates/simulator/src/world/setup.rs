@@ -253,11 +253,13 @@ pub enum Planted {
     ForgottenResults,
     /// The DFM does not know what it has taken over from former lives of a supervisor.
     ForgottenTaken,
+    /// A DFM grants an event to a second builder.
+    TwoGrants,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::LostEvent,
         Self::Duplicate,
         Self::Miscount,
@@ -269,6 +271,7 @@ impl Planted {
         Self::ForgottenFiles,
         Self::ForgottenResults,
         Self::ForgottenTaken,
+        Self::TwoGrants,
     ];
 
     /// Whether it shows only where an application dies.
@@ -280,6 +283,7 @@ impl Planted {
                 | Self::ForgottenFiles
                 | Self::ForgottenResults
                 | Self::ForgottenTaken
+                | Self::TwoGrants
         )
     }
 }

@@ -224,6 +224,7 @@ impl World {
             (Some(Planted::ForgottenDecisions), Message::DecisionsTaken { up_to, .. }) => {
                 Message::DecisionsTaken { up_to, oldest_unfinished: EventId(u64::MAX) }
             }
+            (Some(Planted::TwoGrants), Message::Revoked(attempts)) => Message::Granted(attempts),
             (Some(Planted::ForgottenDecisions), Message::FinishedBelow(_)) => Message::FinishedBelow(EventId(u64::MAX)),
             (Some(Planted::ForgottenTaken), Message::TakenBefore(_)) => Message::TakenBefore(Vec::new()),
             (_, message) => message,

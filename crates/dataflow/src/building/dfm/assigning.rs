@@ -47,14 +47,13 @@ impl Dfm {
     pub(super) fn only(&self, event: EventId) -> Option<usize> {
         let Choice::Only(node) = self.push.choice(event) else { return None };
         let is_new = self.open.get(&event).is_some_and(|open| open.attempt == 0);
-        let builds = |sfi: &usize| self.sfis[*sfi].reachable && !self.sfis[*sfi].late;
-        self.sfis.iter().position(|sfi| sfi.node == node).filter(builds).filter(|_| is_new)
+        self.sfis.iter().position(|sfi| sfi.node == node && sfi.builds()).filter(|_| is_new)
     }
 
     /// The table of destinations holds those SFIs that build.
     pub(super) fn publish(&mut self, out: &mut Outbox) {
         if self.push.is_on() && self.recovery.is_none() {
-            let building = self.sfis.iter().filter(|sfi| sfi.reachable && !sfi.late).map(|sfi| sfi.node).collect();
+            let building = self.sfis.iter().filter(|sfi| sfi.builds()).map(|sfi| sfi.node).collect();
             let oldest = self.oldest_unfinished();
             self.counters.destinations += u64::from(self.push.publish(building, oldest, out));
         }
@@ -96,6 +95,10 @@ impl Dfm {
     pub(super) fn on_timeout(&mut self, now: Time, event: EventId, attempt: u16, out: &mut Outbox) {
         let Some(open) = self.open.get(&event).filter(|open| open.attempt == attempt) else { return };
         let State::Building { sfi: late, .. } = open.state else { return };
+        if self.recovery.is_some() {
+            // Its end may have come, and waits.
+            return self.timeouts.push_back((now + self.parameters.build_timeout, event, attempt));
+        }
         self.set_late(late, true, out);
         let most = self.parameters.building;
         let room = self.sfis.iter().enumerate().map(|(sfi, it)| if sfi == late { 0 } else { it.room(most) });

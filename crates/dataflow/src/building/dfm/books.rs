@@ -32,6 +32,9 @@ pub(super) enum State {
 pub(super) struct Sfi {
     pub(super) node: NodeId,
     pub(super) reachable: bool,
+    /// All that it held when a DFM that returned came up with it is known: until then an event that it is given could be one that
+    /// it has.
+    pub(super) told: bool,
     pub(super) gone: bool,
     /// It has told the fates of all its events.
     pub(super) done: bool,
@@ -45,9 +48,14 @@ pub(super) struct Sfi {
 }
 
 impl Sfi {
+    /// Whether events may be pushed to it.
+    pub(super) fn builds(&self) -> bool {
+        self.reachable && self.told && !self.late
+    }
+
     /// How many more events it may get, if at most so many may be in building.
     pub(super) fn room(&self, most: usize) -> usize {
-        if self.reachable && !self.busy { most.saturating_sub(self.building) } else { 0 }
+        if self.reachable && self.told && !self.busy { most.saturating_sub(self.building) } else { 0 }
     }
 }
 

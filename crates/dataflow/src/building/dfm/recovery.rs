@@ -2,7 +2,8 @@
 //!
 //! Event builders tell what they have in building, what was granted to them and what they have finished; the sources tell
 //! again all accepted events that are not known to be finished. What comes from the sources waits until the builders have
-//! told: an event that one of them holds or has finished is not given out a second time.
+//! told: an event that one of them holds or has finished is not given out a second time. So do ends of event: the event may
+//! have been granted to another builder, that has not told yet.
 
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -12,7 +13,7 @@ use super::{Dfm, DfmInput, DfmParameters};
 use crate::building::dfm::books::{Open, State};
 use crate::component::{Input, Note, Outbox};
 use crate::ids::{EventId, NodeId};
-use crate::message::{Assignment, HeldEvent, Holdings};
+use crate::message::{Assignment, HeldEvent, Holdings, Message};
 use crate::time::Time;
 
 /// What a later life does not know yet.
@@ -24,7 +25,7 @@ pub(super) struct Recovery {
     patient_until: Time,
     /// The newest event that one of the others has heard of.
     newest: Option<EventId>,
-    /// From the sources, in order.
+    /// What the sources say, and ends of event, in order.
     waiting: VecDeque<Input>,
 }
 
@@ -54,6 +55,8 @@ impl Recovery {
     }
 
     pub(super) fn on_peer(&mut self, node: NodeId, up: bool) {
+        // What a builder has ended it tells anew, if it still has it.
+        self.waiting.retain(|input| !matches!(input, Input::Message { from, .. } if *from == node));
         if !up {
             return self.wait_no_more_for(node);
         }
@@ -116,12 +119,14 @@ impl Dfm {
     pub(super) fn hold_back(&mut self, now: Time, input: Input) -> Option<Input> {
         let Some(recovery) = &mut self.recovery else { return Some(input) };
         recovery.begin(now, self.parameters.build_timeout);
-        let about = match &input {
-            Input::Message { from, .. } => *from,
-            Input::Peer { node, .. } => *node,
-            _ => return Some(input),
+        let waits = match &input {
+            Input::Message { message: Message::EndOfEvent(_), .. } => true,
+            Input::Message { from: node, .. } | Input::Peer { node, .. } => {
+                self.supervisors.iter().any(|source| source.node == *node)
+            }
+            _ => false,
         };
-        if self.supervisors.iter().any(|source| source.node == about) {
+        if waits {
             recovery.waiting.push_back(input);
             return None;
         }
@@ -148,6 +153,10 @@ impl Dfm {
         }
         if !self.abandoned {
             holdings.events.iter().for_each(|held| self.adopt(now, sfi, held, out));
+        }
+        if holdings.last {
+            self.sfis[sfi].told = true;
+            self.publish(out);
         }
         self.assign(now, out);
     }

@@ -49,8 +49,8 @@ impl Sfi {
                 if before == Some(life) {
                     // It has given what was not granted to others.
                     self.drop_ungranted();
-                    self.tell_finished(out);
-                } else if life > FIRST_LIFE {
+                }
+                if life > FIRST_LIFE {
                     self.tell_held(out);
                 } else {
                     self.tell_finished(out);
@@ -79,7 +79,7 @@ impl Sfi {
         self.busy = false;
     }
 
-    /// A DFM in a new life learns what the builder has of the former ones.
+    /// A DFM in a later life learns what the builder has, and gives it nothing before.
     fn tell_held(&mut self, out: &mut Outbox) {
         self.finished.clear();
         self.finished_due = None;
