@@ -211,7 +211,10 @@ impl Books<'_> {
         account.filter_accepted = accepted + unrecorded;
         account.filter_debug = debug;
         let built = account.built_complete + account.built_incomplete;
-        let decided = rejected + account.filter_accepted + debug;
+        if self.dfm().recovered_without > 0 {
+            self.count_filtered_once(account, built);
+        }
+        let decided = account.filter_rejected + account.filter_accepted + account.filter_debug;
         let exact = self.are_exact(&[Role::Dfm, Role::Sfi, Role::Efd]);
         account.lost_after_build = account.settle("built, against filtered", built, decided, exact);
         if exact && self.has(Role::Efd) {
@@ -220,6 +223,23 @@ impl Books<'_> {
             let passed = account.filter_accepted + debug;
             account.settle("accepted by the EFDs, against the SFIs", efd.accepted + efd.debug, passed, true);
         }
+    }
+
+    /// What two SFIs had built because one was heard too late was filtered twice: what passed and is not in the files, then what
+    /// was rejected.
+    fn count_filtered_once(&self, account: &mut Accounting, built: u64) {
+        let passed = account.filter_accepted + account.filter_debug;
+        let twice = (account.filter_rejected + passed).saturating_sub(built);
+        let passed_twice = if self.has(Role::Sfo) { passed.saturating_sub(self.recorded()) } else { 0 };
+        let passed_twice = twice.min(passed_twice).min(account.filter_accepted);
+        account.filter_accepted -= passed_twice;
+        account.filter_rejected -= (twice - passed_twice).min(account.filter_rejected);
+    }
+
+    /// The files of a dead recorder tell what it recorded.
+    fn recorded(&self) -> u64 {
+        let in_files = || self.files.iter().map(|file| file.first_copies).sum();
+        if self.lives(Role::Sfo) { self.sfo().recorded } else { in_files() }
     }
 
     /// `recorded = accepted + debug - lost in recording`, and as many copies in the files as were written
@@ -231,9 +251,8 @@ impl Books<'_> {
         let sfo = self.sfo();
         account.duplicates += sfo.duplicates;
         account.recorded_copies = self.files.iter().map(|file| file.events).sum();
-        // The files of a dead recorder tell what it recorded.
         let first_copies = self.files.iter().map(|file| file.first_copies).sum();
-        account.recorded = if self.lives(Role::Sfo) { sfo.recorded } else { first_copies };
+        account.recorded = self.recorded();
         let exact = self.are_exact(&[Role::Dfm, Role::Sfi, Role::Efd, Role::Sfo]);
         if !exact {
             self.credit_the_dead(account);
