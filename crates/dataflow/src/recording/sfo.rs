@@ -139,15 +139,16 @@ impl Sfo {
     }
 
     fn on_record(&mut self, from: NodeId, recording: Recording, out: &mut Outbox) {
+        if self.abandoned || self.closing != Closing::No {
+            self.counters.received += 1;
+            self.counters.abandoned += 1;
+            return;
+        }
         if self.take_over != TakeOver::Done {
             return self.early.push_back((from, recording));
         }
         self.counters.received += 1;
         let event = recording.built.event.event;
-        if self.abandoned || self.closing != Closing::No {
-            self.counters.abandoned += 1;
-            return;
-        }
         let in_writing = |r: &Request| r.recording.built.event.event == event;
         if self.recorded.contains(event) {
             self.counters.duplicates += 1;
@@ -315,8 +316,9 @@ impl Sfo {
             Command::Abandon => {
                 self.draining = true;
                 self.abandoned = true;
+                self.counters.received += self.early.len() as u64;
+                self.counters.abandoned += (self.early.len() + self.stalled.len()) as u64;
                 self.early.clear();
-                self.counters.abandoned += self.stalled.len() as u64;
                 self.stalled.clear();
                 self.retry_due = None;
             }

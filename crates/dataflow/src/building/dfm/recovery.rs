@@ -23,6 +23,8 @@ pub(super) struct Recovery {
     /// When it goes on without those that cannot be reached, then without those that can.
     deadline: Option<Time>,
     patient_until: Time,
+    /// A DFM that triggers itself has nobody else to ask which numbers are taken, and does not go on without any of them.
+    needs_all: bool,
     /// The newest event that one of the others has heard of.
     newest: Option<EventId>,
     /// What the sources say, and ends of event, in order.
@@ -37,11 +39,12 @@ struct Silent {
 impl Recovery {
     pub(super) fn new(parameters: &DfmParameters) -> Self {
         let mut silent = parameters.sfis.clone();
+        let needs_all = matches!(parameters.input, DfmInput::SelfTrigger { .. });
         if let DfmInput::SelfTrigger { readout, .. } = &parameters.input {
             silent.extend(readout);
         }
         let silent = silent.into_iter().map(|node| Silent { node, reachable: false }).collect();
-        Self { silent, deadline: None, patient_until: Time::ZERO, newest: None, waiting: VecDeque::new() }
+        Self { silent, deadline: None, patient_until: Time::ZERO, needs_all, newest: None, waiting: VecDeque::new() }
     }
 
     /// When it goes on without those that have not told.
@@ -69,7 +72,7 @@ impl Recovery {
     }
 
     fn begin(&mut self, now: Time, timeout: Duration) {
-        if self.deadline.is_none() {
+        if self.deadline.is_none() && !self.needs_all {
             self.deadline = Some(now + timeout);
             self.patient_until = now + timeout * PATIENCE;
         }
@@ -77,7 +80,7 @@ impl Recovery {
 
     fn is_over(&mut self, now: Time) -> bool {
         let is_due = self.deadline.is_some_and(|deadline| deadline <= now);
-        if self.silent.is_empty() || now >= self.patient_until {
+        if self.silent.is_empty() || (now >= self.patient_until && !self.needs_all) {
             return true;
         }
         let waits_on = self.silent.iter().any(|silent| silent.reachable);
