@@ -138,6 +138,45 @@ fn a_builder_that_hangs_is_not_waited_for_for_ever_by_a_dfm_that_returns() {
     assert!(outcomes.account.recorded > EVENTS * 8 / 10, "the other builds: {:#?}", outcomes.account);
 }
 
+/// One builder was late with an event that another had built, ended it while the DFM was away, and was heard first by the next
+/// DFM: both were granted it.
+#[test]
+fn an_event_that_one_builder_was_granted_is_not_granted_to_another_by_a_dfm_that_returns() {
+    for clear_after in [ClearAfter::Built, ClearAfter::Recorded] {
+        for at_us in (3_000..9_000).step_by(250) {
+            let plan = Plan { clear_after, build_timeout: Duration::from_millis(3), ..plan(InputKind::Level1) };
+            let mut plan = with_restart(&plan, Role::Dfm, at_us);
+            let [late, other] = plan.of(Role::Sfi)[..] else { panic!("two builders") };
+            let slow = |node, each_us, lasts_us| Fault::Slow {
+                node,
+                each: Duration::from_micros(each_us),
+                lasts: Duration::from_micros(lasts_us),
+            };
+            plan.faults.push((Duration::from_micros(at_us - 3_000), slow(late, 1_500, 4_000)));
+            plan.faults.push((Duration::from_micros(at_us), slow(other, 1_000, 8_000)));
+            let outcomes = all_recorded(&plan);
+            assert_eq!(dfm(&outcomes).recovered_without, 0, "both were waited for");
+        }
+    }
+}
+
+/// The next DFM went on without a builder that was out of reach, and gave it an event that it had, under the number of the
+/// attempt that it had: the end of the old attempt was taken for that of the new one, and the event was never served.
+#[test]
+fn a_builder_that_was_out_of_reach_tells_what_it_holds_before_it_is_given_more() {
+    for input in [InputKind::Level2, InputKind::Level1, InputKind::SelfTrigger] {
+        for clear_after in [ClearAfter::Built, ClearAfter::Recorded] {
+            for at_us in (500..10_000).step_by(250) {
+                let plan = Plan { clear_after, build_timeout: Duration::from_millis(2), ..plan(input) };
+                let mut plan = with_restart(&plan, Role::Dfm, at_us);
+                let split = Fault::Split(vec![node(&plan, Role::Sfi)], Duration::from_millis(15));
+                plan.faults.push((Duration::from_micros(at_us - 300), split));
+                all_recorded(&plan);
+            }
+        }
+    }
+}
+
 fn dfm(outcomes: &Outcomes) -> DfmCounters {
     DfmCounters::total(outcomes.ending.reports.values().filter(|report| report.role == Role::Dfm))
 }
