@@ -133,7 +133,8 @@ pub enum Work {
     Steer(Steer),
     /// EFD: decide on a built event. The driver gives it to a processing task.
     Process(BuiltEvent),
-    /// SFO in a later life: finish the files that the former one has left.
+    /// SFO in a later life: finish the files that the former one has left, and make them durable. An event that is in them is
+    /// acknowledged without a sync.
     TakeOver,
     /// SFO: append an event to the files of its streams.
     Record(Recording),
@@ -171,7 +172,7 @@ pub enum Outcome {
     Steered(Steered),
     /// The event filter decided, or failed to.
     Processed(Processed),
-    /// The files of a former life are finished.
+    /// The files of a former life are finished, and the disk has them.
     TakenOver {
         /// The events that are in them.
         events: Vec<EventId>,

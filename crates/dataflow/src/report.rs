@@ -525,6 +525,8 @@ counters! {
         told_again,
         /// SFIs and ROSs that had not told what they held when the DFM, which had returned, went on.
         recovered_without,
+        /// Finished reports of events that a DFM which has returned had not heard of.
+        finished_unseen,
     }
 }
 

@@ -219,6 +219,10 @@ impl Dfm {
         for &(event, fate) in fates {
             if self.finish(now, event, out) {
                 self.count_fate(fate);
+            } else if self.parameters.late && !self.finished_before.contains(event) {
+                self.counters.finished_unseen += 1;
+                // The clear that went out for it may have died with the former life.
+                self.clear(now, event, out);
             } else {
                 self.counters.finished_twice += 1;
             }

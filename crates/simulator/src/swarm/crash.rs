@@ -30,7 +30,7 @@ impl Plan {
         let latest_us = if r.chance(0.5) { 3_000 } else { 25_000 };
         let at = Duration::from_micros(r.below(latest_us));
         self.faults.push((at, returns.map_or(Fault::Kill(node), |after| Fault::Restart(node, after))));
-        if r.chance(0.5) {
+        if !self.of(Role::Sfi).is_empty() && r.chance(0.5) {
             self.draw_slow_builder(at, r);
         }
     }

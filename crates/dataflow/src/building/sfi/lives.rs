@@ -30,6 +30,11 @@ impl History {
         self.finished.push_back((event, fate));
     }
 
+    /// What it has finished and is not below the bound.
+    fn unfinished_for_all(&self) -> impl Iterator<Item = (EventId, Fate)> {
+        self.finished.iter().copied().filter(|(event, _)| *event >= self.below)
+    }
+
     /// Everything below is finished for good, and nobody will ask for it.
     pub(super) fn forget_below(&mut self, oldest: EventId) {
         self.below = self.below.max(oldest);
@@ -90,7 +95,7 @@ impl Sfi {
         }
         let held: Vec<HeldEvent> =
             self.in_order(|_| true).into_iter().filter_map(|event| self.events.find(event)).map(|b| held(b)).collect();
-        let finished: Vec<(EventId, Fate)> = self.history.finished.iter().copied().collect();
+        let finished: Vec<(EventId, Fate)> = self.history.unfinished_for_all().collect();
         let some = |last| Holdings {
             oldest_unfinished: self.history.below,
             newest: self.history.newest,
