@@ -413,7 +413,7 @@ impl World {
                     self.multicast(from, message);
                 }
                 Action::Start { ticket, work } => self.work(from, ticket, work),
-                Action::Note(note) => self.monitor.noted(note),
+                Action::Note(note) => self.monitor.noted(&note),
             }
         }
         let checks = self.setup.checks;

@@ -36,9 +36,9 @@ impl Monitor {
         Self { enabled, sfis: sfis.collect(), ..Self::default() }
     }
 
-    pub(super) fn noted(&mut self, note: Note) {
+    pub(super) fn noted(&mut self, note: &Note) {
         if let Note::RecoveredWithout(node) = note {
-            self.given_up.insert(node);
+            self.given_up.insert(*node);
         }
     }
 
