@@ -108,6 +108,8 @@ impl Kept {
     pub(super) fn forget(&mut self, node: NodeId) {
         if let Some(supervised) = self.supervisors.iter_mut().find(|supervised| supervised.node == node) {
             supervised.unsettled.clear();
+            supervised.uncleared.clear();
+            supervised.uncleared_before.clear();
         }
     }
 

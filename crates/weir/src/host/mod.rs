@@ -716,8 +716,12 @@ impl Host {
         let Some(connection) = self.links.connection(link) else { return };
         match connection.link_mut().send(&self.encoded, bulk) {
             Ok(()) if connection.queued_bytes() >= FLUSH_BYTES => {
+                if let Some(meter) = &mut self.meter {
+                    meter.enter(Section::Write, 1, connection.queued_bytes());
+                }
                 // A loss is reported when the last frames have been received.
                 let _ = connection.link_mut().flush(self.latest);
+                self.leave();
             }
             Ok(()) | Err(SendError::Lost(_)) => {}
             Err(SendError::Full) => panic!("send queue to {to:?} full: credits bound what is on the way"),

@@ -39,13 +39,17 @@ impl Member {
             if known.is_some_and(|life| life >= place.life) {
                 continue;
             }
-            self.part(context, place.node, PeerState::Down);
+            self.drop_ports(context.shared, place.node, |life| life < place.life);
+            if known.is_some() {
+                self.part(context, place.node, PeerState::Down);
+            }
             if place.node < node
                 && let Err(reason) = self.connect(context, place)
             {
                 if is_first {
                     return Err(reason);
                 }
+                self.part(context, place.node, PeerState::Down);
                 self.tell_lost(context.shared, place.node, place.life, &reason);
             }
         }

@@ -13,6 +13,7 @@ fn events_are_built_and_decided_on_by_several_ports() {
         let job = Job::example("quickstart").set("ros.count", "2").set("ros.ports", ports).events(500);
         let (_, summary) = job.processes(true).run().expect_ok();
         assert!(summary.count("recorded") > 0, "{summary:?}");
+        assert_eq!(summary.0["reasks"].as_u64(), Some(0), "{summary:?}");
     }
 }
 

@@ -211,7 +211,9 @@ impl Line for TcpLine {
             whole += frame.len;
         }
         self.kept = end - whole;
-        self.bytes.copy_within(whole..end, 0);
+        if whole > 0 {
+            self.bytes.copy_within(whole..end, 0);
+        }
         Ok(true)
     }
 
