@@ -5,10 +5,14 @@ use std::time::Duration;
 use dataflow::building::assignment::SfiAssignment;
 use dataflow::building::dfm::{ClearAfter, Dfm, DfmInput, DfmParameters};
 use dataflow::building::push_control::BuildingMode;
-use dataflow::component::{Action, Component, Input, Note, Outbox, PeerState};
+use dataflow::bulk::Bulk;
+use dataflow::component::{Action, Component, Input, Note, Outbox, Outcome, PeerState, Ticket, Work};
 use dataflow::ids::{EventId, Incarnation, NodeId};
-use dataflow::message::{Assignment, Attempt, Decision, Ended, EventInfo, Fate, HeldEvent, Holdings, Message};
-use dataflow::report::DfmCounters;
+use dataflow::message::{
+    Assignment, Attempt, BuiltEvent, Command, Decision, Ended, EventInfo, Fate, HeldEvent, Holdings, Message, Recording,
+};
+use dataflow::recording::sfo::{Durable, Sfo, SfoParameters};
+use dataflow::report::{DfmCounters, SfoCounters};
 use dataflow::time::Time;
 
 const L2SV: NodeId = NodeId(2);
@@ -149,4 +153,106 @@ fn who_cannot_be_reached_is_not_waited_for_long_and_who_is_slow_is_longer() {
         assert!(actions.contains(&Action::Note(Note::RecoveredWithout(SFIS[1]))), "{actions:?}");
         assert_eq!(driver.counters().recovered_without, 1);
     }
+}
+
+fn ends(event: u64, attempt: u16) -> Message {
+    Message::EndOfEvent(vec![Ended { event: EventId(event), attempt, missing: 0 }])
+}
+
+fn all(events: Vec<HeldEvent>) -> Message {
+    Message::Held(Holdings { events, last: true, ..Holdings::default() })
+}
+
+/// An end of event was granted at once, though another builder, not heard yet, had been granted the event.
+#[test]
+fn an_end_of_event_waits_until_all_builders_have_told() {
+    let mut driver = Driver::new();
+    for node in [L2SV, SFIS[0], SFIS[1]] {
+        driver.up(node);
+    }
+    driver.says(SFIS[0], all(vec![held(2, 1, false)]));
+    assert_eq!(driver.says(SFIS[0], ends(2, 1)), [], "the other may have it");
+    let actions = driver.says(SFIS[1], all(vec![held(2, 2, true)]));
+    let revoked = Message::Revoked(vec![Attempt { event: EventId(2), attempt: 1 }]);
+    assert_eq!(actions, [Action::Send { to: SFIS[0], message: revoked }]);
+}
+
+/// What a builder had ended before it was lost is not granted to it.
+#[test]
+fn an_end_of_event_does_not_wait_for_a_builder_that_is_lost() {
+    let mut driver = Driver::new();
+    for node in [L2SV, SFIS[0], SFIS[1]] {
+        driver.up(node);
+    }
+    driver.says(SFIS[0], all(vec![held(2, 1, false)]));
+    driver.says(SFIS[0], ends(2, 1));
+    driver.input(Time::ZERO, Input::Peer { node: SFIS[0], state: PeerState::Down });
+    let actions = driver.says(SFIS[1], all(Vec::new()));
+    assert_eq!(builds(&actions), [(SFIS[1], 2)], "{actions:?}");
+    assert_eq!(driver.counters().revoked, 0);
+}
+
+/// A builder that was heard too late was given an event that it had, as the attempt that it had.
+#[test]
+fn a_builder_that_has_not_told_gets_no_event() {
+    let mut driver = Driver::new();
+    driver.up(L2SV);
+    driver.up(SFIS[0]);
+    driver.says(L2SV, told_again());
+    driver.says(SFIS[0], Message::SfiBusy(true));
+    driver.says(SFIS[0], all(Vec::new()));
+    driver.input(Time::ZERO + BUILD_TIMEOUT, Input::Deadline);
+    assert_eq!(driver.counters().recovered_without, 1);
+    assert!(builds(&driver.up(SFIS[1])).is_empty(), "it may have them all");
+    let actions = driver.says(SFIS[1], all(vec![held(3, 1, false)]));
+    assert_eq!(builds(&actions), [(SFIS[1], 1), (SFIS[1], 2), (SFIS[1], 4)], "{actions:?}");
+    let actions = driver.says(SFIS[1], ends(3, 1));
+    let granted = Message::Granted(vec![Attempt { event: EventId(3), attempt: 1 }]);
+    assert!(actions.contains(&Action::Send { to: SFIS[1], message: granted }), "{actions:?}");
+}
+
+/// The fate of an event whose builder had died counted as told twice, and the event was not cleared.
+#[test]
+fn a_fate_that_comes_before_its_event_is_told_again_is_no_duplicate() {
+    let mut driver = Driver::new();
+    driver.up(L2SV);
+    driver.up(SFIS[0]);
+    let filter = NodeId(9);
+    let actions = driver.says(filter, Message::Finished(vec![(EventId(3), Fate::Accepted)]));
+    let clears = |action: &Action| matches!(action, Action::MulticastToReadout(Message::Clear { events, .. }) if *events == [EventId(3)]);
+    assert!(actions.iter().any(clears), "{actions:?}");
+    driver.says(L2SV, told_again());
+    driver.says(SFIS[0], all(Vec::new()));
+    driver.input(Time::ZERO + BUILD_TIMEOUT, Input::Deadline);
+    let counters = driver.counters();
+    assert_eq!((counters.finished_unseen, counters.finished_twice, counters.told_again), (1, 0, 1));
+    assert_eq!(counters.taken_accepted, 3);
+}
+
+/// Events that waited for the files of a former life were in no count where the recorder was told to give up.
+#[test]
+fn what_waits_for_the_files_of_a_former_life_is_counted_when_it_is_given_up() {
+    let mut sfo = Sfo::new(SfoParameters { durable: Durable::Write, retry_after: BUILD_TIMEOUT, late: true });
+    let mut out = Outbox::new();
+    let record = |event| {
+        let (missing, bulk) = (Vec::new(), Bulk::default());
+        let built = BuiltEvent { event: info(event), oldest_unfinished: EventId(0), missing, bulk };
+        Input::Message { from: NodeId(9), message: Message::Record(Recording { built, streams: 1, debug: None }) }
+    };
+    let taken_over = Outcome::TakenOver { events: Vec::new(), closed: Vec::new() };
+    let inputs = [
+        record(1),
+        Input::Command(Command::Abandon),
+        record(2),
+        Input::Done { ticket: Ticket(1), outcome: taken_over },
+        record(3),
+    ];
+    for input in inputs {
+        sfo.handle(Time::ZERO, input, &mut out);
+        sfo.check();
+    }
+    let counters = SfoCounters::from_values(&sfo.report(Time::ZERO).counters);
+    assert_eq!((counters.received, counters.abandoned), (3, 3));
+    let writes = |action: Action| matches!(action, Action::Start { work: Work::Record(_), .. });
+    assert!(!out.drain().any(writes), "nothing is written");
 }
