@@ -256,3 +256,17 @@ fn what_waits_for_the_files_of_a_former_life_is_counted_when_it_is_given_up() {
     let writes = |action: Action| matches!(action, Action::Start { work: Work::Record(_), .. });
     assert!(!out.drain().any(writes), "nothing is written");
 }
+
+/// A builder told of an attempt that was void, before another told that the event was finished for all: it was granted.
+#[test]
+fn a_void_attempt_at_an_event_that_is_finished_for_all_is_not_granted() {
+    let mut driver = Driver::new();
+    for node in [L2SV, SFIS[0], SFIS[1]] {
+        driver.up(node);
+    }
+    driver.says(SFIS[0], all(vec![held(2, 1, false)]));
+    driver.says(SFIS[1], Message::Held(Holdings { oldest_unfinished: EventId(3), last: true, ..Holdings::default() }));
+    let actions = driver.says(SFIS[0], ends(2, 1));
+    let revoked = Message::Revoked(vec![Attempt { event: EventId(2), attempt: 1 }]);
+    assert_eq!(actions, [Action::Send { to: SFIS[0], message: revoked }]);
+}

@@ -144,7 +144,7 @@ impl Dfm {
             }
         }
         let Some(sfi) = self.sfis.iter().position(|sfi| sfi.node == from) else { return };
-        self.finished_before.raise(holdings.oldest_unfinished);
+        self.finish_below(holdings.oldest_unfinished);
         for &(event, fate) in &holdings.finished {
             if self.finish(now, event, out) {
                 self.count_fate(fate);
@@ -162,6 +162,18 @@ impl Dfm {
             self.publish(out);
         }
         self.assign(now, out);
+    }
+
+    /// What a builder that was slow has told before of these events is a void attempt, which it never gave up.
+    fn finish_below(&mut self, below: EventId) {
+        self.finished_before.raise(below);
+        let is_void = |open: &Open| !matches!(open.state, State::Granted { .. });
+        let void = self.open.range(..below).filter(|(_, open)| is_void(open));
+        for event in void.map(|(event, _)| *event).collect::<Vec<_>>() {
+            self.open.remove(&event);
+            self.queue.retain(|waiting| *waiting != event);
+            self.counters.taken_accepted -= 1;
+        }
     }
 
     /// Takes an event that a builder holds into the books. Where two hold it, the one to which it was granted has it, else
