@@ -53,9 +53,13 @@ impl Clears {
         self.due
     }
 
-    /// The next group, empty or not.
+    /// The next group, empty or not; behind the last, that one again, so that those who miss groups can catch up.
     pub fn flush(&mut self, now: Time, oldest_valid: EventId, last: bool) -> Message {
         self.due = Some(now + EMPTY_EVERY);
+        if self.closed && self.pending.is_empty() {
+            let events = self.history.back().cloned().unwrap_or_default();
+            return Message::Clear { sequence: self.sequence, oldest_valid, last: true, events };
+        }
         self.sequence += 1;
         self.closed |= last;
         let events = core::mem::replace(&mut self.pending, Vec::with_capacity(self.size));
@@ -101,6 +105,14 @@ mod tests {
         assert!(clears.add(Time::ZERO, EventId(8)));
         let sent = clears.flush(Time::ZERO, EventId(9), false);
         assert_eq!(clears.repeat(1, 1, EventId(9)).collect::<Vec<_>>(), [sent]);
+    }
+
+    #[test]
+    fn nothing_follows_the_last_group() {
+        let mut clears = Clears::new(2, Duration::from_millis(10));
+        clears.add(Time::ZERO, EventId(7));
+        let last = clears.flush(Time::ZERO, EventId(9), true);
+        assert_eq!((clears.flush(Time::ZERO, EventId(9), false), clears.sent()), (last, 1));
     }
 
     #[test]

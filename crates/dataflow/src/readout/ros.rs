@@ -549,6 +549,9 @@ impl Ros {
         out: &mut Outbox,
     ) {
         if !self.clears.take(sequence, last) {
+            if last && self.clears.is_complete() {
+                self.collect_garbage(out);
+            }
             return;
         }
         self.oldest_valid = self.oldest_valid.max(oldest_valid);

@@ -9,12 +9,21 @@ use dataflow::level1::pace::Spacing;
 use dataflow::level2::steering::Strategy;
 
 use simulator::swarm::{Counts, InputKind, Plan};
-use simulator::world::Fault;
+use simulator::world::{Fault, Links};
 
 /// Results of events that a dead supervisor had taken with it filled the pROS, and L2PUs waited for it to take more.
 #[test]
 fn results_of_a_dead_supervisor_do_not_keep_an_l2pu_from_draining() {
     holds(7_001_059, 3);
+}
+
+/// Behind the last clears came new empty groups for ever: where much is lost, read-out systems missed more than they caught up.
+#[test]
+fn the_last_clears_are_caught_up_with_where_much_is_lost() {
+    let links = Links { loss: 0.35, corruption: 0.15, ..Links::perfect() };
+    for seed in 0..40 {
+        passes(&Plan { seed, links, counts: Counts { ros: 4, ..Plan::plain(0).counts }, ..Plan::plain(20) });
+    }
 }
 
 /// An application was killed in the moment in which the run began, and run control was told of it before.
