@@ -92,17 +92,22 @@ pub(crate) fn facts(conducted: &Conducted) -> RunFacts {
     }
 }
 
+/// Bytes around the data of a fragment.
+pub(crate) fn fragment_overhead_bytes(partition: &Partition) -> usize {
+    let checksum = if partition.ros.checksum == Checksum::Adler32 { WORD_BYTES } else { 0 };
+    ROB_PREFIX_BYTES + ROB_SUFFIX_BYTES + checksum
+}
+
 /// What is known of a run before it begins.
 pub(crate) fn facts_of(assembly: &Assembly) -> RunFacts {
     let partition = &assembly.partition;
     let chains = partition.menu.iter().flat_map(|menu| &menu.chain).map(|chain| chain.name.clone()).collect();
-    let checksum = if partition.ros.checksum == Checksum::Adler32 { WORD_BYTES } else { 0 };
     RunFacts {
         run_number: partition.run.number,
         applications: assembly.applications.clone(),
         chains,
         has_tasks: partition.pt.is_some(),
-        fragment_overhead_bytes: (ROB_PREFIX_BYTES + ROB_SUFFIX_BYTES + checksum) as u64,
+        fragment_overhead_bytes: fragment_overhead_bytes(partition) as u64,
         ..RunFacts::default()
     }
 }

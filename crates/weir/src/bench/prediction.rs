@@ -49,11 +49,11 @@ pub(crate) fn measure(args: &BenchArgs) -> Result<Prediction, BenchError> {
             calibration::measure(None, (args.seconds * CALIBRATION_PER_RUN).clamp(1.0, CALIBRATION_SECONDS))?.to_toml(),
         ),
     };
-    let of = |name, text, layout| compare(name, text, layout, &costs, args.seconds);
+    let of = |name, text: &str, layout| compare(name, text, layout, &costs, args.seconds);
     Ok(Prediction {
-        building: of("prediction.building", BUILDING, Layout::Process)?,
+        building: of("prediction.building", &building("building", 9_000), Layout::Process)?,
         level2: of("prediction.level2", LEVEL2, Layout::Process)?,
-        processes: of("prediction.processes", PROCESSES, Layout::Processes)?,
+        processes: of("prediction.processes", &building("processes", 1_000), Layout::Processes)?,
     })
 }
 
@@ -112,22 +112,27 @@ fn figures(events_per_s: f64, cpu_s_per_event: f64) -> Figures {
     Figures { events_per_s, bytes_per_s: None, cpu_us_per_event: cpu_s_per_event * 1e6, round_trip_ns: None }
 }
 
-const PAIRS: usize = 5;
-/// How long to calibrate, for a second of each live run, and at most.
-const CALIBRATION_PER_RUN: f64 = 6.0;
-const CALIBRATION_SECONDS: f64 = 18.0;
-const SIMULATED: Interval = Interval::from_ms(100);
-
-const BUILDING: &str = r#"
-partition.name = "building"
+/// Event building by four read-out systems, with fragments of this many bytes.
+fn building(name: &str, bytes: u32) -> String {
+    format!(
+        r#"
+partition.name = "{name}"
 dfm.input = "self"
 sfi.count = 1
 [ros]
 count = 4
 input = "emulator"
-fragment = { kind = "fixed", size = "9 kB" }
+fragment = {{ kind = "fixed", size = "{bytes} B" }}
 request_timeout = "2 s"
-"#;
+"#
+    )
+}
+
+const PAIRS: usize = 5;
+/// How long to calibrate, for a second of each live run, and at most.
+const CALIBRATION_PER_RUN: f64 = 6.0;
+const CALIBRATION_SECONDS: f64 = 18.0;
+const SIMULATED: Interval = Interval::from_ms(100);
 
 const LEVEL2: &str = r#"
 partition.name = "level2"
@@ -138,17 +143,6 @@ sfi.count = 2
 ef.policy = "accept"
 [ros]
 count = 8
-input = "emulator"
-fragment = { kind = "fixed", size = "1 kB" }
-request_timeout = "2 s"
-"#;
-
-const PROCESSES: &str = r#"
-partition.name = "processes"
-dfm.input = "self"
-sfi.count = 1
-[ros]
-count = 4
 input = "emulator"
 fragment = { kind = "fixed", size = "1 kB" }
 request_timeout = "2 s"

@@ -348,9 +348,9 @@ impl Costs {
 
     /// A file for `weir sim --costs`.
     pub(crate) fn to_toml(&self) -> String {
-        let (machine, share, cores) = (machine_name(), self.share * 100.0, self.cores);
+        let (machine, share, cores) = (processor_name(), self.share * 100.0, self.cores);
         let mut text = format!(
-            "# Costs on {machine}, of which runs in one process had at least {share:.0} % of one.\n\n\
+            "# Costs on {machine}, {cores} cores, of which runs in one process had at least {share:.0} % of one.\n\n\
              [simulation]\ncores = {cores}\ncost = [\n"
         );
         for Input { role, kind, layout, level1, fit } in &self.inputs {
@@ -401,11 +401,10 @@ fn fit_writing(runs: &[Sample]) -> Option<Fit> {
 }
 
 /// The processor, as far as the kernel says.
-fn machine_name() -> String {
+fn processor_name() -> String {
     let text = std::fs::read_to_string(Path::new("/proc/cpuinfo")).unwrap_or_default();
     let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
-    let name = name.map_or("an unknown processor", |(_, name)| name.trim());
-    format!("{name}, {} cores", std::thread::available_parallelism().map_or(1, usize::from))
+    name.map_or("an unknown processor", |(_, name)| name.trim()).to_owned()
 }
 
 /// Virtual time of a run that closes the calibration.

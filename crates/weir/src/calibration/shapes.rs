@@ -65,13 +65,9 @@ fn building_text(milliseconds: u64, ros: u32, robs: u32, bytes: u32, sfi: u32) -
         run.duration = "{milliseconds} ms"
         dfm.input = "self"
         sfi.count = {sfi}
-        [ros]
-        count = {ros}
-        robs = {robs}
-        input = "emulator"
-        fragment = {{ kind = "fixed", size = "{bytes} B" }}
-        request_timeout = "2 s"
-        "#
+        {}
+        "#,
+        readout_text(ros, robs, bytes)
     )
 }
 
@@ -91,6 +87,15 @@ fn chain_text(ms: u64, ros: u32, robs: u32, bytes: u32, accept_percent: u32, out
         sfi.count = 2
         ef.policy = "accept"
         {record}
+        {}
+        "#,
+        readout_text(ros, robs, bytes)
+    )
+}
+
+fn readout_text(ros: u32, robs: u32, bytes: u32) -> String {
+    format!(
+        r#"
         [ros]
         count = {ros}
         robs = {robs}

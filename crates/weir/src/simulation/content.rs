@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use configuration::{Partition, RosInput};
+use configuration::RosInput;
 use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::ids::{NodeId, Role};
 use dataflow::message::EventInfo;
-use eformat::{ROB_PREFIX_BYTES, ROB_SUFFIX_BYTES, WORD_BYTES};
+use eformat::WORD_BYTES;
 use rol::{FragmentSizes, Inputs, Links};
 
 use super::SimulationError;
 use crate::assembly::Assembly;
+use crate::run::fragment_overhead_bytes;
 
 /// The fragments of each read-out system.
 pub(super) enum Content {
@@ -45,7 +46,7 @@ impl Content {
         let distribution = partition.ros.fragment.distribution().expect("checked: emulated fragments have sizes");
         let of_link = |link: &u32| FragmentSizes::new(&distribution, partition.run.seed, *link);
         let sizes = systems.zip(&assembly.robs).map(|(node, links)| (node, links.iter().map(of_link).collect()));
-        Ok(Self::Lengths { sizes: sizes.collect(), overhead_bytes: overhead_bytes(partition) })
+        Ok(Self::Lengths { sizes: sizes.collect(), overhead_bytes: fragment_overhead_bytes(partition) })
     }
 
     pub(super) fn links(&self, node: NodeId) -> u16 {
@@ -90,10 +91,4 @@ impl Reading {
 fn copy(bulk: &Bulk) -> Bulk {
     let bytes: Vec<u8> = bulk.slices().iter().flat_map(PageSlice::as_bytes).copied().collect();
     Bulk::Pages(PageSlice::new(Bytes::from(bytes)))
-}
-
-/// Bytes of headers and trailers of a fragment.
-fn overhead_bytes(partition: &Partition) -> usize {
-    let checksum = if partition.ros.checksum == configuration::Checksum::Adler32 { WORD_BYTES } else { 0 };
-    ROB_PREFIX_BYTES + ROB_SUFFIX_BYTES + checksum
 }
