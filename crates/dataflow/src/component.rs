@@ -133,8 +133,8 @@ pub enum Work {
     Steer(Steer),
     /// EFD: decide on a built event. The driver gives it to a processing task.
     Process(BuiltEvent),
-    /// SFO in a later life: finish the files that the former one has left, and make them durable. An event that is in them is
-    /// acknowledged without a sync.
+    /// SFO in a later life: take the files in hand that the former one has left, cut behind the last event that is in all its
+    /// streams, and make them durable. An event that is in them is acknowledged without a sync.
     TakeOver,
     /// SFO: append an event to the files of its streams.
     Record(Recording),
@@ -172,14 +172,14 @@ pub enum Outcome {
     Steered(Steered),
     /// The event filter decided, or failed to.
     Processed(Processed),
-    /// The files of a former life are finished, and the disk has them.
+    /// The files of a former life are in the hands of this one, and the disk has them.
     TakenOver {
-        /// The events that are in them.
+        /// The events that are in them and that may be asked for again.
         events: Vec<EventId>,
-        /// Files that are closed by it.
+        /// All files that the former life has closed: it may have died before it told of the last ones.
         closed: Vec<FileRecord>,
     },
-    /// They could not be read or finished. It may be tried again.
+    /// They could not be read or cut. It may be tried again.
     TakeOverFailed,
     /// The event is in its files. `closed` are files that reached their limit.
     Recorded {

@@ -20,6 +20,13 @@ pub trait Backend: Send {
     /// `AlreadyExists`, or as the file system says.
     fn create(&self, path: &Path) -> io::Result<Box<dyn OutputFile>>;
 
+    /// Opens a file that exists, to cut it and go on writing.
+    ///
+    /// # Errors
+    ///
+    /// As the file system says.
+    fn reopen(&self, path: &Path) -> io::Result<Box<dyn OutputFile>>;
+
     /// Whether something has this name.
     ///
     /// # Errors
@@ -49,7 +56,7 @@ pub trait Backend: Send {
     fn sync_directory(&self, path: &Path) -> io::Result<()>;
 }
 
-/// A file being written from its beginning.
+/// A file being written.
 pub trait OutputFile: Send {
     /// Writes at the end; may write less than asked for.
     ///
@@ -84,6 +91,11 @@ impl Backend for Disk {
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn OutputFile>> {
         let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+        Ok(Box::new(file))
+    }
+
+    fn reopen(&self, path: &Path) -> io::Result<Box<dyn OutputFile>> {
+        let file = OpenOptions::new().write(true).open(path)?;
         Ok(Box::new(file))
     }
 

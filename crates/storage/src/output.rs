@@ -30,6 +30,11 @@ impl Output {
         Self { file, bytes: 0, sum: Adler32::new(), torn: false, unsure: false }
     }
 
+    /// Goes on behind the first `bytes` of a file, whose sum is given; what follows them is cut off with the next piece.
+    pub(crate) fn resumed(file: Box<dyn OutputFile>, bytes: u64, sum: Adler32) -> Self {
+        Self { file, bytes, sum, torn: true, unsure: false }
+    }
+
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -83,7 +88,8 @@ impl Output {
         let _ = self.mend();
     }
 
-    fn mend(&mut self) -> io::Result<()> {
+    /// Cuts off what may lie behind the whole pieces.
+    pub(crate) fn mend(&mut self) -> io::Result<()> {
         if self.torn {
             self.file.truncate(self.bytes)?;
             self.torn = false;

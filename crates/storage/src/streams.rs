@@ -1,6 +1,10 @@
 //! Several streams of one run.
 
+use std::path::PathBuf;
+
 use crate::backend::{Backend, Disk};
+use crate::journal::{self, Chronicle, Journal};
+use crate::resume::{self, ResumeError, Resumed};
 use crate::write_error::WriteError;
 use crate::writer::{ClosedFile, Writer, WrittenCopy};
 use crate::writer_config::WriterConfig;
@@ -20,8 +24,12 @@ use crate::writer_config::WriterConfig;
 pub struct Streams {
     config: WriterConfig,
     writers: Vec<Writer>,
+    journal: Option<Journal>,
     backend: Box<dyn Fn() -> Box<dyn Backend> + Send>,
 }
+
+/// The copies of an event that were written, by stream.
+type Written = Vec<(usize, WrittenCopy)>;
 
 /// What one stream gets of an event.
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +50,69 @@ impl Streams {
 
     /// Streams on any file system.
     pub fn with_backend(config: WriterConfig, backend: impl Fn() -> Box<dyn Backend> + Send + 'static) -> Self {
-        Self { config, writers: Vec::new(), backend: Box::new(backend) }
+        Self { config, writers: Vec::new(), journal: None, backend: Box::new(backend) }
+    }
+
+    /// Keeps a list of the files of this run and of the events in them, from which another life of this writer can
+    /// [`resume`](Self::resume): a file beside the others, `project.RRRRRRRR.application.journal`. It takes a system call for each event.
+    /// One that an earlier run has left is replaced.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be made.
+    ///
+    /// # Panics
+    ///
+    /// If there are files already.
+    pub fn keep_journal(&mut self) -> Result<(), WriteError> {
+        assert!(self.writers.is_empty(), "a journal is begun before the first file");
+        let (backend, directory) = ((self.backend)(), &self.config.directory);
+        backend.create_directory(directory).map_err(|source| WriteError::io("create directory", directory, source))?;
+        self.journal = Some(Journal::begin(&*backend, self.journal_path()?)?);
+        Ok(())
+    }
+
+    /// Removes the list of the files of a run, if there is one: that run is over.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be removed.
+    pub fn forget_journal(&mut self) -> Result<(), WriteError> {
+        self.journal = None;
+        journal::forget(&*(self.backend)(), &self.journal_path()?)
+    }
+
+    /// Goes on where a former life of this writer has died, that kept a journal and had the same configuration: files that are
+    /// open are cut behind the last event that is in all its streams, and go on; where files are durable, they are made so. Nobody may be
+    /// writing them. Without a journal nothing was written, and one is begun.
+    ///
+    /// # Errors
+    ///
+    /// See [`ResumeError`]; no event is lost then, and it may be tried again.
+    ///
+    /// # Panics
+    ///
+    /// If there are files already.
+    pub fn resume(&mut self) -> Result<Resumed, ResumeError> {
+        assert!(self.writers.is_empty(), "nothing is written before it is known what was");
+        let path = self.journal_path()?;
+        let backend = (self.backend)();
+        if !backend.exists(&path).map_err(|source| WriteError::io("look at", &path, source))? {
+            self.keep_journal()?;
+            return Ok(Resumed::default());
+        }
+        let mut chronicle = Chronicle::read(&path)?;
+        let journal = Journal::resume(&*backend, path, &chronicle)?;
+        let events = core::mem::take(&mut chronicle.events).into_iter().collect();
+        let (writers, closed) = resume::writers(&self.config, chronicle, &*self.backend)?;
+        (self.writers, self.journal) = (writers, Some(journal));
+        Ok(Resumed { events, closed })
+    }
+
+    fn journal_path(&self) -> Result<PathBuf, WriteError> {
+        let name = self.config.first_name()?;
+        let name = format!("{}.{:08}.{}.journal", name.project(), name.run_number(), name.application());
+        Ok(self.config.directory.join(name))
     }
 
     /// Appends an event to one stream.
@@ -64,22 +134,46 @@ impl Streams {
     ///
     /// If a stream is named twice.
     pub fn write_copies(&mut self, copies: &[EventCopy<'_>]) -> Result<(), WriteError> {
-        let mut written: Vec<(usize, WrittenCopy)> = Vec::with_capacity(copies.len());
+        self.write_all(copies).map(drop)
+    }
+
+    /// The same for an event with a number, which [`resume`](Self::resume) will name: nobody asks for those below `oldest` any more.
+    ///
+    /// # Errors
+    ///
+    /// As for [`write_copies`](Self::write_copies).
+    ///
+    /// # Panics
+    ///
+    /// If a stream is named twice.
+    pub fn write_numbered(&mut self, event: u64, oldest: u64, copies: &[EventCopy<'_>]) -> Result<(), WriteError> {
+        let written = self.write_all(copies)?;
+        let Some(journal) = &mut self.journal else { return Ok(()) };
+        let ends = written.iter().filter_map(|(index, _)| self.writers[*index].end());
+        journal.event(&*(self.backend)(), (event, oldest), ends).inspect_err(|_| self.take_back(written))
+    }
+
+    fn write_all(&mut self, copies: &[EventCopy<'_>]) -> Result<Written, WriteError> {
+        let mut written = Written::with_capacity(copies.len());
         for copy in copies {
             let is_first = written.is_empty();
             let result = self.writer_of(copy).and_then(|index| {
                 assert!(written.iter().all(|(other, _)| *other != index), "an event goes to a stream once");
-                Ok((index, self.writers[index].write_copy(copy.parts, is_first)?))
+                Ok((index, self.writers[index].write_copy(copy.parts, is_first, &mut self.journal)?))
             });
             match result {
                 Ok(done) => written.push(done),
                 Err(error) => {
-                    written.into_iter().for_each(|(index, copy)| self.writers[index].take_back(copy));
+                    self.take_back(written);
                     return Err(error);
                 }
             }
         }
-        Ok(())
+        Ok(written)
+    }
+
+    fn take_back(&mut self, written: Written) {
+        written.into_iter().for_each(|(index, copy)| self.writers[index].take_back(copy));
     }
 
     fn writer_of(&mut self, copy: &EventCopy<'_>) -> Result<usize, WriteError> {
@@ -114,7 +208,7 @@ impl Streams {
     /// The first stream that could not be closed, after all were tried. Calling again tries it again; the files of
     /// the others are given then.
     pub fn finish(&mut self) -> Result<Vec<ClosedFile>, WriteError> {
-        let results = self.writers.iter_mut().map(Writer::close);
+        let results = self.writers.iter_mut().map(|writer| writer.close_in(&mut self.journal));
         results.fold(Ok(()), Result::and)?;
         Ok(self.take_closed())
     }

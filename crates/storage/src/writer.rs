@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use eformat::{DataSeparator, FileEnd, FileName, event_size_bytes};
 
 use crate::backend::{Backend, Disk, OutputFile};
+use crate::journal::Journal;
 use crate::output::{Mark, Output};
 use crate::write_error::WriteError;
 use crate::writer_config::{Dialect, WriterConfig};
@@ -66,33 +67,50 @@ impl Writer {
         Ok(Self { config, backend, name, open: None, sequence, closed: Vec::new() })
     }
 
+    /// A writer that goes on where another has ended.
+    pub(crate) fn resumed(
+        config: WriterConfig,
+        backend: Box<dyn Backend>,
+        name: FileName,
+        open: Option<OpenFile>,
+        sequence: SequenceCounts,
+    ) -> Self {
+        Self { config, backend, name, open, sequence, closed: Vec::new() }
+    }
+
     /// Appends one event, given in pieces, and begins a new file first if this one is full (note §11.10).
     ///
     /// # Errors
     ///
     /// The event is not in a file then and may be tried again; [`WriteError::is_full`] tells a full disk.
     pub fn write_event(&mut self, parts: &[&[u8]]) -> Result<(), WriteError> {
-        self.write_copy(parts, true).map(drop)
+        self.write_copy(parts, true, &mut None).map(drop)
     }
 
     /// As [`write_event`](Self::write_event), for an event that may have its first copy in another stream.
-    pub(crate) fn write_copy(&mut self, parts: &[&[u8]], is_first: bool) -> Result<WrittenCopy, WriteError> {
+    pub(crate) fn write_copy(
+        &mut self,
+        parts: &[&[u8]],
+        is_first: bool,
+        journal: &mut Option<Journal>,
+    ) -> Result<WrittenCopy, WriteError> {
         let event_bytes = event_bytes(parts)?;
         let full = |open: &OpenFile| {
             open.stage != Stage::Events || self.config.is_over(open.events, open.event_bytes, event_bytes)
         };
         if self.open.as_ref().is_some_and(full) {
-            self.close_file(false)?;
+            self.close_file(false, journal)?;
         }
-        let open = match &mut self.open {
+        let Self { config, backend, name, sequence, open, .. } = &mut *self;
+        let open = match open {
             Some(open) => open,
-            none => none.insert(OpenFile::create(&self.config, &*self.backend, &mut self.name, &self.sequence)?),
+            none => none.insert(OpenFile::create(config, &**backend, name, sequence, journal)?),
         };
-        let separator = DataSeparator { block_number: self.sequence.next_block, block_bytes: event_bytes };
+        let separator = DataSeparator { block_number: sequence.next_block, block_bytes: event_bytes };
         let mark = open.output.mark();
         open.append_event(&separator, parts).map_err(|source| WriteError::io("write", &open.path, source))?;
         open.first_copies += u32::from(is_first);
-        self.sequence.count(event_bytes);
+        sequence.count(event_bytes);
         Ok(WrittenCopy { mark, event_bytes, is_first })
     }
 
@@ -125,7 +143,7 @@ impl Writer {
     ///
     /// As for [`finish`](Self::finish); the luminosity block is the old one then.
     pub fn set_lumi_block(&mut self, lumi_block: u32) -> Result<(), WriteError> {
-        self.close_file(true)?;
+        self.close_file(true, &mut None)?;
         self.config.lumi_block = lumi_block;
         self.name = self.name.with_lumi_block(lumi_block).with_sequence(1);
         self.sequence = SequenceCounts::new(&self.config.dialect);
@@ -153,7 +171,17 @@ impl Writer {
     ///
     /// As for [`finish`](Self::finish).
     pub fn close(&mut self) -> Result<(), WriteError> {
-        self.close_file(true)
+        self.close_file(true, &mut None)
+    }
+
+    /// As [`close`](Self::close), for a writer that keeps a journal.
+    pub(crate) fn close_in(&mut self, journal: &mut Option<Journal>) -> Result<(), WriteError> {
+        self.close_file(true, journal)
+    }
+
+    /// Name and end of the open file.
+    pub(crate) fn end(&self) -> Option<(&FileName, u64)> {
+        self.open.as_ref().map(|open| (&self.name, open.output.bytes()))
     }
 
     /// Events written.
@@ -170,12 +198,15 @@ impl Writer {
         (self.config.stream_type.as_str(), self.config.stream_name.as_str()) == (stream_type, stream_name)
     }
 
-    fn close_file(&mut self, last: bool) -> Result<(), WriteError> {
+    fn close_file(&mut self, last: bool, journal: &mut Option<Journal>) -> Result<(), WriteError> {
         let Some(open) = &mut self.open else {
             return Ok(());
         };
         let path = self.config.directory.join(self.name.data());
         open.close(&self.config, &*self.backend, &self.sequence, &path, last)?;
+        if let Some(journal) = journal {
+            journal.file_closed(&self.name, open.output.bytes(), open.output.adler32());
+        }
         self.closed.push(ClosedFile {
             path,
             stream: format!("{}_{}", self.config.stream_type, self.config.stream_name),
@@ -210,7 +241,7 @@ pub(crate) struct WrittenCopy {
     is_first: bool,
 }
 
-struct OpenFile {
+pub(crate) struct OpenFile {
     path: PathBuf,
     output: Output,
     events: u32,
@@ -228,26 +259,36 @@ enum Stage {
 }
 
 impl OpenFile {
+    pub(crate) fn resumed(path: PathBuf, output: Output, events: u32, first_copies: u32, event_bytes: u64) -> Self {
+        Self { path, output, events, first_copies, event_bytes, stage: Stage::Events }
+    }
+
     /// Takes the next free name (note §11.9) and writes everything in front of the events.
     fn create(
         config: &WriterConfig,
         backend: &dyn Backend,
         name: &mut FileName,
         sequence: &SequenceCounts,
+        journal: &mut Option<Journal>,
     ) -> Result<Self, WriteError> {
-        let (file, path) = loop {
+        let ((file, path), header) = loop {
+            let header = config.file_header(name, sequence.files + 1).emit();
+            if let Some(journal) = journal {
+                journal.file_begins(name, header.len() as u64)?;
+            }
             if let Some(created) = create_at(config, backend, name)? {
-                break created;
+                break (created, header);
             }
             *name = name.with_sequence(name.sequence() + NAME_CLASH_STEP);
         };
         let mut output = Output::new(file);
-        let header = config.file_header(name, sequence.files + 1).emit();
-        if let Err(source) = output.append(&header, &[]) {
+        let written = output.append(&header, &[]).map_err(|source| WriteError::io("write", &path, source));
+        let made = written.and_then(|()| journal.as_mut().map_or(Ok(()), |journal| journal.file_made(name)));
+        if let Err(error) = made {
             drop(output);
             // Without events nothing is lost with the file; if it cannot be removed its name is skipped later.
             let _ = backend.remove(&path);
-            return Err(WriteError::io("write", &path, source));
+            return Err(error);
         }
         Ok(Self { path, output, events: 0, first_copies: 0, event_bytes: 0, stage: Stage::Events })
     }
@@ -321,15 +362,17 @@ fn create_at(config: &WriterConfig, backend: &dyn Backend, name: &FileName) -> R
     taken.map(|_| None).map_err(|source| WriteError::io("look at", &path, source))
 }
 
-struct SequenceCounts {
-    files: u32,
+/// What a sequence of files holds so far.
+pub(crate) struct SequenceCounts {
+    /// Closed ones.
+    pub(crate) files: u32,
     events: u32,
     event_bytes: u64,
     next_block: u32,
 }
 
 impl SequenceCounts {
-    fn new(dialect: &Dialect) -> Self {
+    pub(crate) fn new(dialect: &Dialect) -> Self {
         let next_block = match dialect {
             Dialect::V6 => 1,
             Dialect::V2 { first_block_number, .. } => *first_block_number,
@@ -338,9 +381,13 @@ impl SequenceCounts {
     }
 
     fn count(&mut self, event_bytes: u32) {
-        self.events = self.events.saturating_add(1);
-        self.next_block = self.next_block.wrapping_add(1);
-        self.event_bytes += u64::from(event_bytes);
+        self.add(1, u64::from(event_bytes));
+    }
+
+    pub(crate) fn add(&mut self, events: u32, event_bytes: u64) {
+        self.events = self.events.saturating_add(events);
+        self.next_block = self.next_block.wrapping_add(events);
+        self.event_bytes += event_bytes;
     }
 
     fn take_back(&mut self, event_bytes: u32) {

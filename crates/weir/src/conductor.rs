@@ -2,7 +2,7 @@
 
 mod lives;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Read};
 use std::net::UdpSocket;
@@ -219,7 +219,7 @@ fn populate(
     host.host_control();
     let now = clock::now();
     for app in here {
-        let workshop = Workshop::new(assembly, Some(inputs), app.node, &waker)?;
+        let workshop = Workshop::new(assembly, Some(inputs), (app.node, false), &waker)?;
         let triggers = inputs.triggers().filter(|_| app.role == Role::Level1);
         let component = assembly.component(app.node, triggers);
         host.host(now, app.node, component, workshop, |a, b| assembly.talk(a, b));
@@ -672,7 +672,9 @@ impl Conductor {
             unreachable!("only an ending run is finished")
         };
         let mut ending = ending;
-        for node in ending.dead.clone() {
+        let restarted = self.returned.iter().map(|restart| restart.node);
+        let touched: BTreeSet<NodeId> = restarted.chain(ending.dead.iter().copied()).collect();
+        for node in touched {
             if self.assembly.application(node).is_some_and(|app| app.role == Role::Sfo) {
                 let name = self.name(node);
                 ending.files.extend(self.recover_files(&name));
@@ -687,8 +689,13 @@ impl Conductor {
         let Ok(entries) = fs::read_dir(&directory) else { return Vec::new() };
         let (run, part) = (format!(".{:08}.", self.file_run), format!("._{application}._"));
         let is_torn = |name: &str| name.contains(&run) && name.contains(&part) && name.ends_with(".writing");
-        let mut torn: Vec<_> =
-            entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_torn)).collect();
+        let journal = format!("{run}{application}.journal");
+        let is_journal = |entry: &fs::DirEntry| entry.file_name().to_str().is_some_and(|name| name.ends_with(&journal));
+        let (journals, entries): (Vec<_>, Vec<_>) = entries.flatten().partition(is_journal);
+        // It is of no use any more; one that stays is replaced by the next run of this number.
+        journals.into_iter().for_each(|journal| _ = fs::remove_file(journal.path()));
+        let entries = entries.into_iter();
+        let mut torn: Vec<_> = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_torn)).collect();
         torn.sort_by_key(std::fs::DirEntry::file_name);
         let mut files = Vec::new();
         for entry in torn {

@@ -215,10 +215,11 @@ impl Member {
         let role = assembly.application(node).ok_or("no such application")?.role;
         let inputs = needs_inputs(&assembly, role).then(|| Inputs::open(&assembly.partition)).transpose();
         let inputs = inputs.map_err(|error| error.to_string())?;
-        let workshop =
-            Workshop::new(&assembly, inputs.as_ref(), node, &self.waker).map_err(|error| error.to_string())?;
+        let late = life != FIRST_LIFE;
+        let workshop = Workshop::new(&assembly, inputs.as_ref(), (node, late), &self.waker);
+        let workshop = workshop.map_err(|error| error.to_string())?;
         let triggers = inputs.as_ref().and_then(Inputs::triggers).filter(|_| role == Role::Level1);
-        let component = assembly.component_of_life(node, triggers, life != FIRST_LIFE);
+        let component = assembly.component_of_life(node, triggers, late);
         let peers = assembly.applications.iter().filter(|app| assembly.talk(app.node, node)).count();
         let (links, events) = (core::mem::take(&mut host.links), core::mem::take(&mut host.link_events));
         *host = new_host(&assembly, links);

@@ -11,8 +11,8 @@ use dataflow::time::Time;
 /// either with them still or lost and counted.
 pub(crate) const fn recovers(role: Role) -> bool {
     match role {
-        Role::L2sv | Role::L2pu | Role::Pros | Role::Ros | Role::Dfm | Role::Sfi | Role::Efd => true,
-        Role::RunControl | Role::Level1 | Role::Sfo => false,
+        Role::L2sv | Role::L2pu | Role::Pros | Role::Ros | Role::Dfm | Role::Sfi | Role::Efd | Role::Sfo => true,
+        Role::RunControl | Role::Level1 => false,
     }
 }
 

@@ -239,9 +239,15 @@ impl Controller {
             reports: self.reports.clone(),
             dead: self.dead.clone(),
             forced: self.forced,
-            files: self.files.clone(),
+            files: self.files_once(),
             reasons: self.reasons.clone(),
         })
+    }
+
+    /// A recorder that returned has told of the files of its former life again.
+    fn files_once(&self) -> Vec<FileRecord> {
+        let mut paths = BTreeSet::new();
+        self.files.iter().filter(|file| paths.insert(&file.path)).cloned().collect()
     }
 
     fn enter(&mut self, now: Time, stage: usize, out: &mut Outbox) {

@@ -127,6 +127,11 @@ impl Backend for Faulty {
         Ok(Box::new(FaultyFile { faults: self.0.clone(), file, bytes: 0 }))
     }
 
+    fn reopen(&self, path: &Path) -> io::Result<Box<dyn OutputFile>> {
+        let file = Disk.reopen(path)?;
+        Ok(Box::new(FaultyFile { faults: self.0.clone(), file, bytes: fs::metadata(path)?.len() }))
+    }
+
     fn exists(&self, path: &Path) -> io::Result<bool> {
         Disk.exists(path)
     }

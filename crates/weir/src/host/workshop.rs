@@ -65,11 +65,11 @@ pub(crate) enum WorkshopError {
 }
 
 impl Workshop {
-    /// What the application at `node` needs.
+    /// What the application at `node` needs; `late` if a former life of it was in the run.
     pub(crate) fn new(
         assembly: &Assembly,
         inputs: Option<&Inputs>,
-        node: NodeId,
+        (node, late): (NodeId, bool),
         waker: &Waker,
     ) -> Result<Self, WorkshopError> {
         let app = assembly.application(node).expect("an application of the partition");
@@ -101,7 +101,7 @@ impl Workshop {
             }
             Role::Sfo => {
                 let replay = inputs.and_then(Inputs::replay).map(rol::Replay::facts);
-                Kind::Recorder(Recorder::start(assembly, &app.name, replay, waker.clone())?)
+                Kind::Recorder(Recorder::start(assembly, &app.name, replay, late, waker.clone())?)
             }
             _ => Kind::None,
         };

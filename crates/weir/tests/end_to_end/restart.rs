@@ -1,6 +1,8 @@
 //! Processes that die within a run and are started again: the run goes on, and all that was lost is counted.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
 
 use eformat::Event;
 use nix::sys::signal::Signal;
@@ -71,8 +73,22 @@ fn of_an_event_filter_daemon_with_processing_tasks() {
 }
 
 #[test]
+fn of_a_recorder() {
+    for durable in ["write", "fsync"] {
+        let summary = check("sfo-1", job().set("sfo.durable", durable).set("sfo.max_file_events", "40"));
+        assert_eq!(lost(&summary), 0, "the filter daemons have its events still: {summary:?}");
+    }
+}
+
+#[test]
+fn of_one_of_two_recorders() {
+    let summary = check("sfo-2", job().set("sfo.count", "2").set("sfo.compression", "zlib"));
+    assert_eq!(lost(&summary), 0, "the filter daemons have its events still: {summary:?}");
+}
+
+#[test]
 fn through_shared_memory() {
-    for application in ["ros-2", "pros-1", "l2sv-1", "l2pu-1", "dfm-1", "sfi-1", "efd-1"] {
+    for application in ["ros-2", "pros-1", "l2sv-1", "l2pu-1", "dfm-1", "sfi-1", "efd-1", "sfo-1"] {
         check(application, job().set("transport.connections", "shm"));
     }
 }
@@ -162,7 +178,9 @@ fn end_well(mut running: Running) -> Summary {
     running.signal(Signal::SIGINT);
     let (ended, summary) = running.end().expect(0).expect_account("ok");
     let mut ids = BTreeSet::new();
+    assert!(names(ended.output()).iter().all(|name| name.ends_with(".data")), "{:?}", names(ended.output()));
     for file in recorded(ended.output()) {
+        check_file(&file);
         each_event(&file, |bytes| {
             let event = Event::parse(bytes).unwrap();
             assert!(ids.insert(event.global_id()), "event {} is recorded twice", event.global_id());
@@ -175,6 +193,16 @@ fn end_well(mut running: Running) -> Summary {
     assert!(ended.stderr.contains("died: killed by SIGKILL; it is started again"), "{}", ended.stderr);
     assert!(ended.stdout.contains("started again"), "{}", ended.stdout);
     summary
+}
+
+/// The names in a directory.
+pub(crate) fn names(directory: &Path) -> Vec<String> {
+    fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+fn check_file(path: &Path) {
+    let report = storage::check(path, &storage::CheckLimits::default()).unwrap();
+    assert!(report.is_good(), "{report}");
 }
 
 fn is_there(running: &Running, application: &str) -> bool {

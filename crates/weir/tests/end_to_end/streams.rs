@@ -13,7 +13,8 @@ use storage::FileReader;
 use crate::account::Summary;
 use crate::files::recorded;
 use crate::full_disk::SmallDisk;
-use crate::running::{Job, send};
+use crate::restart::names;
+use crate::running::{Job, Running, send};
 
 #[test]
 fn every_event_is_in_each_of_its_streams_once() {
@@ -105,6 +106,47 @@ fn distinct_events_are_known_when_the_recorder_died() {
     // The event in hand may lack the copies that had still to be written.
     let incomplete = copies.tags_of.iter().filter(|(event, tags)| copies.streams_of[event] != **tags).count();
     assert!(incomplete <= 1, "{incomplete}");
+}
+
+#[test]
+fn a_recorder_that_returns_leaves_each_event_in_each_stream_once() {
+    for overrides in [
+        [("sfo.compression", "zlib"), ("sfo.durable", "write")],
+        [("sfo.compression", "none"), ("sfo.durable", "fsync")],
+    ] {
+        let job = overrides.iter().fold(job(), |job, (key, value)| job.set(key, value));
+        let job = job.set("processes.on_loss", "restart").set("sfo.max_file_events", "70");
+        let mut running = job.with(&["--duration", "90s", "--processes"]).start();
+        for death in 1..=2 {
+            running.until_more_is_recorded();
+            send(running.child("sfo-1"), Signal::SIGKILL);
+            let is_back = move |running: &Running| running.error_output().matches("sfo-1 is back").count() == death;
+            running.until("it is back", is_back);
+        }
+        running.until_more_is_recorded();
+        running.signal(Signal::SIGINT);
+        let (ended, summary) = running.end().expect(0).expect_account("ok");
+        Copies::read(ended.output()).check(&summary);
+        assert_eq!(summary.count("lost_in_recording"), 0, "{summary:?}");
+        let names = names(ended.output());
+        assert!(names.iter().all(|name| name.ends_with(".data")), "{names:?}");
+    }
+}
+
+#[test]
+fn a_recorder_that_returns_to_a_full_disk_waits_for_room() {
+    let Some(disk) = SmallDisk::new("a_recorder_that_returns_to_a_full_disk_waits_for_room") else { return };
+    let filler = disk.fill();
+    let job = job().set("processes.on_loss", "restart").events(600).processes(true).recording_into(disk.output());
+    let mut running = job.start();
+    running.until("it is said", |running| running.error_output().contains("stalled"));
+    send(running.child("sfo-1"), Signal::SIGKILL);
+    running.until("it is back", |running| running.error_output().contains("sfo-1 is back"));
+    running.until("it is full for the second one", |running| running.error_output().matches("stalled").count() == 2);
+    fs::remove_file(filler).unwrap();
+    let (ended, summary) = running.end().expect(0).expect_account("ok");
+    Copies::read(ended.output()).check(&summary);
+    assert_eq!(summary.count("lost_in_recording"), 0, "{summary:?}");
 }
 
 #[test]

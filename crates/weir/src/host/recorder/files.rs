@@ -3,16 +3,18 @@
 use configuration::{Dialect, Durability};
 use dataflow::bulk::PageSlice;
 use dataflow::component::{Outcome, Work};
+use dataflow::ids::{EventId, Role};
 use dataflow::message::{FileRecord, Recording};
 use eformat::stream_tag::StreamTag;
 use eformat::{FileVersion, RunParameters};
 use rol::ReplayFacts;
-use storage::{EventCopy, Streams, WriteError, WriterConfig};
+use storage::{EventCopy, ResumeError, Streams, WriteError, WriterConfig};
 
 use super::RecorderError;
 use super::event::{EventMaker, RecordedEvent};
 use super::streams::{RecordedStreams, tag_words};
 use crate::assembly::Assembly;
+use crate::restarts::returns;
 
 /// The files of one SFO.
 pub(super) struct Files {
@@ -20,6 +22,12 @@ pub(super) struct Files {
     streams: RecordedStreams,
     events: EventMaker,
     replay: bool,
+    /// Another life may have to go on with the files.
+    returns: bool,
+    /// Whether the files of this run are in its hands: new ones, or those of a former life.
+    begun: bool,
+    /// All files have their last names.
+    closed: bool,
     failing: bool,
 }
 
@@ -36,15 +44,19 @@ enum RecordError {
     Write(#[from] WriteError),
     #[error("a replayed event cannot be put together: {0}")]
     Assemble(#[from] rol::AssembleError),
+    #[error("the files of the former life of this recorder cannot be taken up: {0}")]
+    Resume(#[from] ResumeError),
     #[error("no stream of the configuration is among {0:#b}; are all applications of one version?")]
     NoStream(u32),
 }
 
 impl Files {
+    /// Without files; `late` if a former life may have left some.
     pub(super) fn new(
         assembly: &Assembly,
         application: &str,
         replay: Option<&ReplayFacts>,
+        late: bool,
     ) -> Result<Self, RecorderError> {
         let partition = &assembly.partition;
         let sfo = partition.sfo.clone().unwrap_or_default();
@@ -68,11 +80,19 @@ impl Files {
             dialect: dialect(sfo.dialect, replay),
             ..WriterConfig::default()
         };
+        let mut writers = Streams::new(config);
+        let returns = returns(Role::Sfo, partition);
+        if returns && !late {
+            writers.forget_journal().map_err(RecorderError::Journal)?;
+        }
         Ok(Self {
-            writers: Streams::new(config),
+            writers,
             streams: RecordedStreams::new(partition, &assembly.robs.concat())?,
             events: EventMaker::new(partition),
             replay: replay.is_some(),
+            returns,
+            begun: false,
+            closed: false,
             failing: false,
         })
     }
@@ -88,15 +108,50 @@ impl Files {
                 Err(error) if error.may_pass() => (Outcome::RecordFailed, self.complain(&error)),
                 Err(error) => (Outcome::RecordRefused, self.complain(&error)),
             },
+            Work::TakeOver => match self.take_over() {
+                Ok((events, closed)) => {
+                    self.failing = false;
+                    (Outcome::TakenOver { events, closed }, None)
+                }
+                Err(error) => (Outcome::TakeOverFailed, self.complain(&error)),
+            },
             Work::Sync => match self.writers.sync() {
                 Ok(()) => (Outcome::Synced, None),
                 Err(error) => (Outcome::SyncFailed, Some(error.to_string())),
             },
             Work::Close => match self.writers.finish() {
-                Ok(files) => (Outcome::Closed(files.into_iter().map(file_record).collect()), None),
+                Ok(files) => {
+                    self.closed = true;
+                    (Outcome::Closed(files.into_iter().map(file_record).collect()), None)
+                }
                 Err(error) => (Outcome::Closed(self.closed()), Some(error.to_string())),
             },
             other => unreachable!("{other:?} is no work of a recorder"),
+        }
+    }
+
+    /// Takes the files of a former life in hand: the events in them, and the files that it has closed.
+    fn take_over(&mut self) -> Result<(Vec<EventId>, Vec<FileRecord>), RecordError> {
+        let resumed = self.writers.resume()?;
+        self.begun = true;
+        let closed = resumed.closed.into_iter().map(file_record).collect();
+        Ok((resumed.events.into_iter().map(EventId).collect(), closed))
+    }
+
+    /// Before the first event of the run.
+    fn begin(&mut self) -> Result<(), RecordError> {
+        if self.returns && !self.begun {
+            self.writers.keep_journal()?;
+        }
+        self.begun = true;
+        Ok(())
+    }
+
+    /// The run is over, and no other life will come.
+    pub(super) fn end(&mut self) {
+        if self.returns && self.begun && self.closed {
+            // One that stays is replaced by the next run of this number.
+            let _ = self.writers.forget_journal();
         }
     }
 
@@ -112,15 +167,18 @@ impl Files {
 
     /// Writes an event to all its streams, or to none.
     fn record(&mut self, recording: &Recording) -> Result<Written, RecordError> {
+        self.begin()?;
         let streams = self.streams.of(recording);
         if streams.is_empty() {
             return Err(RecordError::NoStream(recording.streams));
         }
+        let (event, oldest) = (recording.built.event.event.0, recording.built.oldest_unfinished.0);
         if self.replay && recording.debug.is_none() {
             let parts = rol::assemble(recording.built.bulk.slices())?;
             let parts: Vec<&[u8]> = parts.iter().map(PageSlice::as_bytes).collect();
             let tag = &streams[0].tag;
-            self.writers.write_event(tag.stream_type(), tag.name(), &parts)?;
+            let copy = EventCopy { stream_type: tag.stream_type(), stream_name: tag.name(), parts: &parts };
+            self.writers.write_numbered(event, oldest, &[copy])?;
             return Ok(Written { copies: 1, bytes: len_of(&parts) });
         }
         let parts = self.events.parts(recording, tag_words(&streams));
@@ -145,7 +203,7 @@ impl Files {
                 parts: &pieces[index],
             })
             .collect();
-        self.writers.write_copies(&copies)?;
+        self.writers.write_numbered(event, oldest, &copies)?;
         Ok(Written { copies: copies.len() as u32, bytes: copies.iter().map(|copy| len_of(copy.parts)).sum() })
     }
 }

@@ -1,0 +1,199 @@
+//! A writer that dies, and its next life: every event is in all its streams or in none, and no name is taken twice.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use common::{Directory, Faults, Faulty, TestEvent, check_good, config, events};
+use proptest::prelude::*;
+use storage::*;
+
+const STREAMS: [&str; 3] = ["Main", "express", "calibration"];
+
+/// The streams of an event: the first takes all.
+fn streams_of(id: u32) -> Vec<&'static str> {
+    let takes = |index: usize| id.is_multiple_of(index as u32 + 1);
+    STREAMS.iter().enumerate().filter(|(index, _)| takes(*index)).map(|(_, name)| *name).collect()
+}
+
+fn write(streams: &mut Streams, id: u32, oldest: u32) -> Result<(), WriteError> {
+    let event = TestEvent::new(id, 10 + id as usize % 7);
+    let parts = event.parts();
+    let copy = |stream_name| EventCopy { stream_type: "physics", stream_name, parts: &parts };
+    let copies: Vec<_> = streams_of(id).into_iter().map(copy).collect();
+    streams.write_numbered(id.into(), oldest.into(), &copies)
+}
+
+fn settings(directory: &Directory, events_max: u32) -> WriterConfig {
+    WriterConfig { events_max, durable: true, ..config(directory) }
+}
+
+fn journal(directory: &Directory) -> std::path::PathBuf {
+    directory.path().join("data_test.00000007.SFO-1.journal")
+}
+
+/// The ids in all files of a stream, in order.
+fn ids(directory: &Path, stream: &str) -> Vec<u32> {
+    let mut files: Vec<_> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.to_str().unwrap().contains(&format!("physics_{stream}.")));
+    files.sort();
+    let mut ids = Vec::new();
+    for path in files {
+        assert!(path.extension().unwrap() == "data", "{path:?}");
+        check_good(&path);
+        ids.extend(events(&path).iter().map(|bytes| eformat::Event::parse(bytes).unwrap().global_id() as u32));
+    }
+    ids
+}
+
+/// Checks that all events up to `last` are in their streams once, and that the closed files are all that there are.
+fn check_all(directory: &Directory, last: u32, mut closed: Vec<ClosedFile>) {
+    for stream in STREAMS {
+        let expected: Vec<u32> = (1..=last).filter(|id| streams_of(*id).contains(&stream)).collect();
+        assert_eq!(ids(directory.path(), stream), expected, "{stream}");
+    }
+    closed.sort_by_key(|file| file.path.clone());
+    closed.dedup();
+    let names: Vec<String> = directory.names().into_iter().filter(|name| name.ends_with(".data")).collect();
+    let told: Vec<String> =
+        closed.iter().map(|file| file.path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
+    assert_eq!(told, names);
+    assert_eq!(closed.iter().map(|file| file.first_copies).sum::<u32>(), last);
+    for file in closed {
+        let report = check_good(&file.path);
+        assert_eq!((report.events, report.adler32), (file.events, file.adler32), "{:?}", file.path);
+        assert_eq!(fs::metadata(&file.path).unwrap().len(), file.bytes);
+    }
+}
+
+#[test]
+fn the_next_life_goes_on_in_the_files_of_the_former() {
+    let directory = Directory::new();
+    let mut first = Streams::new(settings(&directory, 4));
+    first.keep_journal().unwrap();
+    (1..=10).for_each(|id| write(&mut first, id, 8).unwrap());
+    drop(first);
+    let mut second = Streams::new(settings(&directory, 4));
+    let resumed = second.resume().unwrap();
+    assert_eq!(resumed.events, [8, 9, 10], "what nobody asks for is not named");
+    let mut closed = resumed.closed;
+    assert_eq!(closed.len(), 3);
+    (11..=20).for_each(|id| write(&mut second, id, 8).unwrap());
+    closed.extend(second.finish().unwrap());
+    check_all(&directory, 20, closed);
+    let names = directory.names();
+    assert_eq!(names.iter().filter(|name| name.contains("Main")).count(), 5, "no file was ended early: {names:?}");
+    second.forget_journal().unwrap();
+    second.forget_journal().unwrap();
+    assert!(!journal(&directory).exists());
+}
+
+#[test]
+fn a_death_at_any_byte_leaves_whole_events() {
+    let mut seen = BTreeSet::new();
+    for space in (0..9_000).step_by(41) {
+        let (directory, faults) = (Directory::new(), Faults::default());
+        let backend = faults.clone();
+        let settings = WriterConfig { durable: space % 2 == 0, ..settings(&directory, 3) };
+        let mut first = Streams::with_backend(settings.clone(), move || Box::new(Faulty(backend.clone())));
+        first.keep_journal().unwrap();
+        // Neither is the file mended when the disk is full: as if the writer had died in the write.
+        faults.set(|faults| (faults.space, faults.truncate_fails) = (Some(space), true));
+        let written = (1..=9).take_while(|id| write(&mut first, *id, 0).is_ok()).count() as u32;
+        drop(first);
+        let mut second = Streams::new(settings);
+        let resumed = second.resume().unwrap();
+        let known: Vec<u64> = (1..=u64::from(written)).collect();
+        assert_eq!(resumed.events, known, "{space}");
+        (written + 1..=9).for_each(|id| write(&mut second, id, 0).unwrap());
+        let mut closed = resumed.closed;
+        closed.extend(second.finish().unwrap());
+        check_all(&directory, 9, closed);
+        seen.insert(written);
+    }
+    assert_eq!(seen, (0..=9).collect());
+}
+
+#[test]
+fn files_of_an_earlier_run_are_left_alone() {
+    let directory = Directory::new();
+    let mut earlier = Streams::new(settings(&directory, 2));
+    earlier.keep_journal().unwrap();
+    (1..=5).for_each(|id| write(&mut earlier, id, 0).unwrap());
+    drop(earlier);
+    let before = directory.names();
+    let mut first = Streams::new(settings(&directory, 2));
+    first.keep_journal().unwrap();
+    (1..=3).for_each(|id| write(&mut first, id, 0).unwrap());
+    drop(first);
+    let mut second = Streams::new(settings(&directory, 2));
+    let resumed = second.resume().unwrap();
+    assert_eq!(resumed.events, [1, 2, 3]);
+    let mut closed = resumed.closed;
+    closed.extend(second.finish().unwrap());
+    assert!(closed.iter().all(|file| !before.iter().any(|name| file.path.ends_with(name))), "{closed:?} {before:?}");
+    assert_eq!(closed.iter().map(|file| file.events).sum::<u32>(), 3 + 1 + 1);
+    assert!(before.iter().all(|name| directory.path().join(name).exists()));
+}
+
+#[test]
+fn the_list_stays_short() {
+    let directory = Directory::new();
+    let mut streams = Streams::new(settings(&directory, 1000));
+    streams.keep_journal().unwrap();
+    let event = TestEvent::new(1, 0);
+    let parts = event.parts();
+    let copies = [EventCopy { stream_type: "physics", stream_name: "Main", parts: &parts }];
+    let mut longest = 0;
+    for id in 0..100_000u64 {
+        streams.write_numbered(id, id.saturating_sub(100), &copies).unwrap();
+        if id.is_multiple_of(1000) {
+            longest = longest.max(fs::metadata(journal(&directory)).unwrap().len());
+        }
+    }
+    assert!(longest < 1 << 21, "{longest}");
+    drop(streams);
+    let mut second = Streams::new(settings(&directory, 1000));
+    let resumed = second.resume().unwrap();
+    assert_eq!(resumed.events, (100_000 - 101..100_000).collect::<Vec<_>>());
+    let files = resumed.closed.into_iter().chain(second.finish().unwrap());
+    assert_eq!(files.map(|file| file.events).sum::<u32>(), 100_000);
+}
+
+#[test]
+fn a_file_that_is_gone_is_asked_for() {
+    let directory = Directory::new();
+    let mut first = Streams::new(settings(&directory, 4));
+    first.keep_journal().unwrap();
+    write(&mut first, 1, 0).unwrap();
+    drop(first);
+    let name = directory.names().into_iter().find(|name| name.ends_with(".writing")).unwrap();
+    let (there, away) = (directory.path().join(&name), directory.path().join("away"));
+    fs::rename(&there, &away).unwrap();
+    let mut second = Streams::new(settings(&directory, 4));
+    let error = second.resume().unwrap_err();
+    assert!(matches!(error, ResumeError::Short { found_bytes: None, .. }), "{error}");
+    fs::rename(&away, &there).unwrap();
+    assert_eq!(second.resume().unwrap().events, [1]);
+}
+
+#[test]
+fn without_a_journal_nothing_was_written() {
+    let directory = Directory::new();
+    let mut streams = Streams::new(settings(&directory, 4));
+    assert!(streams.resume().unwrap().events.is_empty());
+    write(&mut streams, 1, 0).unwrap();
+    assert!(journal(&directory).exists());
+}
+
+proptest! {
+    /// Whatever stands in the list, nothing panics.
+    #[test]
+    fn a_damaged_list_is_refused(text in "(begin|made|event|closed|at|[ -~])?( [0-9a-z._]{1,12}){0,5}\n{0,2}") {
+        let directory = Directory::new();
+        directory.file("data_test.00000007.SFO-1.journal", text.as_bytes());
+        let _ = Streams::new(settings(&directory, 4)).resume();
+    }
+}
