@@ -1,12 +1,11 @@
 //! The parent of a run: starts the applications, conducts the run, and says how it ended.
 
+mod left_files;
 mod lives;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io::{self, Read};
 use std::net::UdpSocket;
-use std::path::Path;
 use std::time::Duration;
 
 use configuration::{BadMenu, ClearCarrier, Connections, Transport};
@@ -14,7 +13,7 @@ use dataflow::component::{Outbox, PeerState};
 use dataflow::control::accounting::{Accounting, Books};
 use dataflow::control::controller::{Controller, ControllerParameters, Ending};
 use dataflow::ids::{NodeId, Role};
-use dataflow::message::{Command, Envelope, FileRecord, Message, PeerPlace};
+use dataflow::message::{Command, Envelope, Message, PeerPlace};
 use dataflow::node::{RUN_CONTROL, route};
 use dataflow::report::{DfmCounters, Level1Counters, Network, SfoCounters};
 use dataflow::time::Time;
@@ -38,6 +37,7 @@ use crate::host::{
 use crate::observer::Observer;
 use crate::progress::{Progress, ProgressFigures};
 use crate::restarts::Restarts;
+use left_files::LeftFiles;
 use lives::Complaint;
 
 pub(crate) use lives::Restart;
@@ -126,14 +126,16 @@ pub(crate) fn conduct_metered(run: Run, meter: Option<Meter>) -> Result<(Conduct
     let cpu_before = cpu_seconds(UsageWho::RUSAGE_SELF) + cpu_seconds(UsageWho::RUSAGE_CHILDREN);
     let inputs = Inputs::open(&run.partition)?;
     let replayed = inputs.replay().map(|replay| replay.facts().run.run_number);
+    // Replayed files are written again under their own run number.
     let file_run = replayed.unwrap_or(run.partition.run.number);
+    let left_files = LeftFiles::new(&run.partition.output.directory, file_run);
     let mut partition = run.partition;
     let _port_of_group = choose_port(&mut partition.transport).map_err(StartError::Port)?;
     let assembly = Assembly::new(partition, inputs.shares().to_vec())?.observed_by(run.observer);
     let mut scheduler = Scheduler::<Host>::new(idle(&assembly.partition))?;
     let signals = Signals::new([SIGINT, SIGTERM]).map_err(StartError::Signals)?;
     let (mut host, children, key) = populate(&assembly, &inputs, run.in_children, &mut scheduler)?;
-    let mut conductor = Conductor::new(assembly, children, key, signals, run.progress, file_run);
+    let mut conductor = Conductor::new(assembly, children, key, signals, run.progress, left_files);
     if let Some(meter) = meter {
         host.set_meter(meter);
     }
@@ -295,7 +297,7 @@ fn run_key(assembly: &Assembly) -> Result<String, StartError> {
         return Ok(key.0.clone());
     }
     let mut bytes = [0; 16];
-    let mut random = fs::File::open("/dev/urandom").map_err(StartError::Key)?;
+    let mut random = std::fs::File::open("/dev/urandom").map_err(StartError::Key)?;
     random.read_exact(&mut bytes).map_err(StartError::Key)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
@@ -307,8 +309,7 @@ struct Conductor {
     key: String,
     signals: Signals,
     progress: Option<Progress>,
-    /// Run number in the names of files: that of the replayed ones, if they are written again.
-    file_run: u32,
+    left_files: LeftFiles,
     phase: Phase,
     tick: Time,
     /// Complaints of living applications about others, which a death may yet explain.
@@ -368,7 +369,7 @@ impl Conductor {
         key: String,
         signals: Signals,
         progress: Option<Progress>,
-        file_run: u32,
+        left_files: LeftFiles,
     ) -> Self {
         let now = clock::now();
         let deadline = now + assembly.partition.processes.start_timeout.duration();
@@ -379,7 +380,7 @@ impl Conductor {
             key,
             signals,
             progress,
-            file_run,
+            left_files,
             phase: Phase::Starting { deadline },
             tick: now,
             complaints: Vec::new(),
@@ -676,45 +677,12 @@ impl Conductor {
         let touched: BTreeSet<NodeId> = restarted.chain(ending.dead.iter().copied()).collect();
         for node in touched {
             if self.assembly.application(node).is_some_and(|app| app.role == Role::Sfo) {
-                let name = self.name(node);
-                ending.files.extend(self.recover_files(&name));
+                let (files, remarks) = self.left_files.of(&self.name(node), &ending.files);
+                ending.files.extend(files);
+                remarks.iter().for_each(|remark| self.say(remark));
             }
         }
         self.phase = Phase::Over(ending);
-    }
-
-    /// The files that a recorder was writing when it died, cut behind their last whole event.
-    fn recover_files(&mut self, application: &str) -> Vec<FileRecord> {
-        let directory = Path::new(&self.assembly.partition.output.directory).to_owned();
-        let Ok(entries) = fs::read_dir(&directory) else { return Vec::new() };
-        let (run, part) = (format!(".{:08}.", self.file_run), format!("._{application}._"));
-        let is_torn = |name: &str| name.contains(&run) && name.contains(&part) && name.ends_with(".writing");
-        let journal = format!("{run}{application}.journal");
-        let is_journal = |entry: &fs::DirEntry| entry.file_name().to_str().is_some_and(|name| name.ends_with(&journal));
-        let (journals, entries): (Vec<_>, Vec<_>) = entries.flatten().partition(is_journal);
-        // It is of no use any more; one that stays is replaced by the next run of this number.
-        journals.into_iter().for_each(|journal| _ = fs::remove_file(journal.path()));
-        let entries = entries.into_iter();
-        let mut torn: Vec<_> = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_torn)).collect();
-        torn.sort_by_key(std::fs::DirEntry::file_name);
-        let mut files = Vec::new();
-        for entry in torn {
-            match storage::recover(&entry.path()) {
-                Ok(recovered) => {
-                    self.say(&format!("recovered: {recovered}"));
-                    files.push(FileRecord {
-                        path: recovered.path.display().to_string(),
-                        stream: recovered.stream.clone().unwrap_or_default(),
-                        events: u64::from(recovered.events_kept),
-                        first_copies: u64::from(recovered.first_copies),
-                        bytes: recovered.bytes,
-                        adler32: recovered.adler32,
-                    });
-                }
-                Err(error) => self.say(&format!("{} cannot be recovered: {error}", entry.path().display())),
-            }
-        }
-        files
     }
 
     fn show_progress(&mut self, now: Time, host: &mut Host) {
