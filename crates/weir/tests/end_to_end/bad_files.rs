@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
+use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use std::process::Command;
 use eformat::marker;
 use testkit::TempDir;
 
-use crate::running::{Ended, Job, examples};
+use crate::running::{Ended, Job, examples, within_deadline};
 
 #[test]
 fn as_a_sample() {
@@ -261,7 +262,15 @@ impl User {
             fs::copy(examples().join(file), user.examples.join(file)).unwrap();
         }
         chown(directory.path(), Some(NOBODY), Some(NOBODY)).unwrap();
-        if user.command().arg("--version").output().is_ok_and(|output| output.status.success()) {
+        let mut answer = None;
+        // A process that another test starts meanwhile holds the copied program open for writing until it executes its own.
+        within_deadline("the program is closed", || {
+            let tried = user.command().arg("--version").output();
+            let is_busy = tried.as_ref().is_err_and(|error| error.kind() == ErrorKind::ExecutableFileBusy);
+            answer = (!is_busy).then_some(tried);
+            !is_busy
+        });
+        if answer.expect("tried").is_ok_and(|output| output.status.success()) {
             return Some(user);
         }
         testkit::skip(test, "root may do everything, and no other user can run a program in the temporary directory");
