@@ -256,6 +256,26 @@ pub enum Message {
         /// Whether this request put it in the file.
         fresh: bool,
     },
+    /// DFM → EFD: this SFI is lost, in this life at the latest; which of its events are there? Once for each loss of an SFI that had
+    /// cleared events, and again when the EFD comes up. Answered by `Orphans`.
+    Orphaned {
+        /// The SFI.
+        sfi: NodeId,
+        /// Its last life.
+        life: Incarnation,
+    },
+    /// EFD → DFM: it is not connected to that SFI any more, in that life or an earlier one, and has these events of it. Answers
+    /// `Orphaned`. At most the EFD's slots.
+    Orphans {
+        /// The SFI.
+        sfi: NodeId,
+        /// As asked.
+        life: Incarnation,
+        /// Events that are being filtered or recorded.
+        events: Vec<EventId>,
+        /// Nothing follows.
+        last: bool,
+    },
     /// EFD → SFI → DFM: what became of events. EFD → DFM where the SFI is gone. At most the events in the sender.
     Finished(Vec<(EventId, Fate)>),
 

@@ -509,6 +509,8 @@ counters! {
         unrecorded,
         /// Finished: given up before the event filter took them.
         abandoned,
+        /// Built, cleared, and lost with their SFI before the event filter had them.
+        lost_built,
         /// Events given to another SFI because theirs was slow or lost.
         reassigned,
         /// Ends of event of a void attempt.

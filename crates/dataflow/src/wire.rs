@@ -35,7 +35,7 @@ use crate::message::{
 use crate::report::{BlockCause, Blocked, ChainCount, DatagramCounts, Network, PeerCount, Report};
 
 /// Version of the layout; both ends must have the same.
-pub const VERSION: u16 = 5;
+pub const VERSION: u16 = 6;
 
 /// Length of the header in bytes.
 pub const HEADER_LEN: usize = 32;
@@ -84,6 +84,8 @@ pub mod kind {
     pub const PUSH: u16 = 36;
     pub const DESTINATIONS: u16 = 37;
     pub const CREDIT: u16 = 38;
+    pub const ORPHANED: u16 = 66;
+    pub const ORPHANS: u16 = 67;
     pub const COMMAND: u16 = 40;
     pub const DRAINED: u16 = 41;
     pub const EXHAUSTED: u16 = 42;
@@ -340,6 +342,13 @@ impl Writer<'_> {
             }
             Message::Granted(attempts) => self.attempts(attempts).kind(kind::GRANTED),
             Message::Revoked(attempts) => self.attempts(attempts).kind(kind::REVOKED),
+            Message::Orphaned { sfi, life } => self.u16(sfi.0).u32(life.0).kind(kind::ORPHANED),
+            Message::Orphans { sfi, life, events, last } => {
+                self.u16(sfi.0).u32(life.0).flag(*last).list(events, |w, event| {
+                    w.u64(event.0);
+                });
+                kind::ORPHANS
+            }
             Message::Held(holdings) => self.holdings(holdings).kind(kind::HELD),
             Message::SfiBusy(busy) => self.flag(*busy).kind(kind::SFI_BUSY),
             Message::Clear { sequence, oldest_valid, last, events } => {
@@ -624,6 +633,12 @@ impl Reader<'_> {
             kind::GRANTED => Message::Granted(self.attempts()?),
             kind::REVOKED => Message::Revoked(self.attempts()?),
             kind::HELD => Message::Held(self.holdings()?),
+            kind::ORPHANED => Message::Orphaned { sfi: NodeId(self.u16()?), life: Incarnation(self.u32()?) },
+            kind::ORPHANS => {
+                let (sfi, life, last) = (NodeId(self.u16()?), Incarnation(self.u32()?), self.flag()?);
+                let events = self.list(8, |r| Ok(EventId(r.u64()?)))?;
+                Message::Orphans { sfi, life, events, last }
+            }
             kind::SFI_BUSY => Message::SfiBusy(self.flag()?),
             kind::CLEAR => {
                 let (sequence, oldest_valid, last) = (self.u64()?, self.event()?, self.flag()?);

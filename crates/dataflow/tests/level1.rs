@@ -204,3 +204,36 @@ fn no_more_is_asked_for_than_the_run_may_have() {
     (0..3).for_each(|_| driver.answer(Some(Trigger::default())));
     assert_eq!((driver.issued.len(), driver.asked.len()), (3, 0));
 }
+
+/// All that was not finished went out at once, however much it was.
+#[test]
+fn a_dfm_that_returns_is_told_again_within_its_window() {
+    let parameters = Level1Parameters { keep: Keep::Unfinished, in_flight: 10, ..parameters(Spacing::Unlimited, None) };
+    let mut level1 = Level1::new(parameters, Box::new(Numbered) as Box<dyn TriggerSource + Send>);
+    let mut out = Outbox::new();
+    let mut input = |input: Input| {
+        level1.handle(START, input, &mut out);
+        level1.check();
+        let told = |action: Action| match action {
+            Action::Send { message: Message::L1Result { event, .. }, .. } => Some(event.event.0),
+            Action::Send { message: Message::IssuedUpTo(event), .. } => Some(1_000_000 + event.0),
+            _ => None,
+        };
+        out.drain().filter_map(told).collect::<Vec<u64>>()
+    };
+    let says = |message| Input::Message { from: DECIDER, message };
+    input(Input::Peer { node: DECIDER, state: PeerState::Up(Incarnation(0)) });
+    let mut sent = input(Input::Command(Command::Start));
+    for _ in 0..4 {
+        sent.extend(input(says(Message::Taken(sent.len() as u64))));
+    }
+    assert_eq!(sent, (0..50).collect::<Vec<_>>());
+    input(Input::Peer { node: DECIDER, state: PeerState::Down });
+    assert_eq!(input(Input::Peer { node: DECIDER, state: PeerState::Up(Incarnation(1)) }), (0..10).collect::<Vec<_>>());
+    assert_eq!(input(says(Message::FinishedBelow(EventId(30)))), [], "the window is full");
+    assert_eq!(input(says(Message::Taken(4))), [30, 31, 32, 33]);
+    assert_eq!(input(Input::Command(Command::Pause)), []);
+    assert_eq!(input(says(Message::Taken(14))), (34..44).collect::<Vec<_>>());
+    assert_eq!(input(says(Message::Taken(24))), [44, 45, 46, 47, 48, 49, 1_000_049], "now it knows how far level 1 is");
+    assert_eq!(input(Input::Command(Command::Resume)), [50, 51, 52, 53]);
+}

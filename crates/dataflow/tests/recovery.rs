@@ -31,6 +31,7 @@ impl Driver {
             supervisors_return: false,
             input: DfmInput::Level2 { l2svs: vec![L2SV], level1: NodeId(1) },
             sfis: SFIS.to_vec(),
+            efds: Vec::new(),
             building: 4,
             assignment: SfiAssignment::RoundRobin,
             run: 1,

@@ -18,6 +18,7 @@ fn a_clear_in_the_middle_of_a_group_of_decisions_keeps_its_accepted_events_valid
     let mut dfm = Dfm::new(DfmParameters {
         input: DfmInput::Level2 { l2svs: vec![l2sv], level1: NodeId(1) },
         sfis: vec![sfi],
+        efds: Vec::new(),
         building: 1,
         assignment: SfiAssignment::RoundRobin,
         run: 1,

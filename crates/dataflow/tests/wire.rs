@@ -106,7 +106,7 @@ fn the_layout_is_the_documented_one() {
         &3_u32.to_le_bytes(),
         &4_u32.to_le_bytes(),
         &5_u32.to_le_bytes(),
-        &[23, 0, 5, 0],
+        &[23, 0, 6, 0],
         &[0; 4],
         &1_u32.to_le_bytes(),
         &[8, 7, 6, 5, 4, 3, 2, 1],
@@ -229,6 +229,12 @@ fn messages() -> impl Strategy<Value = Message> {
         }),
         fates().prop_map(Message::Finished),
         holdings().prop_map(Message::Held),
+        (any::<(u16, u32, bool)>(), vec(event(), 0..5)).prop_map(|((sfi, life, last), events)| Message::Orphans {
+            sfi: NodeId(sfi),
+            life: Incarnation(life),
+            events,
+            last,
+        }),
         reports().prop_map(|report| Message::Report(Box::new(report))),
         (text(), text(), any::<([u64; 3], u32)>()).prop_map(|(path, stream, (counts, adler32))| {
             let [events, first_copies, bytes] = counts;
@@ -295,6 +301,8 @@ fn simple_messages() -> Vec<Message> {
         Message::Drained,
         Message::Exhausted,
         Message::Notice("words".into()),
+        Message::Orphaned { sfi: NodeId(4), life: Incarnation(1) },
+        Message::Orphans { sfi: NodeId(4), life: Incarnation(1), events: vec![event], last: true },
         Message::Greet { key: "k".into(), datagrams: DatagramAddresses::default() },
         Message::Ready { datagrams: DatagramAddresses::default() },
         Message::Failed("why".into()),

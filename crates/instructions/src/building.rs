@@ -52,6 +52,7 @@ fn dfm(events: u64) -> DfmParameters {
             seed: 1,
         },
         sfis: vec![SFI],
+        efds: Vec::new(),
         building: BUILDING,
         assignment: SfiAssignment::RoundRobin,
         run: 1,

@@ -393,6 +393,7 @@ impl Assembly {
                 },
             },
             sfis: self.of(Role::Sfi),
+            efds: self.of(Role::Efd),
             building: self.partition.sfi.building as usize,
             assignment: match dfm.assignment {
                 toml::SfiAssignment::RoundRobin => SfiAssignment::RoundRobin,

@@ -2,12 +2,13 @@
 
 mod assigning;
 mod books;
+mod orphans;
 mod parameters;
 mod recovery;
 mod remembered;
 mod sources;
 
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use crate::building::assignment::SfiChooser;
@@ -23,6 +24,7 @@ use crate::report::{BlockCause, BlockedClock, DfmCounters, PeerCount, Report};
 use crate::time::Time;
 use crate::window::TakenCount;
 use books::{Open, Sfi, State, Supervisor};
+use orphans::Orphans;
 use recovery::{FinishedBefore, Recovery};
 use remembered::Remembered;
 
@@ -35,8 +37,10 @@ pub struct Dfm {
     parameters: DfmParameters,
     /// Accepted events that may still be asked from the read-out systems.
     open: BTreeMap<EventId, Open>,
-    /// Granted and cleared, but not finished.
-    cleared: BTreeSet<EventId>,
+    /// Granted and cleared, but not finished, with the index of their builder.
+    cleared: BTreeMap<EventId, u16>,
+    /// The same of builders that were lost.
+    orphans: Orphans,
     queue: VecDeque<EventId>,
     timeouts: VecDeque<(Time, EventId, u16)>,
     sfis: Vec<Sfi>,
@@ -74,6 +78,7 @@ impl Dfm {
         let sfi = |&node: &NodeId| Sfi {
             node,
             reachable: false,
+            life: None,
             told: !parameters.late,
             gone: false,
             done: false,
@@ -109,7 +114,8 @@ impl Dfm {
         let level1 = if let DfmInput::Level1(level1) = parameters.input { Some(level1) } else { None };
         Self {
             open: BTreeMap::new(),
-            cleared: BTreeSet::new(),
+            cleared: BTreeMap::new(),
+            orphans: Orphans::new(&parameters.efds),
             queue: VecDeque::new(),
             timeouts: VecDeque::new(),
             sfis: parameters.sfis.iter().map(sfi).collect(),
@@ -184,7 +190,7 @@ impl Dfm {
         self.count_built(sfi, complete);
         if self.parameters.clear_after == ClearAfter::Built {
             self.open.remove(&event);
-            self.cleared.insert(event);
+            self.cleared.insert(event, sfi as u16);
             self.clear(now, event, out);
         }
     }
@@ -238,7 +244,7 @@ impl Dfm {
 
     /// Whether the event was unfinished.
     fn finish(&mut self, now: Time, event: EventId, out: &mut Outbox) -> bool {
-        if self.cleared.remove(&event) {
+        if self.cleared.remove(&event).is_some() || self.orphans.finish(event) {
             return true;
         }
         let Some(open) = self.open.remove(&event) else {
@@ -308,7 +314,8 @@ impl Dfm {
     /// The oldest event whose fate is not known.
     fn oldest_unfinished(&self) -> EventId {
         let oldest_valid = self.oldest_valid();
-        self.cleared.first().map_or(oldest_valid, |event| oldest_valid.min(*event))
+        let cleared = self.cleared.first_key_value().map(|(event, _)| *event);
+        [cleared, self.orphans.oldest()].into_iter().flatten().fold(oldest_valid, EventId::min)
     }
 
     fn update_busy(&mut self, now: Time, out: &mut Outbox) {
@@ -336,9 +343,12 @@ impl Dfm {
         if let Some(recovery) = &mut self.recovery {
             recovery.on_peer(node, up);
         }
+        self.on_efd(node, state, out);
         if let Some(index) = self.sfis.iter().position(|sfi| sfi.node == node) {
+            self.orphan(index, out);
             let sfi = &mut self.sfis[index];
             sfi.reachable = up;
+            sfi.life = if let PeerState::Up(life) = state { Some(life) } else { None };
             sfi.told = !self.parameters.late;
             sfi.gone = state == PeerState::Gone;
             sfi.done = false;
@@ -454,6 +464,7 @@ impl Dfm {
                 Message::Forget { up_to, former } => self.on_forget(from, up_to, former),
                 Message::NoMore => self.on_no_more(from),
                 Message::Held(holdings) => self.on_held(now, from, &holdings, out),
+                Message::Orphans { sfi, life, events, last } => self.on_orphans(from, (sfi, life), &events, last),
                 Message::ClearAsk { first, last } => self.on_clear_ask(from, first, last, out),
                 _ => {}
             },
@@ -525,7 +536,8 @@ impl Component for Dfm {
         let unbuilt = (self.open.len() - granted) as u64;
         assert_eq!(c.taken_accepted, built + c.not_built + unbuilt, "every accepted event open, built or given up");
         let finished = c.rejected + c.accepted + c.debug + c.unrecorded + c.abandoned;
-        assert_eq!(built, finished + (granted + self.cleared.len()) as u64, "every built event finished or in hand");
+        let in_hand = granted + self.cleared.len() + self.orphans.len();
+        assert_eq!(built, finished + c.lost_built + in_hand as u64, "every built event finished, lost or in hand");
         for (index, sfi) in self.sfis.iter().enumerate() {
             assert!(sfi.building <= self.parameters.building, "SFI {index} within its bound");
         }

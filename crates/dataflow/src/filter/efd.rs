@@ -8,7 +8,7 @@ use crate::bulk::Bulk;
 use crate::component::{Component, Input, Outbox, Outcome, PeerState, Processed, Ticket, Work};
 use crate::filter::policy::FilterPolicy;
 use crate::filter::streams::{StreamRule, streams_of};
-use crate::ids::{EventId, NodeId, Role};
+use crate::ids::{EventId, Incarnation, NodeId, Role};
 use crate::message::{BuiltEvent, Command, DebugReason, Fate, Message, Recording};
 use crate::random::hash_of_event;
 use crate::report::{BlockCause, BlockedClock, ChainCounts, EfdCounters, Report};
@@ -53,6 +53,8 @@ pub struct Efd {
     dfm_up: bool,
     /// Fates for the DFM, which is away.
     untold: Vec<(EventId, Fate)>,
+    /// By SFI: the DFM asks what is here of it up to this life, which is not known to be over.
+    asked: Vec<Option<Incarnation>>,
     draining: bool,
     abandoned: bool,
     blocked: BlockedClock,
@@ -73,6 +75,7 @@ impl Efd {
             sfos: vec![PeerState::Down; parameters.sfos.len()],
             dfm_up: false,
             untold: Vec::new(),
+            asked: vec![None; parameters.sfis.len()],
             draining: false,
             abandoned: false,
             blocked: BlockedClock::default(),
@@ -220,6 +223,31 @@ impl Efd {
         }
     }
 
+    /// The DFM has lost an SFI. What that has sent here may still come until its loss is seen here, too.
+    fn on_orphaned(&mut self, sfi: NodeId, life: Incarnation, out: &mut Outbox) {
+        let Some(index) = self.parameters.sfis.iter().position(|node| *node == sfi) else { return };
+        self.asked[index] = Some(life);
+        self.tell_orphans(index, out);
+    }
+
+    /// Answers the DFM, once the life that it asked for is over.
+    fn tell_orphans(&mut self, sfi: usize, out: &mut Outbox) {
+        let is_over = |asked: Incarnation| !matches!(self.sfis[sfi], PeerState::Up(life) if life <= asked);
+        let Some(life) = self.asked[sfi].take_if(|asked| is_over(*asked)) else { return };
+        let is_orphan = |origins: &[Origin]| {
+            let mut of_it = origins.iter().filter(|(index, _)| *index == sfi);
+            of_it.any(|(_, state)| !matches!(state, PeerState::Up(other) if *other > life))
+        };
+        let processing = self.processing.iter().filter(|(_, (origins, _))| is_orphan(origins)).map(|(event, _)| *event);
+        let recording = self.recording.iter().filter(|(_, (origins, _))| is_orphan(origins)).map(|(event, _)| *event);
+        let events: Vec<EventId> = processing.chain(recording).collect();
+        let (dfm, node) = (self.parameters.dfm, self.parameters.sfis[sfi]);
+        for some in events.chunks(TOLD_TOGETHER_MAX) {
+            out.send(dfm, Message::Orphans { sfi: node, life, events: some.to_vec(), last: false });
+        }
+        out.send(dfm, Message::Orphans { sfi: node, life, events: Vec::new(), last: true });
+    }
+
     fn update_blocked(&mut self, now: Time) {
         let waits = self.recording.len() >= self.parameters.slots;
         for &sfo in &self.parameters.sfos {
@@ -230,12 +258,15 @@ impl Efd {
     fn on_peer(&mut self, now: Time, node: NodeId, state: PeerState, out: &mut Outbox) {
         if node == self.parameters.dfm {
             self.dfm_up = matches!(state, PeerState::Up(_));
+            // It asks again.
+            self.asked.fill(None);
             if self.dfm_up && !self.untold.is_empty() {
                 out.send(node, Message::Finished(core::mem::take(&mut self.untold)));
             }
         }
         if let Some(sfi) = self.parameters.sfis.iter().position(|sfi| *sfi == node) {
             self.sfis[sfi] = state;
+            self.tell_orphans(sfi, out);
             if matches!(state, PeerState::Up(_)) {
                 out.send(node, Message::Pull(self.share()));
             }
@@ -272,6 +303,7 @@ impl Component for Efd {
             Input::Message { from, message } => match message {
                 Message::BuiltEvent(built) => self.on_built_event(now, from, built, out),
                 Message::Recorded { event, fresh } => self.on_recorded(now, event, fresh, out),
+                Message::Orphaned { sfi, life } => self.on_orphaned(sfi, life, out),
                 Message::Refused(event) if self.recording.contains_key(&event) => self.give_up(event, out),
                 _ => {}
             },
@@ -313,6 +345,9 @@ impl Component for Efd {
 fn fate_of(recording: &Recording) -> Fate {
     if recording.debug.is_some() { Fate::Debug } else { Fate::Accepted }
 }
+
+/// Far below the room that a frame has for lists.
+const TOLD_TOGETHER_MAX: usize = 512;
 
 /// The result of the filter is recorded behind the fragments.
 fn with_result(built: BuiltEvent, result: Bulk) -> BuiltEvent {

@@ -92,16 +92,22 @@ impl Kept {
         out.send(from, Message::SettledTaken);
     }
 
-    /// A decider is in a new life: it is told again what it may not have dealt with. How many of these messages count in its
-    /// window.
-    pub(super) fn tell_again(&mut self, node: NodeId, out: &mut Outbox) -> u64 {
-        for &event in &self.unfinished {
-            out.send(node, Message::L1Result { event, rois: Vec::new() });
-        }
+    /// The oldest event from `first` on that a DFM in a new life has to be told again.
+    pub(super) fn unfinished_from(&self, first: EventId) -> Option<EventInfo> {
+        let index = self.unfinished.partition_point(|kept| kept.event < first);
+        self.unfinished.get(index).copied()
+    }
+
+    /// How many there are from `first` on.
+    pub(super) fn count_from(&self, first: EventId) -> u64 {
+        (self.unfinished.len() - self.unfinished.partition_point(|kept| kept.event < first)) as u64
+    }
+
+    /// An L2SV is in a new life: it is told again what it may not have dealt with.
+    pub(super) fn tell_again(&mut self, node: NodeId, out: &mut Outbox) {
         if let Some(supervised) = self.supervisors.iter_mut().find(|supervised| supervised.node == node) {
             supervised.tell_again(out);
         }
-        self.unfinished.len() as u64
     }
 
     /// Nobody will ask for the events of this decider.

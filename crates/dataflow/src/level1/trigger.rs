@@ -88,6 +88,7 @@ pub struct Level1 {
     dead_time: Option<DeadTime>,
     receivers: Vec<Receiver>,
     kept: Kept,
+    again: Option<Again>,
     next: EventId,
     tell_due: Option<Time>,
     running: bool,
@@ -111,6 +112,15 @@ struct Receiver {
     /// The causes that the blocked clock runs for.
     blocking: u8,
     reachable: bool,
+}
+
+/// A DFM in a new life is being told what may not be finished, within its window: nothing new before that.
+struct Again {
+    node: NodeId,
+    /// The next event that it is told, if that is not finished by then.
+    from: EventId,
+    /// Events that it was told.
+    told: u64,
 }
 
 /// Why an offer is not taken.
@@ -149,6 +159,7 @@ impl Level1 {
             pace: if parameters.crossings.is_some() { pace.on_crossings() } else { pace },
             dead_time: parameters.crossings.clone().map(DeadTime::new),
             kept: Kept::new(parameters.keep, &parameters.deciders),
+            again: None,
             next: parameters.first,
             parameters,
             input,
@@ -310,7 +321,7 @@ impl Level1 {
     }
 
     fn is_held_back(&self) -> bool {
-        self.next_decider().is_none() || self.receivers.iter().any(|r| self.is_holding_back(r))
+        self.again.is_some() || self.next_decider().is_none() || self.receivers.iter().any(|r| self.is_holding_back(r))
     }
 
     fn is_holding_back(&self, receiver: &Receiver) -> bool {
@@ -339,7 +350,7 @@ impl Level1 {
     fn tell_issued(&mut self, out: &mut Outbox) {
         self.tell_due = None;
         let Some(last) = self.next.0.checked_sub(1) else { return };
-        for receiver in self.deciders().iter().filter(|r| r.reachable) {
+        for receiver in self.deciders().iter().filter(|r| r.reachable && !self.is_told_again(r.node)) {
             out.send(receiver.node, Message::IssuedUpTo(EventId(last)));
         }
     }
@@ -376,18 +387,48 @@ impl Level1 {
         receiver.busy = 0;
         if state == PeerState::Gone {
             self.kept.forget(node);
+            self.again.take_if(|again| again.node == node);
         }
         if let PeerState::Up(life) = state {
             receiver.reachable = true;
             if receiver.life != Some(life) {
                 receiver.life = Some(life);
-                let again = if decides { self.kept.tell_again(node, out) } else { 0 };
-                receiver.before = receiver.sent - again;
-                receiver.taken = receiver.before;
+                receiver.before = receiver.sent;
+                receiver.taken = receiver.sent;
+                if decides {
+                    self.kept.tell_again(node, out);
+                    let unfinished = self.kept.unfinished_from(EventId(0));
+                    self.again = unfinished.map(|info| Again { node, from: info.event, told: 0 });
+                }
             }
-            if decides {
+            if decides && !self.is_told_again(node) {
                 self.catch_up(node, out);
             }
+        }
+    }
+
+    fn is_told_again(&self, node: NodeId) -> bool {
+        self.again.as_ref().is_some_and(|again| again.node == node)
+    }
+
+    /// Tells a DFM that has returned as much as its window holds. What it calls finished meanwhile it is not told.
+    fn tell_again(&mut self, out: &mut Outbox) {
+        let Some(again) = &mut self.again else { return };
+        let Some(receiver) = self.receivers.iter_mut().find(|r| r.node == again.node && r.reachable) else { return };
+        let taken = receiver.taken - receiver.before;
+        while again.told - taken < self.parameters.in_flight
+            && let Some(event) = self.kept.unfinished_from(again.from)
+        {
+            out.send(again.node, Message::L1Result { event, rois: Vec::new() });
+            again.from = event.event.next();
+            again.told += 1;
+        }
+        receiver.before = receiver.sent - again.told - self.kept.count_from(again.from);
+        receiver.taken = receiver.before + taken;
+        let (node, from) = (again.node, again.from);
+        if self.kept.unfinished_from(from).is_none() {
+            self.again = None;
+            self.catch_up(node, out);
         }
     }
 
@@ -418,8 +459,11 @@ impl Level1 {
                 self.draining = true;
                 self.pace.stop();
                 self.tell_issued(out);
-                let deciders = self.deciders();
-                deciders.iter().for_each(|receiver| out.send(receiver.node, Message::NoMore));
+                if command == Command::Abandon {
+                    self.again = None;
+                }
+                let deciders = self.deciders().iter().filter(|receiver| !self.is_told_again(receiver.node));
+                deciders.for_each(|receiver| out.send(receiver.node, Message::NoMore));
                 self.discard_unused();
             }
             _ => {}
@@ -436,6 +480,7 @@ impl Component for Level1 {
             Input::Done { outcome: Outcome::Trigger(trigger), .. } => self.on_trigger(trigger),
             _ => {}
         }
+        self.tell_again(out);
         self.issue(now, out);
         self.ask(out);
         self.has_waited |= self.dead_time.is_some() && self.is_held_back();
@@ -453,7 +498,7 @@ impl Component for Level1 {
     }
 
     fn is_drained(&self) -> bool {
-        self.draining
+        self.draining && self.again.is_none()
     }
 
     fn report(&self, now: Time) -> Report {

@@ -249,9 +249,15 @@ impl Groups {
     /// A new life of the DFM has taken nothing over: it counts groups from 1, and is told of all that may be unfinished.
     fn begin_anew(&mut self) {
         self.taken.append(&mut self.sent);
-        self.sent = core::mem::take(&mut self.taken);
-        for (group, sequence) in self.sent.iter_mut().zip(1..) {
-            group.sequence = sequence;
+        // In as few messages as may be, however small the groups were.
+        for mut group in core::mem::take(&mut self.taken) {
+            match self.sent.back_mut() {
+                Some(last) if last.decisions.len() + group.decisions.len() <= TOLD_TOGETHER_MAX => {
+                    last.oldest_undecided = group.oldest_undecided;
+                    last.decisions.append(&mut group.decisions);
+                }
+                _ => self.sent.push_back(Group { sequence: self.sent.len() as u64 + 1, ..group }),
+            }
         }
         self.sequence = self.sent.len() as u64;
         self.sent_decisions = self.sent.iter().map(|group| group.decisions.len()).sum();
@@ -265,5 +271,7 @@ impl Group {
     }
 }
 
+/// Far below the room that a frame has for lists.
+const TOLD_TOGETHER_MAX: usize = 512;
 /// The DFM learns at least this often how far level 2 has come, also when it is idle.
 const REPORT_EVERY: Duration = Duration::from_millis(100);

@@ -9,7 +9,7 @@ use dataflow::level1::pace::Spacing;
 use dataflow::level2::l2pu::sink_accepts;
 use dataflow::level2::steering::Skeleton;
 use dataflow::message::EventInfo;
-use dataflow::report::{EfdCounters, Level1Counters, Report, RosCounters, SfiCounters};
+use dataflow::report::{DfmCounters, EfdCounters, Level1Counters, Report, RosCounters, SfiCounters};
 
 use super::outside::Seen;
 use super::parts::trigger;
@@ -34,10 +34,31 @@ impl Check<'_> {
         if !self.plan.is_hindered() {
             self.nothing_hindered(&mut failures);
         }
+        if !self.outcomes.forced && !self.outcomes.ending.forced {
+            self.every_fate_is_known(&mut failures);
+        }
         if self.plan.keeps_all() && !self.outcomes.forced && !self.outcomes.ending.forced {
             self.nothing_lost_in_a_crash(&mut failures);
         }
         failures
+    }
+
+    /// The DFM knows what has become of every event, or that nobody will say: what others keep for the events above an unknown one
+    /// would grow to the end of the run.
+    fn every_fate_is_known(&self, failures: &mut Failures) {
+        let ending = &self.outcomes.ending;
+        if self.plan.of(Role::Sfi).iter().all(|sfi| ending.dead.contains(sfi)) {
+            // What was granted and is not built again may be with a filter daemon still.
+            return;
+        }
+        for report in ending.reports.values().filter(|report| report.role == Role::Dfm) {
+            let c = DfmCounters::from_values(&report.counters);
+            let known = c.rejected + c.accepted + c.debug + c.unrecorded + c.abandoned + c.lost_built;
+            let built = c.built_complete + c.built_incomplete;
+            if known != built {
+                failures.push(format!("{built} events were built, the fates of {known} are known: {c:?}"));
+            }
+        }
     }
 
     /// Every event that is to be recorded is: read-out systems keep it until then.

@@ -150,6 +150,7 @@ impl Plan {
         DfmParameters {
             input,
             sfis: self.of(Role::Sfi),
+            efds: self.of(Role::Efd),
             building: self.building,
             assignment: self.sfi_assignment,
             run: self.push.map_or(1, |push| push.group),

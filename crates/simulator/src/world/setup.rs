@@ -255,11 +255,13 @@ pub enum Planted {
     ForgottenTaken,
     /// A DFM grants an event to a second builder.
     TwoGrants,
+    /// EFDs never end their answer to what they have of an SFI that was lost.
+    UnendedAnswers,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::LostEvent,
         Self::Duplicate,
         Self::Miscount,
@@ -272,19 +274,21 @@ impl Planted {
         Self::ForgottenResults,
         Self::ForgottenTaken,
         Self::TwoGrants,
+        Self::UnendedAnswers,
     ];
 
-    /// Whether it shows only where an application dies.
-    pub const fn is_of_crashes(self) -> bool {
-        matches!(
-            self,
+    /// The level of faults at which it shows: some only where an application dies.
+    pub const fn level(self) -> u32 {
+        match self {
             Self::ForgottenHoldings
-                | Self::ForgottenDecisions
-                | Self::ForgottenFiles
-                | Self::ForgottenResults
-                | Self::ForgottenTaken
-                | Self::TwoGrants
-        )
+            | Self::ForgottenDecisions
+            | Self::ForgottenFiles
+            | Self::ForgottenResults
+            | Self::ForgottenTaken
+            | Self::TwoGrants => 4,
+            Self::UnendedAnswers => 2,
+            _ => 1,
+        }
     }
 }
 

@@ -226,6 +226,9 @@ impl World {
             }
             (Some(Planted::TwoGrants), Message::Revoked(attempts)) => Message::Granted(attempts),
             (Some(Planted::ForgottenDecisions), Message::FinishedBelow(_)) => Message::FinishedBelow(EventId(u64::MAX)),
+            (Some(Planted::UnendedAnswers), Message::Orphans { sfi, life, events, .. }) => {
+                Message::Orphans { sfi, life, events, last: false }
+            }
             (Some(Planted::ForgottenTaken), Message::TakenBefore(_)) => Message::TakenBefore(Vec::new()),
             (_, message) => message,
         }

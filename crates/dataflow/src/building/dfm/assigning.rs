@@ -146,12 +146,15 @@ impl Dfm {
 
     /// An event that was granted before may be with an EFD still: its fate can come.
     pub(super) fn give_up(&mut self, event: EventId, open: &Open) {
-        let granted_now = matches!(open.state, State::Granted { .. });
+        let (granted_now, builder) = match open.state {
+            State::Granted { sfi } => (true, sfi as u16),
+            _ => (false, NO_BUILDER),
+        };
         if open.granted.is_some() {
             if !granted_now {
                 self.count_built_before(open.granted);
             }
-            self.cleared.insert(event);
+            self.cleared.insert(event, builder);
         } else {
             self.counters.not_built += 1;
         }
@@ -160,3 +163,5 @@ impl Dfm {
 
 /// After so many attempts an event stays where it is: if all SFIs are slow, taking it from one to the next would never end.
 const ATTEMPTS_MAX: u16 = 3;
+/// It was lost before.
+const NO_BUILDER: u16 = u16::MAX;

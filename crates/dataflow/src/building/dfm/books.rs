@@ -32,6 +32,8 @@ pub(super) enum State {
 pub(super) struct Sfi {
     pub(super) node: NodeId,
     pub(super) reachable: bool,
+    /// If it is within reach.
+    pub(super) life: Option<Incarnation>,
     /// All that it held when a DFM that returned came up with it is known: until then an event that it is given could be one that
     /// it has.
     pub(super) told: bool,

@@ -15,6 +15,8 @@ pub struct DfmParameters {
     pub input: DfmInput,
     /// The builders.
     pub sfis: Vec<NodeId>,
+    /// The filter daemons, which may have events whose builder was lost.
+    pub efds: Vec<NodeId>,
     /// Most events in building at one SFI.
     pub building: usize,
     /// How an SFI is chosen.

@@ -185,7 +185,7 @@ impl Dfm {
             let building = &mut self.sfis[sfi].building;
             *building = (*building + 1).min(self.parameters.building);
         }
-        if self.cleared.contains(&event) || self.finished_before.contains(event) {
+        if self.is_cleared(event) || self.finished_before.contains(event) {
             return;
         }
         let state = self.open.get(&event).map(|open| (open.state, open.attempt));

@@ -1,0 +1,157 @@
+//! Events that were built and cleared, and whose builder was lost: only filter daemons can have them still.
+//!
+//! Each daemon is asked once it is within reach, and answers when it has seen the loss itself: what the builder has sent it has
+//! arrived by then. What none of them has is lost, and bounds nothing any more.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+use super::Dfm;
+use crate::component::{Outbox, PeerState};
+use crate::ids::{EventId, Incarnation, NodeId};
+use crate::message::Message;
+
+/// Events without a builder, until their fate is known.
+pub(super) struct Orphans {
+    efds: Vec<Efd>,
+    /// By the builder that was lost.
+    lost: BTreeMap<NodeId, Lost>,
+}
+
+struct Efd {
+    node: NodeId,
+    reachable: bool,
+    gone: bool,
+}
+
+struct Lost {
+    /// Its last life.
+    life: Incarnation,
+    /// With the daemons that have them.
+    events: BTreeMap<EventId, BTreeSet<NodeId>>,
+    /// Daemons that have not said what they have.
+    silent: BTreeSet<NodeId>,
+}
+
+impl Orphans {
+    pub(super) fn new(efds: &[NodeId]) -> Self {
+        let efd = |&node: &NodeId| Efd { node, reachable: false, gone: false };
+        Self { efds: efds.iter().map(efd).collect(), lost: BTreeMap::new() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.lost.values().map(|lost| lost.events.len()).sum()
+    }
+
+    pub(super) fn contains(&self, event: EventId) -> bool {
+        self.lost.values().any(|lost| lost.events.contains_key(&event))
+    }
+
+    pub(super) fn oldest(&self) -> Option<EventId> {
+        self.lost.values().filter_map(|lost| lost.events.keys().next()).min().copied()
+    }
+
+    /// Whether it was there; its fate is known.
+    pub(super) fn finish(&mut self, event: EventId) -> bool {
+        let is_known = self.lost.values_mut().any(|lost| lost.events.remove(&event).is_some());
+        if is_known {
+            self.lost.retain(|_, lost| !lost.events.is_empty());
+        }
+        is_known
+    }
+
+    /// A builder is lost, in this life, with these events.
+    fn lose(&mut self, sfi: NodeId, life: Incarnation, events: Vec<EventId>, out: &mut Outbox) {
+        let known = self.lost.remove(&sfi).map(|lost| lost.events).unwrap_or_default();
+        let events: BTreeMap<_, _> = known.into_keys().chain(events).map(|event| (event, BTreeSet::new())).collect();
+        if events.is_empty() {
+            return;
+        }
+        let silent = self.efds.iter().filter(|efd| !efd.gone).map(|efd| efd.node).collect();
+        for efd in self.efds.iter().filter(|efd| efd.reachable) {
+            out.send(efd.node, Message::Orphaned { sfi, life });
+        }
+        self.lost.insert(sfi, Lost { life, events, silent });
+    }
+
+    /// What a daemon had it may not have any more; one that comes up is asked.
+    fn on_efd(&mut self, node: NodeId, state: PeerState, out: &mut Outbox) {
+        let Some(efd) = self.efds.iter_mut().find(|efd| efd.node == node) else { return };
+        (efd.reachable, efd.gone) = (matches!(state, PeerState::Up(_)), state == PeerState::Gone);
+        for (&sfi, lost) in &mut self.lost {
+            lost.events.values_mut().for_each(|holders| _ = holders.remove(&node));
+            if efd.gone {
+                lost.silent.remove(&node);
+            } else {
+                lost.silent.insert(node);
+            }
+            if efd.reachable {
+                out.send(node, Message::Orphaned { sfi, life: lost.life });
+            }
+        }
+    }
+
+    fn on_told(&mut self, from: NodeId, sfi: NodeId, life: Incarnation, events: &[EventId], last: bool) {
+        let Some(lost) = self.lost.get_mut(&sfi).filter(|lost| lost.life == life) else { return };
+        for event in events {
+            lost.events.get_mut(event).into_iter().for_each(|holders| _ = holders.insert(from));
+        }
+        if last {
+            lost.silent.remove(&from);
+        }
+    }
+
+    /// Takes out those that nobody has.
+    fn take_lost(&mut self) -> Vec<EventId> {
+        let mut taken = Vec::new();
+        for lost in self.lost.values_mut().filter(|lost| lost.silent.is_empty()) {
+            taken.extend(lost.events.iter().filter(|(_, holders)| holders.is_empty()).map(|(event, _)| *event));
+            lost.events.retain(|_, holders| !holders.is_empty());
+        }
+        self.lost.retain(|_, lost| !lost.events.is_empty());
+        taken
+    }
+}
+
+impl Dfm {
+    /// A builder is not there any more, in the life that it had: what it had built and was cleared may be lost with it.
+    pub(super) fn orphan(&mut self, sfi: usize, out: &mut Outbox) {
+        let Some(life) = self.sfis[sfi].life.take() else { return };
+        let mut events = Vec::new();
+        self.cleared.retain(|event, builder| {
+            let is_its = usize::from(*builder) == sfi;
+            if is_its {
+                events.push(*event);
+            }
+            !is_its
+        });
+        self.orphans.lose(self.sfis[sfi].node, life, events, out);
+        self.give_up_lost();
+    }
+
+    pub(super) fn on_efd(&mut self, node: NodeId, state: PeerState, out: &mut Outbox) {
+        self.orphans.on_efd(node, state, out);
+        self.give_up_lost();
+    }
+
+    pub(super) fn on_orphans(
+        &mut self,
+        from: NodeId,
+        (sfi, life): (NodeId, Incarnation),
+        events: &[EventId],
+        last: bool,
+    ) {
+        self.orphans.on_told(from, sfi, life, events, last);
+        self.give_up_lost();
+    }
+
+    fn give_up_lost(&mut self) {
+        for event in self.orphans.take_lost() {
+            self.counters.lost_built += 1;
+            if self.parameters.late {
+                // A source that has not been heard yet may still tell of it.
+                self.finished_before.insert(event);
+            }
+        }
+    }
+}
