@@ -101,6 +101,8 @@ clear = "connection"
 [transport.udp]
 offload = true
 ask_after = "2 ms"
+retransmit_after = "20 ms"
+retransmits = 10
 group = "239.192.0.1"
 port = 0
 ttl = 1

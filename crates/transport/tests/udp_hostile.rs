@@ -163,7 +163,7 @@ fn damaged_payloads_and_payloads_without_a_checksum() {
     victim.send(&Forged { flags: 0, ..Forged::whole(1, 500) }.bytes());
     assert_eq!(victim.receive(), NOTHING);
     assert_eq!(victim.counters().corrupt, 5);
-    victim.send(&Forged { flags: 5, ..Forged::whole(1, 500) }.bytes());
+    victim.send(&Forged { flags: 7, ..Forged::whole(1, 500) }.bytes());
     victim.send(&[b"WD\x02", &good[3..]].concat());
     assert_eq!(victim.receive(), NOTHING);
     assert_eq!(victim.counters().not_ours, 2);

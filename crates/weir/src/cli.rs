@@ -290,10 +290,13 @@ pub struct BenchArgs {
     /// Length of a full datagram in bytes, with udp; by default as in a run over the loopback interface
     #[arg(long, value_name = "BYTES", default_value_t = 65507, value_parser = clap::value_parser!(u32).range(256..=65507))]
     pub datagram: u32,
-    /// The reference of event-builder sends a datagram for each fragment, with udp; by default it puts as many into one as the
-    /// datagram holds, as a run does with what is there at the same time
+    /// Compare event-builder only with a reference that sends a datagram for each fragment, with udp; by default it is compared
+    /// with that and with one that puts as many into a datagram as it holds, as a run does with what is there at the same time
     #[arg(long)]
     pub single: bool,
+    /// Compare event-builder over udp with acknowledgements, and this window, with the same without them
+    #[arg(long, value_name = "SIZE", value_parser = fragment_bytes, conflicts_with = "single")]
+    pub window: Option<u32>,
     /// Measure one side only, once: result or reference
     #[arg(long, value_enum, hide_possible_values = true, value_name = "SIDE")]
     pub only: Option<BenchSide>,

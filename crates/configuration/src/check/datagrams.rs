@@ -11,6 +11,12 @@ impl Checker<'_> {
         if let Some(datagram) = transport.udp.datagram.filter(|datagram| !(least..=most).contains(datagram)) {
             self.problem(&["transport.udp.datagram"], format!("expected {least} to {most}, found {datagram}"));
         }
+        if transport.udp.window == Some(Size::from_bytes(0)) {
+            self.problem(&["transport.udp.window"], format!("expected at least {}", Size::from_bytes(1)));
+        }
+        if transport.udp.retransmit_after.duration().is_zero() {
+            self.problem(&["transport.udp.retransmit_after"], "expected more than \"0 s\"".to_owned());
+        }
         if transport.clear == ClearCarrier::Multicast && transport.multicast_interface().is_none() {
             let message = format!(
                 "{} is for IPv4, and transport.host is {}: expected \"udp\" or \"connection\"",

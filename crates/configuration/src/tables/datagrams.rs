@@ -48,6 +48,16 @@ pub struct Udp {
     /// A receiver asks for the missing part of a message, by name, when nothing of it has come for this time. `"0 s"`: it
     /// never asks, and only the time-outs of requests help.
     pub ask_after: Interval,
+    /// Most bytes that may be on their way to one endpoint without an acknowledgement: each message is then delivered once and in
+    /// order, and sent again until it is acknowledged [ATM1997 §III]. Without the key nothing is acknowledged, and what is lost
+    /// is asked for. Multicasts never are acknowledged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<Size>,
+    /// What is on its way is sent again when nothing of it was acknowledged for this time, and then after twice as long, up to
+    /// sixteen times as long, with `window`.
+    pub retransmit_after: Interval,
+    /// What was sent again so often is given up, with `window`; the time-outs of requests help then.
+    pub retransmits: u32,
     /// Multicast group of the read-out systems.
     #[serde(deserialize_with = "group")]
     #[schemars(with = "String")]
@@ -69,6 +79,9 @@ impl Default for Udp {
             checksum: None,
             offload: true,
             ask_after: Interval::from_ms(2),
+            window: None,
+            retransmit_after: Interval::from_ms(20),
+            retransmits: 10,
             group: Ipv4Addr::new(239, 192, 0, 1),
             port: 0,
             ttl: 1,

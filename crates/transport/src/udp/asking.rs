@@ -1,6 +1,6 @@
-//! Asking peers for what is missing of their messages, and telling them what was sent.
+//! Asking peers for what is missing of their messages, and telling them what was sent and what has come.
 
-use super::header::{Ask, HEADER_LEN, Notice, Tagger};
+use super::header::{Acknowledgement, Ask, HEADER_LEN, Notice, Tagger};
 use super::reassembly::Reassembly;
 use dataflow::time::Time;
 
@@ -23,6 +23,22 @@ impl Asking<'_> {
     pub(super) fn received(&self, end: u64) -> Vec<u8> {
         let mut header = [0; HEADER_LEN];
         self.notice(end).write_received(&mut header, self.tagger);
+        header.to_vec()
+    }
+
+    /// A datagram that says that messages below `end` are not to be expected any more.
+    pub(super) fn given_up(&self, end: u64) -> Vec<u8> {
+        let mut header = [0; HEADER_LEN];
+        self.notice(end).write_given_up(&mut header, self.tagger);
+        header.to_vec()
+    }
+
+    /// A datagram that acknowledges to this incarnation of a peer all messages below `end`, and some beyond.
+    pub(super) fn acknowledge(&self, sender: u32, (end, beyond): (u64, u64)) -> Vec<u8> {
+        let segment_len = self.notice(end).segment_len;
+        let acknowledgement = Acknowledgement { incarnation: self.incarnation, end, beyond, sender, segment_len };
+        let mut header = [0; HEADER_LEN];
+        acknowledgement.write(&mut header, self.tagger);
         header.to_vec()
     }
 

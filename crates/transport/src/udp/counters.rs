@@ -51,6 +51,12 @@ pub struct UdpCounters {
     pub asks_refused: u64,
     /// Datagrams sent again because they were asked for.
     pub repeated: u64,
+    /// Datagrams sent again because nothing was acknowledged for a time.
+    pub retransmitted: u64,
+    /// Messages given up because nothing was acknowledged although they were sent again as often as allowed.
+    pub unacknowledged: u64,
+    /// Acknowledgements of what was not sent, or in another life.
+    pub acknowledgements_refused: u64,
     /// Messages delivered where the kernel has put them.
     pub delivered_in_place: u64,
     /// Messages delivered after one copy, because their segments did not come side by side.

@@ -1,9 +1,11 @@
 //! One socket, many peers.
 
+use super::acknowledged::Overdue;
 use super::asking::Asking;
 use super::counters::UdpCounters;
-use super::header::{Ask, HEADER_LEN, Header, Notice, Said, Tagger};
+use super::header::{Acknowledgement, Ask, HEADER_LEN, Header, Notice, Said, Tagger};
 use super::intake::{Batch, Intake, NoBatch, Segments};
+use super::kept::Message;
 use super::options::{InvalidOptions, SocketBuffers, UdpOptions};
 use super::outbox::Outbox;
 use super::peer::{PeerId, Peers, Taken};
@@ -16,10 +18,12 @@ use crate::link::{Filled, Flushed, LinkCounters};
 use crate::page_pool::Pool;
 use crate::poller::{Poller, Readiness};
 use core::ops::Range;
+use core::time::Duration;
 use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::time::Time;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
+use rustix::net::SocketAddrAny;
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
@@ -55,6 +59,12 @@ pub struct Endpoint {
     send_refused: Option<OsError>,
     /// Peers with messages since the last flush that are told, in a while, how many there were.
     to_notify: Vec<PeerId>,
+    /// Peers whose messages have come since they were told.
+    to_acknowledge: Vec<u32>,
+    /// What waits until earlier messages are acknowledged, of all peers.
+    waiting: Waiting,
+    /// Empty between calls: kept for its memory.
+    ready: Vec<PageSlice>,
     counters: LinkCounters,
     udp_counters: UdpCounters,
 }
@@ -108,12 +118,15 @@ impl Endpoint {
             outbox: Outbox::new(options, tagger, segments_per_send),
             intake: Intake::new(options, pool.clone(), joins),
             options: options.clone(),
-            peers: Peers::new(bounds),
+            peers: Peers::new(bounds, options.acknowledged),
             frames: VecDeque::new(),
             deadline: None,
             drops_told: 0,
             send_refused: None,
             to_notify: Vec::new(),
+            to_acknowledge: Vec::new(),
+            waiting: Waiting::default(),
+            ready: Vec::new(),
             counters: LinkCounters::default(),
             udp_counters: UdpCounters::default(),
         })
@@ -151,6 +164,12 @@ impl Endpoint {
     /// # Panics
     /// If there is no such peer.
     pub fn remove_peer(&mut self, peer: PeerId) {
+        let slot = self.peers.get(peer);
+        if let Some(window) = &slot.send_window {
+            let (frames, bytes) = window.waiting(&slot.kept);
+            self.waiting.frames -= frames;
+            self.waiting.bytes -= bytes;
+        }
         self.udp_counters.abandoned += self.peers.remove(peer);
     }
 
@@ -163,6 +182,9 @@ impl Endpoint {
     /// # Panics
     /// If the two are not a legal frame. If there is no such peer.
     pub fn send(&mut self, peer: PeerId, head: &[u8], bulk: &Bulk) -> Result<u64, QueueFull> {
+        if self.peers.get(peer).send_window.is_some() {
+            return self.send_acknowledged(peer, head, bulk);
+        }
         let (id, peer) = (peer, self.peers.get(peer));
         let number = peer.next_number;
         if self.outbox.push(&peer.address, number, head, bulk).is_err() {
@@ -179,11 +201,45 @@ impl Endpoint {
         Ok(number)
     }
 
+    fn send_acknowledged(&mut self, id: PeerId, head: &[u8], bulk: &Bulk) -> Result<u64, QueueFull> {
+        let peer = self.peers.get(id);
+        let window = peer.send_window.as_mut().expect("this peer acknowledges");
+        let (number, len) = (peer.next_number, head.len() + bulk.len());
+        let goes = window.released_end() == number && window.has_room(&peer.kept, len);
+        let has_room = if goes {
+            self.outbox.push(&peer.address, number, head, bulk).is_ok()
+        } else {
+            self.options.limits.checked_len(head, bulk);
+            self.waiting.bytes + len <= self.options.queue_bytes_max
+                && self.waiting.frames < self.options.queue_frames_max
+        };
+        if !has_room {
+            self.counters.sends_refused += 1;
+            return Err(QueueFull);
+        }
+        if goes {
+            window.note_released(len);
+        } else {
+            self.waiting.frames += 1;
+            self.waiting.bytes += len;
+        }
+        peer.next_number += 1;
+        peer.kept.hold(number, head, bulk, self.options.copy_below);
+        if self.to_notify.last() != Some(&id) {
+            self.to_notify.push(id);
+        }
+        Ok(number)
+    }
+
     /// Hands over queued frames. What the kernel refuses to send is lost, counted, and told by
     /// [`send_refused`](Self::send_refused).
     pub fn flush(&mut self, now: Time) -> Flushed {
         self.schedule_notices(now);
-        while !self.outbox.is_empty() {
+        loop {
+            self.release(now);
+            if self.outbox.is_empty() {
+                break;
+            }
             if !self.readiness.is_writable() {
                 return Flushed::WouldBlock;
             }
@@ -207,7 +263,7 @@ impl Endpoint {
                 }
             }
         }
-        Flushed::All
+        if self.waiting.frames > 0 { Flushed::WouldBlock } else { Flushed::All }
     }
 
     /// Takes in one batch of datagrams, unless frames still wait to be delivered, and gives up what is overdue.
@@ -231,6 +287,7 @@ impl Endpoint {
                     self.readiness.set_readable();
                 }
                 self.take(&batch, now);
+                self.acknowledge();
                 Ok(Filled::Some)
             }
             Err(NoBatch::PoolEmpty) => {
@@ -270,9 +327,22 @@ impl Endpoint {
         self.deadline
     }
 
-    /// Bytes in the send queue.
+    /// Bytes in the send queue, those that wait for acknowledgements of earlier ones included.
     pub fn queued_bytes(&self) -> usize {
-        self.outbox.bytes()
+        self.outbox.bytes() + self.waiting.bytes
+    }
+
+    /// Whether what is sent to one peer is acknowledged.
+    pub(super) fn is_acknowledged(&self) -> bool {
+        self.options.acknowledged.is_some()
+    }
+
+    /// Whether messages to a peer were given up because it acknowledged none of them, and it has acknowledged nothing since.
+    ///
+    /// # Panics
+    /// If there is no such peer.
+    pub fn is_silent(&self, peer: PeerId) -> bool {
+        self.peers.look(peer).send_window.is_some_and(|window| window.is_silent())
     }
 
     /// Why the kernel refused to send what it refused last.
@@ -325,15 +395,121 @@ impl Endpoint {
             self.udp_counters.asked += asked;
             // What is not asked for now is asked for later.
             datagrams.into_iter().for_each(|datagram| _ = self.outbox.push_single(&peer.address, datagram));
-            if peer.notice_at.is_some_and(|at| at <= now) {
-                self.outbox.push_single(&peer.address, asking.sent(peer.next_number));
+            if peer.notice_at.is_some_and(|at| at <= now) && self.outbox.has_messages() {
+                // It would overtake them.
+                peer.notice_at = Some(now + self.options.ask_after);
+            } else if peer.notice_at.is_some_and(|at| at <= now) {
+                self.outbox.push_single(&peer.address, asking.sent(peer.sent_below()));
                 peer.notices += 1;
                 let pause = self.options.ask_after * (1 << peer.notices);
                 peer.notice_at = (peer.notices < NOTICES_MAX).then(|| now + pause);
             }
-            let due = peer.reassembly.next_deadline().into_iter().chain(peer.notice_at).min();
+            if let Some(window) = &mut peer.send_window {
+                match window.expire(&mut peer.kept, now) {
+                    Some(Overdue::SendAgain(end)) => {
+                        self.udp_counters.retransmitted +=
+                            send_again(&mut self.outbox, &peer.address, peer.kept.below(end));
+                    }
+                    Some(Overdue::GivenUp(count)) => {
+                        self.udp_counters.unacknowledged += count;
+                        let end = peer.kept.oldest().unwrap_or(peer.next_number);
+                        self.outbox.push_single(&peer.address, asking.given_up(end));
+                    }
+                    None => {}
+                }
+            }
+            let retransmit_at = peer.send_window.and_then(|window| window.deadline());
+            let due = [peer.reassembly.next_deadline(), peer.notice_at, retransmit_at].into_iter().flatten().min();
             self.deadline = earlier(self.deadline, due);
         }
+        self.release(now);
+    }
+
+    /// What waited goes, as far as windows and the queue have room.
+    fn release(&mut self, now: Time) {
+        if self.waiting.frames == 0 {
+            return;
+        }
+        for peer in self.peers.iter_mut() {
+            let Some(window) = &mut peer.send_window else { continue };
+            let mut has_released = false;
+            while let Some(message) = window.next(&mut peer.kept) {
+                let (number, len) = (message.number(), message.len());
+                let (head, bulk) = message.contents();
+                if self.outbox.push(&peer.address, number, head, bulk).is_err() {
+                    break;
+                }
+                window.note_released(len);
+                self.waiting.frames -= 1;
+                self.waiting.bytes -= len;
+                has_released = true;
+            }
+            if has_released && !self.options.ask_after.is_zero() {
+                (peer.notice_at, peer.notices) = (Some(now + self.options.ask_after), 0);
+            }
+            self.deadline = [self.deadline, window.arm(now), peer.notice_at].into_iter().flatten().min();
+        }
+    }
+
+    /// Tells those whose messages have come what has come.
+    fn acknowledge(&mut self) {
+        let asking = asking(&self.options, &self.tagger);
+        for peer in self.to_acknowledge.drain(..) {
+            let peer = self.peers.found(peer);
+            if let Some((sender, came)) = peer.pay() {
+                self.outbox.push_single(&peer.address, asking.acknowledge(sender, came));
+            }
+        }
+    }
+
+    fn owe(&mut self, peer: u32) {
+        if self.peers.found(peer).owe() {
+            self.to_acknowledge.push(peer);
+        }
+    }
+
+    fn take_acknowledgement(&mut self, peer: u32, said: &Acknowledgement, now: Time) {
+        if !self.is_current(peer, said.incarnation) {
+            return;
+        }
+        let peer = self.peers.found(peer);
+        let window = peer.send_window.as_mut().filter(|_| said.sender == self.options.incarnation);
+        match window.map(|window| window.acknowledge(&mut peer.kept, said, now)) {
+            Some(Ok(_)) => {
+                if said.end >= peer.next_number {
+                    peer.notice_at = None;
+                }
+                // It waits for what was given up, or is a later life that does not know where we are.
+                let end = peer.kept.oldest().unwrap_or(peer.next_number);
+                if said.end < end {
+                    let notice = asking(&self.options, &self.tagger).given_up(end);
+                    self.outbox.push_single(&peer.address, notice);
+                }
+            }
+            Some(Err(_)) | None => self.udp_counters.acknowledgements_refused += 1,
+        }
+        self.release(now);
+    }
+
+    /// A peer does not send messages any more.
+    fn take_given_up(&mut self, id: u32, notice: Notice) {
+        if !self.is_current(id, notice.incarnation) {
+            return;
+        }
+        let peer = self.peers.found(id);
+        let Some(in_order) = &mut peer.in_order else {
+            self.udp_counters.contradictory += 1;
+            return;
+        };
+        let is_first = in_order.acknowledgement() == (0, 0);
+        let mut ready = core::mem::take(&mut self.ready);
+        let missing = in_order.skip_to(notice.end, &mut |bytes| ready.push(bytes));
+        // What an earlier life of ours has got is not lost.
+        self.udp_counters.messages_lost += if is_first { 0 } else { missing };
+        peer.reassembly.forget_below(notice.end);
+        ready.drain(..).for_each(|bytes| self.push_frame(id, bytes));
+        self.ready = ready;
+        self.owe(id);
     }
 
     /// What is sent last nobody can know to be lost, unless told.
@@ -341,7 +517,11 @@ impl Endpoint {
         let Some(at) = (!self.to_notify.is_empty()).then(|| now + self.options.ask_after) else { return };
         for id in self.to_notify.drain(..) {
             let Some(peer) = self.peers.find_by_id(id) else { continue };
-            (peer.notice_at, peer.notices) = (Some(at), 0);
+            if !self.options.ask_after.is_zero() {
+                (peer.notice_at, peer.notices) = (Some(at), 0);
+            }
+            let retransmit_at = peer.send_window.as_mut().and_then(|window| window.arm(now));
+            self.deadline = earlier(self.deadline, retransmit_at);
         }
         self.deadline = earlier(self.deadline, Some(at));
     }
@@ -354,14 +534,23 @@ impl Endpoint {
         if self.peers.found(peer).note_sent(notice.end, now) {
             self.deadline = Some(now);
         }
-        if self.peers.found(peer).received_end() >= notice.end {
+        if self.peers.found(peer).in_order.is_some() {
+            self.owe(peer);
+        } else if self.peers.found(peer).received_end() >= notice.end {
             self.tell_received(peer);
         }
     }
 
     fn take_received(&mut self, peer: u32, notice: Notice) {
-        if self.is_current(peer, notice.incarnation) {
-            self.peers.found(peer).note_received(notice.end);
+        if !self.is_current(peer, notice.incarnation) {
+            return;
+        }
+        let peer = self.peers.found(peer);
+        // What was given up counts as received here.
+        if peer.send_window.is_some() {
+            self.udp_counters.acknowledgements_refused += 1;
+        } else {
+            peer.note_received(notice.end);
         }
     }
 
@@ -430,6 +619,8 @@ impl Endpoint {
             Some(Said::Ask(ask)) => return self.answer_all(peer, ask, payload),
             Some(Said::Sent(notice)) => return self.take_sent(peer, notice, now),
             Some(Said::Received(notice)) => return self.take_received(peer, notice),
+            Some(Said::GivenUp(notice)) => return self.take_given_up(peer, notice),
+            Some(Said::Acknowledgement(said)) => return self.take_acknowledgement(peer, &said, now),
             None => return,
         };
         if let Some(open) = open
@@ -466,6 +657,14 @@ impl Endpoint {
                 }
                 Some(Said::Received(notice)) => {
                     self.take_received(peer, notice);
+                    continue;
+                }
+                Some(Said::GivenUp(notice)) => {
+                    self.take_given_up(peer, notice);
+                    continue;
+                }
+                Some(Said::Acknowledgement(said)) => {
+                    self.take_acknowledgement(peer, &said, now);
                     continue;
                 }
                 None => continue,
@@ -517,11 +716,16 @@ impl Endpoint {
         let segment_len = self.options.segment_len();
         let peer = self.peers.found(peer);
         let (offset, len) = (ask.offset as usize, ask.len as usize);
-        let Some(message) = peer.kept.find(ask.number) else {
+        let is_sent = ask.number < peer.sent_below();
+        let Some(message) = peer.kept.find(ask.number).filter(|_| is_sent) else {
             self.udp_counters.asks_refused += 1;
             return;
         };
-        let end = if len == 0 { message.len() } else { message.len().min(offset.saturating_add(len)) };
+        let mut end = if len == 0 { message.len() } else { message.len().min(offset.saturating_add(len)) };
+        if let Some(sent_len) = self.outbox.sent_len(&peer.address, ask.number) {
+            // The rest is on its way already.
+            end = end.min(sent_len);
+        }
         let asked = end.saturating_sub(offset).div_ceil(segment_len);
         let allowed = if offset.is_multiple_of(segment_len) { message.allow(asked, segment_len) } else { 0 };
         if allowed == 0 {
@@ -566,18 +770,35 @@ impl Endpoint {
                     None => self.udp_counters.without_page += 1,
                 }
             }
-            Taken::Part | Taken::Nothing => {}
+            Taken::Part => {}
+            Taken::Nothing => {
+                if peer.in_order.is_some() {
+                    self.owe(id);
+                }
+            }
         }
-        let wait = self.peers.found(id).reassembly.wait();
+        let reassembly = &mut self.peers.found(id).reassembly;
+        let wait = if reassembly.take_overtaken() { Some(Duration::ZERO) } else { reassembly.wait() };
         self.deadline = earlier(self.deadline, wait.map(|wait| now + wait));
     }
 
     fn deliver(&mut self, peer: u32, number: u64, bytes: PageSlice) {
         let slot = self.peers.found(peer);
+        if let Some(in_order) = &mut slot.in_order {
+            let mut ready = core::mem::take(&mut self.ready);
+            in_order.take(number, bytes, &mut |bytes| ready.push(bytes));
+            ready.drain(..).for_each(|bytes| self.push_frame(peer, bytes));
+            self.ready = ready;
+            return self.owe(peer);
+        }
         self.udp_counters.messages_lost += slot.window.deliver(number);
         if slot.note_delivered(bytes.len()) {
             self.tell_received(peer);
         }
+        self.push_frame(peer, bytes);
+    }
+
+    fn push_frame(&mut self, peer: u32, bytes: PageSlice) {
         if self.options.limits.read_len(bytes.as_bytes(), 0) != Ok(Some(bytes.len())) {
             self.udp_counters.contradictory += 1;
             return;
@@ -586,6 +807,33 @@ impl Endpoint {
         self.counters.small_frames_received += u64::from(bytes.len() < self.options.copy_below);
         self.frames.push_back((PeerId::new(peer), bytes));
     }
+}
+
+/// Frames that wait for acknowledgements of earlier ones.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waiting {
+    frames: usize,
+    bytes: usize,
+}
+
+/// Sends messages again, as far as they were sent completely; returns how many datagrams.
+fn send_again<'a>(outbox: &mut Outbox, address: &SocketAddrAny, messages: impl Iterator<Item = &'a Message>) -> u64 {
+    let segment_len = outbox.segment_len();
+    let mut sent = 0;
+    for message in messages {
+        if sent >= RETRANSMITTED_MAX || outbox.sent_len(address, message.number()).is_some() {
+            break;
+        }
+        for start in (0..message.len()).step_by(segment_len) {
+            let range = start..message.len().min(start + segment_len);
+            let datagram = outbox.segment_again(message.number(), message, range);
+            if !outbox.push_single(address, datagram) {
+                return sent;
+            }
+            sent += 1;
+        }
+    }
+    sent
 }
 
 /// Segments of a batch that lie side by side, the next beginning where the one before ends.
@@ -635,6 +883,9 @@ fn run(first: &Header, bytes: PageSlice) -> Run {
 
 /// How often a peer is told the same: twice as long after each other.
 const NOTICES_MAX: u32 = 3;
+
+/// Datagrams sent again at a time when nothing is acknowledged; what comes of them says what else is missing.
+const RETRANSMITTED_MAX: u64 = 64;
 
 fn earlier(first: Option<Time>, second: Option<Time>) -> Option<Time> {
     first.into_iter().chain(second).min()

@@ -4,7 +4,7 @@
 //!
 //! | byte | field | |
 //! |---|---|---|
-//! | 0 | magic `WD`, version, kind | 0 or 1: a segment, 1 if the checksum covers the payload, else it is 0; 2: an ask; 3, 4: a notice |
+//! | 0 | magic `WD`, version, kind | 0 or 1: a segment, 1 if the checksum covers the payload, else it is 0; 2: an ask; 3, 4, 6: a notice; 5: an acknowledgement |
 //! | 4 | incarnation of the sender | `u32` |
 //! | 8 | number of the message | `u64`, counted per sender and destination |
 //! | 16 | length of the message in bytes | `u32` |
@@ -19,7 +19,12 @@
 //!
 //! A notice says of all messages below its number that they were sent (3), when their sender has nothing more to send for a
 //! while: the last of them may be lost, and no later one tells. Or that they have come or are given up (4): nobody asks for
-//! them any more. It has no payload; length and offset are 0.
+//! them any more. Or that their sender does not send them any more, acknowledged or not (6). It has no payload; length and
+//! offset are 0.
+//!
+//! An acknowledgement (5) says that all messages below its number were delivered, and of the 64 behind that one which have come: a
+//! bit for each, in the places of length (the nearer 32) and offset. In the place of the checksum it says whom it is for, by
+//! incarnation: what an earlier life has sent is nothing that a later one may forget.
 //!
 //! The tag covers the header, and through the CRC the payload as far as accidents go. Who has no key can make no datagram
 //! that costs its receiver more than this one check.
@@ -48,6 +53,22 @@ pub(super) enum Said {
     Ask(Ask),
     Sent(Notice),
     Received(Notice),
+    /// They are not to be expected any more.
+    GivenUp(Notice),
+    Acknowledgement(Acknowledgement),
+}
+
+/// What a peer has delivered of what was sent to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Acknowledgement {
+    pub(super) incarnation: u32,
+    /// All below were delivered.
+    pub(super) end: u64,
+    /// Bit `n`: the message `end + 1 + n` has come, too.
+    pub(super) beyond: u64,
+    /// The incarnation of who has sent them.
+    pub(super) sender: u32,
+    pub(super) segment_len: u32,
 }
 
 /// What is said of all messages below `end`.
@@ -117,15 +138,27 @@ impl Notice {
         self.write(RECEIVED, bytes, tagger);
     }
 
+    /// That they are given up.
+    pub(super) fn write_given_up(&self, bytes: &mut [u8; HEADER_LEN], tagger: &Tagger) {
+        self.write(GIVEN_UP, bytes, tagger);
+    }
+
     fn write(&self, kind: u8, bytes: &mut [u8; HEADER_LEN], tagger: &Tagger) {
         write(bytes, kind, self.incarnation, self.end, [0, 0, self.segment_len, 0], tagger);
+    }
+}
+
+impl Acknowledgement {
+    pub(super) fn write(&self, bytes: &mut [u8; HEADER_LEN], tagger: &Tagger) {
+        let words = [self.beyond as u32, (self.beyond >> 32) as u32, self.segment_len, self.sender];
+        write(bytes, ACKNOWLEDGEMENT, self.incarnation, self.end, words, tagger);
     }
 }
 
 impl Said {
     pub(super) fn read(bytes: &[u8; HEADER_LEN], tagger: &Tagger) -> Result<Self, NotOurs> {
         let [magic_0, magic_1, version, kind, ..] = *bytes;
-        if [magic_0, magic_1, version] != MAGIC || kind > RECEIVED {
+        if [magic_0, magic_1, version] != MAGIC || kind > GIVEN_UP {
             return Err(NotOurs::Magic);
         }
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
@@ -138,6 +171,17 @@ impl Said {
             ASK => Self::Ask(Ask { incarnation, number, offset, len, segment_len }),
             SENT => Self::Sent(Notice { incarnation, end: number, segment_len }),
             RECEIVED => Self::Received(Notice { incarnation, end: number, segment_len }),
+            GIVEN_UP => Self::GivenUp(Notice { incarnation, end: number, segment_len }),
+            ACKNOWLEDGEMENT => {
+                let beyond = u64::from(len) | u64::from(offset) << 32;
+                Self::Acknowledgement(Acknowledgement {
+                    incarnation,
+                    end: number,
+                    beyond,
+                    sender: word(28),
+                    segment_len,
+                })
+            }
             _ => {
                 let checksum = (kind == CHECKED).then_some(word(28));
                 Self::Segment(Header { incarnation, number, message_len: len, offset, segment_len, checksum })
@@ -163,11 +207,13 @@ const CHECKED: u8 = 1;
 const ASK: u8 = 2;
 const SENT: u8 = 3;
 const RECEIVED: u8 = 4;
+const ACKNOWLEDGEMENT: u8 = 5;
+const GIVEN_UP: u8 = 6;
 const TAG_AT: usize = 32;
 
 #[cfg(test)]
 mod tests {
-    use super::{Ask, HEADER_LEN, Header, NotOurs, Notice, Said, Tagger};
+    use super::{Acknowledgement, Ask, HEADER_LEN, Header, NotOurs, Notice, Said, Tagger};
     use proptest::prelude::*;
 
     proptest! {
@@ -201,6 +247,12 @@ mod tests {
             prop_assert_eq!(Said::read(&bytes, &tagger), Ok(Said::Sent(notice)));
             notice.write_received(&mut bytes, &tagger);
             prop_assert_eq!(Said::read(&bytes, &tagger), Ok(Said::Received(notice)));
+            notice.write_given_up(&mut bytes, &tagger);
+            prop_assert_eq!(Said::read(&bytes, &tagger), Ok(Said::GivenUp(notice)));
+            let beyond = number.rotate_left(7);
+            let acknowledgement = Acknowledgement { incarnation, end: number, beyond, sender: offset, segment_len };
+            acknowledgement.write(&mut bytes, &tagger);
+            prop_assert_eq!(Said::read(&bytes, &tagger), Ok(Said::Acknowledgement(acknowledgement)));
             bytes[bit / 8] ^= 1 << (bit % 8);
             prop_assert!(Said::read(&bytes, &tagger).is_err());
         }

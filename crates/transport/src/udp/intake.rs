@@ -26,6 +26,8 @@ pub(super) struct Intake {
     /// The most datagrams that the kernel joins; 1 without joining.
     joined_max: usize,
     batch_max: usize,
+    /// How many datagrams to make places for: twice as many as came last.
+    expected: usize,
     guess: Guess,
     layout: Layout,
     headers: Box<[u8]>,
@@ -75,6 +77,7 @@ impl Intake {
             segment_len,
             joined_max,
             batch_max: options.datagrams_per_fill,
+            expected: options.datagrams_per_fill,
             guess,
             headers: vec![0; DATAGRAMS_PER_CALL * joined_max * HEADER_LEN].into(),
             // Zeroed memory that is not touched is not there.
@@ -101,7 +104,7 @@ impl Intake {
             return Err(NoBatch::PoolEmpty);
         }
         let page = self.page.as_mut().expect("there is room");
-        let asked = (page.len() / place_len).min(self.batch_max);
+        let asked = (page.len() / place_len).min(self.expected);
         let places = page.bytes_mut().chunks_exact_mut(place_len);
         let headers = self.headers.chunks_exact_mut(self.joined_max * HEADER_LEN);
         let spills = self.spill.chunks_exact_mut(self.spill_len);
@@ -121,6 +124,7 @@ impl Intake {
         let received = self.datagrams.receive(socket, &mut parts, 2 * placed + 1);
         self.parts = emptied(parts);
         let count = received.map_err(NoBatch::Os)?;
+        self.expected = (2 * count).max(EXPECTED_MIN).min(self.batch_max);
         let (mut used, mut payload_max) = (0, 0);
         for index in 0..count {
             let len = self.datagrams.datagram(index).len;
@@ -303,6 +307,9 @@ fn emptied(mut parts: Vec<IoSliceMut<'_>>) -> Vec<IoSliceMut<'static>> {
 }
 
 const CACHE_LINE: usize = 64;
+
+/// A call for fewer costs about the same.
+const EXPECTED_MIN: usize = 8;
 
 /// Requests and small fragments.
 const FIRST_GUESS: usize = 2048;

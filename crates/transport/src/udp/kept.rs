@@ -41,11 +41,52 @@ impl Kept {
         }
     }
 
+    /// Keeps a message until it is [forgotten](Self::forget). One whose bulk is shorter than `copy_below` is copied, so that it pins
+    /// no page.
+    pub(super) fn hold(&mut self, number: u64, head: &[u8], bulk: &Bulk, copy_below: usize) {
+        if bulk.len() >= copy_below {
+            return self.push(number, head, bulk, usize::MAX, usize::MAX);
+        }
+        let mut whole = Vec::with_capacity(head.len() + bulk.len());
+        whole.extend_from_slice(head);
+        bulk.slices().iter().for_each(|slice| whole.extend_from_slice(slice.as_bytes()));
+        self.push(number, &whole, &Bulk::empty(), usize::MAX, usize::MAX);
+    }
+
     /// Forgets all messages below this one.
     pub(super) fn forget_below(&mut self, end: u64) {
         while self.messages.front().is_some_and(|oldest| oldest.number < end) {
             self.forget_oldest();
         }
+    }
+
+    /// Forgets one message; returns its length in bytes, if it was kept.
+    pub(super) fn forget(&mut self, number: u64) -> Option<usize> {
+        let index = self.messages.binary_search_by_key(&number, |message| message.number).ok()?;
+        let message = self.messages.remove(index)?;
+        self.parts -= message.parts();
+        self.bytes -= message.len();
+        Some(message.len())
+    }
+
+    /// The oldest that is kept.
+    pub(super) fn oldest(&self) -> Option<u64> {
+        self.messages.front().map(|message| message.number)
+    }
+
+    /// Their lengths together, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// How many are kept.
+    pub(super) fn len(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// All messages below this one, in order.
+    pub(super) fn below(&self, end: u64) -> impl Iterator<Item = &Message> {
+        self.messages.iter().take_while(move |message| message.number < end)
     }
 
     fn forget_oldest(&mut self) {
@@ -67,6 +108,16 @@ impl Message {
     /// Its length in bytes.
     pub(super) fn len(&self) -> usize {
         self.head.len() + self.bulk.len()
+    }
+
+    /// Its number.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// What it is made of.
+    pub(super) fn contents(&self) -> (&[u8], &Bulk) {
+        (&self.head, &self.bulk)
     }
 
     /// How many segments may be sent again now, of so many that were asked for: whoever copies an ask and repeats it cannot

@@ -11,17 +11,24 @@ use std::net::SocketAddr;
 
 /// An [`Endpoint`] with one peer, as a [`Link`] that neither keeps order nor delivers everything, whose receiver does not
 /// hold its sender up, and which never loses its peer: it does not know whether there is one.
+///
+/// With [acknowledgements](super::UdpOptions::acknowledged) it keeps order, delivers everything once, and holds its sender
+/// up; a peer that is gone is one that acknowledges nothing for long, and nobody tells that it closes.
 #[derive(Debug)]
 pub struct UdpLink {
     endpoint: Endpoint,
     peer: PeerId,
+    acknowledged: bool,
+    /// Whether the peer was silent for too long.
+    is_lost: bool,
 }
 
 impl UdpLink {
     /// Links an endpoint that has no peer yet.
     pub fn new(mut endpoint: Endpoint, peer: SocketAddr) -> Self {
         let peer = endpoint.add_peer(peer);
-        Self { endpoint, peer }
+        let acknowledged = endpoint.is_acknowledged();
+        Self { endpoint, peer, acknowledged, is_lost: false }
     }
 
     /// Lets a scheduler sleep until something happens here.
@@ -32,6 +39,15 @@ impl UdpLink {
         self.endpoint.register(poller)
     }
 
+    /// Takes acknowledgements in and sends them out at once.
+    fn acknowledge(&mut self, now: Time) -> Result<(), Lost> {
+        if self.acknowledged {
+            self.endpoint.flush(now);
+            self.is_lost |= self.endpoint.is_silent(self.peer);
+        }
+        if self.is_lost { Err(Lost::TimedOut) } else { Ok(()) }
+    }
+
     /// The endpoint, for what only it knows.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
@@ -40,15 +56,26 @@ impl UdpLink {
 
 impl Link for UdpLink {
     fn send(&mut self, head: &[u8], bulk: &Bulk) -> Result<(), SendError> {
+        if self.is_lost {
+            return Err(Lost::TimedOut.into());
+        }
         self.endpoint.send(self.peer, head, bulk).map_or(Err(SendError::Full), |_| Ok(()))
     }
 
     fn flush(&mut self, now: Time) -> Result<Flushed, Lost> {
+        let flushed = self.endpoint.flush(now);
+        if !self.acknowledged {
+            return Ok(flushed);
+        }
+        self.endpoint.fill(now).map_err(Lost::Os)?;
+        self.acknowledge(now)?;
         Ok(self.endpoint.flush(now))
     }
 
     fn fill(&mut self, now: Time) -> Result<Filled, Lost> {
-        self.endpoint.fill(now).map_err(Lost::Os)
+        let filled = self.endpoint.fill(now).map_err(Lost::Os)?;
+        self.acknowledge(now)?;
+        Ok(filled)
     }
 
     fn next_frame(&mut self) -> Option<Frame> {

@@ -20,6 +20,14 @@
 //! somebody repeats is answered a bounded number of times. What is sent to a group is not asked for. Nothing is promised
 //! by this: who needs a reply still has a time-out.
 //!
+//! # With acknowledgements
+//! With [`UdpOptions::acknowledged`] each frame to one peer is delivered once and in order `[ATM1997 §III]`. A sender has no more than a
+//! window under way; what goes beyond waits in its queue, so that a receiver that stops holds it up. A receiver acknowledges
+//! what each fill brings: all below some number, and of those beyond which have come. What nobody acknowledges for a time is sent
+//! again, ever more patiently; after so many times it is given up and counted, and the receiver is told not to wait for it. Asking for
+//! what is missing goes on beside that, and is the quicker. Acknowledgements of what was not sent, or was sent in another life, are
+//! refused and counted. What is sent to a group is not acknowledged.
+//!
 //! # Bounds
 //! Datagrams from addresses that are no peer's and those that do not prove the key are counted and forgotten. Of each peer a
 //! bounded number of messages and bytes may be incomplete; the one that waits longest makes room for newer ones, and
@@ -63,10 +71,12 @@
 //! # Ok(()) }
 //! ```
 
+mod acknowledged;
 mod asking;
 mod counters;
 mod endpoint;
 mod header;
+mod in_order;
 mod intake;
 mod kept;
 mod link;
@@ -83,7 +93,7 @@ pub use counters::UdpCounters;
 pub use endpoint::{Endpoint, IncompleteMessage, QueueFull};
 pub use link::UdpLink;
 pub use options::{
-    DATAGRAM_LEN_ETHERNET, DATAGRAM_LEN_LOOPBACK, InvalidOptions, MulticastOptions, PartitionKey, SocketBuffers,
-    UdpOptions,
+    Acknowledged, DATAGRAM_LEN_ETHERNET, DATAGRAM_LEN_LOOPBACK, InvalidOptions, MulticastOptions, PartitionKey,
+    SocketBuffers, UdpOptions,
 };
 pub use peer::PeerId;

@@ -59,8 +59,23 @@ pub struct UdpOptions {
     pub keep_parts_max: usize,
     /// Bound of their lengths together, in bytes.
     pub keep_bytes_max: usize,
+    /// Whether what is sent to one peer is acknowledged, and sent again until it is. All endpoints that talk to each other agree.
+    pub acknowledged: Option<Acknowledged>,
     /// How datagrams to multicast groups are sent.
     pub multicast: MulticastOptions,
+}
+
+/// A transport with a window and acknowledgements over datagrams `[ATM1997 §III]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acknowledged {
+    /// The most bytes that may be under way to a peer without its acknowledgement; one message may be, whatever its length, and
+    /// no more than 512. What is sent beyond that waits, within the bounds of the queue.
+    pub window_bytes: usize,
+    /// What is under way is sent again when nothing of it was acknowledged for this time, and again after twice as long, up to
+    /// sixteen times as long.
+    pub retransmit_after: Duration,
+    /// So often; then it is given up, and counted.
+    pub retransmits_max: u32,
 }
 
 /// What the members of a partition know and nobody else. It does not print itself.
@@ -150,6 +165,9 @@ pub enum InvalidOptions {
     /// Nothing could be received, or more than one call takes.
     #[error("{0} datagrams per fill: expected 1 to {DATAGRAMS_PER_CALL}")]
     DatagramsPerFill(usize),
+    /// What is not acknowledged would be sent again at once.
+    #[error("datagrams are sent again after no time: expected more than 0 s")]
+    RetransmitAtOnce,
     /// Only addresses 224.0.0.0 to 239.255.255.255 are groups.
     #[error("{0} is no multicast group: expected an address from 224.0.0.0 to 239.255.255.255")]
     NoGroup(Ipv4Addr),
@@ -181,6 +199,7 @@ impl UdpOptions {
             ask_after: Duration::ZERO,
             keep_parts_max: 0,
             keep_bytes_max: 0,
+            acknowledged: None,
             multicast: MulticastOptions { interface: None, time_to_live: 1, loops: true },
         }
     }
@@ -201,6 +220,9 @@ impl UdpOptions {
         if self.incomplete_bytes_max < frame_len_max || self.incomplete_messages_max == 0 {
             let (messages_max, bytes_max) = (self.incomplete_messages_max, self.incomplete_bytes_max);
             return Err(InvalidOptions::IncompleteTooSmall { messages_max, bytes_max, frame_len_max });
+        }
+        if self.acknowledged.is_some_and(|acknowledged| acknowledged.retransmit_after.is_zero()) {
+            return Err(InvalidOptions::RetransmitAtOnce);
         }
         if !(1..=DATAGRAMS_PER_CALL).contains(&self.datagrams_per_fill) {
             return Err(InvalidOptions::DatagramsPerFill(self.datagrams_per_fill));

@@ -112,8 +112,25 @@ impl Outbox {
         datagram
     }
 
+    /// How much of a message was sent, if it has not all been: the rest comes by itself, and nobody misses it yet.
+    pub(super) fn sent_len(&self, destination: &SocketAddrAny, number: u64) -> Option<usize> {
+        let mut messages = self.messages.iter();
+        let unsent = messages.find(|message| message.number == number && message.destination == *destination);
+        unsent.map(|message| message.sent_len)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.queue.is_empty() && self.singles.is_empty()
+    }
+
+    /// Whether messages wait that were not sent before.
+    pub(super) fn has_messages(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// Payload of a full datagram in bytes.
+    pub(super) fn segment_len(&self) -> usize {
+        self.stamp.segment_len
     }
 
     pub(super) fn bytes(&self) -> usize {

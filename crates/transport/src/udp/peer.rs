@@ -1,7 +1,10 @@
 //! What an endpoint knows of its peers.
 
+use super::acknowledged::SendWindow;
 use super::counters::UdpCounters;
+use super::in_order::InOrder;
 use super::kept::Kept;
+use super::options::Acknowledged;
 use super::reassembly::{Added, Bounds, Incomplete, Reassembly, Refusals, Run};
 use super::window::{Known, Window};
 use dataflow::time::Time;
@@ -22,6 +25,7 @@ impl PeerId {
 /// The peers of an endpoint.
 pub(super) struct Peers {
     bounds: Bounds,
+    acknowledged: Option<Acknowledged>,
     slots: Vec<Option<Peer>>,
     by_address: BTreeMap<SocketAddr, u32>,
 }
@@ -45,6 +49,12 @@ pub(super) struct Peer {
     /// Which life of it we know; `None` before its first datagram.
     pub(super) incarnation: Option<u32>,
     pub(super) window: Window,
+    /// What it has not acknowledged, if it has to.
+    pub(super) send_window: Option<SendWindow>,
+    /// What of its messages came, if they are acknowledged.
+    pub(super) in_order: Option<InOrder>,
+    /// Whether it is to be told what has come.
+    owes: bool,
     pub(super) reassembly: Reassembly,
 }
 
@@ -61,8 +71,8 @@ pub(super) enum Taken {
 }
 
 impl Peers {
-    pub(super) fn new(bounds: Bounds) -> Self {
-        Self { bounds, slots: Vec::new(), by_address: BTreeMap::new() }
+    pub(super) fn new(bounds: Bounds, acknowledged: Option<Acknowledged>) -> Self {
+        Self { bounds, acknowledged, slots: Vec::new(), by_address: BTreeMap::new() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -82,7 +92,7 @@ impl Peers {
         let free = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
         let id = u32::try_from(free).expect("fewer peers than addresses");
         assert!(self.by_address.insert(address, id).is_none(), "{address} is a peer already");
-        let peer = Some(Peer::new(address, self.bounds));
+        let peer = Some(Peer::new(address, self.bounds, self.acknowledged));
         if free == self.slots.len() {
             self.slots.push(peer);
         } else {
@@ -123,10 +133,12 @@ impl Peer {
         !self.is_group
     }
 
-    fn new(address: SocketAddr, bounds: Bounds) -> Self {
+    fn new(address: SocketAddr, bounds: Bounds, acknowledged: Option<Acknowledged>) -> Self {
+        let is_group = address.ip().is_multicast();
+        let acknowledged = acknowledged.filter(|_| !is_group);
         Self {
             address: address.into(),
-            is_group: address.ip().is_multicast(),
+            is_group,
             next_number: 0,
             kept: Kept::default(),
             notice_at: None,
@@ -135,6 +147,9 @@ impl Peer {
             untold: (0, 0),
             incarnation: None,
             window: Window::default(),
+            send_window: acknowledged.map(SendWindow::new),
+            in_order: acknowledged.map(|_| InOrder::new(bounds.bytes_max)),
+            owes: false,
             reassembly: Reassembly::new(bounds),
         }
     }
@@ -149,9 +164,28 @@ impl Peer {
                 self.incarnation = Some(incarnation);
                 self.window = Window::default();
                 self.sent_end = 0;
+                if let Some(in_order) = &mut self.in_order {
+                    in_order.restart();
+                }
                 Some(self.reassembly.clear())
             }
         }
+    }
+
+    /// All messages to it below this number were sent; others wait.
+    pub(super) fn sent_below(&self) -> u64 {
+        self.send_window.map_or(self.next_number, |window| window.released_end())
+    }
+
+    /// It has to be told what has come; whether that is news.
+    pub(super) fn owe(&mut self) -> bool {
+        !core::mem::replace(&mut self.owes, true)
+    }
+
+    /// What it is told of what has come: who it was when it sent that, all below a number, and some beyond.
+    pub(super) fn pay(&mut self) -> Option<(u32, (u64, u64))> {
+        self.owes = false;
+        self.incarnation.zip(self.in_order.as_ref().map(InOrder::acknowledgement))
     }
 
     /// Notes what has come; whether the peer should be told, so that it need not keep much.
@@ -188,7 +222,8 @@ impl Peer {
 
     pub(super) fn take(&mut self, run: &Run, now: Time, counters: &mut UdpCounters) -> Taken {
         let segments = run.bytes.len().div_ceil(self.reassembly.segment_len()) as u64;
-        match self.window.knows(run.number) {
+        let known = self.in_order.as_ref().map(|in_order| in_order.knows(run.number));
+        match known.unwrap_or_else(|| self.window.knows(run.number)) {
             Known::No => {}
             Known::Delivered => {
                 counters.duplicates += segments;
@@ -204,8 +239,9 @@ impl Peer {
             self.reassembly.miss(self.sent_end..run.number, now, ask_at);
             self.sent_end = run.number.saturating_add(1);
         }
+        self.reassembly.overtake(run.number, segments as usize, now);
         if run.bytes.len() == run.message_len {
-            self.reassembly.forget(run.number);
+            self.reassembly.forget(run.number, now);
             return Taken::Whole;
         }
         let mut refusals = Refusals::default();

@@ -16,6 +16,10 @@ pub(super) struct Reassembly {
     bytes: usize,
     /// Emptied ones, for their memory.
     spare: Vec<Incomplete>,
+    /// How long the peer takes to answer when it is asked, smoothed.
+    answer_time: Duration,
+    /// Whether a message is to be asked for before its time, since it was overtaken.
+    has_overtaken: bool,
 }
 
 /// What one peer may have incomplete.
@@ -64,6 +68,9 @@ pub(super) struct Incomplete {
     deadline: Time,
     ask_at: Time,
     asks: u32,
+    asked_at: Time,
+    /// Segments of later messages that have come since.
+    overtaken_by: usize,
     /// One bit per segment.
     seen: Vec<u64>,
     seen_count: usize,
@@ -73,7 +80,14 @@ pub(super) struct Incomplete {
 
 impl Reassembly {
     pub(super) fn new(bounds: Bounds) -> Self {
-        Self { bounds, messages: Vec::new(), bytes: 0, spare: Vec::new() }
+        Self {
+            bounds,
+            messages: Vec::new(),
+            bytes: 0,
+            spare: Vec::new(),
+            answer_time: Duration::ZERO,
+            has_overtaken: false,
+        }
     }
 
     /// Adds a run that lies within its message, whose length is within the bound.
@@ -82,13 +96,17 @@ impl Reassembly {
             Some(index) if self.messages[index].is_begun() => index,
             known => self.admit(run, known, refusals),
         };
-        let Bounds { segment_len, timeout, ask_after, .. } = self.bounds;
+        let Bounds { segment_len, timeout, .. } = self.bounds;
         let message = &mut self.messages[index];
         if message.len != run.message_len {
             return Added::Contradictory;
         }
+        self.note_answer(index, now);
+        let ask_at = now + self.patience();
+        let message = &mut self.messages[index];
         message.deadline = now + timeout;
-        message.ask_at = now + ask_after;
+        message.ask_at = ask_at;
+        message.overtaken_by = 0;
         message.add(run, segment_len, refusals);
         if message.seen_count < message.len.div_ceil(segment_len) {
             return Added::Kept;
@@ -109,21 +127,51 @@ impl Reassembly {
         }
     }
 
+    /// So many segments of a message have come: what was sent before and has not come by now is hardly just late. It is asked for
+    /// at once, the first time.
+    pub(super) fn overtake(&mut self, number: u64, segments: usize, now: Time) {
+        if self.bounds.ask_after.is_zero() {
+            return;
+        }
+        for message in self.messages.iter_mut().filter(|message| message.number < number && message.asks == 0) {
+            message.overtaken_by += segments;
+            if message.overtaken_by >= REORDERED_MAX && message.ask_at > now {
+                message.ask_at = now;
+                self.has_overtaken = true;
+            }
+        }
+    }
+
+    /// Whether something is to be asked for before the time that [`wait`](Self::wait) told, since this was called.
+    pub(super) fn take_overtaken(&mut self) -> bool {
+        core::mem::take(&mut self.has_overtaken)
+    }
+
     /// Messages whose missing parts are to be asked for now.
     pub(super) fn ask(&mut self, now: Time) -> impl Iterator<Item = &Incomplete> {
-        let ask_after = self.bounds.ask_after;
+        let (ask_after, patience) = (self.bounds.ask_after, self.patience());
         self.messages.iter_mut().filter(move |message| !ask_after.is_zero() && message.ask_at <= now).map(
             move |message| {
                 message.asks += 1;
-                message.ask_at = now + ask_after * (1 + message.asks / ASKS_OF_A_PACE).min(ASKS_SLOWEST);
+                message.asked_at = now;
+                message.ask_at = now + patience * (1 + message.asks / ASKS_OF_A_PACE).min(ASKS_SLOWEST);
                 &*message
             },
         )
     }
 
-    /// Forgets a message, if it is known.
-    pub(super) fn forget(&mut self, number: u64) {
+    /// Forgets a message that has come as a whole, if it is known.
+    pub(super) fn forget(&mut self, number: u64, now: Time) {
         if let Some(index) = self.messages.iter().position(|message| message.number == number) {
+            self.note_answer(index, now);
+            let message = self.remove(index);
+            self.recycle(message);
+        }
+    }
+
+    /// Forgets messages that nobody sends any more.
+    pub(super) fn forget_below(&mut self, end: u64) {
+        while let Some(index) = self.messages.iter().position(|message| message.number < end) {
             let message = self.remove(index);
             self.recycle(message);
         }
@@ -165,6 +213,12 @@ impl Reassembly {
         self.bounds.ask_after
     }
 
+    /// How long to wait for an answer: a peer that is slow to answer has not lost what it was asked.
+    fn patience(&self) -> Duration {
+        let ask_after = self.bounds.ask_after;
+        ask_after.max(self.answer_time * 2).min(ask_after * ASKS_SLOWEST)
+    }
+
     /// How long to wait before something is due for what came last; `None` if nothing is incomplete.
     pub(super) fn wait(&self) -> Option<Duration> {
         let Bounds { timeout, ask_after, .. } = self.bounds;
@@ -193,11 +247,11 @@ impl Reassembly {
     /// Makes room for a message that was not `known`, or known to be missing only.
     fn admit(&mut self, run: &Run, known: Option<usize>, refusals: &mut Refusals) -> usize {
         let Bounds { messages_max, bytes_max, segment_len, .. } = self.bounds;
-        let asks = known.map_or(0, |index| {
+        let (asks, asked_at) = known.map_or((0, Time::ZERO), |index| {
             let missing = self.remove(index);
-            let asks = missing.asks;
+            let asked = (missing.asks, missing.asked_at);
             self.recycle(missing);
-            asks
+            asked
         });
         while self.messages.len() >= messages_max || self.bytes + run.message_len > bytes_max {
             let oldest = (0..self.messages.len()).min_by_key(|index| self.messages[*index].deadline);
@@ -207,10 +261,20 @@ impl Reassembly {
         }
         let mut message = self.spare.pop().unwrap_or_default();
         message.begin(run.number, run.message_len, run.message_len.div_ceil(segment_len));
-        message.asks = asks;
+        (message.asks, message.asked_at) = (asks, asked_at);
         self.bytes += message.len;
         self.messages.push(message);
         self.messages.len() - 1
+    }
+
+    /// Learns from something that has come of a message how long an answer takes.
+    fn note_answer(&mut self, index: usize, now: Time) {
+        let message = &mut self.messages[index];
+        if message.asks == 1 {
+            self.answer_time = (self.answer_time * 7 + now.since(message.asked_at)) / 8;
+            // What follows the first segment is no answer of its own.
+            message.asks += 1;
+        }
     }
 
     fn remove(&mut self, index: usize) -> Incomplete {
@@ -237,7 +301,7 @@ impl Incomplete {
     }
 
     fn begin(&mut self, number: u64, len: usize, segments: usize) {
-        (self.number, self.len, self.asks, self.seen_count) = (number, len, 0, 0);
+        (self.number, self.len, self.asks, self.seen_count, self.overtaken_by) = (number, len, 0, 0, 0);
         self.seen.clear();
         self.seen.resize(segments.div_ceil(64), 0);
     }
@@ -304,6 +368,9 @@ const ASKS_OF_A_PACE: u32 = 4;
 
 /// Asks follow each other within so many times `ask_after`.
 const ASKS_SLOWEST: u32 = 16;
+
+/// Segments of later messages that may overtake one on their way: many more than networks let overtake.
+const REORDERED_MAX: usize = 16;
 
 /// As many messages at a time are usual between two peers.
 const SPARE_MAX: usize = 8;
@@ -399,7 +466,7 @@ mod tests {
         assert_eq!(table.next_deadline(), Some(Time::from_ns(100)));
         assert_eq!((table.expire(Time::from_ns(99)), table.expire(Time::from_ns(100))), (0, 1));
         assert_eq!((table.next_deadline(), table.bytes), (Some(Time::from_ns(150)), 30));
-        table.forget(2);
+        table.forget(2, Time::from_ns(120));
         assert_eq!((table.next_deadline(), table.bytes, table.clear()), (None, 0, 0));
     }
 

@@ -1,7 +1,7 @@
 //! Whether a datagram is a segment of a message, or speaks of messages.
 
 use super::counters::UdpCounters;
-use super::header::{Ask, HEADER_LEN, NotOurs, Notice, Said, Tagger};
+use super::header::{Acknowledgement, Ask, HEADER_LEN, NotOurs, Notice, Said, Tagger};
 use super::options::UdpOptions;
 
 /// What a datagram says that is one of ours, undamaged, and a segment of a message that may be, or no segment; else counts why
@@ -19,9 +19,13 @@ pub(super) fn check(
         Ok(
             Said::Ask(Ask { segment_len, .. })
             | Said::Sent(Notice { segment_len, .. })
-            | Said::Received(Notice { segment_len, .. }),
+            | Said::Received(Notice { segment_len, .. })
+            | Said::GivenUp(Notice { segment_len, .. })
+            | Said::Acknowledgement(Acknowledgement { segment_len, .. }),
         ) if segment_len as usize != options.segment_len() => &mut counters.other_segment_len,
-        Ok(said @ (Said::Ask(_) | Said::Sent(_) | Said::Received(_))) => return Some(said),
+        Ok(said @ (Said::Ask(_) | Said::Sent(_) | Said::Received(_) | Said::GivenUp(_) | Said::Acknowledgement(_))) => {
+            return Some(said);
+        }
         Ok(Said::Segment(header)) => {
             let (offset, message_len) = (header.offset as usize, header.message_len as usize);
             let segment_len = options.segment_len();

@@ -9,7 +9,7 @@ use transport::page_pool::{Pool, PoolOptions};
 use transport::poller::Poller;
 use transport::shm::{Process, ShmLink, ShmListener, ShmOptions};
 use transport::tcp::{Connection, Listener, TcpOptions};
-use transport::udp::{Endpoint, UdpLink, UdpOptions};
+use transport::udp::{Acknowledged, Endpoint, UdpLink, UdpOptions};
 use transport::waker::Waker;
 
 pub(crate) struct TcpFixture {
@@ -115,6 +115,39 @@ impl<const DATAGRAM_LEN: usize, const OFFLOAD: bool> Fixture for UdpFixture<DATA
 
     fn pools(&self) -> Vec<Pool> {
         vec![self.pool.clone()]
+    }
+}
+
+/// The same with acknowledgements, and a window that the receive buffer does not always hold.
+pub(crate) struct AcknowledgedFixture<const DATAGRAM_LEN: usize, const OFFLOAD: bool>(
+    UdpFixture<DATAGRAM_LEN, OFFLOAD>,
+);
+
+impl<const DATAGRAM_LEN: usize, const OFFLOAD: bool> Default for AcknowledgedFixture<DATAGRAM_LEN, OFFLOAD> {
+    fn default() -> Self {
+        let mut plain = UdpFixture::default();
+        let retransmit_after = Duration::from_millis(2);
+        // A machine with other work is no peer that is gone.
+        let acknowledged = Acknowledged { window_bytes: 48 << 10, retransmit_after, retransmits_max: 10_000 };
+        plain.options.acknowledged = Some(acknowledged);
+        plain.options.ask_after = Duration::from_millis(1);
+        Self(plain)
+    }
+}
+
+impl<const DATAGRAM_LEN: usize, const OFFLOAD: bool> Fixture for AcknowledgedFixture<DATAGRAM_LEN, OFFLOAD> {
+    type Side = UdpLink;
+
+    fn pair(&mut self) -> (UdpLink, UdpLink) {
+        self.0.pair()
+    }
+
+    fn watch(side: &mut UdpLink, poller: &mut Poller, waker: &Waker) {
+        UdpFixture::<DATAGRAM_LEN, OFFLOAD>::watch(side, poller, waker);
+    }
+
+    fn pools(&self) -> Vec<Pool> {
+        self.0.pools()
     }
 }
 

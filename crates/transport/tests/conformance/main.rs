@@ -87,12 +87,46 @@ macro_rules! conformance {
     };
 }
 
+/// What keeps order and loses nothing, without a word when a peer closes.
+macro_rules! acknowledged {
+    ($transport:ident, $fixture:ty) => {
+        mod $transport {
+            use super::{fixtures, suite};
+
+            #[test]
+            fn frames_of_all_lengths_arrive_in_order() {
+                suite::frames_of_all_lengths_arrive_in_order(<$fixture>::default());
+            }
+            #[test]
+            fn both_directions_at_once() {
+                suite::both_directions_at_once(<$fixture>::default());
+            }
+            #[test]
+            fn many_small_frames() {
+                suite::many_small_frames(<$fixture>::default());
+            }
+            #[test]
+            fn bulk_in_several_slices() {
+                suite::bulk_in_several_slices(<$fixture>::default());
+            }
+            #[test]
+            fn a_receiver_that_stops_stops_its_sender() {
+                suite::a_receiver_that_stops_stops_its_sender(<$fixture>::default());
+            }
+        }
+    };
+}
+
 may_lose!(udp_ethernet, fixtures::UdpFixture<1472, false>);
 may_lose!(udp_ethernet_offloaded, fixtures::UdpFixture<1472, true>);
 may_lose!(udp_loopback, fixtures::UdpFixture<65_507, false>);
+may_lose!(udp_acknowledged_as_if_it_lost, fixtures::AcknowledgedFixture<1472, true>);
 may_lose!(tcp_as_if_it_lost, fixtures::TcpFixture);
 may_lose!(local_as_if_it_lost, fixtures::LocalFixture);
 may_lose!(shared_memory_as_if_it_lost, fixtures::ShmFixture<true>);
+acknowledged!(udp_acknowledged_ethernet, fixtures::AcknowledgedFixture<1472, false>);
+acknowledged!(udp_acknowledged_ethernet_offloaded, fixtures::AcknowledgedFixture<1472, true>);
+acknowledged!(udp_acknowledged_loopback, fixtures::AcknowledgedFixture<65_507, false>);
 conformance!(tcp, fixtures::TcpFixture);
 conformance!(local, fixtures::LocalFixture);
 conformance!(shared_memory_lent, fixtures::ShmFixture<true>);

@@ -7,8 +7,11 @@
 //! | transport | reference |
 //! |---|---|
 //! | `tcp` | [`reference`]: plain writes and reads, fragment by fragment |
-//! | `udp` | [`datagrams`]: `sendmmsg` and `recvmmsg`, datagrams of the same length |
+//! | `udp` | [`datagrams`]: `sendmmsg` and `recvmmsg`, datagrams of the same length; once with as many fragments in each as it holds (GSO, GRO), once with each fragment in datagrams of its own |
 //! | `shm` | [`ring`]: a ring of slots for each source |
+//!
+//! With `--window` the result is building with acknowledged datagrams, and the reference the same without acknowledgements: what
+//! a transport protocol costs, as in `[ATM1997 §III]`.
 
 use std::io;
 use std::process::{Child, Command, Stdio};
@@ -37,6 +40,9 @@ pub(crate) struct Parameters {
     /// Whether each fragment has a datagram of its own in the reference.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     single: bool,
+    /// The window of acknowledged datagrams.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    window_bytes: Option<u32>,
     seconds: f64,
     pairs: usize,
 }
@@ -47,6 +53,13 @@ pub(crate) struct Parameters {
 pub(crate) enum Found {
     /// In alternation.
     Both(Comparison<Parameters>),
+    /// In alternation, with two references.
+    Datagrams {
+        #[serde(flatten)]
+        grouped: Comparison<Parameters>,
+        /// Each fragment has a datagram of its own in the reference.
+        single: Comparison<Parameters>,
+    },
     /// One run of one side: to be compared with something else.
     One { bench: &'static str, parameters: Parameters, side: BenchSide, figures: Figures },
 }
@@ -60,21 +73,48 @@ pub(crate) fn measure(args: &BenchArgs) -> Result<Found, BenchError> {
             let run = if side == BenchSide::Result { build } else { bare };
             Ok(Found::One { bench, parameters, side, figures: run(&parameters)? })
         }
+        None if parameters.transport == BenchTransport::Udp && !parameters.single && args.window.is_none() => {
+            compare_datagrams(bench, parameters)
+        }
         None => compare(bench, parameters).map(Found::Both),
     }
+}
+
+/// Measures in alternation with both bare machines, each for less time.
+fn compare_datagrams(bench: &'static str, parameters: Parameters) -> Result<Found, BenchError> {
+    let grouped = Parameters { seconds: parameters.seconds * 2.0 / 3.0, ..parameters };
+    let single = Parameters { single: true, ..grouped };
+    let (mut by_grouped, mut by_single) = (Vec::new(), Vec::new());
+    for _ in 0..PAIRS {
+        let result = build(&grouped)?;
+        by_grouped.push((result, bare(&grouped)?));
+        by_single.push((result, bare(&single)?));
+    }
+    let compared = |parameters, runs| Comparison::of(bench, parameters, RatioOf::EventsPerS, runs);
+    Ok(Found::Datagrams { grouped: compared(grouped, &by_grouped), single: compared(single, &by_single) })
 }
 
 /// Measures in alternation with the reference.
 pub(super) fn compare(bench: &'static str, parameters: Parameters) -> Result<Comparison<Parameters>, BenchError> {
     let pairs = (PAIRS, RatioOf::EventsPerS);
-    Comparison::measure(bench, parameters, pairs, || build(&parameters), || bare(&parameters))
+    let plain = Parameters { window_bytes: None, ..parameters };
+    let reference = || if parameters.window_bytes.is_some() { build(&plain) } else { bare(&parameters) };
+    Comparison::measure(bench, parameters, pairs, || build(&parameters), reference)
 }
 
 impl Found {
     /// A few lines for people.
     pub(crate) fn to_text(&self) -> String {
         match self {
+            Self::Both(comparison) if comparison.parameters().window_bytes.is_some() => {
+                comparison.to_text_as(["window", "none"])
+            }
             Self::Both(comparison) => comparison.to_text(),
+            Self::Datagrams { grouped, single } => {
+                let (grouped, single) =
+                    (grouped.to_text_as(["weir", "grouped"]), single.to_text_as(["weir", "single"]));
+                format!("{grouped}\n{single}")
+            }
             Self::One { bench, side, figures, .. } => format!("{bench}\n{}", figures.to_line(side.name())),
         }
     }
@@ -138,6 +178,7 @@ impl Parameters {
             payload,
             datagram_bytes: (transport == BenchTransport::Udp).then_some(args.datagram),
             single: transport == BenchTransport::Udp && args.single,
+            window_bytes: args.window.filter(|_| transport == BenchTransport::Udp),
             seconds: args.seconds,
             pairs: PAIRS,
         })
@@ -145,10 +186,12 @@ impl Parameters {
 
     /// Events in building at once: as many as keep a source, its connection and the builder busy at the same time.
     fn building(&self) -> u32 {
-        if self.transport != BenchTransport::Tcp {
-            return EVENTS_HELD;
+        let by_window = (WINDOW_BYTES / self.fragment_bytes.max(1)).clamp(BUILDING_MIN, BUILDING_MAX);
+        match self.transport {
+            BenchTransport::Tcp => by_window,
+            BenchTransport::Udp => by_window.max(EVENTS_HELD),
+            BenchTransport::Shm => EVENTS_HELD,
         }
-        (WINDOW_BYTES / self.fragment_bytes.max(1)).clamp(BUILDING_MIN, BUILDING_MAX)
     }
 
     fn figures(&self, events: f64, seconds: f64, cpu_seconds: f64) -> Figures {
@@ -205,7 +248,8 @@ fn transport_keys(parameters: &Parameters) -> String {
     match (parameters.transport, parameters.datagram_bytes) {
         (BenchTransport::Udp, Some(datagram)) => {
             let carriers = "event_reply = \"udp\"";
-            format!("transport = {{ {carriers}, udp = {{ datagram = \"{datagram} B\" }} }}")
+            let window = parameters.window_bytes.map_or(String::new(), |window| format!(", window = \"{window} B\""));
+            format!("transport = {{ {carriers}, udp = {{ datagram = \"{datagram} B\"{window} }} }}")
         }
         (BenchTransport::Shm, _) => "transport.connections = \"shm\"".to_owned(),
         _ => String::new(),

@@ -4,6 +4,7 @@ mod datagrams;
 mod event_builder;
 mod exchange;
 mod filter;
+mod grouping;
 mod handover;
 mod hops;
 mod level2;
@@ -45,6 +46,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Exit {
         "sfi" => sfi::measure(args).map(|found| (to_json(&found), found.to_text())),
         "transport" => link::measure(args).map(|found| (to_json(&found), found.to_text())),
         "push-pull" => push_pull::measure(args).map(|found| (to_json(&found), found.to_text())),
+        "grouping" => grouping::measure(args).map(|found| (to_json(&found), found.to_text())),
         "level2" => level2::measure(args).map(|found| (to_json(&found), found.to_text())),
         "prediction" => prediction::measure(args).map(|found| (to_json(&found), found.to_text())),
         "filter" => filter::measure(args).map(|found| (to_json(&found), found.to_text())),
@@ -149,6 +151,7 @@ const LIST: &str = "\
 event-builder  source processes, one building process, the complete protocol, over TCP, UDP or shared memory
 transport      frames of 64 B to 1 MB through one link of each kind, one way and there and back
 push-pull      eight sources and eight builders, by requests and by pushing, fragments of 48 B to 64 kB
+grouping       pushed events in groups of 1 to 64, fragments of 48 B to 9 kB, over TCP or UDP
 ros            one read-out system with twelve ROBs: level 2, building and clears together
 sfi            one event builder with light sources: events of 1.5 MB and of 256 bytes
 memory         the resident set over ten million small events

@@ -53,10 +53,15 @@ impl<P: Serialize> Comparison<P> {
         mut reference: impl FnMut() -> Result<Figures, E>,
     ) -> Result<Self, E> {
         let runs = (0..pairs).map(|_| Ok((result()?, reference()?))).collect::<Result<Vec<_>, E>>()?;
+        Ok(Self::of(bench, parameters, ratio_of, &runs))
+    }
+
+    /// What runs in pairs have shown.
+    pub(crate) fn of(bench: &'static str, parameters: P, ratio_of: RatioOf, runs: &[(Figures, Figures)]) -> Self {
         let ratios: Vec<f64> = runs.iter().map(|(ours, bare)| ratio_of.value(ours) / ratio_of.value(bare)).collect();
         let cpu_ratios = runs.iter().map(|(ours, bare)| ours.cpu_us_per_event / bare.cpu_us_per_event);
         let extreme = |pick: fn(f64, f64) -> f64, start: f64| ratios.iter().copied().fold(start, pick);
-        Ok(Self {
+        Self {
             bench,
             parameters,
             result: Figures::median(runs.iter().map(|(ours, _)| *ours)),
@@ -65,7 +70,12 @@ impl<P: Serialize> Comparison<P> {
             ratio: median(ratios.iter().copied()),
             spread: [extreme(f64::min, f64::INFINITY), extreme(f64::max, 0.0)],
             cpu_ratio: median(cpu_ratios),
-        })
+        }
+    }
+
+    /// What was measured.
+    pub(crate) fn parameters(&self) -> &P {
+        &self.parameters
     }
 
     /// Medians of the result.

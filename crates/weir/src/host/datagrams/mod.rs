@@ -86,7 +86,7 @@ impl Datagrams {
         let clears = match group {
             Some((group, interface)) if options.takes_clears => {
                 // The group's clears have numbers of their own, and receivers ask for missing ones.
-                let options = UdpOptions { ask_after: Duration::ZERO, ..options.control.clone() };
+                let options = UdpOptions { ask_after: Duration::ZERO, acknowledged: None, ..options.control.clone() };
                 let mut endpoint = Endpoint::join(group, interface, &options, control)?;
                 endpoint.register(poller)?;
                 Some(endpoint)
@@ -243,13 +243,18 @@ impl Datagrams {
             counts.dropped += udp.dropped_by_kernel;
             counts.not_sent += udp.datagrams_not_sent + endpoint.counters().sends_refused;
             counts.foreign += udp.foreign;
-            counts.malformed +=
-                udp.oversized + udp.not_ours + udp.not_proved + udp.corrupt + udp.contradictory + udp.other_segment_len;
+            counts.malformed += udp.oversized
+                + udp.not_ours
+                + udp.not_proved
+                + udp.corrupt
+                + udp.contradictory
+                + udp.other_segment_len
+                + udp.acknowledgements_refused;
             counts.stale += udp.stale;
             counts.duplicates += udp.duplicates + udp.late;
             counts.asked += udp.asked;
-            counts.repeated += udp.repeated;
-            counts.given_up += udp.timed_out + udp.evicted + udp.abandoned + udp.without_page;
+            counts.repeated += udp.repeated + udp.retransmitted;
+            counts.given_up += udp.timed_out + udp.evicted + udp.abandoned + udp.without_page + udp.unacknowledged;
         }
         counts
     }

@@ -4,7 +4,7 @@ use configuration::{ClearCarrier, FRAGMENT_OVERHEAD_BYTES, Partition, RosInput, 
 use dataflow::ids::{Incarnation, NodeId, Role};
 use dataflow::wire;
 use transport::frame::FrameLimits;
-use transport::udp::{MulticastOptions, PartitionKey, SocketBuffers, UdpOptions};
+use transport::udp::{Acknowledged, MulticastOptions, PartitionKey, SocketBuffers, UdpOptions};
 
 use crate::assembly::Assembly;
 use crate::host::FIRST_LIFE;
@@ -77,6 +77,7 @@ impl DatagramOptions {
                 ask_after: transport.udp.ask_after.duration(),
                 keep_parts_max: if transport.udp.ask_after.duration().is_zero() { 0 } else { parts_to_one },
                 keep_bytes_max: to_one.bytes.max(frame_max),
+                acknowledged: acknowledged(transport),
                 multicast: MulticastOptions {
                     interface: transport.multicast_interface().filter(|_| transport.clear == ClearCarrier::Multicast),
                     time_to_live: transport.udp.ttl,
@@ -117,6 +118,16 @@ impl DatagramOptions {
         self.bulk.incarnation = life.0;
         self
     }
+}
+
+/// How messages are acknowledged, if they are.
+fn acknowledged(transport: &Transport) -> Option<Acknowledged> {
+    let window = transport.udp.window?;
+    Some(Acknowledged {
+        window_bytes: usize::try_from(window.bytes()).unwrap_or(usize::MAX),
+        retransmit_after: transport.udp.retransmit_after.duration(),
+        retransmits_max: transport.udp.retransmits,
+    })
 }
 
 /// What a complaint says of the buffers of a socket, if they are smaller than asked for.
@@ -347,6 +358,17 @@ mod tests {
         // From four sources; to two builders.
         assert!(sfi.receive_buffer_bytes >= 4 * 500_000, "{sfi:?}");
         assert!(sfi.incomplete_bytes_max >= 4 * 500_000 && ros.queue_bytes_max >= 2 * 500_000, "{sfi:?} {ros:?}");
+    }
+
+    #[test]
+    fn messages_are_acknowledged_where_there_is_a_window() {
+        let udp = "transport.udp={window=\"256 kB\", retransmit_after=\"5 ms\", retransmits=3}";
+        let options = options(&assembly(&["transport.event_reply=udp", udp]), Role::Sfi).unwrap();
+        let retransmit_after = core::time::Duration::from_millis(5);
+        let expected = Acknowledged { window_bytes: 256_000, retransmit_after, retransmits_max: 3 };
+        assert_eq!((options.bulk.acknowledged, options.control.acknowledged), (Some(expected), Some(expected)));
+        let plain = self::options(&assembly(&["transport.event_reply=udp"]), Role::Sfi).unwrap();
+        assert_eq!(plain.bulk.acknowledged, None);
     }
 
     #[test]

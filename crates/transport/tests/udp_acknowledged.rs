@@ -1,0 +1,307 @@
+//! A window and acknowledgements over datagrams: each message once and in order through a network that drops, repeats and
+//! reorders, with tries that come to an end.
+
+use dataflow::bulk::Bulk;
+use dataflow::time::Time;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::time::Duration;
+use transport::frame::FrameLimits;
+use transport::link::{Filled, Flushed};
+use transport::page_pool::{Pool, PoolOptions};
+use transport::udp::{Acknowledged, Endpoint, InvalidOptions, PeerId, UdpOptions};
+
+const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+const RETRANSMIT_AFTER: Duration = Duration::from_millis(10);
+const WINDOW: usize = 64 << 10;
+const HEADER_LEN: usize = 40;
+
+#[test]
+fn each_message_comes_once_and_in_order_through_loss_repetition_and_reordering() {
+    for (percent, ask_after_ms) in [(0, 2), (1, 2), (10, 2), (30, 2), (30, 0)] {
+        let mut network = Network::new(&UdpOptions { ask_after: Duration::from_millis(ask_after_ms), ..options() });
+        let mut random = Random(percent + ask_after_ms);
+        let mut treat = |_: &[u8]| match random.below(100) {
+            dice if dice < percent => Treatment::Drop,
+            dice if dice < 2 * percent => Treatment::Repeat,
+            dice if dice < 3 * percent => Treatment::Delay,
+            _ => Treatment::Pass,
+        };
+        let lens = (0..400).map(|number| [100, 9000, 37_500, 1432][number % 4]);
+        for (number, len) in lens.enumerate() {
+            while !network.send(number as u64, len) {
+                network.pass(&mut treat);
+            }
+        }
+        for _ in 0..10_000 {
+            if network.arrived == 400 && network.first.queued_bytes() == 0 {
+                break;
+            }
+            network.pass(&mut treat);
+        }
+        assert_eq!(network.arrived, 400, "{percent} %: {:?} {:?}", network.first, network.second);
+        (0..2000).for_each(|_| network.pass(&mut treat));
+        let (sent, received) = (network.first.udp_counters(), network.second.udp_counters());
+        assert_eq!((sent.unacknowledged, sent.acknowledgements_refused, received.messages_lost), (0, 0, 0));
+        assert!(percent > 0 || sent.repeated + sent.retransmitted == 0, "{sent:?}");
+        // Everything is acknowledged at the end, and nobody waits.
+        assert_eq!((network.first.next_deadline(), network.second.next_deadline()), (None, None), "{percent} %");
+        network.check_pages_home();
+    }
+}
+
+#[test]
+fn no_more_than_the_window_is_under_way() {
+    let mut network = Network::new(&options());
+    let mut sent = 0;
+    while network.send(sent, 9000) {
+        sent += 1;
+    }
+    // The queue holds what the window holds back, and then refuses.
+    assert!(sent as usize > WINDOW / 9000 && network.first.counters().sends_refused == 1, "{sent}");
+    assert_eq!(network.first.flush(network.now), Flushed::WouldBlock);
+    let under_way = network.first.udp_counters().datagrams_sent as usize * 1472;
+    assert!(under_way <= WINDOW + 1472 * 7, "{under_way} bytes under way");
+    while network.arrived < sent {
+        network.pass(&mut |_| Treatment::Pass);
+    }
+    assert_eq!((network.first.queued_bytes(), network.first.udp_counters().retransmitted), (0, 0));
+    network.check_pages_home();
+}
+
+#[test]
+fn a_peer_that_acknowledges_nothing_is_given_up_and_found_again() {
+    let mut network = Network::new(&options());
+    (0..20).for_each(|number| assert!(network.send(number, 9000)));
+    assert!(!network.first.is_silent(network.peer));
+    // The window's seven, after 10, 20, 40 … ms; then the next seven.
+    while !network.first.is_silent(network.peer) {
+        network.pass(&mut |_| Treatment::Drop);
+    }
+    let sent = *network.first.udp_counters();
+    assert_eq!((sent.unacknowledged, sent.retransmitted > 0), (7, true), "{sent:?}");
+    for _ in 0..400 {
+        network.next = network.next.max(7);
+        network.pass(&mut |_| Treatment::Pass);
+    }
+    assert!(!network.first.is_silent(network.peer) && network.next == 20, "{:?}", network.second);
+    assert_eq!((network.first.next_deadline(), network.second.next_deadline()), (None, None));
+    network.check_pages_home();
+}
+
+#[test]
+fn a_later_life_of_the_receiver_goes_on_where_the_sender_is() {
+    let mut network = Network::new(&options());
+    (0..600).for_each(|number| {
+        assert!(network.send(number, 100));
+        network.pass(&mut |_| Treatment::Pass);
+    });
+    assert_eq!(network.arrived, 600);
+    network.restart_second();
+    (600..610).for_each(|number| assert!(network.send(number, 100)));
+    (0..200).for_each(|_| network.pass(&mut |_| Treatment::Pass));
+    assert_eq!((network.next, network.first.udp_counters().unacknowledged), (610, 0), "{:?}", network.first);
+    network.check_pages_home();
+}
+
+#[test]
+fn acknowledgements_of_what_was_not_sent_or_in_another_life_are_refused() {
+    let mut network = Network::new(&options());
+    assert!(network.send(0, 100));
+    let mut acknowledgements = Vec::new();
+    network.pass(&mut |datagram| {
+        acknowledgements.extend((datagram[3] == 5).then(|| datagram.to_vec()));
+        Treatment::Pass
+    });
+    assert_eq!((acknowledgements.len(), acknowledgements[0].len()), (1, HEADER_LEN));
+    // Who has no key can change none; who repeats an old one changes nothing.
+    let mut forged = acknowledgements[0].clone();
+    forged[8] = 9;
+    network.inject_to_first(&forged);
+    network.inject_to_first(&acknowledgements[0]);
+    assert_eq!(network.first.udp_counters().not_proved, 1);
+    assert_eq!(network.first.udp_counters().acknowledgements_refused, 0);
+    // The same endpoint in its next life has sent nothing yet.
+    let mut next = Network::with(&UdpOptions { incarnation: 2, ..options() }, network.pool.clone());
+    assert!(next.send(0, 100));
+    next.first.flush(next.now);
+    next.inject_to_first(&acknowledgements[0]);
+    assert_eq!(next.first.udp_counters().acknowledgements_refused, 1);
+    (0..30).for_each(|_| next.pass(&mut |_| Treatment::Pass));
+    assert_eq!((next.arrived, next.first.udp_counters().unacknowledged), (1, 0));
+    drop((network.first, network.second));
+    next.check_pages_home();
+}
+
+#[test]
+fn what_goes_to_a_group_is_not_acknowledged() {
+    let mut options = options();
+    options.multicast.interface = Some(Ipv4Addr::LOCALHOST);
+    let mut network = Network::new(&options);
+    let group = network.first.add_peer("239.192.0.9:9".parse().unwrap());
+    network.first.send(group, &message(0, 100), &Bulk::empty()).unwrap();
+    network.first.flush(network.now);
+    assert_eq!((network.first.queued_bytes(), network.first.next_deadline()), (0, None));
+}
+
+#[test]
+fn peers_that_are_removed_take_what_waited_with_them() {
+    let mut network = Network::new(&options());
+    (0..20).for_each(|number| assert!(network.send(number, 9000)));
+    network.first.flush(network.now);
+    assert!(network.first.queued_bytes() > 0);
+    network.first.remove_peer(network.peer);
+    assert_eq!(network.first.queued_bytes(), 0);
+    assert_eq!(network.first.flush(network.now), Flushed::All);
+}
+
+#[test]
+fn time_outs_of_no_length_are_refused() {
+    let pool = Pool::new(&PoolOptions { name: "p".into(), page_len: 64 << 10, pages: 1, prefault: false }).unwrap();
+    let acknowledged =
+        options().acknowledged.map(|acknowledged| Acknowledged { retransmit_after: Duration::ZERO, ..acknowledged });
+    let refused = Endpoint::bind(LOOPBACK, &UdpOptions { acknowledged, ..options() }, &pool);
+    assert_eq!(refused.unwrap_err(), InvalidOptions::RetransmitAtOnce);
+}
+
+enum Treatment {
+    Pass,
+    Drop,
+    Repeat,
+    /// Behind all that comes at the same time.
+    Delay,
+}
+
+/// Two endpoints and a network between them that is ours, in a time that is ours.
+struct Network {
+    pool: Pool,
+    to_second: UdpSocket,
+    to_first: UdpSocket,
+    first: Endpoint,
+    second: Endpoint,
+    second_options: UdpOptions,
+    peer: PeerId,
+    now: Time,
+    /// Number of the message that comes next.
+    next: u64,
+    arrived: u64,
+}
+
+impl Network {
+    fn new(options: &UdpOptions) -> Self {
+        let pool = PoolOptions { name: "receive".into(), page_len: 256 << 10, pages: 64, prefault: false };
+        Self::with(options, Pool::new(&pool).unwrap())
+    }
+
+    fn with(options: &UdpOptions, pool: Pool) -> Self {
+        let bind = || {
+            let socket = UdpSocket::bind(LOOPBACK).unwrap();
+            socket.set_nonblocking(true).unwrap();
+            socket
+        };
+        let (to_second, to_first) = (bind(), bind());
+        let mut first = Endpoint::bind(LOOPBACK, options, &pool).unwrap();
+        let mut second = Endpoint::bind(LOOPBACK, options, &pool).unwrap();
+        let peer = first.add_peer(to_second.local_addr().unwrap());
+        second.add_peer(to_first.local_addr().unwrap());
+        let (now, second_options) = (Time::from_ns(1_000_000), options.clone());
+        Self { pool, to_second, to_first, first, second, second_options, peer, now, next: 0, arrived: 0 }
+    }
+
+    /// The second begins anew, in its next life.
+    fn restart_second(&mut self) {
+        self.second_options.incarnation += 1;
+        self.second = Endpoint::bind(LOOPBACK, &self.second_options, &self.pool).unwrap();
+        self.second.add_peer(self.to_first.local_addr().unwrap());
+    }
+
+    fn send(&mut self, number: u64, len: usize) -> bool {
+        self.first.send(self.peer, &message(number, len), &Bulk::empty()).is_ok()
+    }
+
+    /// A millisecond.
+    fn pass(&mut self, treat: &mut impl FnMut(&[u8]) -> Treatment) {
+        self.now = self.now + Duration::from_millis(1);
+        self.first.fill(self.now).unwrap();
+        self.first.flush(self.now);
+        while carry(&self.to_second, &self.to_first, self.second.local_address(), treat) {
+            while self.second.fill(self.now).unwrap() == Filled::Some {
+                while let Some((_, frame)) = self.second.next_frame() {
+                    let bytes = frame.head.as_bytes();
+                    let number = u64::from_le_bytes(*bytes[4..].first_chunk().unwrap());
+                    assert!(bytes == message(number, bytes.len()), "message {number}");
+                    assert_eq!(number, self.next, "in order");
+                    self.next += 1;
+                    self.arrived += 1;
+                }
+            }
+        }
+        self.second.fill(self.now).unwrap();
+        self.second.flush(self.now);
+        while carry(&self.to_first, &self.to_second, self.first.local_address(), treat) {
+            while self.first.fill(self.now).unwrap() == Filled::Some {}
+        }
+    }
+
+    fn inject_to_first(&mut self, datagram: &[u8]) {
+        self.to_second.send_to(datagram, self.first.local_address()).unwrap();
+        while self.first.fill(self.now).unwrap() == Filled::Some {}
+    }
+
+    fn check_pages_home(self) {
+        drop((self.first, self.second));
+        assert_eq!(self.pool.counters().in_use, 0);
+    }
+}
+
+/// Carries what waits, up to 16 datagrams; whether there was anything.
+fn carry(from: &UdpSocket, through: &UdpSocket, to: SocketAddr, treat: &mut impl FnMut(&[u8]) -> Treatment) -> bool {
+    let mut place = vec![0; 1 << 16];
+    let (mut count, mut delayed) = (0, Vec::new());
+    let pass = |datagram: &[u8]| through.send_to(datagram, to).unwrap();
+    while count < 16
+        && let Ok(len) = from.recv(&mut place)
+    {
+        count += 1;
+        match treat(&place[..len]) {
+            Treatment::Pass => _ = pass(&place[..len]),
+            Treatment::Drop => {}
+            Treatment::Repeat => (0..2).for_each(|_| _ = pass(&place[..len])),
+            Treatment::Delay => delayed.push(place[..len].to_vec()),
+        }
+    }
+    delayed.iter().for_each(|datagram| _ = pass(datagram));
+    count > 0
+}
+
+fn options() -> UdpOptions {
+    UdpOptions {
+        segmentation_offload: false,
+        receive_offload: false,
+        incomplete_timeout: Duration::from_millis(200),
+        ask_after: Duration::from_millis(2),
+        queue_bytes_max: 256 << 10,
+        acknowledged: Some(Acknowledged {
+            window_bytes: WINDOW,
+            retransmit_after: RETRANSMIT_AFTER,
+            retransmits_max: 8,
+        }),
+        ..UdpOptions::new(FrameLimits::new(8, 64 << 10).unwrap(), [5; 16])
+    }
+}
+
+fn message(number: u64, len: usize) -> Vec<u8> {
+    let mut message: Vec<u8> = (0..len).map(|index| (index / 1432 + index + number as usize) as u8).collect();
+    message[..4].copy_from_slice(&u32::try_from(len).unwrap().to_le_bytes());
+    message[4..12].copy_from_slice(&number.to_le_bytes());
+    message
+}
+
+/// A number generator of the simplest kind, so that a test does the same each time.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+}
