@@ -256,7 +256,7 @@ impl Links {
     fn reserve_pages(&mut self, event: EventId) -> Result<(), ReadOutError> {
         let needed = self.source_ids().len();
         if self.reserved.len() < needed {
-            let ahead = PAGES_AHEAD_BYTES / self.pool.page_len();
+            let ahead = (PAGES_AHEAD_BYTES / self.pool.page_len()).max(PAGES_AHEAD_MIN);
             let missing = needed - self.reserved.len();
             let taken = self.pool.take_some(missing + ahead, &mut self.reserved);
             if taken < missing {
@@ -340,3 +340,5 @@ fn check_page(parameters: &LinkParameters, what: &'static str, needed_bytes: usi
 /// Pages for the next events that are taken along, in bytes: for small fragments, so that the pool is not asked for each, and
 /// few enough to stay in the cache.
 const PAGES_AHEAD_BYTES: usize = 16 << 10;
+/// Of long ones, as many as it takes until the beginning of a page that another process has read is back in the cache.
+const PAGES_AHEAD_MIN: usize = 4;

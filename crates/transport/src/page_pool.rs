@@ -147,7 +147,10 @@ impl Pool {
         self.0.returned.drain_to(&mut free, &self.0.pages);
         let left = free.len().saturating_sub(count);
         let taken = free.len() - left;
-        pages.extend(free.drain(left..).map(|index| self.page(index)));
+        pages.extend(free.drain(left..).map(|index| {
+            prefetch_to_write(self.0.place(index, 0));
+            self.page(index)
+        }));
         if taken > 0 {
             self.0.note_taken(&free);
         }
@@ -538,6 +541,35 @@ impl Memory {
         }
     }
 }
+
+/// The beginning of a page that somebody else read, on another processor, is back here by the time it is written to.
+fn prefetch_to_write(start: *const u8) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    for line in 0..PREFETCHED_LINES {
+        use core::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+        // SAFETY: changes nothing; any address will do.
+        unsafe { _mm_prefetch::<_MM_HINT_ET0>(start.wrapping_add(line * LINE_LEN).cast()) };
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = start;
+}
+
+/// Bulk is looked at when all handles of a batch are read: its beginning and end, which another processor wrote, are here by
+/// then.
+pub(crate) fn prefetch_to_read(bulk: &[u8]) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    for place in (0..PREFETCHED_LINES).map(|line| line * LINE_LEN).chain([bulk.len().saturating_sub(1)]) {
+        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: reads nothing; any address will do.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(bulk.as_ptr().wrapping_add(place).cast()) };
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = bulk;
+}
+
+/// The headers of the first ROB and its ROD.
+const PREFETCHED_LINES: usize = 2;
+const LINE_LEN: usize = 64;
 
 /// What lies before the first page of a shared pool: a memory page, so that the pages are aligned to those of the kernel.
 pub(crate) const SHARED_HEADER_LEN: usize = 4096;

@@ -181,6 +181,37 @@ fn pages_stay_away_as_long_as_a_slice_is_read_whatever_becomes_of_the_links() {
 }
 
 #[test]
+fn what_a_driven_link_lets_go_comes_home_at_its_flush_and_from_other_threads_at_once() {
+    let mut pair = Pair::new(MIB, &pool_options("copies", MIB, 4), &pool_options("lent", 4096, 4));
+    let mut scheduler = Scheduler::<()>::new(IdleStrategy::Yield).unwrap();
+    let pass = |pair: &mut Pair| {
+        let bulk = Bulk::Pages(written(&pair.lent, 4096, 1));
+        pair.pass(&head(LEN_MIN, LEN_MIN + 4096), &bulk)
+    };
+    let out = |pair: &mut Pair| {
+        let _ = pair.first.fill(clock::now());
+        pair.in_use().1
+    };
+    drop(pass(&mut pair));
+    let waker = scheduler.waker();
+    pair.second.register(scheduler.poller(), &waker).unwrap();
+    let frames: Vec<Frame> = (0..3).map(|_| pass(&mut pair)).collect();
+    let [first, second, third] = frames.try_into().unwrap();
+    assert_eq!((out(&mut pair), pair.second.is_flushable()), (3, false));
+    std::thread::spawn(move || drop(first)).join().unwrap();
+    assert_eq!((out(&mut pair), pair.second.is_flushable()), (2, false));
+    drop(second);
+    assert_eq!((out(&mut pair), pair.second.is_flushable()), (2, true));
+    pair.second.flush(clock::now()).unwrap();
+    assert_eq!((out(&mut pair), pair.second.is_flushable()), (1, false));
+    drop(third);
+    let Pair { mut first, second, lent, .. } = pair;
+    drop(second);
+    assert!(first.fill(clock::now()).is_err());
+    assert_eq!(lent.counters().in_use, 0);
+}
+
+#[test]
 fn nobody_listens_or_nobody_accepts() {
     let options = ShmOptions::new(FrameLimits::new(LEN_MIN, 4096).unwrap());
     let copies = Pool::shared(&pool_options("copies", 4096, 4)).unwrap();

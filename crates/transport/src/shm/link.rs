@@ -46,6 +46,8 @@ pub struct ShmLink {
     send_lost: Option<Lost>,
     /// Whether the peer reads no more of our pages, for certain.
     hung_up: bool,
+    /// Whether a scheduler drives it: then it is flushed before that sleeps.
+    is_driven: bool,
     counters: LinkCounters,
 }
 
@@ -106,6 +108,7 @@ impl ShmLink {
             receive_lost: None,
             send_lost: None,
             hung_up: false,
+            is_driven: false,
             counters: LinkCounters::default(),
         };
         if let Err(lost) = greeted {
@@ -125,6 +128,7 @@ impl ShmLink {
         self.readiness = poller.register(&self.socket)?;
         self.event_readiness = poller.register(&self.event)?;
         waker.show_sleep_in(self.process.sleep());
+        self.is_driven = true;
         Ok(())
     }
 
@@ -216,6 +220,10 @@ impl ShmLink {
         let lost = *self.send_lost.get_or_insert(lost);
         self.deadline = None;
         self.outbox.clear();
+        if let Some(peer) = &self.peer {
+            // Nobody flushes a link that is lost.
+            peer.end_keeping();
+        }
         // A peer that broke the rules is told that we do not go on.
         self.own.close();
         if let Some(peer) = &self.peer {
@@ -294,6 +302,7 @@ impl Link for ShmLink {
             return Ok(Flushed::WouldBlock);
         }
         let peer = Arc::clone(self.peer.as_ref().expect("the peer has greeted"));
+        peer.show_returned();
         self.settle(&peer)?;
         if peer.lane().is_closed() || (self.outbox.has_waiting() && self.check_hung_up()) {
             self.check_hung_up();
@@ -335,6 +344,9 @@ impl Link for ShmLink {
             return Ok(Filled::WouldBlock);
         }
         let peer = Arc::clone(self.peer.as_ref().expect("the peer has greeted"));
+        if self.is_driven && self.send_lost.is_none() {
+            peer.keep();
+        }
         self.take_batch(&peer)
     }
 
@@ -358,7 +370,8 @@ impl Link for ShmLink {
         match &self.peer {
             _ if self.send_lost.is_some() => false,
             Some(peer) => {
-                self.outbox.is_flushable(peer.lane())
+                peer.has_unshown()
+                    || self.outbox.is_flushable(peer.lane())
                     || (self.outbox.has_waiting() && (peer.lane().is_closed() || self.readiness.is_readable()))
             }
             None => self.outbox.has_waiting() && self.readiness.is_readable(),
@@ -380,6 +393,7 @@ impl Drop for ShmLink {
         self.intake.clear();
         self.outbox.clear();
         let Some(peer) = self.peer.take() else { return };
+        peer.end_keeping();
         peer.bell().ring_if(|| true);
         // Pages of a peer that breaks the rules stay away until it is gone.
         let _ = self.outbox.ledger_mut().settle(peer.lane());

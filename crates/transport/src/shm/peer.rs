@@ -3,13 +3,13 @@
 use super::bell::Bell;
 use super::greeting::{Pages, Received};
 use super::lane::{Lane, OwnLane, Violation};
-use crate::page_pool::SHARED_HEADER_LEN;
+use crate::page_pool::{SHARED_HEADER_LEN, prefetch_to_read};
 use bytes::Bytes;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use dataflow::bulk::PageSlice;
 use rustix::fd::OwnedFd;
 use rustix::net::{Shutdown, shutdown};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The peer's memory, mapped here until the link and the last slice of its pages are gone; then the peer is told so.
 pub(super) struct Peer {
@@ -18,14 +18,19 @@ pub(super) struct Peer {
     pages: Vec<Pages>,
     bell: Bell,
     socket: Arc<OwnedFd>,
-    /// Tickets that were given back; the lock is that of the ring of tickets.
+    /// Tickets that were given back, shown to the peer or not; the lock is that of the ring of tickets.
     returned: Mutex<u64>,
+    /// Whether some of them are not shown yet.
+    has_unshown: AtomicBool,
+    /// The thread that shows them at its next flush, by its mark; 0 while none has promised to.
+    keeper: AtomicUsize,
 }
 
 impl Peer {
     pub(super) fn new(received: Received, own: Arc<OwnLane>, socket: Arc<OwnedFd>) -> Self {
         let Received { lane, bell, pages, .. } = received;
-        Self { lane, own, pages, bell, socket, returned: Mutex::new(0) }
+        let (returned, has_unshown, keeper) = (Mutex::new(0), AtomicBool::new(false), AtomicUsize::new(0));
+        Self { lane, own, pages, bell, socket, returned, has_unshown, keeper }
     }
 
     pub(super) fn lane(&self) -> &Lane {
@@ -50,17 +55,59 @@ impl Peer {
             return Err(outside);
         }
         let start = pages.region.at(SHARED_HEADER_LEN + offset as usize);
-        let slice = ForeignSlice { peer: Arc::clone(self), start, len: len as usize, region, ticket };
+        let slice = ForeignSlice { peer: Arc::clone(self), start, len: len as usize, ticket };
+        prefetch_to_read(slice.as_ref());
         Ok(PageSlice::new(Bytes::from_owner(slice)))
     }
 
-    fn give_back(&self, region: u32, ticket: u64) {
-        let mut returned = self.returned.lock().expect("nothing panics while it gives a ticket back");
+    /// This thread calls [`show_returned`](Self::show_returned) whenever there is something to show, before it sleeps.
+    pub(super) fn keep(&self) {
+        self.keeper.store(mark_of_thread(), Ordering::Relaxed);
+    }
+
+    /// No thread does that any more.
+    pub(super) fn end_keeping(&self) {
+        self.keeper.store(0, Ordering::Relaxed);
+        self.show_returned();
+    }
+
+    /// Whether tickets were given back that the peer has not been shown.
+    pub(super) fn has_unshown(&self) -> bool {
+        self.has_unshown.load(Ordering::Relaxed)
+    }
+
+    /// Shows the peer all tickets that were given back, and wakes it if it needs them.
+    pub(super) fn show_returned(&self) {
+        if self.has_unshown() {
+            let returned = self.lock_returned();
+            self.has_unshown.store(false, Ordering::Relaxed);
+            self.own.set_returned(*returned);
+            drop(returned);
+            self.ring();
+        }
+    }
+
+    /// A ticket is shown at once, unless it is given back by the thread that shows many at a time: what a peer sees of each
+    /// costs both of them a cache line, and a look at whether it sleeps a barrier.
+    fn give_back(&self, ticket: u64) {
+        let is_kept = self.keeper.load(Ordering::Relaxed) == mark_of_thread();
+        let mut returned = self.lock_returned();
         self.own.set_ticket(*returned, ticket);
         *returned += 1;
+        if is_kept {
+            return self.has_unshown.store(true, Ordering::Relaxed);
+        }
         self.own.set_returned(*returned);
         drop(returned);
-        self.bell.ring_if(|| self.lane.is_waiting() || self.pages[region as usize].are_all_away());
+        self.ring();
+    }
+
+    fn ring(&self) {
+        self.bell.ring_if(|| self.lane.is_waiting() || self.pages.iter().any(Pages::are_all_away));
+    }
+
+    fn lock_returned(&self) -> MutexGuard<'_, u64> {
+        self.returned.lock().expect("nothing panics while it gives a ticket back")
     }
 }
 
@@ -94,7 +141,6 @@ struct ForeignSlice {
     peer: Arc<Peer>,
     start: *const u8,
     len: usize,
-    region: u32,
     ticket: u64,
 }
 
@@ -113,6 +159,14 @@ impl AsRef<[u8]> for ForeignSlice {
 
 impl Drop for ForeignSlice {
     fn drop(&mut self) {
-        self.peer.give_back(self.region, self.ticket);
+        self.peer.give_back(self.ticket);
     }
+}
+
+/// Differs from that of every other living thread, and from 0.
+fn mark_of_thread() -> usize {
+    thread_local! {
+        static MARK: u8 = const { 0 };
+    }
+    MARK.with(|mark| core::ptr::from_ref(mark) as usize)
 }
