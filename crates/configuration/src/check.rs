@@ -17,8 +17,8 @@ use crate::problem::{Place, Problem, did_you_mean};
 use crate::ranges::ranges;
 use crate::source::Node;
 use crate::tables::{
-    ClearAfter, Compression, DfmInput, Dialect, Durability, EventOrder, FRAGMENT_OVERHEAD_BYTES, FilterPolicy,
-    FragmentKind, Level1Source, RosInput, Sfo, SizeDistribution,
+    CORES_MAX, ClearAfter, Compression, DfmInput, Dialect, Durability, EventOrder, FRAGMENT_OVERHEAD_BYTES,
+    FilterPolicy, FragmentKind, Level1Source, RosInput, Sfo, SizeDistribution,
 };
 use crate::units::{Interval, Size};
 
@@ -40,6 +40,7 @@ pub(crate) fn check(partition: &Partition, root: &Node, bad: &BTreeSet<String>) 
     checker.recording();
     checker.selection();
     checker.streams();
+    checker.cores();
     checker.simulation();
     checker.problems
 }
@@ -128,6 +129,14 @@ impl Checker<'_> {
                 let message = format!("expected an integer from {} to {}, found {value}", range.start(), range.end());
                 self.problem(&[key], message);
             }
+        }
+    }
+
+    fn cores(&mut self) {
+        let last = CORES_MAX - 1;
+        let wrong = self.partition.processes.cores.all().find(|core| *core > last);
+        if let Some(core) = wrong {
+            self.problem(&["processes.cores"], format!("expected cores from 0 to {last}, found {core}"));
         }
     }
 

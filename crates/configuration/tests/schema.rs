@@ -30,7 +30,8 @@ const EVERYTHING: &[&str] = &[
     "transport.udp.checksum=true",
     "transport.udp.interface=127.0.0.1",
     "simulation.disk_per_s=1 GB",
-    "simulation.driver={}",
+    "simulation.driver={shm={},udp={}}",
+    "processes.cores={ros=[0]}",
 ];
 
 /// Keys that exclude those of [`EVERYTHING`].

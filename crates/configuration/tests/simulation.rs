@@ -19,7 +19,7 @@ fn constants_of_the_scenarios_have_a_source_and_are_no_results() {
     for path in scenarios() {
         let text = fs::read_to_string(&path).unwrap();
         for source in text.lines().filter_map(|line| line.strip_prefix("source = ")) {
-            let known = ["cited", "measured", "inferred from EB2007 Fig. ", "assumed", "as for ", "not limiting"];
+            let known = ["cited", "measured", "inferred from EB2007 Fig. ", "as for ", "not limiting"];
             let source = source.trim_matches('"');
             assert!(known.iter().any(|word| source.starts_with(word)), "{}: {source}", path.display());
         }

@@ -15,7 +15,7 @@ use crate::waker::Waker;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use dataflow::time::Time;
-use rustix::thread::{CpuSet, sched_setaffinity, sched_yield};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, sched_yield};
 use std::sync::Arc;
 
 /// A task; `S` is what the tasks of a scheduler share, such as the software FIFOs between them.
@@ -283,6 +283,12 @@ pub fn pin_to_cpu(cpu: usize) -> Result<(), OsError> {
     }
     set.set(cpu);
     sched_setaffinity(None, &set).map_err(|errno| OsError::new("sched_setaffinity", errno))
+}
+
+/// The processors on which the calling thread may run, in rising order; none where the kernel does not say.
+pub fn allowed_cpus() -> Vec<usize> {
+    let set = sched_getaffinity(None);
+    set.map_or(Vec::new(), |set| (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect())
 }
 
 struct Entry<'t, S> {

@@ -95,6 +95,11 @@ impl Assembly {
         self.applications.iter().filter(|app| Some(app.role) == role).take_while(|app| app.node != node).count()
     }
 
+    /// The processor core to which the process of an application is bound.
+    pub(crate) fn core_of(&self, node: NodeId) -> Option<u32> {
+        self.partition.processes.cores.of(self.application(node)?.role, self.index_in_role(node))
+    }
+
     /// All nodes of a role.
     pub(crate) fn of(&self, role: Role) -> Vec<NodeId> {
         self.applications.iter().filter(|app| app.role == role).map(|app| app.node).collect()
@@ -270,12 +275,21 @@ impl Assembly {
         }
     }
 
+    /// The units of a supervisor, which it takes in turn: each begins elsewhere, or all would give their events to the same unit
+    /// at the same time.
+    fn l2pus_of(&self, index: usize) -> Vec<NodeId> {
+        let mut units = self.of(Role::L2pu);
+        let first = index * units.len() / self.of(Role::L2sv).len().max(1);
+        units.rotate_left(first);
+        units
+    }
+
     fn l2sv(&self, index: usize) -> L2svParameters {
         let l2sv = self.partition.l2sv.clone().unwrap_or_default();
         let workers = self.partition.l2pu.clone().unwrap_or_default().workers;
         L2svParameters {
             level1: self.level1_node().expect("level 2 needs level 1"),
-            l2pus: self.of(Role::L2pu),
+            l2pus: self.l2pus_of(index),
             share: workers.div_ceil(l2sv.count) as usize,
             dfm: self.dfm_node(),
             supervisors: l2sv.count as usize,

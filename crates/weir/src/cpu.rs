@@ -1,6 +1,10 @@
 //! Processor time.
 
+use std::{fs, thread};
+
+use dataflow::time::Time;
 use nix::sys::resource::{UsageWho, getrusage};
+use transport::clock;
 
 /// Processor time, user and system, in seconds: of this process, or of its children that have been waited for.
 ///
@@ -10,4 +14,70 @@ pub(crate) fn cpu_seconds(who: UsageWho) -> f64 {
     let usage = getrusage(who).expect("getrusage cannot fail for this process and its children");
     let (user, system) = (usage.user_time(), usage.system_time());
     (user.tv_sec() + system.tv_sec()) as f64 + 1e-6 * (user.tv_usec() + system.tv_usec()) as f64
+}
+
+/// What the processors of this machine have done since it was made.
+pub(crate) struct Processors {
+    at: Time,
+    before: Option<Ticks>,
+}
+
+impl Processors {
+    /// From now on.
+    pub(crate) fn watch() -> Self {
+        Self { at: clock::now(), before: Ticks::now() }
+    }
+
+    /// The part of the time of all processors that neither other processes nor other virtual machines have taken, if one knows
+    /// what has been ours; 1 where the kernel does not say. Interrupts are ours: messages through the kernel take them.
+    pub(crate) fn left_to_us(&self, ours_s: f64) -> f64 {
+        let cores = thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64);
+        let elapsed_s = clock::now().since(self.at).as_secs_f64();
+        let Some((before, now)) = self.before.zip(Ticks::now()) else { return 1.0 };
+        let others_s = (now.processes - before.processes) / TICKS_PER_S - ours_s;
+        let stolen_s = (now.stolen - before.stolen) / TICKS_PER_S;
+        1.0 - (others_s.max(0.0) + stolen_s) / (elapsed_s * cores)
+    }
+}
+
+/// Counts of the first line of `/proc/stat`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Ticks {
+    /// Of processes, in the kernel or not.
+    processes: f64,
+    stolen: f64,
+}
+
+impl Ticks {
+    fn now() -> Option<Self> {
+        Self::read(&fs::read_to_string("/proc/stat").ok()?)
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let line = text.lines().next()?.strip_prefix("cpu ")?;
+        let counts: Vec<f64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
+        let [user, nice, system, _, _, _, _, stolen, ..] = counts[..] else { return None };
+        Some(Self { processes: user + nice + system, stolen })
+    }
+}
+
+/// `USER_HZ`, which is the same on all machines that we know.
+const TICKS_PER_S: f64 = 100.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_of_all_processors_is_read() {
+        let text = "cpu  410 2 48 1000 7 30 60 5 0 0\ncpu0 1 2 3\n";
+        assert_eq!(Ticks::read(text), Some(Ticks { processes: 460.0, stolen: 5.0 }));
+        assert_eq!(Ticks::read("intr 3"), None);
+    }
+
+    #[test]
+    fn nobody_has_more_than_all() {
+        let share = Processors::watch().left_to_us(f64::MAX);
+        assert!(share <= 1.0, "{share}");
+    }
 }

@@ -14,7 +14,7 @@ use rol::Inputs;
 use signal_hook::consts::SIGINT;
 use transport::clock;
 use transport::error::OsError;
-use transport::scheduler::{Context, Scheduler, Task};
+use transport::scheduler::{Context, Scheduler, Task, pin_to_cpu};
 use transport::waker::Waker;
 
 use crate::assembly::Assembly;
@@ -213,6 +213,10 @@ impl Member {
         let life = envelope.to_incarnation;
         let assembly = Assembly::new(partition, robs).map_err(|error| error.to_string())?;
         let role = assembly.application(node).ok_or("no such application")?.role;
+        if let Some(core) = assembly.core_of(node) {
+            // Before it has threads, which then are bound with it.
+            pin_to_cpu(core as usize).map_err(|error| format!("processes.cores: core {core}: {error}"))?;
+        }
         let inputs = needs_inputs(&assembly, role).then(|| Inputs::open(&assembly.partition)).transpose();
         let inputs = inputs.map_err(|error| error.to_string())?;
         let late = life != FIRST_LIFE;

@@ -257,7 +257,7 @@ pub struct FileSummary {
     pub events: u64,
     /// Its size.
     pub bytes: u64,
-    /// Adler-32 of all its bytes, 8 hexadecimal digits in capitals (format note §11.8).
+    /// Adler-32 of all its bytes, 8 hexadecimal digits in capitals (format note §11.8); empty of a simulated file.
     pub adler32: String,
 }
 

@@ -301,7 +301,8 @@ impl Text<'_> {
         for file in files.iter().take(FILES_SHOWN) {
             let (events, bytes) = (grouped(file.events), si(file.bytes as f64, "B"));
             writeln!(f, "  {}", file.path)?;
-            writeln!(f, "    {}, {events} events, {bytes}, Adler-32 {}", file.stream, file.adler32)?;
+            let sum = if file.adler32.is_empty() { String::new() } else { format!(", Adler-32 {}", file.adler32) };
+            writeln!(f, "    {}, {events} events, {bytes}{sum}", file.stream)?;
         }
         more(f, files.len(), FILES_SHOWN)
     }

@@ -1,6 +1,7 @@
 //! The tables of the file, one type each; a field is a key, and its documentation is the schema's description.
 
 mod building;
+mod cores;
 mod datagrams;
 mod dead_time;
 mod generator;
@@ -18,6 +19,8 @@ pub use building::{
     BuildingMode, ClearAfter, Dfm, DfmInput, Ef, FilterPolicy, FragmentCheck, RequestCredits, RequestOrder, Sfi,
     SfiAssignment,
 };
+pub(crate) use cores::CORES_MAX;
+pub use cores::Cores;
 pub use datagrams::{Carrier, ClearCarrier, Udp};
 pub(crate) use datagrams::{DATAGRAM_LOOPBACK_MAX, DATAGRAM_MIN};
 pub use dead_time::{DeadTime, LeakyBucket, ProfileStep};
@@ -29,7 +32,7 @@ pub use readout::{
     FRAGMENT_OVERHEAD_BYTES, Fragment, FragmentKind, Payload, Preprocessing, Push, Ros, RosInput, SizeDistribution,
 };
 pub use recording::{Checksum, Compression, Dialect, Durability, EventOrder, Output, Sfo};
-pub use simulation::{Driver, FaultKind, InputCost, Layout, SimulatedFault, Simulation, Topology};
+pub use simulation::{Carrying, Driver, FaultKind, InputCost, Layout, SimulatedFault, Simulation, Topology};
 pub use stream::{RobSelection, Stream, StreamType};
 pub use system::{Connections, Identity, Idle, LossAction, OnLoss, Processes, Run, RunType, Secret, Transport};
 pub use trigger::{Decisions, L2pu, L2sv, L2svAssignment, Level1, Level1Source, Spacing, Strategy};

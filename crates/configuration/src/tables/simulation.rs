@@ -39,6 +39,8 @@ pub struct Simulation {
     pub tcp_window: Size,
     /// Fraction of frames that are lost, or damaged, which is the same: their check sequence is wrong.
     pub frame_loss: Fraction,
+    /// Fraction of frames that come twice; multicast ones excepted. A message in one datagram is then heard twice.
+    pub frame_duplication: Fraction,
     /// Each frame is late by a random time below this, and may be overtaken.
     pub frame_jitter: Interval,
     /// What a message takes between applications of one host, and a piece of work to another thread and back.
@@ -74,6 +76,7 @@ impl Default for Simulation {
             datagram_header: 48,
             tcp_window: Size::from_bytes(4 << 20),
             frame_loss: Fraction::default(),
+            frame_duplication: Fraction::default(),
             frame_jitter: Interval::default(),
             handover: Interval::from_ns(500),
             processing: Interval::default(),
@@ -144,6 +147,11 @@ pub struct Driver {
     pub switch: Interval,
     /// How long a process keeps a core that others wait for; at least 1 us.
     pub slice: Interval,
+    /// With `transport.connections = "shm"`, what is otherwise; without it all costs what it does over TCP.
+    pub shm: Option<Carrying>,
+    /// What is otherwise for messages that travel in datagrams; without it they cost what they do over TCP. Reading and
+    /// writing cost once in a pass.
+    pub udp: Option<Carrying>,
     /// Where the numbers come from.
     pub source: String,
 }
@@ -167,9 +175,29 @@ impl Default for Driver {
             sleep: none,
             switch: none,
             slice: Interval::from_ns(1_400_000),
+            shm: None,
+            udp: None,
             source: String::new(),
         }
     }
+}
+
+/// `[simulation.driver.shm]` and `[simulation.driver.udp]`: what it costs to carry messages otherwise than over TCP.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct Carrying {
+    /// A message that is put into a queue.
+    pub encode: Interval,
+    /// A message that is taken out of what has come.
+    pub decode: Interval,
+    /// Taking in what has come.
+    pub read: Interval,
+    /// Each kibibyte of it.
+    pub read_kib: Interval,
+    /// Handing over what is in the queue.
+    pub write: Interval,
+    /// Each kibibyte of it.
+    pub write_kib: Interval,
 }
 
 /// `[[simulation.cost]]`: processor time of a kind of input.
@@ -186,9 +214,8 @@ pub struct InputCost {
     pub input: String,
     /// Only where applications live so.
     pub layout: Option<Layout>,
-    /// Only in partitions that have, or have not, a source of level-1 triggers: what waits for level 2 has left the caches
-    /// when it is built.
-    pub level1: Option<bool>,
+    /// Only in partitions with level 2, or without: what waits for its decisions has left the caches when it is built.
+    pub level2: Option<bool>,
     /// Of each.
     pub each: Interval,
     /// Of each message, whatever number of them there is in it; of fragments, of each event.

@@ -9,6 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
+use super::cores::Cores;
 use super::datagrams::{Carrier, ClearCarrier, Udp};
 use crate::units::{Interval, Size};
 
@@ -212,6 +213,9 @@ pub struct Processes {
     pub restart_window: Interval,
     /// What happens when an application is lost: one word for all roles, or a table with a word per role.
     pub on_loss: OnLoss,
+    /// Processor cores to which the processes of each role are bound; `weir run` without `--processes` does not look at it.
+    #[serde(skip_serializing_if = "Cores::is_empty")]
+    pub cores: Cores,
 }
 
 impl Default for Processes {
@@ -221,6 +225,7 @@ impl Default for Processes {
             restarts: 3,
             restart_window: Interval::from_ms(60_000),
             on_loss: OnLoss::default(),
+            cores: Cores::default(),
         }
     }
 }

@@ -42,9 +42,10 @@ impl Farm {
 
     /// The unit of a node.
     pub(crate) fn find(&self, node: NodeId) -> Option<usize> {
-        // Nodes of a role mostly follow one another.
-        let guess = usize::from(node.0).checked_sub(usize::from(self.units.first()?.node.0));
-        let hit = guess.filter(|&guess| self.units.get(guess).is_some_and(|unit| unit.node == node));
+        // Nodes of a role mostly follow one another, from some of them on and around.
+        let first = i32::from(self.units.first()?.node.0);
+        let guess = (i32::from(node.0) - first).rem_euclid(self.units.len() as i32) as usize;
+        let hit = Some(guess).filter(|&guess| self.units[guess].node == node);
         hit.or_else(|| self.units.iter().position(|unit| unit.node == node))
     }
 

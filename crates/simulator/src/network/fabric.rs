@@ -17,6 +17,8 @@ pub struct Counters {
     pub frames_delivered: u64,
     /// Copies that switches have made of multicast frames.
     pub frames_copied: u64,
+    /// Frames that a faulty link has passed on twice.
+    pub frames_duplicated: u64,
     /// Bytes of the delivered frames, from Ethernet header to check sequence.
     pub bytes_delivered: u64,
     /// Frames dropped for want of room in a switch.
@@ -36,6 +38,8 @@ pub struct Counters {
 pub struct Faults {
     /// Probability that a frame is lost or damaged, which is the same: its check sequence is wrong.
     pub loss: f64,
+    /// Probability that a frame that is not lost comes twice, the second time right behind the first.
+    pub duplication: f64,
     /// Each frame is late by a random time below this, and may so be overtaken.
     pub jitter_ns: u64,
     /// Nothing passes.
@@ -54,8 +58,10 @@ pub(super) struct Frame {
 /// What a frame carries.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Body {
-    /// A datagram to one port.
-    Datagram { datagram: u32, to: HostId },
+    /// All or a part of a message in datagrams to one port.
+    Datagram { datagram: u32, to: HostId, is_all: bool },
+    /// Another copy of a part of such a message, of which its receiver has no need.
+    Again { to: HostId },
     /// A datagram to the ports of a group, which the frame owns.
     Multicast { datagram: u32, group: u32 },
     /// Part of a TCP stream.
@@ -68,6 +74,16 @@ impl Frame {
     /// A frame around an IP packet of `packet_bytes`.
     pub(super) fn new(from: HostId, packet_bytes: u32, body: Body) -> Self {
         Self { from, bytes: (packet_bytes + ETHERNET_BYTES).max(FRAME_BYTES_MIN), body }
+    }
+
+    /// Another copy; none of a multicast, which switches copy anyway.
+    fn again(&self) -> Option<Self> {
+        let body = match self.body {
+            Body::Datagram { to, is_all: false, .. } => Body::Again { to },
+            Body::Multicast { .. } => return None,
+            body => body,
+        };
+        Some(Self { body, ..*self })
     }
 }
 
@@ -94,6 +110,8 @@ pub(super) struct Fabric {
     routes: Vec<Route>,
     ports: usize,
     frames: Slab<Frame>,
+    /// Messages in one datagram that were doubled since [`Fabric::next_doubled`] was last asked.
+    doubled: Vec<(u32, HostId)>,
     random: Random,
     counters: Counters,
 }
@@ -150,6 +168,7 @@ impl Fabric {
             routes: vec![NOWHERE; topology.switches.len() * ports],
             ports,
             frames: Slab::default(),
+            doubled: Vec::new(),
             random,
             counters: Counters::default(),
         };
@@ -267,7 +286,7 @@ impl Fabric {
         };
         let ready_ps = queue.now().as_ps() + self.switches[switch as usize].latency_ps;
         let to = match frame.body {
-            Body::Datagram { to, .. } => to,
+            Body::Datagram { to, .. } | Body::Again { to } => to,
             Body::Segment(segment) => segment.to,
             Body::Ack(ack) => ack.to,
             Body::Multicast { datagram, group } => {
@@ -317,7 +336,12 @@ impl Fabric {
         route.lane + (Random::new(flow).next_u64() % u64::from(route.lanes)) as u32
     }
 
-    /// Puts a frame into the queue of a lane, if it has room.
+    /// A message in one datagram of which there is one more copy on its way.
+    pub(super) fn next_doubled(&mut self) -> Option<(u32, HostId)> {
+        self.doubled.pop()
+    }
+
+    /// Puts a frame into the queue of a lane, if it has room and faults do not prevent it.
     fn transmit<E: From<Step>>(
         &mut self,
         queue: &mut Queue<E>,
@@ -325,9 +349,9 @@ impl Fabric {
         frame: Frame,
         ready_ps: u64,
     ) -> Result<(), (Frame, Cause)> {
-        let lane = &mut self.lanes[index as usize];
         let mut late_ps = 0;
-        if let Some(faults) = lane.faults {
+        let mut again = None;
+        if let Some(faults) = self.lanes[index as usize].faults {
             if faults.down {
                 self.counters.dropped_down += 1;
                 return Err((frame, Cause::Down));
@@ -337,7 +361,32 @@ impl Fabric {
                 return Err((frame, Cause::Link));
             }
             late_ps = self.random.below(faults.jitter_ns * PS_PER_NS + 1);
+            // Without this fault nothing is drawn for it.
+            if faults.duplication > 0.0 && self.random.chance(faults.duplication) {
+                again = frame.again();
+            }
         }
+        self.enqueue(queue, index, frame, (ready_ps, late_ps))?;
+        if let Some(again) = again {
+            let body = again.body;
+            self.counters.frames_duplicated += 1;
+            // A copy that finds no room is no loss of what it carries.
+            let has_room = self.enqueue(queue, index, again, (ready_ps, late_ps)).is_ok();
+            if let (Body::Datagram { datagram, to, .. }, true) = (body, has_room) {
+                self.doubled.push((datagram, to));
+            }
+        }
+        Ok(())
+    }
+
+    fn enqueue<E: From<Step>>(
+        &mut self,
+        queue: &mut Queue<E>,
+        index: u32,
+        frame: Frame,
+        (ready_ps, late_ps): (u64, u64),
+    ) -> Result<(), (Frame, Cause)> {
+        let lane = &mut self.lanes[index as usize];
         if let Some(switch) = lane.from {
             let switch = &mut self.switches[switch as usize];
             let room_bytes = switch.room_bytes(frame.bytes);

@@ -2,7 +2,8 @@
 //!
 //! A [`Network`] owns no events: its steps go into the queue of the world that uses it, as a variant of the world's own
 //! type of event, and come back through [`Network::step`]. Every message that was sent has exactly one [`Outcome`] for each
-//! receiver, so that what its tag stands for can be freed.
+//! receiver behind which there is no more, so that what its tag stands for can be freed; only where links double frames there
+//! are others before.
 //!
 //! ```
 //! use simulator::engine::Queue;
@@ -85,6 +86,8 @@ pub struct Outcome {
     pub to: HostId,
     /// Whether it came.
     pub fate: Fate,
+    /// Whether copies of it are still on their way, as with [`Faults::duplication`]: the last outcome says that there are none.
+    pub more: bool,
 }
 
 /// Whether a message came.
@@ -149,6 +152,8 @@ struct Receiver {
     to: HostId,
     frames_to_come: u32,
     lost: Option<Cause>,
+    /// Of a message in one datagram: how many there are of it besides.
+    copies: u32,
 }
 
 impl Network {
@@ -177,7 +182,7 @@ impl Network {
         let Message { from, to, len_bytes, protocol, tag } = message;
         assert!(self.fabric.has(from) && self.fabric.has(to), "{message:?} is between ports of the network");
         if from == to {
-            self.outcomes.push_back(Outcome { tag, from, to, fate: Fate::Delivered });
+            self.outcomes.push_back(Outcome { tag, from, to, fate: Fate::Delivered, more: false });
             return;
         }
         match protocol {
@@ -260,7 +265,8 @@ impl Network {
         tag: u64,
     ) {
         let frames = len_bytes.div_ceil(self.udp_payload_bytes).max(1);
-        let receivers = to.iter().map(|to| Receiver { to: *to, frames_to_come: frames, lost: None }).collect();
+        let receivers =
+            to.iter().map(|to| Receiver { to: *to, frames_to_come: frames, lost: None, copies: 0 }).collect();
         let open = u32::try_from(to.len()).expect("fewer receivers than ports");
         let datagram = self.datagrams.insert(Datagram { tag, from, receivers, open });
         let mut left_bytes = len_bytes;
@@ -269,7 +275,7 @@ impl Network {
             left_bytes -= payload_bytes;
             let bytes = payload_bytes + self.udp_header_bytes;
             let body = if let [to] = to {
-                Body::Datagram { datagram, to: *to }
+                Body::Datagram { datagram, to: *to, is_all: frames == 1 }
             } else {
                 Body::Multicast { datagram, group: self.groups.insert(to.to_vec()) }
             };
@@ -284,6 +290,9 @@ impl Network {
     }
 
     fn on_passed<E: From<Step>>(&mut self, queue: &mut Queue<E>, passed: Passed) {
+        while let Some((datagram, to)) = self.fabric.next_doubled() {
+            self.datagrams[datagram].receiver(to).copies += 1;
+        }
         match passed {
             Passed::On => {}
             Passed::Here(frame) => self.on_arrival(queue, &frame),
@@ -294,7 +303,8 @@ impl Network {
 
     fn on_arrival<E: From<Step>>(&mut self, queue: &mut Queue<E>, frame: &Frame) {
         match frame.body {
-            Body::Datagram { datagram, to } => self.account(datagram, to, None),
+            Body::Datagram { datagram, to, .. } => self.account(datagram, to, None),
+            Body::Again { .. } => {}
             Body::Multicast { datagram, group } => {
                 for to in self.groups.remove(group) {
                     self.account(datagram, to, None);
@@ -309,33 +319,46 @@ impl Network {
 
     fn on_loss(&mut self, frame: &Frame, cause: Cause) {
         match frame.body {
-            Body::Datagram { datagram, to } => self.account(datagram, to, Some(cause)),
+            Body::Datagram { datagram, to, .. } => self.account(datagram, to, Some(cause)),
             Body::Multicast { datagram, group } => {
                 for to in self.groups.remove(group) {
                     self.account(datagram, to, Some(cause));
                 }
             }
             // Its sender finds out by itself.
-            Body::Segment(_) | Body::Ack(_) => {}
+            Body::Segment(_) | Body::Ack(_) | Body::Again { .. } => {}
         }
     }
 
     /// One frame of a datagram came to a receiver, or will not.
     fn account(&mut self, index: u32, to: HostId, lost: Option<Cause>) {
         let datagram = &mut self.datagrams[index];
-        let receiver =
-            datagram.receivers.iter_mut().find(|receiver| receiver.to == to).expect("frames go to receivers");
+        let (tag, from) = (datagram.tag, datagram.from);
+        let receiver = datagram.receiver(to);
+        if receiver.copies > 0 {
+            receiver.copies -= 1;
+            if lost.is_none() {
+                self.outcomes.push_back(Outcome { tag, from, to, fate: Fate::Delivered, more: true });
+            }
+            return;
+        }
         receiver.lost = receiver.lost.or(lost);
         receiver.frames_to_come -= 1;
         if receiver.frames_to_come > 0 {
             return;
         }
         let fate = receiver.lost.map_or(Fate::Delivered, Fate::Lost);
-        self.outcomes.push_back(Outcome { tag: datagram.tag, from: datagram.from, to, fate });
+        self.outcomes.push_back(Outcome { tag, from, to, fate, more: false });
         datagram.open -= 1;
         if datagram.open == 0 {
             self.datagrams.remove(index);
         }
+    }
+}
+
+impl Datagram {
+    fn receiver(&mut self, to: HostId) -> &mut Receiver {
+        self.receivers.iter_mut().find(|receiver| receiver.to == to).expect("frames go to receivers")
     }
 }
 

@@ -160,7 +160,7 @@ impl Connections {
         while connection.messages.front().is_some_and(|(end, _)| *end <= receiver.expected) {
             let (_, tag) = connection.messages.pop_front().expect("there is a first");
             let Connection { from, to, .. } = *connection;
-            outcomes.push_back(Outcome { tag, from, to, fate: Fate::Delivered });
+            outcomes.push_back(Outcome { tag, from, to, fate: Fate::Delivered, more: false });
         }
         if !in_order || receiver.unanswered >= 2 {
             connection.answer(segment.connection, &self.rules, fabric, queue);
@@ -280,7 +280,7 @@ impl Connection {
 
     fn reset(&mut self, rules: &Rules, outcomes: &mut VecDeque<Outcome>) {
         let Self { from, to, .. } = *self;
-        let lost = |(_, tag)| Outcome { tag, from, to, fate: Fate::Lost(Cause::Reset) };
+        let lost = |(_, tag)| Outcome { tag, from, to, fate: Fate::Lost(Cause::Reset), more: false };
         outcomes.extend(self.messages.drain(..).map(lost));
         self.life += 1;
         let timers = (self.sender.timer_set, self.receiver.timer_set);

@@ -16,6 +16,7 @@ use dataflow::time::Time;
 
 use super::costs::Kind;
 use super::setup::Hosts;
+use super::wire::Wire;
 use super::{Arriving, What, World};
 
 /// What the driver of a process costs besides the inputs of its components, and how it waits.
@@ -29,18 +30,10 @@ pub struct Driver {
     pub pass_connection: Duration,
     /// A message to a component of the same process.
     pub local: Duration,
-    /// A message that is put into the queue of a connection.
-    pub encode: Duration,
-    /// A message that is taken out of what a connection has brought.
-    pub decode: Duration,
-    /// Taking in what a connection has brought.
-    pub read: Duration,
-    /// Each kibibyte of it.
-    pub read_kib: Duration,
-    /// Writing to a connection.
-    pub write: Duration,
-    /// Each kibibyte that is written.
-    pub write_kib: Duration,
+    /// Messages over connections; reading and writing cost for each connection.
+    pub connections: Carrying,
+    /// Messages in datagrams; reading and writing cost once in a pass, for all peers.
+    pub datagrams: Carrying,
     /// From the end of a pass until what it wrote can be read elsewhere on the host.
     pub latency: Duration,
     /// From then until a process that sleeps runs.
@@ -55,6 +48,23 @@ pub struct Driver {
     pub yields: Duration,
     /// How long a process keeps a core that others wait for.
     pub slice: Duration,
+}
+
+/// What it costs to carry messages between processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carrying {
+    /// A message that is put into a queue.
+    pub encode: Duration,
+    /// A message that is taken out of what has come.
+    pub decode: Duration,
+    /// Taking in what has come.
+    pub read: Duration,
+    /// Each kibibyte of it.
+    pub read_kib: Duration,
+    /// Handing over what is in the queue.
+    pub write: Duration,
+    /// Each kibibyte of it.
+    pub write_kib: Duration,
 }
 
 /// The processes of a world.
@@ -89,6 +99,10 @@ pub(super) type Frame = (Envelope, Message, u32);
 
 struct Process {
     host: usize,
+    /// The core that it is bound to.
+    bound: Option<u32>,
+    /// The core that it has, or had last.
+    core: u32,
     components: u32,
     connections: u32,
     state: State,
@@ -127,8 +141,14 @@ enum Coming {
 }
 
 struct Cores {
-    free: u32,
+    free: Vec<u32>,
     ready: VecDeque<usize>,
+}
+
+impl Driver {
+    fn carrying(&self, in_datagrams: bool) -> Carrying {
+        if in_datagrams { self.datagrams } else { self.connections }
+    }
 }
 
 impl Drivers {
@@ -137,9 +157,10 @@ impl Drivers {
         let processes = hosts.processes.iter().enumerate().map(|(index, &host)| {
             // One of them leads to run control.
             let others = hosts.processes.len() as u32 - 1;
-            Process::new(host, of_process(index), if others == 0 { 0 } else { others + 1 }, &driver)
+            let connections = if others == 0 { 0 } else { others + 1 };
+            Process::new((host, hosts.bound[index]), of_process(index), connections, &driver)
         });
-        let cores = |&free: &u32| Cores { free, ready: VecDeque::new() };
+        let cores = |&count: &u32| Cores { free: (0..count).rev().collect(), ready: VecDeque::new() };
         Self {
             driver,
             of: hosts.applications.clone(),
@@ -159,6 +180,25 @@ impl Drivers {
         self.of[usize::from(node.0) - 1]
     }
 
+    /// Takes the one that has waited longest of those for which there is a core, and that core.
+    fn next_ready(&mut self, host: usize) -> Option<(usize, u32)> {
+        let Self { processes, hosts, .. } = self;
+        let Cores { free, ready } = &mut hosts[host];
+        let place_for = |process: usize| match processes[process].bound {
+            Some(bound) => free.iter().position(|core| *core == bound),
+            None => free.len().checked_sub(1),
+        };
+        let (waits, place) =
+            ready.iter().enumerate().find_map(|(waits, process)| Some((waits, place_for(*process)?)))?;
+        Some((ready.remove(waits)?, free.swap_remove(place)))
+    }
+
+    /// Whether a process waits that may run on a core.
+    fn is_wanted(&self, host: usize, core: u32) -> bool {
+        let may = |process: &usize| self.processes[*process].bound.is_none_or(|bound| bound == core);
+        self.hosts[host].ready.iter().any(may)
+    }
+
     fn change(&mut self, process: usize, state: State) -> u64 {
         let process = &mut self.processes[process];
         process.state = state;
@@ -168,9 +208,11 @@ impl Drivers {
 }
 
 impl Process {
-    fn new(host: usize, components: u32, connections: u32, driver: &Driver) -> Self {
+    fn new((host, bound): (usize, Option<u32>), components: u32, connections: u32, driver: &Driver) -> Self {
         Self {
             host,
+            bound,
+            core: 0,
             components,
             connections,
             state: State::Asleep,
@@ -235,9 +277,9 @@ impl World {
         if from == to {
             return drivers.processes[from].local.push_back((envelope, message));
         }
-        let encode = drivers.driver.encode;
+        let driver = drivers.driver;
         let len_bytes = self.length(&envelope, &message);
-        self.charge(encode);
+        self.charge(driver.carrying(self.in_datagrams(&message)).encode);
         self.drivers().processes[from].outgoing.push((envelope, message, len_bytes));
     }
 
@@ -296,14 +338,10 @@ impl World {
         let now = self.now;
         let drivers = self.drivers();
         let Driver { switch, sleep, .. } = drivers.driver;
-        let cores = &mut drivers.hosts[host];
-        if cores.free == 0 {
-            return;
-        }
-        let Some(process) = cores.ready.pop_front() else { return };
-        cores.free -= 1;
+        let Some((process, core)) = drivers.next_ready(host) else { return };
         drivers.change(process, State::Running);
         let next = &mut drivers.processes[process];
+        next.core = core;
         next.on_core_since = now;
         let slept = core::mem::take(&mut next.slept);
         self.charge(if slept { switch + sleep } else { switch });
@@ -318,12 +356,13 @@ impl World {
         let this = &mut drivers.processes[process];
         let host = this.host;
         if this.has_work() {
-            if now.since(this.on_core_since) < slice || drivers.hosts[host].ready.is_empty() {
+            let core = this.core;
+            if now.since(this.on_core_since) < slice || !drivers.is_wanted(host, core) {
                 return self.pass(process);
             }
             drivers.change(process, State::Ready);
             drivers.hosts[host].ready.push_back(process);
-            drivers.hosts[host].free += 1;
+            drivers.hosts[host].free.push(core);
             return self.give_core(host);
         }
         let spin_for = this.spin_for;
@@ -339,7 +378,8 @@ impl World {
         let host = drivers.processes[process].host;
         drivers.busy += drivers.processes[process].spin_for;
         let change = drivers.change(process, State::Yielding);
-        drivers.hosts[host].free += 1;
+        let core = drivers.processes[process].core;
+        drivers.hosts[host].free.push(core);
         self.schedule(now + yields, What::Turn(Turn::Yielded(process, change)));
         self.give_core(host);
     }
@@ -371,17 +411,21 @@ impl World {
         for coming in inbox {
             let (envelope, message) = match coming {
                 Coming::Frame(source, (envelope, message, len_bytes)) => {
+                    let in_datagrams = self.in_datagrams(&message);
+                    let costs = driver.carrying(in_datagrams);
+                    let source = if in_datagrams { None } else { Some(source) };
                     if !sources.contains(&source) {
                         sources.push(source);
-                        self.charge(driver.read);
+                        self.charge(costs.read);
                     }
-                    self.charge(driver.decode + of_bytes(driver.read_kib, u64::from(len_bytes)));
+                    self.charge(costs.decode + of_bytes(costs.read_kib, u64::from(len_bytes)));
                     (envelope, message)
                 }
                 Coming::Message(envelope, message) => {
                     if envelope.from != RUN_CONTROL {
                         let bytes = message.bulk().map_or(0, Bulk::len) as u64;
-                        self.charge(driver.read + driver.decode + of_bytes(driver.read_kib, bytes));
+                        let costs = driver.connections;
+                        self.charge(costs.read + costs.decode + of_bytes(costs.read_kib, bytes));
                     }
                     (envelope, message)
                 }
@@ -471,21 +515,32 @@ impl World {
         let drivers = self.drivers();
         let driver = drivers.driver;
         let outgoing = core::mem::take(&mut drivers.processes[process].outgoing);
-        let mut to_each: Vec<(usize, Vec<Frame>)> = Vec::new();
+        let mut to_each: Vec<((usize, bool), Vec<Frame>)> = Vec::new();
         for (envelope, message, len_bytes) in outgoing {
-            let to = drivers.process_of(envelope.to);
-            let place = to_each.iter().position(|(other, _)| *other == to).unwrap_or_else(|| {
-                to_each.push((to, Vec::new()));
+            let way = (self.drivers().process_of(envelope.to), self.in_datagrams(&message));
+            let place = to_each.iter().position(|(other, _)| *other == way).unwrap_or_else(|| {
+                to_each.push((way, Vec::new()));
                 to_each.len() - 1
             });
             to_each[place].1.push((envelope, message, len_bytes));
         }
-        for (_, frames) in &to_each {
+        let mut datagrams_before = false;
+        for ((_, in_datagrams), frames) in &to_each {
+            let costs = driver.carrying(*in_datagrams);
             let bytes = frames.iter().map(|(_, _, len_bytes)| u64::from(*len_bytes)).sum();
-            self.charge(driver.write + of_bytes(driver.write_kib, bytes));
+            let once = if *in_datagrams && datagrams_before { Duration::ZERO } else { costs.write };
+            datagrams_before |= *in_datagrams;
+            self.charge(once + of_bytes(costs.write_kib, bytes));
         }
-        for (to, frames) in to_each {
+        for ((to, _), frames) in to_each {
             self.depart(process, to, frames);
+        }
+    }
+
+    fn in_datagrams(&self, message: &Message) -> bool {
+        match &self.setup.wire {
+            Wire::Ethernet(ethernet) => ethernet.datagrams.carry(message),
+            Wire::Links { .. } => false,
         }
     }
 

@@ -38,7 +38,7 @@ use processors::Processors;
 use setup::BEGINNING;
 
 pub use costs::{Cost, Costs, Kind};
-pub use driver::Driver;
+pub use driver::{Carrying, Driver};
 pub use outcomes::{Decided, Outcomes};
 pub use setup::{Effort, Fault, Hosts, Links, Outside, Place, Planted, Setup};
 pub use trace::Trace;

@@ -20,6 +20,7 @@ pub(super) struct Processors {
 
 struct Process {
     host: usize,
+    bound: Option<usize>,
     free_at: Time,
     /// When the thread beside it, for files, is free.
     aside_free_at: Time,
@@ -28,21 +29,24 @@ struct Process {
 
 impl Processors {
     pub(super) fn new(hosts: &Hosts) -> Self {
-        let process = |host: &usize| Process {
+        let process = |(host, bound): (&usize, &Option<u32>)| Process {
             host: *host,
+            bound: bound.map(|core| core as usize),
             free_at: Time::ZERO,
             aside_free_at: Time::ZERO,
             busy: Duration::ZERO,
         };
         let on = |host: usize| hosts.processes.iter().filter(|process| **process == host).count();
+        let is_bound =
+            |host: usize| hosts.processes.iter().zip(&hosts.bound).any(|(on, to)| *on == host && to.is_some());
         let scarce = hosts.cores.iter().enumerate().map(|(host, &cores)| {
             let cores = cores as usize;
-            if cores < on(host) { vec![Time::ZERO; cores] } else { Vec::new() }
+            if cores < on(host) || is_bound(host) { vec![Time::ZERO; cores] } else { Vec::new() }
         });
         Self {
             of: hosts.applications.clone(),
             cores: scarce.collect(),
-            processes: hosts.processes.iter().map(process).collect(),
+            processes: hosts.processes.iter().zip(&hosts.bound).map(process).collect(),
         }
     }
 
@@ -54,7 +58,10 @@ impl Processors {
         }
         let mut start = process.free_at.max(now);
         if !cost.is_zero()
-            && let Some(core) = self.cores[process.host].iter_mut().min()
+            && let Some(core) = match process.bound {
+                Some(bound) => self.cores[process.host].get_mut(bound),
+                None => self.cores[process.host].iter_mut().min(),
+            }
         {
             start = start.max(*core);
             *core = start + cost;

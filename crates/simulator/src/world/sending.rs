@@ -165,6 +165,13 @@ impl World {
                 self.multicast_came(tag, outcome.to, came);
                 continue;
             }
+            if outcome.more {
+                let flight = &ethernet.flights[tag];
+                let Receivers::One(envelope) = flight.to else { unreachable!("a multicast comes once") };
+                let message = flight.message.clone();
+                self.arrives(envelope.to, Arriving::Message(envelope, message));
+                continue;
+            }
             let flight = ethernet.flights.remove(tag);
             if let (Receivers::One(envelope), true) = (flight.to, came) {
                 self.arrives(envelope.to, Arriving::Message(envelope, flight.message));

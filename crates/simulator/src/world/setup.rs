@@ -122,6 +122,8 @@ pub struct Hosts {
     pub processes: Vec<usize>,
     /// The process of each application, in their order.
     pub applications: Vec<usize>,
+    /// The core of its host to which each process is bound, below their number; without one it runs on any that is free.
+    pub bound: Vec<Option<u32>>,
 }
 
 impl Hosts {
@@ -131,6 +133,7 @@ impl Hosts {
             cores: vec![1; applications],
             processes: (0..applications).collect(),
             applications: (0..applications).collect(),
+            bound: vec![None; applications],
         }
     }
 }

@@ -62,7 +62,10 @@ fn a_frame_takes_the_time_of_two_links_and_a_switch() {
     // 1000 bytes, headers of datagram 48, IP 20, Ethernet 18, preamble and gap 20; 8 ns a byte; 100 ns of cable.
     let link_ns = (1000 + 48 + 20 + 18 + 20) * 8 + 100;
     assert_eq!(bench.outcomes[0].0, Instant::from_ns(2 * link_ns + 5_000));
-    assert_eq!(bench.outcomes[0].1, Outcome { tag: 7, from: HostId(0), to: HostId(1), fate: Fate::Delivered });
+    assert_eq!(
+        bench.outcomes[0].1,
+        Outcome { tag: 7, from: HostId(0), to: HostId(1), fate: Fate::Delivered, more: false }
+    );
 }
 
 #[test]
@@ -243,7 +246,7 @@ fn topologies_that_cannot_be_built_say_why() {
 }
 
 /// A seeded mixture of everything.
-fn mixture(seed: u64, loss: f64) -> Bench {
+fn mixture(seed: u64, loss: f64, duplication: f64) -> Bench {
     let groups =
         [Group { ports: 6, cables: Some(2) }, Group { ports: 3, cables: Some(1) }, Group { ports: 2, cables: None }];
     let small =
@@ -251,7 +254,7 @@ fn mixture(seed: u64, loss: f64) -> Bench {
     let mut random = Random::new(seed);
     let mut bench = Bench::new(&Topology::two_level(&groups, small, small));
     for host in 0..11 {
-        bench.network.set_faults(HostId(host), Faults { loss, ..Faults::default() });
+        bench.network.set_faults(HostId(host), Faults { loss, duplication, ..Faults::default() });
     }
     for tag in 0..300 {
         let (from, to) = (random.below(11) as u16, random.below(11) as u16);
@@ -280,13 +283,15 @@ proptest! {
 
     /// Frames in = frames delivered + dropped; each message ends once at each receiver.
     #[test]
-    fn everything_is_accounted_for(seed: u64, loss in 0.0..0.2) {
-        let bench = mixture(seed, loss);
+    fn everything_is_accounted_for(seed: u64, loss in 0.0..0.2, duplication in 0.0..0.2) {
+        let bench = mixture(seed, loss, duplication);
+        prop_assert!(bench.network.is_idle());
         let counters = bench.network.counters();
         let dropped = counters.dropped_buffer + counters.dropped_link + counters.dropped_down;
-        prop_assert_eq!(counters.frames_sent + counters.frames_copied, counters.frames_delivered + dropped);
+        let made = counters.frames_sent + counters.frames_copied + counters.frames_duplicated;
+        prop_assert_eq!(made, counters.frames_delivered + dropped);
         let mut ends: BTreeMap<(u64, HostId), u32> = BTreeMap::new();
-        for (_, outcome) in &bench.outcomes {
+        for (_, outcome) in bench.outcomes.iter().filter(|(_, outcome)| !outcome.more) {
             *ends.entry((outcome.tag, outcome.to)).or_default() += 1;
         }
         prop_assert!(ends.values().all(|count| *count == 1));
@@ -298,7 +303,7 @@ proptest! {
     #[test]
     fn flows_keep_their_order(seed: u64, loss in 0.0..0.1) {
         let mut bench = Bench::new(&Topology::star(4));
-        bench.network.set_faults(HostId(3), Faults { loss, jitter_ns: 20_000, down: false });
+        bench.network.set_faults(HostId(3), Faults { loss, duplication: loss, jitter_ns: 20_000, down: false });
         let mut random = Random::new(seed);
         let mut sent = BTreeMap::<(u16, u16), VecDeque<u64>>::new();
         for tag in 0..200 {
@@ -317,7 +322,28 @@ proptest! {
 
 #[test]
 fn equal_seeds_give_equal_traces() {
-    let trace = |seed| mixture(seed, 0.05).outcomes.iter().map(|outcome| format!("{outcome:?}\n")).collect::<String>();
+    let trace =
+        |seed| mixture(seed, 0.05, 0.05).outcomes.iter().map(|outcome| format!("{outcome:?}\n")).collect::<String>();
     assert_eq!(trace(1), trace(1));
     assert_ne!(trace(1), trace(2));
+}
+
+#[test]
+fn a_frame_that_is_doubled_comes_twice() {
+    let doubled = |protocol, len_bytes| {
+        let mut bench = Bench::new(&Topology::star(2));
+        bench.network.set_faults(HostId(0), Faults { duplication: 1.0, ..Faults::default() });
+        bench.send(protocol, 0, 1, len_bytes, 7);
+        bench.drain();
+        assert!(bench.network.is_idle());
+        let came = bench.outcomes.iter().map(|(_, outcome)| (outcome.fate, outcome.more)).collect::<Vec<_>>();
+        (came, bench.network.counters().frames_duplicated)
+    };
+    let (once, again) = ((Fate::Delivered, false), (Fate::Delivered, true));
+    assert_eq!(doubled(Protocol::Udp, 100), (vec![again, once], 1));
+    // Of a message in several datagrams its receiver needs each part once, of a stream each byte.
+    assert_eq!(doubled(Protocol::Udp, 4_000), (vec![once], 3));
+    let (came, frames) = doubled(Protocol::Tcp, 4_000);
+    assert_eq!(came, [once]);
+    assert!(frames > 3, "{frames}");
 }

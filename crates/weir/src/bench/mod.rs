@@ -38,6 +38,7 @@ use reference::ReferenceError;
 /// Runs a benchmark and prints its result.
 pub(crate) fn bench(args: &BenchArgs) -> Exit {
     let Some(name) = &args.name else { return print(LIST) };
+    let mut is_off = false;
     let measured = match name.as_str() {
         "event-builder" => event_builder::measure(args).map(|found| (to_json(&found), found.to_text())),
         "memory" => memory::measure(args).map(|found| (to_json(&found), found.to_text())),
@@ -48,7 +49,10 @@ pub(crate) fn bench(args: &BenchArgs) -> Exit {
         "push-pull" => push_pull::measure(args).map(|found| (to_json(&found), found.to_text())),
         "grouping" => grouping::measure(args).map(|found| (to_json(&found), found.to_text())),
         "level2" => level2::measure(args).map(|found| (to_json(&found), found.to_text())),
-        "prediction" => prediction::measure(args).map(|found| (to_json(&found), found.to_text())),
+        "prediction" => prediction::measure(args).map(|found| {
+            is_off = found.is_off();
+            (to_json(&found), found.to_text())
+        }),
         "filter" => filter::measure(args).map(|found| (to_json(&found), found.to_text())),
         _ => {
             crate::complain(&format!("weir: no benchmark is called {name}; `weir bench --list` names all"));
@@ -56,7 +60,10 @@ pub(crate) fn bench(args: &BenchArgs) -> Exit {
         }
     };
     match measured {
-        Ok((json, text)) => print(if args.json { &json } else { &text }),
+        Ok((json, text)) => match print(if args.json { &json } else { &text }) {
+            Exit::Well if is_off => Exit::Wrong,
+            exit => exit,
+        },
         Err(error) => {
             crate::complain(&format!("weir bench {name}: {error}"));
             Exit::NotStarted
@@ -158,4 +165,4 @@ memory         the resident set over ten million small events
 sources        the cost of an event per source, from 4 to 1600 sources in one process
 level2         a supervisor with sinks in one process; two-step selection with data requests over TCP; one event in flight
 filter         small events through one processing task, in Python and in Rust
-prediction     what `weir sim` says of three partitions, beside live runs of them";
+prediction     what `weir sim` says of five partitions, beside live runs of them; ends with 1 if it is off by more than 15 %";

@@ -78,6 +78,11 @@ impl<P: Serialize> Comparison<P> {
         &self.parameters
     }
 
+    /// Median ratio.
+    pub(crate) fn ratio(&self) -> f64 {
+        self.ratio
+    }
+
     /// Medians of the result.
     pub(crate) fn result(&self) -> Figures {
         self.result

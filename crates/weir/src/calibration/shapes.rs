@@ -5,6 +5,9 @@ use std::path::Path;
 
 use configuration::{ConfigurationError, Partition};
 use dataflow::ids::Role;
+use transport::scheduler::allowed_cpus;
+
+use super::costs::Way;
 
 /// A run whose driver is metered.
 pub(super) struct Shape {
@@ -29,8 +32,8 @@ pub(super) fn recording(milliseconds: u64, output: &Path) -> Result<Vec<Shape>, 
     chains.iter().map(|text| shape(text, |_| false)).collect()
 }
 
-/// Runs over TCP: one side in this process, the other one in others.
-pub(super) fn between(milliseconds: u64) -> Result<Vec<Shape>, ConfigurationError> {
+/// Runs between processes: one side in this one, the other in others.
+pub(super) fn between(way: Way, milliseconds: u64) -> Result<Vec<Shape>, ConfigurationError> {
     let is_source: fn(Role) -> bool = |role| role == Role::Ros;
     let is_builder: fn(Role) -> bool = |role| role != Role::Ros;
     let not_manager: fn(Role) -> bool = |role| role != Role::Dfm;
@@ -43,15 +46,50 @@ pub(super) fn between(milliseconds: u64) -> Result<Vec<Shape>, ConfigurationErro
         (1, 1, 16_000, is_builder),
         (3, 1, 500, not_manager),
     ];
-    let texts = runs.map(|(ros, robs, bytes, children)| (building_text(milliseconds, ros, robs, bytes, 1), children));
-    texts.into_iter().map(|(text, children)| shape(&text, children)).collect()
+    // What the components cost is metered over TCP; of the other ways only what carries.
+    let runs = if way == Way::Tcp { &runs[..] } else { &runs[..4] };
+    let text = |ros, robs, bytes| building_text(milliseconds, ros, robs, bytes, 1) + way.text();
+    runs.iter().map(|&(ros, robs, bytes, children)| shape(&text(ros, robs, bytes), children)).collect()
 }
 
 /// Runs with a process for each application, which no meter sees.
-pub(super) fn apart(milliseconds: u64) -> Result<Vec<Shape>, ConfigurationError> {
+pub(super) fn apart(way: Way, milliseconds: u64) -> Result<Vec<Shape>, ConfigurationError> {
     let runs = [(3, 2_000), (6, 500)];
-    let texts = runs.map(|(ros, bytes)| building_text(milliseconds, ros, 1, bytes, 1));
-    texts.iter().map(|text| shape(text, |_| true)).collect()
+    let text = |ros, bytes| building_text(milliseconds, ros, 1, bytes, 1) + way.text() + &bound_to(&allowed_cpus());
+    runs.iter().map(|&(ros, bytes)| shape(&text(ros, bytes), |_| true)).collect()
+}
+
+/// The event builder on a core of its own, all others on another one; nothing where there is only one. Where the kernel places
+/// processes, a run takes one of several courses.
+pub(crate) fn bound_to(cores: &[usize]) -> String {
+    match cores {
+        [one, other, ..] => format!("\n[processes.cores]\nros = [{one}]\ndfm = [{one}]\nsfi = [{other}]\n"),
+        _ => String::new(),
+    }
+}
+
+/// The same partition on simulated cores, which have the first numbers.
+pub(crate) fn as_simulated(partition: &Partition) -> Partition {
+    let mut partition = partition.clone();
+    let allowed = allowed_cpus();
+    let place = |core: u32| allowed.iter().position(|allowed| *allowed == core as usize).map_or(core, |at| at as u32);
+    partition.processes.cores = partition.processes.cores.map(place);
+    partition
+}
+
+/// Data requests and replies in datagrams.
+pub(crate) const DATAGRAMS: &str = "\n[transport]\nevent_request = \"udp\"\nevent_reply = \"udp\"\n";
+/// Connections through shared memory.
+pub(crate) const SHARED: &str = "\n[transport]\nconnections = \"shm\"\n";
+
+impl Way {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Tcp => "",
+            Self::SharedMemory => SHARED,
+            Self::Datagrams => DATAGRAMS,
+        }
+    }
 }
 
 fn shape(text: &str, in_children: fn(Role) -> bool) -> Result<Shape, ConfigurationError> {

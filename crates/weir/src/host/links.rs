@@ -415,7 +415,7 @@ impl Links {
         self.select(move |connection| connection.is_receivable(now))
     }
 
-    /// Hands everything queued to the kernel, as far as it takes it.
+    /// Hands everything queued on connections to the kernel, as far as it takes it.
     pub(super) fn flush(&mut self, now: Time) {
         for (_, Slot { connection, .. }) in &mut self.slots {
             if connection.link().is_flushable() {
@@ -423,9 +423,14 @@ impl Links {
                 let _ = connection.link_mut().flush(now);
             }
         }
-        if let Some(datagrams) = &mut self.datagrams {
-            datagrams.flush(now);
-        }
+    }
+
+    /// The same of datagrams. How many bytes were queued.
+    pub(super) fn flush_datagrams(&mut self, now: Time) -> usize {
+        let Some(datagrams) = &mut self.datagrams else { return 0 };
+        let bytes = datagrams.queued_bytes();
+        datagrams.flush(now);
+        bytes
     }
 
     /// How many connections there are.

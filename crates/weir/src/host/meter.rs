@@ -30,6 +30,10 @@ pub(crate) enum Section {
     Read,
     /// Writing to connections. Counts connections, bytes.
     Write,
+    /// Taking in what has come in datagrams. Counts bytes.
+    ReadDatagrams,
+    /// Sending datagrams. Counts bytes.
+    WriteDatagrams,
 }
 
 /// A stretch of time.

@@ -506,9 +506,19 @@ impl Host {
     }
 
     /// Takes in what arrived in datagrams.
-    fn receive_datagrams(&mut self, mut now: Time) {
+    fn receive_datagrams(&mut self, now: Time) {
+        self.enter(|| (Section::ReadDatagrams, 1, 0));
+        self.receive_datagrams_metered(now);
+        self.leave();
+    }
+
+    fn receive_datagrams_metered(&mut self, mut now: Time) {
         for _ in 0..FILLS_PER_PASS {
             while let Some(frame) = self.links.datagrams.as_mut().and_then(Datagrams::next_frame) {
+                if let Some(meter) = &mut self.meter {
+                    meter.add(0, frame.len());
+                    meter.enter(Section::Decode, 1, frame.len());
+                }
                 match self.decode(&frame, Bulk::empty()) {
                     Ok((envelope, message)) if message.may_be_lost() => {
                         let message = self.unpinned(message);
@@ -517,6 +527,7 @@ impl Host {
                     // Made with the key of the run, and yet no message that travels so.
                     _ => self.network.malformed += 1,
                 }
+                self.leave();
             }
             if !self.links.datagrams.as_mut().is_some_and(|datagrams| datagrams.fill(now)) {
                 return;

@@ -146,5 +146,13 @@ impl Task<Host> for Flush {
         }
         host.links.flush(context.now);
         host.leave();
+        if host.links.datagrams.is_some() {
+            host.enter(|| (Section::WriteDatagrams, 1, 0));
+            let bytes = host.links.flush_datagrams(context.now);
+            if let Some(meter) = &mut host.meter {
+                meter.add(0, bytes);
+            }
+            host.leave();
+        }
     }
 }

@@ -6,12 +6,13 @@ mod outside;
 mod setup;
 mod swarm;
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::Path;
 use std::time::Duration;
 
-use configuration::{BadMenu, ConfigurationError, Layout, Partition};
+use configuration::{BadMenu, ConfigurationError, Connections, InputCost, Layout, Partition};
 use dataflow::control::controller::Ending;
 use nix::sys::resource::UsageWho;
 use rol::{InputError, Inputs, LinksError};
@@ -40,6 +41,8 @@ pub(crate) enum SimulationError {
          or no driver and no --costs, found \"farm\""
     )]
     DriverOnFarm,
+    #[error("processes.cores: expected cores below simulation.cores, which is {cores}, found {core}")]
+    Core { core: u32, cores: u32 },
     #[error(transparent)]
     Links(#[from] LinksError),
     #[error("[[simulation.cost]] input: expected one of {expected}, found {found:?}")]
@@ -61,6 +64,9 @@ pub(crate) fn sim(args: &SimArgs) -> Exit {
     };
     args.limits.apply(&mut partition);
     use_built_in_costs(&mut partition);
+    for note in borrowed_costs(&partition) {
+        crate::complain(&format!("weir sim: {note}"));
+    }
     if let Some(seed) = args.seed {
         partition.run.seed = seed;
     }
@@ -132,6 +138,42 @@ fn use_built_in_costs(partition: &mut Partition) {
     );
 }
 
+/// Costs that were metered in other circumstances than those of a partition, in words.
+fn borrowed_costs(partition: &Partition) -> Vec<String> {
+    let Some((simulation, driver)) = partition.simulation.as_ref().and_then(|all| Some((all, all.driver.as_ref()?)))
+    else {
+        return Vec::new();
+    };
+    let transport = &partition.transport;
+    let mut notes = Vec::new();
+    if simulation.layout == Layout::Processes {
+        if transport.connections == Connections::Shm && driver.shm.is_none() {
+            notes.push("no costs of shared memory: messages cost what they do over TCP".to_owned());
+        }
+        if transport.has_datagrams() && driver.udp.is_none() {
+            notes.push("no costs of datagrams: messages cost what they do over TCP".to_owned());
+        }
+    }
+    let roles: Vec<&str> = partition.applications().iter().map(|app| app.role.stem()).collect();
+    let mut metered: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let with_level2 = partition.l2pu.is_some();
+    let is_used = |cost: &&InputCost| {
+        let here = cost.layout == Some(simulation.layout) && cost.level2 == Some(with_level2);
+        here && roles.contains(&cost.role.as_str()) && cost.source.starts_with(METERED)
+    };
+    for cost in simulation.cost.iter().filter(is_used) {
+        let roles = metered.entry(&cost.source).or_default();
+        if !roles.contains(&cost.role.as_str()) {
+            roles.push(&cost.role);
+        }
+    }
+    notes.extend(metered.into_iter().map(|(source, roles)| format!("costs of {} were {source}", roles.join(", "))));
+    notes
+}
+
+/// How `weir calibrate` says where a cost comes from that it has not metered where it counts.
+pub(crate) const METERED: &str = "metered in ";
+
 /// Of two cores of an AMD EPYC (Zen 5) under KVM.
 const BUILT_IN_COSTS: &str = include_str!("costs.toml");
 
@@ -150,7 +192,10 @@ pub(crate) struct Simulated {
 impl Simulated {
     /// The same summary as of a live run.
     pub(crate) fn summary(&self) -> Summary {
-        Summary::new(&self.facts, &self.ending, &self.outcomes.account)
+        let mut summary = Summary::new(&self.facts, &self.ending, &self.outcomes.account);
+        // There are no bytes to sum.
+        summary.files.iter_mut().for_each(|file| file.adler32.clear());
+        summary
     }
 }
 

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use configuration::{
-    Carrier, ClearCarrier, FaultKind, InputCost, Layout, Partition, SimulatedFault, Simulation, Transport,
+    Carrier, ClearCarrier, Connections, FaultKind, InputCost, Layout, Partition, SimulatedFault, Simulation, Transport,
 };
 use dataflow::control::controller::Application;
 use dataflow::filter::policy::FilterPolicy;
 use dataflow::ids::{Incarnation, NodeId, Role};
 use rol::Inputs;
 use simulator::network::{Buffer, HostId, Link, Network, Port, Switch, SwitchId, Tcp, Topology, Trunk};
-use simulator::world::{Cost, Costs, Datagrams, Driver, Ethernet, Fault, Hosts, Kind, Links, Setup, Wire};
+use simulator::world::{Carrying, Cost, Costs, Datagrams, Driver, Ethernet, Fault, Hosts, Kind, Links, Setup, Wire};
 use transport::idle::{IdleStrategy, ParkLimits};
 
 use super::SimulationError;
@@ -34,8 +34,8 @@ pub(super) fn setup(assembly: Assembly, inputs: Inputs) -> Result<Setup, Simulat
     Ok(Setup {
         seed,
         run,
-        hosts: hosts(&simulation, &applications),
-        costs: costs(&simulation, partition.level1.is_some())?,
+        hosts: hosts(&simulation, &assembly)?,
+        costs: costs(&simulation, partition.l2pu.is_some())?,
         driver: simulation.driver.as_ref().map(|costs| driver(costs, partition)),
         wire: wire(partition, &simulation, &applications)?,
         handover: simulation.handover.duration(),
@@ -87,23 +87,30 @@ fn policy(partition: &Partition) -> FilterPolicy {
     }
 }
 
-fn hosts(simulation: &Simulation, applications: &[Application]) -> Hosts {
-    let count = applications.len();
-    match simulation.layout {
-        Layout::Process => Hosts { cores: vec![simulation.cores], processes: vec![0], applications: vec![0; count] },
-        Layout::Processes => {
-            Hosts { cores: vec![simulation.cores], processes: vec![0; count], applications: (0..count).collect() }
-        }
-        Layout::Farm => Hosts { cores: vec![simulation.cores; count], ..Hosts::separate(count) },
+fn hosts(simulation: &Simulation, assembly: &Assembly) -> Result<Hosts, SimulationError> {
+    let (cores, count) = (simulation.cores, assembly.applications.len());
+    let bound: Vec<Option<u32>> = assembly.applications.iter().map(|app| assembly.core_of(app.node)).collect();
+    if let Some(&core) = bound.iter().flatten().find(|core| **core >= cores)
+        && simulation.layout == Layout::Processes
+    {
+        return Err(SimulationError::Core { core, cores });
     }
+    let separate = Hosts::separate(count);
+    Ok(match simulation.layout {
+        Layout::Process => {
+            Hosts { cores: vec![cores], processes: vec![0], applications: vec![0; count], bound: vec![None] }
+        }
+        Layout::Processes => Hosts { cores: vec![cores], processes: vec![0; count], bound, ..separate },
+        Layout::Farm => Hosts { cores: vec![cores; count], ..separate },
+    })
 }
 
 /// The table of costs: what is configured, behind the defaults.
-fn costs(simulation: &Simulation, level1: bool) -> Result<Costs, SimulationError> {
+fn costs(simulation: &Simulation, level2: bool) -> Result<Costs, SimulationError> {
     let mut costs = Costs::none();
     let here = simulation.layout;
     let is_for_us = |cost: &&InputCost| {
-        cost.layout.is_none_or(|layout| layout == here) && cost.level1.is_none_or(|with| with == level1)
+        cost.layout.is_none_or(|layout| layout == here) && cost.level2.is_none_or(|with| with == level2)
     };
     for wanted in simulation.cost.iter().filter(is_for_us) {
         let (each_ns, message_ns) = (ns(wanted.each), ns(wanted.message));
@@ -134,17 +141,30 @@ fn driver(costs: &configuration::Driver, partition: &Partition) -> Driver {
     };
     // The time of the world has an end.
     let of = |interval: configuration::Interval| interval.duration().min(FOR_EVER);
-    Driver {
-        pass: of(costs.pass),
-        pass_component: of(costs.pass_component),
-        pass_connection: of(costs.pass_connection),
-        local: of(costs.local),
+    let carrying = |costs: &configuration::Carrying| Carrying {
         encode: of(costs.encode),
         decode: of(costs.decode),
         read: of(costs.read),
         read_kib: of(costs.read_kib),
         write: of(costs.write),
         write_kib: of(costs.write_kib),
+    };
+    let over_tcp = Carrying {
+        encode: of(costs.encode),
+        decode: of(costs.decode),
+        read: of(costs.read),
+        read_kib: of(costs.read_kib),
+        write: of(costs.write),
+        write_kib: of(costs.write_kib),
+    };
+    let shared = costs.shm.as_ref().filter(|_| partition.transport.connections == Connections::Shm);
+    Driver {
+        pass: of(costs.pass),
+        pass_component: of(costs.pass_component),
+        pass_connection: of(costs.pass_connection),
+        local: of(costs.local),
+        connections: shared.map_or(over_tcp, carrying),
+        datagrams: costs.udp.as_ref().map_or(over_tcp, carrying),
         latency: of(costs.latency),
         wake: of(costs.wake),
         sleep: of(costs.sleep),
@@ -167,9 +187,9 @@ fn wire(partition: &Partition, simulation: &Simulation, applications: &[Applicat
     let ports: Vec<HostId> = (0..applications.len()).map(port_of).collect();
     let topology = topology(simulation, if farm { applications } else { &applications[..1] });
     let mut network = Network::new(&topology, seed)?;
-    let (loss, jitter_ns) = (simulation.frame_loss.as_f64(), simulation.frame_jitter.ns());
-    if loss > 0.0 || jitter_ns > 0 {
-        let faults = simulator::network::Faults { loss, jitter_ns, down: false };
+    let (loss, duplication) = (simulation.frame_loss.as_f64(), simulation.frame_duplication.as_f64());
+    let faults = simulator::network::Faults { loss, duplication, jitter_ns: simulation.frame_jitter.ns(), down: false };
+    if faults != simulator::network::Faults::default() {
         topology.hosts().for_each(|host| network.set_faults(host, faults));
     }
     let ethernet = Ethernet::new(network, ports, datagrams(transport));

@@ -223,6 +223,11 @@ impl Datagrams {
         self.endpoints().any(Endpoint::is_flushable)
     }
 
+    /// What waits to be sent.
+    pub(super) fn queued_bytes(&self) -> usize {
+        self.endpoints().map(Endpoint::queued_bytes).sum()
+    }
+
     /// Whether nothing waits to be sent.
     pub(super) fn is_flushed(&self) -> bool {
         self.endpoints().all(|endpoint| endpoint.queued_bytes() == 0)

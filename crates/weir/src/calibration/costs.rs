@@ -1,0 +1,373 @@
+//! What a calibration has found, as `[simulation]` has it.
+
+use std::collections::BTreeMap;
+
+use configuration::{Interval, Layout, Partition, Simulation};
+use dataflow::ids::Role;
+use simulator::world::{Kind, Trace};
+
+use super::fit::{Fit, Terms};
+use super::machine::Machine;
+use super::{CalibrationError, Metered, Seen};
+use crate::host::Section;
+use crate::simulation::{METERED, simulate};
+
+/// A calibration: what `[simulation]` needs.
+pub(crate) struct Costs {
+    pub(super) cores: usize,
+    /// The least part of a core that a run in one process had.
+    pub(super) share: f64,
+    driver: Vec<(&'static str, f64)>,
+    shared: Vec<(&'static str, f64)>,
+    datagrams: Vec<(&'static str, f64)>,
+    inputs: Vec<Input>,
+}
+
+/// How processes are connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Tcp,
+    SharedMemory,
+    /// Requests and replies; all else over TCP.
+    Datagrams,
+}
+
+/// A partition with a process for each application, as it is simulated, and how fast it was live.
+pub(super) struct Apart {
+    pub(super) partition: Partition,
+    pub(super) events_per_s: f64,
+}
+
+/// The cost of a kind of input, and where it is that.
+#[derive(Clone, Copy)]
+struct Input {
+    role: Role,
+    kind: Kind,
+    layout: Layout,
+    level2: bool,
+    fit: Fit,
+    /// Where it was metered, if not there.
+    from: Option<&'static str>,
+}
+
+impl Way {
+    pub(super) const ALL: [Self; 3] = [Self::Tcp, Self::SharedMemory, Self::Datagrams];
+}
+
+impl Input {
+    fn times(self, factor: f64) -> Self {
+        Self { fit: self.fit.times(factor), ..self }
+    }
+}
+
+impl Costs {
+    pub(super) fn new(machine: &Machine, metered: &Metered, share: f64) -> Result<Self, CalibrationError> {
+        let Metered { building, chain, recording, between, shared, datagrams } = metered;
+        let pass = between.fit(Section::Pass, Terms::ALL).ok_or(CalibrationError::TooShort)?;
+        let base_only = Terms { each: false, per_byte: false, ..Terms::ALL };
+        let mut driver = vec![
+            ("pass", pass.base),
+            ("pass_component", pass.each),
+            ("pass_connection", pass.per_byte),
+            ("local", chain.fit(Section::Local, base_only).unwrap_or_default().base),
+        ];
+        let no_base = Terms { base: false, ..Terms::ALL };
+        let by_count = Terms { per_byte: false, ..no_base };
+        driver.extend(carrying(between, Section::Read, (Section::Write, no_base)));
+        driver.extend([
+            ("latency", machine.latency),
+            ("wake", machine.wake),
+            ("sleep", machine.sleep),
+            ("switch", machine.switch),
+        ]);
+        let mut inputs = Vec::new();
+        let [building, chain, between] =
+            [(building, "one process without level 2"), (chain, ONE_PROCESS), (between, "processes without level 2")];
+        let recording = (recording, ONE_PROCESS);
+        for (layout, level2, best_first) in [
+            (Layout::Process, false, [building, chain, between, recording]),
+            (Layout::Process, true, [chain, recording, building, between]),
+            (Layout::Processes, false, [between, building, chain, recording]),
+            (Layout::Processes, true, [between, chain, building, recording]),
+        ] {
+            let own = if (layout, level2) == (Layout::Process, true) { ONE_PROCESS } else { best_first[0].1 };
+            let own = if (layout, level2) == (Layout::Processes, true) { "" } else { own };
+            inputs.extend(best_of(best_first).map(|((role, kind), (fit, from))| {
+                let from = Some(from).filter(|from| *from != own);
+                Input { role, kind, layout, level2, fit, from }
+            }));
+        }
+        Ok(Self {
+            cores: machine.cores,
+            share,
+            driver,
+            // What is written there are handles.
+            shared: carrying(shared, Section::Read, (Section::Write, by_count)),
+            datagrams: carrying(datagrams, Section::ReadDatagrams, (Section::WriteDatagrams, no_base)),
+            inputs,
+        })
+    }
+
+    /// The same, with all costs of inputs made larger or smaller, those of chains and of building alone by themselves, until
+    /// the simulation of what was metered takes as much processor time as without a meter: reading the clock so often holds
+    /// a processor up by more than what it takes.
+    pub(super) fn closed(self, unmetered: &[(Partition, f64)]) -> Self {
+        let [building, chain] = [false, true].map(|level2| {
+            let of_kind = unmetered.iter().filter(|(partition, _)| partition.l2pu.is_some() == level2);
+            let ratios = of_kind.filter_map(|(partition, live_ns)| {
+                let (_, simulated_ns) = self.simulated(partition, Layout::Process)?;
+                Some(live_ns / simulated_ns)
+            });
+            mean(ratios).clamp(1.0 / CLOSING_MAX, CLOSING_MAX)
+        });
+        let inputs = self.inputs.into_iter().map(|input| match input.kind {
+            Kind::Write => input,
+            _ => input.times(if input.level2 { chain } else { building }),
+        });
+        Self { inputs: inputs.collect(), ..self }
+    }
+
+    /// The same for processes, with what their drivers cost, until the simulation is as fast as the live runs: how often a
+    /// process has to wait for another one on its core, and what its caches then have lost, is not metered. Of shared memory
+    /// and datagrams it is what carrying costs that is changed.
+    pub(super) fn closed_apart(self, way: Way, apart: &[Apart]) -> Self {
+        let mut costs = self;
+        let mut all = 1.0_f64;
+        for _ in 0..CLOSING_ROUNDS {
+            let ratios = apart.iter().filter_map(|live| {
+                let (simulated_per_s, _) = costs.simulated(&live.partition, Layout::Processes)?;
+                Some(simulated_per_s / live.events_per_s)
+            });
+            let factor = mean(ratios);
+            let next = (all * factor).clamp(1.0 / CLOSING_APART_MAX, CLOSING_APART_MAX);
+            costs = costs.times_apart(way, next / all);
+            all = next;
+        }
+        costs
+    }
+
+    fn times_apart(self, way: Way, factor: f64) -> Self {
+        let times = |costs: Vec<(&'static str, f64)>| costs.into_iter().map(|(key, ns)| (key, ns * factor)).collect();
+        match way {
+            Way::SharedMemory => Self { shared: times(self.shared), ..self },
+            Way::Datagrams => Self { datagrams: times(self.datagrams), ..self },
+            Way::Tcp => {
+                let inputs = self.inputs.into_iter().map(|input| match (input.layout, input.kind) {
+                    (Layout::Process, _) | (_, Kind::Write) => input,
+                    _ => input.times(factor),
+                });
+                let of_driver = |(key, ns)| (key, if TIMES_OF_MACHINE.contains(&key) { ns } else { ns * factor });
+                let driver = self.driver.into_iter().map(of_driver).collect();
+                Self {
+                    inputs: inputs.collect(),
+                    driver,
+                    shared: times(self.shared),
+                    datagrams: times(self.datagrams),
+                    ..self
+                }
+            }
+        }
+    }
+
+    /// Events per second and processor time of an event, in ns.
+    fn simulated(&self, partition: &Partition, layout: Layout) -> Option<(f64, f64)> {
+        let simulation = Some(Simulation { layout, ..self.simulation()? });
+        let mut partition = Partition { simulation, ..partition.clone() };
+        (partition.run.events, partition.run.duration) = (None, Some(SIMULATED));
+        let simulated = simulate(partition, Trace::None);
+        let simulated = simulated.inspect_err(|error| crate::complain(&format!("weir calibrate: {error}"))).ok()?;
+        let (summary, outcomes) = (simulated.summary(), &simulated.outcomes);
+        let cpu_ns = outcomes.cpu.as_nanos() as f64 / outcomes.account.level1.max(1) as f64;
+        Some((summary.rates_hz.level1, cpu_ns)).filter(|(events_per_s, _)| *events_per_s > 0.0)
+    }
+
+    /// As a configuration has it.
+    fn simulation(&self) -> Option<Simulation> {
+        let text = "partition.name = \"calibration\"\nros.count = 1\nsfi.count = 1\n";
+        Partition::parse_with_costs("calibration", text, ("costs", &self.to_toml())).ok()?.simulation
+    }
+
+    /// What was metered elsewhere than where it counts, in words.
+    pub(super) fn gaps(&self) -> impl Iterator<Item = String> {
+        let mut gaps: BTreeMap<(bool, bool, &'static str), Vec<&'static str>> = BTreeMap::new();
+        for input in &self.inputs {
+            if let Some(from) = input.from {
+                let roles = gaps.entry((input.layout == Layout::Processes, input.level2, from)).or_default();
+                let stem = input.role.stem();
+                if !roles.contains(&stem) {
+                    roles.push(stem);
+                }
+            }
+        }
+        gaps.into_iter().map(|((apart, level2, from), roles)| {
+            let layout = if apart { "processes" } else { "one process" };
+            let with = if level2 { "with" } else { "without" };
+            format!(
+                "in {layout} {with} level 2, inputs of {} cost what they do in {from}, where not metered",
+                roles.join(", ")
+            )
+        })
+    }
+
+    /// A file for `weir sim --costs`.
+    pub(crate) fn to_toml(&self) -> String {
+        let (machine, share, cores) = (processor_name(), self.share * 100.0, self.cores);
+        let mut text = format!(
+            "# Costs on {machine}, {cores} cores, of which runs in one process had at least {share:.0} % of one.\n\n\
+             [simulation]\ncores = {cores}\ncost = [\n"
+        );
+        for Input { role, kind, layout, level2, fit, from } in &self.inputs {
+            let (role, kind) = (role.stem(), kind.name());
+            let layout = if *layout == Layout::Process { "process" } else { "processes" };
+            text += &format!("    {{ role = \"{role}\", input = \"{kind}\", layout = \"{layout}\", level2 = {level2}");
+            let terms = [("message", fit.base), ("each", fit.each), ("per_kib", fit.per_byte * 1024.0)];
+            for (key, ns) in terms.map(|(key, ns)| (key, ns.round())).into_iter().filter(|(_, ns)| *ns > 0.0) {
+                text += &format!(", {key} = \"{ns:.0} ns\"");
+            }
+            if let Some(from) = from {
+                text += &format!(", source = \"{METERED}{from}\"");
+            }
+            text += " },\n";
+        }
+        text += "]\n\n[simulation.driver]\n";
+        let table = |costs: &[(&'static str, f64)]| -> String {
+            costs.iter().map(|(key, ns)| format!("{key} = \"{:.0} ns\"\n", ns.max(0.0))).collect()
+        };
+        text += &table(&self.driver);
+        text += "source = \"measured by weir calibrate\"\n";
+        for (name, costs) in [("shm", &self.shared), ("udp", &self.datagrams)] {
+            text += &format!("\n[simulation.driver.{name}]\n{}", table(costs));
+        }
+        text
+    }
+}
+
+/// What it costs to carry messages, as it was seen.
+fn carrying(seen: &Seen, read: Section, (write, of_write): (Section, Terms)) -> Vec<(&'static str, f64)> {
+    let base_only = Terms { each: false, per_byte: false, ..Terms::ALL };
+    let no_count = Terms { each: false, ..Terms::ALL };
+    let of = |section, terms| seen.fit(section, terms).unwrap_or_default();
+    let (read, write) = (of(read, no_count), of(write, of_write));
+    vec![
+        ("encode", of(Section::Encode, base_only).base),
+        ("decode", of(Section::Decode, base_only).base),
+        ("read", read.base),
+        ("read_kib", read.per_byte * 1024.0),
+        ("write", write.each),
+        ("write_kib", write.per_byte * 1024.0),
+    ]
+}
+
+/// Each kind of input, from the first that has seen it, and which that is.
+fn best_of<'a>(seen: [(&'a Seen, &'static str); 4]) -> impl Iterator<Item = ((Role, Kind), (Fit, &'static str))> {
+    let mut best = BTreeMap::new();
+    for (seen, name) in seen {
+        for (role, kind, fit) in seen.inputs() {
+            best.entry((role, kind)).or_insert((fit, name));
+        }
+    }
+    best.into_iter()
+}
+
+/// The geometric mean; 1 of nothing.
+fn mean(ratios: impl Iterator<Item = f64>) -> f64 {
+    let logarithms: Vec<f64> = ratios.map(f64::ln).filter(|ratio| ratio.is_finite()).collect();
+    (logarithms.iter().sum::<f64>() / logarithms.len().max(1) as f64).exp()
+}
+
+/// The processor, as far as the kernel says.
+fn processor_name() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    name.map_or("an unknown processor", |(_, name)| name.trim()).to_owned()
+}
+
+const ONE_PROCESS: &str = "one process with level 2";
+/// Virtual time of a run that closes the calibration.
+const SIMULATED: Interval = Interval::from_ms(50);
+/// More than this is no matter of the meter.
+const CLOSING_MAX: f64 = 2.0;
+/// Nor is more than this one of caches.
+const CLOSING_APART_MAX: f64 = 4.0;
+/// The rate is not proportional to the costs: processes wait for each other.
+const CLOSING_ROUNDS: usize = 4;
+/// Of a driver, what is no processor time of its own.
+const TIMES_OF_MACHINE: [&str; 3] = ["latency", "wake", "switch"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::Sample;
+
+    fn costs() -> Costs {
+        let input = |kind, layout, base| Input {
+            role: Role::Sfi,
+            kind,
+            layout,
+            level2: false,
+            fit: Fit { base, each: 0.0, per_byte: 0.5 },
+            from: (layout == Layout::Processes).then_some("one process"),
+        };
+        let inputs = vec![input(Kind::EventReply, Layout::Process, 120.4), input(Kind::Write, Layout::Processes, 1e4)];
+        Costs {
+            cores: 3,
+            share: 1.0,
+            driver: vec![("pass", 700.0), ("wake", 9e3), ("read", 500.0)],
+            shared: vec![("write", 80.0)],
+            datagrams: vec![("write", 90.0)],
+            inputs,
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let simulation = costs().simulation().unwrap();
+        assert_eq!(simulation.cores, 3);
+        let driver = simulation.driver.unwrap();
+        assert_eq!((driver.pass.ns(), driver.wake.ns(), driver.encode.ns()), (700, 9_000, 0));
+        assert_eq!([driver.shm, driver.udp].map(|carrying| carrying.unwrap().write.ns()), [80, 90]);
+        let [reply, write] = &simulation.cost[..] else { panic!("{:?}", simulation.cost) };
+        assert_eq!((reply.role.as_str(), reply.input.as_str(), reply.message.ns()), ("sfi", "event-reply", 120));
+        assert_eq!((reply.each.ns(), reply.per_kib.ns(), reply.layout), (0, 512, Some(Layout::Process)));
+        assert_eq!((write.input.as_str(), write.message.ns(), write.level2), ("write", 10_000, Some(false)));
+        assert_eq!((reply.source.as_str(), write.source.as_str()), ("", "metered in one process"));
+    }
+
+    #[test]
+    fn gaps_are_told() {
+        let gaps: Vec<String> = costs().gaps().collect();
+        let expected =
+            "in processes without level 2, inputs of sfi cost what they do in one process, where not metered";
+        assert_eq!(gaps, [expected]);
+    }
+
+    #[test]
+    fn each_way_is_closed_by_itself() {
+        let closed = costs().times_apart(Way::SharedMemory, 2.0);
+        assert_eq!((closed.shared[0].1, closed.datagrams[0].1, closed.driver[2].1), (160.0, 90.0, 500.0));
+        let closed = costs().times_apart(Way::Tcp, 2.0);
+        let driver: Vec<f64> = closed.driver.iter().map(|(_, ns)| *ns).collect();
+        assert_eq!(driver, [1_400.0, 9e3, 1_000.0]);
+    }
+
+    #[test]
+    fn the_first_that_has_seen_a_kind_tells_its_cost() {
+        let seen = |section, ns| {
+            let samples = vec![Sample { count: 1.0, bytes: 0.0, ns }; 100];
+            Seen { samples: BTreeMap::from([(section, samples)]), writing: Vec::new() }
+        };
+        let build = Section::Input(Role::Sfi, Kind::Build);
+        let [one, other, third] =
+            [(build, 100.0), (build, 300.0), (Section::Flush(Role::Ros), 50.0)].map(|(section, ns)| seen(section, ns));
+        let found: Vec<_> = best_of([(&one, "a"), (&other, "b"), (&third, "c"), (&Seen::default(), "d")])
+            .map(|((role, kind), (fit, from))| (role, kind, (fit.base + fit.each).round(), from))
+            .collect();
+        assert_eq!(found, [(Role::Sfi, Kind::Build, 100.0, "a"), (Role::Ros, Kind::Flush, 50.0, "c")]);
+    }
+
+    #[test]
+    fn the_mean_is_that_of_ratios() {
+        assert!((mean([0.5, 2.0].into_iter()) - 1.0).abs() < 1e-12);
+        assert_eq!(mean(core::iter::empty()), 1.0);
+    }
+}
