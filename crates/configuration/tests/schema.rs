@@ -27,6 +27,7 @@ const EVERYTHING: &[&str] = &[
     "transport.socket_buffer=1 MB",
     "transport.congestion=reno",
     "transport.udp.datagram=9 kB",
+    "transport.udp.window=1 MB",
     "transport.udp.checksum=true",
     "transport.udp.interface=127.0.0.1",
     "simulation.disk_per_s=1 GB",

@@ -259,7 +259,7 @@ fn carrying(seen: &Seen, read: Section, (write, of_write): (Section, Terms)) -> 
 }
 
 /// Each kind of input, from the first that has seen it, and which that is.
-fn best_of<'a>(seen: [(&'a Seen, &'static str); 4]) -> impl Iterator<Item = ((Role, Kind), (Fit, &'static str))> {
+fn best_of(seen: [(&Seen, &'static str); 4]) -> impl Iterator<Item = ((Role, Kind), (Fit, &'static str))> {
     let mut best = BTreeMap::new();
     for (seen, name) in seen {
         for (role, kind, fit) in seen.inputs() {
