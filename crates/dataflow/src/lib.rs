@@ -29,5 +29,6 @@ pub mod readout;
 pub mod recording;
 pub mod report;
 pub mod time;
+pub mod turns;
 pub mod window;
 pub mod wire;

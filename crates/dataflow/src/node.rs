@@ -1,7 +1,6 @@
 //! The gate in front of a component: nothing stale gets in, and run control is answered.
 
 use alloc::boxed::Box;
-use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::component::{Action, Component, Input, Outbox, PeerState};
@@ -19,8 +18,10 @@ pub struct Node {
     run: RunNumber,
     incarnation: Incarnation,
     component: Box<dyn Component + Send>,
-    /// By node id: the life of each peer that can be reached.
-    peers: Vec<Option<Incarnation>>,
+    /// How many applications there are, run control included.
+    nodes: usize,
+    /// The peers that can be reached, by node id, with their lives: a read-out system has few, of thousands of nodes.
+    peers: Vec<(NodeId, Incarnation)>,
     stale: u64,
     draining: bool,
     drained: bool,
@@ -37,13 +38,29 @@ impl Node {
         nodes: usize,
         component: Box<dyn Component + Send>,
     ) -> Self {
-        let peers = vec![None; nodes];
-        Self { id, run, incarnation, component, peers, stale: 0, draining: false, drained: false, report_due: false }
+        let peers = Vec::new();
+        Self {
+            id,
+            run,
+            incarnation,
+            component,
+            nodes,
+            peers,
+            stale: 0,
+            draining: false,
+            drained: false,
+            report_due: false,
+        }
     }
 
     /// Who it is.
     pub fn id(&self) -> NodeId {
         self.id
+    }
+
+    /// What it is the gate of.
+    pub fn component(&self) -> &dyn Component {
+        &*self.component
     }
 
     /// Takes a message from the network, if it is current; else counts it as stale.
@@ -70,8 +87,8 @@ impl Node {
         match input {
             Input::Command(command) => self.command(now, command, out),
             Input::Peer { node, state } => {
-                let slot = self.peers.get_mut(usize::from(node.0)).expect("a peer of this partition");
-                *slot = if let PeerState::Up(incarnation) = state { Some(incarnation) } else { None };
+                assert!(usize::from(node.0) < self.nodes, "a peer of this partition");
+                self.note(node, state);
                 self.component.handle(now, input, out);
             }
             input => self.component.handle(now, input, out),
@@ -88,7 +105,7 @@ impl Node {
     /// The envelope of a message to a peer; `None` if the peer cannot be reached: the message is then dropped, as it
     /// would be on the wire.
     pub fn envelope_to(&self, to: NodeId) -> Option<Envelope> {
-        let to_incarnation = (*self.peers.get(usize::from(to.0))?)?;
+        let to_incarnation = self.life_of(to)?;
         Some(Envelope { from: self.id, to, run: self.run, from_incarnation: self.incarnation, to_incarnation })
     }
 
@@ -108,11 +125,25 @@ impl Node {
     }
 
     fn is_current(&self, envelope: &Envelope) -> bool {
-        let sender = self.peers.get(usize::from(envelope.from.0)).copied().flatten();
         envelope.to == self.id
             && envelope.run == self.run
             && envelope.to_incarnation == self.incarnation
-            && sender == Some(envelope.from_incarnation)
+            && self.life_of(envelope.from) == Some(envelope.from_incarnation)
+    }
+
+    /// The life of a peer that can be reached.
+    fn life_of(&self, peer: NodeId) -> Option<Incarnation> {
+        let place = self.peers.binary_search_by_key(&peer, |(node, _)| *node).ok()?;
+        Some(self.peers[place].1)
+    }
+
+    fn note(&mut self, peer: NodeId, state: PeerState) {
+        match (self.peers.binary_search_by_key(&peer, |(node, _)| *node), state) {
+            (Ok(place), PeerState::Up(life)) => self.peers[place].1 = life,
+            (Err(place), PeerState::Up(life)) => self.peers.insert(place, (peer, life)),
+            (Ok(place), _) => drop(self.peers.remove(place)),
+            (Err(_), _) => {}
+        }
     }
 
     fn command(&mut self, now: Time, command: Command, out: &mut Outbox) {

@@ -46,6 +46,7 @@ fn a_clear_in_the_middle_of_a_group_of_decisions_keeps_its_accepted_events_valid
     let decisions = vec![decision(0, false), decision(1, false), decision(2, true)];
     let message = Message::Decisions { sequence: 1, oldest_undecided: EventId(3), decisions };
     dfm.handle(Time::ZERO, Input::Message { from: l2sv, message }, &mut out);
+    dfm.flush(Time::ZERO, &mut out);
     let bounds: Vec<EventId> = out
         .drain()
         .filter_map(|action| match action {

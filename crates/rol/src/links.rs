@@ -8,6 +8,7 @@ use dataflow::message::EventInfo;
 use dataflow::readout::fragment::{FragmentHead, Unplaced};
 use eformat::{LOST_ROB_BYTES, WORD_BYTES};
 use transport::page_pool::{Page, Pool, PoolCounters, PoolError, PoolOptions};
+use transport::prefetch::prefetch;
 use transport::waker::Waker;
 
 use crate::emulator::{Emulation, Emulator};
@@ -256,7 +257,7 @@ impl Links {
     fn reserve_pages(&mut self, event: EventId) -> Result<(), ReadOutError> {
         let needed = self.source_ids().len();
         if self.reserved.len() < needed {
-            let ahead = (PAGES_AHEAD_BYTES / self.pool.page_len()).max(PAGES_AHEAD_MIN);
+            let ahead = (PAGES_AHEAD_BYTES / self.pool.page_len()).clamp(PAGES_AHEAD_MIN, PAGES_AHEAD_MAX);
             let missing = needed - self.reserved.len();
             let taken = self.pool.take_some(missing + ahead, &mut self.reserved);
             if taken < missing {
@@ -270,6 +271,13 @@ impl Links {
             return Err(ReadOutError::NoPage { event, pool, free, needed });
         }
         Ok(())
+    }
+
+    /// Has the processor fetch what the next [`Links::read_out`] looks at first.
+    pub fn prefetch(&self) {
+        prefetch(self);
+        prefetch(self.reserved.as_slice());
+        self.pool.prefetch();
     }
 
     /// Whether a page is free: [`Links::read_out`] may be worth another try.
@@ -342,3 +350,5 @@ fn check_page(parameters: &LinkParameters, what: &'static str, needed_bytes: usi
 const PAGES_AHEAD_BYTES: usize = 16 << 10;
 /// Of long ones, as many as it takes until the beginning of a page that another process has read is back in the cache.
 const PAGES_AHEAD_MIN: usize = 4;
+/// As many as are read together: with more, those that came back last and are still in a cache would wait behind others.
+const PAGES_AHEAD_MAX: usize = 15;

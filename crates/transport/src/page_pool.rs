@@ -10,6 +10,7 @@
 
 use crate::error::OsError;
 use crate::mapping::Mapping;
+use crate::prefetch::prefetch;
 use crate::shared_memory::{Region, make};
 use crate::waker::Waker;
 use bytes::Bytes;
@@ -155,6 +156,11 @@ impl Pool {
             self.0.note_taken(&free);
         }
         taken
+    }
+
+    /// Has the processor fetch the state of the pool: pages will soon be taken or come back.
+    pub fn prefetch(&self) {
+        prefetch(&*self.0);
     }
 
     fn page(&self, index: u32) -> Page {

@@ -52,6 +52,8 @@ pub struct Dfm {
     push: PushControl,
     chooser: SfiChooser,
     clears: Clears,
+    /// Groups of this pass.
+    to_clear: Vec<Message>,
     supervisors: Vec<Supervisor>,
     /// Below this, level 1 or the own trigger will issue nothing more.
     next_event: EventId,
@@ -125,6 +127,7 @@ impl Dfm {
             push: PushControl::new(parameters.mode.clone(), parameters.in_flight),
             chooser: SfiChooser::new(parameters.assignment).in_runs_of(parameters.run),
             clears: Clears::new(parameters.clear_group, parameters.clear_age),
+            to_clear: Vec::new(),
             supervisors: sources.into_iter().map(supervisor).collect(),
             next_event,
             pace,
@@ -286,10 +289,17 @@ impl Dfm {
             self.finished_before.raise(self.oldest_unfinished());
         }
         self.counters.clear_groups += 1;
-        out.multicast_to_readout(self.clears.flush(now, oldest_valid, last));
+        self.to_clear.push(self.clears.flush(now, oldest_valid, last));
+        if last {
+            self.send_clears(out);
+        }
         if let DfmInput::Level1(level1) = self.parameters.input {
             out.send(level1, Message::FinishedBelow(self.oldest_unfinished()));
         }
+    }
+
+    fn send_clears(&mut self, out: &mut Outbox) {
+        self.to_clear.drain(..).for_each(|group| out.multicast_to_readout(group));
     }
 
     fn on_clear_ask(&mut self, from: NodeId, first: u64, last: u64, out: &mut Outbox) {
@@ -499,6 +509,8 @@ impl Component for Dfm {
             self.builds.drain(|sfi, events| out.send(sfi, Message::Build { events, oldest_unfinished }));
         }
         self.push.flush(out);
+        // Behind the grants: where builders let go of their data first, a read-out system gets all its pages back at once.
+        self.send_clears(out);
     }
 
     fn next_deadline(&self) -> Option<Time> {

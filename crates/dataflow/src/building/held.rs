@@ -1,7 +1,7 @@
 //! An event that a builder holds, from its assignment until its fate is known.
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use crate::bulk::{Bulk, PageSlice};
 use crate::ids::{EventId, NodeId};
@@ -19,6 +19,8 @@ pub(super) struct Building {
     pub(super) to_ask: Vec<u16>,
     /// By source.
     pub(super) asked: Vec<Asked>,
+    /// The ROBs that some sources were asked for by name; mostly there are none.
+    pub(super) named: Vec<(u16, Vec<u32>)>,
     /// Sources that were asked and have not answered.
     pub(super) awaited: usize,
     /// Sources that will push and have not.
@@ -42,30 +44,26 @@ pub(super) enum Phase {
     Served(usize),
 }
 
-/// What one source was asked for. There is one for each source of each event held: half a cache line.
+/// What one source was asked for. There is one for each source of each event held: a quarter of a cache line.
 #[derive(Clone, Default)]
 pub(super) struct Asked {
+    pub(super) sent: Time,
+    /// How often it was asked.
+    pub(super) serial: u16,
+    /// Replies to tries from this one on are to what is still missing; an earlier one could bring a fragment twice.
+    pub(super) valid_from: u16,
     /// Whether an answer is awaited.
     pub(super) awaited: bool,
     /// Whether its data will come unasked.
     pub(super) unpushed: bool,
-    pub(super) sent: Time,
-    /// How often it was asked, and so the name of the try whose time-out counts.
-    pub(super) serial: u32,
-    /// Replies to tries from this one on are to what is still missing; an earlier one could bring a fragment twice.
-    pub(super) valid_from: u32,
-    /// `None`: all ROBs of the source.
-    #[expect(clippy::box_collection, reason = "nearly always none is named, and then it is one word")]
-    pub(super) robs: Option<Box<Vec<u32>>>,
 }
 
-/// When a request is given up.
+/// When requests of an event are given up that were sent at the same time.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Timeout {
     pub(super) deadline: Time,
     pub(super) event: EventId,
     pub(super) attempt: u16,
-    pub(super) source: u16,
-    pub(super) serial: u32,
 }
 
 /// Who is served.
@@ -89,7 +87,7 @@ impl Building {
             self.unpushed -= 1;
             return Some(false);
         }
-        if asked.awaited && asked.robs.is_none() {
+        if asked.awaited && self.names(source).is_none() {
             self.answered(source);
             return Some(true);
         }
@@ -113,7 +111,25 @@ impl Building {
         let asked = &mut self.asked[usize::from(source)];
         asked.awaited = false;
         self.awaited -= 1;
-        asked.robs.take().map_or_else(Vec::new, |robs| *robs)
+        let named = self.named.iter().position(|(of, _)| *of == source);
+        named.map_or_else(Vec::new, |place| self.named.swap_remove(place).1)
+    }
+
+    /// A source is asked for these ROBs only.
+    pub(super) fn name(&mut self, source: u16, robs: Vec<u32>) {
+        self.named.retain(|(of, _)| *of != source);
+        self.named.push((source, robs));
+    }
+
+    /// The ROBs that a source was asked for, if not for all.
+    pub(super) fn names(&self, source: u16) -> Option<&[u32]> {
+        self.named.iter().find(|(of, _)| *of == source).map(|(_, robs)| robs.as_slice())
+    }
+
+    /// The first source from this one on that has not answered by this time, though it should have within `request_timeout`.
+    pub(super) fn next_late(&self, from: usize, request_timeout: Duration, by: Time) -> Option<usize> {
+        let is_late = |asked: &Asked| asked.awaited && asked.sent + request_timeout <= by;
+        (from..self.asked.len()).find(|&source| is_late(&self.asked[source]))
     }
 
     pub(super) fn has_some_of(&self, robs: &[u32]) -> bool {

@@ -53,6 +53,11 @@ impl RequestCredits {
         self.outstanding < self.limit()
     }
 
+    /// How many more requests may go.
+    pub(crate) fn left(&self) -> usize {
+        self.limit().saturating_sub(self.outstanding)
+    }
+
     /// How many may be on the way now.
     pub(crate) fn limit(&self) -> usize {
         (self.limit / WHOLE) as usize
@@ -63,9 +68,9 @@ impl RequestCredits {
         self.outstanding
     }
 
-    /// A source is asked.
-    pub(crate) fn spend(&mut self) {
-        self.outstanding += 1;
+    /// Sources are asked.
+    pub(crate) fn spend(&mut self, count: usize) {
+        self.outstanding += count;
     }
 
     /// Sources are not waited for any more, whether their data came or not.
@@ -139,7 +144,7 @@ mod tests {
     #[test]
     fn fixed_credits_stay() {
         let mut credits = RequestCredits::new(CreditPolicy::Fixed, 3);
-        (0..3).for_each(|_| credits.spend());
+        credits.spend(3);
         assert!(!credits.has_one());
         credits.on_reask(Time::from_ns(5), Time::from_ns(1));
         credits.come_home(2);

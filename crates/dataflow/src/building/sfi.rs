@@ -1,6 +1,7 @@
 //! The sub-farm input: builds events by pulling `[EB2007 §II-B.2–3]`, after what is pushed `[ATM1997 §II]`, and serves them to
 //! the event filter.
 
+mod asking;
 mod lives;
 mod parameters;
 
@@ -58,6 +59,8 @@ pub struct Sfi {
     ready: VecDeque<EventId>,
     efds: Vec<Efd>,
     turn: usize,
+    /// How many sources there are besides the pseudo-ROS.
+    data_sources: usize,
     sources_gone: Vec<bool>,
     /// By node: its index among the sources.
     source_of: Vec<Option<u16>>,
@@ -82,9 +85,10 @@ impl Sfi {
     /// A builder without events.
     ///
     /// # Panics
-    /// If it may build more events than it can hold.
+    /// If it may build more events than it can hold, or ask more often than can be numbered.
     pub fn new(parameters: SfiParameters) -> Self {
         assert!(parameters.building <= parameters.events, "room for every event in building");
+        assert!(parameters.retries < u32::from(u16::MAX), "tries have numbers of 16 bits");
         let efds = parameters.efds.iter().map(|&node| Efd { node, gone: false, pulls: 0 }).collect();
         let mut random = Random::new(parameters.seed);
         let mut order: Vec<u16> = (0..parameters.sources.len() as u16).collect();
@@ -111,6 +115,7 @@ impl Sfi {
             ready: VecDeque::new(),
             efds,
             turn: 0,
+            data_sources: parameters.sources.iter().filter(|source| !source.results).count(),
             sources_gone: alloc::vec![false; parameters.sources.len()],
             source_of,
             random,
@@ -243,6 +248,7 @@ impl Sfi {
         let held = &mut *building;
         held.to_ask.clear();
         held.asked.clear();
+        held.named.clear();
         held.collected.clear();
         held.parts.clear();
         held.missing.clear();
@@ -286,61 +292,6 @@ impl Sfi {
     fn on_collected(&mut self, event: EventId, part: Part) {
         let is_late = self.events.contains(event) || self.abandoned || self.draining;
         self.counters.collected_dropped += if is_late { 1 } else { self.collected.keep(event, part) };
-    }
-
-    /// Sends requests while credits last, the oldest assignment first.
-    fn ask(&mut self, now: Time, out: &mut Outbox) {
-        while self.credits.has_one() {
-            let Some(&event) = self.to_ask.front() else { return };
-            let Some(building) = self.events.find_mut(event) else {
-                // All that it was to ask for was pushed.
-                self.to_ask.pop_front();
-                continue;
-            };
-            let Some(source) = building.to_ask.pop() else {
-                self.to_ask.pop_front();
-                self.end_if_collected(event, out);
-                continue;
-            };
-            let index = usize::from(source);
-            let all = &self.parameters.sources[index].robs;
-            let has_some = building.has_some_of(all);
-            let left = || all.iter().copied().filter(|rob| !building.collected.contains(rob));
-            if has_some && left().next().is_none() {
-                continue;
-            }
-            if self.sources_gone[index] {
-                let left: Vec<u32> = left().collect();
-                building.missing.extend(left);
-                continue;
-            }
-            let robs = has_some.then(|| Box::new(left().collect()));
-            building.asked[index] = Asked { awaited: true, unpushed: false, sent: now, serial: 0, valid_from: 1, robs };
-            building.awaited += 1;
-            self.credits.spend();
-            self.send_request(now, event, source, out);
-        }
-    }
-
-    fn send_request(&mut self, now: Time, event: EventId, source: u16, out: &mut Outbox) {
-        let building = self.events.find_mut(event).expect("the event is held");
-        let asked = &mut building.asked[usize::from(source)];
-        asked.serial += 1;
-        asked.sent = now;
-        self.counters.requests += 1;
-        let (attempt, serial) = (building.attempt, asked.serial);
-        let deadline = now + self.parameters.request_timeout;
-        self.timeouts.push_back(Timeout { deadline, event, attempt, source, serial });
-        let Source { node: to, results, .. } = self.parameters.sources[usize::from(source)];
-        if let Some(intake) = self.intake.as_mut().filter(|_| !results) {
-            intake.on_asked(usize::from(source));
-        }
-        let robs = asked.robs.as_deref().cloned().unwrap_or_default();
-        let request = DataRequest { event: building.event, attempt, request: serial, robs };
-        let weight = 1 + request.robs.len();
-        if let Some(requests) = self.requests.add(to, request, weight) {
-            out.send(to, Message::EventRequest { requests });
-        }
     }
 
     fn end(&mut self, ended: Ended, out: &mut Outbox) {
@@ -391,7 +342,8 @@ impl Sfi {
         let DataReply { event, attempt, request, missing, .. } = reply;
         let is_awaited = |building: &&mut Box<Building>| {
             let asked = &building.asked[usize::from(source)];
-            building.attempt == attempt && asked.awaited && (asked.valid_from..=asked.serial).contains(&request)
+            let valid = u32::from(asked.valid_from)..=u32::from(asked.serial);
+            building.attempt == attempt && asked.awaited && valid.contains(&request)
         };
         let Some(building) = self.events.find_mut(event).filter(is_awaited) else {
             self.counters.late_replies += 1;
@@ -410,8 +362,8 @@ impl Sfi {
         }
         building.missing.extend(missing.iter().filter(|m| m.lost).map(|m| m.rob));
         if missing.iter().any(|m| !m.lost) {
+            building.name(source, missing.iter().filter(|m| !m.lost).map(|m| m.rob).collect());
             let asked = &mut building.asked[usize::from(source)];
-            asked.robs = Some(Box::new(missing.iter().filter(|m| !m.lost).map(|m| m.rob).collect()));
             asked.valid_from = asked.serial + 1;
             self.ask_again(now, event, source, out);
         } else {
@@ -429,7 +381,7 @@ impl Sfi {
     fn ask_again(&mut self, now: Time, event: EventId, source: u16, out: &mut Outbox) {
         let building = self.events.find_mut(event).expect("the event is held");
         let asked = &mut building.asked[usize::from(source)];
-        if asked.serial <= self.parameters.retries {
+        if u32::from(asked.serial) <= self.parameters.retries {
             self.counters.reasks += 1;
             self.credits.on_reask(now, asked.sent);
             self.send_request(now, event, source, out);
@@ -602,19 +554,26 @@ impl Sfi {
     }
 
     fn on_timeout(&mut self, now: Time, timeout: &Timeout, out: &mut Outbox) {
-        if self.is_awaited(timeout) {
-            self.ask_again(now, timeout.event, timeout.source, out);
+        let mut from = 0;
+        while let Some(source) = self.next_late(timeout, from) {
+            self.ask_again(now, timeout.event, source as u16, out);
+            from = source + 1;
+        }
+        if from > 0 {
             self.end_if_collected(timeout.event, out);
             self.ask(now, out);
         }
     }
 
-    /// Whether the request that a time-out is for is not answered.
+    /// The first source from this one on that a time-out is for.
+    fn next_late(&self, timeout: &Timeout, from: usize) -> Option<usize> {
+        let building = self.events.find(timeout.event).filter(|b| b.attempt == timeout.attempt)?;
+        building.next_late(from, self.parameters.request_timeout, timeout.deadline)
+    }
+
+    /// Whether requests may still be unanswered that a time-out is for.
     fn is_awaited(&self, timeout: &Timeout) -> bool {
-        self.events.find(timeout.event).filter(|b| b.attempt == timeout.attempt).is_some_and(|building| {
-            let asked = &building.asked[usize::from(timeout.source)];
-            asked.awaited && asked.serial == timeout.serial
-        })
+        self.events.find(timeout.event).is_some_and(|b| b.attempt == timeout.attempt && b.awaited > 0)
     }
 
     /// Time-outs of answered requests go as they come to the front, so that they do not pile up until their time.

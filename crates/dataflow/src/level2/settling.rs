@@ -17,9 +17,11 @@ use crate::time::Time;
 pub(crate) struct Settling {
     level1: NodeId,
     /// Told to level 1 and not acknowledged, in order.
-    told: VecDeque<(Told, Vec<Settlement>)>,
+    told: VecDeque<Group>,
     /// Decided and not told; without a DFM only.
     pending: Vec<Settlement>,
+    /// Of these.
+    oldest_pending: Option<EventId>,
     due: Option<Time>,
     size: usize,
     age: Duration,
@@ -29,6 +31,14 @@ pub(crate) struct Settling {
     unsure: Vec<EventId>,
     /// What the DFM has taken over from former lives; `None` before it has said so.
     before: Option<BTreeMap<EventId, Settlement>>,
+}
+
+/// Decisions that level 1 was told at once.
+struct Group {
+    told: Told,
+    decided: Vec<Settlement>,
+    /// The oldest of them.
+    oldest: Option<EventId>,
 }
 
 /// What level 1 has been told.
@@ -49,6 +59,7 @@ impl Settling {
             level1,
             told: VecDeque::new(),
             pending: Vec::new(),
+            oldest_pending: None,
             due: None,
             size,
             age,
@@ -65,7 +76,8 @@ impl Settling {
 
     fn tell(&mut self, told: Told, decided: Vec<Settlement>, out: &mut Outbox) {
         out.send(self.level1, self.message(told, &decided));
-        self.told.push_back((told, decided));
+        let oldest = decided.iter().map(|settlement| settlement.event).min();
+        self.told.push_back(Group { told, decided, oldest });
     }
 
     fn message(&self, told: Told, decided: &[Settlement]) -> Message {
@@ -75,11 +87,12 @@ impl Settling {
 
     /// Level 1 is within reach, and was not before.
     pub(crate) fn tell_again(&self, out: &mut Outbox) {
-        self.told.iter().for_each(|(told, decided)| out.send(self.level1, self.message(*told, decided)));
+        self.told.iter().for_each(|group| out.send(self.level1, self.message(group.told, &group.decided)));
     }
 
     /// Adds an event that is to be cleared; whether the group is full.
     pub(crate) fn add(&mut self, now: Time, settlement: Settlement, hurry: bool) -> bool {
+        self.oldest_pending = Some(self.oldest_pending.map_or(settlement.event, |oldest| oldest.min(settlement.event)));
         self.pending.push(settlement);
         self.due.get_or_insert(now + self.age);
         self.pending.len() >= self.size || hurry
@@ -88,6 +101,7 @@ impl Settling {
     /// Tells level 1 what waits to be told.
     pub(crate) fn tell_pending(&mut self, out: &mut Outbox) {
         self.due = None;
+        self.oldest_pending = None;
         if !self.pending.is_empty() {
             let decided = core::mem::take(&mut self.pending);
             self.tell(Told::Clear, decided, out);
@@ -96,7 +110,7 @@ impl Settling {
 
     /// Level 1 has taken the oldest of what it was told.
     pub(crate) fn on_taken(&mut self) -> Option<(Told, Vec<Settlement>)> {
-        let (told, decided) = self.told.pop_front()?;
+        let Group { told, decided, .. } = self.told.pop_front()?;
         match told {
             Told::Group(_) => {}
             // Level 1 tells nothing of that again, and what it had told has come.
@@ -108,8 +122,8 @@ impl Settling {
 
     /// A DFM that returns does not know the groups that were told.
     pub(crate) fn void_groups(&mut self) {
-        for (told, _) in &mut self.told {
-            if let Told::Group(sequence) = told {
+        for group in &mut self.told {
+            if let Told::Group(sequence) = &mut group.told {
                 *sequence = 0;
             }
         }
@@ -146,26 +160,56 @@ impl Settling {
         core::mem::take(&mut self.unsure)
     }
 
-    /// The oldest event that is decided and not settled, where it is cleared here.
+    /// The oldest event that is decided and not settled, where it is cleared here. Asked for each event: costs the groups that
+    /// are not acknowledged.
     pub(crate) fn oldest(&self) -> Option<EventId> {
-        let told = self.told.iter().filter(|(told, _)| *told == Told::Clear).flat_map(|(_, decided)| decided);
-        told.chain(&self.pending).map(|settlement| settlement.event).min()
+        self.to_clear().filter_map(|group| group.oldest).chain(self.oldest_pending).min()
     }
 
     /// Whether nothing waits to be cleared.
     pub(crate) fn is_flushed(&self) -> bool {
-        self.pending.is_empty() && !self.told.iter().any(|(told, _)| *told == Told::Clear)
+        self.pending.is_empty() && self.to_clear().next().is_none()
+    }
+
+    fn to_clear(&self) -> impl Iterator<Item = &Group> {
+        self.told.iter().filter(|group| group.told == Told::Clear)
     }
 
     /// All that was to be settled before it is cleared: level 1 is gone, or everything is given up.
     pub(crate) fn give_up(&mut self) -> Vec<EventId> {
         self.due = None;
-        let told = self.told.drain(..).filter(|(told, _)| *told == Told::Clear).flat_map(|(_, decided)| decided);
+        self.oldest_pending = None;
+        let told = self.told.drain(..).filter(|group| group.told == Told::Clear).flat_map(|group| group.decided);
         told.chain(self.pending.drain(..)).map(|settlement| settlement.event).collect()
     }
 
     /// When to tell what is pending.
     pub(crate) fn next_deadline(&self) -> Option<Time> {
         self.due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_is_that_of_what_level_1_has_not_taken() {
+        let mut settling = Settling::new(NodeId(1), 2, Duration::from_millis(1));
+        let mut out = Outbox::new();
+        assert_eq!((settling.oldest(), settling.is_flushed()), (None, true));
+        for events in [[5, 3], [4, 9]] {
+            for event in events {
+                let settlement = Settlement { event: EventId(event), accept: true, forced: false };
+                settling.add(Time::ZERO, settlement, false);
+            }
+            assert!(settling.oldest() == Some(EventId(3)));
+            settling.tell_pending(&mut out);
+        }
+        assert_eq!(settling.oldest(), Some(EventId(3)));
+        settling.on_taken();
+        assert_eq!((settling.oldest(), settling.is_flushed()), (Some(EventId(4)), false));
+        assert_eq!(settling.give_up(), [EventId(4), EventId(9)]);
+        assert_eq!((settling.oldest(), settling.is_flushed()), (None, true));
     }
 }

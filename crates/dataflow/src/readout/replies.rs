@@ -11,8 +11,8 @@ use crate::message::{DataReply, Message};
 /// Replies that are ready, by builder: those of one pass travel together.
 pub(crate) struct Replies {
     bytes_max: usize,
-    /// By node.
-    groups: Vec<Group>,
+    /// By builder, in order: few of the nodes of a partition, which may have thousands.
+    groups: Vec<(NodeId, Group)>,
     /// Builders with a group, in the order in which these began.
     open: Vec<NodeId>,
 }
@@ -45,11 +45,11 @@ impl Replies {
 
     /// Adds a reply; what it does not fit to goes at once. `pushed` is all that was pushed to the builder so far, with this.
     pub(crate) fn add(&mut self, to: NodeId, pushed: u64, reply: DataReply, bulk: Bulk, out: &mut Outbox) {
-        let index = usize::from(to.0);
-        if index >= self.groups.len() {
-            self.groups.resize_with(index + 1, Group::default);
-        }
-        let group = &mut self.groups[index];
+        let place = self.place(to).unwrap_or_else(|place| {
+            self.groups.insert(place, (to, Group::default()));
+            place
+        });
+        let group = &mut self.groups[place].1;
         let weight = 1 + reply.missing.len();
         if group.replies.is_empty() {
             self.open.push(to);
@@ -69,17 +69,25 @@ impl Replies {
 
     /// Sends what is there.
     pub(crate) fn flush(&mut self, out: &mut Outbox) {
-        for to in self.open.drain(..) {
-            self.groups[usize::from(to.0)].send(to, out);
+        let mut open = core::mem::take(&mut self.open);
+        for to in open.drain(..) {
+            let place = self.place(to).expect("an open group is there");
+            self.groups[place].1.send(to, out);
         }
+        self.open = open;
     }
 
     /// Drops what was for this builder.
     pub(crate) fn forget(&mut self, to: NodeId) {
         self.open.retain(|open| *open != to);
-        if let Some(group) = self.groups.get_mut(usize::from(to.0)) {
-            *group = Group::default();
+        if let Ok(place) = self.place(to) {
+            self.groups[place].1 = Group::default();
         }
+    }
+
+    /// Where the group of a builder is, or would be.
+    fn place(&self, of: NodeId) -> Result<usize, usize> {
+        self.groups.binary_search_by_key(&of, |(to, _)| *to)
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use core::time::Duration;
 
 use crate::building::destinations::DestinationTable;
@@ -12,7 +13,7 @@ use crate::ids::{EventId, Incarnation, NodeId, Role};
 use crate::message::{BusyCause, Command, DataReply, DataRequest, EventInfo, Holdings, Message, Missing, PushOrder};
 use crate::readout::clear_sequence::ClearSequence;
 use crate::readout::cleared_ids::{ClearedIds, Remembered};
-use crate::readout::event_manager::EventManager;
+use crate::readout::few_events::FewEvents;
 use crate::readout::fragment::FragmentHead;
 use crate::readout::pusher::{Destination, PushParameters, Pusher};
 use crate::readout::replies::{Parts, Replies};
@@ -81,7 +82,7 @@ pub struct Ros {
     /// Events that wait for a page: bounded by the window of level 1, or by what builders may have asked for.
     to_read: VecDeque<ToRead>,
     /// Events that are being read.
-    reading: EventManager<()>,
+    reading: FewEvents,
     /// The same by ticket, in the order in which they are read.
     readings: BTreeMap<Ticket, VecDeque<ToRead>>,
     next_ticket: Ticket,
@@ -168,7 +169,6 @@ impl Ros {
         let taken = TakenCount::new(parameters.level1, parameters.in_flight);
         let cleared = ClearedIds::new(2 * parameters.pages_per_rob);
         let replies = Replies::new(parameters.group_bytes_max);
-        let reading = EventManager::new(parameters.pages_per_rob);
         let pusher = parameters.push.as_ref().map(|push| Pusher::new(push, parameters.pages_per_rob));
         Self {
             parameters,
@@ -181,7 +181,7 @@ impl Ros {
             waiting: BTreeMap::new(),
             timeouts: VecDeque::new(),
             to_read: VecDeque::new(),
-            reading,
+            reading: FewEvents::default(),
             readings: BTreeMap::new(),
             next_ticket: Ticket(0),
             results: VecDeque::new(),
@@ -244,8 +244,7 @@ impl Ros {
                 break;
             }
             room -= 1;
-            // An event is triggered once: only requests come again, and they were looked at before.
-            let _ = self.reading.insert(next.event.event, ());
+            self.reading.insert(next.event.event);
             if reading.is_empty() {
                 reading.reserve(READ_TOGETHER_MAX.min(1 + self.to_read.len()));
             }
@@ -255,6 +254,10 @@ impl Ros {
             }
         }
         self.start_reading(now, reading, out);
+        if self.to_read.is_empty() && self.to_read.capacity() > TO_READ_KEPT {
+            // Its memory is for whoever is next, while it is in the cache: there may be thousands like this one.
+            self.to_read = VecDeque::new();
+        }
         if !self.to_read.is_empty() {
             self.make_room(now, out);
         }
@@ -446,6 +449,9 @@ impl Ros {
     fn on_requests(&mut self, now: Time, from: NodeId, requests: Vec<DataRequest>, out: &mut Outbox) {
         self.counters.event_requests += requests.len() as u64;
         let deadline = now + self.parameters.request_timeout;
+        if self.parameters.read_out == ReadOut::OnRequest {
+            self.to_read.reserve(requests.len());
+        }
         for DataRequest { event, attempt, request, robs } in requests {
             self.withdraw(from, event.event);
             let request = self.request(from, event.event, RequestKind::Event { attempt, request }, &robs);
@@ -467,16 +473,15 @@ impl Ros {
 
     /// Answers a request, at once or when its data are there.
     fn on_request(&mut self, deadline: Time, request: Request, out: &mut Outbox) {
-        if !request.kind.is_push() {
-            // Mostly all is there, and then it is looked up once.
-            let (bulk, missing) = self.data(request.event, request.robs.as_deref());
-            if missing.iter().all(|missing| missing.lost) {
-                return self.reply(&request, bulk, missing, out);
-            }
+        if request.kind.is_push() {
+            return match self.first_blocked(&request, 0) {
+                None => self.answer(&request, out),
+                Some(blocked_on) => self.wait(Waiting { request, blocked_on, deadline }),
+            };
         }
-        match self.first_blocked(&request, 0) {
-            None => self.answer(&request, out),
-            Some(blocked_on) => self.wait(Waiting { request, blocked_on, deadline }),
+        match self.all_data(request.event, request.robs.as_deref()) {
+            Ok((bulk, missing)) => self.reply(&request, bulk, missing, out),
+            Err(blocked_on) => self.wait(Waiting { request, blocked_on, deadline }),
         }
     }
 
@@ -491,6 +496,21 @@ impl Ros {
 
     /// What is there of an event; what is not is named, as lost if it will not come.
     fn data(&self, event: EventId, robs: Option<&Named>) -> (Bulk, Vec<Missing>) {
+        let Ok(data) = self.collect(event, robs, |_| Ok::<(), Infallible>(()));
+        data
+    }
+
+    /// The same, if nothing of it can still come; else the first ROB, in order, whose fragment can.
+    fn all_data(&self, event: EventId, robs: Option<&Named>) -> Result<(Bulk, Vec<Missing>), usize> {
+        self.collect(event, robs, Err)
+    }
+
+    fn collect<E>(
+        &self,
+        event: EventId,
+        robs: Option<&Named>,
+        not_yet: impl Fn(usize) -> Result<(), E>,
+    ) -> Result<(Bulk, Vec<Missing>), E> {
         let foreign = robs.iter().flat_map(|named| &named.foreign);
         let mut missing: Vec<Missing> = foreign.map(|&rob| Missing { rob, lost: true }).collect();
         let mut parts = Parts::default();
@@ -498,15 +518,19 @@ impl Ros {
             let source_id = self.robs[rob].source_id();
             match self.look_up(rob, event) {
                 Lookup::Here(fragment) => parts.add(fragment.bulk.clone()),
-                Lookup::NotYet => missing.push(Missing { rob: source_id, lost: false }),
+                Lookup::NotYet => {
+                    not_yet(rob)?;
+                    missing.push(Missing { rob: source_id, lost: false });
+                }
                 Lookup::Never => missing.push(Missing { rob: source_id, lost: true }),
             }
+            Ok(())
         };
         match robs {
-            None => (0..self.robs.len()).for_each(&mut add),
-            Some(named) => named.here.iter().copied().for_each(&mut add),
+            None => (0..self.robs.len()).try_for_each(&mut add)?,
+            Some(named) => named.here.iter().copied().try_for_each(&mut add)?,
         }
-        (parts.into_bulk(), missing)
+        Ok((parts.into_bulk(), missing))
     }
 
     /// Sends what is there; what is to be pushed goes when its turn comes.
@@ -823,6 +847,8 @@ impl Component for Ros {
 const FIRST_LIFE: Incarnation = Incarnation(0);
 /// Most events in one piece of work: their fragments are answered while they are still in the cache.
 const READ_TOGETHER_MAX: usize = 16;
+/// Room for so many events to read is kept.
+const TO_READ_KEPT: usize = 4;
 /// The number of the request that nobody made.
 const UNASKED: u32 = 0;
 /// Later attempts are asked for.

@@ -13,6 +13,7 @@ use dataflow::ids::NodeId;
 use dataflow::message::{Envelope, Message};
 use dataflow::node::RUN_CONTROL;
 use dataflow::time::Time;
+use dataflow::turns::{Turns, is_flushed_in_turn};
 
 use super::costs::Kind;
 use super::setup::Hosts;
@@ -109,7 +110,7 @@ struct Process {
     /// Goes up with each change of state.
     changes: u64,
     inbox: VecDeque<Coming>,
-    local: VecDeque<(Envelope, Message)>,
+    local: Turns<(Envelope, Message)>,
     touched: Vec<NodeId>,
     outgoing: Vec<Frame>,
     spin_for: Duration,
@@ -218,7 +219,7 @@ impl Process {
             state: State::Asleep,
             changes: 0,
             inbox: VecDeque::new(),
-            local: VecDeque::new(),
+            local: Turns::new(),
             touched: Vec::new(),
             outgoing: Vec::new(),
             spin_for: driver.spin,
@@ -275,7 +276,7 @@ impl World {
         let (from, to) = (drivers.process_of(envelope.from), drivers.process_of(envelope.to));
         drivers.sent += Kind::of(&message).1 as u64;
         if from == to {
-            return drivers.processes[from].local.push_back((envelope, message));
+            return drivers.processes[from].local.push(envelope.to, (envelope, message));
         }
         let driver = drivers.driver;
         let len_bytes = self.length(&envelope, &message);
@@ -447,7 +448,7 @@ impl World {
     fn deliver_local(&mut self, process: usize, each: Duration) {
         let end = self.now + LOCAL_TIME_PER_PASS;
         for _ in 0..LOCAL_MESSAGES_PER_PASS {
-            let Some((envelope, message)) = self.drivers().processes[process].local.pop_front() else {
+            let Some((envelope, message)) = self.drivers().processes[process].local.next_item() else {
                 if self.flush_touched(process) {
                     continue;
                 }
@@ -455,6 +456,7 @@ impl World {
             };
             self.charge(each);
             self.deliver_at_cost(envelope, message);
+            self.end_turn(process);
             if self.now > end {
                 return;
             }
@@ -500,14 +502,28 @@ impl World {
     fn flush_touched(&mut self, process: usize) -> bool {
         let touched = core::mem::take(&mut self.drivers().processes[process].touched);
         let any = !touched.is_empty();
-        for node in touched {
-            let before = self.drivers().sent;
-            self.flush(node);
-            let sent = self.drivers().sent - before;
-            let cost = self.setup.costs.of_flush(self.slot(node).app.role, sent as usize);
-            self.charge(cost);
-        }
+        touched.into_iter().for_each(|node| self.flush_at_cost(node));
         any
+    }
+
+    /// Of those that were flushed in their turn nothing is left to go.
+    fn flush_at_cost(&mut self, node: NodeId) {
+        if !self.slot(node).flushes {
+            return;
+        }
+        let before = self.drivers().sent;
+        self.flush(node);
+        let sent = self.drivers().sent - before;
+        let cost = self.setup.costs.of_flush(self.slot(node).app.role, sent as usize);
+        self.charge(cost);
+    }
+
+    /// As live: some components send what they have gathered when they have got all that waited for them.
+    fn end_turn(&mut self, process: usize) {
+        let Some(node) = self.drivers().processes[process].local.ending() else { return };
+        if is_flushed_in_turn(self.slot(node).app.role) {
+            self.flush_at_cost(node);
+        }
     }
 
     /// What the pass has produced goes to other processes, to each in one go.

@@ -18,6 +18,7 @@ mod ring;
 mod ros;
 mod sfi;
 mod sources;
+mod spread;
 mod touch;
 
 use std::io;

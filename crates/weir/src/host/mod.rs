@@ -5,6 +5,7 @@
 //! queue of its connection, and a pass ends with one flush per connection: what one pass produces travels together.
 
 mod channel;
+mod checks;
 mod datagrams;
 mod external;
 mod filtering;
@@ -17,19 +18,20 @@ mod steering;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod workshop;
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use bytes::Bytes;
-use dataflow::bulk::{Bulk, BulkParts, PageSlice};
+use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::component::{Action, Component, Input, Note, Outbox, PeerState};
-use dataflow::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
-use dataflow::message::{Command, DataReply, Envelope, Message};
+use dataflow::ids::{Incarnation, NodeId, Role, RunNumber};
+use dataflow::message::{Command, Envelope, Message};
 use dataflow::node::{Node, RUN_CONTROL};
 use dataflow::report::{Network, Report};
 use dataflow::time::Time;
+use dataflow::turns::Turns;
 use dataflow::wire;
 use transport::clock;
 use transport::frame::Frame;
@@ -37,6 +39,7 @@ use transport::link::{Lost, SendError};
 use transport::page_pool::Pool;
 
 pub(crate) use channel::{InvalidPeerAddress, PeerAddress};
+pub(crate) use checks::{FragmentChecks, byte_sum};
 pub(crate) use datagrams::{DatagramOptions, replies_kept};
 use datagrams::{Datagrams, Sent};
 pub(crate) use links::{JOINING_PAGE_LEN, LinkEvent, LinkId, Links, LinksError, NetworkOptions};
@@ -57,7 +60,8 @@ pub(crate) struct Host {
     /// Per node, connections by its or our network ports, where a read-out system has several.
     ports: Vec<Ports>,
     pub(crate) links: Links,
-    local: VecDeque<(Envelope, Message)>,
+    /// Messages between components here.
+    local: Turns<(Envelope, Message)>,
     /// Requests for building that came in this pass: those of level 2 are answered first, and then all of these.
     for_building: VecDeque<(Envelope, Message)>,
     /// For run control, if it is in this process.
@@ -77,21 +81,13 @@ pub(crate) struct Host {
     meter: Option<Box<Meter>>,
     /// The newest time that a component here was given.
     latest: Time,
-    /// By node: when its component wants to be called, as of its last flush. Every pass looks at all of them.
+    /// By node: when its component wants to be called, as of its last flush.
     deadlines: Vec<Option<Time>>,
+    /// None of these is earlier. A pass looks at no other.
+    earliest: Option<Time>,
     /// Nodes whose work may have something for them: those whose work goes on in threads of its own, and read-out systems that
     /// wait for pages.
     working: Vec<NodeId>,
-}
-
-/// How fragments are checked that arrive for building, beside their ROB headers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct FragmentChecks {
-    /// Every ROD header, and the level-1 id against the event. Replayed RODs may be of another version, and carry what
-    /// level-1 id they like.
-    pub(crate) rods: bool,
-    /// Every byte is read, and their sum kept.
-    pub(crate) data: bool,
 }
 
 struct Hosted {
@@ -127,7 +123,7 @@ impl Host {
             control_routes: vec![Route::Nowhere; node_count],
             ports: vec![Ports::default(); node_count],
             links,
-            local: VecDeque::new(),
+            local: Turns::new(),
             for_building: VecDeque::new(),
             control: VecDeque::new(),
             link_events: VecDeque::new(),
@@ -141,6 +137,7 @@ impl Host {
             meter: None,
             latest: Time::ZERO,
             deadlines: vec![None; node_count],
+            earliest: None,
             working: Vec::new(),
         }
     }
@@ -301,33 +298,6 @@ impl Host {
         }
     }
 
-    /// What the components here have ready goes out: they were given all that was there. Whether there was any such component.
-    pub(crate) fn flush_components(&mut self, now: Time) -> bool {
-        let now = self.forward(now);
-        let mut touched = core::mem::take(&mut self.touched);
-        let any = !touched.is_empty();
-        for node in touched.drain(..) {
-            let Some(hosted) = &mut self.nodes[usize::from(node.0)] else { continue };
-            hosted.touched = false;
-            if let Some(meter) = &mut self.meter {
-                meter.enter(Section::Flush(hosted.role), 0, 0);
-            }
-            hosted.node.flush(now, &mut self.out);
-            self.deadlines[usize::from(node.0)] = hosted.node.next_deadline();
-            self.carry_out(now, node);
-            self.leave();
-        }
-        if self.touched.is_empty() {
-            // Keeps its memory.
-            self.touched = touched;
-        }
-        any
-    }
-
-    fn has_touched(&self) -> bool {
-        !self.touched.is_empty()
-    }
-
     /// Time as components see it does not go back within a pass.
     fn forward(&mut self, now: Time) -> Time {
         self.latest = self.latest.max(now);
@@ -366,43 +336,6 @@ impl Host {
     pub(crate) fn network(&self) -> Network {
         let datagrams = self.links.datagrams.as_ref().map(Datagrams::counts).unwrap_or_default();
         Network { datagrams, ..self.network }
-    }
-
-    /// When the next component wants to be called, but for those that were given something since they were flushed: they will
-    /// be before this process sleeps.
-    fn next_deadline(&self) -> Option<Time> {
-        self.deadlines.iter().flatten().min().copied()
-    }
-
-    /// Calls every component whose deadline has come.
-    fn run_deadlines(&mut self, now: Time) {
-        for index in 0..self.deadlines.len() {
-            if self.deadlines[index].is_some_and(|deadline| deadline <= now) {
-                self.input(now, NodeId(index as u16), Input::Deadline);
-            }
-        }
-    }
-
-    /// Delivers messages between components of this process, as long as there are any, up to a bound.
-    fn deliver_local(&mut self) {
-        let mut now = clock::now();
-        let end = now + LOCAL_TIME_PER_PASS;
-        for _ in 0..LOCAL_MESSAGES_PER_PASS {
-            let Some((envelope, message)) = self.local.pop_front() else {
-                if self.flush_components(now) {
-                    continue;
-                }
-                return;
-            };
-            // A pass through a whole chain in one process takes long: latencies are measured in it.
-            self.enter(|| (Section::Local, 1, 0));
-            now = clock::now();
-            self.deliver(now, &envelope, message);
-            self.leave();
-            if now > end {
-                return;
-            }
-        }
     }
 
     /// Feeds finished work back.
@@ -679,7 +612,7 @@ impl Host {
         match routes.get(usize::from(envelope.to.0)).copied().unwrap_or(Route::Nowhere) {
             Route::Nowhere => {}
             Route::Here if envelope.to == RUN_CONTROL => self.control.push_back((envelope.from, message)),
-            Route::Here => self.local.push_back((envelope, message)),
+            Route::Here => self.local.push(envelope.to, (envelope, message)),
             Route::Link(link) => {
                 self.enter(|| (Section::Encode, 1, message.bulk().map_or(0, Bulk::len)));
                 self.send_by_ports(link, &envelope, message);
@@ -769,88 +702,10 @@ impl Host {
         self.links.datagrams.as_ref().is_some_and(|datagrams| datagrams.is_receivable(now))
     }
 
-    fn has_local_work(&self) -> bool {
-        !self.local.is_empty()
-    }
-
     fn has_work(&self) -> bool {
         let working = self.working.iter().filter_map(|id| self.nodes[usize::from(id.0)].as_ref());
         working.into_iter().any(|hosted| hosted.workshop.has_work())
     }
-}
-
-impl Hosted {
-    fn touch(&mut self, touched: &mut Vec<NodeId>) {
-        if !core::mem::replace(&mut self.touched, true) {
-            touched.push(self.node.id());
-        }
-    }
-}
-
-impl FragmentChecks {
-    /// Whether every fragment of every reply is what it should be.
-    fn passes(self, replies: &[DataReply], bulk: &Bulk) -> bool {
-        let mut slices = bulk.slices().iter().map(PageSlice::as_bytes);
-        let mut rest: &[u8] = &[];
-        replies.iter().all(|reply| {
-            let mut left = reply.len_bytes as usize;
-            while left > 0 {
-                if rest.is_empty() {
-                    let Some(slice) = slices.next() else { return false };
-                    rest = slice;
-                }
-                let (part, behind) = rest.split_at(left.min(rest.len()));
-                (rest, left) = (behind, left - part.len());
-                if !self.passes_slice(part, reply.event) {
-                    return false;
-                }
-            }
-            true
-        })
-    }
-
-    /// Those replies of which every fragment is what it should be.
-    fn sound_ones(self, replies: Vec<DataReply>, bulk: Bulk) -> (Vec<DataReply>, Bulk) {
-        let mut parts = BulkParts::new(bulk);
-        let (mut sound, mut slices) = (Vec::new(), Vec::new());
-        for reply in replies {
-            let part = parts.take(reply.len_bytes as usize);
-            if self.passes(core::slice::from_ref(&reply), &part) {
-                slices.extend_from_slice(part.slices());
-                sound.push(reply);
-            }
-        }
-        (sound, Bulk::PageList(slices))
-    }
-
-    fn passes_slice(self, mut bytes: &[u8], event: EventId) -> bool {
-        if !self.rods {
-            return eformat::Robs::new(eformat::EventFormat::V5, bytes).all(|rob| rob.is_ok());
-        }
-        while !bytes.is_empty() {
-            let Some(len) = rob_len(bytes) else { return false };
-            let (rob, rest) = bytes.split_at(len);
-            match eformat::check_rob(rob) {
-                Ok(summary) if summary.lvl1_id == event.lvl1_id().0 => bytes = rest,
-                _ => return false,
-            }
-        }
-        true
-    }
-}
-
-/// Sum of bytes, in steps that compilers turn into a few instructions for many bytes.
-pub(crate) fn byte_sum(bytes: &[u8]) -> u64 {
-    let (blocks, rest) = bytes.as_chunks::<64>();
-    let of = |block: &[u8]| block.iter().map(|&byte| u32::from(byte)).sum::<u32>();
-    blocks.iter().map(|block| u64::from(of(block))).sum::<u64>() + u64::from(of(rest))
-}
-
-/// Length of the ROB fragment at the beginning of `bytes`, if all of it is there.
-fn rob_len(bytes: &[u8]) -> Option<usize> {
-    let words = u32::from_le_bytes(*bytes.get(4..)?.first_chunk()?);
-    let len = usize::try_from(words).ok()?.checked_mul(eformat::WORD_BYTES)?;
-    (len > 0 && len <= bytes.len()).then_some(len)
 }
 
 /// Whether a peer was lost for what it sent, or in the middle of it.
@@ -893,10 +748,7 @@ pub(crate) const RECORDING_RESUMED: &str = "recording goes on";
 /// That of an application which was not started again.
 pub(crate) const FIRST_LIFE: Incarnation = Incarnation(0);
 
-/// Bounds of a pass, so that no source starves the others.
-const LOCAL_MESSAGES_PER_PASS: usize = 4096;
-/// Work may take long: time-outs, signals and the network are looked at in between.
-const LOCAL_TIME_PER_PASS: Duration = Duration::from_millis(1);
+/// Bound of a pass, so that no source starves the others.
 const FILLS_PER_PASS: usize = 4;
 /// What waits on a connection goes before the end of the pass if it is more than this: the peer works on it meanwhile, and it
 /// is still in the cache.

@@ -1,0 +1,140 @@
+//! Which source is asked for which event.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::Sfi;
+use crate::building::held::{Asked, Building, Timeout};
+use crate::building::sfi::Source;
+use crate::component::Outbox;
+use crate::ids::EventId;
+use crate::message::{DataRequest, Message};
+use crate::time::Time;
+
+impl Sfi {
+    /// Sends requests while credits last, the oldest assignment first.
+    pub(super) fn ask(&mut self, now: Time, out: &mut Outbox) {
+        self.ask_together(now, out);
+        while self.credits.has_one() {
+            let Some(&event) = self.to_ask.front() else { return };
+            let Some(building) = self.events.find_mut(event) else {
+                // All that it was to ask for was pushed.
+                self.to_ask.pop_front();
+                continue;
+            };
+            let Some(source) = building.to_ask.pop() else {
+                self.to_ask.pop_front();
+                self.end_if_collected(event, out);
+                continue;
+            };
+            let index = usize::from(source);
+            let all = &self.parameters.sources[index].robs;
+            let has_some = building.has_some_of(all);
+            let left = || all.iter().copied().filter(|rob| !building.collected.contains(rob));
+            if has_some && left().next().is_none() {
+                continue;
+            }
+            if self.sources_gone[index] {
+                let left: Vec<u32> = left().collect();
+                building.missing.extend(left);
+                continue;
+            }
+            if has_some {
+                let left = left().collect();
+                building.name(source, left);
+            }
+            building.asked[index] = Asked { awaited: true, unpushed: false, sent: now, serial: 0, valid_from: 1 };
+            building.awaited += 1;
+            self.credits.spend(1);
+            self.send_request(now, event, source, out);
+        }
+    }
+
+    pub(super) fn send_request(&mut self, now: Time, event: EventId, source: u16, out: &mut Outbox) {
+        let building = self.events.find_mut(event).expect("the event is held");
+        let asked = &mut building.asked[usize::from(source)];
+        asked.serial += 1;
+        asked.sent = now;
+        self.counters.requests += 1;
+        let (attempt, serial) = (building.attempt, asked.serial);
+        self.expect_answers(now, event, attempt);
+        let building = self.events.find(event).expect("the event is held");
+        let Source { node: to, results, .. } = self.parameters.sources[usize::from(source)];
+        if let Some(intake) = self.intake.as_mut().filter(|_| !results) {
+            intake.on_asked(usize::from(source));
+        }
+        let robs = building.names(source).map_or_else(Vec::new, <[u32]>::to_vec);
+        let request = DataRequest { event: building.event, attempt, request: u32::from(serial), robs };
+        let weight = 1 + request.robs.len();
+        if let Some(requests) = self.requests.add(to, request, weight) {
+            out.send(to, Message::EventRequest { requests });
+        }
+    }
+
+    /// Events that came together are asked for together, as far as credits last for all their sources: source by source, in
+    /// the order of the first event. The same messages go as if it was done event by event; but what is kept of a source, and
+    /// its group of requests, are touched once for all events.
+    fn ask_together(&mut self, now: Time, out: &mut Outbox) {
+        let Some(all) = self.to_ask.front().and_then(|event| self.whole(*event)) else { return };
+        let affordable = self.credits.left().checked_div(all).unwrap_or(0);
+        let alike = self.to_ask.iter().take_while(|event| self.whole(**event) == Some(all));
+        let count = alike.take(affordable).count();
+        if count < 2 {
+            return;
+        }
+        let taken: Vec<EventId> = self.to_ask.drain(..count).collect();
+        let out_of_books = |event: &EventId| self.events.remove(*event).expect("an event to ask for is held");
+        let mut together: Vec<Box<Building>> = taken.iter().map(out_of_books).collect();
+        let mut order = core::mem::take(&mut together[0].to_ask);
+        for building in &mut together {
+            building.to_ask.clear();
+            self.expect_answers(now, building.event.event, building.attempt);
+        }
+        for source in order.drain(..).rev() {
+            self.ask_source(now, source, &mut together, out);
+        }
+        together[0].to_ask = order;
+        for building in together {
+            let back = self.events.insert(building.event.event, building).is_ok();
+            assert!(back, "there is room for what was there");
+        }
+        taken.into_iter().for_each(|event| self.end_if_collected(event, out));
+    }
+
+    /// How many sources an event is to be asked from, if none has been and all will be in the same way.
+    fn whole(&self, event: EventId) -> Option<usize> {
+        let building = self.events.find(event)?;
+        let all = if building.has_result { self.parameters.sources.len() } else { self.data_sources };
+        (building.collected.is_empty() && building.to_ask.len() == all).then_some(all)
+    }
+
+    fn ask_source(&mut self, now: Time, source: u16, together: &mut [Box<Building>], out: &mut Outbox) {
+        let index = usize::from(source);
+        let Source { node: to, results, ref robs } = self.parameters.sources[index];
+        if self.sources_gone[index] {
+            return together.iter_mut().for_each(|building| building.missing.extend_from_slice(robs));
+        }
+        self.counters.requests += together.len() as u64;
+        self.credits.spend(together.len());
+        for building in together {
+            building.asked[index] = Asked { sent: now, serial: 1, valid_from: 1, awaited: true, unpushed: false };
+            building.awaited += 1;
+            if let Some(intake) = self.intake.as_mut().filter(|_| !results) {
+                intake.on_asked(index);
+            }
+            let request =
+                DataRequest { event: building.event, attempt: building.attempt, request: 1, robs: Vec::new() };
+            if let Some(requests) = self.requests.add(to, request, 1) {
+                out.send(to, Message::EventRequest { requests });
+            }
+        }
+    }
+
+    /// Requests for this event are sent now.
+    fn expect_answers(&mut self, now: Time, event: EventId, attempt: u16) {
+        let timeout = Timeout { deadline: now + self.parameters.request_timeout, event, attempt };
+        if self.timeouts.back() != Some(&timeout) {
+            self.timeouts.push_back(timeout);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! In which order the components of one process get what they send each other.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use crate::ids::{NodeId, Role};
+
+/// What waits for the components of a process: one after the other gets all that is there for it.
+///
+/// A component that is visited finds its state in the caches once for all that waits, be it one of thousands. Turns come in the
+/// order in which something began to wait; but who has much waiting comes soon, as long as that is still in the caches,
+/// and never twice in a row before the others. To one receiver everything goes in order.
+#[derive(Debug)]
+pub struct Turns<T> {
+    /// Items, and places for more.
+    places: Vec<Place<T>>,
+    /// The place that was left last, by its index: it is taken first.
+    vacant: Option<u32>,
+    /// By node.
+    waiting: Vec<Waiting>,
+    /// Who has something, in order; some have had their turn early.
+    order: VecDeque<NodeId>,
+    early: VecDeque<NodeId>,
+    was_early: bool,
+    /// Whose turn it is.
+    turn: Option<NodeId>,
+    count: usize,
+}
+
+#[derive(Debug)]
+struct Place<T> {
+    item: Option<T>,
+    /// The item behind it, or the next vacant place.
+    next: Option<u32>,
+}
+
+/// What waits for one component.
+#[derive(Clone, Debug, Default)]
+struct Waiting {
+    first: Option<u32>,
+    last: u32,
+    count: u32,
+    /// Whether it is in the order.
+    is_in_order: bool,
+}
+
+/// Whether what a component has gathered goes out at the end of its turn, instead of that of the pass. Read-out systems and event
+/// builders are asked in groups, which nothing else that happens in a pass makes larger.
+pub fn is_flushed_in_turn(role: Role) -> bool {
+    matches!(role, Role::Ros | Role::Sfi)
+}
+
+impl<T> Turns<T> {
+    /// Nothing waits.
+    pub fn new() -> Self {
+        Self {
+            places: Vec::new(),
+            vacant: None,
+            waiting: Vec::new(),
+            order: VecDeque::new(),
+            early: VecDeque::new(),
+            was_early: false,
+            turn: None,
+            count: 0,
+        }
+    }
+
+    /// Something for a component, behind all that waits for it.
+    pub fn push(&mut self, to: NodeId, item: T) {
+        let place = self.keep(item);
+        let index = usize::from(to.0);
+        if index >= self.waiting.len() {
+            self.waiting.resize(index + 1, Waiting::default());
+        }
+        let waiting = &mut self.waiting[index];
+        match waiting.first {
+            Some(_) => self.places[waiting.last as usize].next = Some(place),
+            None => waiting.first = Some(place),
+        }
+        waiting.last = place;
+        waiting.count += 1;
+        self.count += 1;
+        if self.turn == Some(to) {
+            return;
+        }
+        if !core::mem::replace(&mut waiting.is_in_order, true) {
+            self.order.push_back(to);
+        }
+        if waiting.count == MUCH {
+            self.early.push_back(to);
+        }
+    }
+
+    /// The next item: of the component whose turn it is as long as there are any, then of the next.
+    pub fn next_item(&mut self) -> Option<T> {
+        loop {
+            let turn = match self.turn {
+                Some(turn) => turn,
+                None => self.next_turn()?,
+            };
+            self.turn = Some(turn);
+            let waiting = &mut self.waiting[usize::from(turn.0)];
+            if let Some(first) = waiting.first {
+                let place = &mut self.places[first as usize];
+                waiting.first = place.next;
+                waiting.count -= 1;
+                self.count -= 1;
+                place.next = self.vacant.replace(first);
+                return place.item.take();
+            }
+            self.turn = None;
+        }
+    }
+
+    /// The component whose turn it is, if nothing more waits for it.
+    pub fn ending(&self) -> Option<NodeId> {
+        self.turn.filter(|turn| self.waiting[usize::from(turn.0)].first.is_none())
+    }
+
+    /// Who will most likely have a turn, after so many others, with the first item that waits.
+    pub fn upcoming(&self, ahead: usize) -> Option<(NodeId, &T)> {
+        let node = *self.order.get(ahead)?;
+        let first = self.waiting[usize::from(node.0)].first?;
+        Some((node, self.places[first as usize].item.as_ref()?))
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    fn keep(&mut self, item: T) -> u32 {
+        let Some(index) = self.vacant else {
+            self.places.push(Place { item: Some(item), next: None });
+            return u32::try_from(self.places.len() - 1).expect("fewer messages than 2^32 wait in a process");
+        };
+        let place = &mut self.places[index as usize];
+        self.vacant = place.next.take();
+        place.item = Some(item);
+        index
+    }
+
+    fn next_turn(&mut self) -> Option<NodeId> {
+        if !core::mem::replace(&mut self.was_early, false)
+            && let Some(early) = self.early.pop_front()
+        {
+            self.was_early = true;
+            return Some(early);
+        }
+        let next = self.order.pop_front()?;
+        self.waiting[usize::from(next.0)].is_in_order = false;
+        Some(next)
+    }
+}
+
+impl<T> Default for Turns<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// From here on it is early enough for a turn: this many groups of replies with small fragments fit in a cache of the second level.
+const MUCH: u32 = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_after_the_other_gets_all_that_waits_for_it() {
+        let mut turns = Turns::new();
+        for (to, item) in [(3, 'a'), (1, 'b'), (3, 'c')] {
+            turns.push(NodeId(to), item);
+        }
+        assert_eq!((turns.next_item(), turns.ending()), (Some('a'), None));
+        assert_eq!([0, 1].map(|ahead| turns.upcoming(ahead)), [Some((NodeId(1), &'b')), None]);
+        turns.push(NodeId(1), 'd');
+        assert_eq!((turns.next_item(), turns.ending()), (Some('c'), Some(NodeId(3))));
+        turns.push(NodeId(3), 'e');
+        assert_eq!((turns.next_item(), turns.ending()), (Some('e'), Some(NodeId(3))));
+        assert_eq!([(); 3].map(|()| turns.next_item()), [Some('b'), Some('d'), None]);
+        assert!(turns.is_empty());
+    }
+
+    #[test]
+    fn who_has_much_waiting_comes_soon_and_the_others_come_in_between() {
+        let mut turns = Turns::new();
+        (10..13).for_each(|other| turns.push(NodeId(other), 0));
+        for much in [1, 2] {
+            (0..2 * MUCH).for_each(|_| turns.push(NodeId(much), much));
+        }
+        let mut order: Vec<u16> = core::iter::from_fn(|| turns.next_item()).collect();
+        assert_eq!(order.len(), 3 + 4 * MUCH as usize);
+        order.dedup();
+        assert_eq!(order, [1, 0, 2, 0]);
+        assert!(turns.is_empty() && turns.ending().is_none());
+    }
+}
