@@ -46,6 +46,11 @@ fn datagrams() {
         "--set transport.udp.datagram: expected 256 B to 65507 B, found 70 kB"
     );
     assert_eq!(
+        one(&["transport.udp.window=0 B", "transport.udp.retransmit_after=0 s"]),
+        "--set transport.udp.retransmit_after: expected more than \"0 s\"\n\
+         --set transport.udp.window: expected at least 1 B"
+    );
+    assert_eq!(
         one(&["transport.udp.group=10.0.0.1"]),
         "--set transport.udp.group: expected a multicast group from 224.0.0.0 to 239.255.255.255, found \"10.0.0.1\""
     );

@@ -30,6 +30,7 @@ const EVERYTHING: &[&str] = &[
     "transport.udp.window=1 MB",
     "transport.udp.checksum=true",
     "transport.udp.interface=127.0.0.1",
+    "transport.udp.window=1 MB",
     "simulation.disk_per_s=1 GB",
     "simulation.driver={shm={},udp={}}",
     "processes.cores={ros=[0]}",

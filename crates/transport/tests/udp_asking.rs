@@ -65,6 +65,59 @@ fn only_the_missing_segments_are_sent_again() {
 }
 
 #[test]
+fn what_later_messages_have_overtaken_is_asked_for_at_once() {
+    let mut network = Network::new(&options());
+    let mut arrived = BTreeSet::new();
+    (0..4).for_each(|number| network.send(number, 9000));
+    let (mut index, before) = (0, network.now);
+    network.pass(
+        |_| {
+            index += 1;
+            ![2, 3].contains(&index)
+        },
+        &mut arrived,
+    );
+    assert_eq!((arrived.len(), network.second.udp_counters().asked), (3, 1));
+    network.pass(|_| true, &mut arrived);
+    assert_eq!(
+        (arrived.len(), network.first.udp_counters().repeated, network.second.udp_counters().duplicates),
+        (4, 2, 0)
+    );
+    // A millisecond for each pass, and none to wait.
+    assert_eq!(network.now.since(before), Duration::from_millis(2));
+    network.check_pages_home();
+}
+
+#[test]
+fn segments_that_come_a_little_later_than_later_ones_are_not_asked_for() {
+    let mut network = Network::new(&options());
+    let mut arrived = BTreeSet::new();
+    for number in 0..10 {
+        network.send(number, 9000);
+    }
+    network.first.flush(network.now);
+    let mut datagrams = Vec::new();
+    let mut place = vec![0; 2048];
+    while let Ok(len) = network.to_second.recv(&mut place) {
+        datagrams.push(place[..len].to_vec());
+    }
+    assert_eq!(datagrams.len(), 70);
+    // Each window of 14 datagrams the wrong way round: two messages.
+    for some in datagrams.chunks(14) {
+        for datagram in some.iter().rev() {
+            network.to_first.send_to(datagram, network.second.local_address()).unwrap();
+        }
+        while network.second.fill(network.now).unwrap() == Filled::Some {
+            while let Some((_, frame)) = network.second.next_frame() {
+                arrived.insert(u64::from_le_bytes(*frame.head.as_bytes()[4..].first_chunk().unwrap()));
+            }
+        }
+    }
+    assert_eq!((arrived.len(), network.second.udp_counters().asked), (10, 0));
+    network.check_pages_home();
+}
+
+#[test]
 fn what_the_sender_has_forgotten_is_given_up_after_the_time_out() {
     let mut network = Network::new(&UdpOptions { keep_parts_max: 4, ..options() });
     let mut arrived = BTreeSet::new();
@@ -121,6 +174,26 @@ fn a_message_that_nothing_follows_is_asked_for_after_a_notice() {
     let sent = network.first.udp_counters();
     assert_eq!((sent.repeated, sent.datagrams_sent), (7, 7 + 7 + 3), "{sent:?}");
     assert_eq!((network.first.next_deadline(), network.second.next_deadline()), (None, None));
+    network.check_pages_home();
+}
+
+#[test]
+fn who_sends_again_needs_no_notice() {
+    let mut network = Network::new(&options());
+    let mut arrived = BTreeSet::new();
+    for number in 0..50 {
+        network.send(number, 1000);
+        network.pass(|_| true, &mut arrived);
+        // The process sleeps for longer than a notice would take, and then has something to send.
+        network.now = network.now + 2 * ASK_AFTER;
+        network.first.fill(network.now).unwrap();
+    }
+    assert_eq!((arrived.len(), network.first.udp_counters().datagrams_sent), (50, 50));
+    assert_eq!(network.second.udp_counters().datagrams_sent, 0);
+    for _ in 0..100 {
+        network.pass(|_| true, &mut arrived);
+    }
+    assert_eq!((network.first.udp_counters().datagrams_sent, network.first.next_deadline()), (51, None));
     network.check_pages_home();
 }
 

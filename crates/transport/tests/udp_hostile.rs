@@ -138,6 +138,18 @@ fn asks_cost_bounded_work() {
 }
 
 #[test]
+fn an_ask_for_what_waits_to_be_sent_sends_nothing_twice() {
+    let mut victim = Victim::keeping();
+    victim.endpoint.send(victim.peer, &frame(5000), &Bulk::empty()).unwrap();
+    let ask = Forged { flags: 2, message_len: 0, payload: Vec::new(), ..Forged::whole(0, 500) };
+    victim.send(&ask.bytes());
+    assert_eq!(victim.receive(), NOTHING);
+    victim.endpoint.flush(clock::now());
+    let counters = victim.counters();
+    assert_eq!((counters.repeated, counters.datagrams_sent, counters.asks_refused), (0, 4, 1), "{counters:?}");
+}
+
+#[test]
 fn segments_that_disagree_with_each_other() {
     let mut victim = Victim::new();
     let part = Forged { message_len: 5000, payload: vec![1; 1432], ..Forged::whole(1, 500) };

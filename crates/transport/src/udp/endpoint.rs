@@ -59,6 +59,8 @@ pub struct Endpoint {
     send_refused: Option<OsError>,
     /// Peers with messages since the last flush that are told, in a while, how many there were.
     to_notify: Vec<PeerId>,
+    /// Whether some peer is to be told now.
+    notices_due: bool,
     /// Peers whose messages have come since they were told.
     to_acknowledge: Vec<u32>,
     /// What waits until earlier messages are acknowledged, of all peers.
@@ -124,6 +126,7 @@ impl Endpoint {
             drops_told: 0,
             send_refused: None,
             to_notify: Vec::new(),
+            notices_due: false,
             to_acknowledge: Vec::new(),
             waiting: Waiting::default(),
             ready: Vec::new(),
@@ -235,6 +238,7 @@ impl Endpoint {
     /// [`send_refused`](Self::send_refused).
     pub fn flush(&mut self, now: Time) -> Flushed {
         self.schedule_notices(now);
+        self.send_notices(now);
         loop {
             self.release(now);
             if self.outbox.is_empty() {
@@ -319,7 +323,7 @@ impl Endpoint {
 
     /// Whether [`flush`](Self::flush) has something to do now. No system call.
     pub fn is_flushable(&self) -> bool {
-        !self.outbox.is_empty() && self.readiness.is_writable()
+        (self.notices_due || !self.outbox.is_empty()) && self.readiness.is_writable()
     }
 
     /// When [`fill`](Self::fill) has to be called even if nothing comes. It may be too early by a time-out.
@@ -395,15 +399,8 @@ impl Endpoint {
             self.udp_counters.asked += asked;
             // What is not asked for now is asked for later.
             datagrams.into_iter().for_each(|datagram| _ = self.outbox.push_single(&peer.address, datagram));
-            if peer.notice_at.is_some_and(|at| at <= now) && self.outbox.has_messages() {
-                // It would overtake them.
-                peer.notice_at = Some(now + self.options.ask_after);
-            } else if peer.notice_at.is_some_and(|at| at <= now) {
-                self.outbox.push_single(&peer.address, asking.sent(peer.sent_below()));
-                peer.notices += 1;
-                let pause = self.options.ask_after * (1 << peer.notices);
-                peer.notice_at = (peer.notices < NOTICES_MAX).then(|| now + pause);
-            }
+            let is_notice_due = peer.notice_at.is_some_and(|at| at <= now);
+            self.notices_due |= is_notice_due;
             if let Some(window) = &mut peer.send_window {
                 match window.expire(&mut peer.kept, now) {
                     Some(Overdue::SendAgain(end)) => {
@@ -419,10 +416,32 @@ impl Endpoint {
                 }
             }
             let retransmit_at = peer.send_window.and_then(|window| window.deadline());
-            let due = [peer.reassembly.next_deadline(), peer.notice_at, retransmit_at].into_iter().flatten().min();
+            // A notice that is due goes with the next flush.
+            let notice_at = peer.notice_at.filter(|_| !is_notice_due);
+            let due = [peer.reassembly.next_deadline(), notice_at, retransmit_at].into_iter().flatten().min();
             self.deadline = earlier(self.deadline, due);
         }
         self.release(now);
+    }
+
+    /// Says what was sent to those whose time has come, unless something is sent anyway, whose numbers say as much.
+    fn send_notices(&mut self, now: Time) {
+        if !core::mem::take(&mut self.notices_due) {
+            return;
+        }
+        let asking = asking(&self.options, &self.tagger);
+        for peer in self.peers.iter_mut().filter(|peer| peer.notice_at.is_some_and(|at| at <= now)) {
+            if self.outbox.has_messages() {
+                // It would overtake them.
+                peer.notice_at = Some(now + self.options.ask_after);
+            } else {
+                self.outbox.push_single(&peer.address, asking.sent(peer.sent_below()));
+                peer.notices += 1;
+                let pause = self.options.ask_after * (1 << peer.notices);
+                peer.notice_at = (peer.notices < NOTICES_MAX).then(|| now + pause);
+            }
+            self.deadline = earlier(self.deadline, peer.notice_at);
+        }
     }
 
     /// What waited goes, as far as windows and the queue have room.

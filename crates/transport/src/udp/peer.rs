@@ -241,7 +241,7 @@ impl Peer {
         }
         self.reassembly.overtake(run.number, segments as usize, now);
         if run.bytes.len() == run.message_len {
-            self.reassembly.forget(run.number, now);
+            self.reassembly.forget(run.number);
             return Taken::Whole;
         }
         let mut refusals = Refusals::default();

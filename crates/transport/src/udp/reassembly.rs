@@ -16,8 +16,6 @@ pub(super) struct Reassembly {
     bytes: usize,
     /// Emptied ones, for their memory.
     spare: Vec<Incomplete>,
-    /// How long the peer takes to answer when it is asked, smoothed.
-    answer_time: Duration,
     /// Whether a message is to be asked for before its time, since it was overtaken.
     has_overtaken: bool,
 }
@@ -68,7 +66,6 @@ pub(super) struct Incomplete {
     deadline: Time,
     ask_at: Time,
     asks: u32,
-    asked_at: Time,
     /// Segments of later messages that have come since.
     overtaken_by: usize,
     /// One bit per segment.
@@ -80,14 +77,7 @@ pub(super) struct Incomplete {
 
 impl Reassembly {
     pub(super) fn new(bounds: Bounds) -> Self {
-        Self {
-            bounds,
-            messages: Vec::new(),
-            bytes: 0,
-            spare: Vec::new(),
-            answer_time: Duration::ZERO,
-            has_overtaken: false,
-        }
+        Self { bounds, messages: Vec::new(), bytes: 0, spare: Vec::new(), has_overtaken: false }
     }
 
     /// Adds a run that lies within its message, whose length is within the bound.
@@ -96,16 +86,13 @@ impl Reassembly {
             Some(index) if self.messages[index].is_begun() => index,
             known => self.admit(run, known, refusals),
         };
-        let Bounds { segment_len, timeout, .. } = self.bounds;
+        let Bounds { segment_len, timeout, ask_after, .. } = self.bounds;
         let message = &mut self.messages[index];
         if message.len != run.message_len {
             return Added::Contradictory;
         }
-        self.note_answer(index, now);
-        let ask_at = now + self.patience();
-        let message = &mut self.messages[index];
         message.deadline = now + timeout;
-        message.ask_at = ask_at;
+        message.ask_at = now + ask_after;
         message.overtaken_by = 0;
         message.add(run, segment_len, refusals);
         if message.seen_count < message.len.div_ceil(segment_len) {
@@ -149,21 +136,19 @@ impl Reassembly {
 
     /// Messages whose missing parts are to be asked for now.
     pub(super) fn ask(&mut self, now: Time) -> impl Iterator<Item = &Incomplete> {
-        let (ask_after, patience) = (self.bounds.ask_after, self.patience());
+        let ask_after = self.bounds.ask_after;
         self.messages.iter_mut().filter(move |message| !ask_after.is_zero() && message.ask_at <= now).map(
             move |message| {
                 message.asks += 1;
-                message.asked_at = now;
-                message.ask_at = now + patience * (1 + message.asks / ASKS_OF_A_PACE).min(ASKS_SLOWEST);
+                message.ask_at = now + ask_after * (1 + message.asks / ASKS_OF_A_PACE).min(ASKS_SLOWEST);
                 &*message
             },
         )
     }
 
-    /// Forgets a message that has come as a whole, if it is known.
-    pub(super) fn forget(&mut self, number: u64, now: Time) {
+    /// Forgets a message, if it is known.
+    pub(super) fn forget(&mut self, number: u64) {
         if let Some(index) = self.messages.iter().position(|message| message.number == number) {
-            self.note_answer(index, now);
             let message = self.remove(index);
             self.recycle(message);
         }
@@ -213,12 +198,6 @@ impl Reassembly {
         self.bounds.ask_after
     }
 
-    /// How long to wait for an answer: a peer that is slow to answer has not lost what it was asked.
-    fn patience(&self) -> Duration {
-        let ask_after = self.bounds.ask_after;
-        ask_after.max(self.answer_time * 2).min(ask_after * ASKS_SLOWEST)
-    }
-
     /// How long to wait before something is due for what came last; `None` if nothing is incomplete.
     pub(super) fn wait(&self) -> Option<Duration> {
         let Bounds { timeout, ask_after, .. } = self.bounds;
@@ -247,11 +226,11 @@ impl Reassembly {
     /// Makes room for a message that was not `known`, or known to be missing only.
     fn admit(&mut self, run: &Run, known: Option<usize>, refusals: &mut Refusals) -> usize {
         let Bounds { messages_max, bytes_max, segment_len, .. } = self.bounds;
-        let (asks, asked_at) = known.map_or((0, Time::ZERO), |index| {
+        let asks = known.map_or(0, |index| {
             let missing = self.remove(index);
-            let asked = (missing.asks, missing.asked_at);
+            let asks = missing.asks;
             self.recycle(missing);
-            asked
+            asks
         });
         while self.messages.len() >= messages_max || self.bytes + run.message_len > bytes_max {
             let oldest = (0..self.messages.len()).min_by_key(|index| self.messages[*index].deadline);
@@ -261,20 +240,10 @@ impl Reassembly {
         }
         let mut message = self.spare.pop().unwrap_or_default();
         message.begin(run.number, run.message_len, run.message_len.div_ceil(segment_len));
-        (message.asks, message.asked_at) = (asks, asked_at);
+        message.asks = asks;
         self.bytes += message.len;
         self.messages.push(message);
         self.messages.len() - 1
-    }
-
-    /// Learns from something that has come of a message how long an answer takes.
-    fn note_answer(&mut self, index: usize, now: Time) {
-        let message = &mut self.messages[index];
-        if message.asks == 1 {
-            self.answer_time = (self.answer_time * 7 + now.since(message.asked_at)) / 8;
-            // What follows the first segment is no answer of its own.
-            message.asks += 1;
-        }
     }
 
     fn remove(&mut self, index: usize) -> Incomplete {
@@ -466,7 +435,7 @@ mod tests {
         assert_eq!(table.next_deadline(), Some(Time::from_ns(100)));
         assert_eq!((table.expire(Time::from_ns(99)), table.expire(Time::from_ns(100))), (0, 1));
         assert_eq!((table.next_deadline(), table.bytes), (Some(Time::from_ns(150)), 30));
-        table.forget(2, Time::from_ns(120));
+        table.forget(2);
         assert_eq!((table.next_deadline(), table.bytes, table.clear()), (None, 0, 0));
     }
 

@@ -186,10 +186,10 @@ impl Parameters {
 
     /// Events in building at once: as many as keep a source, its connection and the builder busy at the same time.
     fn building(&self) -> u32 {
-        let by_window = (WINDOW_BYTES / self.fragment_bytes.max(1)).clamp(BUILDING_MIN, BUILDING_MAX);
+        let events = |window_bytes: u32, least| (window_bytes / self.fragment_bytes.max(1)).clamp(least, BUILDING_MAX);
         match self.transport {
-            BenchTransport::Tcp => by_window,
-            BenchTransport::Udp => by_window.max(EVENTS_HELD),
+            BenchTransport::Tcp => events(WINDOW_BYTES, BUILDING_MIN),
+            BenchTransport::Udp => events(DATAGRAMS_WINDOW_BYTES, EVENTS_HELD),
             BenchTransport::Shm => EVENTS_HELD,
         }
     }
@@ -272,5 +272,7 @@ const EVENTS_HELD: u32 = 64;
 const CLEAR_GROUP: u32 = 100;
 /// Less than what a pair of sockets buffers for the reference.
 const WINDOW_BYTES: u32 = 1 << 20;
+/// A socket for all sources has room for more, and more replies are ready at the same time.
+const DATAGRAMS_WINDOW_BYTES: u32 = 2 << 20;
 const BUILDING_MIN: u32 = 8;
 const BUILDING_MAX: u32 = 256;

@@ -55,9 +55,36 @@ fn event_builder_over_udp() {
     let found = bench(&["event-builder", "--sources", "2", "--fragment", "5 kB", "--transport", "udp"]);
     check("event-builder", &found);
     assert_eq!(found["parameters"]["datagram_bytes"], 65507);
+    check("event-builder", &found["single"]);
+    assert_eq!(found["single"]["parameters"]["single"], true);
     let cut = ["--datagram", "1472", "--single", "--only", "reference"];
     let found = bench(&[&["event-builder", "--sources", "2", "--transport", "udp"], &cut[..]].concat());
     assert_eq!(found["parameters"]["single"], true);
+}
+
+/// The same with and without acknowledgements.
+#[test]
+fn event_builder_over_acknowledged_datagrams() {
+    let found = bench(&["event-builder", "--sources", "2", "--transport", "udp", "--window", "100 kB"]);
+    check("event-builder", &found);
+    assert_eq!(found["parameters"]["window_bytes"], 100_000);
+    assert!(found["single"].is_null(), "{found}");
+}
+
+#[test]
+fn grouping() {
+    for transport in ["tcp", "udp"] {
+        let found = bench(&["grouping", "--transport", transport]);
+        let points = found["points"].as_array().unwrap();
+        assert_eq!(points.len(), 4);
+        for point in points {
+            let groups = point["groups"].as_array().unwrap();
+            assert_eq!(groups.iter().map(|group| group["group"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 4, 16, 64]);
+            for key in ["events_per_s", "cpu_us_per_event", "of_single", "cpu_of_single"] {
+                assert!(groups.iter().all(|group| group[key].as_f64().is_some_and(|number| number > 0.0)), "{point}");
+            }
+        }
+    }
 }
 
 #[test]

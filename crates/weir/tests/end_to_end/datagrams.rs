@@ -17,6 +17,16 @@ fn events_are_built_over_udp_and_cleared_by_multicast() {
 }
 
 #[test]
+fn all_types_travel_in_acknowledged_datagrams() {
+    let types = ["roi_request", "roi_reply", "event_request", "event_reply", "collected"];
+    let job = over_udp(Job::example("quickstart").events(500).processes(true), &types);
+    let job = job.set("transport.clear", "udp").set("transport.udp.window", "100 kB");
+    let (_, summary) = job.run().expect_ok();
+    assert!(datagrams(&summary, "received") > 1000, "{summary:?}");
+    assert_eq!((datagrams(&summary, "malformed"), summary.0["reasks"].as_u64()), (0, Some(0)), "{summary:?}");
+}
+
+#[test]
 fn level_2_reads_out_regions_over_udp() {
     let job = Job::example("quickstart").events(500).processes(true);
     let types = ["roi_request", "roi_reply", "event_request", "event_reply"];
@@ -35,6 +45,13 @@ fn one_process_has_no_datagrams() {
 fn a_death_ends_the_run_as_over_tcp() {
     for application in ["ros-2", "sfi-1", "l2pu-1", "dfm-1", "pros-1"] {
         check_death_in(all_over_udp(job()), application);
+    }
+}
+
+#[test]
+fn a_death_ends_the_run_with_acknowledgements_too() {
+    for application in ["ros-2", "sfi-1"] {
+        check_death_in(all_over_udp(job()).set("transport.udp.window", "100 kB"), application);
     }
 }
 

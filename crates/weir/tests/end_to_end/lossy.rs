@@ -25,6 +25,22 @@ fn every_event_is_complete_although_a_tenth_of_the_datagrams_is_dropped() {
     }
 }
 
+/// Each message is delivered once and in order: nothing has to be asked for by the protocols above.
+#[test]
+fn acknowledged_datagrams_lose_nothing_although_a_tenth_is_dropped() {
+    if !can_lose("acknowledged_datagrams_lose_nothing_although_a_tenth_is_dropped") {
+        return;
+    }
+    let window = "{datagram=\"1472 B\", offload=false, window=\"256 kB\"}";
+    let job = builder("9 kB", 400).set("transport.clear", "udp").set("transport.udp", window);
+    let (_, summary) = job.losing(10).run().expect_ok();
+    assert_eq!(summary.count("built_complete"), 400, "{summary:?}");
+    let (sent, received) = (count(&summary, "sent"), count(&summary, "received"));
+    assert!(received * 100 < sent * 95, "the network drops none: {summary:?}");
+    assert!(count(&summary, "repeated") > 0, "{summary:?}");
+    assert_eq!(summary.0["reasks"].as_u64(), Some(0), "{summary:?}");
+}
+
 #[test]
 fn level_2_decides_on_regions_although_a_tenth_of_the_datagrams_is_dropped() {
     if !can_lose("level_2_decides_on_regions_although_a_tenth_of_the_datagrams_is_dropped") {
@@ -41,10 +57,11 @@ fn level_2_decides_on_regions_although_a_tenth_of_the_datagrams_is_dropped() {
 fn table_of_losses() {
     assert!(can_lose("table_of_losses"));
     println!("fragments  dropped  complete  events/s  re-asks  asked for  datagrams sent  repeated  duplicates");
+    let default_timeout = "500 ms";
     for (size, events) in [("9 kB", 20_000), ("37500 B", 5000)] {
         for percent in [0, 1, 10, 30] {
-            let job = builder(size, events).set("sfo", "{count=1}").losing(percent);
-            let (_, summary) = job.run().expect_ok();
+            let job = builder(size, events).set("sfi.request_timeout", default_timeout).set("sfo", "{count=1}");
+            let (_, summary) = job.losing(percent).run().expect_ok();
             let rate = summary.0["rates_hz"]["built"].as_f64().unwrap();
             let [asked, sent, repeated, duplicates] =
                 ["asked", "sent", "repeated", "duplicates"].map(|key| count(&summary, key));
