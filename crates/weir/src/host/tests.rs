@@ -83,11 +83,16 @@ fn process(connections: &str) -> Process {
 
 /// What is about to happen between the two has happened.
 fn until<T>(mut happens: impl FnMut() -> Option<T>) -> T {
+    let deadline = clock::now() + PATIENCE;
     loop {
         if let Some(done) = happens() {
             return done;
         }
+        assert!(clock::now() < deadline, "nothing happens between the two");
     }
 }
 
 const FRAMES: usize = 100;
+
+/// What needs milliseconds on an idle machine.
+const PATIENCE: Duration = Duration::from_secs(60);

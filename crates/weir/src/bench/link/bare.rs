@@ -13,7 +13,7 @@ use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -28,7 +28,7 @@ use transport::udp::DATAGRAM_LEN_LOOPBACK;
 
 use super::slots::Slots;
 use super::talk::{HEAD_BYTES, Outgoing, Talk, head, read_head};
-use super::{LinkArguments, UDP_BUFFER_BYTES, listen_line, say_line};
+use super::{LinkArguments, Session, UDP_BUFFER_BYTES, listen_line, say_line};
 use crate::cli::BenchLink;
 
 /// One end of a bare link.
@@ -36,8 +36,13 @@ pub(super) trait Line {
     /// Sends a frame, now or with the next flush; false if there is no room now.
     fn send(&mut self, frame: Outgoing) -> io::Result<bool>;
 
-    /// Hands over what was sent.
+    /// Hands over what was sent, as far as there is room.
     fn flush(&mut self) -> io::Result<()>;
+
+    /// Whether something of it has found no room.
+    fn has_waiting(&self) -> bool {
+        false
+    }
 
     /// Takes in what is there, in a bounded piece; whether there was something.
     fn receive(&mut self, talk: &mut Talk) -> io::Result<bool>;
@@ -46,27 +51,27 @@ pub(super) trait Line {
     fn sleep(&mut self) -> io::Result<()>;
 }
 
-/// Holds the conversation from this end of a new line, until it is over or the peer is gone. `begin` is called when the
-/// line is there.
-pub(super) fn converse(
-    arguments: &LinkArguments,
-    socket: &UnixStream,
-    is_near: bool,
-    begin: impl FnOnce() -> Talk,
-) -> io::Result<Talk> {
-    let mut line: Box<dyn Line> = match arguments.link {
-        BenchLink::Tcp => Box::new(TcpLine::open(arguments, socket, is_near)?),
-        BenchLink::Udp => Box::new(UdpLine::open(arguments, socket)?),
-        BenchLink::Shm => Box::new(Slots::open(arguments, socket)?),
-        BenchLink::Local => unreachable!("both ends of a local link are in one process"),
-    };
-    say_line(socket, "ready")?;
-    listen_line(socket)?;
-    let mut talk = begin();
-    match hold(&mut *line, &mut talk) {
-        Err(error) if is_gone(&error) => Ok(talk),
-        Err(error) => Err(error),
-        Ok(()) => Ok(talk),
+/// One end of a bare link between processes.
+pub(super) struct LineEnd(Box<dyn Line>);
+
+impl LineEnd {
+    /// Together with the other end, which finds out over the socket where this one is.
+    pub(super) fn open(arguments: &LinkArguments, socket: &UnixStream, is_near: bool) -> io::Result<Self> {
+        Ok(Self(match arguments.link {
+            BenchLink::Tcp => Box::new(TcpLine::open(arguments, socket, is_near)?),
+            BenchLink::Udp => Box::new(UdpLine::open(arguments, socket)?),
+            BenchLink::Shm => Box::new(Slots::open(arguments, socket, is_near)?),
+            BenchLink::Local => unreachable!("both ends of a local link are in one process"),
+        }))
+    }
+}
+
+impl Session for LineEnd {
+    fn hold(&mut self, talk: &mut Talk) -> io::Result<()> {
+        match hold(&mut *self.0, talk) {
+            Err(error) if is_gone(&error) => Ok(()),
+            other => other,
+        }
     }
 }
 
@@ -75,7 +80,7 @@ fn hold(line: &mut dyn Line, talk: &mut Talk) -> io::Result<()> {
     let mut held: Option<Outgoing> = None;
     loop {
         let now = clock::now();
-        if talk.is_over(now) {
+        if talk.is_over(now) && ((held.is_none() && !line.has_waiting()) || !talk.is_done()) {
             return Ok(());
         }
         let mut busy = line.receive(talk)?;
@@ -123,14 +128,22 @@ type Handle = ([u8; HEAD_BYTES], Bytes);
 
 /// Until the talk is over, or the other end has hung up.
 fn pass(talk: &mut Talk, to: &SyncSender<Handle>, from: &Receiver<Handle>, data: &Bytes) {
-    while !talk.is_over(clock::now()) {
+    loop {
+        // The last one is sent before the end is seen.
+        let is_over = talk.is_over(clock::now());
         while let Some(frame) = talk.due() {
             if to.send((head(frame), data.slice(..frame.len - HEAD_BYTES))).is_err() {
                 return;
             }
         }
-        let Ok((first, _)) = from.recv_timeout(LOOK_AGAIN) else { return };
-        talk.take(read_head(&first).expect("a whole head").number);
+        if is_over || talk.is_done() {
+            return;
+        }
+        match from.recv_timeout(LOOK_AGAIN) {
+            Ok((first, _)) => talk.take(read_head(&first).expect("a whole head").number),
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
         loop {
             match from.try_recv() {
                 Ok((head, _)) => talk.take(read_head(&head).expect("a whole head").number),
@@ -195,6 +208,10 @@ impl Line for TcpLine {
 
     fn flush(&mut self) -> io::Result<()> {
         self.write().map(|_| ())
+    }
+
+    fn has_waiting(&self) -> bool {
+        self.written < self.out_len
     }
 
     fn receive(&mut self, talk: &mut Talk) -> io::Result<bool> {

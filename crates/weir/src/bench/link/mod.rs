@@ -35,8 +35,8 @@ use talk::{HEAD_BYTES, Talk};
 pub(crate) struct Found {
     bench: &'static str,
     pairs: usize,
-    /// Of each single measurement.
-    seconds: f64,
+    /// Of each single measurement one way, and there and back.
+    seconds: [f64; 2],
     points: Vec<Point>,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct LinkArguments {
 
 /// Measures all in alternation with the references.
 pub(crate) fn measure(args: &BenchArgs) -> Result<Found, BenchError> {
-    let seconds = args.seconds / POINTS_PER_MEASUREMENT;
+    let [one_way_s, ping_pong_s] = [args.seconds / ONE_WAYS, args.seconds / PING_PONGS];
     let mut points = Vec::new();
     for link in BenchLink::ALL {
         for frame_bytes in FRAME_BYTES {
@@ -74,16 +74,23 @@ pub(crate) fn measure(args: &BenchArgs) -> Result<Found, BenchError> {
             let compare = |talk| {
                 let window = if talk == BenchTalk::OneWay { window(frame_bytes).min(room) } else { 1 };
                 let arguments = LinkArguments { link, talk, frame_bytes, window };
-                let ratio_of = if talk == BenchTalk::OneWay { RatioOf::EventsPerS } else { RatioOf::RoundTripNs };
-                let side = |side| move || run(&arguments, side, seconds);
-                let (ours, bare) = (side(BenchSide::Result), side(BenchSide::Reference));
-                Comparison::measure("transport", arguments, (PAIRS, ratio_of), ours, bare)
+                let (ratio_of, seconds) = match talk {
+                    BenchTalk::OneWay => (RatioOf::EventsPerS, one_way_s),
+                    BenchTalk::PingPong => (RatioOf::RoundTripNs, ping_pong_s),
+                };
+                let open = |side| Ends::open(arguments, side);
+                let (mut ours, mut bare) = (open(BenchSide::Result)?, open(BenchSide::Reference)?);
+                for ends in [&mut ours, &mut bare] {
+                    ends.measure(seconds / WARM_UPS)?;
+                }
+                let pairs = (PAIRS, ratio_of);
+                Comparison::measure("transport", arguments, pairs, || ours.measure(seconds), || bare.measure(seconds))
             };
             let (one_way, ping_pong) = (compare(BenchTalk::OneWay)?, compare(BenchTalk::PingPong)?);
             points.push(Point { link, frame_bytes, one_way, ping_pong });
         }
     }
-    Ok(Found { bench: "transport", pairs: PAIRS, seconds, points })
+    Ok(Found { bench: "transport", pairs: PAIRS, seconds: [one_way_s, ping_pong_s], points })
 }
 
 impl Found {
@@ -118,58 +125,121 @@ impl Found {
     }
 }
 
-/// The life of the far end; the socket is its standard input.
+/// The life of the far end; the socket is its standard input. It holds a conversation each time that it is told to, and says
+/// what processor time that took.
 pub(super) fn far_main(arguments: &LinkArguments, side: BenchSide) -> io::Result<()> {
     let socket = UnixStream::from(rustix::stdio::stdin().try_clone_to_owned()?);
-    let far = || Talk::far(arguments.talk, arguments.frame_bytes as usize, arguments.window);
-    match side {
-        BenchSide::Result => ours::converse(arguments, &socket, false, far)?,
-        BenchSide::Reference => bare::converse(arguments, &socket, false, far)?,
-    };
+    let mut session = open_session(arguments, side, &socket, false)?;
+    while listen_line(&socket).is_ok() {
+        let mut talk = Talk::far(arguments.talk, arguments.frame_bytes as usize, arguments.window);
+        let cpu_before = cpu_seconds(UsageWho::RUSAGE_SELF);
+        say_line(&socket, "ready")?;
+        session.hold(&mut talk)?;
+        let cpu = cpu_seconds(UsageWho::RUSAGE_SELF) - cpu_before;
+        if !talk.is_done() {
+            // The peer is gone.
+            return Ok(());
+        }
+        say_line(&socket, &cpu.to_string())?;
+    }
     Ok(())
 }
 
-fn run(arguments: &LinkArguments, side: BenchSide, seconds: f64) -> Result<Figures, BenchError> {
-    let failed = |error| BenchError::System { what: "frames through a link", error };
-    let children_before = cpu_seconds(UsageWho::RUSAGE_CHILDREN);
-    let (mut cpu_before, mut began) = (0.0, clock::now());
-    let begin = || {
-        (cpu_before, began) = (cpu_seconds(UsageWho::RUSAGE_SELF), clock::now());
-        let end = began + Duration::from_secs_f64(seconds);
-        Talk::near(arguments.talk, arguments.frame_bytes as usize, arguments.window, end)
-    };
-    let far = Talk::far(arguments.talk, arguments.frame_bytes as usize, arguments.window);
-    let talk = match (arguments.link, side) {
-        (BenchLink::Local, BenchSide::Result) => ours::converse_locally(arguments, far, begin),
-        (BenchLink::Local, BenchSide::Reference) => bare::converse_locally(arguments, far, begin),
-        _ => between_processes(arguments, side, begin),
-    };
-    let talk = talk.map_err(failed)?;
-    let measured = clock::now().since(began).as_secs_f64();
-    let cpu =
-        cpu_seconds(UsageWho::RUSAGE_SELF) - cpu_before + cpu_seconds(UsageWho::RUSAGE_CHILDREN) - children_before;
-    let (frames, round_trip_ns) = talk.measured();
-    if frames == 0 {
-        return Err(failed(io::ErrorKind::TimedOut.into()));
-    }
-    let frames = frames as f64;
-    let moves = matches!(arguments.link, BenchLink::Tcp | BenchLink::Udp) && arguments.talk == BenchTalk::OneWay;
-    Ok(Figures {
-        events_per_s: frames / measured,
-        bytes_per_s: moves.then(|| frames * f64::from(arguments.frame_bytes) / measured),
-        cpu_us_per_event: cpu / frames * 1e6,
-        round_trip_ns,
+/// One end of a link between processes.
+trait Session {
+    /// Holds a conversation from this end, until it is over or the peer is gone.
+    fn hold(&mut self, talk: &mut Talk) -> io::Result<()>;
+}
+
+fn open_session(
+    arguments: &LinkArguments,
+    side: BenchSide,
+    socket: &UnixStream,
+    is_near: bool,
+) -> io::Result<Box<dyn Session>> {
+    Ok(match side {
+        BenchSide::Result => Box::new(ours::LinkEnd::open(arguments, socket, is_near)?),
+        BenchSide::Reference => Box::new(bare::LineEnd::open(arguments, socket, is_near)?),
     })
 }
 
-fn between_processes(arguments: &LinkArguments, side: BenchSide, begin: impl FnOnce() -> Talk) -> io::Result<Talk> {
-    let (ours, theirs) = UnixStream::pair()?;
-    let _far = Sources(vec![spawn(arguments, side, theirs.into())?]);
-    ours.set_read_timeout(Some(SILENCE_MAX))?;
-    match side {
-        BenchSide::Result => ours::converse(arguments, &ours, true, begin),
-        BenchSide::Reference => bare::converse(arguments, &ours, true, begin),
+/// Both ends of a link, for any number of conversations.
+struct Ends {
+    arguments: LinkArguments,
+    side: BenchSide,
+    /// The near end, the socket to the far one, and its process; `None` for a local link, which is made for each conversation.
+    processes: Option<(Box<dyn Session>, UnixStream, Sources)>,
+}
+
+/// What a conversation took, from the first frame to the last acknowledgement.
+struct Held {
+    talk: Talk,
+    seconds: f64,
+    cpu_seconds: f64,
+}
+
+impl Ends {
+    fn open(arguments: LinkArguments, side: BenchSide) -> Result<Self, BenchError> {
+        let processes = (arguments.link != BenchLink::Local)
+            .then(|| {
+                let (ours, theirs) = UnixStream::pair()?;
+                let far = Sources(vec![spawn(&arguments, side, theirs.into())?]);
+                ours.set_read_timeout(Some(SILENCE_MAX))?;
+                Ok((open_session(&arguments, side, &ours, true)?, ours, far))
+            })
+            .transpose()
+            .map_err(failed)?;
+        Ok(Self { arguments, side, processes })
     }
+
+    fn measure(&mut self, seconds: f64) -> Result<Figures, BenchError> {
+        let LinkArguments { link, talk: kind, frame_bytes, .. } = self.arguments;
+        let Held { talk, seconds, cpu_seconds } = self.talk(seconds).map_err(failed)?;
+        if !talk.is_done() {
+            let (link, frames) = (link.name(), talk.measured().0);
+            let text = format!("nothing comes any more over {link} behind {frames} frames of {frame_bytes} B");
+            return Err(failed(io::Error::new(io::ErrorKind::TimedOut, text)));
+        }
+        let (frames, round_trip_ns) = talk.measured();
+        let frames = frames as f64;
+        let moves = matches!(link, BenchLink::Tcp | BenchLink::Udp) && kind == BenchTalk::OneWay;
+        Ok(Figures {
+            events_per_s: frames / seconds,
+            bytes_per_s: moves.then(|| frames * f64::from(frame_bytes) / seconds),
+            cpu_us_per_event: cpu_seconds / frames * 1e6,
+            round_trip_ns,
+        })
+    }
+
+    fn talk(&mut self, seconds: f64) -> io::Result<Held> {
+        let LinkArguments { link: _, talk, frame_bytes, window } = self.arguments;
+        let own_cpu = || cpu_seconds(UsageWho::RUSAGE_SELF);
+        let (mut cpu_before, mut began) = (0.0, clock::now());
+        let mut begin = || {
+            (cpu_before, began) = (own_cpu(), clock::now());
+            Talk::near(talk, frame_bytes as usize, window, began + Duration::from_secs_f64(seconds))
+        };
+        let Some((session, socket, _)) = &mut self.processes else {
+            let far = Talk::far(talk, frame_bytes as usize, window);
+            let talk = match self.side {
+                BenchSide::Result => ours::converse_locally(&self.arguments, far, begin)?,
+                BenchSide::Reference => bare::converse_locally(&self.arguments, far, begin)?,
+            };
+            let seconds = clock::now().since(began).as_secs_f64();
+            return Ok(Held { talk, seconds, cpu_seconds: own_cpu() - cpu_before });
+        };
+        say_line(socket, "begin")?;
+        listen_line(socket)?;
+        let mut talk = begin();
+        session.hold(&mut talk)?;
+        let (seconds, near_cpu) = (clock::now().since(began).as_secs_f64(), own_cpu() - cpu_before);
+        let far_cpu = if talk.is_done() { listen_line(socket)?.parse().map_err(io::Error::other)? } else { 0.0 };
+        Ok(Held { talk, seconds, cpu_seconds: near_cpu + far_cpu })
+    }
+}
+
+fn failed(error: io::Error) -> BenchError {
+    BenchError::System { what: "frames through a link", error }
 }
 
 fn spawn(arguments: &LinkArguments, side: BenchSide, socket: OwnedFd) -> io::Result<Child> {
@@ -218,8 +288,11 @@ fn udp_room(frame_bytes: u32) -> Result<u64, BenchError> {
 const FRAME_BYTES: [u32; 5] = [64, 1 << 10, 9000, 64 << 10, 1 << 20];
 const _: () = assert!(FRAME_BYTES[0] as usize >= HEAD_BYTES, "a frame has a beginning");
 const PAIRS: usize = 5;
-/// All of them take less than a minute then.
-const POINTS_PER_MEASUREMENT: f64 = 45.0;
+/// All measurements together take less than 45 s then.
+const ONE_WAYS: f64 = 25.0;
+const PING_PONGS: f64 = 50.0;
+/// What is not counted before, so that memory is touched, by the length of a measurement.
+const WARM_UPS: f64 = 10.0;
 const WINDOW_BYTES: u32 = 1 << 20;
 const WINDOW_MIN: u32 = 4;
 const WINDOW_MAX: u32 = 1024;

@@ -10,7 +10,7 @@ use dataflow::time::Time;
 use transport::clock;
 use transport::frame::FrameLimits;
 use transport::idle::IdleStrategy;
-use transport::link::{Link, SendError};
+use transport::link::{Flushed, Link, SendError};
 use transport::local::{LocalLink, LocalOptions};
 use transport::page_pool::{Pool, PoolOptions};
 use transport::scheduler::{Context, Scheduler, Task};
@@ -19,26 +19,26 @@ use transport::tcp::{Connection, Listener, TcpOptions};
 use transport::udp::{DATAGRAM_LEN_LOOPBACK, Endpoint, UdpLink, UdpOptions};
 
 use super::talk::{HEAD_BYTES, Talk, head, read_head};
-use super::{LinkArguments, listen_line, say_line};
+use super::{LinkArguments, Session, listen_line, say_line};
 use crate::cli::BenchLink;
 
-/// Holds the conversation from this end of a new link, until it is over or the peer is gone. `begin` is called when the
-/// link is there.
-pub(super) fn converse(
-    arguments: &LinkArguments,
-    socket: &UnixStream,
-    is_near: bool,
-    begin: impl FnOnce() -> Talk,
-) -> io::Result<Talk> {
-    let mut scheduler = Scheduler::<Talk>::new(IdleStrategy::default()).map_err(io::Error::other)?;
-    let end = End::open(arguments, socket, is_near, &mut scheduler)?;
-    // Both are there before the first frame goes.
-    say_line(socket, "ready")?;
-    listen_line(socket)?;
-    let mut talk = begin();
-    scheduler.add("talk", end);
-    scheduler.run(&mut talk).map_err(io::Error::other)?;
-    Ok(talk)
+/// One end of a link between processes.
+pub(super) struct LinkEnd(Scheduler<'static, Talk>);
+
+impl LinkEnd {
+    /// Together with the other end, which finds out over the socket where this one is.
+    pub(super) fn open(arguments: &LinkArguments, socket: &UnixStream, is_near: bool) -> io::Result<Self> {
+        let mut scheduler = Scheduler::<Talk>::new(IdleStrategy::default()).map_err(io::Error::other)?;
+        let end = End::open(arguments, socket, is_near, &mut scheduler)?;
+        scheduler.add("talk", end);
+        Ok(Self(scheduler))
+    }
+}
+
+impl Session for LinkEnd {
+    fn hold(&mut self, talk: &mut Talk) -> io::Result<()> {
+        self.0.run(talk).map_err(io::Error::other)
+    }
 }
 
 /// Both ends in one process, the far one in a thread of its own.
@@ -76,7 +76,9 @@ struct End {
     data: Data,
     /// A frame that found the queue full.
     held: Option<([u8; HEAD_BYTES], Bulk)>,
-    /// When the talk ends.
+    /// Whether all that was sent is on its way.
+    is_flushed: bool,
+    /// When the talk has to be looked at.
     end: Option<Time>,
 }
 
@@ -90,7 +92,7 @@ enum Data {
 
 impl End {
     fn new(link: Box<dyn Link>, data: Data) -> Self {
-        Self { link, data, held: None, end: None }
+        Self { link, data, held: None, is_flushed: true, end: None }
     }
 
     fn open(
@@ -100,6 +102,7 @@ impl End {
         scheduler: &mut Scheduler<'_, Talk>,
     ) -> io::Result<Self> {
         let pool = Pool::new(&pool("receive", arguments)).map_err(io::Error::other)?;
+        pool.wake_on_return(scheduler.waker());
         let data = Data::prefilled(arguments);
         match arguments.link {
             BenchLink::Tcp => {
@@ -118,10 +121,10 @@ impl End {
             }
             BenchLink::Shm => {
                 let waker = scheduler.waker();
-                let shared = |name: &str| Pool::shared(&self::pool(name, arguments)).map_err(io::Error::other);
-                let (copies, lent) = (shared("copies")?, shared("lent")?);
+                let shared = |options: &PoolOptions| Pool::shared(options).map_err(io::Error::other);
+                let (copies, lent) = (shared(&self::pool("copies", arguments))?, shared(&lent_pages(arguments))?);
                 fill(&lent);
-                [&copies, &lent, &pool].iter().for_each(|pool| pool.wake_on_return(waker.clone()));
+                [&copies, &lent].iter().for_each(|pool| pool.wake_on_return(waker.clone()));
                 let options = ShmOptions { queue_bytes_max: usize::MAX / 2, ..ShmOptions::new(limits(arguments)) };
                 let process = Process::new(&options, copies, vec![lent.clone()]).map_err(io::Error::other)?;
                 let mut link = if is_near {
@@ -174,7 +177,9 @@ impl End {
                 Err(SendError::Lost(_)) => return false,
             }
         }
-        self.link.flush(now).is_ok()
+        let flushed = self.link.flush(now);
+        self.is_flushed = flushed == Ok(Flushed::All);
+        flushed.is_ok()
     }
 
     fn next(&self, talk: &mut Talk) -> Option<([u8; HEAD_BYTES], Bulk)> {
@@ -188,8 +193,9 @@ impl End {
 
 impl Task<Talk> for End {
     fn poll(&mut self, context: &mut Context<'_, Talk>) -> bool {
-        self.end = context.shared.end();
-        if context.shared.is_over(context.now) {
+        let is_over = context.shared.is_over(context.now);
+        self.end = context.shared.deadline();
+        if is_over && ((self.held.is_none() && self.is_flushed) || !context.shared.is_done()) {
             context.stop();
             return false;
         }
@@ -240,9 +246,16 @@ fn limits(arguments: &LinkArguments) -> FrameLimits {
 }
 
 fn pool(name: &str, arguments: &LinkArguments) -> PoolOptions {
-    let page_len = (arguments.frame_bytes as usize).next_multiple_of(64).max(PAGE_BYTES_MIN);
-    let pages = usize::try_from(arguments.window).unwrap_or(PAGES_MIN).max(PAGES_MIN);
+    let page_len = (arguments.frame_bytes as usize).next_multiple_of(PAGE_ALIGN_BYTES).max(PAGE_BYTES_MIN);
+    let pages = 2 * usize::try_from(arguments.window).unwrap_or(PAGES_MIN).max(PAGES_MIN);
     PoolOptions { name: name.to_owned(), page_len, pages, prefault: false }
+}
+
+/// As many as the reference has slots, and as long: all of them are filled.
+fn lent_pages(arguments: &LinkArguments) -> PoolOptions {
+    let page_len = (arguments.frame_bytes as usize).next_multiple_of(PAGE_ALIGN_BYTES);
+    let pages = usize::try_from(arguments.window).unwrap_or(usize::MAX).max(2);
+    PoolOptions { name: "lent".to_owned(), page_len, pages, prefault: false }
 }
 
 /// Datagrams as in a run over the loopback interface; a receiver asks for what is missing.
@@ -278,6 +291,7 @@ fn until<T>(mut happens: impl FnMut() -> io::Result<Option<T>>) -> io::Result<T>
 }
 
 const FILLS_PER_PASS: usize = 4;
+const PAGE_ALIGN_BYTES: usize = 64;
 const PAGE_BYTES_MIN: usize = 64 << 10;
 const PAGES_MIN: usize = 16;
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);

@@ -19,6 +19,7 @@ use crate::bench::ring::{receive_descriptors, send_descriptors};
 
 /// One end of both rings.
 pub(super) struct Slots {
+    /// For waking alone.
     socket: UnixStream,
     out: SharedSlots,
     out_count: u64,
@@ -41,7 +42,7 @@ struct PeerSlots {
 }
 
 impl Slots {
-    pub(super) fn open(arguments: &LinkArguments, socket: &UnixStream) -> io::Result<Self> {
+    pub(super) fn open(arguments: &LinkArguments, socket: &UnixStream, is_near: bool) -> io::Result<Self> {
         let count = usize::try_from(arguments.window).map_err(io::Error::other)?.max(2);
         let slot_bytes = (arguments.frame_bytes as usize).next_multiple_of(SLOT_ALIGN_BYTES);
         let mut out = SharedSlots::new("weir bench", count, slot_bytes).map_err(io::Error::other)?;
@@ -49,13 +50,18 @@ impl Slots {
         let number = || Progress::new("weir bench").map_err(io::Error::other);
         let (written, read, sleeps) = (number()?, number()?, number()?);
         let ours: [BorrowedFd<'_>; 4] = [out.as_fd(), written.as_fd(), read.as_fd(), sleeps.as_fd()];
-        send_descriptors(socket, &ours)?;
+        let bell = is_near.then(UnixStream::pair).transpose()?;
+        let bell_of_peer = bell.iter().map(|(_, theirs)| theirs.as_fd());
+        send_descriptors(socket, &ours.into_iter().chain(bell_of_peer).collect::<Vec<_>>())?;
         let mut theirs = receive_descriptors(socket)?.into_iter();
         let mut next = || theirs.next().ok_or(io::Error::from(io::ErrorKind::UnexpectedEof));
         let slots = SlotReader::map(next()?, count, slot_bytes).map_err(io::Error::other)?;
         let mut number = || Progress::map(next()?).map_err(io::Error::other);
         let peer = PeerSlots { slots, written: number()?, read: number()?, sleeps: number()? };
-        let socket = socket.try_clone()?;
+        let socket = match bell {
+            Some((ours, _)) => ours,
+            None => next()?.into(),
+        };
         let (written_until, read_until, taken) = (0, 0, 0);
         Ok(Self { socket, out, out_count: count as u64, written, written_until, read_until, peer, taken, read, sleeps })
     }

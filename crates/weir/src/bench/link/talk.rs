@@ -8,15 +8,19 @@ use transport::clock;
 
 use crate::cli::BenchTalk;
 
-/// One end of a conversation: what it may send, and what came.
+/// One end of a conversation: what it may send, and what came. The near end says with its last frame that it is the last, and
+/// both know when all has come and been acknowledged.
 pub(super) struct Talk {
     role: Role,
     /// Of the frames under test.
     frame_bytes: usize,
     /// Frames that may be on their way.
     window: u64,
-    /// Until when frames are sent; never over at the far end.
+    /// Until when frames are sent; the far end is told.
     end: Option<Time>,
+    is_late: bool,
+    /// How many frames there are in all, once the last is known.
+    frames: Option<u64>,
     sent: u64,
     received: u64,
     /// Frames sent that are known to have come, or that the peer was told of.
@@ -47,7 +51,7 @@ pub(super) struct Outgoing {
 }
 
 impl Talk {
-    /// The end that measures, until `end`.
+    /// The end that measures: its last frame goes at `end`.
     pub(super) fn near(talk: BenchTalk, frame_bytes: usize, window: u64, end: Time) -> Self {
         let role = if talk == BenchTalk::OneWay { Role::Thrower } else { Role::Asker };
         Self { end: Some(end), ..Self::new(role, frame_bytes, window) }
@@ -65,6 +69,8 @@ impl Talk {
             frame_bytes,
             window,
             end: None,
+            is_late: false,
+            frames: None,
             sent: 0,
             received: 0,
             acknowledged: 0,
@@ -76,9 +82,12 @@ impl Talk {
     /// Whether there is something to send.
     pub(super) fn is_due(&self) -> bool {
         match self.role {
-            Role::Thrower => self.sent - self.acknowledged < self.window,
-            Role::Catcher => self.received - self.acknowledged >= self.window.div_ceil(4),
-            Role::Asker => self.sent == self.received,
+            Role::Thrower => self.frames.is_none() && self.sent - self.acknowledged < self.window,
+            Role::Catcher => {
+                let untold = self.received - self.acknowledged;
+                untold >= self.window.div_ceil(4) || (untold > 0 && self.frames == Some(self.received))
+            }
+            Role::Asker => self.frames.is_none() && self.sent == self.received,
             Role::Echo => self.sent < self.received,
         }
     }
@@ -96,11 +105,17 @@ impl Talk {
             self.asked_at = clock::now();
         }
         self.sent += 1;
-        Some(Outgoing { len: self.frame_bytes, number: self.sent - 1 })
+        let is_last = if self.role == Role::Echo { self.frames == Some(self.sent) } else { self.is_late };
+        let mark = if is_last { LAST } else { 0 };
+        self.frames = if is_last { Some(self.sent) } else { self.frames };
+        Some(Outgoing { len: self.frame_bytes, number: (self.sent - 1) | mark })
     }
 
     /// A frame has come that says this.
     pub(super) fn take(&mut self, number: u64) {
+        if number & LAST != 0 && matches!(self.role, Role::Catcher | Role::Echo) {
+            self.frames = Some((number & !LAST) + 1);
+        }
         match self.role {
             Role::Thrower => self.acknowledged = self.acknowledged.max(number),
             Role::Catcher | Role::Echo => self.received += 1,
@@ -111,14 +126,25 @@ impl Talk {
         }
     }
 
-    /// Whether it has lasted as long as it should, and something has come; or nothing will.
-    pub(super) fn is_over(&self, now: Time) -> bool {
-        self.end.is_some_and(|end| end <= now && (self.measured().0 > 0 || end + SILENCE_MAX <= now))
+    /// Whether the last frame has come and is acknowledged; at the near end also if nothing comes any more.
+    pub(super) fn is_over(&mut self, now: Time) -> bool {
+        self.is_late |= self.end.is_some_and(|end| end <= now);
+        self.is_done() || self.end.is_some_and(|end| end + SILENCE_MAX <= now)
     }
 
-    /// When it is to end.
-    pub(super) fn end(&self) -> Option<Time> {
-        self.end
+    /// Whether the last frame has come and is acknowledged.
+    pub(super) fn is_done(&self) -> bool {
+        let through = match self.role {
+            Role::Thrower | Role::Catcher => self.acknowledged,
+            Role::Asker => self.received,
+            Role::Echo => self.sent,
+        };
+        self.frames == Some(through)
+    }
+
+    /// When [`is_over`](Self::is_over) has to be called next.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.end.map(|end| if self.is_late { end + SILENCE_MAX } else { end })
     }
 
     /// Frames, or frames there and back, that were seen to have come; the median time there and back.
@@ -131,6 +157,9 @@ impl Talk {
 }
 
 const SILENCE_MAX: Duration = Duration::from_secs(5);
+
+/// In the number of a frame: it is the last one.
+const LAST: u64 = 1 << 63;
 
 /// What a frame begins with: its length in four bytes, then its number in eight. The shortest frame.
 pub(super) const HEAD_BYTES: usize = 16;
@@ -155,9 +184,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_is_filled_and_opened_again() {
+    fn a_window_is_filled_and_opened_again_until_the_last_is_acknowledged() {
+        let end = Time::from_ns(10);
         let (mut thrower, mut catcher) =
-            (Talk::near(BenchTalk::OneWay, 64, 8, Time::ZERO), Talk::far(BenchTalk::OneWay, 64, 8));
+            (Talk::near(BenchTalk::OneWay, 64, 8, end), Talk::far(BenchTalk::OneWay, 64, 8));
+        assert!(!thrower.is_over(Time::ZERO) && !catcher.is_over(Time::ZERO));
         let mut passed = 0;
         while let Some(frame) = thrower.due() {
             assert_eq!(read_head(&head(frame)), Some(frame));
@@ -169,19 +200,35 @@ mod tests {
         assert_eq!((told, catcher.due()), (Outgoing { len: HEAD_BYTES, number: 8 }, None));
         thrower.take(told.number);
         assert_eq!((thrower.measured().0, thrower.is_due()), (8, true));
+        assert!(!thrower.is_over(end));
+        catcher.take(thrower.due().unwrap().number);
+        assert!(thrower.due().is_none() && !catcher.is_over(end), "there is no frame behind the last");
+        thrower.take(catcher.due().unwrap().number);
+        assert!(thrower.is_over(end) && catcher.is_over(end));
+        assert_eq!(thrower.measured().0, 9);
     }
 
     #[test]
     fn what_is_asked_comes_back() {
+        let end = Time::from_ns(10);
         let (mut asker, mut echo) =
-            (Talk::near(BenchTalk::PingPong, 64, 1, Time::ZERO), Talk::far(BenchTalk::PingPong, 64, 1));
+            (Talk::near(BenchTalk::PingPong, 64, 1, end), Talk::far(BenchTalk::PingPong, 64, 1));
         assert!(echo.due().is_none());
-        let asked = asker.due().unwrap();
-        assert!(asker.due().is_none());
-        echo.take(asked.number);
-        assert_eq!(echo.due(), Some(asked));
-        asker.take(asked.number);
-        assert_eq!(asker.measured().0, 1);
-        assert!(asker.is_due());
+        for now in [Time::ZERO, end] {
+            assert!(!asker.is_over(now) && !echo.is_over(now));
+            let asked = asker.due().unwrap();
+            assert!(asker.due().is_none());
+            echo.take(asked.number);
+            assert_eq!(echo.due(), Some(asked));
+            asker.take(asked.number);
+        }
+        assert_eq!(asker.measured().0, 2);
+        assert!(asker.due().is_none() && asker.is_over(end) && echo.is_over(end));
+    }
+
+    #[test]
+    fn an_end_that_hears_nothing_gives_up() {
+        let mut thrower = Talk::near(BenchTalk::OneWay, 64, 8, Time::ZERO);
+        assert!(thrower.is_over(Time::ZERO + SILENCE_MAX) && !thrower.is_done());
     }
 }
