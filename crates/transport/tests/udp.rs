@@ -193,6 +193,36 @@ fn incomplete_messages_are_bounded_per_peer() {
     network.check_pages_home();
 }
 
+/// Who waits for more before letting go must not starve what it waits for.
+#[test]
+fn short_messages_among_long_ones_do_not_pin_the_pool() {
+    let mut options = options(64 << 10);
+    options.datagram_len = DATAGRAM_LEN_LOOPBACK;
+    let mut pair = Pair::new(&options, 1);
+    pair.pool = pool(1 << 20, 64);
+    pair.second = Endpoint::bind(LOOPBACK, &options, &pair.pool).unwrap();
+    pair.second.add_peer(pair.first.local_address());
+    pair.to_second = pair.first.add_peer(pair.second.local_address());
+    let mut held = Vec::new();
+    for round in 0..100 {
+        for (index, len) in [60_000, 1000, 1000, 1000, 1000, 1000, 1000, 1000].into_iter().enumerate() {
+            pair.send(&message(len, 8 * round + index));
+        }
+        // All but the long ones are held.
+        while let Some(frame) = pair.receive() {
+            if frame.len() < 60_000 {
+                held.push(frame);
+            }
+        }
+    }
+    assert_eq!(held.len(), 700);
+    // Dense, with the long ones between them, these are seven pages of a megabyte.
+    let in_use = pair.pool.counters().in_use;
+    assert!(in_use <= 2 * 7 + 2, "{in_use} pages");
+    drop(held);
+    pair.check_pages_home();
+}
+
 #[test]
 fn a_full_receive_buffer_loses_and_counts() {
     let mut options = options(64 << 10);

@@ -4,7 +4,7 @@
 //! elsewhere. Places have the length of the longest payload of late, so that the full segments of a message that come in a
 //! row lie side by side and are the message, without a copy. The same holds for datagrams that the kernel has joined:
 //! their place is laid out for alternating headers and payloads of the configured length. What does not fit this guess is
-//! received elsewhere and copied once.
+//! received elsewhere and copied once; what is much shorter is moved together, so that it does not pin pages that it hardly fills.
 
 use super::header::HEADER_LEN;
 use super::options::{DATAGRAM_LEN_LOOPBACK, UdpOptions};
@@ -34,6 +34,8 @@ pub(super) struct Intake {
     /// Per place, room for what goes beyond it.
     spill: Box<[u8]>,
     spill_len: usize,
+    /// Where the payload of each datagram of the last batch begins, in the batch.
+    starts: [usize; DATAGRAMS_PER_CALL],
     flat: Vec<u8>,
     datagrams: DatagramBatch,
     /// Empty between calls: kept for its memory.
@@ -83,6 +85,7 @@ impl Intake {
             // Zeroed memory that is not touched is not there.
             spill: vec![0; DATAGRAMS_PER_CALL * longest].into(),
             spill_len: longest,
+            starts: [0; DATAGRAMS_PER_CALL],
             flat: Vec::new(),
             datagrams: DatagramBatch::new(),
             parts: Vec::new(),
@@ -125,15 +128,21 @@ impl Intake {
         self.parts = emptied(parts);
         let count = received.map_err(NoBatch::Os)?;
         self.expected = (2 * count).max(EXPECTED_MIN).min(self.batch_max);
-        let (mut used, mut payload_max) = (0, 0);
+        let (mut used, mut dense_len, mut payload_max) = (0, 0, 0);
         for index in 0..count {
             let len = self.datagrams.datagram(index).len;
-            let payload_len = len.saturating_sub(HEADER_LEN * len.div_ceil(self.segment_len + HEADER_LEN));
+            let payload_len = payload_len(len, self.segment_len);
             counters.bytes_received += len as u64;
             payload_max = payload_max.max(payload_len);
+            self.starts[index] = index * place_len;
             used = index * place_len + payload_len.min(place_len);
+            dense_len += payload_len.min(place_len);
         }
         self.guess.learn(payload_max);
+        if used > 2 * dense_len + CACHE_LINE * count {
+            counters.bytes_moved += dense_len as u64;
+            used = self.compact(count, place_len);
+        }
         let page = self.page.as_mut().expect("as above");
         let bytes = page.split_to(used.next_multiple_of(CACHE_LINE).min(page.len()));
         Ok(Batch { bytes, count, is_full: count == asked })
@@ -167,7 +176,7 @@ impl Intake {
 
     /// Where the payload of segment `segment` of a datagram in place is, in the batch.
     pub(super) fn place(&self, index: usize, segment: usize, payload_len: usize) -> Range<usize> {
-        let place = index * self.layout.place_len;
+        let place = self.starts[index];
         let (start, end) = (segment * self.segment_len, (segment + 1) * self.segment_len);
         place + start..place + end.min(payload_len)
     }
@@ -205,7 +214,8 @@ impl Intake {
         if page.is_begun() && page.rewind() {
             return true;
         }
-        let worthwhile = (self.batch_max / 4).clamp(1, self.pool.page_len() / place_len);
+        // A page that is left with room for little more is pinned by what it has, and a pool has few.
+        let worthwhile = (self.batch_max / 4).min(self.pool.page_len() / place_len / 4).max(1);
         if page.len() / place_len >= worthwhile {
             return true;
         }
@@ -218,13 +228,32 @@ impl Intake {
         page.len() >= place_len
     }
 
+    /// Moves payloads that leave the greater part of their places empty to one another: what is received pins no more than
+    /// about twice its own length of the pool. Returns where they end.
+    fn compact(&mut self, count: usize, place_len: usize) -> usize {
+        let bytes = self.page.as_mut().expect("it was just received into").bytes_mut();
+        let mut end = 0;
+        for index in 0..count {
+            let payload_len = payload_len(self.datagrams.datagram(index).len, self.segment_len).min(place_len);
+            let place = index * place_len;
+            bytes.copy_within(place..place + payload_len, end);
+            self.starts[index] = end;
+            end += payload_len;
+            // What fills its place may go on in the next.
+            if payload_len < place_len {
+                end = end.next_multiple_of(CACHE_LINE).min(place + place_len);
+            }
+        }
+        end
+    }
+
     fn flatten(&mut self, batch: &Batch, index: usize, len: usize) {
         let Layout { place_len, placed, .. } = self.layout;
         self.flat.clear();
         for segment in 0..placed {
             let header = self.headers[(index * self.joined_max + segment) * HEADER_LEN..].first_chunk::<HEADER_LEN>();
             self.flat.extend_from_slice(header.expect("room for the headers of each datagram"));
-            let start = index * place_len;
+            let start = self.starts[index];
             let place = start + segment * self.segment_len..start + place_len.min((segment + 1) * self.segment_len);
             // The batch ends where the last datagram ends.
             let (begin, end) = (place.start.min(batch.bytes.len()), place.end.min(batch.bytes.len()));
@@ -298,6 +327,12 @@ impl Guess {
         };
         rounded.min(self.place_len_max)
     }
+}
+
+/// How much of a datagram, or of several that are joined, goes to its place.
+fn payload_len(len: usize, segment_len: usize) -> usize {
+    let full_len = HEADER_LEN + segment_len;
+    len / full_len * segment_len + (len % full_len).saturating_sub(HEADER_LEN)
 }
 
 /// The same memory for parts of another lifetime: nothing is left to be converted.
