@@ -148,10 +148,12 @@ impl Pool {
         self.0.returned.drain_to(&mut free, &self.0.pages);
         let left = free.len().saturating_sub(count);
         let taken = free.len() - left;
-        pages.extend(free.drain(left..).map(|index| {
-            prefetch_to_write(self.0.place(index, 0));
-            self.page(index)
-        }));
+        for index in free.drain(left..) {
+            if self.is_shared() {
+                prefetch_to_write(self.0.place(index, 0));
+            }
+            pages.push(self.page(index));
+        }
         if taken > 0 {
             self.0.note_taken(&free);
         }
@@ -548,7 +550,7 @@ impl Memory {
     }
 }
 
-/// The beginning of a page that somebody else read, on another processor, is back here by the time it is written to.
+/// The beginning of a page that another process read, on another processor, is back here by the time it is written to.
 fn prefetch_to_write(start: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     for line in 0..PREFETCHED_LINES {
