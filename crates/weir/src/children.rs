@@ -153,6 +153,11 @@ impl Children {
 }
 
 impl Entry {
+    /// The id of its process.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Where it listens, once it has joined.
     pub(crate) fn place(&self) -> Option<PeerPlace> {
         Some(PeerPlace { node: self.node, life: self.life, address: self.address.clone()? })

@@ -29,7 +29,7 @@ use transport::scheduler::{Context, Scheduler, Task};
 
 use crate::assembly::Assembly;
 use crate::children::{Children, Entry};
-use crate::cpu::cpu_seconds;
+use crate::cpu::{Processors, cpu_seconds, cpu_seconds_of};
 use crate::host::{
     DatagramOptions, FragmentChecks, Host, JOINING_PAGE_LEN, LinkEvent, LinkId, Links, LinksError, Meter,
     NetworkOptions, RECORDING_RESUMED, Samples, Section, Workshop, WorkshopError,
@@ -68,6 +68,10 @@ pub(crate) struct Conducted {
     pub(crate) cpu: Duration,
     /// Processor time of this process from the beginning of the run to its end.
     pub(crate) cpu_while_running: Duration,
+    /// The part of all processors' time that others left to the run, from its beginning to its end.
+    pub(crate) left_to_us: f64,
+    /// How many processors the run has used, in the mean over the same time; none where the kernel does not say.
+    pub(crate) cores_used: f64,
     pub(crate) network: Network,
     pub(crate) stale: u64,
 }
@@ -175,6 +179,8 @@ pub(crate) fn conduct_metered(run: Run, meter: Option<Meter>) -> Result<(Conduct
         duration: times.map_or(Duration::ZERO, |(began, ended)| ended.since(began)),
         cpu: Duration::from_secs_f64(cpu.max(0.0)),
         cpu_while_running: Duration::from_secs_f64(conductor.cpu_while_running),
+        left_to_us: conductor.left_to_us,
+        cores_used: conductor.cores_used,
         network,
         stale,
         ending: *ending,
@@ -326,6 +332,9 @@ struct Conductor {
     ended: Option<Time>,
     /// Processor time of this process, in seconds: when the run began negative, since it ended that of the run.
     cpu_while_running: f64,
+    processors: Processors,
+    left_to_us: f64,
+    cores_used: f64,
     next_progress: Time,
 }
 
@@ -392,6 +401,9 @@ impl Conductor {
             began: None,
             ended: None,
             cpu_while_running: 0.0,
+            processors: Processors::watch(None),
+            left_to_us: 1.0,
+            cores_used: 0.0,
             next_progress: now,
         }
     }
@@ -637,7 +649,15 @@ impl Conductor {
         self.phase = Phase::Running(Box::new(controller));
         self.began = Some(now);
         self.cpu_while_running = -cpu_seconds(UsageWho::RUSAGE_SELF);
+        self.processors = Processors::watch(self.cpu_seconds_of_all());
         self.with_controller(host, |controller, out| controller.start(now, out));
+    }
+
+    /// Processor time of this process and its children, as far as the kernel says.
+    fn cpu_seconds_of_all(&self) -> Option<f64> {
+        let children = self.children.iter().map(|child| cpu_seconds_of(child.process()));
+        let children: f64 = children.sum::<Option<f64>>()?;
+        Some(children + cpu_seconds(UsageWho::RUSAGE_SELF))
     }
 
     fn fail_to_start(&mut self) {
@@ -650,6 +670,8 @@ impl Conductor {
     fn end(&mut self, now: Time, host: &mut Host, mut ending: Ending) {
         self.ended = Some(now);
         self.cpu_while_running += cpu_seconds(UsageWho::RUSAGE_SELF);
+        let ours_s = self.cpu_seconds_of_all();
+        (self.left_to_us, self.cores_used) = (self.processors.left_to_us(ours_s), self.processors.used(ours_s));
         for app in &self.assembly.applications {
             host.send_from_control(app.node, Message::Command(Command::Exit));
         }

@@ -16,25 +16,44 @@ pub(crate) fn cpu_seconds(who: UsageWho) -> f64 {
     (user.tv_sec() + system.tv_sec()) as f64 + 1e-6 * (user.tv_usec() + system.tv_usec()) as f64
 }
 
+/// Processor time of a process with all its threads, in seconds; `None` where the kernel does not say.
+pub(crate) fn cpu_seconds_of(process: u32) -> Option<f64> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).ok()?;
+    let ns = tasks.map(|task| {
+        let text = fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<f64>().ok()
+    });
+    ns.sum::<Option<f64>>().map(|ns| ns * 1e-9)
+}
+
 /// What the processors of this machine have done since it was made.
 pub(crate) struct Processors {
     at: Time,
-    before: Option<Ticks>,
+    before: Option<(Ticks, f64)>,
 }
 
 impl Processors {
-    /// From now on.
-    pub(crate) fn watch() -> Self {
-        Self { at: clock::now(), before: Ticks::now() }
+    /// From now on; with the processor time that our processes have had so far, in seconds.
+    pub(crate) fn watch(ours_s: Option<f64>) -> Self {
+        Self { at: clock::now(), before: Ticks::now().zip(ours_s) }
     }
 
-    /// The part of the time of all processors that neither other processes nor other virtual machines have taken, if one knows
-    /// what has been ours; 1 where the kernel does not say. Interrupts are ours: messages through the kernel take them.
-    pub(crate) fn left_to_us(&self, ours_s: f64) -> f64 {
+    /// How many processors ours have used in the mean; 0 where the kernel does not say.
+    pub(crate) fn used(&self, ours_s: Option<f64>) -> f64 {
+        let elapsed_s = clock::now().since(self.at).as_secs_f64();
+        self.before.zip(ours_s).map_or(0.0, |((_, before_s), ours_s)| (ours_s - before_s) / elapsed_s)
+    }
+
+    /// The part of the time of all processors that neither other processes nor other virtual machines have taken, with what
+    /// our processes have had up to now; 1 where the kernel does not say. Interrupts are ours: messages through the kernel take
+    /// them.
+    pub(crate) fn left_to_us(&self, ours_s: Option<f64>) -> f64 {
         let cores = thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64);
         let elapsed_s = clock::now().since(self.at).as_secs_f64();
-        let Some((before, now)) = self.before.zip(Ticks::now()) else { return 1.0 };
-        let others_s = (now.processes - before.processes) / TICKS_PER_S - ours_s;
+        let Some(((before, ours_before_s), (now, ours_s))) = self.before.zip(Ticks::now().zip(ours_s)) else {
+            return 1.0;
+        };
+        let others_s = (now.processes - before.processes) / TICKS_PER_S - (ours_s - ours_before_s);
         let stolen_s = (now.stolen - before.stolen) / TICKS_PER_S;
         1.0 - (others_s.max(0.0) + stolen_s) / (elapsed_s * cores)
     }
@@ -76,8 +95,16 @@ mod tests {
     }
 
     #[test]
+    fn a_process_has_had_some_time() {
+        let all = cpu_seconds(UsageWho::RUSAGE_SELF);
+        assert!(cpu_seconds_of(std::process::id()).is_none_or(|found| found > 0.0 && found < all + 60.0));
+        assert_eq!(cpu_seconds_of(u32::MAX), None);
+    }
+
+    #[test]
     fn nobody_has_more_than_all() {
-        let share = Processors::watch().left_to_us(f64::MAX);
+        let share = Processors::watch(Some(0.0)).left_to_us(Some(f64::MAX));
         assert!(share <= 1.0, "{share}");
+        assert_eq!(Processors::watch(None).left_to_us(Some(1.0)), 1.0);
     }
 }

@@ -14,7 +14,7 @@ use rol::Inputs;
 use signal_hook::consts::SIGINT;
 use transport::clock;
 use transport::error::OsError;
-use transport::scheduler::{Context, Scheduler, Task, pin_to_cpu};
+use transport::scheduler::{Context, Scheduler, Task, allowed_cpus, pin_to_cpu};
 use transport::waker::Waker;
 
 use crate::assembly::Assembly;
@@ -215,7 +215,9 @@ impl Member {
         let role = assembly.application(node).ok_or("no such application")?.role;
         if let Some(core) = assembly.core_of(node) {
             // Before it has threads, which then are bound with it.
-            pin_to_cpu(core as usize).map_err(|error| format!("processes.cores: core {core}: {error}"))?;
+            pin_to_cpu(core as usize).map_err(|error| {
+                format!("processes.cores: core {core}: {error}: expected one of {:?}", allowed_cpus())
+            })?;
         }
         let inputs = needs_inputs(&assembly, role).then(|| Inputs::open(&assembly.partition)).transpose();
         let inputs = inputs.map_err(|error| error.to_string())?;

@@ -137,6 +137,10 @@ pub struct Driver {
     pub write: Interval,
     /// Each kibibyte that is written.
     pub write_kib: Interval,
+    /// What all that is written at once costs more, sender and receiver together, where these are on different cores.
+    pub far: Interval,
+    /// Each kibibyte of it.
+    pub far_kib: Interval,
     /// From the end of a pass until what it wrote can be read elsewhere on the host.
     pub latency: Interval,
     /// From then until a process that sleeps runs.
@@ -170,6 +174,8 @@ impl Default for Driver {
             read_kib: none,
             write: none,
             write_kib: none,
+            far: none,
+            far_kib: none,
             latency: none,
             wake: none,
             sleep: none,
@@ -198,6 +204,10 @@ pub struct Carrying {
     pub write: Interval,
     /// Each kibibyte of it.
     pub write_kib: Interval,
+    /// What all that is written at once costs more, sender and receiver together, where these are on different cores.
+    pub far: Interval,
+    /// Each kibibyte of it.
+    pub far_kib: Interval,
 }
 
 /// `[[simulation.cost]]`: processor time of a kind of input.

@@ -66,6 +66,10 @@ pub struct Carrying {
     pub write: Duration,
     /// Each kibibyte of it.
     pub write_kib: Duration,
+    /// What all that is written at once costs more, sender and receiver together, where these are on different cores.
+    pub far: Duration,
+    /// Each kibibyte of it.
+    pub far_kib: Duration,
 }
 
 /// The processes of a world.
@@ -134,8 +138,8 @@ enum State {
 
 /// What waits for the next pass.
 enum Coming {
-    /// Over the connection to a process.
-    Frame(usize, Frame),
+    /// From a process on a core, over its connection.
+    Frame((usize, u32), Frame),
     /// From run control, or over another host's network.
     Message(Envelope, Message),
     Input(NodeId, Arriving),
@@ -257,7 +261,10 @@ impl World {
     }
 
     pub(super) fn frames_come(&mut self, from: usize, to: usize, frames: Vec<Frame>) {
-        let inbox = &mut self.drivers().processes[to].inbox;
+        let drivers = self.drivers();
+        // It has not moved since, or another core has its caches by now.
+        let from = (from, drivers.processes[from].core);
+        let inbox = &mut drivers.processes[to].inbox;
         inbox.extend(frames.into_iter().map(|frame| Coming::Frame(from, frame)));
         self.notify(to);
     }
@@ -395,7 +402,8 @@ impl World {
         let inbox = core::mem::take(&mut this.inbox);
         let pass = driver.pass + driver.pass_component * this.components + driver.pass_connection * this.connections;
         self.charge(pass);
-        let inputs = self.receive(&driver, inbox);
+        let core = self.drivers().processes[process].core;
+        let inputs = self.receive(&driver, core, inbox);
         self.flush_touched(process);
         self.deliver_local(process, driver.local);
         for (to, arriving) in inputs {
@@ -407,19 +415,21 @@ impl World {
     }
 
     /// What has come over connections, requests for building last; what else has come is left for later in the pass.
-    fn receive(&mut self, driver: &Driver, inbox: VecDeque<Coming>) -> Vec<(NodeId, Arriving)> {
+    fn receive(&mut self, driver: &Driver, core: u32, inbox: VecDeque<Coming>) -> Vec<(NodeId, Arriving)> {
         let (mut sources, mut for_building, mut inputs) = (Vec::new(), Vec::new(), Vec::new());
         for coming in inbox {
             let (envelope, message) = match coming {
-                Coming::Frame(source, (envelope, message, len_bytes)) => {
+                Coming::Frame((source, from), (envelope, message, len_bytes)) => {
                     let in_datagrams = self.in_datagrams(&message);
                     let costs = driver.carrying(in_datagrams);
                     let source = if in_datagrams { None } else { Some(source) };
+                    let is_far = from != core;
                     if !sources.contains(&source) {
                         sources.push(source);
-                        self.charge(costs.read);
+                        self.charge(costs.read + if is_far { costs.far / 2 } else { Duration::ZERO });
                     }
-                    self.charge(costs.decode + of_bytes(costs.read_kib, u64::from(len_bytes)));
+                    let each_kib = costs.read_kib + if is_far { costs.far_kib / 2 } else { Duration::ZERO };
+                    self.charge(costs.decode + of_bytes(each_kib, u64::from(len_bytes)));
                     (envelope, message)
                 }
                 Coming::Message(envelope, message) => {
@@ -541,12 +551,15 @@ impl World {
             to_each[place].1.push((envelope, message, len_bytes));
         }
         let mut datagrams_before = false;
-        for ((_, in_datagrams), frames) in &to_each {
+        for ((to, in_datagrams), frames) in &to_each {
             let costs = driver.carrying(*in_datagrams);
             let bytes = frames.iter().map(|(_, _, len_bytes)| u64::from(*len_bytes)).sum();
             let once = if *in_datagrams && datagrams_before { Duration::ZERO } else { costs.write };
             datagrams_before |= *in_datagrams;
-            self.charge(once + of_bytes(costs.write_kib, bytes));
+            let processes = &self.drivers().processes;
+            let is_near = processes[*to].core == processes[process].core;
+            let far = if is_near { Duration::ZERO } else { costs.far / 2 + of_bytes(costs.far_kib / 2, bytes) };
+            self.charge(once + of_bytes(costs.write_kib, bytes) + far);
         }
         for ((to, _), frames) in to_each {
             self.depart(process, to, frames);

@@ -9,8 +9,8 @@
 //! | `shared` | the same with fragments of 4 kB | shared memory |
 //!
 //! The costs come from a file, or are measured first, by `weir calibrate`; none of the partitions is one of those that are
-//! metered for it. Processes are bound to cores (`processes.cores`), the event builder to one of its own: where the kernel
-//! places them, a run takes one of several courses, which last for its whole time.
+//! metered for it. Processes are bound to cores (`processes.cores`), read-out systems to one, all others to another: where the
+//! kernel places them, a run takes one of several courses, which last for its whole time.
 //!
 //! Simulations know of nobody else on the machine. A live run that had less than [`SHARE_MIN`] of the processor time that it
 //! wanted is taken out, and repeated for a while; without enough of the others there is no judgement.
@@ -26,7 +26,6 @@ use super::{BenchError, sound};
 use crate::calibration;
 use crate::cli::BenchArgs;
 use crate::conductor::{Run, conduct};
-use crate::cpu::Processors;
 use crate::simulation::simulate;
 
 /// All of them.
@@ -69,17 +68,22 @@ pub(crate) struct Parameters {
 
 /// Simulates and runs in alternation.
 pub(crate) fn measure(args: &BenchArgs) -> Result<Prediction, BenchError> {
-    let costs = match &args.costs {
-        Some(path) => (path.display().to_string(), Partition::read_costs(path)?),
-        None => (
-            "costs".to_owned(),
-            calibration::measure(None, (args.seconds * CALIBRATION_PER_RUN).clamp(1.0, CALIBRATION_SECONDS))?.to_toml(),
-        ),
+    let (name, costs, doubts) = match &args.costs {
+        Some(path) => (path.display().to_string(), Partition::read_costs(path)?, Vec::new()),
+        None => {
+            let seconds = (args.seconds * CALIBRATION_PER_RUN).clamp(1.0, CALIBRATION_SECONDS);
+            let costs = calibration::measure(None, seconds)?;
+            ("costs".to_owned(), costs.to_toml(), costs.doubts().collect())
+        }
     };
-    let within = |name, text: &str| Subject::new(name, text, Layout::Process, &costs)?.compare(args.seconds);
+    for doubt in &doubts {
+        crate::complain(&format!("weir bench prediction: {doubt}: nothing is judged"));
+    }
+    let (costs, is_sound) = ((name, costs), doubts.is_empty());
+    let within = |name, text: &str| Subject::new(name, text, Layout::Process, &costs)?.compare(args.seconds, is_sound);
     let apart = |name, bytes, more| {
         let text = building(name, bytes) + &calibration::bound_to(&allowed_cpus()) + more;
-        Subject::new(name, &text, Layout::Processes, &costs)?.compare(args.seconds)
+        Subject::new(name, &text, Layout::Processes, &costs)?.compare(args.seconds, is_sound)
     };
     let building = within("prediction.building", &building("building", 9_000))?;
     let level2 = within("prediction.level2", LEVEL2)?;
@@ -153,7 +157,7 @@ impl Subject {
         Ok(Self { name, live, simulated, processes: layout == Layout::Processes })
     }
 
-    fn compare(&self, seconds: f64) -> Result<Predicted, BenchError> {
+    fn compare(&self, seconds: f64, is_sound: bool) -> Result<Predicted, BenchError> {
         let (mut calm, mut disturbed) = (Vec::new(), Vec::new());
         for pair in 0..PAIRS_MAX {
             let simulated = self.simulated(pair as u64)?;
@@ -166,7 +170,7 @@ impl Subject {
             }
         }
         let taken_out = disturbed.len();
-        let is_judged = calm.len() >= JUDGED_MIN && seconds >= SECONDS_MIN;
+        let is_judged = is_sound && calm.len() >= JUDGED_MIN && seconds >= SECONDS_MIN;
         let counted = if calm.is_empty() { disturbed } else { calm };
         let share = counted.iter().map(|(_, live)| live.share).fold(f64::INFINITY, f64::min);
         let pairs: Vec<(Figures, Figures)> =
@@ -194,13 +198,12 @@ impl Subject {
         let mut partition = self.live.clone();
         partition.run.duration = Some(Interval::from_ms((seconds * 1e3) as u64));
         let in_children: fn(Role) -> bool = if self.processes { |_| true } else { |_| false };
-        let processors = Processors::watch();
         let conducted = conduct(Run { partition, in_children, progress: None, observer: None })?;
-        let left = processors.left_to_us(conducted.cpu.as_secs_f64());
         let events = sound(&conducted)?.level1 as f64;
         let (running_s, cpu_s) = (conducted.duration.as_secs_f64(), conducted.cpu.as_secs_f64());
         // One process wants one core, which it never leaves by itself.
-        let share = if self.processes { left } else { conducted.cpu_while_running.as_secs_f64() / running_s };
+        let share =
+            if self.processes { conducted.left_to_us } else { conducted.cpu_while_running.as_secs_f64() / running_s };
         Ok(Live { figures: figures(events / running_s, cpu_s / events), share })
     }
 }
@@ -239,8 +242,8 @@ const SHARE_MIN: f64 = 0.95;
 /// How far a prediction may be off.
 const ERROR_MAX: f64 = 0.15;
 /// How long to calibrate, for a second of each live run, and at most.
-const CALIBRATION_PER_RUN: f64 = 6.0;
-const CALIBRATION_SECONDS: f64 = 18.0;
+const CALIBRATION_PER_RUN: f64 = 12.0;
+const CALIBRATION_SECONDS: f64 = 30.0;
 const SIMULATED: Interval = Interval::from_ms(100);
 
 const LEVEL2: &str = r#"

@@ -17,6 +17,8 @@ pub(crate) struct Costs {
     pub(super) cores: usize,
     /// The least part of a core that a run in one process had.
     pub(super) share: f64,
+    /// What was made to agree with live runs of processes.
+    closed: Vec<(Way, Part)>,
     driver: Vec<(&'static str, f64)>,
     shared: Vec<(&'static str, f64)>,
     datagrams: Vec<(&'static str, f64)>,
@@ -30,6 +32,15 @@ pub(super) enum Way {
     SharedMemory,
     /// Requests and replies; all else over TCP.
     Datagrams,
+}
+
+/// What live runs of processes tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// What is paid where all are on one core.
+    OneCore,
+    /// What is paid more where they are on two.
+    TwoCores,
 }
 
 /// A partition with a process for each application, as it is simulated, and how fast it was live.
@@ -52,6 +63,14 @@ struct Input {
 
 impl Way {
     pub(super) const ALL: [Self; 3] = [Self::Tcp, Self::SharedMemory, Self::Datagrams];
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Tcp => "over TCP",
+            Self::SharedMemory => "in shared memory",
+            Self::Datagrams => "over UDP",
+        }
+    }
 }
 
 impl Input {
@@ -74,6 +93,8 @@ impl Costs {
         let no_base = Terms { base: false, ..Terms::ALL };
         let by_count = Terms { per_byte: false, ..no_base };
         driver.extend(carrying(between, Section::Read, (Section::Write, no_base)));
+        let far = [("far", machine.far), ("far_kib", machine.far_kib)];
+        driver.extend(far);
         driver.extend([
             ("latency", machine.latency),
             ("wake", machine.wake),
@@ -100,10 +121,12 @@ impl Costs {
         Ok(Self {
             cores: machine.cores,
             share,
+            closed: Vec::new(),
             driver,
             // What is written there are handles.
             shared: carrying(shared, Section::Read, (Section::Write, by_count)),
-            datagrams: carrying(datagrams, Section::ReadDatagrams, (Section::WriteDatagrams, no_base)),
+            datagrams: [&carrying(datagrams, Section::ReadDatagrams, (Section::WriteDatagrams, no_base))[..], &far]
+                .concat(),
             inputs,
         })
     }
@@ -127,46 +150,58 @@ impl Costs {
         Self { inputs: inputs.collect(), ..self }
     }
 
-    /// The same for processes, with what their drivers cost, until the simulation is as fast as the live runs: how often a
-    /// process has to wait for another one on its core, and what its caches then have lost, is not metered. Of shared memory
-    /// and datagrams it is what carrying costs that is changed.
-    pub(super) fn closed_apart(self, way: Way, apart: &[Apart]) -> Self {
-        let mut costs = self;
-        let mut all = 1.0_f64;
+    /// The same for processes, with what their drivers cost, until the simulation is as fast as live runs: how often a process
+    /// has to wait for another one on its core, and what its caches then have lost, is not metered. First all that is paid on
+    /// one core, by runs on one core; then, by runs on two, what is paid more because there are two. Of shared memory and
+    /// datagrams it is what carrying costs that is changed.
+    pub(super) fn closed_apart(mut self, way: Way, part: Part, apart: &[Apart]) -> Self {
+        if apart.is_empty() {
+            return self;
+        }
+        let mut least = -CLOSING_APART_MAX.ln();
+        let mut most = CLOSING_APART_MAX.ln();
         for _ in 0..CLOSING_ROUNDS {
+            let middle = f64::midpoint(least, most);
+            let costs = self.times_apart(way, part, middle.exp());
             let ratios = apart.iter().filter_map(|live| {
                 let (simulated_per_s, _) = costs.simulated(&live.partition, Layout::Processes)?;
                 Some(simulated_per_s / live.events_per_s)
             });
-            let factor = mean(ratios);
-            let next = (all * factor).clamp(1.0 / CLOSING_APART_MAX, CLOSING_APART_MAX);
-            costs = costs.times_apart(way, next / all);
-            all = next;
+            // The higher the costs, the lower the rate, though not in proportion: processes wait for each other.
+            if mean(ratios) > 1.0 {
+                least = middle;
+            } else {
+                most = middle;
+            }
         }
+        let mut costs = self.times_apart(way, part, f64::midpoint(least, most).exp());
+        costs.closed.append(&mut self.closed);
+        costs.closed.push((way, part));
         costs
     }
 
-    fn times_apart(self, way: Way, factor: f64) -> Self {
-        let times = |costs: Vec<(&'static str, f64)>| costs.into_iter().map(|(key, ns)| (key, ns * factor)).collect();
-        match way {
-            Way::SharedMemory => Self { shared: times(self.shared), ..self },
-            Way::Datagrams => Self { datagrams: times(self.datagrams), ..self },
-            Way::Tcp => {
-                let inputs = self.inputs.into_iter().map(|input| match (input.layout, input.kind) {
-                    (Layout::Process, _) | (_, Kind::Write) => input,
-                    _ => input.times(factor),
-                });
-                let of_driver = |(key, ns)| (key, if TIMES_OF_MACHINE.contains(&key) { ns } else { ns * factor });
-                let driver = self.driver.into_iter().map(of_driver).collect();
-                Self {
-                    inputs: inputs.collect(),
-                    driver,
-                    shared: times(self.shared),
-                    datagrams: times(self.datagrams),
-                    ..self
-                }
+    fn times_apart(&self, way: Way, part: Part, factor: f64) -> Self {
+        let times = |costs: &[(&'static str, f64)]| {
+            let far = |key: &str| key.starts_with("far");
+            let is_meant = |key: &str| match (way, part) {
+                (Way::Tcp, Part::OneCore) => !far(key) && !TIMES_OF_MACHINE.contains(&key),
+                (Way::Tcp, Part::TwoCores) => far(key),
+                _ => true,
+            };
+            costs.iter().map(|&(key, ns)| (key, if is_meant(key) { ns * factor } else { ns })).collect()
+        };
+        let (driver, shared, datagrams) = match way {
+            Way::Tcp => (times(&self.driver), times(&self.shared), times(&self.datagrams)),
+            Way::SharedMemory => (self.driver.clone(), times(&self.shared), self.datagrams.clone()),
+            Way::Datagrams => (self.driver.clone(), self.shared.clone(), times(&self.datagrams)),
+        };
+        let inputs = self.inputs.iter().map(|&input| match (input.layout, input.kind) {
+            (Layout::Processes, kind) if kind != Kind::Write && (way, part) == (Way::Tcp, Part::OneCore) => {
+                input.times(factor)
             }
-        }
+            _ => input,
+        });
+        Self { inputs: inputs.collect(), driver, shared, datagrams, closed: Vec::new(), ..*self }
     }
 
     /// Events per second and processor time of an event, in ns.
@@ -185,6 +220,21 @@ impl Costs {
     fn simulation(&self) -> Option<Simulation> {
         let text = "partition.name = \"calibration\"\nros.count = 1\nsfi.count = 1\n";
         Partition::parse_with_costs("calibration", text, ("costs", &self.to_toml())).ok()?.simulation
+    }
+
+    /// What the machine did not let us measure, in words.
+    pub(crate) fn doubts(&self) -> impl Iterator<Item = String> {
+        let closed = self.closed.clone();
+        let open = Way::ALL.into_iter().filter(move |way| !closed.contains(&(*way, Part::TwoCores)));
+        let open: Vec<&str> = open.map(Way::words).collect();
+        let percent = self.share * 100.0;
+        let shared = (percent < 85.0).then(|| {
+            format!("others use this machine, a run had {percent:.0} % of a core at times: expected at least 85 %")
+        });
+        let open = (!open.is_empty()).then(|| {
+            format!("processes {} never had the machine for themselves: what they cost may be far off", open.join(", "))
+        });
+        shared.into_iter().chain(open)
     }
 
     /// What was metered elsewhere than where it counts, in words.
@@ -288,9 +338,9 @@ const SIMULATED: Interval = Interval::from_ms(50);
 /// More than this is no matter of the meter.
 const CLOSING_MAX: f64 = 2.0;
 /// Nor is more than this one of caches.
-const CLOSING_APART_MAX: f64 = 4.0;
-/// The rate is not proportional to the costs: processes wait for each other.
-const CLOSING_ROUNDS: usize = 4;
+const CLOSING_APART_MAX: f64 = 8.0;
+/// Each halves what a factor may be.
+const CLOSING_ROUNDS: usize = 9;
 /// Of a driver, what is no processor time of its own.
 const TIMES_OF_MACHINE: [&str; 3] = ["latency", "wake", "switch"];
 
@@ -312,7 +362,8 @@ mod tests {
         Costs {
             cores: 3,
             share: 1.0,
-            driver: vec![("pass", 700.0), ("wake", 9e3), ("read", 500.0)],
+            closed: vec![(Way::Tcp, Part::TwoCores)],
+            driver: vec![("pass", 700.0), ("wake", 9e3), ("read", 500.0), ("far", 300.0)],
             shared: vec![("write", 80.0)],
             datagrams: vec![("write", 90.0)],
             inputs,
@@ -342,12 +393,21 @@ mod tests {
     }
 
     #[test]
-    fn each_way_is_closed_by_itself() {
-        let closed = costs().times_apart(Way::SharedMemory, 2.0);
-        assert_eq!((closed.shared[0].1, closed.datagrams[0].1, closed.driver[2].1), (160.0, 90.0, 500.0));
-        let closed = costs().times_apart(Way::Tcp, 2.0);
-        let driver: Vec<f64> = closed.driver.iter().map(|(_, ns)| *ns).collect();
-        assert_eq!(driver, [1_400.0, 9e3, 1_000.0]);
+    fn what_could_not_be_closed_is_told() {
+        let doubts: Vec<String> = Costs { share: 0.5, ..costs() }.doubts().collect();
+        assert!(doubts[0].contains("a run had 50 %") && doubts[1].contains("in shared memory, over UDP"), "{doubts:?}");
+    }
+
+    #[test]
+    fn each_way_and_part_is_closed_by_itself() {
+        let all = |costs: &Costs| -> Vec<f64> {
+            [&costs.driver, &costs.shared, &costs.datagrams].into_iter().flatten().map(|(_, ns)| *ns).collect()
+        };
+        let closed = |way, part| all(&costs().times_apart(way, part, 2.0));
+        assert_eq!(closed(Way::Tcp, Part::OneCore), [1_400.0, 9e3, 1_000.0, 300.0, 160.0, 180.0]);
+        assert_eq!(closed(Way::Tcp, Part::TwoCores), [700.0, 9e3, 500.0, 600.0, 80.0, 90.0]);
+        assert_eq!(closed(Way::SharedMemory, Part::TwoCores), [700.0, 9e3, 500.0, 300.0, 160.0, 90.0]);
+        assert_eq!(closed(Way::Datagrams, Part::TwoCores), [700.0, 9e3, 500.0, 300.0, 80.0, 180.0]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use nix::sys::resource::UsageWho;
 use transport::clock;
-use transport::scheduler::pin_to_cpu;
+use transport::scheduler::{allowed_cpus, pin_to_cpu};
 
 use crate::cpu::cpu_seconds;
 
@@ -22,13 +22,18 @@ pub(super) struct Machine {
     pub(super) sleep: f64,
     /// Processor time of another thread on a core.
     pub(super) switch: f64,
+    /// What a message to another core costs more, sender and receiver together.
+    pub(super) far: f64,
+    /// The same of each kibibyte.
+    pub(super) far_kib: f64,
     pub(super) cores: usize,
 }
 
 impl Machine {
     /// Measures over the loopback interface.
     pub(super) fn measure() -> io::Result<Self> {
-        let io_ns = write_and_read_ns()?;
+        let io_ns = write_and_read_ns(MESSAGE_BYTES)?;
+        let (small, large) = (crossing_ns(MESSAGE_BYTES)?, crossing_ns(LARGE_BYTES)?);
         let looking = exchange(true)?;
         let sleeping = exchange(false)?;
         Ok(Self {
@@ -36,6 +41,8 @@ impl Machine {
             wake: (sleeping.one_way_ns - looking.one_way_ns).max(0.0),
             sleep: (sleeping.cpu_ns - io_ns).max(0.0),
             switch: switch_ns()?,
+            far: small,
+            far_kib: (large - small).max(0.0) * 1024.0 / (LARGE_BYTES - MESSAGE_BYTES) as f64,
             cores: thread::available_parallelism().map_or(1, usize::from),
         })
     }
@@ -77,25 +84,30 @@ fn exchange(look: bool) -> io::Result<Exchange> {
     Ok(Exchange { one_way_ns: lower_quartile(&mut rounds) / 2.0, cpu_ns })
 }
 
-/// A whole message, for which a socket that does not block is asked again and again.
-fn receive(stream: &mut TcpStream, message: &mut [u8]) -> io::Result<()> {
+/// A whole message, for which a socket that does not block is asked again and again; how long it took to take it in, in ns.
+fn receive(stream: &mut TcpStream, message: &mut [u8]) -> io::Result<u64> {
     let mut filled = 0;
     let mut tries: u64 = 0;
+    let mut taken_ns = 0;
     while filled < message.len() {
+        let began = clock::now();
         match stream.read(&mut message[filled..]) {
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-            Ok(count) => filled += count,
+            Ok(count) => {
+                filled += count;
+                taken_ns += clock::now().since(began).as_nanos() as u64;
+            }
             Err(error) if error.kind() == ErrorKind::WouldBlock && tries < TRIES_MAX => tries += 1,
             Err(error) => return Err(error),
         }
     }
-    Ok(())
+    Ok(taken_ns)
 }
 
 /// A write and the read of what was written, in one thread.
-fn write_and_read_ns() -> io::Result<f64> {
+fn write_and_read_ns(bytes: usize) -> io::Result<f64> {
     let (mut here, mut there) = pair()?;
-    let mut message = [0; MESSAGE_BYTES];
+    let mut message = vec![0; bytes];
     let mut rounds = Vec::with_capacity(ROUNDS);
     for _ in 0..ROUNDS {
         let began = clock::now();
@@ -104,6 +116,56 @@ fn write_and_read_ns() -> io::Result<f64> {
         rounds.push(clock::now().since(began).as_nanos() as f64);
     }
     Ok(lower_quartile(&mut rounds))
+}
+
+/// How much longer a write and the read of what was written take if the reader is on another core; 0 with one core.
+fn crossing_ns(bytes: usize) -> io::Result<f64> {
+    let [one, other, ..] = allowed_cpus()[..] else { return Ok(0.0) };
+    let (mut here, mut there) = pair()?;
+    for stream in [&here, &there] {
+        stream.set_nonblocking(true)?;
+    }
+    let side = |core: usize, stream: &mut TcpStream, begins: bool| -> io::Result<f64> {
+        // Where threads may not be bound, the kernel mostly keeps them apart.
+        let _ = pin_to_cpu(core);
+        let mut message = vec![0; bytes];
+        let mut rounds = Vec::with_capacity(ROUNDS);
+        for round in 0..ROUNDS {
+            let mut taken_ns = 0;
+            if begins || round > 0 {
+                let began = clock::now();
+                write_all(stream, &message)?;
+                taken_ns += clock::now().since(began).as_nanos() as u64;
+            }
+            taken_ns += receive(stream, &mut message)?;
+            rounds.push(taken_ns as f64);
+        }
+        if !begins {
+            write_all(stream, &message)?;
+        }
+        Ok(lower_quartile(&mut rounds))
+    };
+    let far = thread::scope(|scope| {
+        let answers = scope.spawn(|| side(other, &mut there, false));
+        let asks = scope.spawn(|| side(one, &mut here, true));
+        [answers, asks].map(|thread| thread.join().expect("sides do not panic"))
+    });
+    let far = far.into_iter().collect::<io::Result<Vec<f64>>>()?;
+    let far_ns = far.iter().sum::<f64>() / far.len() as f64;
+    Ok((far_ns - write_and_read_ns(bytes)?).max(0.0))
+}
+
+/// Writes all, to a socket that does not block.
+fn write_all(stream: &mut TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+    let mut tries: u64 = 0;
+    while !bytes.is_empty() {
+        match stream.write(bytes) {
+            Ok(count) => bytes = &bytes[count..],
+            Err(error) if error.kind() == ErrorKind::WouldBlock && tries < TRIES_MAX => tries += 1,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Two threads on one core that give way to each other: processor time of each turn.
@@ -139,6 +201,7 @@ fn lower_quartile(all: &mut [f64]) -> f64 {
 const ROUNDS: usize = 4_000;
 const TURNS: u32 = 20_000;
 const MESSAGE_BYTES: usize = 64;
+const LARGE_BYTES: usize = 16 << 10;
 /// For an answer that does not come.
 const PATIENCE: Duration = Duration::from_secs(5);
 const TRIES_MAX: u64 = 20_000_000;

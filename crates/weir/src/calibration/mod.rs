@@ -17,14 +17,13 @@ use configuration::{ConfigurationError, Interval, Partition};
 use dataflow::ids::Role;
 use simulator::world::Kind;
 
-use self::costs::{Apart, Costs, Way};
+use self::costs::{Apart, Costs, Part, Way};
 use self::fit::{Fit, Terms, fit};
 use self::machine::Machine;
 use self::shapes::Shape;
 pub(crate) use self::shapes::{DATAGRAMS, SHARED, as_simulated, bound_to};
 use crate::cli::{CalibrateArgs, Exit};
 use crate::conductor::{Conducted, Run, StartError, conduct_metered};
-use crate::cpu::Processors;
 use crate::host::{Meter, Sample, Section};
 use crate::scratch::Scratch;
 
@@ -56,11 +55,8 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Exit {
     }
     let text = match measured(args) {
         Ok(costs) => {
-            if costs.share < SHARE_MIN {
-                let percent = costs.share * 100.0;
-                let line =
-                    format!("weir calibrate: others use this machine, a run had {percent:.0} % of a core at times");
-                crate::complain(&format!("{line}: costs of processes may be far off, expected at least 85 %"));
+            for line in costs.doubts() {
+                crate::complain(&format!("weir calibrate: {line}"));
             }
             for line in costs.gaps() {
                 crate::complain(&format!("weir calibrate: {line}"));
@@ -141,29 +137,37 @@ pub(crate) fn measure(own: Option<Partition>, seconds: f64) -> Result<Costs, Cal
         // What waits for cores that others have comes in larger groups, and costs less.
         return Ok(costs);
     }
-    for way in Way::ALL {
+    for (way, part) in [
+        (Way::Tcp, Part::OneCore),
+        (Way::Tcp, Part::TwoCores),
+        (Way::SharedMemory, Part::TwoCores),
+        (Way::Datagrams, Part::TwoCores),
+    ] {
         let mut apart = Vec::new();
-        for shape in shapes::apart(way, each_ms)? {
+        for shape in shapes::apart(way, part, each_ms)? {
             let partition = as_simulated(&shape.partition);
-            apart.push(Apart { partition, events_per_s: events_per_s(&shape)? });
+            apart.extend(events_per_s(&shape, part)?.map(|events_per_s| Apart { partition, events_per_s }));
         }
-        costs = costs.closed_apart(way, &apart);
+        costs = costs.closed_apart(way, part, &apart);
     }
     Ok(costs)
 }
 
-/// The best of some runs: what others do on the machine only makes them slower.
-fn events_per_s(shape: &Shape) -> Result<f64, CalibrationError> {
-    let mut best = 0.0_f64;
-    for _ in 0..APART_RUNS {
-        let processors = Processors::watch();
+/// The median of some runs that had the machine for themselves; `None` if there are none.
+fn events_per_s(shape: &Shape, part: Part) -> Result<Option<f64>, CalibrationError> {
+    let mut calm = Vec::new();
+    for _ in 0..APART_RUNS_MAX {
         let Sound { conducted, .. } = run(shape)?;
-        let left = processors.left_to_us(conducted.cpu.as_secs_f64());
-        if left >= SHARE_MIN || best == 0.0 {
-            best = best.max(conducted.account.level1 as f64 / conducted.duration.as_secs_f64());
+        let share = if part == Part::OneCore { conducted.cores_used } else { conducted.left_to_us };
+        if share >= SHARE_APART_MIN {
+            calm.push(conducted.account.level1 as f64 / conducted.duration.as_secs_f64());
+        }
+        if calm.len() == APART_RUNS {
+            break;
         }
     }
-    Ok(best)
+    calm.sort_by(f64::total_cmp);
+    Ok(calm.get(calm.len() / 2).copied())
 }
 
 /// A run of a shape that went well.
@@ -283,12 +287,15 @@ fn fit_writing(runs: &[Sample]) -> Option<Fit> {
 
 /// Runs of each shape without a meter.
 const UNMETERED_RUNS: u32 = 3;
-/// Runs of each shape with processes of their own.
-const APART_RUNS: u32 = 2;
+/// Runs of each shape with processes of their own that count, and at most.
+const APART_RUNS: usize = 3;
+const APART_RUNS_MAX: usize = 5;
 /// A run that has less of a core shares it with others.
 const SHARE_MIN: f64 = 0.85;
+/// The same of runs with processes of their own.
+const SHARE_APART_MIN: f64 = 0.9;
 /// Runs of a calibration, and what starts and measures besides takes as much as some.
-const RUNS: f64 = 48.0;
+const RUNS: f64 = 60.0;
 
 #[cfg(test)]
 mod tests {

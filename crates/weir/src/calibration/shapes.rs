@@ -7,7 +7,7 @@ use configuration::{ConfigurationError, Partition};
 use dataflow::ids::Role;
 use transport::scheduler::allowed_cpus;
 
-use super::costs::Way;
+use super::costs::{Part, Way};
 
 /// A run whose driver is metered.
 pub(super) struct Shape {
@@ -53,17 +53,22 @@ pub(super) fn between(way: Way, milliseconds: u64) -> Result<Vec<Shape>, Configu
 }
 
 /// Runs with a process for each application, which no meter sees.
-pub(super) fn apart(way: Way, milliseconds: u64) -> Result<Vec<Shape>, ConfigurationError> {
+pub(super) fn apart(way: Way, part: Part, milliseconds: u64) -> Result<Vec<Shape>, ConfigurationError> {
     let runs = [(3, 2_000), (6, 500)];
-    let text = |ros, bytes| building_text(milliseconds, ros, 1, bytes, 1) + way.text() + &bound_to(&allowed_cpus());
+    let allowed = allowed_cpus();
+    let cores = match (part, &allowed[..]) {
+        (Part::OneCore, [one, ..]) => vec![*one; 2],
+        _ => allowed,
+    };
+    let text = |ros, bytes| building_text(milliseconds, ros, 1, bytes, 1) + way.text() + &bound_to(&cores);
     runs.iter().map(|&(ros, bytes)| shape(&text(ros, bytes), |_| true)).collect()
 }
 
-/// The event builder on a core of its own, all others on another one; nothing where there is only one. Where the kernel places
-/// processes, a run takes one of several courses.
+/// Read-out systems on one core, all others on another one; nothing where there is only one. Where the kernel places processes, a
+/// run takes one of several courses.
 pub(crate) fn bound_to(cores: &[usize]) -> String {
     match cores {
-        [one, other, ..] => format!("\n[processes.cores]\nros = [{one}]\ndfm = [{one}]\nsfi = [{other}]\n"),
+        [one, other, ..] => format!("\n[processes.cores]\nros = [{one}]\ndfm = [{other}]\nsfi = [{other}]\n"),
         _ => String::new(),
     }
 }

@@ -89,6 +89,7 @@ impl Reading {
 }
 
 fn copy(bulk: &Bulk) -> Bulk {
-    let bytes: Vec<u8> = bulk.slices().iter().flat_map(PageSlice::as_bytes).copied().collect();
+    let mut bytes = Vec::with_capacity(bulk.len());
+    bulk.slices().iter().for_each(|slice| bytes.extend_from_slice(slice.as_bytes()));
     Bulk::Pages(PageSlice::new(Bytes::from(bytes)))
 }

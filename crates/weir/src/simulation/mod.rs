@@ -88,11 +88,10 @@ pub(crate) fn sim(args: &SimArgs) -> Exit {
             return Exit::NotStarted;
         }
     };
-    let cpu_before = cpu_seconds(UsageWho::RUSAGE_SELF);
     let simulated = match simulate(partition, trace) {
         Ok(simulated) => {
-            let (inputs, cpu_s) = (simulated.outcomes.inputs as f64, cpu_seconds(UsageWho::RUSAGE_SELF) - cpu_before);
-            crate::complain(&format!("weir sim: {}", speed(inputs, cpu_s)));
+            let inputs = simulated.outcomes.inputs as f64;
+            crate::complain(&format!("weir sim: {}", speed(inputs, simulated.own_cpu_s)));
             simulated
         }
         Err(error) => {
@@ -187,6 +186,8 @@ pub(crate) struct Simulated {
     pub(crate) facts: RunFacts,
     pub(crate) ending: Ending,
     pub(crate) outcomes: Outcomes,
+    /// Processor time that simulating took, without loading samples.
+    pub(crate) own_cpu_s: f64,
 }
 
 impl Simulated {
@@ -205,7 +206,9 @@ pub(crate) fn simulate(partition: Partition, trace: Trace) -> Result<Simulated, 
     let assembly = Assembly::new(partition, inputs.shares().to_vec())?;
     let facts = facts_of(&assembly);
     let setup = setup::setup(assembly, inputs)?;
+    let cpu_before = cpu_seconds(UsageWho::RUSAGE_SELF);
     let outcomes = World::new(setup).traced(trace).run();
+    let own_cpu_s = cpu_seconds(UsageWho::RUSAGE_SELF) - cpu_before;
     let stale = outcomes.ending.reports.values().map(|report| report.stale).sum();
     let began = outcomes.ending.began.unwrap_or(outcomes.began);
     let duration = outcomes.ended.since(began);
@@ -226,6 +229,7 @@ pub(crate) fn simulate(partition: Partition, trace: Trace) -> Result<Simulated, 
         },
         ending: outcomes.ending.clone(),
         outcomes,
+        own_cpu_s,
     })
 }
 

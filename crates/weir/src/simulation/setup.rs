@@ -148,6 +148,8 @@ fn driver(costs: &configuration::Driver, partition: &Partition) -> Driver {
         read_kib: of(costs.read_kib),
         write: of(costs.write),
         write_kib: of(costs.write_kib),
+        far: of(costs.far),
+        far_kib: of(costs.far_kib),
     };
     let over_tcp = Carrying {
         encode: of(costs.encode),
@@ -156,6 +158,8 @@ fn driver(costs: &configuration::Driver, partition: &Partition) -> Driver {
         read_kib: of(costs.read_kib),
         write: of(costs.write),
         write_kib: of(costs.write_kib),
+        far: of(costs.far),
+        far_kib: of(costs.far_kib),
     };
     let shared = costs.shm.as_ref().filter(|_| partition.transport.connections == Connections::Shm);
     Driver {
