@@ -43,6 +43,40 @@ pub(super) enum Part {
     TwoCores,
 }
 
+/// Costs that are made larger or smaller together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Knob {
+    /// All that is processor time of its own, inputs as well.
+    Near,
+    /// Of what is written at once for another core.
+    Far,
+    /// Of each kibibyte of it.
+    FarBytes,
+    /// All that carrying costs.
+    Carrying,
+}
+
+impl Part {
+    fn knobs(self, way: Way) -> &'static [Knob] {
+        match (way, self) {
+            (Way::Tcp, Self::OneCore) => &[Knob::Near],
+            (Way::Tcp, Self::TwoCores) => &[Knob::Far, Knob::FarBytes],
+            _ => &[Knob::Carrying],
+        }
+    }
+}
+
+impl Knob {
+    fn turns(self, key: &str) -> bool {
+        match self {
+            Self::Near => !key.starts_with("far") && !TIMES_OF_MACHINE.contains(&key),
+            Self::Far => key == "far",
+            Self::FarBytes => key == "far_kib",
+            Self::Carrying => true,
+        }
+    }
+}
+
 /// A partition with a process for each application, as it is simulated, and how fast it was live.
 pub(super) struct Apart {
     pub(super) partition: Partition,
@@ -158,37 +192,30 @@ impl Costs {
         if apart.is_empty() {
             return self;
         }
-        let mut least = -CLOSING_APART_MAX.ln();
-        let mut most = CLOSING_APART_MAX.ln();
-        for _ in 0..CLOSING_ROUNDS {
-            let middle = f64::midpoint(least, most);
-            let costs = self.times_apart(way, part, middle.exp());
+        let off = |logarithms: &[f64]| {
+            let costs = self.times_apart(way, part, &factors(logarithms));
             let ratios = apart.iter().filter_map(|live| {
                 let (simulated_per_s, _) = costs.simulated(&live.partition, Layout::Processes)?;
-                Some(simulated_per_s / live.events_per_s)
+                Some((simulated_per_s / live.events_per_s).ln().powi(2))
             });
-            // The higher the costs, the lower the rate, though not in proportion: processes wait for each other.
-            if mean(ratios) > 1.0 {
-                least = middle;
-            } else {
-                most = middle;
-            }
-        }
-        let mut costs = self.times_apart(way, part, f64::midpoint(least, most).exp());
+            ratios.sum::<f64>()
+        };
+        let found = least_near_zero(part.knobs(way).len(), off);
+        let mut costs = self.times_apart(way, part, &factors(&found));
         costs.closed.append(&mut self.closed);
         costs.closed.push((way, part));
         costs
     }
 
-    fn times_apart(&self, way: Way, part: Part, factor: f64) -> Self {
+    /// With what each knob turns so many times as large.
+    fn times_apart(&self, way: Way, part: Part, factors: &[f64]) -> Self {
+        let knobs = part.knobs(way);
         let times = |costs: &[(&'static str, f64)]| {
-            let far = |key: &str| key.starts_with("far");
-            let is_meant = |key: &str| match (way, part) {
-                (Way::Tcp, Part::OneCore) => !far(key) && !TIMES_OF_MACHINE.contains(&key),
-                (Way::Tcp, Part::TwoCores) => far(key),
-                _ => true,
+            let of = |key: &str| {
+                let knob = knobs.iter().position(|knob| knob.turns(key));
+                knob.map_or(1.0, |knob| factors[knob])
             };
-            costs.iter().map(|&(key, ns)| (key, if is_meant(key) { ns * factor } else { ns })).collect()
+            costs.iter().map(|&(key, ns)| (key, ns * of(key))).collect()
         };
         let (driver, shared, datagrams) = match way {
             Way::Tcp => (times(&self.driver), times(&self.shared), times(&self.datagrams)),
@@ -196,9 +223,7 @@ impl Costs {
             Way::Datagrams => (self.driver.clone(), self.shared.clone(), times(&self.datagrams)),
         };
         let inputs = self.inputs.iter().map(|&input| match (input.layout, input.kind) {
-            (Layout::Processes, kind) if kind != Kind::Write && (way, part) == (Way::Tcp, Part::OneCore) => {
-                input.times(factor)
-            }
+            (Layout::Processes, kind) if kind != Kind::Write && knobs.contains(&Knob::Near) => input.times(factors[0]),
             _ => input,
         });
         Self { inputs: inputs.collect(), driver, shared, datagrams, closed: Vec::new(), ..*self }
@@ -319,6 +344,33 @@ fn best_of(seen: [(&Seen, &'static str); 4]) -> impl Iterator<Item = ((Role, Kin
     best.into_iter()
 }
 
+fn factors(logarithms: &[f64]) -> Vec<f64> {
+    logarithms.iter().map(|logarithm| logarithm.exp()).collect()
+}
+
+/// Where a function of a few variables is least, by steps along each from 0 on, which become smaller: it need be neither smooth
+/// nor known.
+fn least_near_zero(variables: usize, of: impl Fn(&[f64]) -> f64) -> Vec<f64> {
+    let mut best = vec![0.0; variables];
+    let mut least = of(&best);
+    let mut step = STEP_FIRST;
+    while step >= STEP_LAST {
+        let mut moved = false;
+        for (variable, by) in (0..variables).flat_map(|variable| [(variable, step), (variable, -step)]) {
+            let mut there = best.clone();
+            there[variable] = (there[variable] + by).clamp(-CLOSING_APART_MAX.ln(), CLOSING_APART_MAX.ln());
+            let value = of(&there);
+            if value < least {
+                (best, least, moved) = (there, value, true);
+            }
+        }
+        if !moved {
+            step /= 2.0;
+        }
+    }
+    best
+}
+
 /// The geometric mean; 1 of nothing.
 fn mean(ratios: impl Iterator<Item = f64>) -> f64 {
     let logarithms: Vec<f64> = ratios.map(f64::ln).filter(|ratio| ratio.is_finite()).collect();
@@ -334,13 +386,14 @@ fn processor_name() -> String {
 
 const ONE_PROCESS: &str = "one process with level 2";
 /// Virtual time of a run that closes the calibration.
-const SIMULATED: Interval = Interval::from_ms(50);
+const SIMULATED: Interval = Interval::from_ms(30);
 /// More than this is no matter of the meter.
 const CLOSING_MAX: f64 = 2.0;
 /// Nor is more than this one of caches.
 const CLOSING_APART_MAX: f64 = 8.0;
-/// Each halves what a factor may be.
-const CLOSING_ROUNDS: usize = 9;
+/// Steps of a closing, as logarithms of factors.
+const STEP_FIRST: f64 = 0.6;
+const STEP_LAST: f64 = 0.05;
 /// Of a driver, what is no processor time of its own.
 const TIMES_OF_MACHINE: [&str; 3] = ["latency", "wake", "switch"];
 
@@ -403,11 +456,19 @@ mod tests {
         let all = |costs: &Costs| -> Vec<f64> {
             [&costs.driver, &costs.shared, &costs.datagrams].into_iter().flatten().map(|(_, ns)| *ns).collect()
         };
-        let closed = |way, part| all(&costs().times_apart(way, part, 2.0));
-        assert_eq!(closed(Way::Tcp, Part::OneCore), [1_400.0, 9e3, 1_000.0, 300.0, 160.0, 180.0]);
-        assert_eq!(closed(Way::Tcp, Part::TwoCores), [700.0, 9e3, 500.0, 600.0, 80.0, 90.0]);
-        assert_eq!(closed(Way::SharedMemory, Part::TwoCores), [700.0, 9e3, 500.0, 300.0, 160.0, 90.0]);
-        assert_eq!(closed(Way::Datagrams, Part::TwoCores), [700.0, 9e3, 500.0, 300.0, 80.0, 180.0]);
+        let closed = |way, part, factors: &[f64]| all(&costs().times_apart(way, part, factors));
+        assert_eq!(closed(Way::Tcp, Part::OneCore, &[2.0]), [1_400.0, 9e3, 1_000.0, 300.0, 160.0, 180.0]);
+        assert_eq!(closed(Way::Tcp, Part::TwoCores, &[2.0, 3.0]), [700.0, 9e3, 500.0, 600.0, 80.0, 90.0]);
+        assert_eq!(closed(Way::SharedMemory, Part::TwoCores, &[2.0]), [700.0, 9e3, 500.0, 300.0, 160.0, 90.0]);
+        assert_eq!(closed(Way::Datagrams, Part::TwoCores, &[2.0]), [700.0, 9e3, 500.0, 300.0, 80.0, 180.0]);
+    }
+
+    #[test]
+    fn the_least_is_found() {
+        let found =
+            least_near_zero(2, |at| (at[0] - 1.0).powi(2) + (at[1] + 0.5).powi(2) + (at[0] * at[1]).abs() / 10.0);
+        assert!((found[0] - 1.0).abs() < 0.15 && (found[1] + 0.5).abs() < 0.15, "{found:?}");
+        assert_eq!(least_near_zero(1, |_| 0.0), [0.0]);
     }
 
     #[test]

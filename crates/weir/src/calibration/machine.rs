@@ -37,7 +37,7 @@ impl Machine {
         let looking = exchange(true)?;
         let sleeping = exchange(false)?;
         Ok(Self {
-            latency: (looking.one_way_ns - io_ns).max(0.0),
+            latency: (looking.one_way_ns - io_ns - small).max(0.0),
             wake: (sleeping.one_way_ns - looking.one_way_ns).max(0.0),
             sleep: (sleeping.cpu_ns - io_ns).max(0.0),
             switch: switch_ns()?,

@@ -288,14 +288,14 @@ fn fit_writing(runs: &[Sample]) -> Option<Fit> {
 /// Runs of each shape without a meter.
 const UNMETERED_RUNS: u32 = 3;
 /// Runs of each shape with processes of their own that count, and at most.
-const APART_RUNS: usize = 3;
-const APART_RUNS_MAX: usize = 5;
+const APART_RUNS: usize = 2;
+const APART_RUNS_MAX: usize = 4;
 /// A run that has less of a core shares it with others.
 const SHARE_MIN: f64 = 0.85;
 /// The same of runs with processes of their own.
 const SHARE_APART_MIN: f64 = 0.9;
 /// Runs of a calibration, and what starts and measures besides takes as much as some.
-const RUNS: f64 = 60.0;
+const RUNS: f64 = 80.0;
 
 #[cfg(test)]
 mod tests {
