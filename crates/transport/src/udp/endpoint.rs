@@ -1,11 +1,11 @@
 //! One socket, many peers.
 
-use super::acknowledged::Overdue;
-use super::asking::Asking;
+mod acknowledging;
+mod missing;
+
 use super::counters::UdpCounters;
-use super::header::{Acknowledgement, Ask, HEADER_LEN, Header, Notice, Said, Tagger};
+use super::header::{HEADER_LEN, Header, Said, Tagger};
 use super::intake::{Batch, Intake, NoBatch, Segments};
-use super::kept::Message;
 use super::options::{InvalidOptions, SocketBuffers, UdpOptions};
 use super::outbox::Outbox;
 use super::peer::{PeerId, Peers, Taken};
@@ -17,13 +17,13 @@ use crate::frame::Frame;
 use crate::link::{Filled, Flushed, LinkCounters};
 use crate::page_pool::Pool;
 use crate::poller::{Poller, Readiness};
+use acknowledging::Waiting;
 use core::ops::Range;
 use core::time::Duration;
 use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::time::Time;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::SocketAddrAny;
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
@@ -204,36 +204,6 @@ impl Endpoint {
         Ok(number)
     }
 
-    fn send_acknowledged(&mut self, id: PeerId, head: &[u8], bulk: &Bulk) -> Result<u64, QueueFull> {
-        let peer = self.peers.get(id);
-        let window = peer.send_window.as_mut().expect("this peer acknowledges");
-        let (number, len) = (peer.next_number, head.len() + bulk.len());
-        let goes = window.released_end() == number && window.has_room(&peer.kept, len);
-        let has_room = if goes {
-            self.outbox.push(&peer.address, number, head, bulk).is_ok()
-        } else {
-            self.options.limits.checked_len(head, bulk);
-            self.waiting.bytes + len <= self.options.queue_bytes_max
-                && self.waiting.frames < self.options.queue_frames_max
-        };
-        if !has_room {
-            self.counters.sends_refused += 1;
-            return Err(QueueFull);
-        }
-        if goes {
-            window.note_released(len);
-        } else {
-            self.waiting.frames += 1;
-            self.waiting.bytes += len;
-        }
-        peer.next_number += 1;
-        peer.kept.hold(number, head, bulk, self.options.copy_below);
-        if self.to_notify.last() != Some(&id) {
-            self.to_notify.push(id);
-        }
-        Ok(number)
-    }
-
     /// Hands over queued frames. What the kernel refuses to send is lost, counted, and told by
     /// [`send_refused`](Self::send_refused).
     pub fn flush(&mut self, now: Time) -> Flushed {
@@ -390,197 +360,6 @@ impl Endpoint {
         self.udp_counters.datagrams_not_sent += self.outbox.skip();
     }
 
-    fn expire(&mut self, now: Time) {
-        self.deadline = None;
-        let asking = asking(&self.options, &self.tagger);
-        for peer in self.peers.iter_mut() {
-            self.udp_counters.timed_out += peer.reassembly.expire(now);
-            let (asked, datagrams) = asking.ask(&mut peer.reassembly, now);
-            self.udp_counters.asked += asked;
-            // What is not asked for now is asked for later.
-            datagrams.into_iter().for_each(|datagram| _ = self.outbox.push_single(&peer.address, datagram));
-            let is_notice_due = peer.notice_at.is_some_and(|at| at <= now);
-            self.notices_due |= is_notice_due;
-            if let Some(window) = &mut peer.send_window {
-                match window.expire(&mut peer.kept, now) {
-                    Some(Overdue::SendAgain(end)) => {
-                        self.udp_counters.retransmitted +=
-                            send_again(&mut self.outbox, &peer.address, peer.kept.below(end));
-                    }
-                    Some(Overdue::GivenUp(count)) => {
-                        self.udp_counters.unacknowledged += count;
-                        let end = peer.kept.oldest().unwrap_or(peer.next_number);
-                        self.outbox.push_single(&peer.address, asking.given_up(end));
-                    }
-                    None => {}
-                }
-            }
-            let retransmit_at = peer.send_window.and_then(|window| window.deadline());
-            // A notice that is due goes with the next flush.
-            let notice_at = peer.notice_at.filter(|_| !is_notice_due);
-            let due = [peer.reassembly.next_deadline(), notice_at, retransmit_at].into_iter().flatten().min();
-            self.deadline = earlier(self.deadline, due);
-        }
-        self.release(now);
-    }
-
-    /// Says what was sent to those whose time has come, unless something is sent anyway, whose numbers say as much.
-    fn send_notices(&mut self, now: Time) {
-        if !core::mem::take(&mut self.notices_due) {
-            return;
-        }
-        let asking = asking(&self.options, &self.tagger);
-        for peer in self.peers.iter_mut().filter(|peer| peer.notice_at.is_some_and(|at| at <= now)) {
-            if self.outbox.has_messages() {
-                // It would overtake them.
-                peer.notice_at = Some(now + self.options.ask_after);
-            } else {
-                self.outbox.push_single(&peer.address, asking.sent(peer.sent_below()));
-                peer.notices += 1;
-                let pause = self.options.ask_after * (1 << peer.notices);
-                peer.notice_at = (peer.notices < NOTICES_MAX).then(|| now + pause);
-            }
-            self.deadline = earlier(self.deadline, peer.notice_at);
-        }
-    }
-
-    /// What waited goes, as far as windows and the queue have room.
-    fn release(&mut self, now: Time) {
-        if self.waiting.frames == 0 {
-            return;
-        }
-        for peer in self.peers.iter_mut() {
-            let Some(window) = &mut peer.send_window else { continue };
-            let mut has_released = false;
-            while let Some(message) = window.next(&mut peer.kept) {
-                let (number, len) = (message.number(), message.len());
-                let (head, bulk) = message.contents();
-                if self.outbox.push(&peer.address, number, head, bulk).is_err() {
-                    break;
-                }
-                window.note_released(len);
-                self.waiting.frames -= 1;
-                self.waiting.bytes -= len;
-                has_released = true;
-            }
-            if has_released && !self.options.ask_after.is_zero() {
-                (peer.notice_at, peer.notices) = (Some(now + self.options.ask_after), 0);
-            }
-            self.deadline = [self.deadline, window.arm(now), peer.notice_at].into_iter().flatten().min();
-        }
-    }
-
-    /// Tells those whose messages have come what has come.
-    fn acknowledge(&mut self) {
-        let asking = asking(&self.options, &self.tagger);
-        for peer in self.to_acknowledge.drain(..) {
-            let peer = self.peers.found(peer);
-            if let Some((sender, came)) = peer.pay() {
-                self.outbox.push_single(&peer.address, asking.acknowledge(sender, came));
-            }
-        }
-    }
-
-    fn owe(&mut self, peer: u32) {
-        if self.peers.found(peer).owe() {
-            self.to_acknowledge.push(peer);
-        }
-    }
-
-    fn take_acknowledgement(&mut self, peer: u32, said: &Acknowledgement, now: Time) {
-        if !self.is_current(peer, said.incarnation) {
-            return;
-        }
-        let peer = self.peers.found(peer);
-        let window = peer.send_window.as_mut().filter(|_| said.sender == self.options.incarnation);
-        match window.map(|window| window.acknowledge(&mut peer.kept, said, now)) {
-            Some(Ok(_)) => {
-                if said.end >= peer.next_number {
-                    peer.notice_at = None;
-                }
-                // It waits for what was given up, or is a later life that does not know where we are.
-                let end = peer.kept.oldest().unwrap_or(peer.next_number);
-                if said.end < end {
-                    let notice = asking(&self.options, &self.tagger).given_up(end);
-                    self.outbox.push_single(&peer.address, notice);
-                }
-            }
-            Some(Err(_)) | None => self.udp_counters.acknowledgements_refused += 1,
-        }
-        self.release(now);
-    }
-
-    /// A peer does not send messages any more.
-    fn take_given_up(&mut self, id: u32, notice: Notice) {
-        if !self.is_current(id, notice.incarnation) {
-            return;
-        }
-        let peer = self.peers.found(id);
-        let Some(in_order) = &mut peer.in_order else {
-            self.udp_counters.contradictory += 1;
-            return;
-        };
-        let is_first = in_order.acknowledgement() == (0, 0);
-        let mut ready = core::mem::take(&mut self.ready);
-        let missing = in_order.skip_to(notice.end, &mut |bytes| ready.push(bytes));
-        // What an earlier life of ours has got is not lost.
-        self.udp_counters.messages_lost += if is_first { 0 } else { missing };
-        peer.reassembly.forget_below(notice.end);
-        ready.drain(..).for_each(|bytes| self.push_frame(id, bytes));
-        self.ready = ready;
-        self.owe(id);
-    }
-
-    /// What is sent last nobody can know to be lost, unless told.
-    fn schedule_notices(&mut self, now: Time) {
-        let Some(at) = (!self.to_notify.is_empty()).then(|| now + self.options.ask_after) else { return };
-        for id in self.to_notify.drain(..) {
-            let Some(peer) = self.peers.find_by_id(id) else { continue };
-            if !self.options.ask_after.is_zero() {
-                (peer.notice_at, peer.notices) = (Some(at), 0);
-            }
-            let retransmit_at = peer.send_window.as_mut().and_then(|window| window.arm(now));
-            self.deadline = earlier(self.deadline, retransmit_at);
-        }
-        self.deadline = earlier(self.deadline, Some(at));
-    }
-
-    /// A peer says what it has sent: either something is missing, or it is told that all has come.
-    fn take_sent(&mut self, peer: u32, notice: Notice, now: Time) {
-        if !self.is_current(peer, notice.incarnation) {
-            return;
-        }
-        if self.peers.found(peer).note_sent(notice.end, now) {
-            self.deadline = Some(now);
-        }
-        if self.peers.found(peer).in_order.is_some() {
-            self.owe(peer);
-        } else if self.peers.found(peer).received_end() >= notice.end {
-            self.tell_received(peer);
-        }
-    }
-
-    fn take_received(&mut self, peer: u32, notice: Notice) {
-        if !self.is_current(peer, notice.incarnation) {
-            return;
-        }
-        let peer = self.peers.found(peer);
-        // What was given up counts as received here.
-        if peer.send_window.is_some() {
-            self.udp_counters.acknowledgements_refused += 1;
-        } else {
-            peer.note_received(notice.end);
-        }
-    }
-
-    fn tell_received(&mut self, peer: u32) {
-        let peer = self.peers.found(peer);
-        let end = peer.received_end();
-        if !self.options.ask_after.is_zero() {
-            self.outbox.push_single(&peer.address, asking(&self.options, &self.tagger).received(end));
-        }
-    }
-
     fn take(&mut self, batch: &Batch, now: Time) {
         let mut open = None;
         for index in 0..batch.count {
@@ -712,56 +491,6 @@ impl Endpoint {
         peer.incarnation == Some(incarnation)
     }
 
-    /// Sends again what a datagram asks for.
-    fn answer_all(&mut self, peer: u32, first: Ask, more: &[u8]) {
-        if !self.is_current(peer, first.incarnation) {
-            return;
-        }
-        self.answer(peer, first);
-        for header in more.chunks(HEADER_LEN) {
-            let said = header.first_chunk().map(|header| Said::read(header, &self.tagger));
-            match said {
-                Some(Ok(Said::Ask(ask)))
-                    if (ask.incarnation, ask.segment_len) == (first.incarnation, first.segment_len) =>
-                {
-                    self.answer(peer, ask);
-                }
-                _ => self.udp_counters.contradictory += 1,
-            }
-        }
-    }
-
-    fn answer(&mut self, peer: u32, ask: Ask) {
-        let segment_len = self.options.segment_len();
-        let peer = self.peers.found(peer);
-        let (offset, len) = (ask.offset as usize, ask.len as usize);
-        let is_sent = ask.number < peer.sent_below();
-        let Some(message) = peer.kept.find(ask.number).filter(|_| is_sent) else {
-            self.udp_counters.asks_refused += 1;
-            return;
-        };
-        let mut end = if len == 0 { message.len() } else { message.len().min(offset.saturating_add(len)) };
-        if let Some(sent_len) = self.outbox.sent_len(&peer.address, ask.number) {
-            // The rest is on its way already.
-            end = end.min(sent_len);
-        }
-        let asked = end.saturating_sub(offset).div_ceil(segment_len);
-        let allowed = if offset.is_multiple_of(segment_len) { message.allow(asked, segment_len) } else { 0 };
-        if allowed == 0 {
-            self.udp_counters.asks_refused += 1;
-            return;
-        }
-        self.udp_counters.asks_answered += 1;
-        for start in (offset..end).step_by(segment_len).take(allowed) {
-            let datagram =
-                self.outbox.segment_again(ask.number, message, start..message.len().min(start + segment_len));
-            if !self.outbox.push_single(&peer.address, datagram) {
-                return;
-            }
-            self.udp_counters.repeated += 1;
-        }
-    }
-
     fn close_run(&mut self, open: &mut Option<OpenRun>, batch: &Batch, now: Time) {
         if let Some(OpenRun { peer, first, place }) = open.take() {
             let bytes = batch.bytes.slice(place);
@@ -828,33 +557,6 @@ impl Endpoint {
     }
 }
 
-/// Frames that wait for acknowledgements of earlier ones.
-#[derive(Clone, Copy, Debug, Default)]
-struct Waiting {
-    frames: usize,
-    bytes: usize,
-}
-
-/// Sends messages again, as far as they were sent completely; returns how many datagrams.
-fn send_again<'a>(outbox: &mut Outbox, address: &SocketAddrAny, messages: impl Iterator<Item = &'a Message>) -> u64 {
-    let segment_len = outbox.segment_len();
-    let mut sent = 0;
-    for message in messages {
-        if sent >= RETRANSMITTED_MAX || outbox.sent_len(address, message.number()).is_some() {
-            break;
-        }
-        for start in (0..message.len()).step_by(segment_len) {
-            let range = start..message.len().min(start + segment_len);
-            let datagram = outbox.segment_again(message.number(), message, range);
-            if !outbox.push_single(address, datagram) {
-                return sent;
-            }
-            sent += 1;
-        }
-    }
-    sent
-}
-
 /// Segments of a batch that lie side by side, the next beginning where the one before ends.
 struct OpenRun {
     peer: u32,
@@ -891,20 +593,10 @@ impl core::fmt::Debug for Endpoint {
     }
 }
 
-fn asking<'a>(options: &UdpOptions, tagger: &'a Tagger) -> Asking<'a> {
-    Asking { incarnation: options.incarnation, segment_len: options.segment_len(), tagger }
-}
-
 fn run(first: &Header, bytes: PageSlice) -> Run {
     let (message_len, offset) = (first.message_len as usize, first.offset as usize);
     Run { number: first.number, message_len, offset, bytes }
 }
-
-/// How often a peer is told the same: twice as long after each other.
-const NOTICES_MAX: u32 = 3;
-
-/// Datagrams sent again at a time when nothing is acknowledged; what comes of them says what else is missing.
-const RETRANSMITTED_MAX: u64 = 64;
 
 fn earlier(first: Option<Time>, second: Option<Time>) -> Option<Time> {
     first.into_iter().chain(second).min()
