@@ -10,7 +10,7 @@
 
 use crate::error::OsError;
 use crate::mapping::Mapping;
-use crate::prefetch::prefetch;
+use crate::prefetch::{prefetch, prefetch_to_write};
 use crate::shared_memory::{Region, make};
 use crate::waker::Waker;
 use bytes::Bytes;
@@ -149,10 +149,12 @@ impl Pool {
         let left = free.len().saturating_sub(count);
         let taken = free.len() - left;
         for index in free.drain(left..) {
+            let mut page = self.page(index);
             if self.is_shared() {
-                prefetch_to_write(self.0.place(index, 0));
+                // Its last reader may be another process, on another processor.
+                prefetch_to_write(&mut page.bytes_mut()[..BEGINNING_LEN.min(self.page_len())]);
             }
-            pages.push(self.page(index));
+            pages.push(page);
         }
         if taken > 0 {
             self.0.note_taken(&free);
@@ -550,34 +552,14 @@ impl Memory {
     }
 }
 
-/// The beginning of a page that another process read, on another processor, is back here by the time it is written to.
-fn prefetch_to_write(start: *const u8) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    for line in 0..PREFETCHED_LINES {
-        use core::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
-        // SAFETY: changes nothing; any address will do.
-        unsafe { _mm_prefetch::<_MM_HINT_ET0>(start.wrapping_add(line * LINE_LEN).cast()) };
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = start;
-}
+/// What is read and written of a page before all else: the headers of a first ROB and its ROD.
+const BEGINNING_LEN: usize = 128;
 
-/// Bulk is looked at when all handles of a batch are read: its beginning and end, which another processor wrote, are here by
-/// then.
-pub(crate) fn prefetch_to_read(bulk: &[u8]) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    for place in (0..PREFETCHED_LINES).map(|line| line * LINE_LEN).chain([bulk.len().saturating_sub(1)]) {
-        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: reads nothing; any address will do.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(bulk.as_ptr().wrapping_add(place).cast()) };
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = bulk;
+/// Has the processor fetch what is looked at first of bulk that another process wrote: beginning and end.
+pub(crate) fn prefetch_ends(bulk: &[u8]) {
+    prefetch(&bulk[..BEGINNING_LEN.min(bulk.len())]);
+    prefetch(&bulk[bulk.len().saturating_sub(1)..]);
 }
-
-/// The headers of the first ROB and its ROD.
-const PREFETCHED_LINES: usize = 2;
-const LINE_LEN: usize = 64;
 
 /// What lies before the first page of a shared pool: a memory page, so that the pages are aligned to those of the kernel.
 pub(crate) const SHARED_HEADER_LEN: usize = 4096;

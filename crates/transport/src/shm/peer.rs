@@ -3,7 +3,7 @@
 use super::bell::Bell;
 use super::greeting::{Pages, Received};
 use super::lane::{Lane, OwnLane, Violation};
-use crate::page_pool::{SHARED_HEADER_LEN, prefetch_to_read};
+use crate::page_pool::{SHARED_HEADER_LEN, prefetch_ends};
 use bytes::Bytes;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use dataflow::bulk::PageSlice;
@@ -56,7 +56,8 @@ impl Peer {
         }
         let start = pages.region.at(SHARED_HEADER_LEN + offset as usize);
         let slice = ForeignSlice { peer: Arc::clone(self), start, len: len as usize, ticket };
-        prefetch_to_read(slice.as_ref());
+        // By the time that all handles of a batch are read, it is here.
+        prefetch_ends(slice.as_ref());
         Ok(PageSlice::new(Bytes::from_owner(slice)))
     }
 
