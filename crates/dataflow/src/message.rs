@@ -159,6 +159,9 @@ pub enum Message {
     },
     /// DFM → L2SV in a new life: the decisions of former lives that it has taken over and was not told to forget.
     TakenBefore(Vec<Settlement>),
+    /// DFM → L2SV in a new life, ahead of `TakenBefore`: events that former lives have accepted and that are still open. The L2SV
+    /// keeps them as if it had accepted them itself, for a DFM that dies as well. At most the events in the DFM.
+    AcceptedBefore(Vec<Decision>),
     /// L2SV → DFM: a group of decisions. At most the events in the L2SV. Answered by `DecisionsTaken`.
     Decisions {
         /// From 1, without gaps.

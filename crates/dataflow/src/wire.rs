@@ -86,6 +86,7 @@ pub mod kind {
     pub const CREDIT: u16 = 38;
     pub const ORPHANED: u16 = 66;
     pub const ORPHANS: u16 = 67;
+    pub const ACCEPTED_BEFORE: u16 = 68;
     pub const COMMAND: u16 = 40;
     pub const DRAINED: u16 = 41;
     pub const EXHAUSTED: u16 = 42;
@@ -277,10 +278,7 @@ impl Writer<'_> {
             }
             Message::Collected { event, robs, bulk: _ } => self.u64(event.0).u32s(robs).kind(kind::COLLECTED),
             Message::Decisions { sequence, oldest_undecided, decisions } => {
-                self.u64(*sequence).u64(oldest_undecided.0).list(decisions, |w, d| {
-                    w.info(&d.event).flag(d.accept).flag(d.has_result).builder(d.builder);
-                });
-                kind::DECISIONS
+                self.u64(*sequence).u64(oldest_undecided.0).decisions(decisions).kind(kind::DECISIONS)
             }
             Message::DecisionsTaken { up_to, oldest_unfinished } => {
                 self.u64(*up_to).u64(oldest_unfinished.0).kind(kind::DECISIONS_TAKEN)
@@ -296,6 +294,7 @@ impl Writer<'_> {
             Message::SettledTaken => kind::SETTLED_TAKEN,
             Message::Forget { up_to, former } => self.u64(*up_to).flag(*former).kind(kind::FORGET),
             Message::TakenBefore(settlements) => self.settlements(settlements).kind(kind::TAKEN_BEFORE),
+            Message::AcceptedBefore(decisions) => self.decisions(decisions).kind(kind::ACCEPTED_BEFORE),
             Message::FinishedBelow(event) => self.u64(event.0).kind(kind::FINISHED_BELOW),
             Message::Build { events, oldest_unfinished } => {
                 self.u64(oldest_unfinished.0).list(events, |w, assigned| {
@@ -492,6 +491,12 @@ impl Writer<'_> {
         self.fates(finished)
     }
 
+    fn decisions(&mut self, decisions: &[Decision]) -> &mut Self {
+        self.list(decisions, |w, d| {
+            w.info(&d.event).flag(d.accept).flag(d.has_result).builder(d.builder);
+        })
+    }
+
     fn settlements(&mut self, settlements: &[Settlement]) -> &mut Self {
         self.list(settlements, |w, settlement| {
             w.u64(settlement.event.0).flag(settlement.accept).flag(settlement.forced);
@@ -583,11 +588,7 @@ impl Reader<'_> {
             kind::COLLECTED => Message::Collected { event: self.event()?, robs: self.list(4, Self::u32)?, bulk },
             kind::DECISIONS => {
                 let (sequence, oldest_undecided) = (self.u64()?, self.event()?);
-                let decision = |r: &mut Self| {
-                    let (event, accept, has_result) = (r.info()?, r.flag()?, r.flag()?);
-                    Ok(Decision { event, accept, has_result, builder: r.builder()? })
-                };
-                Message::Decisions { sequence, oldest_undecided, decisions: self.list(28, decision)? }
+                Message::Decisions { sequence, oldest_undecided, decisions: self.list(28, Self::decision)? }
             }
             kind::DECISIONS_TAKEN => Message::DecisionsTaken { up_to: self.u64()?, oldest_unfinished: self.event()? },
             kind::RESUME => Message::Resume {
@@ -600,6 +601,7 @@ impl Reader<'_> {
             kind::SETTLED => Message::Settled { cleared: self.u64()?, decided: self.list(10, Self::settlement)? },
             kind::SETTLED_TAKEN => Message::SettledTaken,
             kind::FORGET => Message::Forget { up_to: self.u64()?, former: self.flag()? },
+            kind::ACCEPTED_BEFORE => Message::AcceptedBefore(self.list(28, Self::decision)?),
             kind::TAKEN_BEFORE => Message::TakenBefore(self.list(10, Self::settlement)?),
             kind::FINISHED_BELOW => Message::FinishedBelow(self.event()?),
             kind::BUILD => {
@@ -770,6 +772,11 @@ impl Reader<'_> {
                 thresholds: r.u32()?,
             })
         })
+    }
+
+    fn decision(&mut self) -> Read<Decision> {
+        let (event, accept, has_result) = (self.info()?, self.flag()?, self.flag()?);
+        Ok(Decision { event, accept, has_result, builder: self.builder()? })
     }
 
     fn settlement(&mut self) -> Read<Settlement> {

@@ -450,6 +450,7 @@ impl Component for L2sv {
                     self.on_resume(now, (rejected, accepted, forced), &uncleared, out);
                 }
                 Message::L1Again { event, rois } => self.on_l1_again(now, event, rois, out),
+                Message::AcceptedBefore(decisions) => self.on_accepted_before(decisions),
                 Message::TakenBefore(before) => self.on_taken_before(now, before, out),
                 Message::SettledTaken => self.on_settled_taken(now, out),
                 Message::NoMore => self.level1_done = true,

@@ -146,6 +146,16 @@ impl Outlet {
         }
     }
 
+    /// Events that former lives have accepted and that may be unfinished: a DFM that comes back is told of them, too.
+    pub(crate) fn keep(&mut self, decisions: Vec<Decision>) {
+        let Self::Dfm(groups) = self else { return };
+        let accepted: Vec<Decision> = decisions.into_iter().filter(|decision| decision.accept).collect();
+        if !accepted.is_empty() {
+            // How far level 2 has come is told by the groups behind it.
+            groups.taken.push_front(Group { sequence: 0, oldest_undecided: EventId(0), decisions: accepted });
+        }
+    }
+
     /// A DFM that comes back is told again what it has not taken over. Whether groups have new numbers.
     pub(crate) fn on_peer(&mut self, node: NodeId, state: PeerState, done: bool, out: &mut Outbox) -> bool {
         let Self::Dfm(groups) = self else { return false };

@@ -209,6 +209,10 @@ impl Ros {
     }
 
     fn on_l2_result(&mut self, from: NodeId, event: EventId, bulk: Bulk, out: &mut Outbox) {
+        if self.robs[0].find(event).is_some() {
+            // A supervisor that returned has had it decided again.
+            return out.send(from, Message::L2ResultTaken(event));
+        }
         self.results.push_back((from, event, bulk));
         if self.dfm_gone {
             return self.release_results(out);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use dataflow::building::dfm::ClearAfter;
 use dataflow::ids::Role;
 use dataflow::level1::pace::Spacing;
 use dataflow::report::L2svCounters;
@@ -66,6 +67,32 @@ fn a_supervisor_that_dies_again_at_once_loses_nothing() {
         let run = held(&plan);
         assert_eq!(lost(&run), 0, "restarted again after {after_us} us: {:?}", run.outcomes.account);
     }
+}
+
+/// What it had accepted waited for builders in the DFM, and nobody else knew of it when that died, too.
+#[test]
+fn what_a_supervisor_that_returned_had_accepted_outlives_the_dfm() {
+    for after_us in (4_000..30_000).step_by(1_000) {
+        for clear_after in [ClearAfter::Built, ClearAfter::Recorded] {
+            let mut plan = Plan { clear_after, ..busy() };
+            let (l2sv, dfm) = (plan.of(Role::L2sv)[0], plan.of(Role::Dfm)[0]);
+            let at = Duration::from_micros(after_us);
+            let away = Duration::from_millis(1);
+            plan.faults = vec![
+                (Duration::from_millis(2), Fault::Split(plan.of(Role::Sfi), Duration::from_millis(40))),
+                (at, Fault::Restart(l2sv, away)),
+                (at + Duration::from_millis(8), Fault::Restart(dfm, away)),
+            ];
+            let run = held(&plan);
+            assert_eq!(lost(&run), 0, "restarted after {after_us} us: {:?}", run.outcomes.account);
+        }
+    }
+}
+
+/// A result that came again waited for a page, though it was there: with no page free everything stood still.
+#[test]
+fn a_result_that_comes_again_needs_no_page() {
+    assert_eq!(Plan::draw(300_010_788, 2).verdict(), None);
 }
 
 fn busy() -> Plan {

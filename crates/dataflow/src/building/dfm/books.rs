@@ -8,6 +8,8 @@ use crate::time::Time;
 pub(super) struct Open {
     pub(super) event: EventInfo,
     pub(super) has_result: bool,
+    /// The index of the supervisor that accepted it, if one did.
+    pub(super) source: Option<u16>,
     /// Has some of its data already.
     pub(super) builder: Option<NodeId>,
     pub(super) attempt: u16,

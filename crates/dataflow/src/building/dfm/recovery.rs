@@ -193,8 +193,15 @@ impl Dfm {
             None => {
                 self.counters.taken_accepted += 1;
                 self.push.on_event(event);
-                let open =
-                    Open { event: info, has_result, builder: None, attempt, granted: None, state: State::Queued };
+                let open = Open {
+                    event: info,
+                    has_result,
+                    source: None,
+                    builder: None,
+                    attempt,
+                    granted: None,
+                    state: State::Queued,
+                };
                 self.open.insert(event, open);
             }
             Some((State::Granted { .. }, _)) => return,

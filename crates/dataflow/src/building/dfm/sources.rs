@@ -1,5 +1,7 @@
 //! Where the events of a dataflow manager come from: level 2, level 1, itself.
 
+use alloc::vec::Vec;
+
 use super::{Dfm, DfmInput};
 use crate::building::dfm::books::{Open, State};
 use crate::component::Outbox;
@@ -48,7 +50,7 @@ impl Dfm {
             taken[1] += 1;
             taken[2] += u64::from(decision.event.forced);
             self.counters.taken_forced += u64::from(decision.event.forced);
-            self.accept(decision.event, decision.has_result, decision.builder);
+            self.accept(decision.event, decision.has_result, Some(supervisor as u16), decision.builder);
         } else {
             taken[0] += 1;
             self.counters.taken_rejected += 1;
@@ -72,14 +74,14 @@ impl Dfm {
         *if parameters.late { &mut counters.told_again } else { &mut counters.duplicates } += 1;
     }
 
-    pub(super) fn accept(&mut self, event: EventInfo, has_result: bool, builder: Option<NodeId>) {
+    pub(super) fn accept(&mut self, event: EventInfo, has_result: bool, source: Option<u16>, builder: Option<NodeId>) {
         self.counters.taken_accepted += 1;
         if self.abandoned {
             self.counters.not_built += 1;
             return;
         }
         self.push.on_event(event.event);
-        let open = Open { event, has_result, builder, attempt: 0, granted: None, state: State::Queued };
+        let open = Open { event, has_result, source, builder, attempt: 0, granted: None, state: State::Queued };
         self.open.insert(event.event, open);
         self.queue.push_back(event.event);
     }
@@ -114,7 +116,7 @@ impl Dfm {
         if self.knows(event.event) {
             self.count_known();
         } else {
-            self.accept(event, false, None);
+            self.accept(event, false, None, None);
         }
         self.assign(now, out);
     }
@@ -141,7 +143,7 @@ impl Dfm {
                 EventInfo { event: self.next_event, ordinal: self.counters.self_triggered, ..EventInfo::default() };
             self.next_event = self.next_event.next();
             self.counters.self_triggered += 1;
-            self.accept(event, false, None);
+            self.accept(event, false, None, None);
             self.assign_queued(now, out);
             self.exhaust_at(limit, out);
         }
@@ -158,8 +160,20 @@ impl Dfm {
 
     /// Tells supervisors in a new life what was taken over from former ones.
     pub(super) fn tell_taken(&mut self, out: &mut Outbox) {
-        for supervisor in self.supervisors.iter_mut().filter(|s| s.asks_taken && s.reachable) {
+        for (index, supervisor) in self.supervisors.iter_mut().enumerate().filter(|(_, s)| s.asks_taken && s.reachable)
+        {
             supervisor.asks_taken = false;
+            let is_its = |open: &&Open| open.source == Some(index as u16);
+            let accepted = |open: &Open| Decision {
+                event: open.event,
+                accept: true,
+                has_result: open.has_result,
+                builder: open.builder,
+            };
+            let open: Vec<Decision> = self.open.values().filter(is_its).map(accepted).collect();
+            for some in open.chunks(TOLD_TOGETHER_MAX) {
+                out.send(supervisor.node, Message::AcceptedBefore(some.to_vec()));
+            }
             out.send(supervisor.node, Message::TakenBefore(supervisor.remembered.of_former_lives()));
         }
     }
@@ -184,3 +198,6 @@ impl Dfm {
         self.supervisors.iter().all(|s| s.done || s.gone)
     }
 }
+
+/// Far below the room that a frame has for lists.
+const TOLD_TOGETHER_MAX: usize = 512;

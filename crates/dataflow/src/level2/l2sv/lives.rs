@@ -54,6 +54,13 @@ impl L2sv {
         self.update_busy(now, out);
     }
 
+    /// The DFM says what it has open of former lives. One that has returned itself has it from here.
+    pub(super) fn on_accepted_before(&mut self, decisions: Vec<Decision>) {
+        if self.settling.as_ref().is_some_and(|settling| !settling.is_sure()) {
+            self.outlet.keep(decisions);
+        }
+    }
+
     /// The DFM says what it has taken over from former lives.
     pub(super) fn on_taken_before(&mut self, now: Time, before: Vec<Settlement>, out: &mut Outbox) {
         let Some(settling) = &mut self.settling else { return };
