@@ -279,11 +279,42 @@ mod tests {
 
     #[test]
     fn processes_share_cores() {
-        let [one, two, many] = [1, 2, 8].map(|cores| rate_hz(&simulated(BUILT_IN_COSTS, "processes", cores, "")));
+        let costs = "[simulation.driver]\nread = \"1 us\"\nwrite = \"2 us\"\n[[simulation.cost]]\neach = \"1 us\"\n";
+        let [one, two, many] = [1, 2, 8].map(|cores| rate_hz(&simulated(costs, "processes", cores, "")));
         assert!(one < two && two < many, "{one} {two} {many}");
+        // What goes to another core costs more.
+        let bound = |costs: &str, sfi: u32| {
+            let cores = format!("processes.cores = {{ ros = [0], dfm = [0], sfi = [{sfi}] }}\n");
+            cpu_ns_per_event(&simulated(costs, "processes", 2, &cores))
+        };
+        let far = costs.replace("read =", "far = \"8 us\"\nread =");
+        let of_far = [0, 1].map(|sfi| bound(&far, sfi) / bound(costs, sfi));
+        assert!((0.99..1.01).contains(&of_far[0]) && of_far[1] > 1.1, "{of_far:?}");
         let costs = "[simulation.driver]\n[[simulation.cost]]\neach = \"1 us\"\n";
         let [one, many] = [1, 8].map(|cores| rate_hz(&simulated(costs, "process", cores, "")));
         assert_eq!(one, many, "a process has one thread");
+    }
+
+    #[test]
+    fn shared_memory_and_datagrams_have_costs_of_their_own() {
+        let costs = "[simulation.driver]\nwrite = \"1 us\"\n[simulation.driver.shm]\nwrite = \"4 us\"\n\
+                     [simulation.driver.udp]\nwrite = \"9 us\"\n";
+        let cpu_ns = |more: &str| cpu_ns_per_event(&simulated(costs, "processes", 2, more));
+        let ways = ["[transport]\nconnections = \"shm\"\n", "[transport]\nevent_request = \"udp\"\nevent_reply = \"udp\"\n"];
+        let [shm, udp] = ways.map(cpu_ns);
+        let over_tcp = cpu_ns("");
+        assert!(over_tcp < shm && over_tcp < udp, "{over_tcp} {shm} {udp}");
+        assert!(super::borrowed_costs(&partition(costs, ways[0])).is_empty());
+        let without = "[simulation.driver]\nwrite = \"1 us\"\n";
+        assert!(super::borrowed_costs(&partition(without, ways[0]))[0].contains("no costs of shared memory"));
+        assert!(super::borrowed_costs(&partition(without, ways[1]))[0].contains("no costs of datagrams"));
+    }
+
+    fn partition(costs: &str, more: &str) -> Partition {
+        let text = format!(
+            "partition.name = \"p\"\nros.count = 3\nsfi.count = 1\nsimulation.layout = \"processes\"\n{more}"
+        );
+        Partition::parse_with_costs("p", &text, ("costs", costs)).unwrap()
     }
 
     #[test]

@@ -183,7 +183,8 @@ fn level2() {
 #[test]
 fn prediction() {
     let found = bench(&["prediction"]);
-    for name in ["building", "level2", "processes"] {
+    assert!(found["within"].is_null(), "{found}");
+    for name in ["building", "level2", "processes", "datagrams", "shared"] {
         let found = &found[name];
         assert_eq!(found["bench"], format!("prediction.{name}"));
         for side in ["result", "reference"] {
@@ -191,6 +192,7 @@ fn prediction() {
             assert!(number("events_per_s") > 0.0 && number("cpu_us_per_event") > 0.0, "{found}");
         }
         assert!(found["ratio"].as_f64().is_some_and(|ratio| ratio > 0.0), "{found}");
+        assert!(found["within"].is_null() && found["taken_out"].is_u64() && found["share"].is_f64(), "{found}");
     }
 }
 

@@ -8,6 +8,7 @@ mod bad_files;
 mod bench;
 mod calibrate;
 mod children;
+mod cores;
 mod datagrams;
 mod death;
 mod files;
