@@ -763,6 +763,7 @@ Examples:
   weir bench event-builder --only reference --json    to compare the bare machine with another
   weir bench level2 --idle spin --json
   weir bench filter --python ./venv/bin/python
+  weir bench prediction --seconds 2 --json            within 15 %? Ends with 1 if not
 
 Each benchmark alternates with the bare machine, which moves the same bytes with plain system
 calls; the ratio of the two says what the complete protocol costs.";

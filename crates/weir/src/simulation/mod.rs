@@ -300,7 +300,8 @@ mod tests {
         let costs = "[simulation.driver]\nwrite = \"1 us\"\n[simulation.driver.shm]\nwrite = \"4 us\"\n\
                      [simulation.driver.udp]\nwrite = \"9 us\"\n";
         let cpu_ns = |more: &str| cpu_ns_per_event(&simulated(costs, "processes", 2, more));
-        let ways = ["[transport]\nconnections = \"shm\"\n", "[transport]\nevent_request = \"udp\"\nevent_reply = \"udp\"\n"];
+        let ways =
+            ["[transport]\nconnections = \"shm\"\n", "[transport]\nevent_request = \"udp\"\nevent_reply = \"udp\"\n"];
         let [shm, udp] = ways.map(cpu_ns);
         let over_tcp = cpu_ns("");
         assert!(over_tcp < shm && over_tcp < udp, "{over_tcp} {shm} {udp}");
@@ -311,9 +312,8 @@ mod tests {
     }
 
     fn partition(costs: &str, more: &str) -> Partition {
-        let text = format!(
-            "partition.name = \"p\"\nros.count = 3\nsfi.count = 1\nsimulation.layout = \"processes\"\n{more}"
-        );
+        let text =
+            format!("partition.name = \"p\"\nros.count = 3\nsfi.count = 1\nsimulation.layout = \"processes\"\n{more}");
         Partition::parse_with_costs("p", &text, ("costs", costs)).unwrap()
     }
 
