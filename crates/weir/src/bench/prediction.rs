@@ -33,6 +33,8 @@ use crate::simulation::simulate;
 pub(crate) struct Prediction {
     /// Whether all are; none where one cannot be judged.
     within: Option<bool>,
+    /// What others on the machine did not let the calibration measure: then nothing is judged.
+    doubts: Vec<String>,
     building: Predicted,
     level2: Predicted,
     processes: Predicted,
@@ -76,9 +78,6 @@ pub(crate) fn measure(args: &BenchArgs) -> Result<Prediction, BenchError> {
             ("costs".to_owned(), costs.to_toml(), costs.doubts().collect())
         }
     };
-    for doubt in &doubts {
-        crate::complain(&format!("weir bench prediction: {doubt}: nothing is judged"));
-    }
     let (costs, is_sound) = ((name, costs), doubts.is_empty());
     let within = |name, text: &str| Subject::new(name, text, Layout::Process, &costs)?.compare(args.seconds, is_sound);
     let apart = |name, bytes, more| {
@@ -92,15 +91,15 @@ pub(crate) fn measure(args: &BenchArgs) -> Result<Prediction, BenchError> {
     let shared = apart("prediction.shared", 4_000, calibration::SHARED)?;
     let judged = [&building, &level2, &processes, &datagrams, &shared].map(|one| one.within);
     let within = judged.into_iter().try_fold(true, |all, one| Some(all && one?));
-    Ok(Prediction { within, building, level2, processes, datagrams, shared })
+    Ok(Prediction { within, doubts, building, level2, processes, datagrams, shared })
 }
 
 impl Prediction {
     /// A few lines for people.
     pub(crate) fn to_text(&self) -> String {
-        [&self.building, &self.level2, &self.processes, &self.datagrams, &self.shared]
-            .map(Predicted::to_text)
-            .join("\n\n")
+        let all = [&self.building, &self.level2, &self.processes, &self.datagrams, &self.shared];
+        let doubts = self.doubts.iter().map(|doubt| format!("not judged: {doubt}"));
+        doubts.chain(all.map(Predicted::to_text)).collect::<Vec<_>>().join("\n\n")
     }
 
     /// Whether one was judged and is not within its bounds.
@@ -159,13 +158,15 @@ impl Subject {
 
     fn compare(&self, seconds: f64, is_sound: bool) -> Result<Predicted, BenchError> {
         let (mut calm, mut disturbed) = (Vec::new(), Vec::new());
+        // Runs that are too short to tell anything need not be repeated.
+        let wanted = if seconds < SECONDS_MIN { 1 } else { PAIRS };
         for pair in 0..PAIRS_MAX {
             let simulated = self.simulated(pair as u64)?;
             let live = self.live(seconds)?;
             let runs = if live.share < SHARE_MIN { &mut disturbed } else { &mut calm };
             runs.push((simulated, live));
             // Where nobody is calm, more of the same tells nothing.
-            if calm.len() == PAIRS || (calm.is_empty() && disturbed.len() == PAIRS) {
+            if calm.len() == wanted || (calm.is_empty() && disturbed.len() == wanted) {
                 break;
             }
         }

@@ -156,7 +156,8 @@ pub(crate) fn measure(own: Option<Partition>, seconds: f64) -> Result<Costs, Cal
 /// The median of some runs that had the machine for themselves; `None` if there are none.
 fn events_per_s(shape: &Shape, part: Part) -> Result<Option<f64>, CalibrationError> {
     let mut calm = Vec::new();
-    for _ in 0..APART_RUNS_MAX {
+    let is_short = shape.partition.run.duration.is_none_or(|duration| duration < APART_MIN);
+    for _ in 0..if is_short { 1 } else { APART_RUNS_MAX } {
         let Sound { conducted, .. } = run(shape)?;
         let share = if part == Part::OneCore { conducted.cores_used } else { conducted.left_to_us };
         if share >= SHARE_APART_MIN {
@@ -292,6 +293,8 @@ const APART_RUNS: usize = 2;
 const APART_RUNS_MAX: usize = 4;
 /// A run that has less of a core shares it with others.
 const SHARE_MIN: f64 = 0.85;
+/// Shorter ones tell nothing, however many they are.
+const APART_MIN: Interval = Interval::from_ms(100);
 /// The same of runs with processes of their own.
 const SHARE_APART_MIN: f64 = 0.9;
 /// Runs of a calibration, and what starts and measures besides takes as much as some.
