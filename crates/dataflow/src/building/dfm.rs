@@ -527,7 +527,8 @@ impl Component for Dfm {
     }
 
     fn is_settled(&self) -> bool {
-        !self.draining || self.abandoned || self.sfis.iter().all(|sfi| sfi.done || sfi.gone)
+        let are_told = self.sfis.iter().all(|sfi| sfi.done || sfi.gone) && self.orphans.len() == 0;
+        !self.draining || self.abandoned || are_told
     }
 
     fn report(&self, now: Time) -> Report {
