@@ -170,7 +170,9 @@ impl Books<'_> {
                 // What an SFI held that was heard too late was built again elsewhere.
                 let twice = built.saturating_sub(account.level2_accepted);
                 account.duplicates += twice;
-                account.built_complete -= twice.min(account.built_complete);
+                let complete = twice.min(account.built_complete);
+                account.built_complete -= complete;
+                account.built_incomplete -= twice - complete;
                 built -= twice;
             }
             account.not_built = account.settle("accepted, against built", account.level2_accepted, built, false);
