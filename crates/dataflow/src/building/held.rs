@@ -126,10 +126,10 @@ impl Building {
         self.named.iter().find(|(of, _)| *of == source).map(|(_, robs)| robs.as_slice())
     }
 
-    /// The first source from this one on that has not answered by this time, though it should have within `request_timeout`.
-    pub(super) fn next_late(&self, from: usize, request_timeout: Duration, by: Time) -> Option<usize> {
-        let is_late = |asked: &Asked| asked.awaited && asked.sent + request_timeout <= by;
-        (from..self.asked.len()).find(|&source| is_late(&self.asked[source]))
+    /// Whether a source has not answered by this time, though it should have within `request_timeout`.
+    pub(super) fn is_late(&self, source: u16, request_timeout: Duration, by: Time) -> bool {
+        let asked = &self.asked[usize::from(source)];
+        asked.awaited && asked.sent + request_timeout <= by
     }
 
     pub(super) fn has_some_of(&self, robs: &[u32]) -> bool {

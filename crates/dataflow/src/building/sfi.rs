@@ -554,21 +554,23 @@ impl Sfi {
     }
 
     fn on_timeout(&mut self, now: Time, timeout: &Timeout, out: &mut Outbox) {
-        let mut from = 0;
-        while let Some(source) = self.next_late(timeout, from) {
-            self.ask_again(now, timeout.event, source as u16, out);
-            from = source + 1;
+        let late = self.late(timeout);
+        for &source in &late {
+            self.ask_again(now, timeout.event, source, out);
         }
-        if from > 0 {
+        if !late.is_empty() {
             self.end_if_collected(timeout.event, out);
             self.ask(now, out);
         }
     }
 
-    /// The first source from this one on that a time-out is for.
-    fn next_late(&self, timeout: &Timeout, from: usize) -> Option<usize> {
-        let building = self.events.find(timeout.event).filter(|b| b.attempt == timeout.attempt)?;
-        building.next_late(from, self.parameters.request_timeout, timeout.deadline)
+    /// The sources that a time-out is for, in the order of requests.
+    fn late(&self, timeout: &Timeout) -> Vec<u16> {
+        let building = self.events.find(timeout.event).filter(|b| b.attempt == timeout.attempt);
+        let is_late = |source: &&u16| {
+            building.is_some_and(|b| b.is_late(**source, self.parameters.request_timeout, timeout.deadline))
+        };
+        self.order.iter().filter(is_late).copied().collect()
     }
 
     /// Whether requests may still be unanswered that a time-out is for.
