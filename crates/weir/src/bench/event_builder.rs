@@ -220,8 +220,12 @@ fn configuration(parameters: &Parameters) -> String {
         BenchPayload::Touched => ("written", "data"),
     };
     // Pages that wait to be cleared are read by nobody, and those of the reference's ring are used again at once.
-    let clear_group =
-        if parameters.transport == BenchTransport::Shm { building / 4 } else { building.min(CLEAR_GROUP) };
+    let clear_group = match parameters.transport {
+        BenchTransport::Shm => building / 4,
+        BenchTransport::Tcp | BenchTransport::Udp => {
+            (CLEARED_BYTES / (*fragment_bytes).max(1)).clamp(1, CLEAR_GROUP_MAX)
+        }
+    };
     let transport = transport_keys(parameters);
     format!(
         r#"
@@ -269,7 +273,9 @@ fn spawn_source(source: &SourceArguments) -> io::Result<Child> {
 
 const PAIRS: usize = 5;
 const EVENTS_HELD: u32 = 64;
-const CLEAR_GROUP: u32 = 100;
+/// What is cleared together, of one source.
+const CLEARED_BYTES: u32 = 128 << 10;
+const CLEAR_GROUP_MAX: u32 = 100;
 /// Less than what a pair of sockets buffers for the reference.
 const WINDOW_BYTES: u32 = 1 << 20;
 /// A socket for all sources has room for more, and more replies are ready at the same time.
