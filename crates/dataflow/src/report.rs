@@ -509,7 +509,8 @@ counters! {
         unrecorded,
         /// Finished: given up before the event filter took them.
         abandoned,
-        /// Built, cleared, and lost with their SFI before the event filter had them.
+        /// Built and cleared; their SFI was lost and no filter daemon has them. All but those whose fate was known to the SFI
+        /// or on its way to it are lost.
         lost_built,
         /// Events given to another SFI because theirs was slow or lost.
         reassigned,

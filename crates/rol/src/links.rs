@@ -8,7 +8,6 @@ use dataflow::message::EventInfo;
 use dataflow::readout::fragment::{FragmentHead, Unplaced};
 use eformat::{LOST_ROB_BYTES, WORD_BYTES};
 use transport::page_pool::{Page, Pool, PoolCounters, PoolError, PoolOptions};
-use transport::prefetch::prefetch;
 use transport::waker::Waker;
 
 use crate::emulator::{Emulation, Emulator};
@@ -271,13 +270,6 @@ impl Links {
             return Err(ReadOutError::NoPage { event, pool, free, needed });
         }
         Ok(())
-    }
-
-    /// Has the processor fetch what the next [`Links::read_out`] looks at first.
-    pub fn prefetch(&self) {
-        prefetch(self);
-        prefetch(self.reserved.as_slice());
-        self.pool.prefetch();
     }
 
     /// Whether a page is free: [`Links::read_out`] may be worth another try.

@@ -70,7 +70,7 @@ pub mod link;
 pub mod local;
 pub mod page_pool;
 pub mod poller;
-pub mod prefetch;
+mod prefetch;
 pub mod scheduler;
 pub mod shared_memory;
 pub mod shm;

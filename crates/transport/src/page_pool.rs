@@ -162,11 +162,6 @@ impl Pool {
         taken
     }
 
-    /// Has the processor fetch the state of the pool: pages will soon be taken or come back.
-    pub fn prefetch(&self) {
-        prefetch(&*self.0);
-    }
-
     fn page(&self, index: u32) -> Page {
         self.0.pages[index as usize].holders.store(1, Ordering::Relaxed);
         Page { hold: Hold { pool: Arc::clone(&self.0), index }, start: 0 }

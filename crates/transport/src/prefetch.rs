@@ -3,13 +3,13 @@
 /// Has the processor fetch all cache lines of a value, but for those of a long one beyond the first [`LEN_MAX`] bytes. What the
 /// value points to stays where it is. A hint without any effect on what a program does.
 #[inline]
-pub fn prefetch<T: ?Sized>(value: &T) {
+pub(crate) fn prefetch<T: ?Sized>(value: &T) {
     lines(value).for_each(fetch);
 }
 
 /// The same for what will soon be written, and may be in the cache of another processor.
 #[inline]
-pub fn prefetch_to_write<T: ?Sized>(value: &mut T) {
+pub(crate) fn prefetch_to_write<T: ?Sized>(value: &mut T) {
     lines(value).for_each(fetch_to_write);
 }
 
@@ -19,7 +19,7 @@ fn lines<T: ?Sized>(value: &T) -> impl Iterator<Item = *const u8> {
 }
 
 /// Most of one value that is fetched, in bytes.
-pub const LEN_MAX: usize = 2048;
+const LEN_MAX: usize = 2048;
 
 const LINE: usize = 64;
 

@@ -161,14 +161,18 @@ impl Sfi {
             self.end(Ended { event: event.event, attempt, missing }, out);
             return;
         }
-        if let Some(older) = self.remove(event.event) {
+        let older = self.remove(event.event);
+        if older.is_some() || attempt != FIRST_ATTEMPT {
+            // It may have kept its place since it was here before.
+            self.to_ask.retain(|waiting| *waiting != event.event);
+        }
+        if let Some(older) = older {
             // Its first SFI and now this one again: the end of the older attempt gives the DFM its credit back.
             if older.phase == Phase::Collecting {
                 let missing = older.missing.len() as u32;
                 self.end(Ended { event: event.event, attempt: older.attempt, missing }, out);
             }
             self.credits.come_home(older.awaited);
-            self.to_ask.retain(|waiting| *waiting != event.event);
             self.counters.revoked += 1;
             self.reuse(older);
         }
@@ -760,6 +764,8 @@ impl Component for Sfi {
         self.intake.iter().for_each(Intake::check);
         assert!(self.events.len() <= self.parameters.events, "events within their bound");
         self.collected.check();
+        let queued: BTreeSet<&EventId> = self.to_ask.iter().collect();
+        assert_eq!(queued.len(), self.to_ask.len(), "an event has one place among those to be asked for");
         let in_phase = |is: fn(&Building) -> bool| self.events.iter().filter(|(_, building)| is(building)).count();
         assert_eq!(self.building, in_phase(|b| b.phase == Phase::Collecting), "events in building");
         let count = |b: &Building, is: fn(&Asked) -> bool| b.asked.iter().filter(|asked| is(asked)).count();

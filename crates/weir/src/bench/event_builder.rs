@@ -149,6 +149,7 @@ fn bare(parameters: &Parameters) -> Result<Figures, BenchError> {
         }
         BenchTransport::Udp => {
             let datagram_bytes = parameters.datagram_bytes.expect("UDP has datagrams");
+            // With more under way it is slower.
             let events_held = EVENTS_HELD;
             let grouped = !parameters.single;
             let bare = Datagrams { sources, fragment_bytes, datagram_bytes, grouped, touched, events_held, seconds };

@@ -4,11 +4,9 @@ use std::time::Duration;
 
 use dataflow::component::Input;
 use dataflow::ids::NodeId;
-use dataflow::message::Message;
 use dataflow::time::Time;
 use dataflow::turns::is_flushed_in_turn;
 use transport::clock;
-use transport::prefetch::prefetch;
 
 use super::{Host, Hosted, Section};
 
@@ -76,9 +74,6 @@ impl Host {
                 }
                 return;
             };
-            if self.local.ending().is_some() {
-                self.prefetch_upcoming();
-            }
             // A pass through a whole chain in one process takes long: latencies are measured in it.
             self.enter(|| (Section::Local, 1, 0));
             now = clock::now();
@@ -87,26 +82,6 @@ impl Host {
             self.end_turn(now);
             if now > end {
                 return;
-            }
-        }
-    }
-
-    /// Of many components most have left the caches before their turn comes again.
-    fn prefetch_upcoming(&self) {
-        if self.nodes.len() < MANY {
-            return;
-        }
-        let hosted = |node: NodeId| self.nodes[usize::from(node.0)].as_ref();
-        if let Some(later) = self.local.upcoming(1).and_then(|(node, _)| hosted(node)) {
-            prefetch(later);
-        }
-        if let Some((node, (_, message))) = self.local.upcoming(0)
-            && let Some(next) = hosted(node)
-        {
-            prefetch(next.node.component());
-            next.workshop.prefetch();
-            if let Message::EventRequest { requests } = message {
-                prefetch(requests.as_slice());
             }
         }
     }
@@ -133,8 +108,6 @@ impl Hosted {
     }
 }
 
-/// The state of so few components stays in the cache.
-const MANY: usize = 100;
 /// Bounds of a pass, so that no source starves the others.
 const LOCAL_MESSAGES_PER_PASS: usize = 4096;
 /// Work may take long: time-outs, signals and the network are looked at in between.

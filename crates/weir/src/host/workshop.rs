@@ -135,13 +135,6 @@ impl Workshop {
         }
     }
 
-    /// Has the processor fetch what a ROS that will be asked for data needs.
-    pub(super) fn prefetch(&self) {
-        if let Kind::Links(links) = &self.kind {
-            links.prefetch();
-        }
-    }
-
     /// The pages that the links of a ROS are read out to.
     pub(super) fn pool(&self) -> Option<&Pool> {
         match &self.kind {

@@ -1,7 +1,7 @@
 //! Events that were built and cleared, and whose builder was lost: only filter daemons can have them still.
 //!
 //! Each daemon is asked once it is within reach, and answers when it has seen the loss itself: what the builder has sent it has
-//! arrived by then. What none of them has is lost, and bounds nothing any more.
+//! arrived by then. What none of them has bounds nothing any more: it is lost, or its fate was known to the builder alone.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
