@@ -511,7 +511,7 @@ impl Plan {
         }
     }
 
-    fn is_struck(&self, node: NodeId) -> bool {
+    pub(super) fn is_struck(&self, node: NodeId) -> bool {
         self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Restart(n, _) if *n == node))
     }
 
