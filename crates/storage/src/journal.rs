@@ -1,7 +1,8 @@
 //! What a life of a writer leaves to the next: which files it has begun, and which events are whole in them.
 //!
 //! Lines of text. An event has its line once all its copies are written: what lies behind the ends that it names belongs to
-//! an event that is not in all its streams. A line without an end does not count.
+//! an event that is not in all its streams. A line without an end does not count. Each ends with the Adler-32 of all bytes before
+//! this number, so that none can be changed, left out or there twice.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -10,12 +11,12 @@ use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::str::{FromStr, SplitAsciiWhitespace};
 
-use eformat::{DataSeparator, FileName};
+use eformat::{Adler32, DataSeparator, FileName};
 
 use crate::backend::Backend;
 use crate::output::Output;
 use crate::write_error::WriteError;
-use crate::writer::ClosedFile;
+use crate::writer::{ClosedFile, NAME_CLASH_STEP};
 
 /// The journal of the files of a run, being written.
 pub(crate) struct Journal {
@@ -27,7 +28,7 @@ pub(crate) struct Journal {
 }
 
 /// What a journal tells.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(crate) struct Chronicle {
     /// By number.
     pub(crate) streams: Vec<StreamHistory>,
@@ -35,8 +36,9 @@ pub(crate) struct Chronicle {
     pub(crate) oldest: u64,
     /// Events at or above it that are in files.
     pub(crate) events: BTreeSet<u64>,
-    /// Bytes of whole lines.
+    /// Bytes of whole lines, and their sum.
     bytes: u64,
+    sum: Adler32,
 }
 
 /// The files of one stream.
@@ -79,7 +81,7 @@ impl Journal {
     /// Goes on behind the whole lines of a journal.
     pub(crate) fn resume(backend: &dyn Backend, path: PathBuf, chronicle: &Chronicle) -> Result<Self, WriteError> {
         let file = backend.reopen(&path).map_err(|source| WriteError::io("open", &path, source))?;
-        let output = Output::resumed(file, chronicle.bytes, eformat::Adler32::new());
+        let output = Output::resumed(file, chronicle.bytes, chronicle.sum.clone());
         let streams = chronicle.streams.iter().map(|stream| stream_of(&stream.files[0].name)).collect();
         Ok(Self { path, output, streams, compact_above: COMPACT_ABOVE_BYTES.max(2 * chronicle.bytes) })
     }
@@ -89,7 +91,7 @@ impl Journal {
         let stream = stream_of(name);
         let known = self.number_of(&stream);
         let number = known.unwrap_or(self.streams.len());
-        self.append(&format!("begin {number} {name} {header_bytes}\n"))?;
+        self.append(format!("begin {number} {name} {header_bytes}"))?;
         if known.is_none() {
             self.streams.push(stream);
         }
@@ -99,13 +101,13 @@ impl Journal {
     /// It was made, with its header.
     pub(crate) fn file_made(&mut self, name: &FileName) -> Result<(), WriteError> {
         let number = self.number_of(&stream_of(name)).expect("it was begun");
-        self.append(&format!("made {number}\n"))
+        self.append(format!("made {number}"))
     }
 
     /// A file has its last name. That this is not written is no harm: it shows in the directory.
     pub(crate) fn file_closed(&mut self, name: &FileName, bytes: u64, adler32: u32) {
         let number = self.number_of(&stream_of(name)).expect("it was begun");
-        let _ = self.append(&format!("closed {number} {bytes} {adler32}\n"));
+        let _ = self.append(format!("closed {number} {bytes} {adler32}"));
     }
 
     /// An event is whole in these files, up to their ends, the first of them with its first copy. Nobody asks for an event below
@@ -121,13 +123,11 @@ impl Journal {
             let number = self.number_of(&stream_of(name)).expect("its file was begun");
             write!(line, " {number} {end}").expect("a string takes everything");
         }
-        line.push('\n');
-        self.append(&line)?;
+        self.append(line)?;
         if self.output.bytes() > self.compact_above {
             // Without room for a second journal the long one goes on.
-            let compacted = self.compact(backend);
+            let _ = self.compact(backend);
             self.compact_above = COMPACT_ABOVE_BYTES.max(2 * self.output.bytes());
-            let _ = compacted;
         }
         Ok(())
     }
@@ -135,12 +135,18 @@ impl Journal {
     /// Writes a short journal of the same content in place of this one.
     fn compact(&mut self, backend: &dyn Backend) -> Result<(), WriteError> {
         let Ok(chronicle) = Chronicle::read(&self.path) else { return Ok(()) };
-        let path = self.path.with_extension("new");
-        forget(backend, &path)?;
+        let path = compacted(&self.path);
+        remove(backend, &path)?;
         let file = backend.create(&path).map_err(|source| WriteError::io("create", &path, source))?;
         let mut output = Output::new(file);
-        output.append(chronicle.lines().as_bytes(), &[]).map_err(|source| WriteError::io("write", &path, source))?;
-        backend.rename(&path, &self.path).map_err(|source| WriteError::io("rename", &path, source))?;
+        let written = output.append(summed(chronicle.lines()).as_bytes(), &[]);
+        let written = written.map_err(|source| WriteError::io("write", &path, source));
+        let renamed = || backend.rename(&path, &self.path).map_err(|source| WriteError::io("rename", &path, source));
+        if let Err(error) = written.and_then(|()| renamed()) {
+            // On a full disk the events need its room.
+            let _ = remove(backend, &path);
+            return Err(error);
+        }
         self.output = output;
         Ok(())
     }
@@ -149,13 +155,18 @@ impl Journal {
         self.streams.iter().position(|known| known == stream)
     }
 
-    fn append(&mut self, line: &str) -> Result<(), WriteError> {
+    fn append(&mut self, mut line: String) -> Result<(), WriteError> {
+        end_line(&mut line, &mut self.output.sum());
         self.output.append(line.as_bytes(), &[]).map_err(|source| WriteError::io("write", &self.path, source))
     }
 }
 
-/// Removes a journal, if there is one.
+/// Removes a journal, if there is one, and what a death has left of one that was being made short.
 pub(crate) fn forget(backend: &dyn Backend, path: &Path) -> Result<(), WriteError> {
+    remove(backend, &compacted(path)).and(remove(backend, path))
+}
+
+fn remove(backend: &dyn Backend, path: &Path) -> Result<(), WriteError> {
     match backend.remove(path) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => Err(WriteError::io("remove", path, source)),
         _ => Ok(()),
@@ -171,24 +182,40 @@ impl Chronicle {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(io(error)),
         };
-        let (mut reader, mut chronicle, mut line) = (BufReader::new(file), Self::default(), String::new());
+        let (mut reader, mut chronicle, mut line) = (BufReader::new(file), Self::default(), Vec::new());
         for number in 1.. {
             line.clear();
-            let bytes = reader.read_line(&mut line).map_err(io)? as u64;
-            if !line.ends_with('\n') {
+            reader.read_until(b'\n', &mut line).map_err(io)?;
+            if !line.ends_with(b"\n") {
                 break;
             }
-            let known = chronicle.take(line.split_ascii_whitespace());
+            let known = chronicle.take_line(&line);
             known.ok_or_else(|| JournalError::Line { path: path.to_owned(), line: number })?;
-            chronicle.bytes += bytes;
         }
         Ok(chronicle)
     }
 
+    /// `None` for a line that is not the next one of a journal.
+    fn take_line(&mut self, line: &[u8]) -> Option<()> {
+        let (text, sum) = str::from_utf8(line).ok()?.strip_suffix('\n')?.rsplit_once(' ')?;
+        let mut expected = text.to_owned();
+        end_line(&mut expected, &mut self.sum.clone());
+        if expected.as_bytes() != line || sum.is_empty() {
+            return None;
+        }
+        self.take(text.split_ascii_whitespace())?;
+        self.sum.update(line);
+        self.bytes += line.len() as u64;
+        Some(())
+    }
+
+    /// `None` for words that cannot be: whoever sums such a line has them from somewhere else.
     fn take(&mut self, mut words: SplitAsciiWhitespace<'_>) -> Option<()> {
         match words.next()? {
             "begin" => {
-                let (number, name, header_bytes) = (next(&mut words)?, next(&mut words)?, next(&mut words)?);
+                let (number, name, header_bytes) =
+                    (next(&mut words)?, next::<FileName>(&mut words)?, next(&mut words)?);
+                name.sequence().checked_add(NAME_CLASH_STEP)?;
                 let (file, streams) = (FileHistory::new(name, header_bytes), self.streams.len());
                 match self.streams.get_mut::<usize>(number) {
                     Some(stream) => {
@@ -206,19 +233,21 @@ impl Chronicle {
                 let mut is_first = true;
                 while let Some(number) = words.next() {
                     let file = self.last_of(number.parse().ok()?)?;
-                    file.end = next(&mut words)?;
-                    file.events += 1;
-                    file.first_copies += u32::from(core::mem::take(&mut is_first));
+                    let (events, first) = (file.events.checked_add(1)?, u32::from(core::mem::take(&mut is_first)));
+                    file.reach(next(&mut words)?, events, file.first_copies + first)?;
                 }
                 self.has(event, oldest);
             }
             "closed" => {
                 let number = next(&mut words)?;
-                self.last_of(number)?.closed = Some((next(&mut words)?, next(&mut words)?));
+                let file = self.last_of(number)?;
+                let (bytes, adler32) = (next(&mut words)?, next(&mut words)?);
+                file.closed = (bytes >= file.end).then_some((bytes, adler32));
+                file.closed?;
             }
             "at" => {
                 let file = self.last_of(next(&mut words)?)?;
-                (file.end, file.events, file.first_copies) = (next(&mut words)?, next(&mut words)?, next(&mut words)?);
+                file.reach(next(&mut words)?, next(&mut words)?, next(&mut words)?)?;
             }
             _ => return None,
         }
@@ -240,24 +269,20 @@ impl Chronicle {
     }
 
     /// The shortest journal of this content.
-    fn lines(&self) -> String {
-        let mut lines = String::new();
+    fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
         for (number, stream) in self.streams.iter().enumerate() {
             for file in &stream.files {
                 let FileHistory { name, header_bytes, end, events, first_copies, .. } = file;
-                let mut line = format!("begin {number} {name} {header_bytes}\n");
+                lines.push(format!("begin {number} {name} {header_bytes}"));
                 if file.made {
-                    line += &format!("made {number}\nat {number} {end} {events} {first_copies}\n");
+                    lines.push(format!("made {number}"));
+                    lines.push(format!("at {number} {end} {events} {first_copies}"));
                 }
-                if let Some((bytes, adler32)) = file.closed {
-                    line += &format!("closed {number} {bytes} {adler32}\n");
-                }
-                lines += &line;
+                lines.extend(file.closed.map(|(bytes, adler32)| format!("closed {number} {bytes} {adler32}")));
             }
         }
-        for event in &self.events {
-            writeln!(lines, "event {event} {}", self.oldest).expect("a string takes everything");
-        }
+        lines.extend(self.events.iter().map(|event| format!("event {event} {}", self.oldest)));
         lines
     }
 }
@@ -269,8 +294,15 @@ impl FileHistory {
 
     /// Bytes of the events in it.
     pub(crate) fn event_bytes(&self) -> u64 {
-        let separators = u64::from(self.events) * DataSeparator::BYTES as u64;
-        self.end.saturating_sub(self.header_bytes + separators)
+        self.end - self.header_bytes - separator_bytes(self.events)
+    }
+
+    /// It holds so much; `None` if it cannot, or if it held more before.
+    fn reach(&mut self, end: u64, events: u32, first_copies: u32) -> Option<()> {
+        let least_bytes = self.header_bytes.checked_add(separator_bytes(events))?;
+        let is_possible = end >= least_bytes.max(self.end) && events >= self.events && first_copies <= events;
+        (self.end, self.events, self.first_copies) = (end, events, first_copies);
+        is_possible.then_some(())
     }
 
     /// It as it is told to others.
@@ -279,6 +311,33 @@ impl FileHistory {
         let (path, stream) = (directory.join(self.name.data()), stream_of(&self.name));
         Some(ClosedFile { path, stream, events: self.events, first_copies: self.first_copies, bytes, adler32 })
     }
+}
+
+fn separator_bytes(events: u32) -> u64 {
+    u64::from(events) * DataSeparator::BYTES as u64
+}
+
+/// Ends a line that follows bytes of the sum `before`, which becomes that with the line.
+fn end_line(line: &mut String, before: &mut Adler32) {
+    line.push(' ');
+    before.update(line.as_bytes());
+    let rest = format!("{}\n", before.value());
+    before.update(rest.as_bytes());
+    line.push_str(&rest);
+}
+
+/// The lines of a journal as they are written.
+fn summed(lines: Vec<String>) -> String {
+    let mut sum = Adler32::new();
+    lines.into_iter().fold(String::new(), |all, mut line| {
+        end_line(&mut line, &mut sum);
+        all + &line
+    })
+}
+
+/// Where a short journal is made.
+fn compacted(path: &Path) -> PathBuf {
+    path.with_extension("new")
 }
 
 fn stream_of(name: &FileName) -> String {
@@ -291,3 +350,31 @@ fn next<T: FromStr>(words: &mut SplitAsciiWhitespace<'_>) -> Option<T> {
 
 /// A journal that is longer is written anew: all but the events in flight and a few words for each file can go.
 const COMPACT_ABOVE_BYTES: u64 = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn impossible_values_are_refused() {
+        let name = "data_test.00000007.physics_Main.daq.RAW._lb0000._SFO-1";
+        let begin = |header_bytes: u64| format!("begin 0 {name}._0001 {header_bytes}");
+        let all = |lines: &[&str]| {
+            let mut chronicle = Chronicle::default();
+            lines.iter().try_for_each(|line| chronicle.take(line.split_ascii_whitespace())).map(|()| chronicle)
+        };
+        let good = all(&[&begin(100), "made 0", "event 1 0 0 150", "closed 0 200 1"]).unwrap();
+        assert_eq!(good.streams[0].files[0].event_bytes(), 50 - DataSeparator::BYTES as u64);
+        for header_bytes in [u64::MAX, u64::MAX - 1] {
+            let end = format!("event 1 0 0 {}", u64::MAX);
+            assert!(all(&[&begin(header_bytes), "made 0", &end]).is_none());
+            assert!(all(&[&begin(header_bytes), "made 0", &format!("at 0 {} 1 1", u64::MAX)]).is_none());
+        }
+        for line in ["event 1 0 0 101", "event 1 0 1 200", "at 0 110 1 1", "at 0 200 1 2", "closed 0 99 1", "made 1"] {
+            assert!(all(&[&begin(100), "made 0", line]).is_none(), "{line}");
+        }
+        assert!(all(&[&format!("begin 0 {name}._{} 100", u32::MAX)]).is_none());
+        assert!(all(&[&begin(100), "made 0", "event 1 0 0 200", "event 2 0 0 199"]).is_none());
+        assert!(all(&[&begin(100), "made 0", &format!("at 0 {} {} 1", u64::MAX, u32::MAX), "event 2 0 0 1"]).is_none());
+    }
+}

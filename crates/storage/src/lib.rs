@@ -2,7 +2,8 @@
 //!
 //! * [`Writer`] records the events of one stream, [`Streams`] those of several: vectored writes without a copy,
 //!   rollover by size and count, `.writing` until closed and then `.data`, Adler-32 of each file;
-//! * [`recover`] makes a valid file of a torn one, [`Streams::resume`] goes on where a writer has died;
+//! * [`recover`] makes a valid file of a torn one, [`Streams::resume`] goes on where a writer has died,
+//!   [`finish_left`] closes what it has left;
 //! * [`check`], [`ls`] and [`dump`] look at files;
 //! * [`FileReader`] gives the events of a file one by one.
 //!
@@ -52,7 +53,7 @@ pub use dump::{Dump, DumpItem, DumpOptions, EventContent, EventDump, RobDump, du
 pub use ls::{Listing, ls};
 pub use reader::{FileReader, ReadEvent};
 pub use recover::{RecoverError, Recovered, recover};
-pub use resume::{ResumeError, Resumed};
+pub use resume::{ResumeError, Resumed, finish_left};
 pub use scan::{EVENT_BYTES_MAX, ReadError};
 pub use streams::{EventCopy, Streams};
 pub use write_error::WriteError;

@@ -43,6 +43,10 @@ impl Output {
         self.sum.value()
     }
 
+    pub(crate) fn sum(&self) -> Adler32 {
+        self.sum.clone()
+    }
+
     pub(crate) fn sync(&mut self) -> io::Result<()> {
         let synced = self.file.sync_data();
         self.unsure |= synced.is_err();

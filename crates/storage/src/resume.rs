@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use eformat::Adler32;
 
-use crate::backend::Backend;
-use crate::journal::{Chronicle, FileHistory, JournalError};
+use crate::backend::{Backend, Disk};
+use crate::journal::{Chronicle, FileHistory, JournalError, forget};
 use crate::output::Output;
 use crate::scan::{ReadError, Scan};
 use crate::write_error::WriteError;
@@ -61,6 +61,25 @@ pub enum ResumeError {
         /// Bytes that were written.
         expected_bytes: u64,
     },
+}
+
+/// Closes the files that a writer has left which is not to come again, by the journal that it has kept
+/// ([`Streams::keep_journal`](crate::Streams::keep_journal)): those that are open are cut behind the last event that is in all its streams.
+/// All files of that run are given, durable. Then the journal is removed. Nobody may be writing them.
+///
+/// # Errors
+///
+/// See [`ResumeError`]; it may be tried again.
+pub fn finish_left(journal: &Path) -> Result<Vec<ClosedFile>, ResumeError> {
+    let parent = journal.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let directory = parent.unwrap_or(Path::new(".")).to_owned();
+    let config = WriterConfig { directory, durable: true, ..WriterConfig::default() };
+    let (writers, mut closed) = writers(&config, Chronicle::read(journal)?, &|| Box::new(Disk))?;
+    for mut writer in writers {
+        closed.extend(writer.finish()?);
+    }
+    forget(&Disk, journal)?;
+    Ok(closed)
 }
 
 /// The writers of a chronicle, in its order, with what they have closed before.

@@ -120,6 +120,10 @@ impl Streams {
     /// # Errors
     ///
     /// As for [`Writer::write_event`].
+    ///
+    /// # Panics
+    ///
+    /// With a journal, which needs the numbers of events: see [`write_numbered`](Self::write_numbered).
     pub fn write_event(&mut self, stream_type: &str, stream_name: &str, parts: &[&[u8]]) -> Result<(), WriteError> {
         self.write_copies(&[EventCopy { stream_type, stream_name, parts }])
     }
@@ -132,8 +136,9 @@ impl Streams {
     ///
     /// # Panics
     ///
-    /// If a stream is named twice.
+    /// If a stream is named twice, or with a journal, as [`write_event`](Self::write_event).
     pub fn write_copies(&mut self, copies: &[EventCopy<'_>]) -> Result<(), WriteError> {
+        assert!(self.journal.is_none(), "an event that the journal does not name is cut off by the next life");
         self.write_all(copies).map(drop)
     }
 

@@ -387,7 +387,7 @@ impl SequenceCounts {
     pub(crate) fn add(&mut self, events: u32, event_bytes: u64) {
         self.events = self.events.saturating_add(events);
         self.next_block = self.next_block.wrapping_add(events);
-        self.event_bytes += event_bytes;
+        self.event_bytes = self.event_bytes.saturating_add(event_bytes);
     }
 
     fn take_back(&mut self, event_bytes: u32) {
@@ -407,4 +407,4 @@ fn event_bytes(parts: &[&[u8]]) -> Result<u32, WriteError> {
 }
 
 /// Added to the sequence number of a name that is taken (note §11.9).
-const NAME_CLASH_STEP: u32 = 100;
+pub(crate) const NAME_CLASH_STEP: u32 = 100;

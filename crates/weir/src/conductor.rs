@@ -68,8 +68,8 @@ pub(crate) struct Conducted {
     pub(crate) cpu: Duration,
     /// Processor time of this process from the beginning of the run to its end.
     pub(crate) cpu_while_running: Duration,
-    /// The part of all processors' time that others left to the run, from its beginning to its end.
-    pub(crate) left_to_us: f64,
+    /// The part of all processors' time that others left to the run, from its beginning to its end, where the kernel says it.
+    pub(crate) left_to_us: Option<f64>,
     /// How many processors the run has used, in the mean over the same time; none where the kernel does not say.
     pub(crate) cores_used: f64,
     pub(crate) network: Network,
@@ -333,7 +333,7 @@ struct Conductor {
     /// Processor time of this process, in seconds: when the run began negative, since it ended that of the run.
     cpu_while_running: f64,
     processors: Processors,
-    left_to_us: f64,
+    left_to_us: Option<f64>,
     cores_used: f64,
     next_progress: Time,
 }
@@ -402,7 +402,7 @@ impl Conductor {
             ended: None,
             cpu_while_running: 0.0,
             processors: Processors::watch(None),
-            left_to_us: 1.0,
+            left_to_us: None,
             cores_used: 0.0,
             next_progress: now,
         }

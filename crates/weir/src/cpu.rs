@@ -45,17 +45,15 @@ impl Processors {
     }
 
     /// The part of the time of all processors that neither other processes nor other virtual machines have taken, with what
-    /// our processes have had up to now; 1 where the kernel does not say. Interrupts are ours: messages through the kernel take
+    /// our processes have had up to now; `None` where the kernel does not say. Interrupts are ours: messages through the kernel take
     /// them.
-    pub(crate) fn left_to_us(&self, ours_s: Option<f64>) -> f64 {
+    pub(crate) fn left_to_us(&self, ours_s: Option<f64>) -> Option<f64> {
         let cores = thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64);
         let elapsed_s = clock::now().since(self.at).as_secs_f64();
-        let Some(((before, ours_before_s), (now, ours_s))) = self.before.zip(Ticks::now().zip(ours_s)) else {
-            return 1.0;
-        };
+        let ((before, ours_before_s), (now, ours_s)) = self.before.zip(Ticks::now().zip(ours_s))?;
         let others_s = (now.processes - before.processes) / TICKS_PER_S - (ours_s - ours_before_s);
         let stolen_s = (now.stolen - before.stolen) / TICKS_PER_S;
-        1.0 - (others_s.max(0.0) + stolen_s) / (elapsed_s * cores)
+        Some(1.0 - (others_s.max(0.0) + stolen_s) / (elapsed_s * cores))
     }
 }
 
@@ -104,7 +102,8 @@ mod tests {
     #[test]
     fn nobody_has_more_than_all() {
         let share = Processors::watch(Some(0.0)).left_to_us(Some(f64::MAX));
-        assert!(share <= 1.0, "{share}");
-        assert_eq!(Processors::watch(None).left_to_us(Some(1.0)), 1.0);
+        assert!(share.is_none_or(|share| share <= 1.0), "{share:?}");
+        assert_eq!(Processors::watch(None).left_to_us(Some(1.0)), None);
+        assert_eq!(Processors::watch(Some(0.0)).left_to_us(None), None);
     }
 }

@@ -9,11 +9,13 @@
 //! | `shared` | the same with fragments of 4 kB | shared memory |
 //!
 //! The costs come from a file, or are measured first, by `weir calibrate`; none of the partitions is one of those that are
-//! metered for it. Processes are bound to cores (`processes.cores`), read-out systems to one, all others to another: where the
+//! metered for it. `processes`, `datagrams` and `shared` lie between the shapes that the costs of processes are fitted to, all of one family
+//! (event building by as many read-out systems, with smaller and larger fragments): there it is an interpolation that is judged. Processes are bound to cores (`processes.cores`), read-out systems to one, all others to another: where the
 //! kernel places them, a run takes one of several courses, which last for its whole time.
 //!
 //! Simulations know of nobody else on the machine. A live run that had less than [`SHARE_MIN`] of the processor time that it
-//! wanted is taken out, and repeated for a while; without enough of the others there is no judgement.
+//! wanted is taken out, and repeated for a while; without enough of the others there is no judgement, nor where the kernel does not say
+//! what others had.
 
 use configuration::{Interval, Layout, Partition};
 use dataflow::ids::Role;
@@ -47,12 +49,12 @@ pub(crate) struct Prediction {
 struct Predicted {
     #[serde(flatten)]
     comparison: Comparison<Parameters>,
-    /// Whether the median ratio of events per second is within [`ERROR_MAX`] of 1; none with too few live runs that had the
-    /// machine for themselves, or too short ones.
+    /// Whether the median ratio of events per second is within [`ERROR_MAX`] of 1; none with too few live runs that are known to have
+    /// had the machine for themselves, or too short ones.
     within: Option<bool>,
     error_max: f64,
-    /// The least part of the processor time that it wanted, of a live run that counts.
-    share: f64,
+    /// The least part of the processor time that it wanted, of a live run that counts; none where the kernel does not say.
+    share: Option<f64>,
     /// Pairs whose live run had less than its share.
     taken_out: usize,
 }
@@ -125,7 +127,10 @@ impl Predicted {
             count => format!(", {count} taken out with less than {:.0} %", SHARE_MIN * 100.0),
         };
         let text = comparison.to_text_as(["simulated", "live"]);
-        format!("{text}\n{judgement}; live runs had at least {:.0} % of the time that they wanted{out}", share * 100.0)
+        let had = share.map_or("a part that the kernel does not tell".to_owned(), |share| {
+            format!("at least {:.0} %", share * 100.0)
+        });
+        format!("{text}\n{judgement}; live runs had {had} of the time that they wanted{out}")
     }
 }
 
@@ -140,7 +145,8 @@ struct Subject {
 /// A live run, with the part that it had of the processor time that it wanted.
 struct Live {
     figures: Figures,
-    share: f64,
+    /// None where the kernel does not say.
+    share: Option<f64>,
 }
 
 impl Subject {
@@ -163,7 +169,7 @@ impl Subject {
         for pair in 0..PAIRS_MAX {
             let simulated = self.simulated(pair as u64)?;
             let live = self.live(seconds)?;
-            let runs = if live.share < SHARE_MIN { &mut disturbed } else { &mut calm };
+            let runs = if live.share.is_some_and(|share| share < SHARE_MIN) { &mut disturbed } else { &mut calm };
             runs.push((simulated, live));
             // Where nobody is calm, more of the same tells nothing.
             if calm.len() == wanted || (calm.is_empty() && disturbed.len() == wanted) {
@@ -171,9 +177,10 @@ impl Subject {
             }
         }
         let taken_out = disturbed.len();
-        let is_judged = is_sound && calm.len() >= JUDGED_MIN && seconds >= SECONDS_MIN;
+        let is_enough = is_sound && calm.len() >= JUDGED_MIN && seconds >= SECONDS_MIN;
         let counted = if calm.is_empty() { disturbed } else { calm };
-        let share = counted.iter().map(|(_, live)| live.share).fold(f64::INFINITY, f64::min);
+        let share = least_share(counted.iter().map(|(_, live)| live.share));
+        let is_judged = is_enough && share.is_some();
         let pairs: Vec<(Figures, Figures)> =
             counted.iter().map(|(simulated, live)| (*simulated, live.figures)).collect();
         let simulated_seconds = SIMULATED.duration().as_secs_f64();
@@ -203,10 +210,18 @@ impl Subject {
         let events = sound(&conducted)?.level1 as f64;
         let (running_s, cpu_s) = (conducted.duration.as_secs_f64(), conducted.cpu.as_secs_f64());
         // One process wants one core, which it never leaves by itself.
-        let share =
-            if self.processes { conducted.left_to_us } else { conducted.cpu_while_running.as_secs_f64() / running_s };
+        let share = if self.processes {
+            conducted.left_to_us
+        } else {
+            Some(conducted.cpu_while_running.as_secs_f64() / running_s)
+        };
         Ok(Live { figures: figures(events / running_s, cpu_s / events), share })
     }
+}
+
+/// None if one is not known.
+fn least_share(shares: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    shares.reduce(|least, share| least.zip(share).map(|(least, share)| least.min(share))).flatten()
 }
 
 fn figures(events_per_s: f64, cpu_s_per_event: f64) -> Figures {
@@ -260,3 +275,16 @@ input = "emulator"
 fragment = { kind = "fixed", size = "1 kB" }
 request_timeout = "2 s"
 "#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_that_is_not_known_leaves_the_least_unknown() {
+        assert_eq!(least_share([Some(0.99), Some(0.97)].into_iter()), Some(0.97));
+        assert_eq!(least_share([Some(0.99), None].into_iter()), None);
+        assert_eq!(least_share([None, Some(0.99)].into_iter()), None);
+        assert_eq!(least_share([].into_iter()), None);
+    }
+}

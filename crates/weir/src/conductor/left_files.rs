@@ -1,4 +1,7 @@
 //! What a dead recorder left: files that it was writing, files that it had closed and not told of, its journal.
+//!
+//! Where there is a journal, files are cut by it: an event stays if it is in all its streams. Without one each file keeps all events that
+//! are whole in it.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -6,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use dataflow::message::FileRecord;
+use storage::{ClosedFile, finish_left};
 
 /// The directory of the output, as it was before the run.
 pub(super) struct LeftFiles {
@@ -27,18 +31,14 @@ impl LeftFiles {
     /// The files of this run that `application` has left and that are not among those `told`, and what is to be said about them.
     /// One that was being written is cut behind its last whole event.
     pub(super) fn of(&self, application: &str, told: &[FileRecord]) -> (Vec<FileRecord>, Vec<String>) {
-        let (mut files, mut remarks) = (Vec::new(), Vec::new());
+        let (mut files, mut remarks) = self.by_journal(application, told);
         let part = format!("._{application}._");
-        let journal = format!("{}{application}.journal", self.run);
         for name in names(&self.directory) {
             let path = self.directory.join(&name);
             let Some(text) = name.to_str().filter(|text| text.contains(&self.run)) else { continue };
-            if text.ends_with(&journal) {
-                // It is of no use any more; one that stays is replaced by the next run of this number.
-                let _ = fs::remove_file(&path);
-            }
             let is_torn = text.ends_with(".writing");
-            let is_closed = text.ends_with(".data") && !told.iter().any(|file| Path::new(&file.path).ends_with(&name));
+            let is_known = || told.iter().chain(&files).any(|file| Path::new(&file.path).ends_with(&name));
+            let is_closed = text.ends_with(".data") && !is_known();
             if !text.contains(&part) || self.before.contains(&name) || !(is_torn || is_closed) {
                 continue;
             }
@@ -61,6 +61,54 @@ impl LeftFiles {
         }
         (files, remarks)
     }
+
+    /// The same for files of which its journal tells, which is then removed.
+    fn by_journal(&self, application: &str, told: &[FileRecord]) -> (Vec<FileRecord>, Vec<String>) {
+        let (mut files, mut remarks) = (Vec::new(), Vec::new());
+        let [journal, compacted] = ["journal", "new"].map(|kind| format!("{}{application}.{kind}", self.run));
+        let before = names(&self.directory);
+        let ends_with = |name: &OsString, end: &String| name.to_str().is_some_and(|name| name.ends_with(end));
+        for name in before.iter().filter(|name| ends_with(name, &journal)) {
+            // One of a former run of this number tells of the files of that run.
+            let finished =
+                if self.before.contains(name) { Ok(Vec::new()) } else { finish_left(&self.directory.join(name)) };
+            match finished {
+                Ok(finished) => files.extend(finished.into_iter().map(file_record)),
+                Err(error) => {
+                    remarks.push(format!("{application}: some events may not be in all their streams: {error}"))
+                }
+            }
+        }
+        files.retain(|file| {
+            !told.iter().any(|told| Path::new(&told.path).file_name() == Path::new(&file.path).file_name())
+        });
+        for file in &files {
+            let was_torn = |name: &OsString| Path::new(&file.path).with_extension("writing").ends_with(name);
+            if before.iter().any(was_torn) {
+                remarks.push(format!(
+                    "recovered: {}: {} events kept, all that are in all their streams",
+                    file.path, file.events
+                ));
+            }
+        }
+        for name in before.iter().filter(|name| ends_with(name, &journal) || ends_with(name, &compacted)) {
+            // It is of no use any more; one that stays is replaced by the next run of this number.
+            let _ = fs::remove_file(self.directory.join(name));
+        }
+        (files, remarks)
+    }
+}
+
+fn file_record(file: ClosedFile) -> FileRecord {
+    let ClosedFile { path, stream, events, first_copies, bytes, adler32 } = file;
+    FileRecord {
+        path: path.display().to_string(),
+        stream,
+        events: u64::from(events),
+        first_copies: u64::from(first_copies),
+        bytes,
+        adler32,
+    }
 }
 
 /// Names in a directory, in order; none, if it cannot be read.
@@ -74,7 +122,7 @@ fn names(directory: &Path) -> Vec<OsString> {
 #[cfg(test)]
 mod tests {
     use eformat::{EventHeader, RobParams, event_envelope, lost_rob};
-    use storage::{Writer, WriterConfig};
+    use storage::{EventCopy, Streams, Writer, WriterConfig};
     use testkit::TempDir;
 
     use super::*;
@@ -96,6 +144,44 @@ mod tests {
             writer.write_event(&[&header, &rob]).unwrap();
         }
         writer
+    }
+
+    #[test]
+    fn by_a_journal_an_event_is_in_all_its_streams_or_in_none() {
+        for is_damaged in [false, true] {
+            let directory = TempDir::new("left-files");
+            let left = LeftFiles::new(directory.path().to_str().unwrap(), 7);
+            let config = WriterConfig {
+                directory: directory.path().to_owned(),
+                run_number: 7,
+                application: "sfo-1".into(),
+                ..WriterConfig::default()
+            };
+            let mut streams = Streams::new(config);
+            streams.keep_journal().unwrap();
+            let (mut header, rob) = (Vec::new(), lost_rob(&RobParams::default()));
+            event_envelope(&EventHeader::default(), [rob.as_slice()], false, &mut header);
+            let parts = [header.as_slice(), rob.as_slice()];
+            let copy = |stream_name| EventCopy { stream_type: "physics", stream_name, parts: &parts };
+            (1..=3).for_each(|event| streams.write_numbered(event, 0, &[copy("Main"), copy("express")]).unwrap());
+            let journal = directory.join("data_test.00000007.sfo-1.journal");
+            let known = fs::read(&journal).unwrap();
+            // A death between the last copy of an event and its line.
+            streams.write_numbered(4, 0, &[copy("Main")]).unwrap();
+            drop(streams);
+            fs::write(&journal, if is_damaged { b"begin\n".to_vec() } else { known }).unwrap();
+            fs::write(journal.with_extension("new"), "begin").unwrap();
+
+            let (files, remarks) = left.of("sfo-1", &[]);
+            let events: Vec<_> = files.iter().map(|file| (file.stream.as_str(), file.events)).collect();
+            let main = if is_damaged { 4 } else { 3 };
+            assert_eq!(events, [("physics_Main", main), ("physics_express", 3)]);
+            assert!(remarks.iter().filter(|remark| remark.starts_with("recovered: ")).count() == 2, "{remarks:?}");
+            assert_eq!(remarks.iter().any(|remark| remark.contains("damaged")), is_damaged, "{remarks:?}");
+            let names = names(directory.path());
+            assert!(names.iter().all(|name| name.to_str().unwrap().ends_with(".data")), "{names:?}");
+            assert!(names.len() == 2 && left.of("sfo-1", &files) == (Vec::new(), Vec::new()));
+        }
     }
 
     fn record(path: &Path) -> FileRecord {

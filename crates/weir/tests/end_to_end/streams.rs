@@ -137,12 +137,16 @@ fn a_recorder_that_returns_leaves_each_event_in_each_stream_once() {
 fn a_recorder_that_returns_to_a_full_disk_waits_for_room() {
     let Some(disk) = SmallDisk::new("a_recorder_that_returns_to_a_full_disk_waits_for_room") else { return };
     let filler = disk.fill();
-    let job = job().set("processes.on_loss", "restart").events(600).processes(true).recording_into(disk.output());
-    let mut running = job.start();
+    let job = job().set("processes.on_loss", "restart").set("run.stop_timeout", "60 s").events(600).processes(true);
+    let mut running = job.recording_into(disk.output()).start();
     running.until("it is said", |running| running.error_output().contains("stalled"));
     send(running.child("sfo-1"), Signal::SIGKILL);
     running.until("it is back", |running| running.error_output().contains("sfo-1 is back"));
-    running.until("it is full for the second one", |running| running.error_output().matches("stalled").count() == 2);
+    // The first one may have stalled more than once: where there is no room for an event, there may be some for a smaller one.
+    running.until("it is full for the second one", |running| {
+        let said = running.error_output();
+        said.split_once("sfo-1 died").is_some_and(|(_, said)| said.contains("stalled"))
+    });
     fs::remove_file(filler).unwrap();
     let (ended, summary) = running.end().expect(0).expect_account("ok");
     Copies::read(ended.output()).check(&summary);
