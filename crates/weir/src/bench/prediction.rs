@@ -9,9 +9,10 @@
 //! | `shared` | the same with fragments of 4 kB | shared memory |
 //!
 //! The costs come from a file, or are measured first, by `weir calibrate`; none of the partitions is one of those that are
-//! metered for it. `processes`, `datagrams` and `shared` lie between the shapes that the costs of processes are fitted to, all of one family
-//! (event building by as many read-out systems, with smaller and larger fragments): there it is an interpolation that is judged. Processes are bound to cores (`processes.cores`), read-out systems to one, all others to another: where the
-//! kernel places them, a run takes one of several courses, which last for its whole time.
+//! metered for it. But `processes`, `datagrams` and `shared` are of the one family that costs of processes are fitted to: event
+//! building by two to six read-out systems with fragments of 0.5 to 4 kB and one event builder. They lie between its shapes, `shared` at
+//! the edge in fragment size: what is judged there is an interpolation. Processes are bound to cores (`processes.cores`), read-out systems to one,
+//! all others to another: where the kernel places them, a run takes one of several courses, which last for its whole time.
 //!
 //! Simulations know of nobody else on the machine. A live run that had less than [`SHARE_MIN`] of the processor time that it
 //! wanted is taken out, and repeated for a while; without enough of the others there is no judgement, nor where the kernel does not say

@@ -66,35 +66,34 @@ impl LeftFiles {
     fn by_journal(&self, application: &str, told: &[FileRecord]) -> (Vec<FileRecord>, Vec<String>) {
         let (mut files, mut remarks) = (Vec::new(), Vec::new());
         let [journal, compacted] = ["journal", "new"].map(|kind| format!("{}{application}.{kind}", self.run));
-        let before = names(&self.directory);
-        let ends_with = |name: &OsString, end: &String| name.to_str().is_some_and(|name| name.ends_with(end));
-        for name in before.iter().filter(|name| ends_with(name, &journal)) {
-            // One of a former run of this number tells of the files of that run.
-            let finished =
-                if self.before.contains(name) { Ok(Vec::new()) } else { finish_left(&self.directory.join(name)) };
-            match finished {
-                Ok(finished) => files.extend(finished.into_iter().map(file_record)),
-                Err(error) => {
-                    remarks.push(format!("{application}: some events may not be in all their streams: {error}"))
+        let left = names(&self.directory);
+        for name in &left {
+            let Some(text) = name.to_str() else { continue };
+            let path = self.directory.join(name);
+            // One that was there before tells of the files of a former run of this number.
+            if text.ends_with(&journal) && !self.before.contains(name) {
+                match finish_left(&path) {
+                    Ok(finished) => files.extend(finished.into_iter().map(file_record)),
+                    Err(error) => {
+                        remarks.push(format!("{application}: events may lack some of their streams: {error}"));
+                    }
                 }
+            }
+            if text.ends_with(&journal) || text.ends_with(&compacted) {
+                // It is of no use any more; one that stays is replaced by the next run of this number.
+                let _ = fs::remove_file(path);
             }
         }
         files.retain(|file| {
             !told.iter().any(|told| Path::new(&told.path).file_name() == Path::new(&file.path).file_name())
         });
-        for file in &files {
-            let was_torn = |name: &OsString| Path::new(&file.path).with_extension("writing").ends_with(name);
-            if before.iter().any(was_torn) {
-                remarks.push(format!(
-                    "recovered: {}: {} events kept, all that are in all their streams",
-                    file.path, file.events
-                ));
-            }
-        }
-        for name in before.iter().filter(|name| ends_with(name, &journal) || ends_with(name, &compacted)) {
-            // It is of no use any more; one that stays is replaced by the next run of this number.
-            let _ = fs::remove_file(self.directory.join(name));
-        }
+        let was_torn = |file: &&FileRecord| {
+            let writing = Path::new(&file.path).with_extension("writing");
+            left.iter().any(|name| writing.ends_with(name))
+        };
+        remarks.extend(files.iter().filter(was_torn).map(|FileRecord { path, events, .. }| {
+            format!("recovered: {path}: {events} events kept, those that are in all their streams")
+        }));
         (files, remarks)
     }
 }
