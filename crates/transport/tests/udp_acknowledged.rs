@@ -69,6 +69,22 @@ fn no_more_than_the_window_is_under_way() {
 }
 
 #[test]
+fn what_waits_has_one_bound_for_all_peers() {
+    let mut network = Network::new(&options());
+    let mut sent = 0;
+    while network.send(sent, 9000) {
+        sent += 1;
+    }
+    network.first.flush(network.now);
+    // What fits its own window goes, and nothing waits beside what waits for the other.
+    let socket = UdpSocket::bind(LOOPBACK).unwrap();
+    let other = network.first.add_peer(socket.local_addr().unwrap());
+    let refused = (0..100).find(|number| network.first.send(other, &message(*number, 9000), &Bulk::empty()).is_err());
+    assert_eq!(refused, Some(WINDOW as u64 / 9000));
+    assert_eq!(network.first.counters().sends_refused, 2);
+}
+
+#[test]
 fn a_peer_that_acknowledges_nothing_is_given_up_and_found_again() {
     let mut network = Network::new(&options());
     (0..20).for_each(|number| assert!(network.send(number, 9000)));
@@ -100,6 +116,8 @@ fn a_later_life_of_the_receiver_goes_on_where_the_sender_is() {
     (600..610).for_each(|number| assert!(network.send(number, 100)));
     (0..200).for_each(|_| network.pass(&mut |_| Treatment::Pass));
     assert_eq!((network.next, network.first.udp_counters().unacknowledged), (610, 0), "{:?}", network.first);
+    // Those that it could not take while it did not know where the sender is; none of those given up.
+    assert_eq!((network.second.udp_counters().asked, network.first.udp_counters().asks_refused), (10, 0));
     network.check_pages_home();
 }
 

@@ -5,11 +5,12 @@ use proptest::prelude::*;
 use siphasher::sip::SipHasher24;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
+use std::time::Duration;
 use transport::clock;
 use transport::frame::FrameLimits;
 use transport::link::Filled;
 use transport::page_pool::{Pool, PoolOptions};
-use transport::udp::{Endpoint, PeerId, UdpCounters, UdpOptions};
+use transport::udp::{Acknowledged, Endpoint, PeerId, UdpCounters, UdpOptions};
 
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 const KEY: [u8; 16] = [9; 16];
@@ -195,6 +196,40 @@ fn numbers_that_jump_and_return() {
 }
 
 #[test]
+fn acknowledged_numbers_come_to_an_end() {
+    let mut victim = Victim::acknowledging();
+    let say = |incarnation, flags, number| Forged {
+        incarnation,
+        flags,
+        message_len: 0,
+        payload: Vec::new(),
+        ..Forged::whole(number, 8)
+    };
+    let (given_up, acknowledgement) = (6, 5);
+    for incarnation in 0..3 {
+        // The first message, so that what is given up counts as lost; each life as much as can be.
+        victim.send(&Forged { incarnation, ..Forged::whole(0, 500) }.bytes());
+        victim.send(&say(incarnation, given_up, u64::MAX - 1).bytes());
+        for number in [u64::MAX, u64::MAX - 1, u64::MAX] {
+            victim.send(&Forged { incarnation, ..Forged::whole(number, 500) }.bytes());
+        }
+        victim.send(&say(incarnation, given_up, u64::MAX).bytes());
+        victim.send(&Forged { incarnation, ..Forged::whole(u64::MAX, 500) }.bytes());
+        assert_eq!(victim.receive().len(), 2);
+        victim.endpoint.flush(clock::now());
+        assert_eq!(victim.counters().late, 3 * u64::from(incarnation + 1));
+    }
+    assert_eq!(victim.counters().messages_lost, u64::MAX);
+    // It has sent nothing.
+    for (number, beyond) in [(1, 0), (u64::MAX, 0), (0, u32::MAX), (u64::MAX, u32::MAX)] {
+        let said = Forged { message_len: beyond, offset: beyond, checksum: Some(0), ..say(2, acknowledgement, number) };
+        victim.send(&said.bytes());
+    }
+    assert_eq!(victim.receive(), NOTHING);
+    assert_eq!(victim.counters().acknowledgements_refused, 4);
+}
+
+#[test]
 fn a_flood_of_beginnings_holds_bounded_memory() {
     let mut victim = Victim::new();
     let part = Forged { message_len: LEN_MAX, payload: vec![1; 1432], ..Forged::whole(1, 500) };
@@ -295,6 +330,12 @@ impl Victim {
         Self::with(&UdpOptions { keep_parts_max: 8, keep_bytes_max: 1 << 20, ..UdpOptions::new(limits(), KEY) })
     }
 
+    fn acknowledging() -> Self {
+        let retransmit_after = Duration::from_millis(20);
+        let acknowledged = Some(Acknowledged { window_bytes: 1 << 20, retransmit_after, retransmits_max: 8 });
+        Self::with(&UdpOptions { acknowledged, ..UdpOptions::new(limits(), KEY) })
+    }
+
     fn with(options: &UdpOptions) -> Self {
         let page_len = LEN_MAX as usize;
         let pool = Pool::new(&PoolOptions { name: "receive".into(), page_len, pages: 8, prefault: false }).unwrap();
@@ -328,10 +369,13 @@ impl Victim {
 #[derive(Clone, Debug)]
 struct Forged {
     flags: u8,
+    incarnation: u32,
     number: u64,
     message_len: u32,
     offset: u32,
     segment_len: u32,
+    /// In the place of the checksum, if it is not that.
+    checksum: Option<u32>,
     key: [u8; 16],
     payload: Vec<u8>,
 }
@@ -339,14 +383,16 @@ struct Forged {
 impl Forged {
     fn whole(number: u64, len: u32) -> Self {
         let payload = frame(len);
-        Self { flags: 1, number, message_len: len, offset: 0, segment_len: SEGMENT_LEN, key: KEY, payload }
+        let (flags, incarnation, segment_len) = (1, 0, SEGMENT_LEN);
+        Self { flags, incarnation, number, message_len: len, offset: 0, segment_len, checksum: None, key: KEY, payload }
     }
 
     fn bytes(&self) -> Vec<u8> {
         let mut bytes = vec![b'W', b'D', 1, self.flags];
-        bytes.extend(0_u32.to_le_bytes());
+        bytes.extend(self.incarnation.to_le_bytes());
         bytes.extend(self.number.to_le_bytes());
-        for field in [self.message_len, self.offset, self.segment_len, crc32fast::hash(&self.payload)] {
+        let checksum = self.checksum.unwrap_or_else(|| crc32fast::hash(&self.payload));
+        for field in [self.message_len, self.offset, self.segment_len, checksum] {
             bytes.extend(field.to_le_bytes());
         }
         let tag = SipHasher24::new_with_key(&self.key).hash(&bytes);

@@ -49,8 +49,10 @@ pub struct Udp {
     /// never asks, and only the time-outs of requests help.
     pub ask_after: Interval,
     /// Most bytes that may be on their way to one endpoint without an acknowledgement: each message is then delivered once and in
-    /// order, and sent again until it is acknowledged [ATM1997 §III]. Without the key nothing is acknowledged, and what is lost
-    /// is asked for. Multicasts never are acknowledged.
+    /// order, and sent again until it is acknowledged [ATM1997 §III]. What goes beyond the window waits in its process, within
+    /// one bound for all endpoints together, that of what credits allow: what does not fit is dropped and counted (`not_sent` in the
+    /// summary), and time-outs of requests help. Without the key nothing is acknowledged, and what is lost is asked for. Multicasts never are
+    /// acknowledged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<Size>,
     /// What is on its way is sent again when nothing of it was acknowledged for this time, and then after twice as long, up to

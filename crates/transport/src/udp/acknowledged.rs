@@ -8,7 +8,7 @@ use super::options::Acknowledged;
 use dataflow::time::Time;
 
 /// The most messages under way to one peer. A receiver can tell twice as many apart.
-pub(super) const MESSAGES_UNDER_WAY_MAX: u64 = 512;
+pub(super) const MESSAGES_UNDER_WAY_MAX: u64 = Acknowledged::MESSAGES_MAX as u64;
 
 /// How far one peer is behind.
 #[derive(Clone, Copy, Debug)]

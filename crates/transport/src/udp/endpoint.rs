@@ -412,15 +412,12 @@ impl Endpoint {
         self.udp_counters.datagrams_received += 1;
         let header = self.intake.header(index, segment);
         let payload = &batch.bytes.as_bytes()[place.clone()];
-        let header = match check(header, payload, &self.options, &self.tagger, &mut self.udp_counters) {
-            Some(Said::Segment(header)) => header,
-            Some(Said::Ask(ask)) => return self.answer_all(peer, ask, payload),
-            Some(Said::Sent(notice)) => return self.take_sent(peer, notice, now),
-            Some(Said::Received(notice)) => return self.take_received(peer, notice),
-            Some(Said::GivenUp(notice)) => return self.take_given_up(peer, notice),
-            Some(Said::Acknowledgement(said)) => return self.take_acknowledgement(peer, &said, now),
-            None => return,
-        };
+        let said = check(header, payload, &self.options, &self.tagger, &mut self.udp_counters);
+        if matches!(said, Some(Said::GivenUp(_))) {
+            // What has come before is not given up.
+            self.close_run(open, batch, now);
+        }
+        let Some(header) = said.and_then(|said| self.take_said(peer, said, payload, now)) else { return };
         if let Some(open) = open
             && open.is_continued_by(peer, &header, &place)
         {
@@ -442,31 +439,9 @@ impl Endpoint {
                 self.udp_counters.not_ours += 1;
                 continue;
             };
-            let header = match check(header, payload, &self.options, &self.tagger, &mut self.udp_counters) {
-                Some(Said::Segment(header)) => header,
-                Some(Said::Ask(ask)) => {
-                    let more = payload.to_vec();
-                    self.answer_all(peer, ask, &more);
-                    continue;
-                }
-                Some(Said::Sent(notice)) => {
-                    self.take_sent(peer, notice, now);
-                    continue;
-                }
-                Some(Said::Received(notice)) => {
-                    self.take_received(peer, notice);
-                    continue;
-                }
-                Some(Said::GivenUp(notice)) => {
-                    self.take_given_up(peer, notice);
-                    continue;
-                }
-                Some(Said::Acknowledgement(said)) => {
-                    self.take_acknowledgement(peer, &said, now);
-                    continue;
-                }
-                None => continue,
-            };
+            let said = check(header, payload, &self.options, &self.tagger, &mut self.udp_counters);
+            let more = if matches!(said, Some(Said::Ask(_))) { payload.to_vec() } else { Vec::new() };
+            let Some(header) = said.and_then(|said| self.take_said(peer, said, &more, now)) else { continue };
             if !self.is_current(peer, header.incarnation) {
                 continue;
             }
@@ -479,6 +454,19 @@ impl Endpoint {
                 None => self.udp_counters.without_page += 1,
             }
         }
+    }
+
+    /// Does what a peer says, `more` behind an ask, unless it is a segment: that is returned.
+    fn take_said(&mut self, peer: u32, said: Said, more: &[u8], now: Time) -> Option<Header> {
+        match said {
+            Said::Segment(header) => return Some(header),
+            Said::Ask(ask) => self.answer_all(peer, ask, more),
+            Said::Sent(notice) => self.take_sent(peer, notice, now),
+            Said::Received(notice) => self.take_received(peer, notice),
+            Said::GivenUp(notice) => self.take_given_up(peer, notice),
+            Said::Acknowledgement(said) => self.take_acknowledgement(peer, &said, now),
+        }
+        None
     }
 
     /// Whether the peer lives the life that the header states; a new life ends the old.
@@ -539,7 +527,8 @@ impl Endpoint {
             self.ready = ready;
             return self.owe(peer);
         }
-        self.udp_counters.messages_lost += slot.window.deliver(number);
+        let lost = &mut self.udp_counters.messages_lost;
+        *lost = lost.saturating_add(slot.window.deliver(number));
         if slot.note_delivered(bytes.len()) {
             self.tell_received(peer);
         }

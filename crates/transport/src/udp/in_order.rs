@@ -31,8 +31,8 @@ impl InOrder {
     pub(super) fn knows(&self, number: u64) -> Known {
         if number < self.next || self.held.contains_key(&number) {
             Known::Delivered
-        } else if number - self.next >= MESSAGES_UNDER_WAY_MAX {
-            // No sender of ours is that far ahead.
+        } else if number - self.next >= MESSAGES_UNDER_WAY_MAX || number == u64::MAX {
+            // No sender of ours is that far ahead, and nothing can come behind the last number.
             Known::TooOld
         } else {
             Known::No
@@ -131,6 +131,16 @@ mod tests {
         assert_eq!(table.knows(MESSAGES_UNDER_WAY_MAX), Known::TooOld);
         assert_eq!(table.knows(u64::MAX), Known::TooOld);
         assert_eq!(table.knows(MESSAGES_UNDER_WAY_MAX - 1), Known::No);
+    }
+
+    #[test]
+    fn the_last_number_is_never_taken() {
+        let (mut table, mut delivered) = (InOrder::new(usize::MAX), 0);
+        table.skip_to(u64::MAX - 2, &mut |_| delivered += 1);
+        assert_eq!((table.knows(u64::MAX - 1), table.knows(u64::MAX)), (Known::No, Known::TooOld));
+        table.take(u64::MAX - 1, bytes(1), &mut |_| delivered += 1);
+        table.take(u64::MAX - 2, bytes(0), &mut |_| delivered += 1);
+        assert_eq!((delivered, table.acknowledgement(), table.knows(u64::MAX)), (2, (u64::MAX, 0), Known::TooOld));
     }
 
     #[test]

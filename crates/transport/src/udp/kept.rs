@@ -22,6 +22,8 @@ pub(super) struct Message {
     bulk: Bulk,
     /// How many segments of it were sent again.
     repeated: usize,
+    /// Where the next segment begins that is sent again unasked.
+    again_from: usize,
 }
 
 impl Kept {
@@ -32,7 +34,7 @@ impl Kept {
         }
         let mut copy = core::mem::take(&mut self.spare);
         copy.extend_from_slice(head);
-        let message = Message { number, head: copy, bulk: bulk.clone(), repeated: 0 };
+        let message = Message { number, head: copy, bulk: bulk.clone(), repeated: 0, again_from: 0 };
         self.parts += message.parts();
         self.bytes += message.len();
         self.messages.push_back(message);
@@ -89,6 +91,11 @@ impl Kept {
         self.messages.iter().take_while(move |message| message.number < end)
     }
 
+    /// All messages below this one, in order.
+    pub(super) fn below_mut(&mut self, end: u64) -> impl Iterator<Item = &mut Message> {
+        self.messages.iter_mut().take_while(move |message| message.number < end)
+    }
+
     fn forget_oldest(&mut self) {
         let Some(oldest) = self.messages.pop_front() else { return };
         self.parts -= oldest.parts();
@@ -127,6 +134,17 @@ impl Message {
         let allowed = asked.min(most - self.repeated);
         self.repeated += allowed;
         allowed
+    }
+
+    /// The segment to send again unasked.
+    pub(super) fn segment_again(&self, segment_len: usize) -> Range<usize> {
+        self.again_from..self.len().min(self.again_from + segment_len)
+    }
+
+    /// That one was sent: next comes the one behind it, or the first.
+    pub(super) fn note_again(&mut self, segment_len: usize) {
+        let end = self.again_from + segment_len;
+        self.again_from = if end < self.len() { end } else { 0 };
     }
 
     /// The payload of a segment, behind room for its header.

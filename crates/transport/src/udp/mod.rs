@@ -22,10 +22,11 @@
 //!
 //! # With acknowledgements
 //! With [`UdpOptions::acknowledged`] each frame to one peer is delivered once and in order `[ATM1997 §III]`. A sender has no more than a
-//! window under way; what goes beyond waits in its queue, so that a receiver that stops holds it up. A receiver acknowledges
-//! what each fill brings: all below some number, and of those beyond which have come. What nobody acknowledges for a time is sent
-//! again, ever more patiently; after so many times it is given up and counted, and the receiver is told not to wait for it. Asking for
-//! what is missing goes on beside that, and is the quicker. Acknowledgements of what was not sent, or was sent in another life, are
+//! window under way; what goes beyond waits. One bound, [`UdpOptions::queue_bytes_max`], holds for what waits for all peers together,
+//! so that a receiver that stops can use it up: [`Endpoint::send`] refuses then what would wait, to any peer, and counts it; what fits
+//! its peer's window goes. A receiver acknowledges what each fill brings: all below some number, and of those beyond which have
+//! come. What nobody acknowledges for a time is sent again, ever more patiently; after so many times it is given up and counted, and
+//! the receiver is told not to wait for it. Asking for what is missing goes on beside that, and is the quicker. Acknowledgements of what was not sent, or was sent in another life, are
 //! refused and counted. What is sent to a group is not acknowledged.
 //!
 //! # Bounds

@@ -69,13 +69,20 @@ pub struct UdpOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acknowledged {
     /// The most bytes that may be under way to a peer without its acknowledgement; one message may be, whatever its length, and
-    /// no more than 512. What is sent beyond that waits, within the bounds of the queue.
+    /// no more than [`MESSAGES_MAX`](Self::MESSAGES_MAX). What is sent beyond that waits. All peers share one bound of what waits,
+    /// [`queue_bytes_max`](UdpOptions::queue_bytes_max) and [`queue_frames_max`](UdpOptions::queue_frames_max) beside the queue itself:
+    /// what does not fit is refused.
     pub window_bytes: usize,
     /// What is under way is sent again when nothing of it was acknowledged for this time, and again after twice as long, up to
     /// sixteen times as long.
     pub retransmit_after: Duration,
     /// So often; then it is given up, and counted.
     pub retransmits_max: u32,
+}
+
+impl Acknowledged {
+    /// The most messages under way to one peer.
+    pub const MESSAGES_MAX: usize = 512;
 }
 
 /// What the members of a partition know and nobody else. It does not print itself.

@@ -119,6 +119,12 @@ impl Outbox {
         unsent.map(|message| message.sent_len)
     }
 
+    /// The single datagrams that wait.
+    #[cfg(test)]
+    pub(super) fn singles(&self) -> impl Iterator<Item = &[u8]> {
+        self.singles.iter().map(|(_, datagram)| datagram.as_slice())
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.queue.is_empty() && self.singles.is_empty()
     }

@@ -220,6 +220,12 @@ impl Peer {
         is_news
     }
 
+    /// The peer does not send messages below this one any more: they are not missing.
+    pub(super) fn note_given_up(&mut self, end: u64) {
+        self.sent_end = self.sent_end.max(end);
+        self.reassembly.forget_below(end);
+    }
+
     pub(super) fn take(&mut self, run: &Run, now: Time, counters: &mut UdpCounters) -> Taken {
         let segments = run.bytes.len().div_ceil(self.reassembly.segment_len()) as u64;
         let known = self.in_order.as_ref().map(|in_order| in_order.knows(run.number));

@@ -121,8 +121,9 @@ impl Endpoint {
         let mut ready = core::mem::take(&mut self.ready);
         let missing = in_order.skip_to(notice.end, &mut |bytes| ready.push(bytes));
         // What an earlier life of ours has got is not lost.
-        self.udp_counters.messages_lost += if is_first { 0 } else { missing };
-        peer.reassembly.forget_below(notice.end);
+        let lost = &mut self.udp_counters.messages_lost;
+        *lost = lost.saturating_add(if is_first { 0 } else { missing });
+        peer.note_given_up(notice.end);
         ready.drain(..).for_each(|bytes| self.push_frame(id, bytes));
         self.ready = ready;
         self.owe(id);
@@ -136,11 +137,13 @@ pub(super) struct Waiting {
     pub(super) bytes: usize,
 }
 
-/// Sends messages again, as far as they were sent completely; returns how many datagrams.
+/// Sends messages again that were sent completely; returns how many datagrams. Where receivers ask, a part of a long message is enough:
+/// their asks name the rest. The next call goes on in a message where this one stops.
 pub(super) fn send_again<'a>(
     outbox: &mut Outbox,
     address: &SocketAddrAny,
-    messages: impl Iterator<Item = &'a Message>,
+    messages: impl Iterator<Item = &'a mut Message>,
+    asks: bool,
 ) -> u64 {
     let segment_len = outbox.segment_len();
     let mut sent = 0;
@@ -148,17 +151,75 @@ pub(super) fn send_again<'a>(
         if sent >= RETRANSMITTED_MAX || outbox.sent_len(address, message.number()).is_some() {
             break;
         }
-        for start in (0..message.len()).step_by(segment_len) {
-            let range = start..message.len().min(start + segment_len);
-            let datagram = outbox.segment_again(message.number(), message, range);
+        for _ in 0..message.len().div_ceil(segment_len) {
+            if asks && sent >= RETRANSMITTED_MAX {
+                return sent;
+            }
+            let datagram = outbox.segment_again(message.number(), message, message.segment_again(segment_len));
             if !outbox.push_single(address, datagram) {
                 return sent;
             }
+            message.note_again(segment_len);
             sent += 1;
         }
     }
     sent
 }
 
-/// Datagrams sent again at a time when nothing is acknowledged; what comes of them says what else is missing.
+/// Datagrams sent again at a time when nothing is acknowledged; what comes of them says what else is missing. Where nobody
+/// asks, the last message begun is sent whole all the same, since tries are few.
 const RETRANSMITTED_MAX: u64 = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::FrameLimits;
+    use crate::udp::header::{HEADER_LEN, Tagger};
+    use crate::udp::kept::Kept;
+    use crate::udp::options::UdpOptions;
+    use std::collections::BTreeSet;
+
+    /// Sends messages again; returns the number and the segment of each datagram.
+    fn again(kept: &mut Kept, asks: bool) -> Vec<(u64, u32)> {
+        let options = UdpOptions::new(FrameLimits::new(8, 4 << 20).unwrap(), [1; 16]);
+        let mut outbox = Outbox::new(&options, Tagger::new(&[1; 16]), 1);
+        let address = SocketAddrAny::from(std::net::SocketAddr::from(([127, 0, 0, 1], 9)));
+        let count = send_again(&mut outbox, &address, kept.below_mut(u64::MAX), asks);
+        let word = |bytes: &[u8], at: usize| u32::from_le_bytes(*bytes[at..].first_chunk().unwrap());
+        let sent: Vec<_> = outbox
+            .singles()
+            .map(|datagram| (u64::from(word(datagram, 8)), word(datagram, 20) / 1432, datagram.len() - HEADER_LEN))
+            .inspect(|(_, segment, len)| assert!(*len == if *segment == LAST { 1 } else { 1432 }))
+            .map(|(number, segment, _)| (number, segment))
+            .collect();
+        assert_eq!(sent.len() as u64, count);
+        sent
+    }
+
+    /// The last segment of a message: 1,100 full ones, and one byte.
+    const LAST: u32 = 1100;
+
+    fn kept(messages: u64) -> Kept {
+        let mut kept = Kept::default();
+        let message = vec![0; LAST as usize * 1432 + 1];
+        (0..messages).for_each(|number| kept.push(number, &message, &Bulk::empty(), usize::MAX, usize::MAX));
+        kept
+    }
+
+    #[test]
+    fn all_of_a_long_message_is_sent_again_where_nobody_asks() {
+        let mut kept = kept(2);
+        let (first, second) = (again(&mut kept, false), again(&mut kept, false));
+        assert_eq!((first.len(), first[0], second[0]), (1024, (0, 0), (0, 1024)));
+        let all: BTreeSet<_> = first.into_iter().chain(second).collect();
+        assert_eq!(all, (0..=LAST).map(|segment| (0, segment)).collect());
+    }
+
+    #[test]
+    fn few_at_a_time_are_enough_where_the_receiver_asks() {
+        let mut kept = kept(2);
+        let all: Vec<_> = (0..18).flat_map(|_| again(&mut kept, true)).map(|(_, segment)| segment).collect();
+        let expected: Vec<_> = (0..=LAST).cycle().take(18 * 64).collect();
+        assert_eq!(all, expected);
+    }
+}

@@ -11,7 +11,7 @@ use dataflow::time::Time;
 impl Endpoint {
     pub(super) fn expire(&mut self, now: Time) {
         self.deadline = None;
-        let asking = asking(&self.options, &self.tagger);
+        let (asking, asks) = (asking(&self.options, &self.tagger), !self.options.ask_after.is_zero());
         for peer in self.peers.iter_mut() {
             self.udp_counters.timed_out += peer.reassembly.expire(now);
             let (asked, datagrams) = asking.ask(&mut peer.reassembly, now);
@@ -24,7 +24,7 @@ impl Endpoint {
                 match window.expire(&mut peer.kept, now) {
                     Some(Overdue::SendAgain(end)) => {
                         self.udp_counters.retransmitted +=
-                            send_again(&mut self.outbox, &peer.address, peer.kept.below(end));
+                            send_again(&mut self.outbox, &peer.address, peer.kept.below_mut(end), asks);
                     }
                     Some(Overdue::GivenUp(count)) => {
                         self.udp_counters.unacknowledged += count;
