@@ -109,6 +109,22 @@ fn distinct_events_are_known_when_the_recorder_died() {
 }
 
 #[test]
+fn a_recorder_that_cannot_return_leaves_each_event_in_all_its_streams_or_in_none() {
+    let job = job().set("processes.on_loss", "restart").set("processes.restarts", "1").set("run.stop_timeout", "3 s");
+    let mut running = job.with(&["--duration", "90s", "--processes"]).start();
+    running.until_more_is_recorded();
+    send(running.child("sfo-1"), Signal::SIGKILL);
+    running.until("it is back", |running| running.error_output().contains("sfo-1 is back"));
+    running.until_more_is_recorded();
+    send(running.child("sfo-1"), Signal::SIGKILL);
+    let (ended, summary) = running.end().expect_aborted(&["sfo-1", "SIGKILL", "processes.restarts"]);
+    Copies::read(ended.output()).check(&summary);
+    assert!(summary.count("recorded") > 0, "{summary:?}");
+    let names = names(ended.output());
+    assert!(names.iter().all(|name| name.ends_with(".data")), "{names:?}");
+}
+
+#[test]
 fn a_recorder_that_returns_leaves_each_event_in_each_stream_once() {
     for overrides in [
         [("sfo.compression", "zlib"), ("sfo.durable", "write")],
