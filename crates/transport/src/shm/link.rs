@@ -345,6 +345,7 @@ impl Link for ShmLink {
         }
         let peer = Arc::clone(self.peer.as_ref().expect("the peer has greeted"));
         if self.is_driven && self.send_lost.is_none() {
+            peer.show_returned();
             peer.keep();
         }
         self.take_batch(&peer)
@@ -363,7 +364,9 @@ impl Link for ShmLink {
         };
         let is_ended = || peer.lane().is_closed() || self.readiness.is_readable();
         let has_tickets = || !self.hung_up && self.outbox.ledger().has_news(peer.lane());
-        has_tickets() || if self.intake.has_news(peer) { self.intake.has_room() } else { is_ended() }
+        // Who only receives does not flush.
+        let to_show = peer.has_unshown() && self.send_lost.is_none();
+        to_show || has_tickets() || if self.intake.has_news(peer) { self.intake.has_room() } else { is_ended() }
     }
 
     fn is_flushable(&self) -> bool {
