@@ -160,6 +160,14 @@ pub struct Driver {
     pub source: String,
 }
 
+impl Driver {
+    /// What it costs to carry messages over TCP.
+    pub fn over_tcp(&self) -> Carrying {
+        let Self { encode, decode, read, read_kib, write, write_kib, far, far_kib, .. } = *self;
+        Carrying { encode, decode, read, read_kib, write, write_kib, far, far_kib }
+    }
+}
+
 impl Default for Driver {
     fn default() -> Self {
         let none = Interval::default();

@@ -42,31 +42,37 @@ macro_rules! may_lose {
     };
 }
 
+macro_rules! keeps_order {
+    ($fixture:ty) => {
+        #[test]
+        fn frames_of_all_lengths_arrive_in_order() {
+            suite::frames_of_all_lengths_arrive_in_order(<$fixture>::default());
+        }
+        #[test]
+        fn both_directions_at_once() {
+            suite::both_directions_at_once(<$fixture>::default());
+        }
+        #[test]
+        fn many_small_frames() {
+            suite::many_small_frames(<$fixture>::default());
+        }
+        #[test]
+        fn bulk_in_several_slices() {
+            suite::bulk_in_several_slices(<$fixture>::default());
+        }
+        #[test]
+        fn a_receiver_that_stops_stops_its_sender() {
+            suite::a_receiver_that_stops_stops_its_sender(<$fixture>::default());
+        }
+    };
+}
+
 macro_rules! conformance {
     ($transport:ident, $fixture:ty) => {
         mod $transport {
             use super::{fixtures, suite};
 
-            #[test]
-            fn frames_of_all_lengths_arrive_in_order() {
-                suite::frames_of_all_lengths_arrive_in_order(<$fixture>::default());
-            }
-            #[test]
-            fn both_directions_at_once() {
-                suite::both_directions_at_once(<$fixture>::default());
-            }
-            #[test]
-            fn many_small_frames() {
-                suite::many_small_frames(<$fixture>::default());
-            }
-            #[test]
-            fn bulk_in_several_slices() {
-                suite::bulk_in_several_slices(<$fixture>::default());
-            }
-            #[test]
-            fn a_receiver_that_stops_stops_its_sender() {
-                suite::a_receiver_that_stops_stops_its_sender(<$fixture>::default());
-            }
+            keeps_order!($fixture);
             #[test]
             fn frames_sent_before_the_peer_went_are_received() {
                 suite::frames_sent_before_the_peer_went_are_received(<$fixture>::default());
@@ -93,26 +99,7 @@ macro_rules! acknowledged {
         mod $transport {
             use super::{fixtures, suite};
 
-            #[test]
-            fn frames_of_all_lengths_arrive_in_order() {
-                suite::frames_of_all_lengths_arrive_in_order(<$fixture>::default());
-            }
-            #[test]
-            fn both_directions_at_once() {
-                suite::both_directions_at_once(<$fixture>::default());
-            }
-            #[test]
-            fn many_small_frames() {
-                suite::many_small_frames(<$fixture>::default());
-            }
-            #[test]
-            fn bulk_in_several_slices() {
-                suite::bulk_in_several_slices(<$fixture>::default());
-            }
-            #[test]
-            fn a_receiver_that_stops_stops_its_sender() {
-                suite::a_receiver_that_stops_stops_its_sender(<$fixture>::default());
-            }
+            keeps_order!($fixture);
         }
     };
 }

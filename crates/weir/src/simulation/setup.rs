@@ -151,16 +151,7 @@ fn driver(costs: &configuration::Driver, partition: &Partition) -> Driver {
         far: of(costs.far),
         far_kib: of(costs.far_kib),
     };
-    let over_tcp = Carrying {
-        encode: of(costs.encode),
-        decode: of(costs.decode),
-        read: of(costs.read),
-        read_kib: of(costs.read_kib),
-        write: of(costs.write),
-        write_kib: of(costs.write_kib),
-        far: of(costs.far),
-        far_kib: of(costs.far_kib),
-    };
+    let over_tcp = carrying(&costs.over_tcp());
     let shared = costs.shm.as_ref().filter(|_| partition.transport.connections == Connections::Shm);
     Driver {
         pass: of(costs.pass),
