@@ -1,6 +1,8 @@
 //! A window and acknowledgements over datagrams: each message once and in order through a network that drops, repeats and
 //! reorders, with tries that come to an end.
 
+mod network;
+
 use dataflow::bulk::Bulk;
 use dataflow::time::Time;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -9,6 +11,8 @@ use transport::frame::FrameLimits;
 use transport::link::{Filled, Flushed};
 use transport::page_pool::{Pool, PoolOptions};
 use transport::udp::{Acknowledged, Endpoint, InvalidOptions, PeerId, UdpOptions};
+
+use network::{Random, Treatment, carry, message};
 
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 const RETRANSMIT_AFTER: Duration = Duration::from_millis(10);
@@ -181,14 +185,6 @@ fn time_outs_of_no_length_are_refused() {
     assert_eq!(refused.unwrap_err(), InvalidOptions::RetransmitAtOnce);
 }
 
-enum Treatment {
-    Pass,
-    Drop,
-    Repeat,
-    /// Behind all that comes at the same time.
-    Delay,
-}
-
 /// Two endpoints and a network between them that is ours, in a time that is ours.
 struct Network {
     pool: Pool,
@@ -271,26 +267,6 @@ impl Network {
     }
 }
 
-/// Carries what waits, up to 16 datagrams; whether there was anything.
-fn carry(from: &UdpSocket, through: &UdpSocket, to: SocketAddr, treat: &mut impl FnMut(&[u8]) -> Treatment) -> bool {
-    let mut place = vec![0; 1 << 16];
-    let (mut count, mut delayed) = (0, Vec::new());
-    let pass = |datagram: &[u8]| through.send_to(datagram, to).unwrap();
-    while count < 16
-        && let Ok(len) = from.recv(&mut place)
-    {
-        count += 1;
-        match treat(&place[..len]) {
-            Treatment::Pass => _ = pass(&place[..len]),
-            Treatment::Drop => {}
-            Treatment::Repeat => (0..2).for_each(|_| _ = pass(&place[..len])),
-            Treatment::Delay => delayed.push(place[..len].to_vec()),
-        }
-    }
-    delayed.iter().for_each(|datagram| _ = pass(datagram));
-    count > 0
-}
-
 fn options() -> UdpOptions {
     UdpOptions {
         segmentation_offload: false,
@@ -304,22 +280,5 @@ fn options() -> UdpOptions {
             retransmits_max: 8,
         }),
         ..UdpOptions::new(FrameLimits::new(8, 64 << 10).unwrap(), [5; 16])
-    }
-}
-
-fn message(number: u64, len: usize) -> Vec<u8> {
-    let mut message: Vec<u8> = (0..len).map(|index| (index / 1432 + index + number as usize) as u8).collect();
-    message[..4].copy_from_slice(&u32::try_from(len).unwrap().to_le_bytes());
-    message[4..12].copy_from_slice(&number.to_le_bytes());
-    message
-}
-
-/// A number generator of the simplest kind, so that a test does the same each time.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % end
     }
 }

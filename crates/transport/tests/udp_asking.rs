@@ -1,6 +1,8 @@
 //! Receivers ask for what is missing, by name: what a lossy network does not bring the first time comes without its
 //! sender being asked for the message anew.
 
+mod network;
+
 use dataflow::bulk::Bulk;
 use dataflow::time::Time;
 use std::collections::BTreeSet;
@@ -11,8 +13,9 @@ use transport::link::Filled;
 use transport::page_pool::{Pool, PoolOptions};
 use transport::udp::{Endpoint, PeerId, UdpOptions};
 
+use network::{Random, Treatment, carry, message};
+
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-const SEGMENT_LEN: usize = 1472 - 40;
 const ASK_AFTER: Duration = Duration::from_millis(2);
 const TIMEOUT: Duration = Duration::from_millis(200);
 
@@ -269,11 +272,12 @@ impl Network {
 
     /// A millisecond: what was sent arrives, if the network lets it pass, both ways.
     fn pass(&mut self, mut lets_pass: impl FnMut(&[u8]) -> bool, arrived: &mut BTreeSet<u64>) {
+        let mut treat = |datagram: &[u8]| if lets_pass(datagram) { Treatment::Pass } else { Treatment::Drop };
         self.now = self.now + Duration::from_millis(1);
         self.first.fill(self.now).unwrap();
         self.first.flush(self.now);
         // Few at a time: the test is not about small receive buffers.
-        while carry(&self.to_second, &self.to_first, self.second.local_address(), &mut lets_pass) {
+        while carry(&self.to_second, &self.to_first, self.second.local_address(), &mut treat) {
             while self.second.fill(self.now).unwrap() == Filled::Some {
                 while let Some((_, frame)) = self.second.next_frame() {
                     let bytes = frame.head.as_bytes();
@@ -285,7 +289,7 @@ impl Network {
         }
         self.second.fill(self.now).unwrap();
         self.second.flush(self.now);
-        while carry(&self.to_first, &self.to_second, self.first.local_address(), &mut lets_pass) {
+        while carry(&self.to_first, &self.to_second, self.first.local_address(), &mut treat) {
             while self.first.fill(self.now).unwrap() == Filled::Some {}
         }
     }
@@ -294,21 +298,6 @@ impl Network {
         drop((self.first, self.second));
         assert_eq!(self.pool.counters().in_use, 0);
     }
-}
-
-/// Carries what waits, up to 16 datagrams; whether there was anything.
-fn carry(from: &UdpSocket, through: &UdpSocket, to: SocketAddr, lets_pass: &mut impl FnMut(&[u8]) -> bool) -> bool {
-    let mut place = vec![0; 1 << 16];
-    let mut count = 0;
-    while count < 16
-        && let Ok(len) = from.recv(&mut place)
-    {
-        count += 1;
-        if lets_pass(&place[..len]) {
-            through.send_to(&place[..len], to).unwrap();
-        }
-    }
-    count > 0
 }
 
 fn options() -> UdpOptions {
@@ -320,22 +309,5 @@ fn options() -> UdpOptions {
         keep_parts_max: 1000,
         keep_bytes_max: 64 << 20,
         ..UdpOptions::new(FrameLimits::new(8, 64 << 10).unwrap(), [5; 16])
-    }
-}
-
-fn message(number: u64, len: usize) -> Vec<u8> {
-    let mut message: Vec<u8> = (0..len).map(|index| (index / SEGMENT_LEN + index + number as usize) as u8).collect();
-    message[..4].copy_from_slice(&u32::try_from(len).unwrap().to_le_bytes());
-    message[4..12].copy_from_slice(&number.to_le_bytes());
-    message
-}
-
-/// A number generator of the simplest kind, so that a test does the same each time.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % end
     }
 }
