@@ -58,6 +58,11 @@ impl SendQueue {
         self.bytes
     }
 
+    /// Those of them that were copied.
+    pub(crate) fn copied_bytes(&self) -> usize {
+        self.copied.len()
+    }
+
     pub(crate) fn push(&mut self, head: &[u8], bulk: &Bulk) -> Result<(), Full> {
         let len = self.limits.checked_len(head, bulk);
         if self.bytes + len > self.bytes_max || self.frame_lens.len() == self.frames_max {

@@ -108,6 +108,11 @@ impl Connection {
         self.queue.bytes()
     }
 
+    /// Those of them that were copied there, as their slices are short.
+    pub fn copied_bytes(&self) -> usize {
+        self.queue.copied_bytes()
+    }
+
     /// Tells the peer that nothing more will be sent; it sees [`Lost::Closed`] after the last frame.
     ///
     /// # Panics

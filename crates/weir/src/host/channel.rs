@@ -45,6 +45,16 @@ impl Channel {
             Self::Shm(link) => link.queued_bytes(),
         }
     }
+
+    /// Whether so much waits that it goes before the end of the pass: the peer works on it meanwhile.
+    pub(super) fn has_batch(&self) -> bool {
+        match self {
+            Self::Tcp(connection) => {
+                connection.copied_bytes() >= COPIED_BATCH || connection.queued_bytes() >= SLICES_BATCH
+            }
+            Self::Shm(link) => link.queued_bytes() >= SHM_BATCH,
+        }
+    }
 }
 
 /// Where a process listens: for TCP, through shared memory if it does that, and at further network ports if it has some.
@@ -87,6 +97,12 @@ impl FromStr for PeerAddress {
         Ok(address)
     }
 }
+
+/// What was copied is still in the cache, and copying took a while in which the peer could have worked.
+const COPIED_BATCH: usize = 64 << 10;
+/// Slices cost the kernel the less, the more of them it takes at once.
+const SLICES_BATCH: usize = 512 << 10;
+const SHM_BATCH: usize = 64 << 10;
 
 #[cfg(test)]
 mod tests {

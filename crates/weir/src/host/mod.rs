@@ -659,7 +659,7 @@ impl Host {
     fn queue(&mut self, link: LinkId, to: NodeId, bulk: &Bulk) {
         let Some(connection) = self.links.connection(link) else { return };
         match connection.link_mut().send(&self.encoded, bulk) {
-            Ok(()) if connection.queued_bytes() >= FLUSH_BYTES => {
+            Ok(()) if connection.has_batch() => {
                 if let Some(meter) = &mut self.meter {
                     meter.enter(Section::Write, 1, connection.queued_bytes());
                 }
@@ -750,6 +750,3 @@ pub(crate) const FIRST_LIFE: Incarnation = Incarnation(0);
 
 /// Bound of a pass, so that no source starves the others.
 const FILLS_PER_PASS: usize = 4;
-/// What waits on a connection goes before the end of the pass if it is more than this: the peer works on it meanwhile, and it
-/// is still in the cache.
-const FLUSH_BYTES: usize = 64 << 10;
