@@ -335,6 +335,30 @@ fn a_peer_that_starts_anew_is_followed_and_its_former_life_is_not() {
 }
 
 #[test]
+fn a_peer_that_is_removed_and_added_again_is_heard() {
+    let mut pair = Pair::new(&plain_options(64 << 10), 8);
+    let address = pair.second.local_address();
+    for seed in 0..3 {
+        assert_eq!(pair.first.send(pair.to_second, &message(3000, seed), &Bulk::empty()), Ok(0));
+        pair.first.flush(clock::now());
+        pair.second.fill(clock::now()).unwrap();
+        let frames: Vec<_> = core::iter::from_fn(|| pair.second.next_frame()).map(|(_, frame)| bytes(&frame)).collect();
+        assert_eq!(frames, [message(3000, seed)], "{:?}", pair.second);
+        pair.first.remove_peer(pair.to_second);
+        pair.to_second = pair.first.add_peer(address);
+    }
+}
+
+#[test]
+fn lives_beyond_what_datagrams_can_tell_are_refused() {
+    let endpoint = |incarnation| {
+        Endpoint::bind(LOOPBACK, &UdpOptions { incarnation, ..plain_options(64 << 10) }, &pool(64 << 10, 2)).map(|_| ())
+    };
+    assert_eq!(endpoint(65_535), Ok(()));
+    assert_eq!(endpoint(65_536), Err(InvalidOptions::Incarnation(65_536)));
+}
+
+#[test]
 fn what_the_kernel_refuses_to_send_is_counted_and_named() {
     let mut options = plain_options(64 << 10);
     options.multicast.time_to_live = 0;

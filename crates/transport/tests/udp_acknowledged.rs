@@ -126,6 +126,96 @@ fn a_later_life_of_the_receiver_goes_on_where_the_sender_is() {
 }
 
 #[test]
+fn a_peer_that_is_removed_and_returns_gets_what_is_sent_to_it_then_and_nothing_else() {
+    // It died and is another; or it lives on, and only we had lost it.
+    for dies in [true, false] {
+        let mut network = Network::new(&options());
+        (0..20).for_each(|number| assert!(network.send(number, 1000)));
+        let mut former = Vec::new();
+        let mut record = |datagram: &[u8]| {
+            former.push(datagram.to_vec());
+            Treatment::Pass
+        };
+        (0..5).for_each(|_| network.pass(&mut record));
+        // These wait, or are on the way.
+        (20..200).for_each(|number| assert!(network.send(number, 1000)));
+        network.pass(&mut |_| Treatment::Drop);
+        let (address, arrived) = (network.to_second.local_addr().unwrap(), network.arrived);
+        assert_eq!(arrived, 20);
+        if dies {
+            network.restart_second();
+        }
+        network.first.remove_peer(network.peer);
+        network.peer = network.first.add_peer(address);
+        assert_eq!(network.first.queued_bytes(), 0);
+        let (segments, acknowledgements): (Vec<_>, Vec<_>) = former.iter().partition(|datagram| datagram[3] == 1);
+        // What was on the way to the former life finds the next one first.
+        segments.iter().skip(3).for_each(|datagram| network.inject_to_second(datagram));
+        network.next = 1000;
+        (1000..1030).for_each(|number| assert!(network.send(number, 1000)));
+        network.first.flush(network.now);
+        acknowledgements.iter().for_each(|datagram| network.inject_to_first(datagram));
+        let refused = network.first.udp_counters().acknowledgements_refused;
+        assert!(refused > 0 && refused == acknowledgements.len() as u64, "{:?}", network.first);
+        (0..100).for_each(|_| network.pass(&mut |_| Treatment::Pass));
+        segments.iter().for_each(|datagram| network.inject_to_second(datagram));
+        (0..100).for_each(|_| network.pass(&mut |_| Treatment::Pass));
+        let sent = network.first.udp_counters();
+        assert_eq!((network.arrived, network.next, sent.unacknowledged), (arrived + 30, 1030, 0), "{sent:?}");
+        assert!(network.second.udp_counters().stale >= segments.len() as u64, "{:?}", network.second);
+        assert_eq!((network.first.queued_bytes(), network.first.next_deadline()), (0, None));
+        network.check_pages_home();
+    }
+}
+
+#[test]
+fn a_later_life_of_the_sender_is_heard_from_its_beginning() {
+    let mut network = Network::new(&options());
+    (0..100).for_each(|number| assert!(network.send(number, 1000)));
+    // Every other of its datagrams is lost: the receiver holds what is out of order.
+    let (mut former, mut index) = (Vec::new(), 0);
+    network.pass(&mut |datagram| {
+        former.push(datagram.to_vec());
+        index += 1;
+        if index % 2 == 0 { Treatment::Drop } else { Treatment::Pass }
+    });
+    let arrived = network.arrived;
+    assert!((1..100).contains(&arrived), "{arrived}");
+    network.restart_first();
+    network.next = 1000;
+    (1000..1100).for_each(|number| assert!(network.send(number, 1000)));
+    (0..50).for_each(|_| network.pass(&mut |_| Treatment::Pass));
+    former.iter().filter(|datagram| datagram[3] == 1).for_each(|datagram| network.inject_to_second(datagram));
+    (0..50).for_each(|_| network.pass(&mut |_| Treatment::Pass));
+    assert_eq!((network.arrived, network.next), (arrived + 100, 1100), "{:?}", network.second);
+    assert_eq!(network.first.udp_counters().unacknowledged, 0);
+    assert_eq!((network.first.next_deadline(), network.second.next_deadline()), (None, None));
+    network.check_pages_home();
+}
+
+#[test]
+fn thousands_of_messages_behind_one_that_is_lost_stay_in_order() {
+    let acknowledged =
+        options().acknowledged.map(|acknowledged| Acknowledged { window_bytes: usize::MAX, ..acknowledged });
+    let mut network = Network::new(&UdpOptions { acknowledged, ..options() });
+    let (mut sent, mut lost) = (0, 0);
+    while network.arrived < 3000 {
+        while sent < 3000 && network.send(sent, 100) {
+            sent += 1;
+        }
+        network.pass(&mut |datagram| {
+            let is_first = datagram[3] == 1 && datagram[8..16] == [0; 8];
+            lost += usize::from(is_first);
+            if is_first && lost <= 5 { Treatment::Drop } else { Treatment::Pass }
+        });
+        // No more than a receiver can tell apart, however many fit in the window.
+        assert!(network.arrived > 0 || network.first.udp_counters().datagrams_sent < 1024, "{:?}", network.first);
+    }
+    assert_eq!((network.second.udp_counters().messages_lost, network.first.udp_counters().unacknowledged), (0, 0));
+    network.check_pages_home();
+}
+
+#[test]
 fn acknowledgements_of_what_was_not_sent_or_in_another_life_are_refused() {
     let mut network = Network::new(&options());
     assert!(network.send(0, 100));
@@ -228,6 +318,13 @@ impl Network {
         self.second.add_peer(self.to_first.local_addr().unwrap());
     }
 
+    /// The first begins anew, in its next life.
+    fn restart_first(&mut self) {
+        let options = UdpOptions { incarnation: self.second_options.incarnation + 1, ..self.second_options.clone() };
+        self.first = Endpoint::bind(LOOPBACK, &options, &self.pool).unwrap();
+        self.peer = self.first.add_peer(self.to_second.local_addr().unwrap());
+    }
+
     fn send(&mut self, number: u64, len: usize) -> bool {
         self.first.send(self.peer, &message(number, len), &Bulk::empty()).is_ok()
     }
@@ -259,6 +356,10 @@ impl Network {
     fn inject_to_first(&mut self, datagram: &[u8]) {
         self.to_second.send_to(datagram, self.first.local_address()).unwrap();
         while self.first.fill(self.now).unwrap() == Filled::Some {}
+    }
+
+    fn inject_to_second(&mut self, datagram: &[u8]) {
+        self.to_first.send_to(datagram, self.second.local_address()).unwrap();
     }
 
     fn check_pages_home(self) {

@@ -226,6 +226,42 @@ fn what_has_come_is_no_longer_kept() {
 }
 
 #[test]
+fn thousands_of_later_messages_do_not_make_one_too_old() {
+    let mut network = Network::new(&UdpOptions { keep_parts_max: 8000, ..options() });
+    let mut arrived = BTreeSet::new();
+    send_many(&mut network, 3000, &mut arrived);
+    assert_eq!(arrived.len(), 2999);
+    (0..20).for_each(|_| network.pass(|_| true, &mut arrived));
+    let counters = network.second.udp_counters();
+    assert_eq!((arrived.len(), counters.late, counters.messages_lost), (3000, 0, 0), "{counters:?}");
+    network.check_pages_home();
+}
+
+#[test]
+fn what_is_too_old_is_lost_and_counted_and_asked_for_no_more() {
+    let mut network = Network::new(&UdpOptions { keep_parts_max: 8000, ..options() });
+    let mut arrived = BTreeSet::new();
+    send_many(&mut network, 5000, &mut arrived);
+    let asked = network.second.udp_counters().asked;
+    (0..100).for_each(|_| network.pass(|_| true, &mut arrived));
+    let counters = network.second.udp_counters();
+    assert_eq!((arrived.len(), counters.late, counters.messages_lost), (4999, 1, 1), "{counters:?}");
+    assert!(counters.asked <= asked + 1, "{counters:?}");
+    network.check_pages_home();
+}
+
+/// So many messages within a millisecond or few, of which the sixth is lost as often as it is sent.
+fn send_many(network: &mut Network, count: u64, arrived: &mut BTreeSet<u64>) {
+    let lets_pass = |datagram: &[u8]| !(datagram[3] == 1 && datagram[8..16] == 5_u64.to_le_bytes());
+    for number in 0..count {
+        network.send(number, 100);
+        if number % 100 == 99 {
+            network.pass(lets_pass, arrived);
+        }
+    }
+}
+
+#[test]
 fn nobody_asks_for_what_goes_to_a_group() {
     let mut options = options();
     options.multicast.interface = Some(Ipv4Addr::LOCALHOST);

@@ -139,6 +139,34 @@ fn asks_cost_bounded_work() {
 }
 
 #[test]
+fn a_peer_that_asks_for_everything_takes_nothing_from_another() {
+    let options = UdpOptions { keep_parts_max: 1000, keep_bytes_max: 8 << 20, ..UdpOptions::new(limits(), KEY) };
+    let mut victim = Victim::with(&UdpOptions { segmentation_offload: false, receive_offload: false, ..options });
+    let modest = UdpSocket::bind(LOOPBACK).unwrap();
+    modest.set_nonblocking(true).unwrap();
+    let modest_peer = victim.endpoint.add_peer(modest.local_addr().unwrap());
+    for _ in 0..500 {
+        victim.endpoint.send(victim.peer, &frame(5000), &Bulk::empty()).unwrap();
+    }
+    victim.endpoint.send(modest_peer, &frame(40_000), &Bulk::empty()).unwrap();
+    victim.endpoint.flush(clock::now());
+    let mut place = [0; 2048];
+    while modest.recv(&mut place).is_ok() {}
+    let asks = |numbers: core::ops::Range<u64>, offset: u32, len: u32| {
+        let ask = |number| Forged { flags: 2, message_len: len, offset, payload: vec![], ..Forged::whole(number, 500) };
+        numbers.flat_map(|number| ask(number).bytes()).collect::<Vec<u8>>()
+    };
+    // All of 500 messages of four segments; then the other misses some of its one.
+    (0..20).for_each(|some| victim.send(&asks(some * 25..some * 25 + 25, 0, 0)));
+    modest.send_to(&asks(0..1, 2 * SEGMENT_LEN, 20 * SEGMENT_LEN), victim.endpoint.local_address()).unwrap();
+    assert_eq!(victim.receive(), NOTHING);
+    victim.endpoint.flush(clock::now());
+    assert!((512..=1024).contains(&(victim.counters().repeated - 20)), "{:?}", victim.counters());
+    let came = std::iter::from_fn(|| modest.recv(&mut place).ok()).count();
+    assert_eq!(came, 20, "{:?}", victim.counters());
+}
+
+#[test]
 fn an_ask_for_what_waits_to_be_sent_sends_nothing_twice() {
     let mut victim = Victim::keeping();
     victim.endpoint.send(victim.peer, &frame(5000), &Bulk::empty()).unwrap();

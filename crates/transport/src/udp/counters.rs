@@ -40,7 +40,7 @@ pub struct UdpCounters {
     pub abandoned: u64,
     /// Segments and messages dropped because no page was free to put them together in.
     pub without_page: u64,
-    /// Messages of peers that were not delivered, by the gaps in their numbers: noticed when about a thousand newer ones
+    /// Messages of peers that were not delivered, by the gaps in their numbers: noticed when some four thousand newer ones
     /// have come, and including those given up.
     pub messages_lost: u64,
     /// Messages of which a part or all was asked for; one that is asked for again counts again.

@@ -120,7 +120,7 @@ impl Endpoint {
             outbox: Outbox::new(options, tagger, segments_per_send),
             intake: Intake::new(options, pool.clone(), joins),
             options: options.clone(),
-            peers: Peers::new(bounds, options.acknowledged),
+            peers: Peers::new(bounds, options.acknowledged, options.incarnation),
             frames: VecDeque::new(),
             deadline: None,
             drops_told: 0,
@@ -190,16 +190,17 @@ impl Endpoint {
         }
         let (id, peer) = (peer, self.peers.get(peer));
         let number = peer.next_number;
-        if self.outbox.push(&peer.address, number, head, bulk).is_err() {
+        let Ok(ticket) = self.outbox.push(&peer.to, number, head, bulk) else {
             self.counters.sends_refused += 1;
             return Err(QueueFull);
-        }
+        };
         peer.next_number += 1;
         if peer.is_one() && self.options.keep_parts_max > 0 {
             if self.to_notify.last() != Some(&id) {
                 self.to_notify.push(id);
             }
             peer.kept.push(number, head, bulk, self.options.keep_parts_max, self.options.keep_bytes_max);
+            peer.kept.note_queued(ticket);
         }
         Ok(number)
     }

@@ -5,7 +5,7 @@
 //! | byte | field | |
 //! |---|---|---|
 //! | 0 | magic `WD`, version, kind | 0 or 1: a segment, 1 if the checksum covers the payload, else it is 0; 2: an ask; 3, 4, 6: a notice; 5: an acknowledgement |
-//! | 4 | incarnation of the sender | `u32` |
+//! | 4 | incarnation of the sender | `u32`: its life, and in the lower 16 bits how many peers it had removed when it added this one |
 //! | 8 | number of the message | `u64`, counted per sender and destination |
 //! | 16 | length of the message in bytes | `u32` |
 //! | 20 | offset of this segment in it | `u32`, a multiple of the segment length |

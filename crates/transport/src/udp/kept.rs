@@ -1,6 +1,7 @@
 //! Messages that were sent of late, in case a part of them is asked for.
 
 use super::header::HEADER_LEN;
+use super::outbox::Ticket;
 use core::ops::Range;
 use dataflow::bulk::{Bulk, PageSlice};
 use std::collections::VecDeque;
@@ -24,6 +25,8 @@ pub(super) struct Message {
     repeated: usize,
     /// Where the next segment begins that is sent again unasked.
     again_from: usize,
+    /// Its place in the queue, once it was there.
+    queued: Option<Ticket>,
 }
 
 impl Kept {
@@ -34,7 +37,7 @@ impl Kept {
         }
         let mut copy = core::mem::take(&mut self.spare);
         copy.extend_from_slice(head);
-        let message = Message { number, head: copy, bulk: bulk.clone(), repeated: 0, again_from: 0 };
+        let message = Message { number, head: copy, bulk: bulk.clone(), repeated: 0, again_from: 0, queued: None };
         self.parts += message.parts();
         self.bytes += message.len();
         self.messages.push_back(message);
@@ -96,6 +99,13 @@ impl Kept {
         self.messages.iter_mut().take_while(move |message| message.number < end)
     }
 
+    /// The newest has this place in the queue.
+    pub(super) fn note_queued(&mut self, ticket: Ticket) {
+        if let Some(newest) = self.messages.back_mut() {
+            newest.queued = Some(ticket);
+        }
+    }
+
     fn forget_oldest(&mut self) {
         let Some(oldest) = self.messages.pop_front() else { return };
         self.parts -= oldest.parts();
@@ -120,6 +130,16 @@ impl Message {
     /// Its number.
     pub(super) fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Its place in the queue, once it was there.
+    pub(super) fn queued(&self) -> Option<Ticket> {
+        self.queued
+    }
+
+    /// It goes, from this place in the queue.
+    pub(super) fn note_queued(&mut self, ticket: Ticket) {
+        self.queued = Some(ticket);
     }
 
     /// What it is made of.

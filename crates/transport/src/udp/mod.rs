@@ -6,8 +6,8 @@
 //! `Link`. A frame is cut into datagrams of a configured length and put together again by the receiver.
 //!
 //! # What is promised
-//! A frame that is delivered is whole, undamaged, made with the partition's key, and delivered once within the newest 1024
-//! messages of its sender. Nothing else: frames are lost, and overtake one another. A receiver that does not keep up does
+//! A frame that is delivered is whole, undamaged, made with the partition's key, and delivered once within the newest 4096
+//! messages of its sender: an older one that comes late is dropped and counted. Nothing else: frames are lost, and overtake one another. A receiver that does not keep up does
 //! not hold its sender up; the kernel drops what does not fit in the receive buffer and the drop is counted. Credits of the
 //! protocol above have to bound what is on the way, and the buffers that the kernel granted ([`Endpoint::buffers`]) have
 //! to hold it.

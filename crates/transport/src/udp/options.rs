@@ -1,6 +1,7 @@
 //! How a UDP endpoint is set up.
 
 use super::header::HEADER_LEN;
+use super::peer::REMOVED_BITS;
 use super::system::DATAGRAMS_PER_CALL;
 use crate::error::OsError;
 use crate::frame::FrameLimits;
@@ -22,7 +23,7 @@ pub struct UdpOptions {
     pub limits: FrameLimits,
     /// The partition's key: datagrams made without it are refused.
     pub key: PartitionKey,
-    /// Which life of this process it is: peers drop what an earlier one sent.
+    /// Which life of this process it is, at most 65,535: peers drop what an earlier one sent.
     pub incarnation: u32,
     /// Length of a full datagram in bytes, header included; one that the network has to fragment costs more than it saves.
     pub datagram_len: usize,
@@ -175,6 +176,9 @@ pub enum InvalidOptions {
     /// What is not acknowledged would be sent again at once.
     #[error("datagrams are sent again after no time: expected more than 0 s")]
     RetransmitAtOnce,
+    /// Datagrams have no room for more.
+    #[error("life {0} of a process that was started again: expected at most 65535; end the run and begin another")]
+    Incarnation(u32),
     /// Only addresses 224.0.0.0 to 239.255.255.255 are groups.
     #[error("{0} is no multicast group: expected an address from 224.0.0.0 to 239.255.255.255")]
     NoGroup(Ipv4Addr),
@@ -230,6 +234,9 @@ impl UdpOptions {
         }
         if self.acknowledged.is_some_and(|acknowledged| acknowledged.retransmit_after.is_zero()) {
             return Err(InvalidOptions::RetransmitAtOnce);
+        }
+        if self.incarnation >> (u32::BITS - REMOVED_BITS) != 0 {
+            return Err(InvalidOptions::Incarnation(self.incarnation));
         }
         if !(1..=DATAGRAMS_PER_CALL).contains(&self.datagrams_per_fill) {
             return Err(InvalidOptions::DatagramsPerFill(self.datagrams_per_fill));

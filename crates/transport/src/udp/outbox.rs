@@ -17,10 +17,14 @@ use std::io::IoSlice;
 /// A bounded queue of messages for any destinations, cut into datagrams as they are sent. The bytes go to the kernel from
 /// the pages that they are in. Single datagrams go ahead of them: asks, and what was asked for.
 pub(super) struct Outbox {
-    singles: VecDeque<(SocketAddrAny, Vec<u8>)>,
+    singles: VecDeque<Single>,
+    /// How many of them wait, by peer.
+    singles_of: Vec<usize>,
     queue: SendQueue,
     /// Of the bytes in the queue, whose they are.
     messages: VecDeque<Outgoing>,
+    /// The ticket of the first of these.
+    first_ticket: u64,
     stamp: Stamp,
     segments_per_send: usize,
     headers: Box<[[u8; HEADER_LEN]; SEGMENTS_PER_CALL]>,
@@ -37,8 +41,29 @@ pub(super) struct Sent {
     pub(super) bytes: u64,
 }
 
+/// Where something goes, and what it says of its sender.
+#[derive(Clone, Debug)]
+pub(super) struct Destination {
+    pub(super) address: SocketAddrAny,
+    /// The peer's slot.
+    pub(super) slot: u32,
+    /// Who we are to that peer.
+    pub(super) incarnation: u32,
+}
+
+/// The place of a message among all that were ever queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ticket(u64);
+
+struct Single {
+    address: SocketAddrAny,
+    slot: u32,
+    datagram: Vec<u8>,
+}
+
 struct Outgoing {
     destination: SocketAddrAny,
+    incarnation: u32,
     number: u64,
     len: usize,
     sent_len: usize,
@@ -55,21 +80,22 @@ struct Send {
 /// What is the same in all headers.
 struct Stamp {
     tagger: Tagger,
-    incarnation: u32,
     segment_len: usize,
     checksum_payload: bool,
 }
 
 impl Outbox {
     pub(super) fn new(options: &UdpOptions, tagger: Tagger, segments_per_send: usize) -> Self {
-        let UdpOptions { limits, queue_bytes_max, queue_frames_max, incarnation, checksum_payload, .. } = *options;
+        let UdpOptions { limits, queue_bytes_max, queue_frames_max, checksum_payload, .. } = *options;
         // A datagram has at most that many parts then, and a call takes at least one.
         let copy_below = options.copy_below.max(COPY_BELOW_MIN);
         Self {
             singles: VecDeque::new(),
+            singles_of: Vec::new(),
             queue: SendQueue::new(limits, copy_below, queue_bytes_max, queue_frames_max),
             messages: VecDeque::new(),
-            stamp: Stamp { tagger, incarnation, segment_len: options.segment_len(), checksum_payload },
+            first_ticket: 0,
+            stamp: Stamp { tagger, segment_len: options.segment_len(), checksum_payload },
             segments_per_send,
             headers: Box::new([[0; HEADER_LEN]; SEGMENTS_PER_CALL]),
             parts: Vec::new(),
@@ -77,31 +103,34 @@ impl Outbox {
         }
     }
 
-    pub(super) fn push(
-        &mut self,
-        destination: &SocketAddrAny,
-        number: u64,
-        head: &[u8],
-        bulk: &Bulk,
-    ) -> Result<(), Full> {
+    pub(super) fn push(&mut self, to: &Destination, number: u64, head: &[u8], bulk: &Bulk) -> Result<Ticket, Full> {
         self.queue.push(head, bulk)?;
-        let len = head.len() + bulk.len();
-        self.messages.push_back(Outgoing { destination: destination.clone(), number, len, sent_len: 0 });
-        Ok(())
+        let ticket = Ticket(self.first_ticket + self.messages.len() as u64);
+        let (destination, incarnation, len) = (to.address.clone(), to.incarnation, head.len() + bulk.len());
+        self.messages.push_back(Outgoing { destination, incarnation, number, len, sent_len: 0 });
+        Ok(ticket)
     }
 
-    /// Queues a whole datagram; false if too many wait.
-    pub(super) fn push_single(&mut self, destination: &SocketAddrAny, datagram: Vec<u8>) -> bool {
-        let has_room = self.singles.len() < SINGLES_MAX;
+    /// Queues a whole datagram; false if too many wait. When half the room is taken, each peer has but its share, so that one that asks
+    /// for everything takes nothing from those that ask for little; never more than one and a half times the room wait.
+    pub(super) fn push_single(&mut self, to: &Destination, datagram: Vec<u8>) -> bool {
+        let slot = to.slot as usize;
+        if self.singles_of.len() <= slot {
+            self.singles_of.resize(slot + 1, 0);
+        }
+        let share = (SINGLES_MAX / self.singles_of.len()).max(1);
+        let has_room = self.singles.len() < SINGLES_MAX / 2 || self.singles_of[slot] < share;
         if has_room {
-            self.singles.push_back((destination.clone(), datagram));
+            self.singles_of[slot] += 1;
+            self.singles.push_back(Single { address: to.address.clone(), slot: to.slot, datagram });
         }
         has_room
     }
 
     /// The datagram of a segment that was sent before.
-    pub(super) fn segment_again(&self, number: u64, message: &Message, range: Range<usize>) -> Vec<u8> {
-        let Stamp { ref tagger, incarnation, segment_len, checksum_payload } = self.stamp;
+    pub(super) fn segment_again(&self, to: &Destination, message: &Message, range: Range<usize>) -> Vec<u8> {
+        let Stamp { ref tagger, segment_len, checksum_payload } = self.stamp;
+        let (incarnation, number) = (to.incarnation, message.number());
         let length = |len: usize| u32::try_from(len).expect("frames are shorter than 4 GiB");
         let offset = length(range.start);
         let mut datagram = message.datagram(range);
@@ -113,16 +142,15 @@ impl Outbox {
     }
 
     /// How much of a message was sent, if it has not all been: the rest comes by itself, and nobody misses it yet.
-    pub(super) fn sent_len(&self, destination: &SocketAddrAny, number: u64) -> Option<usize> {
-        let mut messages = self.messages.iter();
-        let unsent = messages.find(|message| message.number == number && message.destination == *destination);
-        unsent.map(|message| message.sent_len)
+    pub(super) fn sent_len(&self, Ticket(ticket): Ticket) -> Option<usize> {
+        let index = usize::try_from(ticket.checked_sub(self.first_ticket)?).ok()?;
+        self.messages.get(index).map(|message| message.sent_len)
     }
 
     /// The single datagrams that wait.
     #[cfg(test)]
     pub(super) fn singles(&self) -> impl Iterator<Item = &[u8]> {
-        self.singles.iter().map(|(_, datagram)| datagram.as_slice())
+        self.singles.iter().map(|single| single.datagram.as_slice())
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -186,16 +214,19 @@ impl Outbox {
 
     fn send_singles(&mut self, socket: BorrowedFd<'_>) -> Result<Sent, Errno> {
         let some = self.singles.iter().take(SENDS_PER_CALL);
-        let parts: Vec<IoSlice<'_>> = some.clone().map(|(_, datagram)| IoSlice::new(datagram)).collect();
-        let sends = some.zip(&parts).map(|((destination, _), part)| (destination, core::slice::from_ref(part)));
+        let parts: Vec<IoSlice<'_>> = some.clone().map(|single| IoSlice::new(&single.datagram)).collect();
+        let sends = some.zip(&parts).map(|(single, part)| (&single.address, core::slice::from_ref(part)));
         let taken = transmit(socket, sends)?;
-        let bytes = self.singles.drain(..taken).map(|(_, datagram)| datagram.len() as u64).sum();
+        let singles_of = &mut self.singles_of;
+        let forgotten = self.singles.drain(..taken).inspect(|single| singles_of[single.slot as usize] -= 1);
+        let bytes = forgotten.map(|single| single.datagram.len() as u64).sum();
         Ok(Sent { datagrams: taken as u64, messages: 0, bytes })
     }
 
     /// Forgets what the next call would send first: the kernel does not take it. Returns how many datagrams that were.
     pub(super) fn skip(&mut self) -> u64 {
-        if self.singles.pop_front().is_some() {
+        if let Some(single) = self.singles.pop_front() {
+            self.singles_of[single.slot as usize] -= 1;
             return 1;
         }
         let Some(message) = self.messages.front() else {
@@ -221,6 +252,7 @@ impl Outbox {
         sent.messages = self.queue.advance(payload_len);
         sent.bytes = payload_len as u64 + sent.datagrams * HEADER_LEN as u64;
         self.messages.drain(..sent.messages as usize);
+        self.first_ticket += sent.messages;
         sent
     }
 }
@@ -263,7 +295,7 @@ impl Plan<'_, '_> {
 
     /// Adds the next segments of a message; returns how many, and where they end.
     fn add_segments(&mut self, message: &Outgoing, mut offset: usize) -> (u64, usize) {
-        let Stamp { ref tagger, incarnation, segment_len, checksum_payload } = *self.stamp;
+        let Stamp { ref tagger, segment_len, checksum_payload } = *self.stamp;
         let mut segments = 0;
         while segments < self.segments_per_send as u64 && offset < message.len {
             let payload_len = segment_len.min(message.len - offset);
@@ -284,7 +316,7 @@ impl Plan<'_, '_> {
             let length = |len: usize| u32::try_from(len).expect("frames are shorter than 4 GiB");
             let (message_len, segment_len) = (length(message.len), length(segment_len));
             let header = Header {
-                incarnation,
+                incarnation: message.incarnation,
                 number: message.number,
                 message_len,
                 offset: length(offset),
@@ -368,7 +400,7 @@ const PARTS_PER_CALL: usize = 256;
 /// Datagrams per call; some 0.3 MB of full Ethernet datagrams.
 const SEGMENTS_PER_CALL: usize = 256;
 
-/// Single datagrams that wait at most; what does not fit is asked for again.
+/// Single datagrams of one peer that wait at most, where there are no others; what does not fit is asked for again.
 const SINGLES_MAX: usize = 1024;
 
 /// Messages of `sendmmsg` per call.

@@ -5,10 +5,10 @@ use super::counters::UdpCounters;
 use super::in_order::InOrder;
 use super::kept::Kept;
 use super::options::Acknowledged;
+use super::outbox::Destination;
 use super::reassembly::{Added, Bounds, Incomplete, Reassembly, Refusals, Run};
 use super::window::{Known, Window};
 use dataflow::time::Time;
-use rustix::net::SocketAddrAny;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
@@ -26,13 +26,17 @@ impl PeerId {
 pub(super) struct Peers {
     bounds: Bounds,
     acknowledged: Option<Acknowledged>,
+    /// Which life of this process it is.
+    life: u32,
+    /// How many peers were removed.
+    removed: u32,
     slots: Vec<Option<Peer>>,
     by_address: BTreeMap<SocketAddr, u32>,
 }
 
 /// A peer, or a multicast group.
 pub(super) struct Peer {
-    pub(super) address: SocketAddrAny,
+    pub(super) to: Destination,
     is_group: bool,
     /// Number of the next message to it.
     pub(super) next_number: u64,
@@ -71,8 +75,8 @@ pub(super) enum Taken {
 }
 
 impl Peers {
-    pub(super) fn new(bounds: Bounds, acknowledged: Option<Acknowledged>) -> Self {
-        Self { bounds, acknowledged, slots: Vec::new(), by_address: BTreeMap::new() }
+    pub(super) fn new(bounds: Bounds, acknowledged: Option<Acknowledged>, life: u32) -> Self {
+        Self { bounds, acknowledged, life, removed: 0, slots: Vec::new(), by_address: BTreeMap::new() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -92,7 +96,10 @@ impl Peers {
         let free = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
         let id = u32::try_from(free).expect("fewer peers than addresses");
         assert!(self.by_address.insert(address, id).is_none(), "{address} is a peer already");
-        let peer = Some(Peer::new(address, self.bounds, self.acknowledged));
+        // A peer that is added again begins anew with us as with another life of ours, whatever it remembers and is on the way.
+        let incarnation = self.life << REMOVED_BITS | self.removed.min((1 << REMOVED_BITS) - 1);
+        let to = Destination { address: address.into(), slot: id, incarnation };
+        let peer = Some(Peer::new(to, address.ip().is_multicast(), self.bounds, self.acknowledged));
         if free == self.slots.len() {
             self.slots.push(peer);
         } else {
@@ -106,6 +113,7 @@ impl Peers {
         let removed = self.slots.get_mut(peer.0 as usize).and_then(Option::take);
         let abandoned = removed.expect(NO_SUCH_PEER).reassembly.clear();
         self.by_address.retain(|_, known| *known != peer.0);
+        self.removed = self.removed.saturating_add(1);
         abandoned
     }
 
@@ -133,11 +141,10 @@ impl Peer {
         !self.is_group
     }
 
-    fn new(address: SocketAddr, bounds: Bounds, acknowledged: Option<Acknowledged>) -> Self {
-        let is_group = address.ip().is_multicast();
+    fn new(to: Destination, is_group: bool, bounds: Bounds, acknowledged: Option<Acknowledged>) -> Self {
         let acknowledged = acknowledged.filter(|_| !is_group);
         Self {
-            address: address.into(),
+            to,
             is_group,
             next_number: 0,
             kept: Kept::default(),
@@ -237,6 +244,10 @@ impl Peer {
             }
             Known::TooOld => {
                 counters.late += segments;
+                if known.is_none() {
+                    // It can come no more, and is not asked for again.
+                    self.reassembly.forget(run.number);
+                }
                 return Taken::Nothing;
             }
         }
@@ -268,5 +279,8 @@ impl Peer {
 /// What is kept should stay in a cache of the processor; each telling may wake a process.
 const UNTOLD_BYTES_MAX: usize = 2 << 20;
 const UNTOLD_MESSAGES_MAX: u32 = 128;
+
+/// The lower bits of what a peer takes for our incarnation: as often it can be added again and told from before.
+pub(super) const REMOVED_BITS: u32 = 16;
 
 const NO_SUCH_PEER: &str = "a peer that was added and not removed";

@@ -1,12 +1,12 @@
 //! Which messages of a sender were delivered.
 
 /// The numbers of the messages delivered, exact for the newest [`WINDOW_MESSAGES`]; older ones count as delivered.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Window {
     /// One more than the newest number delivered; 0 before the first.
     end: u64,
     /// One bit per number, at the number modulo the length.
-    delivered: [u64; WORDS],
+    delivered: Box<[u64; WORDS]>,
     /// The first number that came: what was sent before it is not ours to miss.
     counted_from: u64,
 }
@@ -20,6 +20,12 @@ pub(super) enum Known {
     Delivered,
     /// It is too old to know.
     TooOld,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Self { end: 0, delivered: Box::new([0; WORDS]), counted_from: 0 }
+    }
 }
 
 impl Window {
@@ -55,7 +61,7 @@ impl Window {
                 let delivered: u64 = self.delivered.iter().map(|word| u64::from(word.count_ones())).sum();
                 lost = (end - WINDOW_MESSAGES - oldest).saturating_sub(delivered);
             }
-            self.delivered = [0; WORDS];
+            self.delivered.fill(0);
         } else {
             for entering in self.end..end {
                 let leaving = entering.checked_sub(WINDOW_MESSAGES).filter(|leaving| *leaving >= self.counted_from);
@@ -82,7 +88,7 @@ impl Window {
 
 /// How far behind the newest a message may be and still be told from one that was delivered: more
 /// than a sender has on the way to one receiver under any sensible number of credits.
-pub(super) const WINDOW_MESSAGES: u64 = 1024;
+pub(super) const WINDOW_MESSAGES: u64 = 4096;
 
 const WORDS: usize = (WINDOW_MESSAGES / 64) as usize;
 
@@ -106,11 +112,11 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
         #[test]
-        fn the_window_agrees_with_a_set(steps in prop::collection::vec((0_u64..3000, 0_u64..1500), 1..200)) {
+        fn the_window_agrees_with_a_set(steps in prop::collection::vec((0_u64..12_000, 0_u64..6000), 1..200)) {
             let (mut window, mut set, mut lost) = (Window::default(), BTreeSet::new(), 0);
             let (mut newest, mut first) = (0_u64, None);
             for (forward, back) in steps {
-                let number = (newest + forward % 40 * (forward / 40 % 3)).saturating_sub(back / 30 * (back % 2));
+                let number = (newest + forward % 160 * (forward / 160 % 3)).saturating_sub(back / 30 * (back % 2));
                 let known = window.knows(number);
                 let expected = match () {
                     () if !set.is_empty() && newest + 1 - number.min(newest) > WINDOW_MESSAGES => Known::TooOld,

@@ -4,11 +4,10 @@ use super::missing::asking;
 use super::{Endpoint, QueueFull};
 use crate::udp::header::{Acknowledgement, Notice};
 use crate::udp::kept::Message;
-use crate::udp::outbox::Outbox;
+use crate::udp::outbox::{Destination, Outbox};
 use crate::udp::peer::PeerId;
 use dataflow::bulk::Bulk;
 use dataflow::time::Time;
-use rustix::net::SocketAddrAny;
 
 impl Endpoint {
     pub(super) fn send_acknowledged(&mut self, id: PeerId, head: &[u8], bulk: &Bulk) -> Result<u64, QueueFull> {
@@ -16,8 +15,9 @@ impl Endpoint {
         let window = peer.send_window.as_mut().expect("this peer acknowledges");
         let (number, len) = (peer.next_number, head.len() + bulk.len());
         let goes = window.released_end() == number && window.has_room(&peer.kept, len);
+        let ticket = goes.then(|| self.outbox.push(&peer.to, number, head, bulk).ok()).flatten();
         let has_room = if goes {
-            self.outbox.push(&peer.address, number, head, bulk).is_ok()
+            ticket.is_some()
         } else {
             self.options.limits.checked_len(head, bulk);
             self.waiting.bytes + len <= self.options.queue_bytes_max
@@ -35,6 +35,9 @@ impl Endpoint {
         }
         peer.next_number += 1;
         peer.kept.hold(number, head, bulk, self.options.copy_below);
+        if let Some(ticket) = ticket {
+            peer.kept.note_queued(ticket);
+        }
         if self.to_notify.last() != Some(&id) {
             self.to_notify.push(id);
         }
@@ -52,9 +55,8 @@ impl Endpoint {
             while let Some(message) = window.next(&mut peer.kept) {
                 let (number, len) = (message.number(), message.len());
                 let (head, bulk) = message.contents();
-                if self.outbox.push(&peer.address, number, head, bulk).is_err() {
-                    break;
-                }
+                let Ok(ticket) = self.outbox.push(&peer.to, number, head, bulk) else { break };
+                message.note_queued(ticket);
                 window.note_released(len);
                 self.waiting.frames -= 1;
                 self.waiting.bytes -= len;
@@ -69,11 +71,11 @@ impl Endpoint {
 
     /// Tells those whose messages have come what has come.
     pub(super) fn acknowledge(&mut self) {
-        let asking = asking(&self.options, &self.tagger);
         for peer in self.to_acknowledge.drain(..) {
             let peer = self.peers.found(peer);
             if let Some((sender, came)) = peer.pay() {
-                self.outbox.push_single(&peer.address, asking.acknowledge(sender, came));
+                let asking = asking(&self.options, &self.tagger, &peer.to);
+                self.outbox.push_single(&peer.to, asking.acknowledge(sender, came));
             }
         }
     }
@@ -89,7 +91,7 @@ impl Endpoint {
             return;
         }
         let peer = self.peers.found(peer);
-        let window = peer.send_window.as_mut().filter(|_| said.sender == self.options.incarnation);
+        let window = peer.send_window.as_mut().filter(|_| said.sender == peer.to.incarnation);
         match window.map(|window| window.acknowledge(&mut peer.kept, said, now)) {
             Some(Ok(_)) => {
                 if said.end >= peer.next_number {
@@ -98,8 +100,8 @@ impl Endpoint {
                 // It waits for what was given up, or is a later life that does not know where we are.
                 let end = peer.kept.oldest().unwrap_or(peer.next_number);
                 if said.end < end {
-                    let notice = asking(&self.options, &self.tagger).given_up(end);
-                    self.outbox.push_single(&peer.address, notice);
+                    let notice = asking(&self.options, &self.tagger, &peer.to).given_up(end);
+                    self.outbox.push_single(&peer.to, notice);
                 }
             }
             Some(Err(_)) | None => self.udp_counters.acknowledgements_refused += 1,
@@ -141,22 +143,22 @@ pub(super) struct Waiting {
 /// their asks name the rest. The next call goes on in a message where this one stops.
 pub(super) fn send_again<'a>(
     outbox: &mut Outbox,
-    address: &SocketAddrAny,
+    to: &Destination,
     messages: impl Iterator<Item = &'a mut Message>,
     asks: bool,
 ) -> u64 {
     let segment_len = outbox.segment_len();
     let mut sent = 0;
     for message in messages {
-        if sent >= RETRANSMITTED_MAX || outbox.sent_len(address, message.number()).is_some() {
+        if sent >= RETRANSMITTED_MAX || message.queued().is_some_and(|ticket| outbox.sent_len(ticket).is_some()) {
             break;
         }
         for _ in 0..message.len().div_ceil(segment_len) {
             if asks && sent >= RETRANSMITTED_MAX {
                 return sent;
             }
-            let datagram = outbox.segment_again(message.number(), message, message.segment_again(segment_len));
-            if !outbox.push_single(address, datagram) {
+            let datagram = outbox.segment_again(to, message, message.segment_again(segment_len));
+            if !outbox.push_single(to, datagram) {
                 return sent;
             }
             message.note_again(segment_len);
@@ -183,8 +185,9 @@ mod tests {
     fn again(kept: &mut Kept, asks: bool) -> Vec<(u64, u32)> {
         let options = UdpOptions::new(FrameLimits::new(8, 4 << 20).unwrap(), [1; 16]);
         let mut outbox = Outbox::new(&options, Tagger::new(&[1; 16]), 1);
-        let address = SocketAddrAny::from(std::net::SocketAddr::from(([127, 0, 0, 1], 9)));
-        let count = send_again(&mut outbox, &address, kept.below_mut(u64::MAX), asks);
+        let address = rustix::net::SocketAddrAny::from(std::net::SocketAddr::from(([127, 0, 0, 1], 9)));
+        let to = Destination { address, slot: 0, incarnation: 0 };
+        let count = send_again(&mut outbox, &to, kept.below_mut(u64::MAX), asks);
         let word = |bytes: &[u8], at: usize| u32::from_le_bytes(*bytes[at..].first_chunk().unwrap());
         let sent: Vec<_> = outbox
             .singles()

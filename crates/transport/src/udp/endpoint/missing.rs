@@ -6,30 +6,32 @@ use crate::udp::acknowledged::Overdue;
 use crate::udp::asking::Asking;
 use crate::udp::header::{Ask, HEADER_LEN, Notice, Said, Tagger};
 use crate::udp::options::UdpOptions;
+use crate::udp::outbox::Destination;
 use dataflow::time::Time;
 
 impl Endpoint {
     pub(super) fn expire(&mut self, now: Time) {
         self.deadline = None;
-        let (asking, asks) = (asking(&self.options, &self.tagger), !self.options.ask_after.is_zero());
+        let asks = !self.options.ask_after.is_zero();
         for peer in self.peers.iter_mut() {
+            let asking = asking(&self.options, &self.tagger, &peer.to);
             self.udp_counters.timed_out += peer.reassembly.expire(now);
             let (asked, datagrams) = asking.ask(&mut peer.reassembly, now);
             self.udp_counters.asked += asked;
             // What is not asked for now is asked for later.
-            datagrams.into_iter().for_each(|datagram| _ = self.outbox.push_single(&peer.address, datagram));
+            datagrams.into_iter().for_each(|datagram| _ = self.outbox.push_single(&peer.to, datagram));
             let is_notice_due = peer.notice_at.is_some_and(|at| at <= now);
             self.notices_due |= is_notice_due;
             if let Some(window) = &mut peer.send_window {
                 match window.expire(&mut peer.kept, now) {
                     Some(Overdue::SendAgain(end)) => {
                         self.udp_counters.retransmitted +=
-                            send_again(&mut self.outbox, &peer.address, peer.kept.below_mut(end), asks);
+                            send_again(&mut self.outbox, &peer.to, peer.kept.below_mut(end), asks);
                     }
                     Some(Overdue::GivenUp(count)) => {
                         self.udp_counters.unacknowledged += count;
                         let end = peer.kept.oldest().unwrap_or(peer.next_number);
-                        self.outbox.push_single(&peer.address, asking.given_up(end));
+                        self.outbox.push_single(&peer.to, asking.given_up(end));
                     }
                     None => {}
                 }
@@ -48,13 +50,13 @@ impl Endpoint {
         if !core::mem::take(&mut self.notices_due) {
             return;
         }
-        let asking = asking(&self.options, &self.tagger);
         for peer in self.peers.iter_mut().filter(|peer| peer.notice_at.is_some_and(|at| at <= now)) {
             if self.outbox.has_messages() {
                 // It would overtake them.
                 peer.notice_at = Some(now + self.options.ask_after);
             } else {
-                self.outbox.push_single(&peer.address, asking.sent(peer.sent_below()));
+                let asking = asking(&self.options, &self.tagger, &peer.to);
+                self.outbox.push_single(&peer.to, asking.sent(peer.sent_below()));
                 peer.notices += 1;
                 let pause = self.options.ask_after * (1 << peer.notices);
                 peer.notice_at = (peer.notices < NOTICES_MAX).then(|| now + pause);
@@ -109,7 +111,7 @@ impl Endpoint {
         let peer = self.peers.found(peer);
         let end = peer.received_end();
         if !self.options.ask_after.is_zero() {
-            self.outbox.push_single(&peer.address, asking(&self.options, &self.tagger).received(end));
+            self.outbox.push_single(&peer.to, asking(&self.options, &self.tagger, &peer.to).received(end));
         }
     }
 
@@ -142,7 +144,7 @@ impl Endpoint {
             return;
         };
         let mut end = if len == 0 { message.len() } else { message.len().min(offset.saturating_add(len)) };
-        if let Some(sent_len) = self.outbox.sent_len(&peer.address, ask.number) {
+        if let Some(sent_len) = message.queued().and_then(|ticket| self.outbox.sent_len(ticket)) {
             // The rest is on its way already.
             end = end.min(sent_len);
         }
@@ -154,9 +156,9 @@ impl Endpoint {
         }
         self.udp_counters.asks_answered += 1;
         for start in (offset..end).step_by(segment_len).take(allowed) {
-            let datagram =
-                self.outbox.segment_again(ask.number, message, start..message.len().min(start + segment_len));
-            if !self.outbox.push_single(&peer.address, datagram) {
+            let range = start..message.len().min(start + segment_len);
+            let datagram = self.outbox.segment_again(&peer.to, message, range);
+            if !self.outbox.push_single(&peer.to, datagram) {
                 return;
             }
             self.udp_counters.repeated += 1;
@@ -164,8 +166,8 @@ impl Endpoint {
     }
 }
 
-pub(super) fn asking<'a>(options: &UdpOptions, tagger: &'a Tagger) -> Asking<'a> {
-    Asking { incarnation: options.incarnation, segment_len: options.segment_len(), tagger }
+pub(super) fn asking<'a>(options: &UdpOptions, tagger: &'a Tagger, to: &Destination) -> Asking<'a> {
+    Asking { incarnation: to.incarnation, segment_len: options.segment_len(), tagger }
 }
 
 /// How often a peer is told the same: twice as long after each other.
