@@ -153,6 +153,11 @@ impl Children {
 }
 
 impl Entry {
+    /// Whether its process has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.is_some()
+    }
+
     /// The id of its process.
     pub(crate) fn process(&self) -> u32 {
         self.child.id()

@@ -686,6 +686,11 @@ impl Conductor {
 
     /// Ends children that have not ended by themselves, and makes valid files of what a dead recorder left.
     fn finish(&mut self) {
+        let left: Vec<NodeId> =
+            self.children.iter().filter(|child| !child.has_ended()).map(|child| child.node).collect();
+        for node in left {
+            self.say(&format!("{} {NOT_ENDED} within {EXIT_TIMEOUT:?} and is killed", self.name(node)));
+        }
         self.children = Children::default();
         if let Some(progress) = &mut self.progress {
             progress.finish();
@@ -767,3 +772,4 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(250);
 /// How long a lost connection may stay without a death that explains it.
 const GRACE: Duration = Duration::from_secs(1);
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
+const NOT_ENDED: &str = "was told to end, did not";

@@ -307,6 +307,12 @@ impl Endpoint {
         self.outbox.bytes() + self.waiting.bytes
     }
 
+    /// Bytes in the send queue that only the kernel's room holds back. What waits for acknowledgements does not count: a peer that
+    /// is gone or hangs gives none, so that who ends does not wait for it.
+    pub fn unsent_bytes(&self) -> usize {
+        self.outbox.bytes()
+    }
+
     /// Whether what is sent to one peer is acknowledged.
     pub(super) fn is_acknowledged(&self) -> bool {
         self.options.acknowledged.is_some()

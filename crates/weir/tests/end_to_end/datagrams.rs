@@ -63,6 +63,15 @@ fn a_peer_that_hangs_does_not_hold_up_the_end() {
 }
 
 #[test]
+fn a_peer_that_hangs_does_not_hold_up_the_end_with_acknowledgements_either() {
+    for application in ["ros-1", "sfi-1", "l2pu-1"] {
+        // What others have to say to it fills the window soon, and waits.
+        let job = all_over_udp(job()).set("transport.udp.window", "2 kB").set("transport.clear", "udp");
+        check_hang_in(job.set("transport.udp.retransmits", "100"), application);
+    }
+}
+
+#[test]
 fn clears_that_are_not_multicast_go_to_each_read_out_system() {
     let job = builder().events(1000).processes(true).set("transport.clear", "udp");
     let (_, summary) = job.run().expect_ok();

@@ -113,8 +113,9 @@ pub(crate) fn check_hang_in(job: Job, application: &str) {
     let sockets = Sockets::of(&running);
     send(running.child(application), Signal::SIGSTOP);
     running.signal(Signal::SIGINT);
-    let (_, summary) = running.end().expect_aborted(&[application]);
+    let (ended, summary) = running.end().expect_aborted(&[application]);
     assert!(summary.count("recorded") > 0, "{summary:?}");
+    assert!(!ended.stderr.contains("was told to end, did not"), "who does not hang ends at once: {}", ended.stderr);
     sockets.check_gone();
 }
 

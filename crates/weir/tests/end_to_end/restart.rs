@@ -110,6 +110,21 @@ fn of_processes_that_send_datagrams() {
 }
 
 #[test]
+fn of_processes_that_send_acknowledged_datagrams() {
+    for application in ["ros-2", "sfi-1", "dfm-1", "l2pu-1", "pros-1", "l2sv-1"] {
+        let types = ["event_request", "event_reply", "roi_request", "roi_reply", "collected"];
+        let job = types.iter().fold(job(), |job, key| job.set(&format!("transport.{key}"), "udp"));
+        let job = job.set("transport.clear", "udp").set("transport.udp.window", "100 kB");
+        let summary = check(application, job);
+        let keeps_nothing_alone = ["dfm-1", "l2pu-1", "l2sv-1"].contains(&application);
+        assert!(!keeps_nothing_alone || lost(&summary) == 0, "others have its events still: {summary:?}");
+        let datagrams = &summary.0["network"]["datagrams"];
+        assert!(datagrams["received"].as_u64().unwrap() > 0, "{summary:?}");
+        assert_eq!(datagrams["malformed"], 0, "{summary:?}");
+    }
+}
+
+#[test]
 fn of_read_out_systems_that_push() {
     for application in ["ros-1", "sfi-2", "dfm-1"] {
         check(application, job().set("dfm.building", "push"));

@@ -228,9 +228,9 @@ impl Datagrams {
         self.endpoints().map(Endpoint::queued_bytes).sum()
     }
 
-    /// Whether nothing waits to be sent.
+    /// Whether nothing waits to be sent, but for what a peer's acknowledgements hold back.
     pub(super) fn is_flushed(&self) -> bool {
-        self.endpoints().all(|endpoint| endpoint.queued_bytes() == 0)
+        self.endpoints().all(|endpoint| endpoint.unsent_bytes() == 0)
     }
 
     /// When [`fill`](Self::fill) has to be called even if nothing comes.
@@ -343,6 +343,18 @@ mod tests {
         wire::encode(&ENVELOPE, &message, &mut head);
         let sent = (0..100_000).all(|_| first.send(NODE, &message, &head, &Bulk::empty()) == Sent::Done);
         assert!(sent && first.counts().not_sent > 0);
+    }
+
+    #[test]
+    fn who_ends_does_not_wait_for_acknowledgements() {
+        let (mut first, _hangs) = pair("transport={clear=\"udp\", udp={window=\"200 B\"}}");
+        let message = Message::Clear { sequence: 1, oldest_valid: EventId(0), last: false, events: vec![] };
+        let mut head = Vec::new();
+        wire::encode(&ENVELOPE, &message, &mut head);
+        (0..10).for_each(|_| assert_eq!(first.send(NODE, &message, &head, &Bulk::empty()), Sent::Done));
+        assert!(!first.is_flushed());
+        first.flush(clock::now());
+        assert!(first.queued_bytes() > 0 && first.is_flushed());
     }
 
     #[test]
