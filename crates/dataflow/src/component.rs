@@ -266,6 +266,9 @@ pub enum Note {
     ForcedLimitReached,
     /// An event was given up before it was built.
     NotBuilt(EventId),
+    /// An event builder was assigned this event although it has no room: it leaves it, and others that it only counts, to the
+    /// DFM, which builds it elsewhere in time.
+    AssignedBeyondRoom(EventId),
     /// A DFM that has returned goes on without knowing what this event builder or read-out system holds.
     RecoveredWithout(NodeId),
 }

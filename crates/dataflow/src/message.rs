@@ -140,7 +140,7 @@ pub enum Message {
         rois: Vec<Roi>,
     },
     /// L2SV → level 1: these events are decided for good, and need not be told again to an L2SV that returns. One per group of
-    /// decisions. Answered by `SettledTaken`.
+    /// decisions that has any. Answered by `SettledTaken`.
     Settled {
         /// Groups of settlements of this life that are cleared; all, where the DFM clears.
         cleared: u64,

@@ -145,7 +145,7 @@ impl Report {
 }
 
 /// Counters of what is tried again, or comes too late: they say nothing about progress.
-const RETRIES: [&str; 25] = [
+const RETRIES: [&str; 26] = [
     "offered",
     "vetoed",
     "vetoed_busy",
@@ -171,6 +171,7 @@ const RETRIES: [&str; 25] = [
     "assigned",
     "reassigned",
     "revoked",
+    "beyond_room",
 ];
 
 const fn counter_names(role: Role) -> &'static [&'static str] {
@@ -544,6 +545,8 @@ counters! {
         built_incomplete,
         /// Events dropped because another SFI has them.
         revoked,
+        /// Of these, events for which there was no room: the DFM has assigned more than it may, and does so elsewhere in time.
+        beyond_room,
         /// Requests sent.
         requests,
         /// Of these, requests repeated after a time-out.

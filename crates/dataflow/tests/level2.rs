@@ -116,6 +116,41 @@ fn flags_override_recommendations_and_are_counted() {
 }
 
 #[test]
+fn level_1_hears_nothing_of_groups_without_decisions() {
+    let mut driver = Driver::new(L2svParameters { returns: true, ..parameters(Some(DFM)) });
+    let resume = Message::Resume { rejected: 0, accepted: 0, forced: 0, uncleared: Vec::new() };
+    driver.input(Input::Message { from: LEVEL1, message: resume });
+    let settled = |actions: Vec<Action>| {
+        let of = |action| match action {
+            Action::Send { to: LEVEL1, message: Message::Settled { decided, .. } } => Some(decided.len()),
+            _ => None,
+        };
+        actions.into_iter().filter_map(of).collect::<Vec<_>>()
+    };
+    let groups = |actions: &[Action]| {
+        let of = |action: &Action| match action {
+            Action::Send { to: DFM, message: Message::Decisions { sequence, decisions, .. } } => {
+                Some((*sequence, decisions.len()))
+            }
+            _ => None,
+        };
+        actions.iter().filter_map(of).collect::<Vec<_>>()
+    };
+    let taken = |driver: &mut Driver, up_to| {
+        let message = Message::DecisionsTaken { up_to, oldest_unfinished: EventId(0) };
+        settled(driver.input(Input::Message { from: DFM, message }))
+    };
+    driver.event(0, 0);
+    driver.event(1, 0);
+    driver.recommend(0, true);
+    assert_eq!(groups(&driver.recommend(1, false)), [(1, 2)]);
+    // How far level 2 has come is told to the DFM also where there is nothing else.
+    driver.now = Time::from_ns(200_000_000);
+    assert_eq!(groups(&driver.input(Input::Deadline)), [(2, 0)]);
+    assert_eq!((taken(&mut driver, 1), taken(&mut driver, 2)), (vec![2], vec![]));
+}
+
+#[test]
 fn without_a_dfm_every_decided_event_is_cleared() {
     let mut driver = Driver::new(parameters(None));
     (10..13).for_each(|event| _ = driver.event(event, 0));

@@ -23,6 +23,8 @@ pub(super) struct Building {
     pub(super) named: Vec<(u16, Vec<u32>)>,
     /// Sources that were asked and have not answered.
     pub(super) awaited: usize,
+    /// No source is late before this time: most time-outs find none, and there may be one for each source.
+    none_late_before: Time,
     /// Sources that will push and have not.
     pub(super) unpushed: usize,
     /// ROBs whose data level 2 had collected.
@@ -126,10 +128,30 @@ impl Building {
         self.named.iter().find(|(of, _)| *of == source).map(|(_, robs)| robs.as_slice())
     }
 
-    /// Whether a source has not answered by this time, though it should have within `request_timeout`.
-    pub(super) fn is_late(&self, source: u16, request_timeout: Duration, by: Time) -> bool {
-        let asked = &self.asked[usize::from(source)];
-        asked.awaited && asked.sent + request_timeout <= by
+    /// The sources, in this order, that have not answered by this time, though they should have within `request_timeout`. They are
+    /// asked again now, or given up.
+    pub(super) fn take_late(&mut self, order: &[u16], request_timeout: Duration, by: Time) -> Vec<u16> {
+        if by < self.none_late_before {
+            return Vec::new();
+        }
+        // Who is asked from now on may take as long again.
+        self.none_late_before = by + request_timeout;
+        let mut late = Vec::new();
+        for &source in order {
+            let asked = &self.asked[usize::from(source)];
+            let due = asked.sent + request_timeout;
+            if asked.awaited && due <= by {
+                late.push(source);
+            } else if asked.awaited {
+                self.none_late_before = self.none_late_before.min(due);
+            }
+        }
+        late
+    }
+
+    /// Nobody was asked yet.
+    pub(super) fn forget_times(&mut self) {
+        self.none_late_before = Time::ZERO;
     }
 
     pub(super) fn has_some_of(&self, robs: &[u32]) -> bool {
@@ -152,5 +174,34 @@ impl Building {
         };
         let Self { event, oldest_unfinished, ref missing, .. } = *self;
         BuiltEvent { event, oldest_unfinished, missing: missing.clone(), bulk }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    #[test]
+    fn no_late_source_is_overlooked() {
+        let mut random = Random::new(7);
+        let time = |ns| Time::from_ns(ns);
+        let timeout = Duration::from_nanos(50);
+        let order: Vec<u16> = (0..20).rev().collect();
+        let mut building = Building { asked: alloc::vec![Asked::default(); 20], ..Building::default() };
+        for now in 1..5000 {
+            let by = time(now);
+            let is_late = |asked: &Asked| asked.awaited && asked.sent + timeout <= by;
+            let expected: Vec<u16> =
+                order.iter().copied().filter(|source| is_late(&building.asked[usize::from(*source)])).collect();
+            let late = building.take_late(&order, timeout, by);
+            assert_eq!(late, expected, "at {now}");
+            for source in late {
+                building.asked[usize::from(source)] = Asked { sent: by, awaited: now % 3 > 0, ..Asked::default() };
+            }
+            let source = (random.next_u64() % 20) as usize;
+            let awaited = !building.asked[source].awaited && random.next_u64().is_multiple_of(4);
+            building.asked[source] = Asked { sent: by, awaited, ..Asked::default() };
+        }
     }
 }

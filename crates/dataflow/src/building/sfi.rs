@@ -16,7 +16,7 @@ use crate::building::held::{Asked, Building, Efd, Phase, Timeout};
 use crate::building::pushed::Intake;
 use crate::building::request_credits::RequestCredits;
 use crate::bulk::{Bulk, BulkParts};
-use crate::component::{Component, Input, Outbox, PeerState};
+use crate::component::{Component, Input, Note, Outbox, PeerState};
 use crate::groups::Groups;
 use crate::ids::{EventId, NodeId, Role};
 use crate::message::{Assignment, Attempt, Command, DataReply, DataRequest, Ended, EventInfo, Fate, Message};
@@ -178,6 +178,10 @@ impl Sfi {
         }
         if self.events.free() == 0 {
             // More than the DFM may assign: it will do so elsewhere in time.
+            if self.counters.beyond_room == 0 {
+                out.note(Note::AssignedBeyondRoom(event.event));
+            }
+            self.counters.beyond_room += 1;
             self.counters.revoked += 1;
             return;
         }
@@ -256,6 +260,7 @@ impl Sfi {
         held.collected.clear();
         held.parts.clear();
         held.missing.clear();
+        held.forget_times();
         (held.awaited, held.unpushed, held.len_bytes) = (0, 0, 0);
         self.spare.push(building);
     }
@@ -569,12 +574,10 @@ impl Sfi {
     }
 
     /// The sources that a time-out is for, in the order of requests.
-    fn late(&self, timeout: &Timeout) -> Vec<u16> {
-        let building = self.events.find(timeout.event).filter(|b| b.attempt == timeout.attempt);
-        let is_late = |source: &&u16| {
-            building.is_some_and(|b| b.is_late(**source, self.parameters.request_timeout, timeout.deadline))
-        };
-        self.order.iter().filter(is_late).copied().collect()
+    fn late(&mut self, timeout: &Timeout) -> Vec<u16> {
+        let building = self.events.find_mut(timeout.event).filter(|b| b.attempt == timeout.attempt);
+        let request_timeout = self.parameters.request_timeout;
+        building.map_or_else(Vec::new, |b| b.take_late(&self.order, request_timeout, timeout.deadline))
     }
 
     /// Whether requests may still be unanswered that a time-out is for.

@@ -158,6 +158,7 @@ impl Check<'_> {
             Role::Sfi => {
                 let c = SfiCounters::from_values(&report.counters);
                 holds(c.assigned == c.built_complete + c.built_incomplete + c.revoked, "an assignment left open");
+                holds(c.beyond_room == 0, "more assigned than there is room for");
             }
             Role::Level1 => {
                 let c = Level1Counters::from_values(&report.counters);

@@ -736,6 +736,11 @@ fn describe(note: &Note) -> String {
         }
         Note::ForcedLimitReached => "too many level-2 time-outs: triggers are held back".into(),
         Note::NotBuilt(event) => format!("event {event} cannot be built any more"),
+        Note::AssignedBeyondRoom(event) => {
+            format!(
+                "event {event} was assigned here although there is no room: it is left to be built elsewhere; please report this"
+            )
+        }
         Note::RecoveredWithout(node) => {
             format!("goes on without knowing what application {} holds: it has not told in time", node.0)
         }

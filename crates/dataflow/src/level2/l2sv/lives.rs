@@ -103,7 +103,8 @@ impl L2sv {
     /// The DFM has taken groups of decisions over.
     pub(super) fn settle_taken(&mut self, taken: Vec<(u64, Vec<Settlement>)>, out: &mut Outbox) {
         if let Some(settling) = &mut self.settling {
-            taken.into_iter().for_each(|(sequence, decided)| settling.tell_group(sequence, decided, out));
+            let told = taken.into_iter().filter(|(_, decided)| !decided.is_empty());
+            told.for_each(|(sequence, decided)| settling.tell_group(sequence, decided, out));
         }
     }
 

@@ -1,0 +1,162 @@
+//! Event builders by themselves.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use dataflow::building::request_credits::CreditPolicy;
+use dataflow::building::sfi::{RequestOrder, Sfi, SfiParameters, Source};
+use dataflow::bulk::Bulk;
+use dataflow::component::{Action, Component, Input, Note, Outbox, PeerState};
+use dataflow::ids::{EventId, Incarnation, NodeId};
+use dataflow::message::{Assignment, DataReply, DataRequest, EventInfo, Message};
+use dataflow::report::SfiCounters;
+use dataflow::time::Time;
+
+const DFM: NodeId = NodeId(1);
+const FIRST_SOURCE: u16 = 10;
+const REQUEST_TIMEOUT: Duration = Duration::from_millis(100);
+
+#[test]
+fn events_beyond_its_room_are_counted_and_the_first_is_noted() {
+    let mut driver = Driver::new(parameters(2, 4));
+    assert_eq!(notes(&driver.build(0..3)), []);
+    assert_eq!(notes(&driver.build(3..6)), [Note::AssignedBeyondRoom(EventId(4))]);
+    assert_eq!(notes(&driver.build(6..7)), []);
+    let counters = driver.counters();
+    assert_eq!((counters.assigned, counters.revoked, counters.beyond_room), (7, 3, 3));
+}
+
+#[test]
+fn sources_that_are_late_are_asked_again_each_at_its_time() {
+    // One is asked each millisecond, so that an event takes twice the time-out.
+    let mut driver = Driver::new(parameters(200, 1));
+    let silent = [NodeId(FIRST_SOURCE + 20), NodeId(FIRST_SOURCE + 150)];
+    let mut asked: BTreeMap<NodeId, Vec<u64>> = BTreeMap::new();
+    let mut requests = requests(driver.build(0..1));
+    for ms in 1..1000 {
+        let (answered, waits): (Vec<_>, Vec<_>) = requests.into_iter().partition(|(to, _)| !silent.contains(to));
+        waits.into_iter().for_each(|(to, _)| asked.entry(to).or_default().push(driver.now.as_ns() / 1_000_000));
+        driver.now = Time::from_ns(ms * 1_000_000);
+        requests = self::requests(driver.answer(answered));
+    }
+    // With one credit nobody else is asked meanwhile.
+    for times in asked.values() {
+        let first = times[0];
+        assert_eq!(*times, [first, first + 100, first + 200, first + 300]);
+    }
+    assert_eq!((asked.len(), driver.counters().reasks, driver.ended), (2, 6, vec![(EventId(0), 2)]));
+}
+
+/// `perf stat -e instructions:u` of this test, with a `request_timeout` that is met and one that is not.
+#[test]
+#[ignore = "a measurement"]
+fn cost_of_time_outs_of_many_sources() {
+    let request_timeout = match std::env::var("TIMEOUT_MS").ok().and_then(|ms| ms.parse().ok()) {
+        Some(ms) => Duration::from_millis(ms),
+        None => REQUEST_TIMEOUT,
+    };
+    let mut driver = Driver::new(SfiParameters { request_timeout, outstanding_requests: 8, ..parameters(1600, 100) });
+    let mut requests = requests(driver.build(0..100));
+    while driver.ended.len() < 100 {
+        driver.now = driver.now + Duration::from_millis(1);
+        requests = self::requests(driver.answer(requests));
+    }
+    println!("{:?}", driver.counters());
+}
+
+struct Driver {
+    sfi: Sfi,
+    now: Time,
+    ended: Vec<(EventId, u32)>,
+}
+
+impl Driver {
+    fn new(parameters: SfiParameters) -> Self {
+        let mut driver = Self { sfi: Sfi::new(parameters), now: Time::ZERO, ended: Vec::new() };
+        driver.input(Input::Peer { node: DFM, state: PeerState::Up(Incarnation(0)) });
+        driver
+    }
+
+    fn input(&mut self, input: Input) -> Vec<Action> {
+        let mut out = Outbox::new();
+        self.sfi.handle(self.now, input, &mut out);
+        if self.sfi.next_deadline().is_some_and(|deadline| deadline <= self.now) {
+            self.sfi.handle(self.now, Input::Deadline, &mut out);
+        }
+        self.sfi.flush(self.now, &mut out);
+        let actions: Vec<Action> = out.drain().collect();
+        for action in &actions {
+            if let Action::Send { to: DFM, message: Message::EndOfEvent(ended) } = action {
+                self.ended.extend(ended.iter().map(|ended| (ended.event, ended.missing)));
+            }
+        }
+        actions
+    }
+
+    fn build(&mut self, events: core::ops::Range<u64>) -> Vec<Action> {
+        let assigned = |event| Assignment {
+            event: EventInfo { event: EventId(event), ..EventInfo::default() },
+            attempt: 1,
+            has_result: false,
+        };
+        let events = events.map(assigned).collect();
+        self.input(Input::Message { from: DFM, message: Message::Build { events, oldest_unfinished: EventId(0) } })
+    }
+
+    /// All data that were asked for have come, and time has passed.
+    fn answer(&mut self, requests: Vec<(NodeId, DataRequest)>) -> Vec<Action> {
+        let reply = |request: DataRequest| DataReply {
+            event: request.event.event,
+            attempt: request.attempt,
+            request: request.request,
+            missing: Vec::new(),
+            len_bytes: 0,
+        };
+        let mut actions = self.input(Input::Deadline);
+        for (from, request) in requests {
+            let message = Message::EventReply { pushed: 0, replies: vec![reply(request)], bulk: Bulk::empty() };
+            actions.extend(self.input(Input::Message { from, message }));
+        }
+        actions
+    }
+
+    fn counters(&self) -> SfiCounters {
+        SfiCounters::from_values(&self.sfi.report(self.now).counters)
+    }
+}
+
+fn requests(actions: Vec<Action>) -> Vec<(NodeId, DataRequest)> {
+    let of = |action| match action {
+        Action::Send { to, message: Message::EventRequest { requests } } => {
+            requests.into_iter().map(|request| (to, request)).collect()
+        }
+        _ => Vec::new(),
+    };
+    actions.into_iter().flat_map(of).collect()
+}
+
+fn notes(actions: &[Action]) -> Vec<Note> {
+    let note = |action: &Action| if let Action::Note(note) = action { Some(note.clone()) } else { None };
+    actions.iter().filter_map(note).collect()
+}
+
+fn parameters(sources: u16, events: usize) -> SfiParameters {
+    let source = |index: u16| Source { node: NodeId(FIRST_SOURCE + index), robs: vec![index.into()], results: false };
+    SfiParameters {
+        sources: (0..sources).map(source).collect(),
+        dfm: DFM,
+        efds: Vec::new(),
+        events,
+        event_bytes_max: 1 << 20,
+        building: events,
+        collected: 0,
+        outstanding_requests: 1,
+        credits: CreditPolicy::Fixed,
+        request_order: RequestOrder::Random,
+        push: None,
+        request_timeout: REQUEST_TIMEOUT,
+        retries: 3,
+        in_order: false,
+        seed: 1,
+    }
+}
