@@ -10,7 +10,7 @@ use transport::clock;
 use transport::frame::FrameLimits;
 use transport::link::Filled;
 use transport::page_pool::{Pool, PoolOptions};
-use transport::udp::{Acknowledged, Endpoint, PeerId, UdpCounters, UdpOptions};
+use transport::udp::{Acknowledged, Endpoint, PeerId, UdpCounters, UdpOptions, check_any_conversation};
 
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 const KEY: [u8; 16] = [9; 16];
@@ -258,6 +258,143 @@ fn acknowledged_numbers_come_to_an_end() {
 }
 
 #[test]
+fn acknowledgements_that_nobody_gives_change_nothing() {
+    let mut victim = Victim::acknowledging();
+    let say = |end: u64, beyond: u64, sender: u32| Forged {
+        flags: 5,
+        message_len: beyond as u32,
+        offset: (beyond >> 32) as u32,
+        checksum: Some(sender),
+        payload: Vec::new(),
+        ..Forged::whole(end, 8)
+    };
+    // Of 60 messages of 40 kB, 26 fit in the window.
+    let sent = (0..60).filter(|_| victim.endpoint.send(victim.peer, &frame(40_000), &Bulk::empty()).is_ok()).count();
+    assert_eq!(sent, 60);
+    victim.endpoint.flush(clock::now());
+    let waiting = victim.endpoint.queued_bytes();
+    assert_eq!(waiting, 34 * 40_000);
+    let lies = [
+        // Beyond what was released, although it was given to be sent.
+        say(27, 0, 0),
+        say(60, 0, 0),
+        say(0, 1 << 26, 0),
+        say(25, 1, 0),
+        say(26, 1, 0),
+        say(u64::MAX, 0, 0),
+        say(0, u64::MAX, 0),
+        say(u64::MAX, u64::MAX, 0),
+        // For another life of ours, or for what we were to a peer that was removed.
+        say(26, 0, 1),
+        say(26, 0, 1 << 16),
+        say(26, 0, u32::MAX),
+    ];
+    for (count, lie) in lies.iter().enumerate() {
+        victim.send(&lie.bytes());
+        assert_eq!(victim.receive(), NOTHING);
+        victim.endpoint.flush(clock::now());
+        let refused = victim.counters().acknowledgements_refused;
+        assert_eq!((refused, victim.endpoint.queued_bytes()), (count as u64 + 1, waiting), "{lie:?}");
+    }
+    // True ones, then older ones: the window does not go back.
+    for (end, left) in [(10, 24), (5, 24), (0, 24), (26, 8), (0, 8), (52, 0), (60, 0), (7, 0), (0, 0)] {
+        victim.send(&say(end, 0, 0).bytes());
+        assert_eq!(victim.receive(), NOTHING);
+        victim.endpoint.flush(clock::now());
+        assert_eq!(victim.endpoint.queued_bytes(), left * 40_000, "{end}");
+    }
+    assert_eq!(victim.counters().acknowledgements_refused, lies.len() as u64);
+    // An acknowledgement in the name of a former life of the peer.
+    victim.send(&Forged { incarnation: 3, ..say(60, 0, 0) }.bytes());
+    victim.send(&Forged { incarnation: 2, ..say(60, 0, 0) }.bytes());
+    assert_eq!(victim.receive(), NOTHING);
+    assert_eq!(victim.counters().stale, 1);
+}
+
+#[test]
+fn claims_of_what_was_sent_or_given_up_hold_no_memory_and_cost_no_time() {
+    for mut victim in [Victim::acknowledging(), Victim::keeping()] {
+        for flags in [3, 4, 6] {
+            for number in [1 << 20, 1 << 40, 1, u64::MAX - 1, 0, u64::MAX] {
+                victim.send(&Forged { flags, payload: Vec::new(), ..Forged::whole(number, 8) }.bytes());
+                assert_eq!(victim.receive(), NOTHING);
+                victim.endpoint.flush(clock::now());
+            }
+        }
+        assert_eq!(victim.endpoint.incomplete(victim.peer).count(), 0);
+        assert_eq!(victim.pool.counters().in_use_max.min(2), victim.pool.counters().in_use_max);
+    }
+}
+
+/// The corpus of the fuzz target `datagrams`; `UPDATE_CORPUS=1` writes it.
+#[test]
+fn the_corpus_is_replayed() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/datagrams");
+    if std::env::var_os("UPDATE_CORPUS").is_some() {
+        std::fs::create_dir_all(folder).unwrap();
+        for (name, steps) in conversations() {
+            for mode in 0..4 {
+                std::fs::write(format!("{folder}/{name}_{mode}"), [&[mode][..], &steps.concat()].concat()).unwrap();
+            }
+        }
+    }
+    let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(files.len() > 10, "the corpus has {} files", files.len());
+    files.iter().for_each(|path| check_any_conversation(&std::fs::read(path).unwrap()));
+}
+
+/// Steps of conversations as `udp/conversation.rs` reads them: what, life, base of a number, number, two words, length.
+fn conversations() -> Vec<(&'static str, Vec<[u8; 8]>)> {
+    const NOW: u8 = 0x80 + 7;
+    let [segment, ask, sent, received, given_up, acknowledgement, send] = [0, 1, 2, 3, 4, 5, 6];
+    let (pass, long) = ([7, 0, 0, 0, 3, 0, 0, 0], [7, 0, 0, 0, 255, 0, 0, 0]);
+    let say = |what: u8, base: u8, number: u8| [what, 0, base, number, 1, 1, 0xff, 0xff];
+    let sending = [send, 0, 0, 0, 31, 0, 0, 2];
+    let every = |what: u8| (0..7).flat_map(move |base| [say(what, base, 0), say(what, base, 255), pass]);
+    let lives = |what: u8| (0..4).flat_map(move |life| [[what, life, 0, 3, 0, 0, 200, 0], pass]);
+    let mut all = vec![
+        ("segments", (0..40).map(|number| [segment, 0, 0, number, 0, 1, 100, 0]).chain([pass]).collect()),
+        ("parts", (0..40).flat_map(|number| [[segment, 0, 0, number, number % 3, 1, 0, 2], pass]).collect()),
+        ("silence", vec![sending, pass, sending, long, long, long, long, long, sending, long]),
+        ("no_key", vec![sending, [acknowledgement, 0x80, 0, 3, 0, 0, 0, 0], pass]),
+        (
+            "other_length",
+            vec![sending, [acknowledgement, 0x40, 0, 3, 0, 0, 0, 0], [segment, 0x40, 0, 0, 0, 0, 9, 0], pass],
+        ),
+        ("backwards", (0..20).rev().flat_map(|end| [[acknowledgement, 0, 0, end, 0, 0, 0, 0], NOW_PASS]).collect()),
+        (
+            "other_sender",
+            vec![sending, pass, [acknowledgement, 0, 0, 5, 0, 1, 0, 0], [acknowledgement, 0, 0, 5, 0, 2, 0, 0], pass],
+        ),
+        ("nonsense", vec![[8, 1, 2, 3, 4, 5, 6, 7], [NOW + 1, 1, 2, 3, 4, 5, 6, 7], pass]),
+    ];
+    for (name, what) in [
+        ("ask", ask),
+        ("sent", sent),
+        ("received", received),
+        ("given_up", given_up),
+        ("acknowledgement", acknowledgement),
+    ] {
+        all.push((name, [sending, pass].into_iter().chain(every(what)).chain([sending, pass, long]).collect()));
+        let of_lives: Vec<_> =
+            [sending, pass].into_iter().chain(lives(what)).chain(lives(segment)).chain([long]).collect();
+        all.push((
+            match name {
+                "ask" => "ask_lives",
+                "sent" => "sent_lives",
+                "received" => "received_lives",
+                "given_up" => "given_up_lives",
+                _ => "acknowledgement_lives",
+            },
+            of_lives,
+        ));
+    }
+    all
+}
+
+const NOW_PASS: [u8; 8] = [7, 0, 0, 0, 0, 0, 0, 0];
+
+#[test]
 fn a_flood_of_beginnings_holds_bounded_memory() {
     let mut victim = Victim::new();
     let part = Forged { message_len: LEN_MAX, payload: vec![1; 1432], ..Forged::whole(1, 500) };
@@ -298,6 +435,20 @@ fn joined_datagrams_of_any_length() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn whatever_a_peer_with_the_key_says_does_no_harm(
+        mode in 0_u8..4,
+        steps in prop::collection::vec((prop::array::uniform8(any::<u8>()), any::<bool>()), 0..200),
+    ) {
+        // Every other number is a small one: there the state is.
+        let steps = steps.iter().flat_map(|(step, is_near)| {
+            let [what, life, base, number, rest @ ..] = *step;
+            let near = [what, life % 4, base % 3, number % 32];
+            (if *is_near { near } else { [what, life, base, number] }).into_iter().chain(rest)
+        });
+        check_any_conversation(&[mode].into_iter().chain(steps).collect::<Vec<u8>>());
+    }
+
     #[test]
     fn random_bytes_are_refused(
         datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..1600), 1..20),

@@ -74,6 +74,7 @@
 
 mod acknowledged;
 mod asking;
+mod conversation;
 mod counters;
 mod endpoint;
 mod header;
@@ -90,6 +91,8 @@ mod socket;
 mod system;
 mod window;
 
+#[doc(hidden)]
+pub use conversation::check_any_conversation;
 pub use counters::UdpCounters;
 pub use endpoint::{Endpoint, IncompleteMessage, QueueFull};
 pub use link::UdpLink;

@@ -1,0 +1,198 @@
+//! Conversations with a peer that has the key and says anything: an endpoint survives them, and another peer notices nothing.
+
+use super::header::{Acknowledgement, Ask, HEADER_LEN, Header, Notice, Tagger};
+use super::{Acknowledged, Endpoint, PeerId, UdpOptions};
+use crate::frame::FrameLimits;
+use crate::link::Filled;
+use crate::page_pool::{Pool, PoolOptions};
+use core::time::Duration;
+use dataflow::bulk::Bulk;
+use dataflow::time::Time;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+
+/// Entry point of the fuzz target and of the replay of its corpus: what the bytes make a peer say, and us do, does no harm. The first
+/// byte says whether messages are acknowledged and asked for; then each step has eight.
+///
+/// # Panics
+/// If a frame is delivered that was not sent, something is held beyond its bound, an endpoint has something to do for ever, or
+/// messages to and from another peer do not come; if there are no sockets.
+#[doc(hidden)]
+pub fn check_any_conversation(data: &[u8]) {
+    let Some((mode, steps)) = data.split_first() else { return };
+    let mut conversation = Conversation::new(*mode);
+    for step in steps.chunks_exact(STEP_LEN).take(STEPS_MAX) {
+        conversation.step(*step.first_chunk().expect("chunks of this length"));
+    }
+    conversation.check_other();
+    let Conversation { victim, other, pool, .. } = conversation;
+    drop((victim, other));
+    assert_eq!(pool.counters().in_use, 0, "all pages come home");
+}
+
+struct Conversation {
+    victim: Endpoint,
+    liar: UdpSocket,
+    to_liar: PeerId,
+    other: Endpoint,
+    to_other: PeerId,
+    to_victim: PeerId,
+    options: UdpOptions,
+    pool: Pool,
+    now: Time,
+    /// Messages to the liar.
+    sent: u64,
+}
+
+impl Conversation {
+    fn new(mode: u8) -> Self {
+        let limits = FrameLimits::new(8, LEN_MAX).expect("legal limits");
+        let acknowledged =
+            Acknowledged { window_bytes: 8 << 10, retransmit_after: MILLISECOND * 4, retransmits_max: 3 };
+        let options = UdpOptions {
+            datagram_len: DATAGRAM_LEN,
+            incomplete_messages_max: 16,
+            incomplete_bytes_max: 64 << 10,
+            incomplete_timeout: MILLISECOND * 20,
+            ask_after: if mode & 2 > 0 { MILLISECOND * 2 } else { Duration::ZERO },
+            keep_parts_max: 64,
+            keep_bytes_max: 64 << 10,
+            queue_bytes_max: 32 << 10,
+            acknowledged: (mode & 1 > 0).then_some(acknowledged),
+            ..UdpOptions::new(limits, KEY)
+        };
+        let pool = PoolOptions { name: "conversation".into(), page_len: 64 << 10, pages: 16, prefault: false };
+        let pool = Pool::new(&pool).expect("a small pool");
+        let bind = || Endpoint::bind(LOOPBACK, &options, &pool).expect("a socket");
+        let (mut victim, mut other) = (bind(), bind());
+        let liar = UdpSocket::bind(LOOPBACK).expect("a socket");
+        liar.set_nonblocking(true).expect("a socket that does not wait");
+        let to_liar = victim.add_peer(liar.local_addr().expect("an address"));
+        let (to_other, to_victim) = (victim.add_peer(other.local_address()), other.add_peer(victim.local_address()));
+        let now = Time::from_ns(1 << 40);
+        Self { victim, liar, to_liar, other, to_other, to_victim, options, pool, now, sent: 0 }
+    }
+
+    fn step(&mut self, [what, life, base, number, first, second, low, high]: [u8; STEP_LEN]) {
+        let incarnation = [0, 1, 2, u32::MAX][usize::from(life % 4)];
+        let base =
+            [0, self.sent, self.sent.saturating_sub(16), 500, 4096, 1 << 40, u64::MAX - 255][usize::from(base % 7)];
+        let number = base.saturating_add(number.into());
+        let word = u32::from(u16::from_le_bytes([low, high]));
+        let segment_len = if life & 0x40 > 0 { word } else { (DATAGRAM_LEN - HEADER_LEN) as u32 };
+        let notice = Notice { incarnation, end: number, segment_len };
+        let tagger = Tagger::new(&if life & 0x80 > 0 { [0; 16] } else { KEY });
+        let mut header = [0; HEADER_LEN];
+        let mut payload = Vec::new();
+        match what % 9 {
+            0 => {
+                let offset = u32::from(first) * (DATAGRAM_LEN - HEADER_LEN) as u32;
+                let rest = word.saturating_sub(offset) as usize;
+                payload = vec![second; rest.min(DATAGRAM_LEN - HEADER_LEN)];
+                if offset == 0 && payload.len() >= 4 {
+                    payload[..4].copy_from_slice(&word.to_le_bytes());
+                }
+                let checksum = Some(crc32fast::hash(&payload));
+                let segment = Header { incarnation, number, message_len: word, offset, segment_len, checksum };
+                segment.write(&mut header, &tagger);
+            }
+            1 => {
+                let (offset, len) = (u32::from(first) * u32::from(second), word);
+                Ask { incarnation, number, offset, len, segment_len }.write(&mut header, &tagger);
+                payload = header.repeat(usize::from(second % 8));
+            }
+            2 => notice.write_sent(&mut header, &tagger),
+            3 => notice.write_received(&mut header, &tagger),
+            4 => notice.write_given_up(&mut header, &tagger),
+            5 => {
+                let beyond = word.wrapping_mul(0x0101_0101).into();
+                let beyond = if first > 0 { u64::rotate_left(beyond, first.into()) } else { 0 };
+                let sender = [0, 1, 1 << 16][usize::from(second % 3)];
+                Acknowledgement { incarnation, end: number, beyond, sender, segment_len }.write(&mut header, &tagger);
+            }
+            6 => return self.send(usize::from(first % 32), word as usize),
+            7 => return self.pass(Duration::from_millis(first.into())),
+            _ => header[..STEP_LEN].copy_from_slice(&[what, life, number as u8, first, second, low, high, 0]),
+        }
+        // The victim's buffer may be full: then it is lost.
+        let _ = self.liar.send_to(&[&header[..], &payload].concat(), self.victim.local_address());
+        if what & 0x80 > 0 {
+            self.pass(Duration::ZERO);
+        }
+    }
+
+    /// Messages from the victim to the liar.
+    fn send(&mut self, count: usize, len: usize) {
+        for _ in 0..count {
+            let message = frame(len.clamp(8, LEN_MAX));
+            self.sent += u64::from(self.victim.send(self.to_liar, &message, &Bulk::empty()).is_ok());
+        }
+    }
+
+    /// Time passes, and the victim does all that it has to do.
+    fn pass(&mut self, time: Duration) {
+        self.now = self.now + time;
+        let mut is_idle = false;
+        for _ in 0..PASSES_MAX {
+            let filled = self.victim.fill(self.now).expect("the loopback interface works");
+            while let Some((from, frame)) = self.victim.next_frame() {
+                let bytes = frame.head.as_bytes();
+                assert!(from == self.to_liar && bytes[..4] == (bytes.len() as u32).to_le_bytes(), "a whole frame");
+            }
+            self.victim.flush(self.now);
+            let mut place = [0; DATAGRAM_LEN];
+            while self.liar.recv(&mut place).is_ok() {}
+            is_idle = filled == Filled::WouldBlock && self.victim.next_deadline().is_none_or(|due| due > self.now);
+            if is_idle {
+                break;
+            }
+        }
+        assert!(is_idle, "an endpoint comes to rest: {:?}", self.victim);
+        assert!(self.victim.queued_bytes() <= 2 * self.options.queue_bytes_max + LEN_MAX, "{:?}", self.victim);
+        let incomplete: usize = self.victim.incomplete(self.to_liar).map(|message| message.len).sum();
+        assert!(incomplete <= self.options.incomplete_bytes_max, "{incomplete} bytes incomplete");
+    }
+
+    /// A message to another peer, and one from it, come.
+    fn check_other(&mut self) {
+        self.pass(Duration::ZERO);
+        let message = frame(3000);
+        self.victim.remove_peer(self.to_liar);
+        self.victim.send(self.to_other, &message, &Bulk::empty()).expect("what waited for the other is gone");
+        self.other.send(self.to_victim, &message, &Bulk::empty()).expect("an empty queue");
+        let mut came = (false, false);
+        for _ in 0..PASSES_MAX {
+            self.now = self.now + MILLISECOND;
+            for (endpoint, came) in [(&mut self.victim, &mut came.0), (&mut self.other, &mut came.1)] {
+                endpoint.flush(self.now);
+                while endpoint.fill(self.now).expect("the loopback interface works") == Filled::Some {
+                    *came |= core::iter::from_fn(|| endpoint.next_frame())
+                        .any(|(_, frame)| frame.head.as_bytes() == message);
+                }
+                endpoint.flush(self.now);
+            }
+            if came == (true, true) {
+                return;
+            }
+        }
+        panic!("another peer is not heard, or does not hear: {:?} {:?}", self.victim, self.other);
+    }
+}
+
+fn frame(len: usize) -> Vec<u8> {
+    let mut frame = vec![5; len];
+    frame[..4].copy_from_slice(&(len as u32).to_le_bytes());
+    frame
+}
+
+const KEY: [u8; 16] = [7; 16];
+const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+const DATAGRAM_LEN: usize = 256;
+const LEN_MAX: usize = 16 << 10;
+const MILLISECOND: Duration = Duration::from_millis(1);
+const STEP_LEN: usize = 8;
+
+/// Longer inputs find nothing more.
+const STEPS_MAX: usize = 512;
+
+/// As many calls take in what fits in the victim's buffer.
+const PASSES_MAX: usize = 1000;
