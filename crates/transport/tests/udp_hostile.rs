@@ -322,7 +322,7 @@ fn claims_of_what_was_sent_or_given_up_hold_no_memory_and_cost_no_time() {
             }
         }
         assert_eq!(victim.endpoint.incomplete(victim.peer).count(), 0);
-        assert_eq!(victim.pool.counters().in_use_max.min(2), victim.pool.counters().in_use_max);
+        assert!(victim.pool.counters().in_use_max <= 2);
     }
 }
 
@@ -345,9 +345,8 @@ fn the_corpus_is_replayed() {
 
 /// Steps of conversations as `udp/conversation.rs` reads them: what, life, base of a number, number, two words, length.
 fn conversations() -> Vec<(&'static str, Vec<[u8; 8]>)> {
-    const NOW: u8 = 0x80 + 7;
     let [segment, ask, sent, received, given_up, acknowledgement, send] = [0, 1, 2, 3, 4, 5, 6];
-    let (pass, long) = ([7, 0, 0, 0, 3, 0, 0, 0], [7, 0, 0, 0, 255, 0, 0, 0]);
+    let [at_once, pass, long] = [0, 3, 255].map(|ms| [7, 0, 0, 0, ms, 0, 0, 0]);
     let say = |what: u8, base: u8, number: u8| [what, 0, base, number, 1, 1, 0xff, 0xff];
     let sending = [send, 0, 0, 0, 31, 0, 0, 2];
     let every = |what: u8| (0..7).flat_map(move |base| [say(what, base, 0), say(what, base, 255), pass]);
@@ -361,38 +360,26 @@ fn conversations() -> Vec<(&'static str, Vec<[u8; 8]>)> {
             "other_length",
             vec![sending, [acknowledgement, 0x40, 0, 3, 0, 0, 0, 0], [segment, 0x40, 0, 0, 0, 0, 9, 0], pass],
         ),
-        ("backwards", (0..20).rev().flat_map(|end| [[acknowledgement, 0, 0, end, 0, 0, 0, 0], NOW_PASS]).collect()),
+        ("backwards", (0..20).rev().flat_map(|end| [[acknowledgement, 0, 0, end, 0, 0, 0, 0], at_once]).collect()),
         (
             "other_sender",
             vec![sending, pass, [acknowledgement, 0, 0, 5, 0, 1, 0, 0], [acknowledgement, 0, 0, 5, 0, 2, 0, 0], pass],
         ),
-        ("nonsense", vec![[8, 1, 2, 3, 4, 5, 6, 7], [NOW + 1, 1, 2, 3, 4, 5, 6, 7], pass]),
+        ("nonsense", vec![[8, 1, 2, 3, 4, 5, 6, 7], [0x88, 1, 2, 3, 4, 5, 6, 7], pass]),
     ];
-    for (name, what) in [
-        ("ask", ask),
-        ("sent", sent),
-        ("received", received),
-        ("given_up", given_up),
-        ("acknowledgement", acknowledgement),
+    for (name, name_of_lives, what) in [
+        ("ask", "ask_lives", ask),
+        ("sent", "sent_lives", sent),
+        ("received", "received_lives", received),
+        ("given_up", "given_up_lives", given_up),
+        ("acknowledgement", "acknowledgement_lives", acknowledgement),
     ] {
         all.push((name, [sending, pass].into_iter().chain(every(what)).chain([sending, pass, long]).collect()));
-        let of_lives: Vec<_> =
-            [sending, pass].into_iter().chain(lives(what)).chain(lives(segment)).chain([long]).collect();
-        all.push((
-            match name {
-                "ask" => "ask_lives",
-                "sent" => "sent_lives",
-                "received" => "received_lives",
-                "given_up" => "given_up_lives",
-                _ => "acknowledgement_lives",
-            },
-            of_lives,
-        ));
+        let of_lives = [sending, pass].into_iter().chain(lives(what)).chain(lives(segment)).chain([long]);
+        all.push((name_of_lives, of_lives.collect()));
     }
     all
 }
-
-const NOW_PASS: [u8; 8] = [7, 0, 0, 0, 0, 0, 0, 0];
 
 #[test]
 fn a_flood_of_beginnings_holds_bounded_memory() {
