@@ -162,7 +162,8 @@ impl Endpoint {
         self.peers.add(address)
     }
 
-    /// Forgets a peer and what is incomplete of it. What is queued for it is sent still.
+    /// Forgets a peer, what is incomplete of it, and what waits for its acknowledgements. What is queued for it is sent still. If it
+    /// is added again, both begin anew: what was on the way before is refused, as that of a former life.
     ///
     /// # Panics
     /// If there is no such peer.
