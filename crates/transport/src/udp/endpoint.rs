@@ -420,12 +420,17 @@ impl Endpoint {
         self.udp_counters.datagrams_received += 1;
         let header = self.intake.header(index, segment);
         let payload = &batch.bytes.as_bytes()[place.clone()];
-        let said = check(header, payload, &self.options, &self.tagger, &mut self.udp_counters);
-        if matches!(said, Some(Said::GivenUp(_))) {
-            // What has come before is not given up.
-            self.close_run(open, batch, now);
-        }
-        let Some(header) = said.and_then(|said| self.take_said(peer, said, payload, now)) else { return };
+        let header = match check(header, payload, &self.options, &self.tagger, &mut self.udp_counters) {
+            None => return,
+            Some(Said::Segment(header)) => header,
+            Some(said) => {
+                if matches!(said, Said::GivenUp(_)) {
+                    // What has come before is not given up.
+                    self.close_run(open, batch, now);
+                }
+                return self.take_said(peer, said, payload, now);
+            }
+        };
         if let Some(open) = open
             && open.is_continued_by(peer, &header, &place)
         {
@@ -447,9 +452,15 @@ impl Endpoint {
                 self.udp_counters.not_ours += 1;
                 continue;
             };
-            let said = check(header, payload, &self.options, &self.tagger, &mut self.udp_counters);
-            let more = if matches!(said, Some(Said::Ask(_))) { payload.to_vec() } else { Vec::new() };
-            let Some(header) = said.and_then(|said| self.take_said(peer, said, &more, now)) else { continue };
+            let header = match check(header, payload, &self.options, &self.tagger, &mut self.udp_counters) {
+                None => continue,
+                Some(Said::Segment(header)) => header,
+                Some(said) => {
+                    let more = if matches!(said, Said::Ask(_)) { payload.to_vec() } else { Vec::new() };
+                    self.take_said(peer, said, &more, now);
+                    continue;
+                }
+            };
             if !self.is_current(peer, header.incarnation) {
                 continue;
             }
@@ -464,17 +475,16 @@ impl Endpoint {
         }
     }
 
-    /// Does what a peer says, `more` behind an ask, unless it is a segment: that is returned.
-    fn take_said(&mut self, peer: u32, said: Said, more: &[u8], now: Time) -> Option<Header> {
+    /// Does what a peer says that is no segment, `more` behind an ask.
+    fn take_said(&mut self, peer: u32, said: Said, more: &[u8], now: Time) {
         match said {
-            Said::Segment(header) => return Some(header),
+            Said::Segment(_) => {}
             Said::Ask(ask) => self.answer_all(peer, ask, more),
             Said::Sent(notice) => self.take_sent(peer, notice, now),
             Said::Received(notice) => self.take_received(peer, notice),
             Said::GivenUp(notice) => self.take_given_up(peer, notice),
             Said::Acknowledgement(said) => self.take_acknowledgement(peer, &said, now),
         }
-        None
     }
 
     /// Whether the peer lives the life that the header states; a new life ends the old.
