@@ -269,6 +269,8 @@ pub enum Note {
     /// An event builder was assigned this event although it has no room: it leaves it, and others that it only counts, to the
     /// DFM, which builds it elsewhere in time.
     AssignedBeyondRoom(EventId),
+    /// An event that was built and cleared is lost with its builder.
+    LostBuilt(EventId),
     /// A DFM that has returned goes on without knowing what this event builder or read-out system holds.
     RecoveredWithout(NodeId),
 }

@@ -259,16 +259,16 @@ pub enum Message {
         /// Whether this request put it in the file.
         fresh: bool,
     },
-    /// DFM → EFD: this SFI is lost, in this life at the latest; which of its events are there? Once for each loss of an SFI that had
-    /// cleared events, and again when the EFD comes up. Answered by `Orphans`.
+    /// DFM → EFD: this life of an SFI is over; which of its events are there, and what has it been told of others? Once for each loss
+    /// of an SFI that had cleared events, and again when the EFD comes up. Answered by `Orphans`.
     Orphaned {
         /// The SFI.
         sfi: NodeId,
         /// Its last life.
         life: Incarnation,
     },
-    /// EFD → DFM: it is not connected to that SFI any more, in that life or an earlier one, and has these events of it. Answers
-    /// `Orphaned`. At most the EFD's slots.
+    /// EFD → DFM: it has seen that that life of the SFI is over, and knows this of its events. Answers `Orphaned`. At most the EFD's
+    /// slots, and the events in flight that it has finished.
     Orphans {
         /// The SFI.
         sfi: NodeId,
@@ -276,6 +276,8 @@ pub enum Message {
         life: Incarnation,
         /// Events that are being filtered or recorded.
         events: Vec<EventId>,
+        /// Events of which the SFI was told what became of them, and may have told nobody.
+        finished: Vec<(EventId, Fate)>,
         /// Nothing follows.
         last: bool,
     },

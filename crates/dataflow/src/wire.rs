@@ -342,11 +342,11 @@ impl Writer<'_> {
             Message::Granted(attempts) => self.attempts(attempts).kind(kind::GRANTED),
             Message::Revoked(attempts) => self.attempts(attempts).kind(kind::REVOKED),
             Message::Orphaned { sfi, life } => self.u16(sfi.0).u32(life.0).kind(kind::ORPHANED),
-            Message::Orphans { sfi, life, events, last } => {
+            Message::Orphans { sfi, life, events, finished, last } => {
                 self.u16(sfi.0).u32(life.0).flag(*last).list(events, |w, event| {
                     w.u64(event.0);
                 });
-                kind::ORPHANS
+                self.fates(finished).kind(kind::ORPHANS)
             }
             Message::Held(holdings) => self.holdings(holdings).kind(kind::HELD),
             Message::SfiBusy(busy) => self.flag(*busy).kind(kind::SFI_BUSY),
@@ -638,8 +638,8 @@ impl Reader<'_> {
             kind::ORPHANED => Message::Orphaned { sfi: NodeId(self.u16()?), life: Incarnation(self.u32()?) },
             kind::ORPHANS => {
                 let (sfi, life, last) = (NodeId(self.u16()?), Incarnation(self.u32()?), self.flag()?);
-                let events = self.list(8, |r| Ok(EventId(r.u64()?)))?;
-                Message::Orphans { sfi, life, events, last }
+                let events = self.list(8, Self::event)?;
+                Message::Orphans { sfi, life, events, finished: self.fates()?, last }
             }
             kind::SFI_BUSY => Message::SfiBusy(self.flag()?),
             kind::CLEAR => {

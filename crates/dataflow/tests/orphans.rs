@@ -6,8 +6,10 @@ use dataflow::building::assignment::SfiAssignment;
 use dataflow::building::dfm::{ClearAfter, Dfm, DfmInput, DfmParameters};
 use dataflow::building::push_control::BuildingMode;
 use dataflow::bulk::Bulk;
-use dataflow::component::{Action, Component, Input, Outbox, PeerState};
+use dataflow::component::{Action, Component, Input, Note, Outbox, PeerState};
 use dataflow::filter::efd::{Decider, Efd, EfdParameters};
+use dataflow::filter::policy::FilterPolicy;
+use dataflow::filter::streams::one_stream;
 use dataflow::ids::{EventId, Incarnation, NodeId};
 use dataflow::message::{BuiltEvent, Ended, EventInfo, Fate, Message};
 use dataflow::report::DfmCounters;
@@ -76,7 +78,11 @@ impl Driver<Dfm> {
 
     fn has(&mut self, efd: NodeId, events: &[u64], last: bool) -> Vec<Action> {
         let events = events.iter().map(|event| EventId(*event)).collect();
-        self.says(efd, Message::Orphans { sfi: SFI, life: FIRST, events, last })
+        self.says(efd, Message::Orphans { sfi: SFI, life: FIRST, events, finished: Vec::new(), last })
+    }
+
+    fn has_told(&mut self, efd: NodeId, finished: Vec<(EventId, Fate)>) -> Vec<Action> {
+        self.says(efd, Message::Orphans { sfi: SFI, life: FIRST, events: Vec::new(), finished, last: true })
     }
 
     /// The bound that level 1 is told, as one more event is built by the next life of the SFI.
@@ -92,7 +98,11 @@ impl Driver<Dfm> {
     }
 
     fn lost(&self) -> u64 {
-        DfmCounters::from_values(&self.component.report(Time::ZERO).counters).lost_built
+        self.counters().lost_built
+    }
+
+    fn counters(&self) -> DfmCounters {
+        DfmCounters::from_values(&self.component.report(Time::ZERO).counters)
     }
 }
 
@@ -111,16 +121,40 @@ fn asks(actions: &[Action]) -> Vec<NodeId> {
 #[test]
 fn what_no_daemon_has_is_lost_and_bounds_nothing() {
     let mut driver = Driver::new();
-    assert_eq!(asks(&driver.peer(SFI, PeerState::Down)), EFDS);
+    assert_eq!(asks(&driver.peer(SFI, PeerState::Up(Incarnation(1)))), EFDS);
     driver.has(EFDS[0], &[], true);
     assert_eq!(driver.lost(), 0, "the other has not answered");
     driver.has(EFDS[1], &[], false);
-    driver.has(EFDS[1], &[2], true);
+    let actions = driver.has(EFDS[1], &[2], true);
+    assert_eq!(actions, [0, 1].map(|event| Action::Note(Note::LostBuilt(EventId(event)))));
     assert_eq!(driver.lost(), 2);
     assert_eq!(driver.bound(), EventId(2), "somebody has it");
     driver.says(EFDS[1], Message::Finished(vec![(EventId(2), Fate::Accepted)]));
-    let counters = DfmCounters::from_values(&driver.component.report(Time::ZERO).counters);
+    let counters = driver.counters();
     assert_eq!((counters.accepted, counters.finished_twice, counters.lost_built), (1, 0, 2));
+}
+
+#[test]
+fn what_a_daemon_had_told_the_builder_is_not_lost_and_counts_once() {
+    let mut driver = Driver::new();
+    driver.says(SFI, Message::Finished(vec![(EventId(0), Fate::Accepted)]));
+    driver.peer(SFI, PeerState::Gone);
+    driver.has_told(EFDS[0], vec![(EventId(0), Fate::Accepted), (EventId(1), Fate::Rejected)]);
+    driver.has_told(EFDS[1], Vec::new());
+    let counters = driver.counters();
+    assert_eq!((counters.accepted, counters.rejected, counters.finished_twice, counters.lost_built), (1, 1, 0, 1));
+}
+
+#[test]
+fn a_builder_that_is_only_out_of_reach_loses_nothing() {
+    let mut driver = Driver::new();
+    assert_eq!(asks(&driver.peer(SFI, PeerState::Down)), []);
+    EFDS.into_iter().for_each(|efd| _ = driver.has(efd, &[], true));
+    assert_eq!(asks(&driver.peer(SFI, PeerState::Up(FIRST))), [], "it is back as it was");
+    let fates = (0..3).map(|event| (EventId(event), Fate::Accepted)).collect();
+    driver.says(SFI, Message::Finished(fates));
+    let counters = driver.counters();
+    assert_eq!((counters.accepted, counters.finished_twice, counters.lost_built), (3, 0, 0));
 }
 
 #[test]
@@ -142,43 +176,80 @@ fn a_daemon_that_is_away_is_asked_when_it_is_back_and_one_that_is_gone_has_nothi
 #[test]
 fn an_answer_about_an_earlier_life_is_no_answer() {
     let mut driver = Driver::new();
-    driver.peer(SFI, PeerState::Down);
     driver.bound();
-    assert_eq!(asks(&driver.peer(SFI, PeerState::Down)), EFDS, "asked again, about all that it had");
+    let next = PeerState::Up(Incarnation(2));
+    assert_eq!(asks(&driver.peer(SFI, next)), EFDS, "asked again, about all that it had");
     EFDS.into_iter().for_each(|efd| _ = driver.has(efd, &[], true));
     assert_eq!(driver.lost(), 0);
     for efd in EFDS {
-        driver.says(efd, Message::Orphans { sfi: SFI, life: Incarnation(1), events: Vec::new(), last: true });
+        let (life, events, finished) = (Incarnation(1), Vec::new(), Vec::new());
+        driver.says(efd, Message::Orphans { sfi: SFI, life, events, finished, last: true });
     }
     assert_eq!(driver.lost(), 4);
 }
 
 #[test]
 fn a_daemon_answers_when_it_has_seen_the_loss_itself() {
-    let parameters = EfdParameters {
-        sfis: vec![SFI],
-        sfos: Vec::new(),
-        dfm: DFM,
-        slots: 4,
-        decider: Decider::Tasks,
-        streams: Vec::new(),
-    };
-    let mut driver = Driver { component: Efd::new(parameters), out: Outbox::new() };
+    let mut driver = daemon(Decider::Tasks);
     driver.peer(DFM, PeerState::Up(FIRST));
     driver.peer(SFI, PeerState::Up(FIRST));
     let question = Message::Orphaned { sfi: SFI, life: FIRST };
     assert_eq!(driver.says(DFM, question.clone()), [], "more may be on the way");
-    let built = |event| {
-        let (oldest_unfinished, missing, bulk) = (EventId(0), Vec::new(), Bulk::default());
-        Message::BuiltEvent(BuiltEvent { event: info(event), oldest_unfinished, missing, bulk })
-    };
-    driver.says(SFI, built(5));
+    driver.says(SFI, built(5, 0));
     let answer = |events: &[u64], last| {
         let events = events.iter().map(|event| EventId(*event)).collect();
-        Action::Send { to: DFM, message: Message::Orphans { sfi: SFI, life: FIRST, events, last } }
+        Action::Send {
+            to: DFM,
+            message: Message::Orphans { sfi: SFI, life: FIRST, events, finished: Vec::new(), last },
+        }
     };
-    assert_eq!(driver.peer(SFI, PeerState::Down), [answer(&[5], false), answer(&[], true)]);
-    driver.peer(SFI, PeerState::Up(Incarnation(1)));
-    driver.says(SFI, built(6));
+    assert_eq!(driver.peer(SFI, PeerState::Down), [], "it may come back as it was");
+    let actions = driver.peer(SFI, PeerState::Up(Incarnation(1)));
+    assert_eq!(orphans(actions), [answer(&[5], false), answer(&[], true)]);
+    driver.says(SFI, built(6, 0));
     assert_eq!(driver.says(DFM, question), [answer(&[5], false), answer(&[], true)], "6 is of the next life");
+}
+
+/// What a daemon has told a builder it says again, until the event is finished for all.
+#[test]
+fn a_daemon_remembers_what_it_has_told_a_builder_while_that_can_be_lost() {
+    let policy = FilterPolicy::Prescale { factor: 2 };
+    let mut driver = daemon(Decider::Policy(policy));
+    driver.peer(DFM, PeerState::Up(FIRST));
+    driver.peer(SFI, PeerState::Up(FIRST));
+    let finished = |driver: &mut Driver<Efd>, life: u32| {
+        let question = Message::Orphaned { sfi: SFI, life: Incarnation(life) };
+        let told = driver.says(DFM, question).into_iter().filter_map(|action| match action {
+            Action::Send { message: Message::Orphans { finished, .. }, .. } => Some(finished),
+            _ => None,
+        });
+        told.flatten().map(|(event, fate)| (event.0, fate)).collect::<Vec<_>>()
+    };
+    for event in 0..4 {
+        driver.says(SFI, built(event, 0));
+    }
+    driver.peer(SFI, PeerState::Up(Incarnation(1)));
+    let all = [(0, Fate::Accepted), (1, Fate::Rejected), (2, Fate::Accepted), (3, Fate::Rejected)];
+    assert_eq!(finished(&mut driver, 0), all);
+    driver.says(SFI, built(7, 3));
+    assert_eq!(finished(&mut driver, 0), all[3..], "what is finished for all is forgotten, and 7 is of the next life");
+    driver.peer(SFI, PeerState::Gone);
+    assert_eq!(finished(&mut driver, 1), [(3, Fate::Rejected), (7, Fate::Rejected)]);
+}
+
+fn daemon(decider: Decider) -> Driver<Efd> {
+    let parameters =
+        EfdParameters { sfis: vec![SFI], sfos: Vec::new(), dfm: DFM, slots: 4, decider, streams: one_stream() };
+    Driver { component: Efd::new(parameters), out: Outbox::new() }
+}
+
+fn built(event: u64, oldest_unfinished: u64) -> Message {
+    let (missing, bulk) = (Vec::new(), Bulk::default());
+    let event = EventInfo { ordinal: event, ..info(event) };
+    Message::BuiltEvent(BuiltEvent { event, oldest_unfinished: EventId(oldest_unfinished), missing, bulk })
+}
+
+fn orphans(mut actions: Vec<Action>) -> Vec<Action> {
+    actions.retain(|action| matches!(action, Action::Send { message: Message::Orphans { .. }, .. }));
+    actions
 }

@@ -1,5 +1,7 @@
 //! Messages as bytes: what is written reads back, and nothing that arrives can do harm.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use bytes::Bytes;
 use dataflow::building::destinations::Destinations;
 use dataflow::bulk::{Bulk, PageSlice};
@@ -15,6 +17,8 @@ use dataflow::wire::{HEADER_LEN, VERSION, WireError, check_any_frame, decode, de
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 
 proptest! {
     #[test]
@@ -124,14 +128,14 @@ fn bulk_behind_a_message_without_is_refused() {
     assert_eq!(decode(&PageSlice::new(Bytes::from(bytes))), Err(WireError::Bulk { kind: 41 }));
 }
 
-/// The corpus of the fuzz target `message`; `UPDATE_CORPUS=1` writes a frame of each simple kind to it.
+/// The corpus of the fuzz target `message`; `UPDATE_CORPUS=1` writes frames of every kind to it.
 #[test]
 fn the_corpus_is_replayed() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/message");
     if std::env::var_os("UPDATE_CORPUS").is_some() {
         std::fs::create_dir_all(folder).unwrap();
-        for (index, message) in simple_messages().iter().enumerate() {
-            std::fs::write(format!("{folder}/simple_{index:02}"), frame(&ENVELOPE, message).as_bytes()).unwrap();
+        for (name, message) in messages_of_every_kind() {
+            std::fs::write(format!("{folder}/{name}"), frame(&ENVELOPE, &message).as_bytes()).unwrap();
         }
         let rich = Message::EventReply {
             pushed: 1 << 40,
@@ -152,8 +156,46 @@ fn the_corpus_is_replayed() {
         std::fs::write(format!("{folder}/reply_cut"), &whole.as_bytes()[..40]).unwrap();
     }
     let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    assert!(files.len() > 10, "the corpus has {} files", files.len());
-    files.iter().for_each(|path| check_any_frame(&std::fs::read(path).unwrap()));
+    let frames: Vec<Vec<u8>> = files.iter().map(|path| std::fs::read(path).unwrap()).collect();
+    frames.iter().for_each(|bytes| check_any_frame(bytes));
+    let are_taken = frames.iter().filter(|bytes| decode(&PageSlice::new(Bytes::from((*bytes).clone()))).is_ok());
+    let in_corpus: BTreeSet<u16> = are_taken.map(|bytes| kind_of(bytes)).collect();
+    assert_eq!(in_corpus, known_kinds(), "the corpus has a frame of each kind; UPDATE_CORPUS=1 writes them");
+}
+
+/// All simple messages, and one of every other kind, with the names of their files.
+fn messages_of_every_kind() -> BTreeMap<String, Message> {
+    let mut runner = TestRunner::deterministic();
+    let mut any = || messages().new_tree(&mut runner).unwrap().current();
+    let mut named = BTreeMap::new();
+    for message in simple_messages() {
+        let kind = kind_of(frame(&ENVELOPE, &message).as_bytes());
+        let again = (0..).find(|n| !named.contains_key(&format!("kind_{kind:02}_{n}"))).unwrap();
+        named.insert(format!("kind_{kind:02}_{again}"), message);
+    }
+    for message in (0..2_000).map(|_| any()) {
+        let (len, kind) = (frame(&ENVELOPE, &message).as_bytes().len(), kind_of(frame(&ENVELOPE, &message).as_bytes()));
+        let is_longer = |known: &Message| frame(&ENVELOPE, known).as_bytes().len() < len;
+        // The longest: lists that are not empty.
+        if named.get(&format!("kind_{kind:02}_0")).is_none_or(is_longer) {
+            named.insert(format!("kind_{kind:02}_0"), message);
+        }
+    }
+    named
+}
+
+/// The kinds that are not refused as unknown.
+fn known_kinds() -> BTreeSet<u16> {
+    let empty = |kind: u16| {
+        let mut bytes = frame(&ENVELOPE, &Message::Drained).as_bytes().to_vec();
+        bytes[24..26].copy_from_slice(&kind.to_le_bytes());
+        decode(&PageSlice::new(Bytes::from(bytes)))
+    };
+    (0..=u16::MAX).filter(|&kind| !matches!(empty(kind), Err(WireError::Kind { .. }))).collect()
+}
+
+fn kind_of(frame: &[u8]) -> u16 {
+    u16::from_le_bytes([frame[24], frame[25]])
 }
 
 const ENVELOPE: Envelope = Envelope {
@@ -229,11 +271,8 @@ fn messages() -> impl Strategy<Value = Message> {
         }),
         fates().prop_map(Message::Finished),
         holdings().prop_map(Message::Held),
-        (any::<(u16, u32, bool)>(), vec(event(), 0..5)).prop_map(|((sfi, life, last), events)| Message::Orphans {
-            sfi: NodeId(sfi),
-            life: Incarnation(life),
-            events,
-            last,
+        (any::<(u16, u32, bool)>(), vec(event(), 0..5), fates()).prop_map(|((sfi, life, last), events, finished)| {
+            Message::Orphans { sfi: NodeId(sfi), life: Incarnation(life), events, finished, last }
         }),
         reports().prop_map(|report| Message::Report(Box::new(report))),
         (text(), text(), any::<([u64; 3], u32)>()).prop_map(|(path, stream, (counts, adler32))| {
@@ -303,7 +342,13 @@ fn simple_messages() -> Vec<Message> {
         Message::Exhausted,
         Message::Notice("words".into()),
         Message::Orphaned { sfi: NodeId(4), life: Incarnation(1) },
-        Message::Orphans { sfi: NodeId(4), life: Incarnation(1), events: vec![event], last: true },
+        Message::Orphans {
+            sfi: NodeId(4),
+            life: Incarnation(1),
+            events: vec![event],
+            finished: vec![(event, Fate::Debug)],
+            last: true,
+        },
         Message::Greet { key: "k".into(), datagrams: DatagramAddresses::default() },
         Message::Ready { datagrams: DatagramAddresses::default() },
         Message::Failed("why".into()),

@@ -355,10 +355,9 @@ impl Dfm {
         }
         self.on_efd(node, state, out);
         if let Some(index) = self.sfis.iter().position(|sfi| sfi.node == node) {
-            self.orphan(index, out);
+            self.orphan(index, state, out);
             let sfi = &mut self.sfis[index];
             sfi.reachable = up;
-            sfi.life = if let PeerState::Up(life) = state { Some(life) } else { None };
             sfi.told = !self.parameters.late;
             sfi.gone = state == PeerState::Gone;
             sfi.done = false;
@@ -474,7 +473,10 @@ impl Dfm {
                 Message::Forget { up_to, former } => self.on_forget(from, up_to, former),
                 Message::NoMore => self.on_no_more(from),
                 Message::Held(holdings) => self.on_held(now, from, &holdings, out),
-                Message::Orphans { sfi, life, events, last } => self.on_orphans(from, (sfi, life), &events, last),
+                Message::Orphans { sfi, life, events, finished, last } => {
+                    self.finish_orphans(&finished);
+                    self.on_orphans(from, (sfi, life), &events, last, out);
+                }
                 Message::ClearAsk { first, last } => self.on_clear_ask(from, first, last, out),
                 _ => {}
             },

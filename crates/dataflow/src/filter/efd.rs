@@ -1,6 +1,6 @@
 //! The event-filter dataflow daemon: pulls built events, filters them, sends the accepted ones to be recorded.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -53,6 +53,9 @@ pub struct Efd {
     dfm_up: bool,
     /// Fates for the DFM, which is away.
     untold: Vec<(EventId, Fate)>,
+    /// What SFIs were told and may have told nobody, in the order in which it was told. What is finished for good leaves when it comes
+    /// to the front.
+    told: VecDeque<Told>,
     /// By SFI: the DFM asks what is here of it up to this life, which is not known to be over.
     asked: Vec<Option<Incarnation>>,
     draining: bool,
@@ -65,6 +68,14 @@ pub struct Efd {
 /// Where an event came from: its SFI by index, and the life that the SFI had then.
 type Origin = (usize, PeerState);
 
+/// What an SFI, by index, was told in this life.
+struct Told {
+    sfi: usize,
+    life: Incarnation,
+    event: EventId,
+    fate: Fate,
+}
+
 impl Efd {
     /// A daemon without events.
     pub fn new(parameters: EfdParameters) -> Self {
@@ -75,6 +86,7 @@ impl Efd {
             sfos: vec![PeerState::Down; parameters.sfos.len()],
             dfm_up: false,
             untold: Vec::new(),
+            told: VecDeque::new(),
             asked: vec![None; parameters.sfis.len()],
             draining: false,
             abandoned: false,
@@ -96,6 +108,7 @@ impl Efd {
         };
         let sfi = (sfi, self.sfis[sfi]);
         let event = built.event;
+        while self.told.pop_front_if(|told| told.event < built.oldest_unfinished).is_some() {}
         let known = self.processing.get_mut(&event.event).map(|(origins, _)| origins);
         let known = known.or_else(|| self.recording.get_mut(&event.event).map(|(origins, _)| origins));
         if let Some(origins) = known {
@@ -211,9 +224,12 @@ impl Efd {
     }
 
     /// Tells the SFI, and asks it for another event; or the DFM, if the SFI that had the event is no more.
-    fn finish(&mut self, (sfi, life): Origin, event: EventId, fate: Fate, out: &mut Outbox) {
+    fn finish(&mut self, (sfi, state): Origin, event: EventId, fate: Fate, out: &mut Outbox) {
         let fates = vec![(event, fate)];
-        if matches!(life, PeerState::Up(_)) && self.sfis[sfi] == life {
+        if let PeerState::Up(life) = state
+            && self.sfis[sfi] == state
+        {
+            self.told.push_back(Told { sfi, life, event, fate });
             out.send(self.parameters.sfis[sfi], Message::Finished(fates));
             out.send(self.parameters.sfis[sfi], Message::Pull(1));
         } else if self.dfm_up {
@@ -223,7 +239,7 @@ impl Efd {
         }
     }
 
-    /// The DFM has lost an SFI. What that has sent here may still come until its loss is seen here, too.
+    /// A life of an SFI is over. What that has sent here may still come until that is seen here, too.
     fn on_orphaned(&mut self, sfi: NodeId, life: Incarnation, out: &mut Outbox) {
         let Some(index) = self.parameters.sfis.iter().position(|node| *node == sfi) else { return };
         self.asked[index] = Some(life);
@@ -232,7 +248,11 @@ impl Efd {
 
     /// Answers the DFM, once the life that it asked for is over.
     fn tell_orphans(&mut self, sfi: usize, out: &mut Outbox) {
-        let is_over = |asked: Incarnation| !matches!(self.sfis[sfi], PeerState::Up(life) if life <= asked);
+        let is_over = |asked: Incarnation| match self.sfis[sfi] {
+            PeerState::Up(life) => life > asked,
+            PeerState::Down => false,
+            PeerState::Gone => true,
+        };
         let Some(life) = self.asked[sfi].take_if(|asked| is_over(*asked)) else { return };
         let is_orphan = |origins: &[Origin]| {
             let mut of_it = origins.iter().filter(|(index, _)| *index == sfi);
@@ -241,11 +261,18 @@ impl Efd {
         let processing = self.processing.iter().filter(|(_, (origins, _))| is_orphan(origins)).map(|(event, _)| *event);
         let recording = self.recording.iter().filter(|(_, (origins, _))| is_orphan(origins)).map(|(event, _)| *event);
         let events: Vec<EventId> = processing.chain(recording).collect();
-        let (dfm, node) = (self.parameters.dfm, self.parameters.sfis[sfi]);
+        let its = self.told.iter().filter(|told| told.sfi == sfi && told.life <= life);
+        let finished: Vec<(EventId, Fate)> = its.map(|told| (told.event, told.fate)).collect();
+        let (dfm, sfi) = (self.parameters.dfm, self.parameters.sfis[sfi]);
         for some in events.chunks(TOLD_TOGETHER_MAX) {
-            out.send(dfm, Message::Orphans { sfi: node, life, events: some.to_vec(), last: false });
+            let (events, finished) = (some.to_vec(), Vec::new());
+            out.send(dfm, Message::Orphans { sfi, life, events, finished, last: false });
         }
-        out.send(dfm, Message::Orphans { sfi: node, life, events: Vec::new(), last: true });
+        for some in finished.chunks(TOLD_TOGETHER_MAX) {
+            let (events, finished) = (Vec::new(), some.to_vec());
+            out.send(dfm, Message::Orphans { sfi, life, events, finished, last: false });
+        }
+        out.send(dfm, Message::Orphans { sfi, life, events: Vec::new(), finished: Vec::new(), last: true });
     }
 
     fn update_blocked(&mut self, now: Time) {

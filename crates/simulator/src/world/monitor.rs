@@ -27,6 +27,10 @@ pub(super) struct Monitor {
     served: BTreeMap<EventId, NodeId>,
     /// Event builders that a DFM did not wait for any longer: what they hold may be built a second time.
     given_up: BTreeSet<NodeId>,
+    /// Events whose fate a filter daemon that lives has told.
+    fates: BTreeMap<EventId, NodeId>,
+    /// Events that a DFM took for lost with their builder.
+    lost_built: BTreeSet<EventId>,
     /// What must never be.
     pub(super) violations: Vec<String>,
 }
@@ -37,8 +41,10 @@ impl Monitor {
     }
 
     pub(super) fn noted(&mut self, note: &Note) {
-        if let Note::RecoveredWithout(node) = note {
-            self.given_up.insert(*node);
+        match note {
+            Note::RecoveredWithout(node) => _ = self.given_up.insert(*node),
+            Note::LostBuilt(event) => _ = self.lost_built.insert(*event),
+            _ => {}
         }
     }
 
@@ -89,6 +95,7 @@ impl Monitor {
             Message::Finished(fates) if self.sfis.contains(&from) => {
                 fates.iter().for_each(|(event, _)| self.serves(from, *event));
             }
+            Message::Finished(fates) => self.fates.extend(fates.iter().map(|(event, _)| (*event, from))),
             Message::Held(holdings) if self.sfis.contains(&from) => {
                 let granted = holdings.events.iter().filter(|held| held.granted).map(|held| held.assigned.event.event);
                 let finished = holdings.finished.iter().map(|(event, _)| *event);
@@ -118,6 +125,14 @@ impl Monitor {
     pub(super) fn died(&mut self, node: NodeId) {
         self.busy.retain(|(from, _)| *from != node);
         self.served.retain(|_, sfi| *sfi != node);
+        self.fates.retain(|_, efd| *efd != node);
+    }
+
+    /// Events that count as lost, though somebody has them: by the word of a filter daemon, or in a file.
+    pub(super) fn falsely_lost(&self, recorded: &BTreeSet<EventId>) -> Vec<String> {
+        let is_known = |event: &&EventId| self.fates.contains_key(event) || recorded.contains(event);
+        let lost = self.lost_built.iter().filter(is_known);
+        lost.map(|event| format!("{event} counts as lost with its builder, and its fate is known")).collect()
     }
 
     /// Credits of EFDs that are not back where they began.

@@ -78,6 +78,11 @@ impl World {
         let applications: Vec<Application> = self.slots.iter().map(|slot| slot.app.clone()).collect();
         let mut touched = core::mem::take(&mut self.touched);
         let forced = self.forced || ending.forced;
+        // What a filter daemon knew that has died is known to nobody.
+        let has_lost_efd = self.slots.iter().any(|slot| slot.app.role == Role::Efd && touched.contains(&slot.app.node));
+        let in_files = self.slots.iter().filter(|_| !has_lost_efd).flat_map(|slot| slot.recorded.iter().copied());
+        let falsely_lost = self.monitor.falsely_lost(&in_files.collect());
+        self.monitor.violations.extend(falsely_lost.into_iter().filter(|_| !forced));
         let all_touched = [touched.as_slice(), &ending.dead].concat();
         let account = Books {
             applications: &applications,

@@ -260,11 +260,13 @@ pub enum Planted {
     TwoGrants,
     /// EFDs never end their answer to what they have of an SFI that was lost.
     UnendedAnswers,
+    /// EFDs do not say what they have told an SFI that was lost.
+    ForgottenFates,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::LostEvent,
         Self::Duplicate,
         Self::Miscount,
@@ -278,6 +280,7 @@ impl Planted {
         Self::ForgottenTaken,
         Self::TwoGrants,
         Self::UnendedAnswers,
+        Self::ForgottenFates,
     ];
 
     /// The level of faults at which it shows: some only where an application dies.
@@ -289,7 +292,7 @@ impl Planted {
             | Self::ForgottenResults
             | Self::ForgottenTaken
             | Self::TwoGrants => 4,
-            Self::UnendedAnswers => 2,
+            Self::UnendedAnswers | Self::ForgottenFates => 2,
             _ => 1,
         }
     }

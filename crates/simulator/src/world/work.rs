@@ -226,8 +226,11 @@ impl World {
             }
             (Some(Planted::TwoGrants), Message::Revoked(attempts)) => Message::Granted(attempts),
             (Some(Planted::ForgottenDecisions), Message::FinishedBelow(_)) => Message::FinishedBelow(EventId(u64::MAX)),
-            (Some(Planted::UnendedAnswers), Message::Orphans { sfi, life, events, .. }) => {
-                Message::Orphans { sfi, life, events, last: false }
+            (Some(Planted::UnendedAnswers), Message::Orphans { sfi, life, events, finished, .. }) => {
+                Message::Orphans { sfi, life, events, finished, last: false }
+            }
+            (Some(Planted::ForgottenFates), Message::Orphans { sfi, life, events, last, .. }) => {
+                Message::Orphans { sfi, life, events, finished: Vec::new(), last }
             }
             (Some(Planted::ForgottenTaken), Message::TakenBefore(_)) => Message::TakenBefore(Vec::new()),
             (_, message) => message,

@@ -105,6 +105,21 @@ fn builders_and_filters_that_die_at_any_time_and_return_lose_nothing() {
     }
 }
 
+/// With a builder that has cleared what it had built only that is lost which nobody else has: what it was told and had no time
+/// to tell is known to the filter.
+#[test]
+fn what_counts_as_lost_with_a_builder_is_not_in_the_files() {
+    let mut lost = 0;
+    for at_us in (0..RUN_US).step_by(STEP_US / 2) {
+        let plan = Plan { clear_after: ClearAfter::Built, ..plan(InputKind::Level2) };
+        let outcomes = with_restart(&plan, Role::Sfi, at_us).run_checked();
+        let dfm = dfm(&outcomes);
+        assert_eq!(dfm.lost_built, EVENTS - outcomes.account.recorded, "{dfm:?}");
+        lost += dfm.lost_built;
+    }
+    assert!(lost > 0, "a builder dies with events that nobody else has");
+}
+
 #[test]
 fn a_dfm_that_returns_does_not_wait_for_a_dead_builder_for_ever() {
     let mut plan = plan(InputKind::Level1);

@@ -741,6 +741,7 @@ fn describe(note: &Note) -> String {
                 "event {event} was assigned here although there is no room: it is left to be built elsewhere; please report this"
             )
         }
+        Note::LostBuilt(event) => format!("event {event} was built, and is lost with its event builder"),
         Note::RecoveredWithout(node) => {
             format!("goes on without knowing what application {} holds: it has not told in time", node.0)
         }

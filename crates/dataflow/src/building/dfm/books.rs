@@ -34,7 +34,7 @@ pub(super) enum State {
 pub(super) struct Sfi {
     pub(super) node: NodeId,
     pub(super) reachable: bool,
-    /// If it is within reach.
+    /// The one in which it was seen last, if that is not known to be over.
     pub(super) life: Option<Incarnation>,
     /// All that it held when a DFM that returned came up with it is known: until then an event that it is given could be one that
     /// it has.

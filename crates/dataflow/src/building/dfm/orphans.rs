@@ -1,15 +1,17 @@
 //! Events that were built and cleared, and whose builder was lost: only filter daemons can have them still.
 //!
-//! Each daemon is asked once it is within reach, and answers when it has seen the loss itself: what the builder has sent it has
-//! arrived by then. What none of them has bounds nothing any more: it is lost, or its fate was known to the builder alone.
+//! A builder that is out of reach has them still, and may come back as it was: they are lost with a life that is over, when the
+//! builder is seen in a later one or will not return. Each daemon is then asked once it is within reach, and answers when it has seen
+//! the same: what the builder has sent it has arrived by then. It says as well what it had told the builder of others, which may
+//! have told nobody. What none of them knows is lost, and bounds nothing any more.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use super::Dfm;
-use crate::component::{Outbox, PeerState};
+use crate::component::{Note, Outbox, PeerState};
 use crate::ids::{EventId, Incarnation, NodeId};
-use crate::message::Message;
+use crate::message::{Fate, Message};
 
 /// Events without a builder, until their fate is known.
 pub(super) struct Orphans {
@@ -114,9 +116,15 @@ impl Orphans {
 }
 
 impl Dfm {
-    /// A builder is not there any more, in the life that it had: what it had built and was cleared may be lost with it.
-    pub(super) fn orphan(&mut self, sfi: usize, out: &mut Outbox) {
-        let Some(life) = self.sfis[sfi].life.take() else { return };
+    /// A builder came or went: what it had built and was cleared may be lost with its former life.
+    pub(super) fn orphan(&mut self, sfi: usize, state: PeerState, out: &mut Outbox) {
+        let life = match state {
+            PeerState::Up(life) => Some(life),
+            PeerState::Down => return,
+            PeerState::Gone => None,
+        };
+        let before = core::mem::replace(&mut self.sfis[sfi].life, life);
+        let Some(life) = before.filter(|_| before != life) else { return };
         let mut events = Vec::new();
         self.cleared.retain(|event, builder| {
             let is_its = usize::from(*builder) == sfi;
@@ -126,12 +134,12 @@ impl Dfm {
             !is_its
         });
         self.orphans.lose(self.sfis[sfi].node, life, events, out);
-        self.give_up_lost();
+        self.give_up_lost(out);
     }
 
     pub(super) fn on_efd(&mut self, node: NodeId, state: PeerState, out: &mut Outbox) {
         self.orphans.on_efd(node, state, out);
-        self.give_up_lost();
+        self.give_up_lost(out);
     }
 
     pub(super) fn on_orphans(
@@ -140,14 +148,28 @@ impl Dfm {
         (sfi, life): (NodeId, Incarnation),
         events: &[EventId],
         last: bool,
+        out: &mut Outbox,
     ) {
         self.orphans.on_told(from, sfi, life, events, last);
-        self.give_up_lost();
+        self.give_up_lost(out);
     }
 
-    fn give_up_lost(&mut self) {
+    /// Of what a lost builder was told it may have told some before it was lost.
+    pub(super) fn finish_orphans(&mut self, fates: &[(EventId, Fate)]) {
+        for &(event, fate) in fates {
+            if self.orphans.finish(event) {
+                self.count_fate(fate);
+                if self.parameters.late {
+                    self.finished_before.insert(event);
+                }
+            }
+        }
+    }
+
+    fn give_up_lost(&mut self, out: &mut Outbox) {
         for event in self.orphans.take_lost() {
             self.counters.lost_built += 1;
+            out.note(Note::LostBuilt(event));
             if self.parameters.late {
                 // A source that has not been heard yet may still tell of it.
                 self.finished_before.insert(event);
