@@ -1,6 +1,6 @@
 //! Seeded random runs of whole partitions with every fault of a network and its hosts.
 
-use simulator::swarm::{InputKind, LEVELS, Plan, shrink};
+use simulator::swarm::{InputKind, LEVELS, Plan};
 use simulator::world::{Planted, Trace};
 
 /// Seeds per level of faults; `WEIR_SEEDS` sets another number for long campaigns.
@@ -34,8 +34,7 @@ fn campaign(level: u32) {
     for seed in first..first + seeds() {
         let plan = Plan::draw(seed, level);
         if let Some(failure) = plan.verdict() {
-            let least = shrink(&plan, |plan| plan.verdict().is_some());
-            let how = least.verdict().unwrap_or_default();
+            let (least, how) = plan.least().expect("a run repeats");
             panic!("level {level}, seed {seed}: {failure}\n{plan:#?}\nthe least that fails: {how}\n{least:#?}");
         }
     }
@@ -84,7 +83,7 @@ fn every_planted_bug_is_found_and_reduced() {
         let found = (0..1000).find(|&seed| fails(&with(seed)));
         let plan = with(found.unwrap_or_else(|| panic!("{planted:?} is not found")));
         assert!(Plan { planted: None, ..plan.clone() }.verdict().is_none(), "the bug is the only reason");
-        let least = shrink(&plan, fails);
+        let (least, _) = plan.least().expect("it fails");
         assert!(fails(&least) && least.events <= plan.events && least.faults.len() <= plan.faults.len());
         eprintln!("{planted:?}: seed {found:?}, {} events, {:?}", least.events, least.counts);
     }

@@ -9,6 +9,7 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use configuration::{Interval, Partition, Size};
 use serde::Serialize;
+use simulator::swarm::LEVELS;
 use transport::idle::IdleStrategy;
 
 /// How the program ends (DESIGN §8).
@@ -125,11 +126,14 @@ pub struct SimArgs {
     /// Seed of the run in the place of run.seed; without a configuration, the first seed to draw from
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Draw faults of this level only: 0 none, 1 of the network, 2 restarts, 3 deaths and forced ends, 4 one crash that loses nothing
+    #[arg(long, value_name = "0-4", conflicts_with = "config", value_parser = clap::value_parser!(u32).range(..i64::from(LEVELS)))]
+    pub level: Option<u32>,
     /// Write the summary of the run to this file, as JSON
     #[arg(long, value_name = "FILE", requires = "config")]
     pub summary: Option<PathBuf>,
-    /// Write every message to this file as it arrives
-    #[arg(long, value_name = "FILE")]
+    /// Write every message to this file as it arrives; those of the least plan that fails go to FILE.least
+    #[arg(long, value_name = "FILE", conflicts_with = "swarm")]
     pub trace: Option<PathBuf>,
     /// Use the costs that `weir calibrate` has written to this file
     #[arg(long, value_name = "FILE", requires = "config")]

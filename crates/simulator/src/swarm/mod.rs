@@ -20,7 +20,6 @@ use check::Check;
 use outside::{Seen, Surroundings};
 
 pub use plan::{Counts, InputKind, LEVELS, Plan, Push};
-pub use shrink::shrink;
 
 /// A run that has ended, and what did not hold of it.
 pub struct Run {
@@ -44,8 +43,13 @@ impl Plan {
     /// # Panics
     /// If a component finds its state inconsistent, or the run does not end.
     pub fn run_traced(&self, trace: Trace) -> Run {
+        self.run_within(trace, STEPS_MAX)
+    }
+
+    fn run_within(&self, trace: Trace, steps_max: u64) -> Run {
         let seen = Rc::new(RefCell::new(Seen::default()));
-        let outcomes = World::new(self.setup(Rc::clone(&seen))).traced(trace).run();
+        let setup = Setup { steps_max, ..self.setup(Rc::clone(&seen)) };
+        let outcomes = World::new(setup).traced(trace).run();
         let failures = Check { plan: self, outcomes: &outcomes, seen: &seen.borrow() }.failures();
         Run { outcomes, failures }
     }
@@ -67,7 +71,12 @@ impl Plan {
 
     /// The same, with every message noted.
     pub fn verdict_traced(&self, trace: Trace) -> Option<String> {
-        match catch_unwind(AssertUnwindSafe(|| self.run_traced(trace).failures)) {
+        self.verdict_within(trace, STEPS_MAX)
+    }
+
+    /// The same; a run that takes more than so many steps is wrong.
+    fn verdict_within(&self, trace: Trace, steps_max: u64) -> Option<String> {
+        match catch_unwind(AssertUnwindSafe(|| self.run_within(trace, steps_max).failures)) {
             Ok(failures) => (!failures.is_empty()).then(|| failures.join("\n")),
             Err(panic) => {
                 let text = panic.downcast_ref::<String>().cloned();

@@ -1,21 +1,56 @@
 //! Less of a plan that fails, as long as it still fails.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use dataflow::ids::NodeId;
 use dataflow::level2::overrides::Overrides;
 
+use super::STEPS_MAX;
 use super::plan::{Counts, Plan};
-use crate::world::{Fault, Links};
+use crate::world::{Fault, Links, Trace};
+
+impl Plan {
+    /// The smallest plan found that fails in the way in which this one does, with what is wrong with it; none if nothing is wrong.
+    ///
+    /// It may be less than minimal: the search is bounded in plans and in the steps of each.
+    pub fn least(&self) -> Option<(Self, String)> {
+        let verdict = self.verdict()?;
+        let kinds = kinds_of(&verdict);
+        let is_alike = |verdict: &String| !kinds.is_disjoint(&kinds_of(verdict));
+        // A run that does not end shows that soon.
+        let soon = self.verdict_within(Trace::None, STEPS_OF_SMALLER).filter(is_alike).is_some();
+        let steps_max = if soon { STEPS_OF_SMALLER } else { STEPS_MAX };
+        let least = shrink(self, |plan| plan.verdict_within(Trace::None, steps_max).as_ref().is_some_and(is_alike));
+        let verdict = least.verdict().unwrap_or(verdict);
+        Some((least, verdict))
+    }
+}
 
 /// The smallest plan found that `fails` like the given one: faults and features are dropped, and applications and events
-/// made fewer, one after the other, until nothing can be dropped any more.
-pub fn shrink(plan: &Plan, mut fails: impl FnMut(&Plan) -> bool) -> Plan {
+/// made fewer, one after the other, until nothing can be dropped any more or enough has been tried.
+fn shrink(plan: &Plan, mut fails: impl FnMut(&Plan) -> bool) -> Plan {
     let mut smallest = plan.clone();
-    while let Some(smaller) = smaller(&smallest).into_iter().find(|plan| fails(plan)) {
-        smallest = smaller;
+    let (mut tries, mut place) = (0, 0);
+    loop {
+        let all = smaller(&smallest);
+        // What failed to fail before is tried again last.
+        let mut places = (place..all.len()).chain(0..place.min(all.len()));
+        let found = places.find(|&place| {
+            tries += 1;
+            tries <= TRIES_MAX && fails(&all[place])
+        });
+        let Some(found) = found else { return smallest };
+        place = found;
+        smallest.clone_from(&all[found]);
     }
-    smallest
+}
+
+/// In what ways a run failed: what was said, without numbers.
+fn kinds_of(verdict: &str) -> BTreeSet<String> {
+    let words =
+        |line: &str| line.split(['{', '[']).next().unwrap_or_default().replace(|c: char| c.is_ascii_digit(), "");
+    verdict.lines().map(words).collect()
 }
 
 /// Plans with one thing less, those with the most removed first.
@@ -51,7 +86,9 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
     with(&|plan| plan.healed_after = None);
     with(&|plan| plan.profile.clear());
     with(&|plan| plan.crossings = None);
-    with(&|plan| plan.credit = None);
+    // The outside alone does not end a run that has no outside.
+    with(&|plan| (plan.credit, plan.limited) = (None, true));
+    with(&|plan| plan.limited = true);
     with(&|plan| plan.sink = None);
     with(&|plan| plan.phased = None);
     with(&|plan| plan.push = None);
@@ -95,6 +132,11 @@ fn moved_fault(fault: &Fault, moved: &dyn Fn(NodeId) -> Option<NodeId>) -> Optio
     })
 }
 
+/// Far more than what the smallest plan takes that fails in a way that is to be understood.
+const TRIES_MAX: u32 = 1_000;
+/// More than any drawn run needs.
+const STEPS_OF_SMALLER: u64 = STEPS_MAX / 4;
+
 type Count = fn(&mut Counts) -> &mut u16;
 
 const COUNTS: [Count; 6] = [
@@ -105,3 +147,40 @@ const COUNTS: [Count; 6] = [
     |counts| &mut counts.efd,
     |counts| &mut counts.sfo,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_search_ends_whatever_fails() {
+        let mut tries = 0;
+        let shrunk = shrink(&Plan::draw(1, 3), |_| {
+            tries += 1;
+            true
+        });
+        assert!(shrunk.faults.is_empty() && shrunk.events == 1 && tries < 100, "{tries}");
+        let mut flips = 0_u32;
+        shrink(&Plan::plain(u64::MAX), |_| {
+            flips += 1;
+            flips.is_multiple_of(30)
+        });
+        assert!(flips <= TRIES_MAX, "{flips}");
+    }
+
+    #[test]
+    fn without_an_outside_a_smaller_plan_has_a_limit_of_its_own() {
+        let plan = Plan { credit: Some(2), limited: false, ..Plan::plain(10) };
+        assert!(smaller(&plan).iter().all(|plan| plan.limited || plan.credit.is_some()));
+    }
+
+    /// Where one bug hides behind another the smallest plan still shows the one that was found.
+    #[test]
+    fn a_smaller_plan_fails_in_the_same_way() {
+        let one = kinds_of("residual: 3 against 0\nEventId(7) is recorded twice");
+        assert!(!one.is_disjoint(&kinds_of("EventId(12) is recorded twice")));
+        assert!(one.is_disjoint(&kinds_of("the run ends within 1000000 steps")));
+        assert_eq!(kinds_of("lost: Accounting { level1: 3 }"), kinds_of("lost: Accounting { level1: 4, b: 1 }"));
+        assert!(Plan::plain(5).least().is_none());
+    }
+}

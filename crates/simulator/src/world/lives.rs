@@ -16,6 +16,7 @@ impl World {
             return;
         }
         let incarnation = self.slot(node).incarnation;
+        self.trace.tell(self.now, &format!("{node:?} appears in life {}", incarnation.0));
         let component = (self.setup.components)(node, incarnation);
         let new = Node::new(node, self.setup.run, incarnation, self.slots.len() + 1, component);
         self.slot_mut(node).node = Some(new);
@@ -55,7 +56,9 @@ impl World {
 
     pub(super) fn strike(&mut self, index: usize) {
         let now = self.now;
-        match self.setup.faults[index].1.clone() {
+        let fault = self.setup.faults[index].1.clone();
+        self.trace.tell(now, &format!("{fault:?}"));
+        match fault {
             Fault::Kill(node) => self.crash(node, PeerState::Gone),
             Fault::Restart(node, after) => {
                 self.crash(node, PeerState::Down);

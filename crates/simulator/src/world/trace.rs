@@ -15,7 +15,7 @@ pub enum Trace {
     None,
     /// A hash over all: equal for equal runs.
     Hash(DefaultHasher),
-    /// A line of text for each.
+    /// A line of text for each, and for each fault.
     Text(Box<dyn Write>),
 }
 
@@ -35,6 +35,14 @@ impl Trace {
     pub(super) fn note_for_control(&mut self, now: Time, envelope: &Envelope, message: &Message) {
         if let Self::Text(text) = self {
             line(text, now, envelope, message);
+        }
+    }
+
+    /// What happens to an application, between the messages.
+    pub(super) fn tell(&mut self, now: Time, what: &str) {
+        if let Self::Text(text) = self {
+            // What nobody can read is dropped.
+            let _ = writeln!(text, "{now} {what}");
         }
     }
 

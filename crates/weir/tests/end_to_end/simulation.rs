@@ -83,7 +83,10 @@ fn drawn_partitions_are_checked_and_one_is_shown() {
     let trace = directory.join("messages");
     let one = sim(&["--seed", "17", "--trace", text(&trace)]).expect(0);
     assert!(one.stdout.contains("Plan {") && one.stdout.contains("seed 17: nothing lost"), "{}", one.stdout);
-    assert!(fs::metadata(trace).unwrap().len() > 0);
+    assert!(fs::read_to_string(&trace).unwrap().contains("NodeId(1) appears in life 0"));
+    let restart = sim(&["--seed", "4125", "--level", "2", "--trace", text(&trace)]).expect(0);
+    assert!(restart.stdout.contains("Restart("), "{}", restart.stdout);
+    assert!(fs::read_to_string(&trace).unwrap().contains("appears in life 1"));
 }
 
 #[test]
@@ -105,6 +108,7 @@ fn what_cannot_be_simulated_says_why() {
         (&[quickstart.as_ref(), "--set".as_ref(), "simulation.cores=0".as_ref()], 1, "simulation.cores"),
         (&[farm.as_ref(), "--costs".as_ref(), costs.as_ref()], 1, "simulation.layout"),
         (&[quickstart.as_ref(), "--swarm".as_ref(), "3".as_ref()], 1, "--swarm"),
+        (&["--seed".as_ref(), "1".as_ref(), "--level".as_ref(), "5".as_ref()], 1, "--level"),
         (&[], 1, "--swarm"),
     ];
     for (arguments, status, expected) in cases {
