@@ -14,6 +14,7 @@ use dataflow::report::{DfmCounters, EfdCounters, Level1Counters, Report, RosCoun
 use super::outside::Seen;
 use super::parts::trigger;
 use super::plan::{InputKind, Plan};
+use super::shaping;
 use crate::world::Outcomes;
 
 /// A run that has ended, to be checked against its plan.
@@ -31,6 +32,8 @@ impl Check<'_> {
     pub(super) fn failures(&self) -> Failures {
         let mut failures = Failures::new();
         self.whatever_happened(&mut failures);
+        shaping::too_fast(self.plan, self.outcomes, &mut failures);
+        shaping::too_much(self.plan, self.outcomes, &mut failures);
         if !self.plan.is_hindered() {
             self.nothing_hindered(&mut failures);
         }

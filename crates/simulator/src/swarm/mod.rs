@@ -7,6 +7,7 @@ mod crash;
 mod outside;
 mod parts;
 mod plan;
+mod shaping;
 mod shrink;
 
 use std::cell::RefCell;

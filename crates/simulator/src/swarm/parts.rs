@@ -21,6 +21,7 @@ use dataflow::readout::ros::{ReadOut, Ros, RosParameters};
 use dataflow::recording::sfo::{Sfo, SfoParameters};
 
 use super::plan::{InputKind, Plan, Push};
+use crate::world::Planted;
 
 impl Plan {
     /// The component of an application, in one of its lives.
@@ -176,8 +177,8 @@ impl Plan {
         PushParameters {
             destination: push.destination,
             sfis: self.of(Role::Sfi),
-            window_bytes: push.window_bytes,
-            bytes_per_s: push.bytes_per_s,
+            window_bytes: if self.planted == Some(Planted::Unbounded) { u64::MAX } else { push.window_bytes },
+            bytes_per_s: push.bytes_per_s.filter(|_| self.planted != Some(Planted::Unshaped)),
             burst_bytes: push.burst_bytes,
             group: push.group,
             group_age: Duration::from_millis(2),

@@ -39,7 +39,7 @@ use setup::BEGINNING;
 
 pub use costs::{Cost, Costs, Kind};
 pub use driver::{Carrying, Driver};
-pub use outcomes::{Decided, Outcomes};
+pub use outcomes::{Decided, Outcomes, Pushed};
 pub use setup::{Effort, Fault, Hosts, Links, Outside, Place, Planted, Setup};
 pub use trace::Trace;
 pub use wire::{Datagrams, Ethernet, Port, Wire};
@@ -92,6 +92,8 @@ struct Slot {
     wake: Option<Time>,
     /// Whether the end of its pass is scheduled.
     flushes: bool,
+    /// When its pass began.
+    pass_began: Time,
     /// The time that the component asked for has come, and waits for the processor.
     woken: bool,
     /// How far its clock is ahead.
@@ -388,6 +390,11 @@ impl World {
 
     /// Carries out actions, and sees to it that the pass ends: when the process has nothing more to do, or a little later.
     fn after(&mut self, of: NodeId, out: &mut Outbox) {
+        let now = self.now;
+        let slot = self.slot_mut(of);
+        if !slot.flushes {
+            slot.pass_began = now + slot.clock;
+        }
         self.carry_out(of, out);
         if !core::mem::replace(&mut self.slot_mut(of).flushes, true) {
             if self.drivers.is_some() {
@@ -492,6 +499,7 @@ impl Slot {
             hangs: false,
             wake: None,
             flushes: false,
+            pass_began: Time::ZERO,
             woken: false,
             clock: Duration::ZERO,
             slow: None,

@@ -7,7 +7,7 @@ use dataflow::ids::{EventId, Incarnation, NodeId};
 use dataflow::message::{BusyCause, Envelope, Message};
 use dataflow::time::Time;
 
-use super::outcomes::Decided;
+use super::outcomes::{Decided, Pushed};
 
 /// Follows credits, busy, clears and who serves an event in what is sent.
 #[derive(Default)]
@@ -27,6 +27,9 @@ pub(super) struct Monitor {
     served: BTreeMap<EventId, NodeId>,
     /// Event builders that a DFM did not wait for any longer: what they hold may be built a second time.
     given_up: BTreeSet<NodeId>,
+    pub(super) pushed: Vec<Pushed>,
+    /// What builders have said that they took of what sources have pushed.
+    taken: BTreeMap<(NodeId, NodeId), u64>,
     /// Events whose fate a filter daemon that lives has told.
     fates: BTreeMap<EventId, NodeId>,
     /// Events that a DFM took for lost with their builder.
@@ -105,6 +108,26 @@ impl Monitor {
         }
     }
 
+    /// What a source sends that nobody asked it for. It was decided on in a pass that began at `earliest`.
+    pub(super) fn pushed(&mut self, earliest: Time, at: Time, envelope: &Envelope, message: &Message) {
+        let Envelope { from, to, from_incarnation: life, .. } = *envelope;
+        match message {
+            Message::EventReply { replies, .. } if self.enabled => {
+                let credit = self.taken.get(&(from, to)).copied().unwrap_or(0);
+                let pushed = replies.iter().filter(|reply| reply.request == UNASKED);
+                self.pushed.extend(pushed.map(|reply| {
+                    let (event, len_bytes) = (reply.event, reply.len_bytes);
+                    Pushed { from, life, to, earliest, at, event, len_bytes, credit }
+                }));
+            }
+            Message::Credit(taken) => {
+                let before = self.taken.entry((to, from)).or_default();
+                *before = (*before).max(*taken);
+            }
+            _ => {}
+        }
+    }
+
     /// Clears that every read-out system is sent; those that one asks for again go to it alone.
     pub(super) fn multicast(&mut self, from: NodeId, life: Incarnation, message: &Message) {
         let Message::Clear { sequence, events, .. } = message else { return };
@@ -141,3 +164,6 @@ impl Monitor {
         lost.map(|((efd, sfi), (first, open))| format!("{efd:?} has {open} of {first} credits at {sfi:?}")).collect()
     }
 }
+
+/// The number of the request that nobody made.
+const UNASKED: u32 = 0;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dataflow::control::accounting::{Accounting, Books};
 use dataflow::control::controller::{Application, Ending};
-use dataflow::ids::{NodeId, Role};
+use dataflow::ids::{EventId, Incarnation, NodeId, Role};
 use dataflow::message::{BusyCause, FileRecord};
 use dataflow::report::{DfmCounters, Network};
 use dataflow::time::Time;
@@ -22,6 +22,27 @@ pub struct Decided {
     pub latency: Duration,
 }
 
+/// An event that a read-out system has pushed.
+#[derive(Clone, Copy, Debug)]
+pub struct Pushed {
+    /// The read-out system.
+    pub from: NodeId,
+    /// Its life.
+    pub life: Incarnation,
+    /// The event builder.
+    pub to: NodeId,
+    /// When it may have been decided to send it, by the clock of the sender: the beginning of its pass.
+    pub earliest: Time,
+    /// When it was sent, by that clock.
+    pub at: Time,
+    /// The event.
+    pub event: EventId,
+    /// Its data in bytes.
+    pub len_bytes: u32,
+    /// What the builder had said by then that it had taken, in bytes.
+    pub credit: u64,
+}
+
 /// What is left when a run has ended.
 pub struct Outcomes {
     /// When triggers were first allowed.
@@ -30,6 +51,8 @@ pub struct Outcomes {
     pub ended: Time,
     /// Level-2 decisions; kept with checks only.
     pub level2: Vec<Decided>,
+    /// What was pushed; kept with checks only.
+    pub pushed: Vec<Pushed>,
     /// Who became busy, or ceased to be; kept with checks only.
     pub busy_changes: Vec<(Time, BusyCause, bool)>,
     /// What is still busy, in words; kept with checks only.
@@ -99,6 +122,7 @@ impl World {
             busy: self.monitor.busy.iter().map(|(node, cause)| format!("{node:?}: {}", cause.describe())).collect(),
             lost_credits: self.monitor.lost_credits(),
             level2: self.monitor.level2,
+            pushed: self.monitor.pushed,
             busy_changes: self.monitor.busy_changes,
             violations: self.monitor.violations,
             account,

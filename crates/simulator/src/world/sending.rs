@@ -67,6 +67,9 @@ impl World {
             return;
         }
         self.monitor.sent(self.now, &envelope, &message);
+        let slot = self.slot(from);
+        let (began, now) = (slot.pass_began, self.now + slot.clock);
+        self.monitor.pushed(began, now, &envelope, &message);
         if self.drivers.is_some() {
             return self.hand_out(envelope, message);
         }

@@ -262,11 +262,15 @@ pub enum Planted {
     UnendedAnswers,
     /// EFDs do not say what they have told an SFI that was lost.
     ForgottenFates,
+    /// Read-out systems push as fast as they can.
+    Unshaped,
+    /// Read-out systems have no bound on what they push.
+    Unbounded,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::LostEvent,
         Self::Duplicate,
         Self::Miscount,
@@ -281,6 +285,8 @@ impl Planted {
         Self::TwoGrants,
         Self::UnendedAnswers,
         Self::ForgottenFates,
+        Self::Unshaped,
+        Self::Unbounded,
     ];
 
     /// The level of faults at which it shows: some only where an application dies.
