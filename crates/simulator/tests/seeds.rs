@@ -89,6 +89,16 @@ fn every_planted_bug_is_found_and_reduced() {
     }
 }
 
+/// Credits are home, too, where an application has died and returned.
+#[test]
+fn a_lost_credit_is_found_beside_a_restart() {
+    let found = (0..1000).find(|&seed| {
+        let run = Plan { planted: Some(Planted::LostCredit), ..Plan::draw(seed, 2) }.run();
+        !run.outcomes.touched.is_empty() && run.failures.iter().any(|failure| failure.contains("credits at"))
+    });
+    assert!(found.is_some());
+}
+
 #[test]
 fn a_plain_run_accounts_for_everything() {
     for input in [InputKind::Level2, InputKind::Level1, InputKind::SelfTrigger] {

@@ -34,6 +34,7 @@ impl Check<'_> {
         self.whatever_happened(&mut failures);
         shaping::too_fast(self.plan, self.outcomes, &mut failures);
         shaping::too_much(self.plan, self.outcomes, &mut failures);
+        self.files(&mut failures);
         if !self.plan.is_hindered() {
             self.nothing_hindered(&mut failures);
         }
@@ -121,25 +122,54 @@ impl Check<'_> {
         }
     }
 
+    /// The account knows what is in the files.
+    fn files(&self, failures: &mut Failures) {
+        let (account, files) = (&self.outcomes.account, &self.seen.files);
+        let copies: usize = files.values().map(Vec::len).sum();
+        let distinct: BTreeSet<&EventId> = files.values().flatten().collect();
+        if self.plan.of(Role::Sfo).is_empty() {
+            return;
+        }
+        if (account.recorded, account.recorded_copies) != (distinct.len() as u64, copies as u64) {
+            failures.push(format!("{copies} copies of {} events are in files: {account:?}", distinct.len()));
+        }
+    }
+
     /// Everything drains in time; and without deaths nothing is lost, and all credits, pages and busies are home.
     fn nothing_hindered(&self, failures: &mut Failures) {
         let Self { plan, outcomes, .. } = self;
         let reasons = &outcomes.ending.reasons;
         failures.extend(reasons.iter().filter(|reason| reason.contains("did not")).cloned());
-        if let (Some(healed), Some(stopped)) = (plan.healed_after, outcomes.ending.stopped) {
-            let limit = stopped.max(outcomes.began + healed) + plan.stop_timeout;
+        if let (Some(quiet), Some(stopped)) = (plan.quiet_after(), outcomes.ending.stopped) {
+            let limit = stopped.max(outcomes.began + quiet) + plan.stop_timeout;
             if outcomes.ended > limit {
-                failures.push(format!("stopped at {stopped}, healed, and ended only at {}", outcomes.ended));
+                failures
+                    .push(format!("stopped at {stopped}, nothing in its way, and ended only at {}", outcomes.ended));
             }
         }
-        if !outcomes.touched.is_empty() || outcomes.forced {
+        if outcomes.forced || outcomes.ending.forced {
+            return;
+        }
+        failures.extend(outcomes.lost_credits.iter().cloned());
+        if outcomes.ending.dead.is_empty() {
+            // Else what waits for the dead, to be decided, built or cleared, waits still.
+            failures.extend(outcomes.busy.iter().map(|busy| format!("busy not released: {busy}")));
+            outcomes.ending.reports.values().for_each(|report| self.pages(report, failures));
+        }
+        if !outcomes.touched.is_empty() {
             return;
         }
         failures.extend(reasons.iter().cloned());
-        failures.extend(outcomes.busy.iter().map(|busy| format!("busy not released: {busy}")));
-        failures.extend(outcomes.lost_credits.iter().cloned());
         outcomes.ending.reports.values().for_each(|report| self.report(report, failures));
         self.nothing_lost(failures);
+    }
+
+    fn pages(&self, report: &Report, failures: &mut Failures) {
+        if matches!(report.role, Role::Ros | Role::Pros) {
+            let c = RosCounters::from_values(&report.counters);
+            let home = (c.resident > 0).then(|| format!("{:?}: pages not home: {:?}", report.node, report.counters));
+            failures.extend(home);
+        }
     }
 
     fn report(&self, report: &Report, failures: &mut Failures) {
@@ -152,7 +182,6 @@ impl Check<'_> {
         match report.role {
             Role::Ros | Role::Pros => {
                 let c = RosCounters::from_values(&report.counters);
-                holds(c.resident == 0, "pages not home");
                 // Else so many events may be cleared while one is still valid that a ROS cannot remember them all until it reads
                 // their fragments.
                 let remembers = plan.events <= plan.pages as u64;

@@ -558,6 +558,30 @@ impl Plan {
         Duration::from_millis(1) + if self.slow_channels > 0.0 { self.links.delay_max } else { Duration::ZERO }
     }
 
+    /// From this time of the run on nothing goes wrong any more, if there is such a time and what is in hand then does not take longer
+    /// than a stop that makes no progress.
+    pub(super) fn quiet_after(&self) -> Option<Duration> {
+        let costs =
+            self.processing_cost + self.steering_cost + self.heavy_until.map_or(Duration::ZERO, |(_, cost)| cost);
+        if costs.as_secs_f64() * self.events as f64 > self.stop_timeout.as_secs_f64() {
+            return None;
+        }
+        let links = [self.links, self.fragment_faults];
+        let always = links.iter().all(Links::is_perfect) && self.record_failures == 0.0;
+        let network = if always { Some(Duration::ZERO) } else { self.healed_after };
+        let over = |(at, fault): &(Duration, Fault)| match fault {
+            Fault::Restart(_, lasts)
+            | Fault::Split(_, lasts)
+            | Fault::Slow { lasts, .. }
+            | Fault::ClockStep(_, lasts)
+            | Fault::FullDisk(_, lasts) => *at + *lasts,
+            Fault::Kill(_) | Fault::Hang(_) | Fault::Force => *at,
+        };
+        let faults = self.faults.iter().map(over).max().unwrap_or_default();
+        let late = self.late.iter().map(|(_, after)| *after).max().unwrap_or_default();
+        network.map(|network| network.max(faults).max(late))
+    }
+
     /// Whether something never answers, so that the end has to be forced.
     pub fn is_hindered(&self) -> bool {
         self.filter_stuck_after.is_some() || self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Hang(_)))

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dataflow::component::Note;
 use dataflow::ids::{EventId, Incarnation, NodeId};
-use dataflow::message::{BusyCause, Envelope, Message};
+use dataflow::message::{BusyCause, Envelope, Fate, Message};
 use dataflow::time::Time;
 
 use super::outcomes::{Decided, Pushed};
@@ -17,10 +17,11 @@ pub(super) struct Monitor {
     /// When level 1 issued the events that level 2 has not decided.
     issued: BTreeMap<EventId, Time>,
     pub(super) level2: Vec<Decided>,
-    pub(super) busy: BTreeSet<(NodeId, BusyCause)>,
+    /// Who has told whom that it is busy.
+    pub(super) busy: BTreeSet<(NodeId, BusyCause, NodeId)>,
     pub(super) busy_changes: Vec<(Time, BusyCause, bool)>,
-    /// Of each EFD at each SFI: what it asked for first, and what it has asked for beyond what it was sent.
-    pulls: BTreeMap<(NodeId, NodeId), (i64, i64)>,
+    /// Of each EFD at each SFI, in their lives: what it asked for first, and what it has asked for beyond what it was sent.
+    pulls: BTreeMap<(Life, Life), (i64, i64)>,
     /// The clear group of each event, and the life of whoever sent it: what its former life has cleared may be cleared again.
     cleared: BTreeMap<EventId, (Incarnation, u64)>,
     /// The living event builder that has served or finished an event.
@@ -30,6 +31,8 @@ pub(super) struct Monitor {
     pub(super) pushed: Vec<Pushed>,
     /// What builders have said that they took of what sources have pushed.
     taken: BTreeMap<(NodeId, NodeId), u64>,
+    /// By whom events were rejected.
+    rejected: BTreeMap<EventId, NodeId>,
     /// Events whose fate a filter daemon that lives has told.
     fates: BTreeMap<EventId, NodeId>,
     /// Events that a DFM took for lost with their builder.
@@ -37,6 +40,9 @@ pub(super) struct Monitor {
     /// What must never be.
     pub(super) violations: Vec<String>,
 }
+
+/// An application in one of its lives.
+pub(super) type Life = (NodeId, Incarnation);
 
 impl Monitor {
     pub(super) fn new(enabled: bool, sfis: impl Iterator<Item = NodeId>) -> Self {
@@ -66,11 +72,15 @@ impl Monitor {
         if !self.enabled {
             return;
         }
-        let Envelope { from, to, .. } = *envelope;
+        let Envelope { from, to, from_incarnation, to_incarnation, .. } = *envelope;
+        let (sender, receiver) = ((from, from_incarnation), (to, to_incarnation));
         match message {
             Message::L1Result { event, .. } => _ = self.issued.insert(event.event, now),
             Message::Decisions { decisions, .. } => {
                 for decision in decisions {
+                    if !decision.accept {
+                        self.rejected.insert(decision.event.event, from);
+                    }
                     if let Some(issued) = self.issued.remove(&decision.event.event) {
                         self.level2.push(Decided { at: now, latency: now.since(issued) });
                     }
@@ -79,26 +89,30 @@ impl Monitor {
             Message::Busy { cause, on } => {
                 self.busy_changes.push((now, *cause, *on));
                 if *on {
-                    self.busy.insert((from, *cause));
+                    self.busy.insert((from, *cause, to));
                 } else {
-                    self.busy.remove(&(from, *cause));
+                    self.busy.remove(&(from, *cause, to));
                 }
             }
             Message::Pull(count) => {
                 let count = i64::from(*count);
-                let (_, open) = self.pulls.entry((from, to)).or_insert((count, 0));
+                let (_, open) = self.pulls.entry((sender, receiver)).or_insert((count, 0));
                 *open += count;
             }
             Message::BuiltEvent(built) => {
                 self.serves(from, built.event.event);
-                if let Some((_, open)) = self.pulls.get_mut(&(to, from)) {
+                if let Some((_, open)) = self.pulls.get_mut(&(receiver, sender)) {
                     *open -= 1;
                 }
             }
             Message::Finished(fates) if self.sfis.contains(&from) => {
                 fates.iter().for_each(|(event, _)| self.serves(from, *event));
             }
-            Message::Finished(fates) => self.fates.extend(fates.iter().map(|(event, _)| (*event, from))),
+            Message::Finished(fates) => {
+                self.fates.extend(fates.iter().map(|(event, _)| (*event, from)));
+                let rejected = fates.iter().filter(|(_, fate)| *fate == Fate::Rejected);
+                self.rejected.extend(rejected.map(|(event, _)| (*event, from)));
+            }
             Message::Held(holdings) if self.sfis.contains(&from) => {
                 let granted = holdings.events.iter().filter(|held| held.granted).map(|held| held.assigned.event.event);
                 let finished = holdings.finished.iter().map(|(event, _)| *event);
@@ -146,9 +160,11 @@ impl Monitor {
 
     /// Nothing that it is owed or owes survives.
     pub(super) fn died(&mut self, node: NodeId) {
-        self.busy.retain(|(from, _)| *from != node);
+        self.busy.retain(|(from, _, to)| *from != node && *to != node);
         self.served.retain(|_, sfi| *sfi != node);
         self.fates.retain(|_, efd| *efd != node);
+        // What it had said may not have been taken.
+        self.rejected.retain(|_, who| *who != node);
     }
 
     /// Events that count as lost, though somebody has them: by the word of a filter daemon, or in a file.
@@ -158,10 +174,19 @@ impl Monitor {
         lost.map(|event| format!("{event} counts as lost with its builder, and its fate is known")).collect()
     }
 
-    /// Credits of EFDs that are not back where they began.
-    pub(super) fn lost_credits(&self) -> Vec<String> {
-        let lost = self.pulls.iter().filter(|(_, (first, open))| first != open);
-        lost.map(|((efd, sfi), (first, open))| format!("{efd:?} has {open} of {first} credits at {sfi:?}")).collect()
+    /// Events that are in files though level 2 or the event filter has rejected them.
+    pub(super) fn rejected_and_recorded(&self, recorded: &BTreeSet<EventId>) -> Vec<String> {
+        let both = self.rejected.iter().filter(|(event, _)| recorded.contains(event));
+        both.map(|(event, who)| format!("{event} is recorded, though {who:?} has rejected it")).collect()
+    }
+
+    /// Credits of EFDs that are not back where they began, between the lives that are left.
+    pub(super) fn lost_credits(&self, lives: impl Fn(Life) -> bool) -> Vec<String> {
+        let lost = self.pulls.iter().filter(|((efd, sfi), (first, open))| first != open && lives(*efd) && lives(*sfi));
+        let words = |((efd, sfi), (first, open)): (&(Life, Life), &(i64, i64))| {
+            format!("{:?} has {open} of {first} credits at {:?}", efd.0, sfi.0)
+        };
+        lost.map(words).collect()
     }
 }
 

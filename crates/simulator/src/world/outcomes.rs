@@ -1,5 +1,6 @@
 //! What is left when a run has ended.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use dataflow::control::accounting::{Accounting, Books};
@@ -11,6 +12,7 @@ use dataflow::time::Time;
 
 use super::World;
 use super::driver::Drivers;
+use super::monitor::Life;
 use super::setup::{Planted, Setup};
 
 /// A decision of level 2 as the DFM hears of it.
@@ -103,9 +105,18 @@ impl World {
         let forced = self.forced || ending.forced;
         // What a filter daemon knew that has died is known to nobody.
         let has_lost_efd = self.slots.iter().any(|slot| slot.app.role == Role::Efd && touched.contains(&slot.app.node));
-        let in_files = self.slots.iter().filter(|_| !has_lost_efd).flat_map(|slot| slot.recorded.iter().copied());
-        let falsely_lost = self.monitor.falsely_lost(&in_files.collect());
-        self.monitor.violations.extend(falsely_lost.into_iter().filter(|_| !forced));
+        let in_files: BTreeSet<EventId> = self.slots.iter().flat_map(|slot| slot.recorded.iter().copied()).collect();
+        let mut violations = self.monitor.rejected_and_recorded(&in_files);
+        if !forced {
+            let known = if has_lost_efd { BTreeSet::new() } else { in_files };
+            violations.extend(self.monitor.falsely_lost(&known));
+        }
+        self.monitor.violations.extend(violations);
+        let lives = |(node, life): Life| {
+            let slot = &self.slots[usize::from(node.0) - 1];
+            slot.node.is_some() && !slot.hangs && slot.incarnation == life
+        };
+        let lost_credits = self.monitor.lost_credits(lives);
         let all_touched = [touched.as_slice(), &ending.dead].concat();
         let account = Books {
             applications: &applications,
@@ -119,8 +130,8 @@ impl World {
         Outcomes {
             began: self.began,
             ended: self.now,
-            busy: self.monitor.busy.iter().map(|(node, cause)| format!("{node:?}: {}", cause.describe())).collect(),
-            lost_credits: self.monitor.lost_credits(),
+            busy: self.monitor.busy.iter().map(|(node, cause, _)| format!("{node:?}: {}", cause.describe())).collect(),
+            lost_credits,
             level2: self.monitor.level2,
             pushed: self.monitor.pushed,
             busy_changes: self.monitor.busy_changes,
