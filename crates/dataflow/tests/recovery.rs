@@ -235,11 +235,6 @@ fn a_fate_that_comes_before_its_event_is_told_again_is_no_duplicate() {
 fn what_waits_for_the_files_of_a_former_life_is_counted_when_it_is_given_up() {
     let mut sfo = Sfo::new(SfoParameters { durable: Durable::Write, retry_after: BUILD_TIMEOUT, late: true });
     let mut out = Outbox::new();
-    let record = |event| {
-        let (missing, bulk) = (Vec::new(), Bulk::default());
-        let built = BuiltEvent { event: info(event), oldest_unfinished: EventId(0), missing, bulk };
-        Input::Message { from: NodeId(9), message: Message::Record(Recording { built, streams: 1, debug: None }) }
-    };
     let taken_over = Outcome::TakenOver { events: Vec::new(), closed: Vec::new() };
     let inputs = [
         record(1),
@@ -256,6 +251,38 @@ fn what_waits_for_the_files_of_a_former_life_is_counted_when_it_is_given_up() {
     assert_eq!((counters.received, counters.abandoned), (3, 3));
     let writes = |action: Action| matches!(action, Action::Start { work: Work::Record(_), .. });
     assert!(!out.drain().any(writes), "nothing is written");
+}
+
+/// What comes to a recorder that has closed its files is answered: nobody waits for it.
+#[test]
+fn a_recorder_that_has_closed_refuses_what_it_has_not_recorded() {
+    let mut sfo = Sfo::new(SfoParameters { durable: Durable::Write, retry_after: BUILD_TIMEOUT, late: false });
+    let mut out = Outbox::new();
+    let recorded = Outcome::Recorded { copies: 1, bytes: 1, closed: Vec::new() };
+    let inputs = [
+        record(1),
+        Input::Done { ticket: Ticket(1), outcome: recorded },
+        Input::Command(Command::Drain),
+        Input::Done { ticket: Ticket(2), outcome: Outcome::Closed(Vec::new()) },
+    ];
+    for input in inputs {
+        sfo.handle(Time::ZERO, input, &mut out);
+    }
+    assert!(sfo.is_drained());
+    out.drain().for_each(drop);
+    for event in [1, 2] {
+        sfo.handle(Time::ZERO, record(event), &mut out);
+        sfo.check();
+    }
+    let answers = [Message::Recorded { event: EventId(1), fresh: false }, Message::Refused(EventId(2))];
+    let answers = answers.map(|message| Action::Send { to: NodeId(9), message });
+    assert_eq!(out.drain().collect::<Vec<_>>(), answers);
+}
+
+fn record(event: u64) -> Input {
+    let (missing, bulk) = (Vec::new(), Bulk::default());
+    let built = BuiltEvent { event: info(event), oldest_unfinished: EventId(0), missing, bulk };
+    Input::Message { from: NodeId(9), message: Message::Record(Recording { built, streams: 1, debug: None }) }
 }
 
 /// A builder told of an attempt that was void, before another told that the event was finished for all: it was granted.

@@ -66,6 +66,11 @@ fn single_crashes_lose_nothing() {
 }
 
 #[test]
+fn several_crashes_that_have_to_do_with_one_another() {
+    campaign(5);
+}
+
+#[test]
 fn the_same_plan_gives_the_same_trace() {
     for seed in 0..50 {
         let trace = |plan: Plan| plan.run_traced(Trace::Hash(std::hash::DefaultHasher::new())).outcomes.trace;

@@ -90,19 +90,16 @@ impl Books<'_> {
             (dfm.taken_rejected, dfm.taken_accepted, dfm.taken_forced)
         } else if has_level2 {
             // Of what an L2SV has taken with it, too, the event builders know what was built.
-            let sfi = self.sfi();
-            let built = if self.lives(Role::L2sv) { 0 } else { sfi.built_complete + sfi.built_incomplete };
+            let built = if self.lives(Role::L2sv) { 0 } else { self.built_at_least() };
             (l2sv.rejected, l2sv.accepted.max(built), l2sv.forced)
         } else if self.has(Role::Level1) && self.lives(Role::Level1) {
             // An event that was slow was assigned to a second SFI, too: level 1 knows better.
             (0, level1.issued, 0)
         } else {
             // A DFM that has returned goes on counting what it triggers where it was. If it has not, the event builders know
-            // what they were given, some of it twice.
-            let sfi = self.sfi();
-            let built = sfi.built_complete + sfi.built_incomplete;
-            let triggered = if dfm.self_triggered > 0 { dfm.self_triggered.max(built) } else { sfi.assigned };
-            (0, triggered.max(level1.issued), 0)
+            // what they were given, some of it twice, and the files what was given to those that died.
+            let triggered = if dfm.self_triggered > 0 { dfm.self_triggered } else { self.sfi().assigned };
+            (0, triggered.max(level1.issued).max(self.built_at_least()), 0)
         };
         let decided = account.level2_rejected + account.level2_accepted;
         account.level1 = if !self.has(Role::Level1) {
@@ -236,6 +233,14 @@ impl Books<'_> {
         let passed_twice = twice.min(passed_twice).min(account.filter_accepted);
         account.filter_accepted -= passed_twice;
         account.filter_rejected -= (twice - passed_twice).min(account.filter_rejected);
+    }
+
+    /// What the event builders know of, and what the files hold beyond that: it was built by those that died.
+    fn built_at_least(&self) -> u64 {
+        let sfi = self.sfi();
+        let passed = sfi.accepted + sfi.debug + sfi.unrecorded;
+        let recorded = if self.has(Role::Sfo) { self.recorded() } else { 0 };
+        sfi.built_complete + sfi.built_incomplete + recorded.saturating_sub(passed)
     }
 
     /// The files of a dead recorder tell what it recorded.

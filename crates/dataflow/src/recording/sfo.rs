@@ -139,7 +139,7 @@ impl Sfo {
     }
 
     fn on_record(&mut self, from: NodeId, recording: Recording, out: &mut Outbox) {
-        if self.abandoned || self.closing != Closing::No {
+        if self.abandoned {
             self.counters.received += 1;
             self.counters.abandoned += 1;
             return;
@@ -156,6 +156,10 @@ impl Sfo {
         } else if let Some(request) = self.writing.values_mut().chain(&mut self.stalled).find(|r| in_writing(r)) {
             self.counters.duplicates += 1;
             request.askers.push(from);
+        } else if self.closing != Closing::No {
+            // An event that deaths have brought here after the end: nobody is to wait for it.
+            self.counters.refused += 1;
+            out.send(from, Message::Refused(event));
         } else {
             self.recorded.forget_below(recording.built.oldest_unfinished);
             let request = Request { serial: self.counters.received, askers: vec![from], recording };

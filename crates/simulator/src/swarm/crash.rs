@@ -1,9 +1,9 @@
-//! One application dies, with and without return, and no accepted event may be lost.
+//! Applications die, with and without return: one, of which no accepted event may be lost, or several together.
 
 use std::time::Duration;
 
 use dataflow::building::dfm::ClearAfter;
-use dataflow::ids::Role;
+use dataflow::ids::{NodeId, Role};
 use dataflow::random::Random;
 
 use super::plan::{InputKind, Plan};
@@ -33,6 +33,48 @@ impl Plan {
         if !self.of(Role::Sfi).is_empty() && r.chance(0.5) {
             self.draw_slow_builder(at, r);
         }
+    }
+
+    /// Several applications die about the same time, or one again while it learns what it had, at any time of the run and of its end.
+    pub(super) fn draw_crashes(&mut self, r: &mut Random) {
+        let apps = self.applications();
+        let candidates: Vec<NodeId> = apps.iter().filter(|app| app.role != Role::Level1).map(|app| app.node).collect();
+        let any = |r: &mut Random| candidates[r.below(candidates.len() as u64) as usize];
+        self.events = 10 + r.below(90);
+        // From the first moments to long after the last event, as often in each decade.
+        let at = Duration::from_secs_f64(1e-4 * 10_f64.powf(3.0 * r.unit()));
+        let away = |r: &mut Random| Duration::from_secs_f64(1e-5 * 10_f64.powf(3.5 * r.unit()));
+        let first = any(r);
+        let back = at + self.strike(r, at, first, away);
+        let others = 1 + r.below(2);
+        for _ in 0..others {
+            let (node, when) = match r.below(4) {
+                // The same one, once it is back and knows not everything yet.
+                0 => (first, back + away(r) / 4),
+                // Another one as well, in the same moment.
+                1 => (any(r), at),
+                // Another one, while the first is away or has just returned.
+                2 => (any(r), at + (back - at).mul_f64(2.0 * r.unit())),
+                _ => (any(r), at + away(r)),
+            };
+            self.strike(r, when, node, away);
+        }
+        self.faults.sort_by_key(|(at, _)| *at);
+    }
+
+    /// An application dies, mostly to return. How long it is away.
+    fn strike(
+        &mut self,
+        r: &mut Random,
+        at: Duration,
+        node: NodeId,
+        away: impl Fn(&mut Random) -> Duration,
+    ) -> Duration {
+        let lasts = away(r);
+        let returns = r.chance(0.85);
+        self.late.retain(|(late, _)| *late != node);
+        self.faults.push((at, if returns { Fault::Restart(node, lasts) } else { Fault::Kill(node) }));
+        lasts
     }
 
     /// About the time of the crash an event builder is slower than the DFM is patient, or out of reach.

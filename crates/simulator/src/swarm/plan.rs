@@ -256,7 +256,7 @@ impl Plan {
     }
 
     /// Everything drawn from the seed; `level` of faults: 0 none, 1 the network's, 2 restarts, 3 deaths and forced ends, 4 one
-    /// crash that loses nothing.
+    /// crash that loses nothing, 5 several crashes that have to do with one another.
     pub fn draw(seed: u64, level: u32) -> Self {
         let mut random = Random::new(seed);
         let r = &mut random;
@@ -372,6 +372,9 @@ impl Plan {
         }
         if level == 4 {
             plan.draw_crash(&mut Random::new(seed ^ 0x6372_6173_6821));
+        }
+        if level == 5 {
+            plan.draw_crashes(&mut Random::new(seed ^ 0x7365_7665_7261));
         }
         plan
     }
@@ -616,4 +619,4 @@ fn faulty(r: &mut Random) -> Links {
 const BUILD_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Levels of faults.
-pub const LEVELS: u32 = 5;
+pub const LEVELS: u32 = 6;

@@ -11,8 +11,8 @@ use super::{Arriving, What, Wire, World};
 
 impl World {
     pub(super) fn appear(&mut self, node: NodeId) {
-        if self.slot(node).node.is_some() {
-            // It died while it was dead, and has returned already.
+        if self.slot(node).node.is_some() || self.slot(node).gone {
+            // It died while it was dead, and has returned already or will not.
             return;
         }
         let incarnation = self.slot(node).incarnation;
@@ -59,6 +59,7 @@ impl World {
         let fault = self.setup.faults[index].1.clone();
         self.trace.tell(now, &format!("{fault:?}"));
         match fault {
+            Fault::Kill(node) | Fault::Restart(node, _) if self.slot(node).gone => {}
             Fault::Kill(node) => self.crash(node, PeerState::Gone),
             Fault::Restart(node, after) => {
                 self.crash(node, PeerState::Down);

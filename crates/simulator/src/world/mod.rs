@@ -420,7 +420,7 @@ impl World {
                     self.multicast(from, message);
                 }
                 Action::Start { ticket, work } => self.work(from, ticket, work),
-                Action::Note(note) => self.monitor.noted(&note),
+                Action::Note(note) => self.monitor.noted(from, &note),
             }
         }
         let checks = self.setup.checks;

@@ -35,8 +35,8 @@ pub(super) struct Monitor {
     rejected: BTreeMap<EventId, NodeId>,
     /// Events whose fate a filter daemon that lives has told.
     fates: BTreeMap<EventId, NodeId>,
-    /// Events that a DFM took for lost with their builder.
-    lost_built: BTreeSet<EventId>,
+    /// Events that a DFM that lives took for lost with their builder: its next life may find them.
+    lost_built: BTreeMap<EventId, NodeId>,
     /// What must never be.
     pub(super) violations: Vec<String>,
 }
@@ -49,10 +49,10 @@ impl Monitor {
         Self { enabled, sfis: sfis.collect(), ..Self::default() }
     }
 
-    pub(super) fn noted(&mut self, note: &Note) {
+    pub(super) fn noted(&mut self, from: NodeId, note: &Note) {
         match note {
             Note::RecoveredWithout(node) => _ = self.given_up.insert(*node),
-            Note::LostBuilt(event) => _ = self.lost_built.insert(*event),
+            Note::LostBuilt(event) => _ = self.lost_built.insert(*event, from),
             _ => {}
         }
     }
@@ -163,6 +163,7 @@ impl Monitor {
         self.busy.retain(|(from, _, to)| *from != node && *to != node);
         self.served.retain(|_, sfi| *sfi != node);
         self.fates.retain(|_, efd| *efd != node);
+        self.lost_built.retain(|_, dfm| *dfm != node);
         // What it had said may not have been taken.
         self.rejected.retain(|_, who| *who != node);
     }
@@ -170,7 +171,7 @@ impl Monitor {
     /// Events that count as lost, though somebody has them: by the word of a filter daemon, or in a file.
     pub(super) fn falsely_lost(&self, recorded: &BTreeSet<EventId>) -> Vec<String> {
         let is_known = |event: &&EventId| self.fates.contains_key(event) || recorded.contains(event);
-        let lost = self.lost_built.iter().filter(is_known);
+        let lost = self.lost_built.keys().filter(is_known);
         lost.map(|event| format!("{event} counts as lost with its builder, and its fate is known")).collect()
     }
 

@@ -114,6 +114,27 @@ fn the_account_knows_events_whose_supervisor_and_dfm_have_returned() {
     }
 }
 
+/// A recorder that had closed its files left a filter daemon without an answer, to which deaths and a split of the network had brought
+/// an event late: the DFM waited for its fate until run control gave it up.
+#[test]
+fn a_recorder_that_has_closed_refuses_what_comes_late() {
+    holds(710_006_233, 5);
+    holds(710_007_596, 5);
+}
+
+/// Nobody was left to say how many events there had been, where the DFM had died for good and a builder as well: the files held more.
+#[test]
+fn the_files_tell_what_was_built_by_those_that_died() {
+    holds(710_000_078, 5);
+    holds(710_019_677, 5);
+}
+
+/// What a DFM had taken for lost with a builder its next life was told of again, and had it built.
+#[test]
+fn what_was_lost_for_a_former_life_of_the_dfm_may_be_found() {
+    holds(710_046_132, 5);
+}
+
 fn restart(at_us: u64, node: u16, after_us: u64) -> (Duration, Fault) {
     (Duration::from_micros(at_us), Fault::Restart(NodeId(node), Duration::from_micros(after_us)))
 }

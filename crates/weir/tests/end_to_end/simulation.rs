@@ -108,7 +108,7 @@ fn what_cannot_be_simulated_says_why() {
         (&[quickstart.as_ref(), "--set".as_ref(), "simulation.cores=0".as_ref()], 1, "simulation.cores"),
         (&[farm.as_ref(), "--costs".as_ref(), costs.as_ref()], 1, "simulation.layout"),
         (&[quickstart.as_ref(), "--swarm".as_ref(), "3".as_ref()], 1, "--swarm"),
-        (&["--seed".as_ref(), "1".as_ref(), "--level".as_ref(), "5".as_ref()], 1, "--level"),
+        (&["--seed".as_ref(), "1".as_ref(), "--level".as_ref(), "6".as_ref()], 1, "--level"),
         (&[], 1, "--swarm"),
     ];
     for (arguments, status, expected) in cases {
