@@ -92,18 +92,27 @@ impl Plan {
         self.faults.push((at, fault));
     }
 
-    /// Whether no accepted event may be lost, though one application dies: read-out systems keep an event until it is recorded,
-    /// and what died returns, or there is another that does its work.
+    /// Whether no accepted event may be lost, though applications die: read-out systems keep an event until it is recorded, and what
+    /// died returns, or there is another that does its work. A DFM and a supervisor may not both die: what the one had taken from
+    /// the other is lost if it has not been assigned. Nor may a DFM that triggers itself and a builder: nobody else knows of an event.
     pub fn keeps_all(&self) -> bool {
-        let mut crashes = self.faults.iter().filter(|(_, fault)| matches!(fault, Fault::Kill(_) | Fault::Restart(..)));
-        let (Some((_, crash)), None) = (crashes.next(), crashes.next()) else { return false };
-        let is_survived = crash.node().is_some_and(|node| {
-            let role = self.applications()[usize::from(node.0) - 1].role;
-            match crash {
-                Fault::Restart(..) => !matches!(role, Role::Level1 | Role::Pros),
-                _ => matches!(role, Role::L2pu | Role::Sfi | Role::Efd | Role::Ros) && self.of(role).len() > 1,
+        let crashes = self.faults.iter().filter(|(_, fault)| matches!(fault, Fault::Kill(_) | Fault::Restart(..)));
+        let crashes: Vec<&Fault> = crashes.map(|(_, fault)| fault).collect();
+        let role_of = |fault: &&Fault| fault.node().map(|node| self.applications()[usize::from(node.0) - 1].role);
+        let roles: Vec<Role> = crashes.iter().filter_map(role_of).collect();
+        let dies = |role| roles.contains(&role);
+        let is_survived = match (&crashes[..], &roles[..]) {
+            ([Fault::Kill(_)], [role]) => {
+                matches!(role, Role::L2pu | Role::Sfi | Role::Efd | Role::Ros) && self.of(*role).len() > 1
             }
-        });
+            ([_, ..], _) => {
+                let all_return = crashes.iter().all(|crash| matches!(crash, Fault::Restart(..)));
+                let have_memory = !dies(Role::Level1) && !dies(Role::Pros);
+                let forgets = dies(Role::L2sv) || (dies(Role::Sfi) && self.input == InputKind::SelfTrigger);
+                all_return && have_memory && !(dies(Role::Dfm) && forgets)
+            }
+            _ => false,
+        };
         let is_forced = self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Force));
         let keeps = self.clear_after == ClearAfter::Recorded || self.input == InputKind::Level2Only;
         keeps && is_survived && !is_forced && !self.is_hindered()
