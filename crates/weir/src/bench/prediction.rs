@@ -8,15 +8,25 @@
 //! | `datagrams` | the same | data requests and replies over UDP |
 //! | `shared` | the same with fragments of 4 kB | shared memory |
 //!
-//! The costs come from a file, or are measured first, by `weir calibrate`; none of the partitions is one of those that are
-//! metered for it. But `processes`, `datagrams` and `shared` are of the one family that costs of processes are fitted to: event
-//! building by two to six read-out systems with fragments of 0.5 to 4 kB and one event builder. They lie between its shapes, `shared` at
-//! the edge in fragment size: what is judged there is an interpolation. Processes are bound to cores (`processes.cores`), read-out systems to one,
-//! all others to another: where the kernel places them, a run takes one of several courses, which last for its whole time.
+//! The costs come from a file, or are measured between the live runs, with the shapes of `weir calibrate`: the machine of the
+//! costs is that of the live runs, whatever others do to it by and by. None of the partitions is one of those that costs are
+//! measured with. But `processes`, `datagrams` and `shared` are of the one family that costs of processes are fitted to: event
+//! building by two to six read-out systems with fragments of 0.5 to 4 kB and one event builder. They lie between its shapes,
+//! `shared` at the edge in fragment size: what is judged there is an interpolation. Processes are bound to cores
+//! (`processes.cores`), read-out systems to one, all others to another: where the kernel places them, a run takes one of several
+//! courses, which last for its whole time.
+//!
+//! Bound processes still take one of two courses where the cores are those of a virtual machine: its host moves them, every few
+//! seconds, and where they share no cache the same instructions take up to twice as long. So before and after each run it is
+//! measured how far the two cores are from each other ([`calibration::line_ns`]); a live run is compared with a simulation whose
+//! costs come from runs with cores as far apart. It is taken out if there were none, or if the cores were moved while it
+//! lasted: the time of `--seconds` is spent in runs of up to [`SLICE_SECONDS_MAX`].
 //!
 //! Simulations know of nobody else on the machine. A live run that had less than [`SHARE_MIN`] of the processor time that it
-//! wanted is taken out, and repeated for a while; without enough of the others there is no judgement, nor where the kernel does not say
-//! what others had.
+//! wanted is taken out, and repeated for a while; without enough of the others there is no judgement, nor where the kernel does
+//! not say what others had.
+
+use std::time::Duration;
 
 use configuration::{Interval, Layout, Partition};
 use dataflow::ids::Role;
@@ -26,7 +36,7 @@ use transport::scheduler::allowed_cpus;
 
 use super::paired::{Comparison, Figures, RatioOf};
 use super::{BenchError, sound};
-use crate::calibration;
+use crate::calibration::{self, Calibration, Costs, Course, Way, is_same_course, line_ns};
 use crate::cli::BenchArgs;
 use crate::conductor::{Run, conduct};
 use crate::simulation::simulate;
@@ -36,8 +46,10 @@ use crate::simulation::simulate;
 pub(crate) struct Prediction {
     /// Whether all are; none where one cannot be judged.
     within: Option<bool>,
-    /// What others on the machine did not let the calibration measure: then nothing is judged.
+    /// What others on the machine did not let the calibration measure well.
     doubts: Vec<String>,
+    /// How far the two cores were from each other, in ns for a cache line there and back: from the least to the most of each course.
+    lines_ns: Vec<[f64; 2]>,
     building: Predicted,
     level2: Predicted,
     processes: Predicted,
@@ -56,7 +68,7 @@ struct Predicted {
     error_max: f64,
     /// The least part of the processor time that it wanted, of a live run that counts; none where the kernel does not say.
     share: Option<f64>,
-    /// Pairs whose live run had less than its share.
+    /// Live runs that had less than their share, or whose cores were moved, or were at a distance of which no costs are known.
     taken_out: usize,
 }
 
@@ -64,51 +76,83 @@ struct Predicted {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Parameters {
     processes: bool,
-    /// Of a live run.
+    /// Of live runs in a round.
     seconds: f64,
     /// Virtual time of a simulated one.
     simulated_seconds: f64,
     pairs: usize,
 }
 
-/// Simulates and runs in alternation.
+/// Calibrates and runs in alternation, then simulates.
 pub(crate) fn measure(args: &BenchArgs) -> Result<Prediction, BenchError> {
-    let (name, costs, doubts) = match &args.costs {
-        Some(path) => (path.display().to_string(), Partition::read_costs(path)?, Vec::new()),
-        None => {
-            let seconds = (args.seconds * CALIBRATION_PER_RUN).clamp(1.0, CALIBRATION_SECONDS);
-            let costs = calibration::measure(None, seconds)?;
-            ("costs".to_owned(), costs.to_toml(), costs.doubts().collect())
+    let given = args.costs.as_deref().map(Partition::read_costs).transpose()?;
+    let mut subjects = subjects()?;
+    let each = Duration::from_secs_f64((args.seconds * CALIBRATION_PER_RUN).min(CALIBRATION_SECONDS_MAX));
+    let mut calibration = Calibration::new(None, each)?;
+    let slices = (args.seconds / SLICE_SECONDS_MAX).ceil().max(1.0);
+    // Runs that are too short to tell anything need not be repeated.
+    let is_short = args.seconds < SECONDS_MIN;
+    for round in 0..if is_short { 1 } else { ROUNDS_MAX } {
+        if given.is_none() && round < ROUNDS_METERED {
+            calibration.meter()?;
         }
+        for slice in 0..slices as usize {
+            if given.is_none() && slice % SLICES_PER_CALIBRATION == 0 {
+                calibration.run()?;
+            }
+            subjects.iter_mut().try_for_each(|subject| subject.run(args.seconds / slices))?;
+        }
+        let is_enough = |subject: &Subject| subject.calm() >= ROUNDS * slices as usize / 2;
+        // Where nobody is calm, more of the same tells nothing.
+        let is_hopeless = |subject: &Subject| subject.calm() == 0;
+        if round + 1 >= ROUNDS && (subjects.iter().all(is_enough) || subjects.iter().any(is_hopeless)) {
+            break;
+        }
+    }
+    let known = match given {
+        Some(costs) => Known { everywhere: Some(costs.clone()), any: costs, ..Known::default() },
+        None => Known::of(&calibration, &subjects)?,
     };
-    let (costs, is_sound) = ((name, costs), doubts.is_empty());
-    let within = |name, text: &str| Subject::new(name, text, Layout::Process, &costs)?.compare(args.seconds, is_sound);
-    let apart = |name, bytes, more| {
-        let text = building(name, bytes) + &calibration::bound_to(&allowed_cpus()) + more;
-        Subject::new(name, &text, Layout::Processes, &costs)?.compare(args.seconds, is_sound)
-    };
-    let building = within("prediction.building", &building("building", 9_000))?;
-    let level2 = within("prediction.level2", LEVEL2)?;
-    let processes = apart("prediction.processes", 1_000, "")?;
-    let datagrams = apart("prediction.datagrams", 1_000, calibration::DATAGRAMS)?;
-    let shared = apart("prediction.shared", 4_000, calibration::SHARED)?;
-    let judged = [&building, &level2, &processes, &datagrams, &shared].map(|one| one.within);
-    let within = judged.into_iter().try_fold(true, |all, one| Some(all && one?));
-    Ok(Prediction { within, doubts, building, level2, processes, datagrams, shared })
+    let predicted = subjects.iter().map(|subject| subject.predicted(&known, args.seconds));
+    let predicted: Vec<Predicted> = predicted.collect::<Result<_, _>>()?;
+    let judged = predicted.iter().map(|one| one.within).try_fold(true, |all, one| Some(all && one?));
+    let [building, level2, processes, datagrams, shared] =
+        predicted.try_into().unwrap_or_else(|_| unreachable!("one for each subject"));
+    let lines_ns = known.courses.iter().map(|(course, _)| [*course.start(), *course.end()]).collect();
+    Ok(Prediction { within: judged, doubts: known.doubts, lines_ns, building, level2, processes, datagrams, shared })
+}
+
+fn subjects() -> Result<[Subject; 5], BenchError> {
+    let cores = calibration::bound_to(&allowed_cpus());
+    let apart = |name, bytes, way, more| Subject::new(name, building(name, bytes) + &cores + more, Some(way));
+    Ok([
+        Subject::new("prediction.building", building("building", 9_000), None)?,
+        Subject::new("prediction.level2", LEVEL2.to_owned(), None)?,
+        apart("prediction.processes", 1_000, Way::Tcp, "")?,
+        apart("prediction.datagrams", 1_000, Way::Datagrams, calibration::DATAGRAMS)?,
+        apart("prediction.shared", 4_000, Way::SharedMemory, calibration::SHARED)?,
+    ])
 }
 
 impl Prediction {
     /// A few lines for people.
     pub(crate) fn to_text(&self) -> String {
-        let all = [&self.building, &self.level2, &self.processes, &self.datagrams, &self.shared];
-        let doubts = self.doubts.iter().map(|doubt| format!("not judged: {doubt}"));
-        doubts.chain(all.map(Predicted::to_text)).collect::<Vec<_>>().join("\n\n")
+        let doubts = self.doubts.iter().map(|doubt| format!("calibration: {doubt}"));
+        let lines = self.lines_ns.iter().map(|[least, most]| {
+            format!(
+                "two cores were at a distance of {least:.0} to {most:.0} ns (a cache line there and back) in some runs"
+            )
+        });
+        doubts.chain(lines).chain(self.all().map(Predicted::to_text)).collect::<Vec<_>>().join("\n\n")
     }
 
     /// Whether one was judged and is not within its bounds.
     pub(crate) fn is_off(&self) -> bool {
-        let all = [&self.building, &self.level2, &self.processes, &self.datagrams, &self.shared];
-        all.into_iter().any(|one| one.within == Some(false))
+        self.all().into_iter().any(|one| one.within == Some(false))
+    }
+
+    fn all(&self) -> [&Predicted; 5] {
+        [&self.building, &self.level2, &self.processes, &self.datagrams, &self.shared]
     }
 }
 
@@ -125,7 +169,10 @@ impl Predicted {
         };
         let out = match taken_out {
             0 => String::new(),
-            count => format!(", {count} taken out with less than {:.0} %", SHARE_MIN * 100.0),
+            count => format!(
+                ", {count} taken out: with less than {:.0} %, on cores that were moved, or too few of their kind",
+                SHARE_MIN * 100.0
+            ),
         };
         let text = comparison.to_text_as(["simulated", "live"]);
         let had = share.map_or("a part that the kernel does not tell".to_owned(), |share| {
@@ -135,65 +182,113 @@ impl Predicted {
     }
 }
 
-/// A partition to be simulated and run.
-struct Subject {
-    name: &'static str,
-    live: Partition,
-    simulated: Partition,
-    processes: bool,
+/// The costs that are known.
+#[derive(Default)]
+struct Known {
+    /// For all courses.
+    everywhere: Option<String>,
+    /// Measured, each by itself.
+    courses: Vec<(Course, Costs)>,
+    /// Where nothing can be judged.
+    any: String,
+    doubts: Vec<String>,
 }
 
-/// A live run, with the part that it had of the processor time that it wanted.
+impl Known {
+    fn of(calibration: &Calibration, subjects: &[Subject]) -> Result<Self, BenchError> {
+        let apart = subjects.iter().filter(|subject| subject.way.is_some());
+        let lives_ns = apart.flat_map(|subject| subject.lives.iter().filter_map(|live| live.line_ns));
+        let courses = calibration.courses(lives_ns).into_iter();
+        let courses = courses.map(|course| Ok((course.clone(), calibration.costs(Some(&course))?)));
+        let courses = courses.collect::<Result<Vec<_>, BenchError>>()?;
+        let mut doubts: Vec<String> = courses.iter().flat_map(|(_, costs)| costs.doubts()).collect();
+        doubts.dedup();
+        let any = match courses.first() {
+            Some((_, costs)) => costs.to_toml(),
+            None => calibration.costs(None)?.to_toml(),
+        };
+        Ok(Self { everywhere: None, courses, any, doubts })
+    }
+
+    /// Those that a live run is compared by.
+    fn costs(&self, way: Option<Way>, live: &Live) -> Option<String> {
+        let is_for = |(course, costs): &&(Course, Costs)| {
+            let is_of_course = |way| live.line_ns.is_some_and(|ns| course.contains(&ns)) && costs.is_closed(way);
+            costs.is_calm() && way.is_none_or(is_of_course)
+        };
+        let measured = || self.courses.iter().find(is_for).map(|(_, costs)| costs.to_toml());
+        self.everywhere.clone().or_else(measured)
+    }
+}
+
+/// A partition to be run and simulated.
+struct Subject {
+    name: &'static str,
+    text: String,
+    partition: Partition,
+    /// How its processes are connected; none if there is but one.
+    way: Option<Way>,
+    lives: Vec<Live>,
+}
+
+/// A live run.
 struct Live {
     figures: Figures,
-    /// None where the kernel does not say.
+    /// The part that it had of the processor time that it wanted; none where the kernel does not say.
     share: Option<f64>,
+    /// How far its cores were from each other; none if they were moved meanwhile.
+    line_ns: Option<f64>,
+}
+
+impl Live {
+    fn is_calm(&self) -> bool {
+        self.share.is_none_or(|share| share >= SHARE_MIN) && self.line_ns.is_some()
+    }
 }
 
 impl Subject {
-    fn new(
-        name: &'static str,
-        text: &str,
-        layout: Layout,
-        (costs_name, costs): &(String, String),
-    ) -> Result<Self, BenchError> {
-        let live = Partition::parse(name, text, &[])?;
-        let mut simulated = calibration::as_simulated(&Partition::parse_with_costs(name, text, (costs_name, costs))?);
-        simulated.simulation.as_mut().expect("costs belong to a simulation").layout = layout;
-        Ok(Self { name, live, simulated, processes: layout == Layout::Processes })
+    fn new(name: &'static str, text: String, way: Option<Way>) -> Result<Self, BenchError> {
+        let partition = Partition::parse(name, &text, &[])?;
+        Ok(Self { name, text, partition, way, lives: Vec::new() })
     }
 
-    fn compare(&self, seconds: f64, is_sound: bool) -> Result<Predicted, BenchError> {
-        let (mut calm, mut disturbed) = (Vec::new(), Vec::new());
-        // Runs that are too short to tell anything need not be repeated.
-        let wanted = if seconds < SECONDS_MIN { 1 } else { PAIRS };
-        for pair in 0..PAIRS_MAX {
-            let simulated = self.simulated(pair as u64)?;
-            let live = self.live(seconds)?;
-            let runs = if live.share.is_some_and(|share| share < SHARE_MIN) { &mut disturbed } else { &mut calm };
-            runs.push((simulated, live));
-            // Where nobody is calm, more of the same tells nothing.
-            if calm.len() == wanted || (calm.is_empty() && disturbed.len() == wanted) {
-                break;
-            }
+    fn calm(&self) -> usize {
+        self.lives.iter().filter(|live| live.is_calm()).count()
+    }
+
+    fn predicted(&self, known: &Known, seconds: f64) -> Result<Predicted, BenchError> {
+        let (mut pairs, mut shares) = (Vec::new(), Vec::new());
+        let calm = self.lives.iter().filter(|live| live.is_calm());
+        let counted: Vec<(&Live, String)> =
+            calm.filter_map(|live| Some((live, known.costs(self.way, live)?))).collect();
+        let is_enough = counted.len() >= JUDGED_MIN && seconds >= SECONDS_MIN;
+        let taken_out = self.lives.len() - counted.len();
+        let of_any = || self.lives.iter().map(|live| (live, known.any.clone())).collect();
+        let counted = if counted.is_empty() { of_any() } else { counted };
+        let mut simulated: Vec<(String, Figures)> = Vec::new();
+        for (live, costs) in counted {
+            let figures = match simulated.iter().find(|(of, _)| *of == costs) {
+                Some((_, figures)) => *figures,
+                None => self.simulated(&costs)?,
+            };
+            simulated.push((costs, figures));
+            pairs.push((figures, live.figures));
+            shares.push(live.share);
         }
-        let taken_out = disturbed.len();
-        let is_enough = is_sound && calm.len() >= JUDGED_MIN && seconds >= SECONDS_MIN;
-        let counted = if calm.is_empty() { disturbed } else { calm };
-        let share = least_share(counted.iter().map(|(_, live)| live.share));
+        let share = least_share(shares.into_iter());
         let is_judged = is_enough && share.is_some();
-        let pairs: Vec<(Figures, Figures)> =
-            counted.iter().map(|(simulated, live)| (*simulated, live.figures)).collect();
         let simulated_seconds = SIMULATED.duration().as_secs_f64();
-        let parameters = Parameters { processes: self.processes, seconds, simulated_seconds, pairs: pairs.len() };
+        let parameters = Parameters { processes: self.way.is_some(), seconds, simulated_seconds, pairs: pairs.len() };
         let comparison = Comparison::of(self.name, parameters, RatioOf::EventsPerS, &pairs);
         let within = is_judged.then(|| (comparison.ratio() - 1.0).abs() <= ERROR_MAX);
         Ok(Predicted { comparison, within, error_max: ERROR_MAX, share, taken_out })
     }
 
-    fn simulated(&self, pair: u64) -> Result<Figures, BenchError> {
-        let mut partition = self.simulated.clone();
-        partition.run.seed += 1 + pair;
+    fn simulated(&self, costs: &str) -> Result<Figures, BenchError> {
+        let partition = Partition::parse_with_costs(self.name, &self.text, ("costs", costs))?;
+        let mut partition = calibration::as_simulated(&partition);
+        let layout = if self.way.is_some() { Layout::Processes } else { Layout::Process };
+        partition.simulation.as_mut().expect("costs belong to a simulation").layout = layout;
         partition.run.duration = Some(SIMULATED);
         let simulated = simulate(partition, Trace::None)?;
         let summary = simulated.summary();
@@ -203,20 +298,26 @@ impl Subject {
         ))
     }
 
-    fn live(&self, seconds: f64) -> Result<Live, BenchError> {
-        let mut partition = self.live.clone();
+    /// One live run more.
+    fn run(&mut self, seconds: f64) -> Result<(), BenchError> {
+        let mut partition = self.partition.clone();
         partition.run.duration = Some(Interval::from_ms((seconds * 1e3) as u64));
-        let in_children: fn(Role) -> bool = if self.processes { |_| true } else { |_| false };
+        let in_children: fn(Role) -> bool = if self.way.is_some() { |_| true } else { |_| false };
+        let before_ns = line_ns();
         let conducted = conduct(Run { partition, in_children, progress: None, observer: None })?;
+        let after_ns = line_ns();
+        // One process does not care how far cores are from each other.
+        let is_same = self.way.is_none() || is_same_course(before_ns, after_ns);
+        let line_ns = is_same.then_some((before_ns + after_ns) / 2.0);
         let events = sound(&conducted)?.level1 as f64;
         let (running_s, cpu_s) = (conducted.duration.as_secs_f64(), conducted.cpu.as_secs_f64());
         // One process wants one core, which it never leaves by itself.
-        let share = if self.processes {
-            conducted.left_to_us
-        } else {
-            Some(conducted.cpu_while_running.as_secs_f64() / running_s)
+        let share = match self.way {
+            Some(_) => conducted.left_to_us,
+            None => Some(conducted.cpu_while_running.as_secs_f64() / running_s),
         };
-        Ok(Live { figures: figures(events / running_s, cpu_s / events), share })
+        self.lives.push(Live { figures: figures(events / running_s, cpu_s / events), share, line_ns });
+        Ok(())
     }
 }
 
@@ -246,21 +347,25 @@ request_timeout = "2 s"
     )
 }
 
-/// Pairs that count.
-const PAIRS: usize = 5;
-/// Pairs at most, with those that are taken out.
-const PAIRS_MAX: usize = 10;
-/// So many are enough to tell.
-const JUDGED_MIN: usize = 3;
+/// Rounds, at most where live runs were taken out, and those with metered runs.
+const ROUNDS: usize = 4;
+const ROUNDS_MAX: usize = 6;
+const ROUNDS_METERED: usize = 2;
+/// Cores may be moved every other second: live runs are cut into shorter ones, most of which see none of it.
+const SLICE_SECONDS_MAX: f64 = 0.34;
+/// Of each partition, between two runs of each shape of the calibration.
+const SLICES_PER_CALIBRATION: usize = 3;
+/// Live runs that are enough to tell.
+const JUDGED_MIN: usize = 6;
 /// Shorter runs measure how a run begins.
 const SECONDS_MIN: f64 = 0.5;
 /// A live run that had less of the processor time that it wanted says nothing of the system.
-const SHARE_MIN: f64 = 0.95;
+const SHARE_MIN: f64 = 0.9;
 /// How far a prediction may be off.
 const ERROR_MAX: f64 = 0.15;
-/// How long to calibrate, for a second of each live run, and at most.
-const CALIBRATION_PER_RUN: f64 = 12.0;
-const CALIBRATION_SECONDS: f64 = 30.0;
+/// How long a run of the calibration is, for a second of a live run, and at most.
+const CALIBRATION_PER_RUN: f64 = 0.075;
+const CALIBRATION_SECONDS_MAX: f64 = 0.4;
 const SIMULATED: Interval = Interval::from_ms(100);
 
 const LEVEL2: &str = r#"

@@ -8,7 +8,7 @@ use simulator::world::{Kind, Trace};
 
 use super::fit::{Fit, Terms};
 use super::machine::Machine;
-use super::{CalibrationError, Metered, Seen};
+use super::{CalibrationError, Course, Metered, SHARE_MIN, Seen, Spread};
 use crate::host::Section;
 use crate::simulation::{METERED, simulate};
 
@@ -16,9 +16,13 @@ use crate::simulation::{METERED, simulate};
 pub(crate) struct Costs {
     pub(super) cores: usize,
     /// The least part of a core that a run in one process had.
-    pub(super) share: f64,
+    share: f64,
+    /// How far cores were from each other.
+    course: Course,
     /// What was made to agree with live runs of processes.
     closed: Vec<(Way, Part)>,
+    /// How well it does.
+    closings: Vec<Closing>,
     driver: Vec<(&'static str, f64)>,
     shared: Vec<(&'static str, f64)>,
     datagrams: Vec<(&'static str, f64)>,
@@ -27,7 +31,7 @@ pub(crate) struct Costs {
 
 /// How processes are connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(crate) enum Way {
     Tcp,
     SharedMemory,
     /// Requests and replies; all else over TCP.
@@ -77,10 +81,22 @@ impl Knob {
     }
 }
 
-/// A partition with a process for each application, as it is simulated, and how fast it was live.
+/// A partition as it is simulated, and how fast it was live.
 pub(super) struct Apart {
     pub(super) partition: Partition,
-    pub(super) events_per_s: f64,
+    pub(super) events_per_s: Spread,
+}
+
+/// What is left between the simulation of a shape and its live runs, after the costs were made to agree with all shapes.
+#[derive(Clone, Debug)]
+struct Closing {
+    /// With processes of their own.
+    of: Option<(Way, Part)>,
+    level2: bool,
+    fragments: u32,
+    fragment_bytes: u64,
+    live: Spread,
+    simulated_per_s: f64,
 }
 
 /// The cost of a kind of input, and where it is that.
@@ -107,6 +123,27 @@ impl Way {
     }
 }
 
+impl Closing {
+    fn words(&self) -> String {
+        let Self { of, level2, fragments, fragment_bytes, live, simulated_per_s } = self;
+        let Spread { median, least, most, runs } = live;
+        let (way, on) = match of {
+            None => ("in one process", ""),
+            Some((way, Part::OneCore)) => (way.words(), ", on one core"),
+            Some((way, Part::TwoCores)) => (way.words(), ", on two cores"),
+        };
+        let with = if *level2 { ", level 2" } else { "" };
+        format!(
+            "{way}{on}{with}, {fragments} fragments of {fragment_bytes} B: {median:.0} ({least:.0} to {most:.0}, {runs} runs), \
+             {simulated_per_s:.0}"
+        )
+    }
+
+    fn is_uneven(&self) -> bool {
+        self.live.most > self.live.least * UNEVEN_MIN
+    }
+}
+
 impl Input {
     fn times(self, factor: f64) -> Self {
         Self { fit: self.fit.times(factor), ..self }
@@ -114,7 +151,11 @@ impl Input {
 }
 
 impl Costs {
-    pub(super) fn new(machine: &Machine, metered: &Metered, share: f64) -> Result<Self, CalibrationError> {
+    pub(super) fn new(
+        machine: &Machine,
+        metered: &Metered,
+        (share, course): (f64, &Course),
+    ) -> Result<Self, CalibrationError> {
         let Metered { building, chain, recording, between, shared, datagrams } = metered;
         let pass = between.fit(Section::Pass, Terms::ALL).ok_or(CalibrationError::TooShort)?;
         let base_only = Terms { each: false, per_byte: false, ..Terms::ALL };
@@ -155,7 +196,9 @@ impl Costs {
         Ok(Self {
             cores: machine.cores,
             share,
+            course: course.clone(),
             closed: Vec::new(),
+            closings: Vec::new(),
             driver,
             // What is written there are handles.
             shared: carrying(shared, Section::Read, (Section::Write, by_count)),
@@ -168,12 +211,12 @@ impl Costs {
     /// The same, with all costs of inputs made larger or smaller, those of chains and of building alone by themselves, until
     /// the simulation of what was metered takes as much processor time as without a meter: reading the clock so often holds
     /// a processor up by more than what it takes.
-    pub(super) fn closed(self, unmetered: &[(Partition, f64)]) -> Self {
+    pub(super) fn closed(self, alone: &[Apart]) -> Self {
         let [building, chain] = [false, true].map(|level2| {
-            let of_kind = unmetered.iter().filter(|(partition, _)| partition.l2pu.is_some() == level2);
-            let ratios = of_kind.filter_map(|(partition, live_ns)| {
-                let (_, simulated_ns) = self.simulated(partition, Layout::Process)?;
-                Some(live_ns / simulated_ns)
+            let of_kind = alone.iter().filter(|live| live.partition.l2pu.is_some() == level2);
+            let ratios = of_kind.filter_map(|live| {
+                let (simulated_per_s, _) = self.simulated(&live.partition, Layout::Process)?;
+                Some(simulated_per_s / live.events_per_s.median)
             });
             mean(ratios).clamp(1.0 / CLOSING_MAX, CLOSING_MAX)
         });
@@ -181,7 +224,20 @@ impl Costs {
             Kind::Write => input,
             _ => input.times(if input.level2 { chain } else { building }),
         });
-        Self { inputs: inputs.collect(), ..self }
+        Self { inputs: inputs.collect(), ..self }.with_closings(None, alone)
+    }
+
+    /// With what is left between simulations and live runs.
+    fn with_closings(mut self, of: Option<(Way, Part)>, live: &[Apart]) -> Self {
+        let layout = if of.is_some() { Layout::Processes } else { Layout::Process };
+        for Apart { partition, events_per_s } in live {
+            let simulated_per_s = self.simulated(partition, layout).map_or(0.0, |(per_s, _)| per_s);
+            let fragment_bytes = partition.ros.fragment.size.map_or(0, configuration::Size::bytes);
+            let (fragments, level2) = (partition.ros.count * partition.ros.robs, partition.l2pu.is_some());
+            let live = *events_per_s;
+            self.closings.push(Closing { of, level2, fragments, fragment_bytes, live, simulated_per_s });
+        }
+        self
     }
 
     /// The same for processes, with what their drivers cost, until the simulation is as fast as live runs: how often a process
@@ -189,14 +245,15 @@ impl Costs {
     /// one core, by runs on one core; then, by runs on two, what is paid more because there are two. Of shared memory and
     /// datagrams it is what carrying costs that is changed.
     pub(super) fn closed_apart(mut self, way: Way, part: Part, apart: &[Apart]) -> Self {
-        if apart.is_empty() {
+        if apart.len() <= part.knobs(way).len() {
+            // Any of them could be met.
             return self;
         }
         let off = |logarithms: &[f64]| {
             let costs = self.times_apart(way, part, &factors(logarithms));
             let ratios = apart.iter().filter_map(|live| {
                 let (simulated_per_s, _) = costs.simulated(&live.partition, Layout::Processes)?;
-                Some((simulated_per_s / live.events_per_s).ln().powi(2))
+                Some((simulated_per_s / live.events_per_s.median).ln().powi(2))
             });
             ratios.sum::<f64>()
         };
@@ -204,7 +261,8 @@ impl Costs {
         let mut costs = self.times_apart(way, part, &factors(&found));
         costs.closed.append(&mut self.closed);
         costs.closed.push((way, part));
-        costs
+        costs.closings.append(&mut self.closings);
+        costs.with_closings(Some((way, part)), apart)
     }
 
     /// With what each knob turns so many times as large.
@@ -226,7 +284,9 @@ impl Costs {
             (Layout::Processes, kind) if kind != Kind::Write && knobs.contains(&Knob::Near) => input.times(factors[0]),
             _ => input,
         });
-        Self { inputs: inputs.collect(), driver, shared, datagrams, closed: Vec::new(), ..*self }
+        let (course, cores) = (self.course.clone(), self.cores);
+        let (closed, closings) = (Vec::new(), Vec::new());
+        Self { cores, share: self.share, course, closed, closings, inputs: inputs.collect(), driver, shared, datagrams }
     }
 
     /// Events per second and processor time of an event, in ns.
@@ -247,19 +307,32 @@ impl Costs {
         Partition::parse_with_costs("calibration", text, ("costs", &self.to_toml())).ok()?.simulation
     }
 
-    /// What the machine did not let us measure, in words.
+    /// Whether costs of processes that are connected in this way were made to agree with live runs.
+    pub(crate) fn is_closed(&self, way: Way) -> bool {
+        [way, Way::Tcp].iter().all(|way| self.closed.contains(&(*way, Part::TwoCores)))
+    }
+
+    /// Whether others left a core to runs in one process.
+    pub(crate) fn is_calm(&self) -> bool {
+        self.share >= SHARE_MIN
+    }
+
+    /// What the machine did not let us measure well, in words.
     pub(crate) fn doubts(&self) -> impl Iterator<Item = String> {
         let closed = self.closed.clone();
         let open = Way::ALL.into_iter().filter(move |way| !closed.contains(&(*way, Part::TwoCores)));
         let open: Vec<&str> = open.map(Way::words).collect();
         let percent = self.share * 100.0;
-        let shared = (percent < 85.0).then(|| {
-            format!("others use this machine, a run had {percent:.0} % of a core at times: expected at least 85 %")
+        let shared = (!self.is_calm()).then(|| {
+            let expected = SHARE_MIN * 100.0;
+            format!("others use this machine, runs had {percent:.0} % of a core: expected at least {expected:.0} %")
         });
         let open = (!open.is_empty()).then(|| {
             format!("processes {} never had the machine for themselves: what they cost may be far off", open.join(", "))
         });
-        shared.into_iter().chain(open)
+        let uneven = self.closings.iter().filter(|closing| closing.of.is_some() && closing.is_uneven());
+        let uneven = uneven.map(|closing| format!("runs of one shape differ: {}", closing.words()));
+        shared.into_iter().chain(open).chain(uneven.collect::<Vec<_>>())
     }
 
     /// What was metered elsewhere than where it counts, in words.
@@ -284,12 +357,26 @@ impl Costs {
         })
     }
 
+    /// How far costs of processes agree with live runs, as comments.
+    fn closings_text(&self) -> String {
+        if self.closings.is_empty() {
+            return String::new();
+        }
+        let (near, far) = (self.course.start(), self.course.end());
+        let head = format!(
+            "# Events per second of live runs, median (least to most), and as simulated with these costs. A cache line took {near:.0} to \
+             {far:.0} ns\n# from one core to another and back.\n"
+        );
+        self.closings.iter().fold(head, |text, closing| text + &format!("# {}\n", closing.words()))
+    }
+
     /// A file for `weir sim --costs`.
     pub(crate) fn to_toml(&self) -> String {
         let (machine, share, cores) = (processor_name(), self.share * 100.0, self.cores);
         let mut text = format!(
-            "# Costs on {machine}, {cores} cores, of which runs in one process had at least {share:.0} % of one.\n\n\
-             [simulation]\ncores = {cores}\ncost = [\n"
+            "# Costs on {machine}, {cores} cores, of which runs in one process had at least {share:.0} % of one.\n\
+             {}\n[simulation]\ncores = {cores}\ncost = [\n",
+            self.closings_text()
         );
         for Input { role, kind, layout, level2, fit, from } in &self.inputs {
             let (role, kind) = (role.stem(), kind.name());
@@ -385,6 +472,8 @@ fn processor_name() -> String {
 }
 
 const ONE_PROCESS: &str = "one process with level 2";
+/// Runs of one shape whose cores were as far from each other differ less if nobody disturbs them.
+const UNEVEN_MIN: f64 = 1.5;
 /// Virtual time of a run that closes the calibration.
 const SIMULATED: Interval = Interval::from_ms(30);
 /// More than this is no matter of the meter.
@@ -415,6 +504,8 @@ mod tests {
         Costs {
             cores: 3,
             share: 1.0,
+            course: 100.0..=140.0,
+            closings: Vec::new(),
             closed: vec![(Way::Tcp, Part::TwoCores)],
             driver: vec![("pass", 700.0), ("wake", 9e3), ("read", 500.0), ("far", 300.0)],
             shared: vec![("write", 80.0)],
@@ -448,7 +539,26 @@ mod tests {
     #[test]
     fn what_could_not_be_closed_is_told() {
         let doubts: Vec<String> = Costs { share: 0.5, ..costs() }.doubts().collect();
-        assert!(doubts[0].contains("a run had 50 %") && doubts[1].contains("in shared memory, over UDP"), "{doubts:?}");
+        assert!(doubts[0].contains("runs had 50 %") && doubts[1].contains("in shared memory, over UDP"), "{doubts:?}");
+    }
+
+    #[test]
+    fn as_many_shapes_as_factors_close_nothing() {
+        let partition = Partition::parse("calibration", "partition.name = \"a\"\nros.count = 1\nsfi.count = 1\n", &[]);
+        let spread = Spread::of([1e5, 2e5].into_iter()).unwrap();
+        let live = [Apart { partition: partition.unwrap(), events_per_s: spread }];
+        assert!(!costs().closed_apart(Way::Datagrams, Part::TwoCores, &live).is_closed(Way::Datagrams));
+        assert!(costs().is_closed(Way::Tcp) && !costs().is_closed(Way::SharedMemory));
+    }
+
+    #[test]
+    fn runs_of_a_shape_that_differ_are_told() {
+        let live = Spread::of([1e5, 2e5].into_iter()).unwrap();
+        let of = Some((Way::SharedMemory, Part::TwoCores));
+        let closing = Closing { of, level2: false, fragments: 3, fragment_bytes: 500, live, simulated_per_s: 1.4e5 };
+        let doubts: Vec<String> = Costs { closings: vec![closing], ..costs() }.doubts().collect();
+        let words = "in shared memory, on two cores, 3 fragments of 500 B: 150000 (100000 to 200000, 2 runs), 140000";
+        assert!(doubts.iter().any(|doubt| doubt.ends_with(words)), "{doubts:?}");
     }
 
     #[test]

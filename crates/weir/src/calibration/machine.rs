@@ -9,6 +9,7 @@ use nix::sys::resource::UsageWho;
 use transport::clock;
 use transport::scheduler::{allowed_cpus, pin_to_cpu};
 
+use super::distance::line_ns;
 use crate::cpu::cpu_seconds;
 
 /// Times between processes, in ns.
@@ -26,23 +27,48 @@ pub(super) struct Machine {
     pub(super) far: f64,
     /// The same of each kibibyte.
     pub(super) far_kib: f64,
+    /// How far two cores are from each other.
+    pub(super) line: f64,
     pub(super) cores: usize,
 }
 
 impl Machine {
+    /// Each time by itself the median of several measurements; `None` of none.
+    pub(super) fn median_of(all: &[&Self]) -> Option<Self> {
+        let first = **all.first()?;
+        let of = |time: fn(&Self) -> f64| {
+            let mut times: Vec<f64> = all.iter().map(|one| time(one)).collect();
+            let middle = times.len() / 2;
+            *times.select_nth_unstable_by(middle, f64::total_cmp).1
+        };
+        Some(Self {
+            latency: of(|one| one.latency),
+            wake: of(|one| one.wake),
+            sleep: of(|one| one.sleep),
+            switch: of(|one| one.switch),
+            far: of(|one| one.far),
+            far_kib: of(|one| one.far_kib),
+            line: of(|one| one.line),
+            cores: first.cores,
+        })
+    }
+
     /// Measures over the loopback interface.
     pub(super) fn measure() -> io::Result<Self> {
         let io_ns = write_and_read_ns(MESSAGE_BYTES)?;
         let (small, large) = (crossing_ns(MESSAGE_BYTES)?, crossing_ns(LARGE_BYTES)?);
         let looking = exchange(true)?;
         let sleeping = exchange(false)?;
+        let line = line_ns();
         Ok(Self {
             latency: (looking.one_way_ns - io_ns - small).max(0.0),
             wake: (sleeping.one_way_ns - looking.one_way_ns).max(0.0),
             sleep: (sleeping.cpu_ns - io_ns).max(0.0),
             switch: switch_ns()?,
-            far: small,
+            // Neither side can do without the lines that say how much there is.
+            far: small.max(line),
             far_kib: (large - small).max(0.0) * 1024.0 / (LARGE_BYTES - MESSAGE_BYTES) as f64,
+            line,
             cores: thread::available_parallelism().map_or(1, usize::from),
         })
     }
@@ -55,14 +81,24 @@ struct Exchange {
     cpu_ns: f64,
 }
 
-/// Messages there and back between two threads, which look for them all the time or sleep until they come.
+/// Messages there and back between two threads, on two cores if there are two, which look for them all the time or sleep until
+/// they come.
 fn exchange(look: bool) -> io::Result<Exchange> {
+    thread::scope(|scope| scope.spawn(|| exchange_here(look)).join().expect("one side does not panic"))
+}
+
+fn exchange_here(look: bool) -> io::Result<Exchange> {
+    let cores = allowed_cpus();
+    // Where threads may not be bound, the kernel places them.
+    let bind = |core: Option<usize>| core.map(pin_to_cpu);
+    let _ = bind(cores.first().copied());
     let (mut here, mut there) = pair()?;
     for stream in [&here, &there] {
         stream.set_nonblocking(look)?;
         stream.set_read_timeout((!look).then_some(PATIENCE))?;
     }
     let answers = thread::spawn(move || -> io::Result<()> {
+        let _ = bind(cores.last().copied());
         let mut message = [0; MESSAGE_BYTES];
         for _ in 0..ROUNDS {
             receive(&mut there, &mut message)?;
@@ -198,8 +234,8 @@ fn lower_quartile(all: &mut [f64]) -> f64 {
     *all.select_nth_unstable_by(place, f64::total_cmp).1
 }
 
-const ROUNDS: usize = 4_000;
-const TURNS: u32 = 20_000;
+const ROUNDS: usize = 1_000;
+const TURNS: u32 = 10_000;
 const MESSAGE_BYTES: usize = 64;
 const LARGE_BYTES: usize = 16 << 10;
 /// For an answer that does not come.

@@ -3,21 +3,27 @@
 //! Short runs of several shapes are metered ([`crate::host::Meter`]): each input of a component, and what its driver does
 //! around it. The cost of each kind is fitted to all of its samples ([`fit`]): so much for a message, for each thing in it,
 //! and for its bytes. What lives in one process is metered within one; what travels between processes, on either side of
-//! connections.
+//! connections. All shapes are run in rounds, a little of each; of processes on two cores, the costs are those of runs whose
+//! cores were at one distance from each other ([`distance`]).
 
 mod costs;
+mod distance;
 mod fit;
 mod machine;
 mod shapes;
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use configuration::{ConfigurationError, Interval, Partition};
 use dataflow::ids::Role;
 use simulator::world::Kind;
 
-use self::costs::{Apart, Costs, Part, Way};
+use self::costs::{Apart, Part};
+pub(crate) use self::costs::{Costs, Way};
+pub(crate) use self::distance::{is_same_course, line_ns};
 use self::fit::{Fit, Terms, fit};
 use self::machine::Machine;
 use self::shapes::Shape;
@@ -86,90 +92,214 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Exit {
 
 fn measured(args: &CalibrateArgs) -> Result<Costs, CalibrationError> {
     let own = args.config.as_deref().map(|path| Partition::load(path, &args.overrides.set)).transpose()?;
-    measure(own, args.seconds)
+    let rounds = ((args.seconds / (RUNS_PER_ROUND * RUN_SECONDS_MIN)) as u32).clamp(1, ROUNDS_MAX);
+    let each = Duration::from_secs_f64(args.seconds / RUNS_PER_ROUND) / rounds;
+    let mut calibration = Calibration::new(own, each)?;
+    for _ in 0..rounds {
+        calibration.meter()?;
+        (0..RUNS_PER_METERED).try_for_each(|_| calibration.run())?;
+    }
+    let courses = calibration.courses(core::iter::empty());
+    let most = courses.iter().max_by_key(|course| calibration.apart.iter().filter(|run| run.is_of(course)).count());
+    calibration.costs(most)
 }
 
-/// Measures with runs that take about so long in all; with a partition, it is what is metered within one process.
-pub(crate) fn measure(own: Option<Partition>, seconds: f64) -> Result<Costs, CalibrationError> {
-    let scratch = Scratch::new().map_err(CalibrationError::Scratch)?;
-    let each_ms = (seconds * 1e3 / RUNS) as u64;
-    let within = match own {
-        Some(mut partition) => {
-            (partition.run.events, partition.run.duration) = (None, Some(Interval::from_ms(4 * each_ms)));
-            partition.output.directory = scratch.path().display().to_string();
-            if let Some(l2pu) = &mut partition.l2pu {
-                // A simulation adds it to what the inputs of a unit cost.
-                l2pu.cost = Interval::default();
+/// Runs from which costs are found, of all shapes, with a meter and without.
+///
+/// What inputs cost relative to each other is metered; how much all of it is, runs without a meter tell. They are short and
+/// repeated, one shape after the other, so that what the machine does meanwhile strikes all shapes alike.
+pub(crate) struct Calibration {
+    within: Vec<Shape>,
+    recording: Vec<Shape>,
+    between: Vec<(Way, Vec<Shape>)>,
+    processes: Vec<((Way, Part), Vec<Shape>)>,
+    metered: Metered,
+    machines: Vec<Machine>,
+    alone: Vec<Alone>,
+    apart: Vec<ApartRun>,
+    /// Where recorders write.
+    _scratch: Scratch,
+}
+
+/// A run in one process, without a meter.
+struct Alone {
+    shape: usize,
+    /// How much of a core it had.
+    share: f64,
+    /// Of a whole core.
+    events_per_s: f64,
+}
+
+/// A run with a process for each application.
+struct ApartRun {
+    of: (Way, Part),
+    shape: usize,
+    /// How far its cores were from each other; none if they were moved meanwhile.
+    line_ns: Option<f64>,
+    events_per_s: f64,
+}
+
+impl ApartRun {
+    /// Whether it tells what costs of this course are: on one core all do.
+    fn is_of(&self, course: &Course) -> bool {
+        self.of.1 == Part::OneCore || self.line_ns.is_some_and(|ns| course.contains(&ns))
+    }
+}
+
+/// Distances between cores that go together, from the shortest to the longest, in ns.
+pub(crate) type Course = RangeInclusive<f64>;
+
+impl Calibration {
+    /// For runs that take so long each; with a partition, it is what is metered within one process.
+    pub(crate) fn new(own: Option<Partition>, each: Duration) -> Result<Self, CalibrationError> {
+        let scratch = Scratch::new().map_err(CalibrationError::Scratch)?;
+        let each_ms = (each.as_millis() as u64).max(1);
+        let within = match own {
+            Some(mut partition) => {
+                (partition.run.events, partition.run.duration) = (None, Some(Interval::from_ms(4 * each_ms)));
+                partition.output.directory = scratch.path().display().to_string();
+                if let Some(l2pu) = &mut partition.l2pu {
+                    // A simulation adds it to what the inputs of a unit cost.
+                    l2pu.cost = Interval::default();
+                }
+                vec![Shape { partition, in_children: |_| false }]
             }
-            vec![Shape { partition, in_children: |_| false }]
+            None => shapes::within(each_ms)?,
+        };
+        let recording = shapes::recording(each_ms / 2, scratch.path())?;
+        let between = Way::ALL.map(|way| Ok((way, shapes::between(way, each_ms.div_ceil(2))?)));
+        let parts = [
+            (Way::Tcp, Part::OneCore),
+            (Way::Tcp, Part::TwoCores),
+            (Way::SharedMemory, Part::TwoCores),
+            (Way::Datagrams, Part::TwoCores),
+        ];
+        let processes = parts.map(|(way, part)| Ok(((way, part), shapes::apart(way, part, each_ms)?)));
+        Ok(Self {
+            within,
+            recording,
+            between: between.into_iter().collect::<Result<_, ConfigurationError>>()?,
+            processes: processes.into_iter().collect::<Result<_, ConfigurationError>>()?,
+            metered: Metered::default(),
+            machines: Vec::new(),
+            alone: Vec::new(),
+            apart: Vec::new(),
+            _scratch: scratch,
+        })
+    }
+
+    /// One metered run more of each shape.
+    pub(crate) fn meter(&mut self) -> Result<(), CalibrationError> {
+        let Self { within, recording, between, metered, .. } = self;
+        for shape in &*within {
+            let of = if shape.partition.l2pu.is_some() { &mut metered.chain } else { &mut metered.building };
+            of.meter(shape)?;
         }
-        None => shapes::within(each_ms)?,
-    };
-    let machine = Machine::measure().map_err(CalibrationError::Machine)?;
-    let mut metered = Metered::default();
-    let (mut unmetered, mut share) = (Vec::new(), 1.0_f64);
-    for shape in within {
-        // What others do on the machine only adds to the processor time of an event.
-        let mut least_ns = f64::INFINITY;
-        for _ in 0..UNMETERED_RUNS {
-            let sound = run(&shape)?;
-            share = share.min(sound.share());
-            least_ns = least_ns.min(sound.cpu_ns_per_event());
+        recording.iter().try_for_each(|shape| metered.recording.meter(shape))?;
+        for (way, shapes) in between {
+            let seen = match way {
+                Way::Tcp => &mut metered.between,
+                Way::SharedMemory => &mut metered.shared,
+                Way::Datagrams => &mut metered.datagrams,
+            };
+            shapes.iter().try_for_each(|shape| seen.meter(shape))?;
         }
-        unmetered.push((shape.partition.clone(), least_ns));
-        let of = if shape.partition.l2pu.is_some() { &mut metered.chain } else { &mut metered.building };
-        of.meter(&shape)?;
+        Ok(())
     }
-    for shape in shapes::recording(each_ms / 2, scratch.path())? {
-        metered.recording.meter(&shape)?;
-    }
-    for (way, seen) in [
-        (Way::Tcp, &mut metered.between),
-        (Way::SharedMemory, &mut metered.shared),
-        (Way::Datagrams, &mut metered.datagrams),
-    ] {
-        for shape in shapes::between(way, each_ms)? {
-            seen.meter(&shape)?;
+
+    /// One run more of each shape without a meter.
+    pub(crate) fn run(&mut self) -> Result<(), CalibrationError> {
+        let Self { within, processes, machines, alone, apart, .. } = self;
+        machines.push(Machine::measure().map_err(CalibrationError::Machine)?);
+        for (shape, run_as) in within.iter().enumerate() {
+            let sound = run(run_as)?;
+            alone.push(Alone { shape, share: sound.share(), events_per_s: 1e9 / sound.cpu_ns_per_event() });
         }
-    }
-    let mut costs = Costs::new(&machine, &metered, share)?.closed(&unmetered);
-    if share < SHARE_MIN {
-        // What waits for cores that others have comes in larger groups, and costs less.
-        return Ok(costs);
-    }
-    for (way, part) in [
-        (Way::Tcp, Part::OneCore),
-        (Way::Tcp, Part::TwoCores),
-        (Way::SharedMemory, Part::TwoCores),
-        (Way::Datagrams, Part::TwoCores),
-    ] {
-        let mut apart = Vec::new();
-        for shape in shapes::apart(way, part, each_ms)? {
-            let partition = as_simulated(&shape.partition);
-            apart.extend(events_per_s(&shape, part)?.map(|events_per_s| Apart { partition, events_per_s }));
+        let mut before_ns = line_ns();
+        for (of, shapes) in processes {
+            for (shape, run_as) in shapes.iter().enumerate() {
+                let Sound { conducted, .. } = run(run_as)?;
+                let after_ns = line_ns();
+                let line_ns = is_same_course(before_ns, after_ns).then_some((before_ns + after_ns) / 2.0);
+                before_ns = after_ns;
+                // Where the kernel does not say, all runs count: a prediction of these costs is not judged there.
+                let share = if of.1 == Part::OneCore { Some(conducted.cores_used) } else { conducted.left_to_us };
+                let is_long = run_as.partition.run.duration.is_some_and(|duration| duration >= APART_MIN);
+                if is_long && share.is_none_or(|share| share >= SHARE_APART_MIN) {
+                    let events_per_s = conducted.account.level1 as f64 / conducted.duration.as_secs_f64();
+                    apart.push(ApartRun { of: *of, shape, line_ns, events_per_s });
+                }
+            }
         }
-        costs = costs.closed_apart(way, part, &apart);
+        Ok(())
     }
-    Ok(costs)
+
+    /// How far from each other cores were in runs with processes of their own, and in others that were run between them.
+    pub(crate) fn courses(&self, others_ns: impl Iterator<Item = f64>) -> Vec<Course> {
+        distance::courses(self.apart.iter().filter_map(|run| run.line_ns).chain(others_ns))
+    }
+
+    /// What all runs together tell of a course; without one, of runs within one core alone.
+    pub(crate) fn costs(&self, course: Option<&Course>) -> Result<Costs, CalibrationError> {
+        let nowhere = 0.0..=0.0;
+        let course = course.unwrap_or(&nowhere);
+        let of_course: Vec<&Machine> = self.machines.iter().filter(|machine| course.contains(&machine.line)).collect();
+        let all: Vec<&Machine> = self.machines.iter().collect();
+        let machine = Machine::median_of(if of_course.is_empty() { &all } else { &of_course });
+        let (alone, share) = self.alone();
+        let mut costs = Costs::new(&machine.ok_or(CalibrationError::TooShort)?, &self.metered, (share, course))?;
+        costs = costs.closed(&alone);
+        for (of, shapes) in &self.processes {
+            costs = costs.closed_apart(of.0, of.1, &self.apart(*of, shapes, course));
+        }
+        Ok(costs)
+    }
+
+    /// How fast runs of each shape in one process were, and the least share of a core of a run that counts.
+    fn alone(&self) -> (Vec<Apart>, f64) {
+        let mut least = 1.0_f64;
+        let of_shape = |(index, shape): (usize, &Shape)| {
+            let mut runs: Vec<&Alone> = self.alone.iter().filter(|run| run.shape == index).collect();
+            // Those that had most of a core, if only some of one.
+            runs.sort_by(|one, other| other.share.total_cmp(&one.share));
+            let calm = runs.iter().filter(|run| run.share >= SHARE_MIN).count().max(1);
+            runs.truncate(calm);
+            least = runs.last().map_or(least, |run| least.min(run.share));
+            let events_per_s = Spread::of(runs.iter().map(|run| run.events_per_s))?;
+            Some(Apart { partition: shape.partition.clone(), events_per_s })
+        };
+        (self.within.iter().enumerate().filter_map(of_shape).collect(), least)
+    }
+
+    /// How fast runs of shapes were in a course.
+    fn apart(&self, of: (Way, Part), shapes: &[Shape], course: &Course) -> Vec<Apart> {
+        let of_shape = |(index, shape): (usize, &Shape)| {
+            let runs = self.apart.iter().filter(|run| (run.of, run.shape) == (of, index) && run.is_of(course));
+            let events_per_s = Spread::of(runs.map(|run| run.events_per_s))?;
+            Some(Apart { partition: as_simulated(&shape.partition), events_per_s })
+        };
+        shapes.iter().enumerate().filter_map(of_shape).collect()
+    }
 }
 
-/// The median of some runs that had the machine for themselves; `None` if there are none.
-fn events_per_s(shape: &Shape, part: Part) -> Result<Option<f64>, CalibrationError> {
-    let mut calm = Vec::new();
-    let is_short = shape.partition.run.duration.is_none_or(|duration| duration < APART_MIN);
-    for _ in 0..if is_short { 1 } else { APART_RUNS_MAX } {
-        let Sound { conducted, .. } = run(shape)?;
-        // Where the kernel does not say, all runs count: a prediction of these costs is not judged there.
-        let share = if part == Part::OneCore { Some(conducted.cores_used) } else { conducted.left_to_us };
-        if share.is_none_or(|share| share >= SHARE_APART_MIN) {
-            calm.push(conducted.account.level1 as f64 / conducted.duration.as_secs_f64());
-        }
-        if calm.len() == APART_RUNS {
-            break;
-        }
+/// What several runs of a kind have shown.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Spread {
+    median: f64,
+    least: f64,
+    most: f64,
+    runs: usize,
+}
+
+impl Spread {
+    fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
+        let mut all: Vec<f64> = values.collect();
+        all.sort_by(f64::total_cmp);
+        let (least, most) = (*all.first()?, *all.last()?);
+        let middle = all.len() / 2;
+        let median = if all.len() % 2 == 1 { all[middle] } else { (all[middle - 1] + all[middle]) / 2.0 };
+        Some(Self { median, least, most, runs: all.len() })
     }
-    calm.sort_by(f64::total_cmp);
-    Ok(calm.get(calm.len() / 2).copied())
 }
 
 /// A run of a shape that went well.
@@ -287,23 +417,39 @@ fn fit_writing(runs: &[Sample]) -> Option<Fit> {
     Some(Fit { base: 0.0, each: 0.0, per_byte: ns / bytes })
 }
 
-/// Runs of each shape without a meter.
-const UNMETERED_RUNS: u32 = 3;
-/// Runs of each shape with processes of their own that count, and at most.
-const APART_RUNS: usize = 2;
-const APART_RUNS_MAX: usize = 4;
 /// A run that has less of a core shares it with others.
 const SHARE_MIN: f64 = 0.85;
 /// Shorter ones tell nothing, however many they are.
 const APART_MIN: Interval = Interval::from_ms(100);
 /// The same of runs with processes of their own.
 const SHARE_APART_MIN: f64 = 0.9;
-/// Runs of a calibration, and what starts and measures besides takes as much as some.
-const RUNS: f64 = 80.0;
+/// Rounds of `weir calibrate` at most, and in each, runs without a meter for one with it.
+const ROUNDS_MAX: u32 = 4;
+const RUNS_PER_METERED: u32 = 2;
+/// Runs of a round, those that are shorter in part; what starts and measures besides takes as much as some.
+const RUNS_PER_ROUND: f64 = 64.0;
+/// Rather than shorter runs there are fewer.
+const RUN_SECONDS_MIN: f64 = 0.11;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn runs_on_two_cores_tell_of_their_own_course() {
+        let run = |part, line_ns| ApartRun { of: (Way::Tcp, part), shape: 0, line_ns, events_per_s: 1.0 };
+        let is_of = |part, line_ns| run(part, line_ns).is_of(&(50.0..=100.0));
+        assert!(is_of(Part::TwoCores, Some(70.0)) && is_of(Part::OneCore, None));
+        assert!(!is_of(Part::TwoCores, Some(400.0)) && !is_of(Part::TwoCores, None));
+    }
+
+    #[test]
+    fn several_runs_tell_their_median_and_how_far_apart_they_are() {
+        let found = Spread::of([5.0, 1.0, 3.0, 4.0].into_iter());
+        assert_eq!(found, Some(Spread { median: 3.5, least: 1.0, most: 5.0, runs: 4 }));
+        assert_eq!(Spread::of([2.0].into_iter()).map(|spread| spread.median), Some(2.0));
+        assert_eq!(Spread::of(core::iter::empty()), None);
+    }
 
     #[test]
     fn writing_costs_by_event_and_by_byte() {

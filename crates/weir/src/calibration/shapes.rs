@@ -18,9 +18,9 @@ pub(super) struct Shape {
 
 /// Runs in one process that end with the event filter.
 pub(super) fn within(milliseconds: u64) -> Result<Vec<Shape>, ConfigurationError> {
-    let building = [(3, 2, 2_000, 1), (6, 1, 16_000, 1)];
+    let building = [(3, 2, 2_000, 1), (6, 1, 16_000, 1), (5, 1, 4_000, 1)];
     let building = building.map(|(ros, robs, bytes, sfi)| building_text(milliseconds, ros, robs, bytes, sfi));
-    let chains = [(3, 2, 2_000, 30), (12, 1, 500, 60)];
+    let chains = [(3, 2, 2_000, 30), (12, 1, 500, 60), (6, 1, 1_500, 40)];
     let chains = chains.map(|(ros, robs, bytes, accept)| chain_text(milliseconds, ros, robs, bytes, accept, None));
     building.iter().chain(&chains).map(|text| shape(text, |_| false)).collect()
 }
