@@ -198,15 +198,13 @@ impl Known {
     fn of(calibration: &Calibration, subjects: &[Subject]) -> Result<Self, BenchError> {
         let apart = subjects.iter().filter(|subject| subject.way.is_some());
         let lives_ns = apart.flat_map(|subject| subject.lives.iter().filter_map(|live| live.line_ns));
+        let within = calibration.within_one_core()?;
         let courses = calibration.courses(lives_ns).into_iter();
-        let courses = courses.map(|course| Ok((course.clone(), calibration.costs(Some(&course))?)));
-        let courses = courses.collect::<Result<Vec<_>, BenchError>>()?;
+        let courses = courses.map(|course| (course.clone(), calibration.of_course(&within, &course)));
+        let courses: Vec<(Course, Costs)> = courses.collect();
         let mut doubts: Vec<String> = courses.iter().flat_map(|(_, costs)| costs.doubts()).collect();
         doubts.dedup();
-        let any = match courses.first() {
-            Some((_, costs)) => costs.to_toml(),
-            None => calibration.costs(None)?.to_toml(),
-        };
+        let any = courses.first().map_or(&within, |(_, costs)| costs).to_toml();
         Ok(Self { everywhere: None, courses, any, doubts })
     }
 

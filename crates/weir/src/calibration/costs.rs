@@ -1,11 +1,14 @@
 //! What a calibration has found, as `[simulation]` has it.
 
+mod closing;
+
 use std::collections::BTreeMap;
 
 use configuration::{Interval, Layout, Partition, Simulation};
 use dataflow::ids::Role;
 use simulator::world::{Kind, Trace};
 
+use self::closing::Closing;
 use super::fit::{Fit, Terms};
 use super::machine::Machine;
 use super::{CalibrationError, Course, Metered, SHARE_MIN, Seen, Spread};
@@ -87,18 +90,6 @@ pub(super) struct Apart {
     pub(super) events_per_s: Spread,
 }
 
-/// What is left between the simulation of a shape and its live runs, after the costs were made to agree with all shapes.
-#[derive(Clone, Debug)]
-struct Closing {
-    /// With processes of their own.
-    of: Option<(Way, Part)>,
-    level2: bool,
-    fragments: u32,
-    fragment_bytes: u64,
-    live: Spread,
-    simulated_per_s: f64,
-}
-
 /// The cost of a kind of input, and where it is that.
 #[derive(Clone, Copy)]
 struct Input {
@@ -123,27 +114,6 @@ impl Way {
     }
 }
 
-impl Closing {
-    fn words(&self) -> String {
-        let Self { of, level2, fragments, fragment_bytes, live, simulated_per_s } = self;
-        let Spread { median, least, most, runs } = live;
-        let (way, on) = match of {
-            None => ("in one process", ""),
-            Some((way, Part::OneCore)) => (way.words(), ", on one core"),
-            Some((way, Part::TwoCores)) => (way.words(), ", on two cores"),
-        };
-        let with = if *level2 { ", level 2" } else { "" };
-        format!(
-            "{way}{on}{with}, {fragments} fragments of {fragment_bytes} B: {median:.0} ({least:.0} to {most:.0}, {runs} runs), \
-             {simulated_per_s:.0}"
-        )
-    }
-
-    fn is_uneven(&self) -> bool {
-        self.live.most > self.live.least * UNEVEN_MIN
-    }
-}
-
 impl Input {
     fn times(self, factor: f64) -> Self {
         Self { fit: self.fit.times(factor), ..self }
@@ -151,11 +121,7 @@ impl Input {
 }
 
 impl Costs {
-    pub(super) fn new(
-        machine: &Machine,
-        metered: &Metered,
-        (share, course): (f64, &Course),
-    ) -> Result<Self, CalibrationError> {
+    pub(super) fn new(machine: &Machine, metered: &Metered, share: f64) -> Result<Self, CalibrationError> {
         let Metered { building, chain, recording, between, shared, datagrams } = metered;
         let pass = between.fit(Section::Pass, Terms::ALL).ok_or(CalibrationError::TooShort)?;
         let base_only = Terms { each: false, per_byte: false, ..Terms::ALL };
@@ -168,14 +134,10 @@ impl Costs {
         let no_base = Terms { base: false, ..Terms::ALL };
         let by_count = Terms { per_byte: false, ..no_base };
         driver.extend(carrying(between, Section::Read, (Section::Write, no_base)));
-        let far = [("far", machine.far), ("far_kib", machine.far_kib)];
+        let of_machine = |key| (key, machine.time(key).expect("a key of the machine"));
+        let far = ["far", "far_kib"].map(of_machine);
         driver.extend(far);
-        driver.extend([
-            ("latency", machine.latency),
-            ("wake", machine.wake),
-            ("sleep", machine.sleep),
-            ("switch", machine.switch),
-        ]);
+        driver.extend(["latency", "wake", "sleep", "switch"].map(of_machine));
         let mut inputs = Vec::new();
         let [building, chain, between] =
             [(building, "one process without level 2"), (chain, ONE_PROCESS), (between, "processes without level 2")];
@@ -196,7 +158,7 @@ impl Costs {
         Ok(Self {
             cores: machine.cores,
             share,
-            course: course.clone(),
+            course: 0.0..=0.0,
             closed: Vec::new(),
             closings: Vec::new(),
             driver,
@@ -208,30 +170,76 @@ impl Costs {
         })
     }
 
-    /// The same, with all costs of inputs made larger or smaller, those of chains and of building alone by themselves, until
-    /// the simulation of what was metered takes as much processor time as without a meter: reading the clock so often holds
-    /// a processor up by more than what it takes.
-    pub(super) fn closed(self, alone: &[Apart]) -> Self {
-        let [building, chain] = [false, true].map(|level2| {
-            let of_kind = alone.iter().filter(|live| live.partition.l2pu.is_some() == level2);
-            let ratios = of_kind.filter_map(|live| {
-                let (simulated_per_s, _) = self.simulated(&live.partition, Layout::Process)?;
-                Some(simulated_per_s / live.events_per_s.median)
-            });
-            mean(ratios).clamp(1.0 / CLOSING_MAX, CLOSING_MAX)
+    /// The same, with all costs of inputs made larger or smaller, those of chains and of building alone by themselves, and what
+    /// a message costs apart from each thing in it, until simulations of one process are as fast as it is without a meter: reading
+    /// the clock so often holds a processor up by more than what it takes, and the more, the shorter what is metered.
+    pub(super) fn closed(mut self, alone: &[Apart]) -> Self {
+        for level2 in [false, true] {
+            let of_kind = || alone.iter().filter(move |live| live.partition.l2pu.is_some() == level2);
+            let knobs = match of_kind().count() {
+                0 => continue,
+                1 | 2 => 1,
+                _ => 2,
+            };
+            let off = |logarithms: &[f64]| {
+                let costs = self.times_alone(level2, &factors(logarithms));
+                let all_alike = logarithms.iter().map(|logarithm| ALIKE_WEIGHT * logarithm.powi(2)).sum::<f64>();
+                all_alike + costs.off(of_kind(), Layout::Process)
+            };
+            let found = least_near_zero(knobs, CLOSING_MAX, off);
+            self = self.times_alone(level2, &factors(&found));
+        }
+        self.with_closings(None, alone)
+    }
+
+    /// How far simulations are from live runs: the sum of the squares of logarithms.
+    fn off<'l>(&self, live: impl Iterator<Item = &'l Apart>, layout: Layout) -> f64 {
+        let ratios = live.filter_map(|live| {
+            let simulated_per_s = self.simulated(&live.partition, layout)?;
+            Some((simulated_per_s / live.events_per_s.median).ln().powi(2))
         });
-        let inputs = self.inputs.into_iter().map(|input| match input.kind {
-            Kind::Write => input,
-            _ => input.times(if input.level2 { chain } else { building }),
+        ratios.sum()
+    }
+
+    /// With what a message costs and what each thing in it does so many times as large, or both the same.
+    fn times_alone(&self, level2: bool, factors: &[f64]) -> Self {
+        let (message, each) = (factors[0], *factors.last().expect("one factor at least"));
+        let times = |fit: Fit| Fit { base: fit.base * message, each: fit.each * each, per_byte: fit.per_byte * each };
+        let inputs = self.inputs.iter().map(|&input| match input.kind {
+            kind if kind != Kind::Write && input.level2 == level2 => Input { fit: times(input.fit), ..input },
+            _ => input,
         });
-        Self { inputs: inputs.collect(), ..self }.with_closings(None, alone)
+        let (driver, shared, datagrams) = (self.driver.clone(), self.shared.clone(), self.datagrams.clone());
+        self.with(inputs.collect(), driver, shared, datagrams)
+    }
+
+    /// The same with the machine's own times in a course.
+    pub(super) fn of_course(&self, course: &Course, machine: &Machine) -> Self {
+        let of = |costs: &[(&'static str, f64)]| {
+            costs.iter().map(|&(key, ns)| (key, machine.time(key).unwrap_or(ns))).collect::<Vec<_>>()
+        };
+        let (inputs, closings) = (self.inputs.clone(), self.closings.clone());
+        let costs = self.with(inputs, of(&self.driver), of(&self.shared), of(&self.datagrams));
+        Self { course: course.clone(), closings, ..costs }
+    }
+
+    /// Other costs of the same machine, which nothing has closed yet.
+    fn with(
+        &self,
+        inputs: Vec<Input>,
+        driver: Vec<(&'static str, f64)>,
+        shared: Vec<(&'static str, f64)>,
+        datagrams: Vec<(&'static str, f64)>,
+    ) -> Self {
+        let (cores, share, course) = (self.cores, self.share, self.course.clone());
+        Self { cores, share, course, closed: Vec::new(), closings: Vec::new(), driver, shared, datagrams, inputs }
     }
 
     /// With what is left between simulations and live runs.
     fn with_closings(mut self, of: Option<(Way, Part)>, live: &[Apart]) -> Self {
         let layout = if of.is_some() { Layout::Processes } else { Layout::Process };
         for Apart { partition, events_per_s } in live {
-            let simulated_per_s = self.simulated(partition, layout).map_or(0.0, |(per_s, _)| per_s);
+            let simulated_per_s = self.simulated(partition, layout).unwrap_or(0.0);
             let fragment_bytes = partition.ros.fragment.size.map_or(0, configuration::Size::bytes);
             let (fragments, level2) = (partition.ros.count * partition.ros.robs, partition.l2pu.is_some());
             let live = *events_per_s;
@@ -249,15 +257,9 @@ impl Costs {
             // Any of them could be met.
             return self;
         }
-        let off = |logarithms: &[f64]| {
-            let costs = self.times_apart(way, part, &factors(logarithms));
-            let ratios = apart.iter().filter_map(|live| {
-                let (simulated_per_s, _) = costs.simulated(&live.partition, Layout::Processes)?;
-                Some((simulated_per_s / live.events_per_s.median).ln().powi(2))
-            });
-            ratios.sum::<f64>()
-        };
-        let found = least_near_zero(part.knobs(way).len(), off);
+        let off =
+            |logarithms: &[f64]| self.times_apart(way, part, &factors(logarithms)).off(apart.iter(), Layout::Processes);
+        let found = least_near_zero(part.knobs(way).len(), CLOSING_APART_MAX, off);
         let mut costs = self.times_apart(way, part, &factors(&found));
         costs.closed.append(&mut self.closed);
         costs.closed.push((way, part));
@@ -284,21 +286,18 @@ impl Costs {
             (Layout::Processes, kind) if kind != Kind::Write && knobs.contains(&Knob::Near) => input.times(factors[0]),
             _ => input,
         });
-        let (course, cores) = (self.course.clone(), self.cores);
-        let (closed, closings) = (Vec::new(), Vec::new());
-        Self { cores, share: self.share, course, closed, closings, inputs: inputs.collect(), driver, shared, datagrams }
+        self.with(inputs.collect(), driver, shared, datagrams)
     }
 
-    /// Events per second and processor time of an event, in ns.
-    fn simulated(&self, partition: &Partition, layout: Layout) -> Option<(f64, f64)> {
+    /// Events per second.
+    fn simulated(&self, partition: &Partition, layout: Layout) -> Option<f64> {
         let simulation = Some(Simulation { layout, ..self.simulation()? });
         let mut partition = Partition { simulation, ..partition.clone() };
-        (partition.run.events, partition.run.duration) = (None, Some(SIMULATED));
+        let duration = if layout == Layout::Process { SIMULATED_ALONE } else { SIMULATED };
+        (partition.run.events, partition.run.duration) = (None, Some(duration));
         let simulated = simulate(partition, Trace::None);
         let simulated = simulated.inspect_err(|error| crate::complain(&format!("weir calibrate: {error}"))).ok()?;
-        let (summary, outcomes) = (simulated.summary(), &simulated.outcomes);
-        let cpu_ns = outcomes.cpu.as_nanos() as f64 / outcomes.account.level1.max(1) as f64;
-        Some((summary.rates_hz.level1, cpu_ns)).filter(|(events_per_s, _)| *events_per_s > 0.0)
+        Some(simulated.summary().rates_hz.level1).filter(|events_per_s| *events_per_s > 0.0)
     }
 
     /// As a configuration has it.
@@ -437,7 +436,7 @@ fn factors(logarithms: &[f64]) -> Vec<f64> {
 
 /// Where a function of a few variables is least, by steps along each from 0 on, which become smaller: it need be neither smooth
 /// nor known.
-fn least_near_zero(variables: usize, of: impl Fn(&[f64]) -> f64) -> Vec<f64> {
+fn least_near_zero(variables: usize, factor_max: f64, of: impl Fn(&[f64]) -> f64) -> Vec<f64> {
     let mut best = vec![0.0; variables];
     let mut least = of(&best);
     let mut step = STEP_FIRST;
@@ -445,7 +444,7 @@ fn least_near_zero(variables: usize, of: impl Fn(&[f64]) -> f64) -> Vec<f64> {
         let mut moved = false;
         for (variable, by) in (0..variables).flat_map(|variable| [(variable, step), (variable, -step)]) {
             let mut there = best.clone();
-            there[variable] = (there[variable] + by).clamp(-CLOSING_APART_MAX.ln(), CLOSING_APART_MAX.ln());
+            there[variable] = (there[variable] + by).clamp(-factor_max.ln(), factor_max.ln());
             let value = of(&there);
             if value < least {
                 (best, least, moved) = (there, value, true);
@@ -458,12 +457,6 @@ fn least_near_zero(variables: usize, of: impl Fn(&[f64]) -> f64) -> Vec<f64> {
     best
 }
 
-/// The geometric mean; 1 of nothing.
-fn mean(ratios: impl Iterator<Item = f64>) -> f64 {
-    let logarithms: Vec<f64> = ratios.map(f64::ln).filter(|ratio| ratio.is_finite()).collect();
-    (logarithms.iter().sum::<f64>() / logarithms.len().max(1) as f64).exp()
-}
-
 /// The processor, as far as the kernel says.
 fn processor_name() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -472,10 +465,11 @@ fn processor_name() -> String {
 }
 
 const ONE_PROCESS: &str = "one process with level 2";
-/// Runs of one shape whose cores were as far from each other differ less if nobody disturbs them.
-const UNEVEN_MIN: f64 = 1.5;
-/// Virtual time of a run that closes the calibration.
+/// Virtual time of a run that closes the calibration; one process goes through all there is in less.
 const SIMULATED: Interval = Interval::from_ms(30);
+const SIMULATED_ALONE: Interval = Interval::from_ms(6);
+/// What a factor far from 1 counts beside what simulations are off: short runs of few shapes tell no more than this.
+const ALIKE_WEIGHT: f64 = 0.01;
 /// More than this is no matter of the meter.
 const CLOSING_MAX: f64 = 2.0;
 /// Nor is more than this one of caches.
@@ -487,118 +481,4 @@ const STEP_LAST: f64 = 0.05;
 const TIMES_OF_MACHINE: [&str; 3] = ["latency", "wake", "switch"];
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::host::Sample;
-
-    fn costs() -> Costs {
-        let input = |kind, layout, base| Input {
-            role: Role::Sfi,
-            kind,
-            layout,
-            level2: false,
-            fit: Fit { base, each: 0.0, per_byte: 0.5 },
-            from: (layout == Layout::Processes).then_some("one process"),
-        };
-        let inputs = vec![input(Kind::EventReply, Layout::Process, 120.4), input(Kind::Write, Layout::Processes, 1e4)];
-        Costs {
-            cores: 3,
-            share: 1.0,
-            course: 100.0..=140.0,
-            closings: Vec::new(),
-            closed: vec![(Way::Tcp, Part::TwoCores)],
-            driver: vec![("pass", 700.0), ("wake", 9e3), ("read", 500.0), ("far", 300.0)],
-            shared: vec![("write", 80.0)],
-            datagrams: vec![("write", 90.0)],
-            inputs,
-        }
-    }
-
-    #[test]
-    fn what_is_written_is_read() {
-        let simulation = costs().simulation().unwrap();
-        assert_eq!(simulation.cores, 3);
-        let driver = simulation.driver.unwrap();
-        assert_eq!((driver.pass.ns(), driver.wake.ns(), driver.encode.ns()), (700, 9_000, 0));
-        assert_eq!([driver.shm, driver.udp].map(|carrying| carrying.unwrap().write.ns()), [80, 90]);
-        let [reply, write] = &simulation.cost[..] else { panic!("{:?}", simulation.cost) };
-        assert_eq!((reply.role.as_str(), reply.input.as_str(), reply.message.ns()), ("sfi", "event-reply", 120));
-        assert_eq!((reply.each.ns(), reply.per_kib.ns(), reply.layout), (0, 512, Some(Layout::Process)));
-        assert_eq!((write.input.as_str(), write.message.ns(), write.level2), ("write", 10_000, Some(false)));
-        assert_eq!((reply.source.as_str(), write.source.as_str()), ("", "metered in one process"));
-    }
-
-    #[test]
-    fn gaps_are_told() {
-        let gaps: Vec<String> = costs().gaps().collect();
-        let expected =
-            "in processes without level 2, inputs of sfi cost what they do in one process, where not metered";
-        assert_eq!(gaps, [expected]);
-    }
-
-    #[test]
-    fn what_could_not_be_closed_is_told() {
-        let doubts: Vec<String> = Costs { share: 0.5, ..costs() }.doubts().collect();
-        assert!(doubts[0].contains("runs had 50 %") && doubts[1].contains("in shared memory, over UDP"), "{doubts:?}");
-    }
-
-    #[test]
-    fn as_many_shapes_as_factors_close_nothing() {
-        let partition = Partition::parse("calibration", "partition.name = \"a\"\nros.count = 1\nsfi.count = 1\n", &[]);
-        let spread = Spread::of([1e5, 2e5].into_iter()).unwrap();
-        let live = [Apart { partition: partition.unwrap(), events_per_s: spread }];
-        assert!(!costs().closed_apart(Way::Datagrams, Part::TwoCores, &live).is_closed(Way::Datagrams));
-        assert!(costs().is_closed(Way::Tcp) && !costs().is_closed(Way::SharedMemory));
-    }
-
-    #[test]
-    fn runs_of_a_shape_that_differ_are_told() {
-        let live = Spread::of([1e5, 2e5].into_iter()).unwrap();
-        let of = Some((Way::SharedMemory, Part::TwoCores));
-        let closing = Closing { of, level2: false, fragments: 3, fragment_bytes: 500, live, simulated_per_s: 1.4e5 };
-        let doubts: Vec<String> = Costs { closings: vec![closing], ..costs() }.doubts().collect();
-        let words = "in shared memory, on two cores, 3 fragments of 500 B: 150000 (100000 to 200000, 2 runs), 140000";
-        assert!(doubts.iter().any(|doubt| doubt.ends_with(words)), "{doubts:?}");
-    }
-
-    #[test]
-    fn each_way_and_part_is_closed_by_itself() {
-        let all = |costs: &Costs| -> Vec<f64> {
-            [&costs.driver, &costs.shared, &costs.datagrams].into_iter().flatten().map(|(_, ns)| *ns).collect()
-        };
-        let closed = |way, part, factors: &[f64]| all(&costs().times_apart(way, part, factors));
-        assert_eq!(closed(Way::Tcp, Part::OneCore, &[2.0]), [1_400.0, 9e3, 1_000.0, 300.0, 160.0, 180.0]);
-        assert_eq!(closed(Way::Tcp, Part::TwoCores, &[2.0, 3.0]), [700.0, 9e3, 500.0, 600.0, 80.0, 90.0]);
-        assert_eq!(closed(Way::SharedMemory, Part::TwoCores, &[2.0]), [700.0, 9e3, 500.0, 300.0, 160.0, 90.0]);
-        assert_eq!(closed(Way::Datagrams, Part::TwoCores, &[2.0]), [700.0, 9e3, 500.0, 300.0, 80.0, 180.0]);
-    }
-
-    #[test]
-    fn the_least_is_found() {
-        let found =
-            least_near_zero(2, |at| (at[0] - 1.0).powi(2) + (at[1] + 0.5).powi(2) + (at[0] * at[1]).abs() / 10.0);
-        assert!((found[0] - 1.0).abs() < 0.15 && (found[1] + 0.5).abs() < 0.15, "{found:?}");
-        assert_eq!(least_near_zero(1, |_| 0.0), [0.0]);
-    }
-
-    #[test]
-    fn the_first_that_has_seen_a_kind_tells_its_cost() {
-        let seen = |section, ns| {
-            let samples = vec![Sample { count: 1.0, bytes: 0.0, ns }; 100];
-            Seen { samples: BTreeMap::from([(section, samples)]), writing: Vec::new() }
-        };
-        let build = Section::Input(Role::Sfi, Kind::Build);
-        let [one, other, third] =
-            [(build, 100.0), (build, 300.0), (Section::Flush(Role::Ros), 50.0)].map(|(section, ns)| seen(section, ns));
-        let found: Vec<_> = best_of([(&one, "a"), (&other, "b"), (&third, "c"), (&Seen::default(), "d")])
-            .map(|((role, kind), (fit, from))| (role, kind, (fit.base + fit.each).round(), from))
-            .collect();
-        assert_eq!(found, [(Role::Sfi, Kind::Build, 100.0, "a"), (Role::Ros, Kind::Flush, 50.0, "c")]);
-    }
-
-    #[test]
-    fn the_mean_is_that_of_ratios() {
-        assert!((mean([0.5, 2.0].into_iter()) - 1.0).abs() < 1e-12);
-        assert_eq!(mean(core::iter::empty()), 1.0);
-    }
-}
+mod tests;

@@ -53,6 +53,19 @@ impl Machine {
         })
     }
 
+    /// By its name in configurations.
+    pub(super) fn time(&self, key: &str) -> Option<f64> {
+        Some(match key {
+            "latency" => self.latency,
+            "wake" => self.wake,
+            "sleep" => self.sleep,
+            "switch" => self.switch,
+            "far" => self.far,
+            "far_kib" => self.far_kib,
+            _ => return None,
+        })
+    }
+
     /// Measures over the loopback interface.
     pub(super) fn measure() -> io::Result<Self> {
         let io_ns = write_and_read_ns(MESSAGE_BYTES)?;

@@ -101,7 +101,11 @@ fn measured(args: &CalibrateArgs) -> Result<Costs, CalibrationError> {
     }
     let courses = calibration.courses(core::iter::empty());
     let most = courses.iter().max_by_key(|course| calibration.apart.iter().filter(|run| run.is_of(course)).count());
-    calibration.costs(most)
+    let within = calibration.within_one_core()?;
+    Ok(match most {
+        Some(course) => calibration.of_course(&within, course),
+        None => within,
+    })
 }
 
 /// Runs from which costs are found, of all shapes, with a meter and without.
@@ -239,20 +243,23 @@ impl Calibration {
         distance::courses(self.apart.iter().filter_map(|run| run.line_ns).chain(others_ns))
     }
 
-    /// What all runs together tell of a course; without one, of runs within one core alone.
-    pub(crate) fn costs(&self, course: Option<&Course>) -> Result<Costs, CalibrationError> {
-        let nowhere = 0.0..=0.0;
-        let course = course.unwrap_or(&nowhere);
-        let of_course: Vec<&Machine> = self.machines.iter().filter(|machine| course.contains(&machine.line)).collect();
+    /// What all runs together tell of costs within one process, and within one core.
+    pub(crate) fn within_one_core(&self) -> Result<Costs, CalibrationError> {
         let all: Vec<&Machine> = self.machines.iter().collect();
-        let machine = Machine::median_of(if of_course.is_empty() { &all } else { &of_course });
         let (alone, share) = self.alone();
-        let mut costs = Costs::new(&machine.ok_or(CalibrationError::TooShort)?, &self.metered, (share, course))?;
-        costs = costs.closed(&alone);
-        for (of, shapes) in &self.processes {
-            costs = costs.closed_apart(of.0, of.1, &self.apart(*of, shapes, course));
-        }
-        Ok(costs)
+        let machine = Machine::median_of(&all).ok_or(CalibrationError::TooShort)?;
+        Ok(Costs::new(&machine, &self.metered, share)?.closed(&alone))
+    }
+
+    /// With what the runs of a course tell of it.
+    pub(crate) fn of_course(&self, within: &Costs, course: &Course) -> Costs {
+        let machines: Vec<&Machine> = self.machines.iter().filter(|machine| course.contains(&machine.line)).collect();
+        let all: Vec<&Machine> = self.machines.iter().collect();
+        let machine = Machine::median_of(if machines.is_empty() { &all } else { &machines });
+        let costs = within.of_course(course, &machine.expect("costs within one core are of some machine"));
+        self.processes
+            .iter()
+            .fold(costs, |costs, (of, shapes)| costs.closed_apart(of.0, of.1, &self.apart(*of, shapes, course)))
     }
 
     /// How fast runs of each shape in one process were, and the least share of a core of a run that counts.
