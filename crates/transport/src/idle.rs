@@ -14,7 +14,7 @@ pub enum IdleStrategy {
     Spin,
     /// Let other threads run between two passes.
     Yield,
-    /// Spin a little, yield a little, then sleep until a source is ready, a waker wakes, or a task's deadline comes.
+    /// Spin a little if at all, yield a little, then sleep until a source is ready, a waker wakes, or a task's deadline comes.
     Park(ParkLimits),
 }
 
@@ -29,8 +29,10 @@ pub struct ParkLimits {
 }
 
 impl Default for ParkLimits {
+    /// No spinning: where nobody else wants the processor, yielding is a system call that comes back at once, and where
+    /// somebody does, it is a peer that has what this one waits for.
     fn default() -> Self {
-        Self { spin_max: Duration::from_micros(5), yield_for: Duration::from_micros(20) }
+        Self { spin_max: Duration::ZERO, yield_for: Duration::from_micros(50) }
     }
 }
 

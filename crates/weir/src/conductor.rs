@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use configuration::{BadMenu, ClearCarrier, Connections, Transport};
+use configuration::{BadMenu, ClearCarrier, Transport};
 use dataflow::component::{Outbox, PeerState};
 use dataflow::control::accounting::{Accounting, Books};
 use dataflow::control::controller::{Controller, ControllerParameters, Ending};
@@ -24,7 +24,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use transport::clock;
 use transport::error::OsError;
-use transport::idle::{IdleStrategy, ParkLimits};
+use transport::idle::IdleStrategy;
 use transport::scheduler::{Context, Scheduler, Task};
 
 use crate::assembly::Assembly;
@@ -289,10 +289,6 @@ pub(crate) fn idle(partition: &configuration::Partition) -> IdleStrategy {
     match partition.transport.idle {
         configuration::Idle::Spin => IdleStrategy::Spin,
         configuration::Idle::Yield => IdleStrategy::Yield,
-        configuration::Idle::Park if partition.transport.connections == Connections::Shm => {
-            // A peer that writes wakes for the price of one small system call; until then its processor is better off.
-            IdleStrategy::Park(ParkLimits { spin_max: Duration::ZERO, yield_for: Duration::ZERO })
-        }
         configuration::Idle::Park => IdleStrategy::default(),
     }
 }
