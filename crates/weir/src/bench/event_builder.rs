@@ -282,4 +282,4 @@ const WINDOW_BYTES: u32 = 1 << 20;
 /// A socket for all sources has room for more, and more replies are ready at the same time.
 const DATAGRAMS_WINDOW_BYTES: u32 = 2 << 20;
 const BUILDING_MIN: u32 = 8;
-const BUILDING_MAX: u32 = 256;
+const BUILDING_MAX: u32 = 512;
