@@ -16,7 +16,7 @@ use dataflow::level1::roib::RoibParameters;
 use dataflow::level1::trigger::Trigger;
 use transport::error::OsError;
 use transport::frame::FrameLimits;
-use transport::idle::{IdleStrategy, ParkLimits};
+use transport::idle::IdleStrategy;
 use transport::page_pool::{Pool, PoolError, PoolOptions};
 use transport::scheduler::{Scheduler, Stopper};
 use transport::tcp::{ListenError, Listener, TcpOptions};
@@ -216,7 +216,7 @@ impl Drop for NetworkTriggers {
 
 /// Spinning is for the threads of the data path, whose processors this one shares.
 fn idle() -> IdleStrategy {
-    IdleStrategy::Park(ParkLimits { spin_max: Duration::ZERO, yield_for: Duration::ZERO })
+    IdleStrategy::Park { yield_for: Duration::ZERO }
 }
 
 /// More than two frames, so that one read brings many.

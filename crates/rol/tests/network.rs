@@ -12,7 +12,7 @@ use dataflow::level1::trigger::Trigger;
 use dataflow::message::Roi;
 use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 use rol::{BadLevel1Frame, Incoming, Level1Frame, NetworkParameters, NetworkTriggers};
-use transport::idle::{IdleStrategy, ParkLimits};
+use transport::idle::IdleStrategy;
 use transport::scheduler::{Context, Scheduler, Task};
 
 /// What came until the sources ended or `enough` of it came.
@@ -84,7 +84,7 @@ impl Level1 {
 }
 
 fn park() -> IdleStrategy {
-    IdleStrategy::Park(ParkLimits { spin_max: Duration::ZERO, yield_for: Duration::ZERO })
+    IdleStrategy::Park { yield_for: Duration::ZERO }
 }
 
 fn record(id: u32, source: u32) -> Level1Frame {

@@ -14,31 +14,18 @@ pub enum IdleStrategy {
     Spin,
     /// Let other threads run between two passes.
     Yield,
-    /// Spin a little if at all, yield a little, then sleep until a source is ready, a waker wakes, or a task's deadline comes.
-    Park(ParkLimits),
-}
-
-/// How long `park` stays awake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ParkLimits {
-    /// The longest time to spin. It is halved each time it was spent in vain and doubled when work came before sleep, so
-    /// that a scheduler spins only where that helps.
-    pub spin_max: Duration,
-    /// How long to yield between spinning and sleep.
-    pub yield_for: Duration,
-}
-
-impl Default for ParkLimits {
-    /// No spinning: where nobody else wants the processor, yielding is a system call that comes back at once, and where
-    /// somebody does, it is a peer that has what this one waits for.
-    fn default() -> Self {
-        Self { spin_max: Duration::ZERO, yield_for: Duration::from_micros(50) }
-    }
+    /// Yield for so long, then sleep until a source is ready, a waker wakes, or a task's deadline comes. Where nobody else wants the
+    /// processor, yielding is a system call that comes back at once; where somebody does, it is perhaps a peer that has what
+    /// this thread waits for.
+    Park {
+        /// How long to yield before sleep.
+        yield_for: Duration,
+    },
 }
 
 impl Default for IdleStrategy {
     fn default() -> Self {
-        Self::Park(ParkLimits::default())
+        Self::Park { yield_for: Duration::from_micros(50) }
     }
 }
 
@@ -58,52 +45,37 @@ pub enum Pause {
 pub struct Idle {
     strategy: IdleStrategy,
     idle_since: Option<Time>,
-    spin_for: Duration,
 }
 
 impl Idle {
     /// At the beginning of an idle time.
     pub fn new(strategy: IdleStrategy) -> Self {
-        let spin_for = match strategy {
-            IdleStrategy::Park(limits) => limits.spin_max,
-            IdleStrategy::Spin | IdleStrategy::Yield => Duration::ZERO,
-        };
-        Self { strategy, idle_since: None, spin_for }
+        Self { strategy, idle_since: None }
     }
 
     /// After a pass in which a task had work.
     pub fn busy(&mut self) {
-        if let (Some(_), IdleStrategy::Park(limits)) = (self.idle_since.take(), self.strategy) {
-            self.spin_for = (self.spin_for * 2).clamp(SPIN_MIN.min(limits.spin_max), limits.spin_max);
-        }
+        self.idle_since = None;
     }
 
     /// After a pass that began at `now` and in which no task had work.
     pub fn idle(&mut self, now: Time) -> Pause {
-        let limits = match self.strategy {
+        let yield_for = match self.strategy {
             IdleStrategy::Spin => return Pause::None,
             IdleStrategy::Yield => return Pause::Yield,
-            IdleStrategy::Park(limits) => limits,
+            IdleStrategy::Park { yield_for } => yield_for,
         };
-        let idle_for = now.since(*self.idle_since.get_or_insert(now));
-        if idle_for < self.spin_for {
-            Pause::None
-        } else if idle_for < self.spin_for + limits.yield_for {
-            Pause::Yield
-        } else {
-            self.spin_for /= 2;
-            self.idle_since = None;
-            Pause::Sleep
+        if now.since(*self.idle_since.get_or_insert(now)) < yield_for {
+            return Pause::Yield;
         }
+        self.idle_since = None;
+        Pause::Sleep
     }
 }
 
-/// From where spinning grows again after it never helped.
-const SPIN_MIN: Duration = Duration::from_nanos(500);
-
 #[cfg(test)]
 mod tests {
-    use super::{Idle, IdleStrategy, ParkLimits, Pause};
+    use super::{Idle, IdleStrategy, Pause};
     use core::time::Duration;
     use dataflow::time::Time;
 
@@ -111,29 +83,13 @@ mod tests {
         Time::from_ns(us * 1000)
     }
 
-    fn park() -> Idle {
-        let (spin_max, yield_for) = (Duration::from_micros(8), Duration::from_micros(10));
-        Idle::new(IdleStrategy::Park(ParkLimits { spin_max, yield_for }))
-    }
-
     #[test]
-    fn park_spins_then_yields_then_sleeps() {
-        let mut idle = park();
-        let pauses = [100, 107, 108, 117, 118].map(|us| idle.idle(at_us(us)));
-        assert_eq!(pauses, [Pause::None, Pause::None, Pause::Yield, Pause::Yield, Pause::Sleep]);
-    }
-
-    #[test]
-    fn spinning_in_vain_gets_shorter_and_work_makes_it_longer() {
-        let mut idle = park();
-        idle.idle(at_us(0));
-        assert_eq!(idle.idle(at_us(18)), Pause::Sleep);
+    fn park_yields_then_sleeps_and_begins_anew_with_work() {
+        let mut idle = Idle::new(IdleStrategy::Park { yield_for: Duration::from_micros(10) });
+        let pauses = [100, 109, 110, 111].map(|us| idle.idle(at_us(us)));
+        assert_eq!(pauses, [Pause::Yield, Pause::Yield, Pause::Sleep, Pause::Yield]);
         idle.busy();
-        idle.idle(at_us(100));
-        assert_eq!(idle.idle(at_us(104)), Pause::Yield);
-        idle.busy();
-        idle.idle(at_us(200));
-        assert_eq!(idle.idle(at_us(207)), Pause::None);
+        assert_eq!(idle.idle(at_us(130)), Pause::Yield);
     }
 
     #[test]

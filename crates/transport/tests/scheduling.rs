@@ -3,7 +3,7 @@
 use dataflow::time::Time;
 use std::time::Duration;
 use transport::clock;
-use transport::idle::{IdleStrategy, ParkLimits};
+use transport::idle::IdleStrategy;
 use transport::local::{Receiver, Sender, queue};
 use transport::scheduler::{Context, Scheduler, Stopper, Task};
 use transport::timestamp::{Armed, StampKind};
@@ -57,8 +57,8 @@ impl Task for StopInPoll {
 
 #[test]
 fn a_poll_that_stops_keeps_the_scheduler_from_sleeping() {
-    let park_at_once = ParkLimits { spin_max: Duration::ZERO, yield_for: Duration::ZERO };
-    let mut scheduler = Scheduler::new(IdleStrategy::Park(park_at_once)).unwrap();
+    let park_at_once = IdleStrategy::Park { yield_for: Duration::ZERO };
+    let mut scheduler = Scheduler::new(park_at_once).unwrap();
     scheduler.add("stop", StopInPoll);
     scheduler.run(&mut ()).unwrap();
     assert_eq!(scheduler.counters().sleeps, 0);
@@ -66,9 +66,8 @@ fn a_poll_that_stops_keeps_the_scheduler_from_sleeping() {
 
 #[test]
 fn every_strategy_passes_values_between_threads() {
-    let park_at_once = ParkLimits { spin_max: Duration::ZERO, yield_for: Duration::ZERO };
-    for strategy in [IdleStrategy::Spin, IdleStrategy::Yield, IdleStrategy::default(), IdleStrategy::Park(park_at_once)]
-    {
+    let park_at_once = IdleStrategy::Park { yield_for: Duration::ZERO };
+    for strategy in [IdleStrategy::Spin, IdleStrategy::Yield, IdleStrategy::default(), park_at_once] {
         // Two threads that spin on a loaded machine wait for each other's time slices.
         ping_pong(strategy, if strategy == IdleStrategy::Spin { 50 } else { 2000 });
     }

@@ -4,7 +4,7 @@ use dataflow::bulk::{Bulk, PageSlice};
 use std::time::Duration;
 use transport::clock;
 use transport::frame::{Frame, FrameLimits};
-use transport::idle::{IdleStrategy, ParkLimits};
+use transport::idle::IdleStrategy;
 use transport::link::{Filled, Link, Lost};
 use transport::page_pool::{Pool, PoolOptions};
 use transport::scheduler::{Context, Scheduler, Task};
@@ -295,7 +295,7 @@ impl Task for Echo {
 fn sleepers_are_woken_for_frames_and_for_pages() {
     let Pair { first, second, lent, .. } =
         Pair::new(MIB, &pool_options("copies", MIB, 4), &pool_options("lent", 1000, 1));
-    let at_once = IdleStrategy::Park(ParkLimits { spin_max: Duration::ZERO, yield_for: Duration::ZERO });
+    let at_once = IdleStrategy::Park { yield_for: Duration::ZERO };
     let run = |mut link: ShmLink, to_send| {
         let mut scheduler = Scheduler::new(at_once).unwrap();
         let waker = scheduler.waker();

@@ -196,7 +196,7 @@ pub enum Idle {
     Spin,
     /// Lets other threads run, then polls on.
     Yield,
-    /// Polls for a while, then sleeps until something arrives.
+    /// Lets other threads run for a while, then sleeps until something arrives.
     #[default]
     Park,
 }

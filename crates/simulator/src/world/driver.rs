@@ -43,9 +43,9 @@ pub struct Driver {
     pub sleep: Duration,
     /// Processor time of another process on a core.
     pub switch: Duration,
-    /// The longest time that a process without work looks for some before it lets others run.
-    pub spin: Duration,
-    /// How long it then looks between others before it sleeps.
+    /// Whether a process without work looks for some without letting others run, for ever.
+    pub spins: bool,
+    /// If not, how long it looks between others before it sleeps.
     pub yields: Duration,
     /// How long a process keeps a core that others wait for.
     pub slice: Duration,
@@ -93,8 +93,6 @@ pub(super) enum Turn {
     Begins(usize),
     /// A pass is over.
     Ends(usize),
-    /// It has looked for work in vain for so long.
-    Spun(usize, u64),
     /// It has let others run for so long.
     Yielded(usize, u64),
 }
@@ -117,7 +115,6 @@ struct Process {
     local: Turns<(Envelope, Message)>,
     touched: Vec<NodeId>,
     outgoing: Vec<Frame>,
-    spin_for: Duration,
     slept: bool,
     on_core_since: Time,
     spins_since: Time,
@@ -163,7 +160,7 @@ impl Drivers {
             // One of them leads to run control.
             let others = hosts.processes.len() as u32 - 1;
             let connections = if others == 0 { 0 } else { others + 1 };
-            Process::new((host, hosts.bound[index]), of_process(index), connections, &driver)
+            Process::new((host, hosts.bound[index]), of_process(index), connections)
         });
         let cores = |&count: &u32| Cores { free: (0..count).rev().collect(), ready: VecDeque::new() };
         Self {
@@ -213,7 +210,7 @@ impl Drivers {
 }
 
 impl Process {
-    fn new((host, bound): (usize, Option<u32>), components: u32, connections: u32, driver: &Driver) -> Self {
+    fn new((host, bound): (usize, Option<u32>), components: u32, connections: u32) -> Self {
         Self {
             host,
             bound,
@@ -226,7 +223,6 @@ impl Process {
             local: Turns::new(),
             touched: Vec::new(),
             outgoing: Vec::new(),
-            spin_for: driver.spin,
             slept: false,
             on_core_since: Time::ZERO,
             spins_since: Time::ZERO,
@@ -325,16 +321,9 @@ impl World {
             }
             Turn::Begins(process) => self.pass(process),
             Turn::Ends(process) => self.go_on(process),
-            Turn::Spun(process, change) => {
-                let drivers = self.drivers();
-                if drivers.processes[process].changes == change {
-                    self.release_core(process);
-                }
-            }
             Turn::Yielded(process, change) => {
                 let drivers = self.drivers();
                 if drivers.processes[process].changes == change {
-                    drivers.processes[process].spin_for /= 2;
                     drivers.change(process, State::Asleep);
                 }
             }
@@ -360,7 +349,7 @@ impl World {
     fn go_on(&mut self, process: usize) {
         let now = self.now;
         let drivers = self.drivers();
-        let Driver { slice, .. } = drivers.driver;
+        let Driver { slice, spins, .. } = drivers.driver;
         let this = &mut drivers.processes[process];
         let host = this.host;
         if this.has_work() {
@@ -373,10 +362,11 @@ impl World {
             drivers.hosts[host].free.push(core);
             return self.give_core(host);
         }
-        let spin_for = this.spin_for;
+        if !spins {
+            return self.release_core(process);
+        }
         this.spins_since = now;
-        let change = drivers.change(process, State::Spinning);
-        self.schedule(now + spin_for, What::Turn(Turn::Spun(process, change)));
+        drivers.change(process, State::Spinning);
     }
 
     fn release_core(&mut self, process: usize) {
@@ -384,7 +374,6 @@ impl World {
         let drivers = self.drivers();
         let yields = drivers.driver.yields;
         let host = drivers.processes[process].host;
-        drivers.busy += drivers.processes[process].spin_for;
         let change = drivers.change(process, State::Yielding);
         let core = drivers.processes[process].core;
         drivers.hosts[host].free.push(core);
@@ -397,8 +386,6 @@ impl World {
         let drivers = self.drivers();
         let driver = drivers.driver;
         let this = &mut drivers.processes[process];
-        let spin_least = SPIN_MIN.min(driver.spin);
-        this.spin_for = (this.spin_for * 2).clamp(spin_least, driver.spin);
         let inbox = core::mem::take(&mut this.inbox);
         let pass = driver.pass + driver.pass_component * this.components + driver.pass_connection * this.connections;
         self.charge(pass);
@@ -600,5 +587,3 @@ fn of_bytes(each_kib: Duration, bytes: u64) -> Duration {
 /// As live: bounds of a pass within a process.
 const LOCAL_MESSAGES_PER_PASS: usize = 4096;
 const LOCAL_TIME_PER_PASS: Duration = Duration::from_millis(1);
-/// As live: from where spinning grows again.
-const SPIN_MIN: Duration = Duration::from_nanos(500);

@@ -10,11 +10,11 @@
 //!
 //! The costs come from a file, or are measured between the live runs, with the shapes of `weir calibrate`: the machine of the
 //! costs is that of the live runs, whatever others do to it by and by. None of the partitions is one of those that costs are
-//! measured with. But `processes`, `datagrams` and `shared` are of the one family that costs of processes are fitted to: event
-//! building by two to six read-out systems with fragments of 0.5 to 4 kB and one event builder. They lie between its shapes,
-//! `shared` at the edge in fragment size: what is judged there is an interpolation. Processes are bound to cores
-//! (`processes.cores`), read-out systems to one, all others to another: where the kernel places them, a run takes one of several
-//! courses, which last for its whole time.
+//! measured with, but each lies between some of the same kind: costs within one process are fitted to event building and to
+//! chains with level 2 of three to twelve fragments of 0.5 to 16 kB, those of processes to event building by two to six
+//! read-out systems with fragments of 0.5 to 4 kB (`shared` is at the edge). What is judged is an interpolation. Processes
+//! are bound to cores (`processes.cores`), read-out systems to one, all others to another: where the kernel places them, a
+//! run takes one of several courses, which last for its whole time.
 //!
 //! Bound processes still take one of two courses where the cores are those of a virtual machine: its host moves them, every few
 //! seconds, and where they share no cache the same instructions take up to twice as long. So before and after each run it is
@@ -36,7 +36,7 @@ use transport::scheduler::allowed_cpus;
 
 use super::paired::{Comparison, Figures, RatioOf};
 use super::{BenchError, sound};
-use crate::calibration::{self, Calibration, Costs, Course, Way, is_same_course, line_ns};
+use crate::calibration::{self, Calibration, Costs, Course, PREDICTION_ERROR_MAX, Way, is_same_course, line_ns};
 use crate::cli::BenchArgs;
 use crate::conductor::{Run, conduct};
 use crate::simulation::simulate;
@@ -62,7 +62,7 @@ pub(crate) struct Prediction {
 struct Predicted {
     #[serde(flatten)]
     comparison: Comparison<Parameters>,
-    /// Whether the median ratio of events per second is within [`ERROR_MAX`] of 1; none with too few live runs that are known to have
+    /// Whether the median ratio of events per second is within [`PREDICTION_ERROR_MAX`] of 1; none with too few live runs that are known to have
     /// had the machine for themselves, or too short ones.
     within: Option<bool>,
     error_max: f64,
@@ -164,7 +164,9 @@ impl Predicted {
             Some(true) => format!("within {percent:.0} %"),
             Some(false) => format!("NOT within {percent:.0} %"),
             None => {
-                format!("not judged: expected {JUDGED_MIN} live runs of at least {SECONDS_MIN} s that nobody disturbs")
+                format!(
+                    "not judged: expected --seconds of at least {SECONDS_MIN}, and {JUDGED_MIN} live runs that nobody disturbs"
+                )
             }
         };
         let out = match taken_out {
@@ -278,8 +280,8 @@ impl Subject {
         let simulated_seconds = SIMULATED.duration().as_secs_f64();
         let parameters = Parameters { processes: self.way.is_some(), seconds, simulated_seconds, pairs: pairs.len() };
         let comparison = Comparison::of(self.name, parameters, RatioOf::EventsPerS, &pairs);
-        let within = is_judged.then(|| (comparison.ratio() - 1.0).abs() <= ERROR_MAX);
-        Ok(Predicted { comparison, within, error_max: ERROR_MAX, share, taken_out })
+        let within = is_judged.then(|| (comparison.ratio() - 1.0).abs() <= PREDICTION_ERROR_MAX);
+        Ok(Predicted { comparison, within, error_max: PREDICTION_ERROR_MAX, share, taken_out })
     }
 
     fn simulated(&self, costs: &str) -> Result<Figures, BenchError> {
@@ -355,12 +357,10 @@ const SLICE_SECONDS_MAX: f64 = 0.34;
 const SLICES_PER_CALIBRATION: usize = 3;
 /// Live runs that are enough to tell.
 const JUDGED_MIN: usize = 6;
-/// Shorter runs measure how a run begins.
-const SECONDS_MIN: f64 = 0.5;
+/// With less, runs of the calibration measure how a run begins.
+const SECONDS_MIN: f64 = 1.4;
 /// A live run that had less of the processor time that it wanted says nothing of the system.
 const SHARE_MIN: f64 = 0.9;
-/// How far a prediction may be off.
-const ERROR_MAX: f64 = 0.15;
 /// How long a run of the calibration is, for a second of a live run, and at most.
 const CALIBRATION_PER_RUN: f64 = 0.075;
 const CALIBRATION_SECONDS_MAX: f64 = 0.4;

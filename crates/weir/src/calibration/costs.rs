@@ -308,7 +308,8 @@ impl Costs {
 
     /// Whether costs of processes that are connected in this way were made to agree with live runs.
     pub(crate) fn is_closed(&self, way: Way) -> bool {
-        [way, Way::Tcp].iter().all(|way| self.closed.contains(&(*way, Part::TwoCores)))
+        let needed = [(way, Part::TwoCores), (Way::Tcp, Part::TwoCores), (Way::Tcp, Part::OneCore)];
+        needed.iter().all(|part| self.closed.contains(part))
     }
 
     /// Whether others left a core to runs in one process.
@@ -318,8 +319,7 @@ impl Costs {
 
     /// What the machine did not let us measure well, in words.
     pub(crate) fn doubts(&self) -> impl Iterator<Item = String> {
-        let closed = self.closed.clone();
-        let open = Way::ALL.into_iter().filter(move |way| !closed.contains(&(*way, Part::TwoCores)));
+        let open = Way::ALL.into_iter().filter(|way| !self.is_closed(*way));
         let open: Vec<&str> = open.map(Way::words).collect();
         let percent = self.share * 100.0;
         let shared = (!self.is_calm()).then(|| {
@@ -331,7 +331,9 @@ impl Costs {
         });
         let uneven = self.closings.iter().filter(|closing| closing.of.is_some() && closing.is_uneven());
         let uneven = uneven.map(|closing| format!("runs of one shape differ: {}", closing.words()));
-        shared.into_iter().chain(open).chain(uneven.collect::<Vec<_>>())
+        let off = self.closings.iter().filter(|closing| closing.is_off());
+        let off = off.map(|closing| format!("costs do not agree well with live runs: {}", closing.words()));
+        shared.into_iter().chain(open).chain(uneven.chain(off).collect::<Vec<_>>())
     }
 
     /// What was metered elsewhere than where it counts, in words.

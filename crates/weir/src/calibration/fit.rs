@@ -64,8 +64,8 @@ fn median(samples: &[Sample]) -> Option<f32> {
     Some(*all.select_nth_unstable_by(middle, f32::total_cmp).1)
 }
 
-/// The best of all combinations of terms of which none is negative.
-fn least_squares(samples: &[Sample], terms: Terms) -> Option<Fit> {
+/// The best of all combinations of terms of which none is negative; `None` without samples.
+pub(super) fn least_squares(samples: &[Sample], terms: Terms) -> Option<Fit> {
     let sums = Sums::of(samples);
     let mut best: Option<(f64, Fit)> = None;
     for which in 1..8_usize {

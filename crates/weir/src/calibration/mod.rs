@@ -24,7 +24,7 @@ use simulator::world::Kind;
 use self::costs::{Apart, Part};
 pub(crate) use self::costs::{Costs, Way};
 pub(crate) use self::distance::{is_same_course, line_ns};
-use self::fit::{Fit, Terms, fit};
+use self::fit::{Fit, Terms, fit, least_squares};
 use self::machine::Machine;
 use self::shapes::Shape;
 pub(crate) use self::shapes::{DATAGRAMS, SHARED, as_simulated, bound_to};
@@ -404,25 +404,14 @@ impl Seen {
     }
 }
 
-/// So much for each event and byte, from whole runs.
+/// So much for each event and byte, from whole runs with events of several sizes.
 fn fit_writing(runs: &[Sample]) -> Option<Fit> {
-    let bytes: f64 = runs.iter().map(|run| f64::from(run.bytes)).sum();
-    let ns: f64 = runs.iter().map(|run| f64::from(run.ns)).sum();
-    let events: f64 = runs.iter().map(|run| f64::from(run.count)).sum();
-    if events == 0.0 {
-        return None;
-    }
-    if let [one, other] = runs {
-        let per_event = |run: &Sample| (f64::from(run.ns / run.count), f64::from(run.bytes / run.count));
-        let ((ns_a, bytes_a), (ns_b, bytes_b)) = (per_event(one), per_event(other));
-        let per_byte = (ns_b - ns_a) / (bytes_b - bytes_a);
-        let base = ns_a - per_byte * bytes_a;
-        if per_byte >= 0.0 && base >= 0.0 && per_byte.is_finite() {
-            return Some(Fit { base, each: 0.0, per_byte });
-        }
-    }
-    Some(Fit { base: 0.0, each: 0.0, per_byte: ns / bytes })
+    let per_event = |run: &Sample| Sample { count: 1.0, bytes: run.bytes / run.count, ns: run.ns / run.count };
+    least_squares(&runs.iter().map(per_event).collect::<Vec<_>>(), Terms { each: false, ..Terms::ALL })
 }
+
+/// How far predictions are meant to be off at most.
+pub(crate) const PREDICTION_ERROR_MAX: f64 = 0.15;
 
 /// A run that has less of a core shares it with others.
 const SHARE_MIN: f64 = 0.85;
@@ -461,8 +450,10 @@ mod tests {
     #[test]
     fn writing_costs_by_event_and_by_byte() {
         let run = |events: f32, bytes: f32| Sample { count: events, bytes: events * bytes, ns: events * (2e3 + bytes) };
-        let fit = fit_writing(&[run(100.0, 1e3), run(50.0, 9e3)]).unwrap();
-        assert!((fit.base - 2e3).abs() < 1.0 && (fit.per_byte - 1.0).abs() < 1e-3, "{fit:?}");
+        for rounds in 1..5 {
+            let fit = fit_writing(&[run(100.0, 1e3), run(50.0, 9e3)].repeat(rounds)).unwrap();
+            assert!((fit.base - 2e3).abs() < 1.0 && (fit.per_byte - 1.0).abs() < 1e-3, "{fit:?} of {rounds} rounds");
+        }
         assert_eq!(fit_writing(&[]), None);
     }
 }

@@ -11,7 +11,7 @@ use dataflow::ids::{Incarnation, NodeId, Role};
 use rol::Inputs;
 use simulator::network::{Buffer, HostId, Link, Network, Port, Switch, SwitchId, Tcp, Topology, Trunk};
 use simulator::world::{Carrying, Cost, Costs, Datagrams, Driver, Ethernet, Fault, Hosts, Kind, Links, Setup, Wire};
-use transport::idle::{IdleStrategy, ParkLimits};
+use transport::idle::IdleStrategy;
 
 use super::SimulationError;
 use super::content::Content;
@@ -134,10 +134,10 @@ fn ns(interval: configuration::Interval) -> u32 {
 
 /// What drivers cost, and that they wait as the partition has them wait.
 fn driver(costs: &configuration::Driver, partition: &Partition) -> Driver {
-    let (spin, yields) = match idle(partition) {
-        IdleStrategy::Spin => (FOR_EVER, Duration::ZERO),
-        IdleStrategy::Yield => (Duration::ZERO, FOR_EVER),
-        IdleStrategy::Park(ParkLimits { spin_max, yield_for }) => (spin_max, yield_for),
+    let (spins, yields) = match idle(partition) {
+        IdleStrategy::Spin => (true, Duration::ZERO),
+        IdleStrategy::Yield => (false, FOR_EVER),
+        IdleStrategy::Park { yield_for } => (false, yield_for),
     };
     // The time of the world has an end.
     let of = |interval: configuration::Interval| interval.duration().min(FOR_EVER);
@@ -164,7 +164,7 @@ fn driver(costs: &configuration::Driver, partition: &Partition) -> Driver {
         wake: of(costs.wake),
         sleep: of(costs.sleep),
         switch: of(costs.switch),
-        spin,
+        spins,
         yields,
         slice: of(costs.slice),
     }

@@ -1,6 +1,6 @@
 //! How well costs agree with the live runs that they were made to agree with.
 
-use super::super::Spread;
+use super::super::{PREDICTION_ERROR_MAX, Spread};
 use super::{Part, Way};
 
 /// What is left between the simulation of a shape and its live runs, after the costs were made to agree with all shapes.
@@ -28,8 +28,13 @@ impl Closing {
         let with = if *level2 { ", level 2" } else { "" };
         format!(
             "{way}{on}{with}, {fragments} fragments of {fragment_bytes} B: {median:.0} ({least:.0} to {most:.0}, {runs} runs), \
-             {simulated_per_s:.0}"
+             {simulated_per_s:.0} simulated"
         )
+    }
+
+    /// Whether what is left is more than a prediction may be off.
+    pub(super) fn is_off(&self) -> bool {
+        (self.simulated_per_s / self.live.median - 1.0).abs() > PREDICTION_ERROR_MAX
     }
 
     /// Whether runs differ so much that somebody disturbed them.
