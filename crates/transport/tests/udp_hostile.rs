@@ -365,6 +365,15 @@ fn conversations() -> Vec<(&'static str, Vec<[u8; 8]>)> {
             "other_sender",
             vec![sending, pass, [acknowledgement, 0, 0, 5, 0, 1, 0, 0], [acknowledgement, 0, 0, 5, 0, 2, 0, 0], pass],
         ),
+        // Six asks per datagram, and more of all than wait at most.
+        (
+            "flood",
+            [[send, 0, 0, 0, 4, 0, 0, 0x40], pass]
+                .into_iter()
+                .chain([0, 1, 0, 2, 0, 3, 0, 1].map(|number| [ask, 0, 0, number, 0, 5, 0, 0]))
+                .chain([pass, at_once])
+                .collect(),
+        ),
         ("nonsense", vec![[8, 1, 2, 3, 4, 5, 6, 7], [0x88, 1, 2, 3, 4, 5, 6, 7], pass]),
     ];
     for (name, name_of_lives, what) in [

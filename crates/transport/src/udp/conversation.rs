@@ -1,6 +1,8 @@
-//! Conversations with a peer that has the key and says anything: an endpoint survives them, and another peer notices nothing.
+//! Conversations with a peer that has the key and says anything: an endpoint survives them, and another peer notices
+//! nothing.
 
 use super::header::{Acknowledgement, Ask, HEADER_LEN, Header, Notice, Tagger};
+use super::outbox::SINGLES_MAX;
 use super::{Acknowledged, Endpoint, PeerId, UdpOptions};
 use crate::frame::FrameLimits;
 use crate::link::Filled;
@@ -10,12 +12,12 @@ use dataflow::bulk::Bulk;
 use dataflow::time::Time;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
-/// Entry point of the fuzz target and of the replay of its corpus: what the bytes make a peer say, and us do, does no harm. The first
-/// byte says whether messages are acknowledged and asked for; then each step has eight.
+/// Entry point of the fuzz target and of the replay of its corpus: what the bytes make a peer say, and us do, does no
+/// harm. The first byte says whether messages are acknowledged and asked for; then each step has eight.
 ///
 /// # Panics
-/// If a frame is delivered that was not sent, something is held beyond its bound, an endpoint has something to do for ever, or
-/// messages to and from another peer do not come; if there are no sockets.
+/// If a frame is delivered that was not sent, something is held beyond its bound, an endpoint has something to do for
+/// ever, or a message to or from another peer is held up while this goes on; if there are no sockets.
 #[doc(hidden)]
 pub fn check_any_conversation(data: &[u8]) {
     let Some((mode, steps)) = data.split_first() else { return };
@@ -23,7 +25,9 @@ pub fn check_any_conversation(data: &[u8]) {
     for step in steps.chunks_exact(STEP_LEN).take(STEPS_MAX) {
         conversation.step(*step.first_chunk().expect("chunks of this length"));
     }
-    conversation.check_other();
+    conversation.pass(Duration::ZERO);
+    conversation.victim.remove_peer(conversation.to_liar);
+    conversation.exchange();
     let Conversation { victim, other, pool, .. } = conversation;
     drop((victim, other));
     assert_eq!(pool.counters().in_use, 0, "all pages come home");
@@ -33,6 +37,7 @@ struct Conversation {
     victim: Endpoint,
     liar: UdpSocket,
     to_liar: PeerId,
+    /// Its time stands still, so that it sends nothing twice: without the victim's acknowledgements it falls silent.
     other: Endpoint,
     to_other: PeerId,
     to_victim: PeerId,
@@ -41,6 +46,8 @@ struct Conversation {
     now: Time,
     /// Messages to the liar.
     sent: u64,
+    /// What the other has said, and the victim has not heard yet.
+    said: Vec<u8>,
 }
 
 impl Conversation {
@@ -68,8 +75,11 @@ impl Conversation {
         liar.set_nonblocking(true).expect("a socket that does not wait");
         let to_liar = victim.add_peer(liar.local_addr().expect("an address"));
         let (to_other, to_victim) = (victim.add_peer(other.local_address()), other.add_peer(victim.local_address()));
-        let now = Time::from_ns(1 << 40);
-        Self { victim, liar, to_liar, other, to_other, to_victim, options, pool, now, sent: 0 }
+        let now = START;
+        let said = Vec::new();
+        let mut new = Self { victim, liar, to_liar, other, to_other, to_victim, options, pool, now, sent: 0, said };
+        new.speak();
+        new
     }
 
     fn step(&mut self, [what, life, base, number, first, second, low, high]: [u8; STEP_LEN]) {
@@ -131,50 +141,66 @@ impl Conversation {
     /// Time passes, and the victim does all that it has to do.
     fn pass(&mut self, time: Duration) {
         self.now = self.now + time;
-        let mut is_idle = false;
-        for _ in 0..PASSES_MAX {
-            let filled = self.victim.fill(self.now).expect("the loopback interface works");
-            while let Some((from, frame)) = self.victim.next_frame() {
-                let bytes = frame.head.as_bytes();
-                assert!(from == self.to_liar && bytes[..4] == (bytes.len() as u32).to_le_bytes(), "a whole frame");
-            }
-            self.victim.flush(self.now);
-            let mut place = [0; DATAGRAM_LEN];
-            while self.liar.recv(&mut place).is_ok() {}
-            is_idle = filled == Filled::WouldBlock && self.victim.next_deadline().is_none_or(|due| due > self.now);
-            if is_idle {
-                break;
-            }
-        }
-        assert!(is_idle, "an endpoint comes to rest: {:?}", self.victim);
-        assert!(self.victim.queued_bytes() <= 2 * self.options.queue_bytes_max + LEN_MAX, "{:?}", self.victim);
+        self.exchange();
         let incomplete: usize = self.victim.incomplete(self.to_liar).map(|message| message.len).sum();
         assert!(incomplete <= self.options.incomplete_bytes_max, "{incomplete} bytes incomplete");
     }
 
-    /// A message to another peer, and one from it, come.
-    fn check_other(&mut self) {
-        self.pass(Duration::ZERO);
-        let message = frame(3000);
-        self.victim.remove_peer(self.to_liar);
-        self.victim.send(self.to_other, &message, &Bulk::empty()).expect("what waited for the other is gone");
-        self.other.send(self.to_victim, &message, &Bulk::empty()).expect("an empty queue");
-        let mut came = (false, false);
+    /// A message to the other, and what it said before the liar spoke, come, and the victim comes to rest.
+    fn exchange(&mut self) {
+        let message = frame(LEN_TO_OTHER);
+        self.victim.flush(self.now);
+        self.victim.send(self.to_other, &message, &Bulk::empty()).expect("an empty queue, and room in its own window");
+        let (mut is_heard, mut is_idle) = ((false, false), false);
         for _ in 0..PASSES_MAX {
-            self.now = self.now + MILLISECOND;
-            for (endpoint, came) in [(&mut self.victim, &mut came.0), (&mut self.other, &mut came.1)] {
-                endpoint.flush(self.now);
-                while endpoint.fill(self.now).expect("the loopback interface works") == Filled::Some {
-                    *came |= core::iter::from_fn(|| endpoint.next_frame())
-                        .any(|(_, frame)| frame.head.as_bytes() == message);
+            let filled = self.victim.fill(self.now).expect("the loopback interface works");
+            let singles = self.victim.single_datagrams();
+            assert!(singles <= SINGLES_MAX + SINGLES_MAX / 2, "{singles} answers wait");
+            while let Some((from, frame)) = self.victim.next_frame() {
+                let bytes = frame.head.as_bytes();
+                if from == self.to_other {
+                    assert!(
+                        !core::mem::replace(&mut is_heard.0, true) && bytes == self.said,
+                        "what the other has said"
+                    );
+                } else {
+                    let is_whole = bytes[..4] == (bytes.len() as u32).to_le_bytes();
+                    assert!(from == self.to_liar && is_whole, "a whole frame");
                 }
-                endpoint.flush(self.now);
             }
-            if came == (true, true) {
-                return;
+            self.victim.flush(self.now);
+            let mut place = [0; DATAGRAM_LEN];
+            while self.liar.recv(&mut place).is_ok() {}
+            is_heard.1 |= self.hear(&message);
+            is_idle = filled == Filled::WouldBlock && self.victim.next_deadline().is_none_or(|due| due > self.now);
+            if is_idle && is_heard == (true, true) {
+                break;
             }
         }
-        panic!("another peer is not heard, or does not hear: {:?} {:?}", self.victim, self.other);
+        assert!(is_idle, "an endpoint comes to rest: {:?}", self.victim);
+        assert_eq!(is_heard, (true, true), "the other is heard, and hears: {:?} {:?}", self.victim, self.other);
+        assert!(self.victim.queued_bytes() <= 2 * self.options.queue_bytes_max + LEN_MAX, "{:?}", self.victim);
+        self.speak();
+    }
+
+    /// The other speaks to the victim, whose buffer is empty.
+    fn speak(&mut self) {
+        self.said = frame(LEN_FROM_OTHER);
+        self.said[4..8].copy_from_slice(&(self.other.counters().frames_sent as u32).to_le_bytes());
+        self.other.send(self.to_victim, &self.said, &Bulk::empty()).expect("the victim has heard all before");
+        self.other.flush(START);
+    }
+
+    /// The other does all that it has to do; whether it hears this.
+    fn hear(&mut self, message: &[u8]) -> bool {
+        let mut is_heard = false;
+        while self.other.fill(START).expect("the loopback interface works") == Filled::Some {
+            while let Some((_, frame)) = self.other.next_frame() {
+                is_heard |= frame.head.as_bytes() == message;
+            }
+        }
+        self.other.flush(START);
+        is_heard
     }
 }
 
@@ -188,8 +214,13 @@ const KEY: [u8; 16] = [7; 16];
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 const DATAGRAM_LEN: usize = 256;
 const LEN_MAX: usize = 16 << 10;
+const LEN_TO_OTHER: usize = 3000;
+const START: Time = Time::from_ns(1 << 40);
 const MILLISECOND: Duration = Duration::from_millis(1);
 const STEP_LEN: usize = 8;
+
+/// More than half a window: the next goes when this is acknowledged.
+const LEN_FROM_OTHER: usize = 5000;
 
 /// Longer inputs find nothing more.
 const STEPS_MAX: usize = 512;

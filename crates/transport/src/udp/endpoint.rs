@@ -314,6 +314,11 @@ impl Endpoint {
         self.outbox.bytes()
     }
 
+    /// How many asks, answers and the like wait to be sent.
+    pub(super) fn single_datagrams(&self) -> usize {
+        self.outbox.single_datagrams()
+    }
+
     /// Whether what is sent to one peer is acknowledged.
     pub(super) fn is_acknowledged(&self) -> bool {
         self.options.acknowledged.is_some()

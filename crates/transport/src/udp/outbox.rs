@@ -111,8 +111,9 @@ impl Outbox {
         Ok(ticket)
     }
 
-    /// Queues a whole datagram; false if too many wait. When half the room is taken, each peer has but its share, so that one that asks
-    /// for everything takes nothing from those that ask for little; never more than one and a half times the room wait.
+    /// Queues a whole datagram; false if too many wait. When half the room is taken, each peer has but its share, so that
+    /// one that asks for everything takes nothing from those that ask for little. Never more wait than half the room and
+    /// all shares: one and a half times the room, or half the room and one for each peer where there are more peers.
     pub(super) fn push_single(&mut self, to: &Destination, datagram: Vec<u8>) -> bool {
         let slot = to.slot as usize;
         if self.singles_of.len() <= slot {
@@ -151,6 +152,11 @@ impl Outbox {
     #[cfg(test)]
     pub(super) fn singles(&self) -> impl Iterator<Item = &[u8]> {
         self.singles.iter().map(|single| single.datagram.as_slice())
+    }
+
+    /// How many single datagrams wait.
+    pub(super) fn single_datagrams(&self) -> usize {
+        self.singles.len()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -401,7 +407,7 @@ const PARTS_PER_CALL: usize = 256;
 const SEGMENTS_PER_CALL: usize = 256;
 
 /// Single datagrams of one peer that wait at most, where there are no others; what does not fit is asked for again.
-const SINGLES_MAX: usize = 1024;
+pub(super) const SINGLES_MAX: usize = 1024;
 
 /// Messages of `sendmmsg` per call.
 const SENDS_PER_CALL: usize = 64;
