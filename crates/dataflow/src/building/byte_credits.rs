@@ -103,7 +103,8 @@ pub(crate) fn cost(len_bytes: usize) -> u64 {
     len_bytes as u64 + EVENT_BYTES
 }
 
-const EVENT_BYTES: u64 = 64;
+/// What an event that is pushed counts for besides its data, in bytes.
+pub const EVENT_BYTES: u64 = 64;
 
 /// Credits go back in quarters of a window: a source whose window is shut is always owed one.
 const TELLS_PER_WINDOW: u64 = 4;

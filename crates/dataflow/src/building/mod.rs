@@ -12,3 +12,5 @@ pub mod pushed;
 pub(crate) mod rate_division;
 pub mod request_credits;
 pub mod sfi;
+
+pub use byte_credits::EVENT_BYTES;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use dataflow::building::EVENT_BYTES;
 use dataflow::ids::NodeId;
 
 use super::check::Failures;
@@ -48,6 +49,3 @@ pub(super) fn too_much(plan: &Plan, outcomes: &Outcomes, failures: &mut Failures
 fn cost(pushed: &Pushed) -> u64 {
     u64::from(pushed.len_bytes) + EVENT_BYTES
 }
-
-/// What an event counts for besides its data.
-const EVENT_BYTES: u64 = 64;
