@@ -36,8 +36,8 @@ fn exchange(messages: u64, bulk_bytes: usize, group: u64) {
     };
     let bind = || Endpoint::bind("127.0.0.1:0".parse().expect("an address"), &options, &pool).expect("a port");
     let (mut sender, mut receiver) = (bind(), bind());
-    let to = sender.add_peer(receiver.local_address());
-    receiver.add_peer(sender.local_address());
+    let to = sender.add_peer(receiver.local_address()).expect("none was removed");
+    receiver.add_peer(sender.local_address()).expect("none was removed");
     let mut head = [0; HEAD_BYTES];
     head[..4].copy_from_slice(&((HEAD_BYTES + bulk_bytes) as u32).to_le_bytes());
     let bulk = Bulk::Pages(PageSlice::new(Bytes::from(vec![7; bulk_bytes])));

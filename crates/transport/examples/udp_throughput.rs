@@ -99,8 +99,8 @@ impl Udp {
         options.checksum_payload = case.checksum;
         let mut first = Endpoint::bind(LOOPBACK, &options, &source)?;
         let mut second = Endpoint::bind(LOOPBACK, &options, &receive)?;
-        let to_second = first.add_peer(second.local_address());
-        second.add_peer(first.local_address());
+        let to_second = first.add_peer(second.local_address())?;
+        second.add_peer(first.local_address())?;
         let mut head = [0; 32];
         head[..4].copy_from_slice(&u32::try_from(case.message_len)?.to_le_bytes());
         let mut page = source.take().ok_or("a new pool has pages")?;

@@ -7,7 +7,7 @@ use transport::clock;
 use transport::frame::{Frame, FrameLimits};
 use transport::link::{Filled, Flushed};
 use transport::page_pool::{Pool, PoolOptions};
-use transport::udp::{DATAGRAM_LEN_LOOPBACK, Endpoint, InvalidOptions, PeerId, UdpOptions};
+use transport::udp::{DATAGRAM_LEN_LOOPBACK, Endpoint, InvalidOptions, PeerId, TooManyRemoved, UdpOptions};
 
 const LEN_MIN: usize = 8;
 const SEGMENT_LEN: usize = 1472 - 40;
@@ -51,8 +51,8 @@ fn messages_arrive_over_ipv6() {
     let (options, pool) = (options(64 << 10), pool(64 << 10, 8));
     let mut first = Endpoint::bind(address, &options, &pool).unwrap();
     let mut second = Endpoint::bind(address, &options, &pool).unwrap();
-    let to_second = first.add_peer(second.local_address());
-    second.add_peer(first.local_address());
+    let to_second = first.add_peer(second.local_address()).unwrap();
+    second.add_peer(first.local_address()).unwrap();
     for (seed, len) in [100, 9000, 37_500].into_iter().enumerate() {
         first.send(to_second, &message(len, seed), &Bulk::empty()).unwrap();
         assert_eq!(first.flush(clock::now()), Flushed::All);
@@ -201,8 +201,8 @@ fn short_messages_among_long_ones_do_not_pin_the_pool() {
     let mut pair = Pair::new(&options, 1);
     pair.pool = pool(1 << 20, 64);
     pair.second = Endpoint::bind(LOOPBACK, &options, &pair.pool).unwrap();
-    pair.second.add_peer(pair.first.local_address());
-    pair.to_second = pair.first.add_peer(pair.second.local_address());
+    pair.second.add_peer(pair.first.local_address()).unwrap();
+    pair.to_second = pair.first.add_peer(pair.second.local_address()).unwrap();
     let mut held = Vec::new();
     for round in 0..100 {
         for (index, len) in [60_000, 1000, 1000, 1000, 1000, 1000, 1000, 1000].into_iter().enumerate() {
@@ -309,10 +309,10 @@ fn a_peer_that_starts_anew_is_followed_and_its_former_life_is_not() {
     (old_options.incarnation, new_options.incarnation) = (1, 2);
     let proxy = UdpSocket::bind(LOOPBACK).unwrap();
     let mut receiver = Endpoint::bind(LOOPBACK, &old_options, &pool).unwrap();
-    let peer = receiver.add_peer(proxy.local_addr().unwrap());
+    let peer = receiver.add_peer(proxy.local_addr().unwrap()).unwrap();
     let datagrams = |options: &UdpOptions, seed| {
         let mut sender = Endpoint::bind(LOOPBACK, options, &pool).unwrap();
-        let to_proxy = sender.add_peer(proxy.local_addr().unwrap());
+        let to_proxy = sender.add_peer(proxy.local_addr().unwrap()).unwrap();
         sender.send(to_proxy, &message(3000, seed), &Bulk::empty()).unwrap();
         sender.flush(clock::now());
         intercept(&proxy, 3)
@@ -345,7 +345,7 @@ fn a_peer_that_is_removed_and_added_again_is_heard() {
         let frames: Vec<_> = core::iter::from_fn(|| pair.second.next_frame()).map(|(_, frame)| bytes(&frame)).collect();
         assert_eq!(frames, [message(3000, seed)], "{:?}", pair.second);
         pair.first.remove_peer(pair.to_second);
-        pair.to_second = pair.first.add_peer(address);
+        pair.to_second = pair.first.add_peer(address).unwrap();
     }
 }
 
@@ -359,12 +359,31 @@ fn lives_beyond_what_datagrams_can_tell_are_refused() {
 }
 
 #[test]
+fn more_removals_than_datagrams_can_tell_are_refused() {
+    let mut pair = Pair::new(&plain_options(64 << 10), 8);
+    let address = pair.second.local_address();
+    for _ in 0..65_535 {
+        pair.first.remove_peer(pair.to_second);
+        pair.to_second = pair.first.add_peer(address).unwrap();
+    }
+    assert_eq!(pair.first.send(pair.to_second, &message(3000, 1), &Bulk::empty()), Ok(0));
+    pair.first.flush(clock::now());
+    pair.second.fill(clock::now()).unwrap();
+    assert!(pair.second.next_frame().is_some(), "{:?}", pair.second);
+    pair.first.remove_peer(pair.to_second);
+    assert_eq!(pair.first.add_peer(address), Err(TooManyRemoved { address }));
+    // Nobody else's number is left either.
+    let other = "127.0.0.1:9".parse().unwrap();
+    assert_eq!(pair.first.add_peer(other), Err(TooManyRemoved { address: other }));
+}
+
+#[test]
 fn what_the_kernel_refuses_to_send_is_counted_and_named() {
     let mut options = plain_options(64 << 10);
     options.multicast.time_to_live = 0;
     let mut endpoint = Endpoint::bind(LOOPBACK, &options, &pool(64 << 10, 2)).unwrap();
     // From a loopback address there is no way to port 0, and none to this network.
-    let nowhere = endpoint.add_peer(SocketAddr::from((Ipv4Addr::new(127, 0, 0, 1), 0)));
+    let nowhere = endpoint.add_peer(SocketAddr::from((Ipv4Addr::new(127, 0, 0, 1), 0))).unwrap();
     endpoint.send(nowhere, &message(5000, 1), &Bulk::empty()).unwrap();
     assert_eq!(endpoint.flush(clock::now()), Flushed::All);
     assert_eq!(endpoint.udp_counters().datagrams_not_sent, 4);
@@ -403,8 +422,8 @@ impl Pair {
         let pool = pool(options.limits.len_max(), pages);
         let mut first = Endpoint::bind(LOOPBACK, options, &pool).unwrap();
         let mut second = Endpoint::bind(LOOPBACK, options, &pool).unwrap();
-        let to_second = first.add_peer(second.local_address());
-        second.add_peer(first.local_address());
+        let to_second = first.add_peer(second.local_address()).unwrap();
+        second.add_peer(first.local_address()).unwrap();
         Self { pool, first, second, to_second }
     }
 
@@ -451,8 +470,8 @@ impl Network {
         let proxy = UdpSocket::bind(LOOPBACK).unwrap();
         let mut first = Endpoint::bind(LOOPBACK, options, &pool).unwrap();
         let mut second = Endpoint::bind(LOOPBACK, options, &pool).unwrap();
-        let to_proxy = first.add_peer(proxy.local_addr().unwrap());
-        let from_proxy = second.add_peer(proxy.local_addr().unwrap());
+        let to_proxy = first.add_peer(proxy.local_addr().unwrap()).unwrap();
+        let from_proxy = second.add_peer(proxy.local_addr().unwrap()).unwrap();
         Self { pool, proxy, first, second, to_proxy, from_proxy, forwarded: 0 }
     }
 

@@ -82,7 +82,7 @@ fn what_waits_has_one_bound_for_all_peers() {
     network.first.flush(network.now);
     // What fits its own window goes, and nothing waits beside what waits for the other.
     let socket = UdpSocket::bind(LOOPBACK).unwrap();
-    let other = network.first.add_peer(socket.local_addr().unwrap());
+    let other = network.first.add_peer(socket.local_addr().unwrap()).unwrap();
     let refused = (0..100).find(|number| network.first.send(other, &message(*number, 9000), &Bulk::empty()).is_err());
     assert_eq!(refused, Some(WINDOW as u64 / 9000));
     assert_eq!(network.first.counters().sends_refused, 2);
@@ -146,8 +146,9 @@ fn a_peer_that_is_removed_and_returns_gets_what_is_sent_to_it_then_and_nothing_e
             network.restart_second();
         }
         network.first.remove_peer(network.peer);
-        network.peer = network.first.add_peer(address);
-        assert_eq!(network.first.queued_bytes(), 0);
+        network.peer = network.first.add_peer(address).unwrap();
+        let given_up = network.first.udp_counters().unacknowledged;
+        assert_eq!((network.first.queued_bytes(), given_up), (0, 180));
         let (segments, acknowledgements): (Vec<_>, Vec<_>) = former.iter().partition(|datagram| datagram[3] == 1);
         // What was on the way to the former life finds the next one first.
         segments.iter().skip(3).for_each(|datagram| network.inject_to_second(datagram));
@@ -161,11 +162,28 @@ fn a_peer_that_is_removed_and_returns_gets_what_is_sent_to_it_then_and_nothing_e
         segments.iter().for_each(|datagram| network.inject_to_second(datagram));
         (0..100).for_each(|_| network.pass(&mut |_| Treatment::Pass));
         let sent = network.first.udp_counters();
-        assert_eq!((network.arrived, network.next, sent.unacknowledged), (arrived + 30, 1030, 0), "{sent:?}");
+        assert_eq!((network.arrived, network.next, sent.unacknowledged), (arrived + 30, 1030, given_up), "{sent:?}");
         assert!(network.second.udp_counters().stale >= segments.len() as u64, "{:?}", network.second);
         assert_eq!((network.first.queued_bytes(), network.first.next_deadline()), (0, None));
         network.check_pages_home();
     }
+}
+
+#[test]
+fn a_peer_that_is_removed_and_lives_on_sends_again_what_nobody_acknowledged() {
+    let mut network = Network::new(&options());
+    (0..5).for_each(|number| assert!(network.send(number, 1000)));
+    network.pass(&mut |datagram| if datagram[3] == 5 { Treatment::Drop } else { Treatment::Pass });
+    assert_eq!(network.arrived, 5);
+    network.second.remove_peer(network.from_first);
+    network.from_first = network.second.add_peer(network.to_first.local_addr().unwrap()).unwrap();
+    // It has delivered them and does not know: another could live there by now.
+    network.next = 0;
+    (5..10).for_each(|number| assert!(network.send(number, 1000)));
+    (0..100).for_each(|_| network.pass(&mut |_| Treatment::Pass));
+    assert_eq!((network.arrived, network.next), (15, 10), "{:?}", network.second);
+    assert_eq!((network.first.udp_counters().unacknowledged, network.second.udp_counters().messages_lost), (0, 0));
+    network.check_pages_home();
 }
 
 #[test]
@@ -249,7 +267,7 @@ fn what_goes_to_a_group_is_not_acknowledged() {
     let mut options = options();
     options.multicast.interface = Some(Ipv4Addr::LOCALHOST);
     let mut network = Network::new(&options);
-    let group = network.first.add_peer("239.192.0.9:9".parse().unwrap());
+    let group = network.first.add_peer("239.192.0.9:9".parse().unwrap()).unwrap();
     network.first.send(group, &message(0, 100), &Bulk::empty()).unwrap();
     network.first.flush(network.now);
     assert_eq!((network.first.queued_bytes(), network.first.next_deadline()), (0, None));
@@ -262,7 +280,7 @@ fn peers_that_are_removed_take_what_waited_with_them() {
     network.first.flush(network.now);
     assert!(network.first.queued_bytes() > 0);
     network.first.remove_peer(network.peer);
-    assert_eq!(network.first.queued_bytes(), 0);
+    assert_eq!((network.first.queued_bytes(), network.first.udp_counters().unacknowledged), (0, 20));
     assert_eq!(network.first.flush(network.now), Flushed::All);
 }
 
@@ -284,6 +302,7 @@ struct Network {
     second: Endpoint,
     second_options: UdpOptions,
     peer: PeerId,
+    from_first: PeerId,
     now: Time,
     /// Number of the message that comes next.
     next: u64,
@@ -305,24 +324,24 @@ impl Network {
         let (to_second, to_first) = (bind(), bind());
         let mut first = Endpoint::bind(LOOPBACK, options, &pool).unwrap();
         let mut second = Endpoint::bind(LOOPBACK, options, &pool).unwrap();
-        let peer = first.add_peer(to_second.local_addr().unwrap());
-        second.add_peer(to_first.local_addr().unwrap());
+        let peer = first.add_peer(to_second.local_addr().unwrap()).unwrap();
+        let from_first = second.add_peer(to_first.local_addr().unwrap()).unwrap();
         let (now, second_options) = (Time::from_ns(1_000_000), options.clone());
-        Self { pool, to_second, to_first, first, second, second_options, peer, now, next: 0, arrived: 0 }
+        Self { pool, to_second, to_first, first, second, second_options, peer, from_first, now, next: 0, arrived: 0 }
     }
 
     /// The second begins anew, in its next life.
     fn restart_second(&mut self) {
         self.second_options.incarnation += 1;
         self.second = Endpoint::bind(LOOPBACK, &self.second_options, &self.pool).unwrap();
-        self.second.add_peer(self.to_first.local_addr().unwrap());
+        self.from_first = self.second.add_peer(self.to_first.local_addr().unwrap()).unwrap();
     }
 
     /// The first begins anew, in its next life.
     fn restart_first(&mut self) {
         let options = UdpOptions { incarnation: self.second_options.incarnation + 1, ..self.second_options.clone() };
         self.first = Endpoint::bind(LOOPBACK, &options, &self.pool).unwrap();
-        self.peer = self.first.add_peer(self.to_second.local_addr().unwrap());
+        self.peer = self.first.add_peer(self.to_second.local_addr().unwrap()).unwrap();
     }
 
     fn send(&mut self, number: u64, len: usize) -> bool {

@@ -266,7 +266,7 @@ fn nobody_asks_for_what_goes_to_a_group() {
     let mut options = options();
     options.multicast.interface = Some(Ipv4Addr::LOCALHOST);
     let mut network = Network::new(&options);
-    let group = network.first.add_peer("239.192.0.9:9".parse().unwrap());
+    let group = network.first.add_peer("239.192.0.9:9".parse().unwrap()).unwrap();
     network.first.send(group, &message(0, 100), &Bulk::empty()).unwrap();
     network.first.flush(network.now);
     assert_eq!(network.pool.counters().in_use, 0);
@@ -297,8 +297,8 @@ impl Network {
         let (to_second, to_first) = (bind(), bind());
         let mut first = Endpoint::bind(LOOPBACK, options, &pool).unwrap();
         let mut second = Endpoint::bind(LOOPBACK, options, &pool).unwrap();
-        let peer = first.add_peer(to_second.local_addr().unwrap());
-        let from_first = second.add_peer(to_first.local_addr().unwrap());
+        let peer = first.add_peer(to_second.local_addr().unwrap()).unwrap();
+        let from_first = second.add_peer(to_first.local_addr().unwrap()).unwrap();
         Self { pool, to_second, to_first, first, second, peer, from_first, now: Time::from_ns(1_000_000) }
     }
 

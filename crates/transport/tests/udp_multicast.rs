@@ -17,11 +17,11 @@ fn a_group_receives_what_is_sent_to_it_once() {
     let second = join(first.local_address().port());
     let bind = || Endpoint::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), &options, &pool).unwrap();
     let (mut sender, mut stranger) = (bind(), bind());
-    let to_group = sender.add_peer(first.local_address());
-    let stranger_to_group = stranger.add_peer(first.local_address());
+    let to_group = sender.add_peer(first.local_address()).unwrap();
+    let stranger_to_group = stranger.add_peer(first.local_address()).unwrap();
     let mut receivers = [first, second];
     for receiver in &mut receivers {
-        receiver.add_peer(sender.local_address());
+        receiver.add_peer(sender.local_address()).unwrap();
     }
     for len in [20, 5000, 12, 40_000] {
         sender.send(to_group, &frame(len), &Bulk::empty()).unwrap();

@@ -64,8 +64,8 @@ fn send_more_than_the_buffer() {
     let mut poller = Poller::new().unwrap();
     first.register(&mut poller).unwrap();
     second.register(&mut poller).unwrap();
-    let to_second = first.add_peer(second.local_address());
-    second.add_peer(first.local_address());
+    let to_second = first.add_peer(second.local_address()).unwrap();
+    second.add_peer(first.local_address()).unwrap();
     for number in 0..MESSAGES {
         first.send(to_second, &frame(number), &Bulk::empty()).unwrap();
     }
@@ -96,8 +96,8 @@ fn send_in_long_datagrams() {
     options.datagram_len = 4000;
     let bind = || Endpoint::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), &options, &pool).unwrap();
     let (mut first, mut second) = (bind(), bind());
-    let to_second = first.add_peer(second.local_address());
-    second.add_peer(first.local_address());
+    let to_second = first.add_peer(second.local_address()).unwrap();
+    second.add_peer(first.local_address()).unwrap();
     for number in 0..20 {
         first.send(to_second, &frame(number), &Bulk::empty()).unwrap();
         first.flush(clock::now());
@@ -116,8 +116,8 @@ fn send_until_all_arrive() {
     options.segmentation_offload = false;
     let bind = || Endpoint::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), &options, &pool).unwrap();
     let (mut first, mut second) = (bind(), bind());
-    let to_second = first.add_peer(second.local_address());
-    second.add_peer(first.local_address());
+    let to_second = first.add_peer(second.local_address()).unwrap();
+    second.add_peer(first.local_address()).unwrap();
     let mut missing: Vec<u32> = (0..200).collect();
     let mut tries = 0;
     while !missing.is_empty() {

@@ -73,8 +73,9 @@ impl Conversation {
         let (mut victim, mut other) = (bind(), bind());
         let liar = UdpSocket::bind(LOOPBACK).expect("a socket");
         liar.set_nonblocking(true).expect("a socket that does not wait");
-        let to_liar = victim.add_peer(liar.local_addr().expect("an address"));
-        let (to_other, to_victim) = (victim.add_peer(other.local_address()), other.add_peer(victim.local_address()));
+        let add = |endpoint: &mut Endpoint, address| endpoint.add_peer(address).expect("none was removed");
+        let to_liar = add(&mut victim, liar.local_addr().expect("an address"));
+        let (to_other, to_victim) = (add(&mut victim, other.local_address()), add(&mut other, victim.local_address()));
         let now = START;
         let said = Vec::new();
         let mut new = Self { victim, liar, to_liar, other, to_other, to_victim, options, pool, now, sent: 0, said };

@@ -30,7 +30,7 @@ pub struct UdpCounters {
     pub stale: u64,
     /// Segments that had come already, or belong to a message that was delivered.
     pub duplicates: u64,
-    /// Segments of messages that are too old to know whether they were delivered.
+    /// Segments of messages that are too old to know whether they were delivered, or have a number that no sender gets to.
     pub late: u64,
     /// Messages whose segments stopped coming, given up after the time-out.
     pub timed_out: u64,
@@ -53,7 +53,8 @@ pub struct UdpCounters {
     pub repeated: u64,
     /// Datagrams sent again because nothing was acknowledged for a time.
     pub retransmitted: u64,
-    /// Messages given up because nothing was acknowledged although they were sent again as often as allowed.
+    /// Messages given up because nothing was acknowledged although they were sent again as often as allowed, or because
+    /// their peer was removed before it acknowledged them.
     pub unacknowledged: u64,
     /// Acknowledgements of what was not sent, or in another life.
     pub acknowledgements_refused: u64,

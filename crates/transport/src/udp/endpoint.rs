@@ -8,7 +8,7 @@ use super::header::{HEADER_LEN, Header, Said, Tagger};
 use super::intake::{Batch, Intake, NoBatch, Segments};
 use super::options::{InvalidOptions, SocketBuffers, UdpOptions};
 use super::outbox::Outbox;
-use super::peer::{PeerId, Peers, Taken};
+use super::peer::{PeerId, Peers, Taken, TooManyRemoved};
 use super::reassembly::{Bounds, Run};
 use super::segment::check;
 use super::socket;
@@ -156,14 +156,21 @@ impl Endpoint {
 
     /// Accepts datagrams from this address and sends there; a multicast group is only sent to.
     ///
+    /// # Errors
+    /// If 65,536 peers were removed: a peer that was here before could take what is sent to it now for what was sent then.
+    ///
     /// # Panics
     /// If it is a peer already.
-    pub fn add_peer(&mut self, address: SocketAddr) -> PeerId {
+    pub fn add_peer(&mut self, address: SocketAddr) -> Result<PeerId, TooManyRemoved> {
         self.peers.add(address)
     }
 
-    /// Forgets a peer, what is incomplete of it, and what waits for its acknowledgements. What is queued for it is sent still. If it
-    /// is added again, both begin anew: what was on the way before is refused, as that of a former life.
+    /// Forgets a peer, what is incomplete of it, and what it has not acknowledged, which counts as given up. What is queued
+    /// for it is sent still.
+    ///
+    /// If it is added again, we begin anew with it: it refuses what we sent before, as that of a former life, and we refuse
+    /// its acknowledgements of that. It does not begin anew with us, unless it has removed us, too: what it has sent is
+    /// forgotten here, since by then another may live at its address, so that what it sends again is delivered again.
     ///
     /// # Panics
     /// If there is no such peer.
@@ -173,6 +180,7 @@ impl Endpoint {
             let (frames, bytes) = window.waiting(&slot.kept);
             self.waiting.frames -= frames;
             self.waiting.bytes -= bytes;
+            self.udp_counters.unacknowledged += slot.kept.len() as u64;
         }
         self.udp_counters.abandoned += self.peers.remove(peer);
     }

@@ -24,9 +24,12 @@ pub struct UdpLink {
 }
 
 impl UdpLink {
-    /// Links an endpoint that has no peer yet.
+    /// Links an endpoint that has had no peer yet.
+    ///
+    /// # Panics
+    /// If it has removed 65,536.
     pub fn new(mut endpoint: Endpoint, peer: SocketAddr) -> Self {
-        let peer = endpoint.add_peer(peer);
+        let peer = endpoint.add_peer(peer).expect("an endpoint without a peer before has removed none");
         let acknowledged = endpoint.is_acknowledged();
         Self { endpoint, peer, acknowledged, is_lost: false }
     }

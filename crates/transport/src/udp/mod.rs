@@ -1,49 +1,51 @@
 //! UDP and multicast, for messages that may be lost `[EB2007 §II-B.4]`: data requests, replies, clears.
 //!
-//! An [`Endpoint`] is one socket that exchanges frames with any number of peers, as a connection-less protocol suggests: one
-//! system call brings datagrams of many peers, and 160 peers cost one descriptor. Its calls are those of a
-//! [`Link`](crate::link::Link), with a peer to send to and a peer beside each frame received; [`UdpLink`] is an endpoint with one peer as a
-//! `Link`. A frame is cut into datagrams of a configured length and put together again by the receiver.
+//! An [`Endpoint`] is one socket that exchanges frames with any number of peers, as a connection-less protocol
+//! suggests: one system call brings datagrams of many peers, and 160 peers cost one descriptor. Its calls are those of
+//! a [`Link`](crate::link::Link), with a peer to send to and a peer beside each frame received; [`UdpLink`] is an
+//! endpoint with one peer as a `Link`. A frame is cut into datagrams of a configured length and put together again by
+//! the receiver.
 //!
 //! # What is promised
-//! A frame that is delivered is whole, undamaged, made with the partition's key, and delivered once within the newest 4096
-//! messages of its sender: an older one that comes late is dropped and counted. Nothing else: frames are lost, and overtake one another. A receiver that does not keep up does
-//! not hold its sender up; the kernel drops what does not fit in the receive buffer and the drop is counted. Credits of the
-//! protocol above have to bound what is on the way, and the buffers that the kernel granted ([`Endpoint::buffers`]) have
-//! to hold it.
+//! A frame that is delivered is whole, undamaged, made with the partition's key, and delivered once within the newest
+//! 4096 messages of its sender: an older one that comes late is dropped and counted. Nothing else: frames are lost, and
+//! overtake one another. A receiver that does not keep up does not hold its sender up; the kernel drops what does not
+//! fit in the receive buffer and the drop is counted. Credits of the protocol above have to bound what is on the way,
+//! and the buffers that the kernel granted ([`Endpoint::buffers`]) have to hold it.
 //!
 //! # What is missing
-//! If [`UdpOptions::ask_after`] is set, a receiver asks, by name, for segments that have not come for that time, and for
-//! messages that the numbers of later ones show to be missing; a sender that has nothing more to send says how many
-//! messages there were, since nothing else tells that the last is lost. Senders keep what they have sent until the receiver
-//! says that it has come, within [`UdpOptions::keep_parts_max`]; what is forgotten is not sent again, and an ask that
-//! somebody repeats is answered a bounded number of times. What is sent to a group is not asked for. Nothing is promised
-//! by this: who needs a reply still has a time-out.
+//! If [`UdpOptions::ask_after`] is set, a receiver asks, by name, for segments that have not come for that time, and
+//! for messages that the numbers of later ones show to be missing; a sender that has nothing more to send says how many
+//! messages there were, since nothing else tells that the last is lost. Senders keep what they have sent until the
+//! receiver says that it has come, within [`UdpOptions::keep_parts_max`]; what is forgotten is not sent again, and an
+//! ask that somebody repeats is answered a bounded number of times. What is sent to a group is not asked for. Nothing
+//! is promised by this: who needs a reply still has a time-out.
 //!
 //! # With acknowledgements
-//! With [`UdpOptions::acknowledged`] each frame to one peer is delivered once and in order `[ATM1997 §III]`. A sender has no more than a
-//! window under way; what goes beyond waits. One bound, [`UdpOptions::queue_bytes_max`], holds for what waits for all peers together,
-//! so that a receiver that stops can use it up: [`Endpoint::send`] refuses then what would wait, to any peer, and counts it; what fits
-//! its peer's window goes. A receiver acknowledges what each fill brings: all below some number, and of those beyond which have
-//! come. What nobody acknowledges for a time is sent again, ever more patiently; after so many times it is given up and counted, and
-//! the receiver is told not to wait for it. Asking for what is missing goes on beside that, and is the quicker. Acknowledgements of what was not sent, or was sent in another life, are
-//! refused and counted. What is sent to a group is not acknowledged.
+//! With [`UdpOptions::acknowledged`] each frame to one peer is delivered once and in order `[ATM1997 §III]`. A sender
+//! has no more than a window under way; what goes beyond waits. One bound, [`UdpOptions::queue_bytes_max`], holds for
+//! what waits for all peers together, so that a receiver that stops can use it up: [`Endpoint::send`] refuses then what
+//! would wait, to any peer, and counts it; what fits its peer's window goes. A receiver acknowledges what each fill
+//! brings: all below some number, and of those beyond which have come. What nobody acknowledges for a time is sent
+//! again, ever more patiently; after so many times it is given up and counted, and the receiver is told not to wait for
+//! it. Asking for what is missing goes on beside that, and is the quicker. Acknowledgements of what was not sent, or
+//! was sent in another life, are refused and counted. What is sent to a group is not acknowledged.
 //!
 //! # Bounds
-//! Datagrams from addresses that are no peer's and those that do not prove the key are counted and forgotten. Of each peer a
-//! bounded number of messages and bytes may be incomplete; the one that waits longest makes room for newer ones, and
-//! what stops coming is given up after a time-out. Segments stay where the kernel wrote them until their message is
+//! Datagrams from addresses that are no peer's and those that do not prove the key are counted and forgotten. Of each
+//! peer a bounded number of messages and bytes may be incomplete; the one that waits longest makes room for newer ones,
+//! and what stops coming is given up after a time-out. Segments stay where the kernel wrote them until their message is
 //! complete, so nothing is allocated by what a peer announces; their pages come out of the pool given.
 //!
 //! # Checksums
-//! Each header proves the key with a keyed tag, and carries a CRC-32 of the payload. UDP's own 16-bit sum misses one error of
-//! 65,536 that the Ethernet's misses too, such as those made inside a switch or a network card; and it is neither
-//! computed nor checked by the kernel between two processes of a host, where nothing is sent over wires: there
+//! Each header proves the key with a keyed tag, and carries a CRC-32 of the payload. UDP's own 16-bit sum misses one
+//! error of 65,536 that the Ethernet's misses too, such as those made inside a switch or a network card; and it is
+//! neither computed nor checked by the kernel between two processes of a host, where nothing is sent over wires: there
 //! [`UdpOptions::checksum_payload`] may be off.
 //!
 //! # Copies
-//! Sending makes none but of parts below `copy_below`. Receiving makes none if the segments of a message come in a row and
-//! in one call, which the kernel's joining of datagrams (GRO) makes the rule; else one.
+//! Sending makes none but of parts below `copy_below`. Receiving makes none if the segments of a message come in a row
+//! and in one call, which the kernel's joining of datagrams (GRO) makes the rule; else one.
 //!
 //! # Example
 //!
@@ -59,8 +61,8 @@
 //! let options = UdpOptions::new(FrameLimits::new(8, 64 << 10)?, [1; 16]);
 //! let mut ros = Endpoint::bind("127.0.0.1:0".parse()?, &options, &pool)?;
 //! let mut sfi = Endpoint::bind("127.0.0.1:0".parse()?, &options, &pool)?;
-//! let to_sfi = ros.add_peer(sfi.local_address());
-//! let from_ros = sfi.add_peer(ros.local_address());
+//! let to_sfi = ros.add_peer(sfi.local_address())?;
+//! let from_ros = sfi.add_peer(ros.local_address())?;
 //!
 //! let mut head = [0; 9000];
 //! head[..4].copy_from_slice(&u32::to_le_bytes(9000));
@@ -100,4 +102,4 @@ pub use options::{
     Acknowledged, DATAGRAM_LEN_ETHERNET, DATAGRAM_LEN_LOOPBACK, InvalidOptions, MulticastOptions, PartitionKey,
     SocketBuffers, UdpOptions,
 };
-pub use peer::PeerId;
+pub use peer::{PeerId, TooManyRemoved};

@@ -22,6 +22,17 @@ impl PeerId {
     }
 }
 
+/// An endpoint has removed more peers than datagrams can tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{address} is not added as a peer: this process has removed 65,536, and one of them would take what is sent to it \
+     now for old; start the process again"
+)]
+pub struct TooManyRemoved {
+    /// The address that was to be added.
+    pub address: SocketAddr,
+}
+
 /// The peers of an endpoint.
 pub(super) struct Peers {
     bounds: Bounds,
@@ -92,12 +103,14 @@ impl Peers {
         self.slots[slot as usize].as_mut().expect("found by its address")
     }
 
-    pub(super) fn add(&mut self, address: SocketAddr) -> PeerId {
+    pub(super) fn add(&mut self, address: SocketAddr) -> Result<PeerId, TooManyRemoved> {
+        // A peer that is added again begins anew with us as with another life of ours, whatever it remembers and is on the
+        // way.
+        let removed = u16::try_from(self.removed).map_err(|_| TooManyRemoved { address })?;
+        let incarnation = self.life << REMOVED_BITS | u32::from(removed);
         let free = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
         let id = u32::try_from(free).expect("fewer peers than addresses");
         assert!(self.by_address.insert(address, id).is_none(), "{address} is a peer already");
-        // A peer that is added again begins anew with us as with another life of ours, whatever it remembers and is on the way.
-        let incarnation = self.life << REMOVED_BITS | self.removed.min((1 << REMOVED_BITS) - 1);
         let to = Destination { address: address.into(), slot: id, incarnation };
         let peer = Some(Peer::new(to, address.ip().is_multicast(), self.bounds, self.acknowledged));
         if free == self.slots.len() {
@@ -105,7 +118,7 @@ impl Peers {
         } else {
             self.slots[free] = peer;
         }
-        PeerId(id)
+        Ok(PeerId(id))
     }
 
     /// Returns how many messages of it were incomplete.
@@ -281,6 +294,6 @@ const UNTOLD_BYTES_MAX: usize = 2 << 20;
 const UNTOLD_MESSAGES_MAX: u32 = 128;
 
 /// The lower bits of what a peer takes for our incarnation: as often it can be added again and told from before.
-pub(super) const REMOVED_BITS: u32 = 16;
+pub(super) const REMOVED_BITS: u32 = u16::BITS;
 
 const NO_SUCH_PEER: &str = "a peer that was added and not removed";

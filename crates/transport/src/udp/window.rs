@@ -18,7 +18,7 @@ pub(super) enum Known {
     No,
     /// It was delivered.
     Delivered,
-    /// It is too old to know.
+    /// It is too old to know, or has a number that no sender gets to.
     TooOld,
 }
 
@@ -30,7 +30,10 @@ impl Default for Window {
 
 impl Window {
     pub(super) fn knows(&self, number: u64) -> Known {
-        if number >= self.end {
+        if number == u64::MAX {
+            // Nothing can come behind it: it would be new for ever.
+            Known::TooOld
+        } else if number >= self.end {
             Known::No
         } else if self.end - number > WINDOW_MESSAGES {
             Known::TooOld
@@ -50,7 +53,7 @@ impl Window {
 
     /// Moves the end behind `number`; returns how many that were not delivered left the window.
     fn advance(&mut self, number: u64) -> u64 {
-        let end = number.saturating_add(1);
+        let end = number + 1;
         if self.end == 0 {
             self.counted_from = number;
         }
@@ -106,7 +109,8 @@ mod tests {
         assert_eq!(window.deliver(5 + WINDOW_MESSAGES), 0);
         assert_eq!(window.knows(5), Known::TooOld);
         assert_eq!(window.deliver(6 + 2 * WINDOW_MESSAGES), WINDOW_MESSAGES);
-        assert_eq!(window.deliver(u64::MAX), u64::MAX - 8 - 2 * WINDOW_MESSAGES);
+        assert_eq!(window.deliver(u64::MAX - 1), u64::MAX - 8 - 2 * WINDOW_MESSAGES);
+        assert_eq!((window.knows(u64::MAX - 1), window.knows(u64::MAX)), (Known::Delivered, Known::TooOld));
     }
 
     proptest! {

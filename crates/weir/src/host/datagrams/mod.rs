@@ -19,7 +19,7 @@ use dataflow::time::Time;
 use transport::link::Filled;
 use transport::page_pool::Pool;
 use transport::poller::Poller;
-use transport::udp::{Endpoint, InvalidOptions, PeerId, UdpOptions};
+use transport::udp::{Endpoint, InvalidOptions, PeerId, TooManyRemoved, UdpOptions};
 
 pub(crate) use plan::{DatagramOptions, replies_kept};
 
@@ -82,7 +82,8 @@ impl Datagrams {
         };
         let (mut lane, bulk) = (open(&options.control, control)?, open(&options.bulk, bulk)?);
         let group = group(&options.transport);
-        let readout = group.map(|(group, _)| lane.endpoint.add_peer(SocketAddr::V4(group)));
+        let to_group = |(group, _)| lane.endpoint.add_peer(SocketAddr::V4(group)).expect("none was removed");
+        let readout = group.map(to_group);
         let clears = match group {
             Some((group, interface)) if options.takes_clears => {
                 // The group's clears have numbers of their own, and receivers ask for missing ones.
@@ -123,13 +124,17 @@ impl Datagrams {
         {
             return false;
         }
-        let addresses = known.unwrap_or_else(|| {
-            let multicaster = self.clears.as_mut().map(|clears| clears.add_peer(control));
-            let (to_control, to_bulk) = (self.control.endpoint.add_peer(control), self.bulk.endpoint.add_peer(bulk));
-            Addresses { control, bulk, to_control, to_bulk, multicaster }
-        });
+        let Ok(addresses) = known.map_or_else(|| self.add(control, bulk), Ok) else { return false };
         self.peers.push((node, addresses));
         true
+    }
+
+    /// All endpoints have removed the same number of peers: if one refuses, so does the first.
+    fn add(&mut self, control: SocketAddr, bulk: SocketAddr) -> Result<Addresses, TooManyRemoved> {
+        let to_control = self.control.endpoint.add_peer(control)?;
+        let to_bulk = self.bulk.endpoint.add_peer(bulk)?;
+        let multicaster = self.clears.as_mut().map(|clears| clears.add_peer(control)).transpose()?;
+        Ok(Addresses { control, bulk, to_control, to_bulk, multicaster })
     }
 
     /// Whether these are unicast addresses of our family.
@@ -380,6 +385,16 @@ mod tests {
         first.part(other);
         first.part(NODE);
         assert!(first.meet(other, &good));
+    }
+
+    #[test]
+    fn a_node_that_comes_back_more_often_than_datagrams_can_tell_is_refused() {
+        let (mut first, second) = pair("transport.clear=udp");
+        let returns = (0..100_000).take_while(|_| {
+            first.part(NODE);
+            first.meet(NODE, &second.addresses())
+        });
+        assert_eq!(returns.count(), 65_535);
     }
 
     const ENVELOPE: Envelope = Envelope {
