@@ -235,12 +235,12 @@ impl Books<'_> {
         account.filter_rejected -= (twice - passed_twice).min(account.filter_rejected);
     }
 
-    /// What the event builders know of, and what the files hold beyond that: it was built by those that died.
+    /// What the event builders have built, or more if the files hold more beside what was rejected: those that died had built that. An
+    /// event in a file may be one that a living builder has, or has given up, without a word of its fate.
     fn built_at_least(&self) -> u64 {
         let sfi = self.sfi();
-        let passed = sfi.accepted + sfi.debug + sfi.unrecorded;
         let recorded = if self.has(Role::Sfo) { self.recorded() } else { 0 };
-        sfi.built_complete + sfi.built_incomplete + recorded.saturating_sub(passed)
+        (sfi.built_complete + sfi.built_incomplete).max(sfi.rejected + recorded)
     }
 
     /// The files of a dead recorder tell what it recorded.

@@ -1,0 +1,63 @@
+//! The account where those are dead that know best.
+
+use std::collections::BTreeMap;
+
+use dataflow::control::accounting::{Accounting, Books};
+use dataflow::control::controller::Application;
+use dataflow::ids::{NodeId, Role};
+use dataflow::message::FileRecord;
+use dataflow::report::{L2svCounters, Report, SfiCounters, SfoCounters};
+
+const DFM: NodeId = NodeId(1);
+const SFI: NodeId = NodeId(2);
+const EFD: NodeId = NodeId(3);
+const SFO: NodeId = NodeId(4);
+const L2SVS: [NodeId; 2] = [NodeId(5), NodeId(6)];
+
+/// The DFM and the only filter daemon died: the builder that lives had not been told of all that is in the files, and gave up the
+/// rest.
+#[test]
+fn what_a_living_builder_has_built_and_not_been_told_of_counts_once() {
+    let account = account(&[], vec![report(SFO, Role::Sfo, recorded(70))]);
+    assert_eq!((account.level1, account.not_built, account.residual), (100, 10, 0), "{account:#?}");
+    assert_eq!((account.recorded, account.lost_after_build), (70, 20), "{account:#?}");
+}
+
+#[test]
+fn what_a_dead_supervisor_accepted_counts_once_where_a_living_builder_has_built_it() {
+    let own = L2svCounters { received: 90, accepted: 90, ..L2svCounters::default() };
+    let reports = vec![report(SFO, Role::Sfo, recorded(70)), report(L2SVS[0], Role::L2sv, own.to_values())];
+    let account = account(&L2SVS, reports);
+    assert_eq!((account.level2_accepted, account.not_built, account.residual), (90, 0, 0), "{account:#?}");
+}
+
+/// Of what is in the files beyond what living builders have built, others were the builders.
+#[test]
+fn files_tell_what_dead_builders_have_built() {
+    let account = account(&[], vec![report(SFO, Role::Sfo, recorded(115))]);
+    assert_eq!((account.level1, account.recorded, account.residual), (115, 115, 0), "{account:#?}");
+}
+
+/// The builder was assigned 100 events, has built 90, and was told of 50.
+fn account(l2svs: &[NodeId], mut reports: Vec<Report>) -> Accounting {
+    let sfi = SfiCounters { assigned: 100, built_complete: 90, accepted: 50, abandoned: 40, ..SfiCounters::default() };
+    reports.push(report(SFI, Role::Sfi, sfi.to_values()));
+    let recorded = SfoCounters::total(reports.iter().filter(|report| report.role == Role::Sfo)).recorded;
+    let application = |node, role| Application { name: format!("{role:?}"), role, node };
+    let roles = [(DFM, Role::Dfm), (SFI, Role::Sfi), (EFD, Role::Efd), (SFO, Role::Sfo)];
+    let l2svs = l2svs.iter().map(|node| (*node, Role::L2sv));
+    let applications: Vec<_> = roles.into_iter().chain(l2svs).map(|(node, role)| application(node, role)).collect();
+    let reports: BTreeMap<_, _> = reports.into_iter().map(|report| (report.node, report)).collect();
+    let (path, stream) = (String::new(), String::new());
+    let file = FileRecord { path, stream, events: recorded, first_copies: recorded, bytes: 0, adler32: 1 };
+    let touched = &[DFM, EFD, L2SVS[1]];
+    Books { applications: &applications, reports: &reports, files: &[file], touched, forced: false }.account()
+}
+
+fn recorded(events: u64) -> Vec<u64> {
+    SfoCounters { recorded: events, copies: events, ..SfoCounters::default() }.to_values()
+}
+
+fn report(node: NodeId, role: Role, counters: Vec<u64>) -> Report {
+    Report { node, ..Report::of(role, counters) }
+}
