@@ -11,7 +11,7 @@ use dataflow::filter::efd::{Decider, Efd, EfdParameters};
 use dataflow::filter::policy::FilterPolicy;
 use dataflow::filter::streams::one_stream;
 use dataflow::ids::{EventId, Incarnation, NodeId};
-use dataflow::message::{BuiltEvent, Ended, EventInfo, Fate, Message};
+use dataflow::message::{BuiltEvent, Command, Ended, EventInfo, Fate, Message};
 use dataflow::report::DfmCounters;
 use dataflow::time::Time;
 
@@ -46,6 +46,11 @@ impl<C: Component> Driver<C> {
 impl Driver<Dfm> {
     /// Three events are built by the SFI and cleared.
     fn new() -> Self {
+        Self::clearing_after(ClearAfter::Built)
+    }
+
+    /// Three events are built by the SFI.
+    fn clearing_after(clear_after: ClearAfter) -> Self {
         let dfm = Dfm::new(DfmParameters {
             supervisors_return: false,
             input: DfmInput::Level1(LEVEL1),
@@ -58,7 +63,7 @@ impl Driver<Dfm> {
             build_timeout: Duration::from_secs(1),
             clear_group: 1,
             clear_age: Duration::from_secs(1),
-            clear_after: ClearAfter::Built,
+            clear_after,
             queue: 10,
             in_flight: 10,
             late: false,
@@ -142,6 +147,26 @@ fn what_a_daemon_had_told_the_builder_is_not_lost_and_counts_once() {
     driver.has_told(EFDS[0], vec![(EventId(0), Fate::Accepted), (EventId(1), Fate::Rejected)]);
     driver.has_told(EFDS[1], Vec::new());
     let counters = driver.counters();
+    assert_eq!((counters.accepted, counters.rejected, counters.finished_twice, counters.lost_built), (1, 1, 0, 1));
+}
+
+/// What is kept to be built again is not, where no builder is left.
+#[test]
+fn what_the_last_builder_was_told_is_asked_for_where_nothing_is_cleared() {
+    let mut driver = Driver::clearing_after(ClearAfter::Recorded);
+    driver.says(LEVEL1, Message::L1Result { event: info(3), rois: Vec::new() });
+    assert_eq!(asks(&driver.peer(SFI, PeerState::Down)), [], "it may come back, and builds them again");
+    let actions = driver.peer(SFI, PeerState::Gone);
+    assert_eq!(asks(&actions), EFDS);
+    let not_built = actions.into_iter().filter(|action| matches!(action, Action::Note(Note::NotBuilt(_))));
+    assert_eq!(not_built.collect::<Vec<_>>(), [Action::Note(Note::NotBuilt(EventId(3)))]);
+    driver.input(Input::Command(Command::Drain));
+    driver.has_told(EFDS[0], vec![(EventId(0), Fate::Accepted), (EventId(1), Fate::Rejected)]);
+    assert!(!driver.component.is_settled(), "one has not said what it has");
+    driver.has_told(EFDS[1], Vec::new());
+    assert!(driver.component.is_settled());
+    let counters = driver.counters();
+    assert_eq!((counters.built_complete, counters.not_built), (3, 1));
     assert_eq!((counters.accepted, counters.rejected, counters.finished_twice, counters.lost_built), (1, 1, 0, 1));
 }
 

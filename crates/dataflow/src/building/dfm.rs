@@ -23,7 +23,7 @@ use crate::readout::clears::Clears;
 use crate::report::{BlockCause, BlockedClock, DfmCounters, PeerCount, Report};
 use crate::time::Time;
 use crate::window::TakenCount;
-use books::{Open, Sfi, State, Supervisor};
+use books::{Granted, Open, Sfi, State, Supervisor};
 use orphans::Orphans;
 use recovery::{FinishedBefore, Recovery};
 use remembered::Remembered;
@@ -189,7 +189,7 @@ impl Dfm {
     fn grant(&mut self, now: Time, event: EventId, sfi: usize, complete: bool, out: &mut Outbox) {
         let open = self.open.get_mut(&event).expect("an open event is granted");
         open.state = State::Granted { sfi };
-        open.granted = Some(complete);
+        open.granted = Some(Granted { sfi: sfi as u16, complete });
         self.count_built(sfi, complete);
         if self.parameters.clear_after == ClearAfter::Built {
             self.open.remove(&event);
@@ -262,9 +262,10 @@ impl Dfm {
     }
 
     /// Counts an event that a lost SFI had built as built after all.
-    fn count_built_before(&mut self, granted: Option<bool>) {
-        self.counters.built_complete += u64::from(granted != Some(false));
-        self.counters.built_incomplete += u64::from(granted == Some(false));
+    fn count_built_before(&mut self, granted: Option<Granted>) {
+        let complete = granted.is_none_or(|granted| granted.complete);
+        self.counters.built_complete += u64::from(complete);
+        self.counters.built_incomplete += u64::from(!complete);
     }
 
     fn count_fate(&mut self, fate: Fate) {

@@ -51,10 +51,6 @@ impl Check<'_> {
     /// would grow to the end of the run.
     fn every_fate_is_known(&self, failures: &mut Failures) {
         let ending = &self.outcomes.ending;
-        if self.plan.of(Role::Sfi).iter().all(|sfi| ending.dead.contains(sfi)) {
-            // What was granted and is not built again may be with a filter daemon still.
-            return;
-        }
         if self.have_both_forgotten() {
             return;
         }

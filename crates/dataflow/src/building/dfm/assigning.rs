@@ -118,7 +118,7 @@ impl Dfm {
                 State::Building { sfi, .. } if sfi == lost => {}
                 State::Granted { sfi } if sfi == lost => {
                     let counted = &mut self.sfis[lost];
-                    let (total, own) = if open.granted == Some(true) {
+                    let (total, own) = if open.granted.is_some_and(|granted| granted.complete) {
                         (&mut self.counters.built_complete, &mut counted.complete)
                     } else {
                         (&mut self.counters.built_incomplete, &mut counted.incomplete)
@@ -134,34 +134,31 @@ impl Dfm {
         }
     }
 
-    /// Nobody is left to build.
+    /// Nobody is left to build. What was built and not finished is not built again: the filter daemons are asked.
     pub(super) fn give_up_queue(&mut self, out: &mut Outbox) {
         while let Some(event) = self.queue.pop_front() {
             if let Some(open) = self.open.remove(&event) {
                 self.give_up(event, &open);
-                out.note(Note::NotBuilt(event));
+                if open.granted.is_none() {
+                    out.note(Note::NotBuilt(event));
+                }
             }
         }
+        (0..self.sfis.len()).for_each(|sfi| self.orphan_cleared(sfi, out));
     }
 
     /// An event that was granted before may be with an EFD still: its fate can come.
     pub(super) fn give_up(&mut self, event: EventId, open: &Open) {
-        let (granted_now, builder) = match open.state {
-            State::Granted { sfi } => (true, sfi as u16),
-            _ => (false, NO_BUILDER),
-        };
-        if open.granted.is_some() {
-            if !granted_now {
-                self.count_built_before(open.granted);
-            }
-            self.cleared.insert(event, builder);
-        } else {
+        let Some(granted) = open.granted else {
             self.counters.not_built += 1;
+            return;
+        };
+        if !matches!(open.state, State::Granted { .. }) {
+            self.count_built_before(open.granted);
         }
+        self.cleared.insert(event, granted.sfi);
     }
 }
 
 /// After so many attempts an event stays where it is: if all SFIs are slow, taking it from one to the next would never end.
 const ATTEMPTS_MAX: u16 = 3;
-/// It was lost before.
-const NO_BUILDER: u16 = u16::MAX;

@@ -13,9 +13,16 @@ pub(super) struct Open {
     /// Has some of its data already.
     pub(super) builder: Option<NodeId>,
     pub(super) attempt: u16,
-    /// If an attempt was granted before: whether it was complete.
-    pub(super) granted: Option<bool>,
+    /// If an attempt was granted, now or before.
+    pub(super) granted: Option<Granted>,
     pub(super) state: State,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Granted {
+    /// The index of the builder.
+    pub(super) sfi: u16,
+    pub(super) complete: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,7 +41,7 @@ pub(super) enum State {
 pub(super) struct Sfi {
     pub(super) node: NodeId,
     pub(super) reachable: bool,
-    /// The one in which it was seen last, if that is not known to be over.
+    /// The one in which it was seen last.
     pub(super) life: Option<Incarnation>,
     /// All that it held when a DFM that returned came up with it is known: until then an event that it is given could be one that
     /// it has.

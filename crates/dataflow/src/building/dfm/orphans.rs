@@ -64,11 +64,11 @@ impl Orphans {
 
     /// A builder is lost, in this life, with these events.
     fn lose(&mut self, sfi: NodeId, life: Incarnation, events: Vec<EventId>, out: &mut Outbox) {
-        let known = self.lost.remove(&sfi).map(|lost| lost.events).unwrap_or_default();
-        let events: BTreeMap<_, _> = known.into_keys().chain(events).map(|event| (event, BTreeSet::new())).collect();
         if events.is_empty() {
             return;
         }
+        let known = self.lost.remove(&sfi).map(|lost| lost.events).unwrap_or_default();
+        let events: BTreeMap<_, _> = known.into_keys().chain(events).map(|event| (event, BTreeSet::new())).collect();
         let silent = self.efds.iter().filter(|efd| !efd.gone).map(|efd| efd.node).collect();
         for efd in self.efds.iter().filter(|efd| efd.reachable) {
             out.send(efd.node, Message::Orphaned { sfi, life });
@@ -118,13 +118,22 @@ impl Orphans {
 impl Dfm {
     /// A builder came or went: what it had built and was cleared may be lost with its former life.
     pub(super) fn orphan(&mut self, sfi: usize, state: PeerState, out: &mut Outbox) {
-        let life = match state {
-            PeerState::Up(life) => Some(life),
-            PeerState::Down => return,
-            PeerState::Gone => None,
+        let is_over = match state {
+            PeerState::Up(life) => self.sfis[sfi].life != Some(life),
+            PeerState::Down => false,
+            PeerState::Gone => true,
         };
-        let before = core::mem::replace(&mut self.sfis[sfi].life, life);
-        let Some(life) = before.filter(|_| before != life) else { return };
+        if is_over {
+            self.orphan_cleared(sfi, out);
+        }
+        if let PeerState::Up(life) = state {
+            self.sfis[sfi].life = Some(life);
+        }
+    }
+
+    /// The life in which the builder was seen last is over.
+    pub(super) fn orphan_cleared(&mut self, sfi: usize, out: &mut Outbox) {
+        let Some(life) = self.sfis[sfi].life else { return };
         let mut events = Vec::new();
         self.cleared.retain(|event, builder| {
             let is_its = usize::from(*builder) == sfi;
