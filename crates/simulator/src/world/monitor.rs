@@ -31,7 +31,7 @@ pub(super) struct Monitor {
     pub(super) pushed: Vec<Pushed>,
     /// What builders have said that they took of what sources have pushed.
     taken: BTreeMap<(NodeId, NodeId), u64>,
-    /// By whom events were rejected.
+    /// Who has rejected events, or was the last that is known to have taken that over.
     rejected: BTreeMap<EventId, NodeId>,
     /// Events whose fate a filter daemon that lives has told.
     fates: BTreeMap<EventId, NodeId>,
@@ -66,6 +66,11 @@ impl Monitor {
         {
             self.violations.push(format!("{before:?} and {from:?} both serve {event}"));
         }
+    }
+
+    fn rejects(&mut self, from: NodeId, fates: &[(EventId, Fate)]) {
+        let rejected = fates.iter().filter(|(_, fate)| *fate == Fate::Rejected);
+        self.rejected.extend(rejected.map(|(event, _)| (*event, from)));
     }
 
     pub(super) fn sent(&mut self, now: Time, envelope: &Envelope, message: &Message) {
@@ -107,16 +112,17 @@ impl Monitor {
             }
             Message::Finished(fates) if self.sfis.contains(&from) => {
                 fates.iter().for_each(|(event, _)| self.serves(from, *event));
+                self.rejects(from, fates);
             }
             Message::Finished(fates) => {
                 self.fates.extend(fates.iter().map(|(event, _)| (*event, from)));
-                let rejected = fates.iter().filter(|(_, fate)| *fate == Fate::Rejected);
-                self.rejected.extend(rejected.map(|(event, _)| (*event, from)));
+                self.rejects(from, fates);
             }
             Message::Held(holdings) if self.sfis.contains(&from) => {
                 let granted = holdings.events.iter().filter(|held| held.granted).map(|held| held.assigned.event.event);
                 let finished = holdings.finished.iter().map(|(event, _)| *event);
                 granted.chain(finished).for_each(|event| self.serves(from, event));
+                self.rejects(from, &holdings.finished);
             }
             _ => {}
         }
@@ -149,6 +155,7 @@ impl Monitor {
             return;
         }
         for event in events {
+            self.rejected.entry(*event).and_modify(|who| *who = from);
             if let Some((in_life, before)) = self.cleared.insert(*event, (life, *sequence))
                 && in_life == life
                 && before != *sequence
@@ -164,7 +171,7 @@ impl Monitor {
         self.served.retain(|_, sfi| *sfi != node);
         self.fates.retain(|_, efd| *efd != node);
         self.lost_built.retain(|_, dfm| *dfm != node);
-        // What it had said may not have been taken.
+        // What it had said may not have been taken by anybody.
         self.rejected.retain(|_, who| *who != node);
     }
 
@@ -193,3 +200,56 @@ impl Monitor {
 
 /// The number of the request that nobody made.
 const UNASKED: u32 = 0;
+
+#[cfg(test)]
+mod tests {
+    use dataflow::ids::RunNumber;
+    use dataflow::message::{Decision, EventInfo};
+
+    use super::*;
+
+    const L2SV: NodeId = NodeId(2);
+    const DFM: NodeId = NodeId(3);
+    const SFI: NodeId = NodeId(4);
+    const EFD: NodeId = NodeId(6);
+    const EVENT: EventId = EventId(7);
+
+    fn says(monitor: &mut Monitor, from: NodeId, to: NodeId, message: &Message) {
+        let (from_incarnation, to_incarnation) = (Incarnation(0), Incarnation(0));
+        let envelope = Envelope { from, to, run: RunNumber(1), from_incarnation, to_incarnation };
+        monitor.sent(Time::ZERO, &envelope, message);
+    }
+
+    fn is_rejected(monitor: &Monitor) -> bool {
+        !monitor.rejected_and_recorded(&BTreeSet::from([EVENT])).is_empty()
+    }
+
+    #[test]
+    fn a_rejection_that_a_builder_took_over_outlives_the_daemon_but_not_the_builder() {
+        let mut monitor = Monitor::new(true, [SFI].into_iter());
+        let fates = Message::Finished(vec![(EVENT, Fate::Rejected)]);
+        says(&mut monitor, EFD, SFI, &fates);
+        says(&mut monitor, SFI, DFM, &fates);
+        monitor.died(EFD);
+        assert!(is_rejected(&monitor));
+        monitor.died(SFI);
+        assert!(!is_rejected(&monitor), "it is served again");
+    }
+
+    #[test]
+    fn a_rejection_that_the_dfm_has_cleared_outlives_who_rejected() {
+        let info = EventInfo { event: EVENT, ..EventInfo::default() };
+        let decisions = vec![Decision { event: info, accept: false, has_result: false, builder: None }];
+        let decisions = Message::Decisions { sequence: 1, oldest_undecided: EventId(8), decisions };
+        for is_cleared in [false, true] {
+            let mut monitor = Monitor::new(true, [SFI].into_iter());
+            says(&mut monitor, L2SV, DFM, &decisions);
+            if is_cleared {
+                let group = Message::Clear { sequence: 1, oldest_valid: EventId(8), last: false, events: vec![EVENT] };
+                monitor.multicast(DFM, Incarnation(0), &group);
+            }
+            monitor.died(L2SV);
+            assert_eq!(is_rejected(&monitor), is_cleared);
+        }
+    }
+}
