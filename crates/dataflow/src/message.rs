@@ -260,7 +260,8 @@ pub enum Message {
         fresh: bool,
     },
     /// DFM → EFD: this life of an SFI is over; which of its events are there, and what has it been told of others? Once for each loss
-    /// of an SFI that had cleared events, and again when the EFD comes up. Answered by `Orphans`.
+    /// of an SFI that had cleared events, or of the last SFI with events that were built, and again when the EFD comes up. Answered by
+    /// `Orphans`.
     Orphaned {
         /// The SFI.
         sfi: NodeId,
@@ -268,7 +269,7 @@ pub enum Message {
         life: Incarnation,
     },
     /// EFD → DFM: it has seen that that life of the SFI is over, and knows this of its events. Answers `Orphaned`. At most the EFD's
-    /// slots, and the events in flight that it has finished.
+    /// slots, and those events accepted since the oldest unfinished one that it has finished, some of them in each message.
     Orphans {
         /// The SFI.
         sfi: NodeId,

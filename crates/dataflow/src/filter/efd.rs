@@ -54,7 +54,7 @@ pub struct Efd {
     /// Fates for the DFM, which is away.
     untold: Vec<(EventId, Fate)>,
     /// What SFIs were told and may have told nobody, in the order in which it was told. What is finished for good leaves when it comes
-    /// to the front.
+    /// to the front: while an SFI is away that may have an old event nothing does.
     told: VecDeque<Told>,
     /// By SFI: the DFM asks what is here of it up to this life, which is not known to be over.
     asked: Vec<Option<Incarnation>>,

@@ -1,4 +1,5 @@
-//! Events that were built and cleared, and whose builder was lost: only filter daemons can have them still.
+//! Events that were built, and are not built again, and whose builder was lost: only filter daemons can have them still. They were cleared,
+//! or no builder is left.
 //!
 //! A builder that is out of reach has them still, and may come back as it was: they are lost with a life that is over, when the
 //! builder is seen in a later one or will not return. Each daemon is then asked once it is within reach, and answers when it has seen
