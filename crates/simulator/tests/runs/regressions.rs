@@ -135,6 +135,13 @@ fn what_was_lost_for_a_former_life_of_the_dfm_may_be_found() {
     holds(710_046_132, 5);
 }
 
+/// The DFM and the builder died when the run had been drained: the next DFM was told again of what had been built, and the run ended
+/// while it was busy with that.
+#[test]
+fn a_dfm_that_is_told_again_at_the_end_may_be_busy() {
+    holds(841_022_570, 5);
+}
+
 fn restart(at_us: u64, node: u16, after_us: u64) -> (Duration, Fault) {
     (Duration::from_micros(at_us), Fault::Restart(NodeId(node), Duration::from_micros(after_us)))
 }
