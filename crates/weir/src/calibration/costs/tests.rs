@@ -16,7 +16,7 @@ fn costs() -> Costs {
         share: 1.0,
         course: 100.0..=140.0,
         closings: Vec::new(),
-        closed: vec![(Way::Tcp, Part::TwoCores)],
+        closed: vec![(Way::Tcp, Part::OneCore), (Way::Tcp, Part::TwoCores)],
         driver: vec![("pass", 700.0), ("wake", 9e3), ("read", 500.0), ("far", 300.0)],
         shared: vec![("write", 80.0)],
         datagrams: vec![("write", 90.0)],
@@ -58,6 +58,8 @@ fn as_many_shapes_as_factors_close_nothing() {
     let live = [Apart { partition: partition.unwrap(), events_per_s: spread }];
     assert!(!costs().closed_apart(Way::Datagrams, Part::TwoCores, &live).is_closed(Way::Datagrams));
     assert!(costs().is_closed(Way::Tcp) && !costs().is_closed(Way::SharedMemory));
+    let two_cores_alone = Costs { closed: vec![(Way::Tcp, Part::TwoCores)], ..costs() };
+    assert!(!two_cores_alone.is_closed(Way::Tcp));
 }
 
 #[test]
@@ -66,8 +68,20 @@ fn runs_of_a_shape_that_differ_are_told() {
     let of = Some((Way::SharedMemory, Part::TwoCores));
     let closing = Closing { of, level2: false, fragments: 3, fragment_bytes: 500, live, simulated_per_s: 1.4e5 };
     let doubts: Vec<String> = Costs { closings: vec![closing], ..costs() }.doubts().collect();
-    let words = "in shared memory, on two cores, 3 fragments of 500 B: 150000 (100000 to 200000, 2 runs), 140000";
+    let words =
+        "in shared memory, on two cores, 3 fragments of 500 B: 150000 (100000 to 200000, 2 runs), 140000 simulated";
     assert!(doubts.iter().any(|doubt| doubt.ends_with(words)), "{doubts:?}");
+}
+
+#[test]
+fn costs_that_do_not_agree_with_live_runs_are_told() {
+    let doubts = |simulated_per_s| -> Vec<String> {
+        let live = Spread::of([1e5, 1e5].into_iter()).unwrap();
+        let closing = Closing { of: None, level2: false, fragments: 3, fragment_bytes: 500, live, simulated_per_s };
+        Costs { closings: vec![closing], ..costs() }.doubts().filter(|doubt| doubt.contains("agree")).collect()
+    };
+    assert_eq!([1.14e5, 0.86e5].map(|simulated_per_s| doubts(simulated_per_s).len()), [0, 0]);
+    assert_eq!([1.16e5, 0.84e5].map(|simulated_per_s| doubts(simulated_per_s).len()), [1, 1]);
 }
 
 #[test]
