@@ -373,16 +373,16 @@ impl L2pu {
         if state == PeerState::Gone {
             self.gone.push(node);
             self.give_up_on(node, out);
-            self.let_go(node, out);
         }
         if !matches!(state, PeerState::Up(_)) {
             // The events of a lost supervisor are nobody's any more; workers finish theirs unheard.
             self.queue.retain(|assigned| assigned.from != node);
+            self.let_go(node, out);
         }
     }
 
-    /// Results of events that a supervisor has taken with it do not wait for a pROS, which they may fill for good: nobody
-    /// clears them.
+    /// Results of events of a lost supervisor do not wait for a pROS: what fills it may have to be decided first, in a later life, and
+    /// the workers that wait are needed for that. If there is none, nobody clears it.
     fn let_go(&mut self, l2sv: NodeId, out: &mut Outbox) {
         for index in 0..self.workers.len() {
             let is_its = |worker: &Worker| worker.assigned.from == l2sv && matches!(worker.state, State::Accepted(_));

@@ -142,6 +142,13 @@ fn a_dfm_that_is_told_again_at_the_end_may_be_busy() {
     holds(841_022_570, 5);
 }
 
+/// The pROS was full of results that a returned supervisor had decided anew, and all workers waited for room in it with later events of
+/// the former life: nothing moved any more.
+#[test]
+fn workers_do_not_wait_for_a_pros_with_what_a_lost_supervisor_had_given_them() {
+    holds(900_003_792, 4);
+}
+
 fn restart(at_us: u64, node: u16, after_us: u64) -> (Duration, Fault) {
     (Duration::from_micros(at_us), Fault::Restart(NodeId(node), Duration::from_micros(after_us)))
 }
