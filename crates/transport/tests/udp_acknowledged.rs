@@ -56,10 +56,7 @@ fn each_message_comes_once_and_in_order_through_loss_repetition_and_reordering()
 #[test]
 fn no_more_than_the_window_is_under_way() {
     let mut network = Network::new(&options());
-    let mut sent = 0;
-    while network.send(sent, 9000) {
-        sent += 1;
-    }
+    let sent = network.fill_queue();
     // The queue holds what the window holds back, and then refuses.
     assert!(sent as usize > WINDOW / 9000 && network.first.counters().sends_refused == 1, "{sent}");
     assert_eq!(network.first.flush(network.now), Flushed::WouldBlock);
@@ -75,10 +72,7 @@ fn no_more_than_the_window_is_under_way() {
 #[test]
 fn what_waits_has_one_bound_for_all_peers() {
     let mut network = Network::new(&options());
-    let mut sent = 0;
-    while network.send(sent, 9000) {
-        sent += 1;
-    }
+    network.fill_queue();
     network.first.flush(network.now);
     // What fits its own window goes, and nothing waits beside what waits for the other.
     let socket = UdpSocket::bind(LOOPBACK).unwrap();
@@ -346,6 +340,11 @@ impl Network {
 
     fn send(&mut self, number: u64, len: usize) -> bool {
         self.first.send(self.peer, &message(number, len), &Bulk::empty()).is_ok()
+    }
+
+    /// Sends until one is refused; returns how many were not.
+    fn fill_queue(&mut self) -> u64 {
+        (0..).find(|number| !self.send(*number, 9000)).expect("the queue has a bound")
     }
 
     /// A millisecond.

@@ -9,7 +9,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use dataflow::message::FileRecord;
-use storage::{ClosedFile, finish_left};
+use storage::finish_left;
+
+use crate::host::file_record;
 
 /// The directory of the output, as it was before the run.
 pub(super) struct LeftFiles {
@@ -95,18 +97,6 @@ impl LeftFiles {
             format!("recovered: {path}: {events} events kept, those that are in all their streams")
         }));
         (files, remarks)
-    }
-}
-
-fn file_record(file: ClosedFile) -> FileRecord {
-    let ClosedFile { path, stream, events, first_copies, bytes, adler32 } = file;
-    FileRecord {
-        path: path.display().to_string(),
-        stream,
-        events: u64::from(events),
-        first_copies: u64::from(first_copies),
-        bytes,
-        adler32,
     }
 }
 

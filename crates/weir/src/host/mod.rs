@@ -45,6 +45,7 @@ use datagrams::{Datagrams, Sent};
 pub(crate) use links::{JOINING_PAGE_LEN, LinkEvent, LinkId, Links, LinksError, NetworkOptions};
 pub(crate) use meter::{Meter, Sample, Samples, Section};
 use ports::Ports;
+pub(crate) use recorder::file_record;
 pub(crate) use steering::{Steering, Strategy};
 pub(crate) use workshop::{Workshop, WorkshopError};
 

@@ -230,7 +230,8 @@ fn dialect(configured: Dialect, replay: Option<&ReplayFacts>) -> storage::Dialec
     }
 }
 
-fn file_record(file: storage::ClosedFile) -> FileRecord {
+/// What is told of a file that is finished.
+pub(crate) fn file_record(file: storage::ClosedFile) -> FileRecord {
     let storage::ClosedFile { path, stream, events, first_copies, bytes, adler32 } = file;
     FileRecord {
         path: path.display().to_string(),

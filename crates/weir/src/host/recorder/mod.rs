@@ -16,6 +16,8 @@ use rol::ReplayFacts;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use transport::waker::Waker;
 
+pub(crate) use self::files::file_record;
+
 use self::files::Files;
 use crate::assembly::Assembly;
 
