@@ -77,11 +77,17 @@ soak: ## long campaigns: SEEDS=n seeded runs for each level of faults, then FUZZ
 
 bench: build ## benchmarks: of parts by criterion, then of the system
 	cargo bench --locked --workspace --bench '*'
-	$(WEIR) bench event-builder --sources 4 --fragment 9000 --transport tcp --json
+	for size in 1000 9000 37500; do $(WEIR) bench event-builder --sources 4 --fragment $$size --transport tcp --json; done
+	$(WEIR) bench event-builder --sources 40 --fragment 37500 --transport tcp --json
+	for payload in handles touched; do for size in 9000 37500; do \
+	$(WEIR) bench event-builder --sources 4 --fragment $$size --transport shm --payload $$payload --json; done; done
 	$(WEIR) bench event-builder --sources 4 --fragment 9000 --transport udp --json
+	$(WEIR) bench event-builder --sources 4 --fragment 9000 --transport udp --datagram 1472 --window 1000000 --json
+	$(WEIR) bench transport --json
 	$(WEIR) bench sfi --json
 	$(WEIR) bench ros --json
 	$(WEIR) bench push-pull --json
+	$(WEIR) bench grouping --json
 	$(WEIR) bench sources --json
 	$(WEIR) bench memory --json
 	$(WEIR) bench level2 --json

@@ -308,7 +308,7 @@ pub struct BenchArgs {
     /// Length of each single measurement, in seconds
     #[arg(long, value_name = "S", default_value_t = 3.0, value_parser = seconds)]
     pub seconds: f64,
-    /// Kind of building that push-pull measures: pull or push; by default both
+    /// Kind of building that push-pull measures: pull, push or push-by-number; by default all
     #[arg(long, value_enum, hide_possible_values = true, value_name = "KIND")]
     pub building: Option<BenchBuilding>,
     /// Events of memory
@@ -409,19 +409,22 @@ impl BenchPayload {
 pub enum BenchBuilding {
     /// Builders ask for them
     Pull,
-    /// Sources send them
+    /// Sources send them to the builder that the DFM assigns
     Push,
+    /// Sources send them to the builder of that event number
+    PushByNumber,
 }
 
 impl BenchBuilding {
     /// All kinds that this version has.
-    pub const ALL: [Self; 2] = [Self::Pull, Self::Push];
+    pub const ALL: [Self; 3] = [Self::Pull, Self::Push, Self::PushByNumber];
 
     /// As users name it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pull => "pull",
             Self::Push => "push",
+            Self::PushByNumber => "push-by-number",
         }
     }
 }

@@ -10,8 +10,9 @@
 //! | `udp` | [`datagrams`]: `sendmmsg` and `recvmmsg`, datagrams of the same length; once with as many fragments in each as it holds (GSO, GRO), once with each fragment in datagrams of its own |
 //! | `shm` | [`ring`]: a ring of slots for each source |
 //!
-//! With `--window` the result is building with acknowledged datagrams, and the reference the same without acknowledgements: what
-//! a transport protocol costs, as in `[ATM1997 §III]`.
+//! By UDP requests and replies travel in datagrams, and clears by multicast. With `--window` the result is building with
+//! acknowledged datagrams, and the reference the same without acknowledgements: what a transport protocol costs, as in
+//! `[ATM1997 §III]`.
 
 use std::io;
 use std::process::{Child, Command, Stdio};
@@ -58,7 +59,7 @@ pub(crate) enum Found {
         #[serde(flatten)]
         grouped: Comparison<Parameters>,
         /// Each fragment has a datagram of its own in the reference.
-        single: Comparison<Parameters>,
+        single: Box<Comparison<Parameters>>,
     },
     /// One run of one side: to be compared with something else.
     One { bench: &'static str, parameters: Parameters, side: BenchSide, figures: Figures },
@@ -91,7 +92,7 @@ fn compare_datagrams(bench: &'static str, parameters: Parameters) -> Result<Foun
         by_single.push((result, bare(&single)?));
     }
     let compared = |parameters, runs| Comparison::of(bench, parameters, RatioOf::EventsPerS, runs);
-    Ok(Found::Datagrams { grouped: compared(grouped, &by_grouped), single: compared(single, &by_single) })
+    Ok(Found::Datagrams { grouped: compared(grouped, &by_grouped), single: Box::new(compared(single, &by_single)) })
 }
 
 /// Measures in alternation with the reference.
@@ -198,12 +199,7 @@ impl Parameters {
     fn figures(&self, events: f64, seconds: f64, cpu_seconds: f64) -> Figures {
         let bytes_per_event = f64::from(self.fragment_bytes) * f64::from(self.sources);
         let moved = self.payload != BenchPayload::Handles;
-        Figures {
-            events_per_s: events / seconds,
-            bytes_per_s: moved.then_some(events / seconds * bytes_per_event),
-            cpu_us_per_event: cpu_seconds / events * 1e6,
-            round_trip_ns: None,
-        }
+        Figures::of(events, moved.then_some(bytes_per_event), seconds, cpu_seconds)
     }
 }
 
@@ -248,13 +244,12 @@ fn configuration(parameters: &Parameters) -> String {
     )
 }
 
-/// How messages travel that carry fragments.
+/// How messages travel.
 fn transport_keys(parameters: &Parameters) -> String {
     match (parameters.transport, parameters.datagram_bytes) {
         (BenchTransport::Udp, Some(datagram)) => {
-            let carriers = "event_reply = \"udp\"";
             let window = parameters.window_bytes.map_or(String::new(), |window| format!(", window = \"{window} B\""));
-            format!("transport = {{ {carriers}, udp = {{ datagram = \"{datagram} B\"{window} }} }}")
+            format!("transport = {{ {CARRIERS}, udp = {{ datagram = \"{datagram} B\"{window} }} }}")
         }
         (BenchTransport::Shm, _) => "transport.connections = \"shm\"".to_owned(),
         _ => String::new(),
@@ -272,6 +267,8 @@ fn spawn_source(source: &SourceArguments) -> io::Result<Child> {
     command.stdin(Stdio::null()).spawn()
 }
 
+/// As in the event builder of `[EB2007 §II-B.4]`.
+const CARRIERS: &str = r#"event_request = "udp", event_reply = "udp", clear = "multicast""#;
 const PAIRS: usize = 5;
 const EVENTS_HELD: u32 = 64;
 /// What is cleared together, of one source.

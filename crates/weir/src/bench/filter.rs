@@ -73,7 +73,7 @@ pub(crate) fn measure(args: &BenchArgs) -> Result<Filter, BenchError> {
         };
         let bare = || {
             let (events, seconds, cpu) = handover::run(&event, SLOTS, SLOT_BYTES, seconds)?;
-            Ok(figures(events, event_bytes, seconds, cpu))
+            Ok(Figures::of(events as f64, Some(event_bytes as f64), seconds, cpu))
         };
         Comparison::measure(name, parameters, (PAIRS, RatioOf::EventsPerS), || run(&options, &event, seconds), bare)
     };
@@ -131,17 +131,7 @@ fn run(options: &TasksOptions, event: &[u8], seconds: f64) -> Result<Figures, Be
     let measured = seconds_since(began);
     drop(tasks);
     let cpu = cpu_seconds(own) + cpu_seconds(children) - cpu_before;
-    Ok(figures(done, event.len(), measured, cpu))
-}
-
-fn figures(events: u64, event_bytes: usize, seconds: f64, cpu_seconds: f64) -> Figures {
-    let events = events as f64;
-    Figures {
-        events_per_s: events / seconds,
-        bytes_per_s: Some(events / seconds * event_bytes as f64),
-        cpu_us_per_event: cpu_seconds / events * 1e6,
-        round_trip_ns: None,
-    }
+    Ok(Figures::of(done as f64, Some(event.len() as f64), measured, cpu))
 }
 
 fn seconds_since(began: Time) -> f64 {

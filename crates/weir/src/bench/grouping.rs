@@ -4,14 +4,12 @@
 //! the other, and again, so that what else the machine does strikes all of them. What is ready at the same time travels
 //! together in any case; a group waits until it is full, or old.
 
-use configuration::Partition;
-use dataflow::ids::Role;
 use serde::Serialize;
 
-use super::paired::median;
-use super::{BenchError, sound};
-use crate::cli::{BenchArgs, BenchTransport};
-use crate::conductor::{Run, conduct};
+use super::BenchError;
+use super::crossing::{self, Crossed, Crossing, Fragments};
+use super::paired::{Figures, median};
+use crate::cli::{BenchArgs, BenchBuilding, BenchTransport};
 
 /// What was found.
 #[derive(Serialize)]
@@ -35,16 +33,16 @@ struct Parameters {
 #[derive(Clone, Debug, Serialize)]
 struct Point {
     fragment_bytes: u32,
-    groups: Vec<Figures>,
+    groups: Vec<Grouped>,
 }
 
 /// Medians of some runs.
 #[derive(Clone, Copy, Debug, Serialize)]
-struct Figures {
+struct Grouped {
     /// Events that go together.
     group: u32,
-    events_per_s: f64,
-    cpu_us_per_event: f64,
+    #[serde(flatten)]
+    figures: Figures,
     /// Messages between processes.
     messages_per_event: f64,
     /// Events per second by those without groups.
@@ -58,27 +56,25 @@ pub(crate) fn measure(args: &BenchArgs) -> Result<Found, BenchError> {
     let seconds = args.seconds / 4.0;
     let parameters =
         Parameters { transport: args.transport, sources: SOURCES, builders: BUILDERS, seconds, runs: RUNS };
-    let point = |fragment_bytes| {
-        let mut runs = Vec::new();
-        for _ in 0..RUNS {
-            for group in GROUPS {
-                runs.push(run(&parameters, fragment_bytes, group)?);
-            }
+    let points = FRAGMENT_BYTES.map(|fragment_bytes| point(&parameters, fragment_bytes));
+    Ok(Found { bench: "grouping", parameters, points: points.into_iter().collect::<Result<_, _>>()? })
+}
+
+fn point(parameters: &Parameters, fragment_bytes: u32) -> Result<Point, BenchError> {
+    let mut runs = GROUPS.map(|_| Vec::new());
+    for _ in 0..parameters.runs {
+        for (runs, group) in runs.iter_mut().zip(GROUPS) {
+            runs.push(run(parameters, fragment_bytes, group)?);
         }
-        let groups = GROUPS.map(|group| {
-            let of_it: Vec<&Figures> = runs.iter().filter(|run| run.group == group).collect();
-            Figures::median(&of_it)
-        });
-        let single = groups[0];
-        let beside_single = |figures: Figures| Figures {
-            of_single: figures.events_per_s / single.events_per_s,
-            cpu_of_single: figures.cpu_us_per_event / single.cpu_us_per_event,
-            ..figures
-        };
-        Ok::<_, BenchError>(Point { fragment_bytes, groups: groups.map(beside_single).to_vec() })
+    }
+    let groups = runs.map(|runs| Grouped::median(&runs));
+    let single = groups[0].figures;
+    let beside_single = |grouped: Grouped| Grouped {
+        of_single: grouped.figures.events_per_s / single.events_per_s,
+        cpu_of_single: grouped.figures.cpu_us_per_event / single.cpu_us_per_event,
+        ..grouped
     };
-    let points = FRAGMENT_BYTES.map(point).into_iter().collect::<Result<_, _>>()?;
-    Ok(Found { bench: "grouping", parameters, points })
+    Ok(Point { fragment_bytes, groups: groups.map(beside_single).to_vec() })
 }
 
 impl Found {
@@ -90,9 +86,8 @@ impl Found {
             self.parameters.transport.name()
         );
         for Point { fragment_bytes, groups } in &self.points {
-            for figures in groups {
-                let Figures { group, events_per_s, cpu_us_per_event, messages_per_event, of_single, cpu_of_single } =
-                    figures;
+            for Grouped { group, figures, messages_per_event, of_single, cpu_of_single } in groups {
+                let Figures { events_per_s, cpu_us_per_event, .. } = figures;
                 text += &format!(
                     "\n{fragment_bytes:>6} B {group:>6} {events_per_s:>12.0} {of_single:>11.2} {cpu_us_per_event:>13.2} \
                      {cpu_of_single:>11.2} {messages_per_event:>15.2}"
@@ -103,63 +98,19 @@ impl Found {
     }
 }
 
-impl Figures {
-    fn median(of: &[&Self]) -> Self {
-        let middle = |value: fn(&Self) -> f64| median(of.iter().map(|run| value(run)));
-        Self {
-            events_per_s: middle(|run| run.events_per_s),
-            cpu_us_per_event: middle(|run| run.cpu_us_per_event),
-            messages_per_event: middle(|run| run.messages_per_event),
-            ..*of[0]
-        }
+impl Grouped {
+    fn median(of: &[Self]) -> Self {
+        let messages_per_event = median(of.iter().map(|run| run.messages_per_event));
+        Self { figures: Figures::median(of.iter().map(|run| run.figures)), messages_per_event, ..of[0] }
     }
 }
 
-fn run(parameters: &Parameters, fragment_bytes: u32, group: u32) -> Result<Figures, BenchError> {
-    let partition = Partition::parse("grouping bench", &configuration(parameters, fragment_bytes, group), &[])?;
-    let in_children = |role| matches!(role, Role::Ros | Role::Sfi);
-    let conducted = conduct(Run { partition, in_children, progress: None, observer: None })?;
-    let events = sound(&conducted)?.built_complete as f64;
-    Ok(Figures {
-        group,
-        events_per_s: events / conducted.duration.as_secs_f64(),
-        cpu_us_per_event: conducted.cpu.as_secs_f64() / events * 1e6,
-        messages_per_event: conducted.network.messages as f64 / events,
-        of_single: 1.0,
-        cpu_of_single: 1.0,
-    })
-}
-
-fn configuration(parameters: &Parameters, fragment_bytes: u32, group: u32) -> String {
-    let Parameters { transport, sources, builders, seconds, .. } = parameters;
-    let page = (fragment_bytes + 256).next_multiple_of(64);
-    let event = sources * (fragment_bytes + 256);
-    let carriers = match transport {
-        BenchTransport::Tcp => "",
-        BenchTransport::Udp => "transport = { event_request = \"udp\", event_reply = \"udp\" }",
-        BenchTransport::Shm => "transport.connections = \"shm\"",
-    };
-    format!(
-        r#"
-        partition.name = "bench"
-        run.duration = "{milliseconds} ms"
-        {carriers}
-        dfm = {{ input = "self", building = "push" }}
-        sfi = {{ count = {builders}, events = {events}, building = {EVENTS_HELD}, outstanding_requests = {requests}, max_event_size = "{event} B", request_timeout = "2 s" }}
-        [ros]
-        count = {sources}
-        input = "emulator"
-        fragment = {{ kind = "fixed", size = "{fragment_bytes} B" }}
-        push = {{ group = {group} }}
-        page_size = "{page} B"
-        pages = {pages}
-        request_timeout = "2 s"
-        "#,
-        milliseconds = (seconds * 1e3).round().max(1.0),
-        events = 2 * EVENTS_HELD,
-        requests = sources * EVENTS_HELD,
-        pages = 8 * builders * EVENTS_HELD,
-    )
+fn run(parameters: &Parameters, fragment_bytes: u32, group: u32) -> Result<Grouped, BenchError> {
+    let &Parameters { transport, sources, builders, seconds, .. } = parameters;
+    let (fragments, building, events_held) = (Fragments::Fixed(fragment_bytes), BenchBuilding::Push, EVENTS_HELD);
+    let crossing = Crossing { sources, builders, fragments, transport, building, group, events_held, seconds };
+    let Crossed { figures, messages_per_event } = crossing::run(&crossing)?;
+    Ok(Grouped { group, figures, messages_per_event, of_single: 1.0, cpu_of_single: 1.0 })
 }
 
 const SOURCES: u32 = 4;

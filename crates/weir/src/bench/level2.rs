@@ -102,15 +102,6 @@ impl Parameters {
         Self { transport, processes, l2pus, in_flight, rois_per_event: 2, requests: None, idle, seconds, pairs: PAIRS }
     }
 
-    fn figures(&self, events: f64, bytes_per_event: f64, seconds: f64, cpu_seconds: f64) -> Figures {
-        Figures {
-            events_per_s: events / seconds,
-            bytes_per_s: Some(events / seconds * bytes_per_event),
-            cpu_us_per_event: cpu_seconds / events * 1e6,
-            round_trip_ns: None,
-        }
-    }
-
     /// Of the regions of interest, the only payload of an assignment.
     fn rois_bytes(&self) -> f64 {
         f64::from(self.rois_per_event) * size_of::<Roi>() as f64
@@ -154,7 +145,7 @@ fn run_sink(parameters: &Parameters) -> Result<Figures, BenchError> {
 fn bare_sink(parameters: &Parameters) -> Result<Figures, BenchError> {
     let (in_flight, rois) = (parameters.in_flight as usize, parameters.rois_per_event as usize);
     let (events, seconds, cpu_seconds) = hops::run(parameters.seconds, in_flight, rois);
-    Ok(parameters.figures(events as f64, parameters.rois_bytes(), seconds, cpu_seconds))
+    Ok(Figures::of(events as f64, Some(parameters.rois_bytes()), seconds, cpu_seconds))
 }
 
 fn run_two_step(parameters: &Parameters) -> Result<Figures, BenchError> {
@@ -173,7 +164,7 @@ fn bare_two_step(parameters: &Parameters) -> Result<Figures, BenchError> {
         seconds: parameters.seconds,
     })?;
     let events = exchanges as f64 / STEPS_PER_EVENT;
-    Ok(parameters.figures(events, requests.payload_bytes_per_event(), seconds, cpu_seconds))
+    Ok(Figures::of(events, Some(requests.payload_bytes_per_event()), seconds, cpu_seconds))
 }
 
 fn run_round_trip(parameters: &Parameters) -> Result<Figures, BenchError> {
@@ -193,7 +184,7 @@ fn bare_round_trip(parameters: &Parameters) -> Result<Figures, BenchError> {
         idle: parameters.idle,
         seconds: parameters.seconds,
     })?;
-    let figures = parameters.figures(exchanges as f64, parameters.rois_bytes(), seconds, cpu_seconds);
+    let figures = Figures::of(exchanges as f64, Some(parameters.rois_bytes()), seconds, cpu_seconds);
     Ok(Figures { round_trip_ns: Some(latency_ns.quantile(0.5) as f64), ..figures })
 }
 
@@ -205,7 +196,7 @@ fn run(parameters: &Parameters, in_children: fn(Role) -> bool) -> Result<(Figure
     let Conducted { duration, cpu, ending, .. } = conducted;
     let latency = ending.reports.values().find(|report| report.role == Role::L2sv).map(|report| &report.latency_ns);
     let latency = latency.cloned().unwrap_or_default();
-    Ok((parameters.figures(events, bytes, duration.as_secs_f64(), cpu.as_secs_f64()), latency))
+    Ok((Figures::of(events, Some(bytes), duration.as_secs_f64(), cpu.as_secs_f64()), latency))
 }
 
 fn configuration(parameters: &Parameters) -> String {

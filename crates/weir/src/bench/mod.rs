@@ -1,5 +1,6 @@
 //! `weir bench`: system benchmarks, each in alternation with the bare machine doing the same work.
 
+mod crossing;
 mod datagrams;
 mod event_builder;
 mod exchange;

@@ -1,19 +1,29 @@
 //! A measurement and its reference, in alternation, so that a change of the machine's mood strikes both.
 
-use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
 /// One run of either side.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Figures {
+    /// What is called an event here.
+    pub(crate) unit: Unit,
     pub(crate) events_per_s: f64,
     /// Payload, without any header; none where only handles move.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) bytes_per_s: Option<f64>,
     /// All processes together.
     pub(crate) cpu_us_per_event: f64,
     /// Median time of one event there and back, where only one is on its way.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) round_trip_ns: Option<f64>,
+}
+
+/// What a benchmark counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Unit {
+    #[default]
+    Event,
+    /// Of a link, one way or there and back.
+    Frame,
 }
 
 /// What the ratio of two runs is taken of.
@@ -31,6 +41,13 @@ pub(crate) enum RatioOf {
 pub(crate) struct Comparison<P> {
     bench: &'static str,
     parameters: P,
+    #[serde(flatten)]
+    compared: Compared,
+}
+
+/// What such runs have shown.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Compared {
     /// Medians over the pairs.
     result: Figures,
     reference: Figures,
@@ -58,12 +75,50 @@ impl<P: Serialize> Comparison<P> {
 
     /// What runs in pairs have shown.
     pub(crate) fn of(bench: &'static str, parameters: P, ratio_of: RatioOf, runs: &[(Figures, Figures)]) -> Self {
+        Self { bench, parameters, compared: Compared::of(ratio_of, runs) }
+    }
+
+    /// What was measured.
+    pub(crate) fn parameters(&self) -> &P {
+        &self.parameters
+    }
+
+    /// What was found.
+    pub(crate) fn compared(&self) -> &Compared {
+        &self.compared
+    }
+
+    /// The same under another name.
+    pub(crate) fn named(self, bench: &'static str) -> Self {
+        Self { bench, ..self }
+    }
+
+    /// A few lines for people.
+    pub(crate) fn to_text(&self) -> String {
+        self.to_text_as(["weir", "bare"])
+    }
+
+    /// The same with other names of the two sides.
+    pub(crate) fn to_text_as(&self, [result, reference]: [&str; 2]) -> String {
+        let Self { bench, compared, .. } = self;
+        let Compared { ratio_of, ratio, spread: [low, high], cpu_ratio, .. } = compared;
+        format!(
+            "{bench}, medians of pairs\n{}\n{}\nratio of {} {ratio:.2} ({low:.2} to {high:.2}), CPU per event \
+             {cpu_ratio:.2} times the reference's",
+            compared.result.to_line(result),
+            compared.reference.to_line(reference),
+            ratio_of.words()
+        )
+    }
+}
+
+impl Compared {
+    /// What runs in pairs have shown.
+    pub(crate) fn of(ratio_of: RatioOf, runs: &[(Figures, Figures)]) -> Self {
         let ratios: Vec<f64> = runs.iter().map(|(ours, bare)| ratio_of.value(ours) / ratio_of.value(bare)).collect();
         let cpu_ratios = runs.iter().map(|(ours, bare)| ours.cpu_us_per_event / bare.cpu_us_per_event);
         let extreme = |pick: fn(f64, f64) -> f64, start: f64| ratios.iter().copied().fold(start, pick);
         Self {
-            bench,
-            parameters,
             result: Figures::median(runs.iter().map(|(ours, _)| *ours)),
             reference: Figures::median(runs.iter().map(|(_, bare)| *bare)),
             ratio_of,
@@ -71,11 +126,6 @@ impl<P: Serialize> Comparison<P> {
             spread: [extreme(f64::min, f64::INFINITY), extreme(f64::max, 0.0)],
             cpu_ratio: median(cpu_ratios),
         }
-    }
-
-    /// What was measured.
-    pub(crate) fn parameters(&self) -> &P {
-        &self.parameters
     }
 
     /// Median ratio.
@@ -97,28 +147,6 @@ impl<P: Serialize> Comparison<P> {
     pub(crate) fn ratio_text(&self) -> String {
         let Self { ratio, spread: [low, high], .. } = self;
         format!("{ratio:.2} ({low:.2}–{high:.2})")
-    }
-
-    /// The same under another name.
-    pub(crate) fn named(self, bench: &'static str) -> Self {
-        Self { bench, ..self }
-    }
-
-    /// A few lines for people.
-    pub(crate) fn to_text(&self) -> String {
-        self.to_text_as(["weir", "bare"])
-    }
-
-    /// The same with other names of the two sides.
-    pub(crate) fn to_text_as(&self, [result, reference]: [&str; 2]) -> String {
-        let Self { bench, ratio_of, ratio, spread: [low, high], cpu_ratio, .. } = self;
-        format!(
-            "{bench}, medians of pairs\n{}\n{}\nratio of {} {ratio:.2} ({low:.2} to {high:.2}), CPU per event \
-             {cpu_ratio:.2} times the reference's",
-            self.result.to_line(result),
-            self.reference.to_line(reference),
-            ratio_of.words()
-        )
     }
 }
 
@@ -144,8 +172,19 @@ impl RatioOf {
 }
 
 impl Figures {
-    fn median(runs: impl Iterator<Item = Self> + Clone) -> Self {
+    /// Of a run with so many events; bytes are those of each.
+    pub(crate) fn of(events: f64, bytes: Option<f64>, seconds: f64, cpu_seconds: f64) -> Self {
         Self {
+            events_per_s: events / seconds,
+            bytes_per_s: bytes.map(|bytes| events / seconds * bytes),
+            cpu_us_per_event: cpu_seconds / events * 1e6,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn median(runs: impl Iterator<Item = Self> + Clone) -> Self {
+        Self {
+            unit: runs.clone().next().map(|run| run.unit).unwrap_or_default(),
             events_per_s: median(runs.clone().map(|run| run.events_per_s)),
             bytes_per_s: median_of_some(runs.clone().map(|run| run.bytes_per_s)),
             cpu_us_per_event: median(runs.clone().map(|run| run.cpu_us_per_event)),
@@ -154,10 +193,36 @@ impl Figures {
     }
 
     pub(crate) fn to_line(self, name: &str) -> String {
-        let Self { events_per_s, bytes_per_s, cpu_us_per_event, round_trip_ns } = self;
+        let Self { unit, events_per_s, bytes_per_s, cpu_us_per_event, round_trip_ns } = self;
+        let unit = unit.name();
         let bytes = bytes_per_s.map_or(String::new(), |bytes| format!(" {:>8.3} GB/s", bytes / 1e9));
         let round_trip = round_trip_ns.map_or(String::new(), |ns| format!(" {:>8.2} µs there and back", ns / 1e3));
-        format!("{name:<10} {events_per_s:>12.0} events/s{bytes} {cpu_us_per_event:>8.2} µs CPU/event{round_trip}")
+        format!("{name:<10} {events_per_s:>12.0} {unit}s/s{bytes} {cpu_us_per_event:>8.2} µs CPU/{unit}{round_trip}")
+    }
+}
+
+/// The unit stands in the names of the keys.
+impl Serialize for Figures {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { unit, events_per_s, bytes_per_s, cpu_us_per_event, round_trip_ns } = self;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry(&format!("{}s_per_s", unit.name()), events_per_s)?;
+        for (key, figure) in [("bytes_per_s", bytes_per_s), ("round_trip_ns", round_trip_ns)] {
+            if let Some(figure) = figure {
+                map.serialize_entry(key, figure)?;
+            }
+        }
+        map.serialize_entry(&format!("cpu_us_per_{}", unit.name()), cpu_us_per_event)?;
+        map.end()
+    }
+}
+
+impl Unit {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Event => "event",
+            Self::Frame => "frame",
+        }
     }
 }
 
@@ -183,6 +248,7 @@ mod tests {
     #[test]
     fn the_ratio_is_the_median_of_the_pairs() {
         let run = |events_per_s: f64| Figures {
+            unit: Unit::Event,
             events_per_s,
             bytes_per_s: Some(1.0),
             cpu_us_per_event: 2.0,
@@ -193,9 +259,9 @@ mod tests {
             let (mut ours, mut bare) = ([10.0, 30.0, 20.0].into_iter(), [10.0, 10.0, 40.0].into_iter());
             Comparison::measure("test", (), (3, ratio_of), || next(&mut ours), || next(&mut bare)).unwrap()
         };
-        let comparison = measure(RatioOf::EventsPerS);
-        assert_eq!((comparison.ratio, comparison.spread), (1.0, [0.5, 3.0]));
-        assert_eq!(measure(RatioOf::RoundTripNs).spread, [1.0 / 3.0, 2.0]);
-        assert_eq!(comparison.result.events_per_s, 20.0);
+        let compared = measure(RatioOf::EventsPerS).compared;
+        assert_eq!((compared.ratio, compared.spread), (1.0, [0.5, 3.0]));
+        assert_eq!(measure(RatioOf::RoundTripNs).compared.spread, [1.0 / 3.0, 2.0]);
+        assert_eq!(compared.result.events_per_s, 20.0);
     }
 }

@@ -280,7 +280,7 @@ impl Subject {
         let simulated_seconds = SIMULATED.duration().as_secs_f64();
         let parameters = Parameters { processes: self.way.is_some(), seconds, simulated_seconds, pairs: pairs.len() };
         let comparison = Comparison::of(self.name, parameters, RatioOf::EventsPerS, &pairs);
-        let within = is_judged.then(|| (comparison.ratio() - 1.0).abs() <= PREDICTION_ERROR_MAX);
+        let within = is_judged.then(|| (comparison.compared().ratio() - 1.0).abs() <= PREDICTION_ERROR_MAX);
         Ok(Predicted { comparison, within, error_max: PREDICTION_ERROR_MAX, share, taken_out })
     }
 
@@ -327,7 +327,7 @@ fn least_share(shares: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 }
 
 fn figures(events_per_s: f64, cpu_s_per_event: f64) -> Figures {
-    Figures { events_per_s, bytes_per_s: None, cpu_us_per_event: cpu_s_per_event * 1e6, round_trip_ns: None }
+    Figures { events_per_s, cpu_us_per_event: cpu_s_per_event * 1e6, ..Figures::default() }
 }
 
 /// Event building by four read-out systems, with fragments of this many bytes.

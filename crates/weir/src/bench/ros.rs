@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use super::exchange::{self, Exchange, LargeReplies};
 use super::level2::frame_bytes;
-use super::paired::median;
+use super::paired::{Compared, Comparison, Figures, RatioOf, median};
 use super::{BenchError, sound};
 use crate::cli::{BenchArgs, BenchIdle};
 use crate::conductor::{Run, conduct};
@@ -26,8 +26,9 @@ use crate::cpu::cpu_seconds;
 /// What was found.
 #[derive(Serialize)]
 pub(crate) struct Found {
-    bench: &'static str,
-    parameters: Parameters,
+    /// With [`MAIN_PART`] of the events accepted.
+    #[serde(flatten)]
+    main: Comparison<Parameters>,
     points: Vec<Point>,
 }
 
@@ -47,20 +48,23 @@ struct Parameters {
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Point {
     accepted: f64,
-    events_per_s: f64,
+    #[serde(flatten)]
+    compared: Compared,
+    #[serde(flatten)]
+    requests: Requests,
+}
+
+/// What was asked of the ROS, and how it did. An event is one of level 1.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Requests {
     roi_requests_per_s: f64,
     event_requests_per_s: f64,
     /// Processor time of the ROS, per request of either kind.
     ros_cpu_us_per_request: f64,
-    /// Processor time of all processes.
-    cpu_us_per_event: f64,
     /// From the level-1 result to the decision of level 2, which waits for its data.
     level2_us: Quantiles,
     /// From the assignment of an accepted event to its end.
     build_us: Quantiles,
-    reference_events_per_s: f64,
-    /// Of events per second, to the reference.
-    ratio: f64,
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -81,16 +85,21 @@ pub(crate) fn measure(args: &BenchArgs) -> Result<Found, BenchError> {
         seconds: args.seconds / 3.0,
         pairs: PAIRS,
     };
-    let point = |accepted| {
-        let pairs = (0..PAIRS).map(|_| {
-            let point = run(&parameters, accepted)?;
-            let reference_events_per_s = bare(&parameters, accepted)?;
-            Ok(Point { reference_events_per_s, ratio: point.events_per_s / reference_events_per_s, ..point })
-        });
-        pairs.collect::<Result<Vec<Point>, BenchError>>().map(|pairs| Point::median(&pairs))
-    };
-    let points = PARTS_ACCEPTED.map(point).into_iter().collect::<Result<_, _>>()?;
-    Ok(Found { bench: "ros", parameters, points })
+    let (mut points, mut main) = (Vec::new(), None);
+    for accepted in PARTS_ACCEPTED {
+        let (mut runs, mut requests) = (Vec::new(), Vec::new());
+        for _ in 0..PAIRS {
+            let (figures, asked) = run(&parameters, accepted)?;
+            requests.push(asked);
+            runs.push((figures, bare(&parameters, accepted)?));
+        }
+        let comparison = Comparison::of("ros", parameters, RatioOf::EventsPerS, &runs);
+        points.push(Point { accepted, compared: *comparison.compared(), requests: Requests::median(&requests) });
+        if accepted == MAIN_PART {
+            main = Some(comparison);
+        }
+    }
+    Ok(Found { main: main.expect("it is one of them"), points })
 }
 
 impl Found {
@@ -100,33 +109,31 @@ impl Found {
             "one ROS with {ROBS} ROBs, all requests together; latencies are medians, and in brackets the 99th percentiles\n\
              accepted   events/s  RoI req./s  building req./s  ROS µs CPU/req.  level 2 µs        building µs       ratio"
         );
-        for point in &self.points {
-            let Point { accepted, events_per_s, roi_requests_per_s, event_requests_per_s, .. } = point;
+        for Point { accepted, compared, requests } in &self.points {
+            let events_per_s = compared.result().events_per_s;
+            let Requests { roi_requests_per_s, event_requests_per_s, .. } = requests;
             let latency = |of: Quantiles| format!("{:.0} ({:.0})", of.median, of.p99);
             text += &format!(
                 "\n{:>6.0} % {events_per_s:>11.0} {roi_requests_per_s:>11.0} {event_requests_per_s:>16.0} {:>16.2}  \
                  {:<17} {:<17} {:.2}",
                 accepted * 100.0,
-                point.ros_cpu_us_per_request,
-                latency(point.level2_us),
-                latency(point.build_us),
-                point.ratio
+                requests.ros_cpu_us_per_request,
+                latency(requests.level2_us),
+                latency(requests.build_us),
+                compared.ratio()
             );
         }
         text
     }
 }
 
-impl Point {
+impl Requests {
     fn median(of: &[Self]) -> Self {
         let middle = |value: fn(&Self) -> f64| median(of.iter().map(value));
         Self {
-            accepted: of[0].accepted,
-            events_per_s: middle(|point| point.events_per_s),
             roi_requests_per_s: middle(|point| point.roi_requests_per_s),
             event_requests_per_s: middle(|point| point.event_requests_per_s),
             ros_cpu_us_per_request: middle(|point| point.ros_cpu_us_per_request),
-            cpu_us_per_event: middle(|point| point.cpu_us_per_event),
             level2_us: Quantiles {
                 median: middle(|point| point.level2_us.median),
                 p99: middle(|point| point.level2_us.p99),
@@ -137,8 +144,6 @@ impl Point {
                 p99: middle(|point| point.build_us.p99),
                 max: middle(|point| point.build_us.max),
             },
-            reference_events_per_s: middle(|point| point.reference_events_per_s),
-            ratio: middle(|point| point.ratio),
         }
     }
 }
@@ -150,7 +155,7 @@ impl Quantiles {
     }
 }
 
-fn run(parameters: &Parameters, accepted: f64) -> Result<Point, BenchError> {
+fn run(parameters: &Parameters, accepted: f64) -> Result<(Figures, Requests), BenchError> {
     let partition = Partition::parse("ros bench", &configuration(parameters, accepted), &[])?;
     let cpu_before = cpu_seconds(UsageWho::RUSAGE_CHILDREN);
     let conducted = conduct(Run { partition, in_children: |role| role == Role::Ros, progress: None, observer: None })?;
@@ -161,22 +166,19 @@ fn run(parameters: &Parameters, accepted: f64) -> Result<Point, BenchError> {
     let latency = |role| of(role).map_or_else(Histogram::default, |report| report.latency_ns.clone());
     let ros = of(Role::Ros).map(|report| RosCounters::from_values(&report.counters)).unwrap_or_default();
     let (roi_requests, event_requests) = (ros.roi_requests as f64, ros.event_requests as f64);
-    Ok(Point {
-        accepted,
-        events_per_s: events / seconds,
+    let figures = parameters.figures(accepted, events, seconds, conducted.cpu.as_secs_f64());
+    let requests = Requests {
         roi_requests_per_s: roi_requests / seconds,
         event_requests_per_s: event_requests / seconds,
         ros_cpu_us_per_request: ros_cpu / (roi_requests + event_requests) * 1e6,
-        cpu_us_per_event: conducted.cpu.as_secs_f64() / events * 1e6,
         level2_us: Quantiles::of(&latency(Role::L2sv)),
         build_us: Quantiles::of(&latency(Role::Dfm)),
-        reference_events_per_s: 0.0,
-        ratio: 0.0,
-    })
+    };
+    Ok((figures, requests))
 }
 
-/// Events per second: requests, of which as many as there are accepted events have large replies.
-fn bare(parameters: &Parameters, accepted: f64) -> Result<f64, BenchError> {
+/// Requests, of which as many as there are accepted events have large replies.
+fn bare(parameters: &Parameters, accepted: f64) -> Result<Figures, BenchError> {
     let fragment = RobParams::default().rob_bytes(FRAGMENT_BYTES as usize);
     let bulk = |robs: u32| Bulk::Pages(PageSlice::new(vec![0; fragment * robs as usize].into()));
     let (event, request) = (EventId(0), 0);
@@ -196,7 +198,15 @@ fn bare(parameters: &Parameters, accepted: f64) -> Result<f64, BenchError> {
         idle: parameters.idle,
         seconds: parameters.seconds,
     })?;
-    Ok(exchanged.exchanges as f64 / exchanged.seconds / (1.0 + accepted))
+    let events = exchanged.exchanges as f64 / (1.0 + accepted);
+    Ok(parameters.figures(accepted, events, exchanged.seconds, exchanged.cpu_seconds))
+}
+
+impl Parameters {
+    fn figures(&self, accepted: f64, events: f64, seconds: f64, cpu_seconds: f64) -> Figures {
+        let robs_per_event = f64::from(ROBS_PER_ROI_REQUEST) + accepted * f64::from(ROBS);
+        Figures::of(events, Some(robs_per_event * f64::from(self.fragment_bytes)), seconds, cpu_seconds)
+    }
 }
 
 fn configuration(parameters: &Parameters, accepted: f64) -> String {
@@ -225,7 +235,8 @@ fn configuration(parameters: &Parameters, accepted: f64) -> String {
     )
 }
 
-const PARTS_ACCEPTED: [f64; 5] = [0.0, 0.03, 0.1, 0.3, 1.0];
+const PARTS_ACCEPTED: [f64; 5] = [0.0, 0.03, MAIN_PART, 0.3, 1.0];
+const MAIN_PART: f64 = 0.1;
 const PAIRS: usize = 3;
 const ROBS: u32 = 12;
 const ROBS_PER_ROI_REQUEST: u32 = 2;

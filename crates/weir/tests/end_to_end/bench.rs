@@ -118,6 +118,7 @@ fn sources() {
 #[test]
 fn ros() {
     let found = bench(&["ros"]);
+    check("ros", &found);
     for point in found["points"].as_array().unwrap() {
         let number = |key: &str| point[key].as_f64().unwrap();
         assert!(number("roi_requests_per_s") > 0.0 && number("ratio") > 0.0, "{point}");
@@ -129,6 +130,7 @@ fn ros() {
 #[test]
 fn transport() {
     let found = bench(&["transport"]);
+    check_in("frame", "transport", &found);
     let points = found["points"].as_array().unwrap();
     let kinds = |name: &str| points.iter().filter(|point| point["link"] == name).count();
     assert_eq!(["tcp", "shm", "local"].map(kinds), [5; 3], "{found}");
@@ -136,7 +138,7 @@ fn transport() {
     for point in points {
         let figure = |talk: &str, side: &str, key: &str| point[talk][side][key].as_f64();
         for side in ["result", "reference"] {
-            assert!(figure("one_way", side, "events_per_s").is_some_and(|rate| rate > 0.0), "{point}");
+            assert!(figure("one_way", side, "frames_per_s").is_some_and(|rate| rate > 0.0), "{point}");
             assert!(figure("ping_pong", side, "round_trip_ns").is_some_and(|time| time > 0.0), "{point}");
             let moves_bytes = point["link"] == "tcp" || point["link"] == "udp";
             assert_eq!(figure("one_way", side, "bytes_per_s").is_some(), moves_bytes, "{point}");
@@ -151,7 +153,7 @@ fn push_pull() {
     for point in found["points"].as_array().unwrap() {
         let kinds = point["buildings"].as_array().unwrap();
         let names: Vec<&str> = kinds.iter().map(|kind| kind["building"].as_str().unwrap()).collect();
-        assert_eq!(names, ["pull", "push"]);
+        assert_eq!(names, ["pull", "push", "push-by-number"]);
         let best = kinds.iter().map(|kind| kind["of_best"].as_f64().unwrap()).fold(0.0, f64::max);
         assert_eq!(best, 1.0, "{point}");
     }
@@ -233,10 +235,14 @@ fn job(arguments: &[&str]) -> Job {
 }
 
 fn check(bench: &str, found: &Value) {
+    check_in("event", bench, found);
+}
+
+fn check_in(unit: &str, bench: &str, found: &Value) {
     assert_eq!(found["bench"], bench);
     assert!(found["parameters"].is_object(), "{found}");
     for side in ["result", "reference"] {
-        for figure in ["events_per_s", "bytes_per_s", "cpu_us_per_event"] {
+        for figure in [&format!("{unit}s_per_s"), "bytes_per_s", &format!("cpu_us_per_{unit}")] {
             let is_absent = figure == "bytes_per_s" && found["parameters"]["payload"] == "handles";
             let is_right = if is_absent { f64::is_nan as fn(f64) -> bool } else { |value: f64| value > 0.0 };
             assert!(is_right(found[side][figure].as_f64().unwrap_or(f64::NAN)), "{side}.{figure}: {found}");

@@ -2,21 +2,20 @@
 //!
 //! | link | reference |
 //! |---|---|
-//! | `tcp` | a write for each frame, reads as large as a buffer |
+//! | `tcp` | `writev` of as many frames as the window allows, reads as large as a buffer |
 //! | `udp` | `sendmmsg` and `recvmmsg`, datagrams of the same length, data copied to their place in the frame; nothing is kept or asked for again |
 //! | `shm` | a ring of slots each way, of which headers are written and read, see [`slots`](super::slots) |
-//! | `local` | a bounded channel each way, through which the same handles go |
+//! | `local` | a queue each way under a lock, through which the same handles go, see [`batches`](super::batches) |
 //!
-//! All but the channel are idle as the system is, by the same rule, and sleep in `poll`; the channel is idle as its library is.
+//! All are idle as the system is, by the same rule; between processes they sleep in `poll`.
 
+use std::collections::VecDeque;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::time::Duration;
 
-use bytes::Bytes;
 use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrIn, recvmmsg, sendmmsg};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd;
@@ -26,6 +25,7 @@ use transport::clock;
 use transport::idle::{Idle, IdleStrategy, Pause};
 use transport::udp::DATAGRAM_LEN_LOOPBACK;
 
+use super::batches::Batches;
 use super::slots::Slots;
 use super::talk::{HEAD_BYTES, Outgoing, Talk, head, read_head};
 use super::{LinkArguments, Session, UDP_BUFFER_BYTES, listen_line, say_line};
@@ -110,56 +110,22 @@ pub(super) fn converse_locally(
     mut far: Talk,
     begin: impl FnOnce() -> Talk,
 ) -> io::Result<Talk> {
-    let window = usize::try_from(arguments.window).unwrap_or(usize::MAX).max(2);
-    let (to_far, from_near) = sync_channel(window);
-    let (to_near, from_far) = sync_channel(window);
-    let data = Bytes::from(vec![7; arguments.frame_bytes as usize]);
+    let [near, other] = Batches::pair(arguments);
     std::thread::scope(|scope| {
-        let of_far = data.clone();
-        scope.spawn(move || pass(&mut far, &to_near, &from_near, &of_far));
+        scope.spawn(move || LineEnd(Box::new(other)).hold(&mut far));
         let mut talk = begin();
-        pass(&mut talk, &to_far, &from_far, &data);
-        drop((to_far, from_far));
+        LineEnd(Box::new(near)).hold(&mut talk)?;
         Ok(talk)
     })
 }
 
-type Handle = ([u8; HEAD_BYTES], Bytes);
-
-/// Until the talk is over, or the other end has hung up.
-fn pass(talk: &mut Talk, to: &SyncSender<Handle>, from: &Receiver<Handle>, data: &Bytes) {
-    loop {
-        // The last one is sent before the end is seen.
-        let is_over = talk.is_over(clock::now());
-        while let Some(frame) = talk.due() {
-            if to.send((head(frame), data.slice(..frame.len - HEAD_BYTES))).is_err() {
-                return;
-            }
-        }
-        if is_over || talk.is_done() {
-            return;
-        }
-        match from.recv_timeout(LOOK_AGAIN) {
-            Ok((first, _)) => talk.take(read_head(&first).expect("a whole head").number),
-            Err(RecvTimeoutError::Timeout) => continue,
-            Err(RecvTimeoutError::Disconnected) => return,
-        }
-        loop {
-            match from.try_recv() {
-                Ok((head, _)) => talk.take(read_head(&head).expect("a whole head").number),
-                Err(TryRecvError::Empty) => break,
-                Err(TryRecvError::Disconnected) => return,
-            }
-        }
-    }
-}
-
 struct TcpLine {
     socket: TcpStream,
-    out: Vec<u8>,
-    /// How far the frame in `out` is written, and its length.
+    data: Vec<u8>,
+    /// Frames that are not written: beginning and length.
+    waiting: VecDeque<([u8; HEAD_BYTES], usize)>,
+    /// How much of the first of them is.
     written: usize,
-    out_len: usize,
     bytes: Vec<u8>,
     /// What was read of the frame that is not whole yet.
     kept: usize,
@@ -179,16 +145,26 @@ impl TcpLine {
         stream.set_nonblocking(true)?;
         let frame = arguments.frame_bytes as usize;
         let bytes = vec![1; frame.max(READ_BYTES_MIN)];
-        Ok(Self { socket: stream, out: vec![7; frame], written: 0, out_len: 0, bytes, kept: 0 })
+        Ok(Self { socket: stream, data: vec![7; frame], waiting: VecDeque::new(), written: 0, bytes, kept: 0 })
     }
 
-    /// Writes the rest of the frame; false if the kernel does not take it all.
+    /// Writes what waits, many frames at a time; false if the kernel does not take it all.
     fn write(&mut self) -> io::Result<bool> {
-        while self.written < self.out_len {
-            match self.socket.write(&self.out[self.written..self.out_len]) {
+        while !self.waiting.is_empty() {
+            let mut parts = Vec::with_capacity(2 * self.waiting.len().min(FRAMES_PER_CALL));
+            for (head, len) in self.waiting.iter().take(FRAMES_PER_CALL) {
+                parts.extend([IoSlice::new(head), IoSlice::new(&self.data[HEAD_BYTES..*len])]);
+            }
+            let mut left = &mut parts[..];
+            IoSlice::advance_slices(&mut left, self.written);
+            match self.socket.write_vectored(left) {
                 Ok(written) => self.written += written,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) => return Err(error),
+            }
+            while let Some((_, len)) = self.waiting.front().filter(|(_, len)| *len <= self.written) {
+                self.written -= len;
+                self.waiting.pop_front();
             }
         }
         Ok(true)
@@ -197,12 +173,10 @@ impl TcpLine {
 
 impl Line for TcpLine {
     fn send(&mut self, frame: Outgoing) -> io::Result<bool> {
-        if !self.write()? {
+        if self.waiting.len() >= FRAMES_PER_CALL && !self.write()? {
             return Ok(false);
         }
-        self.out[..HEAD_BYTES].copy_from_slice(&head(frame));
-        (self.written, self.out_len) = (0, frame.len);
-        self.write()?;
+        self.waiting.push_back((head(frame), frame.len));
         Ok(true)
     }
 
@@ -211,7 +185,7 @@ impl Line for TcpLine {
     }
 
     fn has_waiting(&self) -> bool {
-        self.written < self.out_len
+        !self.waiting.is_empty()
     }
 
     fn receive(&mut self, talk: &mut Talk) -> io::Result<bool> {
@@ -235,7 +209,7 @@ impl Line for TcpLine {
     }
 
     fn sleep(&mut self) -> io::Result<()> {
-        let writes = if self.written < self.out_len { PollFlags::OUT } else { PollFlags::empty() };
+        let writes = if self.has_waiting() { PollFlags::OUT } else { PollFlags::empty() };
         wait(&self.socket, PollFlags::IN | writes)
     }
 }
@@ -361,6 +335,8 @@ fn is_gone(error: &io::Error) -> bool {
 const DATAGRAM_HEAD_BYTES: usize = HEAD_BYTES + 8;
 const DATAGRAM_DATA_BYTES: usize = DATAGRAM_LEN_LOOPBACK - DATAGRAM_HEAD_BYTES;
 const DATAGRAMS_PER_CALL: usize = 64;
+/// Two parts of each are fewer than the kernel takes at once.
+const FRAMES_PER_CALL: usize = 256;
 const READ_BYTES_MIN: usize = 256 << 10;
 
 /// Nothing is lost here; if it were, the measurement would end late rather than never.

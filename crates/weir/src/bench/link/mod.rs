@@ -6,6 +6,7 @@
 //! bytes is told. [`bare`] says what the references are.
 
 mod bare;
+mod batches;
 mod ours;
 mod slots;
 mod talk;
@@ -24,7 +25,7 @@ use serde::Serialize;
 use transport::clock;
 
 use super::BenchError;
-use super::paired::{Comparison, Figures, RatioOf};
+use super::paired::{Compared, Comparison, Figures, RatioOf, Unit};
 use super::reference::Sources;
 use crate::cli::{BenchArgs, BenchLink, BenchSide, BenchTalk};
 use crate::cpu::cpu_seconds;
@@ -33,14 +34,16 @@ use talk::{HEAD_BYTES, Talk};
 /// All kinds of links with all lengths of frames.
 #[derive(Serialize)]
 pub(crate) struct Found {
-    bench: &'static str,
+    /// One way over TCP with frames of [`MAIN_FRAME_BYTES`].
+    #[serde(flatten)]
+    main: Comparison<LinkArguments>,
     pairs: usize,
     /// Of each single measurement one way, and there and back.
     seconds: [f64; 2],
     points: Vec<Point>,
 }
 
-/// One kind and length. What [`Figures`] call an event is a frame, or one there and back.
+/// One kind and length.
 #[derive(Serialize)]
 struct Point {
     link: BenchLink,
@@ -90,7 +93,9 @@ pub(crate) fn measure(args: &BenchArgs) -> Result<Found, BenchError> {
             points.push(Point { link, frame_bytes, one_way, ping_pong });
         }
     }
-    Ok(Found { bench: "transport", pairs: PAIRS, seconds: [one_way_s, ping_pong_s], points })
+    let is_main = |point: &&Point| point.link == BenchLink::Tcp && point.frame_bytes == MAIN_FRAME_BYTES;
+    let main = points.iter().find(is_main).expect("it is one of them").one_way.clone();
+    Ok(Found { main, pairs: PAIRS, seconds: [one_way_s, ping_pong_s], points })
 }
 
 impl Found {
@@ -109,9 +114,10 @@ impl Found {
             "of the bare"
         );
         for Point { link, frame_bytes, one_way, ping_pong } in &self.points {
+            let (one_way, ping_pong) = (one_way.compared(), ping_pong.compared());
             let (figures, back) = (one_way.result(), ping_pong.result());
             let rate = figures.bytes_per_s.map_or("-".to_owned(), |bytes| format!("{:.3}", bytes / 1e9));
-            let [ratio, back_ratio] = [one_way, ping_pong].map(Comparison::ratio_text);
+            let [ratio, back_ratio] = [one_way, ping_pong].map(Compared::ratio_text);
             let _ = writeln!(
                 text,
                 "{:<6} {frame_bytes:>7} B  {:>11.0} {rate:>8} {ratio:>14} {:>14.2}  {:>11.1} µs {back_ratio:>14}",
@@ -204,10 +210,9 @@ impl Ends {
         let frames = frames as f64;
         let moves = matches!(link, BenchLink::Tcp | BenchLink::Udp) && kind == BenchTalk::OneWay;
         Ok(Figures {
-            events_per_s: frames / seconds,
-            bytes_per_s: moves.then(|| frames * f64::from(frame_bytes) / seconds),
-            cpu_us_per_event: cpu_seconds / frames * 1e6,
+            unit: Unit::Frame,
             round_trip_ns,
+            ..Figures::of(frames, moves.then_some(f64::from(frame_bytes)), seconds, cpu_seconds)
         })
     }
 
@@ -285,7 +290,8 @@ fn udp_room(frame_bytes: u32) -> Result<u64, BenchError> {
     Ok(granted as u64 / (2 * u64::from(frame_bytes) + KERNEL_OVERHEAD_BYTES))
 }
 
-const FRAME_BYTES: [u32; 5] = [64, 1 << 10, 9000, 64 << 10, 1 << 20];
+const FRAME_BYTES: [u32; 5] = [64, 1 << 10, MAIN_FRAME_BYTES, 64 << 10, 1 << 20];
+const MAIN_FRAME_BYTES: u32 = 9000;
 const _: () = assert!(FRAME_BYTES[0] as usize >= HEAD_BYTES, "a frame has a beginning");
 const PAIRS: usize = 5;
 /// All measurements together take less than 45 s then.

@@ -1,0 +1,133 @@
+//! Building in which every source sends to every builder, each of them a process of its own: what the benchmarks of shaping
+//! run with different settings.
+
+use configuration::Partition;
+use dataflow::ids::Role;
+
+use super::paired::Figures;
+use super::{BenchError, sound};
+use crate::cli::{BenchBuilding, BenchTransport};
+use crate::conductor::{Run, conduct};
+
+/// What is run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Crossing {
+    pub(super) sources: u32,
+    pub(super) builders: u32,
+    pub(super) fragments: Fragments,
+    pub(super) transport: BenchTransport,
+    pub(super) building: BenchBuilding,
+    /// Events of a builder that a source sends together, at most.
+    pub(super) group: u32,
+    /// Events in building at a time, at each builder.
+    pub(super) events_held: u32,
+    pub(super) seconds: f64,
+}
+
+/// Lengths of fragments, in bytes of data.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Fragments {
+    Fixed(u32),
+    /// With a standard deviation of 30 % of this mean `[ATM1997 §IV]`.
+    Gaussian(u32),
+}
+
+/// What came of it.
+pub(super) struct Crossed {
+    pub(super) figures: Figures,
+    pub(super) messages_per_event: f64,
+}
+
+/// Runs it.
+pub(super) fn run(crossing: &Crossing) -> Result<Crossed, BenchError> {
+    let partition = Partition::parse("bench", &crossing.configuration(), &[])?;
+    let in_children = |role| matches!(role, Role::Ros | Role::Sfi);
+    let conducted = conduct(Run { partition, in_children, progress: None, observer: None })?;
+    let events = sound(&conducted)?.built_complete as f64;
+    let bytes = f64::from(crossing.fragments.mean()) * f64::from(crossing.sources);
+    let (seconds, cpu_seconds) = (conducted.duration.as_secs_f64(), conducted.cpu.as_secs_f64());
+    Ok(Crossed {
+        figures: Figures::of(events, Some(bytes), seconds, cpu_seconds),
+        messages_per_event: conducted.network.messages as f64 / events,
+    })
+}
+
+impl Crossing {
+    fn configuration(&self) -> String {
+        let Self { sources, builders, fragments, transport, building, group, events_held, seconds } = self;
+        let fragment_max = fragments.longest() + OVERHEAD_BYTES;
+        let carriers = match transport {
+            BenchTransport::Tcp => "",
+            BenchTransport::Udp => "transport = { event_request = \"udp\", event_reply = \"udp\" }",
+            BenchTransport::Shm => "transport.connections = \"shm\"",
+        };
+        // Read-out systems learn from level 1 which events there are; else nobody needs to tell them.
+        let triggers = match building {
+            BenchBuilding::Pull | BenchBuilding::Push => "dfm.input = \"self\"".to_owned(),
+            BenchBuilding::PushByNumber => {
+                format!("level1.in_flight = {}\n            dfm.input = \"level1\"", builders * events_held)
+            }
+        };
+        let push =
+            if *building == BenchBuilding::Pull { String::new() } else { format!("push = {{ group = {group} }}") };
+        format!(
+            r#"
+            partition.name = "bench"
+            run.duration = "{milliseconds} ms"
+            {carriers}
+            {triggers}
+            dfm.building = "{building}"
+            sfi = {{ count = {builders}, events = {events}, building = {events_held}, outstanding_requests = {requests}, max_event_size = "{event} B", request_timeout = "2 s" }}
+            [ros]
+            count = {sources}
+            input = "emulator"
+            fragment = {fragment}
+            {push}
+            page_size = "{page} B"
+            pages = {pages}
+            request_timeout = "2 s"
+            "#,
+            milliseconds = (seconds * 1e3).round().max(1.0),
+            building = building.name(),
+            events = 2 * events_held,
+            requests = sources * events_held,
+            event = sources * fragment_max,
+            fragment = fragments.configuration(),
+            page = fragment_max.next_multiple_of(64),
+            pages = 8 * builders * events_held,
+        )
+    }
+}
+
+impl Fragments {
+    pub(super) fn mean(self) -> u32 {
+        match self {
+            Self::Fixed(bytes) | Self::Gaussian(bytes) => bytes,
+        }
+    }
+
+    fn longest(self) -> u32 {
+        match self {
+            Self::Fixed(bytes) => bytes,
+            Self::Gaussian(mean) => mean + SIGMAS_MAX * deviation(mean),
+        }
+    }
+
+    fn configuration(self) -> String {
+        match self {
+            Self::Fixed(bytes) => format!("{{ kind = \"fixed\", size = \"{bytes} B\" }}"),
+            Self::Gaussian(mean) => {
+                format!("{{ kind = \"gaussian\", mean = \"{mean} B\", sigma = \"{} B\" }}", deviation(mean))
+            }
+        }
+    }
+}
+
+fn deviation(mean: u32) -> u32 {
+    mean * 3 / 10
+}
+
+/// Headers and trailers, and what rounds a fragment up to words.
+const OVERHEAD_BYTES: u32 = 256;
+/// Above the mean; longer ones are not made.
+const SIGMAS_MAX: u32 = 6;

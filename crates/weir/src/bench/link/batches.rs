@@ -1,0 +1,110 @@
+//! A queue each way between two threads, under a lock: a sender adds all that it has, a receiver takes all that there is.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::Thread;
+
+use bytes::Bytes;
+
+use super::LinkArguments;
+use super::bare::{LOOK_AGAIN, Line};
+use super::talk::{HEAD_BYTES, Outgoing, Talk, head, read_head};
+
+/// One end of both queues.
+pub(super) struct Batches {
+    data: Bytes,
+    to: Arc<Queue>,
+    from: Arc<Queue>,
+    /// Frames of this flush.
+    waiting: Vec<Handle>,
+    taken: Vec<Handle>,
+}
+
+type Handle = ([u8; HEAD_BYTES], Bytes);
+
+#[derive(Default)]
+struct Queue(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    frames: Vec<Handle>,
+    /// The receiver, where it sleeps.
+    sleeper: Option<Thread>,
+    is_closed: bool,
+}
+
+impl Batches {
+    /// Both ends; the window of a conversation bounds what waits.
+    pub(super) fn pair(arguments: &LinkArguments) -> [Self; 2] {
+        let data = Bytes::from(vec![7; arguments.frame_bytes as usize]);
+        let [one, other] = [(); 2].map(|()| Arc::new(Queue::default()));
+        [(&one, &other), (&other, &one)].map(|(to, from)| Self {
+            data: data.clone(),
+            to: Arc::clone(to),
+            from: Arc::clone(from),
+            waiting: Vec::new(),
+            taken: Vec::new(),
+        })
+    }
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the queue and wakes its receiver.
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.lock();
+        change(&mut state);
+        let sleeper = state.sleeper.take();
+        drop(state);
+        if let Some(sleeper) = sleeper {
+            sleeper.unpark();
+        }
+    }
+}
+
+impl Line for Batches {
+    fn send(&mut self, frame: Outgoing) -> io::Result<bool> {
+        self.waiting.push((head(frame), self.data.slice(..frame.len - HEAD_BYTES)));
+        Ok(true)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if !self.waiting.is_empty() {
+            self.to.change(|state| state.frames.append(&mut self.waiting));
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, talk: &mut Talk) -> io::Result<bool> {
+        let mut state = self.from.lock();
+        core::mem::swap(&mut state.frames, &mut self.taken);
+        let is_closed = state.is_closed;
+        drop(state);
+        if self.taken.is_empty() {
+            return if is_closed { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(false) };
+        }
+        for (head, _) in self.taken.drain(..) {
+            talk.take(read_head(&head).expect("a whole head").number);
+        }
+        Ok(true)
+    }
+
+    fn sleep(&mut self) -> io::Result<()> {
+        let mut state = self.from.lock();
+        if state.frames.is_empty() && !state.is_closed {
+            state.sleeper = Some(std::thread::current());
+            drop(state);
+            std::thread::park_timeout(LOOK_AGAIN);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Batches {
+    fn drop(&mut self) {
+        self.to.change(|state| state.is_closed = true);
+    }
+}
