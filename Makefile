@@ -88,6 +88,7 @@ bench: build ## benchmarks: of parts by criterion, then of the system
 	$(WEIR) bench ros --json
 	$(WEIR) bench push-pull --json
 	$(WEIR) bench grouping --json
+	$(WEIR) bench accretion --json
 	$(WEIR) bench sources --json
 	$(WEIR) bench memory --json
 	$(WEIR) bench level2 --json

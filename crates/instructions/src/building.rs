@@ -5,12 +5,14 @@ use std::time::Duration;
 use dataflow::building::assignment::SfiAssignment;
 use dataflow::building::dfm::{ClearAfter, Dfm, DfmInput, DfmParameters};
 use dataflow::building::push_control::BuildingMode;
+use dataflow::building::pushed::PushedParameters;
 use dataflow::building::request_credits::CreditPolicy;
 use dataflow::building::sfi::{RequestOrder, Sfi, SfiParameters, Source};
 use dataflow::component::Component;
 use dataflow::ids::{EventId, NodeId};
 use dataflow::level1::pace::Spacing;
 use dataflow::level2::steering::{Skeleton, Strategy};
+use dataflow::readout::pusher::{Destination, PushParameters};
 use dataflow::readout::ros::{ReadOut, Ros, RosParameters};
 use dataflow::report::DfmCounters;
 
@@ -18,20 +20,30 @@ use crate::partition::Partition;
 
 /// Events of four fragments of 1 kB.
 pub(crate) fn one_kilobyte(events: u64) {
-    build(4, 1000, events);
+    build(4, 1000, false, events);
 }
 
 /// Events of forty small fragments.
 pub(crate) fn many_sources(events: u64) {
-    build(40, 64, events);
+    build(40, 64, false, events);
 }
 
-fn build(sources: u16, data_bytes: usize, events: u64) {
+/// Events of four fragments of 1 kB, which sources send to the builder that is assigned.
+pub(crate) fn pushed(events: u64) {
+    build(4, 1000, true, events);
+}
+
+fn build(sources: u16, data_bytes: usize, is_pushed: bool, events: u64) {
     let readout: Vec<NodeId> = (FIRST_ROS..FIRST_ROS + sources).map(NodeId).collect();
+    let mode = if is_pushed { BuildingMode::PushAssigned } else { BuildingMode::Pull };
+    let dfm = DfmParameters { mode, ..dfm(events) };
+    let ahead = PushedParameters { window_bytes: WINDOW_BYTES, timeout: Duration::from_secs(2), ahead: BUILDING };
+    let sfi = SfiParameters { push: is_pushed.then_some(ahead), ..sfi(&readout, data_bytes) };
     let mut components: Vec<(NodeId, Box<dyn Component + Send>)> =
-        vec![(DFM, Box::new(Dfm::new(dfm(events)))), (SFI, Box::new(Sfi::new(sfi(&readout, data_bytes))))];
+        vec![(DFM, Box::new(Dfm::new(dfm))), (SFI, Box::new(Sfi::new(sfi)))];
     for &node in &readout {
-        components.push((node, Box::new(Ros::new(ros(node)))));
+        let push = is_pushed.then(push);
+        components.push((node, Box::new(Ros::new(RosParameters { push, ..ros(node) }))));
     }
     let nothing = Skeleton { strategy: Strategy::None { accept: 0.0 }, robs: Vec::new(), seed: 1 };
     let mut partition = Partition::new(components, readout, nothing, data_bytes);
@@ -106,8 +118,23 @@ pub(crate) fn ros(node: NodeId) -> RosParameters {
     }
 }
 
+fn push() -> PushParameters {
+    PushParameters {
+        destination: Destination::Assigned,
+        sfis: vec![SFI],
+        window_bytes: WINDOW_BYTES,
+        bytes_per_s: None,
+        burst_bytes: 0,
+        group: 1,
+        group_age: Duration::from_millis(1),
+        seed: 1,
+    }
+}
+
 const DFM: NodeId = NodeId(1);
 const SFI: NodeId = NodeId(2);
 const FIRST_ROS: u16 = 3;
 /// As the benchmark `event-builder` has it.
 const BUILDING: usize = 64;
+/// Of each source: more than all its fragments of events in building.
+const WINDOW_BYTES: u64 = 1 << 20;

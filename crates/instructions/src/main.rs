@@ -76,15 +76,17 @@ struct HotPath {
     run: fn(u64),
 }
 
-const PATHS: [HotPath; 8] = [
+const PATHS: [HotPath; 10] = [
     HotPath { name: "building", events: 4000, run: building::one_kilobyte },
     HotPath { name: "building_40", events: 400, run: building::many_sources },
+    HotPath { name: "push", events: 4000, run: building::pushed },
     HotPath { name: "level2", events: 4000, run: level2::two_step },
     HotPath { name: "wire", events: 10_000, run: wire::encode_and_decode },
     HotPath { name: "tcp", events: 6400, run: tcp::frames },
     HotPath { name: "shm", events: 6400, run: shm::frames },
     HotPath { name: "udp_short", events: 3200, run: udp::short_messages },
     HotPath { name: "udp_cut", events: 320, run: udp::cut_messages },
+    HotPath { name: "udp_window", events: 320, run: udp::acknowledged_messages },
 ];
 
 fn run(name: &str, events: &str) -> Result<(), Failure> {

@@ -8,19 +8,24 @@ use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::time::Time;
 use transport::frame::FrameLimits;
 use transport::page_pool::{Pool, PoolOptions};
-use transport::udp::{DATAGRAM_LEN_ETHERNET, Endpoint, UdpOptions};
+use transport::udp::{Acknowledged, DATAGRAM_LEN_ETHERNET, Endpoint, UdpOptions};
 
 /// Messages of one datagram each, such as requests.
 pub(crate) fn short_messages(messages: u64) {
-    exchange(messages, 200, 16);
+    exchange(messages, 200, 16, false);
 }
 
 /// Messages of 26 datagrams each, such as replies of 37.5 kB on an Ethernet.
 pub(crate) fn cut_messages(messages: u64) {
-    exchange(messages, 37_500, 2);
+    exchange(messages, 37_500, 2, false);
 }
 
-fn exchange(messages: u64, bulk_bytes: usize, group: u64) {
+/// The same, each delivered once and acknowledged.
+pub(crate) fn acknowledged_messages(messages: u64) {
+    exchange(messages, 37_500, 2, true);
+}
+
+fn exchange(messages: u64, bulk_bytes: usize, group: u64, is_acknowledged: bool) {
     let limits = FrameLimits::new(HEAD_BYTES, 1 << 16).expect("a frame is longer than its head");
     let (name, page_len) = ("messages".to_owned(), 1 << 18);
     let pool = Pool::new(&PoolOptions { name, page_len, pages: 64, prefault: true }).expect("a pool of this size");
@@ -32,6 +37,11 @@ fn exchange(messages: u64, bulk_bytes: usize, group: u64) {
         receive_buffer_bytes: 1 << 20,
         ask_after: Duration::from_millis(2),
         keep_parts_max: 64,
+        acknowledged: is_acknowledged.then_some(Acknowledged {
+            window_bytes: 1 << 18,
+            retransmit_after: Duration::from_secs(1),
+            retransmits_max: 1,
+        }),
         ..UdpOptions::new(limits, [1; 16])
     };
     let bind = || Endpoint::bind("127.0.0.1:0".parse().expect("an address"), &options, &pool).expect("a port");
@@ -53,6 +63,11 @@ fn exchange(messages: u64, bulk_bytes: usize, group: u64) {
                 assert_eq!(frame.len(), HEAD_BYTES + bulk_bytes);
                 received += 1;
             }
+        }
+        if is_acknowledged {
+            // Acknowledgements go, and open the window for the next group.
+            receiver.flush(Time::ZERO);
+            sender.fill(Time::ZERO).expect("the socket is there");
         }
     }
 }

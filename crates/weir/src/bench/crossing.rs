@@ -13,6 +13,8 @@ use crate::conductor::{Run, conduct};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Crossing {
     pub(super) sources: u32,
+    /// Of each source.
+    pub(super) links: u32,
     pub(super) builders: u32,
     pub(super) fragments: Fragments,
     pub(super) transport: BenchTransport,
@@ -28,6 +30,8 @@ pub(super) struct Crossing {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fragments {
     Fixed(u32),
+    /// As long, and written for every event.
+    Written(u32),
     /// With a standard deviation of 30 % of this mean `[ATM1997 §IV]`.
     Gaussian(u32),
 }
@@ -44,7 +48,7 @@ pub(super) fn run(crossing: &Crossing) -> Result<Crossed, BenchError> {
     let in_children = |role| matches!(role, Role::Ros | Role::Sfi);
     let conducted = conduct(Run { partition, in_children, progress: None, observer: None })?;
     let events = sound(&conducted)?.built_complete as f64;
-    let bytes = f64::from(crossing.fragments.mean()) * f64::from(crossing.sources);
+    let bytes = f64::from(crossing.fragments.mean()) * f64::from(crossing.sources * crossing.links);
     let (seconds, cpu_seconds) = (conducted.duration.as_secs_f64(), conducted.cpu.as_secs_f64());
     Ok(Crossed {
         figures: Figures::of(events, Some(bytes), seconds, cpu_seconds),
@@ -54,7 +58,7 @@ pub(super) fn run(crossing: &Crossing) -> Result<Crossed, BenchError> {
 
 impl Crossing {
     fn configuration(&self) -> String {
-        let Self { sources, builders, fragments, transport, building, group, events_held, seconds } = self;
+        let Self { sources, links, builders, fragments, transport, building, group, events_held, seconds } = self;
         let fragment_max = fragments.longest() + OVERHEAD_BYTES;
         let carriers = match transport {
             BenchTransport::Tcp => "",
@@ -80,6 +84,7 @@ impl Crossing {
             sfi = {{ count = {builders}, events = {events}, building = {events_held}, outstanding_requests = {requests}, max_event_size = "{event} B", request_timeout = "2 s" }}
             [ros]
             count = {sources}
+            robs = {links}
             input = "emulator"
             fragment = {fragment}
             {push}
@@ -91,7 +96,7 @@ impl Crossing {
             building = building.name(),
             events = 2 * events_held,
             requests = sources * events_held,
-            event = sources * fragment_max,
+            event = sources * links * fragment_max,
             fragment = fragments.configuration(),
             page = fragment_max.next_multiple_of(64),
             pages = 8 * builders * events_held,
@@ -102,13 +107,13 @@ impl Crossing {
 impl Fragments {
     pub(super) fn mean(self) -> u32 {
         match self {
-            Self::Fixed(bytes) | Self::Gaussian(bytes) => bytes,
+            Self::Fixed(bytes) | Self::Written(bytes) | Self::Gaussian(bytes) => bytes,
         }
     }
 
     fn longest(self) -> u32 {
         match self {
-            Self::Fixed(bytes) => bytes,
+            Self::Fixed(bytes) | Self::Written(bytes) => bytes,
             Self::Gaussian(mean) => mean + SIGMAS_MAX * deviation(mean),
         }
     }
@@ -116,6 +121,7 @@ impl Fragments {
     fn configuration(self) -> String {
         match self {
             Self::Fixed(bytes) => format!("{{ kind = \"fixed\", size = \"{bytes} B\" }}"),
+            Self::Written(bytes) => format!("{{ kind = \"fixed\", size = \"{bytes} B\", payload = \"written\" }}"),
             Self::Gaussian(mean) => {
                 format!("{{ kind = \"gaussian\", mean = \"{mean} B\", sigma = \"{} B\" }}", deviation(mean))
             }

@@ -108,7 +108,8 @@ impl Grouped {
 fn run(parameters: &Parameters, fragment_bytes: u32, group: u32) -> Result<Grouped, BenchError> {
     let &Parameters { transport, sources, builders, seconds, .. } = parameters;
     let (fragments, building, events_held) = (Fragments::Fixed(fragment_bytes), BenchBuilding::Push, EVENTS_HELD);
-    let crossing = Crossing { sources, builders, fragments, transport, building, group, events_held, seconds };
+    let links = 1;
+    let crossing = Crossing { sources, links, builders, fragments, transport, building, group, events_held, seconds };
     let Crossed { figures, messages_per_event } = crossing::run(&crossing)?;
     Ok(Grouped { group, figures, messages_per_event, of_single: 1.0, cpu_of_single: 1.0 })
 }

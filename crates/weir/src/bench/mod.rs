@@ -1,5 +1,6 @@
 //! `weir bench`: system benchmarks, each in alternation with the bare machine doing the same work.
 
+mod accretion;
 mod crossing;
 mod datagrams;
 mod event_builder;
@@ -49,6 +50,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Exit {
         "sfi" => sfi::measure(args).map(|found| (to_json(&found), found.to_text())),
         "transport" => link::measure(args).map(|found| (to_json(&found), found.to_text())),
         "push-pull" => push_pull::measure(args).map(|found| (to_json(&found), found.to_text())),
+        "accretion" => accretion::measure(args).map(|found| (to_json(&found), found.to_text())),
         "grouping" => grouping::measure(args).map(|found| (to_json(&found), found.to_text())),
         "level2" => level2::measure(args).map(|found| (to_json(&found), found.to_text())),
         "prediction" => prediction::measure(args).map(|found| {
@@ -161,6 +163,7 @@ event-builder  source processes, one building process, the complete protocol, ov
 transport      frames of 64 B to 1 MB through one link of each kind, one way and there and back
 push-pull      eight sources and eight builders, by requests and by pushing, fragments of 48 B to 64 kB
 grouping       pushed events in groups of 1 to 64, fragments of 48 B to 9 kB, over TCP or UDP
+accretion      read-out systems with 2 to 12 links beside one with as many data
 ros            one read-out system with twelve ROBs: level 2, building and clears together
 sfi            one event builder with light sources: events of 1.5 MB and of 256 bytes
 memory         the resident set over ten million small events

@@ -99,7 +99,8 @@ impl Found {
 
 fn run(parameters: &Parameters, fragments: Fragments, building: BenchBuilding) -> Result<Figures, BenchError> {
     let &Parameters { transport, sources, builders, events_held, seconds, .. } = parameters;
-    let crossing = Crossing { sources, builders, fragments, transport, building, group: 1, events_held, seconds };
+    let (links, group) = (1, 1);
+    let crossing = Crossing { sources, links, builders, fragments, transport, building, group, events_held, seconds };
     crossing::run(&crossing).map(|crossed| crossed.figures)
 }
 

@@ -147,6 +147,16 @@ fn transport() {
     }
 }
 
+/// Many links beside one with as many data.
+#[test]
+fn accretion() {
+    let found = bench(&["accretion"]);
+    check("accretion", &found);
+    let links: Vec<u64> =
+        found["points"].as_array().unwrap().iter().map(|point| point["links"].as_u64().unwrap()).collect();
+    assert_eq!(links, [2, 4, 12]);
+}
+
 #[test]
 fn push_pull() {
     let found = bench(&["push-pull"]);

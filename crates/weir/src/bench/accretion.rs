@@ -1,0 +1,94 @@
+//! `weir bench accretion`: what it costs a read-out system to send the data of several links as one message, from a page for
+//! each, beside one link with as many data `[ATM1997 §V]`.
+//!
+//! Four read-out systems, each a process, and one builder. Data are written for every event, so that reading and sending share
+//! the processor as they do behind real links.
+
+use serde::Serialize;
+
+use super::BenchError;
+use super::crossing::{self, Crossing, Fragments};
+use super::paired::{Compared, Comparison, Figures, RatioOf};
+use crate::cli::{BenchArgs, BenchBuilding, BenchTransport};
+
+/// What was found.
+#[derive(Serialize)]
+pub(crate) struct Found {
+    /// Of the most links.
+    #[serde(flatten)]
+    main: Comparison<Parameters>,
+    points: Vec<Point>,
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Parameters {
+    sources: u32,
+    /// Of the data of a source, by all its links.
+    bytes: u32,
+    links: u32,
+    /// Of the same in the reference.
+    links_of_reference: u32,
+    seconds: f64,
+    pairs: usize,
+}
+
+/// One number of links.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Point {
+    links: u32,
+    #[serde(flatten)]
+    compared: Compared,
+}
+
+/// Measures all numbers of links in pairs with one link.
+pub(crate) fn measure(args: &BenchArgs) -> Result<Found, BenchError> {
+    let compare = |links| {
+        let (sources, bytes, seconds, pairs) = (SOURCES, BYTES, args.seconds / 3.0, PAIRS);
+        let parameters = Parameters { sources, bytes, links, links_of_reference: 1, seconds, pairs };
+        let run = |links| run(&parameters, links);
+        Comparison::measure("accretion", parameters, (pairs, RatioOf::EventsPerS), || run(links), || run(1))
+    };
+    let comparisons = LINKS.map(compare).into_iter().collect::<Result<Vec<_>, BenchError>>()?;
+    let points = comparisons.iter().map(|of| Point { links: of.parameters().links, compared: *of.compared() });
+    let points = points.collect();
+    Ok(Found { main: comparisons.into_iter().next_back().expect("there are some"), points })
+}
+
+impl Found {
+    /// A table for people.
+    pub(crate) fn to_text(&self) -> String {
+        let mut text = format!(
+            "{SOURCES} sources with {BYTES} B of data each, one builder; events per second and processor time beside one link\n\
+             links     events/s  µs CPU/event            of one link   CPU of it"
+        );
+        for Point { links, compared } in &self.points {
+            let Figures { events_per_s, cpu_us_per_event, .. } = compared.result();
+            let (ratio, cpu_ratio) = (compared.ratio_text(), compared.cpu_ratio());
+            text +=
+                &format!("\n{links:>5} {events_per_s:>12.0} {cpu_us_per_event:>13.2} {ratio:>22} {cpu_ratio:>11.2}");
+        }
+        text
+    }
+}
+
+fn run(parameters: &Parameters, links: u32) -> Result<Figures, BenchError> {
+    let crossing = Crossing {
+        sources: parameters.sources,
+        links,
+        builders: 1,
+        fragments: Fragments::Written(parameters.bytes / links),
+        transport: BenchTransport::Tcp,
+        building: BenchBuilding::Pull,
+        group: 1,
+        events_held: EVENTS_HELD,
+        seconds: parameters.seconds,
+    };
+    crossing::run(&crossing).map(|crossed| crossed.figures)
+}
+
+const SOURCES: u32 = 4;
+const BYTES: u32 = 12 << 10;
+const LINKS: [u32; 3] = [2, 4, 12];
+const EVENTS_HELD: u32 = 64;
+const PAIRS: usize = 5;
