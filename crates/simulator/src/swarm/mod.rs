@@ -4,6 +4,7 @@
 
 mod check;
 mod crash;
+mod editions;
 mod outside;
 mod parts;
 mod plan;
@@ -20,7 +21,7 @@ use crate::world::{Costs, Hosts, Outcomes, Setup, Trace, Wire, World};
 use check::Check;
 use outside::{Seen, Surroundings};
 
-pub use plan::{Counts, InputKind, LEVELS, Plan, Push};
+pub use plan::{Counts, EDITION, InputKind, LEVELS, Plan, Push};
 
 /// A run that has ended, and what did not hold of it.
 pub struct Run {

@@ -106,10 +106,11 @@ impl Outside for Surroundings {
         })
     }
 
+    fn disk_fails(&mut self) -> bool {
+        self.random.chance(self.plan.record_failures)
+    }
+
     fn record(&mut self, node: NodeId, recording: &Recording) -> bool {
-        if self.random.chance(self.plan.record_failures) {
-            return false;
-        }
         self.check_content(&recording.built);
         self.seen.borrow_mut().files.entry(node).or_default().push(recording.built.event.event);
         true

@@ -258,6 +258,18 @@ impl Plan {
     /// Everything drawn from the seed; `level` of faults: 0 none, 1 the network's, 2 restarts, 3 deaths and forced ends, 4 one
     /// crash that loses nothing, 5 several crashes that have to do with one another.
     pub fn draw(seed: u64, level: u32) -> Self {
+        Self::draw_in(EDITION, seed, level)
+    }
+
+    /// The same in an edition of the draws, up to [`EDITION`]: each draws more than the one before, and a test that names a seed
+    /// keeps its plan by naming the edition, too.
+    pub fn draw_in(edition: u32, seed: u64, level: u32) -> Self {
+        let mut plan = Self::draw_first(seed, level);
+        plan.draw_more(edition, level);
+        plan
+    }
+
+    fn draw_first(seed: u64, level: u32) -> Self {
         let mut random = Random::new(seed);
         let r = &mut random;
         let pick = |r: &mut Random, low: u64, high: u64| low + r.below(high - low + 1);
@@ -620,3 +632,5 @@ const BUILD_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Levels of faults.
 pub const LEVELS: u32 = 6;
+/// The newest edition of the draws.
+pub const EDITION: u32 = 2;

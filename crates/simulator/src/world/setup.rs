@@ -80,6 +80,11 @@ pub trait Outside {
     /// Is shown each event that a recorder is to put into its file, and says whether the disk takes it.
     fn record(&mut self, node: NodeId, recording: &Recording) -> bool;
 
+    /// Whether a disk that is not full fails a write, as long as it has not healed.
+    fn disk_fails(&mut self) -> bool {
+        false
+    }
+
     /// A recorder dies, of whose events the disk may not have the last `unsynced`: how many of them are lost.
     fn lost(&mut self, _node: NodeId, _unsynced: usize) -> usize {
         0

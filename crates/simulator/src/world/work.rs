@@ -63,7 +63,8 @@ impl World {
             Work::Steer(steer) => Outcome::Steered(self.setup.outside.steer(node, &steer)),
             Work::Process(built) => Outcome::Processed(self.setup.outside.process(&built)?),
             Work::Record(recording) => {
-                if self.now < self.slot(node).full_until {
+                let is_full = self.now < self.slot(node).full_until;
+                if is_full || (!self.is_healed() && self.setup.outside.disk_fails()) {
                     return Some(Outcome::RecordFailed);
                 }
                 let bytes = recording.built.bulk.len() as u64;

@@ -219,13 +219,13 @@ fn a_builder_that_was_out_of_reach_tells_what_it_holds_before_it_is_given_more()
 /// An event builder died as the run ended: the report of the DFM did not wait for what the filter daemons had of it.
 #[test]
 fn a_builder_that_dies_at_the_end_leaves_no_event_unknown() {
-    assert_eq!(Plan::draw(400_010_233, 3).verdict(), None);
+    assert_eq!(Plan::draw_in(1, 400_010_233, 3).verdict(), None);
 }
 
 /// What was built a second time with data missing counted twice.
 #[test]
 fn what_is_built_twice_and_incomplete_counts_once() {
-    assert_eq!(Plan::draw(400_003_480, 4).verdict(), None);
+    assert_eq!(Plan::draw_in(1, 400_003_480, 4).verdict(), None);
 }
 
 fn dfm(outcomes: &Outcomes) -> DfmCounters {

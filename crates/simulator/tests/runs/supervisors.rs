@@ -92,7 +92,7 @@ fn what_a_supervisor_that_returned_had_accepted_outlives_the_dfm() {
 /// A result that came again waited for a page, though it was there: with no page free everything stood still.
 #[test]
 fn a_result_that_comes_again_needs_no_page() {
-    assert_eq!(Plan::draw(300_010_788, 2).verdict(), None);
+    assert_eq!(Plan::draw_in(1, 300_010_788, 2).verdict(), None);
 }
 
 fn busy() -> Plan {
