@@ -15,7 +15,7 @@ use super::outside::Seen;
 use super::parts::trigger;
 use super::plan::{InputKind, Plan};
 use super::shaping;
-use crate::world::Outcomes;
+use crate::world::{Fault, Outcomes};
 
 /// A run that has ended, to be checked against its plan.
 pub(super) struct Check<'a> {
@@ -35,7 +35,9 @@ impl Check<'_> {
         shaping::too_fast(self.plan, self.outcomes, &mut failures);
         shaping::too_much(self.plan, self.outcomes, &mut failures);
         self.files(&mut failures);
-        if !self.plan.is_hindered() {
+        if self.plan.is_hindered() {
+            self.hindrance_is_overcome(&mut failures);
+        } else {
             self.nothing_hindered(&mut failures);
         }
         if !self.outcomes.forced && !self.outcomes.ending.forced {
@@ -167,6 +169,27 @@ impl Check<'_> {
         self.nothing_lost(failures);
     }
 
+    /// What never answers is passed over in time, and named.
+    fn hindrance_is_overcome(&self, failures: &mut Failures) {
+        let Self { plan, outcomes, .. } = self;
+        let (Some(quiet), Some(stopped)) = (plan.quiet_after(), outcomes.ending.stopped) else { return };
+        let limit = stopped.max(outcomes.began + quiet) + plan.stop_timeout * TIMEOUTS_OF_FORCED_END;
+        if outcomes.ended > limit {
+            failures.push(format!("stopped at {stopped}, forced, and ended only at {}", outcomes.ended));
+        }
+        let applications = plan.applications();
+        for (at, fault) in &plan.faults {
+            if let Fault::Hang(node) = fault
+                && outcomes.began + *at < stopped
+            {
+                let name = &applications[usize::from(node.0) - 1].name;
+                if !outcomes.ending.reasons.iter().any(|reason| reason.starts_with(name.as_str())) {
+                    failures.push(format!("{name} does not answer, and nobody says so: {:?}", outcomes.ending.reasons));
+                }
+            }
+        }
+    }
+
     fn pages(&self, report: &Report, failures: &mut Failures) {
         if matches!(report.role, Role::Ros | Role::Pros) {
             let c = RosCounters::from_values(&report.counters);
@@ -267,6 +290,9 @@ fn decides(skeleton: &Skeleton, event: EventInfo) -> bool {
     });
     decided == Some(true)
 }
+
+/// Without progress a stage is given up, has as long to do that, and so has every stage to say that it has, and the end its report.
+const TIMEOUTS_OF_FORCED_END: u32 = 5;
 
 /// What a run without deaths must not have.
 fn lost(account: &Accounting) -> u64 {

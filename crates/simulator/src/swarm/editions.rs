@@ -2,14 +2,24 @@
 
 use std::time::Duration;
 
+use dataflow::ids::{NodeId, Role};
 use dataflow::random::Random;
 
-use super::plan::Plan;
+use super::plan::{InputKind, Plan};
+use crate::world::{Fault, Port};
 
 impl Plan {
     pub(super) fn draw_more(&mut self, edition: u32, level: u32) {
+        let seed = self.seed;
         if edition >= 2 && level >= 1 {
-            self.draw_healing(&mut Random::new(self.seed ^ 0x6865_616c_6564));
+            self.draw_healing(&mut Random::new(seed ^ 0x6865_616c_6564));
+        }
+        if edition >= 3 && level >= 1 {
+            self.draw_hosts(&mut Random::new(seed ^ 0x686f_7374_7321));
+            self.draw_disk(&mut Random::new(seed ^ 0x6469_736b_7321));
+        }
+        if edition >= 3 && level == 3 {
+            self.draw_silence(&mut Random::new(seed ^ 0x7369_6c65_6e63));
         }
     }
 
@@ -19,5 +29,63 @@ impl Plan {
             let most_ms = if r.chance(0.5) { 20 } else { 150 };
             self.healed_after = Some(Duration::from_millis(1 + r.below(most_ms)));
         }
+    }
+
+    /// Switches with short buffers, farms with a heavy hour, clocks that step back, links with wrong bits.
+    fn draw_hosts(&mut self, r: &mut Random) {
+        if r.chance(0.15) {
+            self.port = Some(Port {
+                bytes_per_s: [500_000, 5_000_000, 100_000_000][r.below(3) as usize],
+                buffer_bytes: [400, 2_000, 10_000][r.below(3) as usize],
+            });
+        }
+        if self.has_level2() && r.chance(0.15) {
+            let until = Duration::from_micros(r.below(20_000));
+            self.heavy_until = Some((until, Duration::from_micros(r.below(5_000))));
+        }
+        let node = self.any(r);
+        let at = Duration::from_micros(r.below(15_000));
+        if r.chance(0.15) {
+            self.faults.push((at, Fault::ClockBack(node, Duration::from_millis(1 + r.below(500)))));
+        }
+        if r.chance(0.2) {
+            self.fragment_faults.corruption = 0.2 * r.unit();
+        }
+    }
+
+    /// The disk of a recorder is full.
+    fn draw_disk(&mut self, r: &mut Random) {
+        let recorders = self.of(Role::Sfo);
+        if self.in_order || recorders.is_empty() || !r.chance(0.25) {
+            return;
+        }
+        let node = recorders[r.below(recorders.len() as u64) as usize];
+        let at = Duration::from_micros(r.below(15_000));
+        self.faults.push((at, Fault::FullDisk(node, Duration::from_millis(1 + r.below(100)))));
+    }
+
+    /// An application or a filter says nothing any more and does not die: the end of the run has to be asked for and forced.
+    fn draw_silence(&mut self, r: &mut Random) {
+        if !r.chance(0.3) {
+            return;
+        }
+        self.duration = Some(Duration::from_millis(1 + r.below(60)));
+        if self.counts.efd > 0 && self.input != InputKind::Level2Only && r.chance(0.25) {
+            self.filter_tasks = true;
+            self.in_order = false;
+            self.filter_stuck_after = Some(r.below(self.events));
+            return;
+        }
+        let node = self.any(r);
+        let at = Duration::from_micros(r.below(15_000));
+        if r.chance(0.7) {
+            self.faults.retain(|(_, fault)| !matches!(fault, Fault::Kill(_) | Fault::Force));
+        }
+        self.faults.push((at, Fault::Hang(node)));
+    }
+
+    fn any(&self, r: &mut Random) -> NodeId {
+        let apps = self.applications();
+        apps[r.below(apps.len() as u64) as usize].node
     }
 }

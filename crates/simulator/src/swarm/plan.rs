@@ -589,6 +589,7 @@ impl Plan {
             | Fault::Split(_, lasts)
             | Fault::Slow { lasts, .. }
             | Fault::ClockStep(_, lasts)
+            | Fault::ClockBack(_, lasts)
             | Fault::FullDisk(_, lasts) => *at + *lasts,
             Fault::Kill(_) | Fault::Hang(_) | Fault::Force => *at,
         };
@@ -633,4 +634,4 @@ const BUILD_TIMEOUT: Duration = Duration::from_millis(200);
 /// Levels of faults.
 pub const LEVELS: u32 = 6;
 /// The newest edition of the draws.
-pub const EDITION: u32 = 2;
+pub const EDITION: u32 = 3;

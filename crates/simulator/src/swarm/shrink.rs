@@ -77,6 +77,9 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
     with(&|plan| plan.links.stray = 0.0);
     with(&|plan| plan.events = plan.events.div_ceil(2));
     with(&|plan| plan.events -= u64::from(plan.events > 1));
+    with(&|plan| plan.port = None);
+    with(&|plan| plan.heavy_until = None);
+    with(&|plan| plan.filter_stuck_after = None);
     with(&|plan| plan.record_failures = 0.0);
     with(&|plan| plan.slow_steering = 0.0);
     with(&|plan| plan.slow_channels = 0.0);
@@ -128,6 +131,7 @@ fn moved_fault(fault: &Fault, moved: &dyn Fn(NodeId) -> Option<NodeId>) -> Optio
         Fault::Split(nodes, lasts) => Fault::Split(nodes.iter().filter_map(|node| moved(*node)).collect(), *lasts),
         Fault::Slow { node, each, lasts } => Fault::Slow { node: moved(*node)?, each: *each, lasts: *lasts },
         Fault::ClockStep(node, step) => Fault::ClockStep(moved(*node)?, *step),
+        Fault::ClockBack(node, step) => Fault::ClockBack(moved(*node)?, *step),
         Fault::FullDisk(node, lasts) => Fault::FullDisk(moved(*node)?, *lasts),
     })
 }

@@ -75,7 +75,8 @@ impl World {
             }
             Fault::Split(nodes, lasts) => self.splits.push((now + lasts, nodes)),
             Fault::Slow { node, each, lasts } => self.slot_mut(node).slow = Some((now + lasts, each)),
-            Fault::ClockStep(node, step) => self.slot_mut(node).clock += step,
+            Fault::ClockStep(node, step) => self.slot_mut(node).clock.step_forward(step),
+            Fault::ClockBack(node, step) => self.slot_mut(node).clock.step_back(now, step),
             Fault::FullDisk(node, lasts) => self.slot_mut(node).full_until = now + lasts,
         }
     }

@@ -3,6 +3,7 @@
 //! A run is a function of its [`Setup`]: the same setup gives the same trace, to the last message. A world hosts the same
 //! components as a live run, each behind its [`Node`], conducted by the same [`Controller`].
 
+mod clock;
 mod costs;
 mod driver;
 mod lives;
@@ -32,6 +33,7 @@ use dataflow::time::Time;
 use crate::engine::{Instant, Queue};
 use crate::network::Step;
 use crate::slab::Slab;
+use clock::Clock;
 use driver::{Drivers, Frame, Turn};
 use monitor::Monitor;
 use processors::Processors;
@@ -96,8 +98,7 @@ struct Slot {
     pass_began: Time,
     /// The time that the component asked for has come, and waits for the processor.
     woken: bool,
-    /// How far its clock is ahead.
-    clock: Duration,
+    clock: Clock,
     /// Until when every input takes longer, and by how much.
     slow: Option<(Time, Duration)>,
     /// Until when its disk is full.
@@ -351,7 +352,7 @@ impl World {
         if let Some(node) = &mut slot.node {
             self.inputs += 1;
             self.network.messages += 1;
-            node.receive(now + slot.clock, envelope, message, &mut out);
+            node.receive(slot.clock.at(now), envelope, message, &mut out);
         }
         self.after(envelope.to, &mut out);
         self.out = out;
@@ -366,7 +367,7 @@ impl World {
         let mut out = core::mem::take(&mut self.out);
         if let Some(node) = &mut slot.node {
             self.inputs += 1;
-            node.handle(now + slot.clock, input, &mut out);
+            node.handle(slot.clock.at(now), input, &mut out);
         }
         self.after(to, &mut out);
         self.out = out;
@@ -382,7 +383,7 @@ impl World {
         }
         let mut out = core::mem::take(&mut self.out);
         if let Some(node) = &mut slot.node {
-            node.flush(now + slot.clock, &mut out);
+            node.flush(slot.clock.at(now), &mut out);
         }
         self.carry_out(of, &mut out);
         self.out = out;
@@ -393,7 +394,7 @@ impl World {
         let now = self.now;
         let slot = self.slot_mut(of);
         if !slot.flushes {
-            slot.pass_began = now + slot.clock;
+            slot.pass_began = slot.clock.at(now);
         }
         self.carry_out(of, out);
         if !core::mem::replace(&mut self.slot_mut(of).flushes, true) {
@@ -434,7 +435,7 @@ impl World {
             return;
         }
         if let Some(deadline) = node.next_deadline() {
-            let at = Time::from_ns(deadline.as_ns().saturating_sub(slot.clock.as_nanos() as u64)).max(self.now);
+            let at = slot.clock.when(deadline).max(self.now);
             if slot.wake.is_none_or(|wake| at < wake) {
                 slot.wake = Some(at);
                 self.schedule(at, What::Wake(from));
@@ -501,7 +502,7 @@ impl Slot {
             flushes: false,
             pass_began: Time::ZERO,
             woken: false,
-            clock: Duration::ZERO,
+            clock: Clock::default(),
             slow: None,
             full_until: Time::ZERO,
             events: 0,

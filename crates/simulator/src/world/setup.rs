@@ -212,6 +212,8 @@ pub enum Fault {
     },
     /// Its clock steps forward.
     ClockStep(NodeId, Duration),
+    /// Its clock steps back: as what it reads never does, it stands still for this time.
+    ClockBack(NodeId, Duration),
     /// Its disk takes nothing for this time.
     FullDisk(NodeId, Duration),
 }
@@ -225,6 +227,7 @@ impl Fault {
             | Self::Hang(node)
             | Self::Slow { node, .. }
             | Self::ClockStep(node, _)
+            | Self::ClockBack(node, _)
             | Self::FullDisk(node, _) => Some(*node),
             Self::Force | Self::Split(..) => None,
         }
@@ -232,7 +235,10 @@ impl Fault {
 
     /// Whether nothing is lost by it, so that a run must end as without it.
     pub fn is_survived(&self) -> bool {
-        matches!(self, Self::Split(..) | Self::Slow { .. } | Self::ClockStep(..) | Self::FullDisk(..))
+        matches!(
+            self,
+            Self::Split(..) | Self::Slow { .. } | Self::ClockStep(..) | Self::ClockBack(..) | Self::FullDisk(..)
+        )
     }
 }
 

@@ -6,7 +6,7 @@ use dataflow::bulk::Bulk;
 use dataflow::component::{Input, Outcome, Ticket, Work};
 use dataflow::ids::{EventId, NodeId, Role};
 use dataflow::message::{EventInfo, FileRecord, Holdings, Message};
-use dataflow::readout::fragment::{FragmentCheck, FragmentHead};
+use dataflow::readout::fragment::{FragmentCheck, FragmentHead, status};
 use dataflow::time::Time;
 
 use super::setup::{Effort, Place, Planted};
@@ -148,7 +148,14 @@ impl World {
         let links = if self.is_healed() { self.setup.fragment_faults.healed() } else { self.setup.fragment_faults };
         let mut last = self.now;
         for rob in 0..self.setup.outside.links(node) {
-            let (head, bulk) = self.fragment(node, rob, event);
+            let (mut head, bulk) = self.fragment(node, rob, event);
+            if links.corruption > 0.0 && self.random.chance(links.corruption) {
+                if self.random.chance(0.5) {
+                    // It cannot be told to be of this event.
+                    continue;
+                }
+                head.status |= status::TRUNCATED;
+            }
             let copies =
                 if self.random.chance(links.loss) { 0 } else { 1 + u32::from(self.random.chance(links.duplication)) };
             let mut at = self.in_order(node, 1 + rob, self.now);
@@ -184,7 +191,7 @@ impl World {
             return;
         }
         let Some(node) = &mut slot.node else { return };
-        let now = now + slot.clock;
+        let now = slot.clock.at(now);
         let mut out = core::mem::take(&mut self.out);
         self.inputs += all.fragments.len() as u64 + 1;
         for (rob, head, bulk) in all.fragments {
