@@ -76,7 +76,7 @@ impl Check<'_> {
     /// Every event that is to be recorded is: read-out systems keep it until then.
     fn nothing_lost_in_a_crash(&self, failures: &mut Failures) {
         let Self { plan, outcomes, seen } = self;
-        let files: BTreeSet<EventId> = seen.files.values().flatten().copied().collect();
+        let files: BTreeSet<EventId> = seen.events().collect();
         let selected = (0..outcomes.account.level1).filter(|&ordinal| self.selects(ordinal));
         let missing = selected.map(|ordinal| EventId(plan.first + ordinal)).filter(|event| !files.contains(event));
         if plan.input != InputKind::Level2Only {
@@ -111,9 +111,13 @@ impl Check<'_> {
         failures.extend(a.differences.iter().cloned());
         failures.extend(self.outcomes.violations.iter().cloned());
         let mut files = BTreeSet::new();
-        for event in self.seen.files.values().flatten() {
+        for (event, streams) in self.seen.files.values().flatten() {
             if !files.insert(*event) {
                 failures.push(format!("{event} is recorded twice"));
+            }
+            let of_it = if self.plan.fails(*event) { 0 } else { self.plan.streams_of(*event) };
+            if *streams != of_it {
+                failures.push(format!("{event} is in streams {streams:#b}, and not in {of_it:#b}"));
             }
             let ordinal = event.0.wrapping_sub(self.plan.first);
             if a.level2_forced == 0 && !self.selects(ordinal) {
@@ -121,7 +125,7 @@ impl Check<'_> {
             }
         }
         if self.plan.in_order && self.outcomes.touched.is_empty() {
-            let sorted = self.seen.files.values().all(|events| events.is_sorted());
+            let sorted = self.seen.files.values().all(|events| events.is_sorted_by_key(|(event, _)| *event));
             failures.extend((!sorted).then(|| "events are recorded out of order".to_owned()));
         }
     }
@@ -129,12 +133,13 @@ impl Check<'_> {
     /// The account knows what is in the files.
     fn files(&self, failures: &mut Failures) {
         let (account, files) = (&self.outcomes.account, &self.seen.files);
-        let copies: usize = files.values().map(Vec::len).sum();
-        let distinct: BTreeSet<&EventId> = files.values().flatten().collect();
+        // What is in no stream is in the debug stream.
+        let copies: u32 = files.values().flatten().map(|(_, streams)| streams.count_ones().max(1)).sum();
+        let distinct: BTreeSet<EventId> = self.seen.events().collect();
         if self.plan.of(Role::Sfo).is_empty() {
             return;
         }
-        if (account.recorded, account.recorded_copies) != (distinct.len() as u64, copies as u64) {
+        if (account.recorded, account.recorded_copies) != (distinct.len() as u64, u64::from(copies)) {
             failures.push(format!("{copies} copies of {} events are in files: {account:?}", distinct.len()));
         }
     }
@@ -259,7 +264,7 @@ impl Check<'_> {
         if plan.counts.efd > 0 && plan.input != InputKind::Level2Only {
             let selected = (0..account.level1).filter(|&ordinal| self.selects(ordinal));
             let expected: BTreeSet<EventId> = selected.map(|ordinal| EventId(plan.first + ordinal)).collect();
-            let files: BTreeSet<EventId> = seen.files.values().flatten().copied().collect();
+            let files: BTreeSet<EventId> = seen.events().collect();
             holds(files == expected, "the files hold other events than were selected");
         }
     }
@@ -278,7 +283,8 @@ impl Check<'_> {
     /// What level 2 and the filter decide on an event.
     fn selects(&self, ordinal: u64) -> bool {
         let event = EventId(self.plan.first.wrapping_add(ordinal));
-        self.accepts(ordinal) && (self.plan.policy.accepts(event, ordinal) || self.plan.fails(event))
+        let is_kept = self.plan.policy.accepts(event, ordinal) && self.plan.streams_of(event) != 0;
+        self.accepts(ordinal) && (is_kept || self.plan.fails(event))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use dataflow::filter::streams::StreamRule;
 use dataflow::ids::{NodeId, Role};
 use dataflow::random::Random;
 
@@ -17,6 +18,9 @@ impl Plan {
         if edition >= 3 && level >= 1 {
             self.draw_hosts(&mut Random::new(seed ^ 0x686f_7374_7321));
             self.draw_disk(&mut Random::new(seed ^ 0x6469_736b_7321));
+        }
+        if edition >= 4 {
+            self.draw_streams(&mut Random::new(seed ^ 0x7374_7265_616d));
         }
         if edition >= 3 && level == 3 {
             self.draw_silence(&mut Random::new(seed ^ 0x7369_6c65_6e63));
@@ -62,6 +66,19 @@ impl Plan {
         let node = recorders[r.below(recorders.len() as u64) as usize];
         let at = Duration::from_micros(r.below(15_000));
         self.faults.push((at, Fault::FullDisk(node, Duration::from_millis(1 + r.below(100)))));
+    }
+
+    /// Events are recorded in several streams: by what chains say, by name, and of some only a part.
+    fn draw_streams(&mut self, r: &mut Random) {
+        if !r.chance(0.35) {
+            return;
+        }
+        let rule = |chains, prescale| StreamRule { chains, by_name: false, prescale };
+        let first = [rule(0, 1), rule(0, 2), rule(0b01, 1)][r.below(3) as usize];
+        self.streams = vec![first, rule(0, 1 + r.below(4))];
+        if r.chance(0.5) {
+            self.streams.push([rule(0b10, 1), StreamRule { by_name: true, ..rule(0, 1) }][r.below(2) as usize]);
+        }
     }
 
     /// An application or a filter says nothing any more and does not die: the end of the run has to be asked for and forced.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use dataflow::bulk::Bulk;
 use dataflow::component::{Processed, Selection, Steer, Steered};
+use dataflow::filter::streams::streams_of;
 use dataflow::ids::{EventId, NodeId, Role};
 use dataflow::level1::trigger::Trigger;
 use dataflow::level2::steering::Skeleton;
@@ -21,10 +22,17 @@ use crate::world::{Effort, Outside, Place};
 /// What the outside has seen.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// Events in the files of each SFO, in the order of writing.
-    pub(super) files: BTreeMap<NodeId, Vec<EventId>>,
+    /// Events in the files of each SFO, in the order of writing, with their streams, none for the debug stream.
+    pub(super) files: BTreeMap<NodeId, Vec<(EventId, u32)>>,
     /// Triggers that the outside has given.
     pub(super) given: u64,
+}
+
+impl Seen {
+    /// All events in files, once for each time that one was recorded.
+    pub(super) fn events(&self) -> impl Iterator<Item = EventId> {
+        self.files.values().flatten().map(|(event, _)| *event)
+    }
 }
 
 /// The outside of a plan.
@@ -96,11 +104,12 @@ impl Outside for Surroundings {
         if self.plan.filter_stuck_after.is_some_and(|after| self.processed > after) {
             return None;
         }
-        let (event, chains, result) = (built.event, Chains::default(), Bulk::empty());
+        let (event, result) = (built.event, Bulk::empty());
+        let (asked, chains) = self.plan.answer(event.event);
         Some(if self.plan.fails(event.event) {
             Processed::Fail { reason: DebugReason::Crash, result }
         } else if self.plan.policy.accepts(event.event, event.ordinal) {
-            Processed::Accept { streams: 0, chains, result }
+            Processed::Accept { streams: asked, chains, result }
         } else {
             Processed::Reject { chains }
         })
@@ -112,7 +121,7 @@ impl Outside for Surroundings {
 
     fn record(&mut self, node: NodeId, recording: &Recording) -> bool {
         self.check_content(&recording.built);
-        self.seen.borrow_mut().files.entry(node).or_default().push(recording.built.event.event);
+        self.seen.borrow_mut().files.entry(node).or_default().push((recording.built.event.event, recording.streams));
         true
     }
 
@@ -148,6 +157,23 @@ impl Plan {
     /// Whether a processing task fails on this event.
     pub(super) fn fails(&self, event: EventId) -> bool {
         self.filter_tasks && hash_of_event(event).is_multiple_of(17)
+    }
+
+    /// The streams that a processing task asks for by name, and what its chains say.
+    fn answer(&self, event: EventId) -> (u32, Chains) {
+        if self.streams.len() == 1 {
+            return (0, Chains::default());
+        }
+        let hash = hash_of_event(event) >> 8;
+        let asked = if hash.is_multiple_of(3) { (hash >> 4) as u32 & ((1 << self.streams.len()) - 1) } else { 0 };
+        let chains = hash >> 16 & 0b11;
+        (asked, Chains { input: chains, passed: chains })
+    }
+
+    /// The streams that an accepted event belongs to; none if prescales leave it out of all.
+    pub(super) fn streams_of(&self, event: EventId) -> u32 {
+        let (asked, chains) = if self.filter_tasks { self.answer(event) } else { (0, Chains::default()) };
+        streams_of(&self.streams, event, asked, chains.passed)
     }
 }
 

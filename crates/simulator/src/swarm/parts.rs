@@ -8,7 +8,6 @@ use dataflow::building::pushed::PushedParameters;
 use dataflow::building::sfi::{Sfi, SfiParameters, Source};
 use dataflow::component::Component;
 use dataflow::filter::efd::{Decider, Efd, EfdParameters};
-use dataflow::filter::streams::one_stream;
 use dataflow::ids::{EventId, Incarnation, NodeId, Role};
 use dataflow::level1::external::External;
 use dataflow::level1::kept::Keep;
@@ -123,7 +122,7 @@ impl Plan {
                 dfm: clears,
                 slots: self.efd_slots,
                 decider: if self.filter_tasks { Decider::Tasks } else { Decider::Policy(self.policy) },
-                streams: one_stream(),
+                streams: self.streams.clone(),
             })),
             Role::Sfo => {
                 let (durable, late) = (self.durable, incarnation.0 > 0);

@@ -8,6 +8,7 @@ use dataflow::building::request_credits::CreditPolicy;
 use dataflow::building::sfi::RequestOrder;
 use dataflow::control::controller::Application;
 use dataflow::filter::policy::FilterPolicy;
+use dataflow::filter::streams::{StreamRule, one_stream};
 use dataflow::ids::{NodeId, Role};
 use dataflow::level1::dead_time::{DeadTimeParameters, LeakyBucket};
 use dataflow::level1::pace::Spacing;
@@ -103,6 +104,8 @@ pub struct Plan {
     pub policy: FilterPolicy,
     /// The policy is that of processing tasks, which also fail for some events.
     pub filter_tasks: bool,
+    /// What is recorded where.
+    pub streams: Vec<StreamRule>,
     /// Events in an EFD.
     pub efd_slots: usize,
     /// When a recording is acknowledged.
@@ -230,6 +233,7 @@ impl Plan {
             dfm_queue: 20,
             policy: FilterPolicy::AcceptAll,
             filter_tasks: false,
+            streams: one_stream(),
             efd_slots: 4,
             durable: Durable::Write,
             in_order: false,
@@ -350,6 +354,7 @@ impl Plan {
             dfm_queue: pick(r, 1, 20) as usize,
             policy: if in_order { FilterPolicy::AcceptAll } else { policy },
             filter_tasks,
+            streams: one_stream(),
             efd_slots: pick(r, 1, 6) as usize,
             durable: if r.chance(0.5) {
                 Durable::Write
@@ -634,4 +639,4 @@ const BUILD_TIMEOUT: Duration = Duration::from_millis(200);
 /// Levels of faults.
 pub const LEVELS: u32 = 6;
 /// The newest edition of the draws.
-pub const EDITION: u32 = 3;
+pub const EDITION: u32 = 4;

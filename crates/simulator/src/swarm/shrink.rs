@@ -96,6 +96,7 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
     with(&|plan| plan.phased = None);
     with(&|plan| plan.push = None);
     with(&|plan| plan.overrides = Overrides::default());
+    with(&|plan| plan.streams.truncate(1));
     with(&|plan| plan.filter_tasks = false);
     with(&|plan| plan.duration = None);
     with(&|plan| plan.robs_per_ros = 1);

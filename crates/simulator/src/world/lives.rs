@@ -112,13 +112,11 @@ impl World {
     /// What a recorder had written and the disk had not.
     fn lose_unsynced(&mut self, node: NodeId) {
         let unsynced = core::mem::take(&mut self.slot_mut(node).unsynced);
-        if unsynced.is_empty() {
+        if unsynced == 0 {
             return;
         }
-        let lost = self.setup.outside.lost(node, unsynced.len()).min(unsynced.len());
+        let lost = self.setup.outside.lost(node, unsynced).min(unsynced);
         let slot = self.slot_mut(node);
         slot.recorded.truncate(slot.recorded.len() - lost);
-        slot.events -= lost as u64;
-        slot.bytes -= unsynced.iter().rev().take(lost).sum::<u64>();
     }
 }

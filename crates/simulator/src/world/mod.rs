@@ -103,17 +103,24 @@ struct Slot {
     slow: Option<(Time, Duration)>,
     /// Until when its disk is full.
     full_until: Time,
-    /// Events in its open file, and their bytes.
-    events: u64,
-    bytes: u64,
     /// All events in its files, in the order of writing.
-    recorded: Vec<EventId>,
-    /// Bytes of the last of them, which the disk may not have yet.
-    unsynced: Vec<u64>,
+    recorded: Vec<Written>,
+    /// So many of them are in files that it has closed.
+    in_closed: usize,
+    /// So many of the last of them the disk may not have yet.
+    unsynced: usize,
     /// Files that it has closed.
     closed: Vec<FileRecord>,
     /// All that run control said to it; a new life is told again.
     commands: Vec<Command>,
+}
+
+/// An event in the files of a recorder.
+struct Written {
+    event: EventId,
+    /// Its streams: one bit each, none for the debug stream.
+    streams: u32,
+    bytes: u64,
 }
 
 enum Event {
@@ -505,10 +512,9 @@ impl Slot {
             clock: Clock::default(),
             slow: None,
             full_until: Time::ZERO,
-            events: 0,
-            bytes: 0,
             recorded: Vec::new(),
-            unsynced: Vec::new(),
+            in_closed: 0,
+            unsynced: 0,
             closed: Vec::new(),
             commands: Vec::new(),
         }

@@ -89,10 +89,10 @@ impl World {
     pub(super) fn conclude(mut self) -> Outcomes {
         let mut ending = self.controller.ending().expect("the run has ended");
         for slot in self.slots.iter().filter(|slot| self.touched.contains(&slot.app.node)) {
-            let left = self.file_of(slot.app.node);
+            let left = self.open_files(slot.app.node);
             let is_unknown = |file: &&FileRecord| ending.files.iter().all(|known| known.path != file.path);
             let closed: Vec<FileRecord> = slot.closed.iter().filter(is_unknown).cloned().collect();
-            ending.files.extend(closed.into_iter().chain((left.events > 0).then_some(left)));
+            ending.files.extend(closed.into_iter().chain(left));
         }
         if self.setup.planted == Some(Planted::Miscount)
             && let Some(dfm) = ending.reports.values_mut().find(|report| report.role == Role::Dfm)
@@ -105,7 +105,8 @@ impl World {
         let forced = self.forced || ending.forced;
         // What a filter daemon knew that has died is known to nobody.
         let has_lost_efd = self.slots.iter().any(|slot| slot.app.role == Role::Efd && touched.contains(&slot.app.node));
-        let in_files: BTreeSet<EventId> = self.slots.iter().flat_map(|slot| slot.recorded.iter().copied()).collect();
+        let in_files: BTreeSet<EventId> =
+            self.slots.iter().flat_map(|slot| slot.recorded.iter().map(|written| written.event)).collect();
         let mut violations = self.monitor.rejected_and_recorded(&in_files);
         if !forced {
             let known = if has_lost_efd { BTreeSet::new() } else { in_files };

@@ -273,6 +273,8 @@ pub enum Planted {
     UnendedAnswers,
     /// EFDs do not say what they have told an SFI that was lost.
     ForgottenFates,
+    /// A recorder puts an event of several streams into one only.
+    ForgottenStream,
     /// Read-out systems push as fast as they can.
     Unshaped,
     /// Read-out systems have no bound on what they push.
@@ -281,7 +283,7 @@ pub enum Planted {
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::LostEvent,
         Self::Duplicate,
         Self::Miscount,
@@ -296,6 +298,7 @@ impl Planted {
         Self::TwoGrants,
         Self::UnendedAnswers,
         Self::ForgottenFates,
+        Self::ForgottenStream,
         Self::Unshaped,
         Self::Unbounded,
     ];

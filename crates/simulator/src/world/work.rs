@@ -1,5 +1,6 @@
 //! The work that drivers do for components, and the bugs that a world plants.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dataflow::bulk::Bulk;
@@ -10,7 +11,7 @@ use dataflow::readout::fragment::{FragmentCheck, FragmentHead, status};
 use dataflow::time::Time;
 
 use super::setup::{Effort, Place, Planted};
-use super::{Arriving, Fragments, What, World};
+use super::{Arriving, Fragments, Slot, What, World, Written};
 
 impl World {
     pub(super) fn work(&mut self, node: NodeId, ticket: Ticket, work: Work) {
@@ -62,7 +63,11 @@ impl World {
             Work::NextTrigger => Outcome::Trigger(self.setup.outside.trigger()),
             Work::Steer(steer) => Outcome::Steered(self.setup.outside.steer(node, &steer)),
             Work::Process(built) => Outcome::Processed(self.setup.outside.process(&built)?),
-            Work::Record(recording) => {
+            Work::Record(mut recording) => {
+                if self.setup.planted == Some(Planted::ForgottenStream) {
+                    recording.streams &= recording.streams.wrapping_neg();
+                }
+                let streams = recording.streams;
                 let is_full = self.now < self.slot(node).full_until;
                 if is_full || (!self.is_healed() && self.setup.outside.disk_fails()) {
                     return Some(Outcome::RecordFailed);
@@ -75,29 +80,28 @@ impl World {
                         return Some(Outcome::RecordFailed);
                     }
                     let slot = self.slot_mut(node);
-                    slot.events += 1;
-                    slot.bytes += bytes;
-                    slot.recorded.push(recording.built.event.event);
-                    slot.unsynced.push(bytes);
+                    slot.recorded.push(Written { event: recording.built.event.event, streams, bytes });
+                    slot.unsynced += 1;
                 }
-                Outcome::Recorded { copies: 1, bytes, closed: Vec::new() }
+                let copies = streams.count_ones().max(1);
+                Outcome::Recorded { copies, bytes: bytes * u64::from(copies), closed: Vec::new() }
             }
             Work::Sync => {
-                self.slot_mut(node).unsynced.clear();
+                self.slot_mut(node).unsynced = 0;
                 Outcome::Synced
             }
             Work::TakeOver => {
                 let forgets = self.setup.planted == Some(Planted::ForgottenFiles);
-                let events = if forgets { Vec::new() } else { self.slot(node).recorded.clone() };
+                let events = if forgets { Vec::new() } else { self.slot(node).events() };
                 Outcome::TakenOver { events, closed: Vec::new() }
             }
             Work::Close => {
-                let file = self.file_of(node);
+                let files = self.open_files(node);
                 let slot = self.slot_mut(node);
-                (slot.events, slot.bytes) = (0, 0);
-                slot.unsynced.clear();
-                slot.closed.push(file.clone());
-                Outcome::Closed(vec![file])
+                slot.in_closed = slot.recorded.len();
+                slot.unsynced = 0;
+                slot.closed.extend(files.iter().cloned());
+                Outcome::Closed(files)
             }
         })
     }
@@ -202,11 +206,25 @@ impl World {
         self.out = out;
     }
 
-    /// All that a recorder has written since it last closed, as one file.
-    pub(super) fn file_of(&self, sfo: NodeId) -> FileRecord {
+    /// All that a recorder has written since it last closed, as a file of each stream.
+    pub(super) fn open_files(&self, sfo: NodeId) -> Vec<FileRecord> {
         let slot = self.slot(sfo);
-        let (path, stream) = (format!("{}-{}", slot.app.name, slot.closed.len() + 1), "physics_Main".into());
-        FileRecord { path, stream, events: slot.events, first_copies: slot.events, bytes: slot.bytes, adler32: 1 }
+        let open = &slot.recorded[slot.in_closed..];
+        let mut files: BTreeMap<u32, FileRecord> = BTreeMap::new();
+        for Written { streams, bytes, .. } in open {
+            let first = streams.trailing_zeros();
+            // Without any bit there is the debug stream.
+            for stream in
+                (first..=u32::BITS).filter(|stream| *stream == first || u64::from(*streams) >> stream & 1 == 1)
+            {
+                let file = files.entry(stream).or_insert_with(|| empty_file(stream));
+                file.events += 1;
+                file.first_copies += u64::from(stream == first);
+                file.bytes += bytes;
+            }
+        }
+        let numbered = files.into_values().zip(slot.closed.len() + 1..);
+        numbered.map(|(file, number)| FileRecord { path: format!("{}-{number}", slot.app.name), ..file }).collect()
     }
 
     /// How often a message is sent: once, unless a bug is planted on it.
@@ -274,6 +292,21 @@ impl World {
     pub(super) fn handover(&mut self) -> Duration {
         self.setup.handover.mul_f64(1.0 + self.random.unit())
     }
+}
+
+impl Slot {
+    fn events(&self) -> Vec<EventId> {
+        self.recorded.iter().map(|written| written.event).collect()
+    }
+}
+
+fn empty_file(stream: u32) -> FileRecord {
+    let stream = match stream {
+        0 => "physics_Main".to_owned(),
+        u32::BITS => "debug_Main".to_owned(),
+        other => format!("physics_{other}"),
+    };
+    FileRecord { path: String::new(), stream, events: 0, first_copies: 0, bytes: 0, adler32: 1 }
 }
 
 /// Channels of work that may overtake other work.
