@@ -316,13 +316,17 @@ impl L2pu {
         }
     }
 
-    /// The pROS has the result, if there is one, before anybody can ask for it.
+    /// The pROS has the result, if there is one, before anybody can ask for it. While it is away results are lost: as the event
+    /// had one, its builder finds it missing.
     fn keep_result(&mut self, index: usize, result: Bulk, out: &mut Outbox) {
         let worker = self.workers[index].as_mut().expect("a worker with an event");
         let is_heard = !self.gone.contains(&worker.assigned.from);
-        let Some(pros) = self.parameters.pros.filter(|_| self.pros_up && is_heard && !result.is_empty()) else {
+        let Some(pros) = self.parameters.pros.filter(|_| is_heard && !result.is_empty()) else {
             return self.decide(index, true, false, out);
         };
+        if !self.pros_up {
+            return self.decide(index, true, true, out);
+        }
         out.send(pros, Message::L2Result { event: worker.assigned.event.event, bulk: result.clone() });
         worker.state = State::Accepted(result);
     }
@@ -392,7 +396,7 @@ impl L2pu {
         }
     }
 
-    /// Results that wait for a pROS are sent to its new self, or decided without.
+    /// Results that wait for a pROS are sent to its new self, or are lost.
     fn settle_results(&mut self, out: &mut Outbox) {
         for index in 0..self.workers.len() {
             let Some(worker) = &self.workers[index] else { continue };
@@ -404,7 +408,7 @@ impl L2pu {
                     let (event, bulk) = (worker.assigned.event.event, result.clone());
                     out.send(pros, Message::L2Result { event, bulk });
                 }
-                None => self.decide(index, true, false, out),
+                None => self.decide(index, true, true, out),
             }
         }
     }

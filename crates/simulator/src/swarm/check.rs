@@ -288,7 +288,7 @@ impl Check<'_> {
     }
 }
 
-fn decides(skeleton: &Skeleton, event: EventInfo) -> bool {
+pub(super) fn decides(skeleton: &Skeleton, event: EventInfo) -> bool {
     let steer = |step| Steer { event, worker: 0, step, rois: Vec::new(), data: Vec::new(), missing: 0 };
     let decided = (0..).map(|step| skeleton.step(&steer(step))).find_map(|outcome| match outcome {
         Steered::Ask(_) => None,

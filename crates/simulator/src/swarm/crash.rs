@@ -95,6 +95,7 @@ impl Plan {
     /// Whether no accepted event may be lost, though applications die: read-out systems keep an event until it is recorded, and what
     /// died returns, or there is another that does its work. A DFM and a supervisor may not both die: what the one had taken from
     /// the other is lost if it has not been assigned. Nor may a DFM that triggers itself and a builder: nobody else knows of an event.
+    /// With the pROS go results, never events.
     pub fn keeps_all(&self) -> bool {
         let crashes = self.faults.iter().filter(|(_, fault)| matches!(fault, Fault::Kill(_) | Fault::Restart(..)));
         let crashes: Vec<&Fault> = crashes.map(|(_, fault)| fault).collect();
@@ -103,13 +104,14 @@ impl Plan {
         let dies = |role| roles.contains(&role);
         let is_survived = match (&crashes[..], &roles[..]) {
             ([Fault::Kill(_)], [role]) => {
-                matches!(role, Role::L2pu | Role::Sfi | Role::Efd | Role::Ros) && self.of(*role).len() > 1
+                let is_one_of_many =
+                    matches!(role, Role::L2pu | Role::Sfi | Role::Efd | Role::Ros) && self.of(*role).len() > 1;
+                *role == Role::Pros || is_one_of_many
             }
             ([_, ..], _) => {
                 let all_return = crashes.iter().all(|crash| matches!(crash, Fault::Restart(..)));
-                let have_memory = !dies(Role::Level1) && !dies(Role::Pros);
                 let forgets = dies(Role::L2sv) || (dies(Role::Sfi) && self.input == InputKind::SelfTrigger);
-                all_return && have_memory && !(dies(Role::Dfm) && forgets)
+                all_return && !dies(Role::Level1) && !(dies(Role::Dfm) && forgets)
             }
             _ => false,
         };

@@ -22,6 +22,9 @@ impl Plan {
         if edition >= 4 {
             self.draw_streams(&mut Random::new(seed ^ 0x7374_7265_616d));
         }
+        if edition >= 5 && level == 4 {
+            self.draw_loss_of_results(&mut Random::new(seed ^ 0x7072_6f73_2121));
+        }
         if edition >= 3 && level == 3 {
             self.draw_silence(&mut Random::new(seed ^ 0x7369_6c65_6e63));
         }
@@ -78,6 +81,17 @@ impl Plan {
         self.streams = vec![first, rule(0, 1 + r.below(4))];
         if r.chance(0.5) {
             self.streams.push([rule(0b10, 1), StreamRule { by_name: true, ..rule(0, 1) }][r.below(2) as usize]);
+        }
+    }
+
+    /// What dies is the pROS.
+    fn draw_loss_of_results(&mut self, r: &mut Random) {
+        let Some(pros) = self.of(Role::Pros).first().copied().filter(|_| r.chance(0.2)) else { return };
+        for (_, fault) in &mut self.faults {
+            match fault {
+                Fault::Kill(node) | Fault::Restart(node, _) => *node = pros,
+                _ => {}
+            }
         }
     }
 

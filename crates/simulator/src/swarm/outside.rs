@@ -15,6 +15,7 @@ use dataflow::message::{BuiltEvent, Chains, DebugReason, EventInfo, Recording};
 use dataflow::random::{Random, hash_of_event};
 use dataflow::recording::sfo::Durable;
 
+use super::check::decides;
 use super::parts::trigger;
 use super::plan::Plan;
 use crate::world::{Effort, Outside, Place};
@@ -66,6 +67,10 @@ impl Surroundings {
         let robs = self.plan.counts.ros * self.plan.robs_per_ros;
         assert_eq!(fragments, usize::from(robs), "fragments and missing ones of {built:?}");
         assert!(result == 0 || result == RESULT_BYTES as usize, "result of level 2 in {built:?}");
+        if self.plan.has_result(&built.event) {
+            let is_flagged = built.missing.contains(&RESULT_ROB);
+            assert!((result > 0) != is_flagged, "the result of level 2 is there or flagged as missing in {built:?}");
+        }
     }
 }
 
@@ -157,6 +162,12 @@ impl Plan {
     /// Whether a processing task fails on this event.
     pub(super) fn fails(&self, event: EventId) -> bool {
         self.filter_tasks && hash_of_event(event).is_multiple_of(17)
+    }
+
+    /// Whether level 2 had a result for an accepted event.
+    fn has_result(&self, info: &EventInfo) -> bool {
+        let is_decided = self.has_level2() && self.sink.is_none() && !info.forced;
+        is_decided && decides(&self.skeleton(), *info)
     }
 
     /// The streams that a processing task asks for by name, and what its chains say.

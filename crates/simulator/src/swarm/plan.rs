@@ -639,4 +639,4 @@ const BUILD_TIMEOUT: Duration = Duration::from_millis(200);
 /// Levels of faults.
 pub const LEVELS: u32 = 6;
 /// The newest edition of the draws.
-pub const EDITION: u32 = 4;
+pub const EDITION: u32 = 5;

@@ -9,7 +9,7 @@ use dataflow::level1::pace::Spacing;
 use dataflow::level2::steering::Strategy;
 use dataflow::readout::pusher::Destination;
 use dataflow::recording::sfo::Durable;
-use dataflow::report::DfmCounters;
+use dataflow::report::{DfmCounters, SfiCounters};
 
 use simulator::swarm::{Counts, InputKind, Plan, Push};
 use simulator::world::{Fault, Outcomes};
@@ -103,6 +103,18 @@ fn builders_and_filters_that_die_at_any_time_and_return_lose_nothing() {
             all_recorded(&with_restart(&plan(InputKind::Level2), role, at_us));
         }
     }
+}
+
+#[test]
+fn a_pros_that_dies_at_any_time_and_returns_loses_results_only() {
+    let mut incomplete = 0;
+    for at_us in (0..RUN_US).step_by(STEP_US) {
+        let outcomes = all_recorded(&with_restart(&plan(InputKind::Level2), Role::Pros, at_us));
+        incomplete += outcomes.account.built_incomplete;
+        let missing = SfiCounters::total(outcomes.ending.reports.values().filter(|report| report.role == Role::Sfi));
+        assert_eq!(missing.missing_robs, outcomes.account.built_incomplete, "one for each event: its result");
+    }
+    assert!(incomplete > 0, "what was lost is counted");
 }
 
 /// With a builder that has cleared what it had built only that is lost which nobody else has: what it was told and had no time

@@ -164,7 +164,20 @@ fn a_dfm_that_catches_up_does_not_answer_former_lives() {
     holds(4125, 2);
 }
 
+/// Results that were lost while the pROS was away counted nowhere, and their events did not say that one was missing.
+#[test]
+fn a_result_that_is_lost_with_the_pros_is_flagged() {
+    for seed in [5_000_018, 5_000_045, 5_000_085] {
+        holds_in(5, seed, 4);
+    }
+    holds_in(5, 5_000_017, 2);
+}
+
 fn holds(seed: u64, level: u32) {
-    let plan = Plan::draw_in(1, seed, level);
+    holds_in(1, seed, level);
+}
+
+fn holds_in(edition: u32, seed: u64, level: u32) {
+    let plan = Plan::draw_in(edition, seed, level);
     assert_eq!(plan.verdict(), None, "{plan:#?}");
 }
