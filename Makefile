@@ -16,7 +16,8 @@ CHECKS = fmt clippy doc deny tidy unit release instructions demo
 # Seeds per level of faults and time per target of `make soak`.
 SEEDS ?= 25000
 FUZZ_SECONDS ?= 600
-# Every run of the checks draws seeds of its own; a failing one is printed.
+# Every run of the checks draws seeds of its own, so many per level of faults; a failing one is printed.
+FRESH_SEEDS ?= 2000
 FIRST_SEED ?= $(shell date +%s)000
 
 .PHONY: help test $(CHECKS) purity limits tools python build soak bench clean
@@ -51,7 +52,7 @@ purity: ## the protocol logic has no I/O, clock, thread or entropy (part of tidy
 	cargo test --locked --workspace --exclude weir --test tidy purity
 
 unit: ## tests of all crates but the program
-	WEIR_FIRST_SEED=$(FIRST_SEED) cargo test --locked --workspace --exclude tidy --exclude weir
+	WEIR_SEEDS=$(FRESH_SEEDS) WEIR_FIRST_SEED=$(FIRST_SEED) cargo test --locked --workspace --exclude tidy --exclude weir
 
 release: ## tests of the program as users run it
 	cargo test --locked --release -p weir

@@ -156,6 +156,7 @@ impl Check<'_> {
                     .push(format!("stopped at {stopped}, nothing in its way, and ended only at {}", outcomes.ended));
             }
         }
+        self.ends_by_itself(failures);
         if outcomes.forced || outcomes.ending.forced {
             return;
         }
@@ -172,6 +173,17 @@ impl Check<'_> {
         failures.extend(reasons.iter().cloned());
         outcomes.ending.reports.values().for_each(|report| self.report(report, failures));
         self.nothing_lost(failures);
+    }
+
+    /// Once nothing goes wrong any more all events come and get on, without being asked for.
+    fn ends_by_itself(&self, failures: &mut Failures) {
+        let Self { plan, outcomes, .. } = self;
+        if let (Some(quiet), Some(stopped), None) = (plan.quiet_after(), outcomes.ending.stopped, plan.duration) {
+            let limit = outcomes.began + quiet + plan.stop_timeout;
+            if stopped > limit {
+                failures.push(format!("nothing in its way from {quiet:?} on, and all was issued only at {stopped}"));
+            }
+        }
     }
 
     /// What never answers is passed over in time, and named.
