@@ -273,6 +273,8 @@ pub enum Planted {
     UnendedAnswers,
     /// EFDs do not say what they have told an SFI that was lost.
     ForgottenFates,
+    /// L2PUs do not say that an event has a result.
+    UnflaggedResults,
     /// A recorder puts an event of several streams into one only.
     ForgottenStream,
     /// Read-out systems push as fast as they can.
@@ -283,7 +285,7 @@ pub enum Planted {
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::LostEvent,
         Self::Duplicate,
         Self::Miscount,
@@ -298,6 +300,7 @@ impl Planted {
         Self::TwoGrants,
         Self::UnendedAnswers,
         Self::ForgottenFates,
+        Self::UnflaggedResults,
         Self::ForgottenStream,
         Self::Unshaped,
         Self::Unbounded,
