@@ -379,6 +379,7 @@ impl Dfm {
                 && supervisor.life.replace(life) != Some(life)
             {
                 supervisor.sequence = 0;
+                supervisor.remembered.begin_life();
                 supervisor.done = false;
                 supervisor.seen = false;
                 let is_level2 = matches!(self.parameters.input, DfmInput::Level2 { .. });

@@ -173,6 +173,13 @@ fn a_result_that_is_lost_with_the_pros_is_flagged() {
     holds_in(5, 5_000_017, 2);
 }
 
+/// A slow DFM heard that a supervisor wanted its first groups forgotten before it had told it of those of its former life, which have the
+/// same numbers: it forgot these, and the supervisor decided their events again.
+#[test]
+fn groups_of_a_new_life_of_a_supervisor_are_not_taken_for_those_of_its_former_life() {
+    holds_in(5, 10_011_746, 2);
+}
+
 fn holds(seed: u64, level: u32) {
     holds_in(1, seed, level);
 }

@@ -30,9 +30,13 @@ impl Remembered {
         }
     }
 
-    /// The supervisor is in a new life: all that is remembered.
-    pub(super) fn of_former_lives(&mut self) -> Vec<Settlement> {
+    /// The supervisor is in a new life, which counts its groups anew.
+    pub(super) fn begin_life(&mut self) {
         self.former.extend(self.groups.drain(..).flat_map(|(_, settlements)| settlements));
+    }
+
+    /// What former lives had decided.
+    pub(super) fn of_former_lives(&self) -> Vec<Settlement> {
         self.former.clone()
     }
 }
