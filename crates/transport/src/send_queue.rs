@@ -64,7 +64,13 @@ impl SendQueue {
     }
 
     pub(crate) fn push(&mut self, head: &[u8], bulk: &Bulk) -> Result<(), Full> {
-        let len = self.limits.checked_len(head, bulk);
+        self.limits.checked_len(head, bulk);
+        self.push_part(head, bulk)
+    }
+
+    /// Part of a frame that comes in parts; each counts as one here.
+    pub(crate) fn push_part(&mut self, head: &[u8], bulk: &Bulk) -> Result<(), Full> {
+        let len = head.len() + bulk.len();
         if self.bytes + len > self.bytes_max || self.frame_lens.len() == self.frames_max {
             return Err(Full);
         }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 use transport::frame::FrameLimits;
-use transport::link::Filled;
+use transport::link::{Filled, Flushed};
 use transport::page_pool::{Pool, PoolOptions};
 use transport::udp::{Endpoint, PeerId, UdpOptions};
 
@@ -117,6 +117,83 @@ fn segments_that_come_a_little_later_than_later_ones_are_not_asked_for() {
         }
     }
     assert_eq!((arrived.len(), network.second.udp_counters().asked), (10, 0));
+    network.check_pages_home();
+}
+
+#[test]
+fn what_waits_in_the_socket_is_not_asked_for() {
+    let mut network = Network::new(&UdpOptions { datagrams_per_fill: 4, ..options() });
+    let mut arrived = BTreeSet::new();
+    network.send(0, 37_500);
+    network.first.flush(network.now);
+    while carry(&network.to_second, &network.to_first, network.second.local_address(), &mut |_| Treatment::Pass) {}
+    // A process that is busy: each time the rest seems to be overdue.
+    while arrived.is_empty() {
+        network.now = network.now + ASK_AFTER + Duration::from_millis(1);
+        assert_eq!(network.second.fill(network.now), Ok(Filled::Some));
+        arrived.extend(network.second.next_frame().map(|_| 0));
+    }
+    assert_eq!((network.second.udp_counters().asked, network.second.udp_counters().duplicates), (0, 0));
+    network.check_pages_home();
+}
+
+#[test]
+fn a_long_message_goes_in_parts_that_the_receive_buffer_holds() {
+    const LEN: usize = 8 << 20;
+    let options = UdpOptions {
+        receive_buffer_bytes: 4 << 20,
+        queue_bytes_max: 2 * LEN,
+        incomplete_bytes_max: 2 * LEN,
+        ..UdpOptions { limits: FrameLimits::new(8, LEN).unwrap(), ..options() }
+    };
+    let pool = Pool::new(&PoolOptions { name: "receive".into(), page_len: LEN, pages: 8, prefault: false }).unwrap();
+    let mut now = Time::from_ns(1_000_000);
+    let bind = || Endpoint::bind(LOOPBACK, &options, &pool).unwrap();
+    let (mut senders, mut receiver) = ([bind(), bind()], bind());
+    if receiver.buffers().receive_granted < 8 << 20 {
+        return testkit::skip("a_long_message_goes_in_parts", "small receive buffers: raise net.core.rmem_max");
+    }
+    for sender in &mut senders {
+        receiver.add_peer(sender.local_address()).unwrap();
+        let peer = sender.add_peer(receiver.local_address()).unwrap();
+        sender.send(peer, &message(7, LEN), &Bulk::empty()).unwrap();
+    }
+    let mut arrived = 0;
+    for _ in 0..1000 {
+        now = now + Duration::from_micros(100);
+        senders.iter_mut().for_each(|sender| assert_eq!(sender.flush(now), Flushed::All));
+        while receiver.fill(now).unwrap() == Filled::Some {
+            while let Some((_, frame)) = receiver.next_frame() {
+                assert!(frame.head.as_bytes() == message(7, LEN));
+                arrived += 1;
+            }
+        }
+        receiver.flush(now);
+        senders.iter_mut().for_each(|sender| while sender.fill(now).unwrap() == Filled::Some {});
+    }
+    let received = *receiver.udp_counters();
+    assert_eq!((arrived, received.dropped_by_kernel, received.asked, received.duplicates), (2, 0, 0, 0));
+    for sender in &senders {
+        let sent = sender.udp_counters();
+        assert_eq!((sent.datagrams_sent, sent.repeated, sent.asks_refused), (LEN.div_ceil(1432) as u64, 0, 0));
+        assert_eq!((sender.counters().frames_sent, sender.next_deadline()), (1, None));
+    }
+    drop((senders, receiver));
+    assert_eq!(pool.counters().in_use, 0);
+}
+
+#[test]
+fn a_long_message_comes_through_loss() {
+    const LEN: usize = 4 << 20;
+    let limits = FrameLimits::new(8, LEN).unwrap();
+    let mut network =
+        Network::new(&UdpOptions { limits, incomplete_bytes_max: LEN, queue_bytes_max: LEN, ..options() });
+    let (mut random, mut arrived) = (Random(3), BTreeSet::new());
+    network.send(0, LEN);
+    for _ in 0..2000 {
+        network.pass(|_| random.below(100) >= 10, &mut arrived);
+    }
+    assert_eq!((arrived.len(), network.first.udp_counters().asks_refused), (1, 0), "{:?}", network.second);
     network.check_pages_home();
 }
 
@@ -287,7 +364,8 @@ struct Network {
 
 impl Network {
     fn new(options: &UdpOptions) -> Self {
-        let pool = Pool::new(&PoolOptions { name: "receive".into(), page_len: 256 << 10, pages: 64, prefault: false });
+        let page_len = options.limits.len_max().max(256 << 10);
+        let pool = Pool::new(&PoolOptions { name: "receive".into(), page_len, pages: 64, prefault: false });
         let pool = pool.unwrap();
         let bind = || {
             let socket = UdpSocket::bind(LOOPBACK).unwrap();

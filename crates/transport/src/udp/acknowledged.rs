@@ -80,6 +80,13 @@ impl SendWindow {
         self.retransmit_at
     }
 
+    /// The peer asks for a part, and is sent it: it is there.
+    pub(super) fn note_asked(&mut self, now: Time) {
+        if self.retransmit_at.is_some() {
+            (self.retransmits, self.retransmit_at) = (0, Some(now + self.options.retransmit_after));
+        }
+    }
+
     /// When something is to be done if no acknowledgement comes.
     pub(super) fn deadline(&self) -> Option<Time> {
         self.retransmit_at

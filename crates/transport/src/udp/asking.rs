@@ -1,8 +1,7 @@
 //! Asking peers for what is missing of their messages, and telling them what was sent and what has come.
 
 use super::header::{Acknowledgement, Ask, HEADER_LEN, Notice, Tagger};
-use super::reassembly::Reassembly;
-use dataflow::time::Time;
+use super::reassembly::Incomplete;
 
 /// What all asks and notices of an endpoint say.
 pub(super) struct Asking<'a> {
@@ -47,13 +46,19 @@ impl Asking<'_> {
         Notice { incarnation: self.incarnation, end, segment_len }
     }
 
-    /// Datagrams that name all that is to be asked for now, and of how many messages.
-    pub(super) fn ask(&self, reassembly: &mut Reassembly, now: Time) -> (u64, Vec<Vec<u8>>) {
+    /// Datagrams that name what is to be asked for of messages that are due, of each at most so many bytes, and of how many
+    /// something is missing that was sent.
+    pub(super) fn ask<'a>(
+        &self,
+        due: impl Iterator<Item = &'a mut Incomplete>,
+        bytes_max: usize,
+    ) -> (u64, Vec<Vec<u8>>) {
         let (mut asked, mut datagrams) = (0, Vec::new());
         let mut datagram = Vec::new();
-        for message in reassembly.ask(now) {
-            asked += 1;
-            for range in message.wanted(self.segment_len).take(RANGES_PER_ASK) {
+        let segments_max = (bytes_max / self.segment_len).max(1);
+        for message in due {
+            asked += u64::from(message.is_late());
+            for range in message.ask(self.segment_len, segments_max, RANGES_PER_ASK) {
                 let word = |len: usize| u32::try_from(len).expect("frames are shorter than 4 GiB");
                 let ask = Ask {
                     incarnation: self.incarnation,
@@ -76,6 +81,15 @@ impl Asking<'_> {
         (asked, datagrams)
     }
 }
+
+/// How much of a message is sent before its receiver asks for the rest, which it does in parts that its buffer holds. A long message
+/// that is sent at once would find no room, and be sent twice.
+pub(super) fn first_part_len(len: usize, segment_len: usize) -> usize {
+    if len > UNASKED_LEN { UNASKED_LEN / segment_len * segment_len } else { len }
+}
+
+/// Longer than fragments mostly are, and short beside buffers.
+const UNASKED_LEN: usize = 1 << 20;
 
 /// Of a message of which every other segment is missing, so many are asked for at a time.
 const RANGES_PER_ASK: usize = 32;

@@ -9,7 +9,7 @@ use super::intake::{Batch, Intake, NoBatch, Segments};
 use super::options::{InvalidOptions, SocketBuffers, UdpOptions};
 use super::outbox::Outbox;
 use super::peer::{PeerId, Peers, Taken, TooManyRemoved};
-use super::reassembly::{Bounds, Run};
+use super::reassembly::{AT_ONCE, Bounds, Run};
 use super::segment::check;
 use super::socket;
 use crate::error::OsError;
@@ -199,17 +199,22 @@ impl Endpoint {
         }
         let (id, peer) = (peer, self.peers.get(peer));
         let number = peer.next_number;
-        let Ok(ticket) = self.outbox.push(&peer.to, number, head, bulk) else {
+        let keeps = peer.is_one() && self.options.keep_parts_max > 0;
+        let UdpOptions { keep_parts_max, keep_bytes_max, .. } = self.options;
+        let len = head.len() + bulk.len();
+        let is_kept = keeps && len <= keep_bytes_max && bulk.slices().len() <= keep_parts_max;
+        let first_len = self.options.first_part_len(len, is_kept);
+        let Ok(ticket) = self.outbox.push(&peer.to, number, (head, bulk), first_len) else {
             self.counters.sends_refused += 1;
             return Err(QueueFull);
         };
         peer.next_number += 1;
-        if peer.is_one() && self.options.keep_parts_max > 0 {
+        if keeps {
             if self.to_notify.last() != Some(&id) {
                 self.to_notify.push(id);
             }
-            peer.kept.push(number, head, bulk, self.options.keep_parts_max, self.options.keep_bytes_max);
-            peer.kept.note_queued(ticket);
+            peer.kept.push(number, head, bulk, keep_parts_max, keep_bytes_max);
+            peer.kept.note_queued(ticket, first_len);
         }
         Ok(number)
     }
@@ -258,9 +263,20 @@ impl Endpoint {
         if !self.frames.is_empty() {
             return Ok(Filled::FramesWaiting);
         }
-        if self.deadline.is_some_and(|deadline| deadline <= now) {
-            self.expire(now);
+        let mut filled = self.receive(now);
+        let waits = matches!(filled, Ok(Filled::Some)) && self.readiness.is_readable();
+        // What waits in the socket is not missing, unless it never ends.
+        let patience = if waits { ASKS_WAIT * self.options.ask_after } else { Duration::ZERO };
+        if self.deadline.is_some_and(|deadline| deadline == AT_ONCE || deadline + patience <= now) {
+            self.expire(now, patience);
+            if matches!(filled, Ok(Filled::PoolEmpty)) {
+                filled = self.receive(now);
+            }
         }
+        filled
+    }
+
+    fn receive(&mut self, now: Time) -> Result<Filled, OsError> {
         if !self.readiness.is_readable() {
             return Ok(Filled::WouldBlock);
         }
@@ -492,7 +508,7 @@ impl Endpoint {
     fn take_said(&mut self, peer: u32, said: Said, more: &[u8], now: Time) {
         match said {
             Said::Segment(_) => {}
-            Said::Ask(ask) => self.answer_all(peer, ask, more),
+            Said::Ask(ask) => self.answer_all(peer, ask, more, now),
             Said::Sent(notice) => self.take_sent(peer, notice, now),
             Said::Received(notice) => self.take_received(peer, notice),
             Said::GivenUp(notice) => self.take_given_up(peer, notice),
@@ -545,8 +561,8 @@ impl Endpoint {
             }
         }
         let reassembly = &mut self.peers.found(id).reassembly;
-        let wait = if reassembly.take_overtaken() { Some(Duration::ZERO) } else { reassembly.wait() };
-        self.deadline = earlier(self.deadline, wait.map(|wait| now + wait));
+        let due = if reassembly.take_due() { Some(AT_ONCE) } else { reassembly.wait().map(|wait| now + wait) };
+        self.deadline = earlier(self.deadline, due);
     }
 
     fn deliver(&mut self, peer: u32, number: u64, bytes: PageSlice) {
@@ -600,6 +616,9 @@ impl OpenRun {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("send queue full: flush, then send again")]
 pub struct QueueFull;
+
+/// As long as datagrams come without a pause, asks wait so many times the usual.
+const ASKS_WAIT: u32 = 16;
 
 impl core::fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {

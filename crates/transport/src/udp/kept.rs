@@ -27,6 +27,8 @@ pub(super) struct Message {
     again_from: usize,
     /// Its place in the queue, once it was there.
     queued: Option<Ticket>,
+    /// What lies beyond was not sent yet: it is sent when it is asked for.
+    sent_len: usize,
 }
 
 impl Kept {
@@ -37,7 +39,8 @@ impl Kept {
         }
         let mut copy = core::mem::take(&mut self.spare);
         copy.extend_from_slice(head);
-        let message = Message { number, head: copy, bulk: bulk.clone(), repeated: 0, again_from: 0, queued: None };
+        let message =
+            Message { number, head: copy, bulk: bulk.clone(), repeated: 0, again_from: 0, queued: None, sent_len: 0 };
         self.parts += message.parts();
         self.bytes += message.len();
         self.messages.push_back(message);
@@ -99,10 +102,10 @@ impl Kept {
         self.messages.iter_mut().take_while(move |message| message.number < end)
     }
 
-    /// The newest has this place in the queue.
-    pub(super) fn note_queued(&mut self, ticket: Ticket) {
+    /// The newest has this place in the queue, as much of it as goes unasked.
+    pub(super) fn note_queued(&mut self, ticket: Ticket, first_len: usize) {
         if let Some(newest) = self.messages.back_mut() {
-            newest.queued = Some(ticket);
+            newest.note_queued(ticket, first_len);
         }
     }
 
@@ -137,9 +140,16 @@ impl Message {
         self.queued
     }
 
-    /// It goes, from this place in the queue.
-    pub(super) fn note_queued(&mut self, ticket: Ticket) {
-        self.queued = Some(ticket);
+    /// It goes, from this place in the queue, as much of it as goes unasked.
+    pub(super) fn note_queued(&mut self, ticket: Ticket, first_len: usize) {
+        (self.queued, self.sent_len) = (Some(ticket), first_len);
+    }
+
+    /// It was sent up to here at least; returns how far it was before.
+    pub(super) fn note_sent(&mut self, end: usize) -> usize {
+        let before = self.sent_len;
+        self.sent_len = before.max(end);
+        before
     }
 
     /// What it is made of.
@@ -149,11 +159,14 @@ impl Message {
 
     /// How many segments may be sent again now, of so many that were asked for: whoever copies an ask and repeats it cannot
     /// make us send for ever.
-    pub(super) fn allow(&mut self, asked: usize, segment_len: usize) -> usize {
+    pub(super) fn allowed(&self, asked: usize, segment_len: usize) -> usize {
         let most = REPEATS_MAX * self.len().div_ceil(segment_len);
-        let allowed = asked.min(most - self.repeated);
-        self.repeated += allowed;
-        allowed
+        asked.min(most - self.repeated)
+    }
+
+    /// So many of those that were allowed are sent.
+    pub(super) fn note_repeated(&mut self, segments: usize) {
+        self.repeated += segments;
     }
 
     /// The segment to send again unasked.
@@ -165,6 +178,11 @@ impl Message {
     pub(super) fn note_again(&mut self, segment_len: usize) {
         let end = self.again_from + segment_len;
         self.again_from = if end < self.len() { end } else { 0 };
+    }
+
+    /// What these bytes of it are made of.
+    pub(super) fn part(&self, range: Range<usize>) -> (&[u8], Bulk) {
+        cut(&self.head, &self.bulk, range)
     }
 
     /// The payload of a segment, behind room for its header.
@@ -183,6 +201,22 @@ impl Message {
     fn parts(&self) -> usize {
         self.bulk.slices().len().max(1)
     }
+}
+
+/// What these bytes of a message are made of.
+pub(super) fn cut<'a>(head: &'a [u8], bulk: &Bulk, range: Range<usize>) -> (&'a [u8], Bulk) {
+    let mut at = head.len();
+    let head = &head[range.start.min(at)..range.end.min(at)];
+    let mut slices = Vec::new();
+    for slice in bulk.slices() {
+        let end = at + slice.len();
+        let (begin, stop) = (range.start.clamp(at, end), range.end.clamp(at, end));
+        if begin < stop {
+            slices.push(slice.slice(begin - at..stop - at));
+        }
+        at = end;
+    }
+    (head, Bulk::PageList(slices))
 }
 
 /// Times that each segment may be sent again, on average: enough where half of all datagrams are lost.
@@ -224,6 +258,11 @@ mod tests {
         assert_eq!(payload(3..9), b"dbulkm");
         assert_eq!(payload(4..8), b"bulk");
         assert_eq!(payload(12..12), b"");
+        let part = |range| {
+            let (head, bulk) = message.part(range);
+            [head, &bulk.slices().iter().flat_map(|slice| slice.as_bytes().to_vec()).collect::<Vec<_>>()].concat()
+        };
+        assert_eq!([part(0..12), part(3..9), part(4..8)], [&b"headbulkmore"[..], b"dbulkm", b"bulk"]);
     }
 
     #[test]
@@ -231,7 +270,12 @@ mod tests {
         let mut kept = Kept::default();
         kept.push(0, &[0; 100], &Bulk::empty(), 9, 1000);
         let message = kept.find(0).unwrap();
-        let sent: usize = (0..1000).map(|_| message.allow(7, 10)).sum();
+        let mut sent = 0;
+        for _ in 0..1000 {
+            let allowed = message.allowed(7, 10);
+            message.note_repeated(allowed);
+            sent += allowed;
+        }
         assert_eq!(sent, REPEATS_MAX * 10);
     }
 }

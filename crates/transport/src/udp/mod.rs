@@ -18,7 +18,9 @@
 //! for messages that the numbers of later ones show to be missing; a sender that has nothing more to send says how many
 //! messages there were, since nothing else tells that the last is lost. Senders keep what they have sent until the
 //! receiver says that it has come, within [`UdpOptions::keep_parts_max`]; what is forgotten is not sent again, and an
-//! ask that somebody repeats is answered a bounded number of times. What is sent to a group is not asked for. Nothing
+//! ask that somebody repeats is answered a bounded number of times. Of a message of more than a mebibyte no more is sent
+//! unasked: its receiver asks for the rest in parts that its receive buffer holds, each when the last has come, so that
+//! long messages of several senders do not push each other out of it. What is sent to a group is not asked for. Nothing
 //! is promised by this: who needs a reply still has a time-out.
 //!
 //! # With acknowledgements

@@ -1,5 +1,6 @@
 //! How a UDP endpoint is set up.
 
+use super::asking::first_part_len;
 use super::header::HEADER_LEN;
 use super::peer::REMOVED_BITS;
 use super::system::DATAGRAMS_PER_CALL;
@@ -53,7 +54,8 @@ pub struct UdpOptions {
     /// How long after its last segment an incomplete message is given up.
     pub incomplete_timeout: Duration,
     /// A receiver asks for what is missing of a message when nothing of it has come for this time, and again, ever more
-    /// patiently, until it comes or is given up. Zero: it never asks.
+    /// patiently, until it comes or is given up. Of messages of more than 1 MiB it asks for all beyond that. Zero: it never
+    /// asks.
     pub ask_after: Duration,
     /// Bound of the messages to one peer that are kept to be sent again: as many parts, which are slices of pages or a head
     /// without bulk, the newest. What a peer cannot miss any more need not be kept.
@@ -242,6 +244,11 @@ impl UdpOptions {
             return Err(InvalidOptions::DatagramsPerFill(self.datagrams_per_fill));
         }
         Ok(())
+    }
+
+    /// How much of a message goes before its receiver asks for the rest; all of it unless it is kept for that.
+    pub(super) fn first_part_len(&self, len: usize, is_kept: bool) -> usize {
+        if is_kept && !self.ask_after.is_zero() { first_part_len(len, self.segment_len()) } else { len }
     }
 
     /// Payload of a full datagram in bytes.

@@ -1,8 +1,9 @@
 //! Messages on their way out.
 
 use super::header::{HEADER_LEN, Header, Tagger};
-use super::kept::Message;
+use super::kept::{Message, cut};
 use super::options::UdpOptions;
+use crate::frame::FrameLimits;
 use crate::send_queue::{Full, SendQueue};
 use core::mem::take;
 use core::ops::Range;
@@ -20,6 +21,8 @@ pub(super) struct Outbox {
     singles: VecDeque<Single>,
     /// How many of them wait, by peer.
     singles_of: Vec<usize>,
+    limits: FrameLimits,
+    bytes_max: usize,
     queue: SendQueue,
     /// Of the bytes in the queue, whose they are.
     messages: VecDeque<Outgoing>,
@@ -66,7 +69,12 @@ struct Outgoing {
     incarnation: u32,
     number: u64,
     len: usize,
+    /// Where in the message the next datagram begins.
     sent_len: usize,
+    /// Where what goes now ends.
+    end: usize,
+    /// Whether it goes unasked, the first time.
+    is_first: bool,
 }
 
 /// What is given to the kernel to be sent at a time to one destination: one datagram, or several to be cut.
@@ -92,6 +100,8 @@ impl Outbox {
         Self {
             singles: VecDeque::new(),
             singles_of: Vec::new(),
+            limits,
+            bytes_max: queue_bytes_max,
             queue: SendQueue::new(limits, copy_below, queue_bytes_max, queue_frames_max),
             messages: VecDeque::new(),
             first_ticket: 0,
@@ -103,12 +113,53 @@ impl Outbox {
         }
     }
 
-    pub(super) fn push(&mut self, to: &Destination, number: u64, head: &[u8], bulk: &Bulk) -> Result<Ticket, Full> {
-        self.queue.push(head, bulk)?;
+    /// Queues the first `first_len` bytes of a message: whole segments, or all of it.
+    pub(super) fn push(
+        &mut self,
+        to: &Destination,
+        number: u64,
+        (head, bulk): (&[u8], &Bulk),
+        first_len: usize,
+    ) -> Result<Ticket, Full> {
+        let len = self.limits.checked_len(head, bulk);
+        if first_len == len {
+            self.queue.push_part(head, bulk)?;
+        } else {
+            let (head, bulk) = cut(head, bulk, 0..first_len);
+            self.queue.push_part(head, &bulk)?;
+        }
+        Ok(self.note_pushed(to, (number, len), 0..first_len, true))
+    }
+
+    /// Queues whole segments of a message that was sent before, or in part. They have half of the queue, so that there is room
+    /// for others.
+    pub(super) fn push_again(
+        &mut self,
+        to: &Destination,
+        message: &Message,
+        range: Range<usize>,
+    ) -> Result<Ticket, Full> {
+        let (head, bulk) = message.part(range.clone());
+        self.queue.push_part(head, &bulk)?;
+        Ok(self.note_pushed(to, (message.number(), message.len()), range, false))
+    }
+
+    /// Bytes of room for [`push_again`](Self::push_again).
+    pub(super) fn room_again(&self) -> usize {
+        (self.bytes_max / 2).saturating_sub(self.queue.bytes())
+    }
+
+    fn note_pushed(
+        &mut self,
+        to: &Destination,
+        (number, len): (u64, usize),
+        Range { start: sent_len, end }: Range<usize>,
+        is_first: bool,
+    ) -> Ticket {
         let ticket = Ticket(self.first_ticket + self.messages.len() as u64);
-        let (destination, incarnation, len) = (to.address.clone(), to.incarnation, head.len() + bulk.len());
-        self.messages.push_back(Outgoing { destination, incarnation, number, len, sent_len: 0 });
-        Ok(ticket)
+        let (destination, incarnation) = (to.address.clone(), to.incarnation);
+        self.messages.push_back(Outgoing { destination, incarnation, number, len, sent_len, end, is_first });
+        ticket
     }
 
     /// Queues a whole datagram; false if too many wait. When half the room is taken, each peer has but its share, so that
@@ -239,7 +290,7 @@ impl Outbox {
             return 0;
         };
         let segment_len = self.stamp.segment_len;
-        let payload_len = (message.len - message.sent_len).min(self.segments_per_send * segment_len);
+        let payload_len = (message.end - message.sent_len).min(self.segments_per_send * segment_len);
         let segments = payload_len.div_ceil(segment_len) as u64;
         self.sends.push(Send { message: 0, parts_end: 0, payload_len, segments });
         self.advance(1);
@@ -255,10 +306,10 @@ impl Outbox {
             payload_len += send.payload_len;
             sent.datagrams += send.segments;
         }
-        sent.messages = self.queue.advance(payload_len);
+        let done = self.queue.advance(payload_len);
         sent.bytes = payload_len as u64 + sent.datagrams * HEADER_LEN as u64;
-        self.messages.drain(..sent.messages as usize);
-        self.first_ticket += sent.messages;
+        sent.messages = self.messages.drain(..done as usize).filter(|message| message.is_first).count() as u64;
+        self.first_ticket += done;
         sent
     }
 }
@@ -277,13 +328,13 @@ impl Plan<'_, '_> {
     fn add_messages(&mut self, messages: &VecDeque<Outgoing>) {
         for (index, message) in messages.iter().enumerate() {
             let mut offset = message.sent_len;
-            while offset < message.len {
+            while offset < message.end {
                 if self.sends.len() == SENDS_PER_CALL {
                     return;
                 }
                 let parts_start = self.parts.len();
                 let (segments, end) = self.add_segments(message, offset);
-                let is_complete = segments == self.segments_per_send as u64 || end == message.len;
+                let is_complete = segments == self.segments_per_send as u64 || end == message.end;
                 // Cut in two, it would be received in two places.
                 if segments == 0 || (!is_complete && !self.sends.is_empty()) {
                     self.parts.truncate(parts_start);
@@ -303,8 +354,8 @@ impl Plan<'_, '_> {
     fn add_segments(&mut self, message: &Outgoing, mut offset: usize) -> (u64, usize) {
         let Stamp { ref tagger, segment_len, checksum_payload } = *self.stamp;
         let mut segments = 0;
-        while segments < self.segments_per_send as u64 && offset < message.len {
-            let payload_len = segment_len.min(message.len - offset);
+        while segments < self.segments_per_send as u64 && offset < message.end {
+            let payload_len = segment_len.min(message.end - offset);
             if !self.source.has(payload_len) {
                 break;
             }

@@ -1,5 +1,6 @@
 //! Messages of which a part has come.
 
+use super::asking::first_part_len;
 use core::ops::Range;
 use core::time::Duration;
 use dataflow::bulk::PageSlice;
@@ -16,8 +17,8 @@ pub(super) struct Reassembly {
     bytes: usize,
     /// Emptied ones, for their memory.
     spare: Vec<Incomplete>,
-    /// Whether a message is to be asked for before its time, since it was overtaken.
-    has_overtaken: bool,
+    /// Whether a message is to be asked for before its time, since it was overtaken or all has come that was asked for.
+    has_due: bool,
 }
 
 /// What one peer may have incomplete.
@@ -66,6 +67,8 @@ pub(super) struct Incomplete {
     deadline: Time,
     ask_at: Time,
     asks: u32,
+    /// Segments that were sent or asked for last and have not come.
+    expected: usize,
     /// Segments of later messages that have come since.
     overtaken_by: usize,
     /// One bit per segment.
@@ -77,7 +80,7 @@ pub(super) struct Incomplete {
 
 impl Reassembly {
     pub(super) fn new(bounds: Bounds) -> Self {
-        Self { bounds, messages: Vec::new(), bytes: 0, spare: Vec::new(), has_overtaken: false }
+        Self { bounds, messages: Vec::new(), bytes: 0, spare: Vec::new(), has_due: false }
     }
 
     /// Adds a run that lies within its message, whose length is within the bound.
@@ -94,11 +97,19 @@ impl Reassembly {
         message.deadline = now + timeout;
         message.ask_at = now + ask_after;
         message.overtaken_by = 0;
-        message.add(run, segment_len, refusals);
-        if message.seen_count < message.len.div_ceil(segment_len) {
-            return Added::Kept;
+        let added = message.add(run, segment_len, refusals);
+        if message.seen_count == message.len.div_ceil(segment_len) {
+            return Added::Complete(self.remove(index));
         }
-        Added::Complete(self.remove(index))
+        if added > 0 && !ask_after.is_zero() {
+            message.expected = message.expected.saturating_sub(added);
+            message.asks = message.asks.min(1);
+            if message.expected == 0 {
+                message.ask_at = AT_ONCE;
+                self.has_due = true;
+            }
+        }
+        Added::Kept
     }
 
     /// Messages with these numbers were sent, and nothing of them has come: they may be asked for, the newest if there are many,
@@ -123,27 +134,34 @@ impl Reassembly {
         for message in self.messages.iter_mut().filter(|message| message.number < number && message.asks == 0) {
             message.overtaken_by += segments;
             if message.overtaken_by >= REORDERED_MAX && message.ask_at > now {
-                message.ask_at = now;
-                self.has_overtaken = true;
+                message.ask_at = AT_ONCE;
+                self.has_due = true;
             }
         }
     }
 
     /// Whether something is to be asked for before the time that [`wait`](Self::wait) told, since this was called.
-    pub(super) fn take_overtaken(&mut self) -> bool {
-        core::mem::take(&mut self.has_overtaken)
+    pub(super) fn take_due(&mut self) -> bool {
+        core::mem::take(&mut self.has_due)
     }
 
-    /// Messages whose missing parts are to be asked for now.
-    pub(super) fn ask(&mut self, now: Time) -> impl Iterator<Item = &Incomplete> {
+    /// Messages whose missing parts are to be [asked](Incomplete::ask) for now; of what may just be late, with so much patience.
+    pub(super) fn due(&mut self, now: Time, patience: Duration) -> impl Iterator<Item = &mut Incomplete> {
         let ask_after = self.bounds.ask_after;
-        self.messages.iter_mut().filter(move |message| !ask_after.is_zero() && message.ask_at <= now).map(
-            move |message| {
-                message.asks += 1;
+        self.messages.iter_mut().filter_map(move |message| {
+            let is_due = message.ask_at == AT_ONCE || message.ask_at + patience <= now;
+            (is_due && !ask_after.is_zero()).then(|| {
+                message.asks += u32::from(message.is_late());
                 message.ask_at = now + ask_after * (1 + message.asks / ASKS_OF_A_PACE).min(ASKS_SLOWEST);
-                &*message
-            },
-        )
+                message
+            })
+        })
+    }
+
+    /// How many are sent in parts that are asked for.
+    pub(super) fn in_parts(&self) -> usize {
+        let segment_len = self.bounds.segment_len;
+        self.messages.iter().filter(|message| first_part_len(message.len, segment_len) < message.len).count()
     }
 
     /// Forgets a message, if it is known.
@@ -241,6 +259,7 @@ impl Reassembly {
         let mut message = self.spare.pop().unwrap_or_default();
         message.begin(run.number, run.message_len, run.message_len.div_ceil(segment_len));
         message.asks = asks;
+        message.expected = first_part_len(run.message_len, segment_len).div_ceil(segment_len);
         self.bytes += message.len;
         self.messages.push(message);
         self.messages.len() - 1
@@ -270,7 +289,8 @@ impl Incomplete {
     }
 
     fn begin(&mut self, number: u64, len: usize, segments: usize) {
-        (self.number, self.len, self.asks, self.seen_count, self.overtaken_by) = (number, len, 0, 0, 0);
+        (self.number, self.len, self.asks, self.expected) = (number, len, 0, 0);
+        (self.seen_count, self.overtaken_by) = (0, 0);
         self.seen.clear();
         self.seen.resize(segments.div_ceil(64), 0);
     }
@@ -285,17 +305,34 @@ impl Incomplete {
         let (len, count) = (self.len, self.len.div_ceil(segment_len));
         let mut next = 0;
         core::iter::from_fn(move || {
-            let first = (next..count).find(|segment| !self.has(*segment))?;
+            let first = self.first_missing(next..count)?;
             let end = (first..count).find(|segment| self.has(*segment)).unwrap_or(count);
             next = end;
             Some(first * segment_len..len.min(end * segment_len))
         })
     }
 
-    /// The bytes to ask for, in order: all, as 0..0, if nothing has come.
-    pub(super) fn wanted(&self, segment_len: usize) -> impl Iterator<Item = Range<usize>> + '_ {
-        let all = (!self.is_begun()).then_some(0..0);
-        all.into_iter().chain(self.missing(segment_len))
+    /// Whether something is missing that was sent or asked for; else there is more to be asked for.
+    pub(super) fn is_late(&self) -> bool {
+        !self.is_begun() || self.expected > 0
+    }
+
+    /// The bytes to ask for, in order, bounded: the beginning, as 0..0, if nothing has come. They are expected from now on.
+    pub(super) fn ask(&mut self, segment_len: usize, segments_max: usize, ranges_max: usize) -> Vec<Range<usize>> {
+        if !self.is_begun() {
+            return core::iter::once(0..0).collect();
+        }
+        let (mut ranges, mut room) = (Vec::new(), segments_max);
+        for range in self.missing(segment_len).take(ranges_max) {
+            let segments = range.len().div_ceil(segment_len).min(room);
+            ranges.push(range.start..range.end.min(range.start + segments * segment_len));
+            room -= segments;
+            if room == 0 {
+                break;
+            }
+        }
+        self.expected = segments_max - room;
+        ranges
     }
 
     /// Copies the complete message to its place, of its length.
@@ -305,8 +342,9 @@ impl Incomplete {
         }
     }
 
-    /// Keeps the segments of the run that are new.
-    fn add(&mut self, run: &Run, segment_len: usize, refusals: &mut Refusals) {
+    /// Keeps the segments of the run that are new; returns how many.
+    fn add(&mut self, run: &Run, segment_len: usize, refusals: &mut Refusals) -> usize {
+        let before = self.seen_count;
         let first = run.offset / segment_len;
         let end = first + run.bytes.len().div_ceil(segment_len);
         let mut start = first;
@@ -325,6 +363,19 @@ impl Incomplete {
             self.runs.push((start * segment_len, bytes));
             start = stop;
         }
+        self.seen_count - before
+    }
+
+    fn first_missing(&self, mut among: Range<usize>) -> Option<usize> {
+        while !among.is_empty() {
+            let from_here = self.seen[among.start / 64] >> (among.start % 64);
+            let seen = (from_here.trailing_ones() as usize).min(64 - among.start % 64);
+            if seen == 0 || seen < 64 - among.start % 64 {
+                return Some(among.start + seen).filter(|segment| *segment < among.end);
+            }
+            among.start += seen;
+        }
+        None
     }
 
     fn has(&self, segment: usize) -> bool {
@@ -334,6 +385,9 @@ impl Incomplete {
 
 /// After so many asks the next follow more slowly: the peer may be busy, not the network bad.
 const ASKS_OF_A_PACE: u32 = 4;
+
+/// When what is known to be missing, or not to be sent unasked, is asked for.
+pub(super) const AT_ONCE: Time = Time::from_ns(0);
 
 /// Asks follow each other within so many times `ask_after`.
 const ASKS_SLOWEST: u32 = 16;

@@ -15,7 +15,8 @@ impl Endpoint {
         let window = peer.send_window.as_mut().expect("this peer acknowledges");
         let (number, len) = (peer.next_number, head.len() + bulk.len());
         let goes = window.released_end() == number && window.has_room(&peer.kept, len);
-        let ticket = goes.then(|| self.outbox.push(&peer.to, number, head, bulk).ok()).flatten();
+        let first_len = self.options.first_part_len(len, true);
+        let ticket = goes.then(|| self.outbox.push(&peer.to, number, (head, bulk), first_len).ok()).flatten();
         let has_room = if goes {
             ticket.is_some()
         } else {
@@ -36,7 +37,7 @@ impl Endpoint {
         peer.next_number += 1;
         peer.kept.hold(number, head, bulk, self.options.copy_below);
         if let Some(ticket) = ticket {
-            peer.kept.note_queued(ticket);
+            peer.kept.note_queued(ticket, first_len);
         }
         if self.to_notify.last() != Some(&id) {
             self.to_notify.push(id);
@@ -55,8 +56,9 @@ impl Endpoint {
             while let Some(message) = window.next(&mut peer.kept) {
                 let (number, len) = (message.number(), message.len());
                 let (head, bulk) = message.contents();
-                let Ok(ticket) = self.outbox.push(&peer.to, number, head, bulk) else { break };
-                message.note_queued(ticket);
+                let first_len = self.options.first_part_len(len, true);
+                let Ok(ticket) = self.outbox.push(&peer.to, number, (head, bulk), first_len) else { break };
+                message.note_queued(ticket, first_len);
                 window.note_released(len);
                 self.waiting.frames -= 1;
                 self.waiting.bytes -= len;

@@ -7,16 +7,19 @@ use crate::udp::asking::Asking;
 use crate::udp::header::{Ask, HEADER_LEN, Notice, Said, Tagger};
 use crate::udp::options::UdpOptions;
 use crate::udp::outbox::Destination;
+use core::time::Duration;
 use dataflow::time::Time;
 
 impl Endpoint {
-    pub(super) fn expire(&mut self, now: Time) {
+    /// Does what has been due for so long, and what is to be done at once.
+    pub(super) fn expire(&mut self, now: Time, patience: Duration) {
         self.deadline = None;
         let asks = !self.options.ask_after.is_zero();
+        let part_len = self.part_len();
         for peer in self.peers.iter_mut() {
             let asking = asking(&self.options, &self.tagger, &peer.to);
             self.udp_counters.timed_out += peer.reassembly.expire(now);
-            let (asked, datagrams) = asking.ask(&mut peer.reassembly, now);
+            let (asked, datagrams) = asking.ask(peer.reassembly.due(now, patience), part_len);
             self.udp_counters.asked += asked;
             // What is not asked for now is asked for later.
             datagrams.into_iter().for_each(|datagram| _ = self.outbox.push_single(&peer.to, datagram));
@@ -116,25 +119,25 @@ impl Endpoint {
     }
 
     /// Sends again what a datagram asks for.
-    pub(super) fn answer_all(&mut self, peer: u32, first: Ask, more: &[u8]) {
+    pub(super) fn answer_all(&mut self, peer: u32, first: Ask, more: &[u8], now: Time) {
         if !self.is_current(peer, first.incarnation) {
             return;
         }
-        self.answer(peer, first);
+        self.answer(peer, first, now);
         for header in more.chunks(HEADER_LEN) {
             let said = header.first_chunk().map(|header| Said::read(header, &self.tagger));
             match said {
                 Some(Ok(Said::Ask(ask)))
                     if (ask.incarnation, ask.segment_len) == (first.incarnation, first.segment_len) =>
                 {
-                    self.answer(peer, ask);
+                    self.answer(peer, ask, now);
                 }
                 _ => self.udp_counters.contradictory += 1,
             }
         }
     }
 
-    pub(super) fn answer(&mut self, peer: u32, ask: Ask) {
+    pub(super) fn answer(&mut self, peer: u32, ask: Ask, now: Time) {
         let segment_len = self.options.segment_len();
         let peer = self.peers.found(peer);
         let (offset, len) = (ask.offset as usize, ask.len as usize);
@@ -143,32 +146,72 @@ impl Endpoint {
             self.udp_counters.asks_refused += 1;
             return;
         };
-        let mut end = if len == 0 { message.len() } else { message.len().min(offset.saturating_add(len)) };
+        let whole_len = message.len();
+        let asked_end =
+            if len == 0 { self.options.first_part_len(whole_len, true) } else { offset.saturating_add(len) };
+        let mut end = whole_len.min(asked_end);
         if let Some(sent_len) = message.queued().and_then(|ticket| self.outbox.sent_len(ticket)) {
             // The rest is on its way already.
             end = end.min(sent_len);
         }
         let asked = end.saturating_sub(offset).div_ceil(segment_len);
-        let allowed = if offset.is_multiple_of(segment_len) { message.allow(asked, segment_len) } else { 0 };
+        let mut allowed = if offset.is_multiple_of(segment_len) { message.allowed(asked, segment_len) } else { 0 };
+        let is_long = allowed > SINGLES_PER_ASK;
+        if is_long {
+            let is_answered = peer.answer.is_some_and(|ticket| self.outbox.sent_len(ticket).is_some());
+            // Whoever asks again for what waits has it soon.
+            allowed = if is_answered { 0 } else { allowed.min(self.outbox.room_again() / segment_len) };
+        }
         if allowed == 0 {
             self.udp_counters.asks_refused += 1;
             return;
         }
-        self.udp_counters.asks_answered += 1;
-        for start in (offset..end).step_by(segment_len).take(allowed) {
-            let range = start..message.len().min(start + segment_len);
-            let datagram = self.outbox.segment_again(&peer.to, message, range);
-            if !self.outbox.push_single(&peer.to, datagram) {
+        let range = offset..end.min(offset + allowed * segment_len);
+        let pushed = if is_long {
+            let Ok(ticket) = self.outbox.push_again(&peer.to, message, range) else {
+                self.udp_counters.asks_refused += 1;
                 return;
-            }
-            self.udp_counters.repeated += 1;
+            };
+            peer.answer = Some(ticket);
+            allowed
+        } else {
+            let mut starts = range.step_by(segment_len);
+            let mut fits = |start: usize| {
+                let range = start..whole_len.min(start + segment_len);
+                self.outbox.push_single(&peer.to, self.outbox.segment_again(&peer.to, message, range))
+            };
+            starts.position(|start| !fits(start)).unwrap_or(allowed)
+        };
+        self.udp_counters.asks_answered += 1;
+        message.note_repeated(pushed);
+        let new_from = message.note_sent(offset + pushed * segment_len);
+        self.udp_counters.repeated += new_from.saturating_sub(offset).div_ceil(segment_len).min(pushed) as u64;
+        if let Some(window) = &mut peer.send_window {
+            window.note_asked(now);
         }
+    }
+
+    /// How much to ask for at a time, of each message that is sent in parts: what finds room in the receive buffer beside what is
+    /// asked for of the others.
+    fn part_len(&self) -> usize {
+        let in_parts: usize = self.peers.iter().map(|peer| peer.reassembly.in_parts()).sum();
+        (self.buffers.receive_granted / KERNEL_BYTES_PER_BYTE / in_parts.max(1)).min(PART_LEN_MAX)
     }
 }
 
 pub(super) fn asking<'a>(options: &UdpOptions, tagger: &'a Tagger, to: &Destination) -> Asking<'a> {
     Asking { incarnation: to.incarnation, segment_len: options.segment_len(), tagger }
 }
+
+/// More segments than these go through the queue: without a copy, and cut by the kernel.
+const SINGLES_PER_ASK: usize = 16;
+
+/// As the kernel counts its buffers, a byte of an Ethernet datagram with its share of the management; twice, so that others find
+/// room as well.
+const KERNEL_BYTES_PER_BYTE: usize = 4;
+
+/// A longer part would keep the network no busier.
+const PART_LEN_MAX: usize = 4 << 20;
 
 /// How often a peer is told the same: twice as long after each other.
 const NOTICES_MAX: u32 = 3;
