@@ -1,9 +1,17 @@
 //! The transports under test, with small pages, queues and kernel buffers so that every bound is met.
 
-use crate::suite::{Fixture, QUEUE_BYTES_MAX, QUEUE_FRAMES_MAX, limits};
-use std::net::{Ipv4Addr, SocketAddr};
+use crate::network::{Random, Treatment, carry};
+use crate::suite::{COPY_BELOW, Fixture, LEN_MIN, PAGE_LEN, QUEUE_BYTES_MAX, QUEUE_FRAMES_MAX, Stranger, Watchdog};
+use dataflow::bulk::Bulk;
+use dataflow::time::Time;
+use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, send, socket_with};
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use transport::clock;
+use transport::frame::{Frame, FrameLimits};
+use transport::link::{Filled, Flushed, Link, LinkCounters, Lost, SendError};
 use transport::local::{LocalLink, LocalOptions};
 use transport::page_pool::{Pool, PoolOptions};
 use transport::poller::Poller;
@@ -18,32 +26,41 @@ pub(crate) struct TcpFixture {
     listener: Listener,
 }
 
-impl Default for TcpFixture {
-    fn default() -> Self {
-        let pool = receive_pool();
-        let mut options = TcpOptions::new(limits());
-        options.queue_bytes_max = QUEUE_BYTES_MAX;
-        options.queue_frames_max = QUEUE_FRAMES_MAX;
-        options.send_buffer_bytes = Some(8 << 10);
-        options.receive_buffer_bytes = Some(8 << 10);
-        let listener = Listener::on_loopback(&options).unwrap();
-        Self { pool, options, listener }
+impl TcpFixture {
+    fn accept(&self) -> Connection {
+        let watchdog = Watchdog::default();
+        loop {
+            if let Some(connection) = self.listener.accept(&self.options, &self.pool).unwrap() {
+                break connection;
+            }
+            watchdog.look();
+        }
     }
 }
 
 impl Fixture for TcpFixture {
     type Side = Connection;
 
+    fn new(len_max: usize) -> Self {
+        let mut options = TcpOptions::new(limits(len_max));
+        options.queue_bytes_max = QUEUE_BYTES_MAX.max(len_max);
+        options.queue_frames_max = QUEUE_FRAMES_MAX;
+        options.send_buffer_bytes = Some(buffer(8 << 10, len_max));
+        options.receive_buffer_bytes = Some(buffer(8 << 10, len_max));
+        let listener = Listener::on_loopback(&options).unwrap();
+        Self { pool: receive_pool(len_max), options, listener }
+    }
+
     fn pair(&mut self) -> (Connection, Connection) {
         let deadline = clock::now() + Duration::from_secs(3600);
         let first = Connection::connect(self.listener.local_address(), &self.options, &self.pool, deadline).unwrap();
-        let second = loop {
-            if let Some(connection) = self.listener.accept(&self.options, &self.pool).unwrap() {
-                break connection;
-            }
-            std::thread::yield_now();
-        };
-        (first, second)
+        (first, self.accept())
+    }
+
+    fn stranger(&mut self) -> Option<(Connection, Stranger)> {
+        let mut stranger = TcpStream::connect(self.listener.local_address()).unwrap();
+        stranger.set_nonblocking(true).unwrap();
+        Some((self.accept(), Box::new(move |bytes| _ = stranger.write(bytes))))
     }
 
     fn watch(side: &mut Connection, poller: &mut Poller, _waker: &Waker) {
@@ -55,19 +72,26 @@ impl Fixture for TcpFixture {
     }
 }
 
-#[derive(Default)]
-pub(crate) struct LocalFixture;
+pub(crate) struct LocalFixture(LocalOptions);
 
 impl Fixture for LocalFixture {
     type Side = LocalLink;
 
-    fn pair(&mut self) -> (LocalLink, LocalLink) {
-        LocalLink::pair(&LocalOptions {
-            limits: limits(),
-            copy_below: 2048,
-            queue_bytes_max: QUEUE_BYTES_MAX,
+    fn new(len_max: usize) -> Self {
+        Self(LocalOptions {
+            limits: limits(len_max),
+            copy_below: COPY_BELOW,
+            queue_bytes_max: QUEUE_BYTES_MAX.max(len_max),
             queue_frames_max: QUEUE_FRAMES_MAX,
         })
+    }
+
+    fn pair(&mut self) -> (LocalLink, LocalLink) {
+        LocalLink::pair(&self.0)
+    }
+
+    fn stranger(&mut self) -> Option<(LocalLink, Stranger)> {
+        None
     }
 
     fn watch(side: &mut LocalLink, _poller: &mut Poller, waker: &Waker) {
@@ -85,28 +109,46 @@ pub(crate) struct UdpFixture<const DATAGRAM_LEN: usize, const OFFLOAD: bool> {
     options: UdpOptions,
 }
 
-impl<const DATAGRAM_LEN: usize, const OFFLOAD: bool> Default for UdpFixture<DATAGRAM_LEN, OFFLOAD> {
-    fn default() -> Self {
-        let mut options = UdpOptions::new(limits(), [3; 16]);
-        options.datagram_len = DATAGRAM_LEN;
-        options.segmentation_offload = OFFLOAD;
-        options.receive_offload = OFFLOAD;
-        options.queue_bytes_max = QUEUE_BYTES_MAX;
-        options.queue_frames_max = QUEUE_FRAMES_MAX;
-        options.send_buffer_bytes = 8 << 10;
-        options.receive_buffer_bytes = 64 << 10;
-        Self { pool: receive_pool(), options }
+impl<const DATAGRAM_LEN: usize, const OFFLOAD: bool> UdpFixture<DATAGRAM_LEN, OFFLOAD> {
+    fn bind(&self) -> Endpoint {
+        Endpoint::bind(LOOPBACK, &self.options, &self.pool).unwrap()
     }
 }
 
 impl<const DATAGRAM_LEN: usize, const OFFLOAD: bool> Fixture for UdpFixture<DATAGRAM_LEN, OFFLOAD> {
     type Side = UdpLink;
 
+    fn new(len_max: usize) -> Self {
+        let mut options = UdpOptions::new(limits(len_max), [3; 16]);
+        options.datagram_len = DATAGRAM_LEN;
+        options.segmentation_offload = OFFLOAD;
+        options.receive_offload = OFFLOAD;
+        options.queue_bytes_max = QUEUE_BYTES_MAX.max(len_max);
+        options.queue_frames_max = QUEUE_FRAMES_MAX;
+        options.send_buffer_bytes = buffer(8 << 10, len_max);
+        options.receive_buffer_bytes = buffer(64 << 10, len_max);
+        if len_max > PAGE_LEN {
+            // No buffer holds it: the receiver asks for what it can take.
+            options.ask_after = Duration::from_millis(1);
+            // A machine with other work loses nothing.
+            options.incomplete_timeout = Duration::from_secs(60);
+            (options.keep_parts_max, options.keep_bytes_max) = (QUEUE_FRAMES_MAX, len_max);
+        }
+        Self { pool: receive_pool(len_max), options }
+    }
+
     fn pair(&mut self) -> (UdpLink, UdpLink) {
-        let bind = || Endpoint::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), &self.options, &self.pool).unwrap();
-        let (first, second) = (bind(), bind());
+        let (first, second) = (self.bind(), self.bind());
         let (first_address, second_address) = (first.local_address(), second.local_address());
         (UdpLink::new(first, second_address), UdpLink::new(second, first_address))
+    }
+
+    fn stranger(&mut self) -> Option<(UdpLink, Stranger)> {
+        let stranger = UdpSocket::bind(LOOPBACK).unwrap();
+        let (victim, stranger_address) = (self.bind(), stranger.local_addr().unwrap());
+        let address = victim.local_address();
+        let write = Box::new(move |bytes: &[u8]| _ = stranger.send_to(bytes, address));
+        Some((UdpLink::new(victim, stranger_address), write))
     }
 
     fn watch(side: &mut UdpLink, poller: &mut Poller, _waker: &Waker) {
@@ -123,9 +165,11 @@ pub(crate) struct AcknowledgedFixture<const DATAGRAM_LEN: usize, const OFFLOAD: 
     UdpFixture<DATAGRAM_LEN, OFFLOAD>,
 );
 
-impl<const DATAGRAM_LEN: usize, const OFFLOAD: bool> Default for AcknowledgedFixture<DATAGRAM_LEN, OFFLOAD> {
-    fn default() -> Self {
-        let mut plain = UdpFixture::default();
+impl<const DATAGRAM_LEN: usize, const OFFLOAD: bool> Fixture for AcknowledgedFixture<DATAGRAM_LEN, OFFLOAD> {
+    type Side = UdpLink;
+
+    fn new(len_max: usize) -> Self {
+        let mut plain = UdpFixture::new(len_max);
         let retransmit_after = Duration::from_millis(2);
         // A machine with other work is no peer that is gone.
         let acknowledged = Acknowledged { window_bytes: 48 << 10, retransmit_after, retransmits_max: 10_000 };
@@ -133,13 +177,13 @@ impl<const DATAGRAM_LEN: usize, const OFFLOAD: bool> Default for AcknowledgedFix
         plain.options.ask_after = Duration::from_millis(1);
         Self(plain)
     }
-}
-
-impl<const DATAGRAM_LEN: usize, const OFFLOAD: bool> Fixture for AcknowledgedFixture<DATAGRAM_LEN, OFFLOAD> {
-    type Side = UdpLink;
 
     fn pair(&mut self) -> (UdpLink, UdpLink) {
         self.0.pair()
+    }
+
+    fn stranger(&mut self) -> Option<(UdpLink, Stranger)> {
+        self.0.stranger()
     }
 
     fn watch(side: &mut UdpLink, poller: &mut Poller, waker: &Waker) {
@@ -151,28 +195,135 @@ impl<const DATAGRAM_LEN: usize, const OFFLOAD: bool> Fixture for AcknowledgedFix
     }
 }
 
+/// Links in datagrams through a network that drops, doubles and delays some of them.
+pub(crate) struct BadNetworkFixture<const ACKNOWLEDGED: bool> {
+    plain: UdpFixture<1472, false>,
+    seed: u64,
+}
+
+impl<const ACKNOWLEDGED: bool> Fixture for BadNetworkFixture<ACKNOWLEDGED> {
+    type Side = BadLink;
+
+    fn new(len_max: usize) -> Self {
+        let mut plain =
+            if ACKNOWLEDGED { AcknowledgedFixture::new(len_max).0 } else { UdpFixture::<1472, false>::new(len_max) };
+        // The network itself has not more room.
+        plain.options.receive_buffer_bytes = 192 << 10;
+        plain.options.ask_after = Duration::from_millis(1);
+        (plain.options.keep_parts_max, plain.options.keep_bytes_max) = (QUEUE_FRAMES_MAX, QUEUE_BYTES_MAX.max(len_max));
+        Self { plain, seed: 0 }
+    }
+
+    fn pair(&mut self) -> (BadLink, BadLink) {
+        let (first, second) = (self.plain.bind(), self.plain.bind());
+        let (to_first, to_second) = (UdpSocket::bind(LOOPBACK).unwrap(), UdpSocket::bind(LOOPBACK).unwrap());
+        let addresses = [first.local_address(), second.local_address()];
+        let first = UdpLink::new(first, to_second.local_addr().unwrap());
+        let second = UdpLink::new(second, to_first.local_addr().unwrap());
+        self.seed += 1;
+        let network = Arc::new(Mutex::new(BadNetwork::new([to_first, to_second], addresses, self.seed)));
+        (BadLink { link: first, network: Arc::clone(&network) }, BadLink { link: second, network })
+    }
+
+    fn stranger(&mut self) -> Option<(BadLink, Stranger)> {
+        let (victim, write) = self.plain.stranger()?;
+        let (_, BadLink { network, .. }) = self.pair();
+        Some((BadLink { link: victim, network }, write))
+    }
+
+    fn watch(side: &mut BadLink, poller: &mut Poller, _waker: &Waker) {
+        side.link.register(poller).unwrap();
+    }
+
+    fn pools(&self) -> Vec<Pool> {
+        self.plain.pools()
+    }
+}
+
+/// A side that takes care of what goes through the network.
+pub(crate) struct BadLink {
+    link: UdpLink,
+    network: Arc<Mutex<BadNetwork>>,
+}
+
+struct BadNetwork {
+    /// What each side takes for the other.
+    sockets: [UdpSocket; 2],
+    addresses: [SocketAddr; 2],
+    random: Random,
+}
+
+impl BadNetwork {
+    fn new(sockets: [UdpSocket; 2], addresses: [SocketAddr; 2], seed: u64) -> Self {
+        sockets.iter().for_each(|socket| socket.set_nonblocking(true).unwrap());
+        Self { sockets, addresses, random: Random(seed) }
+    }
+
+    fn carry_all(&mut self) {
+        let Self { sockets: [to_first, to_second], addresses: [first, second], random } = self;
+        let mut treat = |_: &[u8]| match random.below(100) {
+            0..5 => Treatment::Drop,
+            5..10 => Treatment::Repeat,
+            10..15 => Treatment::Delay,
+            _ => Treatment::Pass,
+        };
+        while carry(to_second, to_first, *second, &mut treat) || carry(to_first, to_second, *first, &mut treat) {}
+    }
+}
+
+impl Link for BadLink {
+    fn send(&mut self, head: &[u8], bulk: &Bulk) -> Result<(), SendError> {
+        self.link.send(head, bulk)
+    }
+
+    fn flush(&mut self, now: Time) -> Result<Flushed, Lost> {
+        let flushed = self.link.flush(now);
+        self.network.lock().unwrap().carry_all();
+        flushed
+    }
+
+    fn fill(&mut self, now: Time) -> Result<Filled, Lost> {
+        let filled = self.link.fill(now);
+        self.network.lock().unwrap().carry_all();
+        filled
+    }
+
+    fn next_frame(&mut self) -> Option<Frame> {
+        self.link.next_frame()
+    }
+
+    fn is_receivable(&self, now: Time) -> bool {
+        self.link.is_receivable(now)
+    }
+
+    fn is_flushable(&self) -> bool {
+        self.link.is_flushable()
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.link.next_deadline()
+    }
+
+    fn counters(&self) -> &LinkCounters {
+        self.link.counters()
+    }
+}
+
 /// Links whose bulk lies in shared pages, or in others.
 pub(crate) struct ShmFixture<const LENT: bool> {
+    len_max: usize,
     receive: Pool,
     copies: Pool,
     lent: Vec<Pool>,
 }
 
-impl<const LENT: bool> Default for ShmFixture<LENT> {
-    fn default() -> Self {
-        let options =
-            PoolOptions { name: "copies".into(), page_len: crate::suite::PAGE_LEN, pages: 8, prefault: false };
-        Self { receive: receive_pool(), copies: Pool::shared(&options).unwrap(), lent: Vec::new() }
-    }
-}
-
 impl<const LENT: bool> ShmFixture<LENT> {
     /// Each side is a process of its own: it sleeps for itself.
     fn process(&self) -> Process {
-        let mut options = ShmOptions::new(limits());
-        options.queue_bytes_max = QUEUE_BYTES_MAX;
+        let mut options = ShmOptions::new(limits(self.len_max));
+        options.queue_bytes_max = QUEUE_BYTES_MAX.max(self.len_max);
         options.queue_frames_max = QUEUE_FRAMES_MAX;
-        options.copy_below = crate::suite::COPY_BELOW;
+        options.copy_below = COPY_BELOW;
         options.ring_bytes = 16 << 10;
         options.tickets_max = 64;
         Process::new(&options, self.copies.clone(), self.lent.clone()).unwrap()
@@ -182,11 +333,28 @@ impl<const LENT: bool> ShmFixture<LENT> {
 impl<const LENT: bool> Fixture for ShmFixture<LENT> {
     type Side = ShmLink;
 
+    fn new(len_max: usize) -> Self {
+        let copies = Pool::shared(&PoolOptions { name: "copies".into(), ..pages(len_max) }).unwrap();
+        Self { len_max, receive: receive_pool(len_max), copies, lent: Vec::new() }
+    }
+
     fn pair(&mut self) -> (ShmLink, ShmLink) {
         let deadline = clock::now() + Duration::from_secs(3600);
         let listener = ShmListener::bind().unwrap();
         let first = ShmLink::connect(listener.address(), &self.process(), &self.receive, deadline).unwrap();
         (first, listener.accept(&self.process(), &self.receive).unwrap().unwrap())
+    }
+
+    fn stranger(&mut self) -> Option<(ShmLink, Stranger)> {
+        let listener = ShmListener::bind().unwrap();
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let stranger = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
+        let address = listener.address().to_string();
+        let name = address.strip_prefix("shm:").unwrap();
+        let address = SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap();
+        connect(&stranger, &address).unwrap();
+        let victim = listener.accept(&self.process(), &self.receive).unwrap().unwrap();
+        Some((victim, Box::new(move |bytes| _ = send(&stranger, bytes, SendFlags::NOSIGNAL))))
     }
 
     fn watch(side: &mut ShmLink, poller: &mut Poller, waker: &Waker) {
@@ -207,7 +375,21 @@ impl<const LENT: bool> Fixture for ShmFixture<LENT> {
     }
 }
 
-fn receive_pool() -> Pool {
-    let page_len = crate::suite::PAGE_LEN;
-    Pool::new(&PoolOptions { name: "receive".into(), page_len, pages: 8, prefault: false }).unwrap()
+const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+fn receive_pool(len_max: usize) -> Pool {
+    Pool::new(&pages(len_max)).unwrap()
+}
+
+fn pages(page_len: usize) -> PoolOptions {
+    PoolOptions { name: "receive".into(), page_len, pages: 8, prefault: false }
+}
+
+fn limits(len_max: usize) -> FrameLimits {
+    FrameLimits::new(LEN_MIN, len_max).unwrap()
+}
+
+/// Of the kernel: small, so that it is met, or so large that a long frame does not take for ever.
+fn buffer(small: usize, len_max: usize) -> usize {
+    if len_max > PAGE_LEN { 1 << 20 } else { small }
 }

@@ -2,7 +2,7 @@
 //! for often enough arrives. Each test ends with all pages at home.
 
 use crate::suite::{
-    COPY_BELOW, Fixture, LEN_MIN, PAGE_LEN, QUEUE_FRAMES_MAX, Run, Source, Watchdog, bulk_bytes, contents,
+    self, COPY_BELOW, Fixture, LEN_MIN, PAGE_LEN, QUEUE_FRAMES_MAX, Run, Source, Watchdog, bulk_bytes, contents,
 };
 use dataflow::bulk::Bulk;
 use dataflow::time::Time;
@@ -97,6 +97,56 @@ pub(crate) fn a_sender_survives_that_its_peer_went<F: Fixture>(fixture: F) {
         }
     }
     drop(first);
+    run.check_pages_home();
+}
+
+/// What is sent once comes once or, where frames may be lost, never.
+pub(crate) fn nothing_comes_twice<F: Fixture>(fixture: F) {
+    let mut run = Run::new(fixture);
+    let (mut first, mut second) = run.fixture.pair();
+    let lens: Vec<_> = (0..400).map(|index| LEN_MIN + index * 37 % 9000).collect();
+    // The last says, again and again, that all were sent.
+    let last = lens.len();
+    let (mut sent, mut times) = (0, vec![0; last + 1]);
+    let watchdog = Watchdog::default();
+    while times[last] == 0 {
+        if sent < last {
+            let bulk = Bulk::Pages(run.source.slice(lens[sent] - LEN_MIN, sent));
+            sent += usize::from(first.send(&head(lens[sent], sent), &bulk).is_ok());
+        } else {
+            let _ = first.send(&head(LEN_MIN, last), &Bulk::empty());
+        }
+        first.flush(clock::now()).unwrap();
+        second.fill(clock::now()).unwrap();
+        while let Some(frame) = second.next_frame() {
+            times[index_of(&frame)] += 1;
+        }
+        second.flush(clock::now()).unwrap();
+        first.fill(clock::now()).unwrap();
+        watchdog.look();
+    }
+    assert!(times[..last].iter().all(|times| *times <= 1), "{times:?}");
+    assert!(times.iter().sum::<usize>() > last / 2, "{times:?}");
+    drop((first, second));
+    run.check_pages_home();
+}
+
+pub(crate) fn a_stranger_harms_nobody<F: Fixture>(fixture: F) {
+    let mut run = Run::new(fixture);
+    let (mut first, mut second) = run.fixture.pair();
+    let lens: Vec<_> = (0..10).map(|index| LEN_MIN + index * 1601).collect();
+    suite::strangers(&mut run, |run| transfer_between(run, &mut first, &mut second, &lens));
+    drop((first, second));
+    run.check_pages_home();
+}
+
+pub(crate) fn a_link_is_made_anew<F: Fixture>(fixture: F) {
+    let mut run = Run::new(fixture);
+    let lens: Vec<_> = (0..50).map(|index| LEN_MIN + 97 * index).collect();
+    for _ in 0..3 {
+        let (mut first, mut second) = run.fixture.pair();
+        transfer_between(&run, &mut first, &mut second, &lens);
+    }
     run.check_pages_home();
 }
 
@@ -196,15 +246,19 @@ impl<L: Link> Task for ReceiveTask<'_, L> {
 fn transfer<F: Fixture>(fixture: F, lens: &[usize]) {
     let mut run = Run::new(fixture);
     let (mut first, mut second) = run.fixture.pair();
+    transfer_between(&run, &mut first, &mut second, lens);
+    drop((first, second));
+    run.check_pages_home();
+}
+
+fn transfer_between<F: Fixture>(run: &Run<F>, from: &mut F::Side, to: &mut F::Side, lens: &[usize]) {
     let mut transfer = Transfer::new(lens);
     let watchdog = Watchdog::default();
     while !transfer.is_done() {
-        transfer.send(&mut first, &run.source).unwrap();
-        transfer.receive(&mut second);
+        transfer.send(from, &run.source).unwrap();
+        transfer.receive(to);
         watchdog.look();
     }
-    drop((first, second));
-    run.check_pages_home();
 }
 
 /// Frames of these lengths, each sent until it arrives.

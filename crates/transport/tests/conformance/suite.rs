@@ -1,11 +1,13 @@
 //! What a link that keeps order and loses nothing must do. Each test ends with all pages at home.
 
+use crate::network::Random;
 use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::time::Time;
 use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use transport::clock;
-use transport::frame::{Frame, FrameLimits};
+use transport::frame::Frame;
 use transport::idle::IdleStrategy;
 use transport::link::{Filled, Flushed, Link, Lost, SendError};
 use transport::page_pool::{Pool, PoolOptions};
@@ -13,9 +15,15 @@ use transport::poller::Poller;
 use transport::scheduler::{Context, Scheduler, Task};
 use transport::waker::Waker;
 
+/// Writes bytes as somebody would who is not ours.
+pub(crate) type Stranger = Box<dyn FnMut(&[u8])>;
+
 /// Makes linked pairs of one transport.
-pub(crate) trait Fixture: Default {
+pub(crate) trait Fixture: Sized {
     type Side: Link + Send;
+
+    /// For frames of up to so many bytes.
+    fn new(len_max: usize) -> Self;
 
     fn pair(&mut self) -> (Self::Side, Self::Side);
 
@@ -24,6 +32,10 @@ pub(crate) trait Fixture: Default {
 
     /// The pools that the transport itself uses.
     fn pools(&self) -> Vec<Pool>;
+
+    /// A side whose peer is a stranger, and what writes bytes to it as the stranger would; `None` where no bytes come from outside
+    /// of the process.
+    fn stranger(&mut self) -> Option<(Self::Side, Stranger)>;
 
     /// Where the bulk to be sent lies.
     fn source_pool(&mut self, options: &PoolOptions) -> Pool {
@@ -35,11 +47,9 @@ pub(crate) const PAGE_LEN: usize = 16 << 10;
 pub(crate) const QUEUE_BYTES_MAX: usize = 64 << 10;
 pub(crate) const QUEUE_FRAMES_MAX: usize = 64;
 pub(crate) const LEN_MIN: usize = 8;
+const LONG_LENS: [usize; 5] = [LEN_MIN, 2 * LEN_MIN, 1 << 20, 16 << 20, 64 << 20];
+const LONG_BLOCK_LEN: usize = 65_537;
 pub(crate) const COPY_BELOW: usize = 2048;
-
-pub(crate) fn limits() -> FrameLimits {
-    FrameLimits::new(LEN_MIN, PAGE_LEN).unwrap()
-}
 
 pub(crate) fn frames_of_all_lengths_arrive_in_order<F: Fixture>(fixture: F) {
     let mut run = Run::new(fixture);
@@ -61,6 +71,78 @@ pub(crate) fn frames_of_all_lengths_arrive_in_order<F: Fixture>(fixture: F) {
     run.transfer(&mut first, &mut second, &lens);
     drop((first, second));
     run.check_pages_home();
+}
+
+/// One after the other, each sent once: what is lost on the way is the link's business.
+pub(crate) fn frames_of_up_to_64_mb_arrive<F: Fixture>() {
+    // One test at a time: each takes several times the longest frame of memory.
+    let _turn = LONG_FRAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut fixture = F::new(LONG_LENS[LONG_LENS.len() - 1]);
+    // A page each: a link may keep what it has sent.
+    let pages = LONG_LENS.len();
+    let options = PoolOptions { name: "source".into(), page_len: LONG_LENS[pages - 1], pages, prefault: false };
+    let source = fixture.source_pool(&options);
+    let (mut first, mut second) = fixture.pair();
+    for (seed, len) in LONG_LENS.into_iter().enumerate() {
+        let watchdog = Watchdog::default();
+        let mut page = source.take().unwrap();
+        fill_long(&mut page.bytes_mut()[..len - LEN_MIN], seed);
+        let bulk = Bulk::Pages(page.freeze(len - LEN_MIN));
+        first.send(&head(len), &bulk).unwrap();
+        drop(bulk);
+        let frame = loop {
+            if let Some(frame) = pass(&mut first, &mut second) {
+                break frame;
+            }
+            watchdog.look();
+        };
+        check_long(frame, len, seed);
+    }
+    drop((first, second));
+    Run { fixture, source: Source { pool: source } }.check_pages_home();
+}
+
+/// Whatever a stranger says, nothing comes of it but frames of legal lengths or the loss of that link, and what others send arrives.
+pub(crate) fn strangers<F: Fixture>(run: &mut Run<F>, mut transfer: impl FnMut(&Run<F>)) {
+    let mut random = Random(5);
+    for round in 0..60 {
+        let Some((mut victim, mut write)) = run.fixture.stranger() else { break };
+        let mut written = 0;
+        for _ in 0..4 {
+            let mut bytes: Vec<u8> = (0..random.below(3000)).map(|_| random.below(256) as u8).collect();
+            // The beginning of a frame of any length, or what begins as a datagram does.
+            let beginnings = [u32::MAX, 0, LEN_MIN as u32, PAGE_LEN as u32, PAGE_LEN as u32 + 1];
+            if round % 2 == 0 && bytes.len() >= LEN_MIN {
+                bytes[..4].copy_from_slice(&beginnings[random.below(5) as usize].to_le_bytes());
+            }
+            write(&bytes);
+            written += bytes.len();
+        }
+        let mut received = 0;
+        for _ in 0..100 {
+            let is_lost = victim.fill(clock::now()).is_err();
+            while let Some(frame) = victim.next_frame() {
+                assert!((LEN_MIN..=PAGE_LEN).contains(&frame.len()));
+                received += frame.len();
+            }
+            let _ = victim.flush(clock::now());
+            if is_lost {
+                assert!(victim.fill(clock::now()).is_err(), "a loss lasts");
+                break;
+            }
+        }
+        assert!(received <= written);
+        transfer(run);
+    }
+}
+
+fn pass(first: &mut impl Link, second: &mut impl Link) -> Option<Frame> {
+    first.flush(clock::now()).unwrap();
+    second.fill(clock::now()).unwrap();
+    let frame = second.next_frame();
+    second.flush(clock::now()).unwrap();
+    first.fill(clock::now()).unwrap();
+    frame
 }
 
 pub(crate) fn both_directions_at_once<F: Fixture>(fixture: F) {
@@ -387,6 +469,33 @@ impl<'a> Transfer<'a> {
     }
 }
 
+/// Contents of long bulk: a block of a length that no segment has, as often as it fits.
+fn long_block(seed: usize) -> Vec<u8> {
+    bulk_bytes(LONG_BLOCK_LEN, seed)
+}
+
+fn fill_long(bytes: &mut [u8], seed: usize) {
+    let block = long_block(seed);
+    bytes.chunks_mut(block.len()).for_each(|chunk| chunk.copy_from_slice(&block[..chunk.len()]));
+}
+
+fn check_long(frame: Frame, len: usize, seed: usize) {
+    assert_eq!(frame.len(), len);
+    let (first, bulk) = frame.split(LEN_MIN).expect("the head is in one piece");
+    assert_eq!(first.as_bytes(), head(len));
+    let (block, mut at) = (long_block(seed), 0);
+    for slice in bulk.slices() {
+        let mut bytes = slice.as_bytes();
+        while !bytes.is_empty() {
+            let expected = &block[at % block.len()..];
+            let (some, rest) = bytes.split_at(bytes.len().min(expected.len()));
+            assert!(*some == expected[..some.len()], "contents of a frame of {len} bytes at {at}");
+            (bytes, at) = (rest, at + some.len());
+        }
+    }
+    assert_eq!(at, len - LEN_MIN);
+}
+
 fn head(len: usize) -> [u8; LEN_MIN] {
     let mut head = [0xaa; LEN_MIN];
     head[..4].copy_from_slice(&u32::try_from(len).unwrap().to_le_bytes());
@@ -402,6 +511,8 @@ pub(crate) fn contents(frame: Frame) -> Vec<u8> {
     let parts = bulk.slices().iter().flat_map(|slice| slice.as_bytes().to_vec());
     head.as_bytes().iter().copied().chain(parts).collect()
 }
+
+static LONG_FRAMES: Mutex<()> = Mutex::new(());
 
 /// Ends a test that would hang.
 pub(crate) struct Watchdog(Time);
