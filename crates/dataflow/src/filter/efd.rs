@@ -364,8 +364,17 @@ impl Component for Efd {
         let settled = c.recorded + c.unrecorded;
         let passed_on = if self.parameters.sfos.is_empty() { c.accepted + c.debug } else { settled + in_hand };
         assert_eq!(c.accepted + c.debug, passed_on, "every accepted event recorded, given up or in hand");
-        let bound = self.share() as usize * self.parameters.sfis.len();
-        assert!(self.processing.len() + self.recording.len() <= 2 * bound, "events in hand within their bound");
+        // A builder that returns is asked for as many as before, whatever is in hand of its former lives.
+        let processing = self.processing.values().flat_map(|(origins, _)| origins);
+        let recording = self.recording.values().flat_map(|(origins, _)| origins);
+        let mut of_lives: Vec<(Origin, u32)> = Vec::new();
+        for origin in processing.chain(recording) {
+            match of_lives.iter_mut().find(|(life, _)| life == origin) {
+                Some((_, count)) => *count += 1,
+                None => of_lives.push((*origin, 1)),
+            }
+        }
+        assert!(of_lives.iter().all(|(_, count)| *count <= self.share()), "events in hand within their bound");
     }
 }
 

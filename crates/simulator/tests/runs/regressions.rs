@@ -180,6 +180,12 @@ fn groups_of_a_new_life_of_a_supervisor_are_not_taken_for_those_of_its_former_li
     holds_in(5, 10_011_746, 2);
 }
 
+/// Of a builder that died again and again a filter daemon had more in hand than of two lives, as the disk behind it was full.
+#[test]
+fn a_filter_daemon_may_have_events_of_several_lives_of_a_builder() {
+    holds_in(5, 10_030_483, 5);
+}
+
 fn holds(seed: u64, level: u32) {
     holds_in(1, seed, level);
 }
