@@ -186,6 +186,12 @@ fn a_filter_daemon_may_have_events_of_several_lives_of_a_builder() {
     holds_in(5, 10_030_483, 5);
 }
 
+/// A clock made a DFM impatient with a builder that its assignment had not reached: the revocation came after the end, too.
+#[test]
+fn a_builder_far_away_may_not_know_at_the_end_what_was_revoked() {
+    holds_in(5, 20_021_054, 1);
+}
+
 fn holds(seed: u64, level: u32) {
     holds_in(1, seed, level);
 }
