@@ -6,5 +6,3 @@ mod atm;
 mod ethernet;
 #[path = "networks/reference_tcp.rs"]
 mod reference_tcp;
-#[path = "networks/scenarios.rs"]
-mod scenarios;

@@ -36,13 +36,14 @@ impl Checker<'_> {
             self.problem(&["simulation.driver.slice"], format!("expected at least 1 us, found {slice}"));
         }
         let stems = Role::IN_DRAIN_ORDER.map(Role::stem);
-        let roles = simulation.edge_roles.iter().chain(simulation.cost.iter().map(|cost| &cost.role));
+        let of_costs = simulation.cost.iter().map(|cost| &cost.role);
+        let roles = simulation.edge_roles.iter().chain(&simulation.second_port_roles).chain(of_costs);
         let unknown = roles.filter(|role| !role.is_empty() && !stems.contains(&role.as_str()));
         let unknown: Vec<String> = unknown.cloned().collect();
         for role in unknown {
             let message =
                 format!("expected one of {}, found {role:?}{}", stems.join(", "), did_you_mean(&role, &stems));
-            self.problem(&["simulation.cost", "simulation.edge_roles"], message);
+            self.problem(&["simulation.cost", "simulation.edge_roles", "simulation.second_port_roles"], message);
         }
         let names: Vec<String> = self.partition.applications().into_iter().map(|app| app.name).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -19,6 +19,9 @@ pub struct Simulation {
     pub edge_roles: Vec<String>,
     /// Hosts on each edge switch.
     pub edge_hosts: u32,
+    /// On a farm, roles whose hosts have a second port, at the central switch: messages between two such hosts take it, as with
+    /// a network of its own between event builders and the event filter.
+    pub second_port_roles: Vec<String>,
     /// Rate of the link of each host, in Mbit/s: 1 to 1000000.
     pub link_mbit_per_s: u32,
     /// Rate of each cable between switches, in Mbit/s: 1 to 1000000.
@@ -66,6 +69,7 @@ impl Default for Simulation {
             topology: Topology::Star,
             edge_roles: vec!["ros".to_owned()],
             edge_hosts: 20,
+            second_port_roles: Vec::new(),
             link_mbit_per_s: 1_000,
             trunk_mbit_per_s: 10_000,
             trunk_cables: 1,

@@ -92,8 +92,7 @@ impl World {
         self.lose_unsynced(node);
         self.monitor.died(node);
         if let Wire::Ethernet(ethernet) = &mut self.setup.wire {
-            let port = ethernet.port(node);
-            ethernet.network.reset(port);
+            ethernet.reset(node);
         }
         self.take_outcomes();
         for index in 0..self.slots.len() {

@@ -105,7 +105,7 @@ impl World {
             Some(until) => return self.schedule(until, What::Send(envelope, message)),
             None => {}
         }
-        let (port, other) = (ethernet.port(from), ethernet.port(to));
+        let (port, other) = ethernet.ports_between(from, to);
         if port == other {
             let at = self.now + self.setup.handover;
             return self.schedule(at, What::Arrives(to, Arriving::Message(envelope, message)));

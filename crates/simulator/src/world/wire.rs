@@ -27,6 +27,8 @@ pub struct Ethernet {
     pub(super) network: Network,
     /// By application.
     pub(super) ports: Vec<HostId>,
+    /// By application: the port for what goes between two that have one.
+    second_ports: Vec<Option<HostId>>,
     /// By application: whether it has links of its own to all others, beside the network.
     pub(super) direct: Vec<bool>,
     pub(super) datagrams: Datagrams,
@@ -66,7 +68,15 @@ impl Ethernet {
     /// A network with the port of each application, in their order.
     pub fn new(network: Network, ports: Vec<HostId>, datagrams: Datagrams) -> Self {
         let direct = vec![false; ports.len()];
-        Self { network, ports, direct, datagrams, flights: Slab::default() }
+        let second_ports = vec![None; ports.len()];
+        Self { network, ports, second_ports, direct, datagrams, flights: Slab::default() }
+    }
+
+    /// The same, with a second port for an application: messages between two that have one take it, but for multicasts.
+    #[must_use]
+    pub fn with_second_port(mut self, node: NodeId, port: HostId) -> Self {
+        self.second_ports[usize::from(node.0) - 1] = Some(port);
+        self
     }
 
     /// The same, with links of its own for an application, as level 1 has them: they take 20 to 40 µs and never fill.
@@ -82,6 +92,18 @@ impl Ethernet {
 
     pub(super) fn port(&self, node: NodeId) -> HostId {
         self.ports[usize::from(node.0) - 1]
+    }
+
+    /// The ports that messages from one to the other leave from and come to.
+    pub(super) fn ports_between(&self, from: NodeId, to: NodeId) -> (HostId, HostId) {
+        let [second_from, second_to] = [from, to].map(|node| self.second_ports[usize::from(node.0) - 1]);
+        second_from.zip(second_to).unwrap_or((self.port(from), self.port(to)))
+    }
+
+    /// Resets the connections of an application.
+    pub(super) fn reset(&mut self, node: NodeId) {
+        let ports = [Some(self.port(node)), self.second_ports[usize::from(node.0) - 1]];
+        ports.into_iter().flatten().for_each(|port| self.network.reset(port));
     }
 }
 

@@ -180,7 +180,9 @@ fn wire(partition: &Partition, simulation: &Simulation, applications: &[Applicat
     // On one host all share its port, which no message then leaves.
     let port_of = |index: usize| HostId(if farm { index as u16 } else { 0 });
     let ports: Vec<HostId> = (0..applications.len()).map(port_of).collect();
-    let topology = topology(simulation, if farm { applications } else { &applications[..1] });
+    let second: Vec<&Application> =
+        applications.iter().filter(|app| farm && is_one_of(&simulation.second_port_roles, app)).collect();
+    let topology = topology(simulation, if farm { applications } else { &applications[..1] }, second.len());
     let mut network = Network::new(&topology, seed)?;
     let (loss, duplication) = (simulation.frame_loss.as_f64(), simulation.frame_duplication.as_f64());
     let faults = simulator::network::Faults { loss, duplication, jitter_ns: simulation.frame_jitter.ns(), down: false };
@@ -191,6 +193,9 @@ fn wire(partition: &Partition, simulation: &Simulation, applications: &[Applicat
     // On a farm, triggers come over links of their own.
     let level1 = applications.iter().find(|app| farm && is_level1(app));
     let ethernet = level1.into_iter().fold(ethernet, |ethernet, app| ethernet.with_direct(app.node));
+    let second = second.into_iter().zip(applications.len()..);
+    let ethernet =
+        second.fold(ethernet, |ethernet, (app, port)| ethernet.with_second_port(app.node, HostId(port as u16)));
     Ok(Wire::Ethernet(Box::new(ethernet)))
 }
 
@@ -206,7 +211,12 @@ fn datagrams(transport: &Transport) -> Datagrams {
     }
 }
 
-fn topology(simulation: &Simulation, applications: &[Application]) -> Topology {
+fn is_one_of(roles: &[String], app: &Application) -> bool {
+    roles.iter().any(|role| role == app.role.stem())
+}
+
+/// A port for each application, then second ones at the central switch.
+fn topology(simulation: &Simulation, applications: &[Application], second_ports: usize) -> Topology {
     let delay_ns = CABLE_DELAY_NS;
     let link = |mbit: u32| Link { bits_per_s: u64::from(mbit) * 1_000_000, delay_ns };
     let switch = Switch {
@@ -219,7 +229,7 @@ fn topology(simulation: &Simulation, applications: &[Application]) -> Topology {
     };
     let is_edge = |app: &Application| {
         let two_level = simulation.topology == configuration::Topology::TwoLevel;
-        two_level && simulation.edge_roles.iter().any(|role| role == app.role.stem())
+        two_level && is_one_of(&simulation.edge_roles, app)
     };
     let mut at_edge = 0;
     let ports = applications.iter().map(|app| {
@@ -230,7 +240,8 @@ fn topology(simulation: &Simulation, applications: &[Application]) -> Topology {
         }
         Port { switch, link: link(simulation.link_mbit_per_s) }
     });
-    let ports: Vec<Port> = ports.collect();
+    let second_port = Port { switch: SwitchId(0), link: link(simulation.link_mbit_per_s) };
+    let ports: Vec<Port> = ports.chain(std::iter::repeat_n(second_port, second_ports)).collect();
     let edges = at_edge.div_ceil(simulation.edge_hosts) as u16;
     let trunks = (1..=edges).map(|edge| Trunk {
         one: SwitchId(0),

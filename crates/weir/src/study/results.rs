@@ -1,5 +1,6 @@
 //! What studies of networks have in common: tables on the output, files in a directory, numbers of a paper.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::fs;
 
@@ -14,11 +15,21 @@ use crate::human::si;
 
 /// A number of a paper, and what came of the same in virtual time.
 pub(super) struct Given {
-    pub(super) what: &'static str,
+    pub(super) what: Cow<'static, str>,
     pub(super) place: &'static str,
     pub(super) unit: &'static str,
     pub(super) given: f64,
     pub(super) simulated: f64,
+    pub(super) basis: Basis,
+}
+
+/// What agreement with a number of a paper shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Basis {
+    /// A constant or a definition was chosen such that it agrees: no evidence.
+    Fitted,
+    /// Nothing was chosen by it.
+    Predicted,
 }
 
 /// So that a study is not made in vain.
@@ -45,11 +56,15 @@ pub(super) fn write(args: &StudyArgs, name: &str, report: &str, plots: &[Plot]) 
 /// The table of numbers, and why they differ.
 pub(super) fn write_given(text: &mut String, paper: &str, numbers: &[Given], differences: &[&str]) -> std::fmt::Result {
     writeln!(text, "\n## Numbers that the text of {paper} gives\n")?;
-    writeln!(text, "| what | where | given | simulated | ratio |\n|---|---|---:|---:|---:|")?;
-    for Given { what, place, unit, given, simulated } in numbers {
+    writeln!(text, "| what | where | basis | given | simulated | ratio |\n|---|---|---|---:|---:|---:|")?;
+    for Given { what, place, unit, given, simulated, basis } in numbers {
         let ratio = simulated / given;
         let [given, simulated] = [given, simulated].map(|value| number(*value, unit));
-        writeln!(text, "| {what} | {place} | {given} | {simulated} | {ratio:.2} |")?;
+        let basis = match basis {
+            Basis::Fitted => "fitted",
+            Basis::Predicted => "predicted",
+        };
+        writeln!(text, "| {what} | {place} | {basis} | {given} | {simulated} | {ratio:.2} |")?;
     }
     differences.iter().try_for_each(|line| writeln!(text, "\n{line}"))
 }

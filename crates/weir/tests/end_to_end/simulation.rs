@@ -14,15 +14,28 @@ fn scenarios_account_for_everything() {
     for (name, duration) in [
         ("eb2007-third", "50 ms"),
         ("eb2007-full", "20 ms"),
-        ("level2-75khz", "5 ms"),
-        ("level2-100khz", "5 ms"),
-        ("level2-and-building", "5 ms"),
         ("overload", "100 ms"),
         ("faults", "2 s"),
     ] {
         let (summary, _) = simulated(&scenario(name), &["--duration", duration]);
         assert_eq!((&summary["state"], summary["accounting"]["residual"].as_u64()), (&"ok".into(), Some(0)), "{name}");
         assert!(summary["accounting"]["built_complete"].as_u64().unwrap() > 0, "{name}: {summary}");
+    }
+}
+
+/// At their full rates, as long as an event takes several times over.
+#[test]
+fn level_2_keeps_up_with_level_1() {
+    for (name, nominal_hz) in [("level2-75khz", 75e3), ("level2-100khz", 100e3), ("level2-and-building", 75e3)] {
+        let (summary, _) = simulated(&scenario(name), &["--duration", "30 ms"]);
+        let account = &summary["accounting"];
+        assert_eq!((&summary["state"], account["residual"].as_u64()), (&"ok".into(), Some(0)), "{name}");
+        assert!(account["built_complete"].as_u64().unwrap() > 0, "{name}: {summary}");
+        assert_eq!(summary["dead_time_fraction"].as_f64(), Some(0.0), "{name}");
+        let level1_hz = account["level1"].as_f64().unwrap() / 0.03;
+        assert!(level1_hz >= 0.97 * nominal_hz, "{name}: {level1_hz} Hz");
+        let latency_ms = summary["latency_ns"]["level2"]["p99"].as_f64().unwrap() / 1e6;
+        assert!(latency_ms < 10.0, "{name}: {latency_ms} ms");
     }
 }
 
