@@ -1,6 +1,7 @@
 //! What keys demand of each other, and the ranges of numbers: a configuration that passes describes a system that can exist.
 
 mod datagrams;
+mod faults;
 mod input;
 mod ports;
 mod push;

@@ -720,12 +720,13 @@ const SIM_EXAMPLES: &str = "\
 Examples:
   weir sim quickstart.toml
   weir sim scenarios/eb2007-third.toml --set sfi.count=15
+  weir sim scenarios/faults/restart.toml --set simulation.fault.0.application=dfm-1
   weir sim event-builder.toml --costs costs.toml --compare summary.json
   weir sim --swarm 2000 --seed 1
   weir sim --seed 17 --trace messages.txt
 
 A simulation takes the configuration of a run; its table [simulation] says what hosts and networks
-there are. Without a configuration, partitions and what goes wrong in them are drawn from seeds; a
+there are, and what goes wrong. Without a configuration, partitions and what goes wrong in them are drawn from seeds; a
 failing seed is printed with the least that still fails.
 
 Exit status: 0 well; 1 wrong usage or configuration; 2 could not start; 3 the run ended with a

@@ -1,6 +1,7 @@
 //! The summary of a run (DESIGN §7), for other programs.
 
 mod selection;
+mod simulated;
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::cli::Exit;
 
 pub use selection::{Chain, Failures, Level2Data, Selection};
+pub use simulated::{Frames, Messages, Simulated, StruckFault};
 
 /// What is known of a run besides the reports and the account.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +44,8 @@ pub struct RunFacts {
     pub fragment_overhead_bytes: u64,
     /// Applications that were started again, in order.
     pub restarts: Vec<Restarted>,
+    /// What only a simulation knows.
+    pub simulated: Option<Simulated>,
 }
 
 /// The summary; the keys and their order are a contract, further ones follow behind.
@@ -87,6 +91,9 @@ pub struct Summary {
     /// Applications that died and were started again, in order; what was lost with them is in the account.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restarts: Vec<Restarted>,
+    /// What became of frames and messages in a simulation, and the faults that struck.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulated: Option<Simulated>,
 }
 
 /// An application that died and was started again.
@@ -296,6 +303,7 @@ impl Summary {
             reason,
             died: ending.dead.iter().map(|&node| facts.name(node)).collect(),
             restarts: facts.restarts.clone(),
+            simulated: facts.simulated.clone(),
         }
     }
 

@@ -210,6 +210,7 @@ impl Text<'_> {
         let n = s.network;
         let (messages, bytes) = (grouped(n.messages), si(n.bytes as f64, "B"));
         writeln!(f, "\n  {:17}{messages} messages, {bytes}, {} stale, {} malformed", "network", n.stale, n.malformed)?;
+        self.simulated(f)?;
         let Some(d) = n.datagrams else { return Ok(()) };
         let (sent, received) = (grouped(d.sent), grouped(d.received));
         let (asked, repeated) = (grouped(d.asked), grouped(d.repeated));
@@ -233,6 +234,23 @@ impl Text<'_> {
             .map(|(cause, count)| format!("{} {cause}", grouped(*count)))
             .collect();
         if causes.is_empty() { Ok(()) } else { writeln!(f, "  {:17}{}", "", causes.join(", ")) }
+    }
+
+    /// What only a simulation knows of the network.
+    fn simulated(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(simulated) = &self.summary.simulated else { return Ok(()) };
+        let words = |troubles: Vec<(u64, &str)>| {
+            let words: Vec<String> =
+                troubles.iter().map(|(count, what)| format!("{} {what}", grouped(*count))).collect();
+            words.join(", ")
+        };
+        if let Some(frames) = &simulated.frames {
+            let troubles = words(frames.troubles());
+            let between = if troubles.is_empty() { "" } else { "; " };
+            writeln!(f, "  {:17}{} sent{between}{troubles}", "frames", grouped(frames.sent))?;
+        }
+        let troubles = words(simulated.messages.troubles());
+        if troubles.is_empty() { Ok(()) } else { writeln!(f, "  {:17}{troubles}", "messages") }
     }
 
     /// What the chains made of the events, and what level 2 moved for it.

@@ -45,14 +45,6 @@ impl Checker<'_> {
                 format!("expected one of {}, found {role:?}{}", stems.join(", "), did_you_mean(&role, &stems));
             self.problem(&["simulation.cost", "simulation.edge_roles", "simulation.second_port_roles"], message);
         }
-        let names: Vec<String> = self.partition.applications().into_iter().map(|app| app.name).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        for fault in &simulation.fault {
-            if !names.contains(&fault.application.as_str()) {
-                let found = &fault.application;
-                let message = format!("expected an application, found {found:?}{}", did_you_mean(found, &names));
-                self.problem(&["simulation.fault"], message);
-            }
-        }
+        self.faults();
     }
 }

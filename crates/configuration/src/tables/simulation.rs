@@ -40,12 +40,24 @@ pub struct Simulation {
     pub datagram_header: u32,
     /// Window of each TCP connection: what may be on its way.
     pub tcp_window: Size,
-    /// Fraction of frames that are lost, or damaged, which is the same: their check sequence is wrong.
+    /// Fraction of frames that are lost, or so damaged that their check sequence tells, which is the same.
     pub frame_loss: Fraction,
+    /// Fraction of frames that are damaged where their check sequence does not tell, as in the memory of a switch: TCP sends
+    /// them again; a message in datagrams is refused, and counts as malformed.
+    pub frame_corruption: Fraction,
     /// Fraction of frames that come twice; multicast ones excepted. A message in one datagram is then heard twice.
     pub frame_duplication: Fraction,
     /// Each frame is late by a random time below this, and may be overtaken.
     pub frame_jitter: Interval,
+    /// Fraction of frames that are held up for a random time below `frame_delay_max`.
+    pub frame_delay: Fraction,
+    /// The longest time for which a frame is held up.
+    pub frame_delay_max: Interval,
+    /// Fraction of messages in datagrams that come once more as of a former life of their sender. They are refused, and count as
+    /// stale.
+    pub message_stale: Fraction,
+    /// Fraction of messages in datagrams that come once more as of another run. They are refused, and count as stale.
+    pub message_wrong_run: Fraction,
     /// What a message takes between applications of one host, and a piece of work to another thread and back.
     pub handover: Interval,
     /// What the event filter takes to decide on an event.
@@ -82,6 +94,11 @@ impl Default for Simulation {
             frame_loss: Fraction::default(),
             frame_duplication: Fraction::default(),
             frame_jitter: Interval::default(),
+            frame_corruption: Fraction::default(),
+            frame_delay: Fraction::default(),
+            frame_delay_max: Interval::from_ms(10),
+            message_stale: Fraction::default(),
+            message_wrong_run: Fraction::default(),
             handover: Interval::from_ns(500),
             processing: Interval::default(),
             disk_per_s: None,
@@ -260,12 +277,22 @@ pub struct SimulatedFault {
     pub at: Interval,
     /// What happens.
     pub kind: FaultKind,
-    /// To whom, such as `sfi-1`. Required.
+    /// To whom, such as `sfi-1`; required, here or in `applications`.
     pub application: String,
+    /// To whom besides, all at once, such as `["ros-1", "ros-2"]`; in a partition of the network, those on one side.
+    pub applications: Vec<String>,
     /// For how long; of a clock step, how far.
     pub lasts: Interval,
     /// How much longer each input takes, of one that is slow.
     pub each: Interval,
+}
+
+impl SimulatedFault {
+    /// All to whom it happens.
+    pub fn struck(&self) -> impl Iterator<Item = &str> {
+        let one = (!self.application.is_empty()).then_some(&self.application);
+        one.into_iter().chain(&self.applications).map(String::as_str)
+    }
 }
 
 /// What can go wrong.
@@ -275,16 +302,34 @@ pub enum FaultKind {
     /// The application dies.
     #[default]
     Kill,
-    /// It dies, and a new life of it appears after `lasts`.
+    /// It dies, and a new life of it appears after `lasts`; `processes.on_loss` must want that.
     Restart,
     /// It hears and says nothing any more.
     Hang,
-    /// Its network is cut off.
+    /// Its network is cut off for `lasts`: datagrams are lost, connections wait.
     CutOff,
-    /// Its host is slow.
+    /// The network falls into two parts for `lasts`: the applications here, and all others.
+    NetworkPartition,
+    /// Its host is slow for `lasts`: every input takes `each` longer.
     Slow,
-    /// Its clock steps forward.
+    /// Its clock steps forward by `lasts`.
     ClockStep,
-    /// Its disk is full.
+    /// Its disk is full for `lasts`; for recorders.
     FullDisk,
+}
+
+impl FaultKind {
+    /// Its name in a configuration.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kill => "kill",
+            Self::Restart => "restart",
+            Self::Hang => "hang",
+            Self::CutOff => "cut-off",
+            Self::NetworkPartition => "network-partition",
+            Self::Slow => "slow",
+            Self::ClockStep => "clock-step",
+            Self::FullDisk => "full-disk",
+        }
+    }
 }

@@ -19,12 +19,18 @@ pub struct Counters {
     pub frames_copied: u64,
     /// Frames that a faulty link has passed on twice.
     pub frames_duplicated: u64,
+    /// Frames that were held up on a faulty link.
+    pub frames_delayed: u64,
+    /// Frames that have overtaken others on a faulty link.
+    pub frames_overtaking: u64,
     /// Bytes of the delivered frames, from Ethernet header to check sequence.
     pub bytes_delivered: u64,
     /// Frames dropped for want of room in a switch.
     pub dropped_buffer: u64,
     /// Frames lost on a faulty link.
     pub dropped_link: u64,
+    /// Frames refused by their receiver, as damaged on a faulty link.
+    pub dropped_damaged: u64,
     /// Frames lost on a link that was down.
     pub dropped_down: u64,
     /// Times that a TCP sender heard nothing for too long.
@@ -36,12 +42,19 @@ pub struct Counters {
 /// Faults of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Faults {
-    /// Probability that a frame is lost or damaged, which is the same: its check sequence is wrong.
+    /// Probability that a frame is lost, or so damaged that its check sequence tells, which is the same.
     pub loss: f64,
+    /// Probability that a frame is damaged where its check sequence does not tell, as in the memory of a switch: the checksum of TCP
+    /// or of the datagram does.
+    pub damage: f64,
     /// Probability that a frame that is not lost comes twice, the second time right behind the first.
     pub duplication: f64,
     /// Each frame is late by a random time below this, and may so be overtaken.
     pub jitter_ns: u64,
+    /// Probability that a frame is held up besides.
+    pub delay: f64,
+    /// For a random time below this.
+    pub delay_ns: u64,
     /// Nothing passes.
     pub down: bool,
 }
@@ -128,6 +141,8 @@ struct Lane {
     to: End,
     queued_bytes: u64,
     faults: Option<Faults>,
+    /// On a faulty link, when the last of its frames so far comes to its end.
+    last_at_ps: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -361,7 +376,15 @@ impl Fabric {
                 return Err((frame, Cause::Link));
             }
             late_ps = self.random.below(faults.jitter_ns * PS_PER_NS + 1);
-            // Without this fault nothing is drawn for it.
+            // Without these faults nothing is drawn for them.
+            if faults.damage > 0.0 && self.random.chance(faults.damage) {
+                self.counters.dropped_damaged += 1;
+                return Err((frame, Cause::Damaged));
+            }
+            if faults.delay > 0.0 && self.random.chance(faults.delay) {
+                self.counters.frames_delayed += 1;
+                late_ps += self.random.below(faults.delay_ns * PS_PER_NS + 1);
+            }
             if faults.duplication > 0.0 && self.random.chance(faults.duplication) {
                 again = frame.again();
             }
@@ -402,6 +425,10 @@ impl Fabric {
         lane.free_at_ps =
             lane.free_at_ps.max(ready_ps) + u64::from(frame.bytes + BETWEEN_FRAMES_BYTES) * lane.ps_per_byte;
         let at_ps = lane.free_at_ps + lane.delay_ps + late_ps;
+        if lane.faults.is_some() {
+            self.counters.frames_overtaking += u64::from(at_ps < lane.last_at_ps);
+            lane.last_at_ps = lane.last_at_ps.max(at_ps);
+        }
         let frame = self.frames.insert(frame);
         queue.at(crate::engine::Instant::from_ps(at_ps), Step(StepKind::Frame { lane: index, frame }).into());
         Ok(())
@@ -430,6 +457,7 @@ impl Lane {
             to,
             queued_bytes: 0,
             faults: None,
+            last_at_ps: 0,
         }
     }
 }

@@ -106,6 +106,8 @@ pub enum Cause {
     Buffer,
     /// By chance, on a faulty link.
     Link,
+    /// Its receiver found it damaged.
+    Damaged,
     /// A link was down.
     Down,
     /// The connection was reset with the message on its way.

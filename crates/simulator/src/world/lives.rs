@@ -7,7 +7,7 @@ use dataflow::node::{Node, RUN_CONTROL};
 use dataflow::time::Time;
 
 use super::setup::Fault;
-use super::{Arriving, What, Wire, World};
+use super::{Arriving, Struck, What, Wire, World};
 
 impl World {
     pub(super) fn appear(&mut self, node: NodeId) {
@@ -20,6 +20,9 @@ impl World {
         let component = (self.setup.components)(node, incarnation);
         let new = Node::new(node, self.setup.run, incarnation, self.slots.len() + 1, component);
         self.slot_mut(node).node = Some(new);
+        let now = self.now;
+        let has_died = |struck: &&mut Struck| matches!(struck.fault, Fault::Restart(died, _) if died == node);
+        self.struck.iter_mut().filter(has_died).for_each(|struck| _ = struck.back.get_or_insert(now));
         self.input(node, Input::Peer { node: RUN_CONTROL, state: PeerState::Up(Incarnation(0)) });
         for index in 0..self.slots.len() {
             let other = self.slots[index].app.node;
@@ -30,8 +33,7 @@ impl World {
                 continue;
             }
             let other_incarnation = self.slots[index].incarnation;
-            self.tell_peer(other, node, PeerState::Up(incarnation));
-            self.tell_peer(node, other, PeerState::Up(other_incarnation));
+            self.introduce((node, incarnation), (other, other_incarnation));
         }
         for command in self.slot(node).commands.clone() {
             self.input(node, Input::Command(command));
@@ -40,17 +42,38 @@ impl World {
 
     /// The news travels in order with the messages of the peer.
     fn tell_peer(&mut self, to: NodeId, about: NodeId, state: PeerState) {
-        let incarnation = self.slot(to).incarnation;
-        let input = Input::Peer { node: about, state };
         if self.drivers.is_some() {
             // What it then sends takes its turn behind that.
-            return self.input(to, input);
+            return self.input(to, Input::Peer { node: about, state });
         }
+        let at = self.news_at(to, about);
+        self.tell_peer_at(at, to, about, state);
+    }
+
+    /// Two have found one another. Over a network their connection stands for both at once, or what the first says would come
+    /// before the other knows it.
+    fn introduce(&mut self, new: (NodeId, Incarnation), other: (NodeId, Incarnation)) {
+        let (new_state, other_state) = (PeerState::Up(new.1), PeerState::Up(other.1));
+        if self.drivers.is_some() || matches!(self.setup.wire, Wire::Links { .. }) {
+            self.tell_peer(other.0, new.0, new_state);
+            return self.tell_peer(new.0, other.0, other_state);
+        }
+        let at = self.news_at(other.0, new.0).max(self.news_at(new.0, other.0));
+        self.tell_peer_at(at, other.0, new.0, new_state);
+        self.tell_peer_at(at, new.0, other.0, other_state);
+    }
+
+    fn news_at(&mut self, to: NodeId, about: NodeId) -> Time {
         let is_here = match &self.setup.wire {
             Wire::Ethernet(ethernet) => ethernet.port(about) == ethernet.port(to),
             Wire::Links { .. } => false,
         };
-        let at = if is_here { self.now } else { self.arrival(about, to) };
+        if is_here { self.now } else { self.arrival(about, to) }
+    }
+
+    fn tell_peer_at(&mut self, at: Time, to: NodeId, about: NodeId, state: PeerState) {
+        let incarnation = self.slot(to).incarnation;
+        let input = Input::Peer { node: about, state };
         self.schedule(at, What::Arrives(to, Arriving::Input(incarnation, input)));
     }
 
@@ -58,6 +81,7 @@ impl World {
         let now = self.now;
         let fault = self.setup.faults[index].1.clone();
         self.trace.tell(now, &format!("{fault:?}"));
+        self.struck.push(Struck { at: now, fault: fault.clone(), back: None });
         match fault {
             Fault::Kill(node) | Fault::Restart(node, _) if self.slot(node).gone => {}
             Fault::Kill(node) => self.crash(node, PeerState::Gone),
@@ -103,7 +127,7 @@ impl World {
         }
         if state == PeerState::Gone {
             self.with_controller(|controller: &mut Controller, now: Time, out| {
-                controller.on_death(now, node, "killed by the plan", out);
+                controller.on_death(now, node, "killed by a fault", out);
             });
         }
     }

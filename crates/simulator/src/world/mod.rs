@@ -41,10 +41,10 @@ use setup::BEGINNING;
 
 pub use costs::{Cost, Costs, Kind};
 pub use driver::{Carrying, Driver};
-pub use outcomes::{Decided, Outcomes, Pushed};
+pub use outcomes::{Decided, Outcomes, Pushed, Struck, Troubles};
 pub use setup::{Effort, Fault, Hosts, Links, Outside, Place, Planted, Setup};
 pub use trace::Trace;
-pub use wire::{Datagrams, Ethernet, Port, Wire};
+pub use wire::{Datagrams, Ethernet, Port, Strays, Wire};
 
 /// A partition in virtual time.
 pub struct World {
@@ -79,8 +79,8 @@ pub struct World {
     network: report::Network,
     /// When the ports to event builders have sent what they hold.
     ports: BTreeMap<NodeId, Time>,
-    /// Messages that found no room in a port.
-    overflows: u64,
+    troubles: Troubles,
+    struck: Vec<Struck>,
     out: Outbox,
     encoded: Vec<u8>,
 }
@@ -214,7 +214,8 @@ impl World {
             inputs: 0,
             network: report::Network::default(),
             ports: BTreeMap::new(),
-            overflows: 0,
+            troubles: Troubles::default(),
+            struck: Vec::new(),
             out: Outbox::new(),
             encoded: Vec::new(),
             setup,

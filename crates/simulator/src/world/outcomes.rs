@@ -13,7 +13,9 @@ use dataflow::time::Time;
 use super::World;
 use super::driver::Drivers;
 use super::monitor::Life;
-use super::setup::{Planted, Setup};
+use super::setup::{Fault, Planted, Setup};
+use super::wire::Wire;
+use crate::network::Counters;
 
 /// A decision of level 2 as the DFM hears of it.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +45,38 @@ pub struct Pushed {
     pub len_bytes: u32,
     /// What the builder had said by then that it had taken, in bytes.
     pub credit: u64,
+}
+
+/// What became of messages between applications besides that they came, by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Troubles {
+    /// Lost because a port of a switch had no room.
+    pub overflows: u64,
+    /// Lost by chance.
+    pub lost: u64,
+    /// Refused as damaged.
+    pub damaged: u64,
+    /// Lost because the network was split.
+    pub cut_off: u64,
+    /// Lost with the connections of one that died.
+    pub reset: u64,
+    /// Held back on their connections while the network was split.
+    pub held_back: u64,
+    /// That came again as of a former life of their sender.
+    pub stale: u64,
+    /// That came again as of another run.
+    pub wrong_run: u64,
+}
+
+/// A fault that has struck.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Struck {
+    /// When.
+    pub at: Time,
+    /// The fault.
+    pub fault: Fault,
+    /// When what had died was back.
+    pub back: Option<Time>,
 }
 
 /// What is left when a run has ended.
@@ -75,8 +109,12 @@ pub struct Outcomes {
     pub trace: u64,
     /// Inputs that components took.
     pub inputs: u64,
-    /// Messages that found no room in a port of the switch.
-    pub overflows: u64,
+    /// What became of messages.
+    pub troubles: Troubles,
+    /// The faults that have struck, in order.
+    pub struck: Vec<Struck>,
+    /// What became of frames, where there are some.
+    pub frames: Option<Counters>,
     /// Traffic of all applications.
     pub network: Network,
     /// Processor time of all processes.
@@ -143,7 +181,12 @@ impl World {
             forced: self.forced,
             trace: self.trace.finish(),
             inputs: self.inputs,
-            overflows: self.overflows,
+            troubles: self.troubles,
+            struck: self.struck,
+            frames: match &self.setup.wire {
+                Wire::Ethernet(ethernet) => Some(ethernet.network.counters()),
+                Wire::Links { .. } => None,
+            },
             network: self.network,
             cpu: self.processors.busy() + self.drivers.as_ref().map_or(Duration::ZERO, Drivers::busy),
             setup: self.setup,

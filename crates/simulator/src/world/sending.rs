@@ -11,9 +11,9 @@ use dataflow::time::Time;
 use dataflow::wire::encode;
 
 use super::setup::Links;
-use super::wire::{Flight, Receivers, Wire};
+use super::wire::{Flight, Receivers, Strays, Wire};
 use super::{Arriving, What, World};
-use crate::network::{self, Fate, HostId, Protocol};
+use crate::network::{self, Cause, Fate, HostId, Protocol};
 
 impl World {
     /// The sender is busy for that much longer; the message is on its way already. What is long is written in pieces, between
@@ -101,8 +101,11 @@ impl World {
         let Wire::Ethernet(ethernet) = &mut self.setup.wire else { unreachable!("there is a network") };
         let protocol = if ethernet.datagrams.carry(&message) { Protocol::Udp } else { Protocol::Tcp };
         match split {
-            Some(_) if protocol == Protocol::Udp => return,
-            Some(until) => return self.schedule(until, What::Send(envelope, message)),
+            Some(_) if protocol == Protocol::Udp => return self.troubles.cut_off += 1,
+            Some(until) => {
+                self.troubles.held_back += 1;
+                return self.schedule(until, What::Send(envelope, message));
+            }
             None => {}
         }
         let (port, other) = ethernet.ports_between(from, to);
@@ -125,8 +128,10 @@ impl World {
 
     fn multicast_datagrams(&mut self, from: NodeId, message: &Message) {
         let Some(sender) = self.slot(from).node.as_ref() else { return };
-        let reachable = self.readout.iter().filter(|to| self.split_until(from, **to).is_none());
-        let envelopes: Vec<Envelope> = reachable.filter_map(|to| sender.envelope_to(*to)).collect();
+        let all = self.readout.iter().filter_map(|to| sender.envelope_to(*to));
+        let (envelopes, cut_off): (Vec<Envelope>, Vec<Envelope>) =
+            all.partition(|envelope| self.split_until(from, envelope.to).is_none());
+        self.troubles.cut_off += cut_off.len() as u64;
         let Some(envelope) = envelopes.first() else { return };
         let len_bytes = self.length(&envelope.clone(), message);
         let Wire::Ethernet(ethernet) = &mut self.setup.wire else { unreachable!("there is a network") };
@@ -165,7 +170,7 @@ impl World {
             let tag = u32::try_from(outcome.tag).expect("tags are places in a slab");
             let came = outcome.fate == Fate::Delivered;
             if let Receivers::Many(..) = ethernet.flights[tag].to {
-                self.multicast_came(tag, outcome.to, came);
+                self.multicast_came(tag, outcome.to, outcome.fate);
                 continue;
             }
             if outcome.more {
@@ -176,13 +181,19 @@ impl World {
                 continue;
             }
             let flight = ethernet.flights.remove(tag);
-            if let (Receivers::One(envelope), true) = (flight.to, came) {
+            let Receivers::One(envelope) = flight.to else { unreachable!("a multicast comes once") };
+            let in_datagram = ethernet.datagrams.carry(&flight.message);
+            self.note_fate(outcome.fate, 1);
+            if came {
+                if in_datagram {
+                    self.stray(envelope, &flight.message);
+                }
                 self.arrives(envelope.to, Arriving::Message(envelope, flight.message));
             }
         }
     }
 
-    fn multicast_came(&mut self, tag: u32, port: HostId, came: bool) {
+    fn multicast_came(&mut self, tag: u32, port: HostId, fate: Fate) {
         let Wire::Ethernet(ethernet) = &mut self.setup.wire else { unreachable!("there is a network") };
         let flight = &mut ethernet.flights[tag];
         let Receivers::Many(envelopes, left) = &mut flight.to else { unreachable!("it is a multicast") };
@@ -190,14 +201,53 @@ impl World {
         let is_last = *left == 0;
         let ports = &ethernet.ports;
         let there = envelopes.iter().filter(|envelope| ports[usize::from(envelope.to.0) - 1] == port);
-        let there: Vec<Envelope> = if came { there.copied().collect() } else { Vec::new() };
+        let there: Vec<Envelope> = there.copied().collect();
         let message = flight.message.clone();
         if is_last {
             drop(ethernet.flights.remove(tag));
         }
-        for envelope in there {
+        self.note_fate(fate, there.len() as u64);
+        for envelope in there.into_iter().filter(|_| fate == Fate::Delivered) {
+            self.stray(envelope, &message);
             self.arrives(envelope.to, Arriving::Message(envelope, message.clone()));
         }
+    }
+
+    /// What became of so many messages.
+    fn note_fate(&mut self, fate: Fate, messages: u64) {
+        match fate {
+            Fate::Lost(Cause::Buffer) => self.troubles.overflows += messages,
+            Fate::Lost(Cause::Link) => self.troubles.lost += messages,
+            Fate::Lost(Cause::Damaged) => {
+                self.troubles.damaged += messages;
+                self.network.malformed += messages;
+            }
+            Fate::Lost(Cause::Down) => self.troubles.cut_off += messages,
+            Fate::Lost(Cause::Reset) => self.troubles.reset += messages,
+            Fate::Delivered => {}
+        }
+    }
+
+    /// What has come in a datagram comes again where it does not belong, if that is to go wrong.
+    fn stray(&mut self, envelope: Envelope, message: &Message) {
+        let Wire::Ethernet(ethernet) = &self.setup.wire else { return };
+        let Strays { stale, wrong_run } = ethernet.strays;
+        if ethernet.strays == Strays::default() {
+            return;
+        }
+        if self.random.chance(stale) {
+            self.troubles.stale += 1;
+            self.comes_astray(Envelope { from_incarnation: Incarnation(u32::MAX), ..envelope }, message);
+        }
+        if self.random.chance(wrong_run) {
+            self.troubles.wrong_run += 1;
+            self.comes_astray(Envelope { run: RunNumber(envelope.run.0 ^ 1), ..envelope }, message);
+        }
+    }
+
+    fn comes_astray(&mut self, envelope: Envelope, message: &Message) {
+        let at = self.now + self.latency();
+        self.schedule(at, What::Arrives(envelope.to, Arriving::Message(envelope, message.clone())));
     }
 
     /// What data for building take through the port of their builder, unless they find no room there.
@@ -212,7 +262,7 @@ impl World {
         let free = self.ports.entry(to).or_default();
         let waits = free.since(self.now) + takes_this;
         if waits > takes(port.buffer_bytes) {
-            self.overflows += 1;
+            self.troubles.overflows += 1;
             return None;
         }
         *free = self.now + waits;
@@ -224,22 +274,26 @@ impl World {
         let to = envelope.to;
         let Some(waits) = self.pass_port(to, &message) else { return };
         if self.split_until(envelope.from, to).is_some() {
+            self.troubles.cut_off += 1;
             return;
         }
         let mut copies =
             if self.random.chance(links.loss) { 0 } else { 1 + usize::from(self.random.chance(links.duplication)) };
+        self.troubles.lost += u64::from(copies == 0);
         if self.random.chance(links.corruption) {
             copies = 0;
+            self.troubles.damaged += 1;
             self.network.malformed += 1;
         }
         if self.random.chance(links.stray) {
             let stray = if self.random.chance(0.5) {
+                self.troubles.wrong_run += 1;
                 Envelope { run: RunNumber(envelope.run.0 ^ 1), ..envelope }
             } else {
+                self.troubles.stale += 1;
                 Envelope { from_incarnation: Incarnation(u32::MAX), ..envelope }
             };
-            let at = self.now + self.latency();
-            self.schedule(at, What::Arrives(to, Arriving::Message(stray, message.clone())));
+            self.comes_astray(stray, &message);
         }
         for copy in (0..copies).rev() {
             let mut delay = self.latency();

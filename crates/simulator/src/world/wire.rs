@@ -32,7 +32,17 @@ pub struct Ethernet {
     /// By application: whether it has links of its own to all others, beside the network.
     pub(super) direct: Vec<bool>,
     pub(super) datagrams: Datagrams,
+    pub(super) strays: Strays,
     pub(super) flights: Slab<Flight>,
+}
+
+/// Messages in datagrams that come once more and must be refused, such as those that a switch still holds of what was there before.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Strays {
+    /// Probability that a message comes again as of a former life of its sender.
+    pub stale: f64,
+    /// Probability that it comes again as of another run.
+    pub wrong_run: f64,
 }
 
 /// Which messages travel in datagrams; all others have a connection for each pair of hosts `[EB2007 §II-B.4]`.
@@ -69,7 +79,15 @@ impl Ethernet {
     pub fn new(network: Network, ports: Vec<HostId>, datagrams: Datagrams) -> Self {
         let direct = vec![false; ports.len()];
         let second_ports = vec![None; ports.len()];
-        Self { network, ports, second_ports, direct, datagrams, flights: Slab::default() }
+        Self {
+            network,
+            ports,
+            second_ports,
+            direct,
+            datagrams,
+            strays: Strays::default(),
+            flights: Slab::default(),
+        }
     }
 
     /// The same, with a second port for an application: messages between two that have one take it, but for multicasts.
@@ -77,6 +95,12 @@ impl Ethernet {
     pub fn with_second_port(mut self, node: NodeId, port: HostId) -> Self {
         self.second_ports[usize::from(node.0) - 1] = Some(port);
         self
+    }
+
+    /// The same, with messages that come where they do not belong.
+    #[must_use]
+    pub fn with_strays(self, strays: Strays) -> Self {
+        Self { strays, ..self }
     }
 
     /// The same, with links of its own for an application, as level 1 has them: they take 20 to 40 µs and never fill.

@@ -254,7 +254,9 @@ fn mixture(seed: u64, loss: f64, duplication: f64) -> Bench {
     let mut random = Random::new(seed);
     let mut bench = Bench::new(&Topology::two_level(&groups, small, small));
     for host in 0..11 {
-        bench.network.set_faults(HostId(host), Faults { loss, duplication, ..Faults::default() });
+        let some = if duplication > 0.1 { loss } else { 0.0 };
+        let more = Faults { damage: some, delay: some, delay_ns: 50_000, ..Faults::default() };
+        bench.network.set_faults(HostId(host), Faults { loss, duplication, ..more });
     }
     for tag in 0..300 {
         let (from, to) = (random.below(11) as u16, random.below(11) as u16);
@@ -287,7 +289,8 @@ proptest! {
         let bench = mixture(seed, loss, duplication);
         prop_assert!(bench.network.is_idle());
         let counters = bench.network.counters();
-        let dropped = counters.dropped_buffer + counters.dropped_link + counters.dropped_down;
+        let dropped =
+            counters.dropped_buffer + counters.dropped_link + counters.dropped_damaged + counters.dropped_down;
         let made = counters.frames_sent + counters.frames_copied + counters.frames_duplicated;
         prop_assert_eq!(made, counters.frames_delivered + dropped);
         let mut ends: BTreeMap<(u64, HostId), u32> = BTreeMap::new();
@@ -303,7 +306,7 @@ proptest! {
     #[test]
     fn flows_keep_their_order(seed: u64, loss in 0.0..0.1) {
         let mut bench = Bench::new(&Topology::star(4));
-        bench.network.set_faults(HostId(3), Faults { loss, duplication: loss, jitter_ns: 20_000, down: false });
+        bench.network.set_faults(HostId(3), Faults { loss, duplication: loss, jitter_ns: 20_000, ..Faults::default() });
         let mut random = Random::new(seed);
         let mut sent = BTreeMap::<(u16, u16), VecDeque<u64>>::new();
         for tag in 0..200 {
@@ -346,4 +349,35 @@ fn a_frame_that_is_doubled_comes_twice() {
     let (came, frames) = doubled(Protocol::Tcp, 4_000);
     assert_eq!(came, [once]);
     assert!(frames > 3, "{frames}");
+}
+
+#[test]
+fn what_is_damaged_is_refused_by_its_receiver_and_repeated_by_tcp() {
+    let damaged = |protocol, damage| {
+        let mut bench = Bench::new(&Topology::star(2));
+        bench.network.set_faults(HostId(0), Faults { damage, ..Faults::default() });
+        bench.send(protocol, 0, 1, 40_000, 7);
+        bench.drain();
+        (bench.fates(), bench.network.counters())
+    };
+    let (fates, counters) = damaged(Protocol::Udp, 1.0);
+    assert_eq!((fates, counters.dropped_damaged), (vec![Fate::Lost(Cause::Damaged)], counters.frames_sent));
+    let (fates, counters) = damaged(Protocol::Tcp, 0.2);
+    assert_eq!(fates, [Fate::Delivered]);
+    assert!(counters.dropped_damaged > 0 && counters.dropped_link == 0, "{counters:?}");
+    assert!(counters.tcp_timeouts + counters.tcp_fast_retransmits > 0, "{counters:?}");
+}
+
+#[test]
+fn a_frame_that_is_held_up_is_overtaken() {
+    let mut bench = Bench::new(&Topology::star(2));
+    bench.network.set_faults(HostId(0), Faults { delay: 0.2, delay_ns: 1_000_000, ..Faults::default() });
+    (0..100).for_each(|tag| bench.send(Protocol::Udp, 0, 1, 100, tag));
+    bench.drain();
+    let counters = bench.network.counters();
+    // Each passes a link there and one back.
+    assert!((20..60).contains(&counters.frames_delayed), "{counters:?}");
+    assert!(counters.frames_overtaking > 50, "{counters:?}");
+    let tags: Vec<u64> = bench.outcomes.iter().map(|(_, outcome)| outcome.tag).collect();
+    assert_eq!((tags.len(), tags.is_sorted()), (100, false));
 }

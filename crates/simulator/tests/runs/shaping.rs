@@ -43,7 +43,7 @@ fn figures(plan: &Plan) -> Figures {
     let sfi = SfiCounters::total(sfis);
     Figures {
         events_per_s: EVENTS as f64 / outcomes.ended.since(outcomes.began).as_secs_f64(),
-        overflows: outcomes.overflows,
+        overflows: outcomes.troubles.overflows,
         repeated: sfi.reasks + sfi.pushed_late,
         incomplete: outcomes.account.built_incomplete,
     }

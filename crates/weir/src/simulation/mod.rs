@@ -4,6 +4,7 @@ mod compare;
 mod content;
 mod outside;
 mod setup;
+mod struck;
 mod swarm;
 
 use std::collections::BTreeMap;
@@ -213,11 +214,15 @@ pub(crate) fn simulate(partition: Partition, trace: Trace) -> Result<Simulated, 
     let began = outcomes.ending.began.unwrap_or(outcomes.began);
     let duration = outcomes.ended.since(began);
     let network = outcomes.network;
+    let seen = struck::Seen { outcomes: &outcomes, began, facts: &facts };
+    let (restarts, simulated) = (seen.restarts(), Some(seen.simulated()));
     Ok(Simulated {
         facts: RunFacts {
             forced: outcomes.forced || outcomes.ending.forced,
             duration: if duration.is_zero() { Duration::from_nanos(1) } else { duration },
             cpu: outcomes.cpu,
+            restarts,
+            simulated,
             network: Network {
                 messages: network.messages,
                 bytes: network.bytes,
@@ -333,14 +338,29 @@ mod tests {
         assert_eq!(one.outcomes.ended, other.outcomes.ended);
     }
 
+    /// Requests of the event filter once came to event builders that did not know of it yet, and were lost.
+    #[test]
+    fn connections_on_a_farm_stand_for_both_ends_at_once() {
+        let text = "partition.name = \"p\"\nrun.duration = \"20 ms\"\nros.count = 3\nsfi.count = 4\nef.count = 4\nsfo = {}\n\
+                    dfm = { input = \"self\", rate = \"1 kHz\" }\nsimulation.layout = \"farm\"\n";
+        for seed in 1..20 {
+            let seed = format!("run.seed = {seed}\n");
+            let partition = Partition::parse("p", &(seed + text), &[]).unwrap();
+            let simulated = simulate(partition, Trace::None).unwrap();
+            assert_eq!((simulated.facts.network.stale, simulated.outcomes.account.residual), (0, 0));
+        }
+    }
+
     #[test]
     fn a_whole_chain_survives_deaths_and_splits_with_drivers() {
         let chain = "level1 = { rate = \"20 kHz\" }\nl2sv = { timeout = \"5 ms\" }\n[l2pu]\ncount = 2\nstrategy = \"two-step\"\n\
-                     [[simulation.fault]]\nat = \"5 ms\"\nkind = \"cut-off\"\napplication = \"l2pu-1\"\nlasts = \"3 ms\"\n\
+                     [processes]\non_loss = \"restart\"\n\
                      [[simulation.fault]]\nat = \"8 ms\"\nkind = \"restart\"\napplication = \"l2pu-2\"\nlasts = \"3 ms\"\n";
-        for layout in ["process", "processes"] {
+        let cut_off =
+            "[[simulation.fault]]\nat = \"5 ms\"\nkind = \"cut-off\"\napplication = \"l2pu-1\"\nlasts = \"3 ms\"\n";
+        for (layout, cut_off) in [("process", ""), ("processes", cut_off)] {
             let text = format!(
-                "partition.name = \"p\"\nrun.duration = \"30 ms\"\nros.count = 3\nsfi.count = 1\nsimulation.layout = \"{layout}\"\n{chain}"
+                "partition.name = \"p\"\nrun.duration = \"30 ms\"\nros.count = 3\nsfi.count = 1\nsimulation.layout = \"{layout}\"\n{chain}{cut_off}"
             );
             let partition = Partition::parse_with_costs("p", &text, ("costs", BUILT_IN_COSTS)).unwrap();
             let simulated = simulate(partition, Trace::None).unwrap();

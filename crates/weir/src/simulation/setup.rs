@@ -10,7 +10,9 @@ use dataflow::filter::policy::FilterPolicy;
 use dataflow::ids::{Incarnation, NodeId, Role};
 use rol::Inputs;
 use simulator::network::{Buffer, HostId, Link, Network, Port, Switch, SwitchId, Tcp, Topology, Trunk};
-use simulator::world::{Carrying, Cost, Costs, Datagrams, Driver, Ethernet, Fault, Hosts, Kind, Links, Setup, Wire};
+use simulator::world::{
+    Carrying, Cost, Costs, Datagrams, Driver, Ethernet, Fault, Hosts, Kind, Links, Setup, Strays, Wire,
+};
 use transport::idle::IdleStrategy;
 
 use super::SimulationError;
@@ -45,7 +47,7 @@ pub(super) fn setup(assembly: Assembly, inputs: Inputs) -> Result<Setup, Simulat
         stop_timeout,
         time_to_connect: Duration::from_millis(1),
         late: Vec::new(),
-        faults: simulation.fault.iter().map(|wanted| fault(wanted, &applications)).collect(),
+        faults: simulation.fault.iter().flat_map(|wanted| faults(wanted, &applications)).collect(),
         healed_after: None,
         planted: None,
         checks: false,
@@ -184,12 +186,20 @@ fn wire(partition: &Partition, simulation: &Simulation, applications: &[Applicat
         applications.iter().filter(|app| farm && is_one_of(&simulation.second_port_roles, app)).collect();
     let topology = topology(simulation, if farm { applications } else { &applications[..1] }, second.len());
     let mut network = Network::new(&topology, seed)?;
-    let (loss, duplication) = (simulation.frame_loss.as_f64(), simulation.frame_duplication.as_f64());
-    let faults = simulator::network::Faults { loss, duplication, jitter_ns: simulation.frame_jitter.ns(), down: false };
-    if faults != simulator::network::Faults::default() {
+    let faults = simulator::network::Faults {
+        loss: simulation.frame_loss.as_f64(),
+        damage: simulation.frame_corruption.as_f64(),
+        duplication: simulation.frame_duplication.as_f64(),
+        jitter_ns: simulation.frame_jitter.ns(),
+        delay: simulation.frame_delay.as_f64(),
+        delay_ns: simulation.frame_delay_max.ns(),
+        down: false,
+    };
+    if faults != (simulator::network::Faults { delay_ns: faults.delay_ns, ..Default::default() }) {
         topology.hosts().for_each(|host| network.set_faults(host, faults));
     }
-    let ethernet = Ethernet::new(network, ports, datagrams(transport));
+    let strays = Strays { stale: simulation.message_stale.as_f64(), wrong_run: simulation.message_wrong_run.as_f64() };
+    let ethernet = Ethernet::new(network, ports, datagrams(transport)).with_strays(strays);
     // On a farm, triggers come over links of their own.
     let level1 = applications.iter().find(|app| farm && is_level1(app));
     let ethernet = level1.into_iter().fold(ethernet, |ethernet, app| ethernet.with_direct(app.node));
@@ -255,20 +265,27 @@ fn topology(simulation: &Simulation, applications: &[Application], second_ports:
     Topology { mtu_bytes: simulation.mtu, udp_header_bytes, tcp, ..Topology::new(ports, switches, trunks.collect()) }
 }
 
-fn fault(wanted: &SimulatedFault, applications: &[Application]) -> (Duration, Fault) {
-    let node = applications.iter().find(|app| app.name == wanted.application);
-    let node = node.expect("checked: faults name applications").node;
-    let lasts = wanted.lasts.duration();
-    let fault = match wanted.kind {
+/// One for each application, but for what parts them from the others together.
+fn faults(wanted: &SimulatedFault, applications: &[Application]) -> Vec<(Duration, Fault)> {
+    let node = |name: &str| {
+        let application = applications.iter().find(|app| app.name == name);
+        application.expect("checked: faults name applications").node
+    };
+    let nodes: Vec<NodeId> = wanted.struck().map(node).collect();
+    let (at, lasts) = (wanted.at.duration(), wanted.lasts.duration());
+    if wanted.kind == FaultKind::NetworkPartition {
+        return vec![(at, Fault::Split(nodes, lasts))];
+    }
+    let each = |node| match wanted.kind {
         FaultKind::Kill => Fault::Kill(node),
         FaultKind::Restart => Fault::Restart(node, lasts),
         FaultKind::Hang => Fault::Hang(node),
-        FaultKind::CutOff => Fault::Split(vec![node], lasts),
+        FaultKind::CutOff | FaultKind::NetworkPartition => Fault::Split(vec![node], lasts),
         FaultKind::Slow => Fault::Slow { node, each: wanted.each.duration(), lasts },
         FaultKind::ClockStep => Fault::ClockStep(node, lasts),
         FaultKind::FullDisk => Fault::FullDisk(node, lasts),
     };
-    (wanted.at.duration(), fault)
+    nodes.into_iter().map(|node| (at, each(node))).collect()
 }
 
 /// Longer than any run.

@@ -11,6 +11,7 @@ mod children;
 mod cores;
 mod datagrams;
 mod death;
+mod faults;
 mod files;
 mod filter;
 mod full_disk;

@@ -15,7 +15,6 @@ fn scenarios_account_for_everything() {
         ("eb2007-third", "50 ms"),
         ("eb2007-full", "20 ms"),
         ("overload", "100 ms"),
-        ("faults", "2 s"),
     ] {
         let (summary, _) = simulated(&scenario(name), &["--duration", duration]);
         assert_eq!((&summary["state"], summary["accounting"]["residual"].as_u64()), (&"ok".into(), Some(0)), "{name}");
@@ -139,16 +138,16 @@ fn simulated(config: &Path, arguments: &[&str]) -> (Value, Ended) {
     (serde_json::from_str(&fs::read_to_string(summary).unwrap()).unwrap(), ended)
 }
 
-fn sim(arguments: &[&str]) -> Ended {
+pub(crate) fn sim(arguments: &[&str]) -> Ended {
     let line: Vec<OsString> = [&["sim"], arguments].concat().into_iter().map(Into::into).collect();
     Job::command(&line.iter().map(OsString::as_os_str).collect::<Vec<_>>(), MEMORY).run()
 }
 
-fn scenario(name: &str) -> PathBuf {
+pub(crate) fn scenario(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(name).with_extension("toml")
 }
 
-fn text(path: &Path) -> &str {
+pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
