@@ -54,7 +54,7 @@ fn build(sources: u16, data_bytes: usize, is_pushed: bool, events: u64) {
     });
 }
 
-fn dfm(events: u64) -> DfmParameters {
+pub(crate) fn dfm(events: u64) -> DfmParameters {
     DfmParameters {
         input: DfmInput::SelfTrigger {
             readout: Vec::new(),
@@ -80,7 +80,7 @@ fn dfm(events: u64) -> DfmParameters {
     }
 }
 
-fn sfi(readout: &[NodeId], data_bytes: usize) -> SfiParameters {
+pub(crate) fn sfi(readout: &[NodeId], data_bytes: usize) -> SfiParameters {
     let source = |&node: &NodeId| Source { node, robs: vec![u32::from(node.0)], results: false };
     SfiParameters {
         sources: readout.iter().map(source).collect(),

@@ -19,6 +19,7 @@ mod level2;
 mod limits;
 mod partition;
 mod shm;
+mod simulation;
 mod tcp;
 mod udp;
 mod wire;
@@ -76,11 +77,12 @@ struct HotPath {
     run: fn(u64),
 }
 
-const PATHS: [HotPath; 10] = [
+const PATHS: [HotPath; 11] = [
     HotPath { name: "building", events: 4000, run: building::one_kilobyte },
     HotPath { name: "building_40", events: 400, run: building::many_sources },
     HotPath { name: "push", events: 4000, run: building::pushed },
     HotPath { name: "level2", events: 4000, run: level2::two_step },
+    HotPath { name: "simulation", events: 400, run: simulation::event_building },
     HotPath { name: "wire", events: 10_000, run: wire::encode_and_decode },
     HotPath { name: "tcp", events: 6400, run: tcp::frames },
     HotPath { name: "shm", events: 6400, run: shm::frames },

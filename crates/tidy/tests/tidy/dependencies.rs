@@ -20,7 +20,7 @@ const ALLOWED: [(&str, &[&str]); 13] = [
         "weir",
         &["configuration", "dataflow", "eformat", "processing", "rol", "simulator", "storage", "transport", "trigger"],
     ),
-    ("instructions", &["dataflow", "eformat", "transport"]),
+    ("instructions", &["dataflow", "eformat", "simulator", "transport"]),
     ("testkit", &[]),
     ("tidy", &["configuration"]),
 ];

@@ -19,6 +19,7 @@ mod reference;
 mod ring;
 mod ros;
 mod sfi;
+mod simulation;
 mod sources;
 mod spread;
 mod touch;
@@ -57,6 +58,9 @@ pub(crate) fn bench(args: &BenchArgs) -> Exit {
             is_off = found.is_off();
             (to_json(&found), found.to_text())
         }),
+        "simulation" => {
+            simulation::measure(args).map(|found| (to_json(&found), found.to_text_as(["simulator", "queue"])))
+        }
         "filter" => filter::measure(args).map(|found| (to_json(&found), found.to_text())),
         _ => {
             crate::complain(&format!("weir: no benchmark is called {name}; `weir bench --list` names all"));
@@ -169,5 +173,6 @@ sfi            one event builder with light sources: events of 1.5 MB and of 256
 memory         the resident set over ten million small events
 sources        the cost of an event per source, from 4 to 1600 sources in one process
 level2         a supervisor with sinks in one process; two-step selection with data requests over TCP; one event in flight
+simulation     inputs of components in a second of processor time, of the full-size event builder; the event queue alone
 filter         small events through one processing task, in Python and in Rust
 prediction     what `weir sim` says of five partitions, beside live runs of them; ends with 1 if it is off by more than 15 %";

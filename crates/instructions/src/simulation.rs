@@ -1,0 +1,152 @@
+//! The simulator: event building by four builders from forty read-out systems of ten links each, over Ethernet, with costs and
+//! datagrams as in `scenarios/eb2007-full.toml`. An event makes [`INPUTS_PER_EVENT`] inputs of components, most of them
+//! fragments, as there.
+
+use std::time::Duration;
+
+use dataflow::building::dfm::{Dfm, DfmInput, DfmParameters};
+use dataflow::building::sfi::{Sfi, SfiParameters, Source};
+use dataflow::bulk::Bulk;
+use dataflow::component::{Component, Processed, Steer, Steered};
+use dataflow::control::controller::Application;
+use dataflow::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
+use dataflow::level1::pace::Spacing;
+use dataflow::level1::trigger::Trigger;
+use dataflow::message::{BuiltEvent, EventInfo, Recording};
+use dataflow::readout::ros::{Ros, RosParameters};
+use simulator::network::{HostId, Network, Topology};
+use simulator::world::{
+    Cost, Costs, Datagrams, Effort, Ethernet, Hosts, Kind, Links, Outside, Place, Setup, Wire, World,
+};
+
+use crate::building;
+
+/// Events of four hundred fragments of 900 bytes.
+pub(crate) fn event_building(events: u64) {
+    let outcomes = World::new(setup(events)).run();
+    assert!(outcomes.ending.reasons.is_empty(), "{:?}", outcomes.ending.reasons);
+    assert_eq!((outcomes.account.residual, outcomes.account.built_incomplete), (0, 0));
+    assert!(outcomes.account.built_complete >= events, "{:?}", outcomes.account);
+    assert!(outcomes.inputs >= events * INPUTS_PER_EVENT, "{} inputs of {events} events", outcomes.inputs);
+}
+
+fn setup(events: u64) -> Setup {
+    let applications: Vec<Application> = applications();
+    let count = applications.len();
+    let topology = Topology::star(count as u16);
+    let network = Network::new(&topology, 1).expect("a star can be built");
+    let ports = (0..count as u16).map(HostId).collect();
+    let datagrams = Datagrams { event_request: true, event_reply: true, clear: true, ..Datagrams::default() };
+    Setup {
+        seed: 1,
+        run: RunNumber(1),
+        applications,
+        components: Box::new(|node, _: Incarnation| component(node)),
+        outside: Box::new(Outsiders),
+        hosts: Hosts::separate(count),
+        costs: costs(),
+        driver: None,
+        wire: Wire::Ethernet(Box::new(Ethernet::new(network, ports, datagrams))),
+        handover: Duration::from_nanos(500),
+        one_by_one: false,
+        fragment_faults: Links::perfect(),
+        // The last events are triggered and drained.
+        duration: Some(INTERVAL * u32::try_from(events).expect("few events")),
+        stop_timeout: Duration::from_secs(1),
+        time_to_connect: Duration::from_millis(1),
+        late: Vec::new(),
+        faults: Vec::new(),
+        healed_after: None,
+        planted: None,
+        checks: false,
+        steps_max: u64::MAX,
+    }
+}
+
+fn applications() -> Vec<Application> {
+    let roles = [(Role::Dfm, 1), (Role::Sfi, SFIS), (Role::Ros, ROSS)];
+    let names = roles.into_iter().flat_map(|(role, count)| (1..=count).map(move |n| (role, format!("{role}-{n}"))));
+    (1..).zip(names).map(|(node, (role, name))| Application { name, role, node: NodeId(node) }).collect()
+}
+
+fn component(node: NodeId) -> Box<dyn Component + Send> {
+    match node.0 {
+        1 => Box::new(Dfm::new(dfm())),
+        node if node < FIRST_ROS => Box::new(Sfi::new(sfi(node))),
+        _ => Box::new(Ros::new(RosParameters { robs: robs(node), ..building::ros(node) })),
+    }
+}
+
+fn dfm() -> DfmParameters {
+    let input = DfmInput::SelfTrigger {
+        readout: Vec::new(),
+        first: EventId(0),
+        limit: None,
+        spacing: Spacing::Fixed(INTERVAL),
+        seed: 1,
+    };
+    DfmParameters { input, sfis: (FIRST_SFI..FIRST_ROS).map(NodeId).collect(), ..building::dfm(0) }
+}
+
+fn sfi(node: u16) -> SfiParameters {
+    let readout: Vec<NodeId> = (FIRST_ROS..FIRST_ROS + ROSS).map(NodeId).collect();
+    let source = |&node: &NodeId| Source { node, robs: robs(node), results: false };
+    let sources = readout.iter().map(source).collect();
+    SfiParameters { sources, outstanding_requests: 20, seed: node.into(), ..building::sfi(&readout, 10 * DATA_BYTES) }
+}
+
+fn robs(node: NodeId) -> Vec<u32> {
+    (0..u32::from(LINKS)).map(|link| u32::from(node.0) << 8 | link).collect()
+}
+
+fn costs() -> Costs {
+    let mut costs = Costs::none();
+    let cost = |each_ns, kibibyte_ns| Cost { each_ns, message_ns: 0, kibibyte_ns };
+    costs.set(Role::Sfi, Kind::EventReply, cost(6_000, 4_100));
+    costs.set(Role::Ros, Kind::EventRequest, cost(45_000, 0));
+    costs
+}
+
+/// Fragments; nothing else is asked for.
+struct Outsiders;
+
+impl Outside for Outsiders {
+    fn fragment(&mut self, _: NodeId, _: u16, event: &EventInfo) -> Bulk {
+        Bulk::Modelled { len_bytes: DATA_BYTES as u32, seed: event.ordinal as u32 }
+    }
+
+    fn trigger(&mut self) -> Option<Trigger> {
+        None
+    }
+
+    fn steer(&mut self, _: NodeId, steer: &Steer) -> Steered {
+        unreachable!("there is no level 2: {steer:?}")
+    }
+
+    fn process(&mut self, built: &BuiltEvent) -> Option<Processed> {
+        unreachable!("there is no event filter: {built:?}")
+    }
+
+    fn links(&self, _: NodeId) -> u16 {
+        LINKS
+    }
+
+    fn record(&mut self, _: NodeId, recording: &Recording) -> bool {
+        unreachable!("there is no recorder: {recording:?}")
+    }
+
+    fn effort(&mut self, _: Duration, work: Effort<'_>) -> (Duration, Place) {
+        unreachable!("nobody works on events: {work:?}")
+    }
+}
+
+/// Of each read-out system the request, the fragments and the end of reading them out; the replies at the builder.
+const INPUTS_PER_EVENT: u64 = ROSS as u64 * (LINKS as u64 + 3);
+const SFIS: u16 = 4;
+const ROSS: u16 = 40;
+const LINKS: u16 = 10;
+const FIRST_SFI: u16 = 2;
+const FIRST_ROS: u16 = FIRST_SFI + SFIS;
+const DATA_BYTES: usize = 900;
+/// What four builders take over Gigabit Ethernet, and some time to spare.
+const INTERVAL: Duration = Duration::from_millis(2);
