@@ -24,6 +24,8 @@ pub(crate) enum Unit {
     Event,
     /// Of a link, one way or there and back.
     Frame,
+    /// Of a component in a simulation.
+    Input,
 }
 
 /// What the ratio of two runs is taken of.
@@ -222,6 +224,7 @@ impl Unit {
         match self {
             Self::Event => "event",
             Self::Frame => "frame",
+            Self::Input => "input",
         }
     }
 }

@@ -12,7 +12,7 @@ use simulator::engine::Queue;
 use simulator::world::Trace;
 
 use super::BenchError;
-use super::paired::{Comparison, Figures, RatioOf};
+use super::paired::{Comparison, Figures, RatioOf, Unit};
 use crate::cli::BenchArgs;
 use crate::cpu::cpu_seconds;
 use crate::simulation::simulate;
@@ -28,16 +28,15 @@ pub(crate) struct Parameters {
     queued: usize,
 }
 
-/// Simulates and queues in alternation; the events of the result are inputs.
+/// Simulates and queues in alternation.
 pub(crate) fn measure(args: &BenchArgs) -> Result<Comparison<Parameters>, BenchError> {
     let simulated_seconds = args.seconds * SIMULATED_PER_SECOND;
     let duration = format!("run.duration={} us", (simulated_seconds * 1e6).ceil() as u64);
     let partition = Partition::parse(SCENARIO_NAME, SCENARIO, &[duration])?;
     let parameters = Parameters { scenario: SCENARIO_NAME, simulated_seconds, pairs: PAIRS, queued: QUEUED };
-    let mut inputs = 0;
     let runs = (0..PAIRS).map(|_| {
         let simulated = simulate(partition.clone(), Trace::None)?;
-        inputs = simulated.outcomes.inputs;
+        let inputs = simulated.outcomes.inputs;
         Ok((figures(inputs, simulated.own_cpu_s), queue(inputs)))
     });
     let runs = runs.collect::<Result<Vec<_>, BenchError>>()?;
@@ -59,13 +58,7 @@ fn queue(events: u64) -> Figures {
 fn figures(events: u64, cpu_s: f64) -> Figures {
     // Too few take no time that the kernel would tell.
     let cpu_s = cpu_s.max(1e-6);
-    let events = events as f64;
-    Figures {
-        events_per_s: events / cpu_s,
-        bytes_per_s: None,
-        cpu_us_per_event: cpu_s * 1e6 / events,
-        round_trip_ns: None,
-    }
+    Figures { unit: Unit::Input, ..Figures::of(events as f64, None, cpu_s, cpu_s) }
 }
 
 const SCENARIO_NAME: &str = "eb2007-full.toml";

@@ -93,6 +93,9 @@ pub(crate) fn sim(args: &SimArgs) -> Exit {
         Ok(simulated) => {
             let inputs = simulated.outcomes.inputs as f64;
             crate::complain(&format!("weir sim: {}", speed(inputs, simulated.own_cpu_s)));
+            if let Some(note) = too_late(&simulated.outcomes) {
+                crate::complain(&format!("weir sim: {note}"));
+            }
             simulated
         }
         Err(error) => {
@@ -115,6 +118,12 @@ pub(crate) fn sim(args: &SimArgs) -> Exit {
         crate::complain(&format!("weir: {error}"));
     }
     summary.exit()
+}
+
+/// Faults that never struck, in words.
+fn too_late(outcomes: &Outcomes) -> Option<String> {
+    let (wanted, struck) = (outcomes.setup.faults.len(), outcomes.struck.len());
+    (struck < wanted).then(|| format!("{} of {wanted} faults did not strike: the run had ended", wanted - struck))
 }
 
 /// How fast a simulation was, in words.

@@ -214,7 +214,7 @@ fn simulation() {
     let found = bench(&["simulation"]);
     assert_eq!((&found["bench"], &found["parameters"]["scenario"]), (&"simulation".into(), &"eb2007-full.toml".into()));
     for side in ["result", "reference"] {
-        assert!(found[side]["events_per_s"].as_f64().is_some_and(|rate| rate > 0.0), "{side}: {found}");
+        assert!(found[side]["inputs_per_s"].as_f64().is_some_and(|rate| rate > 0.0), "{side}: {found}");
     }
     assert!(found["ratio"].as_f64().is_some_and(|ratio| ratio > 0.0), "{found}");
 }

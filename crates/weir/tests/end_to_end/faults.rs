@@ -96,6 +96,13 @@ fn many_faults_at_once_lose_nothing() {
 }
 
 #[test]
+fn a_fault_that_comes_too_late_is_told() {
+    let config = scenario("faults/crash");
+    let ended = sim(&[text(&config), "--set", "simulation.fault.0.at=9 s"]).expect(0);
+    assert!(ended.stderr.contains("1 of 1 faults did not strike"), "{}", ended.stderr);
+}
+
+#[test]
 fn every_scenario_of_a_fault_is_tested() {
     let directory = scenario("faults").with_extension("");
     let files = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
