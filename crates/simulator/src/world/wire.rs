@@ -79,15 +79,7 @@ impl Ethernet {
     pub fn new(network: Network, ports: Vec<HostId>, datagrams: Datagrams) -> Self {
         let direct = vec![false; ports.len()];
         let second_ports = vec![None; ports.len()];
-        Self {
-            network,
-            ports,
-            second_ports,
-            direct,
-            datagrams,
-            strays: Strays::default(),
-            flights: Slab::default(),
-        }
+        Self { network, ports, second_ports, direct, datagrams, strays: Strays::default(), flights: Slab::default() }
     }
 
     /// The same, with a second port for an application: messages between two that have one take it, but for multicasts.

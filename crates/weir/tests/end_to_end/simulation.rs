@@ -11,11 +11,7 @@ use crate::running::{Ended, Job, examples};
 
 #[test]
 fn scenarios_account_for_everything() {
-    for (name, duration) in [
-        ("eb2007-third", "50 ms"),
-        ("eb2007-full", "20 ms"),
-        ("overload", "100 ms"),
-    ] {
+    for (name, duration) in [("eb2007-third", "50 ms"), ("eb2007-full", "20 ms"), ("overload", "100 ms")] {
         let (summary, _) = simulated(&scenario(name), &["--duration", duration]);
         assert_eq!((&summary["state"], summary["accounting"]["residual"].as_u64()), (&"ok".into(), Some(0)), "{name}");
         assert!(summary["accounting"]["built_complete"].as_u64().unwrap() > 0, "{name}: {summary}");
