@@ -39,6 +39,8 @@ struct Parameters {
     robs: u32,
     robs_per_roi_request: u32,
     fragment_bytes: u32,
+    /// Part of the events that level 2 accepts.
+    accepted: f64,
     idle: BenchIdle,
     seconds: f64,
     pairs: usize,
@@ -81,17 +83,19 @@ pub(crate) fn measure(args: &BenchArgs) -> Result<Found, BenchError> {
         robs: ROBS,
         robs_per_roi_request: ROBS_PER_ROI_REQUEST,
         fragment_bytes: FRAGMENT_BYTES,
+        accepted: MAIN_PART,
         idle: args.idle,
         seconds: args.seconds / 3.0,
         pairs: PAIRS,
     };
     let (mut points, mut main) = (Vec::new(), None);
     for accepted in PARTS_ACCEPTED {
+        let parameters = Parameters { accepted, ..parameters };
         let (mut runs, mut requests) = (Vec::new(), Vec::new());
         for _ in 0..PAIRS {
-            let (figures, asked) = run(&parameters, accepted)?;
+            let (figures, asked) = run(&parameters)?;
             requests.push(asked);
-            runs.push((figures, bare(&parameters, accepted)?));
+            runs.push((figures, bare(&parameters)?));
         }
         let comparison = Comparison::of("ros", parameters, RatioOf::EventsPerS, &runs);
         points.push(Point { accepted, compared: *comparison.compared(), requests: Requests::median(&requests) });
@@ -155,8 +159,8 @@ impl Quantiles {
     }
 }
 
-fn run(parameters: &Parameters, accepted: f64) -> Result<(Figures, Requests), BenchError> {
-    let partition = Partition::parse("ros bench", &configuration(parameters, accepted), &[])?;
+fn run(parameters: &Parameters) -> Result<(Figures, Requests), BenchError> {
+    let partition = Partition::parse("ros bench", &configuration(parameters), &[])?;
     let cpu_before = cpu_seconds(UsageWho::RUSAGE_CHILDREN);
     let conducted = conduct(Run { partition, in_children: |role| role == Role::Ros, progress: None, observer: None })?;
     let ros_cpu = cpu_seconds(UsageWho::RUSAGE_CHILDREN) - cpu_before;
@@ -166,7 +170,7 @@ fn run(parameters: &Parameters, accepted: f64) -> Result<(Figures, Requests), Be
     let latency = |role| of(role).map_or_else(Histogram::default, |report| report.latency_ns.clone());
     let ros = of(Role::Ros).map(|report| RosCounters::from_values(&report.counters)).unwrap_or_default();
     let (roi_requests, event_requests) = (ros.roi_requests as f64, ros.event_requests as f64);
-    let figures = parameters.figures(accepted, events, seconds, conducted.cpu.as_secs_f64());
+    let figures = parameters.figures(events, seconds, conducted.cpu.as_secs_f64());
     let requests = Requests {
         roi_requests_per_s: roi_requests / seconds,
         event_requests_per_s: event_requests / seconds,
@@ -178,7 +182,7 @@ fn run(parameters: &Parameters, accepted: f64) -> Result<(Figures, Requests), Be
 }
 
 /// Requests, of which as many as there are accepted events have large replies.
-fn bare(parameters: &Parameters, accepted: f64) -> Result<Figures, BenchError> {
+fn bare(parameters: &Parameters) -> Result<Figures, BenchError> {
     let fragment = RobParams::default().rob_bytes(FRAGMENT_BYTES as usize);
     let bulk = |robs: u32| Bulk::Pages(PageSlice::new(vec![0; fragment * robs as usize].into()));
     let (event, request) = (EventId(0), 0);
@@ -193,24 +197,24 @@ fn bare(parameters: &Parameters, accepted: f64) -> Result<Figures, BenchError> {
         repliers: 1,
         request_bytes: frame_bytes(&roi_request).max(building_request),
         reply_bytes: frame_bytes(&roi_reply),
-        large: LargeReplies { bytes: building_reply, part: accepted / (1.0 + accepted) },
+        large: LargeReplies { bytes: building_reply, part: parameters.accepted / (1.0 + parameters.accepted) },
         in_flight: IN_FLIGHT,
         idle: parameters.idle,
         seconds: parameters.seconds,
     })?;
-    let events = exchanged.exchanges as f64 / (1.0 + accepted);
-    Ok(parameters.figures(accepted, events, exchanged.seconds, exchanged.cpu_seconds))
+    let events = exchanged.exchanges as f64 / (1.0 + parameters.accepted);
+    Ok(parameters.figures(events, exchanged.seconds, exchanged.cpu_seconds))
 }
 
 impl Parameters {
-    fn figures(&self, accepted: f64, events: f64, seconds: f64, cpu_seconds: f64) -> Figures {
-        let robs_per_event = f64::from(ROBS_PER_ROI_REQUEST) + accepted * f64::from(ROBS);
+    fn figures(&self, events: f64, seconds: f64, cpu_seconds: f64) -> Figures {
+        let robs_per_event = f64::from(ROBS_PER_ROI_REQUEST) + self.accepted * f64::from(ROBS);
         Figures::of(events, Some(robs_per_event * f64::from(self.fragment_bytes)), seconds, cpu_seconds)
     }
 }
 
-fn configuration(parameters: &Parameters, accepted: f64) -> String {
-    let Parameters { idle, seconds, .. } = parameters;
+fn configuration(parameters: &Parameters) -> String {
+    let Parameters { accepted, idle, seconds, .. } = parameters;
     format!(
         r#"
         partition.name = "bench"

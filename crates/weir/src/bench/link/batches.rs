@@ -1,6 +1,7 @@
 //! A queue each way between two threads, under a lock: a sender adds all that it has, a receiver takes all that there is.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
 
@@ -23,7 +24,11 @@ pub(super) struct Batches {
 type Handle = ([u8; HEAD_BYTES], Bytes);
 
 #[derive(Default)]
-struct Queue(Mutex<State>);
+struct Queue {
+    state: Mutex<State>,
+    /// Whether a look at the state finds something: one who waits does not take the lock from one who sends.
+    has_news: AtomicBool,
+}
 
 #[derive(Default)]
 struct State {
@@ -50,7 +55,7 @@ impl Batches {
 
 impl Queue {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes the queue and wakes its receiver.
@@ -58,6 +63,7 @@ impl Queue {
         let mut state = self.lock();
         change(&mut state);
         let sleeper = state.sleeper.take();
+        self.has_news.store(true, Ordering::Release);
         drop(state);
         if let Some(sleeper) = sleeper {
             sleeper.unpark();
@@ -79,7 +85,11 @@ impl Line for Batches {
     }
 
     fn receive(&mut self, talk: &mut Talk) -> io::Result<bool> {
+        if !self.from.has_news.load(Ordering::Acquire) {
+            return Ok(false);
+        }
         let mut state = self.from.lock();
+        self.from.has_news.store(state.is_closed, Ordering::Release);
         core::mem::swap(&mut state.frames, &mut self.taken);
         let is_closed = state.is_closed;
         drop(state);
