@@ -144,6 +144,14 @@ mod tests {
     }
 
     #[test]
+    fn every_path_has_a_limit() {
+        let limits = Limits::read(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/limits.txt"))).unwrap();
+        for path in &PATHS {
+            assert!(limits.of(path.name).is_ok_and(|limit| limit > 0.0), "{}", path.name);
+        }
+    }
+
+    #[test]
     fn what_is_no_path_is_refused() {
         assert!(matches!(run("flying", "1"), Err(Failure::UnknownPath(_))));
         assert!(matches!(run("wire", "many"), Err(Failure::Usage)));
