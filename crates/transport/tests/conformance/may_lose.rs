@@ -126,7 +126,7 @@ pub(crate) fn nothing_comes_twice<F: Fixture>(fixture: F) {
         watchdog.look();
     }
     assert!(times[..last].iter().all(|times| *times <= 1), "{times:?}");
-    assert!(times.iter().sum::<usize>() > last / 2, "{times:?}");
+    assert!(times[..last].contains(&1), "{times:?}");
     drop((first, second));
     run.check_pages_home();
 }
