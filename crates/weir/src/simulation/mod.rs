@@ -65,7 +65,7 @@ pub(crate) fn sim(args: &SimArgs) -> Exit {
     };
     args.limits.apply(&mut partition);
     use_built_in_costs(&mut partition);
-    for note in borrowed_costs(&partition) {
+    for note in borrowed_costs(&partition).into_iter().chain(not_simulated(&partition)) {
         crate::complain(&format!("weir sim: {note}"));
     }
     if let Some(seed) = args.seed {
@@ -177,6 +177,28 @@ fn borrowed_costs(partition: &Partition) -> Vec<String> {
         }
     }
     notes.extend(metered.into_iter().map(|(source, roles)| format!("costs of {} were {source}", roles.join(", "))));
+    notes
+}
+
+/// What a partition sets for its datagrams that has no effect here, in words.
+fn not_simulated(partition: &Partition) -> Vec<String> {
+    let transport = &partition.transport;
+    if !transport.has_datagrams() {
+        return Vec::new();
+    }
+    let mut notes = Vec::new();
+    if transport.udp.window.is_some() {
+        notes.push("transport.udp.window is not simulated: nothing is acknowledged or sent again".to_owned());
+    }
+    // On one machine nothing is lost.
+    let may_lose = partition.simulation.as_ref().is_some_and(|simulation| simulation.layout == Layout::Farm);
+    if may_lose && !transport.udp.ask_after.duration().is_zero() {
+        notes.push(
+            "transport.udp.ask_after is not simulated: a message that lacks a datagram is lost whole, and requested again \
+             after its time-out"
+                .to_owned(),
+        );
+    }
     notes
 }
 
@@ -329,6 +351,23 @@ mod tests {
         let text =
             format!("partition.name = \"p\"\nros.count = 3\nsfi.count = 1\nsimulation.layout = \"processes\"\n{more}");
         Partition::parse_with_costs("p", &text, ("costs", costs)).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_simulated_of_datagrams_is_said() {
+        let notes = |layout: &str, transport: &str| {
+            let text = format!(
+                "partition.name = \"p\"\nros.count = 3\nsfi.count = 1\nsimulation.layout = \"{layout}\"\n[transport]\n{transport}"
+            );
+            super::not_simulated(&Partition::parse("p", &text, &[]).unwrap())
+        };
+        let udp = "event_reply = \"udp\"\n";
+        let with = |more: &str| format!("{udp}udp = {{ {more} }}\n");
+        assert!(notes("farm", "").is_empty() && notes("processes", udp).is_empty());
+        assert!(notes("farm", &with("ask_after = \"0 s\"")).is_empty());
+        assert!(notes("farm", udp)[0].contains("lost whole"));
+        let window = notes("processes", &with("window = \"1 MB\""));
+        assert!(window.len() == 1 && window[0].contains("transport.udp.window"), "{window:?}");
     }
 
     #[test]
