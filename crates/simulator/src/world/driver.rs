@@ -49,6 +49,8 @@ pub struct Driver {
     pub yields: Duration,
     /// How long a process keeps a core that others wait for.
     pub slice: Duration,
+    /// So many bytes for a connection go before the end of a pass; without it all wait for that.
+    pub batch_bytes: Option<u64>,
 }
 
 /// What it costs to carry messages between processes.
@@ -114,8 +116,12 @@ struct Process {
     inbox: VecDeque<Coming>,
     local: Turns<(Envelope, Message)>,
     touched: Vec<NodeId>,
-    outgoing: Vec<Frame>,
+    outgoing: Vec<Outgoing>,
     slept: bool,
+    /// Whether it looked for work when some came, on a core where nobody had any.
+    looks: bool,
+    /// What having its core costs the pass that begins.
+    to_pay: Duration,
     on_core_since: Time,
     spins_since: Time,
 }
@@ -133,6 +139,14 @@ enum State {
     Yielding,
 }
 
+/// What waits to be written to another process.
+struct Outgoing {
+    to: usize,
+    in_datagrams: bool,
+    bytes: u64,
+    frames: Vec<Frame>,
+}
+
 /// What waits for the next pass.
 enum Coming {
     /// From a process on a core, over its connection.
@@ -148,6 +162,11 @@ struct Cores {
 }
 
 impl Driver {
+    /// A pass of a process, without what there is to do in it.
+    fn look(&self, process: &Process) -> Duration {
+        self.pass + self.pass_component * process.components + self.pass_connection * process.connections
+    }
+
     fn carrying(&self, in_datagrams: bool) -> Carrying {
         if in_datagrams { self.datagrams } else { self.connections }
     }
@@ -201,6 +220,27 @@ impl Drivers {
         self.hosts[host].ready.iter().any(may)
     }
 
+    /// Whether nobody has work on the core that a process had last.
+    fn has_free_core(&self, process: usize) -> bool {
+        let Process { host, core, .. } = self.processes[process];
+        self.hosts[host].free.contains(&core)
+    }
+
+    /// How long processes of a core look for work in vain before one that has some, and was taken out of those that wait, has
+    /// its turn: they let each other run one after the other. In the mean that takes half a round where nobody else has work,
+    /// and less where several wait.
+    fn looks_in_vain(&self, process: usize, core: u32) -> Duration {
+        let this = &self.processes[process];
+        let is_here = |other: &&Process| other.host == this.host && other.core == core;
+        let looking =
+            self.processes.iter().filter(is_here).filter(|other| other.state == State::Yielding).count() as u32;
+        let waiting =
+            self.hosts[this.host].ready.iter().filter(|other| is_here(&&self.processes[**other])).count() as u32;
+        let own = u32::from(this.looks);
+        let switches = if looking > 0 { self.driver.switch * (looking + own) } else { Duration::ZERO };
+        (self.driver.look(this) * (looking + own) + switches) / (waiting + 2)
+    }
+
     fn change(&mut self, process: usize, state: State) -> u64 {
         let process = &mut self.processes[process];
         process.state = state;
@@ -224,6 +264,8 @@ impl Process {
             touched: Vec::new(),
             outgoing: Vec::new(),
             slept: false,
+            looks: false,
+            to_pay: Duration::ZERO,
             on_core_since: Time::ZERO,
             spins_since: Time::ZERO,
         }
@@ -282,9 +324,21 @@ impl World {
             return drivers.processes[from].local.push(envelope.to, (envelope, message));
         }
         let driver = drivers.driver;
-        let len_bytes = self.length(&envelope, &message);
-        self.charge(driver.carrying(self.in_datagrams(&message)).encode);
-        self.drivers().processes[from].outgoing.push((envelope, message, len_bytes));
+        let (len_bytes, in_datagrams) = (self.length(&envelope, &message), self.in_datagrams(&message));
+        let costs = driver.carrying(in_datagrams);
+        self.charge(costs.encode);
+        let outgoing = &mut self.drivers().processes[from].outgoing;
+        let before = outgoing.iter().position(|other| (other.to, other.in_datagrams) == (to, in_datagrams));
+        let place = before.unwrap_or_else(|| {
+            outgoing.push(Outgoing { to, in_datagrams, bytes: 0, frames: Vec::new() });
+            outgoing.len() - 1
+        });
+        outgoing[place].bytes += u64::from(len_bytes);
+        outgoing[place].frames.push((envelope, message, len_bytes));
+        if !in_datagrams && driver.batch_bytes.is_some_and(|batch_bytes| outgoing[place].bytes >= batch_bytes) {
+            let batch = outgoing.remove(place);
+            self.write_to(from, costs.write, batch);
+        }
     }
 
     fn notify(&mut self, process: usize) {
@@ -304,6 +358,7 @@ impl World {
             }
             State::Yielding => {
                 drivers.change(process, State::Waking);
+                drivers.processes[process].looks = drivers.has_free_core(process);
                 self.schedule(now, What::Turn(Turn::Wakes(process)));
             }
             State::Waking | State::Ready | State::Running => {}
@@ -336,13 +391,15 @@ impl World {
         let drivers = self.drivers();
         let Driver { switch, sleep, .. } = drivers.driver;
         let Some((process, core)) = drivers.next_ready(host) else { return };
+        let in_vain = drivers.looks_in_vain(process, core);
         drivers.change(process, State::Running);
         let next = &mut drivers.processes[process];
         next.core = core;
-        next.on_core_since = now;
+        next.on_core_since = now + in_vain;
         let slept = core::mem::take(&mut next.slept);
-        self.charge(if slept { switch + sleep } else { switch });
-        self.pass(process);
+        next.looks = false;
+        next.to_pay = if slept { switch + sleep } else { switch };
+        self.schedule(now + in_vain, What::Turn(Turn::Begins(process)));
     }
 
     /// A pass is over: there is another one, or another process has the core.
@@ -387,7 +444,7 @@ impl World {
         let driver = drivers.driver;
         let this = &mut drivers.processes[process];
         let inbox = core::mem::take(&mut this.inbox);
-        let pass = driver.pass + driver.pass_component * this.components + driver.pass_connection * this.connections;
+        let pass = driver.look(this) + core::mem::take(&mut this.to_pay);
         self.charge(pass);
         let core = self.drivers().processes[process].core;
         let inputs = self.receive(&driver, core, inbox);
@@ -528,28 +585,36 @@ impl World {
         let drivers = self.drivers();
         let driver = drivers.driver;
         let outgoing = core::mem::take(&mut drivers.processes[process].outgoing);
-        let mut to_each: Vec<((usize, bool), Vec<Frame>)> = Vec::new();
-        for (envelope, message, len_bytes) in outgoing {
-            let way = (self.drivers().process_of(envelope.to), self.in_datagrams(&message));
-            let place = to_each.iter().position(|(other, _)| *other == way).unwrap_or_else(|| {
-                to_each.push((way, Vec::new()));
-                to_each.len() - 1
-            });
-            to_each[place].1.push((envelope, message, len_bytes));
-        }
         let mut datagrams_before = false;
-        for ((to, in_datagrams), frames) in &to_each {
-            let costs = driver.carrying(*in_datagrams);
-            let bytes = frames.iter().map(|(_, _, len_bytes)| u64::from(*len_bytes)).sum();
-            let once = if *in_datagrams && datagrams_before { Duration::ZERO } else { costs.write };
-            datagrams_before |= *in_datagrams;
-            let processes = &self.drivers().processes;
-            let is_near = processes[*to].core == processes[process].core;
-            let far = if is_near { Duration::ZERO } else { costs.far / 2 + of_bytes(costs.far_kib / 2, bytes) };
-            self.charge(once + of_bytes(costs.write_kib, bytes) + far);
+        for to_one in outgoing {
+            let in_datagrams = to_one.in_datagrams;
+            let costs = driver.carrying(in_datagrams);
+            let once = if in_datagrams && datagrams_before { Duration::ZERO } else { costs.write };
+            datagrams_before |= in_datagrams;
+            self.write_to(process, once, to_one);
         }
-        for ((to, _), frames) in to_each {
-            self.depart(process, to, frames);
+    }
+
+    /// Hands what waits for another process over, which takes this long whatever it is. It can be read there segment by
+    /// segment, while the rest is still being written.
+    fn write_to(&mut self, process: usize, once: Duration, Outgoing { to, in_datagrams, frames, .. }: Outgoing) {
+        let drivers = self.drivers();
+        let costs = drivers.driver.carrying(in_datagrams);
+        let is_far = drivers.processes[to].core != drivers.processes[process].core;
+        let (far, far_kib) = if is_far { (costs.far / 2, costs.far_kib / 2) } else { Default::default() };
+        self.charge(once + far);
+        let (mut segment, mut bytes) = (Vec::new(), 0);
+        for frame in frames {
+            bytes += u64::from(frame.2);
+            segment.push(frame);
+            if bytes >= SEGMENT_BYTES {
+                self.charge(of_bytes(costs.write_kib + far_kib, core::mem::take(&mut bytes)));
+                self.depart(process, to, core::mem::take(&mut segment));
+            }
+        }
+        self.charge(of_bytes(costs.write_kib + far_kib, bytes));
+        if !segment.is_empty() {
+            self.depart(process, to, segment);
         }
     }
 
@@ -584,6 +649,34 @@ fn of_bytes(each_kib: Duration, bytes: u64) -> Duration {
     Duration::from_nanos((each_kib.as_nanos() as u64).saturating_mul(bytes) / 1024)
 }
 
+/// The kernel hands a long write over in segments of up to 64 KiB, which a reply of the longest group nearly fills: the receiver
+/// copies one while the sender copies the next.
+const SEGMENT_BYTES: u64 = 60 << 10;
 /// As live: bounds of a pass within a process.
 const LOCAL_MESSAGES_PER_PASS: usize = 4096;
 const LOCAL_TIME_PER_PASS: Duration = Duration::from_millis(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_without_work_let_others_wait_while_they_look() {
+        let (look, switch) = (Duration::from_nanos(100), Duration::from_nanos(300));
+        let hosts = Hosts { cores: vec![1], processes: vec![0; 3], applications: vec![0, 1, 2], bound: vec![None; 3] };
+        let mut drivers = Drivers::new(Driver { pass: look, switch, ..Driver::default() }, &hosts);
+        assert_eq!(drivers.looks_in_vain(0, 0), Duration::ZERO, "the others sleep");
+        drivers.processes[0].looks = true;
+        assert_eq!(drivers.looks_in_vain(0, 0), look / 2, "it is alone on its core");
+        for other in [1, 2] {
+            drivers.change(other, State::Yielding);
+        }
+        assert_eq!(drivers.looks_in_vain(0, 0), (look + switch) * 3 / 2);
+        assert_eq!(drivers.looks_in_vain(0, 1), look / 2, "they have another core");
+        drivers.processes[0].looks = false;
+        assert_eq!(drivers.looks_in_vain(0, 0), look + switch, "another one had the core");
+        drivers.change(2, State::Ready);
+        drivers.hosts[0].ready.push_back(2);
+        assert_eq!(drivers.looks_in_vain(0, 0), (look + switch) / 3, "they look between those that have work");
+    }
+}

@@ -59,7 +59,7 @@ enum Knob {
     Far,
     /// Of each kibibyte of it.
     FarBytes,
-    /// All that carrying costs.
+    /// All that carrying costs, or all else of it.
     Carrying,
 }
 
@@ -68,7 +68,9 @@ impl Part {
         match (way, self) {
             (Way::Tcp, Self::OneCore) => &[Knob::Near],
             (Way::Tcp, Self::TwoCores) => &[Knob::Far, Knob::FarBytes],
-            _ => &[Knob::Carrying],
+            (Way::Datagrams, _) => &[Knob::FarBytes, Knob::Carrying],
+            // Of bytes, handles travel.
+            (Way::SharedMemory, _) => &[Knob::Carrying],
         }
     }
 }

@@ -423,7 +423,7 @@ const SHARE_APART_MIN: f64 = 0.9;
 const ROUNDS_MAX: u32 = 4;
 const RUNS_PER_METERED: u32 = 2;
 /// Runs of a round, those that are shorter in part; what starts and measures besides takes as much as some.
-const RUNS_PER_ROUND: f64 = 64.0;
+const RUNS_PER_ROUND: f64 = 76.0;
 /// Rather than shorter runs there are fewer.
 const RUN_SECONDS_MIN: f64 = 0.11;
 

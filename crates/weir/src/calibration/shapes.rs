@@ -54,8 +54,8 @@ pub(super) fn between(way: Way, milliseconds: u64) -> Result<Vec<Shape>, Configu
 
 /// Runs with a process for each application, which no meter sees.
 pub(super) fn apart(way: Way, part: Part, milliseconds: u64) -> Result<Vec<Shape>, ConfigurationError> {
-    // Few large fragments and many small ones: messages and bytes are told apart by them.
-    let runs = [(3, 2_000), (6, 500), (2, 4_000), (5, 700)];
+    // Few and many sources, each with small and with large fragments: messages and bytes are told apart by them.
+    let runs = [(3, 2_000), (6, 500), (2, 4_000), (5, 700), (3, 500), (6, 2_000)];
     let runs = if part == Part::TwoCores { &runs[..] } else { &runs[..2] };
     let allowed = allowed_cpus();
     let cores = match (part, &allowed[..]) {

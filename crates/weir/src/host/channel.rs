@@ -100,9 +100,10 @@ impl FromStr for PeerAddress {
 
 /// What was copied is still in the cache, and copying took a while in which the peer could have worked.
 const COPIED_BATCH: usize = 64 << 10;
-/// Slices cost the kernel the less, the more of them it takes at once.
-const SLICES_BATCH: usize = 512 << 10;
-const SHM_BATCH: usize = 64 << 10;
+/// Of slices: they cost the kernel the less, the more of them it takes at once.
+pub(crate) const SLICES_BATCH: usize = 512 << 10;
+/// The same of what goes through shared memory.
+pub(crate) const SHM_BATCH: usize = 64 << 10;
 
 #[cfg(test)]
 mod tests {

@@ -38,7 +38,7 @@ use transport::frame::Frame;
 use transport::link::{Lost, SendError};
 use transport::page_pool::Pool;
 
-pub(crate) use channel::{InvalidPeerAddress, PeerAddress};
+pub(crate) use channel::{InvalidPeerAddress, PeerAddress, SHM_BATCH, SLICES_BATCH};
 pub(crate) use checks::{FragmentChecks, byte_sum};
 pub(crate) use datagrams::{DatagramOptions, replies_kept};
 use datagrams::{Datagrams, Sent};

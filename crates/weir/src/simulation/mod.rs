@@ -380,6 +380,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_long_is_read_while_the_rest_is_written() {
+        let costs = "[simulation.driver]\nread_kib = \"1 us\"\nwrite_kib = \"1 us\"\n";
+        let more = "ros.fragment = { kind = \"fixed\", size = \"4096 B\" }\nros.input = \"emulator\"\n\
+                    processes.cores = { ros = [0], dfm = [1], sfi = [1] }\n";
+        let text = format!(
+            "partition.name = \"p\"\nrun.duration = \"20 ms\"\ndfm.input = \"self\"\nros.count = 1\nsfi.count = 1\n\
+             simulation = {{ layout = \"processes\", cores = 2 }}\n{more}"
+        );
+        let partition = Partition::parse_with_costs("p", &text, ("costs", costs)).unwrap();
+        let rate = rate_hz(&simulate(partition, Trace::None).unwrap());
+        let one_after_the_other = 1e6 / (4.0 + 4.0);
+        assert!((1.2..2.0).contains(&(rate / one_after_the_other)), "{rate}");
+    }
+
+    #[test]
     fn the_same_seed_gives_the_same_run() {
         let [one, other] = [(); 2].map(|()| simulated(BUILT_IN_COSTS, "processes", 2, ""));
         assert_eq!(one.outcomes.inputs, other.outcomes.inputs);

@@ -20,6 +20,7 @@ use super::content::Content;
 use super::outside::{Level2, Surroundings};
 use crate::assembly::Assembly;
 use crate::conductor::idle;
+use crate::host::{SHM_BATCH, SLICES_BATCH};
 
 /// The world of a partition.
 pub(super) fn setup(assembly: Assembly, inputs: Inputs) -> Result<Setup, SimulationError> {
@@ -169,6 +170,7 @@ fn driver(costs: &configuration::Driver, partition: &Partition) -> Driver {
         spins,
         yields,
         slice: of(costs.slice),
+        batch_bytes: Some(if shared.is_some() { SHM_BATCH } else { SLICES_BATCH } as u64),
     }
 }
 

@@ -102,7 +102,14 @@ fn each_way_and_part_is_closed_by_itself() {
     assert_eq!(closed(Way::Tcp, Part::OneCore, &[2.0]), [1_400.0, 9e3, 1_000.0, 300.0, 160.0, 180.0]);
     assert_eq!(closed(Way::Tcp, Part::TwoCores, &[2.0, 3.0]), [700.0, 9e3, 500.0, 600.0, 80.0, 90.0]);
     assert_eq!(closed(Way::SharedMemory, Part::TwoCores, &[2.0]), [700.0, 9e3, 500.0, 300.0, 160.0, 90.0]);
-    assert_eq!(closed(Way::Datagrams, Part::TwoCores, &[2.0]), [700.0, 9e3, 500.0, 300.0, 80.0, 180.0]);
+    assert_eq!(closed(Way::Datagrams, Part::TwoCores, &[3.0, 2.0]), [700.0, 9e3, 500.0, 300.0, 80.0, 180.0]);
+}
+
+#[test]
+fn bytes_of_datagrams_are_closed_by_themselves() {
+    let costs = Costs { datagrams: vec![("read", 70.0), ("far", 40.0), ("far_kib", 5.0)], ..costs() };
+    let closed = costs.times_apart(Way::Datagrams, Part::TwoCores, &[3.0, 2.0]);
+    assert_eq!(closed.datagrams, [("read", 140.0), ("far", 80.0), ("far_kib", 15.0)]);
 }
 
 #[test]
