@@ -241,12 +241,13 @@ fn in_a_stop_a_lost_l2pu_is_not_waited_for() {
 }
 
 #[test]
-fn an_accepted_event_without_a_result_leaves_the_pros_alone() {
+fn an_accepted_event_without_a_result_or_that_is_vetoed_leaves_the_pros_alone() {
     let pros = NodeId(9);
     let mut l2pu = L2pu::new(L2puParameters {
         workers: 1,
         ros_of_rob: Vec::new(),
         pros: Some(pros),
+        overrides: Overrides { veto_items: VETOED, ..Overrides::default() },
         sink: None,
         builder: None,
         request_timeout: Duration::from_millis(10),
@@ -259,8 +260,8 @@ fn an_accepted_event_without_a_result_leaves_the_pros_alone() {
         out.drain().collect::<Vec<_>>()
     };
     handle(Input::Peer { node: pros, state: PeerState::Up(Incarnation(0)) });
-    for (event, len_bytes) in [(0, 0), (1, 8)] {
-        let event = EventInfo { event: EventId(event), ..EventInfo::default() };
+    for (event, items, len_bytes) in [(0, 0, 0), (1, VETOED, 8), (2, 0, 8)] {
+        let event = EventInfo { event: EventId(event), items, ..EventInfo::default() };
         let started =
             handle(Input::Message { from: L2PU, message: Message::Assign { event, attempt: 1, rois: Vec::new() } });
         let ticket = |action: &Action| match action {
@@ -279,7 +280,58 @@ fn an_accepted_event_without_a_result_leaves_the_pros_alone() {
             }
             other => panic!("{other:?}"),
         };
-        assert_eq!(actions.iter().map(is_decision).collect::<Vec<_>>(), [len_bytes == 0]);
+        assert_eq!(actions.iter().map(is_decision).collect::<Vec<_>>(), [len_bytes == 0 || items == VETOED]);
+    }
+}
+
+#[test]
+fn data_of_an_event_that_is_vetoed_go_to_no_builder() {
+    let (ros, sfi) = (NodeId(8), NodeId(9));
+    for items in [0, VETOED] {
+        let mut l2pu = L2pu::new(L2puParameters {
+            workers: 1,
+            ros_of_rob: vec![(5, ros)],
+            pros: None,
+            overrides: Overrides { veto_items: VETOED, ..Overrides::default() },
+            sink: None,
+            builder: Some(sfi),
+            request_timeout: Duration::from_millis(10),
+            retries: 0,
+        });
+        let mut out = Outbox::new();
+        let mut handle = |input| {
+            l2pu.handle(Time::ZERO, input, &mut out);
+            l2pu.check();
+            out.drain().collect::<Vec<_>>()
+        };
+        let ticket = |actions: &[Action]| match actions.last() {
+            Some(Action::Start { ticket, work: Work::Steer(_) }) => *ticket,
+            other => panic!("{other:?}"),
+        };
+        let steered = |ticket, steered| Input::Done { ticket, outcome: Outcome::Steered(steered) };
+        handle(Input::Peer { node: sfi, state: PeerState::Up(Incarnation(0)) });
+        let event = EventInfo { event: EventId(3), items, ..EventInfo::default() };
+        let assign = Message::Assign { event, attempt: 1, rois: Vec::new() };
+        let first_step = ticket(&handle(Input::Message { from: L2PU, message: assign }));
+        let asked = handle(steered(first_step, Steered::Ask(vec![5])));
+        let Some(Action::Send { message: Message::RoiRequest { event, request, .. }, .. }) = asked.first() else {
+            panic!("{asked:?}")
+        };
+        let bulk = Bulk::Modelled { len_bytes: 64, seed: 0 };
+        let reply = Message::RoiReply { event: *event, request: *request, missing: Vec::new(), bulk };
+        let second_step = ticket(&handle(Input::Message { from: ros, message: reply }));
+        let selection =
+            Selection { accept: true, result: Bulk::default(), chains: Chains::default(), payload_bytes: 0 };
+        let actions = handle(steered(second_step, Steered::Decide(selection)));
+        let is_for_builder = |action: &Action| match action {
+            Action::Send { to, message: Message::Collected { .. } } => *to == sfi,
+            Action::Send { message: Message::L2Decision { accept: true, builder, .. }, .. } => {
+                assert_eq!(*builder, Some(sfi).filter(|_| items == 0));
+                false
+            }
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(actions.iter().any(is_for_builder), items == 0);
     }
 }
 
@@ -289,6 +341,7 @@ fn a_sink_decides_at_once() {
         workers: 1,
         ros_of_rob: Vec::new(),
         pros: Some(NodeId(9)),
+        overrides: Overrides::default(),
         sink: Some(0.5),
         builder: None,
         request_timeout: Duration::from_millis(10),
@@ -362,6 +415,8 @@ fn what_is_settled_before_level_1_is_within_reach_is_told_when_it_is() {
     let actions = driver.input(up(LEVEL1));
     assert!(sends(&actions, LEVEL1, &Message::Settled { cleared: u64::MAX, decided: before }));
 }
+
+const VETOED: u32 = 0b100;
 
 fn assigned(actions: &[Action]) -> Vec<u64> {
     let of = |action: &Action| match action {

@@ -172,6 +172,7 @@ fn unit(sink: Option<f64>) {
         workers: WORKERS,
         ros_of_rob: Vec::new(),
         pros: Some(PROS),
+        overrides: Overrides::default(),
         sink,
         builder: None,
         request_timeout: Duration::from_millis(10),

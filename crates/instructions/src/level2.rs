@@ -97,6 +97,7 @@ fn l2pu() -> L2puParameters {
         workers: WORKERS,
         ros_of_rob: ROSS.map(|node| (u32::from(node.0), node)).to_vec(),
         pros: None,
+        overrides: Overrides::default(),
         sink: None,
         builder: None,
         request_timeout: Duration::from_secs(2),

@@ -321,6 +321,7 @@ impl Assembly {
             ros_of_rob,
             pros: self.of(Role::Pros).first().copied(),
             builder: l2pu.phased.then(|| self.of(Role::Sfi)[index]),
+            overrides: self.overrides,
             sink: (l2pu.strategy == toml::Strategy::Sink).then(|| l2pu.accept.as_f64()),
             request_timeout: l2pu.request_timeout.duration(),
             retries: 2,

@@ -7,6 +7,7 @@ use core::time::Duration;
 use crate::bulk::Bulk;
 use crate::component::{Component, Input, Outbox, Outcome, PeerState, Steer, Steered, Ticket, Work};
 use crate::ids::{EventId, NodeId, Role};
+use crate::level2::overrides::Overrides;
 use crate::message::{Command, EventInfo, Message, Missing, Roi};
 use crate::random::unit_of_event;
 use crate::report::{ChainCounts, L2puCounters, Report};
@@ -21,6 +22,9 @@ pub struct L2puParameters {
     pub ros_of_rob: Vec<(u32, NodeId)>,
     /// Who keeps the results; nobody does where nothing is built.
     pub pros: Option<NodeId>,
+    /// What supervisors make of decisions. An event that is rejected whatever the decision is keeps neither result nor data: nobody
+    /// would ask for them, and in a small pROS they would take the room of others.
+    pub overrides: Overrides,
     /// A unit that answers at once, without steering, data or result, accepting this fraction of the events (0–1): the
     /// SteerSink of `[L2SCI2000 §3.2]`, to measure supervisors with.
     pub sink: Option<f64>,
@@ -319,16 +323,16 @@ impl L2pu {
     /// The pROS has the result, if there is one, before anybody can ask for it. While it is away results are lost: as the event
     /// had one, its builder finds it missing.
     fn keep_result(&mut self, index: usize, result: Bulk, out: &mut Outbox) {
-        let worker = self.workers[index].as_mut().expect("a worker with an event");
-        let is_heard = !self.gone.contains(&worker.assigned.from);
-        let Some(pros) = self.parameters.pros.filter(|_| is_heard && !result.is_empty()) else {
+        let Assigned { from, event, .. } = self.workers[index].as_ref().expect("a worker with an event").assigned;
+        let is_wanted = !self.gone.contains(&from) && self.may_be_accepted(event) && !result.is_empty();
+        let Some(pros) = self.parameters.pros.filter(|_| is_wanted) else {
             return self.decide(index, true, false, out);
         };
         if !self.pros_up {
             return self.decide(index, true, true, out);
         }
-        out.send(pros, Message::L2Result { event: worker.assigned.event.event, bulk: result.clone() });
-        worker.state = State::Accepted(result);
+        out.send(pros, Message::L2Result { event: event.event, bulk: result.clone() });
+        self.workers[index].as_mut().expect("a worker with an event").state = State::Accepted(result);
     }
 
     fn on_result_taken(&mut self, event: EventId, out: &mut Outbox) {
@@ -348,9 +352,14 @@ impl L2pu {
         self.idle.push(index);
         self.counters.accepted += u64::from(accept);
         self.counters.rejected += u64::from(!accept);
-        let builder = if accept { self.give_to_builder(event.event, worker.collected, out) } else { None };
+        let is_wanted = accept && self.may_be_accepted(event);
+        let builder = if is_wanted { self.give_to_builder(event.event, worker.collected, out) } else { None };
         out.send(from, Message::L2Decision { event: event.event, attempt, accept, has_result, builder });
         self.begin(out);
+    }
+
+    fn may_be_accepted(&self, event: EventInfo) -> bool {
+        self.parameters.overrides.decide(event.items, true)
     }
 
     /// The builder that has the collected data now, if there are any.

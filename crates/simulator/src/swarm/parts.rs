@@ -84,6 +84,7 @@ impl Plan {
                 workers: self.workers,
                 ros_of_rob: self.ros_of_rob(),
                 pros: self.one(Role::Pros),
+                overrides: self.overrides,
                 sink: self.sink,
                 builder: self.phased.map(|_| self.of(Role::Sfi)[index % usize::from(self.counts.sfi)]),
                 request_timeout: self.request_timeout,

@@ -192,6 +192,13 @@ fn a_builder_far_away_may_not_know_at_the_end_what_was_revoked() {
     holds_in(5, 20_021_054, 1);
 }
 
+/// A DFM died with rejections that it had taken and not cleared: results of events that level 2 had accepted and an override rejected
+/// filled the pROS, in which a worker waited for room with an older event that was not to be forced.
+#[test]
+fn events_that_an_override_rejects_leave_no_result_in_the_pros() {
+    holds_in(5, 20_021_377, 4);
+}
+
 fn holds(seed: u64, level: u32) {
     holds_in(1, seed, level);
 }
