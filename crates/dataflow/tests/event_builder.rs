@@ -47,6 +47,33 @@ fn sources_that_are_late_are_asked_again_each_at_its_time() {
     assert_eq!((asked.len(), driver.counters().reasks, driver.ended), (2, 6, vec![(EventId(0), 2)]));
 }
 
+#[test]
+fn results_of_a_pros_that_is_away_are_missing_at_once() {
+    let mut parameters = SfiParameters { outstanding_requests: 8, ..parameters(2, 8) };
+    parameters.sources[1].results = true;
+    let pros = parameters.sources[1].node;
+    let mut driver = Driver::new(parameters);
+    let peer = |state| Input::Peer { node: pros, state };
+    driver.has_result = true;
+    let asked = requests(driver.build(0..1));
+    assert!(asked.iter().any(|(to, _)| *to == pros), "it may only not be connected yet");
+    driver.answer(asked);
+    driver.input(peer(PeerState::Up(Incarnation(0))));
+    let asked = requests(driver.build(1..2));
+    let (of_pros, of_data): (Vec<_>, Vec<_>) = asked.into_iter().partition(|(to, _)| *to == pros);
+    assert_eq!((of_pros.len(), of_data.len()), (1, 1));
+    driver.answer(of_data);
+    driver.input(peer(PeerState::Down));
+    let asked = requests(driver.build(2..3));
+    assert!(asked.iter().all(|(to, _)| *to != pros));
+    driver.answer(asked);
+    driver.input(peer(PeerState::Up(Incarnation(1))));
+    let asked = requests(driver.build(3..4));
+    driver.answer(asked);
+    let ended = [(0, 0), (1, 1), (2, 1), (3, 0)].map(|(event, missing)| (EventId(event), missing));
+    assert_eq!((driver.ended.as_slice(), driver.now), (ended.as_slice(), Time::ZERO));
+}
+
 /// `perf stat -e instructions:u` of this test, with a `request_timeout` that is met and one that is not.
 #[test]
 #[ignore = "a measurement"]
@@ -68,11 +95,14 @@ struct Driver {
     sfi: Sfi,
     now: Time,
     ended: Vec<(EventId, u32)>,
+    /// Of events that are assigned from now on.
+    has_result: bool,
 }
 
 impl Driver {
     fn new(parameters: SfiParameters) -> Self {
-        let mut driver = Self { sfi: Sfi::new(parameters), now: Time::ZERO, ended: Vec::new() };
+        let sfi = Sfi::new(parameters);
+        let mut driver = Self { sfi, now: Time::ZERO, ended: Vec::new(), has_result: false };
         driver.input(Input::Peer { node: DFM, state: PeerState::Up(Incarnation(0)) });
         driver
     }
@@ -94,10 +124,11 @@ impl Driver {
     }
 
     fn build(&mut self, events: core::ops::Range<u64>) -> Vec<Action> {
+        let has_result = self.has_result;
         let assigned = |event| Assignment {
             event: EventInfo { event: EventId(event), ..EventInfo::default() },
             attempt: 1,
-            has_result: false,
+            has_result,
         };
         let events = events.map(assigned).collect();
         self.input(Input::Message { from: DFM, message: Message::Build { events, oldest_unfinished: EventId(0) } })

@@ -5,10 +5,50 @@ use std::time::Duration;
 use dataflow::building::assignment::SfiAssignment;
 use dataflow::building::dfm::{ClearAfter, Dfm, DfmInput, DfmParameters};
 use dataflow::building::push_control::BuildingMode;
+use dataflow::bulk::Bulk;
 use dataflow::component::{Action, Component, Input, Outbox, PeerState};
 use dataflow::ids::{EventId, Incarnation, NodeId};
-use dataflow::message::{Decision, EventInfo, Message};
+use dataflow::message::{DataRequest, Decision, EventInfo, Message, Missing};
+use dataflow::readout::ros::{ReadOut, Ros, RosParameters};
 use dataflow::time::Time;
+
+/// A pROS that had returned let builders wait for results that it had lost.
+#[test]
+fn what_the_pros_does_not_have_it_says_at_once() {
+    let (sfi, l2pu, dfm) = (NodeId(2), NodeId(3), NodeId(4));
+    let mut pros = Ros::new(RosParameters {
+        robs: vec![RESULTS],
+        pages_per_rob: 4,
+        busy_above: 4,
+        busy_below: 1,
+        request_timeout: Duration::from_millis(100),
+        group_bytes_max: 1 << 16,
+        read_out: ReadOut::Results,
+        push: None,
+        level1: None,
+        in_flight: 16,
+        dfm,
+        late: true,
+    });
+    let mut out = Outbox::new();
+    let result = Message::L2Result { event: EventId(1), bulk: Bulk::Modelled { len_bytes: 64, seed: 1 } };
+    pros.handle(Time::ZERO, Input::Message { from: l2pu, message: result }, &mut out);
+    let request = |event| DataRequest {
+        event: EventInfo { event: EventId(event), ..EventInfo::default() },
+        attempt: 1,
+        request: 1,
+        robs: Vec::new(),
+    };
+    let message = Message::EventRequest { requests: vec![request(0), request(1)] };
+    pros.handle(Time::ZERO, Input::Message { from: sfi, message }, &mut out);
+    pros.flush(Time::ZERO, &mut out);
+    let replies = out.drain().find_map(|action| match action {
+        Action::Send { message: Message::EventReply { replies, .. }, .. } => Some(replies),
+        _ => None,
+    });
+    let said: Vec<_> = replies.expect("an answer").into_iter().map(|reply| (reply.missing, reply.len_bytes)).collect();
+    assert_eq!(said, [(vec![Missing { rob: RESULTS, lost: true }], 0), (Vec::new(), 64)]);
+}
 
 /// A group of decisions filled a clear group with its rejects before its accepts were in the books: the clear called the
 /// accepted events too old, and the read-out systems dropped their fragments.
@@ -57,3 +97,6 @@ fn a_clear_in_the_middle_of_a_group_of_decisions_keeps_its_accepted_events_valid
     assert_eq!(bounds.len(), 1, "the two rejects fill a group");
     assert!(bounds[0] <= EventId(2), "event 2 has still to be built: {bounds:?}");
 }
+
+/// Source identifier of the ROB of the pROS.
+const RESULTS: u32 = 0x7c_0000;

@@ -61,6 +61,7 @@ pub struct Sfi {
     turn: usize,
     /// How many sources there are besides the pseudo-ROS.
     data_sources: usize,
+    /// By source: nothing will come from it.
     sources_gone: Vec<bool>,
     /// By node: its index among the sources.
     source_of: Vec<Option<u16>>,
@@ -627,6 +628,8 @@ impl Sfi {
     fn on_peer(&mut self, now: Time, node: NodeId, state: PeerState, out: &mut Outbox) {
         let gone = state == PeerState::Gone;
         if let Some(source) = self.parameters.sources.iter().position(|source| source.node == node) {
+            // What the pseudo-ROS held is lost with its life. One that was never seen may only not be connected yet.
+            let gone = gone || (state == PeerState::Down && self.parameters.sources[source].results);
             self.sources_gone[source] = gone;
             if let Some(intake) = &mut self.intake {
                 intake.on_peer(source);

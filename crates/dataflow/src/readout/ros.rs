@@ -342,6 +342,8 @@ impl Ros {
     fn look_up(&self, rob: usize, event: EventId) -> Lookup<'_> {
         match self.robs[rob].find(event) {
             Some(fragment) => Lookup::Here(fragment),
+            // A result is there before its event is decided.
+            None if self.parameters.read_out == ReadOut::Results => Lookup::Never,
             None if self.robs[rob].has_passed(event) || self.refusal(event).is_some() => Lookup::Never,
             None => Lookup::NotYet,
         }

@@ -117,6 +117,29 @@ fn a_pros_that_dies_at_any_time_and_returns_loses_results_only() {
     assert!(incomplete > 0, "what was lost is counted");
 }
 
+/// Builders waited for results that could not come: each for as long as a source may take with all its tries.
+#[test]
+fn building_keeps_its_pace_while_the_pros_is_away() {
+    const ACCEPTS: u64 = 500;
+    let spacing = Duration::from_millis(4);
+    let plan = Plan {
+        spacing: Spacing::Fixed(spacing),
+        request_timeout: Duration::from_millis(500),
+        build_timeout: Duration::from_secs(10),
+        events: ACCEPTS,
+        ..plan(InputKind::Level2)
+    };
+    let fault = Fault::Restart(node(&plan, Role::Pros), Duration::from_secs(1));
+    let outcomes = Plan { faults: vec![(Duration::from_millis(500), fault)], ..plan }.run_checked();
+    let account = &outcomes.account;
+    assert_eq!((account.recorded, account.residual), (ACCEPTS, 0), "{account:#?}");
+    let took = outcomes.ended.since(outcomes.began);
+    assert!(took < spacing * ACCEPTS as u32 + Duration::from_millis(50), "{took:?}");
+    assert!((240..260).contains(&account.built_incomplete), "those of one second: {account:#?}");
+    let reports = outcomes.ending.reports.values();
+    assert_eq!(SfiCounters::total(reports.filter(|report| report.role == Role::Sfi)).reasks, 0);
+}
+
 /// With a builder that has cleared what it had built only that is lost which nobody else has: what it was told and had no time
 /// to tell is known to the filter.
 #[test]
