@@ -13,6 +13,7 @@ impl Plan {
     pub(super) fn draw_more(&mut self, edition: u32, level: u32) {
         let seed = self.seed;
         if edition >= 2 && level >= 1 {
+            self.disks_heal = true;
             self.draw_healing(&mut Random::new(seed ^ 0x6865_616c_6564));
         }
         if edition >= 3 && level >= 1 {

@@ -120,8 +120,8 @@ impl Outside for Surroundings {
         })
     }
 
-    fn disk_fails(&mut self) -> bool {
-        self.random.chance(self.plan.record_failures)
+    fn disk_fails(&mut self, is_healed: bool) -> bool {
+        !(is_healed && self.plan.disks_heal) && self.random.chance(self.plan.record_failures)
     }
 
     fn record(&mut self, node: NodeId, recording: &Recording) -> bool {

@@ -132,6 +132,8 @@ pub struct Plan {
     pub duration: Option<Duration>,
     /// From this time of the run on, nothing goes wrong any more on links and disks.
     pub healed_after: Option<Duration>,
+    /// Whether disks heal, too; a write that fails is tried again.
+    pub disks_heal: bool,
     /// What every input costs.
     pub service: Duration,
     /// Applications that appear so long after the others.
@@ -247,6 +249,7 @@ impl Plan {
             stop_timeout: Duration::from_secs(10),
             duration: None,
             healed_after: None,
+            disks_heal: true,
             service: Duration::ZERO,
             late: Vec::new(),
             faults: Vec::new(),
@@ -372,6 +375,7 @@ impl Plan {
             stop_timeout: Duration::from_secs(10),
             duration: r.chance(0.2).then(|| Duration::from_millis(20)),
             healed_after: None,
+            disks_heal: false,
             service: Duration::ZERO,
             late: Vec::new(),
             faults: Vec::new(),

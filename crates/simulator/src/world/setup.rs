@@ -80,8 +80,8 @@ pub trait Outside {
     /// Is shown each event that a recorder is to put into its file, and says whether the disk takes it.
     fn record(&mut self, node: NodeId, recording: &Recording) -> bool;
 
-    /// Whether a disk that is not full fails a write, as long as it has not healed.
-    fn disk_fails(&mut self) -> bool {
+    /// Whether a disk that is not full fails a write; `is_healed` from the time on at which nothing is to go wrong any more.
+    fn disk_fails(&mut self, _is_healed: bool) -> bool {
         false
     }
 

@@ -69,7 +69,8 @@ impl World {
                 }
                 let streams = recording.streams;
                 let is_full = self.now < self.slot(node).full_until;
-                if is_full || (!self.is_healed() && self.setup.outside.disk_fails()) {
+                let is_healed = self.is_healed();
+                if is_full || self.setup.outside.disk_fails(is_healed) {
                     return Some(Outcome::RecordFailed);
                 }
                 let bytes = recording.built.bulk.len() as u64;

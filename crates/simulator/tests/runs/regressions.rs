@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use dataflow::building::dfm::ClearAfter;
 use dataflow::filter::policy::FilterPolicy;
-use dataflow::ids::NodeId;
+use dataflow::ids::{NodeId, Role};
 use dataflow::level1::pace::Spacing;
 use dataflow::level2::steering::Strategy;
+use dataflow::report::SfoCounters;
 
 use simulator::swarm::{Counts, InputKind, Plan};
 use simulator::world::{Fault, Links};
@@ -197,6 +198,21 @@ fn a_builder_far_away_may_not_know_at_the_end_what_was_revoked() {
 #[test]
 fn events_that_an_override_rejects_leave_no_result_in_the_pros() {
     holds_in(5, 20_021_377, 4);
+}
+
+/// Once disks healed with the links, seeds of the first edition drew other random numbers from then on, and met other runs.
+#[test]
+fn disks_of_the_first_edition_do_not_heal() {
+    let failures = |edition| {
+        let Plan { disks_heal, .. } = Plan::draw_in(edition, 1, 1);
+        let healed_after = Some(Duration::from_millis(10));
+        let spacing = Spacing::Fixed(Duration::from_micros(200));
+        let plan = Plan { record_failures: 0.5, spacing, healed_after, disks_heal, ..Plan::plain(200) };
+        let reports = plan.run_checked().ending.reports;
+        SfoCounters::total(reports.values().filter(|report| report.role == Role::Sfo)).failures
+    };
+    let (first, second) = (failures(1), failures(2));
+    assert!(0 < second && second < first / 4, "{first} and {second}");
 }
 
 fn holds(seed: u64, level: u32) {
