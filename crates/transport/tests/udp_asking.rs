@@ -198,6 +198,187 @@ fn a_long_message_comes_through_loss() {
 }
 
 #[test]
+fn several_messages_that_were_lost_as_a_whole_are_sent_again_at_once() {
+    let mut network = Network::new(&options());
+    let mut arrived = BTreeSet::new();
+    (0..5).for_each(|number| network.send(number, 24_000));
+    network.pass(|_| false, &mut arrived);
+    // The notice comes, and what it shows to be missing is asked for.
+    network.now = network.now + ASK_AFTER;
+    network.pass(|_| true, &mut arrived);
+    assert!(arrived.is_empty());
+    network.pass(|_| true, &mut arrived);
+    let sent = network.first.udp_counters();
+    assert_eq!((arrived.len(), sent.asks_answered, sent.asks_refused, sent.repeated), (5, 5, 0, 5 * 17), "{sent:?}");
+    network.check_pages_home();
+}
+
+#[test]
+fn a_queue_without_room_refuses_no_ask() {
+    // Half of it holds less than one message.
+    let mut network = Network::new(&UdpOptions { queue_bytes_max: 64 << 10, ..options() });
+    let mut arrived = BTreeSet::new();
+    for number in 0..5 {
+        network.send(number, 37_500);
+        network.first.flush(network.now);
+    }
+    network.pass(|_| false, &mut arrived);
+    network.now = network.now + ASK_AFTER;
+    network.pass(|_| true, &mut arrived);
+    network.pass(|_| true, &mut arrived);
+    // Each gets a part in the first round.
+    let sent = *network.first.udp_counters();
+    assert_eq!(
+        (sent.asks_answered, sent.asks_refused, network.second.incomplete(network.from_first).count()),
+        (5, 0, 5)
+    );
+    for _ in 0..10 {
+        network.pass(|_| true, &mut arrived);
+    }
+    let sent = network.first.udp_counters();
+    assert_eq!((arrived.len(), sent.asks_refused, sent.repeated), (5, 0, 5 * 27), "{sent:?}");
+    network.check_pages_home();
+}
+
+#[test]
+fn what_waits_to_be_sent_again_is_not_queued_twice() {
+    let mut network = Network::new(&options());
+    let mut arrived = BTreeSet::new();
+    network.send(0, 37_500);
+    network.pass(|_| false, &mut arrived);
+    network.now = network.now + ASK_AFTER;
+    network.pass(|_| true, &mut arrived);
+    // The sender is busy, and is asked again before it sends.
+    for _ in 0..4 {
+        network.now = network.now + ASK_AFTER;
+        network.second.fill(network.now).unwrap();
+        network.second.flush(network.now);
+        while carry(&network.to_first, &network.to_second, network.first.local_address(), &mut |_| Treatment::Pass) {}
+        while network.first.fill(network.now).unwrap() == Filled::Some {}
+    }
+    network.pass(|_| true, &mut arrived);
+    let sent = network.first.udp_counters();
+    assert_eq!((arrived.len(), sent.repeated, network.second.udp_counters().duplicates), (1, 27, 0), "{sent:?}");
+    assert!(sent.asks_refused > 0, "{sent:?}");
+    network.check_pages_home();
+}
+
+#[test]
+fn a_part_that_is_asked_for_is_not_overtaken_by_what_was_sent_before() {
+    let mut network = Network::new(&UdpOptions { unasked_len: 30_000, ..options() });
+    let mut arrived = BTreeSet::new();
+    (0..2).for_each(|number| network.send(number, 60_000));
+    (0..3).for_each(|_| network.pass(|_| true, &mut arrived));
+    let (sent, received) = (network.first.udp_counters(), network.second.udp_counters());
+    assert_eq!((arrived.len(), received.asked, received.duplicates), (2, 0, 0), "{received:?}");
+    assert_eq!((sent.asks_answered, sent.asks_refused, sent.repeated), (2, 0, 0), "{sent:?}");
+    network.check_pages_home();
+}
+
+#[test]
+fn a_long_message_that_makes_room_for_the_next_is_sent_to_its_end() {
+    const LEN: usize = 60_000;
+    let bounds = UdpOptions { queue_bytes_max: 96 << 10, keep_bytes_max: 64 << 10, ..options() };
+    let mut network = Network::new(&UdpOptions { unasked_len: 20_000, ..bounds });
+    let (mut arrived, mut refused) = (BTreeSet::new(), 0);
+    for number in 0..8 {
+        while network.first.send(network.peer, &message(number, LEN), &Bulk::empty()).is_err() {
+            refused += 1;
+            assert_eq!(network.first.flush(network.now), Flushed::All);
+            // The receiver asks for nothing, and is sent all the same.
+            let (to_second, to_first) = (&network.to_second, &network.to_first);
+            while carry(to_second, to_first, network.second.local_address(), &mut |_| Treatment::Pass) {}
+        }
+    }
+    (0..3).for_each(|_| network.pass(|_| true, &mut arrived));
+    let (sent, received) = (network.first.udp_counters(), network.second.udp_counters());
+    assert_eq!((arrived.len(), received.duplicates, received.asked), (8, 0, 0), "{sent:?} {received:?}");
+    assert_eq!((sent.repeated, network.first.counters().frames_sent), (0, 8), "{sent:?}");
+    assert!((1..=8).contains(&refused), "{refused} refused");
+    network.check_pages_home();
+}
+
+#[test]
+fn what_waits_for_a_page_is_not_asked_for_until_the_patience_ends() {
+    let mut network = Network::new(&UdpOptions { datagrams_per_fill: 4, ..options() });
+    let mut frames = Vec::new();
+    (0..20).for_each(|number| network.send_to_socket(number, 37_500));
+    // A consumer that is busy with what it has, and as many pages are elsewhere.
+    assert_eq!(network.second.fill(network.now), Ok(Filled::Some));
+    let elsewhere: Vec<_> = core::iter::from_fn(|| network.pool.take()).collect();
+    let take = |network: &mut Network, frames: &mut Vec<_>| {
+        let filled = network.second.fill(network.now).unwrap();
+        frames.extend(core::iter::from_fn(|| network.second.next_frame()));
+        filled
+    };
+    while take(&mut network, &mut frames) != Filled::PoolEmpty {}
+    assert_eq!(network.second.incomplete(network.from_first).count(), 1);
+    let overdue = network.second.next_deadline().unwrap();
+    for _ in 0..16 {
+        network.now = network.now + ASK_AFTER;
+        assert_eq!(network.second.is_receivable(network.now), overdue <= network.now);
+        assert_eq!(take(&mut network, &mut frames), Filled::PoolEmpty);
+    }
+    assert_eq!(network.second.udp_counters().asked, u64::from(overdue <= network.now));
+    drop(elsewhere);
+    while take(&mut network, &mut frames) == Filled::Some {}
+    assert_eq!((frames.len(), network.second.udp_counters().duplicates), (20, 0));
+    drop(frames);
+    network.check_pages_home();
+}
+
+#[test]
+fn what_never_gets_a_page_is_given_up_soon_after_its_time() {
+    let mut network = Network::new(&UdpOptions { datagrams_per_fill: 4, ..options() });
+    (0..20).for_each(|number| network.send_to_socket(number, 37_500));
+    assert_eq!(network.second.fill(network.now), Ok(Filled::Some));
+    let elsewhere: Vec<_> = core::iter::from_fn(|| network.pool.take()).collect();
+    let mut frames = Vec::new();
+    while network.second.fill(network.now).unwrap() != Filled::PoolEmpty {
+        frames.extend(core::iter::from_fn(|| network.second.next_frame()));
+    }
+    network.now = network.now + TIMEOUT + 16 * ASK_AFTER;
+    network.second.fill(network.now).unwrap();
+    assert_eq!(network.second.udp_counters().timed_out, 1);
+    drop((elsewhere, frames));
+    network.check_pages_home();
+}
+
+#[test]
+fn notices_do_not_put_off_what_is_due() {
+    let mut network = Network::new(&UdpOptions { datagrams_per_fill: 1, ..options() });
+    let mut arrived = BTreeSet::new();
+    network.send(0, 9000);
+    let mut index = 0;
+    network.pass(
+        |_| {
+            index += 1;
+            index != 3
+        },
+        &mut arrived,
+    );
+    // The socket is never empty, and every two milliseconds a notice comes.
+    let foreign = UdpSocket::bind(LOOPBACK).unwrap();
+    (0..10).for_each(|_| _ = foreign.send_to(&[0; 100], network.second.local_address()).unwrap());
+    let begin = network.now;
+    let mut number = 1;
+    while network.second.udp_counters().asked == 0 {
+        network.send(number, 100);
+        number += 1;
+        network.first.flush(network.now);
+        while carry(&network.to_second, &network.to_first, network.second.local_address(), &mut |_| Treatment::Drop) {}
+        network.now = network.now + ASK_AFTER;
+        network.first.fill(network.now).unwrap();
+        network.first.flush(network.now);
+        while carry(&network.to_second, &network.to_first, network.second.local_address(), &mut |_| Treatment::Pass) {}
+        assert_eq!(network.second.fill(network.now), Ok(Filled::Some));
+        assert!(network.now.since(begin) <= 18 * ASK_AFTER, "{:?}", network.second);
+    }
+    assert!(number > 12, "notices have come");
+    network.check_pages_home();
+}
+
+#[test]
 fn what_the_sender_has_forgotten_is_given_up_after_the_time_out() {
     let mut network = Network::new(&UdpOptions { keep_parts_max: 4, ..options() });
     let mut arrived = BTreeSet::new();
@@ -382,6 +563,13 @@ impl Network {
 
     fn send(&mut self, number: u64, len: usize) {
         self.first.send(self.peer, &message(number, len), &Bulk::empty()).unwrap();
+    }
+
+    /// A message that waits in the receiver's socket.
+    fn send_to_socket(&mut self, number: u64, len: usize) {
+        self.send(number, len);
+        self.first.flush(self.now);
+        while carry(&self.to_second, &self.to_first, self.second.local_address(), &mut |_| Treatment::Pass) {}
     }
 
     /// A millisecond: what was sent arrives, if the network lets it pass, both ways.

@@ -84,12 +84,9 @@ impl Asking<'_> {
 
 /// How much of a message is sent before its receiver asks for the rest, which it does in parts that its buffer holds. A long message
 /// that is sent at once would find no room, and be sent twice.
-pub(super) fn first_part_len(len: usize, segment_len: usize) -> usize {
-    if len > UNASKED_LEN { UNASKED_LEN / segment_len * segment_len } else { len }
+pub(super) fn first_part_len(len: usize, segment_len: usize, unasked_len: usize) -> usize {
+    if len > unasked_len { len.min((unasked_len / segment_len).max(1) * segment_len) } else { len }
 }
-
-/// Longer than fragments mostly are, and short beside buffers.
-const UNASKED_LEN: usize = 1 << 20;
 
 /// Of a message of which every other segment is missing, so many are asked for at a time.
 const RANGES_PER_ASK: usize = 32;

@@ -63,6 +63,7 @@ impl Conversation {
             ask_after: if mode & 2 > 0 { MILLISECOND * 2 } else { Duration::ZERO },
             keep_parts_max: 64,
             keep_bytes_max: 64 << 10,
+            unasked_len: UNASKED_LEN,
             queue_bytes_max: 32 << 10,
             acknowledged: (mode & 1 > 0).then_some(acknowledged),
             ..UdpOptions::new(limits, KEY)
@@ -214,7 +215,10 @@ fn frame(len: usize) -> Vec<u8> {
 const KEY: [u8; 16] = [7; 16];
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 const DATAGRAM_LEN: usize = 256;
-const LEN_MAX: usize = 16 << 10;
+/// More than two parts.
+const LEN_MAX: usize = 32 << 10;
+/// What is said to and by the other goes whole: its time stands still.
+const UNASKED_LEN: usize = 6 << 10;
 const LEN_TO_OTHER: usize = 3000;
 const START: Time = Time::from_ns(1 << 40);
 const MILLISECOND: Duration = Duration::from_millis(1);

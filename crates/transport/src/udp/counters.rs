@@ -47,8 +47,7 @@ pub struct UdpCounters {
     pub asked: u64,
     /// Asks of peers that were answered, in part or fully.
     pub asks_answered: u64,
-    /// Asks of peers for messages that are forgotten, or never were, or were sent again too often; for much, while an earlier
-    /// answer waits to be sent.
+    /// Asks of peers for messages that are forgotten, or never were, or were sent again too often; for what waits to be sent.
     pub asks_refused: u64,
     /// Datagrams sent again because they were asked for.
     pub repeated: u64,

@@ -109,6 +109,7 @@ impl Endpoint {
             bytes_max: options.incomplete_bytes_max,
             timeout: options.incomplete_timeout,
             segment_len: options.segment_len(),
+            unasked_len: options.unasked_len,
             ask_after: options.ask_after,
         };
         Ok(Self {
@@ -202,7 +203,18 @@ impl Endpoint {
         let keeps = peer.is_one() && self.options.keep_parts_max > 0;
         let UdpOptions { keep_parts_max, keep_bytes_max, .. } = self.options;
         let len = head.len() + bulk.len();
+        let bounds = (keep_parts_max, keep_bytes_max);
         let is_kept = keeps && len <= keep_bytes_max && bulk.slices().len() <= keep_parts_max;
+        while keeps && let Some(displaced) = peer.kept.displaced_unsent(head, bulk, bounds) {
+            // Nobody can ask for its rest any more.
+            let rest = displaced.sent_len()..displaced.len();
+            let Ok(ticket) = self.outbox.push_again(&peer.to, displaced, rest.clone()) else {
+                self.counters.sends_refused += 1;
+                return Err(QueueFull);
+            };
+            displaced.note_queued_again(ticket, rest.end);
+            displaced.note_sent(rest.end);
+        }
         let first_len = self.options.first_part_len(len, is_kept);
         let Ok(ticket) = self.outbox.push(&peer.to, number, (head, bulk), first_len) else {
             self.counters.sends_refused += 1;
@@ -264,9 +276,9 @@ impl Endpoint {
             return Ok(Filled::FramesWaiting);
         }
         let mut filled = self.receive(now);
-        let waits = matches!(filled, Ok(Filled::Some)) && self.readiness.is_readable();
+        let waits = matches!(filled, Ok(Filled::Some | Filled::PoolEmpty)) && self.readiness.is_readable();
         // What waits in the socket is not missing, unless it never ends.
-        let patience = if waits { ASKS_WAIT * self.options.ask_after } else { Duration::ZERO };
+        let patience = if waits { self.patience() } else { Duration::ZERO };
         if self.deadline.is_some_and(|deadline| deadline == AT_ONCE || deadline + patience <= now) {
             self.expire(now, patience);
             if matches!(filled, Ok(Filled::PoolEmpty)) {
@@ -313,8 +325,8 @@ impl Endpoint {
     /// Whether [`fill`](Self::fill) or [`next_frame`](Self::next_frame) has something to do now. No system call.
     pub fn is_receivable(&self, now: Time) -> bool {
         !self.frames.is_empty()
-            || self.deadline.is_some_and(|deadline| deadline <= now)
             || (self.readiness.is_readable() && self.intake.has_room())
+            || self.next_deadline().is_some_and(|deadline| deadline <= now)
     }
 
     /// Whether [`flush`](Self::flush) has something to do now. No system call.
@@ -324,7 +336,13 @@ impl Endpoint {
 
     /// When [`fill`](Self::fill) has to be called even if nothing comes. It may be too early by a time-out.
     pub fn next_deadline(&self) -> Option<Time> {
-        self.deadline
+        let waits = |deadline| deadline != AT_ONCE && self.readiness.is_readable() && !self.intake.has_room();
+        self.deadline.map(|deadline| if waits(deadline) { deadline + self.patience() } else { deadline })
+    }
+
+    /// How long what waits in the socket puts off what is due.
+    fn patience(&self) -> Duration {
+        ASKS_WAIT * self.options.ask_after
     }
 
     /// Bytes in the send queue, those that wait for acknowledgements of earlier ones included.
@@ -617,7 +635,7 @@ impl OpenRun {
 #[error("send queue full: flush, then send again")]
 pub struct QueueFull;
 
-/// As long as datagrams come without a pause, asks wait so many times the usual.
+/// As long as datagrams come without a pause, or find no page, asks wait so many times the usual.
 const ASKS_WAIT: u32 = 16;
 
 impl core::fmt::Debug for Endpoint {

@@ -14,8 +14,8 @@
 //! | 32 | SipHash-2-4 of the 32 bytes before, with the partition's key | `u64` |
 //!
 //! An ask names bytes that its sender misses: the number is that of a message to it, the offset where they begin, the length
-//! how many they are, 0 for all that follow. A datagram holds as many asks as fit, one header behind the other, and no
-//! payload.
+//! how many they are, 0 if nothing of the message has come: then for as much of it as is sent unasked. A datagram holds as
+//! many asks as fit, one header behind the other, and no payload.
 //!
 //! A notice says of all messages below its number that they were sent (3), when their sender has nothing more to send for a
 //! while: the last of them may be lost, and no later one tells. Or that they have come or are given up (4): nobody asks for

@@ -29,6 +29,8 @@ pub(super) struct Message {
     queued: Option<Ticket>,
     /// What lies beyond was not sent yet: it is sent when it is asked for.
     sent_len: usize,
+    /// The place in the queue of what was queued again last, and where that ends in the message.
+    again: Option<(Ticket, usize)>,
 }
 
 impl Kept {
@@ -39,14 +41,44 @@ impl Kept {
         }
         let mut copy = core::mem::take(&mut self.spare);
         copy.extend_from_slice(head);
-        let message =
-            Message { number, head: copy, bulk: bulk.clone(), repeated: 0, again_from: 0, queued: None, sent_len: 0 };
+        let message = Message {
+            number,
+            head: copy,
+            bulk: bulk.clone(),
+            repeated: 0,
+            again_from: 0,
+            queued: None,
+            sent_len: 0,
+            again: None,
+        };
         self.parts += message.parts();
         self.bytes += message.len();
         self.messages.push_back(message);
         while self.parts > parts_max || self.bytes > bytes_max {
             self.forget_oldest();
         }
+    }
+
+    /// The first message that was not sent completely, of those that are forgotten when this one is [kept](Self::push).
+    pub(super) fn displaced_unsent(
+        &mut self,
+        head: &[u8],
+        bulk: &Bulk,
+        (parts_max, bytes_max): (usize, usize),
+    ) -> Option<&mut Message> {
+        let mut parts = self.parts + parts_of(bulk);
+        let mut bytes = self.bytes + head.len() + bulk.len();
+        for message in &mut self.messages {
+            if parts <= parts_max && bytes <= bytes_max {
+                return None;
+            }
+            if message.sent_len < message.len() {
+                return Some(message);
+            }
+            parts -= message.parts();
+            bytes -= message.len();
+        }
+        None
     }
 
     /// Keeps a message until it is [forgotten](Self::forget). One whose bulk is shorter than `copy_below` is copied, so that it pins
@@ -145,11 +177,26 @@ impl Message {
         (self.queued, self.sent_len) = (Some(ticket), first_len);
     }
 
+    /// What lies beyond was not sent yet.
+    pub(super) fn sent_len(&self) -> usize {
+        self.sent_len
+    }
+
     /// It was sent up to here at least; returns how far it was before.
     pub(super) fn note_sent(&mut self, end: usize) -> usize {
         let before = self.sent_len;
         self.sent_len = before.max(end);
         before
+    }
+
+    /// It goes again up to here, from this place in the queue.
+    pub(super) fn note_queued_again(&mut self, ticket: Ticket, end: usize) {
+        self.again = Some((ticket, end));
+    }
+
+    /// The place in the queue of what was queued again last, and where that ends in the message.
+    pub(super) fn queued_again(&self) -> Option<(Ticket, usize)> {
+        self.again
     }
 
     /// What it is made of.
@@ -199,8 +246,13 @@ impl Message {
     }
 
     fn parts(&self) -> usize {
-        self.bulk.slices().len().max(1)
+        parts_of(&self.bulk)
     }
+}
+
+/// How many parts a message with this bulk counts as.
+fn parts_of(bulk: &Bulk) -> usize {
+    bulk.slices().len().max(1)
 }
 
 /// What these bytes of a message are made of.

@@ -20,8 +20,9 @@
 //! receiver says that it has come, within [`UdpOptions::keep_parts_max`]; what is forgotten is not sent again, and an
 //! ask that somebody repeats is answered a bounded number of times. Of a message of more than a mebibyte no more is sent
 //! unasked: its receiver asks for the rest in parts that its receive buffer holds, each when the last has come, so that
-//! long messages of several senders do not push each other out of it. What is sent to a group is not asked for. Nothing
-//! is promised by this: who needs a reply still has a time-out.
+//! long messages of several senders do not push each other out of it. The rest of one that has to make room for newer ones
+//! is sent before it is forgotten. What is sent to a group is not asked for. Nothing is promised by this: who needs a reply
+//! still has a time-out.
 //!
 //! # With acknowledgements
 //! With [`UdpOptions::acknowledged`] each frame to one peer is delivered once and in order `[ATM1997 §III]`. A sender

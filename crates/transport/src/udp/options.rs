@@ -60,8 +60,12 @@ pub struct UdpOptions {
     /// Bound of the messages to one peer that are kept to be sent again: as many parts, which are slices of pages or a head
     /// without bulk, the newest. What a peer cannot miss any more need not be kept.
     pub keep_parts_max: usize,
-    /// Bound of their lengths together, in bytes.
+    /// Bound of their lengths together, in bytes. Of a message of more than 1 MiB that has to make room the rest is sent unasked: to
+    /// go in parts, all that are under way to a peer have to find room.
     pub keep_bytes_max: usize,
+    /// Of messages that are longer, in bytes, only so much is sent unasked. All endpoints agree; other than usual only in tests.
+    #[doc(hidden)]
+    pub unasked_len: usize,
     /// Whether what is sent to one peer is acknowledged, and sent again until it is. All endpoints that talk to each other agree.
     pub acknowledged: Option<Acknowledged>,
     /// How datagrams to multicast groups are sent.
@@ -212,6 +216,7 @@ impl UdpOptions {
             ask_after: Duration::ZERO,
             keep_parts_max: 0,
             keep_bytes_max: 0,
+            unasked_len: UNASKED_LEN,
             acknowledged: None,
             multicast: MulticastOptions { interface: None, time_to_live: 1, loops: true },
         }
@@ -248,7 +253,11 @@ impl UdpOptions {
 
     /// How much of a message goes before its receiver asks for the rest; all of it unless it is kept for that.
     pub(super) fn first_part_len(&self, len: usize, is_kept: bool) -> usize {
-        if is_kept && !self.ask_after.is_zero() { first_part_len(len, self.segment_len()) } else { len }
+        if is_kept && !self.ask_after.is_zero() {
+            first_part_len(len, self.segment_len(), self.unasked_len)
+        } else {
+            len
+        }
     }
 
     /// Payload of a full datagram in bytes.
@@ -267,6 +276,9 @@ const DERIVATION: &[u8; 16] = b"weir datagrams 1";
 
 /// Room for the header and enough payload that the bookkeeping per segment is small beside it.
 const DATAGRAM_LEN_MIN: usize = 256;
+
+/// Longer than fragments mostly are, and short beside buffers.
+const UNASKED_LEN: usize = 1 << 20;
 
 /// The kernel's limit since it can cut datagrams (4.18); later ones allow more.
 const SEGMENTS_PER_SEND: usize = 64;

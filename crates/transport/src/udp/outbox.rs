@@ -16,7 +16,8 @@ use std::collections::VecDeque;
 use std::io::IoSlice;
 
 /// A bounded queue of messages for any destinations, cut into datagrams as they are sent. The bytes go to the kernel from
-/// the pages that they are in. Single datagrams go ahead of them: asks, and what was asked for.
+/// the pages that they are in. Single datagrams go ahead of them: asks, notices, and what was asked for,
+/// unless that is long and goes as a message does.
 pub(super) struct Outbox {
     singles: VecDeque<Single>,
     /// How many of them wait, by peer.
@@ -214,7 +215,7 @@ impl Outbox {
         self.queue.is_empty() && self.singles.is_empty()
     }
 
-    /// Whether messages wait that were not sent before.
+    /// Whether messages wait, or long parts of those that were sent before.
     pub(super) fn has_messages(&self) -> bool {
         !self.queue.is_empty()
     }

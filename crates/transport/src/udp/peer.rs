@@ -5,7 +5,7 @@ use super::counters::UdpCounters;
 use super::in_order::InOrder;
 use super::kept::Kept;
 use super::options::Acknowledged;
-use super::outbox::{Destination, Ticket};
+use super::outbox::Destination;
 use super::reassembly::{Added, Bounds, Incomplete, Reassembly, Refusals, Run};
 use super::window::{Known, Window};
 use dataflow::time::Time;
@@ -53,8 +53,6 @@ pub(super) struct Peer {
     pub(super) next_number: u64,
     /// What was sent to it of late.
     pub(super) kept: Kept,
-    /// The place in the queue of what it asked for last, if that was much.
-    pub(super) answer: Option<Ticket>,
     /// When it is told how many messages were sent, unless others are sent before.
     pub(super) notice_at: Option<Time>,
     /// How often it was told since the last message.
@@ -167,7 +165,6 @@ impl Peer {
             is_group,
             next_number: 0,
             kept: Kept::default(),
-            answer: None,
             notice_at: None,
             notices: 0,
             sent_end: 0,

@@ -28,6 +28,8 @@ pub(super) struct Bounds {
     pub(super) bytes_max: usize,
     pub(super) timeout: Duration,
     pub(super) segment_len: usize,
+    /// Of longer messages only so much is sent unasked.
+    pub(super) unasked_len: usize,
     /// Zero: what is missing is never asked for.
     pub(super) ask_after: Duration,
 }
@@ -151,7 +153,8 @@ impl Reassembly {
         self.messages.iter_mut().filter_map(move |message| {
             let is_due = message.ask_at == AT_ONCE || message.ask_at + patience <= now;
             (is_due && !ask_after.is_zero()).then(|| {
-                message.asks += u32::from(message.is_late());
+                // What is asked for because it is its turn is not overtaken by what was sent before.
+                message.asks = (message.asks + u32::from(message.is_late())).max(1);
                 message.ask_at = now + ask_after * (1 + message.asks / ASKS_OF_A_PACE).min(ASKS_SLOWEST);
                 message
             })
@@ -160,8 +163,11 @@ impl Reassembly {
 
     /// How many are sent in parts that are asked for.
     pub(super) fn in_parts(&self) -> usize {
-        let segment_len = self.bounds.segment_len;
-        self.messages.iter().filter(|message| first_part_len(message.len, segment_len) < message.len).count()
+        let Bounds { segment_len, unasked_len, .. } = self.bounds;
+        self.messages
+            .iter()
+            .filter(|message| first_part_len(message.len, segment_len, unasked_len) < message.len)
+            .count()
     }
 
     /// Forgets a message, if it is known.
@@ -243,7 +249,7 @@ impl Reassembly {
 
     /// Makes room for a message that was not `known`, or known to be missing only.
     fn admit(&mut self, run: &Run, known: Option<usize>, refusals: &mut Refusals) -> usize {
-        let Bounds { messages_max, bytes_max, segment_len, .. } = self.bounds;
+        let Bounds { messages_max, bytes_max, segment_len, unasked_len, .. } = self.bounds;
         let asks = known.map_or(0, |index| {
             let missing = self.remove(index);
             let asks = missing.asks;
@@ -259,7 +265,7 @@ impl Reassembly {
         let mut message = self.spare.pop().unwrap_or_default();
         message.begin(run.number, run.message_len, run.message_len.div_ceil(segment_len));
         message.asks = asks;
-        message.expected = first_part_len(run.message_len, segment_len).div_ceil(segment_len);
+        message.expected = first_part_len(run.message_len, segment_len, unasked_len).div_ceil(segment_len);
         self.bytes += message.len;
         self.messages.push(message);
         self.messages.len() - 1
@@ -412,7 +418,14 @@ mod tests {
     fn reassembly(messages_max: usize, bytes_max: usize) -> Reassembly {
         let timeout = Duration::from_nanos(100);
         let ask_after = Duration::ZERO;
-        Reassembly::new(Bounds { messages_max, bytes_max, timeout, segment_len: SEGMENT_LEN, ask_after })
+        Reassembly::new(Bounds {
+            messages_max,
+            bytes_max,
+            timeout,
+            segment_len: SEGMENT_LEN,
+            unasked_len: 1 << 20,
+            ask_after,
+        })
     }
 
     fn content(len: usize) -> Vec<u8> {

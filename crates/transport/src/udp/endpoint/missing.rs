@@ -88,7 +88,7 @@ impl Endpoint {
             return;
         }
         if self.peers.found(peer).note_sent(notice.end, now) {
-            self.deadline = Some(now);
+            self.deadline = earlier(self.deadline, Some(now));
         }
         if self.peers.found(peer).in_order.is_some() {
             self.owe(peer);
@@ -155,32 +155,30 @@ impl Endpoint {
             end = end.min(sent_len);
         }
         let asked = end.saturating_sub(offset).div_ceil(segment_len);
-        let mut allowed = if offset.is_multiple_of(segment_len) { message.allowed(asked, segment_len) } else { 0 };
-        let is_long = allowed > SINGLES_PER_ASK;
-        if is_long {
-            let is_answered = peer.answer.is_some_and(|ticket| self.outbox.sent_len(ticket).is_some());
-            // Whoever asks again for what waits has it soon.
-            allowed = if is_answered { 0 } else { allowed.min(self.outbox.room_again() / segment_len) };
-        }
+        // Whoever asks again for what waits has it soon.
+        let waits = message
+            .queued_again()
+            .is_some_and(|(ticket, waiting_end)| offset < waiting_end && self.outbox.sent_len(ticket).is_some());
+        let is_legal = offset.is_multiple_of(segment_len) && !waits;
+        let allowed = if is_legal { message.allowed(asked, segment_len) } else { 0 };
         if allowed == 0 {
             self.udp_counters.asks_refused += 1;
             return;
         }
-        let range = offset..end.min(offset + allowed * segment_len);
-        let pushed = if is_long {
-            let Ok(ticket) = self.outbox.push_again(&peer.to, message, range) else {
-                self.udp_counters.asks_refused += 1;
-                return;
-            };
-            peer.answer = Some(ticket);
-            allowed
+        let many = allowed.min(self.outbox.room_again() / segment_len);
+        let range = offset..end.min(offset + many * segment_len);
+        let ticket = (many > SINGLES_PER_ASK).then(|| self.outbox.push_again(&peer.to, message, range.clone()).ok());
+        let pushed = if let Some(ticket) = ticket.flatten() {
+            message.note_queued_again(ticket, range.end);
+            many
         } else {
-            let mut starts = range.step_by(segment_len);
+            let few = allowed.min(SINGLES_PER_ASK);
+            let mut starts = (offset..).step_by(segment_len).take(few);
             let mut fits = |start: usize| {
                 let range = start..whole_len.min(start + segment_len);
                 self.outbox.push_single(&peer.to, self.outbox.segment_again(&peer.to, message, range))
             };
-            starts.position(|start| !fits(start)).unwrap_or(allowed)
+            starts.position(|start| !fits(start)).unwrap_or(few)
         };
         self.udp_counters.asks_answered += 1;
         message.note_repeated(pushed);
@@ -195,7 +193,8 @@ impl Endpoint {
     /// asked for of the others.
     fn part_len(&self) -> usize {
         let in_parts: usize = self.peers.iter().map(|peer| peer.reassembly.in_parts()).sum();
-        (self.buffers.receive_granted / KERNEL_BYTES_PER_BYTE / in_parts.max(1)).min(PART_LEN_MAX)
+        (self.buffers.receive_granted / KERNEL_BYTES_PER_BYTE / in_parts.max(1))
+            .min(UNASKED_PER_PART * self.options.unasked_len)
     }
 }
 
@@ -203,15 +202,16 @@ pub(super) fn asking<'a>(options: &UdpOptions, tagger: &'a Tagger, to: &Destinat
     Asking { incarnation: to.incarnation, segment_len: options.segment_len(), tagger }
 }
 
-/// More segments than these go through the queue: without a copy, and cut by the kernel.
+/// More segments than these go through the queue: without a copy, and cut by the kernel. If it has no room, these go all the same: a
+/// peer that has taken it leaves others their share of the single datagrams.
 const SINGLES_PER_ASK: usize = 16;
 
 /// As the kernel counts its buffers, a byte of an Ethernet datagram with its share of the management; twice, so that others find
 /// room as well.
 const KERNEL_BYTES_PER_BYTE: usize = 4;
 
-/// A longer part would keep the network no busier.
-const PART_LEN_MAX: usize = 4 << 20;
+/// A part is so many times as long as what goes unasked: a longer one would keep the network no busier.
+const UNASKED_PER_PART: usize = 4;
 
 /// How often a peer is told the same: twice as long after each other.
 const NOTICES_MAX: u32 = 3;
