@@ -349,6 +349,7 @@ fn conversations() -> Vec<(&'static str, Vec<[u8; 8]>)> {
     let [at_once, pass, long] = [0, 3, 255].map(|ms| [7, 0, 0, 0, ms, 0, 0, 0]);
     let say = |what: u8, base: u8, number: u8| [what, 0, base, number, 1, 1, 0xff, 0xff];
     let sending = [send, 0, 0, 0, 31, 0, 0, 2];
+    let ask_long = |number, first| [ask, 0x20, 0, number, first, 0, 0, 0x50];
     let every = |what: u8| (0..7).flat_map(move |base| [say(what, base, 0), say(what, base, 255), pass]);
     let lives = |what: u8| (0..4).flat_map(move |life| [[what, life, 0, 3, 0, 0, 200, 0], pass]);
     let mut all = vec![
@@ -365,13 +366,32 @@ fn conversations() -> Vec<(&'static str, Vec<[u8; 8]>)> {
             "other_sender",
             vec![sending, pass, [acknowledgement, 0, 0, 5, 0, 1, 0, 0], [acknowledgement, 0, 0, 5, 0, 2, 0, 0], pass],
         ),
-        // Six asks per datagram, and more of all than wait at most.
+        // Six asks per datagram, each for sixteen segments, and more of all than wait at most.
         (
             "flood",
             [[send, 0, 0, 0, 4, 0, 0, 0x40], pass]
                 .into_iter()
-                .chain([0, 1, 0, 2, 0, 3, 0, 1].map(|number| [ask, 0, 0, number, 0, 5, 0, 0]))
+                .chain([0, 1, 0, 2, 0, 3, 0, 1, 2, 3, 1, 2].map(|number| [ask, 0, 0, number, 0, 5, 0x80, 0x0d]))
                 .chain([pass, at_once])
+                .collect(),
+        ),
+        // Two messages of 147 segments, in turns.
+        (
+            "long",
+            [0, 32, 64, 96, 128]
+                .into_iter()
+                .flat_map(|first| [0, 1].map(|number| [segment, 0x20, 0, number, first, 1, 0, 0x7c]))
+                .chain([pass])
+                .flat_map(|step| [step, if step[4] == 0 { at_once } else { pass }])
+                .collect(),
+        ),
+        // Of what is sent in parts: one that follows, all, one that waits, one that is forgotten.
+        (
+            "ask_long",
+            [[send, 0, 0, 0, 1, 0, 0, 0x80], pass, [send, 0, 0, 0, 1, 0, 0, 0x50], pass]
+                .into_iter()
+                .chain([(0, 28), (0, 0), (1, 28), (0, 60), (1, 28)].map(|(number, first)| ask_long(number, first)))
+                .chain([pass, ask_long(1, 28), [send, 0, 0, 0, 3, 0, 0, 0x80], ask_long(0, 28), ask_long(2, 28), long])
                 .collect(),
         ),
         ("nonsense", vec![[8, 1, 2, 3, 4, 5, 6, 7], [0x88, 1, 2, 3, 4, 5, 6, 7], pass]),

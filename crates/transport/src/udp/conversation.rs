@@ -90,25 +90,30 @@ impl Conversation {
             [0, self.sent, self.sent.saturating_sub(16), 500, 4096, 1 << 40, u64::MAX - 255][usize::from(base % 7)];
         let number = base.saturating_add(number.into());
         let word = u32::from(u16::from_le_bytes([low, high]));
-        let segment_len = if life & 0x40 > 0 { word } else { (DATAGRAM_LEN - HEADER_LEN) as u32 };
+        let segment_len = if life & 0x40 > 0 { word } else { SEGMENT_LEN };
         let notice = Notice { incarnation, end: number, segment_len };
         let tagger = Tagger::new(&if life & 0x80 > 0 { [0; 16] } else { KEY });
         let mut header = [0; HEADER_LEN];
         let mut payload = Vec::new();
         match what % 9 {
             0 => {
-                let offset = u32::from(first) * (DATAGRAM_LEN - HEADER_LEN) as u32;
-                let rest = word.saturating_sub(offset) as usize;
-                payload = vec![second; rest.min(DATAGRAM_LEN - HEADER_LEN)];
-                if offset == 0 && payload.len() >= 4 {
-                    payload[..4].copy_from_slice(&word.to_le_bytes());
+                let count = if life & 0x20 > 0 { SEGMENTS_IN_A_ROW } else { 1 };
+                for offset in (u32::from(first)..).map(|segment| segment * SEGMENT_LEN).take(count) {
+                    let rest = word.saturating_sub(offset);
+                    let mut payload = vec![second; rest.min(SEGMENT_LEN) as usize];
+                    if offset == 0 && payload.len() >= 4 {
+                        payload[..4].copy_from_slice(&word.to_le_bytes());
+                    }
+                    let checksum = Some(crc32fast::hash(&payload));
+                    let segment = Header { incarnation, number, message_len: word, offset, segment_len, checksum };
+                    segment.write(&mut header, &tagger);
+                    self.say(&header, &payload);
                 }
-                let checksum = Some(crc32fast::hash(&payload));
-                let segment = Header { incarnation, number, message_len: word, offset, segment_len, checksum };
-                segment.write(&mut header, &tagger);
+                return self.pass_if(what);
             }
             1 => {
-                let (offset, len) = (u32::from(first) * u32::from(second), word);
+                let unit = if life & 0x20 > 0 { SEGMENT_LEN } else { second.into() };
+                let (offset, len) = (u32::from(first) * unit, word);
                 Ask { incarnation, number, offset, len, segment_len }.write(&mut header, &tagger);
                 payload = header.repeat(usize::from(second % 8));
             }
@@ -125,8 +130,16 @@ impl Conversation {
             7 => return self.pass(Duration::from_millis(first.into())),
             _ => header[..STEP_LEN].copy_from_slice(&[what, life, number as u8, first, second, low, high, 0]),
         }
+        self.say(&header, &payload);
+        self.pass_if(what);
+    }
+
+    fn say(&self, header: &[u8; HEADER_LEN], payload: &[u8]) {
         // The victim's buffer may be full: then it is lost.
-        let _ = self.liar.send_to(&[&header[..], &payload].concat(), self.victim.local_address());
+        let _ = self.liar.send_to(&[header, payload].concat(), self.victim.local_address());
+    }
+
+    fn pass_if(&mut self, what: u8) {
         if what & 0x80 > 0 {
             self.pass(Duration::ZERO);
         }
@@ -215,10 +228,13 @@ fn frame(len: usize) -> Vec<u8> {
 const KEY: [u8; 16] = [7; 16];
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 const DATAGRAM_LEN: usize = 256;
+const SEGMENT_LEN: u32 = (DATAGRAM_LEN - HEADER_LEN) as u32;
 /// More than two parts.
 const LEN_MAX: usize = 32 << 10;
 /// What is said to and by the other goes whole: its time stands still.
 const UNASKED_LEN: usize = 6 << 10;
+/// More than go unasked, and more than are sent again one by one.
+const SEGMENTS_IN_A_ROW: usize = 32;
 const LEN_TO_OTHER: usize = 3000;
 const START: Time = Time::from_ns(1 << 40);
 const MILLISECOND: Duration = Duration::from_millis(1);
