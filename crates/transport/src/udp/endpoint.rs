@@ -203,9 +203,10 @@ impl Endpoint {
         let keeps = peer.is_one() && self.options.keep_parts_max > 0;
         let UdpOptions { keep_parts_max, keep_bytes_max, .. } = self.options;
         let len = head.len() + bulk.len();
-        let bounds = (keep_parts_max, keep_bytes_max);
         let is_kept = keeps && len <= keep_bytes_max && bulk.slices().len() <= keep_parts_max;
-        while keeps && let Some(displaced) = peer.kept.displaced_unsent(head, bulk, bounds) {
+        while peer.kept.has_in_parts()
+            && let Some(displaced) = peer.kept.displaced_unsent(head, bulk, (keep_parts_max, keep_bytes_max))
+        {
             // Nobody can ask for its rest any more.
             let rest = displaced.sent_len()..displaced.len();
             let Ok(ticket) = self.outbox.push_again(&peer.to, displaced, rest.clone()) else {
@@ -227,6 +228,9 @@ impl Endpoint {
             }
             peer.kept.push(number, head, bulk, keep_parts_max, keep_bytes_max);
             peer.kept.note_queued(ticket, first_len);
+            if first_len < len {
+                peer.kept.note_in_parts();
+            }
         }
         Ok(number)
     }

@@ -12,6 +12,8 @@ pub(super) struct Kept {
     messages: VecDeque<Message>,
     parts: usize,
     bytes: usize,
+    /// Messages from here on were queued completely.
+    in_parts_end: u64,
     /// Emptied, for its memory.
     spare: Vec<u8>,
 }
@@ -57,6 +59,11 @@ impl Kept {
         while self.parts > parts_max || self.bytes > bytes_max {
             self.forget_oldest();
         }
+    }
+
+    /// Whether messages are kept that may not have been sent completely.
+    pub(super) fn has_in_parts(&self) -> bool {
+        self.in_parts_end > 0 && self.oldest().is_some_and(|oldest| oldest < self.in_parts_end)
     }
 
     /// The first message that was not sent completely, of those that are forgotten when this one is [kept](Self::push).
@@ -139,6 +146,11 @@ impl Kept {
         if let Some(newest) = self.messages.back_mut() {
             newest.note_queued(ticket, first_len);
         }
+    }
+
+    /// The newest goes in parts.
+    pub(super) fn note_in_parts(&mut self) {
+        self.in_parts_end = self.messages.back().map_or(self.in_parts_end, |newest| newest.number + 1);
     }
 
     fn forget_oldest(&mut self) {
