@@ -1,5 +1,5 @@
-//! The simulator: event building by four builders from forty read-out systems of ten links each, over Ethernet, with costs and
-//! datagrams as in `scenarios/eb2007-full.toml`. An event makes [`INPUTS_PER_EVENT`] inputs of components, most of them
+//! The simulator: event building by four builders from forty read-out systems of ten links each, over Ethernet, with
+//! datagrams as in `scenarios/eb2007-full.toml`, and costs of that order. An event makes [`INPUTS_PER_EVENT`] inputs of components, most of them
 //! fragments, as there.
 
 use std::time::Duration;

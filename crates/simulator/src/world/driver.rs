@@ -633,13 +633,11 @@ impl World {
             return self.schedule(now + latency, What::Frames { from, to, frames });
         }
         for (envelope, message, len_bytes) in frames {
-            match self.split_until(envelope.from, envelope.to) {
-                Some(until) => self.schedule(until, What::Send(envelope, message)),
-                None if same_host => {
-                    let frames = vec![(envelope, message, len_bytes)];
-                    self.schedule(now + latency, What::Frames { from, to, frames });
-                }
-                None => self.schedule(now, What::Send(envelope, message)),
+            if same_host && self.split_until(envelope.from, envelope.to).is_none() {
+                let frames = vec![(envelope, message, len_bytes)];
+                self.schedule(now + latency, What::Frames { from, to, frames });
+            } else {
+                self.schedule(now, What::Send(envelope, message));
             }
         }
     }

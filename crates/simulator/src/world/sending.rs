@@ -237,7 +237,8 @@ impl World {
         }
         if self.random.chance(stale) {
             self.troubles.stale += 1;
-            self.comes_astray(Envelope { from_incarnation: Incarnation(u32::MAX), ..envelope }, message);
+            let former = Incarnation(envelope.from_incarnation.0.wrapping_sub(1));
+            self.comes_astray(Envelope { from_incarnation: former, ..envelope }, message);
         }
         if self.random.chance(wrong_run) {
             self.troubles.wrong_run += 1;
@@ -291,7 +292,8 @@ impl World {
                 Envelope { run: RunNumber(envelope.run.0 ^ 1), ..envelope }
             } else {
                 self.troubles.stale += 1;
-                Envelope { from_incarnation: Incarnation(u32::MAX), ..envelope }
+                let former = Incarnation(envelope.from_incarnation.0.wrapping_sub(1));
+                Envelope { from_incarnation: former, ..envelope }
             };
             self.comes_astray(stray, &message);
         }

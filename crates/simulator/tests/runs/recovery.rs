@@ -117,7 +117,7 @@ fn a_pros_that_dies_at_any_time_and_returns_loses_results_only() {
     assert!(incomplete > 0, "what was lost is counted");
 }
 
-/// Builders waited for results that could not come: each for as long as a source may take with all its tries.
+/// Otherwise each builder would wait for results that cannot come as long as a source may take with all its tries.
 #[test]
 fn building_keeps_its_pace_while_the_pros_is_away() {
     const ACCEPTS: u64 = 500;

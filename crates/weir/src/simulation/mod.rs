@@ -401,7 +401,7 @@ mod tests {
         assert_eq!(one.outcomes.ended, other.outcomes.ended);
     }
 
-    /// Requests of the event filter once came to event builders that did not know of it yet, and were lost.
+    /// Otherwise requests of the event filter would come to event builders that do not know of it yet, and be lost.
     #[test]
     fn connections_on_a_farm_stand_for_both_ends_at_once() {
         let text = "partition.name = \"p\"\nrun.duration = \"20 ms\"\nros.count = 3\nsfi.count = 4\nef.count = 4\nsfo = {}\n\

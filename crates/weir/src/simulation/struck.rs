@@ -36,7 +36,7 @@ impl Seen<'_> {
     pub(super) fn simulated(&self) -> Simulated {
         let troubles = self.outcomes.troubles;
         Simulated {
-            frames: self.outcomes.frames.as_ref().map(frames),
+            frames: self.outcomes.frames.as_ref().filter(|counters| counters.frames_sent > 0).map(frames),
             messages: Messages {
                 lost: troubles.lost,
                 damaged: troubles.damaged,

@@ -23,6 +23,24 @@ pub(super) struct Given {
     pub(super) basis: Basis,
 }
 
+impl Given {
+    /// A number that nothing was chosen by.
+    pub(super) fn predicted(
+        what: impl Into<Cow<'static, str>>,
+        place: &'static str,
+        unit: &'static str,
+        given: f64,
+        simulated: f64,
+    ) -> Self {
+        Self { what: what.into(), place, unit, given, simulated, basis: Basis::Predicted }
+    }
+
+    /// The same, but a constant or a definition was chosen by it.
+    pub(super) fn fitted(self) -> Self {
+        Self { basis: Basis::Fitted, ..self }
+    }
+}
+
 /// What agreement with a number of a paper shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Basis {

@@ -64,7 +64,7 @@ pub struct Messages {
 pub struct StruckFault {
     /// When, in nanoseconds since the start of the run.
     pub at_ns: u64,
-    /// What happened, as in the configuration.
+    /// What happened, as in the configuration; one application that is parted from all others is cut off.
     pub kind: String,
     /// To whom; in a partition of the network, those on one side.
     pub applications: Vec<String>,

@@ -75,8 +75,9 @@ fn a_peer_that_hangs_does_not_hold_up_the_end_with_acknowledgements_either() {
 fn clears_that_are_not_multicast_go_to_each_read_out_system() {
     let job = builder().events(1000).processes(true).set("transport.clear", "udp");
     let (_, summary) = job.run().expect_ok();
-    let sent = datagrams(&summary, "sent");
-    assert!(sent >= 4 * 10 && sent == datagrams(&summary, "received"), "{summary:?}");
+    let (sent, received) = (datagrams(&summary, "sent"), datagrams(&summary, "received"));
+    // A last notice to each read-out system, or of it, may find that its receiver has ended.
+    assert!(received >= 4 * 10 && (received..=received + 8).contains(&sent), "{summary:?}");
 }
 
 /// Event building alone, recorded.

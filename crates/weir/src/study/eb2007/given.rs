@@ -1,10 +1,8 @@
 //! What the text of EB2007 says, beside what was simulated. Scenarios know nothing of this.
 
-use std::borrow::Cow;
-
 use super::sweep::{Point, Sweep};
 use super::{BUILDERS_MAX, Figures};
-use crate::study::results::{Basis, Given};
+use crate::study::results::Given;
 
 /// All numbers that can be compared.
 pub(super) fn numbers(figures: &Figures) -> Vec<Given> {
@@ -19,12 +17,24 @@ fn of_builders(figures: &Figures) -> Vec<Given> {
     let [udp, tcp] = [&figures.builders[0], &figures.builders[1]];
     let builders = f64::from(BUILDERS_MAX);
     vec![
-        predicted("rate of one event builder", "§IV-B, Fig. 4", "Hz", 78.0, udp.points[0].built_hz),
-        predicted("bandwidth of one event builder", "§IV-B, Fig. 4", "MB/s", 114.2, udp.points[0].mib_per_s()),
-        predicted("bandwidth that each adds, UDP", "§IV-B, Fig. 4", "MB/s", 114.2, last(udp).mib_per_s() / builders),
-        predicted("bandwidth that each adds, TCP", "§IV-B, Fig. 4", "MB/s", 114.2, last(tcp).mib_per_s() / builders),
-        predicted("bandwidth of 29", "§IV-B, §V", "MB/s", 3300.0, last(udp).mib_per_s()),
-        predicted("rate of 29", "§V", "Hz", 2200.0, last(udp).built_hz),
+        Given::predicted("rate of one event builder", "§IV-B, Fig. 4", "Hz", 78.0, udp.points[0].built_hz),
+        Given::predicted("bandwidth of one event builder", "§IV-B, Fig. 4", "MB/s", 114.2, udp.points[0].mib_per_s()),
+        Given::predicted(
+            "bandwidth that each adds, UDP",
+            "§IV-B, Fig. 4",
+            "MB/s",
+            114.2,
+            last(udp).mib_per_s() / builders,
+        ),
+        Given::predicted(
+            "bandwidth that each adds, TCP",
+            "§IV-B, Fig. 4",
+            "MB/s",
+            114.2,
+            last(tcp).mib_per_s() / builders,
+        ),
+        Given::predicted("bandwidth of 29", "§IV-B, §V", "MB/s", 3300.0, last(udp).mib_per_s()),
+        Given::predicted("rate of 29", "§V", "Hz", 2200.0, last(udp).built_hz),
     ]
 }
 
@@ -34,11 +44,11 @@ fn of_serving(filter: &Sweep) -> Vec<Given> {
     let row = |point: &Point| {
         let nodes = if point.value == 1 { "node" } else { "nodes" };
         let what = format!("one that serves {} event-filter {nodes}", point.value);
-        fitted(what, "§IV-C, Fig. 5", "MB/s", 106.0, point.mib_per_s())
+        Given::predicted(what, "§IV-C, Fig. 5", "MB/s", 106.0, point.mib_per_s()).fitted()
     };
     let left = serving.iter().map(Point::mib_per_s).sum::<f64>() / serving.len() as f64 / alone;
     let mut rows: Vec<Given> = serving.iter().map(row).collect();
-    rows.push(fitted("part of its bandwidth that serving leaves", "§IV-C, §V", "", 0.9, left));
+    rows.push(Given::predicted("part of its bandwidth that serving leaves", "§IV-C, §V", "", 0.9, left).fitted());
     rows
 }
 
@@ -47,9 +57,9 @@ fn of_read_out(figures: &Figures) -> Vec<Given> {
     let each_hz = last(&figures.builders[0]).built_hz / f64::from(BUILDERS_MAX);
     let limit = last(&figures.more).built_hz / each_hz;
     vec![
-        fitted("rate with events of 54 kB", "§IV-D, Fig. 6", "Hz", 17_500.0, last(small).built_hz),
-        predicted("event builders that saturate it", "§IV-D, Fig. 6", "", 15.0, saturation(small)),
-        predicted("event builders that read-out can feed, 1505 kB", "§IV-D", "", 40.0, limit),
+        Given::predicted("rate with events of 54 kB", "§IV-D, Fig. 6", "Hz", 17_500.0, last(small).built_hz).fitted(),
+        Given::predicted("event builders that saturate it", "§IV-D, Fig. 6", "", 15.0, saturation(small)),
+        Given::predicted("event builders that read-out can feed, 1505 kB", "§IV-D", "", 40.0, limit),
     ]
 }
 
@@ -57,9 +67,9 @@ fn of_credits(figures: &Figures) -> Vec<Given> {
     let part = |sweep: &Sweep, requests| at(sweep, requests) / best(sweep);
     let [.., large, udp, tcp] = &figures.credits[..] else { unreachable!("five curves") };
     vec![
-        predicted("TCP, 120 requests to the best", "§IV-A, Fig. 3", "", 1.0, part(tcp, 120)),
-        fitted("834 kB, 120 requests to the best", "§IV-A, Fig. 3", "", 1.0, part(large, 120)),
-        predicted("1505 kB by UDP, 20 requests to the best", "§IV-A, Fig. 3", "", 1.0, part(udp, 20)),
+        Given::predicted("TCP, 120 requests to the best", "§IV-A, Fig. 3", "", 1.0, part(tcp, 120)),
+        Given::predicted("834 kB, 120 requests to the best", "§IV-A, Fig. 3", "", 1.0, part(large, 120)).fitted(),
+        Given::predicted("1505 kB by UDP, 20 requests to the best", "§IV-A, Fig. 3", "", 1.0, part(udp, 20)),
     ]
 }
 
@@ -79,27 +89,13 @@ pub(super) const DIFFERENCES: [&str; 8] = [
      the number of nodes.",
     "Figure 6: saturation is where the rate is within 3 % of that of 29; the paper has a point at each five.",
     "The processor time of a frame, inferred from Figure 5, is used in all figures. It predicts how many event builders saturate \
-     Figure 6: with twice that time 20 would not. In Figures 2 to 4 it limits nothing, as in the paper.",
+     Figure 6, together with the 45 µs of a request: with twice that time 20 would not. In Figures 2 to 4 it limits nothing, as in the paper.",
     "The 45 µs of a request, inferred from Figure 6, predict that read-out systems with large events are limited by their \
      links alone, so that 40 of them can feed 40 event builders, as the paper says; and the rate of 210 kB in Figure 2, which \
      the text does not give.",
     "The 3 MB that an output of a switch holds, inferred from what 120 requests do to events of 834 and 1505 kB by UDP, predict \
      that nothing is lost with 20, and that TCP does well with 120.",
 ];
-
-fn predicted(what: &'static str, place: &'static str, unit: &'static str, given: f64, simulated: f64) -> Given {
-    Given { what: what.into(), place, unit, given, simulated, basis: Basis::Predicted }
-}
-
-fn fitted(
-    what: impl Into<Cow<'static, str>>,
-    place: &'static str,
-    unit: &'static str,
-    given: f64,
-    simulated: f64,
-) -> Given {
-    Given { what: what.into(), place, unit, given, simulated, basis: Basis::Fitted }
-}
 
 fn last(sweep: &Sweep) -> &Point {
     &sweep.points[sweep.points.len() - 1]

@@ -117,20 +117,26 @@ fn write_report(text: &mut String, scenario: &Scenario, figures: &Figures) -> st
     let full = &figures.credits[EVENTS_KIB.len() - 1..];
     table(text, "requests", full, |point| format!("{:.2}", point.reasks_per_event))?;
     writeln!(text, "\n## Figure 4: scaling with event builders, {FULL_KIB} kB\n")?;
-    table(text, "builders", &figures.builders, |point| {
-        format!("{:.1} Hz, {:.1} MB/s", point.built_hz, point.mib_per_s())
-    })?;
+    table(text, "builders", &figures.builders, in_hz)?;
     writeln!(text, "\n## Figure 5: one event builder that is read out by an event filter\n")?;
     let filter = std::slice::from_ref(&figures.filter);
-    table(text, "nodes", filter, |point| format!("{:.1} Hz, {:.1} MB/s", point.built_hz, point.mib_per_s()))?;
+    table(text, "nodes", filter, in_hz)?;
     writeln!(text, "\n## Figure 6: events of {SMALL_KIB} kB\n")?;
     let small = std::slice::from_ref(&figures.small);
-    table(text, "builders", small, |point| format!("{:.2} kHz, {:.0} MB/s", point.built_hz / 1e3, point.mib_per_s()))?;
+    table(text, "builders", small, in_khz)?;
     writeln!(text, "\n## §IV-D: more event builders, {FULL_KIB} kB\n")?;
     let more = std::slice::from_ref(&figures.more);
-    table(text, "builders", more, |point| format!("{:.2} kHz, {:.0} MB/s", point.built_hz / 1e3, point.mib_per_s()))?;
+    table(text, "builders", more, in_khz)?;
     write_adaptive(text, &figures.credits[EVENTS_KIB.len() - 1], &figures.adaptive)?;
     results::write_given(text, "EB2007", &given::numbers(figures), &given::DIFFERENCES)
+}
+
+fn in_hz(point: &Point) -> String {
+    format!("{:.1} Hz, {:.1} MB/s", point.built_hz, point.mib_per_s())
+}
+
+fn in_khz(point: &Point) -> String {
+    format!("{:.2} kHz, {:.0} MB/s", point.built_hz / 1e3, point.mib_per_s())
 }
 
 /// What the paper did not have.
