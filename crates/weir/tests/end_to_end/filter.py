@@ -72,13 +72,13 @@ class Slow:
 
 
 class Killed:
-    """Waits for its end from outside, once."""
+    """Waits for its end from outside, at event 7."""
 
     def __init__(self, setup):
         self.mark = setup.parameters["mark"]
 
     def process(self, event):
-        if _is_bad(event) and not os.path.exists(self.mark):
+        if event.ordinal == 7:
             with open(self.mark, "w") as mark:
                 mark.write(str(os.getpid()))
             time.sleep(1000)
