@@ -243,32 +243,13 @@ fn in_a_stop_a_lost_l2pu_is_not_waited_for() {
 #[test]
 fn an_accepted_event_without_a_result_or_that_is_vetoed_leaves_the_pros_alone() {
     let pros = NodeId(9);
-    let mut l2pu = L2pu::new(L2puParameters {
-        workers: 1,
-        ros_of_rob: Vec::new(),
-        pros: Some(pros),
-        overrides: Overrides { veto_items: VETOED, ..Overrides::default() },
-        sink: None,
-        builder: None,
-        request_timeout: Duration::from_millis(10),
-        retries: 0,
-    });
-    let mut out = Outbox::new();
-    let mut handle = |input| {
-        l2pu.handle(Time::ZERO, input, &mut out);
-        l2pu.check();
-        out.drain().collect::<Vec<_>>()
-    };
+    let mut l2pu = L2pu::new(L2puParameters { pros: Some(pros), ..that_vetoes() });
+    let mut handle = |input| actions_of(&mut l2pu, input);
     handle(Input::Peer { node: pros, state: PeerState::Up(Incarnation(0)) });
     for (event, items, len_bytes) in [(0, 0, 0), (1, VETOED, 8), (2, 0, 8)] {
         let event = EventInfo { event: EventId(event), items, ..EventInfo::default() };
-        let started =
-            handle(Input::Message { from: L2PU, message: Message::Assign { event, attempt: 1, rois: Vec::new() } });
-        let ticket = |action: &Action| match action {
-            Action::Start { ticket: Ticket(ticket), work: Work::Steer(_) } => Some(*ticket),
-            _ => None,
-        };
-        let ticket = Ticket(started.iter().find_map(ticket).expect("steering begins"));
+        let assign = Message::Assign { event, attempt: 1, rois: Vec::new() };
+        let ticket = steering_of(&handle(Input::Message { from: L2PU, message: assign }));
         let result = Bulk::Modelled { len_bytes, seed: 0 };
         let selection = Selection { accept: true, result, chains: Chains::default(), payload_bytes: 0 };
         let actions = handle(Input::Done { ticket, outcome: Outcome::Steered(Steered::Decide(selection)) });
@@ -288,38 +269,20 @@ fn an_accepted_event_without_a_result_or_that_is_vetoed_leaves_the_pros_alone() 
 fn data_of_an_event_that_is_vetoed_go_to_no_builder() {
     let (ros, sfi) = (NodeId(8), NodeId(9));
     for items in [0, VETOED] {
-        let mut l2pu = L2pu::new(L2puParameters {
-            workers: 1,
-            ros_of_rob: vec![(5, ros)],
-            pros: None,
-            overrides: Overrides { veto_items: VETOED, ..Overrides::default() },
-            sink: None,
-            builder: Some(sfi),
-            request_timeout: Duration::from_millis(10),
-            retries: 0,
-        });
-        let mut out = Outbox::new();
-        let mut handle = |input| {
-            l2pu.handle(Time::ZERO, input, &mut out);
-            l2pu.check();
-            out.drain().collect::<Vec<_>>()
-        };
-        let ticket = |actions: &[Action]| match actions.last() {
-            Some(Action::Start { ticket, work: Work::Steer(_) }) => *ticket,
-            other => panic!("{other:?}"),
-        };
+        let mut l2pu = L2pu::new(L2puParameters { ros_of_rob: vec![(5, ros)], builder: Some(sfi), ..that_vetoes() });
+        let mut handle = |input| actions_of(&mut l2pu, input);
         let steered = |ticket, steered| Input::Done { ticket, outcome: Outcome::Steered(steered) };
         handle(Input::Peer { node: sfi, state: PeerState::Up(Incarnation(0)) });
         let event = EventInfo { event: EventId(3), items, ..EventInfo::default() };
         let assign = Message::Assign { event, attempt: 1, rois: Vec::new() };
-        let first_step = ticket(&handle(Input::Message { from: L2PU, message: assign }));
+        let first_step = steering_of(&handle(Input::Message { from: L2PU, message: assign }));
         let asked = handle(steered(first_step, Steered::Ask(vec![5])));
         let Some(Action::Send { message: Message::RoiRequest { event, request, .. }, .. }) = asked.first() else {
             panic!("{asked:?}")
         };
         let bulk = Bulk::Modelled { len_bytes: 64, seed: 0 };
         let reply = Message::RoiReply { event: *event, request: *request, missing: Vec::new(), bulk };
-        let second_step = ticket(&handle(Input::Message { from: ros, message: reply }));
+        let second_step = steering_of(&handle(Input::Message { from: ros, message: reply }));
         let selection =
             Selection { accept: true, result: Bulk::default(), chains: Chains::default(), payload_bytes: 0 };
         let actions = handle(steered(second_step, Steered::Decide(selection)));
@@ -332,6 +295,35 @@ fn data_of_an_event_that_is_vetoed_go_to_no_builder() {
             other => panic!("{other:?}"),
         };
         assert_eq!(actions.iter().any(is_for_builder), items == 0);
+    }
+}
+
+/// A unit of one worker that knows what is vetoed.
+fn that_vetoes() -> L2puParameters {
+    L2puParameters {
+        workers: 1,
+        ros_of_rob: Vec::new(),
+        pros: None,
+        overrides: Overrides { veto_items: VETOED, ..Overrides::default() },
+        sink: None,
+        builder: None,
+        request_timeout: Duration::from_millis(10),
+        retries: 0,
+    }
+}
+
+fn actions_of(l2pu: &mut L2pu, input: Input) -> Vec<Action> {
+    let mut out = Outbox::new();
+    l2pu.handle(Time::ZERO, input, &mut out);
+    l2pu.check();
+    out.drain().collect()
+}
+
+/// The steering that has begun.
+fn steering_of(actions: &[Action]) -> Ticket {
+    match actions.last() {
+        Some(Action::Start { ticket, work: Work::Steer(_) }) => *ticket,
+        other => panic!("{other:?}"),
     }
 }
 

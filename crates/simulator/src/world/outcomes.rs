@@ -62,7 +62,7 @@ pub struct Troubles {
     pub reset: u64,
     /// Held back on their connections while the network was split.
     pub held_back: u64,
-    /// That came again as of a former life of their sender.
+    /// That came again as of another life of their sender.
     pub stale: u64,
     /// That came again as of another run.
     pub wrong_run: u64,

@@ -292,8 +292,7 @@ impl World {
                 Envelope { run: RunNumber(envelope.run.0 ^ 1), ..envelope }
             } else {
                 self.troubles.stale += 1;
-                let former = Incarnation(envelope.from_incarnation.0.wrapping_sub(1));
-                Envelope { from_incarnation: former, ..envelope }
+                Envelope { from_incarnation: Incarnation(u32::MAX), ..envelope }
             };
             self.comes_astray(stray, &message);
         }

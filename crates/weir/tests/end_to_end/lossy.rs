@@ -52,7 +52,7 @@ fn level_2_decides_on_regions_although_a_tenth_of_the_datagrams_is_dropped() {
 }
 
 #[test]
-#[ignore = "a measurement: minutes, and numbers for people"]
+#[ignore = "a measurement: numbers for people"]
 #[expect(clippy::print_stdout, reason = "a table for people, with --nocapture")]
 fn table_of_losses() {
     assert!(can_lose("table_of_losses"));
