@@ -20,7 +20,7 @@ FUZZ_SECONDS ?= 600
 FRESH_SEEDS ?= 2000
 FIRST_SEED ?= $(shell date +%s)000
 
-.PHONY: help test $(CHECKS) purity limits tools python build soak bench clean
+.PHONY: help test $(CHECKS) purity limits tools python build soak miri bench reference clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
@@ -57,10 +57,10 @@ unit: ## tests of all crates but the program
 release: ## tests of the program as users run it
 	cargo test --locked --release -p weir
 
-instructions: ## hot paths take as many instructions as crates/instructions/limits.txt says
+instructions: ## an event costs on each hot path what crates/instructions/limits.txt says
 	@scripts/instructions check
 
-limits: ## measure the instructions of hot paths and write that file
+limits: ## measure what an event costs on hot paths and write that file
 	@scripts/instructions update
 
 build: ## build the program: target/release/weir
@@ -76,6 +76,9 @@ soak: ## long campaigns: SEEDS=n seeded runs for each level of faults, then FUZZ
 	WEIR_SEEDS=$(SEEDS) WEIR_FIRST_SEED=$(FIRST_SEED) cargo test --locked --release -p simulator --test seeds
 	@scripts/fuzz $(FUZZ_SECONDS)
 
+miri: ## the crate that counts holders of pages has no undefined behaviour that its tests reach (needs a nightly with Miri)
+	MIRIFLAGS="-Zmiri-many-seeds=0..8 -Zmiri-preemption-rate=0.04" cargo +nightly miri test --locked -p pages
+
 bench: build ## benchmarks: of parts by criterion, then of the system
 	cargo bench --locked --workspace --bench '*'
 	for size in 1000 9000 37500; do $(WEIR) bench event-builder --sources 4 --fragment $$size --transport tcp --json; done
@@ -83,10 +86,13 @@ bench: build ## benchmarks: of parts by criterion, then of the system
 	for payload in handles touched; do for size in 9000 37500; do \
 	$(WEIR) bench event-builder --sources 4 --fragment $$size --transport shm --payload $$payload --json; done; done
 	$(WEIR) bench event-builder --sources 4 --fragment 9000 --transport udp --json
-	$(WEIR) bench event-builder --sources 4 --fragment 9000 --transport udp --datagram 1472 --window 1000000 --json
+	$(WEIR) bench window --json
 	$(WEIR) bench transport --json
 	$(WEIR) bench sfi --json
 	$(WEIR) bench ros --json
+	$(WEIR) bench ros --transport udp --json
+	@if [ "$$(id -u)" = 0 ]; then $(WEIR) bench losses --json; else scripts/skip "bench losses" "needs root"; fi
+	$(WEIR) bench start --json
 	$(WEIR) bench push-pull --json
 	$(WEIR) bench grouping --json
 	$(WEIR) bench accretion --json
@@ -96,6 +102,11 @@ bench: build ## benchmarks: of parts by criterion, then of the system
 	$(WEIR) bench simulation --json
 	$(WEIR) bench prediction --json
 	$(WEIR) bench filter --python "$(WEIR_PYTHON)" --json
+
+reference: build ## the bare machine of event building beside another: EVB=f.c, a program of the same arguments
+	@test -n "$(EVB)" || { echo "make reference: expected EVB=FILE.c" >&2; exit 1; }
+	$(CC) -O2 -o "$(CARGO_TARGET_DIR)/evb" "$(EVB)"
+	$(WEIR) bench reference --against "$(CARGO_TARGET_DIR)/evb"
 
 clean: ## remove everything that was built or recorded by these commands
 	cargo clean

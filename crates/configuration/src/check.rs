@@ -1,6 +1,6 @@
 //! What keys demand of each other, and the ranges of numbers: a configuration that passes describes a system that can exist.
 
-mod datagrams;
+mod carriers;
 mod faults;
 mod input;
 mod ports;
@@ -37,7 +37,7 @@ pub(crate) fn check(partition: &Partition, root: &Node, bad: &BTreeSet<String>) 
     checker.capacities();
     checker.push();
     checker.ports();
-    checker.datagrams();
+    checker.carriers();
     checker.recording();
     checker.selection();
     checker.streams();
@@ -160,7 +160,6 @@ impl Checker<'_> {
         }
         intervals.extend(p.run.duration.map(|duration| ("run.duration", duration)));
         intervals.extend(p.l2pu.as_ref().map(|l2pu| ("l2pu.request_timeout", l2pu.request_timeout)));
-        intervals.extend(p.ros.push.as_ref().map(|push| ("ros.push.group_age", push.group_age)));
         intervals.extend(p.sfo.as_ref().map(|sfo| ("sfo.fsync_age", sfo.fsync_age)));
         for (key, interval) in intervals {
             if interval == Interval::default() {

@@ -34,14 +34,6 @@ fn the_good_ones_are_good() {
 fn datagrams() {
     let one = |set: &[&str]| overridden(set).join("\n");
     assert_eq!(
-        one(&["transport.event_reply=tcp"]),
-        "--set transport.event_reply: expected \"connection\" or \"udp\", found \"tcp\""
-    );
-    assert_eq!(
-        one(&["transport.event_reply=multicast"]),
-        "--set transport.event_reply: expected \"connection\" or \"udp\", found \"multicast\""
-    );
-    assert_eq!(
         one(&["transport.udp.datagram=70 kB"]),
         "--set transport.udp.datagram: expected 256 B to 65507 B, found 70 kB"
     );
@@ -60,12 +52,56 @@ fn datagrams() {
     );
     assert_eq!(
         one(&["transport.clear=multicast", "transport.host=::1"]),
-        "--set transport.clear: \"multicast\" is for IPv4, and transport.host is ::1: expected \"udp\" or \"connection\""
+        "--set transport.clear: \"multicast\" is for IPv4, and transport.host is ::1: expected \"connection\", \"tcp\", \
+         \"shm\" or \"udp\""
     );
     assert_eq!(
         one(&["transport.clear=udp", "transport.host=0.0.0.0"]),
         "--set transport.host: expected the address of one interface, by which peers know it, found 0.0.0.0"
     );
+}
+
+#[test]
+fn carriers_that_cannot_be() {
+    let one = |set: &[&str]| overridden(set).join("\n");
+    assert_eq!(
+        one(&["transport.event_reply=multicast"]),
+        "--set transport.event_reply: expected \"connection\", \"tcp\", \"shm\" or \"udp\", found \"multicast\""
+    );
+    assert_eq!(
+        one(&["transport.building=udp"]),
+        "--set transport.building: expected \"connection\", \"tcp\" or \"shm\", found \"udp\""
+    );
+    assert_eq!(
+        one(&["transport.credit=udp"]),
+        "--set transport.credit: only for dfm.building = \"push\" and \"push-by-number\", which is \"pull\""
+    );
+    assert_eq!(
+        one(&["transport.pushed=shm"]),
+        "--set transport.pushed: only for dfm.building = \"push\" and \"push-by-number\", which is \"pull\""
+    );
+    assert_eq!(
+        one(&["dfm.building=push", "transport.push=multicast", "transport.host=::1"]),
+        "--set transport.push: \"multicast\" is for IPv4, and transport.host is ::1: expected \"connection\", \"tcp\", \
+         \"shm\" or \"udp\""
+    );
+    assert_eq!(
+        one(&["dfm.building=push", "transport.event_reply=shm", "transport.clear=tcp", "simulation.layout=farm"]),
+        "--set transport.event_reply: shared memory does not reach from host to host, and simulation.layout is \"farm\": \
+         expected \"tcp\", or \"udp\" where the key takes it"
+    );
+    assert_eq!(
+        one(&["transport.filter=shm", "simulation.layout=farm"]),
+        "--set transport.filter: shared memory does not reach from host to host, and simulation.layout is \"farm\": expected \
+         \"tcp\", or \"udp\" where the key takes it"
+    );
+    assert_eq!(
+        one(&["transport.connections=shm", "simulation.layout=farm"]),
+        "--set transport.connections: shared memory does not reach from host to host, and simulation.layout is \"farm\": \
+         expected \"tcp\""
+    );
+    Partition::parse("p.toml", CHAIN, &["transport.event_reply=shm", "transport.roi_reply=udp"].map(String::from))
+        .unwrap();
 }
 
 #[test]
@@ -380,13 +416,15 @@ fn network_ports_that_cannot_be() {
         ["--set ros.ports: expected the addresses of different interfaces, found 127.0.0.2"]
     );
     assert_eq!(
-        overridden(&["ros.ports=[\"127.0.0.2\"]", "transport.connections=shm"]),
-        ["--set transport.connections: shared memory has no network ports: expected transport.connections = \"tcp\""]
+        overridden(&["ros.ports=[\"::1\"]", "transport.event_reply=udp"]),
+        [
+            "--set ros.ports: datagrams need addresses of the same family as transport.host, which is 127.0.0.1, found ::1"
+        ]
     );
-    assert_eq!(
-        overridden(&["ros.ports=[\"127.0.0.2\"]", "transport.event_reply=udp"]),
-        ["--set transport.event_reply: requests and replies are spread over connections only: expected \"connection\""]
-    );
+    for carrier in ["udp", "shm"] {
+        let set = ["ros.ports=[\"127.0.0.2\"]".to_owned(), format!("transport.event_reply={carrier}")];
+        Partition::parse("p.toml", CHAIN, &set).unwrap();
+    }
 }
 
 #[test]

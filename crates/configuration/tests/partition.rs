@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use configuration::{
-    Carrier, ClearAfter, ClearCarrier, DfmInput, Dialect, Fraction, Interval, Level1Source, LossAction, Partition,
-    RosInput, RunType, Size, SizeDistribution, TEMPLATES, template,
+    Carrier, ClearAfter, DfmInput, Dialect, Fraction, GroupCarrier, Interval, Level1Source, LossAction, MessageType,
+    Partition, RosInput, RunType, Size, SizeDistribution, TEMPLATES, Way, template,
 };
 use dataflow::ids::Role;
 use proptest::prelude::{Just, Strategy, any, prop_assert_eq, proptest};
@@ -91,8 +91,14 @@ idle = "park"
 host = "127.0.0.1"
 copy_below = "2 kB"
 connections = "tcp"
+level1 = "connection"
+level2 = "connection"
+building = "connection"
+filter = "connection"
+recording = "connection"
 event_request = "connection"
 event_reply = "connection"
+credit = "connection"
 roi_request = "connection"
 roi_reply = "connection"
 collected = "connection"
@@ -182,6 +188,22 @@ fn datagrams_are_made_for_the_network_that_carries_them() {
 }
 
 #[test]
+fn each_type_of_message_has_a_carrier() {
+    let transport = |overrides: &[&str]| parsed(BUILDER, overrides).transport;
+    let plain = transport(&["transport.connections=shm"]);
+    assert!(MessageType::ALL.into_iter().all(|of| plain.way(of) == Way::Shm) && plain.has_shared_memory());
+    let chosen = transport(&["transport.event_reply=udp", "transport.filter=shm", "transport.clear=multicast"]);
+    let way = |of| chosen.way(of);
+    assert_eq!([MessageType::EventReply, MessageType::Pushed].map(way), [Way::Udp; 2]);
+    assert_eq!([MessageType::Clear, MessageType::Push].map(way), [Way::Multicast; 2]);
+    assert_eq!([MessageType::Filter, MessageType::EventRequest].map(way), [Way::Shm, Way::Tcp]);
+    assert!(chosen.has_multicasts() && chosen.has_shared_memory() && !chosen.shares_fragments());
+    assert!(transport(&["transport.roi_reply=shm"]).shares_fragments());
+    let udp = |of: MessageType| format!("{}=udp", of.key());
+    assert!(Partition::parse("p", BUILDER, &[udp(MessageType::Recording)]).is_err());
+}
+
+#[test]
 fn values_of_keys() {
     let partition = parsed(
         BUILDER,
@@ -217,7 +239,7 @@ fn values_of_keys() {
         (partition.transport.event_reply, partition.transport.event_request),
         (Carrier::Udp, Carrier::Connection)
     );
-    assert_eq!(partition.transport.clear, ClearCarrier::Multicast);
+    assert_eq!(partition.transport.clear, GroupCarrier::Multicast);
     assert_eq!(partition.transport.multicast_interface(), Some([10, 0, 0, 1].into()));
     assert_eq!((partition.transport.datagram_len(), partition.transport.has_checksums()), (1472, true));
     assert_eq!(partition.processes.on_loss.of(Role::Sfi), LossAction::Restart);

@@ -49,6 +49,8 @@ const OTHERS: &[&str] = &[
     "ros.fragment.sigma",
     "ros.fragment.sizes",
     "ros.fragment.weights",
+    "transport.push",
+    "transport.pushed",
 ];
 
 #[test]

@@ -4,63 +4,8 @@
 //! kernel or a producer wrote once; in the simulator it is a size and a seed.
 
 use alloc::vec::Vec;
-use bytes::Bytes;
 
-/// A reference-counted slice of a page. The page goes back to its pool when its last slice is dropped, so that a
-/// component cannot leak or release a page twice.
-///
-/// A clone costs one atomic increment; let one thread own the slices of a page where possible.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct PageSlice(Bytes);
-
-impl PageSlice {
-    /// Wraps bytes whose owner returns its page on drop (`Bytes::from_owner`), or plain bytes in a test.
-    pub fn new(bytes: Bytes) -> Self {
-        Self(bytes)
-    }
-
-    /// Length in bytes.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether there is no byte in the slice.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// The bytes.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    /// The handle on the page, for parts of it that live on their own.
-    pub fn bytes(&self) -> &Bytes {
-        &self.0
-    }
-
-    /// Takes the first `len` bytes off.
-    ///
-    /// # Panics
-    /// If there are not so many.
-    pub fn split_to(&mut self, len: usize) -> Self {
-        Self(self.0.split_to(len))
-    }
-
-    /// A part of this slice; the page stays alive as long as the part does.
-    ///
-    /// # Panics
-    /// If the range is not inside the slice.
-    pub fn slice(&self, range: core::ops::Range<usize>) -> Self {
-        Self(self.0.slice(range))
-    }
-}
-
-impl core::fmt::Debug for PageSlice {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "PageSlice({} bytes)", self.len())
-    }
-}
+pub use pages::PageSlice;
 
 /// Event data as a component sees it: a handle with a length.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -200,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_bulk_comes_apart_wherever_its_slices_end() {
-        let slice = |bytes: &'static [u8]| PageSlice::new(Bytes::from_static(bytes));
+        let slice = PageSlice::from_static;
         let bytes = |bulk: Bulk| bulk.slices().iter().flat_map(|slice| slice.as_bytes().to_vec()).collect::<Vec<_>>();
         for bulk in [
             Bulk::Pages(slice(b"abcdefgh")),

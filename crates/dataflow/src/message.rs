@@ -5,6 +5,7 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::building::destinations::Destinations;
@@ -33,8 +34,9 @@ pub struct Envelope {
 /// One message.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
-    /// Level 1 → ROS: read out this event. At most `in_flight` beyond what [`Message::Taken`] covers.
-    L1Accept(EventInfo),
+    /// Level 1 → ROS: read out these events, which were issued together. At most `in_flight` beyond what [`Message::Taken`]
+    /// covers.
+    L1Accept(Vec<EventInfo>),
     /// Level 1 → L2SV, or DFM where there is no level 2: an event with its regions of interest. Bound as for `L1Accept`.
     L1Result {
         /// The event.
@@ -192,8 +194,8 @@ pub enum Message {
     },
     /// SFI → ROS or pROS: data for building. At most `outstanding_requests` over all events and ROSs. Answered by `EventReply`.
     EventRequest {
-        /// For one event each.
-        requests: Vec<DataRequest>,
+        /// For one event each; other sources may be sent the same list.
+        requests: Arc<Vec<DataRequest>>,
     },
     /// DFM → all ROSs, multicast, may be lost: send the data of these events to their builders `[ATM1997 §II]`. At most the
     /// `building` of all SFIs. Answered by `EventReply` to the SFI, which asks for what it does not get.
@@ -202,7 +204,8 @@ pub enum Message {
     Destinations(Destinations),
     /// ROS or pROS → SFI: what was there together, of requests that may have come in several messages, or pushed; what has
     /// still to arrive follows in others. At most one entry per request, and as many bytes as
-    /// [`group_bytes_max`](crate::readout::ros::RosParameters) or one event has; what is pushed, within the byte credits.
+    /// [`group_bytes_max`](crate::readout::ros::RosParameters) or one event has; what is pushed, within the byte credits. Where
+    /// replies go several ways, one that overtakes others takes their bytes as arrived, and credits return early.
     EventReply {
         /// All that this source has pushed to this SFI so far, as its byte credits count it, with this message.
         pushed: u64,
@@ -313,6 +316,8 @@ pub enum Message {
     Greet {
         /// Proves that it belongs to this run.
         key: String,
+        /// Which of the connections between the two this is, from 0: both know which there are.
+        part: u16,
         /// Where it takes datagrams.
         datagrams: DatagramAddresses,
     },
@@ -370,6 +375,8 @@ pub struct DatagramAddresses {
     pub control: String,
     /// For messages with bulk.
     pub bulk: String,
+    /// The same pair for each further network port.
+    pub ports: Vec<(String, String)>,
 }
 
 /// Orders of run control to an application.

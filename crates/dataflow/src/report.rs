@@ -41,10 +41,42 @@ pub struct Network {
     pub bytes: u64,
     /// Messages and connections refused because they could not be understood.
     pub malformed: u64,
+    /// Messages received, by what carried them, in the order of [`CarrierKind`].
+    pub carried: [Carried; CarrierKind::COUNT],
+    /// Bytes of messages received by each network port of read-out systems, where these have several.
+    pub ports: [u64; PORTS_MAX],
     /// Datagrams, where messages travel in them.
     pub datagrams: DatagramCounts,
     /// Sum of all bytes of fragments that arrived for building, from wherever, if these are looked at; modulo 2^64.
     pub data_sum: u64,
+}
+
+/// Most network ports of a read-out system: more than any host has.
+pub const PORTS_MAX: usize = 16;
+
+/// What carries messages between processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CarrierKind {
+    /// TCP connections.
+    Tcp,
+    /// Shared memory.
+    Shm,
+    /// Datagrams.
+    Udp,
+}
+
+impl CarrierKind {
+    /// How many there are.
+    pub const COUNT: usize = 3;
+}
+
+/// What came over one kind of carrier.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// Messages.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
 }
 
 /// Datagrams of a process, and what became of those that were of no use, by cause.
@@ -72,6 +104,8 @@ pub struct DatagramCounts {
     pub asked: u64,
     /// Datagrams sent once more because they were asked for.
     pub repeated: u64,
+    /// How often one message was asked for, at most.
+    pub asked_most: u64,
 }
 
 impl DatagramCounts {
@@ -89,31 +123,75 @@ impl DatagramCounts {
             given_up,
             asked,
             repeated,
+            asked_most,
         } = self;
-        [sent, received, dropped, not_sent, foreign, malformed, stale, duplicates, given_up, asked, repeated]
+        [
+            sent, received, dropped, not_sent, foreign, malformed, stale, duplicates, given_up, asked, repeated,
+            asked_most,
+        ]
     }
 
     /// From values in the order of the fields.
     pub const fn from_values(values: [u64; Self::COUNT]) -> Self {
-        let [sent, received, dropped, not_sent, foreign, malformed, stale, duplicates, given_up, asked, repeated] =
-            values;
-        Self { sent, received, dropped, not_sent, foreign, malformed, stale, duplicates, given_up, asked, repeated }
+        let [
+            sent,
+            received,
+            dropped,
+            not_sent,
+            foreign,
+            malformed,
+            stale,
+            duplicates,
+            given_up,
+            asked,
+            repeated,
+            asked_most,
+        ] = values;
+        Self {
+            sent,
+            received,
+            dropped,
+            not_sent,
+            foreign,
+            malformed,
+            stale,
+            duplicates,
+            given_up,
+            asked,
+            repeated,
+            asked_most,
+        }
     }
 
     /// How many counts there are.
-    pub const COUNT: usize = 11;
+    pub const COUNT: usize = 12;
 }
 
 impl Network {
-    /// The sum of two processes.
+    /// What a carrier has brought in the meantime.
+    pub fn count_since(&mut self, (messages, bytes): (u64, u64), by: CarrierKind) {
+        let carried = &mut self.carried[by as usize];
+        carried.messages += self.messages - messages;
+        carried.bytes += self.bytes - bytes;
+    }
+
+    /// Of two processes together.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
+        let carried = |index: usize| Carried {
+            messages: self.carried[index].messages + other.carried[index].messages,
+            bytes: self.carried[index].bytes + other.carried[index].bytes,
+        };
         let (ours, theirs) = (self.datagrams.to_values(), other.datagrams.to_values());
+        let sums = DatagramCounts::from_values(core::array::from_fn(|index| ours[index] + theirs[index]));
+        let asked_most = self.datagrams.asked_most.max(other.datagrams.asked_most);
         Self {
             messages: self.messages + other.messages,
             bytes: self.bytes + other.bytes,
             malformed: self.malformed + other.malformed,
-            datagrams: DatagramCounts::from_values(core::array::from_fn(|index| ours[index] + theirs[index])),
+            carried: core::array::from_fn(carried),
+            ports: core::array::from_fn(|port| self.ports[port] + other.ports[port]),
+            datagrams: DatagramCounts { asked_most, ..sums },
             data_sum: self.data_sum.wrapping_add(other.data_sum),
         }
     }
@@ -641,5 +719,24 @@ counters! {
         failures,
         /// Events found in the files of a former life.
         taken_over,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_together_have_the_sum_of_all_but_the_most() {
+        let of = |messages, asked, asked_most| Network {
+            messages,
+            carried: [Carried { messages, bytes: 10 * messages }; CarrierKind::COUNT],
+            datagrams: DatagramCounts { asked, asked_most, ..DatagramCounts::default() },
+            data_sum: u64::MAX,
+            ..Network::default()
+        };
+        let both = Network { data_sum: u64::MAX - 1, ..of(7, 5, 3) };
+        assert_eq!(of(3, 4, 3).plus(of(4, 1, 2)), both);
+        assert_eq!(of(4, 1, 2).plus(of(3, 4, 3)), both);
     }
 }

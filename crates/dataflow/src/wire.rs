@@ -20,6 +20,7 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -32,10 +33,12 @@ use crate::message::{
     Decision, Ended, Envelope, EventInfo, Fate, FileRecord, HeldEvent, Holdings, Message, Missing, PeerPlace,
     PushOrder, Recording, Roi, Settlement,
 };
-use crate::report::{BlockCause, Blocked, ChainCount, DatagramCounts, Network, PeerCount, Report};
+use crate::report::{
+    BlockCause, Blocked, Carried, CarrierKind, ChainCount, DatagramCounts, Network, PORTS_MAX, PeerCount, Report,
+};
 
 /// Version of the layout; both ends must have the same.
-pub const VERSION: u16 = 6;
+pub const VERSION: u16 = 8;
 
 /// Length of the header in bytes.
 pub const HEADER_LEN: usize = 32;
@@ -242,7 +245,7 @@ pub fn decode_parts(head: &PageSlice, rest: Bulk) -> Result<(Envelope, Message),
 /// If bytes that are accepted do not come out unchanged.
 #[doc(hidden)]
 pub fn check_any_frame(data: &[u8]) {
-    let frame = PageSlice::new(bytes::Bytes::copy_from_slice(data));
+    let frame = PageSlice::copy_of(data);
     if let Ok((envelope, message)) = decode(&frame) {
         let mut again = Vec::new();
         encode(&envelope, &message, &mut again);
@@ -257,7 +260,12 @@ struct Writer<'a>(&'a mut Vec<u8>);
 impl Writer<'_> {
     fn message(&mut self, message: &Message) -> u16 {
         match message {
-            Message::L1Accept(event) => self.info(event).kind(kind::L1_ACCEPT),
+            Message::L1Accept(events) => {
+                self.list(events, |w, event| {
+                    w.info(event);
+                });
+                kind::L1_ACCEPT
+            }
             Message::L1Result { event, rois } => self.info(event).rois(rois).kind(kind::L1_RESULT),
             Message::IssuedUpTo(event) => self.u64(event.0).kind(kind::ISSUED_UP_TO),
             Message::NoMore => kind::NO_MORE,
@@ -381,7 +389,7 @@ impl Writer<'_> {
                 });
                 kind::PEERS
             }
-            Message::Greet { key, datagrams } => self.text(key).datagrams(datagrams).kind(kind::GREET),
+            Message::Greet { key, part, datagrams } => self.text(key).u16(*part).datagrams(datagrams).kind(kind::GREET),
             Message::Ready { datagrams } => self.datagrams(datagrams).kind(kind::READY),
             Message::Failed(text) => self.text(text).kind(kind::FAILED),
             Message::Lost { node, life, reason } => self.u16(node.0).u32(life.0).text(reason).kind(kind::LOST),
@@ -447,7 +455,9 @@ impl Writer<'_> {
     }
 
     fn datagrams(&mut self, datagrams: &DatagramAddresses) -> &mut Self {
-        self.text(&datagrams.control).text(&datagrams.bulk)
+        self.text(&datagrams.control).text(&datagrams.bulk).list(&datagrams.ports, |w, (control, bulk)| {
+            w.text(control).text(bulk);
+        })
     }
 
     /// 0, the node of run control, for none.
@@ -544,9 +554,12 @@ impl Writer<'_> {
         self.list(&report.chains, |w, chain| {
             w.u64(chain.input).u64(chain.passed);
         });
-        let Network { messages, bytes, malformed, datagrams, data_sum } = report.network;
+        let Network { messages, bytes, malformed, carried, ports, datagrams, data_sum } = report.network;
         self.u64(messages).u64(bytes).u64(malformed).u64(data_sum);
-        datagrams.to_values().into_iter().fold(self, Self::u64)
+        carried.iter().for_each(|Carried { messages, bytes }| {
+            self.u64(*messages).u64(*bytes);
+        });
+        datagrams.to_values().into_iter().chain(ports).fold(self, Self::u64)
     }
 }
 
@@ -565,7 +578,7 @@ type Read<T> = Result<T, Fault>;
 impl Reader<'_> {
     fn message(&mut self, kind: u16, bulk: Bulk) -> Read<Message> {
         Ok(match kind {
-            kind::L1_ACCEPT => Message::L1Accept(self.info()?),
+            kind::L1_ACCEPT => Message::L1Accept(self.list(24, Self::info)?),
             kind::L1_RESULT => Message::L1Result { event: self.info()?, rois: self.rois()? },
             kind::ISSUED_UP_TO => Message::IssuedUpTo(self.event()?),
             kind::NO_MORE => Message::NoMore,
@@ -608,7 +621,7 @@ impl Reader<'_> {
                 let oldest_unfinished = self.event()?;
                 Message::Build { events: self.list(27, Self::assignment)?, oldest_unfinished }
             }
-            kind::EVENT_REQUEST => Message::EventRequest { requests: self.list(34, Self::data_request)? },
+            kind::EVENT_REQUEST => Message::EventRequest { requests: Arc::new(self.list(34, Self::data_request)?) },
             kind::PUSH => {
                 let order = |r: &mut Self| Ok(PushOrder { event: r.info()?, sfi: NodeId(r.u16()?) });
                 Message::Push(self.list(26, order)?)
@@ -681,7 +694,7 @@ impl Reader<'_> {
             kind::PEERS => Message::Peers(self.list(10, |r| {
                 Ok(PeerPlace { node: NodeId(r.u16()?), life: Incarnation(r.u32()?), address: r.text()? })
             })?),
-            kind::GREET => Message::Greet { key: self.text()?, datagrams: self.datagrams()? },
+            kind::GREET => Message::Greet { key: self.text()?, part: self.u16()?, datagrams: self.datagrams()? },
             kind::READY => Message::Ready { datagrams: self.datagrams()? },
             kind::FAILED => Message::Failed(self.text()?),
             kind::LOST => {
@@ -746,7 +759,8 @@ impl Reader<'_> {
     }
 
     fn datagrams(&mut self) -> Read<DatagramAddresses> {
-        Ok(DatagramAddresses { control: self.text()?, bulk: self.text()? })
+        let (control, bulk) = (self.text()?, self.text()?);
+        Ok(DatagramAddresses { control, bulk, ports: self.list(8, |r| Ok((r.text()?, r.text()?)))? })
     }
 
     fn builder(&mut self) -> Read<Option<NodeId>> {
@@ -842,11 +856,20 @@ impl Reader<'_> {
         let latency_ns = Histogram::from_entries(&entries, max).ok_or(Fault::Body)?;
         let chains = self.list(16, |r| Ok(ChainCount { input: r.u64()?, passed: r.u64()? }))?;
         let (messages, bytes, malformed, data_sum) = (self.u64()?, self.u64()?, self.u64()?, self.u64()?);
+        let mut carried = [Carried::default(); CarrierKind::COUNT];
+        for count in &mut carried {
+            *count = Carried { messages: self.u64()?, bytes: self.u64()? };
+        }
         let mut counts = [0; DatagramCounts::COUNT];
         for count in &mut counts {
             *count = self.u64()?;
         }
-        let network = Network { messages, bytes, malformed, datagrams: DatagramCounts::from_values(counts), data_sum };
+        let mut ports = [0; PORTS_MAX];
+        for port in &mut ports {
+            *port = self.u64()?;
+        }
+        let datagrams = DatagramCounts::from_values(counts);
+        let network = Network { messages, bytes, malformed, carried, ports, datagrams, data_sum };
         Ok(Report { node, role, counters, peers, blocked, latency_ns, chains, stale, network })
     }
 }

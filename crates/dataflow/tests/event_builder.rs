@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use dataflow::building::pushed::PushedParameters;
 use dataflow::building::request_credits::CreditPolicy;
 use dataflow::building::sfi::{RequestOrder, Sfi, SfiParameters, Source};
 use dataflow::bulk::Bulk;
@@ -72,6 +73,21 @@ fn results_of_a_pros_that_is_away_are_missing_at_once() {
     driver.answer(asked);
     let ended = [(0, 0), (1, 1), (2, 1), (3, 0)].map(|(event, missing)| (EventId(event), missing));
     assert_eq!((driver.ended.as_slice(), driver.now), (ended.as_slice(), Time::ZERO));
+}
+
+#[test]
+fn what_a_source_pushes_twice_is_dropped_before_and_after_its_event_is_assigned() {
+    let push = PushedParameters { window_bytes: 1 << 20, timeout: REQUEST_TIMEOUT, ahead: 8 };
+    let mut driver = Driver::new(SfiParameters { push: Some(push), ..parameters(3, 8) });
+    let first = NodeId(FIRST_SOURCE);
+    (0..100).for_each(|_| driver.push(first, 0));
+    assert_eq!((driver.counters().pushed_dropped, driver.counters().pushed_ahead), (97, 0), "one for each source");
+    driver.build(0..1);
+    let counters = driver.counters();
+    assert_eq!((counters.pushed, counters.pushed_ahead, counters.pushed_dropped), (1, 1, 99));
+    [0, 1, 2].into_iter().for_each(|source| driver.push(NodeId(FIRST_SOURCE + source), 0));
+    assert_eq!((driver.counters().pushed, driver.counters().pushed_dropped), (3, 100));
+    assert_eq!(driver.ended, [(EventId(0), 0)]);
 }
 
 /// `perf stat -e instructions:u` of this test, with a `request_timeout` that is met and one that is not.
@@ -151,6 +167,14 @@ impl Driver {
         actions
     }
 
+    /// A source sends all that it has of an event, which is nothing, unasked.
+    fn push(&mut self, from: NodeId, event: u64) {
+        let reply = DataReply { event: EventId(event), attempt: 1, request: 0, missing: Vec::new(), len_bytes: 0 };
+        let message = Message::EventReply { pushed: 0, replies: vec![reply], bulk: Bulk::empty() };
+        self.input(Input::Message { from, message });
+        self.sfi.check();
+    }
+
     fn counters(&self) -> SfiCounters {
         SfiCounters::from_values(&self.sfi.report(self.now).counters)
     }
@@ -159,7 +183,7 @@ impl Driver {
 fn requests(actions: Vec<Action>) -> Vec<(NodeId, DataRequest)> {
     let of = |action| match action {
         Action::Send { to, message: Message::EventRequest { requests } } => {
-            requests.into_iter().map(|request| (to, request)).collect()
+            requests.iter().map(|request| (to, request.clone())).collect()
         }
         _ => Vec::new(),
     };

@@ -106,6 +106,27 @@ fn dead_time(simple: u64, complex: &[LeakyBucket]) -> Option<DeadTimeParameters>
 }
 
 #[test]
+fn readout_is_told_before_deciders_and_these_before_they_hear_that_nothing_follows() {
+    let readout = NodeId(7);
+    let parameters = parameters(Spacing::Unlimited, None);
+    let parameters = Level1Parameters { readout: vec![readout], limit: Some(3), ..parameters };
+    let mut level1 = Level1::new(parameters, TriggerInput::Source(Box::new(Numbered)));
+    let mut out = Outbox::new();
+    let up = |node| Input::Peer { node, state: PeerState::Up(Incarnation(0)) };
+    [up(readout), up(DECIDER), Input::Command(Command::Start)]
+        .into_iter()
+        .for_each(|input| level1.handle(START, input, &mut out));
+    let told = out.drain().filter_map(|action| match action {
+        Action::Send { to, message: Message::L1Accept(events) } => Some((to, events.len())),
+        Action::Send { to, message: Message::L1Result { event, .. } } => Some((to, usize::from(event.bcid))),
+        Action::Send { to, message: Message::IssuedUpTo(last) } => Some((to, last.0 as usize)),
+        _ => None,
+    });
+    let told: Vec<_> = told.collect();
+    assert_eq!(told, [(readout, 3), (DECIDER, 0), (DECIDER, 1), (DECIDER, 2), (DECIDER, 2)]);
+}
+
+#[test]
 fn simple_dead_time_vetoes_the_crossings_after_a_trigger() {
     let parameters = parameters(Spacing::Fixed(Duration::from_nanos(100)), dead_time(9, &[]));
     let mut driver = Driver::new(parameters, TriggerInput::Source(Box::new(Numbered)));

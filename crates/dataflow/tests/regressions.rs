@@ -39,7 +39,7 @@ fn what_the_pros_does_not_have_it_says_at_once() {
         request: 1,
         robs: Vec::new(),
     };
-    let message = Message::EventRequest { requests: vec![request(0), request(1)] };
+    let message = Message::EventRequest { requests: vec![request(0), request(1)].into() };
     pros.handle(Time::ZERO, Input::Message { from: sfi, message }, &mut out);
     pros.flush(Time::ZERO, &mut out);
     let replies = out.drain().find_map(|action| match action {

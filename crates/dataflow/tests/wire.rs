@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bytes::Bytes;
 use dataflow::building::destinations::Destinations;
 use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::histogram::Histogram;
@@ -12,7 +11,9 @@ use dataflow::message::{
     Decision, Ended, Envelope, EventInfo, Fate, FileRecord, HeldEvent, Holdings, Message, Missing, PeerPlace,
     PushOrder, Recording, Roi, Settlement,
 };
-use dataflow::report::{BlockCause, Blocked, ChainCount, DatagramCounts, Network, PeerCount, Report};
+use dataflow::report::{
+    BlockCause, Blocked, Carried, ChainCount, DatagramCounts, Network, PORTS_MAX, PeerCount, Report,
+};
 use dataflow::wire::{HEADER_LEN, VERSION, WireError, check_any_frame, decode, decode_parts, encode};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -50,7 +51,7 @@ proptest! {
         let len = cut.index(whole.len());
         prop_assert!(decode(&whole.slice(0..len)).is_err());
         let longer = [whole.as_bytes(), &[0]].concat();
-        prop_assert!(decode(&PageSlice::new(Bytes::from(longer))).is_err());
+        prop_assert!(decode(&PageSlice::from(longer)).is_err());
     }
 
     #[test]
@@ -84,14 +85,14 @@ fn a_list_longer_than_its_frame_is_refused_before_anything_is_allocated() {
     let mut bytes = frame(&ENVELOPE, &request).as_bytes().to_vec();
     let count_at = HEADER_LEN + 12;
     bytes[count_at..count_at + 4].copy_from_slice(&u32::MAX.to_le_bytes());
-    let refused = decode(&PageSlice::new(Bytes::from(bytes)));
+    let refused = decode(&PageSlice::from(bytes));
     assert!(matches!(refused, Err(WireError::Body { offset: 16, .. })), "{refused:?}");
 }
 
 #[test]
 fn replies_that_are_longer_than_their_bulk_are_refused() {
     let reply = DataReply { event: EventId(1), attempt: 1, request: 1, missing: Vec::new(), len_bytes: u32::MAX };
-    let bulk = Bulk::Pages(PageSlice::new(Bytes::from_static(b"bytes")));
+    let bulk = Bulk::Pages(PageSlice::from_static(b"bytes"));
     let refused =
         decode(&frame(&ENVELOPE, &Message::EventReply { pushed: 0, replies: vec![reply.clone(), reply], bulk }));
     assert!(matches!(refused, Err(WireError::Body { kind: 22, .. })), "{refused:?}");
@@ -110,7 +111,7 @@ fn the_layout_is_the_documented_one() {
         &3_u32.to_le_bytes(),
         &4_u32.to_le_bytes(),
         &5_u32.to_le_bytes(),
-        &[23, 0, 6, 0],
+        &[23, 0, 8, 0],
         &[0; 4],
         &1_u32.to_le_bytes(),
         &[8, 7, 6, 5, 4, 3, 2, 1],
@@ -125,7 +126,7 @@ fn bulk_behind_a_message_without_is_refused() {
     let mut bytes = frame(&ENVELOPE, &Message::Drained).as_bytes().to_vec();
     bytes.push(1);
     bytes[0..4].copy_from_slice(&(HEADER_LEN as u32 + 1).to_le_bytes());
-    assert_eq!(decode(&PageSlice::new(Bytes::from(bytes))), Err(WireError::Bulk { kind: 41 }));
+    assert_eq!(decode(&PageSlice::from(bytes)), Err(WireError::Bulk { kind: 41 }));
 }
 
 /// The corpus of the fuzz target `message`; `UPDATE_CORPUS=1` writes frames of every kind to it.
@@ -149,7 +150,7 @@ fn the_corpus_is_replayed() {
                 },
                 DataReply { event: EventId(7), attempt: 1, request: 0, missing: Vec::new(), len_bytes: 3 },
             ],
-            bulk: Bulk::Pages(PageSlice::new(Bytes::from_static(b"four"))),
+            bulk: Bulk::Pages(PageSlice::from_static(b"four")),
         };
         let whole = frame(&ENVELOPE, &rich);
         std::fs::write(format!("{folder}/reply"), whole.as_bytes()).unwrap();
@@ -158,7 +159,7 @@ fn the_corpus_is_replayed() {
     let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     let frames: Vec<Vec<u8>> = files.iter().map(|path| std::fs::read(path).unwrap()).collect();
     frames.iter().for_each(|bytes| check_any_frame(bytes));
-    let are_taken = frames.iter().filter(|bytes| decode(&PageSlice::new(Bytes::from((*bytes).clone()))).is_ok());
+    let are_taken = frames.iter().filter(|bytes| decode(&PageSlice::copy_of(bytes)).is_ok());
     let in_corpus: BTreeSet<u16> = are_taken.map(|bytes| kind_of(bytes)).collect();
     assert_eq!(in_corpus, known_kinds(), "the corpus has a frame of each kind; UPDATE_CORPUS=1 writes them");
 }
@@ -189,7 +190,7 @@ fn known_kinds() -> BTreeSet<u16> {
     let empty = |kind: u16| {
         let mut bytes = frame(&ENVELOPE, &Message::Drained).as_bytes().to_vec();
         bytes[24..26].copy_from_slice(&kind.to_le_bytes());
-        decode(&PageSlice::new(Bytes::from(bytes)))
+        decode(&PageSlice::from(bytes))
     };
     (0..=u16::MAX).filter(|&kind| !matches!(empty(kind), Err(WireError::Kind { .. }))).collect()
 }
@@ -211,7 +212,7 @@ fn frame(envelope: &Envelope, message: &Message) -> PageSlice {
     encode(envelope, message, &mut bytes);
     let bulk = message.bulk().map(Bulk::slices).unwrap_or_default();
     bulk.iter().for_each(|slice| bytes.extend_from_slice(slice.as_bytes()));
-    PageSlice::new(Bytes::from(bytes))
+    PageSlice::from(bytes)
 }
 
 fn envelopes() -> impl Strategy<Value = Envelope> {
@@ -229,7 +230,7 @@ fn messages() -> impl Strategy<Value = Message> {
     let text = || "[a-zé ]{0,12}";
     let ids = || vec(any::<u32>(), 0..5);
     prop_oneof![
-        infos().prop_map(Message::L1Accept),
+        vec(infos(), 0..4).prop_map(Message::L1Accept),
         (infos(), vec(rois(), 0..4)).prop_map(|(event, rois)| Message::L1Result { event, rois }),
         (infos(), any::<u16>(), vec(rois(), 0..4)).prop_map(|(event, attempt, rois)| Message::Assign {
             event,
@@ -254,7 +255,7 @@ fn messages() -> impl Strategy<Value = Message> {
         }),
         (vec(assignments(), 0..4), event())
             .prop_map(|(events, oldest_unfinished)| Message::Build { events, oldest_unfinished }),
-        vec(data_requests(), 0..4).prop_map(|requests| Message::EventRequest { requests }),
+        vec(data_requests(), 0..4).prop_map(|requests| Message::EventRequest { requests: requests.into() }),
         vec((data_replies(), vec(any::<u8>(), 0..50)), 0..4).prop_map(event_reply),
         vec((event(), any::<(u16, u32)>()), 0..4).prop_map(|events| {
             let ended = events.into_iter().map(|(event, (attempt, missing))| Ended { event, attempt, missing });
@@ -283,7 +284,7 @@ fn messages() -> impl Strategy<Value = Message> {
         (text(), vec(any::<u16>().prop_map(NodeId), 0..3), vec(ids(), 0..3), datagrams()).prop_map(
             |(configuration, hosted, robs, datagrams)| Message::Welcome { configuration, hosted, robs, datagrams },
         ),
-        (text(), datagrams()).prop_map(|(key, datagrams)| Message::Greet { key, datagrams }),
+        (text(), any::<u16>(), datagrams()).prop_map(|(key, part, datagrams)| Message::Greet { key, part, datagrams }),
         datagrams().prop_map(|datagrams| Message::Ready { datagrams }),
         (any::<[u64; 3]>(), vec(event(), 0..4)).prop_map(|([rejected, accepted, forced], uncleared)| Message::Resume {
             rejected,
@@ -349,7 +350,7 @@ fn simple_messages() -> Vec<Message> {
             finished: vec![(event, Fate::Debug)],
             last: true,
         },
-        Message::Greet { key: "k".into(), datagrams: DatagramAddresses::default() },
+        Message::Greet { key: "k".into(), part: 1, datagrams: DatagramAddresses::default() },
         Message::Ready { datagrams: DatagramAddresses::default() },
         Message::Failed("why".into()),
         Message::Lost { node: NodeId(3), life: Incarnation(1), reason: "why".into() },
@@ -358,7 +359,12 @@ fn simple_messages() -> Vec<Message> {
 }
 
 fn datagrams() -> impl Strategy<Value = DatagramAddresses> {
-    ("[a-z0-9:.]{0,20}", "[a-z0-9:.]{0,20}").prop_map(|(control, bulk)| DatagramAddresses { control, bulk })
+    let address = "[a-z0-9:.]{0,20}";
+    (address, address, vec((address, address), 0..3)).prop_map(|(control, bulk, ports)| DatagramAddresses {
+        control,
+        bulk,
+        ports,
+    })
 }
 
 fn settlements() -> impl Strategy<Value = Vec<Settlement>> {
@@ -429,7 +435,7 @@ fn data_replies() -> impl Strategy<Value = DataReply> {
 fn event_reply(parts: Vec<(DataReply, Vec<u8>)>) -> Message {
     let bulk: Vec<u8> = parts.iter().flat_map(|(_, bytes)| bytes.clone()).collect();
     let replies = parts.into_iter().map(|(reply, bytes)| DataReply { len_bytes: bytes.len() as u32, ..reply });
-    Message::EventReply { pushed: 77, replies: replies.collect(), bulk: Bulk::Pages(PageSlice::new(Bytes::from(bulk))) }
+    Message::EventReply { pushed: 77, replies: replies.collect(), bulk: Bulk::Pages(PageSlice::from(bulk)) }
 }
 
 fn rois() -> impl Strategy<Value = Roi> {
@@ -464,7 +470,7 @@ fn missing() -> impl Strategy<Value = Vec<Missing>> {
 }
 
 fn bulk() -> impl Strategy<Value = Bulk> {
-    vec(any::<u8>(), 0..50).prop_map(|bytes| Bulk::Pages(PageSlice::new(Bytes::from(bytes))))
+    vec(any::<u8>(), 0..50).prop_map(|bytes| Bulk::Pages(PageSlice::from(bytes)))
 }
 
 fn built() -> impl Strategy<Value = BuiltEvent> {
@@ -486,13 +492,22 @@ fn reports() -> impl Strategy<Value = Report> {
     });
     let times = vec(1_u64..1 << 40, 0..20);
     let node = (any::<u16>(), select(Role::IN_DRAIN_ORDER.to_vec()));
-    (node, vec(any::<u64>(), 0..20), peers, vec(blocked, 0..3), times, any::<[u64; 16]>()).prop_map(
-        |((node, role), counters, peers, blocked, times, [stale, messages, bytes, malformed, data_sum, rest @ ..])| {
+    (node, vec(any::<u64>(), 0..20), peers, vec(blocked, 0..3), times, any::<([u64; 23], [u64; PORTS_MAX])>()).prop_map(
+        |((node, role), counters, peers, blocked, times, (counts, ports))| {
+            let [stale, messages, bytes, malformed, data_sum, a, b, c, d, e, f, rest @ ..] = counts;
             let mut latency_ns = Histogram::default();
             times.into_iter().for_each(|time| latency_ns.record(time));
             let chains = counters.iter().map(|&input| ChainCount { input, passed: input / 2 }).collect();
-            let network =
-                Network { messages, bytes, malformed, datagrams: DatagramCounts::from_values(rest), data_sum };
+            let carried = [[a, b], [c, d], [e, f]].map(|[messages, bytes]| Carried { messages, bytes });
+            let network = Network {
+                messages,
+                bytes,
+                malformed,
+                carried,
+                ports,
+                datagrams: DatagramCounts::from_values(rest),
+                data_sum,
+            };
             Report { node: NodeId(node), role, counters, peers, blocked, latency_ns, chains, stale, network }
         },
     )

@@ -1,4 +1,4 @@
-//! Event building: a DFM that triggers itself, one SFI, ROSs with one ROB each.
+//! Event building: a DFM that triggers itself or follows level 1, one SFI, ROSs with one ROB each.
 
 use std::time::Duration;
 
@@ -10,48 +10,116 @@ use dataflow::building::request_credits::CreditPolicy;
 use dataflow::building::sfi::{RequestOrder, Sfi, SfiParameters, Source};
 use dataflow::component::Component;
 use dataflow::ids::{EventId, NodeId};
+use dataflow::level1::kept::Keep;
 use dataflow::level1::pace::Spacing;
+use dataflow::level1::trigger::{Level1, Trigger, TriggerInput, TriggerSource};
 use dataflow::level2::steering::{Skeleton, Strategy};
 use dataflow::readout::pusher::{Destination, PushParameters};
 use dataflow::readout::ros::{ReadOut, Ros, RosParameters};
-use dataflow::report::DfmCounters;
+use dataflow::report::{DfmCounters, Report};
 
+use crate::level2;
 use crate::partition::Partition;
 
 /// Events of four fragments of 1 kB.
 pub(crate) fn one_kilobyte(events: u64) {
-    build(4, 1000, false, events);
+    build(&Shape::new(4, 1000), events);
 }
 
 /// Events of forty small fragments.
 pub(crate) fn many_sources(events: u64) {
-    build(40, 64, false, events);
+    build(&Shape::new(40, 64), events);
+}
+
+/// Events of 1,600 small fragments, few at a time.
+pub(crate) fn full_size(events: u64) {
+    build(&Shape { in_hand: 4, pages_per_rob: 32, ..Shape::new(1600, 64) }, events);
 }
 
 /// Events of four fragments of 1 kB, which sources send to the builder that is assigned.
 pub(crate) fn pushed(events: u64) {
-    build(4, 1000, true, events);
+    build(&Shape { push: Some(Destination::Assigned), ..Shape::new(4, 1000) }, events);
 }
 
-fn build(sources: u16, data_bytes: usize, is_pushed: bool, events: u64) {
+/// The same by the number of the event: level 1 triggers sources and DFM.
+pub(crate) fn pushed_by_number(events: u64) {
+    build(&Shape { push: Some(Destination::Table), ..Shape::new(4, 1000) }, events);
+}
+
+/// What is built.
+struct Shape {
+    sources: u16,
+    data_bytes: usize,
+    /// Events in building.
+    in_hand: usize,
+    pages_per_rob: usize,
+    push: Option<Destination>,
+}
+
+impl Shape {
+    /// Pulled, with as many events in hand as the benchmark `event-builder` has.
+    fn new(sources: u16, data_bytes: usize) -> Self {
+        Self { sources, data_bytes, in_hand: BUILDING, pages_per_rob: PAGES_PER_ROB, push: None }
+    }
+}
+
+fn build(shape: &Shape, events: u64) {
+    let &Shape { sources, data_bytes, in_hand, pages_per_rob, push } = shape;
     let readout: Vec<NodeId> = (FIRST_ROS..FIRST_ROS + sources).map(NodeId).collect();
-    let mode = if is_pushed { BuildingMode::PushAssigned } else { BuildingMode::Pull };
-    let dfm = DfmParameters { mode, ..dfm(events) };
+    let level1 = NodeId(FIRST_ROS + sources);
+    let by_number = push == Some(Destination::Table);
+    let dfm = DfmParameters {
+        building: in_hand,
+        clear_group: CLEAR_GROUP.min(2 * in_hand),
+        mode: match push {
+            None => BuildingMode::Pull,
+            Some(Destination::Assigned) => BuildingMode::PushAssigned,
+            Some(Destination::Table) => BuildingMode::PushByTable { readout: readout.clone(), run: 1 },
+        },
+        ..dfm(events)
+    };
+    let input = if by_number { DfmInput::Level1(level1) } else { dfm.input.clone() };
     let ahead = PushedParameters { window_bytes: WINDOW_BYTES, timeout: Duration::from_secs(2), ahead: BUILDING };
-    let sfi = SfiParameters { push: is_pushed.then_some(ahead), ..sfi(&readout, data_bytes) };
-    let mut components: Vec<(NodeId, Box<dyn Component + Send>)> =
-        vec![(DFM, Box::new(Dfm::new(dfm))), (SFI, Box::new(Sfi::new(sfi)))];
+    let sfi = SfiParameters {
+        building: in_hand,
+        events: 2 * in_hand,
+        outstanding_requests: in_hand * readout.len(),
+        push: push.map(|_| ahead),
+        ..sfi(&readout, data_bytes)
+    };
+    let mut components: Vec<(NodeId, Box<dyn Component + Send>)> = vec![
+        (DFM, Box::new(Dfm::new(DfmParameters { input, in_flight: IN_FLIGHT, ..dfm }))),
+        (SFI, Box::new(Sfi::new(sfi))),
+    ];
     for &node in &readout {
-        let push = is_pushed.then(push);
-        components.push((node, Box::new(Ros::new(RosParameters { push, ..ros(node) }))));
+        let triggered = RosParameters { read_out: ReadOut::OnTrigger, level1: Some(level1), ..ros(node) };
+        let ros = if by_number { triggered } else { ros(node) };
+        let push = push.map(self::push);
+        components.push((node, Box::new(Ros::new(RosParameters { push, pages_per_rob, in_flight: IN_FLIGHT, ..ros }))));
+    }
+    if by_number {
+        let parameters = level2::level1(events, readout.clone(), vec![DFM], Keep::Unfinished);
+        let input = TriggerInput::Source(Box::new(NoRegions));
+        components.push((level1, Box::new(Level1::new(parameters, input))));
     }
     let nothing = Skeleton { strategy: Strategy::None { accept: 0.0 }, robs: Vec::new(), seed: 1 };
-    let mut partition = Partition::new(components, readout, nothing, data_bytes);
+    let mut partition = Partition::new(components, readout, nothing, data_bytes, pages_per_rob);
     partition.start();
-    partition.run_until(DFM, |report| {
-        let counters = DfmCounters::from_values(&report.counters);
-        counters.accepted + counters.abandoned + counters.unrecorded >= events
-    });
+    partition.run_until(DFM, |report| finished(report) >= events);
+}
+
+/// Events whose fate a DFM knows.
+pub(crate) fn finished(dfm: &Report) -> u64 {
+    let counters = DfmCounters::from_values(&dfm.counters);
+    counters.accepted + counters.abandoned + counters.unrecorded
+}
+
+struct NoRegions;
+
+impl TriggerSource for NoRegions {
+    fn trigger(&mut self, _: u64) -> Option<Trigger> {
+        Some(Trigger::default())
+    }
 }
 
 pub(crate) fn dfm(events: u64) -> DfmParameters {
@@ -70,7 +138,7 @@ pub(crate) fn dfm(events: u64) -> DfmParameters {
         run: 1,
         mode: BuildingMode::Pull,
         build_timeout: Duration::from_secs(2),
-        clear_group: 100,
+        clear_group: CLEAR_GROUP,
         clear_age: Duration::from_millis(10),
         clear_after: ClearAfter::Built,
         supervisors_return: false,
@@ -104,7 +172,7 @@ pub(crate) fn sfi(readout: &[NodeId], data_bytes: usize) -> SfiParameters {
 pub(crate) fn ros(node: NodeId) -> RosParameters {
     RosParameters {
         robs: vec![u32::from(node.0)],
-        pages_per_rob: 1024,
+        pages_per_rob: PAGES_PER_ROB,
         busy_above: 800,
         busy_below: 600,
         request_timeout: Duration::from_secs(2),
@@ -118,9 +186,9 @@ pub(crate) fn ros(node: NodeId) -> RosParameters {
     }
 }
 
-fn push() -> PushParameters {
+fn push(destination: Destination) -> PushParameters {
     PushParameters {
-        destination: Destination::Assigned,
+        destination,
         sfis: vec![SFI],
         window_bytes: WINDOW_BYTES,
         bytes_per_s: None,
@@ -131,9 +199,14 @@ fn push() -> PushParameters {
     }
 }
 
-const DFM: NodeId = NodeId(1);
-const SFI: NodeId = NodeId(2);
-const FIRST_ROS: u16 = 3;
+pub(crate) const DFM: NodeId = NodeId(1);
+pub(crate) const SFI: NodeId = NodeId(2);
+pub(crate) const FIRST_ROS: u16 = 3;
+/// More than there are events in hand.
+pub(crate) const PAGES_PER_ROB: usize = 1024;
+const CLEAR_GROUP: usize = 100;
+/// Events between level 1 and those that follow it.
+const IN_FLIGHT: u64 = 128;
 /// As the benchmark `event-builder` has it.
 const BUILDING: usize = 64;
 /// Of each source: more than all its fragments of events in building.

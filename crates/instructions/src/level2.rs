@@ -20,8 +20,9 @@ use crate::partition::Partition;
 
 /// Each step asks for two ROBs and rejects nine of ten events.
 pub(crate) fn two_step(events: u64) {
+    let level1 = level1(events, ROSS.to_vec(), vec![L2SV], Keep::Nothing);
     let mut components: Vec<(NodeId, Box<dyn Component + Send>)> = vec![
-        (LEVEL1, Box::new(Level1::new(level1(events), TriggerInput::Source(Box::new(Triggers))))),
+        (LEVEL1, Box::new(Level1::new(level1, TriggerInput::Source(Box::new(Triggers))))),
         (L2SV, Box::new(L2sv::new(l2sv()))),
     ];
     for node in L2PUS {
@@ -40,7 +41,7 @@ pub(crate) fn two_step(events: u64) {
     let strategy = Strategy::TwoStep { robs_per_step: 2, step_accept: 0.1 };
     let robs = ROSS.map(|node| u32::from(node.0)).to_vec();
     let steering = Skeleton { strategy, robs, seed: 1 };
-    let mut partition = Partition::new(components, ROSS.to_vec(), steering, 64);
+    let mut partition = Partition::new(components, ROSS.to_vec(), steering, 64, building::PAGES_PER_ROB);
     partition.start();
     partition.run_until(L2SV, |report| {
         let counters = L2svCounters::from_values(&report.counters);
@@ -56,11 +57,11 @@ impl TriggerSource for Triggers {
     }
 }
 
-fn level1(events: u64) -> Level1Parameters {
+pub(crate) fn level1(events: u64, readout: Vec<NodeId>, deciders: Vec<NodeId>, keep: Keep) -> Level1Parameters {
     Level1Parameters {
-        readout: ROSS.to_vec(),
-        deciders: vec![L2SV],
-        keep: Keep::Nothing,
+        readout,
+        deciders,
+        keep,
         listeners: Vec::new(),
         first: EventId(0),
         limit: Some(events),

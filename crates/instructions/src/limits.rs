@@ -1,4 +1,4 @@
-//! The file of limits: the machine that they are of, then a name and a number on each line.
+//! The file of limits: the machine that they are of, then the name of a path and its counts on each line.
 
 use std::fmt::Write;
 use std::fs;
@@ -6,12 +6,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Instructions per event, by path.
+use crate::counts::Counts;
+
+/// What an event costs, by path.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Limits {
     /// Processor type and compiler.
     pub(crate) machine: String,
-    entries: Vec<(String, f64)>,
+    entries: Vec<(String, Counts)>,
 }
 
 /// Why there are no limits.
@@ -19,7 +21,7 @@ pub(crate) struct Limits {
 pub(crate) enum LimitsError {
     #[error("{}: {cause}", file.display())]
     File { file: PathBuf, cause: io::Error },
-    #[error("{}:{line}: expected `machine TEXT` or `PATH NUMBER`, found {text:?}", file.display())]
+    #[error("{}:{line}: expected `machine TEXT` or `PATH INSTRUCTIONS COPIES ALLOCATIONS SYSTEM_CALLS`, found {text:?}", file.display())]
     Line { file: PathBuf, line: usize, text: String },
     #[error("there is no limit for the path {path}: run `make limits`")]
     Missing { path: String },
@@ -40,8 +42,7 @@ impl Limits {
                     limits.machine = value.to_owned();
                     return Some(());
                 }
-                let number = value.trim().parse().ok().filter(|number: &f64| *number > 0.0)?;
-                limits.entries.push((name.to_owned(), number));
+                limits.entries.push((name.to_owned(), value.parse().ok()?));
                 Some(())
             });
             entry.ok_or_else(|| LimitsError::Line { file: file.to_owned(), line, text: text.to_owned() })?;
@@ -51,8 +52,9 @@ impl Limits {
 
     pub(crate) fn write(&self, file: &Path) -> Result<(), LimitsError> {
         let mut text = format!("{HEAD}{MACHINE} {}\n", self.machine);
-        for (name, number) in &self.entries {
-            writeln!(text, "{name} {number:.0}").expect("a string takes all");
+        writeln!(text, "# {:<14} {}", "path", Counts::HEAD).expect("a string takes all");
+        for (name, counts) in &self.entries {
+            writeln!(text, "{name:<16} {counts}").expect("a string takes all");
         }
         fs::write(file, text).map_err(|cause| LimitsError::File { file: file.to_owned(), cause })
     }
@@ -61,12 +63,12 @@ impl Limits {
         self.machine == machine()
     }
 
-    pub(crate) fn of(&self, path: &str) -> Result<f64, LimitsError> {
+    pub(crate) fn of(&self, path: &str) -> Result<Counts, LimitsError> {
         let entry = self.entries.iter().find(|(name, _)| name == path);
         entry.map(|(_, limit)| *limit).ok_or_else(|| LimitsError::Missing { path: path.to_owned() })
     }
 
-    pub(crate) fn set(&mut self, path: &str, limit: f64) {
+    pub(crate) fn set(&mut self, path: &str, limit: Counts) {
         self.entries.push((path.to_owned(), limit));
     }
 }
@@ -80,7 +82,7 @@ pub(crate) fn machine() -> String {
 
 const MACHINE: &str = "machine";
 const HEAD: &str =
-    "# Instructions per event of the hot paths. Written by `make limits`, held to by `make instructions`.\n";
+    "# What an event of each hot path costs. Written by `make limits`, held to by `make instructions`.\n";
 
 #[cfg(test)]
 mod tests {
@@ -91,12 +93,13 @@ mod tests {
         let directory = testkit::TempDir::new("limits");
         let file = directory.path().join("limits.txt");
         let mut limits = Limits::none();
-        limits.set("building", 1234.0);
+        let counts = Counts { instructions: 1234.0, copies: 1.5, allocations: 2.0, system_calls: 0.25 };
+        limits.set("building", counts);
         limits.write(&file).unwrap();
         let read = Limits::read(&file).unwrap();
         assert_eq!(read, limits);
         assert!(read.is_for_this_machine());
-        assert_eq!(read.of("building").unwrap(), 1234.0);
+        assert_eq!(read.of("building").unwrap(), counts);
         assert!(matches!(read.of("level2"), Err(LimitsError::Missing { .. })));
         fs::write(&file, "machine x\nbuilding many\n").unwrap();
         assert!(matches!(Limits::read(&file), Err(LimitsError::Line { line: 2, .. })));

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::component::{Action, Component, Input, Outbox, Outcome, PeerState, Ticket, Work};
-use dataflow::ids::{Incarnation, NodeId, RunNumber};
+use dataflow::ids::{EventId, Incarnation, NodeId, RunNumber};
 use dataflow::level2::steering::Skeleton;
 use dataflow::message::{Command, Envelope, EventInfo, Message};
 use dataflow::node::{Node, RUN_CONTROL};
@@ -14,6 +14,8 @@ use dataflow::time::Time;
 use eformat::{RobParams, RodHeader, SourceId, check_rob, write_rob_fragment};
 use transport::page_pool::{Pool, PoolOptions};
 
+use crate::filter::Files;
+
 /// The components, and what is on its way between them.
 pub(crate) struct Partition {
     nodes: Vec<Option<Node>>,
@@ -22,6 +24,7 @@ pub(crate) struct Partition {
     /// Bytes of data in a fragment.
     data_bytes: usize,
     pages: Pool,
+    files: Option<Files>,
     queue: VecDeque<(Envelope, Message)>,
     work: VecDeque<(NodeId, Ticket, Work)>,
     touched: Vec<NodeId>,
@@ -30,27 +33,28 @@ pub(crate) struct Partition {
 }
 
 impl Partition {
-    /// Components by rising node; those of `readout` have one ROB, with the number of the node for its identifier.
+    /// Components by rising node; those of `readout` have one ROB, with the number of the node for its identifier. No more than
+    /// `pages_per_rob` of its fragments are in hand.
     pub(crate) fn new(
         components: Vec<(NodeId, Box<dyn Component + Send>)>,
         readout: Vec<NodeId>,
         steering: Skeleton,
         data_bytes: usize,
+        pages_per_rob: usize,
     ) -> Self {
         let count = components.iter().map(|(id, _)| usize::from(id.0) + 1).max().unwrap_or(1);
         let mut nodes: Vec<Option<Node>> = (0..count).map(|_| None).collect();
         for (id, component) in components {
             nodes[usize::from(id.0)] = Some(Node::new(id, RunNumber(1), Incarnation(0), count, component));
         }
-        let (name, page_len) = ("fragments".to_owned(), (data_bytes + 128).next_multiple_of(64));
-        let options = PoolOptions { name, page_len, pages: PAGES_PER_ROB * readout.len(), prefault: true };
-        let pages = Pool::new(&options).expect("a pool of this size is possible");
+        let pages = fragment_pages(data_bytes, pages_per_rob * readout.len());
         Self {
             nodes,
             readout,
             steering,
             data_bytes,
             pages,
+            files: None,
             queue: VecDeque::new(),
             work: VecDeque::new(),
             touched: Vec::new(),
@@ -59,11 +63,19 @@ impl Partition {
         }
     }
 
-    /// Makes all known to one another and starts them, those that take before those that give.
+    /// Recorders write here.
+    pub(crate) fn with_files(self, files: Files) -> Self {
+        Self { files: Some(files), ..self }
+    }
+
+    /// Makes all known to one another and starts them, those that take before those that give. Read-out systems have nothing
+    /// to do with one another.
     pub(crate) fn start(&mut self) {
         let ids: Vec<NodeId> = self.nodes.iter().flatten().map(Node::id).collect();
-        for &to in &ids {
-            for &node in ids.iter().chain([&RUN_CONTROL]).filter(|node| **node != to) {
+        let is_readout: Vec<bool> = ids.iter().map(|id| self.readout.contains(id)).collect();
+        for (&to, &to_readout) in ids.iter().zip(&is_readout) {
+            let others = ids.iter().zip(&is_readout).filter(|(node, of)| **node != to && !(to_readout && **of));
+            for &node in others.map(|(node, _)| node).chain([&RUN_CONTROL]) {
                 self.input(to, Input::Peer { node, state: PeerState::Up(Incarnation(0)) });
             }
         }
@@ -163,24 +175,14 @@ impl Partition {
                 Outcome::ReadOut(events.len())
             }
             Work::Steer(steer) => Outcome::Steered(self.steering.step(&steer)),
+            Work::Record(recording) => self.files.as_mut().expect("a recorder has files").record(&recording),
             other => panic!("no component here asks for {other:?}"),
         };
         self.input(node, Input::Done { ticket, outcome });
     }
 
-    /// As emulated links make them: headers and trailer are written, the data lie there.
     fn fragment(&self, node: NodeId, event: &EventInfo) -> (FragmentHead, Bulk) {
-        let rod = RodHeader {
-            source_id: SourceId(u32::from(node.0)),
-            lvl1_id: event.event.lvl1_id().0,
-            ..RodHeader::default()
-        };
-        let params = RobParams { rod, ..RobParams::default() };
-        let len = params.rob_bytes(self.data_bytes);
-        let mut page = self.pages.take().expect("there are pages for all events in hand");
-        write_rob_fragment(&mut page.bytes_mut()[..len], &params, self.data_bytes);
-        let slice: PageSlice = page.freeze(len);
-        (FragmentHead { event: event.event, status: 0, len_bytes: len as u32 }, Bulk::Pages(slice))
+        fragment(&self.pages, u32::from(node.0), event.event, self.data_bytes)
     }
 
     fn node(&self, id: NodeId) -> &Node {
@@ -188,5 +190,19 @@ impl Partition {
     }
 }
 
-/// More than there are events in hand.
-const PAGES_PER_ROB: usize = 1024;
+/// Pages for fragments with so many bytes of data.
+pub(crate) fn fragment_pages(data_bytes: usize, pages: usize) -> Pool {
+    let (name, page_len) = ("fragments".to_owned(), (data_bytes + 128).next_multiple_of(64));
+    Pool::new(&PoolOptions { name, page_len, pages, prefault: true }).expect("a pool of this size is possible")
+}
+
+/// As emulated links make them: headers and trailer are written, the data lie there.
+pub(crate) fn fragment(pages: &Pool, source_id: u32, event: EventId, data_bytes: usize) -> (FragmentHead, Bulk) {
+    let rod = RodHeader { source_id: SourceId(source_id), lvl1_id: event.lvl1_id().0, ..RodHeader::default() };
+    let params = RobParams { rod, ..RobParams::default() };
+    let len = params.rob_bytes(data_bytes);
+    let mut page = pages.take().expect("there are pages for all events in hand");
+    write_rob_fragment(&mut page.bytes_mut()[..len], &params, data_bytes);
+    let slice: PageSlice = page.freeze(len);
+    (FragmentHead { event, status: 0, len_bytes: len as u32 }, Bulk::Pages(slice))
+}

@@ -1,7 +1,6 @@
 //! Frames through a connection on the loopback interface, both ends in one thread: the send queue, the assembler and what
 //! is around the system calls, which themselves are not counted.
 
-use bytes::Bytes;
 use core::time::Duration;
 use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::time::Time;
@@ -23,7 +22,7 @@ pub(crate) fn frames(frames: u64) {
     let mut receiver = accept(&listener, &options, &pool);
     let mut head = [0; HEAD_BYTES];
     head[..4].copy_from_slice(&((HEAD_BYTES + BULK_BYTES) as u32).to_le_bytes());
-    let bulk = Bulk::Pages(PageSlice::new(Bytes::from(vec![7; BULK_BYTES])));
+    let bulk = Bulk::Pages(PageSlice::from(vec![7; BULK_BYTES]));
     for _ in 0..frames / GROUP {
         for _ in 0..GROUP {
             sender.send(&head, &bulk).expect("the queue has room for a group");

@@ -2,7 +2,6 @@
 //! together, and what is kept to be sent again. System calls are not counted, the kernel neither cuts nor joins, and nothing
 //! checks the payload: that is a library's work.
 
-use bytes::Bytes;
 use core::time::Duration;
 use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::time::Time;
@@ -50,7 +49,7 @@ fn exchange(messages: u64, bulk_bytes: usize, group: u64, is_acknowledged: bool)
     receiver.add_peer(sender.local_address()).expect("none was removed");
     let mut head = [0; HEAD_BYTES];
     head[..4].copy_from_slice(&((HEAD_BYTES + bulk_bytes) as u32).to_le_bytes());
-    let bulk = Bulk::Pages(PageSlice::new(Bytes::from(vec![7; bulk_bytes])));
+    let bulk = Bulk::Pages(PageSlice::from(vec![7; bulk_bytes]));
     for _ in 0..messages / group {
         for _ in 0..group {
             sender.send(to, &head, &bulk).expect("the queue has room for a group");

@@ -1,6 +1,5 @@
 //! Messages of building as frames and back.
 
-use bytes::Bytes;
 use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::ids::{EventId, Incarnation, NodeId, RunNumber};
 use dataflow::message::{DataReply, DataRequest, Envelope, EventInfo, Message};
@@ -11,7 +10,7 @@ pub(crate) fn encode_and_decode(messages: u64) {
     let life = Incarnation(0);
     let (from, to, run) = (NodeId(1), NodeId(2), RunNumber(1));
     let envelope = Envelope { from, to, run, from_incarnation: life, to_incarnation: life };
-    let bulk = Bulk::Pages(PageSlice::new(Bytes::from(vec![7; BULK_BYTES])));
+    let bulk = Bulk::Pages(PageSlice::from(vec![7; BULK_BYTES]));
     let both = [request(), reply(bulk)];
     let mut encoded = Vec::new();
     for index in 0..messages {
@@ -22,7 +21,7 @@ pub(crate) fn encode_and_decode(messages: u64) {
         for slice in message.bulk().map(Bulk::slices).unwrap_or_default() {
             encoded.extend_from_slice(slice.as_bytes());
         }
-        let frame = PageSlice::new(Bytes::from(core::mem::take(&mut encoded)));
+        let frame = PageSlice::from(core::mem::take(&mut encoded));
         let (_, decoded) = wire::decode(&frame).expect("what was encoded is decoded");
         assert_eq!(core::mem::discriminant(&decoded), core::mem::discriminant(message));
     }
@@ -35,7 +34,7 @@ fn request() -> Message {
         request: 1,
         robs: Vec::new(),
     };
-    Message::EventRequest { requests: (0..8).map(request).collect() }
+    Message::EventRequest { requests: (0..8).map(request).collect::<Vec<_>>().into() }
 }
 
 fn reply(bulk: Bulk) -> Message {

@@ -1,6 +1,5 @@
 //! The frames of the protocol that the crate's documentation describes.
 
-use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::{FailReason, Verdict};
@@ -154,7 +153,7 @@ pub(crate) fn take_answer(rest: &mut &[u8], streams: usize) -> Result<(u64, Verd
             if u64::from(mask) >> streams != 0 {
                 return Err(format!("streams {mask:#x}, of which there are {streams}"));
             }
-            Verdict::Accepted { streams: mask, chains, input, result: Bytes::copy_from_slice(body) }
+            Verdict::Accepted { streams: mask, chains, input, result: body.to_vec() }
         }
         FAILED => {
             let reason = match record[9] {
@@ -196,7 +195,7 @@ mod tests {
     fn answers_come_back() {
         let verdicts = [
             Verdict::Rejected { chains: 1, input: 3 },
-            Verdict::Accepted { streams: 2, chains: 1 << 63, input: u64::MAX, result: Bytes::from_static(&[1; 12]) },
+            Verdict::Accepted { streams: 2, chains: 1 << 63, input: u64::MAX, result: vec![1; 12] },
             Verdict::Failed { reason: FailReason::Memory, message: "é".into() },
             Verdict::Failed { reason: FailReason::Exception, message: String::new() },
         ];
@@ -214,7 +213,7 @@ mod tests {
     #[test]
     fn a_torn_or_false_answer_is_refused() {
         let mut frame = Vec::new();
-        let verdict = Verdict::Accepted { streams: 1, chains: 0, input: 0, result: Bytes::from_static(&[1; 12]) };
+        let verdict = Verdict::Accepted { streams: 1, chains: 0, input: 0, result: vec![1; 12] };
         push_answer(1, &verdict, &mut frame);
         for len in 0..frame.len() {
             assert!(take_answer(&mut &frame[..len], 1).is_err());

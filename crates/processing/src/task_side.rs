@@ -5,7 +5,6 @@ use std::fs::File;
 use std::io::{self, IoSliceMut};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use bytes::Bytes;
 use rustix::fd::OwnedFd;
 use rustix::io::{Errno, fcntl_dupfd_cloexec, retry_on_intr};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendFlags, recvmsg, send};
@@ -152,7 +151,7 @@ fn decide(algorithm: &mut dyn Algorithm, event: &EventView<'_>) -> Verdict {
             Verdict::Failed { reason: FailReason::BadAnswer, message }
         }
         Ok(Decision::Accept { streams, chains, input, result }) => {
-            let result = Bytes::from(result.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>());
+            let result = result.iter().flat_map(|word| word.to_le_bytes()).collect();
             Verdict::Accepted { streams, chains, input, result }
         }
         Ok(Decision::Fail(message)) => Verdict::Failed { reason: FailReason::Exception, message },

@@ -1,6 +1,5 @@
 //! What becomes of an event.
 
-use bytes::Bytes;
 use core::fmt;
 
 /// What becomes of an event.
@@ -15,7 +14,7 @@ pub enum Verdict {
         /// Chains that were tried: one bit each.
         input: u64,
         /// Data words of the event-filter result fragment, little-endian; may be empty.
-        result: Bytes,
+        result: Vec<u8>,
     },
     /// To be forgotten.
     Rejected {

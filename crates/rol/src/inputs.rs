@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use configuration::{
-    Checksum, Connections, FRAGMENT_OVERHEAD_BYTES, Level1, Level1Source, Mix, Partition, RosInput, SizeDistribution,
+    Checksum, FRAGMENT_OVERHEAD_BYTES, Level1, Level1Source, Mix, Partition, RosInput, SizeDistribution,
 };
 use dataflow::ids::EventId;
 use dataflow::level1::trigger::TriggerSource;
@@ -141,7 +141,7 @@ impl Inputs {
             adler32: ros.checksum == Checksum::Adler32,
             page_bytes: usize::try_from(ros.page_size.bytes()).unwrap_or(usize::MAX),
             pages: ros.pages as usize,
-            shared: transport.connections == Connections::Shm,
+            shared: transport.shares_fragments(),
             first: EventId(u64::from(run.first_lvl1_id)),
             in_order: level1.is_some(),
             ..LinkParameters::default()

@@ -1,6 +1,5 @@
 //! What a read-out system takes out of fragments before it sends them to level 2.
 
-use bytes::Bytes;
 use dataflow::bulk::{Bulk, PageSlice};
 use eformat::{EventFormat, ROD_HEADER_WORDS, Rob, Robs, WORD_BYTES};
 
@@ -31,7 +30,7 @@ impl Preprocessing {
         if made.is_empty() {
             return bulk;
         }
-        let made = PageSlice::new(Bytes::from(made));
+        let made = PageSlice::from(made);
         let slice = |part| match part {
             Part::Unchanged(slice) => slice,
             Part::Made { start, end } => made.slice(start..end),

@@ -1,6 +1,5 @@
 //! Zero suppression of fragments.
 
-use bytes::Bytes;
 use dataflow::bulk::{Bulk, PageSlice};
 use eformat::{
     EventFormat, ROB_PREFIX_BYTES, Rob, RobParams, Robs, RodHeader, SourceId, check_rob, write_rob_fragment,
@@ -21,7 +20,7 @@ fn fragment(words: &[u32], adler32: bool) -> Vec<u8> {
 }
 
 fn bulk(bytes: Vec<u8>) -> Bulk {
-    Bulk::Pages(PageSlice::new(Bytes::from(bytes)))
+    Bulk::Pages(PageSlice::from(bytes))
 }
 
 fn joined(bulk: &Bulk) -> Vec<u8> {

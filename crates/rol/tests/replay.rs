@@ -78,7 +78,7 @@ fn check_round_trip(path: &Path, ros_count: usize) -> Arc<Replay> {
         assert!(joined(&assembled) == *event, "event {ordinal} of {}", path.display());
         // The same from replies that hold several fragments each.
         let (front, back) = fragments.split_at(fragments.len() / 2);
-        let replies = [front, back].map(|part| PageSlice::new(joined(part).into()));
+        let replies = [front, back].map(|part| PageSlice::from(joined(part)));
         assert!(joined(&assemble(&replies).unwrap()) == *event);
     }
     replay
@@ -212,11 +212,11 @@ fn an_event_without_all_its_fragments_is_not_assembled() {
         rod: eformat::RodHeader { source_id, ..eformat::RodHeader::default() },
         ..eformat::RobParams::default()
     });
-    one_lost[real] = PageSlice::new(lost.to_vec().into());
+    one_lost[real] = PageSlice::from(lost.to_vec());
     assert_eq!(assemble(&one_lost), Err(missing));
 
     let mut garbage = all;
-    garbage[real] = PageSlice::new(vec![0x11; 90].into());
+    garbage[real] = PageSlice::from(vec![0x11; 90]);
     assert!(matches!(assemble(&garbage), Err(AssembleError::Fragment { slice, .. }) if slice == real));
 }
 

@@ -136,11 +136,10 @@ impl Frame {
 #[cfg(test)]
 mod tests {
     use super::{Frame, FrameLimits, Malformed};
-    use bytes::Bytes;
     use dataflow::bulk::{Bulk, PageSlice};
 
     fn slice(bytes: &'static [u8]) -> PageSlice {
-        PageSlice::new(Bytes::from_static(bytes))
+        PageSlice::from_static(bytes)
     }
 
     #[test]

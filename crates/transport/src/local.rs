@@ -8,7 +8,6 @@
 use crate::frame::{Frame, FrameLimits};
 use crate::link::{Filled, Flushed, Link, LinkCounters, Lost, SendError};
 use crate::waker::Waker;
-use bytes::Bytes;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::time::Time;
@@ -296,7 +295,7 @@ impl Link for LocalLink {
             self.counters.sends_refused += 1;
             return Err(SendError::Full);
         }
-        let head = PageSlice::new(Bytes::copy_from_slice(head));
+        let head = PageSlice::copy_of(head);
         self.queued.push_back(Frame { head, rest: bulk.clone() });
         self.queued_bytes += len;
         Ok(())

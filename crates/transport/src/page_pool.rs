@@ -13,11 +13,11 @@ use crate::mapping::Mapping;
 use crate::prefetch::{prefetch, prefetch_to_write};
 use crate::shared_memory::{Region, make};
 use crate::waker::Waker;
-use bytes::Bytes;
 use core::fmt;
+use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use dataflow::bulk::PageSlice;
+use pages::{Left, PageHeader, PageOwner, PageSlice};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::SealFlags;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -115,11 +115,12 @@ impl Pool {
         let memory = map(len).map_err(|cause| PoolError::Memory { name: name.clone(), cause })?;
         let page_count = *pages as u32;
         Ok(Self(Arc::new(Shared {
+            owner: PageOwner::new(let_go),
             name: name.as_str().into(),
             page_len: *page_len,
             start: memory.pages(),
             memory,
-            pages: (0..page_count).map(|_| PageState::default()).collect(),
+            pages: (0..page_count).map(|_| PageHeader::new(0)).collect(),
             free: Mutex::new((0..page_count).rev().collect()),
             returned: Returned::default(),
             in_use_max: AtomicU32::new(0),
@@ -163,8 +164,11 @@ impl Pool {
     }
 
     fn page(&self, index: u32) -> Page {
-        self.0.pages[index as usize].holders.store(1, Ordering::Relaxed);
-        Page { hold: Hold { pool: Arc::clone(&self.0), index }, start: 0 }
+        let header = &self.0.pages[index as usize];
+        header.set_owner(Arc::into_raw(Arc::clone(&self.0)).cast());
+        // SAFETY: it is not in the pool any more, and only we know of it.
+        unsafe { header.begin_writing() };
+        Page { header: header.into(), place: self.0.place(index), len: self.page_len(), start: 0 }
     }
 
     /// Wakes this scheduler, too, when the pool is empty and a page returns or can be rewound.
@@ -231,7 +235,7 @@ impl Pool {
 
     /// Whether [`take`](Self::take) would find a page now.
     pub fn has_free(&self) -> bool {
-        !self.0.is_empty.load(Ordering::Relaxed) || self.0.returned.count() > 0
+        !self.0.is_empty.load(Ordering::SeqCst) || self.0.returned.count() > 0
     }
 
     /// The counters.
@@ -258,34 +262,35 @@ impl fmt::Debug for Pool {
 // absence from the pool, everything from it on is reachable through this one, unclonable value alone. So `&mut` never
 // overlaps a `&` of a slice, and both are made from the mapping's raw pointer, never from one another. `start` returns to
 // zero only when this value is the page's only holder, that is when no slice is left (`rewind`, and return to the pool).
+// A page that is away counts as a handle on its pool, so that its memory and its header stay.
 pub struct Page {
-    hold: Hold,
+    header: NonNull<PageHeader>,
+    place: NonNull<u8>,
+    len: usize,
     start: usize,
 }
 
-/// Keeps a page away from its pool.
-struct Hold {
-    pool: Arc<Shared>,
-    index: u32,
-}
+// SAFETY: the page and its pool are tied to no thread.
+unsafe impl Send for Page {}
+// SAFETY: as above; what can be done with a shared one is to read what nobody writes.
+unsafe impl Sync for Page {}
 
 impl Page {
     /// The bytes that are still ours, to be written. They hold zeros or what an earlier use left there.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        let (place, len) = (self.hold.place(self.start), self.len());
         // SAFETY: inside the mapping, initialised by it, and reachable only through this value (see above).
-        unsafe { core::slice::from_raw_parts_mut(place, len) }
+        unsafe { core::slice::from_raw_parts_mut(self.ours().as_ptr(), self.len()) }
     }
 
     /// The bytes that are still ours, to be read.
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: as in `bytes_mut`.
-        unsafe { core::slice::from_raw_parts(self.hold.place(self.start), self.len()) }
+        unsafe { core::slice::from_raw_parts(self.ours().as_ptr(), self.len()) }
     }
 
     /// How many bytes are still ours.
     pub fn len(&self) -> usize {
-        self.hold.pool.page_len - self.start
+        self.len - self.start
     }
 
     /// Whether all bytes were given away.
@@ -295,29 +300,43 @@ impl Page {
 
     /// Makes the first `len` bytes a read-only slice and goes on with the rest.
     ///
-    /// Costs one small allocation: cut slices for several frames from one with [`PageSlice::slice`].
-    ///
     /// # Panics
     /// If `len` is more than [`len`](Self::len).
     pub fn split_to(&mut self, len: usize) -> PageSlice {
         self.check_len(len);
-        let part = Part { hold: self.hold.another(), start: self.start, len };
+        let start = self.ours();
         self.start += len;
-        PageSlice::new(Bytes::from_owner(part))
+        // SAFETY: this is the page's writer, which writes behind these bytes from now on. They are inside the mapping, which
+        // stays with the page's header until `let_go`.
+        unsafe { PageSlice::beside_writer(self.header, start, len) }
     }
 
     /// Makes the first `len` bytes a read-only slice and gives up the rest.
     ///
     /// # Panics
     /// If `len` is more than [`len`](Self::len).
-    pub fn freeze(self, len: usize) -> PageSlice {
+    pub fn freeze(mut self, len: usize) -> PageSlice {
+        if self.header().has_slices() {
+            return self.split_to(len);
+        }
         self.check_len(len);
-        let Self { hold, start } = self;
-        PageSlice::new(Bytes::from_owner(Part { hold, start, len }))
+        let page = ManuallyDrop::new(self);
+        // SAFETY: as in `split_to`; this was the only holder, and the slice takes its place.
+        unsafe { PageSlice::first(page.header, page.ours(), len) }
     }
 
     fn check_len(&self, len: usize) {
         assert!(len <= self.len(), "a slice of {len} bytes of the {} that a page has left", self.len());
+    }
+
+    fn ours(&self) -> NonNull<u8> {
+        // SAFETY: `start` is at most the page's length: inside the mapping, or one past its end.
+        unsafe { self.place.add(self.start) }
+    }
+
+    fn header(&self) -> &PageHeader {
+        // SAFETY: in the pool, which is there while the page is away; all access to it is shared.
+        unsafe { self.header.as_ref() }
     }
 
     /// Takes the whole page back for writing, if no slice of it is left; what was in it may be overwritten.
@@ -331,8 +350,7 @@ impl Page {
 
     /// Whether no slice of the page is left.
     pub(crate) fn is_sole_holder(&self) -> bool {
-        // Pairs with the release of the last slice: its reader is done before we write.
-        self.hold.holders().load(Ordering::SeqCst) == 1
+        !self.header().has_slices()
     }
 
     /// Whether some of the page was given away as slices.
@@ -351,74 +369,79 @@ impl Page {
     }
 }
 
-impl Hold {
-    /// One more holder of the same page.
-    fn another(&self) -> Self {
-        let holders = self.holders().fetch_add(1, Ordering::Relaxed);
-        assert!(holders < u32::MAX, "the slices of a page fit in 32 bits");
-        Self { pool: Arc::clone(&self.pool), index: self.index }
-    }
-
-    fn holders(&self) -> &AtomicU32 {
-        &self.pool.pages[self.index as usize].holders
-    }
-
-    fn place(&self, start: usize) -> *mut u8 {
-        self.pool.place(self.index, start)
-    }
-}
-
-impl Drop for Hold {
+impl Drop for Page {
     fn drop(&mut self) {
-        self.pool.release(self.index);
+        // SAFETY: this is the page's writer; if nobody else holds it, it goes home.
+        unsafe {
+            if PageHeader::end_writing(self.header) {
+                take_back(self.header);
+            }
+        }
     }
 }
 
 impl fmt::Debug for Page {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Page({}[{}]: {} bytes left)", self.hold.pool.name, self.hold.index, self.len())
+        write!(f, "Page({} bytes left)", self.len())
     }
 }
 
-/// A part of a page that will not be written again while this value lives.
-struct Part {
-    hold: Hold,
-    start: usize,
-    len: usize,
-}
-
-impl AsRef<[u8]> for Part {
-    fn as_ref(&self) -> &[u8] {
-        // SAFETY: inside the mapping and initialised; `Page::split_to` moved the writer's start behind these bytes, and
-        // this value, counted as a holder, keeps the page from being rewound or taken again.
-        unsafe { core::slice::from_raw_parts(self.hold.place(self.start), self.len) }
+/// Sequentially consistent with a page's writer that finds the pool empty first and its page's slices alive next,
+/// and sleeps: either it sees the last slice gone, or we see the pool empty and wake it.
+///
+/// # Safety
+/// The header is that of a page that is away, and a slice of it, which seems to be the last, still counts.
+unsafe fn let_go(page: NonNull<PageHeader>) {
+    // SAFETY: the slice still counts, so that the page is away.
+    let header = unsafe { page.as_ref() };
+    // As soon as we have left, a writer may take the page home, and with it what keeps the pool.
+    let pool = header.has_writer().then(|| {
+        let pool = header.owner().cast::<Shared>();
+        // SAFETY: from `Arc::into_raw`, and it counts while the page is away.
+        unsafe {
+            Arc::increment_strong_count(pool);
+            Arc::from_raw(pool)
+        }
+    });
+    // SAFETY: the only call.
+    match unsafe { PageHeader::leave(page) } {
+        // SAFETY: nobody holds the page.
+        Left::Nobody => unsafe { take_back(page) },
+        Left::Writer => pool.iter().filter(|pool| pool.is_empty.load(Ordering::SeqCst)).for_each(|pool| pool.wake()),
+        Left::Slices => {}
     }
 }
 
+/// # Safety
+/// The page is away, and nobody holds it.
+unsafe fn take_back(page: NonNull<PageHeader>) {
+    // SAFETY: in the pool, which is there while the page is away.
+    let owner = unsafe { page.as_ref() }.owner();
+    // SAFETY: from `Arc::into_raw`, when the page was taken; whoever takes it next has a handle of its own.
+    let pool = unsafe { Arc::from_raw(owner.cast::<Shared>()) };
+    pool.take_back(page);
+}
+
+/// What is looked at for every page comes first.
+#[repr(C)]
 struct Shared {
-    name: Box<str>,
-    page_len: usize,
-    /// The first page, in `memory`.
-    start: NonNull<u8>,
-    memory: Memory,
-    pages: Box<[PageState]>,
-    /// For who takes pages; the last is taken first.
-    free: Mutex<Vec<u32>>,
+    /// The first field: its address is that of the whole. A page that is away counts as a handle.
+    owner: PageOwner,
     /// Not in `free` yet.
     returned: Returned,
-    in_use_max: AtomicU32,
-    refusals: AtomicU64,
+    pages: Box<[PageHeader]>,
+    /// The first page, in `memory`.
+    start: NonNull<u8>,
+    page_len: usize,
+    /// For who takes pages; the last is taken first.
+    free: Mutex<Vec<u32>>,
     /// Whether `free` is, and whoever returns a page has to wake those who wait; written under the lock of `free`.
     is_empty: AtomicBool,
+    in_use_max: AtomicU32,
+    refusals: AtomicU64,
+    memory: Memory,
     wakers: Mutex<Vec<Waker>>,
-}
-
-#[derive(Default)]
-struct PageState {
-    /// Its writer and its parts that are alive.
-    holders: AtomicU32,
-    /// On the stack of returned pages: the one below, as the index behind its own; 0 if there is none.
-    below: AtomicU32,
+    name: Box<str>,
 }
 
 // SAFETY: `start` points into `memory`, which is tied to no thread and lives as long; all else is sendable by itself.
@@ -427,27 +450,10 @@ unsafe impl Send for Shared {}
 unsafe impl Sync for Shared {}
 
 impl Shared {
-    fn place(&self, index: u32, start: usize) -> *mut u8 {
-        assert!((index as usize) < self.pages.len() && start <= self.page_len, "a page of this pool");
-        // SAFETY: the mapping holds `pages.len()` pages of `page_len` bytes; the result is in it or one past its end.
-        unsafe { self.start.as_ptr().add(index as usize * self.page_len + start) }
-    }
-
-    /// Sequentially consistent with a page's writer that finds the pool empty first and its page's slices alive next,
-    /// and sleeps: either it sees the last slice gone, or we see the pool empty and wake it.
-    fn release(&self, index: u32) {
-        let count = &self.pages[index as usize].holders;
-        // The only holder cannot get company: a new one begins as another's.
-        if count.load(Ordering::SeqCst) == 1 {
-            return self.take_back(index);
-        }
-        let holders = count.fetch_sub(1, Ordering::SeqCst);
-        assert!(holders > 0, "a page is released once by each holder");
-        if holders == 1 {
-            self.take_back(index);
-        } else if holders == 2 && self.is_empty.load(Ordering::SeqCst) {
-            self.wake();
-        }
+    fn place(&self, index: u32) -> NonNull<u8> {
+        assert!((index as usize) < self.pages.len(), "a page of this pool");
+        // SAFETY: the mapping holds `pages.len()` pages of `page_len` bytes.
+        unsafe { self.start.add(index as usize * self.page_len) }
     }
 
     /// To be called with the free list locked.
@@ -459,8 +465,9 @@ impl Shared {
         }
     }
 
-    fn take_back(&self, index: u32) {
-        let is_first = self.returned.push(index, &self.pages);
+    fn take_back(&self, page: NonNull<PageHeader>) {
+        let index = (page.addr().get() - self.pages.as_ptr().addr()) / size_of::<PageHeader>();
+        let is_first = self.returned.push(index as u32, &self.pages);
         // Who takes pages looks at both before it sleeps; where another page was here before this one, it was woken for that.
         if is_first && self.is_empty.load(Ordering::SeqCst) {
             self.wake();
@@ -495,7 +502,8 @@ impl Shared {
     }
 }
 
-/// Pages that came back, from whatever thread, until somebody takes them all: a stack whose links are in the states of pages.
+/// Pages that came back, from whatever thread, until somebody takes them all: a stack whose links are in the headers of pages, as
+/// the index behind that of the page below, 0 if there is none.
 #[derive(Default)]
 struct Returned {
     /// How many (upper half), and the index behind the last one's (lower half; 0 if there is none).
@@ -508,9 +516,9 @@ impl Returned {
     }
 
     /// Whether there was none before.
-    fn push(&self, index: u32, pages: &[PageState]) -> bool {
+    fn push(&self, index: u32, pages: &[PageHeader]) -> bool {
         let push = |head: u64| {
-            pages[index as usize].below.store(head as u32, Ordering::Relaxed);
+            pages[index as usize].note.store(head as u32, Ordering::Relaxed);
             Some(((head >> 32) + 1) << 32 | u64::from(index + 1))
         };
         // A page is on the stack once, and the stack is only ever taken whole: an unchanged head has an unchanged rest.
@@ -518,7 +526,7 @@ impl Returned {
     }
 
     /// Moves all to the end of `free`, the last one last.
-    fn drain_to(&self, free: &mut Vec<u32>, pages: &[PageState]) {
+    fn drain_to(&self, free: &mut Vec<u32>, pages: &[PageHeader]) {
         if self.head.load(Ordering::Relaxed) == 0 {
             return;
         }
@@ -526,7 +534,7 @@ impl Returned {
         let before = free.len();
         while let Some(index) = next.checked_sub(1) {
             free.push(index);
-            next = pages[index as usize].below.load(Ordering::Relaxed);
+            next = pages[index as usize].note.load(Ordering::Relaxed);
         }
         free[before..].reverse();
     }

@@ -8,14 +8,15 @@ use std::io::IoSlice;
 /// A bounded queue of frames, ready for vectored writes.
 ///
 /// Parts below `copy_below` are copied one behind the other into one buffer, larger ones kept as slices; the order of
-/// both is in `segments`. In the steady state nothing is allocated: the three queues keep their memory.
+/// both is in `segments`. In the steady state nothing is allocated: the buffer and the queues keep their memory.
 pub(crate) struct SendQueue {
     limits: FrameLimits,
     copy_below: usize,
     bytes_max: usize,
     frames_max: usize,
-    /// All copied bytes that were not sent yet.
-    copied: VecDeque<u8>,
+    /// Copied bytes, the first `copied_sent` of which were sent. Mostly all are before more come, so that the buffer begins anew.
+    copied: Vec<u8>,
+    copied_sent: usize,
     segments: VecDeque<Segment>,
     /// Per frame, how much of it was not sent yet.
     frame_lens: VecDeque<usize>,
@@ -42,7 +43,8 @@ impl SendQueue {
             copy_below: copy_below.max(1),
             bytes_max,
             frames_max,
-            copied: VecDeque::new(),
+            copied: Vec::new(),
+            copied_sent: 0,
             segments: VecDeque::new(),
             frame_lens: VecDeque::new(),
             bytes: 0,
@@ -60,7 +62,7 @@ impl SendQueue {
 
     /// Those of them that were copied.
     pub(crate) fn copied_bytes(&self) -> usize {
-        self.copied.len()
+        self.copied.len() - self.copied_sent
     }
 
     pub(crate) fn push(&mut self, head: &[u8], bulk: &Bulk) -> Result<(), Full> {
@@ -74,14 +76,18 @@ impl SendQueue {
         if self.bytes + len > self.bytes_max || self.frame_lens.len() == self.frames_max {
             return Err(Full);
         }
-        self.copy(head);
+        let mut begun = self.copied.len();
+        self.copied.extend_from_slice(head);
         for slice in bulk.slices() {
             if slice.len() < self.copy_below {
-                self.copy(slice.as_bytes());
+                self.copied.extend_from_slice(slice.as_bytes());
             } else {
+                self.end_copy(begun);
                 self.segments.push_back(Segment::Shared(slice.clone(), 0));
+                begun = self.copied.len();
             }
         }
+        self.end_copy(begun);
         self.frame_lens.push_back(len);
         self.bytes += len;
         Ok(())
@@ -89,13 +95,12 @@ impl SendQueue {
 
     /// At least as many parts as there are to be gathered.
     pub(crate) fn parts_max(&self) -> usize {
-        // Copied bytes may lie in two pieces.
-        self.segments.len() + 1
+        self.segments.len()
     }
 
     /// Fills `gathered` with what is to be sent next; returns how many of its places, and bytes.
     pub(crate) fn gather<'a>(&'a self, gathered: &mut [IoSlice<'a>]) -> (usize, usize) {
-        let (mut front, mut back) = self.copied.as_slices();
+        let mut copied = &self.copied[self.copied_sent..];
         let (mut count, mut bytes) = (0, 0);
         let mut add = |part: &'a [u8]| {
             let has_place = count < gathered.len();
@@ -110,10 +115,9 @@ impl SendQueue {
             let has_place = match segment {
                 Segment::Shared(slice, sent_len) => add(&slice.as_bytes()[*sent_len..]),
                 Segment::Copied(len) => {
-                    let (first, rest) = front.split_at(front.len().min(*len));
-                    let (second, behind) = back.split_at(len - first.len());
-                    (front, back) = (rest, behind);
-                    add(first) && add(second)
+                    let (part, behind) = copied.split_at(*len);
+                    copied = behind;
+                    add(part)
                 }
             };
             if !has_place {
@@ -144,19 +148,19 @@ impl SendQueue {
     /// Drops everything.
     pub(crate) fn clear(&mut self) {
         self.copied.clear();
+        self.copied_sent = 0;
         self.segments.clear();
         self.frame_lens.clear();
         self.bytes = 0;
     }
 
-    fn copy(&mut self, part: &[u8]) {
-        if part.is_empty() {
-            return;
-        }
-        self.copied.extend(part);
+    /// What was copied from `begun` on is to be sent next.
+    fn end_copy(&mut self, begun: usize) {
+        let copied = self.copied.len() - begun;
         match self.segments.back_mut() {
-            Some(Segment::Copied(len)) => *len += part.len(),
-            _ => self.segments.push_back(Segment::Copied(part.len())),
+            _ if copied == 0 => {}
+            Some(Segment::Copied(len)) => *len += copied,
+            _ => self.segments.push_back(Segment::Copied(copied)),
         }
     }
 
@@ -185,15 +189,25 @@ impl SendQueue {
             };
             left -= sent_len;
         }
-        self.copied.drain(..copied);
+        self.copied_sent += copied;
+        if self.copied_sent == self.copied.len() {
+            self.copied.clear();
+            self.copied_sent = 0;
+        } else if self.copied_sent >= SENT_KEPT_MAX && self.copied_sent >= self.copied_bytes() {
+            self.copied.drain(..self.copied_sent);
+            self.copied_sent = 0;
+        }
     }
 }
 
+/// So many bytes that were sent may lie before the others. Beyond that, no more than there are others: to close the gap, no more are
+/// moved than were sent.
+const SENT_KEPT_MAX: usize = 64 << 10;
+
 #[cfg(test)]
 mod tests {
-    use super::{Full, SendQueue};
+    use super::{Full, SENT_KEPT_MAX, SendQueue};
     use crate::frame::FrameLimits;
-    use bytes::Bytes;
     use dataflow::bulk::{Bulk, PageSlice};
     use proptest::prelude::*;
     use std::io::IoSlice;
@@ -205,8 +219,7 @@ mod tests {
     }
 
     fn bulk(lens: &[usize], seed: usize) -> Bulk {
-        let slice =
-            |len: &usize| PageSlice::new(Bytes::from((0..*len).map(|i| (i * 3 + seed) as u8).collect::<Vec<_>>()));
+        let slice = |len: &usize| PageSlice::from((0..*len).map(|i| (i * 3 + seed) as u8).collect::<Vec<_>>());
         Bulk::PageList(lens.iter().map(slice).collect())
     }
 
@@ -284,5 +297,26 @@ mod tests {
     fn a_frame_of_our_own_with_a_wrong_length_is_a_bug() {
         let limits = FrameLimits::new(4, 100).unwrap();
         let _ = SendQueue::new(limits, 30, 1000, 10).push(&head(10, 1), &Bulk::empty());
+    }
+
+    #[test]
+    fn what_was_sent_does_not_pile_up_before_what_waits() {
+        let limits = FrameLimits::new(4, 400).unwrap();
+        let mut queue = SendQueue::new(limits, 64, 1 << 20, 1 << 16);
+        let (mut queued, mut sent) = (Vec::new(), Vec::new());
+        for round in 0..4000_usize {
+            let (head, bulk) = (head(20, 60), bulk(&[20, 40], round));
+            queue.push(&head, &bulk).unwrap();
+            queued.extend_from_slice(&head);
+            bulk.slices().iter().for_each(|slice| queued.extend_from_slice(slice.as_bytes()));
+            if round > 1000 {
+                sent.extend(send_some(&mut queue, 8, 75 + round % 10).0);
+            }
+            assert!(queue.copied.len() <= 2 * queue.copied_bytes() + SENT_KEPT_MAX);
+        }
+        while !queue.is_empty() {
+            sent.extend(send_some(&mut queue, 8, usize::MAX).0);
+        }
+        assert!(sent == queued && queue.copied.is_empty());
     }
 }

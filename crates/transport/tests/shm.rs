@@ -62,7 +62,7 @@ fn head(len: usize, frame_len: usize) -> Vec<u8> {
 }
 
 fn private(len: usize, seed: usize) -> PageSlice {
-    PageSlice::new((0..len).map(|index| (index * 31 + seed) as u8).collect::<Vec<_>>().into())
+    PageSlice::from((0..len).map(|index| (index * 31 + seed) as u8).collect::<Vec<_>>())
 }
 
 fn written(pool: &Pool, len: usize, byte: u8) -> PageSlice {

@@ -57,7 +57,7 @@ fn head(index: u32) -> [u8; LEN_MIN] {
 fn bulk(parts: &Parts, index: u32) -> Option<Bulk> {
     let len = len_of(index) - LEN_MIN;
     if index.is_multiple_of(2) {
-        return Some(Bulk::Pages(PageSlice::new(vec![index as u8; len].into())));
+        return Some(Bulk::Pages(PageSlice::from(vec![index as u8; len])));
     }
     let mut page = parts.lent.take()?;
     page.bytes_mut()[..len].fill(index as u8);

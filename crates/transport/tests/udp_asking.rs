@@ -138,51 +138,6 @@ fn what_waits_in_the_socket_is_not_asked_for() {
 }
 
 #[test]
-fn a_long_message_goes_in_parts_that_the_receive_buffer_holds() {
-    const LEN: usize = 8 << 20;
-    let options = UdpOptions {
-        receive_buffer_bytes: 4 << 20,
-        queue_bytes_max: 2 * LEN,
-        incomplete_bytes_max: 2 * LEN,
-        ..UdpOptions { limits: FrameLimits::new(8, LEN).unwrap(), ..options() }
-    };
-    let pool = Pool::new(&PoolOptions { name: "receive".into(), page_len: LEN, pages: 8, prefault: false }).unwrap();
-    let mut now = Time::from_ns(1_000_000);
-    let bind = || Endpoint::bind(LOOPBACK, &options, &pool).unwrap();
-    let (mut senders, mut receiver) = ([bind(), bind()], bind());
-    if receiver.buffers().receive_granted < 8 << 20 {
-        return testkit::skip("a_long_message_goes_in_parts", "small receive buffers: raise net.core.rmem_max");
-    }
-    for sender in &mut senders {
-        receiver.add_peer(sender.local_address()).unwrap();
-        let peer = sender.add_peer(receiver.local_address()).unwrap();
-        sender.send(peer, &message(7, LEN), &Bulk::empty()).unwrap();
-    }
-    let mut arrived = 0;
-    for _ in 0..1000 {
-        now = now + Duration::from_micros(100);
-        senders.iter_mut().for_each(|sender| assert_eq!(sender.flush(now), Flushed::All));
-        while receiver.fill(now).unwrap() == Filled::Some {
-            while let Some((_, frame)) = receiver.next_frame() {
-                assert!(frame.head.as_bytes() == message(7, LEN));
-                arrived += 1;
-            }
-        }
-        receiver.flush(now);
-        senders.iter_mut().for_each(|sender| while sender.fill(now).unwrap() == Filled::Some {});
-    }
-    let received = *receiver.udp_counters();
-    assert_eq!((arrived, received.dropped_by_kernel, received.asked, received.duplicates), (2, 0, 0, 0));
-    for sender in &senders {
-        let sent = sender.udp_counters();
-        assert_eq!((sent.datagrams_sent, sent.repeated, sent.asks_refused), (LEN.div_ceil(1432) as u64, 0, 0));
-        assert_eq!((sender.counters().frames_sent, sender.next_deadline()), (1, None));
-    }
-    drop((senders, receiver));
-    assert_eq!(pool.counters().in_use, 0);
-}
-
-#[test]
 fn a_long_message_comes_through_loss() {
     const LEN: usize = 4 << 20;
     let limits = FrameLimits::new(8, LEN).unwrap();

@@ -1,6 +1,6 @@
 //! The fragments of an event that a worker has asked for so far.
 
-use bytes::{Buf, Bytes};
+use dataflow::bulk::PageSlice;
 use eformat::WORD_BYTES;
 
 use crate::data::Data;
@@ -20,7 +20,7 @@ pub(crate) struct InHand {
 struct Rob {
     source_id: u32,
     /// Its records, once it came; none if they were not legal.
-    records: Option<Bytes>,
+    records: Option<PageSlice>,
 }
 
 impl InHand {
@@ -50,7 +50,7 @@ impl InHand {
     }
 
     /// Keeps a fragment if it was asked for and is not here yet.
-    pub(crate) fn put(&mut self, detector: &Detector, source_id: u32, mut payload: Bytes) {
+    pub(crate) fn put(&mut self, detector: &Detector, source_id: u32, payload: &PageSlice) {
         let Ok(index) = self.find(source_id) else { return };
         let slot = &mut self.robs[index].records;
         if slot.is_some() {
@@ -59,15 +59,11 @@ impl InHand {
         let bytes = u32::try_from(payload.len()).unwrap_or(u32::MAX);
         self.payload_bytes = self.payload_bytes.saturating_add(bytes);
         let sub = detector.sub_system(source_id).expect("only ROBs of known sub-detectors are asked for");
-        match Records::parse(&payload, DataType::of(sub)).map(Records::bytes) {
-            Ok(bytes) => {
-                payload.advance(WORD_BYTES);
-                payload.truncate(bytes);
-                *slot = Some(payload);
-            }
+        match Records::parse(payload.as_bytes(), DataType::of(sub)).map(Records::bytes) {
+            Ok(bytes) => *slot = Some(payload.slice(WORD_BYTES..WORD_BYTES + bytes)),
             Err(problem) => {
                 self.problems.push((source_id, problem));
-                *slot = Some(Bytes::new());
+                *slot = Some(PageSlice::default());
             }
         }
     }
@@ -80,6 +76,6 @@ impl InHand {
 impl Data for InHand {
     fn records(&self, source_id: u32) -> Records<'_> {
         let rob = self.find(source_id).ok().and_then(|index| self.robs[index].records.as_ref());
-        rob.map_or_else(Records::default, |records| Records::of_checked(records))
+        rob.map_or_else(Records::default, |records| Records::of_checked(records.as_bytes()))
     }
 }

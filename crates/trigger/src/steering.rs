@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
+use dataflow::bulk::PageSlice;
 use dataflow::message::Roi;
 
 use crate::feature::Feature;
@@ -65,9 +65,9 @@ impl Steering {
     /// Goes on with source identifiers and ROD payloads that were asked for; others are not looked at.
     ///
     /// All sequences take a step together. One that needs nothing new asks for nothing.
-    pub fn step(&mut self, fragments: &mut dyn Iterator<Item = (u32, Bytes)>) -> Next {
+    pub fn step(&mut self, fragments: &mut dyn Iterator<Item = (u32, PageSlice)>) -> Next {
         for (source_id, payload) in fragments {
-            self.in_hand.put(self.menu.detector(), source_id, payload);
+            self.in_hand.put(self.menu.detector(), source_id, &payload);
         }
         while !self.sequences.are_decided() {
             let mut wanted = Vec::with_capacity(WANTED_AT_ONCE);

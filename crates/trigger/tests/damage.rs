@@ -5,7 +5,7 @@ mod common;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use bytes::Bytes;
+use dataflow::bulk::PageSlice;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use trigger::{BadPayload, DataType, Filter, Next, Records, Roi, Steering};
@@ -30,7 +30,7 @@ fn a_first_word_that_does_not_fit_is_refused_and_says_why() {
 
 #[test]
 fn padding_behind_the_records_is_not_read() {
-    let mut padded = payload(DataType::EmCells, &[0x1234_0007]).to_vec();
+    let mut padded = payload(DataType::EmCells, &[0x1234_0007]).as_bytes().to_vec();
     padded.extend_from_slice(&[0xff; 64]);
     let records = Records::parse(&padded, DataType::EmCells).unwrap();
     assert_eq!(records.cells().collect::<Vec<_>>(), [(0x1234, 7)]);
@@ -45,7 +45,7 @@ fn padded_fragments_get_the_same_decision_and_their_bytes_are_counted() {
         let expected_filter = filter.decide(event.number, &event.slices());
         let mut padded = event.clone();
         for (_, payload) in &mut padded.fragments {
-            *payload = [payload.as_ref(), &[0xa5; 400]].concat().into();
+            *payload = [payload.as_bytes(), &[0xa5; 400]].concat().into();
         }
         let found = level2(&mut steering, &padded);
         assert_eq!(found.requested_payload_bytes, expected.requested_payload_bytes + 400 * expected.requested_robs);
@@ -67,8 +67,9 @@ fn the_order_of_tracks_and_stubs_does_not_matter() {
         let mut shuffled = event.clone();
         for (source_id, payload) in &mut shuffled.fragments {
             if matches!(*source_id >> 16, 0x21 | 0x61) {
-                let reversed = payload[4..].rchunks(8).flatten().copied();
-                *payload = payload[..4].iter().copied().chain(reversed).collect();
+                let (first, records) = payload.as_bytes().split_at(4);
+                let reversed: Vec<u8> = records.rchunks(8).flatten().copied().collect();
+                *payload = [first, &reversed].concat().into();
             }
         }
         assert_eq!(level2(&mut steering, &shuffled), expected, "event {}", event.number);
@@ -107,7 +108,7 @@ fn what_was_not_asked_for_and_what_comes_twice_is_not_looked_at() {
     for event in &events[..300] {
         let expected = level2(&mut steering, event);
         steering.begin(event.number, event.items, &event.rois);
-        let junk = (0x0041_0000, Bytes::from_static(b"junk"));
+        let junk = (0x0041_0000, PageSlice::from_static(b"junk"));
         let mut next = steering.step(&mut [junk].into_iter());
         while let Next::Ask(_) = next {
             let twice = event.fragments.iter().flat_map(|fragment| [fragment, fragment]).cloned();
@@ -145,7 +146,7 @@ fn arbitrary_payloads_never_panic_and_are_counted() {
             for ((source_id, payload), (kind, words, tear)) in event.fragments.iter_mut().zip(damage) {
                 *payload = damaged(*source_id, kind, &words, tear);
                 let data_type = data_type(*source_id);
-                bad += u32::from(Records::parse(payload, data_type).is_err());
+                bad += u32::from(Records::parse(payload.as_bytes(), data_type).is_err());
             }
             let (steering, filter) = &mut *contexts.borrow_mut();
             let decision = level2(steering, &event);
@@ -200,12 +201,12 @@ fn data_type(source_id: u32) -> DataType {
 }
 
 /// Legal, or with a first word that does not fit, or anything.
-fn damaged(source_id: u32, kind: u8, words: &[u32], tear: bool) -> Bytes {
+fn damaged(source_id: u32, kind: u8, words: &[u32], tear: bool) -> PageSlice {
     let right = data_type(source_id);
-    let whole: Bytes = match kind {
-        0 => words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+    let whole = match kind {
+        0 => PageSlice::from(words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>()),
         1 => payload(DataType::Rois, words),
         _ => payload(right, words),
     };
-    if tear { whole.slice(..whole.len() * 2 / 3) } else { whole }
+    if tear { whole.slice(0..whole.len() * 2 / 3) } else { whole }
 }

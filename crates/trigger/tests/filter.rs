@@ -85,7 +85,7 @@ fn the_sum_of_transverse_energy_is_that_of_all_cells() {
         let cells = |sub: u32, mev: i64| -> i64 {
             let of_sub = event.fragments.iter().filter(|(source_id, _)| source_id >> 16 == sub);
             of_sub
-                .flat_map(|(_, payload)| eformat::words(payload).skip(1))
+                .flat_map(|(_, payload)| eformat::words(payload.as_bytes()).skip(1))
                 .map(|word| i64::from(word & 0xffff) * mev)
                 .sum()
         };

@@ -105,6 +105,11 @@ impl Assembly {
         self.applications.iter().filter(|app| app.role == role).map(|app| app.node).collect()
     }
 
+    /// The roles of all nodes, run control first.
+    pub(crate) fn roles(&self) -> Vec<Role> {
+        core::iter::once(Role::RunControl).chain(self.applications.iter().map(|app| app.role)).collect()
+    }
+
     /// Read-out systems and the pseudo-ROS: the receivers of clears.
     pub(crate) fn readout(&self) -> Vec<NodeId> {
         [self.of(Role::Ros), self.of(Role::Pros)].concat()
@@ -362,8 +367,10 @@ impl Assembly {
     /// Most bytes of replies for building in one message: what fits one datagram, if that is long.
     fn reply_group_bytes(&self) -> usize {
         let transport = &self.partition.transport;
+        let replies = [toml::MessageType::EventReply, toml::MessageType::Pushed];
         let room = transport.datagram_len().saturating_sub(REPLY_HEAD_BYTES) as usize;
-        let in_long_datagrams = transport.event_reply == toml::Carrier::Udp && room >= REPLY_GROUP_BYTES / 2;
+        let in_long_datagrams =
+            replies.into_iter().any(|of| transport.way(of) == toml::Way::Udp) && room >= REPLY_GROUP_BYTES / 2;
         if in_long_datagrams { room.min(REPLY_GROUP_BYTES) } else { REPLY_GROUP_BYTES }
     }
 

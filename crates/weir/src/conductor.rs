@@ -8,14 +8,14 @@ use std::io::{self, Read};
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use configuration::{BadMenu, ClearCarrier, Transport};
+use configuration::{BadMenu, Transport};
 use dataflow::component::{Outbox, PeerState};
 use dataflow::control::accounting::{Accounting, Books};
 use dataflow::control::controller::{Controller, ControllerParameters, Ending};
 use dataflow::ids::{NodeId, Role};
 use dataflow::message::{Command, Envelope, Message, PeerPlace};
 use dataflow::node::{RUN_CONTROL, route};
-use dataflow::report::{DfmCounters, Level1Counters, Network, SfoCounters};
+use dataflow::report::{DfmCounters, Level1Counters, Network, Report, SfoCounters};
 use dataflow::time::Time;
 use dataflow::wire;
 use nix::sys::resource::UsageWho;
@@ -31,8 +31,8 @@ use crate::assembly::Assembly;
 use crate::children::{Children, Entry};
 use crate::cpu::{Processors, cpu_seconds, cpu_seconds_of};
 use crate::host::{
-    DatagramOptions, FragmentChecks, Host, JOINING_PAGE_LEN, LinkEvent, LinkId, Links, LinksError, Meter,
-    NetworkOptions, RECORDING_RESUMED, Samples, Section, Workshop, WorkshopError,
+    Carriers, DatagramOptions, FragmentChecks, Host, JOINING_PAGE_LEN, Kind, LinkEvent, LinkId, Links, LinksError,
+    Meter, NetworkOptions, Part, RECORDING_RESUMED, Samples, Section, Workshop, WorkshopError,
 };
 use crate::observer::Observer;
 use crate::progress::{Progress, ProgressFigures};
@@ -64,8 +64,14 @@ pub(crate) struct Conducted {
     /// When the run began.
     pub(crate) began: Option<Time>,
     pub(crate) duration: Duration,
+    /// From the launch until all applications ran; none if they never did.
+    pub(crate) starting: Option<Duration>,
+    /// Processor time of all processes in that time; none where the kernel does not say.
+    pub(crate) cpu_starting: Option<Duration>,
     /// Processor time of all processes in their whole life.
     pub(crate) cpu: Duration,
+    /// Of each child that lived from the beginning of the run to its end; none where the kernel does not say.
+    pub(crate) cpu_of_children: BTreeMap<NodeId, Duration>,
     /// Processor time of this process from the beginning of the run to its end.
     pub(crate) cpu_while_running: Duration,
     /// The part of all processors' time that others left to the run, from its beginning to its end, where the kernel says it.
@@ -74,6 +80,15 @@ pub(crate) struct Conducted {
     pub(crate) cores_used: f64,
     pub(crate) network: Network,
     pub(crate) stale: u64,
+    /// Whether somebody has asked for an early end.
+    pub(crate) interrupted: bool,
+}
+
+impl Conducted {
+    /// What applications of a role have counted.
+    pub(crate) fn reports(&self, role: Role) -> impl Iterator<Item = &Report> {
+        self.ending.reports.values().filter(move |report| report.role == role)
+    }
 }
 
 /// Why a run did not begin.
@@ -127,7 +142,9 @@ pub(crate) struct Metered {
 
 /// The same; with a meter says where the time of this process went.
 pub(crate) fn conduct_metered(run: Run, meter: Option<Meter>) -> Result<(Conducted, Metered), StartError> {
-    let cpu_before = cpu_seconds(UsageWho::RUSAGE_SELF) + cpu_seconds(UsageWho::RUSAGE_CHILDREN);
+    let launched = clock::now();
+    let own_cpu_before = cpu_seconds(UsageWho::RUSAGE_SELF);
+    let cpu_before = own_cpu_before + cpu_seconds(UsageWho::RUSAGE_CHILDREN);
     let inputs = Inputs::open(&run.partition)?;
     let replayed = inputs.replay().map(|replay| replay.facts().run.run_number);
     // Replayed files are written again under their own run number.
@@ -177,12 +194,16 @@ pub(crate) fn conduct_metered(run: Run, meter: Option<Meter>) -> Result<(Conduct
         restarts: conductor.returned,
         began: conductor.began,
         duration: times.map_or(Duration::ZERO, |(began, ended)| ended.since(began)),
+        starting: conductor.ran.map(|ran| ran.since(launched)),
+        cpu_starting: conductor.cpu_until_ran.map(|cpu| Duration::from_secs_f64((cpu - own_cpu_before).max(0.0))),
         cpu: Duration::from_secs_f64(cpu.max(0.0)),
+        cpu_of_children: conductor.cpu_of_children,
         cpu_while_running: Duration::from_secs_f64(conductor.cpu_while_running),
         left_to_us: conductor.left_to_us,
         cores_used: conductor.cores_used,
         network,
         stale,
+        interrupted: conductor.interrupts > 0,
         ending: *ending,
     };
     Ok((conducted, metered))
@@ -211,7 +232,9 @@ fn populate(
     let links = if outside.is_empty() {
         Links::default()
     } else {
-        let network = NetworkOptions::new(partition, outside.len());
+        // That by which a child joins, and one to the components here.
+        let to_child = if partition.transport.has_shared_memory() { 2 } else { 1 };
+        let network = NetworkOptions::new(partition, &vec![to_child; outside.len()]);
         frame_max = network.frame_max();
         let nodes: Vec<NodeId> = here.iter().map(|app| app.node).collect();
         let datagrams = DatagramOptions::new(assembly, &nodes, &key, network.frame_max());
@@ -267,7 +290,7 @@ fn check_welcome(assembly: &Assembly, host: &Host, frame_max: usize) -> Result<(
 /// Gives the multicast group a port of its own in this run, unless the configuration names one. The socket keeps the system
 /// from giving it to somebody else.
 fn choose_port(transport: &mut Transport) -> io::Result<Option<UdpSocket>> {
-    if transport.clear != ClearCarrier::Multicast || transport.udp.port != 0 {
+    if !transport.has_multicasts() || transport.udp.port != 0 {
         return Ok(None);
     }
     let socket = UdpSocket::bind((transport.host, 0))?;
@@ -281,7 +304,8 @@ pub(crate) fn new_host(assembly: &Assembly, links: Links) -> Host {
     let copy_below = usize::try_from(partition.sfi.copy_below.bytes()).unwrap_or(usize::MAX);
     let replayed = partition.ros.input == configuration::RosInput::Replay;
     let checks = FragmentChecks { rods: !replayed, data: partition.sfi.check == configuration::FragmentCheck::Data };
-    Host::new(assembly.run(), assembly.node_count(), assembly.readout(), links, copy_below, checks)
+    let carriers = Carriers::new(partition, assembly.roles());
+    Host::new(assembly.run(), assembly.node_count(), assembly.readout(), links, copy_below, checks, carriers)
 }
 
 /// The idle strategy that a partition asks for.
@@ -325,9 +349,15 @@ struct Conductor {
     last_words: BTreeMap<NodeId, String>,
     interrupts: u32,
     began: Option<Time>,
+    /// When all applications ran for the first time.
+    ran: Option<Time>,
+    /// Processor time of all processes then, in seconds.
+    cpu_until_ran: Option<f64>,
     ended: Option<Time>,
     /// Processor time of this process, in seconds: when the run began negative, since it ended that of the run.
     cpu_while_running: f64,
+    /// Until the run began; since it ended, while it lasted.
+    cpu_of_children: BTreeMap<NodeId, Duration>,
     processors: Processors,
     left_to_us: Option<f64>,
     cores_used: f64,
@@ -395,8 +425,11 @@ impl Conductor {
             last_words: BTreeMap::new(),
             interrupts: 0,
             began: None,
+            ran: None,
+            cpu_until_ran: None,
             ended: None,
             cpu_while_running: 0.0,
+            cpu_of_children: BTreeMap::new(),
             processors: Processors::watch(None),
             left_to_us: None,
             cores_used: 0.0,
@@ -450,7 +483,7 @@ impl Conductor {
     fn on_joining(&mut self, now: Time, host: &mut Host, link: LinkId, envelope: &Envelope, message: Message) {
         match message {
             Message::Join { name, key, address } => self.on_join(now, host, link, &name, &key, address),
-            Message::Greet { key, .. } => self.on_greet(now, host, link, envelope.from, &key),
+            Message::Greet { key, part: 0, .. } => self.on_greet(now, host, link, envelope.from, &key),
             Message::Ready { datagrams } => {
                 if let Some(child) = self.children.behind(link) {
                     let (node, met) = (child.node, host.links.meet(child.node, &datagrams));
@@ -509,8 +542,11 @@ impl Conductor {
         child.data_link = Some(link);
         host.links.open(link);
         host.route_data_over(node, link);
+        for (kind, link) in [(Kind::Tcp, child.link), (Kind::Shm, Some(link))] {
+            link.map(|link| host.route_part_over(node, Part { kind, port: None }, link));
+        }
         let envelope = host.envelope(RUN_CONTROL, node);
-        let greeting = Message::Greet { key: self.key.clone(), datagrams: host.links.datagram_addresses() };
+        let greeting = Message::Greet { key: self.key.clone(), part: 0, datagrams: host.links.datagram_addresses() };
         host.send_over(link, &envelope, &greeting);
         let assembly = &self.assembly;
         host.tell_all(now, node, PeerState::Up(host.life(node)), |a, b| assembly.talk(a, b));
@@ -623,6 +659,10 @@ impl Conductor {
                 }
             }
             Phase::Running(controller) => {
+                if self.ran.is_none() && controller.is_running() {
+                    self.ran = Some(now);
+                    self.cpu_until_ran = self.cpu_seconds_of_all(&self.cpu_of_each_child());
+                }
                 if let Some(ending) = controller.ending() {
                     self.end(now, host, ending);
                 }
@@ -645,15 +685,21 @@ impl Conductor {
         self.phase = Phase::Running(Box::new(controller));
         self.began = Some(now);
         self.cpu_while_running = -cpu_seconds(UsageWho::RUSAGE_SELF);
-        self.processors = Processors::watch(self.cpu_seconds_of_all());
+        self.cpu_of_children = self.cpu_of_each_child();
+        self.processors = Processors::watch(self.cpu_seconds_of_all(&self.cpu_of_children));
         self.with_controller(host, |controller, out| controller.start(now, out));
     }
 
-    /// Processor time of this process and its children, as far as the kernel says.
-    fn cpu_seconds_of_all(&self) -> Option<f64> {
-        let children = self.children.iter().map(|child| cpu_seconds_of(child.process()));
-        let children: f64 = children.sum::<Option<f64>>()?;
-        Some(children + cpu_seconds(UsageWho::RUSAGE_SELF))
+    /// Processor time of this process and its children, if the kernel says it of all.
+    fn cpu_seconds_of_all(&self, each_child: &BTreeMap<NodeId, Duration>) -> Option<f64> {
+        let children: Duration = each_child.values().sum();
+        let is_said = each_child.len() == self.children.iter().count();
+        is_said.then(|| children.as_secs_f64() + cpu_seconds(UsageWho::RUSAGE_SELF))
+    }
+
+    fn cpu_of_each_child(&self) -> BTreeMap<NodeId, Duration> {
+        let cpu = |child: &Entry| Some((child.node, Duration::from_secs_f64(cpu_seconds_of(child.process())?)));
+        self.children.iter().filter_map(cpu).collect()
     }
 
     fn fail_to_start(&mut self) {
@@ -666,8 +712,13 @@ impl Conductor {
     fn end(&mut self, now: Time, host: &mut Host, mut ending: Ending) {
         self.ended = Some(now);
         self.cpu_while_running += cpu_seconds(UsageWho::RUSAGE_SELF);
-        let ours_s = self.cpu_seconds_of_all();
+        let cpu = self.cpu_of_each_child();
+        let ours_s = self.cpu_seconds_of_all(&cpu);
         (self.left_to_us, self.cores_used) = (self.processors.left_to_us(ours_s), self.processors.used(ours_s));
+        self.returned.iter().for_each(|restart| _ = self.cpu_of_children.remove(&restart.node));
+        let before = core::mem::take(&mut self.cpu_of_children).into_iter();
+        self.cpu_of_children =
+            before.filter_map(|(node, before)| Some((node, cpu.get(&node)?.saturating_sub(before)))).collect();
         for app in &self.assembly.applications {
             host.send_from_control(app.node, Message::Command(Command::Exit));
         }

@@ -14,6 +14,7 @@ mod conductor;
 mod cpu;
 mod host;
 mod human;
+pub mod lossy;
 mod node;
 mod observer;
 pub mod progress;

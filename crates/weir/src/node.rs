@@ -1,6 +1,8 @@
 //! `weir node`: the process of one application, commanded by its parent.
 
 mod peers;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 
@@ -22,10 +24,10 @@ use crate::children::KEY_VARIABLE;
 use crate::cli::{Exit, NodeArgs};
 use crate::conductor::{idle, new_host};
 use crate::host::{
-    DatagramOptions, FIRST_LIFE, Host, InvalidPeerAddress, LinkEvent, LinkId, Links, LinksError, NetworkOptions,
-    PeerAddress, Workshop,
+    DatagramOptions, FIRST_LIFE, Host, InvalidPeerAddress, Kind, LinkEvent, LinkId, Links, LinksError, NetworkOptions,
+    Part, PeerAddress, Workshop,
 };
-use peers::{Peer, PortLink};
+use peers::{FurtherLink, Peer};
 
 /// Why a node does not take part.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +38,8 @@ pub(crate) enum NodeError {
     Address(#[from] InvalidPeerAddress),
     #[error(transparent)]
     Links(#[from] LinksError),
+    #[error("ros.ports: {0}: expected an address of this host")]
+    Port(LinksError),
     #[error(transparent)]
     Os(#[from] OsError),
     #[error("signals cannot be set up: {0}")]
@@ -58,19 +62,23 @@ pub(crate) fn main(args: &NodeArgs) -> Exit {
     }
 }
 
-/// Lives as the application `name` until run control ends it.
-fn run(NodeArgs { join, name, port: ports }: &NodeArgs) -> Result<(), NodeError> {
+fn run(args: &NodeArgs) -> Result<(), NodeError> {
     let key = std::env::var(KEY_VARIABLE).map_err(|_| NodeError::NoKey)?;
-    let address: PeerAddress = join.parse()?;
     // The parent decides when a run ends; an interrupt from the terminal is for it alone.
     let ignored = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     signal_hook::flag::register(SIGINT, ignored).map_err(NodeError::Signals)?;
+    take_part(args, key)
+}
 
+/// Lives as the application `name` until run control ends it.
+fn take_part(NodeArgs { join, name, port: ports }: &NodeArgs, key: String) -> Result<(), NodeError> {
+    let address: PeerAddress = join.parse()?;
     let mut scheduler = Scheduler::<Host>::new(transport::idle::IdleStrategy::default())?;
     let waker = scheduler.waker();
     let options = NetworkOptions::joining(address.tcp.ip());
     let mut links = Links::listen(options, true, scheduler.poller(), &waker)?;
-    ports.iter().try_for_each(|port| links.listen_at_port(*port, scheduler.poller()))?;
+    let opened = ports.iter().try_for_each(|port| links.listen_at_port(*port, scheduler.poller()));
+    opened.map_err(NodeError::Port)?;
     let mut host = Host::empty(links);
     let mut member = Member::join(&mut host, &mut scheduler, address, name, key, waker)?;
     host.run(scheduler, &mut member)?;
@@ -90,8 +98,8 @@ struct Member {
     /// Peers that have to be connected before we are ready; `None` before their addresses are known.
     awaited: Option<Vec<NodeId>>,
     peers: Vec<Peer>,
-    /// Further connections to them, by network ports of read-out systems.
-    by_port: Vec<PortLink>,
+    /// Further connections to them.
+    further: Vec<FurtherLink>,
     /// Peers that greeted before run control had welcomed us.
     early: Vec<LinkEvent>,
     is_ready: bool,
@@ -152,7 +160,7 @@ impl Member {
             place: None,
             awaited: None,
             peers: Vec::new(),
-            by_port: Vec::new(),
+            further: Vec::new(),
             early: Vec::new(),
             is_ready: false,
             ends_at: None,
@@ -187,8 +195,8 @@ impl Member {
             Message::Greet { ref key, .. } if !from_control && self.place.is_none() && *key == self.key => {
                 self.early.push(LinkEvent::Message { link, envelope: *envelope, message });
             }
-            Message::Greet { key, datagrams } if !from_control => {
-                self.on_greet(context, link, envelope, &key, &datagrams);
+            Message::Greet { key, part, datagrams } if !from_control => {
+                self.on_greet(context, link, envelope, (&key, part), &datagrams);
             }
             Message::Gone(peer) if from_control => self.on_gone(context, peer),
             Message::Command(Command::Exit) if from_control => self.done = true,
@@ -226,14 +234,18 @@ impl Member {
         let workshop = workshop.map_err(|error| error.to_string())?;
         let triggers = inputs.as_ref().and_then(Inputs::triggers).filter(|_| role == Role::Level1);
         let component = assembly.component_of_life(node, triggers, late);
-        let peers = assembly.applications.iter().filter(|app| assembly.talk(app.node, node)).count();
         let (links, events) = (core::mem::take(&mut host.links), core::mem::take(&mut host.link_events));
         *host = new_host(&assembly, links);
         host.link_events = events;
         host.set_life(node, life);
-        let network = NetworkOptions::new(&assembly.partition, peers);
+        let peers = assembly.applications.iter().map(|app| app.node).filter(|other| assembly.talk(*other, node));
+        let connections_to =
+            |other| if hosted.contains(&other) { 1 } else { host.carriers().connections(node, other).len() };
+        let to_peers: Vec<usize> = peers.map(connections_to).collect();
+        let network = NetworkOptions::new(&assembly.partition, &to_peers);
         let datagram_options = DatagramOptions::new(&assembly, &[node], &self.key, network.frame_max());
-        let datagram_options = datagram_options.map(|options| options.of_life(life));
+        let ports = if role == Role::Ros { &assembly.partition.ros.ports[..] } else { &[] };
+        let datagram_options = datagram_options.map(|options| options.of_life(life).at_ports(ports));
         let shares = network.shares();
         host.links.reconfigure(network, &self.waker).map_err(|error| error.to_string())?;
         if let Some(options) = &datagram_options {
@@ -252,10 +264,11 @@ impl Member {
             }
         }
         if shares && !in_parent.is_empty() {
-            let link = host.links.connect(&self.parent, now, context.poller, &self.waker);
+            let part = Part { kind: Kind::Shm, port: None };
+            let link = host.links.connect(&self.parent, part, now, context.poller, &self.waker);
             let link = link.map_err(|error| error.to_string())?;
             let envelope = host.envelope(node, RUN_CONTROL);
-            host.send_over(link, &envelope, &self.greeting(host));
+            host.send_over(link, &envelope, &self.greeting(host, 0));
             self.to_parent = Some((link, in_parent));
         }
         host.complain_of_buffers(node);
@@ -265,8 +278,8 @@ impl Member {
         Ok(())
     }
 
-    fn greeting(&self, host: &Host) -> Message {
-        Message::Greet { key: self.key.clone(), datagrams: host.links.datagram_addresses() }
+    fn greeting(&self, host: &Host, part: u16) -> Message {
+        Message::Greet { key: self.key.clone(), part, datagrams: host.links.datagram_addresses() }
     }
 
     fn tell_ready(&mut self, host: &mut Host) {
@@ -274,11 +287,11 @@ impl Member {
         let connected = |awaited: &Vec<NodeId>| {
             awaited.iter().all(|node| self.peers.iter().any(|peer| peer.node == *node && peer.is_up))
         };
-        let by_ports = self.by_port.iter().all(|by_port| host.links.is_open(by_port.link));
+        let with_all = self.further.iter().all(|further| host.links.is_open(further.link));
         let is_with_parent = self.to_parent.as_ref().is_none_or(|(link, _)| host.links.is_open(*link));
         if let Some(Place { node, .. }) = &self.place
             && is_with_parent
-            && by_ports
+            && with_all
             && !self.is_ready
             && self.awaited.as_ref().is_some_and(connected)
         {

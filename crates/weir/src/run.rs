@@ -4,7 +4,7 @@ use std::path::Path;
 
 use configuration::{Checksum, FragmentCheck, Partition};
 use dataflow::ids::Role;
-use dataflow::report::DatagramCounts;
+use dataflow::report::{Carried, CarrierKind, DatagramCounts};
 use dataflow::time::Time;
 use eformat::{ROB_PREFIX_BYTES, ROB_SUFFIX_BYTES, WORD_BYTES};
 
@@ -79,12 +79,15 @@ pub(crate) fn facts(conducted: &Conducted) -> RunFacts {
         restarts: conducted.restarts.iter().map(restarted).collect(),
         forced: conducted.ending.forced,
         duration: conducted.duration,
+        starting: conducted.starting,
         cpu: conducted.cpu,
         network: Network {
             messages: network.messages,
             bytes: network.bytes,
             stale: conducted.stale,
             malformed: network.malformed,
+            carriers: (network.carried != [Carried::default(); CarrierKind::COUNT]).then(|| network.carried.into()),
+            ports: network.ports.into_iter().take(conducted.assembly.partition.ros.ports.len()).collect(),
             datagrams: (network.datagrams != DatagramCounts::default()).then(|| network.datagrams.into()),
             data_sum: (conducted.assembly.partition.sfi.check == FragmentCheck::Data).then_some(network.data_sum),
         },

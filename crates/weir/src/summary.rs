@@ -13,7 +13,9 @@ use dataflow::control::controller::{Application, Ending};
 use dataflow::histogram::Histogram;
 use dataflow::ids::{NodeId, Role};
 use dataflow::message::FileRecord;
-use dataflow::report::{DatagramCounts, L2puCounters, Level1Counters, Report, SfiCounters, SfoCounters};
+use dataflow::report::{
+    self, CarrierKind, DatagramCounts, L2puCounters, Level1Counters, Report, SfiCounters, SfoCounters,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::Exit;
@@ -32,6 +34,8 @@ pub struct RunFacts {
     pub forced: bool,
     /// From the start of the run to the end of its triggers; rates refer to it.
     pub duration: Duration,
+    /// From the launch until all applications ran; none if they never did, and in a simulation.
+    pub starting: Option<Duration>,
     /// Processor time of all processes, user and system.
     pub cpu: Duration,
     /// Traffic of all applications.
@@ -94,6 +98,9 @@ pub struct Summary {
     /// What became of frames and messages in a simulation, and the faults that struck.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated: Option<Simulated>,
+    /// From the launch until all applications ran, in seconds; absent in a simulation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_s: Option<f64>,
 }
 
 /// An application that died and was started again.
@@ -199,7 +206,7 @@ pub struct BlockedBy {
 }
 
 /// Traffic of all applications.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Network {
     /// Messages received.
     pub messages: u64,
@@ -209,12 +216,45 @@ pub struct Network {
     pub stale: u64,
     /// Messages refused: not what the protocol allows.
     pub malformed: u64,
+    /// Messages received, by what carried them, in a run of several processes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carriers: Option<Carriers>,
+    /// Bytes received by each network port of read-out systems, where these have several (`ros.ports`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<u64>,
     /// Datagrams, in a run in which messages travel in them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<Datagrams>,
     /// Sum of all bytes of fragments that arrived for building, modulo 2^64, with `sfi.check = "data"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_sum: Option<u64>,
+}
+
+/// What came over each kind of carrier, to all applications.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Carriers {
+    /// TCP connections.
+    pub tcp: Carried,
+    /// Shared memory.
+    pub shm: Carried,
+    /// Datagrams.
+    pub udp: Carried,
+}
+
+/// What came over one kind of carrier.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Carried {
+    /// Messages.
+    pub messages: u64,
+    /// Their bytes, headers included.
+    pub bytes: u64,
+}
+
+impl From<[report::Carried; CarrierKind::COUNT]> for Carriers {
+    fn from([tcp, shm, udp]: [report::Carried; CarrierKind::COUNT]) -> Self {
+        let carried = |report::Carried { messages, bytes }: report::Carried| Carried { messages, bytes };
+        Self { tcp: carried(tcp), shm: carried(shm), udp: carried(udp) }
+    }
 }
 
 /// Datagrams of all applications; for the meaning of each count see [`DatagramCounts`].
@@ -232,6 +272,8 @@ pub struct Datagrams {
     pub given_up: u64,
     pub asked: u64,
     pub repeated: u64,
+    #[serde(default)]
+    pub asked_most: u64,
 }
 
 impl From<DatagramCounts> for Datagrams {
@@ -248,8 +290,22 @@ impl From<DatagramCounts> for Datagrams {
             given_up,
             asked,
             repeated,
+            asked_most,
         } = counts;
-        Self { sent, received, dropped, not_sent, foreign, malformed, stale, duplicates, given_up, asked, repeated }
+        Self {
+            sent,
+            received,
+            dropped,
+            not_sent,
+            foreign,
+            malformed,
+            stale,
+            duplicates,
+            given_up,
+            asked,
+            repeated,
+            asked_most,
+        }
     }
 }
 
@@ -297,13 +353,14 @@ impl Summary {
             dead_time_fraction: fraction(level1.vetoed as f64, level1.offered as f64),
             blocked_by: blocked_by(facts, ending),
             reasks: sfi.reasks + sfi.pushed_late + l2pu.reasks,
-            network: facts.network,
+            network: facts.network.clone(),
             files: ending.files.iter().map(FileSummary::from).collect(),
             selection: Selection::new(facts, ending),
             reason,
             died: ending.dead.iter().map(|&node| facts.name(node)).collect(),
             restarts: facts.restarts.clone(),
             simulated: facts.simulated.clone(),
+            start_s: facts.starting.map(|starting| starting.as_secs_f64()),
         }
     }
 

@@ -195,6 +195,9 @@ impl Text<'_> {
     fn figures(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = self.summary;
         writeln!(f, "\n{}", self.paint(BOLD, "figures"))?;
+        if let Some(start_s) = s.start_s {
+            writeln!(f, "  {:17}{}", "start", time(start_s))?;
+        }
         writeln!(f, "  {:17}{}", "duration", time(s.duration_s))?;
         writeln!(f, "  {:17}{}", "dead time", percent(s.dead_time_fraction))?;
         for (name, latency) in [("level-2 latency", s.latency_ns.level2), ("build latency", s.latency_ns.build)] {
@@ -207,7 +210,7 @@ impl Text<'_> {
         if s.accounting.level1 > 0 {
             write!(f, ", {} per level-1 event", time(s.cpu_s / s.accounting.level1 as f64))?;
         }
-        let n = s.network;
+        let n = &s.network;
         let (messages, bytes) = (grouped(n.messages), si(n.bytes as f64, "B"));
         writeln!(f, "\n  {:17}{messages} messages, {bytes}, {} stale, {} malformed", "network", n.stale, n.malformed)?;
         self.simulated(f)?;

@@ -269,6 +269,8 @@ fn run() -> Run {
             bytes: 15_000_000,
             stale: 0,
             malformed: 0,
+            carriers: None,
+            ports: Vec::new(),
             datagrams: None,
             data_sum: None,
         },

@@ -1,7 +1,8 @@
 //! What several network ports of read-out systems demand: of `ros.ports`.
 
+use dataflow::report::PORTS_MAX;
+
 use super::Checker;
-use crate::tables::{Carrier, Connections};
 
 impl Checker<'_> {
     pub(super) fn ports(&mut self) {
@@ -18,22 +19,13 @@ impl Checker<'_> {
                 self.problem(&["ros.ports"], message);
             }
         }
-        if transport.connections == Connections::Shm {
-            let message = "shared memory has no network ports: expected transport.connections = \"tcp\"".to_owned();
-            self.problem(&["transport.connections", "ros.ports"], message);
-        }
-        let spread = [
-            ("transport.event_request", transport.event_request),
-            ("transport.event_reply", transport.event_reply),
-            ("transport.roi_request", transport.roi_request),
-            ("transport.roi_reply", transport.roi_reply),
-        ];
-        for (key, _) in spread.into_iter().filter(|(_, carrier)| *carrier == Carrier::Udp) {
-            let message = "requests and replies are spread over connections only: expected \"connection\"".to_owned();
-            self.problem(&[key, "ros.ports"], message);
+        let other_family = ports.iter().find(|port| port.is_ipv4() != transport.host.is_ipv4());
+        if let Some(port) = other_family.filter(|_| transport.has_datagrams()) {
+            let message = format!(
+                "datagrams need addresses of the same family as transport.host, which is {}, found {port}",
+                transport.host
+            );
+            self.problem(&["ros.ports", "transport.host"], message);
         }
     }
 }
-
-/// More than any host has.
-const PORTS_MAX: usize = 16;

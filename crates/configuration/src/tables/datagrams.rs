@@ -1,4 +1,4 @@
-//! What travels in datagrams: the choice per type of message, and `[transport.udp]`.
+//! `[transport.udp]`: how datagrams are made.
 
 use core::net::{IpAddr, Ipv4Addr};
 
@@ -8,30 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use super::system::Transport;
 use crate::units::{Interval, Size};
-
-/// What carries a type of message that may be lost `[EB2007 §II-B.4]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Carrier {
-    /// The ordered connection that carries all other messages.
-    #[default]
-    Connection,
-    /// Datagrams.
-    Udp,
-}
-
-/// What carries clears.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ClearCarrier {
-    /// The ordered connection to each read-out system.
-    #[default]
-    Connection,
-    /// Datagrams to each read-out system.
-    Udp,
-    /// One datagram to all read-out systems.
-    Multicast,
-}
 
 /// `[transport.udp]`: how datagrams are made, for the messages that travel in them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -93,12 +69,6 @@ impl Default for Udp {
 }
 
 impl Transport {
-    /// Whether some type of message travels in datagrams.
-    pub fn has_datagrams(&self) -> bool {
-        let types = [self.event_request, self.event_reply, self.roi_request, self.roi_reply, self.collected];
-        types.contains(&Carrier::Udp) || self.clear != ClearCarrier::Connection
-    }
-
     /// Length of a full datagram in bytes.
     pub fn datagram_len(&self) -> u64 {
         let by_default = match self.host {

@@ -1,6 +1,7 @@
 //! The tables of the file, one type each; a field is a key, and its documentation is the schema's description.
 
 mod building;
+mod carriers;
 mod cores;
 mod datagrams;
 mod dead_time;
@@ -19,9 +20,10 @@ pub use building::{
     BuildingMode, ClearAfter, Dfm, DfmInput, Ef, FilterPolicy, FragmentCheck, RequestCredits, RequestOrder, Sfi,
     SfiAssignment,
 };
+pub use carriers::{Carrier, GroupCarrier, MessageType, OrderedCarrier, Way};
 pub(crate) use cores::CORES_MAX;
 pub use cores::Cores;
-pub use datagrams::{Carrier, ClearCarrier, Udp};
+pub use datagrams::Udp;
 pub(crate) use datagrams::{DATAGRAM_LOOPBACK_MAX, DATAGRAM_MIN};
 pub use dead_time::{DeadTime, LeakyBucket, ProfileStep};
 pub use generator::{Generator, Kinds, Multiplicity, Position, Spectrum};

@@ -23,7 +23,9 @@ pub struct Ros {
     pub input: RosInput,
     /// Addresses of the network ports of each read-out system, if it has several: with `--processes` the event builders and
     /// the level-2 processing units spread their requests over them, and replies go back by the port of the request
-    /// (EB2007). Without the key all goes by `transport.host`, as does the rest with it.
+    /// (EB2007). Each port has connections or sockets of its own; of what travels through shared memory, where the address has no
+    /// meaning, a ring of its own. All are served by the one thread of the process. Without the key all goes by `transport.host`,
+    /// as does the rest with it.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "super::system::ip_addresses")]
     #[schemars(with = "Vec<String>")]
     pub ports: Vec<IpAddr>,
@@ -90,7 +92,7 @@ pub struct Push {
     pub burst: Size,
     /// Events that are sent together, and assigned to the same event builder.
     pub group: u32,
-    /// A group goes out at this age, full or not.
+    /// A group goes out at this age, full or not; at 0, what is there at the same time goes together, and nothing waits.
     pub group_age: Interval,
 }
 

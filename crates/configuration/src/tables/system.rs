@@ -9,8 +9,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
+use super::carriers::{Carrier, GroupCarrier, OrderedCarrier};
 use super::cores::Cores;
-use super::datagrams::{Carrier, ClearCarrier, Udp};
+use super::datagrams::Udp;
 use crate::units::{Interval, Size};
 
 /// `[partition]`: what this slice of the system is called.
@@ -121,12 +122,33 @@ pub struct Transport {
     pub congestion: Option<String>,
     /// Messages below this size are copied together rather than sent as a list of parts.
     pub copy_below: Size,
-    /// How applications in processes of their own are connected.
+    /// How applications in processes of their own are connected: what carries all messages for which no key below says otherwise.
     pub connections: Connections,
+    /// What carries triggers, and what answers them: all ordered messages between level 1 and read-out systems, level 2 or
+    /// the DFM.
+    pub level1: OrderedCarrier,
+    /// What carries assignments, decisions and results of level 2: all ordered messages among its supervisors and units, the pROS
+    /// and the DFM.
+    pub level2: OrderedCarrier,
+    /// What carries assignments of events to builders, their ends and grants: all ordered messages between the DFM and event
+    /// builders or read-out systems.
+    pub building: OrderedCarrier,
+    /// What carries built events to the event filter, and their fates back.
+    pub filter: OrderedCarrier,
+    /// What carries events to recorders, and word of them back.
+    pub recording: OrderedCarrier,
     /// What carries requests for building between processes.
     pub event_request: Carrier,
     /// What carries the replies to them.
     pub event_reply: Carrier,
+    /// What carries data that read-out systems push; by default what `event_reply` says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pushed: Option<Carrier>,
+    /// What carries the byte credits for what is pushed.
+    pub credit: Carrier,
+    /// What carries orders to push to the read-out systems; by default what `clear` says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub push: Option<GroupCarrier>,
     /// What carries requests of level 2 for regions of interest.
     pub roi_request: Carrier,
     /// What carries the replies to them.
@@ -134,7 +156,7 @@ pub struct Transport {
     /// What carries the data that level 2 collected on to event builders.
     pub collected: Carrier,
     /// What carries clears to the read-out systems.
-    pub clear: ClearCarrier,
+    pub clear: GroupCarrier,
     /// How datagrams are made.
     pub udp: Udp,
 }
@@ -150,12 +172,20 @@ impl Default for Transport {
             congestion: None,
             copy_below: Size::from_bytes(2000),
             connections: Connections::Tcp,
+            level1: OrderedCarrier::Connection,
+            level2: OrderedCarrier::Connection,
+            building: OrderedCarrier::Connection,
+            filter: OrderedCarrier::Connection,
+            recording: OrderedCarrier::Connection,
             event_request: Carrier::Connection,
             event_reply: Carrier::Connection,
+            pushed: None,
+            credit: Carrier::Connection,
+            push: None,
             roi_request: Carrier::Connection,
             roi_reply: Carrier::Connection,
             collected: Carrier::Connection,
-            clear: ClearCarrier::Connection,
+            clear: GroupCarrier::Connection,
             udp: Udp::default(),
         }
     }

@@ -1,19 +1,23 @@
 //! Data that a read-out system pushed before their event was assigned here, until it is.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use crate::bulk::Bulk;
 use crate::ids::EventId;
 use crate::message::Missing;
 
-/// At most so many events and bytes. The newest events are refused: the oldest are assigned next, and what is refused is
-/// asked for.
+/// At most so many events and bytes, and as many parts of an event as there are sources. The newest events are refused: the
+/// oldest are assigned next, and what is refused is asked for.
 pub(crate) struct Ahead {
+    sources: usize,
     events_max: usize,
     bytes_max: usize,
     len_bytes: usize,
-    events: BTreeMap<EventId, Vec<Pushed>>,
+    /// By number; they mostly come and go in order.
+    events: VecDeque<(EventId, Vec<Pushed>)>,
+    /// Lists that were taken and are used again.
+    spare: Vec<Vec<Pushed>>,
 }
 
 /// What a source pushed of one event.
@@ -28,39 +32,46 @@ pub(crate) struct Pushed {
 }
 
 impl Ahead {
-    pub(crate) fn new(events_max: usize, bytes_max: usize) -> Self {
-        Self { events_max, bytes_max, len_bytes: 0, events: BTreeMap::new() }
+    pub(crate) fn new(sources: usize, events_max: usize, bytes_max: usize) -> Self {
+        Self { sources, events_max, bytes_max, len_bytes: 0, events: VecDeque::new(), spare: Vec::new() }
     }
 
-    /// Keeps what a source pushed. `dropped` is given what is not kept: itself, if it came twice or is too much, or what it
-    /// takes the place of.
+    /// Keeps what a source pushed. `dropped` is given what is not kept: itself, if it is too much, or what it takes the place of.
     pub(crate) fn keep(&mut self, event: EventId, pushed: Pushed, mut dropped: impl FnMut(Pushed)) {
-        let parts = self.events.entry(event).or_default();
-        if parts.iter().any(|part| part.source == pushed.source) {
+        let place = self.place(event).unwrap_or_else(|place| {
+            self.events.insert(place, (event, self.spare.pop().unwrap_or_default()));
+            place
+        });
+        let parts = &mut self.events[place].1;
+        if parts.len() == self.sources {
             return dropped(pushed);
         }
         self.len_bytes += pushed.bulk.len();
         parts.push(pushed);
         while self.len_bytes > self.bytes_max || self.events.len() > self.events_max {
-            let Some((_, newest)) = self.events.pop_last() else { return };
+            let Some((_, newest)) = self.events.pop_back() else { return };
             self.give(newest, &mut dropped);
         }
     }
 
-    /// The data of an event that is assigned here.
+    /// The data of an event that is assigned here; what a source pushed twice is there twice.
     pub(crate) fn take(&mut self, event: EventId) -> Vec<Pushed> {
-        if self.events.is_empty() {
-            return Vec::new();
-        }
-        let parts = self.events.remove(&event).unwrap_or_default();
+        let taken = self.place(event).ok().and_then(|place| self.events.remove(place));
+        let parts = taken.map_or_else(Vec::new, |(_, parts)| parts);
         self.len_bytes -= parts.iter().map(|part| part.bulk.len()).sum::<usize>();
         parts
     }
 
+    /// An empty list that was taken.
+    pub(crate) fn reuse(&mut self, parts: Vec<Pushed>) {
+        if parts.capacity() > 0 && self.spare.len() < SPARE_MAX {
+            self.spare.push(parts);
+        }
+    }
+
     /// Drops what will not be built any more.
     pub(crate) fn drop_older_than(&mut self, oldest_unfinished: EventId, mut dropped: impl FnMut(Pushed)) {
-        while self.events.first_key_value().is_some_and(|(event, _)| *event < oldest_unfinished) {
-            let (_, parts) = self.events.pop_first().expect("there is a first event");
+        while let Some((_, parts)) = self.events.pop_front_if(|(event, _)| *event < oldest_unfinished) {
             self.give(parts, &mut dropped);
         }
     }
@@ -72,18 +83,34 @@ impl Ahead {
 
     /// Asserts that the bounds are kept.
     pub(crate) fn check(&self) {
-        let len_bytes: usize = self.events.values().flatten().map(|part| part.bulk.len()).sum();
+        let len_bytes: usize = self.events.iter().flat_map(|(_, parts)| parts).map(|part| part.bulk.len()).sum();
+        assert!(self.events.iter().is_sorted_by(|(first, _), (second, _)| first < second), "events by rising number");
         assert_eq!(self.len_bytes, len_bytes, "bytes ahead of their events");
+        let longest = self.events.iter().map(|(_, parts)| parts.len()).max();
+        assert!(longest.is_none_or(|parts| parts <= self.sources), "a part of each source at most");
         assert!(len_bytes <= self.bytes_max && self.events.len() <= self.events_max, "pushed data within their bounds");
     }
 
-    fn give(&mut self, parts: Vec<Pushed>, dropped: &mut impl FnMut(Pushed)) {
-        for part in parts {
+    /// Where an event is, or would be.
+    fn place(&self, event: EventId) -> Result<usize, usize> {
+        match self.events.front() {
+            Some((first, _)) if *first != event => self.events.binary_search_by_key(&event, |(event, _)| *event),
+            Some(_) => Ok(0),
+            None => Err(0),
+        }
+    }
+
+    fn give(&mut self, mut parts: Vec<Pushed>, dropped: &mut impl FnMut(Pushed)) {
+        for part in parts.drain(..) {
             self.len_bytes -= part.bulk.len();
             dropped(part);
         }
+        self.reuse(parts);
     }
 }
+
+/// As many as are taken before others come.
+const SPARE_MAX: usize = 64;
 
 #[cfg(test)]
 mod tests {
@@ -103,10 +130,9 @@ mod tests {
 
     #[test]
     fn the_newest_are_refused_and_the_finished_are_dropped() {
-        let mut ahead = Ahead::new(2, 1000);
+        let mut ahead = Ahead::new(9, 2, 1000);
         assert!(keep(&mut ahead, 3, pushed(0, 10)).is_empty());
         assert!(keep(&mut ahead, 3, pushed(1, 10)).is_empty());
-        assert_eq!(keep(&mut ahead, 3, pushed(1, 10)), [1], "pushed twice");
         assert!(keep(&mut ahead, 2, pushed(1, 10)).is_empty());
         assert_eq!(keep(&mut ahead, 1, pushed(5, 10)), [0, 1], "older than what it replaces");
         assert_eq!(keep(&mut ahead, 9, pushed(7, 10)), [7]);
@@ -120,7 +146,7 @@ mod tests {
 
     #[test]
     fn bytes_are_bounded() {
-        let mut ahead = Ahead::new(100, 100);
+        let mut ahead = Ahead::new(9, 100, 100);
         for event in 0..10 {
             let dropped = keep(&mut ahead, event, pushed(0, 30));
             assert_eq!(dropped.len(), usize::from(event > 2), "event {event}");
@@ -129,5 +155,15 @@ mod tests {
         ahead.clear(|_| dropped += 1);
         assert_eq!((dropped, ahead.len_bytes), (3, 0));
         assert_eq!(keep(&mut ahead, 1, pushed(0, 101)), [0], "larger than all room");
+    }
+
+    #[test]
+    fn parts_without_data_are_bounded_by_the_sources() {
+        let mut ahead = Ahead::new(2, 100, 100);
+        let dropped: usize = (0..1000).map(|_| keep(&mut ahead, u64::MAX, pushed(0, 0)).len()).sum();
+        assert_eq!(dropped, 998);
+        assert!(keep(&mut ahead, 1, pushed(1, 10)).is_empty());
+        assert_eq!(ahead.take(EventId(u64::MAX)).len(), 2);
+        assert_eq!(ahead.len_bytes, 10);
     }
 }

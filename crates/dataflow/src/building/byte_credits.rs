@@ -4,6 +4,9 @@
 //! reply says how much the source has pushed so far, pushed or asked for, and the builder tells how much of that it has
 //! taken, dropped, or will never see. If the last pushes are lost, the builder asks for their events in the end, and the
 //! replies bring it up to date.
+//!
+//! The window holds where replies of a source arrive in the order in which they were sent. One that overtakes others, by another
+//! carrier or network port, returns credit for bytes under way: what then finds no room is dropped and asked for.
 
 /// The source's end: the bytes on the way to one builder.
 #[derive(Clone, Debug)]

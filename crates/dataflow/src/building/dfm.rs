@@ -8,12 +8,13 @@ mod recovery;
 mod remembered;
 mod sources;
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use crate::building::assignment::SfiChooser;
 use crate::building::push_control::PushControl;
 use crate::component::{Component, Input, Outbox, PeerState};
+use crate::event_map::EventMap;
 use crate::groups::Groups;
 use crate::histogram::Histogram;
 use crate::ids::{EventId, NodeId, Role};
@@ -36,9 +37,9 @@ pub use parameters::{ClearAfter, DfmInput, DfmParameters};
 pub struct Dfm {
     parameters: DfmParameters,
     /// Accepted events that may still be asked from the read-out systems.
-    open: BTreeMap<EventId, Open>,
+    open: EventMap<Open>,
     /// Granted and cleared, but not finished, with the index of their builder.
-    cleared: BTreeMap<EventId, u16>,
+    cleared: EventMap<u16>,
     /// The same of builders that were lost.
     orphans: Orphans,
     queue: VecDeque<EventId>,
@@ -60,6 +61,8 @@ pub struct Dfm {
     pace: Option<Pace>,
     taken: TakenCount,
     busy: bool,
+    /// Whether events wait for builders, as last told to `blocked`.
+    waits: Option<bool>,
     exhausted: bool,
     draining: bool,
     abandoned: bool,
@@ -115,8 +118,8 @@ impl Dfm {
         };
         let level1 = if let DfmInput::Level1(level1) = parameters.input { Some(level1) } else { None };
         Self {
-            open: BTreeMap::new(),
-            cleared: BTreeMap::new(),
+            open: EventMap::new(),
+            cleared: EventMap::new(),
             orphans: Orphans::new(&parameters.efds),
             queue: VecDeque::new(),
             timeouts: VecDeque::new(),
@@ -133,6 +136,7 @@ impl Dfm {
             pace,
             taken: TakenCount::new(level1, parameters.in_flight),
             busy: false,
+            waits: None,
             exhausted: false,
             draining: false,
             abandoned: false,
@@ -164,7 +168,7 @@ impl Dfm {
         self.set_late(sfi, false, out);
         self.sfis[sfi].building = self.sfis[sfi].building.saturating_sub(1);
         let complete = missing == 0;
-        match self.open.get_mut(&event) {
+        match self.open.get_mut(event) {
             Some(open)
                 if open.attempt == attempt && matches!(open.state, State::Building { sfi: at, .. } if at == sfi) =>
             {
@@ -187,12 +191,12 @@ impl Dfm {
 
     /// The event is this builder's.
     fn grant(&mut self, now: Time, event: EventId, sfi: usize, complete: bool, out: &mut Outbox) {
-        let open = self.open.get_mut(&event).expect("an open event is granted");
+        let open = self.open.get_mut(event).expect("an open event is granted");
         open.state = State::Granted { sfi };
         open.granted = Some(Granted { sfi: sfi as u16, complete });
         self.count_built(sfi, complete);
         if self.parameters.clear_after == ClearAfter::Built {
-            self.open.remove(&event);
+            self.open.remove(event);
             self.cleared.insert(event, sfi as u16);
             self.clear(now, event, out);
         }
@@ -201,10 +205,10 @@ impl Dfm {
     /// Time-outs of events that are built go as they come to the front.
     fn forget_built(&mut self) {
         let open = &self.open;
-        let waits = |event: &EventId, attempt: u16| {
+        let waits = |event: EventId, attempt: u16| {
             open.get(event).is_some_and(|open| open.attempt == attempt && matches!(open.state, State::Building { .. }))
         };
-        while self.timeouts.front().is_some_and(|(_, event, attempt)| !waits(event, *attempt)) {
+        while self.timeouts.front().is_some_and(|(_, event, attempt)| !waits(*event, *attempt)) {
             self.timeouts.pop_front();
         }
     }
@@ -247,10 +251,10 @@ impl Dfm {
 
     /// Whether the event was unfinished.
     fn finish(&mut self, now: Time, event: EventId, out: &mut Outbox) -> bool {
-        if self.cleared.remove(&event).is_some() || self.orphans.finish(event) {
+        if self.cleared.remove(event).is_some() || self.orphans.finish(event) {
             return true;
         }
-        let Some(open) = self.open.remove(&event) else {
+        let Some(open) = self.open.remove(event) else {
             return false;
         };
         if let State::Building { .. } | State::Queued = open.state {
@@ -319,20 +323,22 @@ impl Dfm {
         }
         let undecided = self.supervisors.iter().filter(|s| !s.gone).map(|s| s.oldest_undecided).min();
         let to_come = undecided.unwrap_or(self.next_event);
-        self.open.first_key_value().map_or(to_come, |(event, _)| to_come.min(*event))
+        self.open.first().map_or(to_come, |event| to_come.min(event))
     }
 
     /// The oldest event whose fate is not known.
     fn oldest_unfinished(&self) -> EventId {
         let oldest_valid = self.oldest_valid();
-        let cleared = self.cleared.first_key_value().map(|(event, _)| *event);
+        let cleared = self.cleared.first();
         [cleared, self.orphans.oldest()].into_iter().flatten().fold(oldest_valid, EventId::min)
     }
 
     fn update_busy(&mut self, now: Time, out: &mut Outbox) {
         let waits = !self.queue.is_empty() && !self.has_room();
-        for sfi in &self.sfis {
-            self.blocked.set(now, sfi.node, BlockCause::NoSfi, waits && sfi.reachable);
+        if self.waits.replace(waits) != Some(waits) {
+            for sfi in &self.sfis {
+                self.blocked.set(now, sfi.node, BlockCause::NoSfi, waits && sfi.reachable);
+            }
         }
         let limit = self.parameters.queue;
         let busy = if self.busy { self.queue.len() > limit / 2 } else { self.queue.len() > limit };
@@ -358,6 +364,7 @@ impl Dfm {
         if let Some(index) = self.sfis.iter().position(|sfi| sfi.node == node) {
             self.orphan(index, state, out);
             let sfi = &mut self.sfis[index];
+            self.waits = None;
             sfi.reachable = up;
             sfi.told = !self.parameters.late;
             sfi.gone = state == PeerState::Gone;

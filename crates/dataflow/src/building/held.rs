@@ -3,6 +3,8 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use crate::building::ahead::Pushed;
+use crate::building::asked::AskedTable;
 use crate::bulk::{Bulk, PageSlice};
 use crate::ids::{EventId, NodeId};
 use crate::message::{BuiltEvent, EventInfo};
@@ -17,8 +19,8 @@ pub(super) struct Building {
     pub(super) oldest_unfinished: EventId,
     /// Sources that were not asked yet.
     pub(super) to_ask: Vec<u16>,
-    /// By source.
-    pub(super) asked: Vec<Asked>,
+    /// Its number in the [`AskedTable`].
+    pub(super) number: usize,
     /// The ROBs that some sources were asked for by name; mostly there are none.
     pub(super) named: Vec<(u16, Vec<u32>)>,
     /// Sources that were asked and have not answered.
@@ -46,20 +48,6 @@ pub(super) enum Phase {
     Served(usize),
 }
 
-/// What one source was asked for. There is one for each source of each event held: a quarter of a cache line.
-#[derive(Clone, Default)]
-pub(super) struct Asked {
-    pub(super) sent: Time,
-    /// How often it was asked.
-    pub(super) serial: u16,
-    /// Replies to tries from this one on are to what is still missing; an earlier one could bring a fragment twice.
-    pub(super) valid_from: u16,
-    /// Whether an answer is awaited.
-    pub(super) awaited: bool,
-    /// Whether its data will come unasked.
-    pub(super) unpushed: bool,
-}
-
 /// When requests of an event are given up that were sent at the same time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Timeout {
@@ -76,21 +64,44 @@ pub(super) struct Efd {
 }
 
 impl Building {
+    /// Of no event yet, with its number in the [`AskedTable`].
+    pub(super) fn numbered(number: usize) -> Self {
+        Self { number, ..Self::default() }
+    }
+
     /// Whether data may still come.
     pub(super) fn waits(&self) -> bool {
         !self.to_ask.is_empty() || self.awaited > 0 || self.unpushed > 0
     }
 
+    /// Takes what a source pushed, in an event of at most so many bytes; whether the source had been asked. Nothing, if it is not
+    /// waited for. What is too much is found so when it is asked for.
+    pub(super) fn take_pushed(&mut self, part: Pushed, most: usize, asked: &mut AskedTable) -> Option<bool> {
+        let Pushed { source, missing, bulk } = part;
+        let len_bytes = bulk.len();
+        let fits = self.phase == Phase::Collecting && self.len_bytes + len_bytes <= most;
+        if !fits || missing.iter().any(|missing| !missing.lost) {
+            return None;
+        }
+        let asked = self.expect_no_more_of(source, asked)?;
+        if len_bytes > 0 {
+            self.len_bytes += len_bytes;
+            self.parts.push(bulk);
+        }
+        self.missing.extend(missing.iter().map(|missing| missing.rob));
+        Some(asked)
+    }
+
     /// A source has sent all its data; whether it had been asked. Nothing, if nothing is expected of it.
-    pub(super) fn expect_no_more_of(&mut self, source: u16) -> Option<bool> {
-        let asked = &mut self.asked[usize::from(source)];
-        if asked.unpushed {
-            asked.unpushed = false;
+    pub(super) fn expect_no_more_of(&mut self, source: u16, asked: &mut AskedTable) -> Option<bool> {
+        let of_source = asked.at_mut(self.number, usize::from(source));
+        if of_source.unpushed {
+            of_source.unpushed = false;
             self.unpushed -= 1;
             return Some(false);
         }
-        if asked.awaited && self.names(source).is_none() {
-            self.answered(source);
+        if of_source.awaited && self.names(source).is_none() {
+            self.answered(source, asked);
             return Some(true);
         }
         let place = self.to_ask.iter().position(|other| *other == source)?;
@@ -99,19 +110,18 @@ impl Building {
     }
 
     /// Sources that have not pushed are asked instead, in this order.
-    pub(super) fn ask_unpushed(&mut self, order: &[u16]) {
+    pub(super) fn ask_unpushed(&mut self, order: &[u16], asked: &mut AskedTable) {
         self.unpushed = 0;
         for &source in order {
-            if core::mem::take(&mut self.asked[usize::from(source)].unpushed) {
+            if core::mem::take(&mut asked.at_mut(self.number, usize::from(source)).unpushed) {
                 self.to_ask.push(source);
             }
         }
     }
 
     /// Nothing more is awaited of a source; what it was asked for.
-    pub(super) fn answered(&mut self, source: u16) -> Vec<u32> {
-        let asked = &mut self.asked[usize::from(source)];
-        asked.awaited = false;
+    pub(super) fn answered(&mut self, source: u16, asked: &mut AskedTable) -> Vec<u32> {
+        asked.at_mut(self.number, usize::from(source)).awaited = false;
         self.awaited -= 1;
         let named = self.named.iter().position(|(of, _)| *of == source);
         named.map_or_else(Vec::new, |place| self.named.swap_remove(place).1)
@@ -130,7 +140,13 @@ impl Building {
 
     /// The sources, in this order, that have not answered by this time, though they should have within `request_timeout`. They are
     /// asked again now, or given up.
-    pub(super) fn take_late(&mut self, order: &[u16], request_timeout: Duration, by: Time) -> Vec<u16> {
+    pub(super) fn take_late(
+        &mut self,
+        order: &[u16],
+        request_timeout: Duration,
+        by: Time,
+        asked: &AskedTable,
+    ) -> Vec<u16> {
         if by < self.none_late_before {
             return Vec::new();
         }
@@ -138,7 +154,7 @@ impl Building {
         self.none_late_before = by + request_timeout;
         let mut late = Vec::new();
         for &source in order {
-            let asked = &self.asked[usize::from(source)];
+            let asked = asked.at(self.number, usize::from(source));
             let due = asked.sent + request_timeout;
             if asked.awaited && due <= by {
                 late.push(source);
@@ -180,6 +196,7 @@ impl Building {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::building::asked::Asked;
     use crate::random::Random;
 
     #[test]
@@ -188,20 +205,23 @@ mod tests {
         let time = |ns| Time::from_ns(ns);
         let timeout = Duration::from_nanos(50);
         let order: Vec<u16> = (0..20).rev().collect();
-        let mut building = Building { asked: alloc::vec![Asked::default(); 20], ..Building::default() };
+        let (number, mut asked) = (17, AskedTable::new(20));
+        asked.begin(number);
+        let mut building = Building::numbered(number);
         for now in 1..5000 {
             let by = time(now);
             let is_late = |asked: &Asked| asked.awaited && asked.sent + timeout <= by;
             let expected: Vec<u16> =
-                order.iter().copied().filter(|source| is_late(&building.asked[usize::from(*source)])).collect();
-            let late = building.take_late(&order, timeout, by);
+                order.iter().copied().filter(|source| is_late(asked.at(number, usize::from(*source)))).collect();
+            let late = building.take_late(&order, timeout, by, &asked);
             assert_eq!(late, expected, "at {now}");
             for source in late {
-                building.asked[usize::from(source)] = Asked { sent: by, awaited: now % 3 > 0, ..Asked::default() };
+                *asked.at_mut(number, usize::from(source)) =
+                    Asked { sent: by, awaited: now % 3 > 0, ..Asked::default() };
             }
             let source = (random.next_u64() % 20) as usize;
-            let awaited = !building.asked[source].awaited && random.next_u64().is_multiple_of(4);
-            building.asked[source] = Asked { sent: by, awaited, ..Asked::default() };
+            let awaited = !asked.at(number, source).awaited && random.next_u64().is_multiple_of(4);
+            *asked.at_mut(number, source) = Asked { sent: by, awaited, ..Asked::default() };
         }
     }
 }

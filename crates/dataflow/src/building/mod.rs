@@ -1,6 +1,7 @@
 //! Event building: who builds which event, and how.
 
 pub(crate) mod ahead;
+mod asked;
 pub mod assignment;
 pub(crate) mod byte_credits;
 pub(crate) mod collected;

@@ -56,7 +56,7 @@ impl Intake {
         Self {
             timeout: parameters.timeout,
             credits: nodes.iter().map(|_| TakenBytes::new(parameters.window_bytes)).collect(),
-            ahead: Ahead::new(parameters.ahead, usize::try_from(windows).unwrap_or(usize::MAX)),
+            ahead: Ahead::new(nodes.len(), parameters.ahead, usize::try_from(windows).unwrap_or(usize::MAX)),
             oldest_unfinished: EventId(0),
             timeouts: VecDeque::new(),
             news: nodes.iter().map(|_| News::None).collect(),
@@ -70,13 +70,17 @@ impl Intake {
         self.timeouts.push_back((now + self.timeout, event, attempt));
     }
 
-    /// What came ahead of an event that is assigned now.
+    /// What came ahead of an event that is assigned now. The list comes back, empty, with [`Intake::reuse`].
     pub(crate) fn take_ahead(&mut self, event: EventId) -> Vec<Pushed> {
         let parts = self.ahead.take(event);
         for part in &parts {
             self.release(part);
         }
         parts
+    }
+
+    pub(crate) fn reuse(&mut self, parts: Vec<Pushed>) {
+        self.ahead.reuse(parts);
     }
 
     /// Keeps what came ahead of its event; how many parts of events were dropped for it, itself perhaps.

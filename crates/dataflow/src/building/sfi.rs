@@ -4,6 +4,7 @@
 mod asking;
 mod lives;
 mod parameters;
+mod requests;
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, VecDeque};
@@ -11,20 +12,22 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::building::ahead::Pushed;
+use crate::building::asked::{Asked, AskedTable};
 use crate::building::collected::{Collected, Part};
-use crate::building::held::{Asked, Building, Efd, Phase, Timeout};
+use crate::building::held::{Building, Efd, Phase, Timeout};
 use crate::building::pushed::Intake;
 use crate::building::request_credits::RequestCredits;
 use crate::bulk::{Bulk, BulkParts};
 use crate::component::{Component, Input, Note, Outbox, PeerState};
 use crate::groups::Groups;
 use crate::ids::{EventId, NodeId, Role};
-use crate::message::{Assignment, Attempt, Command, DataReply, DataRequest, Ended, EventInfo, Fate, Message};
+use crate::message::{Assignment, Attempt, Command, DataReply, Ended, EventInfo, Fate, Message};
 use crate::random::Random;
 use crate::readout::event_manager::EventManager;
 use crate::report::{BlockCause, BlockedClock, Report, SfiCounters};
 use crate::time::Time;
 use lives::History;
+use requests::Requests;
 
 pub use parameters::{RequestOrder, SfiParameters, Source};
 
@@ -45,13 +48,14 @@ pub struct Sfi {
     /// Finished with, to be used again: their lists keep their memory.
     #[expect(clippy::vec_box, reason = "they come and go as one pointer")]
     spare: Vec<Box<Building>>,
+    asked: AskedTable,
     collected: Collected,
     /// Events with sources that were not asked yet, in the order of their assignment.
     to_ask: VecDeque<EventId>,
     credits: RequestCredits,
     intake: Option<Intake>,
     /// Requests of this pass.
-    requests: Groups<DataRequest>,
+    requests: Requests,
     /// Events that ended in this pass.
     ended: Groups<Ended>,
     timeouts: VecDeque<Timeout>,
@@ -106,11 +110,12 @@ impl Sfi {
             building: 0,
             unserved: BTreeSet::new(),
             spare: Vec::new(),
+            asked: AskedTable::new(parameters.sources.len()),
             collected: Collected::new(parameters.collected),
             to_ask: VecDeque::new(),
             credits: RequestCredits::new(parameters.credits, parameters.outstanding_requests),
             intake,
-            requests: Groups::new(),
+            requests: Requests::default(),
             ended: Groups::new(),
             timeouts: VecDeque::new(),
             ready: VecDeque::new(),
@@ -186,31 +191,48 @@ impl Sfi {
             self.counters.revoked += 1;
             return;
         }
-        let building = self.begin(event, attempt, has_result, oldest);
+        let mut building = self.begin(event, attempt, has_result, oldest);
+        if self.intake.is_some() {
+            self.take_ahead(now, &mut building);
+        }
+        let (asks, waits) = (!building.to_ask.is_empty(), building.waits());
         let fresh = self.events.insert(event.event, building).is_ok();
         assert!(fresh, "there is room, and the event is not held");
         self.building += 1;
         if self.parameters.in_order {
             self.unserved.insert(event.event);
         }
-        if self.events.find(event.event).is_some_and(|building| !building.to_ask.is_empty()) {
+        if asks {
             self.to_ask.push_back(event.event);
         }
-        if let Some(intake) = &mut self.intake {
-            if attempt == FIRST_ATTEMPT {
-                intake.expect(now, event.event, attempt);
-            }
-            for part in intake.take_ahead(event.event) {
-                self.counters.pushed_ahead += 1;
-                self.on_pushed(event.event, part);
-            }
+        if !waits {
+            self.end_if_collected(event.event, out);
         }
-        self.end_if_collected(event.event, out);
+    }
+
+    /// What was pushed of an event before it was assigned; the rest is waited for.
+    fn take_ahead(&mut self, now: Time, building: &mut Building) {
+        let Some(intake) = &mut self.intake else { return };
+        let event = building.event.event;
+        let mut ahead = intake.take_ahead(event);
+        for part in ahead.drain(..) {
+            let taken = building.take_pushed(part, self.parameters.event_bytes_max, &mut self.asked);
+            self.counters.pushed_ahead += u64::from(taken.is_some());
+            self.count_pushed(taken);
+        }
+        let Some(intake) = &mut self.intake else { return };
+        intake.reuse(ahead);
+        if building.attempt == FIRST_ATTEMPT && building.unpushed > 0 {
+            intake.expect(now, event, building.attempt);
+        }
     }
 
     /// An event with all sources to be asked, but for those that push.
     fn begin(&mut self, event: EventInfo, attempt: u16, has_result: bool, oldest: EventId) -> Box<Building> {
-        let mut building = self.spare.pop().unwrap_or_default();
+        // Without a spare one, those with lower numbers are all held.
+        let number = self.events.len();
+        let mut building = self.spare.pop().unwrap_or_else(|| Box::new(Building::numbered(number)));
+        self.asked.begin(building.number);
         let collected = self.collected(event.event, oldest);
         let sources = &self.parameters.sources;
         match self.parameters.request_order {
@@ -222,11 +244,10 @@ impl Sfi {
         }
         let is_pushed = self.intake.is_some() && attempt == FIRST_ATTEMPT;
         let held = &mut *building;
-        held.asked.resize(sources.len(), Asked::default());
         for &source in &self.order {
             let index = usize::from(source);
             if is_pushed && !sources[index].results && !self.sources_gone[index] {
-                held.asked[index].unpushed = true;
+                self.asked.at_mut(held.number, index).unpushed = true;
                 held.unpushed += 1;
             } else if has_result || !sources[index].results {
                 held.to_ask.push(source);
@@ -256,7 +277,6 @@ impl Sfi {
     fn reuse(&mut self, mut building: Box<Building>) {
         let held = &mut *building;
         held.to_ask.clear();
-        held.asked.clear();
         held.named.clear();
         held.collected.clear();
         held.parts.clear();
@@ -266,25 +286,15 @@ impl Sfi {
         self.spare.push(building);
     }
 
-    /// Takes what a source pushed, unless it is not waited for. The end of the event is for the caller.
-    fn on_pushed(&mut self, event: EventId, part: Pushed) {
-        let Pushed { source, missing, bulk } = part;
-        let (len_bytes, most) = (bulk.len(), self.parameters.event_bytes_max);
-        // What is too much is found so when it is asked for.
-        let takes = |b: &&mut Box<Building>| b.phase == Phase::Collecting && b.len_bytes + len_bytes <= most;
-        let is_whole = missing.iter().all(|missing| missing.lost);
-        let building = self.events.find_mut(event).filter(takes).filter(|_| is_whole);
-        let Some((building, asked)) = building.and_then(|b| b.expect_no_more_of(source).map(|asked| (b, asked))) else {
-            self.counters.pushed_dropped += 1;
-            return;
-        };
-        self.credits.come_home(usize::from(asked));
-        self.counters.pushed += 1;
-        if len_bytes > 0 {
-            building.len_bytes += len_bytes;
-            building.parts.push(bulk);
+    /// Counts what was pushed: whether its source had been asked, or nothing if it was not waited for.
+    fn count_pushed(&mut self, taken: Option<bool>) {
+        match taken {
+            Some(asked) => {
+                self.credits.come_home(usize::from(asked));
+                self.counters.pushed += 1;
+            }
+            None => self.counters.pushed_dropped += 1,
         }
-        building.missing.extend(missing.iter().map(|missing| missing.rob));
     }
 
     /// What level 2 has collected of an event.
@@ -338,9 +348,14 @@ impl Sfi {
 
     fn on_unasked(&mut self, source: u16, reply: DataReply, bulk: Bulk, out: &mut Outbox) {
         let part = Pushed { source, missing: reply.missing, bulk };
-        if self.events.contains(reply.event) {
-            self.on_pushed(reply.event, part);
-            return self.end_if_collected(reply.event, out);
+        if let Some(building) = self.events.find_mut(reply.event) {
+            let taken = building.take_pushed(part, self.parameters.event_bytes_max, &mut self.asked);
+            let waits = building.waits();
+            self.count_pushed(taken);
+            if !waits {
+                self.end_if_collected(reply.event, out);
+            }
+            return;
         }
         match &mut self.intake {
             Some(intake) if !self.draining => self.counters.pushed_dropped += intake.keep(reply.event, part),
@@ -351,7 +366,7 @@ impl Sfi {
     fn on_reply(&mut self, now: Time, source: u16, reply: DataReply, bulk: Bulk, out: &mut Outbox) {
         let DataReply { event, attempt, request, missing, .. } = reply;
         let is_awaited = |building: &&mut Box<Building>| {
-            let asked = &building.asked[usize::from(source)];
+            let asked = self.asked.at(building.number, usize::from(source));
             let valid = u32::from(asked.valid_from)..=u32::from(asked.serial);
             building.attempt == attempt && asked.awaited && valid.contains(&request)
         };
@@ -373,15 +388,15 @@ impl Sfi {
         building.missing.extend(missing.iter().filter(|m| m.lost).map(|m| m.rob));
         if missing.iter().any(|m| !m.lost) {
             building.name(source, missing.iter().filter(|m| !m.lost).map(|m| m.rob).collect());
-            let asked = &mut building.asked[usize::from(source)];
+            let asked = self.asked.at_mut(building.number, usize::from(source));
             asked.valid_from = asked.serial + 1;
             self.ask_again(now, event, source, out);
         } else {
-            let asked = &building.asked[usize::from(source)];
+            let asked = self.asked.at(building.number, usize::from(source));
             if asked.serial == 1 {
                 self.credits.on_reply(now, asked.sent);
             }
-            building.answered(source);
+            building.answered(source, &mut self.asked);
             self.credits.come_home(1);
         }
         self.end_if_collected(event, out);
@@ -390,7 +405,7 @@ impl Sfi {
     /// Asks once more for what is missing, or gives it up.
     fn ask_again(&mut self, now: Time, event: EventId, source: u16, out: &mut Outbox) {
         let building = self.events.find_mut(event).expect("the event is held");
-        let asked = &mut building.asked[usize::from(source)];
+        let asked = self.asked.at_mut(building.number, usize::from(source));
         if u32::from(asked.serial) <= self.parameters.retries {
             self.counters.reasks += 1;
             self.credits.on_reask(now, asked.sent);
@@ -403,7 +418,7 @@ impl Sfi {
     /// The credit comes home whether data came or not.
     fn give_up(&mut self, event: EventId, source: u16) {
         let building = self.events.find_mut(event).expect("the event is held");
-        let robs = building.answered(source);
+        let robs = building.answered(source, &mut self.asked);
         self.credits.come_home(1);
         if robs.is_empty() {
             building.missing.extend_from_slice(&self.parameters.sources[usize::from(source)].robs);
@@ -578,7 +593,7 @@ impl Sfi {
     fn late(&mut self, timeout: &Timeout) -> Vec<u16> {
         let building = self.events.find_mut(timeout.event).filter(|b| b.attempt == timeout.attempt);
         let request_timeout = self.parameters.request_timeout;
-        building.map_or_else(Vec::new, |b| b.take_late(&self.order, request_timeout, timeout.deadline))
+        building.map_or_else(Vec::new, |b| b.take_late(&self.order, request_timeout, timeout.deadline, &self.asked))
     }
 
     /// Whether requests may still be unanswered that a time-out is for.
@@ -605,7 +620,7 @@ impl Sfi {
                 continue;
             }
             self.counters.pushed_late += building.unpushed as u64;
-            building.ask_unpushed(&self.order);
+            building.ask_unpushed(&self.order, &mut self.asked);
             if !self.to_ask.contains(&event) {
                 self.to_ask.push_back(event);
             }
@@ -652,13 +667,13 @@ impl Sfi {
     }
 
     fn give_up_source(&mut self, source: usize, out: &mut Outbox) {
-        for event in self.in_order(|building| building.asked[source].awaited) {
+        for event in self.in_order(|building| self.asked.at(building.number, source).awaited) {
             self.give_up(event, source as u16);
             self.end_if_collected(event, out);
         }
-        for event in self.in_order(|building| building.asked[source].unpushed) {
+        for event in self.in_order(|building| self.asked.at(building.number, source).unpushed) {
             let building = self.events.find_mut(event).expect("the event is held");
-            building.expect_no_more_of(source as u16);
+            building.expect_no_more_of(source as u16, &mut self.asked);
             building.missing.extend_from_slice(&self.parameters.sources[source].robs);
             self.end_if_collected(event, out);
         }
@@ -745,7 +760,7 @@ impl Component for Sfi {
         if let Some(intake) = &mut self.intake {
             intake.flush(out);
         }
-        self.requests.drain(|to, requests| out.send(to, Message::EventRequest { requests }));
+        self.requests.flush(out);
         self.ended.drain(|dfm, ended| out.send(dfm, Message::EndOfEvent(ended)));
     }
 
@@ -774,7 +789,9 @@ impl Component for Sfi {
         assert_eq!(queued.len(), self.to_ask.len(), "an event has one place among those to be asked for");
         let in_phase = |is: fn(&Building) -> bool| self.events.iter().filter(|(_, building)| is(building)).count();
         assert_eq!(self.building, in_phase(|b| b.phase == Phase::Collecting), "events in building");
-        let count = |b: &Building, is: fn(&Asked) -> bool| b.asked.iter().filter(|asked| is(asked)).count();
+        let count = |b: &Building, is: fn(&Asked) -> bool| self.asked.of(b.number).filter(|asked| is(asked)).count();
+        let numbers: BTreeSet<usize> = self.events.iter().map(|(_, building)| building.number).collect();
+        assert_eq!(numbers.len(), self.events.len(), "every event has a number of its own");
         let awaits = |b: &Building| b.awaited == count(b, |a| a.awaited) && b.unpushed == count(b, |a| a.unpushed);
         assert!(self.events.iter().all(|(_, building)| awaits(building)), "sources that have not answered");
         let ready = in_phase(|b| b.phase == Phase::Ready);

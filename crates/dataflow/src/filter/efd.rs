@@ -1,17 +1,20 @@
 //! The event-filter dataflow daemon: pulls built events, filters them, sends the accepted ones to be recorded.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::bulk::Bulk;
 use crate::component::{Component, Input, Outbox, Outcome, PeerState, Processed, Ticket, Work};
+use crate::event_map::EventMap;
 use crate::filter::policy::FilterPolicy;
 use crate::filter::streams::{StreamRule, streams_of};
+use crate::groups::Groups;
 use crate::ids::{EventId, Incarnation, NodeId, Role};
 use crate::message::{BuiltEvent, Command, DebugReason, Fate, Message, Recording};
 use crate::random::hash_of_event;
 use crate::report::{BlockCause, BlockedClock, ChainCounts, EfdCounters, Report};
+use crate::several::Several;
 use crate::time::Time;
 
 /// How a filter daemon is set up.
@@ -44,13 +47,15 @@ pub enum Decider {
 pub struct Efd {
     parameters: EfdParameters,
     /// Events that processing tasks have, with where they came from.
-    processing: BTreeMap<EventId, (Vec<Origin>, BuiltEvent)>,
+    processing: EventMap<(Several<Origin>, BuiltEvent)>,
     /// Accepted events, not yet recorded, with where they came from: several places, if an SFI was lost and another built
     /// the event again.
-    recording: BTreeMap<EventId, (Vec<Origin>, Recording)>,
+    recording: EventMap<(Several<Origin>, Recording)>,
     sfis: Vec<PeerState>,
     sfos: Vec<PeerState>,
     dfm_up: bool,
+    /// Fates for the SFIs of this pass.
+    fates: Groups<(EventId, Fate)>,
     /// Fates for the DFM, which is away.
     untold: Vec<(EventId, Fate)>,
     /// What SFIs were told and may have told nobody, in the order in which it was told. What is finished for good leaves when it comes
@@ -80,11 +85,12 @@ impl Efd {
     /// A daemon without events.
     pub fn new(parameters: EfdParameters) -> Self {
         Self {
-            processing: BTreeMap::new(),
-            recording: BTreeMap::new(),
+            processing: EventMap::new(),
+            recording: EventMap::new(),
             sfis: vec![PeerState::Down; parameters.sfis.len()],
             sfos: vec![PeerState::Down; parameters.sfos.len()],
             dfm_up: false,
+            fates: Groups::new(),
             untold: Vec::new(),
             told: VecDeque::new(),
             asked: vec![None; parameters.sfis.len()],
@@ -109,8 +115,8 @@ impl Efd {
         let sfi = (sfi, self.sfis[sfi]);
         let event = built.event;
         while self.told.pop_front_if(|told| told.event < built.oldest_unfinished).is_some() {}
-        let known = self.processing.get_mut(&event.event).map(|(origins, _)| origins);
-        let known = known.or_else(|| self.recording.get_mut(&event.event).map(|(origins, _)| origins));
+        let known = self.processing.get_mut(event.event).map(|(origins, _)| origins);
+        let known = known.or_else(|| self.recording.get_mut(event.event).map(|(origins, _)| origins));
         if let Some(origins) = known {
             return origins.push(sfi);
         }
@@ -122,19 +128,19 @@ impl Efd {
         match self.parameters.decider {
             Decider::Tasks => {
                 out.start(Ticket(event.event.0), Work::Process(built.clone()));
-                self.processing.insert(event.event, (vec![sfi], built));
+                self.processing.insert(event.event, (Several::one(sfi), built));
             }
             Decider::Policy(policy) if policy.accepts(event.event, event.ordinal) => {
                 let streams = streams_of(&self.parameters.streams, event.event, 0, 0);
-                self.accept(now, vec![sfi], Recording { built, streams, debug: None }, out);
+                self.accept(now, Several::one(sfi), Recording { built, streams, debug: None }, out);
             }
-            Decider::Policy(_) => self.reject(vec![sfi], event.event, out),
+            Decider::Policy(_) => self.reject(Several::one(sfi), event.event, out),
         }
     }
 
     fn on_processed(&mut self, now: Time, event: EventId, processed: Processed, out: &mut Outbox) {
         // An event that was given up in the meantime is nobody's any more.
-        let Some((origins, built)) = self.processing.remove(&event) else { return };
+        let Some((origins, built)) = self.processing.remove(event) else { return };
         match processed {
             Processed::Accept { streams, chains, result } => {
                 self.chains.note(chains);
@@ -165,12 +171,12 @@ impl Efd {
         }
     }
 
-    fn reject(&mut self, origins: Vec<Origin>, event: EventId, out: &mut Outbox) {
+    fn reject(&mut self, origins: Several<Origin>, event: EventId, out: &mut Outbox) {
         self.counters.rejected += 1;
         origins.into_iter().for_each(|origin| self.finish(origin, event, Fate::Rejected, out));
     }
 
-    fn accept(&mut self, now: Time, origins: Vec<Origin>, recording: Recording, out: &mut Outbox) {
+    fn accept(&mut self, now: Time, origins: Several<Origin>, recording: Recording, out: &mut Outbox) {
         if recording.streams == 0 {
             self.counters.prescaled += 1;
             return self.reject(origins, recording.built.event.event, out);
@@ -180,7 +186,7 @@ impl Efd {
     }
 
     /// Holds the event until it is recorded; where nothing records, it is finished.
-    fn keep(&mut self, now: Time, origins: Vec<Origin>, recording: Recording, out: &mut Outbox) {
+    fn keep(&mut self, now: Time, origins: Several<Origin>, recording: Recording, out: &mut Outbox) {
         let event = recording.built.event.event;
         if self.parameters.sfos.is_empty() {
             let fate = fate_of(&recording);
@@ -195,7 +201,7 @@ impl Efd {
         let sfo = self.owner_of(event);
         match self.sfos[sfo] {
             PeerState::Up(_) => {
-                let (_, recording) = &self.recording[&event];
+                let (_, recording) = self.recording.get(event).expect("an event to record is held");
                 out.send(self.parameters.sfos[sfo], Message::Record(recording.clone()));
             }
             PeerState::Down => {}
@@ -209,13 +215,13 @@ impl Efd {
     }
 
     fn give_up(&mut self, event: EventId, out: &mut Outbox) {
-        let (origins, _) = self.recording.remove(&event).expect("an event in recording");
+        let (origins, _) = self.recording.remove(event).expect("an event in recording");
         self.counters.unrecorded += 1;
         origins.into_iter().for_each(|origin| self.finish(origin, event, Fate::Unrecorded, out));
     }
 
     fn on_recorded(&mut self, now: Time, event: EventId, fresh: bool, out: &mut Outbox) {
-        let Some((origins, recording)) = self.recording.remove(&event) else { return };
+        let Some((origins, recording)) = self.recording.remove(event) else { return };
         self.counters.recorded += 1;
         self.counters.recorded_before += u64::from(!fresh);
         let fate = fate_of(&recording);
@@ -225,17 +231,19 @@ impl Efd {
 
     /// Tells the SFI, and asks it for another event; or the DFM, if the SFI that had the event is no more.
     fn finish(&mut self, (sfi, state): Origin, event: EventId, fate: Fate, out: &mut Outbox) {
-        let fates = vec![(event, fate)];
         if let PeerState::Up(life) = state
             && self.sfis[sfi] == state
         {
             self.told.push_back(Told { sfi, life, event, fate });
-            out.send(self.parameters.sfis[sfi], Message::Finished(fates));
-            out.send(self.parameters.sfis[sfi], Message::Pull(1));
+            let to = self.parameters.sfis[sfi];
+            if let Some(fates) = self.fates.add(to, (event, fate), 1) {
+                send_fates(to, fates, out);
+            }
         } else if self.dfm_up {
-            out.send(self.parameters.dfm, Message::Finished(fates));
+            // At once: the DFM takes what it has not been told for lost when it has the answer to its question.
+            out.send(self.parameters.dfm, Message::Finished(vec![(event, fate)]));
         } else {
-            self.untold.extend(fates);
+            self.untold.push((event, fate));
         }
     }
 
@@ -254,12 +262,12 @@ impl Efd {
             PeerState::Gone => true,
         };
         let Some(life) = self.asked[sfi].take_if(|asked| is_over(*asked)) else { return };
-        let is_orphan = |origins: &[Origin]| {
+        let is_orphan = |origins: &Several<Origin>| {
             let mut of_it = origins.iter().filter(|(index, _)| *index == sfi);
             of_it.any(|(_, state)| !matches!(state, PeerState::Up(other) if *other > life))
         };
-        let processing = self.processing.iter().filter(|(_, (origins, _))| is_orphan(origins)).map(|(event, _)| *event);
-        let recording = self.recording.iter().filter(|(_, (origins, _))| is_orphan(origins)).map(|(event, _)| *event);
+        let processing = self.processing.iter().filter(|(_, (origins, _))| is_orphan(origins)).map(|(event, _)| event);
+        let recording = self.recording.iter().filter(|(_, (origins, _))| is_orphan(origins)).map(|(event, _)| event);
         let events: Vec<EventId> = processing.chain(recording).collect();
         let its = self.told.iter().filter(|told| told.sfi == sfi && told.life <= life);
         let finished: Vec<(EventId, Fate)> = its.map(|told| (told.event, told.fate)).collect();
@@ -293,6 +301,7 @@ impl Efd {
         }
         if let Some(sfi) = self.parameters.sfis.iter().position(|sfi| *sfi == node) {
             self.sfis[sfi] = state;
+            self.fates.forget(node);
             self.tell_orphans(sfi, out);
             if matches!(state, PeerState::Up(_)) {
                 out.send(node, Message::Pull(self.share()));
@@ -300,7 +309,8 @@ impl Efd {
         }
         if let Some(sfo) = self.parameters.sfos.iter().position(|sfo| *sfo == node) {
             self.sfos[sfo] = state;
-            let owned: Vec<EventId> = self.recording.keys().copied().filter(|&e| self.owner_of(e) == sfo).collect();
+            let all = self.recording.iter().map(|(event, _)| event);
+            let owned: Vec<EventId> = all.filter(|&event| self.owner_of(event) == sfo).collect();
             for event in owned {
                 self.record(now, event, out);
             }
@@ -317,7 +327,7 @@ impl Efd {
                 self.counters.abandoned += 1;
                 origins.into_iter().for_each(|origin| self.finish(origin, event, Fate::Abandoned, out));
             }
-            while let Some((&event, _)) = self.recording.first_key_value() {
+            while let Some(event) = self.recording.first() {
                 self.give_up(event, out);
             }
         }
@@ -331,7 +341,7 @@ impl Component for Efd {
                 Message::BuiltEvent(built) => self.on_built_event(now, from, built, out),
                 Message::Recorded { event, fresh } => self.on_recorded(now, event, fresh, out),
                 Message::Orphaned { sfi, life } => self.on_orphaned(sfi, life, out),
-                Message::Refused(event) if self.recording.contains_key(&event) => self.give_up(event, out),
+                Message::Refused(event) if self.recording.contains(event) => self.give_up(event, out),
                 _ => {}
             },
             Input::Peer { node, state } => self.on_peer(now, node, state, out),
@@ -343,12 +353,16 @@ impl Component for Efd {
         }
     }
 
+    fn flush(&mut self, _now: Time, out: &mut Outbox) {
+        self.fates.drain(|sfi, fates| send_fates(sfi, fates, out));
+    }
+
     fn next_deadline(&self) -> Option<Time> {
         None
     }
 
     fn is_drained(&self) -> bool {
-        self.draining && self.processing.is_empty() && self.recording.is_empty()
+        self.draining && self.processing.is_empty() && self.recording.is_empty() && self.fates.is_empty()
     }
 
     fn report(&self, now: Time) -> Report {
@@ -365,8 +379,8 @@ impl Component for Efd {
         let passed_on = if self.parameters.sfos.is_empty() { c.accepted + c.debug } else { settled + in_hand };
         assert_eq!(c.accepted + c.debug, passed_on, "every accepted event recorded, given up or in hand");
         // A builder that returns is asked for as many as before, whatever is in hand of its former lives.
-        let processing = self.processing.values().flat_map(|(origins, _)| origins);
-        let recording = self.recording.values().flat_map(|(origins, _)| origins);
+        let processing = self.processing.values().flat_map(|(origins, _)| origins.iter());
+        let recording = self.recording.values().flat_map(|(origins, _)| origins.iter());
         let mut of_lives: Vec<(Origin, u32)> = Vec::new();
         for origin in processing.chain(recording) {
             match of_lives.iter_mut().find(|(life, _)| life == origin) {
@@ -376,6 +390,13 @@ impl Component for Efd {
         }
         assert!(of_lives.iter().all(|(_, count)| *count <= self.share()), "events in hand within their bound");
     }
+}
+
+/// Tells an SFI, and asks it for as many events.
+fn send_fates(sfi: NodeId, fates: Vec<(EventId, Fate)>, out: &mut Outbox) {
+    let pulls = fates.len() as u32;
+    out.send(sfi, Message::Finished(fates));
+    out.send(sfi, Message::Pull(pulls));
 }
 
 fn fate_of(recording: &Recording) -> Fate {

@@ -89,6 +89,10 @@ pub struct Level1 {
     receivers: Vec<Receiver>,
     kept: Kept,
     again: Option<Again>,
+    /// Events that read-out systems are told of together.
+    accepts: Vec<EventInfo>,
+    /// Of the same events: their deciders, and what these are told.
+    results: Vec<(NodeId, Vec<Roi>)>,
     next: EventId,
     tell_due: Option<Time>,
     running: bool,
@@ -160,6 +164,8 @@ impl Level1 {
             dead_time: parameters.crossings.clone().map(DeadTime::new),
             kept: Kept::new(parameters.keep, &parameters.deciders),
             again: None,
+            accepts: Vec::new(),
+            results: Vec::new(),
             next: parameters.first,
             parameters,
             input,
@@ -177,6 +183,22 @@ impl Level1 {
     /// Issues what is due, as long as the receivers have room; at most a burst, so that the driver can deliver it. Offers that
     /// are vetoed do not count: after a long pass all that fell into it are behind.
     fn issue(&mut self, now: Time, out: &mut Outbox) {
+        self.issue_due(now, out);
+        self.send_issued(out);
+    }
+
+    /// Data are read out while it is decided what becomes of them: accepts go first.
+    fn send_issued(&mut self, out: &mut Outbox) {
+        if self.accepts.is_empty() {
+            return;
+        }
+        let readout = self.receivers[..self.parameters.readout.len()].iter().filter(|receiver| receiver.reachable);
+        readout.for_each(|receiver| out.send(receiver.node, Message::L1Accept(self.accepts.clone())));
+        let results = self.accepts.drain(..).zip(self.results.drain(..));
+        results.for_each(|(event, (decider, rois))| out.send(decider, Message::L1Result { event, rois }));
+    }
+
+    fn issue_due(&mut self, now: Time, out: &mut Outbox) {
         let burst = self.counters.issued + BURST;
         while self.counters.issued < burst {
             let Some(due) = self.pace.next().filter(|due| self.running && !self.exhausted && *due <= now) else {
@@ -260,12 +282,12 @@ impl Level1 {
         let event = EventInfo { event, ordinal, bcid, trigger_type, items, forced: false };
         for receiver in self.receivers[..self.parameters.readout.len()].iter_mut().filter(|r| r.reachable) {
             receiver.sent += 1;
-            out.send(receiver.node, Message::L1Accept(event));
         }
+        self.accepts.push(event);
         self.kept.give(decider - self.parameters.readout.len(), event, &rois);
         let receiver = &mut self.receivers[decider];
         receiver.sent += 1;
-        out.send(receiver.node, Message::L1Result { event, rois });
+        self.results.push((receiver.node, rois));
         self.next = self.next.next();
         self.counters.issued += 1;
         self.tell_due.get_or_insert(now + TELL_EVERY);
@@ -315,6 +337,7 @@ impl Level1 {
         if !self.exhausted {
             self.exhausted = true;
             self.pace.stop();
+            self.send_issued(out);
             self.tell_issued(out);
             out.send(RUN_CONTROL, Message::Exhausted);
         }

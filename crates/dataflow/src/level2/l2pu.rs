@@ -46,6 +46,8 @@ pub struct L2pu {
     by_event: Vec<(EventId, usize)>,
     /// Assigned while all workers were taken: bounded by the shares of the supervisors.
     queue: VecDeque<Assigned>,
+    /// Lists of ROBs that were asked for, empty, to be used again: at most one for each worker.
+    spare: Vec<Vec<(NodeId, u32)>>,
     timeouts: VecDeque<(Time, usize, u32)>,
     next_request: u32,
     pros_up: bool,
@@ -85,8 +87,8 @@ enum State {
 struct Collection {
     request: u32,
     tries: u32,
-    /// ROSs that have not answered, with the ROBs asked of them.
-    waiting: Vec<(NodeId, Vec<u32>)>,
+    /// The ROBs of ROSs that have not answered, by ROS.
+    waiting: Vec<(NodeId, u32)>,
     data: Vec<Bulk>,
     missing: u32,
 }
@@ -101,6 +103,7 @@ impl L2pu {
             idle: (0..workers).rev().collect(),
             by_event: Vec::with_capacity(workers),
             queue: VecDeque::new(),
+            spare: Vec::new(),
             timeouts: VecDeque::new(),
             next_request: 0,
             pros_up: false,
@@ -194,7 +197,7 @@ impl L2pu {
 
     fn collect(&mut self, now: Time, index: usize, robs: &[u32], out: &mut Outbox) {
         self.counters.robs += robs.len() as u64;
-        let (waiting, unknown) = self.group_by_ros(robs);
+        let (waiting, unknown) = self.by_ros(robs);
         self.next_request = self.next_request.wrapping_add(1);
         let request = self.next_request;
         let collection = Collection { request, tries: 0, waiting, data: Vec::new(), missing: unknown };
@@ -202,16 +205,15 @@ impl L2pu {
         self.ask(now, index, out);
     }
 
-    /// The ROBs to ask of each ROS, and how many no ROS holds.
-    fn group_by_ros(&self, robs: &[u32]) -> (Vec<(NodeId, Vec<u32>)>, u32) {
+    /// The ROBs with their ROSs, by ROS, and how many no ROS holds.
+    fn by_ros(&mut self, robs: &[u32]) -> (Vec<(NodeId, u32)>, u32) {
+        let mut asked = self.spare.pop().unwrap_or_default();
         let ros_of_rob = &self.parameters.ros_of_rob;
         let place = |rob: &u32| ros_of_rob.binary_search_by_key(rob, |(rob, _)| *rob).ok();
-        let mut asked: Vec<(NodeId, u32)> =
-            robs.iter().filter_map(|rob| Some((ros_of_rob[place(rob)?].1, *rob))).collect();
+        asked.extend(robs.iter().filter_map(|rob| Some((ros_of_rob[place(rob)?].1, *rob))));
         asked.sort_unstable();
         let unknown = (robs.len() - asked.len()) as u32;
-        let of_one_ros = asked.chunk_by(|(one, _), (other, _)| one == other);
-        (of_one_ros.map(|group| (group[0].0, group.iter().map(|(_, rob)| *rob).collect())).collect(), unknown)
+        (asked, unknown)
     }
 
     /// Asks all ROSs that have not answered.
@@ -221,9 +223,10 @@ impl L2pu {
             return;
         };
         let (event, request) = (worker.assigned.event.event, collection.request);
-        for (ros, robs) in &collection.waiting {
+        for of_one in by_ros(&collection.waiting) {
             self.counters.roi_requests += 1;
-            out.send(*ros, Message::RoiRequest { event, request, robs: robs.clone() });
+            let robs = of_one.iter().map(|(_, rob)| *rob).collect();
+            out.send(of_one[0].0, Message::RoiRequest { event, request, robs });
         }
         self.timeouts.push_back((now + self.parameters.request_timeout, index, request));
         self.finish_collection(index, out);
@@ -250,19 +253,20 @@ impl L2pu {
         let keeps = self.parameters.builder.is_some();
         let waiting = collection.and_then(|(index, collection, kept)| {
             let position = collection.waiting.iter().position(|(ros, _)| *ros == from)?;
-            Some((index, collection, kept, position))
+            let count = collection.waiting[position..].iter().take_while(|(ros, _)| *ros == from).count();
+            Some((index, collection, kept, position..position + count))
         });
-        let Some((index, collection, kept, position)) = waiting else {
+        let Some((index, collection, kept, its)) = waiting else {
             self.counters.late_replies += 1;
             return;
         };
-        let (_, mut robs) = collection.waiting.swap_remove(position);
+        let robs = collection.waiting[its.clone()].iter().map(|(_, rob)| *rob);
         // A fragment that an earlier step has fetched as well must not come twice.
-        if keeps && !bulk.is_empty() && robs.iter().all(|rob| !kept.0.contains(rob)) {
-            robs.retain(|rob| missing.iter().all(|missing| missing.rob != *rob));
-            kept.0.append(&mut robs);
+        if keeps && !bulk.is_empty() && robs.clone().all(|rob| !kept.0.contains(&rob)) {
+            kept.0.extend(robs.filter(|rob| missing.iter().all(|missing| missing.rob != *rob)));
             kept.1.push(bulk.clone());
         }
+        collection.waiting.drain(its);
         collection.missing += missing.len() as u32;
         self.counters.roi_bytes += bulk.len() as u64;
         collection.data.push(bulk);
@@ -277,6 +281,7 @@ impl L2pu {
         };
         if collection.waiting.is_empty() {
             let (data, missing) = (core::mem::take(&mut collection.data), collection.missing);
+            self.spare.push(core::mem::take(&mut collection.waiting));
             self.counters.incomplete += u64::from(missing > 0);
             self.forget_collected();
             self.steer(index, data, missing, out);
@@ -308,11 +313,10 @@ impl L2pu {
             State::Collecting(collection) if collection.request == request => {
                 if collection.tries < self.parameters.retries {
                     collection.tries += 1;
-                    self.counters.reasks += collection.waiting.len() as u64;
+                    self.counters.reasks += by_ros(&collection.waiting).count() as u64;
                     self.ask(now, index, out);
                 } else {
-                    let unanswered: usize = collection.waiting.drain(..).map(|(_, robs)| robs.len()).sum();
-                    collection.missing += unanswered as u32;
+                    collection.missing += collection.waiting.drain(..).len() as u32;
                     self.finish_collection(index, out);
                 }
             }
@@ -428,10 +432,9 @@ impl L2pu {
             let Some(Worker { state: State::Collecting(collection), .. }) = self.workers[index].as_mut() else {
                 continue;
             };
-            let lost: usize =
-                collection.waiting.iter().filter(|(node, _)| *node == ros).map(|(_, robs)| robs.len()).sum();
+            let before = collection.waiting.len();
             collection.waiting.retain(|(node, _)| *node != ros);
-            collection.missing += lost as u32;
+            collection.missing += (before - collection.waiting.len()) as u32;
             self.finish_collection(index, out);
         }
     }
@@ -497,6 +500,11 @@ impl Component for L2pu {
         assert!(self.queue.is_empty() || self.idle.is_empty(), "nothing waits for a free worker");
         assert!(self.timeouts.len() <= 3 * self.workers.len() + TIMEOUTS_SLACK, "time-outs of workers");
     }
+}
+
+/// The ROBs of one ROS after the other.
+fn by_ros(waiting: &[(NodeId, u32)]) -> impl Iterator<Item = &[(NodeId, u32)]> {
+    waiting.chunk_by(|(one, _), (other, _)| one == other)
 }
 
 /// What a [sink](L2puParameters::sink) decides.

@@ -33,7 +33,7 @@ use index::{Entry, Index, Probe, SlotNumber, hash};
 ///
 /// [`EventManager::BYTES_PER_EVENT`] for each event of the capacity, resident or not: the fragment, two slots of 16 bytes,
 /// 16 bytes of the hash index (two entries of 8 bytes, so that it is at most half full) and twice 4 bytes for lists of
-/// places. With the 56 bytes that a read-out buffer keeps of a fragment (a head of 16 bytes and a `Bulk`) this is 112
+/// places. With the 32 bytes that a read-out buffer keeps of a fragment (a `Bulk`) this is 88
 /// bytes, to be compared with the page that holds the fragment's data.
 /// [`EventManager::memory_bytes`] is the exact sum, which is higher by less than 1 % at a million events: it rounds up
 /// to the next prime.

@@ -23,6 +23,11 @@ impl FewEvents {
         }
     }
 
+    /// Room for so many more.
+    pub(crate) fn reserve(&mut self, count: usize) {
+        self.rising.reserve(count);
+    }
+
     pub(crate) fn remove(&mut self, event: EventId) {
         if self.rising.front() == Some(&event) {
             self.rising.pop_front();

@@ -8,5 +8,6 @@ pub(crate) mod few_events;
 pub mod fragment;
 pub mod pusher;
 pub(crate) mod replies;
+mod requests;
 pub mod rob;
 pub mod ros;

@@ -40,9 +40,10 @@ pub enum Destination {
     Table,
 }
 
-/// Events whose data are there, on their way to their builders: one lane for each, in the order in which they were offered.
+/// Events on their way to their builders: one lane for each, in the order in which they were offered.
 ///
-/// A lane holds events by number only: what is cleared meanwhile is found gone when its turn comes.
+/// A lane holds events by number only: whose data are not there, or are cleared meanwhile, is found when their turn comes. Until
+/// then they count in the group and in what may wait.
 pub(crate) struct Pusher {
     group: usize,
     group_age: Duration,
@@ -94,7 +95,7 @@ impl Pusher {
         }
     }
 
-    /// All data of the event are there.
+    /// The event is to be pushed; its data are mostly there.
     pub(crate) fn offer(&mut self, now: Time, sfi: NodeId, event: EventId) {
         let Some(index) = self.place(sfi) else { return };
         let group_age = self.age();
@@ -139,6 +140,11 @@ impl Pusher {
     /// The next event of a lane.
     pub(crate) fn take(&mut self, lane: usize) -> Option<EventId> {
         self.lanes[lane].waiting.pop_front()
+    }
+
+    /// The builder of a lane.
+    pub(crate) fn builder(&self, lane: usize) -> NodeId {
+        self.lanes[lane].sfi
     }
 
     /// An event of this length goes. Returns its builder and all that was pushed there so far, with this event.
@@ -305,6 +311,15 @@ mod tests {
         offer(&mut pusher, at_us(30), 8, 4..5);
         assert!(goes(&mut pusher, at_us(30), 1).is_empty());
         assert_eq!(goes(&mut pusher, at_us(1030), 1), [(8, vec![4])]);
+        assert_eq!(pusher.next_deadline(), None);
+    }
+
+    #[test]
+    fn a_group_of_no_age_takes_what_is_there() {
+        let mut pusher = pusher(|p| (p.group, p.group_age) = (3, Duration::ZERO));
+        offer(&mut pusher, at_us(0), 8, 1..6);
+        offer(&mut pusher, at_us(0), 9, 6..7);
+        assert_eq!(goes(&mut pusher, at_us(0), 1), [(8, vec![1, 2, 3]), (8, vec![4, 5]), (9, vec![6])]);
         assert_eq!(pusher.next_deadline(), None);
     }
 

@@ -24,17 +24,19 @@ struct Group {
     pushed: u64,
     replies: Vec<DataReply>,
     parts: Parts,
-    len_bytes: usize,
     /// Entries in lists.
     weight: usize,
     /// Replies in the group before: most often there are about as many in the next.
     expected: usize,
+    /// Slices in the group before.
+    expected_parts: usize,
 }
 
 /// Fragments on their way into one bulk.
 #[derive(Default)]
 pub(crate) struct Parts {
     bulk: Bulk,
+    len_bytes: usize,
 }
 
 impl Replies {
@@ -43,8 +45,9 @@ impl Replies {
         Self { bytes_max, groups: Vec::new(), open: Vec::new() }
     }
 
-    /// Adds a reply; what it does not fit to goes at once. `pushed` is all that was pushed to the builder so far, with this.
-    pub(crate) fn add(&mut self, to: NodeId, pushed: u64, reply: DataReply, bulk: Bulk, out: &mut Outbox) {
+    /// Adds a reply with its data, of which nothing is left; what it does not fit to goes at once. `pushed` is all that was pushed
+    /// to the builder so far, with this.
+    pub(crate) fn add(&mut self, to: NodeId, pushed: u64, reply: DataReply, data: &mut Parts, out: &mut Outbox) {
         let place = self.place(to).unwrap_or_else(|place| {
             self.groups.insert(place, (to, Group::default()));
             place
@@ -53,17 +56,16 @@ impl Replies {
         let weight = 1 + reply.missing.len();
         if group.replies.is_empty() {
             self.open.push(to);
-        } else if group.len_bytes + bulk.len() > self.bytes_max || group.weight + weight > WEIGHT_MAX {
+        } else if group.parts.len_bytes + data.len_bytes > self.bytes_max || group.weight + weight > WEIGHT_MAX {
             group.send(to, out);
         }
         if group.replies.is_empty() {
             group.replies.reserve(group.expected);
-            group.parts.reserve(group.expected);
+            group.parts.reserve(group.expected_parts);
         }
         group.pushed = pushed;
-        group.len_bytes += bulk.len();
         group.weight += weight;
-        group.parts.add(bulk);
+        group.parts.append(data);
         group.replies.push(reply);
     }
 
@@ -97,21 +99,25 @@ impl Replies {
 
 impl Group {
     fn send(&mut self, to: NodeId, out: &mut Outbox) {
-        let expected = self.replies.len();
-        let Self { pushed, replies, parts, .. } = core::mem::replace(self, Self { expected, ..Self::default() });
-        out.send(to, Message::EventReply { pushed, replies, bulk: parts.into_bulk() });
+        let (expected, expected_parts) = (self.replies.len(), self.parts.count());
+        let next = Self { expected, expected_parts, ..Self::default() };
+        let Self { pushed, replies, mut parts, .. } = core::mem::replace(self, next);
+        out.send(to, Message::EventReply { pushed, replies, bulk: parts.take_bulk() });
     }
 }
 
 impl Parts {
-    /// Room for so many.
-    fn reserve(&mut self, count: usize) {
-        if self.bulk.is_empty() && count > 1 {
-            self.bulk = Bulk::PageList(Vec::with_capacity(count));
+    /// Room for so many more.
+    pub(crate) fn reserve(&mut self, count: usize) {
+        match &mut self.bulk {
+            Bulk::PageList(slices) => slices.reserve(count),
+            bulk if count > 1 && bulk.is_empty() => *bulk = Bulk::PageList(Vec::with_capacity(count)),
+            _ => {}
         }
     }
 
     pub(crate) fn add(&mut self, part: Bulk) {
+        self.len_bytes += part.len();
         match (&mut self.bulk, part) {
             (Bulk::PageList(slices), Bulk::Pages(slice)) if !slice.is_empty() => slices.push(slice),
             (Bulk::PageList(slices), Bulk::PageList(mut more)) => slices.append(&mut more),
@@ -124,8 +130,50 @@ impl Parts {
         }
     }
 
-    pub(crate) fn into_bulk(self) -> Bulk {
-        self.bulk
+    /// Adds all of another, whose memory stays where it is.
+    fn append(&mut self, other: &mut Self) {
+        match (&mut self.bulk, &mut other.bulk) {
+            (Bulk::PageList(slices), Bulk::PageList(more)) => {
+                slices.append(more);
+                self.len_bytes += core::mem::take(&mut other.len_bytes);
+            }
+            (Bulk::PageList(slices), Bulk::Pages(one)) if !one.is_empty() => {
+                slices.push(core::mem::take(one));
+                self.len_bytes += core::mem::take(&mut other.len_bytes);
+            }
+            (_, more) => {
+                other.len_bytes = 0;
+                self.add(core::mem::take(more));
+            }
+        }
+    }
+
+    /// All of it as one bulk.
+    pub(crate) fn take_bulk(&mut self) -> Bulk {
+        if core::mem::take(&mut self.len_bytes) == 0 { Bulk::empty() } else { core::mem::take(&mut self.bulk) }
+    }
+
+    /// Lets go of all of it; its memory stays.
+    pub(crate) fn clear(&mut self) {
+        self.len_bytes = 0;
+        match &mut self.bulk {
+            Bulk::PageList(slices) => slices.clear(),
+            bulk => *bulk = Bulk::empty(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len_bytes == 0
+    }
+
+    /// # Panics
+    /// If it is more than a reply can have.
+    pub(crate) fn len_bytes(&self) -> u32 {
+        u32::try_from(self.len_bytes).expect("a reply fits a message")
+    }
+
+    fn count(&self) -> usize {
+        self.bulk.slices().len()
     }
 }
 
@@ -141,7 +189,10 @@ mod tests {
         let mut out = Outbox::new();
         for (to, event, len_bytes) in [(2, 1, 40), (1, 1, 300), (2, 2, 60), (2, 3, 1), (2, 4, 1)] {
             let reply = DataReply { event: EventId(event), attempt: 1, request: 1, missing: Vec::new(), len_bytes };
-            replies.add(NodeId(to), 0, reply, Bulk::Modelled { len_bytes, seed: 0 }, &mut out);
+            let mut data = Parts::default();
+            data.add(Bulk::Modelled { len_bytes, seed: 0 });
+            replies.add(NodeId(to), 0, reply, &mut data, &mut out);
+            assert!(data.is_empty());
         }
         replies.flush(&mut out);
         assert!(replies.is_empty());

@@ -12,19 +12,12 @@ use crate::report::RosCounters;
 /// [`Rob::check`] holds the buffer to that.
 pub struct Rob {
     source_id: u32,
-    fragments: EventManager<Fragment>,
+    /// Whole ROB fragments.
+    fragments: EventManager<Bulk>,
     newest: Option<EventId>,
     /// Whether fragments come in the order of their events, so that one passed over will not come.
     ordered: bool,
     counters: RosCounters,
-}
-
-/// A fragment in its buffer.
-pub struct Fragment {
-    /// Its head.
-    pub head: FragmentHead,
-    /// The whole ROB fragment.
-    pub bulk: Bulk,
 }
 
 /// Why a fragment is not kept.
@@ -76,7 +69,7 @@ impl Rob {
         match refusal {
             Some(Refusal::Old) => self.counters.dropped_old += 1,
             Some(Refusal::Cleared) => self.counters.dropped_cleared += 1,
-            None => match self.fragments.insert(head.event, Fragment { head, bulk }) {
+            None => match self.fragments.insert(head.event, bulk) {
                 Ok(()) => {}
                 Err(InsertError::Duplicate(_)) => self.counters.dropped_duplicate += 1,
                 Err(InsertError::Full(_)) => self.counters.dropped_full += 1,
@@ -84,8 +77,8 @@ impl Rob {
         }
     }
 
-    /// The fragment of an event.
-    pub fn find(&self, event: EventId) -> Option<&Fragment> {
+    /// The whole ROB fragment of an event.
+    pub fn find(&self, event: EventId) -> Option<&Bulk> {
         self.fragments.find(event)
     }
 

@@ -1,7 +1,7 @@
 //! The read-out system: several ROBs behind one set of requests.
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::time::Duration;
@@ -17,7 +17,8 @@ use crate::readout::few_events::FewEvents;
 use crate::readout::fragment::FragmentHead;
 use crate::readout::pusher::{Destination, PushParameters, Pusher};
 use crate::readout::replies::{Parts, Replies};
-use crate::readout::rob::{Fragment, Refusal, Rob};
+use crate::readout::requests::{Named, Request, RequestKind, UNASKED, Waiting, WaitingRequests};
+use crate::readout::rob::{Refusal, Rob};
 use crate::report::{Report, RosCounters};
 use crate::time::Time;
 use crate::window::TakenCount;
@@ -76,15 +77,15 @@ pub struct Ros {
     ask_due: Option<Time>,
     /// Asked in vain for missing clears while short of pages.
     asked_short: u32,
-    waiting: BTreeMap<EventId, Vec<Waiting>>,
+    waiting: WaitingRequests,
     /// Deadlines of waiting requests, in order, since all wait equally long.
     timeouts: VecDeque<(Time, EventId)>,
     /// Events that wait for a page: bounded by the window of level 1, or by what builders may have asked for.
     to_read: VecDeque<ToRead>,
     /// Events that are being read.
     reading: FewEvents,
-    /// The same by ticket, in the order in which they are read.
-    readings: BTreeMap<Ticket, VecDeque<ToRead>>,
+    /// The same by the work in which they are, in the order in which they are read.
+    readings: VecDeque<(Ticket, ToRead)>,
     next_ticket: Ticket,
     results: VecDeque<(NodeId, EventId, Bulk)>,
     /// Answers for building of this pass.
@@ -92,8 +93,13 @@ pub struct Ros {
     pusher: Option<Pusher>,
     /// Where events go by their number.
     destinations: DestinationTable,
-    /// Events to be pushed whose data came in this pass.
-    complete: Vec<(NodeId, EventId)>,
+    /// Events of this pass that are to be pushed.
+    to_push: Vec<(NodeId, EventId)>,
+    /// Lists of ROBs of requests that were answered, to be used again.
+    #[expect(clippy::vec_box, reason = "they come and go as one pointer")]
+    spare: Vec<Box<Named>>,
+    /// The data of one request; empty in between.
+    parts: Parts,
     taken: TakenCount,
     busy: bool,
     draining: bool,
@@ -110,54 +116,18 @@ struct ToRead {
     event: EventInfo,
     /// With its deadline.
     request: Option<(Request, Time)>,
-}
-
-struct Waiting {
-    request: Request,
-    /// The first of its ROBs, in order, whose fragment can still come.
-    blocked_on: usize,
-    deadline: Time,
+    /// The builder that its data are pushed to by its number.
+    builder: Option<NodeId>,
 }
 
 /// What a ROB knows of an event.
 enum Lookup<'a> {
     /// Its fragment.
-    Here(&'a Fragment),
+    Here(&'a Bulk),
     /// It may still come.
     NotYet,
     /// It will not come.
     Never,
-}
-
-#[derive(Clone)]
-struct Request {
-    from: NodeId,
-    event: EventId,
-    kind: RequestKind,
-    /// `None` for every ROB of this ROS.
-    robs: Option<Box<Named>>,
-}
-
-/// The ROBs that a request names.
-#[derive(Clone)]
-struct Named {
-    /// Their indices, rising.
-    here: Vec<usize>,
-    /// Asked for, but not in this ROS.
-    foreign: Vec<u32>,
-}
-
-#[derive(Clone, Copy)]
-enum RequestKind {
-    Roi { request: u32 },
-    Event { attempt: u16, request: u32 },
-}
-
-impl RequestKind {
-    /// Whether nobody asked.
-    fn is_push(self) -> bool {
-        matches!(self, Self::Event { request: UNASKED, .. })
-    }
 }
 
 impl Ros {
@@ -178,17 +148,19 @@ impl Ros {
             clears,
             ask_due: None,
             asked_short: 0,
-            waiting: BTreeMap::new(),
+            waiting: WaitingRequests::default(),
             timeouts: VecDeque::new(),
             to_read: VecDeque::new(),
             reading: FewEvents::default(),
-            readings: BTreeMap::new(),
+            readings: VecDeque::new(),
             next_ticket: Ticket(0),
             results: VecDeque::new(),
             replies,
             pusher,
             destinations: DestinationTable::default(),
-            complete: Vec::new(),
+            to_push: Vec::new(),
+            spare: Vec::new(),
+            parts: Parts::default(),
             taken,
             busy: false,
             draining: false,
@@ -199,12 +171,9 @@ impl Ros {
         }
     }
 
-    fn on_l1_accept(&mut self, now: Time, event: EventInfo, out: &mut Outbox) {
-        self.to_read.push_back(ToRead { event, request: None });
-        if let Some(sfi) = self.destinations.of(event.event) {
-            let request = self.request(sfi, event.event, PUSH, &[]);
-            self.on_request(now + self.parameters.request_timeout, request, out);
-        }
+    fn on_l1_accepts(&mut self, now: Time, events: Vec<EventInfo>, out: &mut Outbox) {
+        let to_read = |event: EventInfo| ToRead { event, request: None, builder: self.destinations.of(event.event) };
+        self.to_read.extend(events.into_iter().map(to_read));
         self.read_next(now, out);
     }
 
@@ -243,7 +212,7 @@ impl Ros {
     /// Starts reading what a page is free for in every ROB.
     fn read_next(&mut self, now: Time, out: &mut Outbox) {
         let mut room = self.free().saturating_sub(self.reading.len());
-        let mut reading = Vec::new();
+        let mut together = 0;
         while let Some(next) = self.to_read.pop_front() {
             let Some(next) = self.still_to_read(next, out) else { continue };
             if room == 0 {
@@ -251,16 +220,20 @@ impl Ros {
                 break;
             }
             room -= 1;
-            self.reading.insert(next.event.event);
-            if reading.is_empty() {
-                reading.reserve(READ_TOGETHER_MAX.min(1 + self.to_read.len()));
+            if together == 0 {
+                let more = READ_TOGETHER_MAX.min(1 + self.to_read.len());
+                self.readings.reserve(more);
+                self.reading.reserve(more);
             }
-            reading.push(next);
-            if reading.len() == READ_TOGETHER_MAX {
-                self.start_reading(now, core::mem::take(&mut reading), out);
+            self.reading.insert(next.event.event);
+            self.readings.push_back((self.next_ticket, next));
+            together += 1;
+            if together == READ_TOGETHER_MAX {
+                self.start_reading(now, together, out);
+                together = 0;
             }
         }
-        self.start_reading(now, reading, out);
+        self.start_reading(now, together, out);
         if self.to_read.is_empty() && self.to_read.capacity() > TO_READ_KEPT {
             // Its memory is for whoever is next, while it is in the cache: there may be thousands like this one.
             self.to_read = VecDeque::new();
@@ -270,15 +243,16 @@ impl Ros {
         }
     }
 
-    fn start_reading(&mut self, now: Time, reading: Vec<ToRead>, out: &mut Outbox) {
-        if reading.is_empty() {
+    /// Starts reading the events that were added last.
+    fn start_reading(&mut self, now: Time, count: usize, out: &mut Outbox) {
+        if count == 0 {
             return;
         }
         if self.parameters.read_out == ReadOut::OnTrigger {
-            reading.iter().for_each(|_| self.taken.take(now, out));
+            (0..count).for_each(|_| self.taken.take(now, out));
         }
-        out.start(self.next_ticket, Work::ReadOut(reading.iter().map(|next| next.event).collect()));
-        self.readings.insert(self.next_ticket, reading.into());
+        let events = self.readings.range(self.readings.len() - count..).map(|(_, next)| next.event);
+        out.start(self.next_ticket, Work::ReadOut(events.collect()));
         self.next_ticket.0 += 1;
     }
 
@@ -293,7 +267,7 @@ impl Ros {
             self.wait(Waiting { request, blocked_on, deadline });
             return None;
         }
-        Some(ToRead { event: next.event, request: Some((request, deadline)) })
+        Some(ToRead { request: Some((request, deadline)), ..next })
     }
 
     /// Short of pages: first the clears that did not arrive; garbage collection is the last resort, and counted.
@@ -351,15 +325,20 @@ impl Ros {
 
     /// The next `count` events of a piece of work were read: what they were read for is answered.
     fn on_read_out(&mut self, now: Time, ticket: Ticket, count: usize, out: &mut Outbox) {
-        let mut reading = self.readings.remove(&ticket).expect("what was read had been started");
-        for ToRead { event, request } in reading.drain(..count) {
+        let place = self.readings.iter().position(|(of, _)| *of == ticket);
+        let place = place.expect("what was read had been started");
+        for _ in 0..count {
+            let next = if place == 0 { self.readings.pop_front() } else { self.readings.remove(place) };
+            let (of, ToRead { event, request, builder }) = next.expect("no more is read than was started");
+            assert_eq!(of, ticket, "no more is read than was started together");
             self.reading.remove(event.event);
             if let Some((request, deadline)) = request {
                 self.on_request(deadline, request, out);
             }
+            self.to_push.extend(builder.map(|builder| (builder, event.event)));
         }
-        if !reading.is_empty() {
-            self.readings.insert(ticket, reading);
+        if self.readings.is_empty() && self.readings.capacity() > TO_READ_KEPT {
+            self.readings = VecDeque::new();
         }
         self.read_next(now, out);
     }
@@ -368,39 +347,35 @@ impl Ros {
         // Those that waited for a page, too, may come here behind younger ones.
         let place = self.timeouts.partition_point(|(deadline, _)| *deadline <= waiting.deadline);
         self.timeouts.insert(place, (waiting.deadline, waiting.request.event));
-        self.waiting.entry(waiting.request.event).or_default().push(waiting);
+        self.waiting.push(waiting);
     }
 
     /// Looks again at requests that waited for this ROB: for the event whose fragment came, and on an ordered link for
     /// those that it has passed.
     fn answer_unblocked(&mut self, rob: usize, event: EventId, out: &mut Outbox) {
-        if self.parameters.read_out == ReadOut::OnTrigger {
-            let passed: Vec<EventId> = self.waiting.range(..event).map(|(event, _)| *event).collect();
-            for event in passed {
-                self.reconsider(event, |waiting| waiting.blocked_on == rob, out);
-            }
-        }
-        self.reconsider(event, |waiting| waiting.blocked_on == rob, out);
+        let first = if self.parameters.read_out == ReadOut::OnTrigger { EventId(0) } else { event };
+        self.reconsider(first, event, |waiting| waiting.blocked_on == rob, out);
     }
 
-    /// Answers the waiting requests of an event that `which` selects and that need not wait any longer.
-    fn reconsider(&mut self, event: EventId, which: impl Fn(&Waiting) -> bool, out: &mut Outbox) {
-        let Some(mut requests) = self.waiting.remove(&event) else {
-            return;
-        };
-        requests.retain_mut(|waiting| {
+    /// Answers the waiting requests of some events that `which` selects and that need not wait any longer.
+    fn reconsider(&mut self, first: EventId, last: EventId, which: impl Fn(&Waiting) -> bool, out: &mut Outbox) {
+        let mut place = self.waiting.first_from(first);
+        while let Some(waiting) = self.waiting.up_to(last, place) {
             if !which(waiting) {
-                return true;
+                place += 1;
+                continue;
             }
-            let Some(rob) = self.first_blocked(&waiting.request, waiting.blocked_on) else {
-                self.answer(&waiting.request, out);
-                return false;
-            };
-            waiting.blocked_on = rob;
-            true
-        });
-        if !requests.is_empty() {
-            self.waiting.insert(event, requests);
+            match self.first_blocked(&waiting.request, waiting.blocked_on) {
+                Some(rob) => {
+                    self.waiting.block(place, rob);
+                    place += 1;
+                }
+                None => {
+                    let Waiting { request, .. } = self.waiting.take(place);
+                    self.answer(&request, out);
+                    self.reuse(request);
+                }
+            }
         }
     }
 
@@ -421,23 +396,29 @@ impl Ros {
     /// Sends what is to be pushed and may go.
     fn push(&mut self, now: Time, out: &mut Outbox) {
         let Some(mut pusher) = self.pusher.take() else { return };
-        self.complete.drain(..).for_each(|(sfi, event)| pusher.offer(now, sfi, event));
+        self.to_push.drain(..).for_each(|(sfi, event)| pusher.offer(now, sfi, event));
         while let Some((lane, count)) = pusher.next(now) {
             for _ in 0..count {
                 let Some(event) = pusher.take(lane) else { break };
-                if self.refusal(event).is_some() {
+                let missing = match self.collect(event, None, Err) {
+                    Ok(missing) => missing,
+                    Err(blocked_on) => {
+                        self.parts.clear();
+                        let request = self.request(pusher.builder(lane), event, PUSH, &[]);
+                        self.wait(Waiting { request, blocked_on, deadline: now + self.parameters.request_timeout });
+                        continue;
+                    }
+                };
+                if event < self.oldest_valid || (!missing.is_empty() && self.cleared.contains(event)) {
+                    self.parts.clear();
                     continue;
                 }
-                let (bulk, missing) = self.data(event, None);
-                if missing.iter().any(|missing| !missing.lost) {
-                    continue;
-                }
-                let (sfi, pushed) = pusher.sent(now, lane, bulk.len());
+                let len_bytes = self.parts.len_bytes();
+                let (sfi, pushed) = pusher.sent(now, lane, len_bytes as usize);
                 self.counters.pushed += 1;
-                self.count_out(&bulk, &missing);
-                let len_bytes = u32::try_from(bulk.len()).expect("a reply fits a message");
+                self.count_out(&missing);
                 let reply = DataReply { event, attempt: FIRST_ATTEMPT, request: UNASKED, missing, len_bytes };
-                self.replies.add(sfi, pushed, reply, bulk, out);
+                self.replies.add(sfi, pushed, reply, &mut self.parts, out);
             }
         }
         self.pusher = Some(pusher);
@@ -447,23 +428,35 @@ impl Ros {
     fn withdraw(&mut self, from: NodeId, event: EventId) {
         let Some(pusher) = &mut self.pusher else { return };
         pusher.withdraw(from, event);
-        if let Some(requests) = self.waiting.get_mut(&event) {
-            requests.retain(|waiting| waiting.request.from != from || !waiting.request.kind.is_push());
-            if requests.is_empty() {
-                self.waiting.remove(&event);
+        self.to_push.retain(|entry| *entry != (from, event));
+        if self.parameters.push.as_ref().is_some_and(|push| push.destination == Destination::Table) {
+            // Both are in the order of level 1. What is not is sent twice at worst.
+            let to_read = self.to_read.binary_search_by_key(&event, |next| next.event.event);
+            let reading = self.readings.binary_search_by_key(&event, |(_, next)| next.event.event);
+            let to_read = to_read.ok().map(|place| &mut self.to_read[place]);
+            let reading = reading.ok().map(|place| &mut self.readings[place].1);
+            let is_it = |next: &&mut ToRead| next.builder == Some(from);
+            to_read.into_iter().chain(reading).filter(is_it).for_each(|next| next.builder = None);
+        }
+        let mut place = self.waiting.first_from(event);
+        while let Some(waiting) = self.waiting.up_to(event, place) {
+            if waiting.request.from == from && waiting.request.kind.is_push() {
+                self.waiting.take(place);
+            } else {
+                place += 1;
             }
         }
     }
 
-    fn on_requests(&mut self, now: Time, from: NodeId, requests: Vec<DataRequest>, out: &mut Outbox) {
+    fn on_requests(&mut self, now: Time, from: NodeId, requests: &[DataRequest], out: &mut Outbox) {
         self.counters.event_requests += requests.len() as u64;
         let deadline = now + self.parameters.request_timeout;
         if self.parameters.read_out == ReadOut::OnRequest {
             self.to_read.reserve(requests.len());
         }
-        for DataRequest { event, attempt, request, robs } in requests {
+        for &DataRequest { event, attempt, request, ref robs } in requests {
             self.withdraw(from, event.event);
-            let request = self.request(from, event.event, RequestKind::Event { attempt, request }, &robs);
+            let request = self.request(from, event.event, RequestKind::Event { attempt, request }, robs);
             self.take_request(deadline, event, request, out);
         }
         if !self.to_read.is_empty() {
@@ -474,23 +467,26 @@ impl Ros {
     /// A request for building; [`Ros::read_next`] is for the caller.
     fn take_request(&mut self, deadline: Time, event: EventInfo, request: Request, out: &mut Outbox) {
         if self.parameters.read_out == ReadOut::OnRequest {
-            self.to_read.push_back(ToRead { event, request: Some((request, deadline)) });
+            self.to_read.push_back(ToRead { event, request: Some((request, deadline)), builder: None });
         } else {
             self.on_request(deadline, request, out);
         }
     }
 
-    /// Answers a request, at once or when its data are there.
+    /// Answers a request, at once or when its data are there. What is to be pushed is looked for when its turn comes.
     fn on_request(&mut self, deadline: Time, request: Request, out: &mut Outbox) {
         if request.kind.is_push() {
-            return match self.first_blocked(&request, 0) {
-                None => self.answer(&request, out),
-                Some(blocked_on) => self.wait(Waiting { request, blocked_on, deadline }),
-            };
+            return self.to_push.push((request.from, request.event));
         }
-        match self.all_data(request.event, request.robs.as_deref()) {
-            Ok((bulk, missing)) => self.reply(&request, bulk, missing, out),
-            Err(blocked_on) => self.wait(Waiting { request, blocked_on, deadline }),
+        match self.collect(request.event, request.robs.as_deref(), Err) {
+            Ok(missing) => {
+                self.reply(&request, missing, out);
+                self.reuse(request);
+            }
+            Err(blocked_on) => {
+                self.parts.clear();
+                self.wait(Waiting { request, blocked_on, deadline });
+            }
         }
     }
 
@@ -503,72 +499,81 @@ impl Ros {
         }
     }
 
-    /// What is there of an event; what is not is named, as lost if it will not come.
-    fn data(&self, event: EventId, robs: Option<&Named>) -> (Bulk, Vec<Missing>) {
-        let Ok(data) = self.collect(event, robs, |_| Ok::<(), Infallible>(()));
-        data
-    }
-
-    /// The same, if nothing of it can still come; else the first ROB, in order, whose fragment can.
-    fn all_data(&self, event: EventId, robs: Option<&Named>) -> Result<(Bulk, Vec<Missing>), usize> {
-        self.collect(event, robs, Err)
-    }
-
+    /// Gathers in `parts` what is there of an event. What is not is named, as lost if it will not come; `not_yet` says what
+    /// becomes of the rest.
     fn collect<E>(
-        &self,
+        &mut self,
         event: EventId,
         robs: Option<&Named>,
         not_yet: impl Fn(usize) -> Result<(), E>,
-    ) -> Result<(Bulk, Vec<Missing>), E> {
-        let foreign = robs.iter().flat_map(|named| &named.foreign);
-        let mut missing: Vec<Missing> = foreign.map(|&rob| Missing { rob, lost: true }).collect();
-        let mut parts = Parts::default();
-        let mut add = |rob: usize| {
-            let source_id = self.robs[rob].source_id();
-            match self.look_up(rob, event) {
-                Lookup::Here(fragment) => parts.add(fragment.bulk.clone()),
+    ) -> Result<Vec<Missing>, E> {
+        let mut missing = Vec::new();
+        let mut count = self.robs.len();
+        if let Some(named) = robs {
+            missing.extend(named.foreign.iter().map(|&rob| Missing { rob, lost: true }));
+            count = named.here.len();
+        }
+        self.parts.reserve(count);
+        for index in 0..count {
+            let rob = robs.map_or(index, |named| named.here[index]);
+            let lost = match self.look_up(rob, event) {
+                Lookup::Here(bulk) => {
+                    let bulk = bulk.clone();
+                    self.parts.add(bulk);
+                    continue;
+                }
                 Lookup::NotYet => {
                     not_yet(rob)?;
-                    missing.push(Missing { rob: source_id, lost: false });
+                    false
                 }
-                Lookup::Never => missing.push(Missing { rob: source_id, lost: true }),
-            }
-            Ok(())
-        };
-        match robs {
-            None => (0..self.robs.len()).try_for_each(&mut add)?,
-            Some(named) => named.here.iter().copied().try_for_each(&mut add)?,
+                Lookup::Never => true,
+            };
+            missing.push(Missing { rob: self.robs[rob].source_id(), lost });
         }
-        Ok((parts.into_bulk(), missing))
+        Ok(missing)
+    }
+
+    /// The same with all that can still come named as not there.
+    fn collect_now(&mut self, event: EventId, robs: Option<&Named>) -> Vec<Missing> {
+        let Ok(missing) = self.collect(event, robs, |_| Ok::<(), Infallible>(()));
+        missing
+    }
+
+    /// The memory of a request that was answered is for the next one.
+    fn reuse(&mut self, request: Request) {
+        if let Some(named) = request.robs.filter(|_| self.spare.len() < SPARE_MAX) {
+            self.spare.push(named);
+        }
     }
 
     /// Sends what is there; what is to be pushed goes when its turn comes.
     fn answer(&mut self, request: &Request, out: &mut Outbox) {
         if request.kind.is_push() {
-            return self.complete.push((request.from, request.event));
+            return self.to_push.push((request.from, request.event));
         }
-        let (bulk, missing) = self.data(request.event, request.robs.as_deref());
-        self.reply(request, bulk, missing, out);
+        let missing = self.collect_now(request.event, request.robs.as_deref());
+        self.reply(request, missing, out);
     }
 
-    fn reply(&mut self, request: &Request, bulk: Bulk, missing: Vec<Missing>, out: &mut Outbox) {
+    /// Sends what was gathered.
+    fn reply(&mut self, request: &Request, missing: Vec<Missing>, out: &mut Outbox) {
         let event = request.event;
-        self.count_out(&bulk, &missing);
+        self.count_out(&missing);
         match request.kind {
             RequestKind::Roi { request: number } => {
+                let bulk = self.parts.take_bulk();
                 out.send(request.from, Message::RoiReply { event, request: number, missing, bulk });
             }
             RequestKind::Event { attempt, request: number } => {
-                let len_bytes = u32::try_from(bulk.len()).expect("a reply fits a message");
-                let reply = DataReply { event, attempt, request: number, missing, len_bytes };
                 let pushed = self.pusher.as_ref().map_or(0, |pusher| pusher.pushed(request.from));
-                self.replies.add(request.from, pushed, reply, bulk, out);
+                let reply = DataReply { event, attempt, request: number, missing, len_bytes: self.parts.len_bytes() };
+                self.replies.add(request.from, pushed, reply, &mut self.parts, out);
             }
         }
     }
 
-    fn count_out(&mut self, bulk: &Bulk, missing: &[Missing]) {
-        self.counters.bytes_out += bulk.len() as u64;
+    fn count_out(&mut self, missing: &[Missing]) {
+        self.counters.bytes_out += u64::from(self.parts.len_bytes());
         self.counters.lost_robs += missing.iter().filter(|m| m.lost).count() as u64;
     }
 
@@ -592,7 +597,7 @@ impl Ros {
         for &event in events {
             self.remember_cleared(event);
             self.robs.iter_mut().for_each(|rob| rob.clear(event));
-            self.reconsider(event, |_| true, out);
+            self.reconsider(event, event, |_| true, out);
         }
         if self.clears.gap().is_none() {
             self.ask_due = None;
@@ -683,13 +688,14 @@ impl Ros {
     }
 
     fn time_out(&mut self, now: Time, event: EventId, out: &mut Outbox) {
-        let Some(requests) = self.waiting.remove(&event) else {
-            return;
-        };
-        let (late, patient): (Vec<_>, Vec<_>) = requests.into_iter().partition(|waiting| waiting.deadline <= now);
-        late.iter().for_each(|waiting| self.answer_late(&waiting.request, out));
-        if !patient.is_empty() {
-            self.waiting.insert(event, patient);
+        let mut place = self.waiting.first_from(event);
+        while let Some(waiting) = self.waiting.up_to(event, place) {
+            if waiting.deadline <= now {
+                let late = self.waiting.take(place);
+                self.answer_late(&late.request, out);
+            } else {
+                place += 1;
+            }
         }
     }
 
@@ -703,14 +709,14 @@ impl Ros {
 
     fn on_message(&mut self, now: Time, from: NodeId, message: Message, out: &mut Outbox) {
         match message {
-            Message::L1Accept(event) => self.on_l1_accept(now, event, out),
+            Message::L1Accept(events) => self.on_l1_accepts(now, events, out),
             Message::L2Result { event, bulk } => self.on_l2_result(from, event, bulk, out),
             Message::RoiRequest { event, request, robs } => {
                 let request = self.request(from, event, RequestKind::Roi { request }, &robs);
                 self.counters.roi_requests += 1;
                 self.on_request(now + self.parameters.request_timeout, request, out);
             }
-            Message::EventRequest { requests } => self.on_requests(now, from, requests, out),
+            Message::EventRequest { requests } => self.on_requests(now, from, &requests, out),
             Message::Push(orders) => self.on_push(now, &orders, out),
             Message::Destinations(table) => self.destinations.take(table),
             Message::Credit(taken) => {
@@ -726,16 +732,23 @@ impl Ros {
     }
 
     /// A request for the named ROBs, or for all if none is named.
-    fn request(&self, from: NodeId, event: EventId, kind: RequestKind, names: &[u32]) -> Request {
+    fn request(&mut self, from: NodeId, event: EventId, kind: RequestKind, names: &[u32]) -> Request {
         if names.is_empty() {
             return Request { from, event, kind, robs: None };
         }
-        let index_of = |name: &u32| self.robs.iter().position(|rob| rob.source_id() == *name);
-        let mut here: Vec<usize> = names.iter().filter_map(index_of).collect();
+        let mut named = self.spare.pop().unwrap_or_default();
+        let Named { here, foreign } = &mut *named;
+        here.clear();
+        foreign.clear();
+        for name in names {
+            match self.robs.iter().position(|rob| rob.source_id() == *name) {
+                Some(rob) => here.push(rob),
+                None => foreign.push(*name),
+            }
+        }
         here.sort_unstable();
         here.dedup();
-        let foreign = names.iter().copied().filter(|name| index_of(name).is_none()).collect();
-        Request { from, event, kind, robs: Some(Box::new(Named { here, foreign })) }
+        Request { from, event, kind, robs: Some(named) }
     }
 
     fn on_peer(&mut self, node: NodeId, state: PeerState, out: &mut Outbox) {
@@ -759,13 +772,13 @@ impl Ros {
             }
             return;
         }
-        for requests in self.waiting.values_mut() {
-            requests.retain(|waiting| waiting.request.from != node);
-        }
-        self.waiting.retain(|_, requests| !requests.is_empty());
+        self.waiting.retain(|waiting| waiting.request.from != node);
         let is_from = |next: &ToRead| next.request.as_ref().is_some_and(|(request, _)| request.from == node);
         self.to_read.retain(|next| !is_from(next));
-        self.readings.values_mut().flatten().filter(|next| is_from(next)).for_each(|next| next.request = None);
+        self.readings.iter_mut().filter(|(_, next)| is_from(next)).for_each(|(_, next)| next.request = None);
+        let all = self.to_read.iter_mut().chain(self.readings.iter_mut().map(|(_, next)| next));
+        all.filter(|next| next.builder == Some(node)).for_each(|next| next.builder = None);
+        self.to_push.retain(|(builder, _)| *builder != node);
         self.results.retain(|(from, _, _)| *from != node);
         self.replies.forget(node);
     }
@@ -846,7 +859,8 @@ impl Component for Ros {
     fn check(&self) {
         self.robs.iter().for_each(Rob::check);
         self.reading.check();
-        assert!(self.waiting.values().all(|requests| !requests.is_empty()), "no empty list of waiting requests");
+        self.waiting.check();
+        assert!(self.parts.is_empty(), "nothing is left of the request before");
         self.pusher.iter().for_each(Pusher::check);
         assert!(self.timeouts.iter().is_sorted_by_key(|(deadline, _)| *deadline), "time-outs in order");
     }
@@ -856,10 +870,10 @@ impl Component for Ros {
 const FIRST_LIFE: Incarnation = Incarnation(0);
 /// Most events in one piece of work: their fragments are answered while they are still in the cache.
 const READ_TOGETHER_MAX: usize = 16;
+/// Lists of ROBs that are kept for further requests.
+const SPARE_MAX: usize = 16;
 /// Room for so many events to read is kept.
 const TO_READ_KEPT: usize = 4;
-/// The number of the request that nobody made.
-const UNASKED: u32 = 0;
 /// Later attempts are asked for.
 const FIRST_ATTEMPT: u16 = 1;
 const PUSH: RequestKind = RequestKind::Event { attempt: FIRST_ATTEMPT, request: UNASKED };

@@ -1,7 +1,6 @@
 //! The sub-farm output: records events, each once.
 
 use alloc::collections::{BTreeMap, VecDeque};
-use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -11,6 +10,7 @@ use crate::message::{Command, FileRecord, Message, Recording};
 use crate::node::RUN_CONTROL;
 use crate::recording::recorded::RecordedEvents;
 use crate::report::{Report, SfoCounters};
+use crate::several::Several;
 use crate::time::Time;
 
 /// How a recorder is set up.
@@ -74,7 +74,7 @@ struct Request {
 }
 
 /// Who wants to know: several, if an event was built again while the daemon that had it first still lives.
-type Askers = Vec<NodeId>;
+type Askers = Several<NodeId>;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Closing {
@@ -162,7 +162,7 @@ impl Sfo {
             out.send(from, Message::Refused(event));
         } else {
             self.recorded.forget_below(recording.built.oldest_unfinished);
-            let request = Request { serial: self.counters.received, askers: vec![from], recording };
+            let request = Request { serial: self.counters.received, askers: Several::one(from), recording };
             if !self.is_stalled {
                 self.write(request, out);
             } else {
@@ -344,7 +344,7 @@ impl Sfo {
 }
 
 /// The first asker's request put the event in its file.
-fn acknowledge(askers: &[NodeId], event: EventId, out: &mut Outbox) {
+fn acknowledge(askers: &Askers, event: EventId, out: &mut Outbox) {
     for (index, &to) in askers.iter().enumerate() {
         out.send(to, Message::Recorded { event, fresh: index == 0 });
     }

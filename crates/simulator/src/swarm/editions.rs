@@ -7,7 +7,7 @@ use dataflow::ids::{NodeId, Role};
 use dataflow::random::Random;
 
 use super::plan::{InputKind, Plan};
-use crate::world::{Fault, Port};
+use crate::world::{Fault, Port, TypeSet};
 
 impl Plan {
     pub(super) fn draw_more(&mut self, edition: u32, level: u32) {
@@ -25,6 +25,9 @@ impl Plan {
         }
         if edition >= 5 && level == 4 {
             self.draw_loss_of_results(&mut Random::new(seed ^ 0x7072_6f73_2121));
+        }
+        if edition >= 6 {
+            self.draw_carriers(&mut Random::new(seed ^ 0x6361_7272_6965));
         }
         if edition >= 3 && level == 3 {
             self.draw_silence(&mut Random::new(seed ^ 0x7369_6c65_6e63));
@@ -114,6 +117,17 @@ impl Plan {
             self.faults.retain(|(_, fault)| !matches!(fault, Fault::Kill(_) | Fault::Force));
         }
         self.faults.push((at, Fault::Hang(node)));
+    }
+
+    /// Each type of message has a carrier of its own: a connection, which keeps order in itself only, or datagrams.
+    fn draw_carriers(&mut self, r: &mut Random) {
+        if !r.chance(0.3) {
+            return;
+        }
+        self.connected = TypeSet::of_bits(r.below(1 << TypeSet::COUNT) as u16);
+        if self.slow_channels == 0.0 && r.chance(0.5) {
+            self.slow_channels = 0.2;
+        }
     }
 
     fn any(&self, r: &mut Random) -> NodeId {

@@ -103,7 +103,12 @@ impl Plan {
             outside: Box::new(Surroundings::new(self, seen)),
             hosts: Hosts::separate(applications.len()),
             costs: Costs::uniform(self.service),
-            wire: Wire::Links { links: self.links, slow: self.slow_channels, port: self.port },
+            wire: Wire::Links {
+                links: self.links,
+                slow: self.slow_channels,
+                port: self.port,
+                connected: self.connected,
+            },
             handover: self.links.latency,
             driver: None,
             one_by_one: true,

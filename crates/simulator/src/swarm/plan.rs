@@ -19,7 +19,7 @@ use dataflow::random::Random;
 use dataflow::readout::pusher::Destination;
 use dataflow::recording::sfo::Durable;
 
-use crate::world::{Fault, Links, Planted, Port};
+use crate::world::{Fault, Links, Planted, Port, TypeSet};
 
 /// What a run consists of: drawn from a seed, printed with every failure.
 #[derive(Clone, Debug)]
@@ -120,6 +120,8 @@ pub struct Plan {
     pub record_failures: f64,
     /// Probability that a step of steering takes long.
     pub slow_steering: f64,
+    /// Types of messages that may be lost and have connections of their own, each with an order of its own.
+    pub connected: TypeSet,
     /// Fraction of connections that are much slower than the others.
     pub slow_channels: f64,
     /// What the event filter takes for an event.
@@ -227,6 +229,7 @@ impl Plan {
             request_order: RequestOrder::Random,
             push: None,
             port: None,
+            connected: TypeSet::default(),
             request_timeout: Duration::from_millis(20),
             l2_timeout: Duration::from_millis(500),
             build_timeout: BUILD_TIMEOUT,
@@ -349,6 +352,7 @@ impl Plan {
             request_order: RequestOrder::Random,
             push: None,
             port: None,
+            connected: TypeSet::default(),
             request_timeout: Duration::from_millis(pick(r, 5, 30)),
             l2_timeout: Duration::from_millis(pick(r, 50, 500)),
             build_timeout: BUILD_TIMEOUT,
@@ -643,4 +647,4 @@ const BUILD_TIMEOUT: Duration = Duration::from_millis(200);
 /// Levels of faults.
 pub const LEVELS: u32 = 6;
 /// The newest edition of the draws.
-pub const EDITION: u32 = 5;
+pub const EDITION: u32 = 6;

@@ -8,7 +8,7 @@ use dataflow::level2::overrides::Overrides;
 
 use super::STEPS_MAX;
 use super::plan::{Counts, Plan};
-use crate::world::{Fault, Links, Trace};
+use crate::world::{Fault, Links, Trace, TypeSet};
 
 impl Plan {
     /// The smallest plan found that fails in the way in which this one does, with what is wrong with it; none if nothing is wrong.
@@ -83,6 +83,7 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
     with(&|plan| plan.record_failures = 0.0);
     with(&|plan| plan.slow_steering = 0.0);
     with(&|plan| plan.slow_channels = 0.0);
+    with(&|plan| plan.connected = TypeSet::default());
     with(&|plan| plan.service = Duration::ZERO);
     with(&|plan| plan.steering_cost = Duration::ZERO);
     with(&|plan| plan.build_timeout = Duration::from_millis(200));

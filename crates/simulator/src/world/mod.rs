@@ -44,7 +44,7 @@ pub use driver::{Carrying, Driver};
 pub use outcomes::{Decided, Outcomes, Pushed, Struck, Troubles};
 pub use setup::{Effort, Fault, Hosts, Links, Outside, Place, Planted, Setup};
 pub use trace::Trace;
-pub use wire::{Datagrams, Ethernet, Port, Strays, Wire};
+pub use wire::{Datagrams, Ethernet, Port, Strays, TypeSet, Wire};
 
 /// A partition in virtual time.
 pub struct World {
@@ -61,6 +61,8 @@ pub struct World {
     drivers: Option<Drivers>,
     /// When the last reliable message of a pair arrives: they keep their order.
     in_order: Vec<Time>,
+    /// By pair and type, for those that have connections of their own.
+    in_order_of_types: BTreeMap<(NodeId, NodeId, u16), Time>,
     /// When the last fragment of a link, or the last work of a kind, arrives.
     in_order_work: BTreeMap<(NodeId, u16), Time>,
     /// What gives the fragments of each link of each application their event number.
@@ -201,6 +203,7 @@ impl World {
             processors: Processors::new(&setup.hosts),
             drivers: setup.driver.map(|driver| Drivers::new(driver, &setup.hosts)),
             in_order: vec![Time::ZERO; pairs],
+            in_order_of_types: BTreeMap::new(),
             in_order_work: BTreeMap::new(),
             checks: vec![Vec::new(); setup.applications.len()],
             splits: Vec::new(),

@@ -11,7 +11,7 @@ use dataflow::time::Time;
 use dataflow::wire::encode;
 
 use super::setup::Links;
-use super::wire::{Flight, Receivers, Strays, Wire};
+use super::wire::{Flight, Receivers, Strays, TypeSet, Wire};
 use super::{Arriving, What, World};
 use crate::network::{self, Cause, Fate, HostId, Protocol};
 
@@ -43,7 +43,7 @@ impl World {
         let life = self.slot(from).incarnation;
         self.monitor.multicast(from, life, &message);
         if let Wire::Ethernet(ethernet) = &self.setup.wire
-            && ethernet.datagrams.clear
+            && ethernet.datagrams.carry_to_all(&message)
             && self.drivers.is_none()
         {
             return self.multicast_datagrams(from, &message);
@@ -273,6 +273,9 @@ impl World {
     fn send_unreliably(&mut self, envelope: Envelope, message: Message) {
         let links = if self.is_healed() { self.links().healed() } else { self.links() };
         let to = envelope.to;
+        if let Some(at) = self.arrival_by_type(&envelope, &message) {
+            return self.schedule(at, What::Arrives(to, Arriving::Message(envelope, message)));
+        }
         let Some(waits) = self.pass_port(to, &message) else { return };
         if self.split_until(envelope.from, to).is_some() {
             self.troubles.cut_off += 1;
@@ -307,6 +310,24 @@ impl World {
             }
             self.schedule(at, What::Arrives(to, Arriving::Message(envelope, message.clone())));
         }
+    }
+
+    /// When a message arrives that has a connection for its type, behind all before it of that type.
+    fn arrival_by_type(&mut self, envelope: &Envelope, message: &Message) -> Option<Time> {
+        let Wire::Links { connected, slow, .. } = &self.setup.wire else { return None };
+        let number = TypeSet::number(message).filter(|_| connected.has(message))?;
+        let (Envelope { from, to, .. }, slow) = (*envelope, *slow);
+        let channel = EventId(u64::from(number + 1) << 32 | u64::from(from.0) << 16 | u64::from(to.0));
+        let mut at = self.now + self.latency();
+        if slow > 0.0 && unit_of_event(channel, self.setup.seed) < slow {
+            at = at + self.links().delay_max.mul_f64(self.random.unit());
+        }
+        if let Some(until) = self.split_until(from, to) {
+            at = at.max(until + self.latency());
+        }
+        let last = self.in_order_of_types.entry((from, to, number)).or_default();
+        *last = at.max(*last);
+        Some(*last)
     }
 
     /// Of run control's connections, where the others have a network.

@@ -1,7 +1,7 @@
 //! How messages travel between applications.
 
 use dataflow::ids::NodeId;
-use dataflow::message::{Envelope, Message};
+use dataflow::message::{DataReply, Envelope, Message};
 
 use super::setup::Links;
 use crate::network::{HostId, Network};
@@ -17,6 +17,9 @@ pub enum Wire {
         slow: f64,
         /// What carries data for building to each event builder; without it there is no bound.
         port: Option<Port>,
+        /// Of messages that may be lost, the types that have a connection of their own for each pair, which keeps order in itself only
+        /// and loses nothing; all others go by themselves.
+        connected: TypeSet,
     },
     /// A simulated network.
     Ethernet(Box<Ethernet>),
@@ -52,6 +55,12 @@ pub struct Datagrams {
     pub event_request: bool,
     /// Replies to them.
     pub event_reply: bool,
+    /// Data that nobody asked for.
+    pub pushed: bool,
+    /// Byte credits for them.
+    pub credit: bool,
+    /// Orders to push, by multicast.
+    pub push: bool,
     /// Requests of level 2.
     pub roi_request: bool,
     /// Replies to them.
@@ -128,6 +137,9 @@ impl Datagrams {
     pub const ALL: Self = Self {
         event_request: true,
         event_reply: true,
+        pushed: true,
+        credit: true,
+        push: true,
         roi_request: true,
         roi_reply: true,
         collected: true,
@@ -137,13 +149,68 @@ impl Datagrams {
     pub(super) fn carry(self, message: &Message) -> bool {
         match message {
             Message::EventRequest { .. } => self.event_request,
+            Message::EventReply { replies, .. } if is_pushed(replies) => self.pushed,
             Message::EventReply { .. } => self.event_reply,
+            Message::Credit(_) => self.credit,
             Message::RoiRequest { .. } => self.roi_request,
             Message::RoiReply { .. } => self.roi_reply,
             Message::Collected { .. } => self.collected,
             _ => false,
         }
     }
+
+    /// Whether a message to all read-out systems is sent once.
+    pub(super) fn carry_to_all(self, message: &Message) -> bool {
+        match message {
+            Message::Push(_) => self.push,
+            _ => self.clear,
+        }
+    }
+}
+
+/// Some of the types of messages that may be lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TypeSet(u16);
+
+impl TypeSet {
+    /// Those whose bits are set, in an order of their own.
+    pub const fn of_bits(bits: u16) -> Self {
+        Self(bits)
+    }
+
+    /// Whether there is none.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub(super) fn has(self, message: &Message) -> bool {
+        Self::number(message).is_some_and(|number| self.0 >> number & 1 == 1)
+    }
+
+    /// The number of a type, if it is one that may be lost.
+    pub(super) fn number(message: &Message) -> Option<u16> {
+        Some(match message {
+            Message::EventRequest { .. } => 0,
+            Message::EventReply { replies, .. } if is_pushed(replies) => 1,
+            Message::EventReply { .. } => 2,
+            Message::Credit(_) => 3,
+            Message::Push(_) => 4,
+            Message::RoiRequest { .. } => 5,
+            Message::RoiReply { .. } => 6,
+            Message::Collected { .. } => 7,
+            Message::Clear { .. } => 8,
+            Message::ClearAsk { .. } => 9,
+            _ => return None,
+        })
+    }
+
+    /// How many types there are.
+    pub const COUNT: u32 = 10;
+}
+
+/// Of those that are asked for as well, the first says it.
+fn is_pushed(replies: &[DataReply]) -> bool {
+    replies.first().is_some_and(|reply| reply.request == 0)
 }
 
 /// A port of a switch: one link behind one buffer, which loses what it has no room for `[ATM1997 §IV]`.

@@ -7,7 +7,6 @@ use super::ring::{Consumer, Record};
 use crate::frame::{Frame, FrameLimits, LENGTH_FIELD_LEN};
 use crate::link::{LinkCounters, Lost};
 use crate::page_pool::{Page, Pool};
-use bytes::Bytes;
 use core::ops::Range;
 use dataflow::bulk::{Bulk, PageSlice};
 use std::collections::VecDeque;
@@ -25,8 +24,6 @@ pub(super) struct Intake {
     bytes: PageSlice,
     ready: VecDeque<Ready>,
     pieces: VecDeque<Piece>,
-    /// Handles ever received.
-    lent: u64,
     /// What follows the batch.
     broken: Option<Lost>,
     received_len: u64,
@@ -65,7 +62,6 @@ impl Intake {
             bytes: PageSlice::default(),
             ready: VecDeque::new(),
             pieces: VecDeque::new(),
-            lent: 0,
             broken: None,
             received_len: 0,
             needs_page: false,
@@ -229,8 +225,7 @@ impl Intake {
                 inline_at = end;
             } else {
                 let (offset, ticket) = (peer.lane().ring_word(place + 8), peer.lane().ring_word(place + 16));
-                let slice = peer.slice(Handle { region, offset, len, ticket }, self.lent)?;
-                self.lent += 1;
+                let slice = peer.slice(Handle { region, offset, len, ticket })?;
                 self.pieces.push_back(Piece::Lent(slice));
             }
         }
@@ -270,7 +265,7 @@ impl Intake {
     fn joined(&mut self, pieces: usize) -> PageSlice {
         let slices: Vec<PageSlice> = (0..pieces).map(|_| self.next_piece()).collect();
         let parts: Vec<&[u8]> = slices.iter().map(PageSlice::as_bytes).collect();
-        PageSlice::new(Bytes::from(parts.concat()))
+        PageSlice::from(parts.concat())
     }
 }
 

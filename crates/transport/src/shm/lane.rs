@@ -147,9 +147,10 @@ impl Lane {
         self.word(self.ticket_place(index)).load(Ordering::Relaxed)
     }
 
-    /// A word of the ring.
+    /// The word of the ring that holds this byte.
+    #[inline]
     pub(super) fn ring_word(&self, position: u64) -> u64 {
-        self.word(self.ring_place(position)).load(Ordering::Relaxed)
+        self.word_of_ring(position).load(Ordering::Relaxed)
     }
 
     /// Bytes of the ring that do not cross its end.
@@ -160,6 +161,7 @@ impl Lane {
         unsafe { core::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len()) };
     }
 
+    #[inline]
     fn ring_bytes_at(&self, position: u64, len: usize) -> *mut u8 {
         let place = self.ring_place(position);
         assert!(len <= HEADER_LEN + self.geometry.ring_bytes - place, "bytes that do not cross the end of the ring");
@@ -182,6 +184,15 @@ impl Lane {
         let value = self.word(place).load(Ordering::Relaxed);
         fence(Ordering::Acquire);
         value
+    }
+
+    /// Wherever the position is, without a comparison: this is done several times for every frame.
+    #[inline]
+    fn word_of_ring(&self, position: u64) -> &AtomicU64 {
+        let place = HEADER_LEN + (position as usize & (self.geometry.ring_bytes - 8));
+        // SAFETY: the length of the ring is a power of two of at least a kernel page (asserted when the lane was made), so that the
+        // place is a multiple of eight and inside the memory; otherwise as in `word`.
+        unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(place).cast()) }
     }
 
     fn word(&self, place: usize) -> &AtomicU64 {
@@ -229,8 +240,9 @@ impl OwnLane {
         self.0.word(self.0.ticket_place(index)).store(ticket, Ordering::Relaxed);
     }
 
+    #[inline]
     pub(super) fn set_ring_word(&self, position: u64, word: u64) {
-        self.0.word(self.0.ring_place(position)).store(word, Ordering::Relaxed);
+        self.0.word_of_ring(position).store(word, Ordering::Relaxed);
     }
 
     /// Writes bytes of the ring that are not published and do not cross its end.

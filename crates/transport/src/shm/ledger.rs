@@ -82,14 +82,13 @@ impl Ledger {
 mod tests {
     use super::{Ledger, Violation};
     use crate::shm::lane::{Geometry, Lane, OwnLane};
-    use bytes::Bytes;
     use dataflow::bulk::PageSlice;
 
     #[test]
     fn tickets_come_back_once() {
         let peer = OwnLane::new(Lane::in_process(Geometry { ring_bytes: 4096, tickets: 4 }));
         let mut ledger = Ledger::new(4);
-        let slice = || PageSlice::new(Bytes::from_static(b"page"));
+        let slice = || PageSlice::from_static(b"page");
         for round in 0..10 {
             let tickets = [ledger.lend(slice()), ledger.lend(slice())];
             assert!(!ledger.has_room(3));
@@ -112,7 +111,7 @@ mod tests {
     fn tickets_of_a_peer_that_has_ended_are_no_news() {
         let peer = OwnLane::new(Lane::in_process(Geometry { ring_bytes: 4096, tickets: 4 }));
         let mut ledger = Ledger::new(4);
-        let ticket = ledger.lend(PageSlice::new(Bytes::from_static(b"page")));
+        let ticket = ledger.lend(PageSlice::from_static(b"page"));
         peer.set_ticket(0, ticket);
         peer.set_returned(1);
         ledger.clear();

@@ -4,15 +4,18 @@ use super::bell::Bell;
 use super::greeting::{Pages, Received};
 use super::lane::{Lane, OwnLane, Violation};
 use crate::page_pool::{SHARED_HEADER_LEN, prefetch_ends};
-use bytes::Bytes;
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use dataflow::bulk::PageSlice;
+use pages::{Left, PageHeader, PageOwner, PageSlice};
 use rustix::fd::OwnedFd;
 use rustix::net::{Shutdown, shutdown};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// The peer's memory, mapped here until the link and the last slice of its pages are gone; then the peer is told so.
+#[repr(C)]
 pub(super) struct Peer {
+    /// The first field: its address is that of the whole. Each ticket that we have counts as a handle.
+    owner: PageOwner,
     lane: Lane,
     own: Arc<OwnLane>,
     pages: Vec<Pages>,
@@ -24,13 +27,19 @@ pub(super) struct Peer {
     has_unshown: AtomicBool,
     /// The thread that shows them at its next flush, by its mark; 0 while none has promised to.
     keeper: AtomicUsize,
+    /// What we have of the peer's pages, by ticket, in blocks that are made when they are needed. One that we have has an owner,
+    /// and the peer does not write it until it has the ticket back.
+    lent: Box<[OnceLock<Box<[PageHeader]>>]>,
 }
 
 impl Peer {
     pub(super) fn new(received: Received, own: Arc<OwnLane>, socket: Arc<OwnedFd>) -> Self {
         let Received { lane, bell, pages, .. } = received;
         let (returned, has_unshown, keeper) = (Mutex::new(0), AtomicBool::new(false), AtomicUsize::new(0));
-        Self { lane, own, pages, bell, socket, returned, has_unshown, keeper }
+        let blocks = own.lane().geometry().tickets.div_ceil(LENT_BLOCK);
+        let lent = (0..blocks).map(|_| OnceLock::new()).collect();
+        let owner = PageOwner::new(let_go);
+        Self { owner, lane, own, pages, bell, socket, returned, has_unshown, keeper, lent }
     }
 
     pub(super) fn lane(&self) -> &Lane {
@@ -41,11 +50,11 @@ impl Peer {
         &self.bell
     }
 
-    /// A slice of the peer's pages; `lent` counts all handles received before this one.
-    pub(super) fn slice(self: &Arc<Self>, handle: Handle, lent: u64) -> Result<PageSlice, Violation> {
+    /// A slice of the peer's pages. Called by the one [intake](super::intake) of the link, so that a ticket is looked at and
+    /// taken by one thread.
+    pub(super) fn slice(self: &Arc<Self>, handle: Handle) -> Result<PageSlice, Violation> {
         let Handle { region, offset, len, ticket } = handle;
-        let tickets = self.own.lane().geometry().tickets as u64;
-        if ticket >= tickets || lent - self.own.lane().returned() >= tickets {
+        if ticket >= self.own.lane().geometry().tickets as u64 {
             return Err(Violation::Ticket { ticket });
         }
         let outside = Violation::Handle { region, offset, len };
@@ -54,11 +63,25 @@ impl Peer {
         if len == 0 || end > pages.len as u64 {
             return Err(outside);
         }
-        let start = pages.region.at(SHARED_HEADER_LEN + offset as usize);
-        let slice = ForeignSlice { peer: Arc::clone(self), start, len: len as usize, ticket };
+        let lent = self.lent(ticket);
+        if !lent.owner().is_null() {
+            return Err(Violation::Ticket { ticket });
+        }
+        lent.set_owner(Arc::into_raw(Arc::clone(self)).cast());
+        let start = NonNull::new(pages.region.at(SHARED_HEADER_LEN + offset as usize)).expect("inside the region");
+        // SAFETY: inside the region of the peer, which cannot shrink (sealed) and is initialised. Its one writer leaves these
+        // bytes alone until the ticket is back; what happens if it does not is said in the module. Region and header stay
+        // until the ticket is given back, and no other slice has it.
+        let slice = unsafe { PageSlice::first(lent.into(), start, len as usize) };
         // By the time that all handles of a batch are read, it is here.
-        prefetch_ends(slice.as_ref());
-        Ok(PageSlice::new(Bytes::from_owner(slice)))
+        prefetch_ends(slice.as_bytes());
+        Ok(slice)
+    }
+
+    fn lent(&self, ticket: u64) -> &PageHeader {
+        let (block, place) = (ticket as usize / LENT_BLOCK, ticket as usize % LENT_BLOCK);
+        let new = || (0..LENT_BLOCK).map(|place| PageHeader::new((block * LENT_BLOCK + place) as u32)).collect();
+        &self.lent[block].get_or_init(new)[place]
     }
 
     /// This thread calls [`show_returned`](Self::show_returned) whenever there is something to show, before it sleeps.
@@ -137,31 +160,18 @@ impl Pages {
     }
 }
 
-/// A part of the peer's pages that the peer will not write again while this value lives.
-struct ForeignSlice {
-    peer: Arc<Peer>,
-    start: *const u8,
-    len: usize,
-    ticket: u64,
-}
-
-// SAFETY: the memory is held by `peer` and tied to no thread.
-unsafe impl Send for ForeignSlice {}
-// SAFETY: as above; it is only read.
-unsafe impl Sync for ForeignSlice {}
-
-impl AsRef<[u8]> for ForeignSlice {
-    fn as_ref(&self) -> &[u8] {
-        // SAFETY: inside the region of `peer` (checked by `Peer::slice`), which cannot shrink (sealed) and is initialised. Its one
-        // writer leaves these bytes alone until the ticket is back; what happens if it does not is said in the module.
-        unsafe { core::slice::from_raw_parts(self.start, self.len) }
-    }
-}
-
-impl Drop for ForeignSlice {
-    fn drop(&mut self) {
-        self.peer.give_back(self.ticket);
-    }
+/// # Safety
+/// The header is that of a page whose ticket we have, and its last slice still counts.
+unsafe fn let_go(page: NonNull<PageHeader>) {
+    // SAFETY: in the peer, which is there while we have the ticket.
+    let lent = unsafe { page.as_ref() };
+    // SAFETY: the only call.
+    let left = unsafe { PageHeader::leave(page) };
+    assert_eq!(left, Left::Nobody, "nobody here writes a peer's page");
+    let (peer, ticket) = (lent.owner().cast::<Peer>(), lent.note.load(Ordering::Relaxed));
+    lent.set_owner(core::ptr::null());
+    // SAFETY: from `Arc::into_raw`, when the ticket came, and it counted until now.
+    unsafe { Arc::from_raw(peer) }.give_back(ticket.into());
 }
 
 /// Differs from that of every other living thread, and from 0.
@@ -171,3 +181,5 @@ fn mark_of_thread() -> usize {
     }
     MARK.with(|mark| core::ptr::from_ref(mark) as usize)
 }
+
+const LENT_BLOCK: usize = 64;

@@ -52,12 +52,15 @@ impl Asking<'_> {
         &self,
         due: impl Iterator<Item = &'a mut Incomplete>,
         bytes_max: usize,
-    ) -> (u64, Vec<Vec<u8>>) {
-        let (mut asked, mut datagrams) = (0, Vec::new());
+    ) -> (Asked, Vec<Vec<u8>>) {
+        let (mut asked, mut datagrams) = (Asked::default(), Vec::new());
         let mut datagram = Vec::new();
         let segments_max = (bytes_max / self.segment_len).max(1);
         for message in due {
-            asked += u64::from(message.is_late());
+            if message.is_late() {
+                asked.messages += 1;
+                asked.most = asked.most.max(message.count_late_ask());
+            }
             for range in message.ask(self.segment_len, segments_max, RANGES_PER_ASK) {
                 let word = |len: usize| u32::try_from(len).expect("frames are shorter than 4 GiB");
                 let ask = Ask {
@@ -80,6 +83,15 @@ impl Asking<'_> {
         }
         (asked, datagrams)
     }
+}
+
+/// Messages of which something is missing that was sent.
+#[derive(Default)]
+pub(super) struct Asked {
+    /// How many.
+    pub(super) messages: u64,
+    /// How often the one was asked for that was asked for most often.
+    pub(super) most: u32,
 }
 
 /// How much of a message is sent before its receiver asks for the rest, which it does in parts that its buffer holds. A long message

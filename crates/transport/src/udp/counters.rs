@@ -45,6 +45,8 @@ pub struct UdpCounters {
     pub messages_lost: u64,
     /// Messages of which a part or all was asked for; one that is asked for again counts again.
     pub asked: u64,
+    /// How often one message was asked for at most.
+    pub asked_most: u64,
     /// Asks of peers that were answered, in part or fully.
     pub asks_answered: u64,
     /// Asks of peers for messages that are forgotten, or never were, or were sent again too often; for what waits to be sent.

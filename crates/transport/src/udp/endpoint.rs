@@ -57,6 +57,8 @@ pub struct Endpoint {
     /// The kernel's count of drops when it was last told.
     drops_told: u32,
     send_refused: Option<OsError>,
+    /// Whether datagrams longer than their way carries are refused: until the first of them.
+    refuses_fragments: bool,
     /// Peers with messages since the last flush that are told, in a while, how many there were.
     to_notify: Vec<PeerId>,
     /// Whether some peer is to be told now.
@@ -103,6 +105,7 @@ impl Endpoint {
         let (address, buffers) = (socket::address(&socket)?, socket::buffers(&socket, options)?);
         let segments_per_send = socket::set_segmentation(socket.as_fd(), options);
         let joins = socket::set_joining(socket.as_fd(), options);
+        let refuses_fragments = socket::refuse_fragments(socket.as_fd(), &address);
         let tagger = Tagger::new(&options.key.0);
         let bounds = Bounds {
             messages_max: options.incomplete_messages_max,
@@ -126,6 +129,7 @@ impl Endpoint {
             deadline: None,
             drops_told: 0,
             send_refused: None,
+            refuses_fragments,
             to_notify: Vec::new(),
             notices_due: false,
             to_acknowledge: Vec::new(),
@@ -409,6 +413,10 @@ impl Endpoint {
 
     /// The kernel does not send what is first in the queue.
     fn refuse(&mut self, errno: Errno) {
+        let is_long = errno == Errno::MSGSIZE;
+        if is_long && core::mem::take(&mut self.refuses_fragments) && socket::allow_fragments(self.socket.as_fd()) {
+            return;
+        }
         // Some devices and old kernels cannot cut: the same bytes go out one by one then.
         let cannot_cut = matches!(errno, Errno::INVAL | Errno::IO | Errno::MSGSIZE);
         if cannot_cut && self.outbox.cuts_in_kernel() && socket::unset_segmentation(self.socket.as_fd()) {

@@ -2,7 +2,6 @@
 
 use super::acknowledged::MESSAGES_UNDER_WAY_MAX;
 use super::window::Known;
-use bytes::Bytes;
 use dataflow::bulk::PageSlice;
 use std::collections::BTreeMap;
 
@@ -45,7 +44,7 @@ impl InOrder {
             // What does not fit is not acknowledged, and comes again.
             if self.held_bytes + bytes.len() <= self.held_bytes_max {
                 self.held_bytes += bytes.len();
-                self.held.insert(number, PageSlice::new(Bytes::copy_from_slice(bytes.as_bytes())));
+                self.held.insert(number, PageSlice::copy_of(bytes.as_bytes()));
             }
             return;
         }
@@ -90,7 +89,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn bytes(number: u64) -> PageSlice {
-        PageSlice::new(Bytes::from(number.to_le_bytes().to_vec()))
+        PageSlice::from(number.to_le_bytes().to_vec())
     }
 
     fn number_of(slice: &PageSlice) -> u64 {

@@ -56,7 +56,7 @@ impl Kept {
         self.parts += message.parts();
         self.bytes += message.len();
         self.messages.push_back(message);
-        while self.parts > parts_max || self.bytes > bytes_max {
+        for _ in 0..self.displaced_by((0, 0), (parts_max, bytes_max)) {
             self.forget_oldest();
         }
     }
@@ -71,21 +71,21 @@ impl Kept {
         &mut self,
         head: &[u8],
         bulk: &Bulk,
-        (parts_max, bytes_max): (usize, usize),
+        bounds: (usize, usize),
     ) -> Option<&mut Message> {
-        let mut parts = self.parts + parts_of(bulk);
-        let mut bytes = self.bytes + head.len() + bulk.len();
-        for message in &mut self.messages {
-            if parts <= parts_max && bytes <= bytes_max {
-                return None;
-            }
-            if message.sent_len < message.len() {
-                return Some(message);
-            }
-            parts -= message.parts();
-            bytes -= message.len();
-        }
-        None
+        let displaced = self.displaced_by((parts_of(bulk), head.len() + bulk.len()), bounds);
+        self.messages.iter_mut().take(displaced).find(|message| message.sent_len < message.len())
+    }
+
+    /// How many of the oldest have to be forgotten for so many more parts and bytes.
+    fn displaced_by(&self, more: (usize, usize), (parts_max, bytes_max): (usize, usize)) -> usize {
+        let (mut parts, mut bytes) = (self.parts + more.0, self.bytes + more.1);
+        let mut is_displaced = |message: &Message| {
+            let is_displaced = parts > parts_max || bytes > bytes_max;
+            (parts, bytes) = (parts - message.parts(), bytes - message.len());
+            is_displaced
+        };
+        self.messages.iter().take_while(|message| is_displaced(message)).count()
     }
 
     /// Keeps a message until it is [forgotten](Self::forget). One whose bulk is shorter than `copy_below` is copied, so that it pins
@@ -289,11 +289,10 @@ const REPEATS_MAX: usize = 16;
 #[cfg(test)]
 mod tests {
     use super::{Kept, REPEATS_MAX};
-    use bytes::Bytes;
     use dataflow::bulk::{Bulk, PageSlice};
 
     fn bulk(slices: &[&'static [u8]]) -> Bulk {
-        Bulk::PageList(slices.iter().map(|slice| PageSlice::new(Bytes::from_static(slice))).collect())
+        Bulk::PageList(slices.iter().map(|slice| PageSlice::from_static(slice)).collect())
     }
 
     #[test]

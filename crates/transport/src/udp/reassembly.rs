@@ -69,6 +69,8 @@ pub(super) struct Incomplete {
     deadline: Time,
     ask_at: Time,
     asks: u32,
+    /// How often it was asked for although it was sent.
+    late_asks: u32,
     /// Segments that were sent or asked for last and have not come.
     expected: usize,
     /// Segments of later messages that have come since.
@@ -250,9 +252,9 @@ impl Reassembly {
     /// Makes room for a message that was not `known`, or known to be missing only.
     fn admit(&mut self, run: &Run, known: Option<usize>, refusals: &mut Refusals) -> usize {
         let Bounds { messages_max, bytes_max, segment_len, unasked_len, .. } = self.bounds;
-        let asks = known.map_or(0, |index| {
+        let asks = known.map_or((0, 0), |index| {
             let missing = self.remove(index);
-            let asks = missing.asks;
+            let asks = (missing.asks, missing.late_asks);
             self.recycle(missing);
             asks
         });
@@ -264,7 +266,7 @@ impl Reassembly {
         }
         let mut message = self.spare.pop().unwrap_or_default();
         message.begin(run.number, run.message_len, run.message_len.div_ceil(segment_len));
-        message.asks = asks;
+        (message.asks, message.late_asks) = asks;
         message.expected = first_part_len(run.message_len, segment_len, unasked_len).div_ceil(segment_len);
         self.bytes += message.len;
         self.messages.push(message);
@@ -296,7 +298,7 @@ impl Incomplete {
 
     fn begin(&mut self, number: u64, len: usize, segments: usize) {
         (self.number, self.len, self.asks, self.expected) = (number, len, 0, 0);
-        (self.seen_count, self.overtaken_by) = (0, 0);
+        (self.seen_count, self.overtaken_by, self.late_asks) = (0, 0, 0);
         self.seen.clear();
         self.seen.resize(segments.div_ceil(64), 0);
     }
@@ -321,6 +323,12 @@ impl Incomplete {
     /// Whether something is missing that was sent or asked for; else there is more to be asked for.
     pub(super) fn is_late(&self) -> bool {
         !self.is_begun() || self.expected > 0
+    }
+
+    /// It is asked for although it was sent: how often now.
+    pub(super) fn count_late_ask(&mut self) -> u32 {
+        self.late_asks += 1;
+        self.late_asks
     }
 
     /// The bytes to ask for, in order, bounded: the beginning, as 0..0, if nothing has come. They are expected from now on.
@@ -407,7 +415,6 @@ const SPARE_MAX: usize = 8;
 #[cfg(test)]
 mod tests {
     use super::{Added, Bounds, Reassembly, Refusals, Run};
-    use bytes::Bytes;
     use dataflow::bulk::PageSlice;
     use dataflow::time::Time;
     use proptest::prelude::*;
@@ -435,7 +442,7 @@ mod tests {
     /// The segments `first..end` of a message.
     fn run(number: u64, message_len: usize, first: usize, end: usize) -> Run {
         let (offset, stop) = (first * SEGMENT_LEN, message_len.min(end * SEGMENT_LEN));
-        let bytes = PageSlice::new(Bytes::from(content(message_len)[offset..stop].to_vec()));
+        let bytes = PageSlice::from(content(message_len)[offset..stop].to_vec());
         Run { number, message_len, offset, bytes }
     }
 

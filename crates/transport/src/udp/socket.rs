@@ -4,9 +4,8 @@ use super::options::{SocketBuffers, UdpOptions};
 use super::system;
 use crate::error::OsError;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::net::{
-    AddressFamily, SocketFlags, SocketType, bind as bind_socket, getsockname, ipproto, socket_with, sockopt,
-};
+use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind as bind_socket, getsockname, ipproto, socket_with};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
 /// A socket at this address.
@@ -63,6 +62,21 @@ pub(super) fn set_segmentation(socket: BorrowedFd<'_>, options: &UdpOptions) -> 
     if is_set { segments } else { 1 }
 }
 
+/// Has datagrams refused that are longer than their way carries, if they go in fragments; returns whether they are. Where none goes
+/// in fragments, the kernel gives none a number of one counter for all that goes to a host, whose cache line the processors would
+/// take from each other.
+pub(super) fn refuse_fragments(socket: BorrowedFd<'_>, address: &SocketAddr) -> bool {
+    // Those of IPv6 have numbers in fragments only. Hosts that do not learn what a way carries would lose what is longer unseen.
+    address.is_ipv4()
+        && sockopt::ip_mtu_discover(socket).is_ok_and(|discovery| discovery == Ipv4PathMtuDiscovery::WANT)
+        && sockopt::set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::DO).is_ok()
+}
+
+/// Undoes [`refuse_fragments`]; returns whether it did.
+pub(super) fn allow_fragments(socket: BorrowedFd<'_>) -> bool {
+    sockopt::set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::WANT).is_ok()
+}
+
 /// Undoes [`set_segmentation`]; returns whether it did.
 pub(super) fn unset_segmentation(socket: BorrowedFd<'_>) -> bool {
     system::set_segmentation(socket, 0).is_ok()
@@ -88,4 +102,26 @@ fn set_multicast(socket: &OwnedFd, options: &UdpOptions) -> Result<(), OsError> 
         .map_err(|errno| OsError::new("setsockopt(IP_MULTICAST_TTL)", errno))?;
     sockopt::set_ip_multicast_loop(socket, multicast.loops)
         .map_err(|errno| OsError::new("setsockopt(IP_MULTICAST_LOOP)", errno))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_fragments_that_a_host_sends_by_itself_are_refused() {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let socket = open(AddressFamily::INET).unwrap();
+        let discovery = || sockopt::ip_mtu_discover(&socket).unwrap();
+        sockopt::set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::WANT).unwrap();
+        assert!(refuse_fragments(socket.as_fd(), &address));
+        assert_eq!(discovery(), Ipv4PathMtuDiscovery::DO);
+        assert!(allow_fragments(socket.as_fd()));
+        assert_eq!(discovery(), Ipv4PathMtuDiscovery::WANT);
+        for other in [Ipv4PathMtuDiscovery::DONT, Ipv4PathMtuDiscovery::PROBE] {
+            sockopt::set_ip_mtu_discover(&socket, other).unwrap();
+            assert!(!refuse_fragments(socket.as_fd(), &address));
+            assert_eq!(discovery(), other);
+        }
+    }
 }

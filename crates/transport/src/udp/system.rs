@@ -1,4 +1,4 @@
-//! The system calls that `rustix` does not offer: receiving many datagrams at a time, and the socket options of UDP.
+//! The system calls that `rustix` does not offer: receiving many datagrams at a time, and socket options of UDP.
 
 use crate::error::OsError;
 use core::mem::{MaybeUninit, size_of, zeroed};

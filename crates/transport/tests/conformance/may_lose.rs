@@ -43,25 +43,7 @@ pub(crate) fn both_directions_at_once<F: Fixture>(fixture: F) {
 }
 
 pub(crate) fn bulk_in_several_slices<F: Fixture>(fixture: F) {
-    let mut run = Run::new(fixture);
-    let (mut first, mut second) = run.fixture.pair();
-    let parts = [0, 1, COPY_BELOW - 1, COPY_BELOW, COPY_BELOW + 1, 0, 3000];
-    let slices: Vec<_> = parts.iter().enumerate().map(|(seed, len)| run.source.slice(*len, seed)).collect();
-    let bulk = Bulk::PageList(slices.clone());
-    let expected: Vec<u8> = slices.iter().flat_map(|slice| slice.as_bytes().to_vec()).collect();
-    let watchdog = Watchdog::default();
-    let frame = loop {
-        let _ = first.send(&head(LEN_MIN + expected.len(), 0), &bulk);
-        first.flush(clock::now()).unwrap();
-        second.fill(clock::now()).unwrap();
-        if let Some(frame) = second.next_frame() {
-            break frame;
-        }
-        watchdog.look();
-    };
-    assert_eq!(contents(frame)[LEN_MIN..], expected);
-    drop((first, second, bulk, slices));
-    run.check_pages_home();
+    suite::send_bulk_in_several_slices(fixture, usize::MAX);
 }
 
 pub(crate) fn a_receiver_that_stops_costs_bounded_memory<F: Fixture>(fixture: F) {

@@ -175,15 +175,24 @@ pub(crate) fn many_small_frames<F: Fixture>(fixture: F) {
 }
 
 pub(crate) fn bulk_in_several_slices<F: Fixture>(fixture: F) {
+    send_bulk_in_several_slices(fixture, 1);
+}
+
+/// It arrives after at most so many sends, one in each pass.
+pub(crate) fn send_bulk_in_several_slices<F: Fixture>(fixture: F, sends_max: usize) {
     let mut run = Run::new(fixture);
     let (mut first, mut second) = run.fixture.pair();
     let parts = [0, 1, COPY_BELOW - 1, COPY_BELOW, COPY_BELOW + 1, 0, 3000];
     let slices: Vec<_> = parts.iter().enumerate().map(|(seed, len)| run.source.slice(*len, seed)).collect();
     let bulk = Bulk::PageList(slices.clone());
     let expected: Vec<u8> = slices.iter().flat_map(|slice| slice.as_bytes().to_vec()).collect();
-    first.send(&head(LEN_MIN + expected.len()), &bulk).unwrap();
-    let watchdog = Watchdog::default();
+    let (mut sends, watchdog) = (0, Watchdog::default());
     let frame = loop {
+        if sends < sends_max {
+            let sent = first.send(&head(LEN_MIN + expected.len()), &bulk);
+            assert!(sent.is_ok() || sends > 0, "{sent:?}");
+            sends += 1;
+        }
         first.flush(clock::now()).unwrap();
         second.fill(clock::now()).unwrap();
         if let Some(frame) = second.next_frame() {

@@ -1,6 +1,6 @@
 //! The same hits cut into the ROBs of another layout.
 
-use bytes::Bytes;
+use dataflow::bulk::PageSlice;
 use trigger::{DataType, Detector, SubSystem};
 
 use super::sample::Event;
@@ -11,7 +11,7 @@ pub fn regroup(event: &Event, from: &Detector, to: &Detector) -> Event {
     for sub in [SubSystem::Tracker, SubSystem::EmCalo, SubSystem::HadCalo, SubSystem::Muon] {
         let mut modules: Vec<Vec<u32>> = vec![Vec::new(); to.modules(sub).count() as usize];
         for source_id in from.modules(sub).sources() {
-            let words: Vec<u32> = eformat::words(event.payload(source_id)).skip(1).collect();
+            let words: Vec<u32> = eformat::words(event.payload(source_id).as_bytes()).skip(1).collect();
             for record in words.chunks(record_words(sub)) {
                 modules[module_of(to, sub, record[0])].extend_from_slice(record);
             }
@@ -29,14 +29,15 @@ pub fn regroup(event: &Event, from: &Detector, to: &Detector) -> Event {
     Event { fragments, ..event.clone() }
 }
 
-pub fn payload(data_type: DataType, words: &[u32]) -> Bytes {
+pub fn payload(data_type: DataType, words: &[u32]) -> PageSlice {
     let record_words = match data_type {
         DataType::Tracks | DataType::MuonStubs => 2,
         DataType::Rois => 4,
         DataType::EmCells | DataType::HadTowers | DataType::CentralTrigger => 1,
     };
     let first = 0xd1 << 24 | (data_type as u32) << 16 | (words.len() / record_words) as u32;
-    std::iter::once(&first).chain(words).flat_map(|word| word.to_le_bytes()).collect()
+    let words = std::iter::once(&first).chain(words);
+    PageSlice::from(words.flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>())
 }
 
 pub fn record_words(sub: SubSystem) -> usize {

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use bytes::Bytes;
+use dataflow::bulk::PageSlice;
 use parquet::column::reader::ColumnReaderImpl;
 use parquet::data_type::{BoolType, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type};
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
@@ -18,17 +18,17 @@ pub struct Event {
     pub items: u32,
     pub rois: Vec<Roi>,
     /// In rising source identifier.
-    pub fragments: Vec<(u32, Bytes)>,
+    pub fragments: Vec<(u32, PageSlice)>,
 }
 
 impl Event {
-    pub fn payload(&self, source_id: u32) -> &Bytes {
+    pub fn payload(&self, source_id: u32) -> &PageSlice {
         let index = self.fragments.binary_search_by_key(&source_id, |(source_id, _)| *source_id).unwrap();
         &self.fragments[index].1
     }
 
     pub fn slices(&self) -> Vec<(u32, &[u8])> {
-        self.fragments.iter().map(|(source_id, payload)| (*source_id, &payload[..])).collect()
+        self.fragments.iter().map(|(source_id, payload)| (*source_id, payload.as_bytes())).collect()
     }
 
     pub fn bytes(&self) -> usize {
@@ -83,7 +83,7 @@ fn read_group(group: &dyn RowGroupReader) -> Vec<Event> {
         fragments: sources[row]
             .iter()
             .zip(&payloads[row])
-            .map(|(source, payload)| (source.cast_unsigned(), Bytes::copy_from_slice(payload.data())))
+            .map(|(source, payload)| (source.cast_unsigned(), PageSlice::copy_of(payload.data())))
             .collect(),
     };
     (0..numbers.len()).map(event).collect()

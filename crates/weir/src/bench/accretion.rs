@@ -8,17 +8,13 @@ use serde::Serialize;
 
 use super::BenchError;
 use super::crossing::{self, Crossing, Fragments};
-use super::paired::{Compared, Comparison, Figures, RatioOf};
+use super::paired::{Comparison, Figures, RatioOf};
+use super::points::{Point, Points};
 use crate::cli::{BenchArgs, BenchBuilding, BenchTransport};
 
-/// What was found.
+/// All numbers of links; the most stand for all.
 #[derive(Serialize)]
-pub(crate) struct Found {
-    /// Of the most links.
-    #[serde(flatten)]
-    main: Comparison<Parameters>,
-    points: Vec<Point>,
-}
+pub(crate) struct Found(Points<Parameters>);
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -33,14 +29,6 @@ struct Parameters {
     pairs: usize,
 }
 
-/// One number of links.
-#[derive(Clone, Copy, Debug, Serialize)]
-struct Point {
-    links: u32,
-    #[serde(flatten)]
-    compared: Compared,
-}
-
 /// Measures all numbers of links in pairs with one link.
 pub(crate) fn measure(args: &BenchArgs) -> Result<Found, BenchError> {
     let compare = |links| {
@@ -49,10 +37,8 @@ pub(crate) fn measure(args: &BenchArgs) -> Result<Found, BenchError> {
         let run = |links| run(&parameters, links);
         Comparison::measure("accretion", parameters, (pairs, RatioOf::EventsPerS), || run(links), || run(1))
     };
-    let comparisons = LINKS.map(compare).into_iter().collect::<Result<Vec<_>, BenchError>>()?;
-    let points = comparisons.iter().map(|of| Point { links: of.parameters().links, compared: *of.compared() });
-    let points = points.collect();
-    Ok(Found { main: comparisons.into_iter().next_back().expect("there are some"), points })
+    let points = LINKS.into_iter().map(|links| compare(links).map(Point::plain)).collect::<Result<_, BenchError>>()?;
+    Ok(Found(Points::new(points, |of: &Parameters| of.links == LINKS_MOST)))
 }
 
 impl Found {
@@ -62,7 +48,8 @@ impl Found {
             "{SOURCES} sources with {BYTES} B of data each, one builder; events per second and processor time beside one link\n\
              links     events/s  µs CPU/event            of one link   CPU of it"
         );
-        for Point { links, compared } in &self.points {
+        for Point { comparison, .. } in self.0.iter() {
+            let (Parameters { links, .. }, compared) = (comparison.parameters(), comparison.compared());
             let Figures { events_per_s, cpu_us_per_event, .. } = compared.result();
             let (ratio, cpu_ratio) = (compared.ratio_text(), compared.cpu_ratio());
             text +=
@@ -80,7 +67,9 @@ fn run(parameters: &Parameters, links: u32) -> Result<Figures, BenchError> {
         fragments: Fragments::Written(parameters.bytes / links),
         transport: BenchTransport::Tcp,
         building: BenchBuilding::Pull,
+        level1: None,
         group: 1,
+        group_age_ms: 0,
         events_held: EVENTS_HELD,
         seconds: parameters.seconds,
     };
@@ -89,6 +78,7 @@ fn run(parameters: &Parameters, links: u32) -> Result<Figures, BenchError> {
 
 const SOURCES: u32 = 4;
 const BYTES: u32 = 12 << 10;
-const LINKS: [u32; 3] = [2, 4, 12];
+const LINKS: [u32; 3] = [2, 4, LINKS_MOST];
+const LINKS_MOST: u32 = 12;
 const EVENTS_HELD: u32 = 64;
 const PAIRS: usize = 5;

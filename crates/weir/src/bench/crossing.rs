@@ -3,6 +3,7 @@
 
 use configuration::Partition;
 use dataflow::ids::Role;
+use serde::Serialize;
 
 use super::paired::Figures;
 use super::{BenchError, sound};
@@ -19,11 +20,25 @@ pub(super) struct Crossing {
     pub(super) fragments: Fragments,
     pub(super) transport: BenchTransport,
     pub(super) building: BenchBuilding,
-    /// Events of a builder that a source sends together, at most.
+    /// Level 1, where it triggers; else the DFM triggers itself.
+    pub(super) level1: Option<Triggers>,
+    /// Events of a builder that a source pushes together, at most.
     pub(super) group: u32,
+    /// How long the first of them may wait for the others.
+    pub(super) group_age_ms: u32,
     /// Events in building at a time, at each builder.
     pub(super) events_held: u32,
     pub(super) seconds: f64,
+}
+
+/// How level 1 triggers.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Triggers {
+    /// Triggers that a read-out system may have before it.
+    pub(super) in_flight: u32,
+    pub(super) rois_per_event: u32,
+    /// Accepted events that wait in the DFM for a builder, at most.
+    pub(super) queue: u32,
 }
 
 /// Lengths of fragments, in bytes of data.
@@ -58,22 +73,23 @@ pub(super) fn run(crossing: &Crossing) -> Result<Crossed, BenchError> {
 
 impl Crossing {
     fn configuration(&self) -> String {
-        let Self { sources, links, builders, fragments, transport, building, group, events_held, seconds } = self;
+        let Self { sources, links, builders, fragments, transport, building, level1, group, group_age_ms, .. } = self;
+        let Self { events_held, seconds, .. } = self;
         let fragment_max = fragments.longest() + OVERHEAD_BYTES;
-        let carriers = match transport {
-            BenchTransport::Tcp => "",
-            BenchTransport::Udp => "transport = { event_request = \"udp\", event_reply = \"udp\" }",
-            BenchTransport::Shm => "transport.connections = \"shm\"",
+        let carriers = transport.keys(&["event_request", "event_reply"]);
+        let triggers = match level1 {
+            None => "dfm.input = \"self\"".to_owned(),
+            Some(Triggers { in_flight, rois_per_event, queue }) => format!(
+                "level1 = {{ in_flight = {in_flight}, rois_per_event = {rois_per_event} }}\n\
+                 dfm.input = \"level1\"\ndfm.queue = {queue}"
+            ),
         };
-        // Read-out systems learn from level 1 which events there are; else nobody needs to tell them.
-        let triggers = match building {
-            BenchBuilding::Pull | BenchBuilding::Push => "dfm.input = \"self\"".to_owned(),
-            BenchBuilding::PushByNumber => {
-                format!("level1.in_flight = {}\n            dfm.input = \"level1\"", builders * events_held)
+        let push = match building {
+            BenchBuilding::Pull => String::new(),
+            BenchBuilding::Push | BenchBuilding::PushByNumber => {
+                format!("push = {{ group = {group}, group_age = \"{group_age_ms} ms\" }}")
             }
         };
-        let push =
-            if *building == BenchBuilding::Pull { String::new() } else { format!("push = {{ group = {group} }}") };
         format!(
             r#"
             partition.name = "bench"

@@ -14,20 +14,17 @@
 //! acknowledged datagrams, and the reference the same without acknowledgements: what a transport protocol costs, as in
 //! `[ATM1997 §III]`.
 
-use std::io;
-use std::process::{Child, Command, Stdio};
-
 use configuration::Partition;
 use dataflow::ids::Role;
 use serde::Serialize;
 
 use super::datagrams::{self, Datagrams};
 use super::paired::{Comparison, Figures, RatioOf};
-use super::reference::{self, Measurement, SourceArguments};
+use super::reference::{self, Measurement};
 use super::ring::{self, Ring};
 use super::{BenchError, touch};
 use crate::cli::{BenchArgs, BenchPayload, BenchSide, BenchTransport};
-use crate::conductor::{Run, conduct};
+use crate::conductor::{Conducted, Run, conduct};
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -38,6 +35,9 @@ pub(crate) struct Parameters {
     payload: BenchPayload,
     #[serde(skip_serializing_if = "Option::is_none")]
     datagram_bytes: Option<u32>,
+    /// Whether the kernel may cut and join datagrams.
+    #[serde(skip)]
+    offload: bool,
     /// Whether each fragment has a datagram of its own in the reference.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     single: bool,
@@ -114,7 +114,7 @@ impl Found {
             Self::Datagrams { grouped, single } => {
                 let (grouped, single) =
                     (grouped.to_text_as(["weir", "grouped"]), single.to_text_as(["weir", "single"]));
-                format!("{grouped}\n{single}")
+                format!("Beside {GROUPED}:\n{grouped}\n\nBeside {SINGLE}:\n{single}")
             }
             Self::One { bench, side, figures, .. } => format!("{bench}\n{}", figures.to_line(side.name())),
         }
@@ -122,6 +122,11 @@ impl Found {
 }
 
 fn build(parameters: &Parameters) -> Result<Figures, BenchError> {
+    conduct_building(parameters).map(|(figures, _)| figures)
+}
+
+/// Builds, all of whose events must be complete.
+pub(super) fn conduct_building(parameters: &Parameters) -> Result<(Figures, Conducted), BenchError> {
     let partition = Partition::parse("event-builder bench", &configuration(parameters), &[])?;
     let in_children = |role| role == Role::Ros;
     let conducted = conduct(Run { partition, in_children, progress: None, observer: None })?;
@@ -135,7 +140,8 @@ fn build(parameters: &Parameters) -> Result<Figures, BenchError> {
         }
     }
     let events = account.built_complete as f64;
-    Ok(parameters.figures(events, conducted.duration.as_secs_f64(), conducted.cpu.as_secs_f64()))
+    let figures = parameters.figures(events, conducted.duration.as_secs_f64(), conducted.cpu.as_secs_f64());
+    Ok((figures, conducted))
 }
 
 fn bare(parameters: &Parameters) -> Result<Figures, BenchError> {
@@ -143,10 +149,9 @@ fn bare(parameters: &Parameters) -> Result<Figures, BenchError> {
     let touched = parameters.payload == BenchPayload::Touched;
     let measured = match parameters.transport {
         BenchTransport::Tcp => {
-            // The fewer, the more of them stay in the cache.
-            let (batch, events_held) = (1, EVENTS_HELD.min(parameters.building()));
+            let (batch, events_held) = (1, events_held_tcp(fragment_bytes));
             let bare = reference::Parameters { sources, fragment_bytes, seconds, batch, events_held, touched };
-            reference::run(&bare, spawn_source)
+            reference::run(&bare, reference::spawn_source)
         }
         BenchTransport::Udp => {
             let datagram_bytes = parameters.datagram_bytes.expect("UDP has datagrams");
@@ -165,7 +170,38 @@ fn bare(parameters: &Parameters) -> Result<Figures, BenchError> {
     Ok(parameters.figures(events as f64, seconds, cpu_seconds))
 }
 
+/// Event buffers of the bare machine over TCP: at most as many as there are events in building; the fewer, the more of them stay
+/// in the cache.
+pub(super) fn events_held_tcp(fragment_bytes: u32) -> u32 {
+    EVENTS_HELD.min(in_window(fragment_bytes, BUILDING_MIN))
+}
+
+fn in_window(fragment_bytes: u32, least: u32) -> u32 {
+    (WINDOW_BYTES / fragment_bytes.max(1)).clamp(least, BUILDING_MAX)
+}
+
 impl Parameters {
+    /// Building by datagrams that nothing cuts or joins.
+    pub(super) fn of_datagrams(sources: u32, fragment_bytes: u32, datagram_bytes: u32, seconds: f64) -> Self {
+        Self {
+            sources,
+            fragment_bytes,
+            transport: BenchTransport::Udp,
+            payload: BenchPayload::Plain,
+            datagram_bytes: Some(datagram_bytes),
+            offload: false,
+            single: false,
+            window_bytes: None,
+            seconds,
+            pairs: 0,
+        }
+    }
+
+    /// Of fragments and of datagrams, in bytes.
+    pub(super) fn lengths(&self) -> (u32, u32) {
+        (self.fragment_bytes, self.datagram_bytes.unwrap_or(0))
+    }
+
     pub(super) fn new(args: &BenchArgs) -> Result<Self, BenchError> {
         let transport = args.transport;
         let moves_bytes = transport != BenchTransport::Shm;
@@ -179,6 +215,7 @@ impl Parameters {
             transport,
             payload,
             datagram_bytes: (transport == BenchTransport::Udp).then_some(args.datagram),
+            offload: true,
             single: transport == BenchTransport::Udp && args.single,
             window_bytes: args.window.filter(|_| transport == BenchTransport::Udp),
             seconds: args.seconds,
@@ -188,10 +225,9 @@ impl Parameters {
 
     /// Events in building at once: as many as keep a source, its connection and the builder busy at the same time.
     fn building(&self) -> u32 {
-        let events = |window_bytes: u32, least| (window_bytes / self.fragment_bytes.max(1)).clamp(least, BUILDING_MAX);
         match self.transport {
-            BenchTransport::Tcp => events(WINDOW_BYTES, BUILDING_MIN),
-            BenchTransport::Udp => events(DATAGRAMS_WINDOW_BYTES, EVENTS_HELD),
+            BenchTransport::Tcp => in_window(self.fragment_bytes, BUILDING_MIN),
+            BenchTransport::Udp => in_window(self.fragment_bytes, EVENTS_HELD),
             BenchTransport::Shm => EVENTS_HELD,
         }
     }
@@ -216,12 +252,14 @@ fn configuration(parameters: &Parameters) -> String {
         BenchPayload::Plain | BenchPayload::Handles => ("prefilled", "headers"),
         BenchPayload::Touched => ("written", "data"),
     };
+    let clear_group = |bytes: u32| (bytes / (*fragment_bytes).max(1)).clamp(1, CLEAR_GROUP_MAX);
     // Pages that wait to be cleared are read by nobody, and those of the reference's ring are used again at once.
     let clear_group = match parameters.transport {
         BenchTransport::Shm => building / 4,
-        BenchTransport::Tcp | BenchTransport::Udp => {
-            (CLEARED_BYTES / (*fragment_bytes).max(1)).clamp(1, CLEAR_GROUP_MAX)
-        }
+        // The networks of `losses` drop clears as well, and what a builder does about a lost one is not what is measured there.
+        BenchTransport::Udp if !parameters.offload => CLEAR_GROUP_MAX,
+        BenchTransport::Tcp => clear_group(CLEARED_BYTES),
+        BenchTransport::Udp => clear_group(CLEARED_BYTES_MULTICAST),
     };
     let transport = transport_keys(parameters);
     format!(
@@ -246,37 +284,27 @@ fn configuration(parameters: &Parameters) -> String {
 
 /// How messages travel.
 fn transport_keys(parameters: &Parameters) -> String {
-    match (parameters.transport, parameters.datagram_bytes) {
-        (BenchTransport::Udp, Some(datagram)) => {
-            let window = parameters.window_bytes.map_or(String::new(), |window| format!(", window = \"{window} B\""));
-            format!("transport = {{ {CARRIERS}, udp = {{ datagram = \"{datagram} B\"{window} }} }}")
-        }
-        (BenchTransport::Shm, _) => "transport.connections = \"shm\"".to_owned(),
-        _ => String::new(),
-    }
-}
-
-fn spawn_source(source: &SourceArguments) -> io::Result<Child> {
-    let SourceArguments { builder, id, fragment_bytes, batch, touched } = source;
-    let mut command = Command::new(std::env::current_exe()?);
-    command.args(["bench-part", "source", &builder.to_string()]);
-    command.args([id, fragment_bytes, batch].map(u32::to_string));
-    if *touched {
-        command.arg("--touched");
-    }
-    command.stdin(Stdio::null()).spawn()
+    let carriers = parameters.transport.keys(&CARRIERS);
+    let Some(datagram) = parameters.datagram_bytes else { return carriers };
+    let window =
+        parameters.window_bytes.map_or(String::new(), |window| format!("transport.udp.window = \"{window} B\"\n"));
+    let offload = parameters.offload;
+    format!("{carriers}transport.udp.datagram = \"{datagram} B\"\ntransport.udp.offload = {offload}\n{window}")
 }
 
 /// As in the event builder of `[EB2007 §II-B.4]`.
-const CARRIERS: &str = r#"event_request = "udp", event_reply = "udp", clear = "multicast""#;
+const CARRIERS: [&str; 3] = ["event_request", "event_reply", "clear"];
+const GROUPED: &str =
+    "bare sendmmsg and recvmmsg with as many fragments in each datagram as it holds, which the kernel cuts and joins";
+const SINGLE: &str = "bare sendmmsg and recvmmsg with each fragment in datagrams of its own";
 const PAIRS: usize = 5;
 const EVENTS_HELD: u32 = 64;
 /// What is cleared together, of one source.
 const CLEARED_BYTES: u32 = 128 << 10;
+/// Each clear is a datagram to each source.
+const CLEARED_BYTES_MULTICAST: u32 = 256 << 10;
 const CLEAR_GROUP_MAX: u32 = 100;
 /// Less than what a pair of sockets buffers for the reference.
 const WINDOW_BYTES: u32 = 1 << 20;
-/// A socket for all sources has room for more, and more replies are ready at the same time.
-const DATAGRAMS_WINDOW_BYTES: u32 = 2 << 20;
 const BUILDING_MIN: u32 = 8;
 const BUILDING_MAX: u32 = 512;

@@ -4,10 +4,10 @@
 //! have replied. The client keeps a number of exchanges on the way and writes all requests that it may send in one system
 //! call; a replier reads what there is and writes all its replies in one. Both read their sockets directly and are idle as
 //! the system is: by the same rule, and asleep in the same system call. Each message carries its number, which is
-//! checked; there is nothing else in it. A part of the replies may be larger than the others.
+//! checked; there is nothing else in it.
 
-use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::io::{self, IoSlice, Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use rustix::thread::sched_yield;
 use transport::clock;
 use transport::idle::{Idle, Pause};
 
-use super::reference::{ReferenceError, Sources, accept_all};
+use super::reference::{ReferenceError, Sources, accept_all, listen};
 use crate::cli::BenchIdle;
 use crate::cpu::cpu_seconds;
 
@@ -33,21 +33,10 @@ pub(super) struct Exchange {
     pub(super) request_bytes: u32,
     /// Length of a reply in bytes, at least 8.
     pub(super) reply_bytes: u32,
-    /// Replies of another length.
-    pub(super) large: LargeReplies,
     /// Exchanges on the way at a time. If there is one, its time is taken.
     pub(super) in_flight: u32,
     pub(super) idle: BenchIdle,
     pub(super) seconds: f64,
-}
-
-/// Replies that are larger than the others.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct LargeReplies {
-    /// Their length in bytes, at least 8.
-    pub(super) bytes: u32,
-    /// Which part of all replies they are, 0 to 1; spread evenly.
-    pub(super) part: f64,
 }
 
 /// What was measured.
@@ -66,25 +55,23 @@ pub(super) struct ReplierArguments {
     pub(super) id: u32,
     pub(super) request_bytes: u32,
     pub(super) reply_bytes: u32,
-    pub(super) large: LargeReplies,
     pub(super) idle: BenchIdle,
 }
 
 /// Measures. The repliers have ended when this returns.
 pub(super) fn run(exchange: &Exchange) -> Result<Exchanged, ReferenceError> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(ReferenceError::Listen)?;
-    let client = listener.local_addr().map_err(ReferenceError::Listen)?;
+    let (listener, client) = listen()?;
     let children_cpu_before = cpu_seconds(UsageWho::RUSAGE_CHILDREN);
     let mut repliers = Sources(Vec::new());
     for id in 0..exchange.repliers {
-        let Exchange { request_bytes, reply_bytes, large, idle, .. } = *exchange;
-        let arguments = ReplierArguments { client, id, request_bytes, reply_bytes, large, idle };
+        let Exchange { request_bytes, reply_bytes, idle, .. } = *exchange;
+        let arguments = ReplierArguments { client, id, request_bytes, reply_bytes, idle };
         repliers.0.push(spawn(&arguments).map_err(|error| ReferenceError::Spawn { id, error })?);
     }
     let sockets = accept_all(&listener, &mut repliers, exchange.repliers)?;
     let mut lines = Vec::new();
     for socket in sockets {
-        let (incoming, outgoing) = exchange.lengths();
+        let (incoming, outgoing) = (Lengths::equal(exchange.reply_bytes), Lengths::equal(exchange.request_bytes));
         let line = Line::new(socket, incoming, outgoing, exchange.in_flight);
         lines.push(line.map_err(ReferenceError::Listen)?);
     }
@@ -97,11 +84,11 @@ pub(super) fn run(exchange: &Exchange) -> Result<Exchanged, ReferenceError> {
 
 /// The life of a replier: it replies until the client goes away.
 pub(super) fn replier_main(arguments: &ReplierArguments) -> Result<(), ReferenceError> {
-    let ReplierArguments { client, id, request_bytes, reply_bytes, large, idle } = *arguments;
+    let ReplierArguments { client, id, request_bytes, reply_bytes, idle } = *arguments;
     let refused = |error| ReferenceError::Connect { builder: client, error };
     let mut socket = TcpStream::connect(client).map_err(refused)?;
     socket.write_all(&id.to_ne_bytes()).map_err(refused)?;
-    let (incoming, outgoing) = (Lengths::equal(request_bytes), Lengths { usual: reply_bytes, large });
+    let (incoming, outgoing) = (Lengths::equal(request_bytes), Lengths::equal(reply_bytes));
     let mut line = Line::new(socket, incoming, outgoing, REPLIES_MAX).map_err(refused)?;
     let mut rest = Rest::new(idle, std::slice::from_ref(&line)).map_err(refused)?;
     loop {
@@ -147,22 +134,24 @@ fn ask(lines: &mut [Line], exchange: &Exchange) -> Result<Exchanged, ReferenceEr
     Ok(Exchanged { exchanges: done, seconds: clock::now().since(began).as_secs_f64(), cpu_seconds, latency_ns })
 }
 
-impl Exchange {
-    /// Of what comes to the client, and of what it sends.
-    fn lengths(&self) -> (Lengths, Lengths) {
-        (Lengths { usual: self.reply_bytes, large: self.large }, Lengths::equal(self.request_bytes))
-    }
-}
-
 /// Lengths of messages, by their numbers.
 #[derive(Clone, Copy)]
-struct Lengths {
-    usual: u32,
-    large: LargeReplies,
+pub(super) struct Lengths {
+    pub(super) usual: u32,
+    pub(super) large: LargeReplies,
+}
+
+/// Replies that are larger than the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct LargeReplies {
+    /// Their length in bytes, at least 8.
+    pub(super) bytes: u32,
+    /// Which part of all replies they are, 0 to 1; spread evenly.
+    pub(super) part: f64,
 }
 
 impl Lengths {
-    fn equal(usual: u32) -> Self {
+    pub(super) fn equal(usual: u32) -> Self {
         Self { usual, large: LargeReplies::default() }
     }
 
@@ -178,7 +167,7 @@ impl Lengths {
 }
 
 /// One end of a connection: numbered messages in and out.
-struct Line {
+pub(super) struct Line {
     socket: TcpStream,
     incoming: Lengths,
     outgoing: Lengths,
@@ -186,12 +175,12 @@ struct Line {
     kept: usize,
     bytes: Vec<u8>,
     out: Vec<u8>,
-    sent: u64,
-    received: u64,
+    pub(super) sent: u64,
+    pub(super) received: u64,
 }
 
 impl Line {
-    fn new(socket: TcpStream, incoming: Lengths, outgoing: Lengths, messages_max: u32) -> io::Result<Self> {
+    pub(super) fn new(socket: TcpStream, incoming: Lengths, outgoing: Lengths, messages_max: u32) -> io::Result<Self> {
         socket.set_nodelay(true)?;
         socket.set_nonblocking(true)?;
         let bytes = vec![0; incoming.longest() * messages_max as usize];
@@ -199,7 +188,7 @@ impl Line {
     }
 
     /// Reads what there is, once; how many messages that makes whole.
-    fn receive(&mut self) -> io::Result<u64> {
+    pub(super) fn receive(&mut self) -> io::Result<u64> {
         let read = match self.socket.read(&mut self.bytes[self.kept..]) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(read) => read,
@@ -226,7 +215,7 @@ impl Line {
     }
 
     /// Writes this many messages in one call, as far as the kernel takes them.
-    fn send(&mut self, count: u64) -> io::Result<()> {
+    pub(super) fn send(&mut self, count: u64) -> io::Result<()> {
         let mut end = 0;
         for _ in 0..count {
             let start = end;
@@ -237,28 +226,43 @@ impl Line {
             self.out[start..start + NUMBER_BYTES].copy_from_slice(&self.sent.to_ne_bytes());
             self.sent += 1;
         }
-        let mut left = &self.out[..end];
-        while !left.is_empty() {
-            match self.socket.write(left) {
-                Ok(written) => left = &left[written..],
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    poll(&mut [PollFd::new(&self.socket, PollFlags::OUT)], Some(&SILENCE_MAX))?;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
+        write_all(&self.socket, &mut [IoSlice::new(&self.out[..end])])
+    }
+
+    /// The same of messages that the caller has made and counted.
+    pub(super) fn write_all(&mut self, slices: &mut [IoSlice<'_>]) -> io::Result<()> {
+        write_all(&self.socket, slices)
+    }
+
+    /// Length of the outgoing message of this number.
+    pub(super) fn length_of(&self, number: u64) -> usize {
+        self.outgoing.of(number)
     }
 }
 
+fn write_all(mut socket: &TcpStream, mut left: &mut [IoSlice<'_>]) -> io::Result<()> {
+    IoSlice::advance_slices(&mut left, 0);
+    while !left.is_empty() {
+        let count = left.len().min(SLICES_MAX);
+        match socket.write_vectored(&left[..count]) {
+            Ok(written) => IoSlice::advance_slices(&mut left, written),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                poll(&mut [PollFd::new(&socket, PollFlags::OUT)], Some(&SILENCE_MAX))?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
 /// What an end does while nothing comes.
-struct Rest {
+pub(super) struct Rest {
     idle: Idle,
     epoll: OwnedFd,
 }
 
 impl Rest {
-    fn new(idle: BenchIdle, lines: &[Line]) -> io::Result<Self> {
+    pub(super) fn new(idle: BenchIdle, lines: &[Line]) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         for line in lines {
             epoll::add(&epoll, &line.socket, EventData::new_u64(0), EventFlags::IN)?;
@@ -267,7 +271,7 @@ impl Rest {
     }
 
     /// After a look at all sockets.
-    fn after(&mut self, something_came: bool) -> io::Result<()> {
+    pub(super) fn after(&mut self, something_came: bool) -> io::Result<()> {
         if something_came {
             self.idle.busy();
             return Ok(());
@@ -287,21 +291,22 @@ impl Rest {
 }
 
 fn spawn(arguments: &ReplierArguments) -> io::Result<Child> {
-    let ReplierArguments { client, id, request_bytes, reply_bytes, large, idle } = arguments;
+    let ReplierArguments { client, id, request_bytes, reply_bytes, idle } = arguments;
     Command::new(std::env::current_exe()?)
         .args(["bench-part", "replier", &client.to_string(), &id.to_string()])
         .args([request_bytes.to_string(), reply_bytes.to_string(), idle.name().to_owned()])
-        .args([large.bytes.to_string(), large.part.to_string()])
         .stdin(Stdio::null())
         .spawn()
 }
 
-fn is_gone(error: &io::Error) -> bool {
+pub(super) fn is_gone(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
     matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
 }
 
-const NUMBER_BYTES: usize = 8;
+pub(super) const NUMBER_BYTES: usize = 8;
 /// Most requests that a replier reads at a time.
-const REPLIES_MAX: u32 = 4096;
+pub(super) const REPLIES_MAX: u32 = 4096;
+/// The kernel takes no more in one call.
+const SLICES_MAX: usize = 1024;
 const SILENCE_MAX: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };

@@ -60,7 +60,7 @@ pub(crate) fn measure(args: &BenchArgs) -> Result<Filter, BenchError> {
     let own = std::env::current_exe().map_err(|error| BenchError::System { what: "the program's own path", error })?;
     let rust: Vec<OsString> = vec![own.into(), "bench-part".into(), "task".into()];
     let compare = |name, task, command: &[OsString], environment: &[(OsString, OsString)]| {
-        let (fragments, event_bytes, seconds) = (FRAGMENTS, event.len(), args.seconds);
+        let (fragments, event_bytes, seconds) = (FRAGMENTS, event.len(), args.seconds / 2.0);
         let parameters = Parameters { task, fragments, event_bytes, slots: SLOTS, seconds, pairs: PAIRS };
         let (command, environment) = (command.to_vec(), environment.to_vec());
         let options = TasksOptions {

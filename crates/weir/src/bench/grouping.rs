@@ -8,16 +8,13 @@ use serde::Serialize;
 
 use super::BenchError;
 use super::crossing::{self, Crossed, Crossing, Fragments};
-use super::paired::{Figures, median};
+use super::paired::{Comparison, Figures, RatioOf, median};
+use super::points::{Point, Points};
 use crate::cli::{BenchArgs, BenchBuilding, BenchTransport};
 
-/// What was found.
+/// All sizes with all groups; the reference of each is the size without groups, in the same rounds.
 #[derive(Serialize)]
-pub(crate) struct Found {
-    bench: &'static str,
-    parameters: Parameters,
-    points: Vec<Point>,
-}
+pub(crate) struct Found(Points<Parameters, Messages>);
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -25,99 +22,103 @@ struct Parameters {
     transport: BenchTransport,
     sources: u32,
     builders: u32,
-    seconds: f64,
-    runs: usize,
-}
-
-/// One size of fragments.
-#[derive(Clone, Debug, Serialize)]
-struct Point {
     fragment_bytes: u32,
-    groups: Vec<Grouped>,
-}
-
-/// Medians of some runs.
-#[derive(Clone, Copy, Debug, Serialize)]
-struct Grouped {
     /// Events that go together.
     group: u32,
-    #[serde(flatten)]
-    figures: Figures,
-    /// Messages between processes.
+    group_age_ms: u32,
+    group_of_reference: u32,
+    seconds: f64,
+    pairs: usize,
+}
+
+/// Those between processes; a median.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Messages {
     messages_per_event: f64,
-    /// Events per second by those without groups.
-    of_single: f64,
-    /// The same of the processor time.
-    cpu_of_single: f64,
 }
 
 /// Measures all sizes with all groups.
 pub(crate) fn measure(args: &BenchArgs) -> Result<Found, BenchError> {
-    let seconds = args.seconds / 4.0;
-    let parameters =
-        Parameters { transport: args.transport, sources: SOURCES, builders: BUILDERS, seconds, runs: RUNS };
-    let points = FRAGMENT_BYTES.map(|fragment_bytes| point(&parameters, fragment_bytes));
-    Ok(Found { bench: "grouping", parameters, points: points.into_iter().collect::<Result<_, _>>()? })
+    let points = FRAGMENT_BYTES.into_iter().map(|fragment_bytes| points(args, fragment_bytes));
+    let points: Vec<_> = points.collect::<Result<Vec<_>, BenchError>>()?.into_iter().flatten().collect();
+    Ok(Found(Points::new(points, |of| of.fragment_bytes == MAIN_BYTES && of.group == MAIN_GROUP)))
 }
 
-fn point(parameters: &Parameters, fragment_bytes: u32) -> Result<Point, BenchError> {
+fn points(args: &BenchArgs, fragment_bytes: u32) -> Result<Vec<Point<Parameters, Messages>>, BenchError> {
+    let of = |group| Parameters {
+        transport: args.transport,
+        sources: SOURCES,
+        builders: BUILDERS,
+        fragment_bytes,
+        group,
+        group_age_ms: GROUP_AGE_MS,
+        group_of_reference: SINGLE,
+        seconds: args.seconds / 4.0,
+        pairs: PAIRS,
+    };
     let mut runs = GROUPS.map(|_| Vec::new());
-    for _ in 0..parameters.runs {
+    for _ in 0..PAIRS {
         for (runs, group) in runs.iter_mut().zip(GROUPS) {
-            runs.push(run(parameters, fragment_bytes, group)?);
+            runs.push(run(&of(group))?);
         }
     }
-    let groups = runs.map(|runs| Grouped::median(&runs));
-    let single = groups[0].figures;
-    let beside_single = |grouped: Grouped| Grouped {
-        of_single: grouped.figures.events_per_s / single.events_per_s,
-        cpu_of_single: grouped.figures.cpu_us_per_event / single.cpu_us_per_event,
-        ..grouped
+    let point = |(of_group, group): (&Vec<Crossed>, u32)| {
+        let figures = |runs: &[Crossed]| runs.iter().map(|run| run.figures).collect::<Vec<Figures>>();
+        let pairs: Vec<_> = figures(of_group).into_iter().zip(figures(&runs[0])).collect();
+        let messages_per_event = median(of_group.iter().map(|run| run.messages_per_event));
+        let comparison = Comparison::of("grouping", of(group), RatioOf::EventsPerS, &pairs);
+        Point { comparison, more: Messages { messages_per_event } }
     };
-    Ok(Point { fragment_bytes, groups: groups.map(beside_single).to_vec() })
+    Ok(runs.iter().zip(GROUPS).map(point).collect())
 }
 
 impl Found {
     /// A table for people.
     pub(crate) fn to_text(&self) -> String {
+        let transport = self.0.iter().next().expect("there are points").comparison.parameters().transport;
         let mut text = format!(
-            "{SOURCES} sources push to {BUILDERS} builders over {}\nfragment  group     events/s  of group 1  µs CPU/event  \
+            "{SOURCES} sources push to {BUILDERS} builders over {}\nfragment  group     events/s  of group 1        µs CPU/event  \
              of group 1  messages/event",
-            self.parameters.transport.name()
+            transport.name()
         );
-        for Point { fragment_bytes, groups } in &self.points {
-            for Grouped { group, figures, messages_per_event, of_single, cpu_of_single } in groups {
-                let Figures { events_per_s, cpu_us_per_event, .. } = figures;
-                text += &format!(
-                    "\n{fragment_bytes:>6} B {group:>6} {events_per_s:>12.0} {of_single:>11.2} {cpu_us_per_event:>13.2} \
-                     {cpu_of_single:>11.2} {messages_per_event:>15.2}"
-                );
-            }
+        for Point { comparison, more: Messages { messages_per_event } } in self.0.iter() {
+            let (Parameters { fragment_bytes, group, .. }, compared) = (comparison.parameters(), comparison.compared());
+            let Figures { events_per_s, cpu_us_per_event, .. } = compared.result();
+            let (ratio, cpu_ratio) = (compared.ratio_text(), compared.cpu_ratio());
+            text += &format!(
+                "\n{fragment_bytes:>6} B {group:>6} {events_per_s:>12.0}  {ratio:<16} {cpu_us_per_event:>13.2} \
+                 {cpu_ratio:>11.2} {messages_per_event:>15.2}"
+            );
         }
         text
     }
 }
 
-impl Grouped {
-    fn median(of: &[Self]) -> Self {
-        let messages_per_event = median(of.iter().map(|run| run.messages_per_event));
-        Self { figures: Figures::median(of.iter().map(|run| run.figures)), messages_per_event, ..of[0] }
-    }
-}
-
-fn run(parameters: &Parameters, fragment_bytes: u32, group: u32) -> Result<Grouped, BenchError> {
-    let &Parameters { transport, sources, builders, seconds, .. } = parameters;
-    let (fragments, building, events_held) = (Fragments::Fixed(fragment_bytes), BenchBuilding::Push, EVENTS_HELD);
-    let links = 1;
-    let crossing = Crossing { sources, links, builders, fragments, transport, building, group, events_held, seconds };
-    let Crossed { figures, messages_per_event } = crossing::run(&crossing)?;
-    Ok(Grouped { group, figures, messages_per_event, of_single: 1.0, cpu_of_single: 1.0 })
+fn run(parameters: &Parameters) -> Result<Crossed, BenchError> {
+    let crossing = Crossing {
+        sources: parameters.sources,
+        links: 1,
+        builders: parameters.builders,
+        fragments: Fragments::Fixed(parameters.fragment_bytes),
+        transport: parameters.transport,
+        building: BenchBuilding::Push,
+        level1: None,
+        group: parameters.group,
+        group_age_ms: parameters.group_age_ms,
+        events_held: EVENTS_HELD,
+        seconds: parameters.seconds,
+    };
+    crossing::run(&crossing)
 }
 
 const SOURCES: u32 = 4;
 const BUILDERS: u32 = 2;
-const FRAGMENT_BYTES: [u32; 4] = [48, 256, 1024, 9000];
-const GROUPS: [u32; 4] = [1, 4, 16, 64];
+const FRAGMENT_BYTES: [u32; 4] = [48, 256, MAIN_BYTES, 9000];
+const MAIN_BYTES: u32 = 1024;
+const GROUPS: [u32; 4] = [SINGLE, 4, MAIN_GROUP, 64];
+const SINGLE: u32 = 1;
+const GROUP_AGE_MS: u32 = 1;
+const MAIN_GROUP: u32 = 16;
 /// Two of the largest groups for each builder.
 const EVENTS_HELD: u32 = 128;
-const RUNS: usize = 3;
+const PAIRS: usize = 3;

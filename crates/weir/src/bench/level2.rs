@@ -18,7 +18,7 @@ use dataflow::wire;
 use eformat::RobParams;
 use serde::Serialize;
 
-use super::exchange::{self, Exchange, Exchanged, LargeReplies};
+use super::exchange::{self, Exchange, Exchanged};
 use super::paired::{Comparison, Figures, RatioOf};
 use super::{BenchError, hops, sound};
 use crate::cli::{BenchArgs, BenchIdle};
@@ -98,7 +98,7 @@ fn compare(
 impl Parameters {
     fn new(args: &BenchArgs, transport: &'static str, processes: u32, in_flight: u32) -> Self {
         let l2pus = if transport == "local" { 4 } else { 1 };
-        let (idle, seconds) = (args.idle, args.seconds);
+        let (idle, seconds) = (args.idle, args.seconds / 3.0);
         Self { transport, processes, l2pus, in_flight, rois_per_event: 2, requests: None, idle, seconds, pairs: PAIRS }
     }
 
@@ -121,7 +121,7 @@ impl Parameters {
 impl Requests {
     fn new() -> Self {
         let fragment = RobParams::default().rob_bytes(PAYLOAD_BYTES as usize);
-        let bulk = Bulk::Pages(PageSlice::new(vec![0; fragment].into()));
+        let bulk = Bulk::Pages(PageSlice::from(vec![0; fragment]));
         let (event, request) = (EventId(0), 0);
         Self {
             ros: ROSS,
@@ -158,7 +158,6 @@ fn bare_two_step(parameters: &Parameters) -> Result<Figures, BenchError> {
         repliers: requests.ros,
         request_bytes: requests.request_bytes,
         reply_bytes: requests.reply_bytes,
-        large: LargeReplies::default(),
         in_flight: parameters.in_flight,
         idle: parameters.idle,
         seconds: parameters.seconds,
@@ -179,7 +178,6 @@ fn bare_round_trip(parameters: &Parameters) -> Result<Figures, BenchError> {
         repliers: 1,
         request_bytes: parameters.assign_bytes(),
         reply_bytes: frame_bytes(&decision),
-        large: LargeReplies::default(),
         in_flight: parameters.in_flight,
         idle: parameters.idle,
         seconds: parameters.seconds,

@@ -2,7 +2,8 @@
 //!
 //! Ten million small events go through the complete building path: ROSs in processes of their own, DFM and SFI in another,
 //! TCP between them. Meanwhile the resident set of all processes is sampled from `/proc`. It must be as large at the end as
-//! it was soon after the start: what the configuration bounds does not grow with the events.
+//! it was soon after the start: what the configuration bounds does not grow with the events. How fast that is, one shorter run of
+//! the bare builder of [`reference`](super::reference) says, fragment by fragment.
 
 use std::fs;
 use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
@@ -14,19 +15,18 @@ use dataflow::ids::Role;
 use serde::Serialize;
 use transport::clock;
 
-use super::BenchError;
+use super::paired::{Comparison, Figures, RatioOf};
+use super::{BenchError, reference};
 use crate::cli::BenchArgs;
 use crate::conductor::{Run, conduct};
 
 /// What was found.
 #[derive(Serialize)]
 pub(crate) struct Memory {
-    bench: &'static str,
-    parameters: Parameters,
+    #[serde(flatten)]
+    comparison: Comparison<Parameters>,
     events: u64,
     seconds: f64,
-    events_per_s: f64,
-    cpu_us_per_event: f64,
     /// Of all processes together, in bytes: medians of the samples of each tenth of the run.
     resident_bytes: Vec<f64>,
     resident_bytes_max: u64,
@@ -60,13 +60,12 @@ pub(crate) fn measure(args: &BenchArgs) -> Result<Memory, BenchError> {
     let (tenths, max) = (tenths(&samples), samples.iter().copied().max().unwrap_or(0));
     let growth = tenths.last().zip(tenths.get(1)).map_or(0.0, |(last, second)| last - second);
     let per_event = growth / events as f64;
+    let result = parameters.figures(events, seconds, conducted.cpu.as_secs_f64());
+    let pair = (result, bare(&parameters, args.seconds)?);
     Ok(Memory {
-        bench: "memory",
-        parameters,
+        comparison: Comparison::of("memory", parameters, RatioOf::EventsPerS, &[pair]),
         events,
         seconds,
-        events_per_s: events as f64 / seconds,
-        cpu_us_per_event: conducted.cpu.as_secs_f64() / events as f64 * 1e6,
         growth_bytes: growth,
         growth_bytes_per_event: per_event,
         flat: per_event < FLAT_BYTES_PER_EVENT && growth < FLAT_PART * max as f64,
@@ -78,20 +77,33 @@ pub(crate) fn measure(args: &BenchArgs) -> Result<Memory, BenchError> {
 impl Memory {
     /// A few lines for people.
     pub(crate) fn to_text(&self) -> String {
-        let Self {
-            events, seconds, events_per_s, cpu_us_per_event, growth_bytes, growth_bytes_per_event, flat, ..
-        } = self;
+        let Self { comparison, events, seconds, growth_bytes, growth_bytes_per_event, flat, .. } = self;
         let megabytes = |bytes: f64| format!("{:.2}", bytes / 1e6);
         let tenths: Vec<String> = self.resident_bytes.iter().map(|bytes| megabytes(*bytes)).collect();
         format!(
-            "memory: {events} events in {seconds:.1} s, {events_per_s:.0} events/s, {cpu_us_per_event:.2} µs CPU/event\n\
-             resident set of all processes by tenths of the run, in MB: {}\n\
+            "{}\n{events} events in {seconds:.1} s; resident set of all processes by tenths of the run, in MB: {}\n\
              largest {} MB; from the second tenth to the last {} MB, {growth_bytes_per_event:.4} bytes per event: {}",
+            comparison.to_text(),
             tenths.join(" "),
             megabytes(self.resident_bytes_max as f64),
             megabytes(*growth_bytes),
             if *flat { "flat" } else { "it grows" }
         )
+    }
+}
+
+fn bare(parameters: &Parameters, seconds: f64) -> Result<Figures, BenchError> {
+    let &Parameters { sources, fragment_bytes, .. } = parameters;
+    let (batch, events_held, touched) = (1, EVENTS_HELD, false);
+    let bare = reference::Parameters { sources, fragment_bytes, seconds, batch, events_held, touched };
+    let measured = reference::run(&bare, reference::spawn_source)?;
+    Ok(parameters.figures(measured.events, measured.seconds, measured.cpu_seconds))
+}
+
+impl Parameters {
+    fn figures(&self, events: u64, seconds: f64, cpu_seconds: f64) -> Figures {
+        let bytes = f64::from(self.sources) * f64::from(self.fragment_bytes);
+        Figures::of(events as f64, Some(bytes), seconds, cpu_seconds)
     }
 }
 
@@ -161,7 +173,7 @@ fn configuration(parameters: &Parameters) -> String {
         partition.name = "bench"
         run.events = {events}
         dfm = {{ input = "self" }}
-        sfi = {{ count = 1, events = 128, building = 64, outstanding_requests = {requests}, max_event_size = "4 kB", request_timeout = "2 s" }}
+        sfi = {{ count = 1, events = 128, building = {EVENTS_HELD}, outstanding_requests = {requests}, max_event_size = "4 kB", request_timeout = "2 s" }}
         [ros]
         count = {sources}
         input = "emulator"
@@ -170,12 +182,13 @@ fn configuration(parameters: &Parameters) -> String {
         pages = 1024
         request_timeout = "2 s"
         "#,
-        requests = 64 * sources,
+        requests = EVENTS_HELD * sources,
     )
 }
 
 const SOURCES: u32 = 2;
 const FRAGMENT_BYTES: u32 = 64;
+const EVENTS_HELD: u32 = 64;
 const SAMPLE_INTERVAL_MIN: Duration = Duration::from_millis(5);
 /// Then every second one is dropped.
 const SAMPLES_MAX: usize = 1000;

@@ -1,6 +1,7 @@
 //! `weir bench`: system benchmarks, each in alternation with the bare machine doing the same work.
 
 mod accretion;
+mod agreement;
 mod crossing;
 mod datagrams;
 mod event_builder;
@@ -11,18 +12,23 @@ mod handover;
 mod hops;
 mod level2;
 mod link;
+mod losses;
 mod memory;
 mod paired;
+mod points;
 mod prediction;
 mod push_pull;
 mod reference;
 mod ring;
 mod ros;
+mod service;
 mod sfi;
 mod simulation;
 mod sources;
 mod spread;
+mod start;
 mod touch;
+mod window;
 
 use std::io;
 
@@ -51,8 +57,15 @@ pub(crate) fn bench(args: &BenchArgs) -> Exit {
         "sfi" => sfi::measure(args).map(|found| (to_json(&found), found.to_text())),
         "transport" => link::measure(args).map(|found| (to_json(&found), found.to_text())),
         "push-pull" => push_pull::measure(args).map(|found| (to_json(&found), found.to_text())),
+        "window" => window::measure(args).map(|found| (to_json(&found), found.to_text())),
         "accretion" => accretion::measure(args).map(|found| (to_json(&found), found.to_text())),
         "grouping" => grouping::measure(args).map(|found| (to_json(&found), found.to_text())),
+        "start" => start::measure(args).map(|found| (to_json(&found), found.to_text())),
+        "reference" => agreement::measure(args).map(|found| {
+            is_off = found.is_off();
+            (to_json(&found), found.to_text())
+        }),
+        "losses" => losses::measure(args).map(|found| (to_json(&found), found.to_text())),
         "level2" => level2::measure(args).map(|found| (to_json(&found), found.to_text())),
         "prediction" => prediction::measure(args).map(|found| {
             is_off = found.is_off();
@@ -95,14 +108,23 @@ pub(crate) fn part(part: &BenchPart) -> Exit {
             let arguments = ring::RingArguments { id, fragment_bytes, slots, touched };
             ring::source_main(&arguments).map_err(|error| error.to_string())
         }
-        BenchPart::Replier { client, id, request_bytes, reply_bytes, idle, large_bytes, large_part } => {
-            let large = exchange::LargeReplies { bytes: large_bytes, part: large_part };
-            let arguments = exchange::ReplierArguments { client, id, request_bytes, reply_bytes, large, idle };
+        BenchPart::Replier { client, id, request_bytes, reply_bytes, idle } => {
+            let arguments = exchange::ReplierArguments { client, id, request_bytes, reply_bytes, idle };
             exchange::replier_main(&arguments).map_err(|error| error.to_string())
+        }
+        BenchPart::Client { server, id, request_bytes, reply_bytes, in_flight, idle, large_bytes, large_part } => {
+            let large = exchange::LargeReplies { bytes: large_bytes, part: large_part };
+            let talk = service::ServiceTalk { request_bytes, reply_bytes, large, in_flight, idle };
+            let arguments = service::ClientArguments { server, id, talk };
+            service::client_main(&arguments).map_err(|error| error.to_string())
         }
         BenchPart::Link { link, talk, side, frame_bytes, window } => {
             let arguments = link::LinkArguments { link, talk, frame_bytes, window };
             link::far_main(&arguments, side).map_err(|error| error.to_string())
+        }
+        BenchPart::Losing { parent, sources, fragment_bytes, datagram_bytes, seconds } => {
+            let said = losses::losing_main(parent, (sources, fragment_bytes, datagram_bytes), seconds);
+            said.map(|said| _ = print(&said)).map_err(|error| error.to_string())
         }
         BenchPart::Receiver => handover::receiver_main().map_err(|error| error.to_string()),
         BenchPart::Task => filter::task_main().map_err(|error| error.to_string()),
@@ -133,6 +155,10 @@ pub(crate) enum BenchError {
     Simulation(#[from] SimulationError),
     #[error(transparent)]
     Os(#[from] OsError),
+    #[error("interrupted")]
+    Interrupted,
+    #[error("the run ended before all applications ran")]
+    NeverRan,
     #[error("the run was not sound: residual {residual}, {incomplete} incomplete events, {forced} forced {reasons:?}")]
     Unsound { residual: u64, incomplete: u64, forced: u64, reasons: Vec<String> },
     #[error(
@@ -143,12 +169,24 @@ pub(crate) enum BenchError {
     Data { sum: u64, each: u64, fragments: u64 },
     #[error("the processing task {0}")]
     Task(String),
+    #[error(
+        "expected --against PROGRAM, which takes SOURCES FRAGMENT_BYTES SECONDS BATCH EVENTS_HELD and prints \
+         {{\"events_per_s\": …, \"cpu_us_per_event\": …}}"
+    )]
+    NoProgram,
+    #[error("{program}: {reason}")]
+    Program { program: String, reason: String },
+    #[error("a network that drops datagrams {0}")]
+    Network(String),
     #[error("{what}: {error}")]
     System { what: &'static str, error: io::Error },
 }
 
-/// The account of a run in which nothing went wrong: no other run measures anything.
+/// The account of a run in which nothing went wrong, and that nobody cut short: no other run measures anything.
 fn sound(conducted: &Conducted) -> Result<&Accounting, BenchError> {
+    if conducted.interrupted {
+        return Err(BenchError::Interrupted);
+    }
     let account = &conducted.account;
     let Accounting { residual, built_incomplete: incomplete, level2_forced: forced, .. } = *account;
     let reasons = &conducted.ending.reasons;
@@ -167,12 +205,16 @@ event-builder  source processes, one building process, the complete protocol, ov
 transport      frames of 64 B to 1 MB through one link of each kind, one way and there and back
 push-pull      eight sources and eight builders, by requests and by pushing, fragments of 48 B to 64 kB
 grouping       pushed events in groups of 1 to 64, fragments of 48 B to 9 kB, over TCP or UDP
+window         event building in datagrams with acknowledgements and without, fragments of 1 to 37.5 kB
 accretion      read-out systems with 2 to 12 links beside one with as many data
-ros            one read-out system with twelve ROBs: level 2, building and clears together
+losses         event building by datagrams of 1,472 bytes of which the network drops 0 to 30 %, in network namespaces; needs root
+ros            one read-out system with twelve ROBs, asked by several L2PUs and SFIs: level 2, building and clears together
 sfi            one event builder with light sources: events of 1.5 MB and of 256 bytes
 memory         the resident set over ten million small events
 sources        the cost of an event per source, from 4 to 1600 sources in one process
 level2         a supervisor with sinks in one process; two-step selection with data requests over TCP; one event in flight
 simulation     inputs of components in a second of processor time, of the full-size event builder; the event queue alone
 filter         small events through one processing task, in Python and in Rust
+reference      the bare machine of event building over TCP, beside another program that does the same; 1 if they differ by more than 10 %
+start          the start and the stop of examples/full-size.toml in 261 processes, beside as many bare ones
 prediction     what `weir sim` says of five partitions, beside live runs of them; ends with 1 if it is off by more than 15 %";

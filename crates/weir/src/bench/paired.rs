@@ -26,6 +26,10 @@ pub(crate) enum Unit {
     Frame,
     /// Of a component in a simulation.
     Input,
+    /// Of one source and one event.
+    Fragment,
+    /// That is started.
+    Process,
 }
 
 /// What the ratio of two runs is taken of.
@@ -62,7 +66,7 @@ pub(crate) struct Compared {
     cpu_ratio: f64,
 }
 
-impl<P: Serialize> Comparison<P> {
+impl<P> Comparison<P> {
     /// Measures `pairs` times result and reference.
     pub(crate) fn measure<E>(
         bench: &'static str,
@@ -140,6 +144,11 @@ impl Compared {
         self.result
     }
 
+    /// Medians of the reference.
+    pub(crate) fn reference(&self) -> Figures {
+        self.reference
+    }
+
     /// Median ratio of the processor times per event.
     pub(crate) fn cpu_ratio(&self) -> f64 {
         self.cpu_ratio
@@ -196,10 +205,11 @@ impl Figures {
 
     pub(crate) fn to_line(self, name: &str) -> String {
         let Self { unit, events_per_s, bytes_per_s, cpu_us_per_event, round_trip_ns } = self;
-        let unit = unit.name();
         let bytes = bytes_per_s.map_or(String::new(), |bytes| format!(" {:>8.3} GB/s", bytes / 1e9));
         let round_trip = round_trip_ns.map_or(String::new(), |ns| format!(" {:>8.2} µs there and back", ns / 1e3));
-        format!("{name:<10} {events_per_s:>12.0} {unit}s/s{bytes} {cpu_us_per_event:>8.2} µs CPU/{unit}{round_trip}")
+        let units = unit.names();
+        let unit = unit.name();
+        format!("{name:<10} {events_per_s:>12.0} {units}/s{bytes} {cpu_us_per_event:>8.2} µs CPU/{unit}{round_trip}")
     }
 }
 
@@ -208,7 +218,7 @@ impl Serialize for Figures {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { unit, events_per_s, bytes_per_s, cpu_us_per_event, round_trip_ns } = self;
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry(&format!("{}s_per_s", unit.name()), events_per_s)?;
+        map.serialize_entry(&format!("{}_per_s", unit.names()), events_per_s)?;
         for (key, figure) in [("bytes_per_s", bytes_per_s), ("round_trip_ns", round_trip_ns)] {
             if let Some(figure) = figure {
                 map.serialize_entry(key, figure)?;
@@ -225,7 +235,13 @@ impl Unit {
             Self::Event => "event",
             Self::Frame => "frame",
             Self::Input => "input",
+            Self::Fragment => "fragment",
+            Self::Process => "process",
         }
+    }
+
+    fn names(self) -> String {
+        if self == Self::Process { "processes".to_owned() } else { format!("{}s", self.name()) }
     }
 }
 

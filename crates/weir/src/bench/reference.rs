@@ -12,7 +12,7 @@
 use std::io::{self, Read, Write};
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::UsageWho;
@@ -164,8 +164,7 @@ pub(crate) fn run(
     mut spawn: impl FnMut(&SourceArguments) -> io::Result<Child>,
 ) -> Result<Measurement, ReferenceError> {
     check_builder(parameters)?;
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(ReferenceError::Listen)?;
-    let builder = listener.local_addr().map_err(ReferenceError::Listen)?;
+    let (listener, builder) = listen()?;
     let children_cpu_before = cpu_seconds(UsageWho::RUSAGE_CHILDREN);
     let mut sources = Sources(Vec::new());
     for id in 0..parameters.sources {
@@ -212,6 +211,18 @@ pub(crate) fn source_main(arguments: &SourceArguments) -> Result<(), ReferenceEr
             return Ok(());
         }
     }
+}
+
+/// Starts a source of this program.
+pub(super) fn spawn_source(source: &SourceArguments) -> io::Result<Child> {
+    let SourceArguments { builder, id, fragment_bytes, batch, touched } = source;
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["bench-part", "source", &builder.to_string()]);
+    command.args([id, fragment_bytes, batch].map(u32::to_string));
+    if *touched {
+        command.arg("--touched");
+    }
+    command.stdin(Stdio::null()).spawn()
 }
 
 /// The source processes; they end with this.
@@ -303,6 +314,15 @@ impl Header {
             fragment_bytes: word(12),
         }
     }
+}
+
+/// At a free port of the loopback address; nobody waits for a second try however many connect before one is taken in.
+pub(super) fn listen() -> Result<(TcpListener, SocketAddr), ReferenceError> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(ReferenceError::Listen)?;
+    // The standard library lets 128 wait.
+    rustix::net::listen(&listener, BACKLOG).map_err(|errno| ReferenceError::Listen(errno.into()))?;
+    let address = listener.local_addr().map_err(ReferenceError::Listen)?;
+    Ok((listener, address))
 }
 
 /// Takes in one connection from each source, in the order of their numbers, which they send first.
@@ -423,6 +443,7 @@ fn now() -> Instant {
 }
 
 const SOURCES_MAX: u32 = 256;
+const BACKLOG: i32 = 4096;
 const MEMORY_MAX_BYTES: usize = 1 << 30;
 const READ_AHEAD_MIN_BYTES: usize = 64 << 10;
 const READ_AHEAD_MAX_BYTES: usize = 1 << 20;
@@ -433,8 +454,6 @@ const LOOK_AFTER_SOURCES: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 }
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
-
     use super::*;
 
     const SMALL: Parameters =

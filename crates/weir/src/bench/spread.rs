@@ -6,6 +6,7 @@
 
 use dataflow::random::Random;
 use nix::sys::resource::UsageWho;
+use transport::clock;
 
 use crate::cpu::cpu_seconds;
 
@@ -22,16 +23,26 @@ pub(super) struct Spread {
     pub(super) fragment_bytes: usize,
 }
 
-/// Processor time in nanoseconds for an event and source.
-pub(super) fn run(spread: &Spread) -> f64 {
+/// What an event of one source takes.
+pub(super) struct Each {
+    pub(super) seconds: f64,
+    /// Processor time.
+    pub(super) cpu_seconds: f64,
+}
+
+/// Measures.
+pub(super) fn run(spread: &Spread) -> Each {
     let mut memory = Memory::new(spread);
     let in_hand = u64::from(spread.sources) * u64::from(spread.events);
     let rounds = (spread.fragments / in_hand).max(1);
     // Memory is touched first in a round that does not count.
     memory.round(0);
-    let before = cpu_seconds(UsageWho::RUSAGE_SELF);
+    let (before, began) = (cpu_seconds(UsageWho::RUSAGE_SELF), clock::now());
     (1..=rounds).for_each(|round| memory.round(round as u32));
-    (cpu_seconds(UsageWho::RUSAGE_SELF) - before) * 1e9 / (rounds * in_hand) as f64
+    let cpu_seconds = cpu_seconds(UsageWho::RUSAGE_SELF) - before;
+    let seconds = clock::now().since(began).as_secs_f64();
+    let fragments = (rounds * in_hand) as f64;
+    Each { seconds: seconds / fragments, cpu_seconds: cpu_seconds / fragments }
 }
 
 struct Memory {
@@ -44,16 +55,15 @@ struct Memory {
     built: Vec<Vec<Part>>,
 }
 
-/// A cache line, as that of the owner of a slice is.
+/// As long as the header of a page.
 #[derive(Clone, Copy, Default)]
-#[repr(align(64))]
+#[repr(align(16))]
 struct Handle {
-    holders: u64,
-    page: usize,
-    len_bytes: usize,
+    holders: u32,
+    len_bytes: u32,
 }
 
-/// As long as a slice.
+/// As long as a slice in a list of bulk.
 struct Part {
     handle: usize,
     _start: usize,
@@ -103,19 +113,19 @@ impl Memory {
             for words in [header, &mut rest[trailer..]] {
                 words.as_chunks_mut().0.iter_mut().for_each(|word| *word = (source ^ round).to_le_bytes());
             }
-            self.handles[index] = Handle { holders: 2, page: index, len_bytes: fragment_bytes };
+            self.handles[index] = Handle { holders: 2, len_bytes: fragment_bytes as u32 };
         }
     }
 
     fn take(&mut self, source: u32, round: u32) {
         let first = first_of(&self.spread, source);
         for (place, event) in self.built.iter_mut().enumerate() {
-            let Handle { page, len_bytes, .. } = self.handles[first + place];
+            let (page, len_bytes) = (first + place, self.handles[first + place].len_bytes as usize);
             let fragment = &self.pages[page * self.spread.page_bytes..][..len_bytes];
             let words = fragment[..HEADER_BYTES].as_chunks().0.iter().chain(fragment[len_bytes - 4..].as_chunks().0);
             let sound = words.fold(true, |sound, word| sound & (u32::from_le_bytes(*word) == source ^ round));
             assert!(sound, "a fragment is as it was written");
-            event.push(Part { handle: first + place, _start: page, _len_bytes: len_bytes, _kind: 0 });
+            event.push(Part { handle: page, _start: page, _len_bytes: len_bytes, _kind: 0 });
         }
     }
 }

@@ -3,6 +3,7 @@
 mod closing;
 
 use std::collections::BTreeMap;
+use std::thread;
 
 use configuration::{Interval, Layout, Partition, Simulation};
 use dataflow::ids::Role;
@@ -194,13 +195,16 @@ impl Costs {
         self.with_closings(None, alone)
     }
 
-    /// How far simulations are from live runs: the sum of the squares of logarithms.
+    /// How far simulations are from live runs: the sum of the squares of logarithms. On all cores: there are hundreds of them.
     fn off<'l>(&self, live: impl Iterator<Item = &'l Apart>, layout: Layout) -> f64 {
-        let ratios = live.filter_map(|live| {
+        let off = |live: &Apart| {
             let simulated_per_s = self.simulated(&live.partition, layout)?;
             Some((simulated_per_s / live.events_per_s.median).ln().powi(2))
-        });
-        ratios.sum()
+        };
+        thread::scope(|scope| {
+            let running: Vec<_> = live.map(|live| scope.spawn(move || off(live))).collect();
+            running.into_iter().filter_map(|one| one.join().expect("a simulation does not panic")).sum()
+        })
     }
 
     /// With what a message costs and what each thing in it does so many times as large, or both the same.

@@ -40,6 +40,8 @@ pub(crate) enum CalibrationError {
     Configuration(#[from] ConfigurationError),
     #[error("a run of the calibration: {0}")]
     Start(#[from] StartError),
+    #[error("interrupted")]
+    Interrupted,
     #[error("a run of the calibration was not sound: {0}")]
     Unsound(String),
     #[error("no temporary directory for what the calibration records: {0}")]
@@ -322,6 +324,9 @@ fn run(shape: &Shape) -> Result<Sound, CalibrationError> {
 fn run_with(shape: &Shape, meter: Option<Meter>) -> Result<Sound, CalibrationError> {
     let (partition, in_children) = (shape.partition.clone(), shape.in_children);
     let (conducted, metered) = conduct_metered(Run { partition, in_children, progress: None, observer: None }, meter)?;
+    if conducted.interrupted {
+        return Err(CalibrationError::Interrupted);
+    }
     let account = &conducted.account;
     if account.residual != 0 || account.level1 == 0 || !conducted.ending.reasons.is_empty() {
         let (residual, reasons) = (account.residual, conducted.ending.reasons.join("; "));

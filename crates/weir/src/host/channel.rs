@@ -9,6 +9,8 @@ use transport::link::Link;
 use transport::shm::{Address, ShmLink};
 use transport::tcp::Connection;
 
+use super::carriers::Kind;
+
 /// An ordered, lossless connection.
 #[expect(clippy::large_enum_variant, reason = "connections of a process are nearly always of one kind")]
 pub(super) enum Channel {
@@ -28,6 +30,13 @@ impl Channel {
         match self {
             Self::Tcp(connection) => connection,
             Self::Shm(link) => &mut **link,
+        }
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        match self {
+            Self::Tcp(_) => Kind::Tcp,
+            Self::Shm(_) => Kind::Shm,
         }
     }
 

@@ -204,7 +204,9 @@ fn slot_bytes(partition: &Partition, fragments: usize) -> usize {
 /// The chains that accepted at level 2, by its result among the fragments.
 fn level2_passed(bulk: &Bulk) -> u64 {
     let result = fragments(bulk).find(|(source_id, _)| *source_id == LEVEL2_RESULT.0);
-    result.and_then(|(_, data)| trigger::Decision::from_bytes(&data).ok()).map_or(0, |decision| decision.passed)
+    result
+        .and_then(|(_, data)| trigger::Decision::from_bytes(data.as_bytes()).ok())
+        .map_or(0, |decision| decision.passed)
 }
 
 fn debug_reason(reason: FailReason) -> DebugReason {

@@ -18,6 +18,7 @@ use transport::tcp::{Connection, InvalidOptions, ListenError, Listener, TcpOptio
 use transport::udp;
 use transport::waker::Waker;
 
+use super::carriers::{Kind, Part};
 use super::channel::{Channel, PeerAddress};
 use super::datagrams::{DatagramOptions, Datagrams};
 use super::sharing::{self, Sharing};
@@ -50,11 +51,13 @@ pub(crate) enum LinkEvent {
 pub(crate) struct NetworkOptions {
     address: SocketAddr,
     tcp: TcpOptions,
-    /// For connections through shared memory, if they are of that kind.
+    /// For connections through shared memory, if there are any.
     shm: Option<ShmOptions>,
     page_len: usize,
     bulk_pages: usize,
     control_pages: usize,
+    /// Connections that may be open without a peer that has said who it is; further ones wait to be accepted.
+    strangers_max: usize,
     /// Whether peers that send bulk are so many that most of their pages are nearly empty at any time.
     has_many_peers: bool,
     /// How long a connection may stay without a peer that has said who it is: as long as a whole start, in which many
@@ -75,8 +78,8 @@ pub(crate) enum LinksError {
     Datagrams(#[from] udp::InvalidOptions),
     #[error(transparent)]
     Shm(#[from] ShmError),
-    #[error("peer at {address} does not listen through shared memory")]
-    NoSharing { address: PeerAddress },
+    #[error("peer at {address} does not listen as the partition asks for: {part}")]
+    NoWay { address: PeerAddress, part: Part },
     #[error(transparent)]
     Os(#[from] OsError),
 }
@@ -110,13 +113,13 @@ struct Slot {
     /// Whether the peer has proved who it is.
     open: bool,
     accepted_at: Option<Time>,
-    /// By which network port of a read-out system it goes, if it has several.
+    /// By which network port of a read-out system it goes, once both know.
     port: Option<usize>,
 }
 
 impl NetworkOptions {
-    /// The settings that a partition asks for, for a process with this many peers that hold bulk.
-    pub(crate) fn new(partition: &Partition, peers: usize) -> Self {
+    /// The settings that a partition asks for, for a process with so many connections to each of its peers.
+    pub(crate) fn new(partition: &Partition, to_peers: &[usize]) -> Self {
         let transport = &partition.transport;
         let event_max = usize::try_from(partition.sfi.max_event_size.bytes()).unwrap_or(usize::MAX / 4);
         let frame_max = event_max.max(REPLY_GROUP_BYTES).saturating_add(FRAME_OVERHEAD_BYTES);
@@ -134,27 +137,32 @@ impl NetworkOptions {
         };
         // A held event may pin a page that it shares with others: twice the events' own pages, and some on the way.
         let held = (partition.sfi.events as usize).saturating_mul(event_max).div_ceil(page_len);
-        // Data that are pushed wait for their event: as much as credits allow, and a message more of each source.
+        // Data that are pushed wait for their event: as much as credits allow by each port, and a message more of each source.
         let ahead = partition.push().map_or(0, |_| {
             let window = usize::try_from(partition.push_window().bytes()).unwrap_or(usize::MAX / 4);
+            let window = window.saturating_mul(partition.ros.ports.len().max(1));
             window.saturating_add(frame_max).saturating_mul(partition.ros.count as usize).div_ceil(page_len)
         });
-        let bulk_pages = (2 * (held + ahead) + 4 * peers).max(transport.pages as usize);
+        // Each connection keeps a page once it has read.
+        let connections = to_peers.iter().sum::<usize>();
+        let in_use = 3 * to_peers.len() + connections;
+        let bulk_pages = (2 * (held + ahead) + in_use).max(transport.pages as usize);
         Self {
             address: SocketAddr::new(transport.host, 0),
             tcp,
             shm: sharing::options(partition, limits),
             page_len,
             bulk_pages,
-            control_pages: 4 * peers + 16,
-            has_many_peers: peers.saturating_mul(page_len) > HUGE_PAGES_BYTES_MAX,
+            control_pages: in_use + 16,
+            strangers_max: STRANGERS_MAX.max(2 * connections),
+            has_many_peers: connections.saturating_mul(page_len) > HUGE_PAGES_BYTES_MAX,
             greet_timeout: partition.processes.start_timeout.duration(),
         }
     }
 }
 
 impl NetworkOptions {
-    /// Whether connections to other applications go through shared memory.
+    /// Whether connections to other applications, or some of them, go through shared memory.
     pub(crate) fn shares(&self) -> bool {
         self.shm.is_some()
     }
@@ -179,6 +187,7 @@ impl NetworkOptions {
             page_len: JOINING_PAGE_LEN,
             bulk_pages: 8,
             control_pages: STRANGERS_MAX + 1,
+            strangers_max: STRANGERS_MAX,
             has_many_peers: true,
             greet_timeout,
         }
@@ -244,7 +253,7 @@ impl Links {
         self.datagrams.as_mut().is_none_or(|datagrams| datagrams.meet(node, at))
     }
 
-    /// Whether connections to other applications go through shared memory.
+    /// Whether connections to other applications, or some of them, go through shared memory.
     pub(crate) fn are_shared(&self) -> bool {
         self.sharing.as_ref().is_some_and(|sharing| sharing.process.is_some())
     }
@@ -275,72 +284,65 @@ impl Links {
     pub(crate) fn connect(
         &mut self,
         address: &PeerAddress,
+        part: Part,
         now: Time,
         poller: &mut Poller,
         waker: &Waker,
     ) -> Result<LinkId, LinksError> {
-        let Some(process) = self.sharing.as_ref().and_then(|sharing| sharing.process.as_ref()) else {
-            return self.connect_to_control(address.tcp, now, poller);
-        };
+        let incomplete = || LinksError::NoWay { address: address.clone(), part };
+        if part.kind == Kind::Tcp {
+            let at = part.port.map_or(Some(&address.tcp), |port| address.ports.get(port)).ok_or_else(incomplete)?;
+            return self.connect_to_control(*at, now, poller);
+        }
         let network = self.network.as_ref().expect("a process with peers has a network");
-        let Some(shm) = &address.shm else { return Err(LinksError::NoSharing { address: address.clone() }) };
+        let process = self.sharing.as_ref().and_then(|sharing| sharing.process.as_ref());
+        let (Some(process), Some(shm)) = (process, &address.shm) else { return Err(incomplete()) };
         let mut link = ShmLink::connect(shm, process, &network.bulk, now + network.options.greet_timeout)?;
         link.register(poller, waker)?;
         Ok(self.add(Channel::Shm(Box::new(link)), None))
     }
 
-    /// Begins to connect to one network port of a peer that sends bulk, by its place among them.
-    pub(crate) fn connect_to_port(
-        &mut self,
-        (port, address): (usize, SocketAddr),
-        now: Time,
-        poller: &mut Poller,
-    ) -> Result<LinkId, LinksError> {
-        let link = self.connect_to_control(address, now, poller)?;
-        let place = self.place(link).expect("it was just made");
-        self.slots[place].1.port = Some(port);
-        Ok(link)
+    /// What a connection is, if it is there.
+    pub(crate) fn part(&self, link: LinkId) -> Option<Part> {
+        let slot = &self.slots[self.place(link)?].1;
+        Some(Part { kind: slot.connection.kind(), port: slot.port })
     }
 
-    /// By which network port of a read-out system a connection goes; `None` for the first connection between two processes.
-    pub(crate) fn port(&self, link: LinkId) -> Option<usize> {
-        self.place(link).and_then(|place| self.slots[place].1.port)
+    /// A connection goes by this network port of a read-out system.
+    pub(super) fn set_port(&mut self, link: LinkId, port: Option<usize>) {
+        if let Some(place) = self.place(link) {
+            self.slots[place].1.port = port;
+        }
     }
 
-    /// Takes in a peer that waits to be accepted; `None` if none does.
+    /// Takes in a peer that waits to be accepted; `None` if none does, or too many have not said who they are.
     pub(crate) fn accept(
         &mut self,
         now: Time,
         poller: &mut Poller,
         waker: &Waker,
     ) -> Result<Option<LinkId>, LinksError> {
-        let (connection, port) = match self.accept_tcp(poller)? {
-            Some((connection, port)) => (Channel::Tcp(connection), port),
+        if !self.is_acceptable() {
+            return Ok(None);
+        }
+        let connection = match self.accept_tcp(poller)? {
+            Some(connection) => Channel::Tcp(connection),
             None => match self.accept_shared(poller, waker)? {
-                Some(link) => (Channel::Shm(Box::new(link)), None),
+                Some(link) => Channel::Shm(Box::new(link)),
                 None => return Ok(None),
             },
         };
-        let strangers = self.slots.iter().filter(|(_, slot)| slot.accepted_at.is_some()).count();
-        if strangers >= STRANGERS_MAX {
-            return Ok(None);
-        }
-        let link = self.add(connection, Some(now));
-        let place = self.place(link).expect("it was just made");
-        self.slots[place].1.port = port;
-        Ok(Some(link))
+        Ok(Some(self.add(connection, Some(now))))
     }
 
-    /// A connection, and the network port that it came by.
-    fn accept_tcp(&self, poller: &mut Poller) -> Result<Option<(Connection, Option<usize>)>, LinksError> {
+    fn accept_tcp(&self, poller: &mut Poller) -> Result<Option<Connection>, LinksError> {
         let Some(network) = &self.network else { return Ok(None) };
-        let ports = (0..).zip(&network.ports).map(|(port, listener)| (listener, Some(port)));
-        for (listener, port) in [(&network.listener, None)].into_iter().chain(ports) {
+        for listener in core::iter::once(&network.listener).chain(&network.ports) {
             if listener.is_acceptable()
                 && let Some(mut connection) = listener.accept(&network.options.tcp, &network.control)?
             {
                 connection.register(poller)?;
-                return Ok(Some((connection, port)));
+                return Ok(Some(connection));
             }
         }
         Ok(None)
@@ -354,11 +356,14 @@ impl Links {
         Ok(accepted)
     }
 
-    /// Whether a peer may wait to be accepted.
+    /// Whether a peer may wait that can be accepted.
     pub(crate) fn is_acceptable(&self) -> bool {
-        self.network.as_ref().is_some_and(|network| {
-            network.listener.is_acceptable() || network.ports.iter().any(Listener::is_acceptable)
-        }) || self.sharing.as_ref().is_some_and(Sharing::is_acceptable)
+        let Some(network) = &self.network else { return false };
+        let may_wait = network.listener.is_acceptable()
+            || network.ports.iter().any(Listener::is_acceptable)
+            || self.sharing.as_ref().is_some_and(Sharing::is_acceptable);
+        let strangers = || self.slots.iter().filter(|(_, slot)| slot.accepted_at.is_some()).count();
+        may_wait && strangers() < network.options.strangers_max
     }
 
     /// The peer has proved who it is: its messages go to the components.
@@ -513,7 +518,7 @@ const FRAME_OVERHEAD_BYTES: usize = 256 << 10;
 /// More than all credits of a partition allow to be on the way over one connection.
 pub(super) const SEND_QUEUE_FRAMES: usize = 1 << 22;
 
-/// Connections that may be open without a peer that has said who it is.
+/// The least of [`NetworkOptions::strangers_max`], and all of it before the partition is known.
 const STRANGERS_MAX: usize = 512;
 
 /// Before the partition's own limit is known.

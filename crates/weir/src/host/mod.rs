@@ -4,6 +4,7 @@
 //! a component of the same process goes through a queue in memory; a message to another process is encoded into the send
 //! queue of its connection, and a pass ends with one flush per connection: what one pass produces travels together.
 
+mod carriers;
 mod channel;
 mod checks;
 mod datagrams;
@@ -11,7 +12,6 @@ mod external;
 mod filtering;
 mod links;
 mod meter;
-mod ports;
 mod recorder;
 mod sharing;
 mod steering;
@@ -23,13 +23,13 @@ mod workshop;
 
 use std::collections::VecDeque;
 
-use bytes::Bytes;
+use configuration::Way;
 use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::component::{Action, Component, Input, Note, Outbox, PeerState};
 use dataflow::ids::{Incarnation, NodeId, Role, RunNumber};
 use dataflow::message::{Command, Envelope, Message};
 use dataflow::node::{Node, RUN_CONTROL};
-use dataflow::report::{Network, Report};
+use dataflow::report::{CarrierKind, Network, Report};
 use dataflow::time::Time;
 use dataflow::turns::Turns;
 use dataflow::wire;
@@ -38,13 +38,14 @@ use transport::frame::Frame;
 use transport::link::{Lost, SendError};
 use transport::page_pool::Pool;
 
+pub(crate) use carriers::{Carriers, Kind, Part};
+use carriers::{Choice, InSeveralWays, Routes};
 pub(crate) use channel::{InvalidPeerAddress, PeerAddress, SHM_BATCH, SLICES_BATCH};
 pub(crate) use checks::{FragmentChecks, byte_sum};
 pub(crate) use datagrams::{DatagramOptions, replies_kept};
 use datagrams::{Datagrams, Sent};
 pub(crate) use links::{JOINING_PAGE_LEN, LinkEvent, LinkId, Links, LinksError, NetworkOptions};
 pub(crate) use meter::{Meter, Sample, Samples, Section};
-use ports::Ports;
 pub(crate) use recorder::file_record;
 pub(crate) use steering::{Steering, Strategy};
 pub(crate) use workshop::{Workshop, WorkshopError};
@@ -58,8 +59,9 @@ pub(crate) struct Host {
     routes: Vec<Route>,
     /// Those of the messages of run control, which keep to the connection by which a process joined.
     control_routes: Vec<Route>,
-    /// Per node, connections by its or our network ports, where a read-out system has several.
-    ports: Vec<Ports>,
+    /// By node, further connections.
+    further_routes: Vec<Routes>,
+    carriers: Carriers,
     pub(crate) links: Links,
     /// Messages between components here.
     local: Turns<(Envelope, Message)>,
@@ -115,6 +117,7 @@ impl Host {
         links: Links,
         copy_below: usize,
         check: FragmentChecks,
+        carriers: Carriers,
     ) -> Self {
         Self {
             run,
@@ -122,7 +125,8 @@ impl Host {
             lives: vec![FIRST_LIFE; node_count],
             routes: vec![Route::Nowhere; node_count],
             control_routes: vec![Route::Nowhere; node_count],
-            ports: vec![Ports::default(); node_count],
+            further_routes: vec![Routes::default(); node_count],
+            carriers,
             links,
             local: Turns::new(),
             for_building: VecDeque::new(),
@@ -145,7 +149,7 @@ impl Host {
 
     /// A process that does not know its partition yet.
     pub(crate) fn empty(links: Links) -> Self {
-        Self::new(RunNumber(0), 1, Vec::new(), links, 0, FragmentChecks::default())
+        Self::new(RunNumber(0), 1, Vec::new(), links, 0, FragmentChecks::default(), Carriers::unknown())
     }
 
     /// Run control is in this process: its messages come out of [`Host::next_for_control`].
@@ -234,20 +238,23 @@ impl Host {
         self.routes[usize::from(node.0)] = Route::Link(link);
     }
 
-    /// Requests to this node, or replies to it, travel over this connection from now on if they are of its share: the one by
-    /// this network port of so many. False if there is one already.
-    pub(crate) fn route_port_over(&mut self, node: NodeId, (port, of): (usize, usize), link: LinkId) -> bool {
-        let ports = &mut self.ports[usize::from(node.0)];
-        let is_new = port < of && !ports.has(port);
+    /// What is chosen to travel so to this node travels over this connection from now on. False if there is such a one already.
+    pub(crate) fn route_part_over(&mut self, node: NodeId, part: Part, link: LinkId) -> bool {
+        let is_new = self.further_routes[usize::from(node.0)].add(part, link);
         if is_new {
-            ports.set(port, of, link);
+            self.links.set_port(link, part.port);
         }
         is_new
     }
 
-    /// All messages to this node go over the first connection again.
-    pub(crate) fn forget_ports(&mut self, node: NodeId) {
-        self.ports[usize::from(node.0)].clear();
+    /// What travels over this further connection to a node goes over the first one again.
+    pub(crate) fn forget_part(&mut self, node: NodeId, link: LinkId) {
+        self.further_routes[usize::from(node.0)].remove(link);
+    }
+
+    /// What carries messages to other processes.
+    pub(crate) fn carriers(&self) -> &Carriers {
+        &self.carriers
     }
 
     /// The pools whose pages other processes may be given to read.
@@ -271,7 +278,7 @@ impl Host {
         if !matches!(state, PeerState::Up(_)) {
             self.routes[usize::from(node.0)] = Route::Nowhere;
             self.control_routes[usize::from(node.0)] = Route::Nowhere;
-            self.ports[usize::from(node.0)].clear();
+            self.further_routes[usize::from(node.0)].clear();
             if let Some(datagrams) = &mut self.links.datagrams {
                 datagrams.part(node);
             }
@@ -386,7 +393,14 @@ impl Host {
     /// Takes in what arrived on a connection: whole frames, decoded and delivered one by one.
     fn receive(&mut self, now: Time, link: LinkId) {
         self.enter(|| (Section::Read, 1, 0));
+        let (part, before) = (self.links.part(link), (self.network.messages, self.network.bytes));
         self.receive_metered(now, link);
+        if let Some(Part { kind, port }) = part {
+            self.network.count_since(before, kind.counted());
+            if let Some(port) = port {
+                self.network.ports[port] += self.network.bytes - before.1;
+            }
+        }
         self.leave();
     }
 
@@ -442,13 +456,18 @@ impl Host {
     /// Takes in what arrived in datagrams.
     fn receive_datagrams(&mut self, now: Time) {
         self.enter(|| (Section::ReadDatagrams, 1, 0));
+        let before = (self.network.messages, self.network.bytes);
         self.receive_datagrams_metered(now);
+        self.network.count_since(before, CarrierKind::Udp);
         self.leave();
     }
 
     fn receive_datagrams_metered(&mut self, mut now: Time) {
         for _ in 0..FILLS_PER_PASS {
-            while let Some(frame) = self.links.datagrams.as_mut().and_then(Datagrams::next_frame) {
+            while let Some((frame, port)) = self.links.datagrams.as_mut().and_then(Datagrams::next_frame) {
+                if let Some(port) = port {
+                    self.network.ports[port] += frame.len() as u64;
+                }
                 if let Some(meter) = &mut self.meter {
                     meter.add(0, frame.len());
                     meter.enter(Section::Decode, 1, frame.len());
@@ -504,7 +523,7 @@ impl Host {
             && let [slice] = bulk.slices()
             && !slice.is_empty()
         {
-            *bulk = Bulk::Pages(PageSlice::new(Bytes::copy_from_slice(slice.as_bytes())));
+            *bulk = Bulk::Pages(PageSlice::copy_of(slice.as_bytes()));
         }
         message
     }
@@ -582,7 +601,10 @@ impl Host {
 
     fn multicast_at_once(&mut self, from: NodeId, message: &Message) -> bool {
         let envelope = self.envelope(from, NodeId::READOUT);
-        let Some(datagrams) = self.links.datagrams.as_mut().filter(|datagrams| datagrams.multicasts()) else {
+        let choice = self.carriers.choose(&envelope, message);
+        let Some(datagrams) =
+            self.links.datagrams.as_mut().filter(|_| choice.is_ok_and(|choice| choice.way == Way::Multicast))
+        else {
             return false;
         };
         self.encoded.clear();
@@ -616,32 +638,41 @@ impl Host {
             Route::Here => self.local.push(envelope.to, (envelope, message)),
             Route::Link(link) => {
                 self.enter(|| (Section::Encode, 1, message.bulk().map_or(0, Bulk::len)));
-                self.send_by_ports(link, &envelope, message);
+                // Run control keeps to the connection by which a process joined.
+                if self.carriers.are_plain() || envelope.from == RUN_CONTROL {
+                    self.send_over(link, &envelope, &message);
+                } else {
+                    self.send_by_choice(link, &envelope, message);
+                }
                 self.leave();
             }
         }
     }
 
-    /// Sends a message to another process, spread over several network ports if there are some.
-    fn send_by_ports(&mut self, link: LinkId, envelope: &Envelope, message: Message) {
-        let ports = &self.ports[usize::from(envelope.to.0)];
-        match if ports.are_in_use() { ports.spread(message) } else { Err(message) } {
-            Ok(parts) => parts.iter().for_each(|(link, part)| self.send_over(*link, envelope, part)),
-            Err(message) => self.send_away(link, envelope, &message),
+    /// Sends a message to another process, or its parts, as is chosen for its type. `link` takes what has no other way.
+    fn send_by_choice(&mut self, link: LinkId, envelope: &Envelope, message: Message) {
+        match self.carriers.choose(envelope, &message) {
+            Ok(choice) => self.send_so(choice, link, envelope, &message),
+            Err(InSeveralWays) => {
+                let parts = self.carriers.divide(envelope, message);
+                parts.iter().for_each(|(choice, part)| self.send_so(*choice, link, envelope, part));
+            }
         }
     }
 
-    /// Sends a message to another process, in datagrams if its type travels so.
-    fn send_away(&mut self, link: LinkId, envelope: &Envelope, message: &Message) {
+    fn send_so(&mut self, choice: Choice, link: LinkId, envelope: &Envelope, message: &Message) {
         self.encode(envelope, message);
         let none = Bulk::empty();
         let bulk = message.bulk().unwrap_or(&none);
-        if let Some(datagrams) = &mut self.links.datagrams
-            && datagrams.send(envelope.to, message, &self.encoded, bulk) == Sent::Done
+        if choice.way == Way::Udp
+            && let Some(datagrams) = &mut self.links.datagrams
+            && datagrams.send((envelope.to, choice.port), message, &self.encoded, bulk) == Sent::Done
         {
             return;
         }
-        self.queue(link, envelope.to, bulk);
+        let routes = &self.further_routes[usize::from(envelope.to.0)];
+        let chosen = Kind::of(choice.way).and_then(|kind| routes.find(kind, choice.port));
+        self.queue(chosen.unwrap_or(link), envelope.to, bulk);
     }
 
     /// Encodes a message into the send queue of a connection.

@@ -1,6 +1,6 @@
 //! Connections through shared memory.
 
-use configuration::{Connections, Partition};
+use configuration::Partition;
 use transport::frame::FrameLimits;
 use transport::page_pool::{Pool, PoolOptions};
 use transport::poller::Poller;
@@ -45,10 +45,10 @@ impl Sharing {
     }
 }
 
-/// The settings that a partition asks for; `None` if its connections are of another kind.
+/// The settings that a partition asks for; `None` if no connection is of that kind.
 pub(super) fn options(partition: &Partition, limits: FrameLimits) -> Option<ShmOptions> {
     let Partition { transport, ros, sfi, l2pu, .. } = partition;
-    if transport.connections != Connections::Shm {
+    if !transport.has_shared_memory() {
         return None;
     }
     // A builder may hold a slice of each link of a ROS for each of its events, a unit of level 2 for each of its workers, and

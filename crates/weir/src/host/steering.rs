@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::component::{Selection, Steer, Steered};
 use dataflow::level2::steering::Skeleton;
@@ -92,10 +91,10 @@ fn selection(decision: &trigger::Decision, event: &EventInfo, run_number: u32) -
 
 /// The ROB fragments of a reply, with the detector data of each. One that is damaged inside is missing; where none begins the
 /// reply ends.
-pub(super) fn fragments(bulk: &Bulk) -> impl Iterator<Item = (u32, Bytes)> {
+pub(super) fn fragments(bulk: &Bulk) -> impl Iterator<Item = (u32, PageSlice)> {
     bulk.slices().iter().flat_map(|slice| {
         let robs = Robs::new(EventFormat::V5, slice.as_bytes()).map_while(Result::ok);
-        robs.filter_map(|rob| Some((rob.source_id().0, slice.bytes().slice_ref(rob.rod().ok()?.data()))))
+        robs.filter_map(|rob| Some((rob.source_id().0, slice.slice_of(rob.rod().ok()?.data()))))
     })
 }
 
@@ -113,7 +112,7 @@ pub(super) fn rob_fragment(source_id: SourceId, event: &EventInfo, run_number: u
     let params = RobParams { rod, ..RobParams::default() };
     let data: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let rob = [rob_prefix(&params, data.len()).as_slice(), &data, rob_suffix(&params, data.len()).as_ref()].concat();
-    Bulk::Pages(PageSlice::new(Bytes::from(rob)))
+    Bulk::Pages(PageSlice::from(rob))
 }
 
 /// Spends processor time, to emulate heavy algorithms.

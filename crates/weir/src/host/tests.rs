@@ -9,7 +9,7 @@ use transport::clock;
 use transport::idle::IdleStrategy;
 use transport::scheduler::Scheduler;
 
-use super::{Host, LinkEvent, Links, NetworkOptions};
+use super::{Host, Kind, LinkEvent, Links, NetworkOptions, Part};
 
 /// What a peer sent before it went is delivered, although sending to it has failed meanwhile.
 #[test]
@@ -18,8 +18,9 @@ fn a_peer_that_takes_no_more_is_heard_to_its_end() {
         let (mut first, mut second) = (process(connections), process(connections));
         let (waker, now) = (first.scheduler.waker(), clock::now());
         let address = second.host.links.address().unwrap();
-        let poller = first.scheduler.poller();
-        let link = first.host.links.connect(&address, now, poller, &waker).unwrap();
+        let kind = if connections == "shm" { Kind::Shm } else { Kind::Tcp };
+        let (part, poller) = (Part { kind, port: None }, first.scheduler.poller());
+        let link = first.host.links.connect(&address, part, now, poller, &waker).unwrap();
         let from_first = until(|| {
             first.host.links.flush(clock::now());
             let _ = first.host.links.fill(clock::now(), link);
@@ -74,7 +75,7 @@ fn process(connections: &str) -> Process {
     let partition = Partition::parse("p", text, &[format!("transport.connections={connections}")]).unwrap();
     let mut scheduler = Scheduler::<Host>::new(IdleStrategy::Yield).unwrap();
     let waker = scheduler.waker();
-    let options = NetworkOptions::new(&partition, 1);
+    let options = NetworkOptions::new(&partition, &[1]);
     let shares = options.shares();
     let mut links = Links::listen(options, shares, scheduler.poller(), &waker).unwrap();
     links.share(Vec::new(), &waker).unwrap();

@@ -6,7 +6,7 @@ use dataflow::message::{DatagramAddresses, Envelope, Message, PeerPlace};
 use transport::scheduler::Context;
 
 use super::{Member, Place};
-use crate::host::{FIRST_LIFE, Host, LinkId, PeerAddress};
+use crate::host::{FIRST_LIFE, Host, Kind, LinkId, Part, PeerAddress};
 use crate::restarts::returns;
 
 /// A peer to which there is a connection.
@@ -19,15 +19,17 @@ pub(super) struct Peer {
     pub(super) is_up: bool,
 }
 
-/// A further connection to a life of a peer, by a network port of a read-out system.
-pub(super) struct PortLink {
+/// A further connection to a life of a peer.
+pub(super) struct FurtherLink {
     node: NodeId,
     life: Incarnation,
+    part: Part,
     pub(super) link: LinkId,
 }
 
 impl Member {
-    /// Connects to the peers before this one in the order of the data; those behind it connect to us.
+    /// Connects to the peers before this one in the order of the data; those behind it connect to us. To the network ports of
+    /// read-out systems those connect who ask them.
     pub(super) fn on_peers(&mut self, context: &mut Context<'_, Host>, places: &[PeerPlace]) -> Result<(), String> {
         let Some(Place { assembly, node, life }) = &self.place else { return Err("peers before a place".into()) };
         let (node, is_first) = (*node, *life == FIRST_LIFE && self.awaited.is_none());
@@ -36,16 +38,14 @@ impl Member {
         self.awaited.get_or_insert_default().extend(places.iter().map(|place| place.node));
         for place in places {
             let known = self.peers.iter().find(|peer| peer.node == place.node).map(|peer| peer.life);
-            if known.is_some_and(|life| life >= place.life) {
+            if known.is_some_and(|life| life > place.life) {
                 continue;
             }
-            self.drop_ports(context.shared, place.node, |life| life < place.life);
-            if known.is_some() {
+            self.drop_further(context.shared, place.node, |life| life < place.life);
+            if known.is_some_and(|life| life < place.life) {
                 self.part(context, place.node, PeerState::Down);
             }
-            if place.node < node
-                && let Err(reason) = self.connect(context, place)
-            {
+            if let Err(reason) = self.connect(context, place) {
                 if is_first {
                     return Err(reason);
                 }
@@ -58,31 +58,35 @@ impl Member {
 
     fn connect(&mut self, context: &mut Context<'_, Host>, place: &PeerPlace) -> Result<(), String> {
         let address: PeerAddress = place.address.parse().map_err(|error| format!("{error}"))?;
-        let host = &mut *context.shared;
-        let link = host.links.connect(&address, context.now, context.poller, &self.waker);
-        let link = link.map_err(|error| error.to_string())?;
-        self.peers.push(Peer { node: place.node, life: place.life, link, is_up: false });
-        host.set_life(place.node, place.life);
-        self.greet(host, place.node, link);
-        let asks = self.asks_for_data();
-        for port in address.ports.into_iter().enumerate().filter(|_| asks) {
-            let link = context.shared.links.connect_to_port(port, context.now, context.poller);
+        let Some(Place { node, .. }) = &self.place else { return Err("peers before a place".into()) };
+        context.shared.set_life(place.node, place.life);
+        let parts = context.shared.carriers().connections(*node, place.node);
+        // A peer that connects to us may have done so already.
+        let is_behind = place.node < *node && self.peers.iter().all(|peer| peer.node != place.node);
+        let is_by_port = |other: &FurtherLink| other.node == place.node && other.part.port.is_some();
+        let asks = self.role() != Some(Role::Ros) && !self.further.iter().any(is_by_port);
+        let ours = |part: &Part| if part.port.is_some() { asks } else { is_behind };
+        for (index, part) in (0..).zip(parts).filter(|(_, part)| ours(part)) {
+            let link = context.shared.links.connect(&address, part, context.now, context.poller, &self.waker);
             let link = link.map_err(|error| error.to_string())?;
-            self.by_port.push(PortLink { node: place.node, life: place.life, link });
-            self.greet(context.shared, place.node, link);
+            if index == 0 {
+                self.peers.push(Peer { node: place.node, life: place.life, link, is_up: false });
+            } else {
+                self.further.push(FurtherLink { node: place.node, life: place.life, part, link });
+            }
+            self.greet(context.shared, place.node, link, index);
         }
         Ok(())
     }
 
-    fn asks_for_data(&self) -> bool {
-        let role = self.place.as_ref().and_then(|place| place.assembly.application(place.node)).map(|app| app.role);
-        matches!(role, Some(Role::Sfi | Role::L2pu))
+    fn role(&self) -> Option<Role> {
+        self.place.as_ref().and_then(|place| place.assembly.application(place.node)).map(|app| app.role)
     }
 
-    fn greet(&self, host: &mut Host, peer: NodeId, link: LinkId) {
+    fn greet(&self, host: &mut Host, peer: NodeId, link: LinkId, part: u16) {
         let Some(Place { node, .. }) = &self.place else { return };
         let envelope = host.envelope(*node, peer);
-        host.send_over(link, &envelope, &self.greeting(host));
+        host.send_over(link, &envelope, &self.greeting(host, part));
     }
 
     /// A peer says who it is. The one that was connected to answers.
@@ -91,7 +95,7 @@ impl Member {
         context: &mut Context<'_, Host>,
         link: LinkId,
         envelope: &Envelope,
-        key: &str,
+        (key, index): (&str, u16),
         datagrams: &DatagramAddresses,
     ) {
         let Some(Place { assembly, node, .. }) = &self.place else { return context.shared.links.close(link) };
@@ -102,6 +106,9 @@ impl Member {
             for &other in in_parent {
                 self.peers.push(Peer { node: other, life: FIRST_LIFE, link, is_up: true });
                 host.route_over(other, link);
+                for (kind, link) in [(Kind::Tcp, self.control), (Kind::Shm, link)] {
+                    host.route_part_over(other, Part { kind, port: None }, link);
+                }
                 host.tell_peer(context.now, node, other, PeerState::Up(FIRST_LIFE));
             }
             return;
@@ -110,9 +117,14 @@ impl Member {
         if key != self.key || !known || context.shared.links.is_open(link) {
             return context.shared.refuse(link);
         }
-        if let Some(port) = context.shared.links.port(link) {
-            let port = (port, assembly.partition.ros.ports.len());
-            return self.on_greet_by_port(context, link, (peer, life), port);
+        let part = context.shared.carriers().connections(node, peer).get(usize::from(index)).copied();
+        let Some(part) =
+            part.filter(|part| context.shared.links.part(link).is_some_and(|found| found.kind == part.kind))
+        else {
+            return context.shared.refuse(link);
+        };
+        if index > 0 {
+            return self.on_further_greet(context, link, (peer, life), (index, part));
         }
         match self.peers.iter().find(|other| other.node == peer) {
             Some(ours) if ours.link == link => {}
@@ -128,42 +140,43 @@ impl Member {
     }
 
     /// A further connection to a peer, maybe before the first; the one that was connected to answers.
-    fn on_greet_by_port(
+    fn on_further_greet(
         &mut self,
         context: &mut Context<'_, Host>,
         link: LinkId,
         (peer, life): (NodeId, Incarnation),
-        port: (usize, usize),
+        (index, part): (u16, Part),
     ) {
         let known = self.peers.iter().find(|other| other.node == peer).map(|other| other.life);
         if known.is_some_and(|known| known < life) {
             self.part(context, peer, PeerState::Down);
         }
-        let is_of_former_life = known.is_some_and(|known| known > life);
         let host = &mut *context.shared;
-        self.drop_ports(host, peer, |other| other < life);
-        if is_of_former_life || !host.route_port_over(peer, port, link) {
+        let mut further = self.further.iter().filter(|further| further.node == peer);
+        let is_of_former_life = host.life(peer) > life || further.any(|further| further.life > life);
+        self.drop_further(host, peer, |other| other < life);
+        if is_of_former_life || !host.route_part_over(peer, part, link) {
             return host.refuse(link);
         }
         host.links.open(link);
-        if self.by_port.iter().all(|by_port| by_port.link != link) {
-            self.by_port.push(PortLink { node: peer, life, link });
-            self.greet(context.shared, peer, link);
+        if self.further.iter().all(|further| further.link != link) {
+            self.further.push(FurtherLink { node: peer, life, part, link });
+            self.greet(context.shared, peer, link, index);
         }
     }
 
     /// Ends the further connections to these lives of a peer.
-    fn drop_ports(&mut self, host: &mut Host, node: NodeId, lives: impl Fn(Incarnation) -> bool) {
-        for gone in self.by_port.extract_if(.., |by_port| by_port.node == node && lives(by_port.life)) {
+    fn drop_further(&mut self, host: &mut Host, node: NodeId, lives: impl Fn(Incarnation) -> bool) {
+        for gone in self.further.extract_if(.., |further| further.node == node && lives(further.life)) {
             host.links.close(gone.link);
-            host.forget_ports(node);
+            host.forget_part(node, gone.link);
         }
     }
 
     fn answer(&mut self, host: &mut Host, link: LinkId, node: NodeId, life: Incarnation) {
         self.peers.push(Peer { node, life, link, is_up: false });
         host.set_life(node, life);
-        self.greet(host, node, link);
+        self.greet(host, node, link, 0);
     }
 
     fn come_up(
@@ -176,6 +189,7 @@ impl Member {
         let host = &mut *context.shared;
         if !host.links.meet(node, datagrams) {
             self.peers.retain(|peer| peer.link != link);
+            self.drop_further(host, node, |_| true);
             return host.refuse(link);
         }
         if let Some(peer) = self.peers.iter_mut().find(|peer| peer.link == link) {
@@ -195,11 +209,11 @@ impl Member {
         if self.done {
             return;
         }
-        let by_port = self.by_port.iter().find(|by_port| by_port.link == link).map(|by_port| by_port.node);
-        if let Some(node) = by_port {
-            self.drop_ports(context.shared, node, |_| true);
+        let behind_further = self.further.iter().find(|further| further.link == link).map(|further| further.node);
+        if let Some(node) = behind_further {
+            self.drop_further(context.shared, node, |_| true);
         }
-        let behind = |peer: &Peer| peer.link == link || Some(peer.node) == by_port;
+        let behind = |peer: &Peer| peer.link == link || Some(peer.node) == behind_further;
         let lost: Vec<(NodeId, Incarnation)> =
             self.peers.iter().filter(|peer| behind(peer)).map(|peer| (peer.node, peer.life)).collect();
         for (node, life) in lost {
@@ -236,7 +250,7 @@ impl Member {
             peer.is_up
         });
         // Those of the next life may be there before its first connection.
-        self.drop_ports(context.shared, node, |by_port| life.is_none_or(|life| by_port <= life));
+        self.drop_further(context.shared, node, |further| life.is_none_or(|life| further <= life));
         let Some(Place { assembly, .. }) = &self.place else { return };
         if was_up || state == PeerState::Gone {
             context.shared.tell_all(context.now, node, state, |a, b| assembly.talk(a, b));

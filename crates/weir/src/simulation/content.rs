@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
 use configuration::RosInput;
 use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::ids::{NodeId, Role};
@@ -91,5 +90,5 @@ impl Reading {
 fn copy(bulk: &Bulk) -> Bulk {
     let mut bytes = Vec::with_capacity(bulk.len());
     bulk.slices().iter().for_each(|slice| bytes.extend_from_slice(slice.as_bytes()));
-    Bulk::Pages(PageSlice::new(Bytes::from(bytes)))
+    Bulk::Pages(PageSlice::from(bytes))
 }

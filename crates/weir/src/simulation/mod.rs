@@ -13,7 +13,7 @@ use std::io::BufWriter;
 use std::path::Path;
 use std::time::Duration;
 
-use configuration::{BadMenu, ConfigurationError, Connections, InputCost, Layout, Partition};
+use configuration::{BadMenu, ConfigurationError, InputCost, Layout, MessageType, Partition, Way};
 use dataflow::control::controller::Ending;
 use nix::sys::resource::UsageWho;
 use rol::{InputError, Inputs, LinksError};
@@ -156,11 +156,19 @@ fn borrowed_costs(partition: &Partition) -> Vec<String> {
     let transport = &partition.transport;
     let mut notes = Vec::new();
     if simulation.layout == Layout::Processes {
-        if transport.connections == Connections::Shm && driver.shm.is_none() {
+        let default = transport.connections.way();
+        if default == Way::Shm && driver.shm.is_none() {
             notes.push("no costs of shared memory: messages cost what they do over TCP".to_owned());
         }
         if transport.has_datagrams() && driver.udp.is_none() {
             notes.push("no costs of datagrams: messages cost what they do over TCP".to_owned());
+        }
+        let of_another_kind = |of| matches!(transport.way(of), Way::Tcp | Way::Shm) && transport.way(of) != default;
+        if MessageType::ALL.into_iter().any(of_another_kind) {
+            notes.push(
+                "connections of a kind of their own are not simulated: messages cost what they do over transport.connections"
+                    .to_owned(),
+            );
         }
     }
     let roles: Vec<&str> = partition.applications().iter().map(|app| app.role.stem()).collect();

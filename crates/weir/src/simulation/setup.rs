@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use configuration::{
-    Carrier, ClearCarrier, Connections, FaultKind, InputCost, Layout, Partition, SimulatedFault, Simulation, Transport,
+    Connections, FaultKind, InputCost, Layout, MessageType, Partition, SimulatedFault, Simulation, Transport, Way,
 };
 use dataflow::control::controller::Application;
 use dataflow::filter::policy::FilterPolicy;
@@ -212,14 +212,17 @@ fn wire(partition: &Partition, simulation: &Simulation, applications: &[Applicat
 }
 
 fn datagrams(transport: &Transport) -> Datagrams {
-    let udp = |carrier: Carrier| carrier == Carrier::Udp;
+    let in_datagrams = |of| matches!(transport.way(of), Way::Udp | Way::Multicast);
     Datagrams {
-        event_request: udp(transport.event_request),
-        event_reply: udp(transport.event_reply),
-        roi_request: udp(transport.roi_request),
-        roi_reply: udp(transport.roi_reply),
-        collected: udp(transport.collected),
-        clear: transport.clear != ClearCarrier::Connection,
+        event_request: in_datagrams(MessageType::EventRequest),
+        event_reply: in_datagrams(MessageType::EventReply),
+        pushed: in_datagrams(MessageType::Pushed),
+        credit: in_datagrams(MessageType::Credit),
+        push: in_datagrams(MessageType::Push),
+        roi_request: in_datagrams(MessageType::RoiRequest),
+        roi_reply: in_datagrams(MessageType::RoiReply),
+        collected: in_datagrams(MessageType::Collected),
+        clear: in_datagrams(MessageType::Clear),
     }
 }
 

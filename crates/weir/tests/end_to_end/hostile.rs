@@ -147,7 +147,10 @@ fn bad_frames() -> Vec<(&'static str, Vec<u8>)> {
         ("a text longer than its body", changed_text(frame(&join("sfi-1")))),
         ("a wrong key of a child", frame(&join("sfi-1"))),
         ("a name that does not exist", frame(&join("nobody-1"))),
-        ("a wrong key of a peer", frame(&Message::Greet { key: key.clone(), datagrams: DatagramAddresses::default() })),
+        (
+            "a wrong key of a peer",
+            frame(&Message::Greet { key: key.clone(), part: 0, datagrams: DatagramAddresses::default() }),
+        ),
         ("a command", frame(&Message::Command(Command::Abandon))),
         ("an order to end", frame(&Message::Command(Command::Exit))),
         ("a message of the data flow", frame(&Message::NoMore)),

@@ -1,9 +1,4 @@
-//! Datagrams through a network that drops some of them, in a network namespace of its own.
-//!
-//! A table of tries and rates:
-//! `cargo test --release -p weir --test end_to_end -- --ignored --nocapture table_of_losses`
-
-use std::process::{Command, Stdio};
+//! Datagrams through a network that drops some of them, in a network namespace of its own. Tries and rates: `weir bench losses`.
 
 use crate::account::Summary;
 use crate::running::Job;
@@ -51,29 +46,6 @@ fn level_2_decides_on_regions_although_a_tenth_of_the_datagrams_is_dropped() {
     assert!(count(&summary, "received") < count(&summary, "sent"), "{summary:?}");
 }
 
-#[test]
-#[ignore = "a measurement: numbers for people"]
-#[expect(clippy::print_stdout, reason = "a table for people, with --nocapture")]
-fn table_of_losses() {
-    assert!(can_lose("table_of_losses"));
-    println!("fragments  dropped  complete  events/s  re-asks  asked for  datagrams sent  repeated  duplicates");
-    let default_timeout = "500 ms";
-    for (size, events) in [("9 kB", 20_000), ("37500 B", 5000)] {
-        for percent in [0, 1, 10, 30] {
-            let job = builder(size, events).set("sfi.request_timeout", default_timeout).set("sfo", "{count=1}");
-            let (_, summary) = job.losing(percent).run().expect_ok();
-            let rate = summary.0["rates_hz"]["built"].as_f64().unwrap();
-            let [asked, sent, repeated, duplicates] =
-                ["asked", "sent", "repeated", "duplicates"].map(|key| count(&summary, key));
-            println!(
-                "{size:>9} {percent:>6} % {:>9} {rate:>9.0} {:>8} {asked:>10} {sent:>15} {repeated:>9} {duplicates:>11}",
-                summary.count("built_complete"),
-                summary.0["reasks"],
-            );
-        }
-    }
-}
-
 /// Event building alone from four sources, recorded, with requests, replies and clears in datagrams that an Ethernet
 /// carries, and that nothing joins on their way. Patient: a machine with other work is not what repeats requests.
 fn builder(size: &str, events: u64) -> Job {
@@ -94,13 +66,5 @@ fn count(summary: &Summary, count: &str) -> u64 {
 
 /// Whether this machine can have a network that drops; else the test is skipped by name.
 pub(crate) fn can_lose(test: &str) -> bool {
-    let script = crate::running::lossy_network(1) + "exit 0";
-    let tried = Command::new("unshare").args(["-n", "sh", "-c", &script]).stdin(Stdio::null()).output();
-    let reason = match tried {
-        Ok(output) if output.status.success() => return true,
-        Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-        Err(error) => format!("unshare: {error}"),
-    };
-    testkit::skip(test, &format!("needs root, unshare, ip and nft (package nftables): {reason}"));
-    false
+    weir::lossy::check().inspect_err(|reason| testkit::skip(test, reason)).is_ok()
 }

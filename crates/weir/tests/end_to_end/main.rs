@@ -7,6 +7,7 @@ mod account;
 mod bad_files;
 mod bench;
 mod calibrate;
+mod carriers;
 mod children;
 mod cores;
 mod datagrams;

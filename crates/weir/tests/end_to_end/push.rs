@@ -30,9 +30,10 @@ fn small_windows_groups_and_rates_lose_nothing() {
     let job = builder().set("dfm.building", "push").set("ros.push", push).events(500).processes(true);
     let (_, summary) = job.run().expect_ok();
     assert_eq!((summary.count("built_complete"), reasks(&summary)), (500, 0), "{summary:?}");
-    let push = "{window=\"20 kB\", group=4}";
-    let (_, summary) = by_number().set("ros.push", push).events(502).processes(true).run().expect_ok();
-    assert_eq!((summary.count("recorded"), reasks(&summary)), (502, 0), "{summary:?}");
+    for push in ["{window=\"20 kB\", group=4}", "{group=4, group_age=\"0 s\"}"] {
+        let (_, summary) = by_number().set("ros.push", push).events(502).processes(true).run().expect_ok();
+        assert_eq!((summary.count("recorded"), reasks(&summary)), (502, 0), "{summary:?}");
+    }
 }
 
 #[test]

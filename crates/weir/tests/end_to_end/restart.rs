@@ -8,6 +8,7 @@ use eformat::Event;
 use nix::sys::signal::Signal;
 
 use crate::account::Summary;
+use crate::carriers::mixed;
 use crate::children::{name, of};
 use crate::death::Sockets;
 use crate::files::{each_event, recorded};
@@ -96,7 +97,19 @@ fn through_shared_memory() {
 #[test]
 fn with_several_network_ports() {
     for application in ["ros-2", "sfi-1"] {
-        check(application, job().set("ros.ports", "[\"127.0.0.2\", \"127.0.0.3\"]"));
+        let job = || job().set("ros.ports", "[\"127.0.0.2\", \"127.0.0.3\"]");
+        check(application, job());
+        check(application, job().set("transport.event_reply", "udp").set("transport.event_request", "shm"));
+    }
+}
+
+#[test]
+fn with_a_carrier_for_each_type() {
+    for application in ["ros-2", "sfi-1", "l2pu-1", "dfm-1", "efd-1"] {
+        let summary = check(application, mixed(job()).set("transport.filter", "shm"));
+        for kind in ["tcp", "shm", "udp"] {
+            assert!(summary.0["network"]["carriers"][kind]["bytes"].as_u64() > Some(0), "{kind}: {summary:?}");
+        }
     }
 }
 

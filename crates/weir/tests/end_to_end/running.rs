@@ -10,6 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use testkit::TempDir;
 use transport::clock;
+use weir::lossy;
 
 use crate::children;
 
@@ -19,8 +20,7 @@ pub(crate) struct Job {
     arguments: Vec<OsString>,
     output: PathBuf,
     memory_bytes_max: Option<u64>,
-    /// Of the datagrams, so many in 100 are dropped, in a network of its own.
-    /// Commands of a shell in a network of its own, of which `$@` is the program.
+    /// Commands of a shell in a network of its own.
     network: Option<String>,
 }
 
@@ -55,7 +55,7 @@ impl Job {
 
     /// In a network of its own that drops so many in 100 of the datagrams.
     pub(crate) fn losing(self, percent: u32) -> Self {
-        self.in_network(lossy_network(percent) + "exec \"$0\" \"$@\"")
+        self.in_network(lossy::network(percent) + "exec \"$0\" \"$@\"")
     }
 
     /// In a network of its own, run by these commands of a shell as `"$0" "$@"`.
@@ -110,9 +110,7 @@ impl Job {
     fn program(&self) -> Command {
         let program = env!("CARGO_BIN_EXE_weir");
         if let Some(commands) = &self.network {
-            let mut unshare = Command::new("unshare");
-            unshare.args(["-n", "sh", "-c", commands, program]);
-            return unshare;
+            return lossy::in_network(commands, program.as_ref());
         }
         let Some(bytes) = self.memory_bytes_max else { return Command::new(program) };
         let mut shell = Command::new("sh");
@@ -125,14 +123,6 @@ impl Job {
     pub(crate) fn run(self) -> Ended {
         self.start().end()
     }
-}
-
-/// Commands that make the network of a new namespace, in which so many in 100 of the datagrams are dropped.
-pub(crate) fn lossy_network(percent: u32) -> String {
-    format!(
-        "set -e; PATH=$PATH:/usr/sbin; ip link set lo up; nft -f - <<'RULES'\ntable inet lossy {{\n chain in {{\n \
-         type filter hook input priority 0\n meta l4proto udp numgen random mod 100 < {percent} drop\n }}\n}}\nRULES\n"
-    )
 }
 
 /// A run that goes on. Dropping it ends all its processes.

@@ -1,7 +1,6 @@
 //! Two hosts on a simulated switch. Frames keep their contents outside of the network, which knows lengths only.
 
 use crate::suite::{COPY_BELOW, Fixture, PAGE_LEN, QUEUE_BYTES_MAX, QUEUE_FRAMES_MAX, Stranger};
-use bytes::Bytes;
 use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::time::Time;
 use simulator::engine::Queue;
@@ -138,7 +137,7 @@ impl Link for SimulatedLink {
             return Err(SendError::Full);
         }
         end.waiting_bytes += len;
-        let head = PageSlice::new(Bytes::copy_from_slice(head));
+        let head = PageSlice::copy_of(head);
         end.waiting.push_back(Frame { head, rest: bulk.clone() });
         Ok(())
     }

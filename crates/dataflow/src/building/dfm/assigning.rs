@@ -46,7 +46,7 @@ impl Dfm {
     /// The SFI that the event's data are pushed to by its number, if it builds.
     pub(super) fn only(&self, event: EventId) -> Option<usize> {
         let Choice::Only(node) = self.push.choice(event) else { return None };
-        let is_new = self.open.get(&event).is_some_and(|open| open.attempt == 0);
+        let is_new = self.open.get(event).is_some_and(|open| open.attempt == 0);
         self.sfis.iter().position(|sfi| sfi.node == node && sfi.builds()).filter(|_| is_new)
     }
 
@@ -69,13 +69,13 @@ impl Dfm {
     /// The SFI that has some of the event's data, if it has room.
     pub(super) fn preferred(&self, event: EventId) -> Option<usize> {
         let DfmInput::Level2 { .. } = self.parameters.input else { return None };
-        let builder = self.open.get(&event)?.builder?;
+        let builder = self.open.get(event)?.builder?;
         let is_it = |sfi: &Sfi| sfi.node == builder && sfi.room(self.parameters.building) > 0;
         self.sfis.iter().position(is_it)
     }
 
     pub(super) fn build_at(&mut self, now: Time, event: EventId, sfi: usize, out: &mut Outbox) {
-        let Some(open) = self.open.get_mut(&event) else { return };
+        let Some(open) = self.open.get_mut(event) else { return };
         let to = self.sfis[sfi].node;
         // The first attempt is pushed; one that is not, is not the first.
         open.attempt += if open.attempt == 0 && self.push.is_on() && !self.push.is_pushed(event, to) { 2 } else { 1 };
@@ -93,7 +93,7 @@ impl Dfm {
 
     /// A slow event goes to another SFI, if one has room.
     pub(super) fn on_timeout(&mut self, now: Time, event: EventId, attempt: u16, out: &mut Outbox) {
-        let Some(open) = self.open.get(&event).filter(|open| open.attempt == attempt) else { return };
+        let Some(open) = self.open.get(event).filter(|open| open.attempt == attempt) else { return };
         let State::Building { sfi: late, .. } = open.state else { return };
         if self.recovery.is_some() {
             // Its end may have come, and waits.
@@ -130,14 +130,14 @@ impl Dfm {
             }
             open.state = State::Queued;
             self.counters.reassigned += 1;
-            self.queue.push_front(*event);
+            self.queue.push_front(event);
         }
     }
 
     /// Nobody is left to build. What was built and not finished is not built again: the filter daemons are asked.
     pub(super) fn give_up_queue(&mut self, out: &mut Outbox) {
         while let Some(event) = self.queue.pop_front() {
-            if let Some(open) = self.open.remove(&event) {
+            if let Some(open) = self.open.remove(event) {
                 self.give_up(event, &open);
                 if open.granted.is_none() {
                     out.note(Note::NotBuilt(event));

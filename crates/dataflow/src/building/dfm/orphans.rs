@@ -139,7 +139,7 @@ impl Dfm {
         self.cleared.retain(|event, builder| {
             let is_its = usize::from(*builder) == sfi;
             if is_its {
-                events.push(*event);
+                events.push(event);
             }
             !is_its
         });

@@ -168,9 +168,9 @@ impl Dfm {
     fn finish_below(&mut self, below: EventId) {
         self.finished_before.raise(below);
         let is_void = |open: &Open| !matches!(open.state, State::Granted { .. });
-        let void = self.open.range(..below).filter(|(_, open)| is_void(open));
-        for event in void.map(|(event, _)| *event).collect::<Vec<_>>() {
-            self.open.remove(&event);
+        let void = self.open.below(below).filter(|(_, open)| is_void(open));
+        for event in void.map(|(event, _)| event).collect::<Vec<_>>() {
+            self.open.remove(event);
             self.queue.retain(|waiting| *waiting != event);
             self.counters.taken_accepted -= 1;
         }
@@ -188,7 +188,7 @@ impl Dfm {
         if self.is_cleared(event) || self.finished_before.contains(event) {
             return;
         }
-        let state = self.open.get(&event).map(|open| (open.state, open.attempt));
+        let state = self.open.get(event).map(|open| (open.state, open.attempt));
         match state {
             None => {
                 self.counters.taken_accepted += 1;
@@ -212,7 +212,7 @@ impl Dfm {
         if granted {
             return self.grant(now, event, sfi, missing == 0, out);
         }
-        let open = self.open.get_mut(&event).expect("it is open by now");
+        let open = self.open.get_mut(event).expect("it is open by now");
         (open.attempt, open.state) = (attempt, State::Building { sfi, since: now });
         self.timeouts.push_back((now + self.parameters.build_timeout, event, attempt));
     }

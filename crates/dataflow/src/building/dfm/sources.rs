@@ -60,12 +60,12 @@ impl Dfm {
 
     /// Whether the event was taken over before, by this life or an earlier one.
     fn knows(&self, event: EventId) -> bool {
-        self.open.contains_key(&event) || self.is_cleared(event) || self.finished_before.contains(event)
+        self.open.contains(event) || self.is_cleared(event) || self.finished_before.contains(event)
     }
 
     /// Whether the event is built, and its fate not known.
     pub(super) fn is_cleared(&self, event: EventId) -> bool {
-        self.cleared.contains_key(&event) || self.orphans.contains(event)
+        self.cleared.contains(event) || self.orphans.contains(event)
     }
 
     /// To a DFM that has returned, sources tell again what may be in its books already.

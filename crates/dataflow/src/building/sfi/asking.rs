@@ -1,14 +1,16 @@
 //! Which source is asked for which event.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::Sfi;
-use crate::building::held::{Asked, Building, Timeout};
+use crate::building::asked::Asked;
+use crate::building::held::{Building, Timeout};
 use crate::building::sfi::Source;
 use crate::component::Outbox;
 use crate::ids::EventId;
-use crate::message::{DataRequest, Message};
+use crate::message::DataRequest;
 use crate::time::Time;
 
 impl Sfi {
@@ -43,7 +45,8 @@ impl Sfi {
                 let left = left().collect();
                 building.name(source, left);
             }
-            building.asked[index] = Asked { awaited: true, unpushed: false, sent: now, serial: 0, valid_from: 1 };
+            *self.asked.at_mut(building.number, index) =
+                Asked { awaited: true, unpushed: false, sent: now, serial: 0, valid_from: 1 };
             building.awaited += 1;
             self.credits.spend(1);
             self.send_request(now, event, source, out);
@@ -52,7 +55,7 @@ impl Sfi {
 
     pub(super) fn send_request(&mut self, now: Time, event: EventId, source: u16, out: &mut Outbox) {
         let building = self.events.find_mut(event).expect("the event is held");
-        let asked = &mut building.asked[usize::from(source)];
+        let asked = self.asked.at_mut(building.number, usize::from(source));
         asked.serial += 1;
         asked.sent = now;
         self.counters.requests += 1;
@@ -65,10 +68,7 @@ impl Sfi {
         }
         let robs = building.names(source).map_or_else(Vec::new, <[u32]>::to_vec);
         let request = DataRequest { event: building.event, attempt, request: u32::from(serial), robs };
-        let weight = 1 + request.robs.len();
-        if let Some(requests) = self.requests.add(to, request, weight) {
-            out.send(to, Message::EventRequest { requests });
-        }
+        self.requests.add(to, request, out);
     }
 
     /// Events that came together are asked for together, as far as credits last for all their sources: source by source, in
@@ -90,8 +90,15 @@ impl Sfi {
             building.to_ask.clear();
             self.expect_answers(now, building.event.event, building.attempt);
         }
+        let requests = together.iter().map(|building| DataRequest {
+            event: building.event,
+            attempt: building.attempt,
+            request: 1,
+            robs: Vec::new(),
+        });
+        let requests = Arc::new(requests.collect());
         for source in order.drain(..).rev() {
-            self.ask_source(now, source, &mut together, out);
+            self.ask_source(now, source, &mut together, &requests, out);
         }
         together[0].to_ask = order;
         for building in together {
@@ -108,7 +115,14 @@ impl Sfi {
         (building.collected.is_empty() && building.to_ask.len() == all).then_some(all)
     }
 
-    fn ask_source(&mut self, now: Time, source: u16, together: &mut [Box<Building>], out: &mut Outbox) {
+    fn ask_source(
+        &mut self,
+        now: Time,
+        source: u16,
+        together: &mut [Box<Building>],
+        requests: &Arc<Vec<DataRequest>>,
+        out: &mut Outbox,
+    ) {
         let index = usize::from(source);
         let Source { node: to, results, ref robs } = self.parameters.sources[index];
         if self.sources_gone[index] {
@@ -117,17 +131,14 @@ impl Sfi {
         self.counters.requests += together.len() as u64;
         self.credits.spend(together.len());
         for building in together {
-            building.asked[index] = Asked { sent: now, serial: 1, valid_from: 1, awaited: true, unpushed: false };
+            *self.asked.at_mut(building.number, index) =
+                Asked { sent: now, serial: 1, valid_from: 1, awaited: true, unpushed: false };
             building.awaited += 1;
             if let Some(intake) = self.intake.as_mut().filter(|_| !results) {
                 intake.on_asked(index);
             }
-            let request =
-                DataRequest { event: building.event, attempt: building.attempt, request: 1, robs: Vec::new() };
-            if let Some(requests) = self.requests.add(to, request, 1) {
-                out.send(to, Message::EventRequest { requests });
-            }
         }
+        self.requests.add_shared(to, requests, out);
     }
 
     /// Requests for this event are sent now.

@@ -20,7 +20,8 @@ impl Endpoint {
             let asking = asking(&self.options, &self.tagger, &peer.to);
             self.udp_counters.timed_out += peer.reassembly.expire(now);
             let (asked, datagrams) = asking.ask(peer.reassembly.due(now, patience), part_len);
-            self.udp_counters.asked += asked;
+            self.udp_counters.asked += asked.messages;
+            self.udp_counters.asked_most = self.udp_counters.asked_most.max(asked.most.into());
             // What is not asked for now is asked for later.
             datagrams.into_iter().for_each(|datagram| _ = self.outbox.push_single(&peer.to, datagram));
             let is_notice_due = peer.notice_at.is_some_and(|at| at <= now);

@@ -5,15 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
 
-use bytes::Bytes;
-
 use super::LinkArguments;
 use super::bare::{LOOK_AGAIN, Line};
 use super::talk::{HEAD_BYTES, Outgoing, Talk, head, read_head};
 
 /// One end of both queues.
 pub(super) struct Batches {
-    data: Bytes,
+    data: Arc<[u8]>,
     to: Arc<Queue>,
     from: Arc<Queue>,
     /// Frames of this flush.
@@ -21,7 +19,8 @@ pub(super) struct Batches {
     taken: Vec<Handle>,
 }
 
-type Handle = ([u8; HEAD_BYTES], Bytes);
+/// A head, and what is shared of the bytes behind it.
+type Handle = ([u8; HEAD_BYTES], Arc<[u8]>, usize);
 
 #[derive(Default)]
 struct Queue {
@@ -41,10 +40,10 @@ struct State {
 impl Batches {
     /// Both ends; the window of a conversation bounds what waits.
     pub(super) fn pair(arguments: &LinkArguments) -> [Self; 2] {
-        let data = Bytes::from(vec![7; arguments.frame_bytes as usize]);
+        let data = Arc::from(vec![7; arguments.frame_bytes as usize]);
         let [one, other] = [(); 2].map(|()| Arc::new(Queue::default()));
         [(&one, &other), (&other, &one)].map(|(to, from)| Self {
-            data: data.clone(),
+            data: Arc::clone(&data),
             to: Arc::clone(to),
             from: Arc::clone(from),
             waiting: Vec::new(),
@@ -73,7 +72,7 @@ impl Queue {
 
 impl Line for Batches {
     fn send(&mut self, frame: Outgoing) -> io::Result<bool> {
-        self.waiting.push((head(frame), self.data.slice(..frame.len - HEAD_BYTES)));
+        self.waiting.push((head(frame), Arc::clone(&self.data), frame.len - HEAD_BYTES));
         Ok(true)
     }
 
@@ -96,7 +95,7 @@ impl Line for Batches {
         if self.taken.is_empty() {
             return if is_closed { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(false) };
         }
-        for (head, _) in self.taken.drain(..) {
+        for (head, ..) in self.taken.drain(..) {
             talk.take(read_head(&head).expect("a whole head").number);
         }
         Ok(true)

@@ -4,7 +4,6 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use bytes::Bytes;
 use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::time::Time;
 use transport::clock;
@@ -216,7 +215,7 @@ impl Task<Talk> for End {
 
 impl Data {
     fn prefilled(arguments: &LinkArguments) -> Self {
-        Self::Prefilled(PageSlice::new(Bytes::from(vec![7; arguments.frame_bytes as usize])))
+        Self::Prefilled(PageSlice::from(vec![7; arguments.frame_bytes as usize]))
     }
 
     fn is_there(&self) -> bool {

@@ -7,14 +7,15 @@
 
 mod plan;
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, SocketAddrV4};
 use std::time::Duration;
 
-use configuration::{Carrier, ClearCarrier, Transport};
+use configuration::Transport;
 use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::ids::NodeId;
 use dataflow::message::{DatagramAddresses, Message};
-use dataflow::report::DatagramCounts;
+use dataflow::report::{DatagramCounts, PORTS_MAX};
 use dataflow::time::Time;
 use transport::link::Filled;
 use transport::page_pool::Pool;
@@ -26,20 +27,16 @@ pub(crate) use plan::{DatagramOptions, replies_kept};
 /// The endpoints of a process, and who is behind them.
 pub(crate) struct Datagrams {
     transport: Transport,
-    control: Lane,
-    bulk: Lane,
+    /// The first, and one for each network port of a read-out system here.
+    control: Vec<Lane>,
+    bulk: Vec<Lane>,
     /// Receives what is sent to all read-out systems.
     clears: Option<Endpoint>,
-    /// All read-out systems, as a peer of `control`.
+    /// All read-out systems, as a peer of the first lane of `control`.
     readout: Option<PeerId>,
     peers: Vec<(NodeId, Addresses)>,
-}
-
-/// Which endpoint a message goes through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    Control,
-    Bulk,
+    /// By which network port of a read-out system elsewhere that peer of the first lane of `bulk` sends.
+    ports: BTreeMap<PeerId, usize>,
 }
 
 /// What has become of a message that was to be sent.
@@ -56,14 +53,28 @@ struct Lane {
     frame_len_max: usize,
 }
 
+/// A pair of addresses of a process, as those of [`Datagrams::control`] and [`Datagrams::bulk`].
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Addresses {
+struct Pair {
     control: SocketAddr,
     bulk: SocketAddr,
-    to_control: PeerId,
-    to_bulk: PeerId,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+struct Addresses {
+    pairs: Vec<Pair>,
+    /// The first, and one for each network port here or there.
+    ways: Vec<PeerWay>,
     /// As a peer of `clears`.
     multicaster: Option<PeerId>,
+}
+
+/// From a lane here to a pair of addresses there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct PeerWay {
+    lane: usize,
+    to_control: PeerId,
+    to_bulk: PeerId,
 }
 
 impl Datagrams {
@@ -74,15 +85,18 @@ impl Datagrams {
         control: &Pool,
         poller: &mut Poller,
     ) -> Result<Self, InvalidOptions> {
-        let address = SocketAddr::new(options.transport.host, 0);
         let mut open = |udp: &UdpOptions, pool: &Pool| {
-            let mut endpoint = Endpoint::bind(address, udp, pool)?;
-            endpoint.register(poller)?;
-            Ok::<_, InvalidOptions>(Lane { endpoint, frame_len_max: udp.limits.len_max() })
+            let hosts = core::iter::once(options.transport.host).chain(options.ports.iter().copied());
+            let lane = |host| {
+                let mut endpoint = Endpoint::bind(SocketAddr::new(host, 0), udp, pool)?;
+                endpoint.register(poller)?;
+                Ok::<_, InvalidOptions>(Lane { endpoint, frame_len_max: udp.limits.len_max() })
+            };
+            hosts.map(lane).collect::<Result<Vec<_>, _>>()
         };
-        let (mut lane, bulk) = (open(&options.control, control)?, open(&options.bulk, bulk)?);
+        let (mut lanes, bulk) = (open(&options.control, control)?, open(&options.bulk, bulk)?);
         let group = group(&options.transport);
-        let to_group = |(group, _)| lane.endpoint.add_peer(SocketAddr::V4(group)).expect("none was removed");
+        let to_group = |(group, _)| lanes[0].endpoint.add_peer(SocketAddr::V4(group)).expect("none was removed");
         let readout = group.map(to_group);
         let clears = match group {
             Some((group, interface)) if options.takes_clears => {
@@ -94,47 +108,70 @@ impl Datagrams {
             }
             _ => None,
         };
-        Ok(Self { transport: options.transport.clone(), control: lane, bulk, clears, readout, peers: Vec::new() })
+        let (transport, peers, ports) = (options.transport.clone(), Vec::new(), BTreeMap::new());
+        Ok(Self { transport, control: lanes, bulk, clears, readout, peers, ports })
     }
 
     /// Where this process takes datagrams.
     pub(crate) fn addresses(&self) -> DatagramAddresses {
         let text = |lane: &Lane| lane.endpoint.local_address().to_string();
-        DatagramAddresses { control: text(&self.control), bulk: text(&self.bulk) }
+        let mut pairs = self.control.iter().map(text).zip(self.bulk.iter().map(text));
+        let (control, bulk) = pairs.next().expect("there is a first lane");
+        DatagramAddresses { control, bulk, ports: pairs.collect() }
     }
 
     /// Where the kernel grants smaller buffers than credits allow to be on the way: how much, and what to do.
     pub(crate) fn complaints(&self) -> Vec<String> {
-        let lanes = [("requests and clears", &self.control), ("replies", &self.bulk)];
+        // Those of the others are of the same size.
+        let lanes = [("requests and clears", &self.control[0]), ("replies", &self.bulk[0])];
         lanes.into_iter().filter_map(|(what, lane)| plan::complaint(what, lane.endpoint.buffers())).collect()
     }
 
     /// A node takes datagrams at these addresses from now on; false if they are none.
     pub(crate) fn meet(&mut self, node: NodeId, at: &DatagramAddresses) -> bool {
-        let (Ok(control), Ok(bulk)) = (at.control.parse::<SocketAddr>(), at.bulk.parse::<SocketAddr>()) else {
-            return false;
+        let parse = |(control, bulk): (&String, &String)| {
+            Some(Pair { control: control.parse().ok()?, bulk: bulk.parse().ok()? })
         };
+        let ports = at.ports.iter().map(|(control, bulk)| (control, bulk));
+        let pairs = core::iter::once((&at.control, &at.bulk)).chain(ports).map(parse).collect::<Option<Vec<Pair>>>();
+        let Some(pairs) = pairs.filter(|pairs| pairs.len() <= 1 + PORTS_MAX) else { return false };
         self.part(node);
-        let known =
-            self.peers.iter().map(|(_, known)| *known).find(|known| (known.control, known.bulk) == (control, bulk));
-        let is_mixed = |(_, known): &(NodeId, Addresses)| {
-            [known.control, known.bulk].iter().any(|address| [control, bulk].contains(address))
-        };
-        if known.is_none() && (control == bulk || self.peers.iter().any(is_mixed) || !self.can_reach(&[control, bulk]))
-        {
+        let known = self.peers.iter().map(|(_, known)| known).find(|known| known.pairs == pairs).cloned();
+        if known.is_none() && !self.are_new(&pairs) {
             return false;
         }
-        let Ok(addresses) = known.map_or_else(|| self.add(control, bulk), Ok) else { return false };
+        let Ok(addresses) = known.map_or_else(|| self.add(pairs), Ok) else { return false };
         self.peers.push((node, addresses));
         true
     }
 
-    /// All endpoints have removed the same number of peers: if one refuses, so does the first.
-    fn add(&mut self, control: SocketAddr, bulk: SocketAddr) -> Result<Addresses, TooManyRemoved> {
-        let to_control = self.control.endpoint.add_peer(control)?;
-        let to_bulk = self.bulk.endpoint.add_peer(bulk)?;
-        let multicaster = self.clears.as_mut().map(|clears| clears.add_peer(control)).transpose()?;
-        Ok(Addresses { control, bulk, to_control, to_bulk, multicaster })
+    /// Whether these are different addresses that we can reach, and those of no peer.
+    fn are_new(&self, pairs: &[Pair]) -> bool {
+        let all: Vec<SocketAddr> = pairs.iter().flat_map(|pair| [pair.control, pair.bulk]).collect();
+        let are_different = (1..all.len()).all(|index| !all[..index].contains(&all[index]));
+        let mut known = self.peers.iter().flat_map(|(_, known)| &known.pairs);
+        let is_mixed = known.any(|pair| all.contains(&pair.control) || all.contains(&pair.bulk));
+        are_different && !is_mixed && self.can_reach(&all)
+    }
+
+    /// All endpoints have removed each peer as often: if one refuses, so does the first.
+    fn add(&mut self, pairs: Vec<Pair>) -> Result<Addresses, TooManyRemoved> {
+        let has_ports = self.control.len() > 1;
+        let ways: Vec<(usize, Pair)> = if has_ports {
+            (0..self.control.len()).map(|lane| (lane, pairs[0])).collect()
+        } else {
+            pairs.iter().map(|pair| (0, *pair)).collect()
+        };
+        let add = |(lane, Pair { control, bulk }): (usize, Pair)| {
+            let to_control = self.control[lane].endpoint.add_peer(control)?;
+            Ok(PeerWay { lane, to_control, to_bulk: self.bulk[lane].endpoint.add_peer(bulk)? })
+        };
+        let ways = ways.into_iter().map(add).collect::<Result<Vec<_>, _>>()?;
+        if !has_ports {
+            self.ports.extend(ways[1..].iter().map(|way| way.to_bulk).zip(0..));
+        }
+        let multicaster = self.clears.as_mut().map(|clears| clears.add_peer(pairs[0].control)).transpose()?;
+        Ok(Addresses { pairs, ways, multicaster })
     }
 
     /// Whether these are unicast addresses of our family.
@@ -149,51 +186,42 @@ impl Datagrams {
         let Some(place) = self.peers.iter().position(|(known, _)| *known == node) else { return };
         let (_, addresses) = self.peers.swap_remove(place);
         if self.peers.iter().all(|(_, other)| *other != addresses) {
-            self.control.endpoint.remove_peer(addresses.to_control);
-            self.bulk.endpoint.remove_peer(addresses.to_bulk);
+            for PeerWay { lane, to_control, to_bulk } in addresses.ways {
+                self.control[lane].endpoint.remove_peer(to_control);
+                self.bulk[lane].endpoint.remove_peer(to_bulk);
+                self.ports.remove(&to_bulk);
+            }
             if let (Some(clears), Some(multicaster)) = (&mut self.clears, addresses.multicaster) {
                 clears.remove_peer(multicaster);
             }
         }
     }
 
-    /// Whether clears go to all read-out systems at once.
-    pub(super) fn multicasts(&self) -> bool {
-        self.readout.is_some()
-    }
-
-    /// Sends a message to a node, if it is of a type that travels so.
-    pub(super) fn send(&mut self, to: NodeId, message: &Message, head: &[u8], bulk: &Bulk) -> Sent {
-        let Some(way) = self.way(message) else { return Sent::NotHere };
+    /// Sends a message to a node that takes datagrams, by a network port if there is one here or there.
+    pub(super) fn send(
+        &mut self,
+        (to, port): (NodeId, Option<usize>),
+        message: &Message,
+        head: &[u8],
+        bulk: &Bulk,
+    ) -> Sent {
         let Some((_, addresses)) = self.peers.iter().find(|(known, _)| *known == to) else { return Sent::NotHere };
-        match way {
-            Way::Control => self.control.send(addresses.to_control, head, bulk),
-            Way::Bulk => self.bulk.send(addresses.to_bulk, head, bulk),
+        let by_port = port.and_then(|port| addresses.ways.get(1 + port));
+        let PeerWay { lane, to_control, to_bulk } = *by_port.unwrap_or(&addresses.ways[0]);
+        match message {
+            Message::EventReply { .. } | Message::RoiReply { .. } | Message::Collected { .. } => {
+                self.bulk[lane].send(to_bulk, head, bulk)
+            }
+            _ => self.control[lane].send(to_control, head, bulk),
         }
     }
 
     /// Sends a message to all read-out systems of other processes, once.
     pub(super) fn send_to_readout(&mut self, head: &[u8]) -> Sent {
         match self.readout {
-            Some(readout) => self.control.send(readout, head, &Bulk::empty()),
+            Some(readout) => self.control[0].send(readout, head, &Bulk::empty()),
             None => Sent::NotHere,
         }
-    }
-
-    /// Which way messages of this type travel; `None`: over the connection.
-    fn way(&self, message: &Message) -> Option<Way> {
-        let chosen = &self.transport;
-        let (carrier, way) = match message {
-            Message::EventRequest { .. } => (chosen.event_request, Way::Control),
-            Message::RoiRequest { .. } => (chosen.roi_request, Way::Control),
-            Message::EventReply { .. } => (chosen.event_reply, Way::Bulk),
-            Message::RoiReply { .. } => (chosen.roi_reply, Way::Bulk),
-            Message::Collected { .. } => (chosen.collected, Way::Bulk),
-            // A multicast that is repeated for one that missed it goes where nothing is lost.
-            Message::Clear { .. } if chosen.clear == ClearCarrier::Udp => (Carrier::Udp, Way::Control),
-            _ => return None,
-        };
-        (carrier == Carrier::Udp).then_some(way)
     }
 
     /// Takes in what came, clears and requests first; false if there is nothing now.
@@ -206,9 +234,20 @@ impl Datagrams {
         came
     }
 
-    /// The next frame that came.
-    pub(super) fn next_frame(&mut self) -> Option<PageSlice> {
-        self.endpoints_mut().find_map(Endpoint::next_frame).map(|(_, frame)| frame.head)
+    /// The next frame that came, and by which network port of a read-out system it did.
+    pub(super) fn next_frame(&mut self) -> Option<(PageSlice, Option<usize>)> {
+        if let Some((_, frame)) = self.clears.as_mut().and_then(Endpoint::next_frame) {
+            return Some((frame.head, None));
+        }
+        let mut control = self.control.iter_mut().enumerate();
+        let request =
+            control.find_map(|(lane, at)| at.endpoint.next_frame().map(|(_, frame)| (frame.head, lane.checked_sub(1))));
+        request.or_else(|| {
+            self.bulk.iter_mut().enumerate().find_map(|(lane, at)| {
+                let (peer, frame) = at.endpoint.next_frame()?;
+                Some((frame.head, lane.checked_sub(1).or_else(|| self.ports.get(&peer).copied())))
+            })
+        })
     }
 
     /// Whether [`fill`](Self::fill) has something to do.
@@ -263,6 +302,7 @@ impl Datagrams {
             counts.stale += udp.stale;
             counts.duplicates += udp.duplicates + udp.late;
             counts.asked += udp.asked;
+            counts.asked_most = counts.asked_most.max(udp.asked_most);
             counts.repeated += udp.repeated + udp.retransmitted;
             counts.given_up += udp.timed_out + udp.evicted + udp.abandoned + udp.without_page + udp.unacknowledged;
         }
@@ -270,11 +310,13 @@ impl Datagrams {
     }
 
     fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
-        self.clears.iter().chain([&self.control.endpoint, &self.bulk.endpoint])
+        let lanes = self.control.iter().chain(&self.bulk);
+        self.clears.iter().chain(lanes.map(|lane| &lane.endpoint))
     }
 
     fn endpoints_mut(&mut self) -> impl Iterator<Item = &mut Endpoint> {
-        self.clears.iter_mut().chain([&mut self.control.endpoint, &mut self.bulk.endpoint])
+        let lanes = self.control.iter_mut().chain(&mut self.bulk);
+        self.clears.iter_mut().chain(lanes.map(|lane| &mut lane.endpoint))
     }
 }
 
@@ -291,7 +333,7 @@ impl Lane {
 
 /// The group of the read-out systems and the interface to it, if clears are multicast.
 fn group(transport: &Transport) -> Option<(SocketAddrV4, std::net::Ipv4Addr)> {
-    let interface = transport.multicast_interface().filter(|_| transport.clear == ClearCarrier::Multicast)?;
+    let interface = transport.multicast_interface().filter(|_| transport.has_multicasts())?;
     Some((SocketAddrV4::new(transport.udp.group, transport.udp.port), interface))
 }
 
@@ -310,13 +352,13 @@ mod tests {
     const NODE: NodeId = NodeId(7);
 
     #[test]
-    fn types_of_messages_travel_as_chosen() {
+    fn what_is_too_long_and_who_is_not_there_is_told() {
         let (mut first, mut second) = pair("transport.clear=udp");
         let send = |first: &mut Datagrams, message: &Message| {
             let envelope = Envelope { to: NODE, ..ENVELOPE };
             let mut head = Vec::new();
             wire::encode(&envelope, message, &mut head);
-            first.send(NODE, message, &head, &Bulk::empty())
+            first.send((NODE, None), message, &head, &Bulk::empty())
         };
         let clear = |events: u64| Message::Clear {
             sequence: 1,
@@ -325,19 +367,41 @@ mod tests {
             events: (0..events).map(EventId).collect(),
         };
         assert_eq!(send(&mut first, &clear(100)), Sent::Done);
-        assert_eq!(
-            send(&mut first, &Message::RoiRequest { event: EventId(1), request: 1, robs: vec![] }),
-            Sent::NotHere
-        );
-        assert_eq!(send(&mut first, &Message::NoMore), Sent::NotHere);
         // Too long for requests: over the connection.
         assert_eq!(send(&mut first, &clear(50_000)), Sent::NotHere);
         first.flush(clock::now());
         assert!(second.fill(clock::now()));
-        assert_eq!(wire::decode(&second.next_frame().unwrap()).unwrap().1, clear(100));
+        assert_eq!(wire::decode(&second.next_frame().unwrap().0).unwrap().1, clear(100));
         first.part(NODE);
         assert_eq!(send(&mut first, &clear(100)), Sent::NotHere);
         assert_eq!((first.counts().sent, second.counts().received), (1, 1));
+    }
+
+    #[test]
+    fn messages_go_by_the_port_that_is_named_and_back_by_it() {
+        let ports = ["127.0.0.2", "127.0.0.3"].map(|port| port.parse().unwrap());
+        let (mut asks, mut answers, mut poller) = pair_with("transport.clear=udp", &ports);
+        let request = Message::EventRequest { requests: Vec::new().into() };
+        let reply = Message::EventReply { pushed: 0, replies: Vec::new(), bulk: Bulk::empty() };
+        for port in [Some(1), Some(0), None, Some(7)] {
+            let (mut head, expected) = (Vec::new(), port.filter(|port| *port < 2));
+            wire::encode(&ENVELOPE, &request, &mut head);
+            assert_eq!(asks.send((NODE, port), &request, &head, &Bulk::empty()), Sent::Done);
+            asks.flush(clock::now());
+            poller.wait(Some(Duration::ZERO)).unwrap();
+            assert!(answers.fill(clock::now()));
+            assert_eq!(answers.next_frame().unwrap().1, expected);
+            head.clear();
+            wire::encode(&ENVELOPE, &reply, &mut head);
+            assert_eq!(answers.send((NodeId(3), port), &reply, &head, &Bulk::empty()), Sent::Done);
+            answers.flush(clock::now());
+            poller.wait(Some(Duration::ZERO)).unwrap();
+            assert!(asks.fill(clock::now()));
+            assert_eq!(asks.next_frame().unwrap().1, expected);
+        }
+        assert_eq!((asks.counts().foreign, answers.counts().foreign), (0, 0));
+        asks.part(NODE);
+        assert!(asks.ports.is_empty() && asks.meet(NODE, &answers.addresses()));
     }
 
     #[test]
@@ -346,7 +410,7 @@ mod tests {
         let message = Message::Clear { sequence: 1, oldest_valid: EventId(0), last: false, events: vec![] };
         let mut head = Vec::new();
         wire::encode(&ENVELOPE, &message, &mut head);
-        let sent = (0..100_000).all(|_| first.send(NODE, &message, &head, &Bulk::empty()) == Sent::Done);
+        let sent = (0..100_000).all(|_| first.send((NODE, None), &message, &head, &Bulk::empty()) == Sent::Done);
         assert!(sent && first.counts().not_sent > 0);
     }
 
@@ -356,7 +420,7 @@ mod tests {
         let message = Message::Clear { sequence: 1, oldest_valid: EventId(0), last: false, events: vec![] };
         let mut head = Vec::new();
         wire::encode(&ENVELOPE, &message, &mut head);
-        (0..10).for_each(|_| assert_eq!(first.send(NODE, &message, &head, &Bulk::empty()), Sent::Done));
+        (0..10).for_each(|_| assert_eq!(first.send((NODE, None), &message, &head, &Bulk::empty()), Sent::Done));
         assert!(!first.is_flushed());
         first.flush(clock::now());
         assert!(first.queued_bytes() > 0 && first.is_flushed());
@@ -377,7 +441,7 @@ mod tests {
             ("127.0.0.1:1", good.bulk.as_str()),
             (good.bulk.as_str(), good.control.as_str()),
         ] {
-            let bad = DatagramAddresses { control: control.to_owned(), bulk: bulk.to_owned() };
+            let bad = DatagramAddresses { control: control.to_owned(), bulk: bulk.to_owned(), ports: Vec::new() };
             assert!(!first.meet(other, &bad), "{bad:?}");
         }
         // Two nodes of one process.
@@ -407,18 +471,24 @@ mod tests {
 
     /// Two that know each other, the second as node [`NODE`].
     fn pair(choice: &str) -> (Datagrams, Datagrams) {
+        let (first, second, _) = pair_with(choice, &[]);
+        (first, second)
+    }
+
+    /// The same, the second with further network ports.
+    fn pair_with(choice: &str, ports: &[IpAddr]) -> (Datagrams, Datagrams, Poller) {
         let text = "partition.name = \"p\"\nros.count = 1\nsfi.count = 1\n";
         let partition = Partition::parse("p", text, &[choice.to_owned()]).unwrap();
         let assembly = Assembly::new(partition, vec![vec![1]]).unwrap();
         let mut poller = Poller::new().unwrap();
         let pool = PoolOptions { name: "test".into(), page_len: FRAME_MAX, pages: 8, prefault: false };
         let pool = Pool::new(&pool).unwrap();
-        let mut open = |role| {
+        let mut open = |role, ports| {
             let options = DatagramOptions::new(&assembly, &assembly.of(role), "secret", FRAME_MAX).unwrap();
-            Datagrams::open(&options, &pool, &pool, &mut poller).unwrap()
+            Datagrams::open(&options.at_ports(ports), &pool, &pool, &mut poller).unwrap()
         };
-        let (mut first, mut second) = (open(Role::Dfm), open(Role::Ros));
+        let (mut first, mut second) = (open(Role::Dfm, &[]), open(Role::Ros, ports));
         assert!(first.meet(NODE, &second.addresses()) && second.meet(NodeId(3), &first.addresses()));
-        (first, second)
+        (first, second, poller)
     }
 }

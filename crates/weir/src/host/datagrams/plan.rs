@@ -1,6 +1,8 @@
 //! How large queues, tables and buffers of datagrams are: what credits allow to be on the way at once.
 
-use configuration::{Carrier, ClearCarrier, FRAGMENT_OVERHEAD_BYTES, Partition, RosInput, Transport};
+use std::net::IpAddr;
+
+use configuration::{FRAGMENT_OVERHEAD_BYTES, MessageType, Partition, RosInput, Transport, Way};
 use dataflow::ids::{Incarnation, NodeId, Role};
 use dataflow::wire;
 use transport::frame::FrameLimits;
@@ -13,6 +15,8 @@ use crate::host::FIRST_LIFE;
 #[derive(Clone, Debug)]
 pub(crate) struct DatagramOptions {
     pub(super) transport: Transport,
+    /// Addresses of further network ports.
+    pub(super) ports: Vec<IpAddr>,
     pub(super) control: UdpOptions,
     pub(super) bulk: UdpOptions,
     /// Whether a read-out system of this process takes multicasts of other processes.
@@ -79,7 +83,7 @@ impl DatagramOptions {
                 keep_bytes_max: to_one.bytes.max(frame_max),
                 acknowledged: acknowledged(transport),
                 multicast: MulticastOptions {
-                    interface: transport.multicast_interface().filter(|_| transport.clear == ClearCarrier::Multicast),
+                    interface: transport.multicast_interface().filter(|_| transport.has_multicasts()),
                     time_to_live: transport.udp.ttl,
                     loops: true,
                 },
@@ -88,6 +92,7 @@ impl DatagramOptions {
         };
         Some(Self {
             transport: transport.clone(),
+            ports: Vec::new(),
             control: make(
                 frame_max.min(CONTROL_FRAME_MAX),
                 LaneLoad {
@@ -110,6 +115,11 @@ impl DatagramOptions {
             ),
             takes_clears: roles.iter().any(|role| matches!(role, Role::Ros | Role::Pros)),
         })
+    }
+
+    /// The same, for a process with further network ports.
+    pub(crate) fn at_ports(self, ports: &[IpAddr]) -> Self {
+        Self { ports: ports.to_vec(), ..self }
     }
 
     /// The same, for a process in this life.
@@ -174,7 +184,8 @@ fn replies_asked_for(partition: &Partition) -> usize {
 /// What waits for the window is of events that its receiver waits for, and in no page beyond those of the events.
 fn replies_unacknowledged(partition: &Partition) -> usize {
     let transport = &partition.transport;
-    let has_replies = [transport.event_reply, transport.roi_reply].contains(&Carrier::Udp);
+    let replies = [MessageType::EventReply, MessageType::Pushed, MessageType::RoiReply];
+    let has_replies = replies.into_iter().any(|of| transport.way(of) == Way::Udp);
     let Some(window) = transport.udp.window.filter(|_| has_replies) else { return 0 };
     // A shorter one is copied, unless it travels with others.
     let unknown_len = transport.copy_below.bytes();
@@ -195,6 +206,10 @@ struct Credits {
     builders: usize,
     /// What each source may have pushed to each builder, if it pushes.
     pushed: Load,
+    /// Events that it may have been told to push to each of them; 0 if it is not told.
+    orders: usize,
+    /// Byte credits that each of them may have sent it.
+    credits: usize,
     /// Events that each unit of level 2 works on; each may ask every source.
     workers: usize,
     units: usize,
@@ -222,15 +237,20 @@ impl Credits {
         let sources = count(ros.count).max(1);
         let pushed = partition.push().map_or(Load::default(), |_| Load {
             messages: count(sfi.building),
-            // One message is pushed whatever its length.
-            bytes: bytes(partition.push_window().bytes()).saturating_add(reply_len),
+            // One message is pushed whatever its length. Those of one port may overtake a window of another's.
+            bytes: bytes(partition.push_window().bytes())
+                .saturating_mul(ros.ports.len().max(1))
+                .saturating_add(reply_len),
         });
+        let (orders, credits) = partition.push().map_or((0, 0), |_| (count(sfi.building), CREDITS));
         let timeouts = [Some(sfi.request_timeout), l2pu.map(|l2pu| l2pu.request_timeout)];
         Self {
             sources,
             building: count(sfi.outstanding_requests),
             builders: count(sfi.count),
             pushed,
+            orders,
+            credits,
             workers: l2pu.map_or(0, |l2pu| count(l2pu.workers)),
             units: l2pu.map_or(0, |l2pu| count(l2pu.count)),
             kept: replies_kept(partition),
@@ -246,7 +266,8 @@ impl Credits {
         match role {
             Role::Ros | Role::Pros => {
                 let requests = self.builders * self.building + self.units * self.workers;
-                Load::of(REPEATED * requests, self.request_len).plus(Load::of(CLEARS, self.clear_len))
+                let pushing = self.builders * (self.orders + self.credits);
+                Load::of(REPEATED * requests + pushing, self.request_len).plus(Load::of(CLEARS, self.clear_len))
             }
             _ => Load::default(),
         }
@@ -254,9 +275,10 @@ impl Credits {
 
     fn requests_from(&self, role: Role) -> Load {
         match role {
-            Role::Sfi => Load::of(REPEATED * self.building, self.request_len),
+            Role::Sfi => Load::of(REPEATED * self.building + self.credits * self.sources, self.request_len),
             Role::L2pu => Load::of(REPEATED * self.workers * self.sources, self.request_len),
-            Role::Dfm | Role::L2sv => Load::of(CLEARS * self.sources, self.clear_len),
+            Role::Dfm | Role::L2sv => Load::of(CLEARS * self.sources, self.clear_len)
+                .plus(Load::of(self.builders * self.orders * self.sources, self.request_len)),
             _ => Load::default(),
         }
     }
@@ -337,6 +359,9 @@ const KEPT_PER_CREDIT: usize = 16;
 /// Clear groups that may come in a row.
 const CLEARS: usize = 64;
 
+/// Twice those of a window.
+const CREDITS: usize = 8;
+
 const DATAGRAM_OVERHEAD_BYTES: usize = 1024;
 const BUFFER_MIN: usize = 256 << 10;
 const BUFFER_MAX: usize = 32 << 20;
@@ -381,6 +406,9 @@ mod tests {
         // From four sources; to two builders.
         assert!(sfi.receive_buffer_bytes >= 4 * 500_000, "{sfi:?}");
         assert!(sfi.incomplete_bytes_max >= 4 * 500_000 && ros.queue_bytes_max >= 2 * 500_000, "{sfi:?} {ros:?}");
+        let by_ports = [&pushing[..], &["ros.ports=[\"127.0.0.2\", \"127.0.0.3\", \"127.0.0.4\"]"]].concat();
+        let sfi = options(&self::assembly(&by_ports), Role::Sfi).unwrap().bulk;
+        assert!(sfi.receive_buffer_bytes >= 3 * 4 * 500_000, "{sfi:?}");
     }
 
     #[test]

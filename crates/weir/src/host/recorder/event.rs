@@ -213,7 +213,6 @@ const LVL1_BLOCKS: usize = 3;
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
     use dataflow::bulk::Bulk;
     use dataflow::ids::EventId;
     use dataflow::message::{BuiltEvent, EventInfo};
@@ -230,7 +229,7 @@ mod tests {
     }
 
     fn slice(robs: &[Vec<u8>]) -> PageSlice {
-        PageSlice::new(Bytes::from(robs.concat()))
+        PageSlice::from(robs.concat())
     }
 
     fn recording(slices: Vec<PageSlice>, missing: Vec<u32>) -> Recording {

@@ -1,0 +1,100 @@
+//! What a filter daemon tells event builders, and when.
+
+use dataflow::bulk::Bulk;
+use dataflow::component::{Action, Component, Input, Outbox, PeerState};
+use dataflow::filter::efd::{Decider, Efd, EfdParameters};
+use dataflow::filter::policy::FilterPolicy;
+use dataflow::filter::streams::one_stream;
+use dataflow::ids::{EventId, Incarnation, NodeId};
+use dataflow::message::{BuiltEvent, Command, EventInfo, Fate, Message};
+use dataflow::time::Time;
+
+const DFM: NodeId = NodeId(1);
+const SFIS: [NodeId; 2] = [NodeId(2), NodeId(3)];
+
+#[test]
+fn fates_of_a_pass_travel_together_and_as_many_events_are_asked_for() {
+    let mut daemon = Daemon::new();
+    for (sfi, event) in [(0, 0), (1, 1), (0, 2), (0, 3)] {
+        assert_eq!(daemon.built(SFIS[sfi], event), []);
+    }
+    let fates = |fates: &[(u64, Fate)]| fates.iter().map(|(event, fate)| (EventId(*event), *fate)).collect();
+    let first = fates(&[(0, Fate::Accepted), (2, Fate::Accepted), (3, Fate::Rejected)]);
+    let expected = [
+        (SFIS[0], Message::Finished(first)),
+        (SFIS[0], Message::Pull(3)),
+        (SFIS[1], Message::Finished(fates(&[(1, Fate::Rejected)]))),
+        (SFIS[1], Message::Pull(1)),
+    ];
+    assert_eq!(daemon.flush(), expected);
+    assert_eq!(daemon.flush(), []);
+}
+
+#[test]
+fn what_was_for_one_life_of_a_builder_does_not_go_to_the_next() {
+    let mut daemon = Daemon::new();
+    daemon.built(SFIS[0], 0);
+    daemon.peer(SFIS[0], PeerState::Down);
+    assert_eq!(daemon.peer(SFIS[0], PeerState::Up(Incarnation(1))), [(SFIS[0], Message::Pull(2))]);
+    assert_eq!(daemon.flush(), []);
+}
+
+#[test]
+fn what_is_not_told_is_not_drained() {
+    let mut daemon = Daemon::new();
+    daemon.built(SFIS[0], 0);
+    daemon.input(Input::Command(Command::Drain));
+    assert!(!daemon.efd.is_drained());
+    assert_eq!(daemon.flush().len(), 2);
+    assert!(daemon.efd.is_drained());
+}
+
+/// Accepts events with even numbers.
+struct Daemon {
+    efd: Efd,
+    out: Outbox,
+}
+
+impl Daemon {
+    fn new() -> Self {
+        let decider = Decider::Policy(FilterPolicy::Prescale { factor: 2 });
+        let streams = one_stream();
+        let (sfis, sfos) = (SFIS.to_vec(), Vec::new());
+        let mut daemon = Self {
+            efd: Efd::new(EfdParameters { sfis, sfos, dfm: DFM, slots: 4, decider, streams }),
+            out: Outbox::new(),
+        };
+        [DFM, SFIS[0], SFIS[1]].into_iter().for_each(|node| _ = daemon.peer(node, PeerState::Up(Incarnation(0))));
+        daemon
+    }
+
+    fn peer(&mut self, node: NodeId, state: PeerState) -> Vec<(NodeId, Message)> {
+        self.input(Input::Peer { node, state })
+    }
+
+    fn built(&mut self, from: NodeId, event: u64) -> Vec<(NodeId, Message)> {
+        let event = EventInfo { event: EventId(event), ordinal: event, ..EventInfo::default() };
+        let (oldest_unfinished, missing, bulk) = (EventId(0), Vec::new(), Bulk::default());
+        let message = Message::BuiltEvent(BuiltEvent { event, oldest_unfinished, missing, bulk });
+        self.input(Input::Message { from, message })
+    }
+
+    fn input(&mut self, input: Input) -> Vec<(NodeId, Message)> {
+        self.efd.handle(Time::ZERO, input, &mut self.out);
+        self.sent()
+    }
+
+    fn flush(&mut self) -> Vec<(NodeId, Message)> {
+        self.efd.flush(Time::ZERO, &mut self.out);
+        self.sent()
+    }
+
+    fn sent(&mut self) -> Vec<(NodeId, Message)> {
+        self.efd.check();
+        let send = |action| match action {
+            Action::Send { to, message } => (to, message),
+            other => panic!("a daemon that decides by itself asks for no {other:?}"),
+        };
+        self.out.drain().map(send).collect()
+    }
+}

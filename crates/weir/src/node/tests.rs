@@ -1,0 +1,141 @@
+//! A read-out system among processes that the test plays.
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use configuration::Partition;
+use dataflow::bulk::PageSlice;
+use dataflow::ids::{Incarnation, NodeId, Role, RunNumber};
+use dataflow::message::{Command, DatagramAddresses, Envelope, Message};
+use dataflow::node::RUN_CONTROL;
+use dataflow::wire;
+use rol::Inputs;
+
+use super::{NodeError, take_part};
+use crate::assembly::Assembly;
+use crate::cli::NodeArgs;
+use crate::host::PeerAddress;
+
+#[test]
+fn only_the_connections_that_both_know_of_are_taken() {
+    let run = Run::new();
+    let (first, port) = (run.address.tcp, run.address.ports[0]);
+    let mut further = run.connect(port, 1);
+    assert!(further.is_greeted(1), "before the first connection");
+    for (at, part) in [(port, 1), (port, 2), (first, 9), (first, u16::MAX)] {
+        assert!(!run.connect(at, part).is_greeted(part), "part {part}");
+    }
+    assert!(run.connect(first, 0).is_greeted(0));
+    run.end();
+}
+
+#[test]
+fn a_peer_is_lost_with_any_of_its_connections() {
+    let mut run = Run::new();
+    for lost in 0..2 {
+        let (first, port) = (run.address.tcp, run.address.ports[0]);
+        let mut links = [run.connect(first, 0), run.connect(port, 1)];
+        assert!((0..).zip(&mut links).all(|(part, link)| link.is_greeted(part)));
+        let [mut one, mut other] = links;
+        if lost == 0 {
+            core::mem::swap(&mut one, &mut other);
+        }
+        drop(other);
+        while one.hear().is_some() {}
+        let told = core::iter::from_fn(|| run.control.hear());
+        let of = told.into_iter().find_map(|(_, message)| match message {
+            Message::Lost { node, .. } => Some(node),
+            _ => None,
+        });
+        assert_eq!(of, Some(run.sfi));
+    }
+    run.end();
+}
+
+/// A read-out system with one network port, which answers through shared memory, and its run control.
+struct Run {
+    control: Talk,
+    address: PeerAddress,
+    ros: NodeId,
+    sfi: NodeId,
+    process: JoinHandle<Result<(), NodeError>>,
+}
+
+impl Run {
+    fn new() -> Self {
+        let port = IpAddr::from([127, 0, 0, 2]);
+        let text = format!(
+            "partition.name = \"p\"\nros = {{ count = 1, ports = [\"{port}\"] }}\nsfi.count = 1\n\
+             transport.event_reply = \"shm\"\n"
+        );
+        let partition = Partition::parse("p", &text, &[]).unwrap();
+        let robs = Inputs::open(&partition).unwrap().shares().to_vec();
+        let configuration = partition.to_toml();
+        let assembly = Assembly::new(partition, robs.clone()).unwrap();
+        let [ros, sfi] = [Role::Ros, Role::Sfi].map(|role| assembly.of(role)[0]);
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let join = listener.local_addr().unwrap().to_string();
+        let args = NodeArgs { join, name: "ros-1".into(), port: vec![port] };
+        let process = thread::spawn(move || take_part(&args, KEY.into()));
+        let mut control = Talk::new(listener.accept().unwrap().0);
+        let Some((_, Message::Join { address, .. })) = control.hear() else { panic!("it does not join") };
+        let welcome =
+            Message::Welcome { configuration, hosted: Vec::new(), robs, datagrams: DatagramAddresses::default() };
+        control.say((RUN_CONTROL, ros), &welcome);
+        Self { control, address: address.parse().unwrap(), ros, sfi, process }
+    }
+
+    /// A connection of the event builder, which says which one it is.
+    fn connect(&self, at: SocketAddr, part: u16) -> Talk {
+        let mut link = Talk::new(TcpStream::connect(at).unwrap());
+        let datagrams = DatagramAddresses::default();
+        link.say((self.sfi, self.ros), &Message::Greet { key: KEY.into(), part, datagrams });
+        link
+    }
+
+    fn end(mut self) {
+        self.control.say((RUN_CONTROL, self.ros), &Message::Command(Command::Exit));
+        self.process.join().unwrap().unwrap();
+    }
+}
+
+struct Talk(TcpStream);
+
+impl Talk {
+    fn new(stream: TcpStream) -> Self {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self(stream)
+    }
+
+    fn say(&mut self, (from, to): (NodeId, NodeId), message: &Message) {
+        let life = Incarnation(0);
+        let envelope = Envelope { from, to, run: RunNumber(1), from_incarnation: life, to_incarnation: life };
+        let mut bytes = Vec::new();
+        wire::encode(&envelope, message, &mut bytes);
+        self.0.write_all(&bytes).unwrap();
+    }
+
+    /// The next message; none if the connection was ended.
+    fn hear(&mut self) -> Option<(Envelope, Message)> {
+        let mut bytes = vec![0; wire::HEADER_LEN];
+        match self.0.read_exact(&mut bytes) {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => panic!("nothing is said"),
+            ended => ended.ok()?,
+        }
+        let len = u32::from_le_bytes(*bytes.first_chunk().unwrap()) as usize;
+        bytes.resize(len, 0);
+        self.0.read_exact(&mut bytes[wire::HEADER_LEN..]).unwrap();
+        Some(wire::decode(&PageSlice::from(bytes)).unwrap())
+    }
+
+    fn is_greeted(&mut self, part: u16) -> bool {
+        matches!(self.hear(), Some((_, Message::Greet { part: found, .. })) if found == part)
+    }
+}
+
+const KEY: &str = "the key of the run";
+
+/// What needs milliseconds on an idle machine.
+const PATIENCE: Duration = Duration::from_secs(60);
