@@ -115,9 +115,9 @@ pub(crate) enum StartError {
     #[error("{name} could not start: {reason}")]
     Child { name: String, reason: String },
     #[error(
-        "not all applications were ready within {timeout:?}: {missing} did not answer; processes.start_timeout sets the limit"
+        "not all applications were ready within {timeout:?}: {missing} did not answer{cause}; processes.start_timeout sets the limit"
     )]
-    StartTimeout { timeout: Duration, missing: String },
+    StartTimeout { timeout: Duration, missing: String, cause: String },
     #[error(
         "the configuration and the lists of ROBs take {len} bytes, an application is told at most {max}: shorten the menu or the lists, or raise sfi.max_event_size"
     )]
@@ -332,6 +332,8 @@ fn run_key(assembly: &Assembly) -> Result<String, StartError> {
 struct Conductor {
     assembly: Assembly,
     children: Children,
+    /// Why a process that connected last was not let in.
+    not_accepted: Option<String>,
     key: String,
     signals: Signals,
     progress: Option<Progress>,
@@ -412,6 +414,7 @@ impl Conductor {
         Self {
             assembly,
             children,
+            not_accepted: None,
             key,
             signals,
             progress,
@@ -469,7 +472,7 @@ impl Conductor {
 
     fn on_link_event(&mut self, now: Time, host: &mut Host, event: LinkEvent) {
         match event {
-            LinkEvent::Accepted => {}
+            LinkEvent::NotAccepted { reason } => self.not_accepted = Some(reason),
             LinkEvent::Message { link, envelope, message } => self.on_joining(now, host, link, &envelope, message),
             LinkEvent::Lost { link, reason } => {
                 host.links.close(link);
@@ -703,10 +706,15 @@ impl Conductor {
     }
 
     fn fail_to_start(&mut self) {
-        let waiting = self.children.iter().filter(|child| !child.ready).map(|child| child.name.clone());
-        let missing = waiting.collect::<Vec<_>>().join(", ");
+        let waiting: Vec<&str> =
+            self.children.iter().filter(|child| !child.ready).map(|child| child.name.as_str()).collect();
+        let mut missing = waiting[..waiting.len().min(NAMED)].join(", ");
+        if waiting.len() > NAMED {
+            missing += &format!(" and {} more", waiting.len() - NAMED);
+        }
+        let cause = self.not_accepted.take().map(|reason| format!(" ({reason})")).unwrap_or_default();
         let timeout = self.assembly.partition.processes.start_timeout.duration();
-        self.phase = Phase::Failed(StartError::StartTimeout { timeout, missing });
+        self.phase = Phase::Failed(StartError::StartTimeout { timeout, missing, cause });
     }
 
     fn end(&mut self, now: Time, host: &mut Host, mut ending: Ending) {
@@ -819,4 +827,6 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(250);
 /// How long a lost connection may stay without a death that explains it.
 const GRACE: Duration = Duration::from_secs(1);
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
+/// So many of the applications that are missing are named.
+const NAMED: usize = 8;
 const NOT_ENDED: &str = "was told to end, did not";

@@ -17,6 +17,7 @@ mod human;
 pub mod lossy;
 mod node;
 mod observer;
+mod open_files;
 pub mod progress;
 mod restarts;
 mod run;
@@ -37,6 +38,7 @@ pub fn run_command<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item 
         Ok(cli) => cli,
         Err(exit) => return exit,
     };
+    open_files::allow_as_many_as_possible();
     match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Check(args) => commands::on_standard_streams(|out, err| commands::check(&args, out, err)),

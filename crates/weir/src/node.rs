@@ -171,7 +171,8 @@ impl Member {
 
     fn on_link_event(&mut self, context: &mut Context<'_, Host>, event: LinkEvent) {
         match event {
-            LinkEvent::Accepted => {}
+            // Whoever waits for this process in vain says so.
+            LinkEvent::NotAccepted { .. } => {}
             LinkEvent::Message { link, envelope, message } => self.on_message(context, link, &envelope, message),
             LinkEvent::Lost { link, reason } if link == self.control => self.on_control_lost(context, &reason),
             LinkEvent::Lost { link, reason } => self.on_peer_lost(context, link, &reason),

@@ -28,6 +28,14 @@ pub enum ListenError {
         /// What the kernel said.
         cause: OsError,
     },
+    /// A peer waits, and the host has no descriptor or memory for it.
+    #[error("cannot accept a connection at {address}: {cause}")]
+    Accept {
+        /// Where the peer connected.
+        address: SocketAddr,
+        /// What the kernel said.
+        cause: OsError,
+    },
     /// The connection's settings are impossible.
     #[error(transparent)]
     Invalid(#[from] InvalidOptions),
@@ -97,7 +105,7 @@ impl Listener {
                 Err(Errno::CONNABORTED | Errno::INTR | Errno::PROTO) => {}
                 Err(errno) => {
                     self.readiness.set_readable();
-                    return Err(ListenError::Address { address: self.address, cause: OsError::new("accept", errno) });
+                    return Err(ListenError::Accept { address: self.address, cause: OsError::new("accept", errno) });
                 }
             }
         }

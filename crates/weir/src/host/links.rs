@@ -38,8 +38,8 @@ impl LinkId {
 /// What happened on a connection, for whoever conducts the process.
 #[derive(Debug)]
 pub(crate) enum LinkEvent {
-    /// A peer connected; it has not said who it is.
-    Accepted,
+    /// A peer waits that cannot be accepted, for this reason.
+    NotAccepted { reason: String },
     /// A message about joining, or any message on a connection that is not open yet.
     Message { link: LinkId, envelope: Envelope, message: Message },
     /// The connection is gone, for this reason.

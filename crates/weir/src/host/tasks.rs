@@ -40,9 +40,13 @@ impl Task<Host> for Accept {
 
     fn action(&mut self, context: &mut Context<'_, Host>) {
         let host = &mut *context.shared;
-        // An error here is the host's lack of descriptors or memory: the peer that waits is told by a time-out.
-        while let Ok(Some(_)) = host.links.accept(context.now, context.poller, &self.waker) {
-            host.link_events.push_back(LinkEvent::Accepted);
+        loop {
+            match host.links.accept(context.now, context.poller, &self.waker) {
+                Ok(Some(_)) => {}
+                Ok(None) => return,
+                // The host's lack of descriptors or memory: the peer waits, and is accepted when there is some.
+                Err(error) => return host.link_events.push_back(LinkEvent::NotAccepted { reason: error.to_string() }),
+            }
         }
     }
 }

@@ -19,6 +19,7 @@ mod full_disk;
 mod hostile;
 mod level2_only;
 mod lossy;
+mod open_files;
 mod overload;
 mod payload;
 mod ports;

@@ -19,7 +19,8 @@ pub(crate) struct Job {
     directory: TempDir,
     arguments: Vec<OsString>,
     output: PathBuf,
-    memory_bytes_max: Option<u64>,
+    /// Arguments of the shell's `ulimit`.
+    limit: Option<String>,
     /// Commands of a shell in a network of its own.
     network: Option<String>,
 }
@@ -36,21 +37,25 @@ impl Job {
         let output = directory.join("out");
         let summary = directory.join("summary.json").into();
         let arguments = vec!["run".into(), configuration.into(), "--summary".into(), summary];
-        let (memory_bytes_max, network) = (None, None);
-        Self { directory, arguments, output: output.clone(), memory_bytes_max, network }.recording_into(output)
+        Self { directory, arguments, output: output.clone(), limit: None, network: None }.recording_into(output)
     }
 
     /// Any other command of the program, which may use this much memory.
     pub(crate) fn command(arguments: &[&OsStr], memory_bytes_max: u64) -> Self {
         let arguments = arguments.iter().map(Into::into).collect();
         let directory = TempDir::new("end-to-end");
-        let memory_bytes_max = Some(memory_bytes_max);
-        Self { output: directory.join("out"), directory, arguments, memory_bytes_max, network: None }
+        Self { output: directory.join("out"), directory, arguments, limit: None, network: None }
+            .with_memory(memory_bytes_max)
     }
 
     /// Lets each process use this much address space: an allocation by what a file claims fails.
     pub(crate) fn with_memory(self, memory_bytes_max: u64) -> Self {
-        Self { memory_bytes_max: Some(memory_bytes_max), ..self }
+        self.limited(format!("-v {}", memory_bytes_max >> 10))
+    }
+
+    /// Under a limit, as arguments of the shell's `ulimit` name it.
+    pub(crate) fn limited(self, limit: String) -> Self {
+        Self { limit: Some(limit), ..self }
     }
 
     /// In a network of its own that drops so many in 100 of the datagrams.
@@ -112,9 +117,9 @@ impl Job {
         if let Some(commands) = &self.network {
             return lossy::in_network(commands, program.as_ref());
         }
-        let Some(bytes) = self.memory_bytes_max else { return Command::new(program) };
+        let Some(limit) = &self.limit else { return Command::new(program) };
         let mut shell = Command::new("sh");
-        let limited = format!("ulimit -v {} && exec \"$0\" \"$@\"", bytes >> 10);
+        let limited = format!("ulimit {limit} && exec \"$0\" \"$@\"");
         shell.args(["-c", &limited, program]);
         shell
     }

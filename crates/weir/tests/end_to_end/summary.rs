@@ -110,7 +110,7 @@ fn the_largest_system_starts_builds_and_stops() {
 
 impl Ended {
     /// Asserts that a run without recorders built all its events.
-    fn expect_all_built(self, events: u64) {
+    pub(crate) fn expect_all_built(self, events: u64) {
         let ended = self.expect(0);
         let summary = std::fs::read_to_string(ended.directory.join("summary.json")).unwrap();
         let summary = Summary(serde_json::from_str(&summary).unwrap());
