@@ -16,20 +16,7 @@ use dataflow::time::Time;
 #[test]
 fn what_the_pros_does_not_have_it_says_at_once() {
     let (sfi, l2pu, dfm) = (NodeId(2), NodeId(3), NodeId(4));
-    let mut pros = Ros::new(RosParameters {
-        robs: vec![RESULTS],
-        pages_per_rob: 4,
-        busy_above: 4,
-        busy_below: 1,
-        request_timeout: Duration::from_millis(100),
-        group_bytes_max: 1 << 16,
-        read_out: ReadOut::Results,
-        push: None,
-        level1: None,
-        in_flight: 16,
-        dfm,
-        late: true,
-    });
+    let mut pros = Ros::new(RosParameters { read_out: ReadOut::Results, late: true, ..readout(dfm) });
     let mut out = Outbox::new();
     let result = Message::L2Result { event: EventId(1), bulk: Bulk::Modelled { len_bytes: 64, seed: 1 } };
     pros.handle(Time::ZERO, Input::Message { from: l2pu, message: result }, &mut out);
@@ -48,6 +35,30 @@ fn what_the_pros_does_not_have_it_says_at_once() {
     });
     let said: Vec<_> = replies.expect("an answer").into_iter().map(|reply| (reply.missing, reply.len_bytes)).collect();
     assert_eq!(said, [(vec![Missing { rob: RESULTS, lost: true }], 0), (Vec::new(), 64)]);
+}
+
+/// A read-out system asked for one gap in a tenth of a second, however many there were: with small groups its pages did not come back.
+#[test]
+fn a_clear_that_was_asked_for_has_the_next_missing_one_asked_for_at_once() {
+    let dfm = NodeId(4);
+    let mut ros = Ros::new(readout(dfm));
+    let mut asked_after = |sequence| {
+        let mut out = Outbox::new();
+        let message = Message::Clear { sequence, oldest_valid: EventId(0), last: false, events: Vec::new() };
+        ros.handle(Time::ZERO, Input::Message { from: dfm, message }, &mut out);
+        ros.flush(Time::ZERO, &mut out);
+        let asks = out.drain().filter_map(|action| match action {
+            Action::Send { message: Message::ClearAsk { first, last }, .. } => Some((first, last)),
+            _ => None,
+        });
+        asks.collect::<Vec<_>>()
+    };
+    assert_eq!([1, 3, 5, 8].map(&mut asked_after), [vec![], vec![(2, 2)], vec![], vec![]]);
+    assert_eq!([2, 4, 6].map(&mut asked_after), [vec![(4, 4)], vec![(6, 7)], vec![]]);
+    assert_eq!(asked_after(7), []);
+    assert_eq!(asked_after(108), [(9, 72)], "as many as are sent again for one request");
+    assert_eq!((9..72).flat_map(&mut asked_after).count(), 0);
+    assert_eq!(asked_after(72), [(73, 107)]);
 }
 
 /// A group of decisions filled a clear group with its rejects before its accepts were in the books: the clear called the
@@ -96,6 +107,23 @@ fn a_clear_in_the_middle_of_a_group_of_decisions_keeps_its_accepted_events_valid
         .collect();
     assert_eq!(bounds.len(), 1, "the two rejects fill a group");
     assert!(bounds[0] <= EventId(2), "event 2 has still to be built: {bounds:?}");
+}
+
+fn readout(dfm: NodeId) -> RosParameters {
+    RosParameters {
+        robs: vec![RESULTS],
+        pages_per_rob: 4,
+        busy_above: 4,
+        busy_below: 1,
+        request_timeout: Duration::from_millis(100),
+        group_bytes_max: 1 << 16,
+        read_out: ReadOut::OnRequest,
+        push: None,
+        level1: None,
+        in_flight: 16,
+        dfm,
+        late: false,
+    }
 }
 
 /// Source identifier of the ROB of the pROS.

@@ -57,6 +57,9 @@ impl ClearSequence {
 /// The DFM keeps this many groups to send again; what is older is left to garbage collection.
 pub const MISSING_MAX: u64 = 1024;
 
+/// Most groups sent again for one request.
+pub const REPEATED_MAX: u64 = 64;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use crate::ids::EventId;
 use crate::message::Message;
-use crate::readout::clear_sequence::MISSING_MAX;
+use crate::readout::clear_sequence::{MISSING_MAX, REPEATED_MAX};
 use crate::time::Time;
 
 /// Collects events to clear into numbered groups, and keeps the groups for those who missed one.
@@ -74,7 +74,7 @@ impl Clears {
     pub fn repeat(&self, first: u64, last: u64, oldest_valid: EventId) -> impl Iterator<Item = Message> + '_ {
         let kept_from = self.sequence + 1 - self.history.len() as u64;
         let first = first.max(1);
-        let last = last.min(self.sequence).min(first.saturating_add(REPEAT_MAX - 1));
+        let last = last.min(self.sequence).min(first.saturating_add(REPEATED_MAX - 1));
         (first..=last).map(move |sequence| {
             let index = sequence.checked_sub(kept_from);
             let events = index.map_or_else(Vec::new, |index| self.history[index as usize].clone());
@@ -90,9 +90,6 @@ impl Clears {
 
 /// A receiver that misses groups finds out within this time.
 const EMPTY_EVERY: Duration = Duration::from_millis(100);
-
-/// Most groups sent again for one request.
-const REPEAT_MAX: u64 = 64;
 
 #[cfg(test)]
 mod tests {
@@ -123,6 +120,6 @@ mod tests {
             clears.flush(Time::ZERO, EventId(0), false);
         }
         assert_eq!(clears.history.len() as u64, MISSING_MAX);
-        assert_eq!(clears.repeat(0, u64::MAX, EventId(0)).count() as u64, REPEAT_MAX);
+        assert_eq!(clears.repeat(0, u64::MAX, EventId(0)).count() as u64, REPEATED_MAX);
     }
 }

@@ -11,7 +11,7 @@ use crate::bulk::Bulk;
 use crate::component::{Component, Input, Note, Outbox, Outcome, PeerState, Ticket, Work};
 use crate::ids::{EventId, Incarnation, NodeId, Role};
 use crate::message::{BusyCause, Command, DataReply, DataRequest, EventInfo, Holdings, Message, Missing, PushOrder};
-use crate::readout::clear_sequence::ClearSequence;
+use crate::readout::clear_sequence::{ClearSequence, REPEATED_MAX};
 use crate::readout::cleared_ids::{ClearedIds, Remembered};
 use crate::readout::few_events::FewEvents;
 use crate::readout::fragment::FragmentHead;
@@ -75,6 +75,8 @@ pub struct Ros {
     cleared: ClearedIds,
     clears: ClearSequence,
     ask_due: Option<Time>,
+    /// The last group that was asked for.
+    asked_to: u64,
     /// Asked in vain for missing clears while short of pages.
     asked_short: u32,
     waiting: WaitingRequests,
@@ -147,6 +149,7 @@ impl Ros {
             cleared,
             clears,
             ask_due: None,
+            asked_to: 0,
             asked_short: 0,
             waiting: WaitingRequests::default(),
             timeouts: VecDeque::new(),
@@ -599,10 +602,12 @@ impl Ros {
             self.robs.iter_mut().for_each(|rob| rob.clear(event));
             self.reconsider(event, event, |_| true, out);
         }
-        if self.clears.gap().is_none() {
+        // Others may be missing by now, and are asked for at once.
+        if sequence == self.asked_to || self.clears.gap().is_none() {
             self.ask_due = None;
             self.asked_short = 0;
-        } else if self.ask_due.is_none() {
+        }
+        if self.ask_due.is_none() {
             self.ask_for_clears(now, out);
         }
         self.update_busy(out);
@@ -641,6 +646,8 @@ impl Ros {
     fn ask_for_clears(&mut self, now: Time, out: &mut Outbox) {
         self.ask_due = None;
         if let Some((first, last)) = self.clears.gap() {
+            let last = last.min(first.saturating_add(REPEATED_MAX - 1));
+            self.asked_to = last;
             self.counters.clears_asked += last - first + 1;
             self.asked_short += 1;
             self.ask_due = Some(now + ASK_AGAIN);
