@@ -8,6 +8,7 @@ use super::options::Acknowledged;
 use super::outbox::Destination;
 use super::reassembly::{Added, Bounds, Incomplete, Reassembly, Refusals, Run};
 use super::window::{Known, Window};
+use core::time::Duration;
 use dataflow::time::Time;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -55,8 +56,8 @@ pub(super) struct Peer {
     pub(super) kept: Kept,
     /// When it is told how many messages were sent, unless others are sent before.
     pub(super) notice_at: Option<Time>,
-    /// How often it was told since the last message.
-    pub(super) notices: u32,
+    /// How long it had to answer the last time; each time it has twice as long.
+    pub(super) notice_pause: Duration,
     /// Everything below was sent by it, as far as is known.
     sent_end: u64,
     /// Messages that have come, and their bytes, since it was told.
@@ -166,7 +167,7 @@ impl Peer {
             next_number: 0,
             kept: Kept::default(),
             notice_at: None,
-            notices: 0,
+            notice_pause: Duration::ZERO,
             sent_end: 0,
             untold: (0, 0),
             incarnation: None,

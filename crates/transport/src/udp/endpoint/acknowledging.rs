@@ -65,7 +65,8 @@ impl Endpoint {
                 has_released = true;
             }
             if has_released && !self.options.ask_after.is_zero() {
-                (peer.notice_at, peer.notices) = (Some(now + self.options.ask_after), 0);
+                let pause = self.options.ask_after;
+                (peer.notice_at, peer.notice_pause) = (Some(now + pause), pause);
             }
             self.deadline = [self.deadline, window.arm(now), peer.notice_at].into_iter().flatten().min();
         }

@@ -61,9 +61,10 @@ impl Endpoint {
             } else {
                 let asking = asking(&self.options, &self.tagger, &peer.to);
                 self.outbox.push_single(&peer.to, asking.sent(peer.sent_below()));
-                peer.notices += 1;
-                let pause = self.options.ask_after * (1 << peer.notices);
-                peer.notice_at = (peer.notices < NOTICES_MAX).then(|| now + pause);
+                peer.notice_pause *= 2;
+                // It may be lost, and comes again as long as what it tells of is of use.
+                let is_of_use = peer.notice_pause < self.options.incomplete_timeout;
+                peer.notice_at = is_of_use.then(|| now + peer.notice_pause);
             }
             self.deadline = earlier(self.deadline, peer.notice_at);
         }
@@ -75,7 +76,7 @@ impl Endpoint {
         for id in self.to_notify.drain(..) {
             let Some(peer) = self.peers.find_by_id(id) else { continue };
             if !self.options.ask_after.is_zero() {
-                (peer.notice_at, peer.notices) = (Some(at), 0);
+                (peer.notice_at, peer.notice_pause) = (Some(at), self.options.ask_after);
             }
             let retransmit_at = peer.send_window.as_mut().and_then(|window| window.arm(now));
             self.deadline = earlier(self.deadline, retransmit_at);
@@ -213,6 +214,3 @@ const KERNEL_BYTES_PER_BYTE: usize = 4;
 
 /// A part is so many times as long as what goes unasked: a longer one would keep the network no busier.
 const UNASKED_PER_PART: usize = 4;
-
-/// How often a peer is told the same: twice as long after each other.
-const NOTICES_MAX: u32 = 3;
