@@ -30,6 +30,7 @@ impl Bulk {
     }
 
     /// Length in bytes.
+    #[inline]
     pub fn len(&self) -> usize {
         match self {
             Self::Pages(slice) => slice.len(),
@@ -102,7 +103,14 @@ impl BulkParts {
     }
 
     /// The next `len` bytes, or what is left.
+    #[inline]
     pub fn take(&mut self, len: usize) -> Bulk {
+        let is_whole = self.begun.is_empty() && self.slices.as_slice().first().is_some_and(|slice| slice.len() == len);
+        let whole = if is_whole { self.slices.next() } else { None };
+        whole.map_or_else(|| self.take_parts(len), Bulk::Pages)
+    }
+
+    fn take_parts(&mut self, len: usize) -> Bulk {
         if let Some((left, seed)) = &mut self.modelled {
             let len_bytes = (*left).min(u32::try_from(len).unwrap_or(u32::MAX));
             *left -= len_bytes;

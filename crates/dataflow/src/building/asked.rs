@@ -20,6 +20,14 @@ pub(super) struct Asked {
     pub(super) unpushed: bool,
 }
 
+impl Asked {
+    /// Whether the answer to this try is awaited.
+    #[inline]
+    pub(super) fn awaits(&self, request: u32) -> bool {
+        self.awaited && (u32::from(self.valid_from)..=u32::from(self.serial)).contains(&request)
+    }
+}
+
 /// What the sources were asked for, by event and source; events have numbers that are used again.
 ///
 /// Sources are asked, and answer, for several events at a time and in any order: what concerns one source lies together for
@@ -37,18 +45,25 @@ impl AskedTable {
         Self { sources, blocks: Vec::new() }
     }
 
-    /// Nobody was asked for this event, which has a place from now on.
+    /// This event has a place from now on. Nothing is expected of any source: so [`AskedTable::forget`] leaves a place, and so do
+    /// sources that have all answered.
     pub(super) fn begin(&mut self, event: usize) {
         while self.blocks.len() <= event / EVENTS {
             self.blocks.push(vec![[Asked::default(); EVENTS]; self.sources].into_boxed_slice());
         }
+    }
+
+    /// Nothing is expected for this event any more.
+    pub(super) fn forget(&mut self, event: usize) {
         self.blocks[event / EVENTS].iter_mut().for_each(|source| source[event % EVENTS] = Asked::default());
     }
 
+    #[inline]
     pub(super) fn at(&self, event: usize, source: usize) -> &Asked {
         &self.blocks[event / EVENTS][source][event % EVENTS]
     }
 
+    #[inline]
     pub(super) fn at_mut(&mut self, event: usize, source: usize) -> &mut Asked {
         &mut self.blocks[event / EVENTS][source][event % EVENTS]
     }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::building::ahead::Pushed;
-use crate::building::asked::AskedTable;
+use crate::building::asked::{Asked, AskedTable};
 use crate::bulk::{Bulk, PageSlice};
 use crate::ids::{EventId, NodeId};
 use crate::message::{BuiltEvent, EventInfo};
@@ -70,6 +70,7 @@ impl Building {
     }
 
     /// Whether data may still come.
+    #[inline]
     pub(super) fn waits(&self) -> bool {
         !self.to_ask.is_empty() || self.awaited > 0 || self.unpushed > 0
     }
@@ -101,7 +102,7 @@ impl Building {
             return Some(false);
         }
         if of_source.awaited && self.names(source).is_none() {
-            self.answered(source, asked);
+            self.answered(source, of_source);
             return Some(true);
         }
         let place = self.to_ask.iter().position(|other| *other == source)?;
@@ -119,12 +120,14 @@ impl Building {
         }
     }
 
-    /// Nothing more is awaited of a source; what it was asked for.
-    pub(super) fn answered(&mut self, source: u16, asked: &mut AskedTable) -> Vec<u32> {
-        asked.at_mut(self.number, usize::from(source)).awaited = false;
+    /// Nothing more is awaited of a source.
+    #[inline]
+    pub(super) fn answered(&mut self, source: u16, asked: &mut Asked) {
+        asked.awaited = false;
         self.awaited -= 1;
-        let named = self.named.iter().position(|(of, _)| *of == source);
-        named.map_or_else(Vec::new, |place| self.named.swap_remove(place).1)
+        if !self.named.is_empty() {
+            self.named.retain(|(of, _)| *of != source);
+        }
     }
 
     /// A source is asked for these ROBs only.
@@ -196,7 +199,6 @@ impl Building {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::building::asked::Asked;
     use crate::random::Random;
 
     #[test]

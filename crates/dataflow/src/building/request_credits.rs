@@ -79,10 +79,14 @@ impl RequestCredits {
     }
 
     /// The whole of the reply to a request that was sent once has come.
+    #[inline]
     pub(crate) fn on_reply(&mut self, now: Time, sent: Time) {
-        if self.policy == CreditPolicy::Fixed {
-            return;
+        if self.policy == CreditPolicy::Adaptive {
+            self.adapt(now, sent);
         }
+    }
+
+    fn adapt(&mut self, now: Time, sent: Time) {
         let took = now.since(sent);
         let usual = self.shortest.into_iter().flatten().min();
         self.shortest[0] = Some(self.shortest[0].map_or(took, |shortest| shortest.min(took)));

@@ -244,7 +244,11 @@ impl Sfi {
         }
         let is_pushed = self.intake.is_some() && attempt == FIRST_ATTEMPT;
         let held = &mut *building;
-        for &source in &self.order {
+        let asks_all = !is_pushed && (has_result || self.data_sources == sources.len());
+        if asks_all {
+            held.to_ask.extend_from_slice(&self.order);
+        }
+        for &source in self.order.iter().filter(|_| !asks_all) {
             let index = usize::from(source);
             if is_pushed && !sources[index].results && !self.sources_gone[index] {
                 self.asked.at_mut(held.number, index).unpushed = true;
@@ -282,6 +286,9 @@ impl Sfi {
         held.parts.clear();
         held.missing.clear();
         held.forget_times();
+        if held.awaited > 0 || held.unpushed > 0 {
+            self.asked.forget(held.number);
+        }
         (held.awaited, held.unpushed, held.len_bytes) = (0, 0, 0);
         self.spare.push(building);
     }
@@ -365,15 +372,16 @@ impl Sfi {
 
     fn on_reply(&mut self, now: Time, source: u16, reply: DataReply, bulk: Bulk, out: &mut Outbox) {
         let DataReply { event, attempt, request, missing, .. } = reply;
-        let is_awaited = |building: &&mut Box<Building>| {
-            let asked = self.asked.at(building.number, usize::from(source));
-            let valid = u32::from(asked.valid_from)..=u32::from(asked.serial);
-            building.attempt == attempt && asked.awaited && valid.contains(&request)
-        };
-        let Some(building) = self.events.find_mut(event).filter(is_awaited) else {
+        let Some(building) = self.events.find_mut(event).filter(|building| building.attempt == attempt) else {
             self.counters.late_replies += 1;
             return;
         };
+        let building: &mut Building = building;
+        let asked = self.asked.at_mut(building.number, usize::from(source));
+        if !asked.awaits(request) {
+            self.counters.late_replies += 1;
+            return;
+        }
         let len_bytes = bulk.len();
         if building.len_bytes + len_bytes > self.parameters.event_bytes_max {
             // There is no room for it: its ROBs are missing, as if they had been lost.
@@ -385,21 +393,25 @@ impl Sfi {
             building.len_bytes += len_bytes;
             building.parts.push(bulk);
         }
-        building.missing.extend(missing.iter().filter(|m| m.lost).map(|m| m.rob));
-        if missing.iter().any(|m| !m.lost) {
-            building.name(source, missing.iter().filter(|m| !m.lost).map(|m| m.rob).collect());
-            let asked = self.asked.at_mut(building.number, usize::from(source));
-            asked.valid_from = asked.serial + 1;
-            self.ask_again(now, event, source, out);
-        } else {
-            let asked = self.asked.at(building.number, usize::from(source));
-            if asked.serial == 1 {
-                self.credits.on_reply(now, asked.sent);
+        if !missing.is_empty() {
+            let of = |lost: bool| missing.iter().filter(move |missing| missing.lost == lost).map(|missing| missing.rob);
+            building.missing.extend(of(true));
+            let to_come: Vec<u32> = of(false).collect();
+            if !to_come.is_empty() {
+                building.name(source, to_come);
+                asked.valid_from = asked.serial + 1;
+                self.ask_again(now, event, source, out);
+                return self.end_if_collected(event, out);
             }
-            building.answered(source, &mut self.asked);
-            self.credits.come_home(1);
         }
-        self.end_if_collected(event, out);
+        if asked.serial == 1 {
+            self.credits.on_reply(now, asked.sent);
+        }
+        building.answered(source, asked);
+        self.credits.come_home(1);
+        if !building.waits() {
+            self.end_if_collected(event, out);
+        }
     }
 
     /// Asks once more for what is missing, or gives it up.
@@ -418,13 +430,12 @@ impl Sfi {
     /// The credit comes home whether data came or not.
     fn give_up(&mut self, event: EventId, source: u16) {
         let building = self.events.find_mut(event).expect("the event is held");
-        let robs = building.answered(source, &mut self.asked);
+        let building: &mut Building = building;
+        let all = &self.parameters.sources[usize::from(source)].robs;
+        let named = building.named.iter().find(|(of, _)| *of == source).map(|(_, robs)| robs);
+        building.missing.extend_from_slice(named.unwrap_or(all));
+        building.answered(source, self.asked.at_mut(building.number, usize::from(source)));
         self.credits.come_home(1);
-        if robs.is_empty() {
-            building.missing.extend_from_slice(&self.parameters.sources[usize::from(source)].robs);
-        } else {
-            building.missing.extend(robs);
-        }
     }
 
     fn end_if_collected(&mut self, event: EventId, out: &mut Outbox) {
@@ -792,6 +803,9 @@ impl Component for Sfi {
         let count = |b: &Building, is: fn(&Asked) -> bool| self.asked.of(b.number).filter(|asked| is(asked)).count();
         let numbers: BTreeSet<usize> = self.events.iter().map(|(_, building)| building.number).collect();
         assert_eq!(numbers.len(), self.events.len(), "every event has a number of its own");
+        let is_expected = |asked: &Asked| asked.awaited || asked.unpushed;
+        let expects = |b: &Building| self.asked.of(b.number).any(is_expected);
+        assert!(!self.spare.iter().any(|building| expects(building)), "nothing is expected for no event");
         let awaits = |b: &Building| b.awaited == count(b, |a| a.awaited) && b.unpushed == count(b, |a| a.unpushed);
         assert!(self.events.iter().all(|(_, building)| awaits(building)), "sources that have not answered");
         let ready = in_phase(|b| b.phase == Phase::Ready);

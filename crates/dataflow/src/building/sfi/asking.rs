@@ -1,12 +1,11 @@
 //! Which source is asked for which event.
 
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::Sfi;
 use crate::building::asked::Asked;
-use crate::building::held::{Building, Timeout};
+use crate::building::held::Timeout;
 use crate::building::sfi::Source;
 use crate::component::Outbox;
 use crate::ids::EventId;
@@ -82,30 +81,31 @@ impl Sfi {
         if count < 2 {
             return;
         }
-        let taken: Vec<EventId> = self.to_ask.drain(..count).collect();
-        let out_of_books = |event: &EventId| self.events.remove(*event).expect("an event to ask for is held");
-        let mut together: Vec<Box<Building>> = taken.iter().map(out_of_books).collect();
-        let mut order = core::mem::take(&mut together[0].to_ask);
-        for building in &mut together {
+        let together: Vec<EventId> = self.to_ask.drain(..count).collect();
+        let first = self.events.find_mut(together[0]).expect("an event to ask for is held");
+        let mut order = core::mem::take(&mut first.to_ask);
+        order.reverse();
+        let is_gone = |source: &&u16| self.sources_gone[usize::from(**source)];
+        let robs = |source: &u16| &self.parameters.sources[usize::from(*source)].robs;
+        let missing: Vec<u32> = order.iter().filter(is_gone).flat_map(robs).copied().collect();
+        order.retain(|source| !self.sources_gone[usize::from(*source)]);
+        let (mut numbers, mut requests) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        for &event in &together {
+            let building = self.events.find_mut(event).expect("an event to ask for is held");
             building.to_ask.clear();
-            self.expect_answers(now, building.event.event, building.attempt);
+            building.awaited = order.len();
+            building.missing.extend_from_slice(&missing);
+            let (event, attempt) = (building.event, building.attempt);
+            numbers.push(building.number);
+            requests.push(DataRequest { event, attempt, request: 1, robs: Vec::new() });
+            self.expect_answers(now, event.event, attempt);
         }
-        let requests = together.iter().map(|building| DataRequest {
-            event: building.event,
-            attempt: building.attempt,
-            request: 1,
-            robs: Vec::new(),
-        });
-        let requests = Arc::new(requests.collect());
-        for source in order.drain(..).rev() {
-            self.ask_source(now, source, &mut together, &requests, out);
+        let requests = Arc::new(requests);
+        for source in order.drain(..) {
+            self.ask_source(now, source, &numbers, &requests, out);
         }
-        together[0].to_ask = order;
-        for building in together {
-            let back = self.events.insert(building.event.event, building).is_ok();
-            assert!(back, "there is room for what was there");
-        }
-        taken.into_iter().for_each(|event| self.end_if_collected(event, out));
+        self.events.find_mut(together[0]).expect("the event is held").to_ask = order;
+        together.into_iter().for_each(|event| self.end_if_collected(event, out));
     }
 
     /// How many sources an event is to be asked from, if none has been and all will be in the same way.
@@ -115,28 +115,25 @@ impl Sfi {
         (building.collected.is_empty() && building.to_ask.len() == all).then_some(all)
     }
 
+    /// Asks a source for events by their numbers.
     fn ask_source(
         &mut self,
         now: Time,
         source: u16,
-        together: &mut [Box<Building>],
+        events: &[usize],
         requests: &Arc<Vec<DataRequest>>,
         out: &mut Outbox,
     ) {
         let index = usize::from(source);
-        let Source { node: to, results, ref robs } = self.parameters.sources[index];
-        if self.sources_gone[index] {
-            return together.iter_mut().for_each(|building| building.missing.extend_from_slice(robs));
-        }
-        self.counters.requests += together.len() as u64;
-        self.credits.spend(together.len());
-        for building in together {
-            *self.asked.at_mut(building.number, index) =
+        let Source { node: to, results, .. } = self.parameters.sources[index];
+        self.counters.requests += events.len() as u64;
+        self.credits.spend(events.len());
+        for &event in events {
+            *self.asked.at_mut(event, index) =
                 Asked { sent: now, serial: 1, valid_from: 1, awaited: true, unpushed: false };
-            building.awaited += 1;
-            if let Some(intake) = self.intake.as_mut().filter(|_| !results) {
-                intake.on_asked(index);
-            }
+        }
+        if let Some(intake) = self.intake.as_mut().filter(|_| !results) {
+            intake.on_asked(index);
         }
         self.requests.add_shared(to, requests, out);
     }
