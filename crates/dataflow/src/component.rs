@@ -83,6 +83,9 @@ pub enum Input {
     Deadline,
 }
 
+/// Inputs and actions are moved several times, and what is larger is moved by a call.
+const _: () = assert!(size_of::<Input>() <= 112 && size_of::<Action>() <= 112);
+
 /// What is known of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerState {

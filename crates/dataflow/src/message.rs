@@ -307,7 +307,7 @@ pub enum Message {
         /// Source identifiers of the ROBs of each ROS.
         robs: Vec<Vec<u32>>,
         /// Where the process of run control takes datagrams.
-        datagrams: DatagramAddresses,
+        datagrams: Box<DatagramAddresses>,
     },
     /// RC → application, once all have joined: where the others listen. Answered by `Ready`. Later again, about peers that
     /// have returned.
@@ -319,12 +319,12 @@ pub enum Message {
         /// Which of the connections between the two this is, from 0: both know which there are.
         part: u16,
         /// Where it takes datagrams.
-        datagrams: DatagramAddresses,
+        datagrams: Box<DatagramAddresses>,
     },
     /// Application → RC: all its peers are connected, its inputs are open.
     Ready {
         /// Where it takes datagrams.
-        datagrams: DatagramAddresses,
+        datagrams: Box<DatagramAddresses>,
     },
     /// Application → RC: it cannot take part.
     Failed(String),

@@ -84,14 +84,14 @@ impl Node {
     /// # Panics
     /// If a peer is not of this partition.
     pub fn handle(&mut self, now: Time, input: Input, out: &mut Outbox) {
-        match input {
-            Input::Command(command) => self.command(now, command, out),
-            Input::Peer { node, state } => {
-                assert!(usize::from(node.0) < self.nodes, "a peer of this partition");
-                self.note(node, state);
-                self.component.handle(now, input, out);
-            }
-            input => self.component.handle(now, input, out),
+        if let Input::Peer { node, state } = input {
+            assert!(usize::from(node.0) < self.nodes, "a peer of this partition");
+            self.note(node, state);
+        }
+        if let Input::Command(command) = input {
+            self.command(now, command, out);
+        } else {
+            self.component.handle(now, input, out);
         }
         self.tell_run_control(now, out);
     }
@@ -157,7 +157,14 @@ impl Node {
         }
     }
 
+    #[inline]
     fn tell_run_control(&mut self, now: Time, out: &mut Outbox) {
+        if self.draining || self.report_due {
+            self.tell_what_is_due(now, out);
+        }
+    }
+
+    fn tell_what_is_due(&mut self, now: Time, out: &mut Outbox) {
         if self.draining && !self.drained && self.component.is_drained() {
             self.drained = true;
             out.send(RUN_CONTROL, Message::Drained);

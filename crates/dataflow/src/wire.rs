@@ -18,11 +18,12 @@
 //! Numbers have their natural size; a list is a 32-bit count and its items; a text is a list of bytes of UTF-8; an event
 //! with its level-1 information takes 24 bytes. Decoding checks everything and allocates at most what the frame holds.
 
+mod error;
+
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt;
 
 use crate::building::destinations::Destinations;
 use crate::bulk::{Bulk, PageSlice};
@@ -36,6 +37,8 @@ use crate::message::{
 use crate::report::{
     BlockCause, Blocked, Carried, CarrierKind, ChainCount, DatagramCounts, Network, PORTS_MAX, PeerCount, Report,
 };
+
+pub use error::WireError;
 
 /// Version of the layout; both ends must have the same.
 pub const VERSION: u16 = 8;
@@ -106,60 +109,6 @@ pub mod kind {
     pub const LOST: u16 = 56;
     pub const GONE: u16 = 57;
 }
-
-/// What is wrong with a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WireError {
-    /// Shorter than its header, or than its header says.
-    Truncated {
-        /// Bytes that there are.
-        len: usize,
-    },
-    /// Another version of the layout.
-    Version {
-        /// The version found.
-        found: u16,
-    },
-    /// No such kind of message.
-    Kind {
-        /// The kind found.
-        found: u16,
-    },
-    /// The body is shorter or longer than its kind of message, or a value in it is impossible.
-    Body {
-        /// The kind of message.
-        kind: u16,
-        /// Offset in the body.
-        offset: usize,
-    },
-    /// The field that is zero is not.
-    Reserved {
-        /// What it holds.
-        found: u32,
-    },
-    /// Bulk behind a message that carries none.
-    Bulk {
-        /// The kind of message.
-        kind: u16,
-    },
-}
-
-impl fmt::Display for WireError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Truncated { len } => write!(f, "message cut after {len} bytes"),
-            Self::Version { found } => {
-                write!(f, "message layout version {found}, expected {VERSION}: both ends need the same release")
-            }
-            Self::Kind { found } => write!(f, "no message is of kind {found}"),
-            Self::Body { kind, offset } => write!(f, "message of kind {kind}: bad body at byte {offset}"),
-            Self::Reserved { found } => write!(f, "message header holds {found:#x} at byte 28, expected 0"),
-            Self::Bulk { kind } => write!(f, "message of kind {kind} with bulk behind it, expected none"),
-        }
-    }
-}
-
-impl core::error::Error for WireError {}
 
 /// Appends header and body to `bytes`. The bulk ([`Message::bulk`]) is for the caller to send behind them: its length is in
 /// the header already.
@@ -312,7 +261,12 @@ impl Writer<'_> {
             }
             Message::EventRequest { requests } => {
                 self.list(requests, |w, asked| {
-                    w.info(&asked.event).u16(asked.attempt).u32(asked.request).u32s(&asked.robs);
+                    let mut head = [0; 30];
+                    head[..24].copy_from_slice(&info_bytes(&asked.event));
+                    head[24..26].copy_from_slice(&asked.attempt.to_le_bytes());
+                    head[26..].copy_from_slice(&asked.request.to_le_bytes());
+                    w.0.extend_from_slice(&head);
+                    w.u32s(&asked.robs);
                 });
                 kind::EVENT_REQUEST
             }
@@ -466,15 +420,7 @@ impl Writer<'_> {
     }
 
     fn info(&mut self, event: &EventInfo) -> &mut Self {
-        let EventInfo { event, ordinal, bcid, trigger_type, items, forced } = *event;
-        let mut info = [0; 24];
-        info[..8].copy_from_slice(&event.0.to_le_bytes());
-        info[8..16].copy_from_slice(&ordinal.to_le_bytes());
-        info[16..18].copy_from_slice(&bcid.to_le_bytes());
-        info[18] = trigger_type;
-        info[19..23].copy_from_slice(&items.to_le_bytes());
-        info[23] = u8::from(forced);
-        self.0.extend_from_slice(&info);
+        self.0.extend_from_slice(&info_bytes(event));
         self
     }
 
@@ -561,6 +507,18 @@ impl Writer<'_> {
         });
         datagrams.to_values().into_iter().chain(ports).fold(self, Self::u64)
     }
+}
+
+fn info_bytes(event: &EventInfo) -> [u8; 24] {
+    let EventInfo { event, ordinal, bcid, trigger_type, items, forced } = *event;
+    let mut info = [0; 24];
+    info[..8].copy_from_slice(&event.0.to_le_bytes());
+    info[8..16].copy_from_slice(&ordinal.to_le_bytes());
+    info[16..18].copy_from_slice(&bcid.to_le_bytes());
+    info[18] = trigger_type;
+    info[19..23].copy_from_slice(&items.to_le_bytes());
+    info[23] = u8::from(forced);
+    info
 }
 
 struct Reader<'a> {
@@ -711,6 +669,13 @@ impl Reader<'_> {
         Ok(*bytes)
     }
 
+    /// Fields that take `N` bytes together: one look whether these are there instead of one for each field.
+    #[inline]
+    fn fixed<const N: usize, T>(&mut self, read: impl FnOnce(&mut Reader<'_>) -> Read<T>) -> Read<T> {
+        let bytes: [u8; N] = self.array()?;
+        read(&mut Reader { bytes: &bytes, at: 0 })
+    }
+
     fn u8(&mut self) -> Read<u8> {
         self.array().map(u8::from_le_bytes)
     }
@@ -741,8 +706,15 @@ impl Reader<'_> {
 
     /// A list whose items take at least `item_len` bytes each: a count that the body cannot hold is refused before
     /// anything is allocated.
-    fn list<T>(&mut self, item_len: usize, mut item: impl FnMut(&mut Self) -> Read<T>) -> Read<Vec<T>> {
-        let count = self.u32()? as usize;
+    fn list<T>(&mut self, item_len: usize, item: impl FnMut(&mut Self) -> Read<T>) -> Read<Vec<T>> {
+        let count = self.u32()?;
+        self.items(count, item_len, item)
+    }
+
+    /// A list whose length has been read.
+    #[inline]
+    fn items<T>(&mut self, count: u32, item_len: usize, mut item: impl FnMut(&mut Self) -> Read<T>) -> Read<Vec<T>> {
+        let count = count as usize;
         if count > (self.bytes.len() - self.at) / item_len {
             return Err(Fault::Body);
         }
@@ -758,9 +730,10 @@ impl Reader<'_> {
         String::from_utf8(bytes).map_err(|_| Fault::Body)
     }
 
-    fn datagrams(&mut self) -> Read<DatagramAddresses> {
+    fn datagrams(&mut self) -> Read<Box<DatagramAddresses>> {
         let (control, bulk) = (self.text()?, self.text()?);
-        Ok(DatagramAddresses { control, bulk, ports: self.list(8, |r| Ok((r.text()?, r.text()?)))? })
+        let ports = self.list(8, |r| Ok((r.text()?, r.text()?)))?;
+        Ok(Box::new(DatagramAddresses { control, bulk, ports }))
     }
 
     fn builder(&mut self) -> Read<Option<NodeId>> {
@@ -769,8 +742,10 @@ impl Reader<'_> {
     }
 
     fn info(&mut self) -> Read<EventInfo> {
-        let (event, ordinal, bcid) = (self.event()?, self.u64()?, self.u16()?);
-        Ok(EventInfo { event, ordinal, bcid, trigger_type: self.u8()?, items: self.u32()?, forced: self.flag()? })
+        self.fixed::<24, _>(|r| {
+            let (event, ordinal, bcid) = (r.event()?, r.u64()?, r.u16()?);
+            Ok(EventInfo { event, ordinal, bcid, trigger_type: r.u8()?, items: r.u32()?, forced: r.flag()? })
+        })
     }
 
     fn rois(&mut self) -> Read<Vec<Roi>> {
@@ -802,13 +777,15 @@ impl Reader<'_> {
     }
 
     fn data_request(&mut self) -> Read<DataRequest> {
-        let (event, attempt, request) = (self.info()?, self.u16()?, self.u32()?);
-        Ok(DataRequest { event, attempt, request, robs: self.list(4, Self::u32)? })
+        let head = self.fixed::<34, _>(|r| Ok((r.info()?, r.u16()?, r.u32()?, r.u32()?)));
+        let (event, attempt, request, robs) = head?;
+        Ok(DataRequest { event, attempt, request, robs: self.items(robs, 4, Self::u32)? })
     }
 
     fn data_reply(&mut self) -> Read<DataReply> {
-        let (event, attempt, request, len_bytes) = (self.event()?, self.u16()?, self.u32()?, self.u32()?);
-        Ok(DataReply { event, attempt, request, missing: self.missing()?, len_bytes })
+        let head = self.fixed::<22, _>(|r| Ok((r.event()?, r.u16()?, r.u32()?, r.u32()?, r.u32()?)));
+        let (event, attempt, request, len_bytes, missing) = head?;
+        Ok(DataReply { event, attempt, request, missing: self.items(missing, 5, Self::one_missing)?, len_bytes })
     }
 
     fn holdings(&mut self) -> Read<Holdings> {
@@ -832,7 +809,11 @@ impl Reader<'_> {
     }
 
     fn missing(&mut self) -> Read<Vec<Missing>> {
-        self.list(5, |r| Ok(Missing { rob: r.u32()?, lost: r.flag()? }))
+        self.list(5, Self::one_missing)
+    }
+
+    fn one_missing(&mut self) -> Read<Missing> {
+        Ok(Missing { rob: self.u32()?, lost: self.flag()? })
     }
 
     fn built(&mut self, bulk: Bulk) -> Read<BuiltEvent> {

@@ -350,21 +350,18 @@ fn simple_messages() -> Vec<Message> {
             finished: vec![(event, Fate::Debug)],
             last: true,
         },
-        Message::Greet { key: "k".into(), part: 1, datagrams: DatagramAddresses::default() },
-        Message::Ready { datagrams: DatagramAddresses::default() },
+        Message::Greet { key: "k".into(), part: 1, datagrams: Box::default() },
+        Message::Ready { datagrams: Box::default() },
         Message::Failed("why".into()),
         Message::Lost { node: NodeId(3), life: Incarnation(1), reason: "why".into() },
         Message::Gone(NodeId(3)),
     ]
 }
 
-fn datagrams() -> impl Strategy<Value = DatagramAddresses> {
+fn datagrams() -> impl Strategy<Value = Box<DatagramAddresses>> {
     let address = "[a-z0-9:.]{0,20}";
-    (address, address, vec((address, address), 0..3)).prop_map(|(control, bulk, ports)| DatagramAddresses {
-        control,
-        bulk,
-        ports,
-    })
+    let addresses = (address, address, vec((address, address), 0..3));
+    addresses.prop_map(|(control, bulk, ports)| Box::new(DatagramAddresses { control, bulk, ports }))
 }
 
 fn settlements() -> impl Strategy<Value = Vec<Settlement>> {

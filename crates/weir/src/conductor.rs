@@ -275,7 +275,7 @@ fn welcome(assembly: &Assembly, host: &Host) -> Message {
         configuration: assembly.partition.to_toml(),
         hosted: host.hosted().collect(),
         robs: assembly.robs.clone(),
-        datagrams: host.links.datagram_addresses(),
+        datagrams: Box::new(host.links.datagram_addresses()),
     }
 }
 
@@ -549,7 +549,8 @@ impl Conductor {
             link.map(|link| host.route_part_over(node, Part { kind, port: None }, link));
         }
         let envelope = host.envelope(RUN_CONTROL, node);
-        let greeting = Message::Greet { key: self.key.clone(), part: 0, datagrams: host.links.datagram_addresses() };
+        let greeting =
+            Message::Greet { key: self.key.clone(), part: 0, datagrams: Box::new(host.links.datagram_addresses()) };
         host.send_over(link, &envelope, &greeting);
         let assembly = &self.assembly;
         host.tell_all(now, node, PeerState::Up(host.life(node)), |a, b| assembly.talk(a, b));

@@ -186,7 +186,7 @@ impl Member {
         }
         match message {
             Message::Welcome { configuration, hosted, robs, datagrams } if from_control && self.place.is_none() => {
-                let welcomed = self.on_welcome(context, envelope, &configuration, (&hosted, &datagrams), robs);
+                let welcomed = self.on_welcome(context, envelope, &configuration, (&hosted, &*datagrams), robs);
                 self.report_failure(context, welcomed);
             }
             Message::Peers(peers) if from_control => {
@@ -280,7 +280,7 @@ impl Member {
     }
 
     fn greeting(&self, host: &Host, part: u16) -> Message {
-        Message::Greet { key: self.key.clone(), part, datagrams: host.links.datagram_addresses() }
+        Message::Greet { key: self.key.clone(), part, datagrams: Box::new(host.links.datagram_addresses()) }
     }
 
     fn tell_ready(&mut self, host: &mut Host) {
@@ -298,7 +298,7 @@ impl Member {
         {
             self.is_ready = true;
             let envelope = host.envelope(*node, RUN_CONTROL);
-            let ready = Message::Ready { datagrams: host.links.datagram_addresses() };
+            let ready = Message::Ready { datagrams: Box::new(host.links.datagram_addresses()) };
             host.send_over(self.control, &envelope, &ready);
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use configuration::Partition;
 use dataflow::bulk::PageSlice;
 use dataflow::ids::{Incarnation, NodeId, Role, RunNumber};
-use dataflow::message::{Command, DatagramAddresses, Envelope, Message};
+use dataflow::message::{Command, Envelope, Message};
 use dataflow::node::RUN_CONTROL;
 use dataflow::wire;
 use rol::Inputs;
@@ -81,8 +81,7 @@ impl Run {
         let process = thread::spawn(move || take_part(&args, KEY.into()));
         let mut control = Talk::new(listener.accept().unwrap().0);
         let Some((_, Message::Join { address, .. })) = control.hear() else { panic!("it does not join") };
-        let welcome =
-            Message::Welcome { configuration, hosted: Vec::new(), robs, datagrams: DatagramAddresses::default() };
+        let welcome = Message::Welcome { configuration, hosted: Vec::new(), robs, datagrams: Box::default() };
         control.say((RUN_CONTROL, ros), &welcome);
         Self { control, address: address.parse().unwrap(), ros, sfi, process }
     }
@@ -90,7 +89,7 @@ impl Run {
     /// A connection of the event builder, which says which one it is.
     fn connect(&self, at: SocketAddr, part: u16) -> Talk {
         let mut link = Talk::new(TcpStream::connect(at).unwrap());
-        let datagrams = DatagramAddresses::default();
+        let datagrams = Box::default();
         link.say((self.sfi, self.ros), &Message::Greet { key: KEY.into(), part, datagrams });
         link
     }

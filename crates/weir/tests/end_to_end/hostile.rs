@@ -5,7 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use dataflow::ids::{Incarnation, NodeId, RunNumber};
-use dataflow::message::{Command, DatagramAddresses, Envelope, Message};
+use dataflow::message::{Command, Envelope, Message};
 use dataflow::wire::{HEADER_LEN, encode};
 use nix::sys::signal::Signal;
 
@@ -125,7 +125,7 @@ fn bad_frames() -> Vec<(&'static str, Vec<u8>)> {
         bytes
     };
     let changed = |at: usize, to: &[u8]| {
-        let mut bytes = frame(&Message::Ready { datagrams: DatagramAddresses::default() });
+        let mut bytes = frame(&Message::Ready { datagrams: Box::default() });
         bytes[at..at + to.len()].copy_from_slice(to);
         bytes
     };
@@ -147,10 +147,7 @@ fn bad_frames() -> Vec<(&'static str, Vec<u8>)> {
         ("a text longer than its body", changed_text(frame(&join("sfi-1")))),
         ("a wrong key of a child", frame(&join("sfi-1"))),
         ("a name that does not exist", frame(&join("nobody-1"))),
-        (
-            "a wrong key of a peer",
-            frame(&Message::Greet { key: key.clone(), part: 0, datagrams: DatagramAddresses::default() }),
-        ),
+        ("a wrong key of a peer", frame(&Message::Greet { key: key.clone(), part: 0, datagrams: Box::default() })),
         ("a command", frame(&Message::Command(Command::Abandon))),
         ("an order to end", frame(&Message::Command(Command::Exit))),
         ("a message of the data flow", frame(&Message::NoMore)),

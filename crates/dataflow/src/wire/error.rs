@@ -1,0 +1,59 @@
+//! Why a frame is refused.
+
+use core::fmt;
+
+use super::VERSION;
+
+/// What is wrong with a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WireError {
+    /// Shorter than its header, or than its header says.
+    Truncated {
+        /// Bytes that there are.
+        len: usize,
+    },
+    /// Another version of the layout.
+    Version {
+        /// The version found.
+        found: u16,
+    },
+    /// No such kind of message.
+    Kind {
+        /// The kind found.
+        found: u16,
+    },
+    /// The body is shorter or longer than its kind of message, or a value in it is impossible.
+    Body {
+        /// The kind of message.
+        kind: u16,
+        /// Offset in the body.
+        offset: usize,
+    },
+    /// The field that is zero is not.
+    Reserved {
+        /// What it holds.
+        found: u32,
+    },
+    /// Bulk behind a message that carries none.
+    Bulk {
+        /// The kind of message.
+        kind: u16,
+    },
+}
+
+impl fmt::Display for WireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Truncated { len } => write!(f, "message cut after {len} bytes"),
+            Self::Version { found } => {
+                write!(f, "message layout version {found}, expected {VERSION}: both ends need the same release")
+            }
+            Self::Kind { found } => write!(f, "no message is of kind {found}"),
+            Self::Body { kind, offset } => write!(f, "message of kind {kind}: bad body at byte {offset}"),
+            Self::Reserved { found } => write!(f, "message header holds {found:#x} at byte 28, expected 0"),
+            Self::Bulk { kind } => write!(f, "message of kind {kind} with bulk behind it, expected none"),
+        }
+    }
+}
+
+impl core::error::Error for WireError {}
