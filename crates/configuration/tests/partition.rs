@@ -114,7 +114,7 @@ port = 0
 ttl = 1
 
 [processes]
-start_timeout = "10 s"
+start_timeout = "1 min"
 restarts = 3
 restart_window = "1 min"
 

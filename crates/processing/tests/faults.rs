@@ -6,7 +6,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Algorithms, decide, only_failure, processes_of, start};
+use common::{Algorithms, PATIENCE, decide, only_failure, processes_of, start};
 use processing::verdict::Ended;
 use processing::{FailReason, NoticeKind, TasksOptions};
 
@@ -118,6 +118,7 @@ fn commit(test: &str, class: &str, change: impl FnOnce(&mut TasksOptions)) -> Op
     let algorithms = Algorithms::new(test, EVIL)?;
     let mut options = algorithms.options(class);
     options.setup = format!(r#"{{"parameters": {{"evil": {GUILTY}}}}}"#);
+    options.timeout = PATIENCE;
     change(&mut options);
     let mut tasks = start(options);
     let (reason, message) = only_failure(&decide(&mut tasks, EVENTS), GUILTY);
@@ -169,8 +170,9 @@ fn a_task_that_exits_fails_its_event_with_the_status_and_its_last_words() {
 
 #[test]
 fn an_endless_loop_times_out() {
-    let short = |options: &mut TasksOptions| options.timeout = Duration::from_millis(500);
-    let Some((reason, _, restarts)) = commit("an_endless_loop", "Loops", short) else { return };
+    // No other event takes as long, on a busy machine either.
+    let timeout = |options: &mut TasksOptions| options.timeout = Duration::from_secs(10);
+    let Some((reason, _, restarts)) = commit("an_endless_loop", "Loops", timeout) else { return };
     assert_eq!((reason, restarts), (FailReason::Timeout, 1));
 }
 

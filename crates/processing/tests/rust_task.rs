@@ -78,7 +78,7 @@ fn what_goes_wrong_fails_its_event_alone() {
     assert_eq!((reason, restarts), (FailReason::BadAnswer, 0));
     let (reason, _, restarts) = commit("abort", |_| {});
     assert_eq!((reason, restarts), (FailReason::Crash(Ended::Signal(6)), 1));
-    let (reason, _, restarts) = commit("loop", |options| options.timeout = Duration::from_millis(300));
+    let (reason, _, restarts) = commit("loop", |options| options.timeout = Duration::from_secs(10));
     assert_eq!((reason, restarts), (FailReason::Timeout, 1));
     let (reason, _, restarts) = commit("leak", |options| options.memory_limit_bytes = Some(64 << 20));
     assert_eq!((reason, restarts), (FailReason::Memory, 1));

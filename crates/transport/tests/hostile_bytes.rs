@@ -140,7 +140,7 @@ fn an_empty_pool_holds_the_peer_back_and_loses_nothing() {
             held.clear();
             assert!(connection.is_receivable(clock::now()));
         }
-        assert!(clock::now().since(watchdog) < Duration::from_secs(60), "nothing moves any more");
+        assert!(clock::now().since(watchdog) < Duration::from_secs(600), "nothing moves any more");
     }
     writer.join().unwrap();
     assert!(received == frames && connection.counters().pool_empty > 0);
@@ -244,7 +244,7 @@ fn receive(connection: &mut Connection) -> (Vec<Vec<u8>>, Lost) {
             assert_eq!(connection.fill(clock::now()), Err(lost), "a loss lasts");
             return (frames, lost);
         }
-        assert!(clock::now().since(watchdog) < Duration::from_secs(60), "nothing moves any more");
+        assert!(clock::now().since(watchdog) < Duration::from_secs(600), "nothing moves any more");
         std::thread::yield_now();
     }
 }

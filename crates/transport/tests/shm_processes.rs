@@ -147,7 +147,7 @@ fn child() {
     let Ok(address) = std::env::var(CHILD) else { return };
     let (address, end) = address.split_once(' ').unwrap();
     let parts = Parts::new();
-    let deadline = clock::now() + Duration::from_secs(60);
+    let deadline = clock::now() + Duration::from_secs(600);
     let link = ShmLink::connect(&address.parse().unwrap(), &parts.process, &parts.receive, deadline).unwrap();
     Exchange::new(link, parts, end.parse().unwrap()).run();
 }
@@ -167,7 +167,7 @@ fn accept(listener: &ShmListener, parts: &Parts) -> ShmLink {
         if let Some(link) = listener.accept(&parts.process, &parts.receive).unwrap() {
             return link;
         }
-        assert!(clock::now().since(started) < Duration::from_secs(60), "nobody comes");
+        assert!(clock::now().since(started) < Duration::from_secs(600), "nobody comes");
         std::thread::yield_now();
     }
 }

@@ -827,7 +827,7 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(250);
 
 /// How long a lost connection may stay without a death that explains it.
 const GRACE: Duration = Duration::from_secs(1);
-const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(20);
 /// So many of the applications that are missing are named.
 const NAMED: usize = 8;
 const NOT_ENDED: &str = "was told to end, did not";

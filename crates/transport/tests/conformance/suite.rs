@@ -534,7 +534,7 @@ impl Default for Watchdog {
 
 impl Watchdog {
     pub(crate) fn look(&self) {
-        assert!(clock::now().since(self.0) < Duration::from_secs(60), "nothing moves any more");
+        assert!(clock::now().since(self.0) < Duration::from_secs(600), "nothing moves any more");
         std::thread::yield_now();
     }
 }

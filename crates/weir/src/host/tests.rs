@@ -96,4 +96,4 @@ fn until<T>(mut happens: impl FnMut() -> Option<T>) -> T {
 const FRAMES: usize = 100;
 
 /// What needs milliseconds on an idle machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(600);

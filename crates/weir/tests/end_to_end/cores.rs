@@ -10,7 +10,7 @@ use crate::running::Job;
 fn processes_run_where_they_are_told() {
     let allowed = allowed(std::process::id() as i32);
     let cores = format!("{{ros=[{0}],sfi=[{0},{1}]}}", allowed[0], allowed[allowed.len() - 1]);
-    let job = Job::example("quickstart").processes(true).set("processes.cores", &cores);
+    let job = Job::example("quickstart").patient().processes(true).set("processes.cores", &cores);
     let mut running = job.events(1_000_000_000).start();
     running.until_recording();
     assert_eq!(self::allowed(running.child("ros-2")), [allowed[0]]);

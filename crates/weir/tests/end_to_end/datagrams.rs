@@ -19,19 +19,19 @@ fn events_are_built_over_udp_and_cleared_by_multicast() {
 #[test]
 fn all_types_travel_in_acknowledged_datagrams() {
     let types = ["roi_request", "roi_reply", "event_request", "event_reply", "collected"];
-    let job = over_udp(Job::example("quickstart").events(500).processes(true), &types);
+    let job = over_udp(Job::example("quickstart").patient().events(500).processes(true), &types);
     let job = job.set("transport.clear", "udp").set("transport.udp.window", "100 kB");
     let (_, summary) = job.run().expect_ok();
-    assert!(datagrams(&summary, "received") > 1000, "{summary:?}");
+    assert!(datagrams(&summary, "received") >= RECEIVED_MIN, "{summary:?}");
     assert_eq!((datagrams(&summary, "malformed"), summary.0["reasks"].as_u64()), (0, Some(0)), "{summary:?}");
 }
 
 #[test]
 fn level_2_reads_out_regions_over_udp() {
-    let job = Job::example("quickstart").events(500).processes(true);
+    let job = Job::example("quickstart").patient().events(500).processes(true);
     let types = ["roi_request", "roi_reply", "event_request", "event_reply"];
     let (_, summary) = over_udp(job, &types).run().expect_ok();
-    assert!(datagrams(&summary, "received") > 1000, "{summary:?}");
+    assert!(datagrams(&summary, "received") >= RECEIVED_MIN, "{summary:?}");
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn clears_that_are_not_multicast_go_to_each_read_out_system() {
 
 /// Event building alone, recorded.
 fn builder() -> Job {
-    Job::example("event-builder").set("sfo", "{}")
+    Job::example("event-builder").patient().set("sfo", "{}")
 }
 
 /// These types in datagrams, clears by multicast.
@@ -98,3 +98,6 @@ fn all_over_udp(job: Job) -> Job {
 fn datagrams(summary: &Summary, count: &str) -> u64 {
     summary.0["network"]["datagrams"][count].as_u64().unwrap_or_else(|| panic!("no count {count}: {summary:?}"))
 }
+
+/// Each of 500 events asks at least once and is answered; of the four that a unit has in hand messages may share a datagram.
+const RECEIVED_MIN: u64 = 2 * 500 / 4;

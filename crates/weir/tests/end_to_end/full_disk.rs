@@ -30,7 +30,7 @@ fn an_interrupt_ends_the_run_and_what_is_lost_is_counted() {
     for processes in [false, true] {
         let Some(disk) = SmallDisk::new("an_interrupt_ends_the_run_and_what_is_lost_is_counted") else { return };
         disk.fill();
-        let mut running = start(&disk, processes, &["--duration", "90s", "--set", "run.stop_timeout=2 s"]);
+        let mut running = start(&disk, processes, &["--duration", "1h", "--set", "run.stop_timeout=2 s"]);
         running.until("it is said", |running| running.error_output().contains("stalled"));
         running.signal(Signal::SIGINT);
         let (_, summary) = running.end().expect_aborted(&["did not drain"]);
@@ -44,14 +44,14 @@ fn the_end_of_the_time_ends_the_run_and_what_is_lost_is_counted() {
         let test = "the_end_of_the_time_ends_the_run_and_what_is_lost_is_counted";
         let Some(disk) = SmallDisk::new(test) else { return };
         disk.fill();
-        let running = start(&disk, processes, &["--duration", "2s", "--set", "run.stop_timeout=2 s"]);
+        let running = start(&disk, processes, &["--duration", "10s", "--set", "run.stop_timeout=2 s"]);
         let (_, summary) = running.end().expect_aborted(&["did not drain"]);
         assert!(summary.count("lost_in_recording") + summary.count("lost_after_build") > 0, "{summary:?}");
     }
 }
 
 fn start(disk: &SmallDisk, processes: bool, arguments: &[&str]) -> Running {
-    let job = Job::example("quickstart").set("ros.count", "2").processes(processes).with(arguments);
+    let job = Job::example("quickstart").patient().set("ros.count", "2").processes(processes).with(arguments);
     job.recording_into(disk.output()).start()
 }
 

@@ -71,9 +71,13 @@ fn a_stranger_who_says_nothing_is_shown_out() {
 
 fn start() -> Running {
     Job::example("quickstart")
+        .patient()
         .set("ros.count", "2")
         .set("level1.rate", "2 kHz")
-        .with(&["--duration", "90s", "--processes"])
+        // How long a stranger may say nothing, too.
+        .set("processes.start_timeout", "30 s")
+        .endless()
+        .processes(true)
         .start()
 }
 

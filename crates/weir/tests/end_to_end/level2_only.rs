@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 
 use crate::account::Summary;
 use crate::running::{Ended, Job, Running, send};
-use crate::selection::{Trigger, patient};
+use crate::selection::Trigger;
 
 /// Many times more events than the read-out systems have pages: each page is cleared and used again.
 #[test]
@@ -17,7 +17,7 @@ fn every_event_is_decided_and_cleared() {
     for (strategy, accepted) in [("two-step", 1..70), ("menu", 270..870), ("sink", 50..200)] {
         let text = if strategy == "menu" { &with_menu } else { &without_menu };
         for processes in [false, true] {
-            let job = patient(job(text, strategy)).set("ros.pages", "32").events(1000).processes(processes);
+            let job = job(text, strategy).patient().set("ros.pages", "32").events(1000).processes(processes);
             let (ended, summary) = account(job.run(), 0, "ok");
             assert_eq!(summary.count("level1"), 1000);
             assert!(accepted.contains(&summary.count("level2_accepted")), "{strategy}: {summary:?}");
@@ -48,7 +48,7 @@ fn one_page_of_each_link_is_enough() {
 fn an_interrupt_drains() {
     let text = level2_only();
     for processes in [false, true] {
-        let mut running = job(&text, "menu").with(&["--duration", "90s"]).processes(processes).start();
+        let mut running = job(&text, "menu").endless().processes(processes).start();
         until_it_runs(&mut running);
         running.signal(Signal::SIGINT);
         let (ended, summary) = account(running.end(), 0, "ok");
@@ -62,7 +62,7 @@ fn a_supervisor_that_dies_returns() {
     let text = &level2_only();
     for connections in ["tcp", "shm"] {
         let job = job(text, "menu").set("processes.on_loss", "restart").set("transport.connections", connections);
-        let mut running = job.set("ros.pages", "64").with(&["--duration", "90s"]).processes(true).start();
+        let mut running = job.set("ros.pages", "64").endless().processes(true).start();
         until_it_runs(&mut running);
         send(running.child("l2sv-1"), Signal::SIGKILL);
         running.until("it is back", |running| running.error_output().contains("l2sv-1 is back"));
@@ -80,7 +80,7 @@ fn a_death_is_told_and_accounted_for() {
     std::thread::scope(|scope| {
         for application in ["l2sv-1", "l2pu-1", "ros-2", "level1-1"] {
             scope.spawn(move || {
-                let job = job(text, "menu").set("run.stop_timeout", "\"3 s\"").with(&["--duration", "90s"]);
+                let job = job(text, "menu").set("run.stop_timeout", "\"20 s\"").endless();
                 let mut running = job.processes(true).start();
                 until_it_runs(&mut running);
                 send(running.child(application), Signal::SIGKILL);

@@ -27,7 +27,7 @@ fn acknowledged_datagrams_lose_nothing_although_a_tenth_is_dropped() {
         return;
     }
     let window = "{datagram=\"1472 B\", offload=false, window=\"256 kB\"}";
-    let job = builder("9 kB", 400).set("transport.clear", "udp").set("transport.udp", window);
+    let job = builder("9 kB", 400).patient().set("transport.clear", "udp").set("transport.udp", window);
     let (_, summary) = job.losing(10).run().expect_ok();
     assert_eq!(summary.count("built_complete"), 400, "{summary:?}");
     let (sent, received) = (count(&summary, "sent"), count(&summary, "received"));
@@ -42,7 +42,8 @@ fn level_2_decides_on_regions_although_a_tenth_of_the_datagrams_is_dropped() {
         return;
     }
     let job = Job::example("quickstart").events(200).processes(true).set("transport.roi_request", "udp");
-    let (_, summary) = over_udp(job.set("transport.roi_reply", "udp")).losing(10).run().expect_ok();
+    let (_, summary) =
+        over_udp(job.set("transport.roi_reply", "udp")).set("sfi.request_timeout", "10 s").losing(10).run().expect_ok();
     assert!(count(&summary, "received") < count(&summary, "sent"), "{summary:?}");
 }
 
@@ -50,7 +51,7 @@ fn level_2_decides_on_regions_although_a_tenth_of_the_datagrams_is_dropped() {
 /// carries, and that nothing joins on their way. Patient: a machine with other work is not what repeats requests.
 fn builder(size: &str, events: u64) -> Job {
     let job = Job::example("event-builder").set("sfo", "{}").events(events).processes(true);
-    let job = job.set("sfi.request_timeout", "2 s");
+    let job = job.set("sfi.request_timeout", "10 s").set("dfm.build_timeout", "60 s");
     over_udp(job.set("ros.fragment", &format!("{{kind=\"fixed\", size={size:?}}}")).set("ros.page_size", "64 KiB"))
 }
 

@@ -68,7 +68,7 @@ struct Checked {
 
 fn job(processes: bool) -> Job {
     // More than the sample has, so that it starts again.
-    Job::example("quickstart").events(2200).processes(processes)
+    Job::example("quickstart").patient().events(2200).processes(processes)
 }
 
 fn check(job: Job) -> Checked {

@@ -11,10 +11,7 @@ use crate::running::{Job, send};
 #[test]
 fn events_are_built_and_decided_on_by_several_ports() {
     for ports in ["[\"127.0.0.2\"]", "[\"127.0.0.2\", \"127.0.0.3\", \"127.0.0.4\"]"] {
-        let job = Job::example("quickstart").set("ros.count", "2").set("ros.ports", ports).events(500);
-        // Nothing is asked for because the machine is slow.
-        let slow = ["l2pu.request_timeout", "sfi.request_timeout", "ros.request_timeout"];
-        let job = slow.iter().fold(job, |job, key| job.set(key, "5 s"));
+        let job = Job::example("quickstart").patient().set("ros.count", "2").set("ros.ports", ports).events(500);
         let (_, summary) = job.processes(true).run().expect_ok();
         assert!(summary.count("recorded") > 0, "{summary:?}");
         assert_eq!(summary.0["reasks"].as_u64(), Some(0), "{summary:?}");
@@ -26,7 +23,10 @@ fn events_are_built_and_decided_on_by_several_ports() {
 fn many_builders_connect_to_many_ports() {
     let ports: Vec<String> = (2..18).map(|number| format!("\"127.0.0.{number}\"")).collect();
     for reply in ["tcp", "shm"] {
-        let job = Job::example("event-builder").set("sfo", "{}").set("ros.ports", &format!("[{}]", ports.join(", ")));
+        let job = Job::example("event-builder")
+            .patient()
+            .set("sfo", "{}")
+            .set("ros.ports", &format!("[{}]", ports.join(", ")));
         let job = job.set("ros.fragment", "{kind=\"fixed\", size=\"100 B\"}").set("sfi.count", "4");
         let (_, summary) = job.set("transport.event_reply", reply).events(800).processes(true).run().expect_ok();
         assert_eq!(summary.count("built_complete"), 800, "{summary:?}");
@@ -53,7 +53,9 @@ fn each_carrier_spreads_data_over_the_ports() {
 
 #[test]
 fn requests_and_replies_of_level_2_go_by_the_ports_too() {
-    let job = || Job::example("quickstart").set("ros.count", "2").set("ros.ports", PORTS).events(300).processes(true);
+    let job = || {
+        Job::example("quickstart").patient().set("ros.count", "2").set("ros.ports", PORTS).events(300).processes(true)
+    };
     // What is not built is asked for by level 2 alone.
     let job = || job().set("l2pu.strategy", "generate").set("l2pu.accept", "0.0");
     for carrier in ["tcp", "udp", "shm"] {
@@ -66,7 +68,7 @@ fn requests_and_replies_of_level_2_go_by_the_ports_too() {
 
 #[test]
 fn a_read_out_system_listens_at_each_of_its_ports() {
-    let job = builder().set("sfo.max_file_events", "40").with(&["--duration", "90s"]).processes(true);
+    let job = builder().set("sfo.max_file_events", "40").endless().processes(true);
     let mut running = job.start();
     running.until_recording();
     let mut hosts: Vec<String> =
@@ -125,7 +127,7 @@ fn events_are_complete_although_a_port_is_dead() {
     }
     let job =
         ["event_request", "event_reply"].iter().fold(builder(), |job, of| job.set(&format!("transport.{of}"), "udp"));
-    let job = job.set("sfi.request_timeout", "300 ms").events(100).processes(true);
+    let job = job.set("sfi.request_timeout", "1 s").set("sfi.retries", "100").events(100).processes(true);
     let (_, summary) = job.in_network(dead()).run().expect_ok();
     assert_eq!(summary.count("built_complete"), 100, "{summary:?}");
     assert!(summary.0["reasks"].as_u64() > Some(0), "{summary:?}");
@@ -138,7 +140,7 @@ fn by_port(summary: &Summary) -> Vec<u64> {
 
 /// Event building alone from four sources with two ports each, recorded.
 fn builder() -> Job {
-    Job::example("event-builder").set("sfo", "{}").set("ros.ports", PORTS)
+    Job::example("event-builder").patient().set("sfo", "{}").set("ros.ports", PORTS)
 }
 
 /// A network that counts what comes from each address, and tells at the end.

@@ -38,7 +38,7 @@ fn small_windows_groups_and_rates_lose_nothing() {
 
 #[test]
 fn pushed_events_of_level_2_are_complete() {
-    let job = Job::example("quickstart").set("dfm.building", "push").events(300).processes(true);
+    let job = Job::example("quickstart").patient().set("dfm.building", "push").events(300).processes(true);
     let (_, summary) = job.run().expect_ok();
     assert!(summary.count("recorded") > 0, "{summary:?}");
 }
@@ -60,7 +60,7 @@ fn adaptive_credits_and_a_rotating_order_build_everything() {
 #[test]
 fn a_builder_that_is_pushed_to_dies() {
     for job in [builder().set("dfm.building", "push"), by_number()] {
-        let mut running = job.with(&["--duration", "90s"]).set("run.stop_timeout", "3 s").processes(true).start();
+        let mut running = job.endless().set("run.stop_timeout", "20 s").processes(true).start();
         running.until_recording();
         send(running.child("sfi-1"), Signal::SIGKILL);
         let (_, summary) = running.end().expect_aborted(&["sfi-1", "SIGKILL"]);
@@ -68,9 +68,9 @@ fn a_builder_that_is_pushed_to_dies() {
     }
 }
 
-/// Event building alone, recorded. Nothing is asked for because the machine is slow.
+/// Event building alone, recorded.
 fn builder() -> Job {
-    Job::example("event-builder").set("sfo", "{}").set("sfi.request_timeout", "5 s").set("ros.request_timeout", "5 s")
+    Job::example("event-builder").patient().set("sfo", "{}")
 }
 
 /// Level 1 without level 2.

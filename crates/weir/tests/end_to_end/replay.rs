@@ -60,7 +60,7 @@ fn replay(input: &Path, processes: bool) -> Ended {
 
 fn job(input: &Path, processes: bool) -> Job {
     let files = format!("[{:?}]", input.display().to_string());
-    Job::example("replay").set("input.files", &files).processes(processes)
+    Job::example("replay").patient().set("input.files", &files).processes(processes)
 }
 
 fn compare(input: &Path, ended: &Ended) {

@@ -20,7 +20,7 @@ use crate::running::{Ended, Job, examples};
 #[test]
 fn one_process_and_several_select_the_same_events() {
     let [one, several] = [false, true].map(|processes| {
-        let job = patient(Job::example("trigger")).events(2500).processes(processes);
+        let job = Job::example("trigger").patient().events(2500).processes(processes);
         let (ended, summary) = job.run().expect_ok();
         (Selected::read(&ended), summary)
     });
@@ -37,7 +37,7 @@ fn one_process_and_several_select_the_same_events() {
 #[test]
 fn streams_hold_the_events_whose_chains_they_name() {
     let text = Trigger::without(&[]).with(r#"chains = ["e25i", "mu20"]"#, r#"chains = ["mu20", "j100"]"#);
-    let (ended, summary) = patient(text.job()).events(2500).run().expect_ok();
+    let (ended, summary) = text.job().patient().events(2500).run().expect_ok();
     let selected = Selected::read(&ended);
     selected.check(&text, &summary);
     let ids = |stream: &str| selected.copies[stream].keys().copied().collect::<BTreeSet<u64>>();
@@ -51,7 +51,7 @@ fn streams_hold_the_events_whose_chains_they_name() {
 fn events_are_drawn_by_their_cross_sections() {
     const EVENTS: u64 = 3000;
     let text = Trigger::without(&["ef", "pt", "stream"]);
-    let job = patient(text.job()).set("l2sv.decisions", "\"force-accept\"").set("run.seed", "5");
+    let job = text.job().patient().set("l2sv.decisions", "\"force-accept\"").set("run.seed", "5");
     let (ended, summary) = job.events(EVENTS).run().expect_ok();
     assert_eq!(summary.count("recorded"), EVENTS);
 
@@ -132,7 +132,8 @@ fn padding_changes_bytes_and_no_decision() {
         assert_eq!(Decisions::of(setup, false).without_bytes(), expected.clone().without_bytes(), "{setup:?}");
     }
     let network_bytes = |setup: &[(&str, &str)]| {
-        let job = patient(Job::example("trigger"))
+        let job = Job::example("trigger")
+            .patient()
             .set("l2sv.decisions", "\"force-reject\"")
             .set("sfi.max_event_size", "\"1 MB\"");
         let job = setup.iter().fold(job, |job, (key, value)| job.set(key, value));
@@ -150,14 +151,14 @@ fn padding_changes_bytes_and_no_decision() {
 fn everything_is_accepted_by_force() {
     for (processes, tables, passed) in [(false, &["ef", "pt", "stream"][..], 400), (true, &[], 0)] {
         let text = Trigger::without(tables);
-        let job = patient(text.job()).set("l2sv.decisions", "\"force-accept\"").events(400).processes(processes);
+        let job = text.job().patient().set("l2sv.decisions", "\"force-accept\"").events(400).processes(processes);
         let (ended, summary) = job.run().expect_ok();
         assert_eq!(summary.count("level2_accepted"), 400);
         // No time-out did it.
         assert_eq!(summary.count("level2_forced"), 0);
         let selected = Selected::read(&ended);
         assert!(selected.events.len() >= passed.max(1), "{summary:?}");
-        let (_, as_found) = patient(text.job()).events(400).run().expect_ok();
+        let (_, as_found) = text.job().patient().events(400).run().expect_ok();
         for (chain, expected) in summary.chains().iter().zip(as_found.chains()) {
             assert_eq!(chain.level2, expected.level2, "{}: level 2 runs along", chain.name);
             assert!(chain.filter.1 >= expected.filter.1, "{}", chain.name);
@@ -168,7 +169,7 @@ fn everything_is_accepted_by_force() {
 #[test]
 fn nothing_passes_a_rejection_by_force() {
     for processes in [false, true] {
-        let job = patient(Job::example("trigger")).set("l2sv.decisions", "\"force-reject\"");
+        let job = Job::example("trigger").patient().set("l2sv.decisions", "\"force-reject\"");
         let (ended, summary) = job.events(400).processes(processes).run().expect_ok();
         assert_eq!((summary.count("level2_rejected"), summary.count("recorded")), (400, 0));
         assert!(recorded(ended.output()).is_empty());
@@ -179,10 +180,10 @@ fn nothing_passes_a_rejection_by_force() {
 #[test]
 fn items_are_vetoed_and_accepted_by_name() {
     let text = Trigger::without(&["ef", "pt", "stream"]);
-    let (plain, _) = patient(text.job()).events(1000).run().expect_ok();
+    let (plain, _) = text.job().patient().events(1000).run().expect_ok();
     let all = Selected::read(&plain);
     let job =
-        patient(text.job()).set("l2sv.veto", r#"["L1_XE50"]"#).set("l2sv.force_accept", r#"["L1_EM20I", "L1_MU20"]"#);
+        text.job().patient().set("l2sv.veto", r#"["L1_XE50"]"#).set("l2sv.force_accept", r#"["L1_EM20I", "L1_MU20"]"#);
     let (ended, _) = job.events(1000).run().expect_ok();
     let found = Selected::read(&ended);
 
@@ -234,12 +235,6 @@ fn what_is_wrong_with_a_selection_is_told_with_its_place() {
     too_many.is_refused("menu.chain", "65 chains; at most 64");
     let unbuilt = Trigger::without(&["ef", "sfo", "stream"]).with("[sfi]\ncount = 2", "[sfi]\ncount = 0");
     unbuilt.is_refused("pt", "needs events that are built");
-}
-
-/// Without deadlines that a busy machine may miss: then level 2 decides without some of its data.
-pub(crate) fn patient(job: Job) -> Job {
-    let timeouts = ["l2sv.timeout", "l2pu.request_timeout", "ros.request_timeout", "sfi.request_timeout"];
-    timeouts.into_iter().fold(job, |job, key| job.set(key, "\"60 s\"")).set("dfm.build_timeout", "\"60 s\"")
 }
 
 /// The example with changes. The file is there as long as this.
@@ -456,7 +451,7 @@ struct Decisions {
 
 impl Decisions {
     fn of(setup: &[(&str, &str)], processes: bool) -> Self {
-        let job = patient(Job::example("trigger")).set("sfi.max_event_size", "\"1 MB\"");
+        let job = Job::example("trigger").patient().set("sfi.max_event_size", "\"1 MB\"");
         let job = setup.iter().fold(job, |job, (key, value)| job.set(key, value));
         let (ended, summary) = job.events(400).processes(processes).run().expect_ok();
         assert_eq!(summary.count("level2_forced"), 0);

@@ -5,7 +5,7 @@ use crate::running::Job;
 
 #[test]
 fn the_full_chain_passes_events_from_process_to_process() {
-    let (_, summary) = shared(Job::example("quickstart")).events(1000).processes(true).run().expect_ok();
+    let (_, summary) = shared(Job::example("quickstart").patient()).events(1000).processes(true).run().expect_ok();
     assert_eq!(summary.count("recorded"), summary.count("filter_accepted"), "{summary:?}");
     assert!(summary.count("recorded") > 0, "{summary:?}");
 }
@@ -49,7 +49,7 @@ fn a_peer_that_hangs_does_not_hold_up_the_end() {
 
 /// Event building alone, recorded.
 fn builder() -> Job {
-    shared(Job::example("event-builder")).set("sfo", "{}")
+    shared(Job::example("event-builder").patient()).set("sfo", "{}")
 }
 
 fn shared(job: Job) -> Job {

@@ -57,7 +57,7 @@ fn check_command(output: &Path) {
 
 #[test]
 fn an_event_that_no_stream_takes_is_rejected() {
-    let job = Job::example("quickstart").set("ros.count", "2").set("sfo", "{}");
+    let job = Job::example("quickstart").patient().set("ros.count", "2").set("sfo", "{}");
     let job = job.set("stream", r#"[{name="few",prescale=5},{type="express",name="asked",by_name=true}]"#);
     let (ended, summary) = job.events(1000).run().expect_ok();
     let copies = Copies::read(ended.output());
@@ -85,7 +85,7 @@ fn a_full_disk_leaves_each_event_in_each_stream_once() {
 fn a_forced_end_on_a_full_disk_leaves_no_event_half_recorded() {
     let Some(disk) = SmallDisk::new("a_forced_end_on_a_full_disk_leaves_no_event_half_recorded") else { return };
     disk.fill();
-    let job = job().set("run.stop_timeout", "2 s").with(&["--duration", "90s"]);
+    let job = job().set("run.stop_timeout", "2 s").endless();
     let mut running = job.recording_into(disk.output()).start();
     running.until("it is said", |running| running.error_output().contains("stalled"));
     running.signal(Signal::SIGINT);
@@ -95,7 +95,7 @@ fn a_forced_end_on_a_full_disk_leaves_no_event_half_recorded() {
 
 #[test]
 fn distinct_events_are_known_when_the_recorder_died() {
-    let job = job().set("run.stop_timeout", "3 s").with(&["--duration", "90s", "--processes"]);
+    let job = job().set("run.stop_timeout", "20 s").endless().processes(true);
     let mut running = job.start();
     running.until_recording();
     send(running.child("sfo-1"), Signal::SIGKILL);
@@ -110,8 +110,8 @@ fn distinct_events_are_known_when_the_recorder_died() {
 
 #[test]
 fn a_recorder_that_cannot_return_leaves_each_event_in_all_its_streams_or_in_none() {
-    let job = job().set("processes.on_loss", "restart").set("processes.restarts", "1").set("run.stop_timeout", "3 s");
-    let mut running = job.with(&["--duration", "90s", "--processes"]).start();
+    let job = job().set("processes.on_loss", "restart").set("processes.restarts", "1").set("run.stop_timeout", "20 s");
+    let mut running = job.endless().processes(true).start();
     running.until_more_is_recorded();
     send(running.child("sfo-1"), Signal::SIGKILL);
     running.until("it is back", |running| running.error_output().contains("sfo-1 is back"));
@@ -132,7 +132,7 @@ fn a_recorder_that_returns_leaves_each_event_in_each_stream_once() {
     ] {
         let job = overrides.iter().fold(job(), |job, (key, value)| job.set(key, value));
         let job = job.set("processes.on_loss", "restart").set("sfo.max_file_events", "70");
-        let mut running = job.with(&["--duration", "90s", "--processes"]).start();
+        let mut running = job.endless().processes(true).start();
         for death in 1..=2 {
             running.until_more_is_recorded();
             send(running.child("sfo-1"), Signal::SIGKILL);
@@ -184,7 +184,7 @@ fn job() -> Job {
     let streams = r#"[{name="Main"},{type="express",name="quick",prescale=4},
         {type="calibration",name="em",prescale=2,robs=["LAR_EM_BARREL_A_SIDE"]},
         {type="monitoring",name="asked",by_name=true}]"#;
-    Job::example("quickstart").set("ros.count", "2").set("sfo", "{}").set("stream", streams)
+    Job::example("quickstart").patient().set("ros.count", "2").set("sfo", "{}").set("stream", streams)
 }
 
 /// All copies of all events in the files of a run.

@@ -19,8 +19,7 @@ fn the_quickstart_in_processes_accounts_for_every_event() {
 }
 
 fn check_quickstart(processes: bool, events: u64) {
-    // Level 2 may be as slow as a machine that others use, too.
-    let job = Job::example("quickstart").events(events).processes(processes).set("l2sv.timeout", "60 s");
+    let job = Job::example("quickstart").patient().events(events).processes(processes);
     let (ended, summary) = job.run().expect_ok();
     assert_eq!(summary.count("level1"), events);
     assert!(summary.count("recorded") > events / 8, "about a quarter: {summary:?}");
@@ -95,15 +94,14 @@ fn check_command(ended: &Ended, events: u64) {
 #[test]
 fn the_event_builder_alone_builds_every_event() {
     for processes in [false, true] {
-        Job::example("event-builder").events(3000).processes(processes).run().expect_all_built(3000);
+        Job::example("event-builder").patient().events(3000).processes(processes).run().expect_all_built(3000);
     }
 }
 
 #[test]
 fn the_largest_system_starts_builds_and_stops() {
     for (processes, events) in [(false, 300), (true, 100)] {
-        // The processors may be shared with other tests.
-        let job = Job::example("full-size").set("dfm.rate", "10 kHz").set("processes.start_timeout", "60 s");
+        let job = Job::example("full-size").set("dfm.rate", "10 kHz").patient();
         job.events(events).processes(processes).run().expect_all_built(events);
     }
 }
