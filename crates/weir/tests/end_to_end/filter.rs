@@ -205,8 +205,8 @@ fn check(test: &str, class: &str, stream: &str, words: impl Fn(u64) -> String) {
     // Long enough for the interpreter on a busy machine. A loop has no end anyway: fewer of them.
     let (timeout, events) = if class == "Loops" { ("\"10 s\"", 80) } else { ("\"60 s\"", 400) };
     for processes in [false, true] {
-        let Some(job) = job(test, class, processes) else { return };
-        let job = job.set("run.events", &events.to_string()).set("pt.timeout", timeout);
+        let Some(job) = unlimited(test, class, processes) else { return };
+        let job = job.events(events).set("pt.timeout", timeout);
         let (ended, summary) = job.set("pt.memory_limit", "\"300 MB\"").run().expect_ok();
         check_counts(&summary, events);
         let debug = Recorded::of(&ended, &format!("debug_{stream}"));
@@ -227,10 +227,13 @@ fn check_counts(summary: &Summary, events: u64) {
 }
 
 fn job(test: &str, class: &str, processes: bool) -> Option<Job> {
+    Some(unlimited(test, class, processes)?.events(400))
+}
+
+fn unlimited(test: &str, class: &str, processes: bool) -> Option<Job> {
     let python = testkit::python(test)?;
     let job = Job::example("quickstart")
         .patient()
-        .events(400)
         .set("l2pu.step_accept", "1.0")
         .set("pt.algorithm", &self::class(class))
         .set("pt.python", &format!("{:?}", python.display().to_string()))
@@ -247,8 +250,8 @@ fn class(name: &str) -> String {
 
 /// A run that goes on, with tasks that are always busy.
 fn slow(test: &str, processes: bool) -> Option<Running> {
-    let job = job(test, "Slow", processes)?.set("pt.parameters", "{ seconds = 0.02 }").set("pt.count", "3");
-    Some(job.set("run.events", "1000000000").endless().start())
+    let job = unlimited(test, "Slow", processes)?.set("pt.parameters", "{ seconds = 0.02 }").set("pt.count", "3");
+    Some(job.endless().start())
 }
 
 /// The events of a stream, which are recorded in any order: data words of the event filter's result in each.

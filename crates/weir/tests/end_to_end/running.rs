@@ -122,6 +122,8 @@ impl Job {
             .args(&self.arguments)
             .current_dir(self.directory.path())
             .env(children::MARK, self.directory.path())
+            // What those that are killed leave goes with the test.
+            .env("TMPDIR", self.directory.path())
             .stdin(Stdio::null())
             .stdout(open("stdout"))
             .stderr(open("stderr"))
