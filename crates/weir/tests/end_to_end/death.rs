@@ -60,7 +60,7 @@ fn check_death(application: &str) {
 }
 
 pub(crate) fn check_death_in(job: Job, application: &str) {
-    let mut running = job.set("run.stop_timeout", "20 s").start();
+    let mut running = job.set("run.stop_timeout", "5 s").start();
     running.until_recording();
     let sockets = Sockets::of(&running);
     send(running.child(application), Signal::SIGKILL);
@@ -148,7 +148,7 @@ fn a_child_that_dies_before_the_run_begins_ends_it() {
 
 /// One application of each role, and two where the others shall go on.
 fn start() -> Running {
-    job().set("run.stop_timeout", "20 s").start()
+    job().set("run.stop_timeout", "5 s").start()
 }
 
 pub(crate) fn job() -> Job {

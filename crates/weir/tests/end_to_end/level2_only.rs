@@ -80,7 +80,7 @@ fn a_death_is_told_and_accounted_for() {
     std::thread::scope(|scope| {
         for application in ["l2sv-1", "l2pu-1", "ros-2", "level1-1"] {
             scope.spawn(move || {
-                let job = job(text, "menu").set("run.stop_timeout", "\"20 s\"").endless();
+                let job = job(text, "menu").set("run.stop_timeout", "\"5 s\"").endless();
                 let mut running = job.processes(true).start();
                 until_it_runs(&mut running);
                 send(running.child(application), Signal::SIGKILL);

@@ -60,7 +60,7 @@ fn adaptive_credits_and_a_rotating_order_build_everything() {
 #[test]
 fn a_builder_that_is_pushed_to_dies() {
     for job in [builder().set("dfm.building", "push"), by_number()] {
-        let mut running = job.endless().set("run.stop_timeout", "20 s").processes(true).start();
+        let mut running = job.endless().set("run.stop_timeout", "5 s").processes(true).start();
         running.until_recording();
         send(running.child("sfi-1"), Signal::SIGKILL);
         let (_, summary) = running.end().expect_aborted(&["sfi-1", "SIGKILL"]);

@@ -160,7 +160,7 @@ fn of_two_at_once() {
 
 #[test]
 fn again_and_again_until_the_limit() {
-    let mut running = job().set("processes.restarts", "2").set("run.stop_timeout", "20 s").start();
+    let mut running = job().set("processes.restarts", "2").set("run.stop_timeout", "5 s").start();
     running.until_recording();
     for death in 1..=3 {
         running.until("there is one to kill", |running| is_there(running, "efd-1"));
@@ -176,7 +176,7 @@ fn again_and_again_until_the_limit() {
 
 #[test]
 fn of_a_role_that_cannot_return_ends_the_run() {
-    let mut running = job().set("run.stop_timeout", "20 s").start();
+    let mut running = job().set("run.stop_timeout", "5 s").start();
     running.until_recording();
     send(running.child("level1-1"), Signal::SIGKILL);
     running.end().expect_aborted(&["level1-1 died", "SIGKILL", "cannot go on without level1-1"]);

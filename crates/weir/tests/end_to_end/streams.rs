@@ -95,7 +95,7 @@ fn a_forced_end_on_a_full_disk_leaves_no_event_half_recorded() {
 
 #[test]
 fn distinct_events_are_known_when_the_recorder_died() {
-    let job = job().set("run.stop_timeout", "20 s").endless().processes(true);
+    let job = job().set("run.stop_timeout", "5 s").endless().processes(true);
     let mut running = job.start();
     running.until_recording();
     send(running.child("sfo-1"), Signal::SIGKILL);
@@ -110,7 +110,7 @@ fn distinct_events_are_known_when_the_recorder_died() {
 
 #[test]
 fn a_recorder_that_cannot_return_leaves_each_event_in_all_its_streams_or_in_none() {
-    let job = job().set("processes.on_loss", "restart").set("processes.restarts", "1").set("run.stop_timeout", "20 s");
+    let job = job().set("processes.on_loss", "restart").set("processes.restarts", "1").set("run.stop_timeout", "5 s");
     let mut running = job.endless().processes(true).start();
     running.until_more_is_recorded();
     send(running.child("sfo-1"), Signal::SIGKILL);
