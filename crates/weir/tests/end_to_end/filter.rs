@@ -251,7 +251,7 @@ fn class(name: &str) -> String {
 /// A run that goes on, with tasks that are always busy.
 fn slow(test: &str, processes: bool) -> Option<Running> {
     let job = unlimited(test, "Slow", processes)?.set("pt.parameters", "{ seconds = 0.02 }").set("pt.count", "3");
-    Some(job.endless().start())
+    Some(job.set("run.stop_timeout", "20 s").endless().start())
 }
 
 /// The events of a stream, which are recorded in any order: data words of the event filter's result in each.
