@@ -114,7 +114,7 @@ port = 0
 ttl = 1
 
 [processes]
-start_timeout = "1 min"
+start_timeout = "30 s"
 restarts = 3
 restart_window = "1 min"
 

@@ -251,7 +251,7 @@ pub struct Processes {
 impl Default for Processes {
     fn default() -> Self {
         Self {
-            start_timeout: Interval::from_ms(60_000),
+            start_timeout: Interval::from_ms(30_000),
             restarts: 3,
             restart_window: Interval::from_ms(60_000),
             on_loss: OnLoss::default(),
