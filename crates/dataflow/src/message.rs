@@ -236,8 +236,8 @@ pub enum Message {
         oldest_valid: EventId,
         /// No other group follows: the run is over.
         last: bool,
-        /// About 100 events.
-        events: Vec<EventId>,
+        /// About 100 events. All read-out systems are sent the same list.
+        events: Arc<Vec<EventId>>,
     },
     /// ROS → DFM: these clear groups did not arrive. One per 100 ms. Answered by `Clear` sent to this ROS alone.
     ClearAsk {

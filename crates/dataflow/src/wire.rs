@@ -615,7 +615,8 @@ impl Reader<'_> {
             kind::SFI_BUSY => Message::SfiBusy(self.flag()?),
             kind::CLEAR => {
                 let (sequence, oldest_valid, last) = (self.u64()?, self.event()?, self.flag()?);
-                Message::Clear { sequence, oldest_valid, last, events: self.list(8, Self::event)? }
+                let events = Arc::new(self.list(8, Self::event)?);
+                Message::Clear { sequence, oldest_valid, last, events }
             }
             kind::CLEAR_ASK => Message::ClearAsk { first: self.u64()?, last: self.u64()? },
             kind::PULL => Message::Pull(self.u32()?),

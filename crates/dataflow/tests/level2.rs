@@ -162,7 +162,7 @@ fn without_a_dfm_every_decided_event_is_cleared() {
     driver.now = Time::from_ns(200_000_000);
     assert_eq!(clears(&driver.input(Input::Deadline)), [(3, EventId(13), false, vec![])], "so that a loss is noticed");
     let asked = driver.input(Input::Message { from: ROS, message: Message::ClearAsk { first: 1, last: 1 } });
-    let events = vec![EventId(11), EventId(12)];
+    let events = vec![EventId(11), EventId(12)].into();
     let message = Message::Clear { sequence: 1, oldest_valid: EventId(13), last: false, events };
     assert_eq!(asked, [Action::Send { to: ROS, message }]);
     assert_eq!(driver.counters().clears_repeated, 1);

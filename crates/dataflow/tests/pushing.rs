@@ -33,8 +33,12 @@ fn events_without_a_page_wait_and_are_pushed_in_their_turn() {
     let (ticket, events) = ros.accepts(0..10);
     assert_eq!(events.len(), 8, "as many as there are pages");
     ros.pass((0..8).map(fragment).chain([done(ticket, 8)]));
-    let clear =
-        Message::Clear { sequence: 1, oldest_valid: EventId(8), last: false, events: (0..8).map(EventId).collect() };
+    let clear = Message::Clear {
+        sequence: 1,
+        oldest_valid: EventId(8),
+        last: false,
+        events: (0..8).map(EventId).collect::<Vec<_>>().into(),
+    };
     let (ticket, events) = started(&ros.pass([says(DFM, clear)]));
     assert_eq!(events, [8, 9]);
     let pushed = ros.pass([fragment(8), fragment(9), done(ticket, 2)]);
@@ -95,8 +99,12 @@ fn what_was_for_a_former_life_of_a_builder_is_not_pushed() {
     ros.pass(returns());
     let pushed = ros.pass((0..8).map(fragment).chain([done(ticket, 8)]));
     assert_eq!(sent(&pushed), [(SFIS[1], vec![1, 3, 5, 7], false)], "events that were being read");
-    let clear =
-        Message::Clear { sequence: 1, oldest_valid: EventId(8), last: false, events: (0..8).map(EventId).collect() };
+    let clear = Message::Clear {
+        sequence: 1,
+        oldest_valid: EventId(8),
+        last: false,
+        events: (0..8).map(EventId).collect::<Vec<_>>().into(),
+    };
     let (ticket, _) = started(&ros.pass([says(DFM, clear)]));
     let pushed = ros.pass([fragment(8), fragment(9), done(ticket, 2)]);
     assert_eq!(sent(&pushed), [(SFIS[1], vec![9], false)], "events that waited for a page");

@@ -220,7 +220,7 @@ fn a_fate_that_comes_before_its_event_is_told_again_is_no_duplicate() {
     driver.up(SFIS[0]);
     let filter = NodeId(9);
     let actions = driver.says(filter, Message::Finished(vec![(EventId(3), Fate::Accepted)]));
-    let clears = |action: &Action| matches!(action, Action::MulticastToReadout(Message::Clear { events, .. }) if *events == [EventId(3)]);
+    let clears = |action: &Action| matches!(action, Action::MulticastToReadout(Message::Clear { events, .. }) if **events == [EventId(3)]);
     assert!(actions.iter().any(clears), "{actions:?}");
     driver.says(L2SV, told_again());
     driver.says(SFIS[0], all(Vec::new()));

@@ -264,8 +264,14 @@ fn messages() -> impl Strategy<Value = Message> {
         vec((event(), any::<u16>()), 0..4).prop_map(|attempts| {
             Message::Granted(attempts.into_iter().map(|(event, attempt)| Attempt { event, attempt }).collect())
         }),
-        (any::<u64>(), event(), any::<bool>(), vec(event(), 0..5))
-            .prop_map(|(sequence, oldest_valid, last, events)| Message::Clear { sequence, oldest_valid, last, events }),
+        (any::<u64>(), event(), any::<bool>(), vec(event(), 0..5)).prop_map(
+            |(sequence, oldest_valid, last, events)| Message::Clear {
+                sequence,
+                oldest_valid,
+                last,
+                events: events.into()
+            }
+        ),
         built().prop_map(Message::BuiltEvent),
         (built(), any::<(u32, u8)>()).prop_map(|(built, (streams, debug))| {
             Message::Record(Recording { built, streams, debug: DebugReason::from_u8(debug % 9) })

@@ -26,7 +26,7 @@ pub(crate) fn requests(events: u64) {
         if (number + 1).is_multiple_of(CLEAR_GROUP) {
             let cleared = number + 1 - CLEAR_GROUP..number + 1;
             let (sequence, oldest_valid) = ((number + 1) / CLEAR_GROUP, EventId(number + 1));
-            let events = cleared.map(EventId).collect();
+            let events = cleared.map(EventId).collect::<Vec<_>>().into();
             source.take(building::DFM, Message::Clear { sequence, oldest_valid, last: false, events });
         }
         source.flush();

@@ -1,16 +1,28 @@
 //! Events that were cleared before their fragment came.
 
+use alloc::collections::VecDeque;
+
 use crate::ids::EventId;
-use crate::readout::event_manager::{EventManager, InsertError};
 
 /// A bounded set of event numbers: the events of one read-out link that level 2 or building has finished with while the
 /// fragment was still on its way. Such a fragment is dropped when it comes.
 ///
-/// Every operation but [`ClearedIds::prune_older_than`] costs O(1). All memory
-/// ([`ClearedIds::BYTES_PER_EVENT`] × capacity) is allocated at construction.
+/// Events are cleared in about their order, so that most of them share a word with those before: a bit for each, in the word
+/// that is looked at last. Any other order is possible, with a binary search and 16 bytes for each event.
 #[derive(Debug)]
 pub struct ClearedIds {
-    ids: EventManager<()>,
+    /// By rising number, without empty ones.
+    words: VecDeque<Word>,
+    len: usize,
+    capacity: usize,
+}
+
+/// Neighbouring events.
+#[derive(Clone, Copy, Debug)]
+struct Word {
+    /// Of the word: it begins with the event of [`BITS`] times this number.
+    number: u64,
+    events: u64,
 }
 
 /// What became of an event number that was to be remembered.
@@ -27,64 +39,57 @@ pub enum Remembered {
 }
 
 impl ClearedIds {
-    /// Bytes of memory for one event of the capacity.
-    pub const BYTES_PER_EVENT: usize = EventManager::<()>::BYTES_PER_EVENT;
-
-    /// The highest capacity, in events.
-    pub const MAX_CAPACITY: usize = EventManager::<()>::MAX_CAPACITY;
-
     /// An empty set for at most `capacity` events.
-    ///
-    /// # Panics
-    /// If `capacity` is above [`ClearedIds::MAX_CAPACITY`].
     pub fn new(capacity: usize) -> Self {
-        Self { ids: EventManager::new(capacity) }
+        Self { words: VecDeque::new(), len: 0, capacity }
     }
 
     /// Remembers that an event was cleared.
     pub fn insert(&mut self, id: EventId) -> Remembered {
-        match self.ids.insert(id, ()) {
-            Ok(()) => Remembered::New,
-            Err(InsertError::Duplicate(())) => Remembered::Already,
-            Err(InsertError::Full(())) => Remembered::Full,
+        let (number, bit) = place_of(id);
+        let place = self.place(number);
+        if place.is_ok_and(|place| self.words[place].events & bit != 0) {
+            return Remembered::Already;
         }
-    }
-
-    /// Forgets an event, and returns whether it was in the set: whether its fragment, which has come, is to be dropped.
-    pub fn remove(&mut self, id: EventId) -> bool {
-        self.ids.remove(id).is_some()
+        if self.len == self.capacity {
+            return Remembered::Full;
+        }
+        match place {
+            Ok(place) => self.words[place].events |= bit,
+            Err(place) => self.words.insert(place, Word { number, events: bit }),
+        }
+        self.len += 1;
+        Remembered::New
     }
 
     /// Whether an event is in the set.
     pub fn contains(&self, id: EventId) -> bool {
-        // Mostly none is, and then no slot is looked at.
-        !self.ids.is_empty() && self.ids.contains(id)
+        let (number, bit) = place_of(id);
+        self.place(number).is_ok_and(|place| self.words[place].events & bit != 0)
     }
 
-    /// Forgets all events below `oldest_valid`, since their fragments are dropped for their age, and returns how many
-    /// there were. Cost as of [`EventManager::remove_older_than`].
-    pub fn prune_older_than(&mut self, oldest_valid: EventId) -> usize {
-        self.ids.remove_older_than(oldest_valid, |_, ()| {})
-    }
-
-    /// Forgets all events.
-    pub fn clear(&mut self) {
-        self.ids.drain(|_, ()| {});
+    /// Forgets all events below `oldest_valid`, since their fragments are dropped for their age.
+    pub fn prune_older_than(&mut self, oldest_valid: EventId) {
+        let (number, bit) = place_of(oldest_valid);
+        while let Some(word) = self.words.front_mut().filter(|word| word.number <= number) {
+            let kept = if word.number == number { word.events & !(bit - 1) } else { 0 };
+            self.len -= (word.events ^ kept).count_ones() as usize;
+            word.events = kept;
+            if kept != 0 {
+                return;
+            }
+            self.words.pop_front();
+        }
     }
 
     /// How many events are in the set.
     pub fn len(&self) -> usize {
-        self.ids.len()
+        self.len
     }
 
     /// Whether no event is in the set.
     pub fn is_empty(&self) -> bool {
-        self.ids.is_empty()
-    }
-
-    /// How many events can be in the set.
-    pub fn capacity(&self) -> usize {
-        self.ids.capacity()
+        self.len == 0
     }
 
     /// Checks internal consistency.
@@ -92,9 +97,29 @@ impl ClearedIds {
     /// # Panics
     /// If there is none.
     pub fn check(&self) {
-        self.ids.check();
+        assert!(self.words.iter().is_sorted_by(|first, second| first.number < second.number), "words in order");
+        assert!(self.words.iter().all(|word| word.events != 0), "no empty words");
+        let len: usize = self.words.iter().map(|word| word.events.count_ones() as usize).sum();
+        assert_eq!(len, self.len, "events in words");
+        assert!(len <= self.capacity, "a bounded set");
+    }
+
+    /// Where a word is, or would be.
+    fn place(&self, number: u64) -> Result<usize, usize> {
+        match self.words.back() {
+            Some(last) if last.number == number => Ok(self.words.len() - 1),
+            Some(last) if last.number > number => self.words.binary_search_by_key(&number, |word| word.number),
+            _ => Err(self.words.len()),
+        }
     }
 }
+
+/// The number of an event's word, and its bit.
+fn place_of(id: EventId) -> (u64, u64) {
+    (id.0 / BITS, 1 << (id.0 % BITS))
+}
+
+const BITS: u64 = u64::BITS as u64;
 
 #[cfg(test)]
 mod tests {
@@ -108,14 +133,15 @@ mod tests {
         #[test]
         fn behaves_as_an_ordered_set_of_limited_size(
             capacity in 0usize..20,
-            operations in prop::collection::vec((0..8u8, 0xffff_fff0_u64..0x1_0000_0010), 0..200),
+            stride in prop::sample::select(&[1_u64, 5, 100]),
+            operations in prop::collection::vec((0..8u8, 0x3fff_fff0_u64..0x4000_0010), 0..200),
         ) {
             let mut cleared = ClearedIds::new(capacity);
             let mut model = BTreeSet::new();
-            for (choice, id) in operations {
-                let id = EventId(id);
+            for (choice, number) in operations {
+                let id = EventId(number * stride);
                 match choice {
-                    0..=4 => {
+                    0..=5 => {
                         let expected = if model.contains(&id) {
                             Remembered::Already
                         } else if model.len() == capacity {
@@ -126,19 +152,17 @@ mod tests {
                         };
                         prop_assert_eq!(cleared.insert(id), expected);
                     }
-                    5..=6 => prop_assert_eq!(cleared.remove(id), model.remove(&id)),
+                    6 => {}
                     _ => {
-                        let kept = model.split_off(&id);
-                        prop_assert_eq!(cleared.prune_older_than(id), model.len());
-                        model = kept;
+                        model = model.split_off(&id);
+                        cleared.prune_older_than(id);
                     }
                 }
                 cleared.check();
                 prop_assert_eq!(cleared.len(), model.len());
+                prop_assert_eq!(cleared.is_empty(), model.is_empty());
                 prop_assert_eq!(cleared.contains(id), model.contains(&id));
             }
-            cleared.clear();
-            prop_assert!(cleared.is_empty());
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Grouped clears `[EB2007 §II-B.1]`: which events the read-out systems may forget.
 
 use alloc::collections::VecDeque;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -17,7 +18,7 @@ pub struct Clears {
     pending: Vec<EventId>,
     due: Option<Time>,
     sequence: u64,
-    history: VecDeque<Vec<EventId>>,
+    history: VecDeque<Arc<Vec<EventId>>>,
     closed: bool,
 }
 
@@ -62,11 +63,11 @@ impl Clears {
         }
         self.sequence += 1;
         self.closed |= last;
-        let events = core::mem::replace(&mut self.pending, Vec::with_capacity(self.size));
+        let events = Arc::new(core::mem::replace(&mut self.pending, Vec::with_capacity(self.size)));
         if self.history.len() as u64 == MISSING_MAX {
             self.history.pop_front();
         }
-        self.history.push_back(events.clone());
+        self.history.push_back(Arc::clone(&events));
         Message::Clear { sequence: self.sequence, oldest_valid, last: self.closed, events }
     }
 
@@ -77,7 +78,7 @@ impl Clears {
         let last = last.min(self.sequence).min(first.saturating_add(REPEATED_MAX - 1));
         (first..=last).map(move |sequence| {
             let index = sequence.checked_sub(kept_from);
-            let events = index.map_or_else(Vec::new, |index| self.history[index as usize].clone());
+            let events = index.map(|index| Arc::clone(&self.history[index as usize])).unwrap_or_default();
             Message::Clear { sequence, oldest_valid, last: false, events }
         })
     }

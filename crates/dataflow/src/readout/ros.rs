@@ -12,7 +12,7 @@ use crate::component::{Component, Input, Note, Outbox, Outcome, PeerState, Ticke
 use crate::ids::{EventId, Incarnation, NodeId, Role};
 use crate::message::{BusyCause, Command, DataReply, DataRequest, EventInfo, Holdings, Message, Missing, PushOrder};
 use crate::readout::clear_sequence::{ClearSequence, REPEATED_MAX};
-use crate::readout::cleared_ids::{ClearedIds, Remembered};
+use crate::readout::cleared_ids::ClearedIds;
 use crate::readout::few_events::FewEvents;
 use crate::readout::fragment::FragmentHead;
 use crate::readout::pusher::{Destination, PushParameters, Pusher};
@@ -596,6 +596,7 @@ impl Ros {
             return;
         }
         self.oldest_valid = self.oldest_valid.max(oldest_valid);
+        self.cleared.prune_older_than(self.oldest_valid);
         self.destinations.forget_below(self.oldest_valid);
         for &event in events {
             self.remember_cleared(event);
@@ -623,12 +624,8 @@ impl Ros {
     }
 
     fn remember_cleared(&mut self, event: EventId) {
-        if event < self.oldest_valid {
-            return;
-        }
-        if self.cleared.insert(event) == Remembered::Full {
-            self.cleared.prune_older_than(self.oldest_valid);
-            // Still full: a late fragment of this event is then kept until garbage collection.
+        if event >= self.oldest_valid {
+            // Where the set is full, a late fragment of this event is kept until garbage collection.
             let _ = self.cleared.insert(event);
         }
     }

@@ -154,7 +154,7 @@ impl Monitor {
         if !self.enabled {
             return;
         }
-        for event in events {
+        for event in events.iter() {
             self.rejected.entry(*event).and_modify(|who| *who = from);
             if let Some((in_life, before)) = self.cleared.insert(*event, (life, *sequence))
                 && in_life == life
@@ -245,7 +245,8 @@ mod tests {
             let mut monitor = Monitor::new(true, [SFI].into_iter());
             says(&mut monitor, L2SV, DFM, &decisions);
             if is_cleared {
-                let group = Message::Clear { sequence: 1, oldest_valid: EventId(8), last: false, events: vec![EVENT] };
+                let group =
+                    Message::Clear { sequence: 1, oldest_valid: EventId(8), last: false, events: vec![EVENT].into() };
                 monitor.multicast(DFM, Incarnation(0), &group);
             }
             monitor.died(L2SV);

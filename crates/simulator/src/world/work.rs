@@ -1,6 +1,7 @@
 //! The work that drivers do for components, and the bugs that a world plants.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use dataflow::bulk::Bulk;
@@ -276,7 +277,7 @@ impl World {
                 (DONE, _) | (_, None) => {}
                 (0, Some(first)) => self.planted = first.0 + 1,
                 (noted, Some(_)) => {
-                    events.push(EventId(noted - 1));
+                    Arc::make_mut(events).push(EventId(noted - 1));
                     self.planted = DONE;
                 }
             }

@@ -349,7 +349,7 @@ mod tests {
         let way = |from, to, message: &Message| carriers.choose(&between(from, to), message).unwrap().way;
         assert_eq!(way(SFI, ROS, &Message::EventRequest { requests: vec![request(1), request(2)].into() }), Way::Udp);
         assert_eq!(way(ROS, SFI, &reply_message(vec![reply(1, 1), reply(2, 1)])), Way::Shm);
-        let clear = Message::Clear { sequence: 1, oldest_valid: EventId(0), last: false, events: Vec::new() };
+        let clear = Message::Clear { sequence: 1, oldest_valid: EventId(0), last: false, events: Default::default() };
         assert_eq!(way(DFM, ROS, &clear), Way::Multicast);
         assert_eq!(way(EFD, SFI, &Message::Pull(1)), Way::Shm);
         assert_eq!(way(SFI, DFM, &Message::NoMore), Way::Tcp);

@@ -364,7 +364,7 @@ mod tests {
             sequence: 1,
             oldest_valid: EventId(0),
             last: false,
-            events: (0..events).map(EventId).collect(),
+            events: (0..events).map(EventId).collect::<Vec<_>>().into(),
         };
         assert_eq!(send(&mut first, &clear(100)), Sent::Done);
         // Too long for requests: over the connection.
@@ -407,7 +407,7 @@ mod tests {
     #[test]
     fn a_full_queue_drops_and_counts() {
         let (mut first, _second) = pair("transport.clear=udp");
-        let message = Message::Clear { sequence: 1, oldest_valid: EventId(0), last: false, events: vec![] };
+        let message = Message::Clear { sequence: 1, oldest_valid: EventId(0), last: false, events: Default::default() };
         let mut head = Vec::new();
         wire::encode(&ENVELOPE, &message, &mut head);
         let sent = (0..100_000).all(|_| first.send((NODE, None), &message, &head, &Bulk::empty()) == Sent::Done);
@@ -417,7 +417,7 @@ mod tests {
     #[test]
     fn who_ends_does_not_wait_for_acknowledgements() {
         let (mut first, _hangs) = pair("transport={clear=\"udp\", udp={window=\"200 B\"}}");
-        let message = Message::Clear { sequence: 1, oldest_valid: EventId(0), last: false, events: vec![] };
+        let message = Message::Clear { sequence: 1, oldest_valid: EventId(0), last: false, events: Default::default() };
         let mut head = Vec::new();
         wire::encode(&ENVELOPE, &message, &mut head);
         (0..10).for_each(|_| assert_eq!(first.send((NODE, None), &message, &head, &Bulk::empty()), Sent::Done));
