@@ -101,6 +101,9 @@ impl<V> EventMap<V> {
     /// Where an event is, or would be.
     fn place(&self, event: EventId) -> Result<usize, usize> {
         let Some((first, _)) = self.rising.front() else { return Err(0) };
+        if self.rising.back().is_some_and(|(last, _)| *last < event) {
+            return Err(self.rising.len());
+        }
         let Some(ahead) = event.0.checked_sub(first.0) else { return Err(0) };
         let without_gaps = usize::try_from(ahead).unwrap_or(usize::MAX);
         if self.rising.get(without_gaps).is_some_and(|(there, _)| *there == event) {

@@ -34,10 +34,10 @@ pub struct Envelope {
 /// One message.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
-    /// Level 1 → ROS: read out these events, which were issued together. At most `in_flight` beyond what [`Message::Taken`]
-    /// covers.
+    /// Level 1 → ROS: read out these events, which were issued together; → DFM where there is no level 2: build them. At most
+    /// `in_flight` beyond what [`Message::Taken`] covers.
     L1Accept(Vec<EventInfo>),
-    /// Level 1 → L2SV, or DFM where there is no level 2: an event with its regions of interest. Bound as for `L1Accept`.
+    /// Level 1 → L2SV: an event with its regions of interest. Bound as for `L1Accept`.
     L1Result {
         /// The event.
         event: EventInfo,

@@ -23,9 +23,9 @@ impl TakenCount {
         Self { level1, every: (in_flight / 4).max(1), taken: 0, told: 0, due: None }
     }
 
-    /// Counts a trigger.
-    pub fn take(&mut self, now: Time, out: &mut Outbox) {
-        self.taken += 1;
+    /// Counts triggers that came together.
+    pub fn take(&mut self, now: Time, count: usize, out: &mut Outbox) {
+        self.taken += count as u64;
         if self.taken - self.told >= self.every {
             self.tell(out);
         } else if self.due.is_none() && self.level1.is_some() {

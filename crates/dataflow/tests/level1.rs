@@ -236,11 +236,13 @@ fn a_dfm_that_returns_is_told_again_within_its_window() {
         level1.handle(START, input, &mut out);
         level1.check();
         let told = |action: Action| match action {
-            Action::Send { message: Message::L1Result { event, .. }, .. } => Some(event.event.0),
-            Action::Send { message: Message::IssuedUpTo(event), .. } => Some(1_000_000 + event.0),
-            _ => None,
+            Action::Send { message: Message::L1Accept(events), .. } => {
+                events.iter().map(|event| event.event.0).collect()
+            }
+            Action::Send { message: Message::IssuedUpTo(event), .. } => vec![1_000_000 + event.0],
+            _ => Vec::new(),
         };
-        out.drain().filter_map(told).collect::<Vec<u64>>()
+        out.drain().flat_map(told).collect::<Vec<u64>>()
     };
     let says = |message| Input::Message { from: DECIDER, message };
     input(Input::Peer { node: DECIDER, state: PeerState::Up(Incarnation(0)) });

@@ -77,7 +77,7 @@ impl Driver<Dfm> {
     }
 
     fn build(&mut self, event: u64) {
-        self.says(LEVEL1, Message::L1Result { event: info(event), rois: Vec::new() });
+        self.says(LEVEL1, Message::L1Accept(vec![info(event)]));
         self.says(SFI, Message::EndOfEvent(vec![Ended { event: EventId(event), attempt: 1, missing: 0 }]));
     }
 
@@ -93,7 +93,7 @@ impl Driver<Dfm> {
     /// The bound that level 1 is told, as one more event is built by the next life of the SFI.
     fn bound(&mut self) -> EventId {
         self.peer(SFI, PeerState::Up(Incarnation(1)));
-        self.says(LEVEL1, Message::L1Result { event: info(9), rois: Vec::new() });
+        self.says(LEVEL1, Message::L1Accept(vec![info(9)]));
         let actions = self.says(SFI, Message::EndOfEvent(vec![Ended { event: EventId(9), attempt: 1, missing: 0 }]));
         let told = |action: &Action| match action {
             Action::Send { message: Message::FinishedBelow(bound), .. } => Some(*bound),
@@ -154,7 +154,7 @@ fn what_a_daemon_had_told_the_builder_is_not_lost_and_counts_once() {
 #[test]
 fn what_the_last_builder_was_told_is_asked_for_where_nothing_is_cleared() {
     let mut driver = Driver::clearing_after(ClearAfter::Recorded);
-    driver.says(LEVEL1, Message::L1Result { event: info(3), rois: Vec::new() });
+    driver.says(LEVEL1, Message::L1Accept(vec![info(3)]));
     assert_eq!(asks(&driver.peer(SFI, PeerState::Down)), [], "it may come back, and builds them again");
     let actions = driver.peer(SFI, PeerState::Gone);
     assert_eq!(asks(&actions), EFDS);

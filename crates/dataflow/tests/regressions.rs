@@ -1,5 +1,6 @@
 //! A bug leaves a test that is named after it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use dataflow::building::assignment::SfiAssignment;
@@ -44,7 +45,7 @@ fn a_clear_that_was_asked_for_has_the_next_missing_one_asked_for_at_once() {
     let mut ros = Ros::new(readout(dfm));
     let mut asked_after = |sequence| {
         let mut out = Outbox::new();
-        let message = Message::Clear { sequence, oldest_valid: EventId(0), last: false, events: Vec::new() };
+        let message = Message::Clear { sequence, oldest_valid: EventId(0), last: false, events: Arc::default() };
         ros.handle(Time::ZERO, Input::Message { from: dfm, message }, &mut out);
         ros.flush(Time::ZERO, &mut out);
         let asks = out.drain().filter_map(|action| match action {

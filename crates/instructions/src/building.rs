@@ -79,7 +79,8 @@ fn build(shape: &Shape, events: u64) {
         ..dfm(events)
     };
     let input = if by_number { DfmInput::Level1(level1) } else { dfm.input.clone() };
-    let ahead = PushedParameters { window_bytes: WINDOW_BYTES, timeout: Duration::from_secs(2), ahead: BUILDING };
+    let timeout = Duration::from_secs(2);
+    let ahead = PushedParameters { window_bytes: WINDOW_BYTES, timeout, ahead: pages_per_rob };
     let sfi = SfiParameters {
         building: in_hand,
         events: 2 * in_hand,

@@ -48,8 +48,7 @@ impl DestinationTable {
 
     /// The builder of an event; `None` before the first table, or where nobody builds.
     pub(crate) fn of(&self, event: EventId) -> Option<NodeId> {
-        let follows = self.versions.partition_point(|table| table.first <= event);
-        self.versions.get(follows.checked_sub(1)?)?.of(event)
+        self.versions.iter().rev().find(|table| table.first <= event)?.of(event)
     }
 
     /// Versions that no event from this one on goes by.

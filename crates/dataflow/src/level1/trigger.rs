@@ -194,6 +194,10 @@ impl Level1 {
         }
         let readout = self.receivers[..self.parameters.readout.len()].iter().filter(|receiver| receiver.reachable);
         readout.for_each(|receiver| out.send(receiver.node, Message::L1Accept(self.accepts.clone())));
+        if let Some(dfm) = self.dfm() {
+            out.send(dfm, Message::L1Accept(self.accepts.clone()));
+            return self.accepts.clear();
+        }
         let results = self.accepts.drain(..).zip(self.results.drain(..));
         results.for_each(|(event, (decider, rois))| out.send(decider, Message::L1Result { event, rois }));
     }
@@ -285,9 +289,10 @@ impl Level1 {
         }
         self.accepts.push(event);
         self.kept.give(decider - self.parameters.readout.len(), event, &rois);
-        let receiver = &mut self.receivers[decider];
-        receiver.sent += 1;
-        self.results.push((receiver.node, rois));
+        self.receivers[decider].sent += 1;
+        if self.dfm().is_none() {
+            self.results.push((self.receivers[decider].node, rois));
+        }
         self.next = self.next.next();
         self.counters.issued += 1;
         self.tell_due.get_or_insert(now + TELL_EVERY);
@@ -331,6 +336,11 @@ impl Level1 {
     fn deciders(&self) -> &[Receiver] {
         let first = self.parameters.readout.len();
         &self.receivers[first..first + self.parameters.deciders.len()]
+    }
+
+    /// The DFM, where it is the one decider: it has no use for regions of interest.
+    fn dfm(&self) -> Option<NodeId> {
+        self.parameters.deciders.first().copied().filter(|_| self.parameters.keep == Keep::Unfinished)
     }
 
     fn exhaust(&mut self, out: &mut Outbox) {
@@ -439,12 +449,16 @@ impl Level1 {
         let Some(again) = &mut self.again else { return };
         let Some(receiver) = self.receivers.iter_mut().find(|r| r.node == again.node && r.reachable) else { return };
         let taken = receiver.taken - receiver.before;
+        let mut events = Vec::new();
         while again.told - taken < self.parameters.in_flight
             && let Some(event) = self.kept.unfinished_from(again.from)
         {
-            out.send(again.node, Message::L1Result { event, rois: Vec::new() });
+            events.push(event);
             again.from = event.event.next();
             again.told += 1;
+        }
+        for some in events.chunks(BURST as usize) {
+            out.send(again.node, Message::L1Accept(some.to_vec()));
         }
         receiver.before = receiver.sent - again.told - self.kept.count_from(again.from);
         receiver.taken = receiver.before + taken;

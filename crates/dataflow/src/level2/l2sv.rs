@@ -170,7 +170,7 @@ impl L2sv {
         if self.abandoned {
             self.counters.received += 1;
             self.counters.abandoned += 1;
-            return self.taken.take(now, out);
+            return self.taken.take(now, 1, out);
         }
         let undecided = Event { event, rois, since: now, attempt: 0, assigned_to: None, overdue: None };
         if self.undecided.insert(event.event, undecided) {
@@ -180,7 +180,7 @@ impl L2sv {
         self.assign(now, out);
         self.update_busy(now, out);
         // Behind busy, which is to hold back what this lets through.
-        self.taken.take(now, out);
+        self.taken.take(now, 1, out);
     }
 
     /// Gives waiting events to L2PUs with a free worker.

@@ -252,7 +252,7 @@ impl Ros {
             return;
         }
         if self.parameters.read_out == ReadOut::OnTrigger {
-            (0..count).for_each(|_| self.taken.take(now, out));
+            self.taken.take(now, count, out);
         }
         let events = self.readings.range(self.readings.len() - count..).map(|(_, next)| next.event);
         out.start(self.next_ticket, Work::ReadOut(events.collect()));

@@ -106,19 +106,24 @@ impl Dfm {
         }
     }
 
-    pub(super) fn on_l1_result(&mut self, now: Time, from: NodeId, event: EventInfo, out: &mut Outbox) {
+    pub(super) fn on_l1_accepts(&mut self, now: Time, from: NodeId, events: &[EventInfo], out: &mut Outbox) {
         let Some(level1) = self.supervisors.iter_mut().find(|s| s.node == from) else {
             return;
         };
-        level1.taken[1] += 1;
-        level1.oldest_undecided = level1.oldest_undecided.max(event.event.next());
-        self.taken.take(now, out);
-        if self.knows(event.event) {
-            self.count_known();
-        } else {
-            self.accept(event, false, None, None);
+        level1.taken[1] += events.len() as u64;
+        if let Some(last) = events.last() {
+            level1.oldest_undecided = level1.oldest_undecided.max(last.event.next());
+        }
+        for &event in events {
+            if self.knows(event.event) {
+                self.count_known();
+            } else {
+                self.accept(event, false, None, None);
+            }
         }
         self.assign(now, out);
+        // Behind busy, which is to hold back what this lets through.
+        self.taken.take(now, events.len(), out);
     }
 
     pub(super) fn on_issued_up_to(&mut self, from: NodeId, event: EventId) {
