@@ -239,7 +239,8 @@ pub enum Message {
         /// About 100 events. All read-out systems are sent the same list.
         events: Arc<Vec<EventId>>,
     },
-    /// ROS → DFM: these clear groups did not arrive. One per 100 ms. Answered by `Clear` sent to this ROS alone.
+    /// ROS → DFM: these clear groups did not arrive. The next follows when the last of them has come, or after 100 ms.
+    /// Answered by `Clear` sent to this ROS alone.
     ClearAsk {
         /// First missing sequence number.
         first: u64,
