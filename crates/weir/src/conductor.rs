@@ -62,10 +62,10 @@ pub(crate) struct Conducted {
     /// Applications that were started again, in order.
     pub(crate) restarts: Vec<Restart>,
     /// When the run began.
-    pub(crate) began: Option<Time>,
+    pub(crate) began: Time,
     pub(crate) duration: Duration,
-    /// From the launch until all applications ran; none if they never did.
-    pub(crate) starting: Option<Duration>,
+    /// From the launch until all applications were ready and the run began.
+    pub(crate) starting: Duration,
     /// Processor time of all processes in that time; none where the kernel does not say.
     pub(crate) cpu_starting: Option<Duration>,
     /// Processor time of all processes in their whole life.
@@ -186,16 +186,16 @@ pub(crate) fn conduct_metered(run: Run, meter: Option<Meter>) -> Result<(Conduct
         forced: ending.forced,
     }
     .account();
-    let times = conductor.began.zip(conductor.ended);
+    let (began, ended) = conductor.began.zip(conductor.ended).expect("a run that is over has begun and ended");
     let (network, stale) = network(&host, &ending);
     let conducted = Conducted {
         assembly: conductor.assembly,
         account,
         restarts: conductor.returned,
-        began: conductor.began,
-        duration: times.map_or(Duration::ZERO, |(began, ended)| ended.since(began)),
-        starting: conductor.ran.map(|ran| ran.since(launched)),
-        cpu_starting: conductor.cpu_until_ran.map(|cpu| Duration::from_secs_f64((cpu - own_cpu_before).max(0.0))),
+        began,
+        duration: ended.since(began),
+        starting: began.since(launched),
+        cpu_starting: conductor.cpu_until_began.map(|cpu| Duration::from_secs_f64((cpu - own_cpu_before).max(0.0))),
         cpu: Duration::from_secs_f64(cpu.max(0.0)),
         cpu_of_children: conductor.cpu_of_children,
         cpu_while_running: Duration::from_secs_f64(conductor.cpu_while_running),
@@ -351,10 +351,8 @@ struct Conductor {
     last_words: BTreeMap<NodeId, String>,
     interrupts: u32,
     began: Option<Time>,
-    /// When all applications ran for the first time.
-    ran: Option<Time>,
     /// Processor time of all processes then, in seconds.
-    cpu_until_ran: Option<f64>,
+    cpu_until_began: Option<f64>,
     ended: Option<Time>,
     /// Processor time of this process, in seconds: when the run began negative, since it ended that of the run.
     cpu_while_running: f64,
@@ -428,8 +426,7 @@ impl Conductor {
             last_words: BTreeMap::new(),
             interrupts: 0,
             began: None,
-            ran: None,
-            cpu_until_ran: None,
+            cpu_until_began: None,
             ended: None,
             cpu_while_running: 0.0,
             cpu_of_children: BTreeMap::new(),
@@ -663,10 +660,6 @@ impl Conductor {
                 }
             }
             Phase::Running(controller) => {
-                if self.ran.is_none() && controller.is_running() {
-                    self.ran = Some(now);
-                    self.cpu_until_ran = self.cpu_seconds_of_all(&self.cpu_of_each_child());
-                }
                 if let Some(ending) = controller.ending() {
                     self.end(now, host, ending);
                 }
@@ -690,7 +683,8 @@ impl Conductor {
         self.began = Some(now);
         self.cpu_while_running = -cpu_seconds(UsageWho::RUSAGE_SELF);
         self.cpu_of_children = self.cpu_of_each_child();
-        self.processors = Processors::watch(self.cpu_seconds_of_all(&self.cpu_of_children));
+        self.cpu_until_began = self.cpu_seconds_of_all(&self.cpu_of_children);
+        self.processors = Processors::watch(self.cpu_until_began);
         self.with_controller(host, |controller, out| controller.start(now, out));
     }
 

@@ -68,7 +68,7 @@ pub(crate) fn can_hold_a_file(path: &Path) -> bool {
 /// What the summary needs to know of a run.
 pub(crate) fn facts(conducted: &Conducted) -> RunFacts {
     let network = conducted.network;
-    let since = |at: Time| conducted.began.map_or(0.0, |began| at.since(began).as_secs_f64());
+    let since = |at: Time| at.since(conducted.began).as_secs_f64();
     let restarted = |restart: &Restart| Restarted {
         name: conducted.assembly.application(restart.node).map_or_else(String::new, |app| app.name.clone()),
         how: restart.how.clone(),
@@ -79,7 +79,7 @@ pub(crate) fn facts(conducted: &Conducted) -> RunFacts {
         restarts: conducted.restarts.iter().map(restarted).collect(),
         forced: conducted.ending.forced,
         duration: conducted.duration,
-        starting: conducted.starting,
+        starting: Some(conducted.starting),
         cpu: conducted.cpu,
         network: Network {
             messages: network.messages,

@@ -157,8 +157,6 @@ pub(crate) enum BenchError {
     Os(#[from] OsError),
     #[error("interrupted")]
     Interrupted,
-    #[error("the run ended before all applications ran")]
-    NeverRan,
     #[error("the run was not sound: residual {residual}, {incomplete} incomplete events, {forced} forced {reasons:?}")]
     Unsound { residual: u64, incomplete: u64, forced: u64, reasons: Vec<String> },
     #[error(

@@ -1,5 +1,6 @@
 //! The benchmarks, shortened until they measure nothing: they run, and print what DESIGN §8 says.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
@@ -11,79 +12,43 @@ use testkit::TempDir;
 
 use crate::running::Job;
 
-/// All that `--list` names, each with what only it tells.
+/// All that `--list` names have a test here.
 #[test]
-fn every_benchmark_prints_the_same_form() {
+fn each_that_is_listed_is_tried() {
     let listed = Job::command(&["bench".as_ref(), "--list".as_ref()], MEMORY_BYTES).run().expect(0).stdout;
-    let evb = TempDir::new("evb");
-    for name in listed.lines().filter_map(|line| line.split_whitespace().next()) {
-        let Some(options) = options(name, &evb) else { continue };
-        let options: Vec<&str> = options.iter().map(String::as_str).collect();
-        let found = bench(&[&[name], &options[..]].concat());
-        assert_eq!(found["bench"], name);
-        check_all(&found);
-        match name {
-            "accretion" => assert_eq!(numbers(&found, "links"), [2, 4, 12]),
-            "filter" => ["python", "rust"].iter().for_each(|task| check_named(&format!("filter.{task}"), &found[task])),
-            "grouping" => assert_eq!(numbers(&found, "group"), [1, 4, 16, 64].repeat(4)),
-            "level2" => check_level2(&found),
-            "losses" => check_losses(&found),
-            "memory" => check_memory(&found),
-            "prediction" => check_prediction(&found),
-            "push-pull" => check_push_pull(&found),
-            "reference" => {
-                assert!(found["points"].as_array().unwrap().iter().all(|point| point["within"].is_boolean()));
-            }
-            "ros" => check_ros(&found),
-            "sfi" => ["large", "small"].iter().for_each(|size| check_named(&format!("sfi.{size}"), &found[size])),
-            "simulation" => assert_eq!(found["parameters"]["scenario"], "eb2007-full.toml"),
-            "sources" => check_sources(&found),
-            "start" => check_start(&found),
-            "transport" => check_transport(&found),
-            "window" => {
-                assert_eq!(numbers(&found, "fragment_bytes"), [1000, 1000, 9000, 9000, 37_500, 37_500]);
-                assert_eq!(numbers(&found, "datagram_bytes"), [1472, 65_507].repeat(3));
-                assert!(numbers(&found, "window_bytes").iter().all(|window| *window == 1_000_000));
-            }
-            "event-builder" => {}
-            _ => panic!("{name} has no line here"),
-        }
+    let listed: BTreeSet<&str> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(listed, BTreeSet::from(TRIED));
+}
+
+#[test]
+fn accretion() {
+    assert_eq!(numbers(&tried("accretion", &[]), "links"), [2, 4, 12]);
+}
+
+#[test]
+fn event_builder() {
+    tried("event-builder", &[]);
+}
+
+#[test]
+fn filter() {
+    let Some(python) = testkit::python("filter") else { return };
+    let found = tried("filter", &["--python", python.to_str().unwrap()]);
+    for task in ["python", "rust"] {
+        check_named(&format!("filter.{task}"), &found[task]);
     }
 }
 
-/// What a benchmark needs to be short; none if it cannot run here.
-fn options(name: &str, directory: &TempDir) -> Option<Vec<String>> {
-    let these = |options: &[&str]| Some(options.iter().map(ToString::to_string).collect());
-    match name {
-        "filter" => these(&["--python", testkit::python("filter")?.to_str()?]),
-        "losses" => {
-            weir::lossy::check().inspect_err(|reason| testkit::skip("bench losses", reason)).ok()?;
-            these(&[])
-        }
-        "memory" => these(&["--events", "20000"]),
-        "reference" => these(&["--against", &compiled(directory)?]),
-        "ros" => these(&["--l2pus", "2", "--sfis", "2"]),
-        _ => these(&[]),
-    }
+#[test]
+fn grouping() {
+    assert_eq!(numbers(&tried("grouping", &[]), "group"), [1, 4, 16, 64].repeat(4));
 }
 
-/// The program in C that builds events with bare sockets.
-fn compiled(directory: &TempDir) -> Option<String> {
-    let source = testkit::shared("bench reference", "bench/evb.c")?;
-    let program = directory.join("evb");
-    match Command::new("cc").args(["-O2", "-o"]).args([&program, &source]).status() {
-        Ok(status) if status.success() => Some(program.display().to_string()),
-        other => {
-            testkit::skip("bench reference", &format!("cc: {other:?}"));
-            None
-        }
-    }
-}
-
-fn check_level2(found: &Value) {
-    for (name, bench) in [("sink", "level2.sink"), ("two_step", "level2.two_step"), ("round_trip", "level2.round_trip")]
-    {
-        check_named(bench, &found[name]);
+#[test]
+fn level2() {
+    let found = tried("level2", &[]);
+    for name in ["sink", "two_step", "round_trip"] {
+        check_named(&format!("level2.{name}"), &found[name]);
     }
     assert_eq!(found["ratio"], found["sink"]["ratio"]);
     let [ours, bare] = ["result", "reference"].map(|side| found["round_trip"][side]["round_trip_ns"].as_f64().unwrap());
@@ -92,8 +57,13 @@ fn check_level2(found: &Value) {
 }
 
 /// Every event is complete, or there would be no result.
-fn check_losses(found: &Value) {
-    assert_eq!(numbers(found, "dropped_percent"), [0, 1, 10, 30].repeat(2));
+#[test]
+fn losses() {
+    if let Err(reason) = weir::lossy::check() {
+        return testkit::skip("bench losses", &reason);
+    }
+    let found = tried("losses", &[]);
+    assert_eq!(numbers(&found, "dropped_percent"), [0, 1, 10, 30].repeat(2));
     for point in found["points"].as_array().unwrap() {
         let number = |key: &str| point[key].as_f64().unwrap();
         assert!(number("complete_events") > 0.0 && number("requests_repeated") >= 0.0, "{point}");
@@ -105,7 +75,9 @@ fn check_losses(found: &Value) {
 }
 
 /// The resident set is seen at the least; whether it grows is for ten million events to say.
-fn check_memory(found: &Value) {
+#[test]
+fn memory() {
+    let found = tried("memory", &["--events", "20000"]);
     assert_eq!(found["events"].as_u64(), Some(20_000));
     let tenths = found["resident_bytes"].as_array().unwrap();
     assert!(tenths.iter().all(|bytes| bytes.as_f64().is_some_and(|bytes| bytes > 1e6)), "{found}");
@@ -113,7 +85,9 @@ fn check_memory(found: &Value) {
 }
 
 /// How well it predicts is for a machine without other users to say.
-fn check_prediction(found: &Value) {
+#[test]
+fn prediction() {
+    let found = tried("prediction", &[]);
     assert!(found["within"].is_null(), "{found}");
     for name in ["building", "level2", "processes", "datagrams", "shared"] {
         let found = &found[name];
@@ -123,7 +97,9 @@ fn check_prediction(found: &Value) {
     }
 }
 
-fn check_push_pull(found: &Value) {
+#[test]
+fn push_pull() {
+    let found = tried("push-pull", &[]);
     for kinds in found["points"].as_array().unwrap().chunks(3) {
         let of = |kind: &Value, key: &str| kind["parameters"][key].as_str().unwrap().to_owned();
         let names: Vec<String> = kinds.iter().map(|kind| of(kind, "building")).collect();
@@ -135,8 +111,19 @@ fn check_push_pull(found: &Value) {
     }
 }
 
+/// Whether both loops are equally fast is for a machine without other users to say.
+#[test]
+fn reference() {
+    let directory = TempDir::new("evb");
+    let Some(program) = compiled(&directory) else { return };
+    let found = tried("reference", &["--against", &program]);
+    assert!(found["points"].as_array().unwrap().iter().all(|point| point["within"].is_boolean()));
+}
+
 /// All that is asked is answered, the first time.
-fn check_ros(found: &Value) {
+#[test]
+fn ros() {
+    let found = tried("ros", &["--l2pus", "2", "--sfis", "2"]);
     for point in found["points"].as_array().unwrap() {
         let accepted = point["parameters"]["accepted"].as_f64().unwrap();
         for (kind, is_asked) in [("roi", true), ("building", accepted > 0.0)] {
@@ -155,13 +142,30 @@ fn check_ros(found: &Value) {
     }
 }
 
-fn check_sources(found: &Value) {
-    let sources = numbers(found, "sources");
+#[test]
+fn sfi() {
+    let found = tried("sfi", &[]);
+    for size in ["large", "small"] {
+        check_named(&format!("sfi.{size}"), &found[size]);
+    }
+}
+
+#[test]
+fn simulation() {
+    assert_eq!(tried("simulation", &[])["parameters"]["scenario"], "eb2007-full.toml");
+}
+
+#[test]
+fn sources() {
+    let found = tried("sources", &[]);
+    let sources = numbers(&found, "sources");
     assert_eq!((sources.first(), sources.last()), (Some(&4), Some(&1600)));
     assert!(found["largest_by_smallest"].as_f64().is_some_and(|number| number >= 1.0), "{found}");
 }
 
-fn check_start(found: &Value) {
+#[test]
+fn start() {
+    let found = tried("start", &[]);
     assert_eq!(found["parameters"]["processes"], 261);
     for key in ["start_s", "stop_s"] {
         assert_eq!(found[key].as_array().unwrap().len(), 3, "{found}");
@@ -169,14 +173,10 @@ fn check_start(found: &Value) {
     assert!(found["within"].is_boolean() && found["aim_s"] == 10.0, "{found}");
 }
 
-/// The processor time of processes that live; the kernel need not say it.
-fn check_cpu_of_processes(cpu_us: &Value) {
-    let is_said = Path::new("/proc/self/schedstat").exists();
-    assert!(if is_said { cpu_us.as_f64().is_some_and(|cpu_us| cpu_us > 0.0) } else { cpu_us.is_null() }, "{cpu_us}");
-}
-
 /// Each kind of link with each length of frames, one way and there and back.
-fn check_transport(found: &Value) {
+#[test]
+fn transport() {
+    let found = tried("transport", &[]);
     let points = found["points"].as_array().unwrap();
     let kinds = |name: &str| points.iter().filter(|point| point["link"] == name).count();
     assert_eq!(["tcp", "shm", "local"].map(kinds), [5; 3], "{found}");
@@ -191,6 +191,33 @@ fn check_transport(found: &Value) {
         }
         assert_eq!(point["ping_pong"]["ratio_of"], "round_trip_ns");
     }
+}
+
+#[test]
+fn window() {
+    let found = tried("window", &[]);
+    assert_eq!(numbers(&found, "fragment_bytes"), [1000, 1000, 9000, 9000, 37_500, 37_500]);
+    assert_eq!(numbers(&found, "datagram_bytes"), [1472, 65_507].repeat(3));
+    assert!(numbers(&found, "window_bytes").iter().all(|window| *window == 1_000_000));
+}
+
+/// The program in C that builds events with bare sockets.
+fn compiled(directory: &TempDir) -> Option<String> {
+    let source = testkit::shared("bench reference", "bench/evb.c")?;
+    let program = directory.join("evb");
+    match Command::new("cc").args(["-O2", "-o"]).args([&program, &source]).status() {
+        Ok(status) if status.success() => Some(program.display().to_string()),
+        other => {
+            testkit::skip("bench reference", &format!("cc: {other:?}"));
+            None
+        }
+    }
+}
+
+/// The processor time of processes that live; the kernel need not say it.
+fn check_cpu_of_processes(cpu_us: &Value) {
+    let is_said = Path::new("/proc/self/schedstat").exists();
+    assert!(if is_said { cpu_us.as_f64().is_some_and(|cpu_us| cpu_us > 0.0) } else { cpu_us.is_null() }, "{cpu_us}");
 }
 
 #[test]
@@ -319,6 +346,15 @@ fn for_people() {
     }
 }
 
+/// What one of [`TRIED`] prints.
+fn tried(name: &str, options: &[&str]) -> Value {
+    assert!(TRIED.contains(&name), "{name}");
+    let found = bench(&[&[name], options].concat());
+    assert_eq!(found["bench"], name);
+    check_all(&found);
+    found
+}
+
 fn bench(arguments: &[&str]) -> Value {
     let ended = job(arguments).with(&["--json"]).run();
     let may_be_off = arguments[0] == "reference" && ended.status.code() == Some(1);
@@ -396,3 +432,24 @@ const CPU_TICKS_TO_START: u64 = 100;
 
 /// More than any benchmark maps.
 const MEMORY_BYTES: u64 = 1 << 40;
+
+/// The benchmarks, each in a test of its name.
+const TRIED: [&str; 17] = [
+    "accretion",
+    "event-builder",
+    "filter",
+    "grouping",
+    "level2",
+    "losses",
+    "memory",
+    "prediction",
+    "push-pull",
+    "reference",
+    "ros",
+    "sfi",
+    "simulation",
+    "sources",
+    "start",
+    "transport",
+    "window",
+];
