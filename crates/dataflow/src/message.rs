@@ -31,10 +31,27 @@ pub struct Envelope {
     pub to_incarnation: Incarnation,
 }
 
+/// Clear groups that a read-out system misses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MissedClears {
+    /// The first sequence number.
+    pub first: u64,
+    /// Bit n stands for the group n behind the first.
+    pub bits: u64,
+}
+
+impl MissedClears {
+    /// The sequence numbers, rising.
+    pub fn sequences(self) -> impl Iterator<Item = u64> {
+        let is_missed = move |n: &u32| self.bits >> n & 1 == 1;
+        (0..u64::BITS).filter(is_missed).filter_map(move |n| self.first.checked_add(u64::from(n)))
+    }
+}
+
 /// One message.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
-    /// Level 1 → ROS: read out these events, which were issued together; → DFM where there is no level 2: build them. At most
+    /// Level 1 → ROS: read out these events, which were issued or are told again together; → DFM where there is no level 2: build them. At most
     /// `in_flight` beyond what [`Message::Taken`] covers.
     L1Accept(Vec<EventInfo>),
     /// Level 1 → L2SV: an event with its regions of interest. Bound as for `L1Accept`.
@@ -239,14 +256,9 @@ pub enum Message {
         /// About 100 events. All read-out systems are sent the same list.
         events: Arc<Vec<EventId>>,
     },
-    /// ROS → DFM: these clear groups did not arrive. The next follows when the last of them has come, or after 100 ms.
+    /// ROS → DFM: these clear groups did not arrive. The next follows when all of them have come, or after 100 ms.
     /// Answered by `Clear` sent to this ROS alone.
-    ClearAsk {
-        /// First missing sequence number.
-        first: u64,
-        /// Last missing sequence number.
-        last: u64,
-    },
+    ClearAsk(MissedClears),
 
     /// EFD → SFI: room for this many more events. Bounded by the EFD's slots.
     Pull(u32),
@@ -782,7 +794,7 @@ impl Message {
                 | Self::RoiReply { .. }
                 | Self::Collected { .. }
                 | Self::Clear { .. }
-                | Self::ClearAsk { .. }
+                | Self::ClearAsk(_)
         )
     }
 }

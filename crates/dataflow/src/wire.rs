@@ -31,8 +31,8 @@ use crate::histogram::Histogram;
 use crate::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use crate::message::{
     Assignment, Attempt, BuiltEvent, BusyCause, Command, DataReply, DataRequest, DatagramAddresses, DebugReason,
-    Decision, Ended, Envelope, EventInfo, Fate, FileRecord, HeldEvent, Holdings, Message, Missing, PeerPlace,
-    PushOrder, Recording, Roi, Settlement,
+    Decision, Ended, Envelope, EventInfo, Fate, FileRecord, HeldEvent, Holdings, Message, MissedClears, Missing,
+    PeerPlace, PushOrder, Recording, Roi, Settlement,
 };
 use crate::report::{
     BlockCause, Blocked, Carried, CarrierKind, ChainCount, DatagramCounts, Network, PORTS_MAX, PeerCount, Report,
@@ -41,7 +41,7 @@ use crate::report::{
 pub use error::WireError;
 
 /// Version of the layout; both ends must have the same.
-pub const VERSION: u16 = 8;
+pub const VERSION: u16 = 9;
 
 /// Length of the header in bytes.
 pub const HEADER_LEN: usize = 32;
@@ -318,7 +318,7 @@ impl Writer<'_> {
                 });
                 kind::CLEAR
             }
-            Message::ClearAsk { first, last } => self.u64(*first).u64(*last).kind(kind::CLEAR_ASK),
+            Message::ClearAsk(missed) => self.u64(missed.first).u64(missed.bits).kind(kind::CLEAR_ASK),
             Message::Pull(count) => self.u32(*count).kind(kind::PULL),
             Message::BuiltEvent(built) => self.built(built).kind(kind::BUILT_EVENT),
             Message::Record(Recording { built, streams, debug }) => {
@@ -618,7 +618,7 @@ impl Reader<'_> {
                 let events = Arc::new(self.list(8, Self::event)?);
                 Message::Clear { sequence, oldest_valid, last, events }
             }
-            kind::CLEAR_ASK => Message::ClearAsk { first: self.u64()?, last: self.u64()? },
+            kind::CLEAR_ASK => Message::ClearAsk(MissedClears { first: self.u64()?, bits: self.u64()? }),
             kind::PULL => Message::Pull(self.u32()?),
             kind::BUILT_EVENT => Message::BuiltEvent(self.built(bulk)?),
             kind::RECORD => {
@@ -674,7 +674,10 @@ impl Reader<'_> {
     #[inline]
     fn fixed<const N: usize, T>(&mut self, read: impl FnOnce(&mut Reader<'_>) -> Read<T>) -> Read<T> {
         let bytes: [u8; N] = self.array()?;
-        read(&mut Reader { bytes: &bytes, at: 0 })
+        let mut reader = Reader { bytes: &bytes, at: 0 };
+        let fields = read(&mut reader)?;
+        assert_eq!(reader.at, N, "the fields take all bytes");
+        Ok(fields)
     }
 
     fn u8(&mut self) -> Read<u8> {

@@ -8,7 +8,7 @@ use dataflow::ids::{EventId, Incarnation, NodeId};
 use dataflow::level2::l2pu::{L2pu, L2puParameters, sink_accepts};
 use dataflow::level2::l2sv::{L2puAssignment, L2sv, L2svParameters};
 use dataflow::level2::overrides::{Override, Overrides};
-use dataflow::message::{Chains, Command, EventInfo, Message, Settlement};
+use dataflow::message::{Chains, Command, EventInfo, Message, MissedClears, Settlement};
 use dataflow::report::{L2puCounters, L2svCounters};
 use dataflow::time::Time;
 
@@ -161,7 +161,8 @@ fn without_a_dfm_every_decided_event_is_cleared() {
     assert_eq!(clears(&driver.input(Input::Deadline)), [(2, EventId(13), false, vec![10])], "after its age");
     driver.now = Time::from_ns(200_000_000);
     assert_eq!(clears(&driver.input(Input::Deadline)), [(3, EventId(13), false, vec![])], "so that a loss is noticed");
-    let asked = driver.input(Input::Message { from: ROS, message: Message::ClearAsk { first: 1, last: 1 } });
+    let asked =
+        driver.input(Input::Message { from: ROS, message: Message::ClearAsk(MissedClears { first: 1, bits: 1 }) });
     let events = vec![EventId(11), EventId(12)].into();
     let message = Message::Clear { sequence: 1, oldest_valid: EventId(13), last: false, events };
     assert_eq!(asked, [Action::Send { to: ROS, message }]);

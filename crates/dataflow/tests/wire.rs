@@ -8,8 +8,8 @@ use dataflow::histogram::Histogram;
 use dataflow::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use dataflow::message::{
     Assignment, Attempt, BuiltEvent, BusyCause, Command, DataReply, DataRequest, DatagramAddresses, DebugReason,
-    Decision, Ended, Envelope, EventInfo, Fate, FileRecord, HeldEvent, Holdings, Message, Missing, PeerPlace,
-    PushOrder, Recording, Roi, Settlement,
+    Decision, Ended, Envelope, EventInfo, Fate, FileRecord, HeldEvent, Holdings, Message, MissedClears, Missing,
+    PeerPlace, PushOrder, Recording, Roi, Settlement,
 };
 use dataflow::report::{
     BlockCause, Blocked, Carried, ChainCount, DatagramCounts, Network, PORTS_MAX, PeerCount, Report,
@@ -111,7 +111,7 @@ fn the_layout_is_the_documented_one() {
         &3_u32.to_le_bytes(),
         &4_u32.to_le_bytes(),
         &5_u32.to_le_bytes(),
-        &[23, 0, 8, 0],
+        &[23, 0, 9, 0],
         &[0; 4],
         &1_u32.to_le_bytes(),
         &[8, 7, 6, 5, 4, 3, 2, 1],
@@ -333,7 +333,7 @@ fn simple_messages() -> Vec<Message> {
         Message::Granted(vec![Attempt { event, attempt }]),
         Message::Revoked(vec![Attempt { event, attempt }]),
         Message::SfiBusy(true),
-        Message::ClearAsk { first: 1, last: 9 },
+        Message::ClearAsk(MissedClears { first: 1, bits: 9 }),
         Message::Push(vec![PushOrder { event: EventInfo { event, ..EventInfo::default() }, sfi: NodeId(9) }]),
         Message::Destinations(Destinations { version: 2, first: event, run: 4, sfis: vec![NodeId(8), NodeId(9)] }),
         Message::Credit(1 << 33),

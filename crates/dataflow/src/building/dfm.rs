@@ -19,7 +19,7 @@ use crate::groups::Groups;
 use crate::histogram::Histogram;
 use crate::ids::{EventId, NodeId, Role};
 use crate::level1::pace::Pace;
-use crate::message::{Assignment, Attempt, BusyCause, Command, Ended, Fate, Message};
+use crate::message::{Assignment, Attempt, BusyCause, Command, Ended, Fate, Message, MissedClears};
 use crate::readout::clears::Clears;
 use crate::report::{BlockCause, BlockedClock, DfmCounters, PeerCount, Report};
 use crate::time::Time;
@@ -307,9 +307,9 @@ impl Dfm {
         self.to_clear.drain(..).for_each(|group| out.multicast_to_readout(group));
     }
 
-    fn on_clear_ask(&mut self, from: NodeId, first: u64, last: u64, out: &mut Outbox) {
+    fn on_clear_ask(&mut self, from: NodeId, missed: MissedClears, out: &mut Outbox) {
         let oldest_valid = self.oldest_valid();
-        for group in self.clears.repeat(first, last, oldest_valid) {
+        for group in self.clears.repeat(missed, oldest_valid) {
             self.counters.clears_repeated += 1;
             out.send(from, group);
         }
@@ -486,7 +486,7 @@ impl Dfm {
                     self.finish_orphans(&finished);
                     self.on_orphans(from, (sfi, life), &events, last, out);
                 }
-                Message::ClearAsk { first, last } => self.on_clear_ask(from, first, last, out),
+                Message::ClearAsk(missed) => self.on_clear_ask(from, missed, out),
                 _ => {}
             },
             Input::Peer { node, state } => self.on_peer(now, node, state, out),

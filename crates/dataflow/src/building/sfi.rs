@@ -376,6 +376,7 @@ impl Sfi {
             self.counters.late_replies += 1;
             return;
         };
+        // Its fields are borrowed one by one, which a box does not allow.
         let building: &mut Building = building;
         let asked = self.asked.at_mut(building.number, usize::from(source));
         if !asked.awaits(request) {
@@ -429,8 +430,7 @@ impl Sfi {
 
     /// The credit comes home whether data came or not.
     fn give_up(&mut self, event: EventId, source: u16) {
-        let building = self.events.find_mut(event).expect("the event is held");
-        let building: &mut Building = building;
+        let building: &mut Building = self.events.find_mut(event).expect("the event is held");
         let all = &self.parameters.sources[usize::from(source)].robs;
         let named = building.named.iter().find(|(of, _)| *of == source).map(|(_, robs)| robs);
         building.missing.extend_from_slice(named.unwrap_or(all));

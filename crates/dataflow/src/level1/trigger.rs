@@ -138,13 +138,17 @@ impl Level1 {
     /// A level 1 that waits for [`Command::Start`].
     ///
     /// # Panics
-    /// If triggers from outside are to be spaced.
+    /// If triggers from outside are to be spaced, or a DFM shares the events with another decider.
     pub fn new(parameters: Level1Parameters, input: impl Into<TriggerInput>) -> Self {
         let input = input.into();
         let spaced = parameters.spacing != Spacing::Unlimited || !parameters.profile.is_empty();
         assert!(
             !(spaced && matches!(input, TriggerInput::External(_))),
             "triggers from outside are issued as they come"
+        );
+        assert!(
+            parameters.keep != Keep::Unfinished || parameters.deciders.len() == 1,
+            "a DFM that decides has all events"
         );
         let receiver = |&node: &NodeId| Receiver {
             node,
@@ -195,8 +199,7 @@ impl Level1 {
         let readout = self.receivers[..self.parameters.readout.len()].iter().filter(|receiver| receiver.reachable);
         readout.for_each(|receiver| out.send(receiver.node, Message::L1Accept(self.accepts.clone())));
         if let Some(dfm) = self.dfm() {
-            out.send(dfm, Message::L1Accept(self.accepts.clone()));
-            return self.accepts.clear();
+            return out.send(dfm, Message::L1Accept(core::mem::take(&mut self.accepts)));
         }
         let results = self.accepts.drain(..).zip(self.results.drain(..));
         results.for_each(|(event, (decider, rois))| out.send(decider, Message::L1Result { event, rois }));
@@ -448,7 +451,8 @@ impl Level1 {
     fn tell_again(&mut self, out: &mut Outbox) {
         let Some(again) = &mut self.again else { return };
         let Some(receiver) = self.receivers.iter_mut().find(|r| r.node == again.node && r.reachable) else { return };
-        let taken = receiver.taken - receiver.before;
+        // It cannot have taken more than it was told, whatever it says.
+        let taken = (receiver.taken - receiver.before).min(again.told);
         let mut events = Vec::new();
         while again.told - taken < self.parameters.in_flight
             && let Some(event) = self.kept.unfinished_from(again.from)

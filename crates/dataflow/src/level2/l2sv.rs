@@ -455,9 +455,9 @@ impl Component for L2sv {
                 Message::SettledTaken => self.on_settled_taken(now, out),
                 Message::NoMore => self.level1_done = true,
                 Message::IssuedUpTo(event) => self.on_issued_up_to(now, event),
-                Message::ClearAsk { first, last } => {
+                Message::ClearAsk(missed) => {
                     let oldest = self.oldest_undecided();
-                    self.outlet.on_clear_ask(from, (first, last), oldest, &mut self.counters, out);
+                    self.outlet.on_clear_ask(from, missed, oldest, &mut self.counters, out);
                 }
                 Message::L2Decision { event, attempt, accept, has_result, builder } => {
                     let verdict = Verdict { accept, forced: false, has_result, builder };

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use crate::component::{Outbox, PeerState};
 use crate::ids::{EventId, Incarnation, NodeId};
-use crate::message::{Decision, Message, Settlement};
+use crate::message::{Decision, Message, MissedClears, Settlement};
 use crate::readout::clears::Clears;
 use crate::report::L2svCounters;
 use crate::time::Time;
@@ -133,13 +133,13 @@ impl Outlet {
     pub(crate) fn on_clear_ask(
         &self,
         from: NodeId,
-        (first, last): (u64, u64),
+        missed: MissedClears,
         oldest: Option<EventId>,
         counters: &mut L2svCounters,
         out: &mut Outbox,
     ) {
         if let Self::Clears(clears) = self {
-            for group in clears.repeat(first, last, oldest.unwrap_or_default()) {
+            for group in clears.repeat(missed, oldest.unwrap_or_default()) {
                 counters.clears_repeated += 1;
                 out.send(from, group);
             }

@@ -2,12 +2,16 @@
 
 use alloc::collections::BTreeSet;
 
+use crate::message::MissedClears;
+
 /// The numbers of the clear groups seen and missed by one receiver.
 #[derive(Clone, Debug, Default)]
 pub struct ClearSequence {
     /// Everything below is seen or in `missing`.
     next: u64,
     missing: BTreeSet<u64>,
+    /// Groups were missed for so long that nobody keeps them any more.
+    has_lost: bool,
     last: Option<u64>,
 }
 
@@ -33,19 +37,32 @@ impl ClearSequence {
         if sequence < self.next {
             return self.missing.remove(&sequence);
         }
-        self.missing.extend(self.next.max(sequence.saturating_sub(MISSING_MAX))..sequence);
-        while self.missing.len() as u64 > MISSING_MAX {
+        let expected = core::mem::replace(&mut self.next, sequence.saturating_add(1));
+        let kept_from = self.next.saturating_sub(MISSING_MAX);
+        self.has_lost |= self.first_missing().unwrap_or(expected) < kept_from;
+        while self.first_missing().is_some_and(|first| first < kept_from) {
             self.missing.pop_first();
         }
-        self.next = sequence.saturating_add(1);
+        self.missing.extend(expected.max(kept_from)..sequence);
         true
     }
 
-    /// The first run of missing numbers, as (first, last).
-    pub fn gap(&self) -> Option<(u64, u64)> {
-        let first = *self.missing.first()?;
-        let run = self.missing.iter().zip(first..).take_while(|(sequence, expected)| **sequence == *expected);
-        Some((first, first + run.count() as u64 - 1))
+    /// The first groups that are missing, as many as can be asked for together.
+    pub fn missed(&self) -> Option<MissedClears> {
+        let first = self.first_missing()?;
+        let together = self.missing.range(first..=first.saturating_add(u64::from(u64::BITS) - 1));
+        Some(MissedClears { first, bits: together.fold(0, |bits, sequence| bits | 1 << (sequence - first)) })
+    }
+
+    /// The first group that is missing.
+    pub fn first_missing(&self) -> Option<u64> {
+        self.missing.first().copied()
+    }
+
+    /// Whether groups were missed for so long that it is no use to ask for them: what they cleared is left to garbage
+    /// collection.
+    pub fn has_lost(&self) -> bool {
+        self.has_lost
     }
 
     /// Whether every group of the run has arrived.
@@ -57,9 +74,6 @@ impl ClearSequence {
 /// The DFM keeps this many groups to send again; what is older is left to garbage collection.
 pub const MISSING_MAX: u64 = 1024;
 
-/// Most groups sent again for one request.
-pub const REPEATED_MAX: u64 = 64;
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,10 +83,10 @@ mod tests {
         let mut clears = ClearSequence::from_start();
         assert!(clears.take(1, false));
         assert!(clears.take(5, true));
-        assert_eq!(clears.gap(), Some((2, 4)));
+        assert_eq!(clears.missed(), Some(MissedClears { first: 2, bits: 0b111 }));
         assert!(clears.take(3, false));
         assert!(!clears.take(3, false), "a repetition");
-        assert_eq!(clears.gap(), Some((2, 2)));
+        assert_eq!(clears.missed(), Some(MissedClears { first: 2, bits: 0b101 }));
         assert!(clears.take(2, false) && !clears.is_complete());
         assert!(clears.take(4, false) && clears.is_complete());
     }
@@ -81,6 +95,16 @@ mod tests {
     fn what_is_remembered_is_bounded() {
         let mut clears = ClearSequence::from_start();
         clears.take(1 << 40, false);
-        assert_eq!(clears.missing.len() as u64, MISSING_MAX);
+        assert!(clears.has_lost() && clears.missing.len() as u64 == MISSING_MAX - 1);
+    }
+
+    #[test]
+    fn a_group_is_lost_when_nobody_keeps_it_any_more() {
+        let mut clears = ClearSequence::from_start();
+        clears.take(2, false);
+        (3..=MISSING_MAX).for_each(|sequence| assert!(clears.take(sequence, false)));
+        assert_eq!((clears.first_missing(), clears.has_lost()), (Some(1), false));
+        clears.take(MISSING_MAX + 1, true);
+        assert!(clears.has_lost() && clears.is_complete());
     }
 }

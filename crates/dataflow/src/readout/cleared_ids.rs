@@ -1,14 +1,14 @@
-//! Events that were cleared before their fragment came.
+//! Events that were cleared, as long as a fragment of theirs may come.
 
 use alloc::collections::VecDeque;
 
 use crate::ids::EventId;
 
-/// A bounded set of event numbers: the events of one read-out link that level 2 or building has finished with while the
-/// fragment was still on its way. Such a fragment is dropped when it comes.
+/// A bounded set of event numbers: the events that a read-out system was told to forget. A fragment of theirs that comes late,
+/// or again, is dropped.
 ///
-/// Events are cleared in about their order, so that most of them share a word with those before: a bit for each, in the word
-/// that is looked at last. Any other order is possible, with a binary search and 16 bytes for each event.
+/// Events are cleared in about their order, so that most of them share a word with those before: a bit for each, in the last
+/// word, which is looked at first. Any other order is possible, with a binary search and 16 bytes for each event.
 #[derive(Debug)]
 pub struct ClearedIds {
     /// By rising number, without empty ones.
@@ -25,41 +25,26 @@ struct Word {
     events: u64,
 }
 
-/// What became of an event number that was to be remembered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub enum Remembered {
-    /// It is in the set now.
-    New,
-    /// It was in the set before: the event was cleared twice.
-    Already,
-    /// It is not in the set, because the set is full: if the fragment comes, it will stay until it is older than the
-    /// oldest valid event.
-    Full,
-}
-
 impl ClearedIds {
     /// An empty set for at most `capacity` events.
     pub fn new(capacity: usize) -> Self {
         Self { words: VecDeque::new(), len: 0, capacity }
     }
 
-    /// Remembers that an event was cleared.
-    pub fn insert(&mut self, id: EventId) -> Remembered {
-        let (number, bit) = place_of(id);
-        let place = self.place(number);
-        if place.is_ok_and(|place| self.words[place].events & bit != 0) {
-            return Remembered::Already;
-        }
+    /// Remembers that an event was cleared, unless the set is full: then a late fragment of it stays until it is older than the
+    /// oldest valid event.
+    pub fn insert(&mut self, id: EventId) {
         if self.len == self.capacity {
-            return Remembered::Full;
+            return;
         }
-        match place {
-            Ok(place) => self.words[place].events |= bit,
-            Err(place) => self.words.insert(place, Word { number, events: bit }),
-        }
-        self.len += 1;
-        Remembered::New
+        let (number, bit) = place_of(id);
+        let place = self.place(number).unwrap_or_else(|place| {
+            self.words.insert(place, Word { number, events: 0 });
+            place
+        });
+        let word = &mut self.words[place];
+        self.len += usize::from(word.events & bit == 0);
+        word.events |= bit;
     }
 
     /// Whether an event is in the set.
@@ -80,16 +65,6 @@ impl ClearedIds {
             }
             self.words.pop_front();
         }
-    }
-
-    /// How many events are in the set.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether no event is in the set.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
     }
 
     /// Checks internal consistency.
@@ -142,15 +117,10 @@ mod tests {
                 let id = EventId(number * stride);
                 match choice {
                     0..=5 => {
-                        let expected = if model.contains(&id) {
-                            Remembered::Already
-                        } else if model.len() == capacity {
-                            Remembered::Full
-                        } else {
+                        if model.len() < capacity {
                             model.insert(id);
-                            Remembered::New
-                        };
-                        prop_assert_eq!(cleared.insert(id), expected);
+                        }
+                        cleared.insert(id);
                     }
                     6 => {}
                     _ => {
@@ -159,8 +129,7 @@ mod tests {
                     }
                 }
                 cleared.check();
-                prop_assert_eq!(cleared.len(), model.len());
-                prop_assert_eq!(cleared.is_empty(), model.is_empty());
+                prop_assert_eq!(cleared.len, model.len());
                 prop_assert_eq!(cleared.contains(id), model.contains(&id));
             }
         }

@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::ids::EventId;
-use crate::message::Message;
-use crate::readout::clear_sequence::{MISSING_MAX, REPEATED_MAX};
+use crate::message::{Message, MissedClears};
+use crate::readout::clear_sequence::MISSING_MAX;
 use crate::time::Time;
 
 /// Collects events to clear into numbered groups, and keeps the groups for those who missed one.
@@ -63,7 +63,7 @@ impl Clears {
         }
         self.sequence += 1;
         self.closed |= last;
-        let events = Arc::new(core::mem::replace(&mut self.pending, Vec::with_capacity(self.size)));
+        let events = Arc::new(self.pending.drain(..).collect::<Vec<_>>());
         if self.history.len() as u64 == MISSING_MAX {
             self.history.pop_front();
         }
@@ -71,12 +71,11 @@ impl Clears {
         Message::Clear { sequence: self.sequence, oldest_valid, last: self.closed, events }
     }
 
-    /// The groups `first..=last` again. What is too old to be kept comes as an empty group: it is left to garbage collection.
-    pub fn repeat(&self, first: u64, last: u64, oldest_valid: EventId) -> impl Iterator<Item = Message> + '_ {
+    /// These groups again. What is too old to be kept comes as an empty group: it is left to garbage collection.
+    pub fn repeat(&self, missed: MissedClears, oldest_valid: EventId) -> impl Iterator<Item = Message> + '_ {
         let kept_from = self.sequence + 1 - self.history.len() as u64;
-        let first = first.max(1);
-        let last = last.min(self.sequence).min(first.saturating_add(REPEATED_MAX - 1));
-        (first..=last).map(move |sequence| {
+        let were_sent = missed.sequences().filter(|sequence| (1..=self.sequence).contains(sequence));
+        were_sent.map(move |sequence| {
             let index = sequence.checked_sub(kept_from);
             let events = index.map(|index| Arc::clone(&self.history[index as usize])).unwrap_or_default();
             Message::Clear { sequence, oldest_valid, last: false, events }
@@ -102,7 +101,7 @@ mod tests {
         assert!(!clears.add(Time::ZERO, EventId(7)));
         assert!(clears.add(Time::ZERO, EventId(8)));
         let sent = clears.flush(Time::ZERO, EventId(9), false);
-        assert_eq!(clears.repeat(1, 1, EventId(9)).collect::<Vec<_>>(), [sent]);
+        assert_eq!(clears.repeat(MissedClears { first: 1, bits: 1 }, EventId(9)).collect::<Vec<_>>(), [sent]);
     }
 
     #[test]
@@ -116,11 +115,12 @@ mod tests {
     #[test]
     fn what_is_asked_beyond_reason_is_bounded() {
         let mut clears = Clears::new(2, Duration::from_millis(10));
-        assert_eq!(clears.repeat(0, u64::MAX, EventId(0)).count(), 0);
+        let all_from = |first| MissedClears { first, bits: u64::MAX };
+        assert_eq!(clears.repeat(all_from(0), EventId(0)).count(), 0);
         for _ in 0..2 * MISSING_MAX {
             clears.flush(Time::ZERO, EventId(0), false);
         }
         assert_eq!(clears.history.len() as u64, MISSING_MAX);
-        assert_eq!(clears.repeat(0, u64::MAX, EventId(0)).count() as u64, REPEATED_MAX);
+        assert_eq!([0, 1, u64::MAX].map(|first| clears.repeat(all_from(first), EventId(0)).count()), [63, 64, 0]);
     }
 }

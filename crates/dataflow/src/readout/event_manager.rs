@@ -40,8 +40,8 @@ use index::{Entry, Index, Probe, SlotNumber, hash};
 ///
 /// # Order
 ///
-/// Nothing is visited in hash order. [`EventManager::remove_older_than`] and [`EventManager::drain`] go by event
-/// number; [`EventManager::iter`] goes by slot, which is a pure function of the operations so far.
+/// Nothing is visited in hash order. [`EventManager::remove_older_than`] goes by event number; [`EventManager::iter`] goes by
+/// slot, which is a pure function of the operations so far.
 pub struct EventManager<F> {
     slots: Box<[Slot]>,
     fragments: Box<[Option<F>]>,
@@ -179,18 +179,10 @@ impl<F> EventManager<F> {
                 }
             }
         } else {
-            self.remove_in_order(|id| id < oldest_valid, each);
+            self.remove_by_slot(oldest_valid, each);
         }
         self.oldest_bound = oldest_valid;
         len_before - self.len()
-    }
-
-    /// Takes out all events in event-number order. Afterwards the event manager is as new: it has no
-    /// [`EventManager::newest`] event either.
-    pub fn drain(&mut self, each: impl FnMut(EventId, F)) {
-        self.remove_in_order(|_| true, each);
-        self.newest = None;
-        self.oldest_bound = EventId(u64::MAX);
     }
 
     /// The resident events with their fragments, by slot: an order that depends on the operations so far only.
@@ -224,7 +216,7 @@ impl<F> EventManager<F> {
         self.displaced.len()
     }
 
-    /// The newest event that was ever inserted (since the last [`EventManager::drain`]), resident or not.
+    /// The newest event that was ever inserted, resident or not.
     pub fn newest(&self) -> Option<EventId> {
         self.newest
     }
@@ -337,10 +329,11 @@ impl<F> EventManager<F> {
         slot
     }
 
-    fn remove_in_order(&mut self, selected: impl Fn(EventId) -> bool, mut each: impl FnMut(EventId, F)) {
+    /// One pass over all slots finds what is too old.
+    fn remove_by_slot(&mut self, oldest_valid: EventId, mut each: impl FnMut(EventId, F)) {
         let mut found = 0;
         for (number, slot) in (0..).zip(&self.slots) {
-            if !slot.is_vacant() && selected(slot.id) {
+            if !slot.is_vacant() && slot.id < oldest_valid {
                 self.scratch[found] = number;
                 found += 1;
             }

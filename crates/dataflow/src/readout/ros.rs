@@ -11,7 +11,7 @@ use crate::bulk::Bulk;
 use crate::component::{Component, Input, Note, Outbox, Outcome, PeerState, Ticket, Work};
 use crate::ids::{EventId, Incarnation, NodeId, Role};
 use crate::message::{BusyCause, Command, DataReply, DataRequest, EventInfo, Holdings, Message, Missing, PushOrder};
-use crate::readout::clear_sequence::{ClearSequence, REPEATED_MAX};
+use crate::readout::clear_sequence::ClearSequence;
 use crate::readout::cleared_ids::ClearedIds;
 use crate::readout::few_events::FewEvents;
 use crate::readout::fragment::FragmentHead;
@@ -275,7 +275,8 @@ impl Ros {
 
     /// Short of pages: first the clears that did not arrive; garbage collection is the last resort, and counted.
     fn make_room(&mut self, now: Time, out: &mut Outbox) {
-        if self.clears.gap().is_some() && self.asked_short < ASKS_BEFORE_COLLECTION {
+        let may_come = self.clears.first_missing().is_some() && !self.clears.has_lost();
+        if may_come && self.asked_short < ASKS_BEFORE_COLLECTION {
             if self.ask_due.is_none() {
                 self.ask_for_clears(now, out);
             }
@@ -604,7 +605,7 @@ impl Ros {
             self.reconsider(event, event, |_| true, out);
         }
         // Others may be missing by now, and are asked for at once.
-        if sequence == self.asked_to || self.clears.gap().is_none() {
+        if self.clears.first_missing().is_none_or(|first| first > self.asked_to) {
             self.ask_due = None;
             self.asked_short = 0;
         }
@@ -625,8 +626,7 @@ impl Ros {
 
     fn remember_cleared(&mut self, event: EventId) {
         if event >= self.oldest_valid {
-            // Where the set is full, a late fragment of this event is kept until garbage collection.
-            let _ = self.cleared.insert(event);
+            self.cleared.insert(event);
         }
     }
 
@@ -642,13 +642,12 @@ impl Ros {
 
     fn ask_for_clears(&mut self, now: Time, out: &mut Outbox) {
         self.ask_due = None;
-        if let Some((first, last)) = self.clears.gap() {
-            let last = last.min(first.saturating_add(REPEATED_MAX - 1));
-            self.asked_to = last;
-            self.counters.clears_asked += last - first + 1;
+        if let Some(missed) = self.clears.missed() {
+            self.asked_to = missed.sequences().last().expect("one is missing");
+            self.counters.clears_asked += u64::from(missed.bits.count_ones());
             self.asked_short += 1;
             self.ask_due = Some(now + ASK_AGAIN);
-            out.send(self.parameters.dfm, Message::ClearAsk { first, last });
+            out.send(self.parameters.dfm, Message::ClearAsk(missed));
         }
     }
 
@@ -797,6 +796,7 @@ impl Ros {
         if before.is_some() {
             self.clears = ClearSequence::from_start();
             self.ask_due = None;
+            self.asked_to = 0;
             self.asked_short = 0;
             self.destinations = DestinationTable::default();
         }
@@ -862,6 +862,7 @@ impl Component for Ros {
 
     fn check(&self) {
         self.robs.iter().for_each(Rob::check);
+        self.cleared.check();
         self.reading.check();
         self.waiting.check();
         assert!(self.parts.is_empty(), "nothing is left of the request before");

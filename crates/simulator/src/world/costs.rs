@@ -10,7 +10,7 @@ use dataflow::message::Message;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Kind {
-    /// `L1Accept`.
+    /// `L1Accept`, each event.
     L1Accept,
     /// `L1Result`.
     L1Result,

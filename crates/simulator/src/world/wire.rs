@@ -199,7 +199,7 @@ impl TypeSet {
             Message::RoiReply { .. } => 6,
             Message::Collected { .. } => 7,
             Message::Clear { .. } => 8,
-            Message::ClearAsk { .. } => 9,
+            Message::ClearAsk(_) => 9,
             _ => return None,
         })
     }

@@ -14,7 +14,6 @@ enum Operation {
     Remove(usize),
     FindMut(usize),
     RemoveOlderThan(usize),
-    Drain,
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
@@ -23,8 +22,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         0..=54 => Operation::Insert(index),
         55..=84 => Operation::Remove(index),
         85..=92 => Operation::FindMut(index),
-        93..=98 => Operation::RemoveOlderThan(index),
-        _ => Operation::Drain,
+        _ => Operation::RemoveOlderThan(index),
     })
 }
 
@@ -82,12 +80,6 @@ fn run(capacity: usize, numbers: &[u64], operations: Vec<Operation>) {
                 let count = manager.remove_older_than(id(index), |id, value| removed.push((id, value)));
                 assert_eq!(removed, expected);
                 assert_eq!(count, expected.len());
-            }
-            Operation::Drain => {
-                let mut removed = Vec::new();
-                manager.drain(|id, value| removed.push((id, value)));
-                assert_eq!(removed, core::mem::take(&mut model).into_iter().collect::<Vec<_>>());
-                newest = None;
             }
         }
         manager.check();
