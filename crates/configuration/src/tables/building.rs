@@ -163,7 +163,7 @@ pub enum RequestCredits {
     #[default]
     Fixed,
     /// As many as the network takes, up to `sfi.outstanding_requests`: fewer when requests have to be repeated or replies
-    /// take long.
+    /// come far later than those before.
     Adaptive,
 }
 

@@ -10,8 +10,10 @@ pub enum CreditPolicy {
     /// Always the most `[EB2007 §II-B.3]`.
     #[default]
     Fixed,
-    /// As many as do no harm: one more for each round of replies, half as many when a request has to be repeated or
-    /// replies take several times as long as they need not (additive increase, multiplicative decrease).
+    /// As many as do no harm: one more for each round of replies, half as many when a request has to be repeated or a reply
+    /// takes several times as long as those before it (additive increase, multiplicative decrease).
+    ///
+    /// A long time alone says nothing: how long a reply takes is most often a matter of processors, not of queues in a network.
     Adaptive,
 }
 
@@ -23,9 +25,8 @@ pub(crate) struct RequestCredits {
     /// In parts of `WHOLE`: one reply earns a part of a credit.
     limit: u64,
     outstanding: usize,
-    /// The shortest time to a reply in this round and in the one before: what a network without queues takes.
-    shortest: [Option<Duration>; 2],
-    replies: usize,
+    /// How long replies take, in the mean over the last few.
+    usual: Option<Duration>,
     /// Requests sent before this time say nothing of the limit since.
     decreased: Time,
 }
@@ -37,15 +38,7 @@ impl RequestCredits {
             CreditPolicy::Fixed => most,
             CreditPolicy::Adaptive => most.min(START),
         };
-        Self {
-            policy,
-            most,
-            limit: start as u64 * WHOLE,
-            outstanding: 0,
-            shortest: [None; 2],
-            replies: 0,
-            decreased: Time::ZERO,
-        }
+        Self { policy, most, limit: start as u64 * WHOLE, outstanding: 0, usual: None, decreased: Time::ZERO }
     }
 
     /// Whether one more request may go.
@@ -88,14 +81,9 @@ impl RequestCredits {
 
     fn adapt(&mut self, now: Time, sent: Time) {
         let took = now.since(sent);
-        let usual = self.shortest.into_iter().flatten().min();
-        self.shortest[0] = Some(self.shortest[0].map_or(took, |shortest| shortest.min(took)));
-        self.replies += 1;
-        if self.replies >= ROUND {
-            self.replies = 0;
-            self.shortest = [None, self.shortest[0]];
-        }
-        if usual.is_some_and(|usual| took > QUEUED * usual.max(SHORT)) {
+        let usual = *self.usual.get_or_insert(took);
+        self.usual = Some((usual * (SMOOTHED - 1) + took) / SMOOTHED);
+        if took > LATE * usual.max(SHORT) {
             return self.decrease(now, sent);
         }
         self.limit = (self.limit + (WHOLE * WHOLE / self.limit).max(1)).min(self.most as u64 * WHOLE);
@@ -126,10 +114,10 @@ impl RequestCredits {
 const WHOLE: u64 = 1 << 16;
 /// As many as a network that is not known takes.
 const START: usize = 4;
-/// Replies after which the shortest time is measured anew: routes and loads change.
-const ROUND: usize = 1000;
-/// A reply that takes this many times the shortest has waited in a queue.
-const QUEUED: u32 = 8;
+/// Replies in the mean of how long they take.
+const SMOOTHED: u32 = 8;
+/// A reply that takes this many times the usual has been lost on its way, in part at least.
+const LATE: u32 = 8;
 /// Shorter times are those of schedulers, not of networks.
 const SHORT: Duration = Duration::from_micros(100);
 
@@ -174,10 +162,18 @@ mod tests {
     }
 
     #[test]
-    fn replies_that_wait_in_a_queue_take_credits() {
+    fn a_reply_that_is_far_later_than_those_before_takes_credits() {
         let mut credits = RequestCredits::new(CreditPolicy::Adaptive, 64);
         replies(&mut credits, 0, 500, 3000);
         replies(&mut credits, 10_000_000, 9_000, 1);
         assert_eq!(credits.limit(), 32);
+    }
+
+    #[test]
+    fn slow_replies_take_none() {
+        let mut credits = RequestCredits::new(CreditPolicy::Adaptive, 64);
+        replies(&mut credits, 0, 50, 1);
+        replies(&mut credits, 10_000, 2_000, 3000);
+        assert_eq!(credits.limit(), 64);
     }
 }
