@@ -1,5 +1,5 @@
-//! A network that drops datagrams: a network namespace with a loopback interface and a rule of `nft`. It has no name, and is gone
-//! with the last process in it, however that ends.
+//! Networks that lose datagrams: a network namespace with a loopback interface that drops some of them by a rule of `nft`, or all
+//! that the buffer of an output port does not hold. It has no name, and is gone with the last process in it, however that ends.
 
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};
@@ -7,8 +7,16 @@ use std::process::{Command, Stdio};
 /// Commands of a shell that make it inside a new namespace, dropping so many in 100 of the datagrams.
 pub fn network(percent: u32) -> String {
     format!(
-        "set -e; PATH=$PATH:/usr/sbin; ip link set lo up; nft -f - <<'RULES'\ntable inet lossy {{\n chain in {{\n \
-         type filter hook input priority 0\n meta l4proto udp numgen random mod 100 < {percent} drop\n }}\n}}\nRULES\n"
+        "{LOOPBACK}nft -f - <<'RULES'\ntable inet lossy {{\n chain in {{\n type filter hook input priority 0\n meta \
+         l4proto udp numgen random mod 100 < {percent} drop\n }}\n}}\nRULES\n"
+    )
+}
+
+/// The same where all that is sent passes through an output port of so many Mbit/s, which drops what its buffer does not hold; a
+/// burst of [`BURST_BYTES`] passes without waiting.
+pub fn port(megabits_per_s: u32, buffer_bytes: u32) -> String {
+    format!(
+        "{LOOPBACK}tc qdisc add dev lo root tbf rate {megabits_per_s}mbit burst {BURST_BYTES} limit {buffer_bytes}\n"
     )
 }
 
@@ -20,22 +28,34 @@ pub fn in_network(commands: &str, program: &OsStr) -> Command {
     unshare
 }
 
-/// A program in a network that drops so many in 100 of the datagrams.
-pub fn losing(percent: u32, program: &OsStr) -> Command {
-    in_network(&(network(percent) + "exec \"$0\" \"$@\""), program)
-}
-
-/// Whether such a network can be made here.
+/// Whether a network that drops datagrams by a rule can be made here.
 ///
 /// # Errors
 ///
 /// What it takes, and what the system says.
 pub fn check() -> Result<(), String> {
-    let tried = in_network(&(network(1) + "exit 0"), OsStr::new("sh")).stdin(Stdio::null()).output();
+    can_be_made(&network(1), "nft (package nftables)")
+}
+
+/// Whether a network with an output port can be made here.
+///
+/// # Errors
+///
+/// What it takes, and what the system says.
+pub fn check_port() -> Result<(), String> {
+    can_be_made(&port(1000, BURST_BYTES), "tc (package iproute2)")
+}
+
+fn can_be_made(commands: &str, tool: &str) -> Result<(), String> {
+    let tried = in_network(&format!("{commands}exit 0"), OsStr::new("sh")).stdin(Stdio::null()).output();
     let reason = match tried {
         Ok(output) if output.status.success() => return Ok(()),
         Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
         Err(error) => format!("unshare: {error}"),
     };
-    Err(format!("needs root (CAP_SYS_ADMIN, CAP_NET_ADMIN), unshare, ip and nft (package nftables): {reason}"))
+    Err(format!("needs root (CAP_SYS_ADMIN, CAP_NET_ADMIN), unshare, ip and {tool}: {reason}"))
 }
+
+const LOOPBACK: &str = "set -e; PATH=$PATH:/usr/sbin; ip link set lo up; ";
+/// More than the longest frame of a loopback interface, which would not pass else.
+pub const BURST_BYTES: u32 = 70_000;

@@ -14,11 +14,12 @@
 //! acknowledged datagrams, and the reference the same without acknowledgements: what a transport protocol costs, as in
 //! `[ATM1997 §III]`.
 
-use configuration::Partition;
+use configuration::{Partition, RequestCredits};
 use dataflow::ids::Role;
 use serde::Serialize;
 
 use super::datagrams::{self, Datagrams};
+use super::network::{Asking, InNetwork};
 use super::paired::{Comparison, Figures, RatioOf};
 use super::reference::{self, Measurement};
 use super::ring::{self, Ring};
@@ -44,6 +45,9 @@ pub(crate) struct Parameters {
     /// The window of acknowledged datagrams.
     #[serde(skip_serializing_if = "Option::is_none")]
     window_bytes: Option<u32>,
+    /// As many requests as there is room for, if nothing else.
+    #[serde(skip)]
+    asking: Option<Asking>,
     seconds: f64,
     pairs: usize,
 }
@@ -182,17 +186,18 @@ fn in_window(fragment_bytes: u32, least: u32) -> u32 {
 
 impl Parameters {
     /// Building by datagrams that nothing cuts or joins.
-    pub(super) fn of_datagrams(sources: u32, fragment_bytes: u32, datagram_bytes: u32, seconds: f64) -> Self {
+    pub(super) fn in_network(building: &InNetwork) -> Self {
         Self {
-            sources,
-            fragment_bytes,
+            sources: building.sources,
+            fragment_bytes: building.fragment_bytes,
             transport: BenchTransport::Udp,
             payload: BenchPayload::Plain,
-            datagram_bytes: Some(datagram_bytes),
+            datagram_bytes: Some(building.datagram_bytes),
             offload: false,
             single: false,
             window_bytes: None,
-            seconds,
+            asking: building.asking,
+            seconds: building.seconds,
             pairs: 0,
         }
     }
@@ -218,6 +223,7 @@ impl Parameters {
             offload: true,
             single: transport == BenchTransport::Udp && args.single,
             window_bytes: args.window.filter(|_| transport == BenchTransport::Udp),
+            asking: None,
             seconds: args.seconds,
             pairs: PAIRS,
         })
@@ -246,7 +252,9 @@ fn configuration(parameters: &Parameters) -> String {
     let page = (fragment_bytes + 256).next_multiple_of(64);
     let event = sources * (fragment_bytes + 256);
     let building = parameters.building();
-    let requests = sources * building;
+    let room = Asking { credits: RequestCredits::Fixed, outstanding_requests: sources * building };
+    let Asking { credits, outstanding_requests } = parameters.asking.unwrap_or(room);
+    let credits = if credits == RequestCredits::Adaptive { "adaptive" } else { "fixed" };
     let milliseconds = (seconds * 1e3).round();
     let (payload, check) = match parameters.payload {
         BenchPayload::Plain | BenchPayload::Handles => ("prefilled", "headers"),
@@ -268,7 +276,7 @@ fn configuration(parameters: &Parameters) -> String {
         run.duration = "{milliseconds} ms"
         {transport}
         dfm = {{ input = "self", clear_group = {clear_group} }}
-        sfi = {{ count = 1, events = {events}, building = {building}, outstanding_requests = {requests}, max_event_size = "{event} B", request_timeout = "2 s", check = "{check}" }}
+        sfi = {{ count = 1, events = {events}, building = {building}, outstanding_requests = {outstanding_requests}, credits = "{credits}", max_event_size = "{event} B", request_timeout = "2 s", check = "{check}" }}
         [ros]
         count = {sources}
         input = "emulator"

@@ -1,22 +1,15 @@
 //! `weir bench losses`: event building by datagrams that an Ethernet carries, of which the network drops some.
 //!
 //! Requests, replies and clears travel in datagrams that nothing joins on their way, in a network of its own
-//! ([`crate::lossy`]) for each run. What is lost is asked for by segments, so that tries stay few. Each run is compared with one of the
+//! ([`super::network`]) for each run. What is lost is asked for by segments, so that tries stay few. Each run is compared with one of the
 //! same round in a network that drops none. A run in which an event is incomplete ends the benchmark with an error.
 
-use std::io::{self, Read};
-use std::process::{Child, Stdio};
+use serde::Serialize;
 
-use dataflow::ids::Role;
-use dataflow::report::SfiCounters;
-use rustix::process::{Signal, set_parent_process_death_signal};
-use serde::{Deserialize, Serialize};
-
-use super::event_builder::{self, Parameters as Building};
+use super::BenchError;
+use super::network::{InNetwork, Run};
 use super::paired::{Comparison, Figures, RatioOf, median};
 use super::points::{Point, Points};
-use super::reference::Sources;
-use super::{BenchError, sound};
 use crate::cli::BenchArgs;
 use crate::lossy;
 
@@ -54,19 +47,6 @@ struct Tries {
     requests_repeated: f64,
 }
 
-/// What a run in one network came to.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Run {
-    events: u64,
-    seconds: f64,
-    cpu_seconds: f64,
-    messages: u64,
-    asked: u64,
-    asked_most: u64,
-    repeated: u64,
-    reasks: u64,
-}
-
 /// Measures all lengths, with all losses in turn, and again.
 pub(crate) fn measure(args: &BenchArgs) -> Result<Found, BenchError> {
     lossy::check().map_err(BenchError::Network)?;
@@ -85,73 +65,25 @@ fn points(args: &BenchArgs, fragment_bytes: u32) -> Result<Vec<Point<Parameters,
         seconds: args.seconds / 2.2,
         pairs: PAIRS,
     };
-    let round = |_| PERCENT.into_iter().map(|percent| run(&of(percent))).collect::<Result<Vec<Run>, _>>();
+    let building = InNetwork {
+        sources: SOURCES,
+        fragment_bytes,
+        datagram_bytes: DATAGRAM_BYTES,
+        asking: None,
+        seconds: of(0).seconds,
+    };
+    let run = |percent| building.run(&lossy::network(percent));
+    let round = |_| PERCENT.into_iter().map(run).collect::<Result<Vec<Run>, _>>();
     let rounds: Vec<Vec<Run>> = (0..PAIRS).map(round).collect::<Result<_, BenchError>>()?;
     let point = |(index, percent): (usize, u32)| {
         let parameters = of(percent);
         let pairs: Vec<(Figures, Figures)> =
-            rounds.iter().map(|round| (round[index].figures(&parameters), round[0].figures(&parameters))).collect();
+            rounds.iter().map(|round| (building.figures(&round[index]), building.figures(&round[0]))).collect();
         let runs: Vec<Run> = rounds.iter().map(|round| round[index]).collect();
         let comparison = Comparison::of("losses", parameters, RatioOf::EventsPerS, &pairs);
         Point { comparison, more: Tries::median(&runs) }
     };
     Ok(PERCENT.into_iter().enumerate().map(point).collect())
-}
-
-/// Starts it in a network of its own. However this process ends, so does that one, and with it the network.
-fn run(parameters: &Parameters) -> Result<Run, BenchError> {
-    let failed = |error| BenchError::System { what: "event building in a network of its own", error };
-    let mut child = Sources(vec![spawn(parameters).map_err(failed)?]);
-    let mut said = String::new();
-    let mut output = child.0[0].stdout.take().expect("the standard output of the child is a pipe");
-    output.read_to_string(&mut said).map_err(failed)?;
-    serde_json::from_str(&said).map_err(|_| failed(io::Error::other("it ended without a result")))
-}
-
-fn spawn(parameters: &Parameters) -> io::Result<Child> {
-    let &Parameters { sources, fragment_bytes, datagram_bytes, dropped_percent, seconds, .. } = parameters;
-    lossy::losing(dropped_percent, std::env::current_exe()?.as_os_str())
-        .args(["bench-part", "losing", &std::process::id().to_string()])
-        .args([sources, fragment_bytes, datagram_bytes].map(|number| number.to_string()))
-        .arg(seconds.to_string())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-}
-
-/// The process in the network: builds, and says in JSON what it came to.
-pub(super) fn losing_main(
-    parent: u32,
-    (sources, fragment_bytes, datagram_bytes): (u32, u32, u32),
-    seconds: f64,
-) -> Result<String, BenchError> {
-    let failed = |error| BenchError::System { what: "the end of the parent process", error };
-    set_parent_process_death_signal(Some(Signal::TERM)).map_err(|errno| failed(errno.into()))?;
-    // One that ended before sends no signal any more.
-    if std::os::unix::process::parent_id() != parent {
-        return Err(failed(io::Error::other("it has ended already")));
-    }
-    let building = Building::of_datagrams(sources, fragment_bytes, datagram_bytes, seconds);
-    let (_, conducted) = event_builder::conduct_building(&building)?;
-    let datagrams = conducted.network.datagrams;
-    let run = Run {
-        events: sound(&conducted)?.built_complete,
-        seconds: conducted.duration.as_secs_f64(),
-        cpu_seconds: conducted.cpu.as_secs_f64(),
-        messages: conducted.network.messages,
-        asked: datagrams.asked,
-        asked_most: datagrams.asked_most,
-        repeated: datagrams.repeated,
-        reasks: SfiCounters::total(conducted.reports(Role::Sfi)).reasks,
-    };
-    Ok(super::to_json(&run))
-}
-
-impl Run {
-    fn figures(&self, parameters: &Parameters) -> Figures {
-        let bytes = f64::from(parameters.sources) * f64::from(parameters.fragment_bytes);
-        Figures::of(self.events as f64, Some(bytes), self.seconds, self.cpu_seconds)
-    }
 }
 
 impl Tries {

@@ -2,6 +2,7 @@
 
 mod accretion;
 mod agreement;
+mod credits;
 mod crossing;
 mod datagrams;
 mod event_builder;
@@ -14,6 +15,7 @@ mod level2;
 mod link;
 mod losses;
 mod memory;
+mod network;
 mod paired;
 mod points;
 mod prediction;
@@ -32,7 +34,7 @@ mod window;
 
 use std::io;
 
-use configuration::ConfigurationError;
+use configuration::{ConfigurationError, RequestCredits};
 use dataflow::control::accounting::Accounting;
 use processing::TasksError;
 use transport::error::OsError;
@@ -65,6 +67,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Exit {
             is_off = found.is_off();
             (to_json(&found), found.to_text())
         }),
+        "credits" => credits::measure(args).map(|found| (to_json(&found), found.to_text())),
         "losses" => losses::measure(args).map(|found| (to_json(&found), found.to_text())),
         "level2" => level2::measure(args).map(|found| (to_json(&found), found.to_text())),
         "prediction" => prediction::measure(args).map(|found| {
@@ -122,8 +125,20 @@ pub(crate) fn part(part: &BenchPart) -> Exit {
             let arguments = link::LinkArguments { link, talk, frame_bytes, window };
             link::far_main(&arguments, side).map_err(|error| error.to_string())
         }
-        BenchPart::Losing { parent, sources, fragment_bytes, datagram_bytes, seconds } => {
-            let said = losses::losing_main(parent, (sources, fragment_bytes, datagram_bytes), seconds);
+        BenchPart::InNetwork {
+            parent,
+            sources,
+            fragment_bytes,
+            datagram_bytes,
+            seconds,
+            outstanding_requests,
+            adaptive,
+        } => {
+            let credits = if adaptive { RequestCredits::Adaptive } else { RequestCredits::Fixed };
+            let asking =
+                outstanding_requests.map(|outstanding_requests| network::Asking { credits, outstanding_requests });
+            let building = network::InNetwork { sources, fragment_bytes, datagram_bytes, asking, seconds };
+            let said = network::main(parent, building);
             said.map(|said| _ = print(&said)).map_err(|error| error.to_string())
         }
         BenchPart::Receiver => handover::receiver_main().map_err(|error| error.to_string()),
@@ -206,6 +221,7 @@ grouping       pushed events in groups of 1 to 64, fragments of 48 B to 9 kB, ov
 window         event building in datagrams with acknowledgements and without, fragments of 1 to 37.5 kB
 accretion      read-out systems with 2 to 12 links beside one with as many data
 losses         event building by datagrams of 1,472 bytes of which the network drops 0 to 30 %, in network namespaces; needs root
+credits        fixed and adaptive credits of requests where the output port of a switch overflows, in network namespaces; needs root
 ros            one read-out system with twelve ROBs, asked by several L2PUs and SFIs: level 2, building and clears together
 sfi            one event builder with light sources: events of 1.5 MB and of 256 bytes
 memory         the resident set over ten million small events

@@ -374,7 +374,7 @@ pub enum BenchPart {
         window: u64,
     },
     /// Event building by datagrams in the network that the process is in; prints what it came to
-    Losing {
+    InNetwork {
         /// The process that started this one
         parent: u32,
         /// Number of source processes
@@ -389,6 +389,12 @@ pub enum BenchPart {
         /// How long, in seconds
         #[arg(value_parser = part_of_seconds)]
         seconds: f64,
+        /// Requests on their way at most; by default as many as there is room for
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=65536))]
+        outstanding_requests: Option<u32>,
+        /// Fewer, as the network takes them
+        #[arg(long, requires = "outstanding_requests")]
+        adaptive: bool,
     },
     /// One that is handed events in shared memory
     Receiver,

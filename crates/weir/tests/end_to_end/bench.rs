@@ -25,6 +25,21 @@ fn accretion() {
     assert_eq!(numbers(&tried("accretion", &[]), "links"), [2, 4, 12]);
 }
 
+/// What is best is for a machine without other users to say.
+#[test]
+fn credits() {
+    if let Err(reason) = weir::lossy::check_port() {
+        return testkit::skip("bench credits", &reason);
+    }
+    let found = tried("credits", &[]);
+    assert_eq!(numbers(&found, "outstanding_requests"), [1, 4, 16, 64, 256, 256]);
+    let points = found["points"].as_array().unwrap();
+    let best = found["parameters"]["reference"].as_u64();
+    let of_best = points.iter().find(|point| point["parameters"]["outstanding_requests"].as_u64() == best).unwrap();
+    assert_eq!(of_best["ratio"].as_f64(), Some(1.0), "{of_best}");
+    assert_eq!(found["parameters"]["credits"], "adaptive");
+}
+
 #[test]
 fn event_builder() {
     tried("event-builder", &[]);
@@ -434,8 +449,9 @@ const CPU_TICKS_TO_START: u64 = 100;
 const MEMORY_BYTES: u64 = 1 << 40;
 
 /// The benchmarks, each in a test of its name.
-const TRIED: [&str; 17] = [
+const TRIED: [&str; 18] = [
     "accretion",
+    "credits",
     "event-builder",
     "filter",
     "grouping",
