@@ -515,6 +515,7 @@ impl Conductor {
         let Some(child) = self.children.named(name).filter(|child| genuine && child.address.is_none()) else {
             return host.refuse(link);
         };
+        self.not_accepted = None;
         child.link = Some(link);
         child.address = Some(address);
         let node = child.node;

@@ -199,7 +199,8 @@ impl Level1 {
         let readout = self.receivers[..self.parameters.readout.len()].iter().filter(|receiver| receiver.reachable);
         readout.for_each(|receiver| out.send(receiver.node, Message::L1Accept(self.accepts.clone())));
         if let Some(dfm) = self.dfm() {
-            return out.send(dfm, Message::L1Accept(core::mem::take(&mut self.accepts)));
+            out.send(dfm, Message::L1Accept(self.accepts.clone()));
+            return self.accepts.clear();
         }
         let results = self.accepts.drain(..).zip(self.results.drain(..));
         results.for_each(|(event, (decider, rois))| out.send(decider, Message::L1Result { event, rois }));

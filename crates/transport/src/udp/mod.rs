@@ -16,8 +16,8 @@
 //! # What is missing
 //! If [`UdpOptions::ask_after`] is set, a receiver asks, by name, for segments that have not come for that time, and
 //! for messages that the numbers of later ones show to be missing; a sender that has nothing more to send says how many
-//! messages there were, since nothing else tells that the last is lost: until the receiver answers that all have come, and no longer
-//! than [`UdpOptions::incomplete_timeout`], each time after twice as long. Senders keep what they have sent until the
+//! messages there were, since nothing else tells that the last is lost: until the receiver answers that all have come, each time after
+//! twice as long, with pauses shorter than [`UdpOptions::incomplete_timeout`]. Senders keep what they have sent until the
 //! receiver says that it has come, within [`UdpOptions::keep_parts_max`]; what is forgotten is not sent again, and an
 //! ask that somebody repeats is answered a bounded number of times. Of a message of more than a mebibyte no more is sent
 //! unasked: its receiver asks for the rest in parts that its receive buffer holds, each when the last has come, so that

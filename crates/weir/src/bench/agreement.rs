@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::paired::{Comparison, Figures, RatioOf};
 use super::points::{Point, Points};
 use super::reference::{self, Measurement};
-use super::{BenchError, event_builder};
+use super::{BenchError, PATIENCE, event_builder};
 use crate::cli::BenchArgs;
 use crate::cpu::cpu_seconds;
 
@@ -164,7 +164,7 @@ impl Parameters {
 const POINTS: [(u32, u32, u32); 5] = [(4, 9000, 1), (4, 1000, 1), (4, 1000, 64), (4, 37_500, 1), (40, 37_500, 1)];
 const PAIRS: usize = 7;
 /// For the start of a program, besides what it measures.
-const START_MAX: Duration = Duration::from_secs(10);
+const START_MAX: Duration = PATIENCE;
 const DIFFERENCE_MAX: f64 = 0.1;
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ use transport::clock;
 use transport::udp::DATAGRAM_LEN_LOOPBACK;
 
 use super::reference::{Header, Measurement, ReferenceError, Sources};
-use super::touch;
+use super::{PATIENCE, touch};
 use crate::cpu::cpu_seconds;
 
 /// What to measure.
@@ -211,7 +211,7 @@ impl Building {
         let began = clock::now();
         let (mut seconds, mut silences) = (0.0, 0);
         self.tell().map_err(|error| lost(0, error))?;
-        while seconds < seconds_min {
+        while seconds < seconds_min || self.built == 0 {
             let mut parts: Vec<[IoSliceMut<'_>; 1]> =
                 received.iter_mut().map(|bytes| [IoSliceMut::new(bytes)]).collect();
             let flags = MsgFlags::MSG_WAITFORONE;
@@ -377,7 +377,7 @@ const SEGMENTS_PER_MESSAGE: usize = 64;
 const RECEIVE_BUFFER_BYTES: usize = 8 << 20;
 const KERNEL_OVERHEAD_BYTES: usize = 512;
 const GIVE_UP_AFTER: Duration = Duration::from_millis(20);
-const SILENCES_MAX: u32 = 250;
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-const SILENCE_MAX: Duration = Duration::from_secs(5);
+const SILENCES_MAX: u32 = (PATIENCE.as_millis() / GIVE_UP_AFTER.as_millis()) as u32;
+const CONNECT_TIMEOUT: Duration = PATIENCE;
+const SILENCE_MAX: Duration = PATIENCE;
 const LOOK_AFTER_SOURCES: Duration = Duration::from_millis(50);

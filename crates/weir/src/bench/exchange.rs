@@ -20,6 +20,7 @@ use rustix::thread::sched_yield;
 use transport::clock;
 use transport::idle::{Idle, Pause};
 
+use super::PATIENCE;
 use super::reference::{ReferenceError, Sources, accept_all, listen};
 use crate::cli::BenchIdle;
 use crate::cpu::cpu_seconds;
@@ -309,4 +310,4 @@ pub(super) const NUMBER_BYTES: usize = 8;
 pub(super) const REPLIES_MAX: u32 = 4096;
 /// The kernel takes no more in one call.
 const SLICES_MAX: usize = 1024;
-const SILENCE_MAX: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
+const SILENCE_MAX: Timespec = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };

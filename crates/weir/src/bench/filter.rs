@@ -17,7 +17,7 @@ use transport::idle::IdleStrategy;
 use transport::scheduler::Scheduler;
 
 use super::paired::{Comparison, Figures, RatioOf};
-use super::{BenchError, handover};
+use super::{BenchError, PATIENCE, handover};
 use crate::cli::BenchArgs;
 use crate::cpu::cpu_seconds;
 use crate::scratch::Scratch;
@@ -110,8 +110,9 @@ fn run(options: &TasksOptions, event: &[u8], seconds: f64) -> Result<Figures, Be
     let began = clock::now();
     let end = began + Duration::from_secs_f64(seconds);
     let (mut submitted, mut done) = (0, 0);
-    while clock::now() < end || done < submitted {
-        while tasks.has_free() && clock::now() < end {
+    let goes_on = |submitted: u64| submitted == 0 || clock::now() < end;
+    while goes_on(submitted) || done < submitted {
+        while tasks.has_free() && goes_on(submitted) {
             submitted += 1;
             let head = EventHead { event_number: submitted, ..EventHead::default() };
             tasks.submit(submitted, &head, [event]);
@@ -164,4 +165,4 @@ const FRAGMENTS: u16 = 4;
 const DATA_BYTES: usize = 76;
 const SLOTS: usize = 64;
 const SLOT_BYTES: usize = 64 << 10;
-const SILENCE_MAX: Duration = Duration::from_secs(10);
+const SILENCE_MAX: Duration = PATIENCE;

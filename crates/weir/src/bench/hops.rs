@@ -20,7 +20,7 @@ pub(super) fn run(seconds: f64, in_flight: usize, rois: usize) -> (u64, f64, f64
     let rois = vec![Roi::default(); rois];
     let (began, cpu) = (clock::now(), cpu_seconds(UsageWho::RUSAGE_SELF));
     let end = began + Duration::from_secs_f64(seconds);
-    while clock::now() < end {
+    while machine.decided == 0 || clock::now() < end {
         while machine.issued - machine.decided < in_flight as u64 {
             machine.issue(&rois);
         }

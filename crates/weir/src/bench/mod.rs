@@ -33,6 +33,7 @@ mod touch;
 mod window;
 
 use std::io;
+use std::time::Duration;
 
 use configuration::{ConfigurationError, RequestCredits};
 use dataflow::control::accounting::Accounting;
@@ -212,6 +213,9 @@ fn sound(conducted: &Conducted) -> Result<&Accounting, BenchError> {
 fn print(text: &str) -> Exit {
     on_standard_streams(|out, _| writeln!(out, "{text}").map(|()| Exit::Well))
 }
+
+/// How long one side may keep the other waiting: a machine with other work may keep it from its processor for seconds.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 const LIST: &str = "\
 event-builder  source processes, one building process, the complete protocol, over TCP, UDP or shared memory

@@ -359,13 +359,13 @@ fn building(name: &str, bytes: u32) -> String {
     format!(
         r#"
 partition.name = "{name}"
-dfm.input = "self"
-sfi.count = 1
+dfm = {{ input = "self", build_timeout = "60 s" }}
+sfi = {{ count = 1, request_timeout = "60 s" }}
 [ros]
 count = 4
 input = "emulator"
 fragment = {{ kind = "fixed", size = "{bytes} B" }}
-request_timeout = "2 s"
+request_timeout = "60 s"
 "#
     )
 }
@@ -394,15 +394,16 @@ const SIMULATED: Interval = Interval::from_ms(100);
 const LEVEL2: &str = r#"
 partition.name = "level2"
 level1 = { rois_per_event = 2 }
-l2sv.count = 1
-l2pu = { count = 2, strategy = "two-step", step_accept = "50 %" }
-sfi.count = 2
+l2sv = { count = 1, timeout = "120 s" }
+l2pu = { count = 2, strategy = "two-step", step_accept = "50 %", request_timeout = "60 s" }
+dfm.build_timeout = "60 s"
+sfi = { count = 2, request_timeout = "60 s" }
 ef.policy = "accept"
 [ros]
 count = 8
 input = "emulator"
 fragment = { kind = "fixed", size = "1 kB" }
-request_timeout = "2 s"
+request_timeout = "60 s"
 "#;
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, recv};
 use thiserror::Error;
 
-use super::touch;
+use super::{PATIENCE, touch};
 use crate::cpu::cpu_seconds;
 
 /// What to measure.
@@ -448,8 +448,8 @@ const MEMORY_MAX_BYTES: usize = 1 << 30;
 const READ_AHEAD_MIN_BYTES: usize = 64 << 10;
 const READ_AHEAD_MAX_BYTES: usize = 1 << 20;
 const EVENTS_PER_CLOCK_READING: u64 = 16;
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-const SILENCE_MAX: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = PATIENCE;
+const SILENCE_MAX: Duration = PATIENCE;
 const LOOK_AFTER_SOURCES: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 #[cfg(test)]

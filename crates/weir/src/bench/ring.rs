@@ -25,7 +25,7 @@ use transport::idle::{Idle, IdleStrategy, Pause};
 use transport::shared_memory::{Progress, SharedSlots, SlotReader};
 
 use super::reference::{Header, Measurement, ReferenceError, Sources};
-use super::touch;
+use super::{PATIENCE, touch};
 use crate::cpu::cpu_seconds;
 
 /// What to measure.
@@ -266,4 +266,4 @@ fn is_gone(error: &io::Error) -> bool {
 /// How far the source has written and the builder has read, and whether each sleeps.
 const NUMBERS: usize = 4;
 const SLOT_ALIGN_BYTES: usize = 64;
-const SILENCE_MAX: Duration = Duration::from_secs(5);
+const SILENCE_MAX: Duration = PATIENCE;

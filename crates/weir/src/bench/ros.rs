@@ -232,10 +232,10 @@ impl Parameters {
             transport.idle = "{idle}"
             {carriers}
             level1 = {{ in_flight = {IN_FLIGHT}, rois_per_event = 2 }}
-            l2sv = {{ events_in_system = {IN_FLIGHT}, timeout = "10 s" }}
-            l2pu = {{ count = {l2pus}, workers = {workers}, strategy = "generate", robs_per_step = {ROBS_PER_ROI_REQUEST}, accept = {accepted}, request_timeout = "2 s" }}
+            l2sv = {{ events_in_system = {IN_FLIGHT}, timeout = "120 s" }}
+            l2pu = {{ count = {l2pus}, workers = {workers}, strategy = "generate", robs_per_step = {ROBS_PER_ROI_REQUEST}, accept = {accepted}, request_timeout = "60 s" }}
             dfm = {{ input = "level2", clear_group = {CLEAR_GROUP} }}
-            sfi = {{ count = {sfis}, events = {events}, building = {building}, outstanding_requests = {building}, max_event_size = "32 kB", request_timeout = "2 s" }}
+            sfi = {{ count = {sfis}, events = {events}, building = {building}, outstanding_requests = {building}, max_event_size = "32 kB", request_timeout = "60 s" }}
             [ros]
             count = 1
             robs = {ROBS}
@@ -243,7 +243,7 @@ impl Parameters {
             fragment = {{ kind = "fixed", size = "{FRAGMENT_BYTES} B" }}
             page_size = "1280 B"
             pages = 2048
-            request_timeout = "2 s"
+            request_timeout = "60 s"
             "#,
             milliseconds = (seconds * 1e3).round().max(1.0),
             idle = idle.name(),

@@ -105,7 +105,7 @@ fn serve(mut lines: Vec<Line>, mut memory: Memory, idle: BenchIdle, seconds: f64
     let cpu_before = cpu_seconds(UsageWho::RUSAGE_SELF);
     let (began, mut requests) = (clock::now(), 0);
     let end = began + Duration::from_secs_f64(seconds);
-    while clock::now() < end {
+    while requests == 0 || clock::now() < end {
         let before = requests;
         for line in &mut lines {
             let count = line.receive()?;

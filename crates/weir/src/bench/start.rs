@@ -14,7 +14,7 @@ use transport::clock;
 use super::exchange::LargeReplies;
 use super::paired::{Comparison, Figures, RatioOf, Unit, median};
 use super::service::{self, Service, ServiceTalk};
-use super::{BenchError, sound};
+use super::{BenchError, PATIENCE, sound};
 use crate::cli::{BenchArgs, BenchIdle};
 use crate::conductor::{Run, conduct};
 use crate::cpu::cpu_seconds;
@@ -108,6 +108,6 @@ const EXAMPLE: &str = "full-size";
 const PAIRS: usize = 3;
 const AIM_S: f64 = 10.0;
 /// A start that takes longer than it should is measured, too.
-const START_S_MAX: u32 = 300;
+const START_S_MAX: u64 = PATIENCE.as_secs();
 const RUN_S_MAX: f64 = 1.0;
 const MESSAGE_BYTES: u32 = 8;

@@ -1,5 +1,7 @@
 //! The tasks of a process, in the order in which a pass runs them.
 
+use std::time::Duration;
+
 use dataflow::time::Time;
 use transport::error::OsError;
 use transport::scheduler::{Context, Scheduler, Task};
@@ -16,7 +18,7 @@ impl Host {
         conductor: impl Task<Self> + 't,
     ) -> Result<(), OsError> {
         let waker = scheduler.waker();
-        scheduler.add("accept", Accept { waker });
+        scheduler.add("accept", Accept { waker, not_before: None });
         scheduler.add("receive", Receive::default());
         scheduler.add("local", Local);
         scheduler.add("deadlines", Deadlines::default());
@@ -30,24 +32,34 @@ impl Host {
 
 struct Accept {
     waker: Waker,
+    /// The host was out of descriptors or memory.
+    not_before: Option<Time>,
 }
 
 impl Task<Host> for Accept {
     fn poll(&mut self, context: &mut Context<'_, Host>) -> bool {
         context.shared.begin_metering();
-        context.shared.links.is_acceptable()
+        self.not_before.is_none_or(|time| time <= context.now) && context.shared.links.is_acceptable()
     }
 
     fn action(&mut self, context: &mut Context<'_, Host>) {
         let host = &mut *context.shared;
+        self.not_before = None;
         loop {
             match host.links.accept(context.now, context.poller, &self.waker) {
                 Ok(Some(_)) => {}
                 Ok(None) => return,
                 // The host's lack of descriptors or memory: the peer waits, and is accepted when there is some.
-                Err(error) => return host.link_events.push_back(LinkEvent::NotAccepted { reason: error.to_string() }),
+                Err(error) => {
+                    self.not_before = Some(context.now + ACCEPT_AGAIN);
+                    return host.link_events.push_back(LinkEvent::NotAccepted { reason: error.to_string() });
+                }
             }
         }
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.not_before
     }
 }
 
@@ -160,3 +172,6 @@ impl Task<Host> for Flush {
         }
     }
 }
+
+/// Descriptors come back when somebody else lets go of some.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(20);

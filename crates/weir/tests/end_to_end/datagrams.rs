@@ -21,7 +21,7 @@ fn all_types_travel_in_acknowledged_datagrams() {
     let types = ["roi_request", "roi_reply", "event_request", "event_reply", "collected"];
     let job = over_udp(Job::example("quickstart").patient().events(500).processes(true), &types);
     let job = job.set("transport.clear", "udp").set("transport.udp.window", "100 kB");
-    let (_, summary) = job.run().expect_ok();
+    let (_, summary) = job.set("transport.udp.retransmits", "1000").run().expect_ok();
     assert!(datagrams(&summary, "received") >= RECEIVED_MIN, "{summary:?}");
     assert_eq!((datagrams(&summary, "malformed"), summary.0["reasks"].as_u64()), (0, Some(0)), "{summary:?}");
 }
@@ -76,8 +76,8 @@ fn clears_that_are_not_multicast_go_to_each_read_out_system() {
     let job = builder().events(1000).processes(true).set("transport.clear", "udp");
     let (_, summary) = job.run().expect_ok();
     let (sent, received) = (datagrams(&summary, "sent"), datagrams(&summary, "received"));
-    // A last notice to each read-out system, or of it, may find that its receiver has ended.
-    assert!(received >= 4 * 10 && (received..=received + 8).contains(&sent), "{summary:?}");
+    // A multicast would be received more often than it is sent; what comes behind the report of its receiver is not counted.
+    assert!(received >= 4 * 10 && sent >= received, "{summary:?}");
 }
 
 /// Event building alone, recorded.

@@ -110,7 +110,7 @@ fn check_hang(application: &str) {
 }
 
 pub(crate) fn check_hang_in(job: Job, application: &str) {
-    let mut running = job.set("run.stop_timeout", "500 ms").start();
+    let mut running = job.set("run.stop_timeout", "2 s").start();
     running.until_recording();
     let sockets = Sockets::of(&running);
     send(running.child(application), Signal::SIGSTOP);

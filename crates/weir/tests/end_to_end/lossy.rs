@@ -26,7 +26,7 @@ fn acknowledged_datagrams_lose_nothing_although_a_tenth_is_dropped() {
     if !can_lose("acknowledged_datagrams_lose_nothing_although_a_tenth_is_dropped") {
         return;
     }
-    let window = "{datagram=\"1472 B\", offload=false, window=\"256 kB\"}";
+    let window = "{datagram=\"1472 B\", offload=false, window=\"256 kB\", retransmits=1000}";
     let job = builder("9 kB", 400).patient().set("transport.clear", "udp").set("transport.udp", window);
     let (_, summary) = job.losing(10).run().expect_ok();
     assert_eq!(summary.count("built_complete"), 400, "{summary:?}");

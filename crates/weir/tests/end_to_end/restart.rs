@@ -160,7 +160,11 @@ fn of_two_at_once() {
 
 #[test]
 fn again_and_again_until_the_limit() {
-    let mut running = job().set("processes.restarts", "2").set("run.stop_timeout", "5 s").start();
+    let mut running = job()
+        .set("processes.restarts", "2")
+        .set("processes.restart_window", "1h")
+        .set("run.stop_timeout", "5 s")
+        .start();
     running.until_recording();
     for death in 1..=3 {
         running.until("there is one to kill", |running| is_there(running, "efd-1"));
@@ -168,7 +172,7 @@ fn again_and_again_until_the_limit() {
         let died = move |running: &Running| running.error_output().matches("efd-1 died").count() == death;
         running.until("its death is noticed", died);
     }
-    let words = ["efd-1 died", "SIGKILL", "started again 2 times within 60s", "processes.restarts"];
+    let words = ["efd-1 died", "SIGKILL", "started again 2 times within 3600s", "processes.restarts"];
     let (_, summary) = running.end().expect_aborted(&words);
     assert_eq!(summary.0["died"], serde_json::json!(["efd-1"]));
     assert_eq!(summary.0["restarts"].as_array().unwrap().len(), 2, "{summary:?}");

@@ -94,9 +94,11 @@ impl Job {
         let timeouts = ["l2sv.timeout", "l2pu.request_timeout", "ros.request_timeout", "sfi.request_timeout"];
         let keys = timeouts.into_iter().chain(["dfm.build_timeout", "pt.timeout"]);
         let text = fs::read_to_string(&self.arguments[1]).unwrap();
-        let has_table =
-            |key: &&str| key.split_once('.').is_some_and(|(table, _)| text.contains(&format!("\n[{table}]\n")));
-        keys.filter(has_table).fold(self, |job, key| job.set(key, "60 s"))
+        let lines: Vec<&str> = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim()).collect();
+        let has_table = |key: &&str| lines.contains(&&*format!("[{}]", key.split_once('.').unwrap().0));
+        let keys: Vec<&str> = keys.filter(has_table).collect();
+        assert!(!keys.is_empty(), "a table for each part: {text}");
+        keys.into_iter().fold(self, |job, key| job.set(key, "60 s"))
     }
 
     /// Until it is stopped; it goes on for as long as a test may take.

@@ -55,12 +55,13 @@ fn a_seed_gives_the_same_run_and_the_same_messages() {
 #[test]
 fn simulated_runs_do_to_every_event_what_live_runs_do() {
     // Nothing is forced because the machine is slow.
-    let patient = ["l2sv.timeout=60 s", "l2pu.request_timeout=60 s", "sfi.request_timeout=60 s"];
+    let patient =
+        ["l2sv.timeout=60 s", "l2pu.request_timeout=60 s", "sfi.request_timeout=60 s", "dfm.build_timeout=60 s"];
     let patient = patient.map(|key| ["--set", key]).concat();
     for (name, events) in [("quickstart", "500"), ("trigger", "300"), ("replay", "10")] {
         let further: &[&str] = if name == "replay" { &[] } else { &patient };
         let arguments = [&["--events", events], further].concat();
-        let (live, summary) = Job::example(name).patient().with(&arguments).run().expect_ok();
+        let (live, summary) = Job::example(name).with(&arguments).run().expect_ok();
         let (simulated, _) = simulated(&examples().join(name).with_extension("toml"), &arguments);
         let counts = ["level1", "level2_accepted", "level2_rejected", "built_complete", "recorded"];
         let same = if name == "trigger" { &counts[..4] } else { &counts };

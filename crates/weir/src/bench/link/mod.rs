@@ -25,6 +25,7 @@ use serde::Serialize;
 use transport::clock;
 
 use super::BenchError;
+use super::PATIENCE;
 use super::paired::{Compared, Comparison, Figures, RatioOf, Unit};
 use super::reference::Sources;
 use crate::cli::{BenchArgs, BenchLink, BenchSide, BenchTalk};
@@ -304,4 +305,4 @@ const WINDOW_MIN: u32 = 4;
 const WINDOW_MAX: u32 = 1024;
 const UDP_BUFFER_BYTES: usize = 16 << 20;
 const KERNEL_OVERHEAD_BYTES: u64 = 2048;
-const SILENCE_MAX: Duration = Duration::from_secs(10);
+const SILENCE_MAX: Duration = PATIENCE;

@@ -19,6 +19,7 @@ use transport::udp::{DATAGRAM_LEN_LOOPBACK, Endpoint, UdpLink, UdpOptions};
 
 use super::talk::{HEAD_BYTES, Talk, head, read_head};
 use super::{LinkArguments, Session, listen_line, say_line};
+use crate::bench::PATIENCE;
 use crate::cli::BenchLink;
 
 /// One end of a link between processes.
@@ -293,4 +294,4 @@ const FILLS_PER_PASS: usize = 4;
 const PAGE_ALIGN_BYTES: usize = 64;
 const PAGE_BYTES_MIN: usize = 64 << 10;
 const PAGES_MIN: usize = 16;
-const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
+const OPEN_TIMEOUT: Duration = PATIENCE;

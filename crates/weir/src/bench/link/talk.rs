@@ -6,6 +6,7 @@ use dataflow::histogram::Histogram;
 use dataflow::time::Time;
 use transport::clock;
 
+use crate::bench::PATIENCE;
 use crate::cli::BenchTalk;
 
 /// One end of a conversation: what it may send, and what came. The near end says with its last frame that it is the last, and
@@ -156,7 +157,7 @@ impl Talk {
     }
 }
 
-const SILENCE_MAX: Duration = Duration::from_secs(5);
+const SILENCE_MAX: Duration = PATIENCE;
 
 /// In the number of a frame: it is the last one.
 const LAST: u64 = 1 << 63;
