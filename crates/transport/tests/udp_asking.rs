@@ -393,6 +393,26 @@ fn a_message_that_nothing_follows_is_asked_for_after_a_notice() {
 }
 
 #[test]
+fn what_is_sent_to_others_does_not_put_off_a_notice() {
+    let mut network = Network::new(&options());
+    let others = UdpSocket::bind(LOOPBACK).unwrap();
+    let other = network.first.add_peer(others.local_addr().unwrap()).unwrap();
+    let mut arrived = BTreeSet::new();
+    network.send(0, 9000);
+    network.pass(|_| false, &mut arrived);
+    let begin = network.now;
+    for number in 0.. {
+        if !arrived.is_empty() {
+            break;
+        }
+        network.first.send(other, &message(number, 100), &Bulk::empty()).unwrap();
+        network.pass(|_| true, &mut arrived);
+        assert!(network.now.since(begin) < 8 * ASK_AFTER, "{:?}", network.first);
+    }
+    network.check_pages_home();
+}
+
+#[test]
 fn who_sends_again_needs_no_notice() {
     let mut network = Network::new(&options());
     let mut arrived = BTreeSet::new();

@@ -708,7 +708,10 @@ impl Conductor {
         if waiting.len() > NAMED {
             missing += &format!(" and {} more", waiting.len() - NAMED);
         }
-        let cause = self.not_accepted.take().map(|reason| format!(" ({reason})")).unwrap_or_default();
+        // Who has joined does not wait to be let in.
+        let all_joined = self.children.iter().all(|child| child.address.is_some());
+        let cause = self.not_accepted.take().filter(|_| !all_joined);
+        let cause = cause.map(|reason| format!(" ({reason})")).unwrap_or_default();
         let timeout = self.assembly.partition.processes.start_timeout.duration();
         self.phase = Phase::Failed(StartError::StartTimeout { timeout, missing, cause });
     }

@@ -65,6 +65,11 @@ impl ClearSequence {
         self.has_lost
     }
 
+    /// Garbage was collected: what was lost does no harm any more.
+    pub fn forget_lost(&mut self) {
+        self.has_lost = false;
+    }
+
     /// Whether every group of the run has arrived.
     pub fn is_complete(&self) -> bool {
         self.last.is_some() && self.missing.is_empty()

@@ -292,6 +292,7 @@ impl Ros {
         let oldest_valid = self.oldest_valid;
         let fragments: u64 = self.robs.iter_mut().map(|rob| rob.collect_garbage(oldest_valid)).sum();
         if fragments > 0 {
+            self.clears.forget_lost();
             out.note(Note::GarbageCollected { fragments });
             self.update_busy(out);
         }

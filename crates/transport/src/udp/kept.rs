@@ -121,6 +121,11 @@ impl Kept {
         self.messages.front().map(|message| message.number)
     }
 
+    /// The newest that is kept.
+    pub(super) fn newest(&self) -> Option<&Message> {
+        self.messages.back()
+    }
+
     /// Their lengths together, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes

@@ -215,11 +215,6 @@ impl Outbox {
         self.queue.is_empty() && self.singles.is_empty()
     }
 
-    /// Whether messages wait, or long parts of those that were sent before.
-    pub(super) fn has_messages(&self) -> bool {
-        !self.queue.is_empty()
-    }
-
     /// Payload of a full datagram in bytes.
     pub(super) fn segment_len(&self) -> usize {
         self.stamp.segment_len

@@ -212,8 +212,8 @@ fn configuration(parameters: &Parameters) -> String {
         run.duration = "{milliseconds} ms"
         transport.idle = "{idle}"
         level1 = {{ in_flight = {in_flight}, rois_per_event = {rois_per_event} }}
-        l2sv = {{ events_in_system = {in_flight}, timeout = "10 s" }}
-        l2pu = {{ count = {l2pus}, workers = {workers}, {strategy}, request_timeout = "2 s" }}
+        l2sv = {{ events_in_system = {in_flight}, timeout = "120 s" }}
+        l2pu = {{ count = {l2pus}, workers = {workers}, {strategy}, request_timeout = "60 s" }}
         sfi.count = 0
         [ros]
         count = {ros}
@@ -221,7 +221,7 @@ fn configuration(parameters: &Parameters) -> String {
         fragment = {{ kind = "fixed", size = "{payload} B" }}
         page_size = "256 B"
         pages = 8192
-        request_timeout = "2 s"
+        request_timeout = "60 s"
         "#,
         milliseconds = (seconds * 1e3).round(),
         idle = idle.name(),

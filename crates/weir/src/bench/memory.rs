@@ -173,14 +173,14 @@ fn configuration(parameters: &Parameters) -> String {
         partition.name = "bench"
         run.events = {events}
         dfm = {{ input = "self" }}
-        sfi = {{ count = 1, events = 128, building = {EVENTS_HELD}, outstanding_requests = {requests}, max_event_size = "4 kB", request_timeout = "2 s" }}
+        sfi = {{ count = 1, events = 128, building = {EVENTS_HELD}, outstanding_requests = {requests}, max_event_size = "4 kB", request_timeout = "60 s" }}
         [ros]
         count = {sources}
         input = "emulator"
         fragment = {{ kind = "fixed", size = "{fragment_bytes} B" }}
         page_size = "512 B"
         pages = 1024
-        request_timeout = "2 s"
+        request_timeout = "60 s"
         "#,
         requests = EVENTS_HELD * sources,
     )

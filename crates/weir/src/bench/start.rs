@@ -46,8 +46,11 @@ struct Parameters {
 pub(crate) fn measure(args: &BenchArgs) -> Result<Found, BenchError> {
     let run_s = args.seconds.min(RUN_S_MAX);
     let text = configuration::template(EXAMPLE).expect("the example is one of the templates");
-    let settings =
-        [format!("run.duration={} ms", (run_s * 1e3).round()), format!("processes.start_timeout={START_S_MAX} s")];
+    let settings = [
+        format!("run.duration={} ms", (run_s * 1e3).round()),
+        format!("processes.start_timeout={START_S_MAX} s"),
+        "run.stop_timeout=60 s".to_owned(),
+    ];
     let partition = Partition::parse(EXAMPLE, text, &settings)?;
     let (mut runs, mut start_s, mut stop_s) = (Vec::new(), [0.0; PAIRS], [0.0; PAIRS]);
     let mut processes = 0;

@@ -143,7 +143,7 @@ fn a_slow_filter_takes_no_data_from_level_2() {
     let Some(python) = testkit::python("a_slow_filter_takes_no_data_from_level_2") else { return };
     let chains = |job: Job| {
         let job = job.set("ros.pages", "64").set("sfi.events", "4").set("sfi.building", "4").set("ef.slots", "2");
-        let job = job.set("l2pu.request_timeout", "\"300 ms\"").set("ros.request_timeout", "\"300 ms\"");
+        let job = job.set("l2pu.request_timeout", "\"1 s\"").set("ros.request_timeout", "\"1 s\"");
         let (_, summary) = job.set("l2sv.timeout", "\"60 s\"").events(250).run().expect_ok();
         assert_eq!(summary.0["selection"]["level2_data"]["incomplete_steps"], 0, "{summary:?}");
         summary.chains().into_iter().map(|chain| chain.level2).collect::<Vec<_>>()
@@ -151,7 +151,7 @@ fn a_slow_filter_takes_no_data_from_level_2() {
     let expected = chains(Job::example("trigger"));
     let slow = Job::example("trigger")
         .set("pt.algorithm", &class("Slow"))
-        .set("pt.parameters", "{ seconds = 0.02 }")
+        .set("pt.parameters", "{ seconds = 0.03 }")
         .set("pt.python", &format!("{:?}", python.display().to_string()))
         .set("pt.count", "1");
     assert_eq!(chains(slow), expected);
@@ -250,7 +250,7 @@ fn class(name: &str) -> String {
 
 /// A run that goes on, with tasks that are always busy.
 fn slow(test: &str, processes: bool) -> Option<Running> {
-    let job = unlimited(test, "Slow", processes)?.set("pt.parameters", "{ seconds = 0.02 }").set("pt.count", "3");
+    let job = unlimited(test, "Slow", processes)?.set("pt.parameters", "{ seconds = 0.03 }").set("pt.count", "3");
     Some(job.set("run.stop_timeout", "20 s").endless().start())
 }
 

@@ -42,6 +42,7 @@ fn level_2_decides_on_regions_although_a_tenth_of_the_datagrams_is_dropped() {
         return;
     }
     let job = Job::example("quickstart").events(200).processes(true).set("transport.roi_request", "udp");
+    let job = job.set("ros.request_timeout", "60 s").set("l2sv.timeout", "60 s");
     // A multicast is counted once where it is sent, and by each receiver.
     let job = over_udp(job.set("transport.roi_reply", "udp")).set("transport.clear", "udp");
     let (_, summary) = job.set("sfi.request_timeout", "10 s").losing(10).run().expect_ok();

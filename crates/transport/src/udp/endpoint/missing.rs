@@ -5,6 +5,7 @@ use super::{Endpoint, earlier};
 use crate::udp::acknowledged::Overdue;
 use crate::udp::asking::Asking;
 use crate::udp::header::{Ask, HEADER_LEN, Notice, Said, Tagger};
+use crate::udp::kept::Message;
 use crate::udp::options::UdpOptions;
 use crate::udp::outbox::Destination;
 use core::time::Duration;
@@ -49,14 +50,15 @@ impl Endpoint {
         self.release(now);
     }
 
-    /// Says what was sent to those whose time has come, unless something is sent anyway, whose numbers say as much.
+    /// Says what was sent to those whose time has come, unless they are sent something anyway, whose numbers say as much.
     pub(super) fn send_notices(&mut self, now: Time) {
         if !core::mem::take(&mut self.notices_due) {
             return;
         }
         for peer in self.peers.iter_mut().filter(|peer| peer.notice_at.is_some_and(|at| at <= now)) {
-            if self.outbox.has_messages() {
-                // It would overtake them.
+            let newest = peer.kept.newest().and_then(Message::queued);
+            if newest.is_some_and(|ticket| self.outbox.sent_len(ticket).is_some()) {
+                // It would overtake it.
                 peer.notice_at = Some(now + self.options.ask_after);
             } else {
                 let asking = asking(&self.options, &self.tagger, &peer.to);
