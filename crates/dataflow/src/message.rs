@@ -321,6 +321,8 @@ pub enum Message {
         robs: Vec<Vec<u32>>,
         /// Where the process of run control takes datagrams.
         datagrams: Box<DatagramAddresses>,
+        /// Drawn for this run: with the partition's key it makes the keys of the run.
+        nonce: [u8; 16],
     },
     /// RC → application, once all have joined: where the others listen. Answered by `Ready`. Later again, about peers that
     /// have returned.

@@ -328,7 +328,8 @@ impl Writer<'_> {
             Message::Recorded { event, fresh } => self.u64(event.0).flag(*fresh).kind(kind::RECORDED),
             Message::Finished(fates) => self.fates(fates).kind(kind::FINISHED),
             Message::Join { name, key, address } => self.text(name).text(key).text(address).kind(kind::JOIN),
-            Message::Welcome { configuration, hosted, robs, datagrams } => {
+            Message::Welcome { configuration, hosted, robs, datagrams, nonce } => {
+                nonce.iter().for_each(|byte| _ = self.u8(*byte));
                 self.text(configuration).list(hosted, |w, node| {
                     w.u16(node.0);
                 });
@@ -645,10 +646,11 @@ impl Reader<'_> {
             kind::NOTICE => Message::Notice(self.text()?),
             kind::JOIN => Message::Join { name: self.text()?, key: self.text()?, address: self.text()? },
             kind::WELCOME => {
+                let nonce = self.array()?;
                 let configuration = self.text()?;
                 let hosted = self.list(2, |r| r.u16().map(NodeId))?;
                 let robs = self.list(4, |r| r.list(4, Self::u32))?;
-                Message::Welcome { configuration, hosted, robs, datagrams: self.datagrams()? }
+                Message::Welcome { configuration, hosted, robs, datagrams: self.datagrams()?, nonce }
             }
             kind::PEERS => Message::Peers(self.list(10, |r| {
                 Ok(PeerPlace { node: NodeId(r.u16()?), life: Incarnation(r.u32()?), address: r.text()? })

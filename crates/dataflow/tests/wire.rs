@@ -287,8 +287,14 @@ fn messages() -> impl Strategy<Value = Message> {
             Message::FileClosed(FileRecord { path, stream, events, first_copies, bytes, adler32 })
         }),
         (text(), text(), text()).prop_map(|(name, key, address)| Message::Join { name, key, address }),
-        (text(), vec(any::<u16>().prop_map(NodeId), 0..3), vec(ids(), 0..3), datagrams()).prop_map(
-            |(configuration, hosted, robs, datagrams)| Message::Welcome { configuration, hosted, robs, datagrams },
+        (text(), vec(any::<u16>().prop_map(NodeId), 0..3), vec(ids(), 0..3), datagrams(), any::<[u8; 16]>()).prop_map(
+            |(configuration, hosted, robs, datagrams, nonce)| Message::Welcome {
+                configuration,
+                hosted,
+                robs,
+                datagrams,
+                nonce,
+            },
         ),
         (text(), any::<u16>(), datagrams()).prop_map(|(key, part, datagrams)| Message::Greet { key, part, datagrams }),
         datagrams().prop_map(|datagrams| Message::Ready { datagrams }),

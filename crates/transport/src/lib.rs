@@ -15,6 +15,7 @@
 //! | [`shm`] | links between processes of a host through memory that they share |
 //! | [`shared_memory`] | memory that other processes of the host read in place |
 //! | [`scheduler`] | Poll/Action tasks under one thread \[DAQ1999 §2.2\]; [`idle`], [`poller`], [`waker`] serve it |
+//! | [`run_secret`] | what the members of a run know, and the keys that come from it |
 //! | [`clock`], [`timestamp`] | monotonic time, profiling stamps \[DAQ1999 §4.2\] |
 //!
 //! # Example
@@ -71,6 +72,7 @@ pub mod local;
 pub mod page_pool;
 pub mod poller;
 mod prefetch;
+pub mod run_secret;
 pub mod scheduler;
 pub mod shared_memory;
 pub mod shm;

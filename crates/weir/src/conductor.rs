@@ -25,6 +25,7 @@ use signal_hook::iterator::Signals;
 use transport::clock;
 use transport::error::OsError;
 use transport::idle::IdleStrategy;
+use transport::run_secret::{RunNonce, RunSecret};
 use transport::scheduler::{Context, Scheduler, Task};
 
 use crate::assembly::Assembly;
@@ -108,7 +109,7 @@ pub(crate) enum StartError {
     Spawn { name: String, cause: io::Error },
     #[error("no port for the multicast group of the read-out systems: {0}")]
     Port(io::Error),
-    #[error("no random key for the run: {0}")]
+    #[error("no random numbers for the run: {0}")]
     Key(io::Error),
     #[error("signals cannot be caught: {0}")]
     Signals(io::Error),
@@ -155,8 +156,10 @@ pub(crate) fn conduct_metered(run: Run, meter: Option<Meter>) -> Result<(Conduct
     let assembly = Assembly::new(partition, inputs.shares().to_vec())?.observed_by(run.observer);
     let mut scheduler = Scheduler::<Host>::new(idle(&assembly.partition))?;
     let signals = Signals::new([SIGINT, SIGTERM]).map_err(StartError::Signals)?;
-    let (mut host, children, key) = populate(&assembly, &inputs, run.in_children, &mut scheduler)?;
-    let mut conductor = Conductor::new(assembly, children, key, signals, run.progress, left_files);
+    let nonce = draw().map_err(StartError::Key)?;
+    let key = run_key(&assembly)?;
+    let (mut host, children) = populate(&assembly, &inputs, run.in_children, &mut scheduler, (&key, &nonce))?;
+    let mut conductor = Conductor::new(assembly, children, (key, nonce), signals, run.progress, left_files);
     if let Some(meter) = meter {
         host.set_meter(meter);
     }
@@ -223,11 +226,11 @@ fn populate(
     inputs: &Inputs,
     in_children: fn(Role) -> bool,
     scheduler: &mut Scheduler<'_, Host>,
-) -> Result<(Host, Children, String), StartError> {
+    (key, nonce): (&str, &RunNonce),
+) -> Result<(Host, Children), StartError> {
     let partition = &assembly.partition;
     let (outside, here): (Vec<_>, Vec<_>) = assembly.applications.iter().partition(|app| in_children(app.role));
     let waker = scheduler.waker();
-    let key = run_key(assembly)?;
     let mut frame_max = usize::MAX;
     let links = if outside.is_empty() {
         Links::default()
@@ -237,7 +240,7 @@ fn populate(
         let network = NetworkOptions::new(partition, &vec![to_child; outside.len()]);
         frame_max = network.frame_max();
         let nodes: Vec<NodeId> = here.iter().map(|app| app.node).collect();
-        let datagrams = DatagramOptions::new(assembly, &nodes, &key, network.frame_max());
+        let datagrams = DatagramOptions::new(assembly, &nodes, &RunSecret::new(key, nonce), network.frame_max());
         let shares = network.shares() && !here.is_empty();
         let mut links = Links::listen(network, shares, scheduler.poller(), &waker)?;
         if let Some(options) = datagrams.filter(|_| !here.is_empty()) {
@@ -259,30 +262,31 @@ fn populate(
     host.complain_of_buffers(RUN_CONTROL);
     let mut children = Children::default();
     if let Some(address) = address {
-        check_welcome(assembly, &host, frame_max)?;
+        check_welcome(assembly, &host, nonce, frame_max)?;
         for app in outside {
             let ports = if app.role == Role::Ros { &partition.ros.ports[..] } else { &[] };
-            let spawned = children.spawn((app.node, &app.name), &address, &key, ports);
+            let spawned = children.spawn((app.node, &app.name), &address, key, ports);
             spawned.map_err(|cause| StartError::Spawn { name: app.name.clone(), cause })?;
         }
     }
-    Ok((host, children, key))
+    Ok((host, children))
 }
 
 /// What a child is told when it has joined.
-fn welcome(assembly: &Assembly, host: &Host) -> Message {
+fn welcome(assembly: &Assembly, host: &Host, nonce: &RunNonce) -> Message {
     Message::Welcome {
         configuration: assembly.partition.to_toml(),
         hosted: host.hosted().collect(),
         robs: assembly.robs.clone(),
         datagrams: Box::new(host.links.datagram_addresses()),
+        nonce: *nonce,
     }
 }
 
 /// Whether a child takes what it is told when it joins, by the settings that it has then.
-fn check_welcome(assembly: &Assembly, host: &Host, frame_max: usize) -> Result<(), StartError> {
+fn check_welcome(assembly: &Assembly, host: &Host, nonce: &RunNonce, frame_max: usize) -> Result<(), StartError> {
     let mut encoded = Vec::new();
-    wire::encode(&host.envelope(RUN_CONTROL, RUN_CONTROL), &welcome(assembly, host), &mut encoded);
+    wire::encode(&host.envelope(RUN_CONTROL, RUN_CONTROL), &welcome(assembly, host, nonce), &mut encoded);
     let (len, max) = (encoded.len(), frame_max.min(JOINING_PAGE_LEN));
     if len > max { Err(StartError::Welcome { len, max }) } else { Ok(()) }
 }
@@ -322,10 +326,13 @@ fn run_key(assembly: &Assembly) -> Result<String, StartError> {
     if let Some(key) = &assembly.partition.partition.key {
         return Ok(key.0.clone());
     }
-    let mut bytes = [0; 16];
-    let mut random = std::fs::File::open("/dev/urandom").map_err(StartError::Key)?;
-    random.read_exact(&mut bytes).map_err(StartError::Key)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(draw().map_err(StartError::Key)?.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn draw() -> io::Result<RunNonce> {
+    let mut bytes = RunNonce::default();
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Conducts the run from the scheduler's thread.
@@ -335,6 +342,8 @@ struct Conductor {
     /// Why a process that connected last was not let in.
     not_accepted: Option<String>,
     key: String,
+    /// Of this run alone.
+    nonce: RunNonce,
     signals: Signals,
     progress: Option<Progress>,
     left_files: LeftFiles,
@@ -401,7 +410,7 @@ impl Conductor {
     fn new(
         assembly: Assembly,
         children: Children,
-        key: String,
+        (key, nonce): (String, RunNonce),
         signals: Signals,
         progress: Option<Progress>,
         left_files: LeftFiles,
@@ -414,6 +423,7 @@ impl Conductor {
             children,
             not_accepted: None,
             key,
+            nonce,
             signals,
             progress,
             left_files,
@@ -521,7 +531,7 @@ impl Conductor {
         let node = child.node;
         host.links.open(link);
         host.route_over(node, link);
-        host.send_from_control(node, welcome(&self.assembly, host));
+        host.send_from_control(node, welcome(&self.assembly, host, &self.nonce));
         if !host.links.are_shared() {
             let assembly = &self.assembly;
             host.tell_all(now, node, PeerState::Up(host.life(node)), |a, b| assembly.talk(a, b));

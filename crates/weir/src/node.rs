@@ -16,6 +16,7 @@ use rol::Inputs;
 use signal_hook::consts::SIGINT;
 use transport::clock;
 use transport::error::OsError;
+use transport::run_secret::RunSecret;
 use transport::scheduler::{Context, Scheduler, Task, allowed_cpus, pin_to_cpu};
 use transport::waker::Waker;
 
@@ -185,8 +186,11 @@ impl Member {
             return;
         }
         match message {
-            Message::Welcome { configuration, hosted, robs, datagrams } if from_control && self.place.is_none() => {
-                let welcomed = self.on_welcome(context, envelope, &configuration, (&hosted, &*datagrams), robs);
+            Message::Welcome { configuration, hosted, robs, datagrams, nonce }
+                if from_control && self.place.is_none() =>
+            {
+                let run = RunSecret::new(&self.key, &nonce);
+                let welcomed = self.on_welcome(context, envelope, (&configuration, &run), (&hosted, &*datagrams), robs);
                 self.report_failure(context, welcomed);
             }
             Message::Peers(peers) if from_control => {
@@ -212,7 +216,7 @@ impl Member {
         &mut self,
         context: &mut Context<'_, Host>,
         envelope: &Envelope,
-        configuration: &str,
+        (configuration, run): (&str, &RunSecret),
         (hosted, datagrams): (&[NodeId], &DatagramAddresses),
         robs: Vec<Vec<u32>>,
     ) -> Result<(), String> {
@@ -244,7 +248,7 @@ impl Member {
             |other| if hosted.contains(&other) { 1 } else { host.carriers().connections(node, other).len() };
         let to_peers: Vec<usize> = peers.map(connections_to).collect();
         let network = NetworkOptions::new(&assembly.partition, &to_peers);
-        let datagram_options = DatagramOptions::new(&assembly, &[node], &self.key, network.frame_max());
+        let datagram_options = DatagramOptions::new(&assembly, &[node], run, network.frame_max());
         let ports = if role == Role::Ros { &assembly.partition.ros.ports[..] } else { &[] };
         let datagram_options = datagram_options.map(|options| options.of_life(life).at_ports(ports));
         let shares = network.shares();

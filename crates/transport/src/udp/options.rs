@@ -7,8 +7,8 @@ use super::system::DATAGRAMS_PER_CALL;
 use crate::error::OsError;
 use crate::frame::FrameLimits;
 use crate::page_pool::Pool;
+use crate::run_secret::RunSecret;
 use core::time::Duration;
-use siphasher::sip128::SipHasher24;
 use std::net::Ipv4Addr;
 
 /// The longest datagram that Ethernet carries in one piece over IPv4, in bytes.
@@ -98,8 +98,9 @@ pub struct PartitionKey(pub [u8; 16]);
 
 impl PartitionKey {
     /// The key of datagrams that goes with the secret of a run; it does not tell the secret.
-    pub fn derive(secret: &str) -> Self {
-        Self(SipHasher24::new_with_key(DERIVATION).hash(secret.as_bytes()).as_bytes())
+    pub fn derive(secret: &RunSecret) -> Self {
+        let [key @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = secret.key_for("weir 2026 datagrams");
+        Self(key)
     }
 }
 
@@ -270,9 +271,6 @@ impl UdpOptions {
         (DATAGRAM_LEN_LOOPBACK / self.datagram_len).min(SEGMENTS_PER_SEND)
     }
 }
-
-/// Sets these keys apart from any other use of the secret.
-const DERIVATION: &[u8; 16] = b"weir datagrams 1";
 
 /// Room for the header and enough payload that the bookkeeping per segment is small beside it.
 const DATAGRAM_LEN_MIN: usize = 256;

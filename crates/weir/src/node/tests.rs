@@ -81,7 +81,8 @@ impl Run {
         let process = thread::spawn(move || take_part(&args, KEY.into()));
         let mut control = Talk::new(listener.accept().unwrap().0);
         let Some((_, Message::Join { address, .. })) = control.hear() else { panic!("it does not join") };
-        let welcome = Message::Welcome { configuration, hosted: Vec::new(), robs, datagrams: Box::default() };
+        let (datagrams, nonce) = (Box::default(), [0; 16]);
+        let welcome = Message::Welcome { configuration, hosted: Vec::new(), robs, datagrams, nonce };
         control.say((RUN_CONTROL, ros), &welcome);
         Self { control, address: address.parse().unwrap(), ros, sfi, process }
     }

@@ -347,6 +347,7 @@ mod tests {
     use dataflow::wire;
     use transport::clock;
     use transport::page_pool::PoolOptions;
+    use transport::run_secret::RunSecret;
 
     const FRAME_MAX: usize = 512 << 10;
     const NODE: NodeId = NodeId(7);
@@ -483,8 +484,9 @@ mod tests {
         let mut poller = Poller::new().unwrap();
         let pool = PoolOptions { name: "test".into(), page_len: FRAME_MAX, pages: 8, prefault: false };
         let pool = Pool::new(&pool).unwrap();
+        let run = RunSecret::new("key", &[1; 16]);
         let mut open = |role, ports| {
-            let options = DatagramOptions::new(&assembly, &assembly.of(role), "secret", FRAME_MAX).unwrap();
+            let options = DatagramOptions::new(&assembly, &assembly.of(role), &run, FRAME_MAX).unwrap();
             Datagrams::open(&options.at_ports(ports), &pool, &pool, &mut poller).unwrap()
         };
         let (mut first, mut second) = (open(Role::Dfm, &[]), open(Role::Ros, ports));

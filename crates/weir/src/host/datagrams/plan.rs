@@ -6,6 +6,7 @@ use configuration::{FRAGMENT_OVERHEAD_BYTES, MessageType, Partition, RosInput, T
 use dataflow::ids::{Incarnation, NodeId, Role};
 use dataflow::wire;
 use transport::frame::FrameLimits;
+use transport::run_secret::RunSecret;
 use transport::udp::{Acknowledged, MulticastOptions, PartitionKey, SocketBuffers, UdpOptions};
 
 use crate::assembly::Assembly;
@@ -42,9 +43,9 @@ struct Load {
 }
 
 impl DatagramOptions {
-    /// The settings that a partition asks for, for a process with these nodes; `None` if nothing travels so. `secret` is what
-    /// the members of the run know; `frame_max` is the longest message.
-    pub(crate) fn new(assembly: &Assembly, here: &[NodeId], secret: &str, frame_max: usize) -> Option<Self> {
+    /// The settings that a partition asks for, for a process with these nodes; `None` if nothing travels so. `frame_max` is
+    /// the longest message.
+    pub(crate) fn new(assembly: &Assembly, here: &[NodeId], run: &RunSecret, frame_max: usize) -> Option<Self> {
         let partition = &assembly.partition;
         let transport = &partition.transport;
         if !transport.has_datagrams() {
@@ -58,7 +59,7 @@ impl DatagramOptions {
         let make = |frame_max: usize, lane: LaneLoad| {
             let LaneLoad { receive, send, by_one, to_one, parts_to_one } = lane;
             let limits = FrameLimits::new(wire::HEADER_LEN, frame_max).expect("a header is shorter than a frame");
-            let key = PartitionKey::derive(secret);
+            let key = PartitionKey::derive(run);
             let datagram_len = usize::try_from(transport.datagram_len()).expect("at most 65,507");
             let asked = |load: Load| match transport.socket_buffer {
                 Some(size) => usize::try_from(size.bytes()).unwrap_or(usize::MAX),
@@ -378,7 +379,7 @@ mod tests {
     }
 
     fn options(assembly: &Assembly, role: Role) -> Option<DatagramOptions> {
-        DatagramOptions::new(assembly, &assembly.of(role)[..1], "secret", 5 << 20)
+        DatagramOptions::new(assembly, &assembly.of(role)[..1], &RunSecret::new("key", &[1; 16]), 5 << 20)
     }
 
     #[test]
