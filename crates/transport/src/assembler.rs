@@ -43,6 +43,22 @@ impl Assembler {
         }
     }
 
+    /// From now on frames have these limits, and pages come from this pool: the stream goes on where it was.
+    ///
+    /// # Panics
+    /// If a frame can be longer than a page, or a frame has begun and the new pool has no page to continue it in.
+    pub(crate) fn renew(&mut self, limits: FrameLimits, copy_below: usize, pool: Pool) {
+        assert!(limits.len_max() <= pool.page_len(), "a frame fits in a page");
+        (self.limits, self.copy_below) = (limits, copy_below);
+        let old = self.page.take();
+        if let Some(old) = old.filter(|_| self.unfinished_len > 0) {
+            let mut next = pool.take().expect("a new pool has a page");
+            next.bytes_mut()[..self.unfinished_len].copy_from_slice(&old.bytes()[..self.unfinished_len]);
+            self.page = Some(next);
+        }
+        self.pool = pool;
+    }
+
     /// Where the stream continues: at most `len_max` bytes, never empty; `None` if that takes a page and the pool has none.
     pub(crate) fn buffer(&mut self, len_max: usize, counters: &mut LinkCounters) -> Option<&mut [u8]> {
         self.make_room(counters);
@@ -267,6 +283,22 @@ mod tests {
         assert_eq!(fixture.frames().len(), 2);
         let malformed = fixture.assembler.malformed().unwrap();
         assert_eq!((malformed.offset, malformed.len), (50, 0));
+    }
+
+    #[test]
+    fn a_stream_goes_on_within_a_frame_when_its_limits_and_pool_change() {
+        let long = frame(3 * PAGE_LEN, 3);
+        for begun in [0, 3, 100] {
+            let mut fixture = Fixture::new(1);
+            fixture.write(&[frame(20, 1), frame(200, 2)[..begun].to_vec()].concat());
+            let pool =
+                Pool::new(&PoolOptions { name: "new".into(), page_len: 4 * PAGE_LEN, pages: 2, prefault: false });
+            fixture.assembler.renew(FrameLimits::new(4, 4 * PAGE_LEN).unwrap(), 16, pool.unwrap());
+            assert_eq!(fixture.frames()[0].as_bytes(), frame(20, 1), "what came before is delivered");
+            let rest = [frame(200, 2)[begun..].to_vec(), long.clone()].concat();
+            assert_eq!(feed(&mut fixture, &rest, &[70], 0), [frame(200, 2), long.clone()]);
+            assert_eq!(fixture.pool.counters().in_use, 0, "the former pool has its page back");
+        }
     }
 
     #[test]

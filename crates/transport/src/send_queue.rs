@@ -51,6 +51,12 @@ impl SendQueue {
         }
     }
 
+    /// Frames that are queued from now on have these limits.
+    pub(crate) fn renew(&mut self, limits: FrameLimits, copy_below: usize, bytes_max: usize, frames_max: usize) {
+        (self.limits, self.copy_below) = (limits, copy_below.max(1));
+        (self.bytes_max, self.frames_max) = (bytes_max, frames_max);
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes == 0
     }

@@ -101,8 +101,6 @@ struct Member {
     peers: Vec<Peer>,
     /// Further connections to them.
     further: Vec<FurtherLink>,
-    /// Peers that greeted before run control had welcomed us.
-    early: Vec<LinkEvent>,
     is_ready: bool,
     ends_at: Option<Time>,
     failure: Option<NodeError>,
@@ -162,7 +160,6 @@ impl Member {
             awaited: None,
             peers: Vec::new(),
             further: Vec::new(),
-            early: Vec::new(),
             is_ready: false,
             ends_at: None,
             failure: None,
@@ -196,9 +193,6 @@ impl Member {
             Message::Peers(peers) if from_control => {
                 let connected = self.on_peers(context, &peers);
                 self.report_failure(context, connected);
-            }
-            Message::Greet { ref key, .. } if !from_control && self.place.is_none() && *key == self.key => {
-                self.early.push(LinkEvent::Message { link, envelope: *envelope, message });
             }
             Message::Greet { key, part, datagrams } if !from_control => {
                 self.on_greet(context, link, envelope, (&key, part), &datagrams);
@@ -277,7 +271,6 @@ impl Member {
             self.to_parent = Some((link, in_parent));
         }
         host.complain_of_buffers(node);
-        context.shared.link_events.extend(self.early.drain(..));
         context.set_idle(idle(&assembly.partition));
         self.place = Some(Place { assembly, node, life });
         Ok(())

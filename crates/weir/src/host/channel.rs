@@ -6,8 +6,9 @@ use core::str::FromStr;
 
 use transport::frame::Frame;
 use transport::link::Link;
+use transport::page_pool::Pool;
 use transport::shm::{Address, ShmLink};
-use transport::tcp::Connection;
+use transport::tcp::{Connection, InvalidOptions, TcpOptions};
 
 use super::carriers::Kind;
 
@@ -30,6 +31,14 @@ impl Channel {
         match self {
             Self::Tcp(connection) => connection,
             Self::Shm(link) => &mut **link,
+        }
+    }
+
+    /// Gives it the settings of a partition. Through shared memory it has them from its beginning.
+    pub(super) fn renew(&mut self, options: &TcpOptions, pool: &Pool) -> Result<(), InvalidOptions> {
+        match self {
+            Self::Tcp(connection) => connection.renew(options, pool),
+            Self::Shm(_) => Ok(()),
         }
     }
 

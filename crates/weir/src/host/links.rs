@@ -56,7 +56,8 @@ pub(crate) struct NetworkOptions {
     page_len: usize,
     bulk_pages: usize,
     control_pages: usize,
-    /// Connections that may be open without a peer that has said who it is; further ones wait to be accepted.
+    /// Connections that may be open without a peer that has said who it is; further ones wait to be accepted. None before
+    /// the partition is known: frames of peers have its limits.
     strangers_max: usize,
     /// Whether peers that send bulk are so many that most of their pages are nearly empty at any time.
     has_many_peers: bool,
@@ -186,8 +187,8 @@ impl NetworkOptions {
             shm: None,
             page_len: JOINING_PAGE_LEN,
             bulk_pages: 8,
-            control_pages: STRANGERS_MAX + 1,
-            strangers_max: STRANGERS_MAX,
+            control_pages: 1,
+            strangers_max: 0,
             has_many_peers: true,
             greet_timeout,
         }
@@ -195,11 +196,16 @@ impl NetworkOptions {
 }
 
 impl Links {
-    /// Uses these settings for all further connections.
+    /// Uses these settings from now on, also for the connections that this process has opened. Peers are accepted if they were
+    /// not before: each connection is of the partition's settings from its beginning.
     pub(crate) fn reconfigure(&mut self, options: NetworkOptions, waker: &Waker) -> Result<(), LinksError> {
         let network = self.network.as_mut().expect("a process that listens");
         (network.bulk, network.control) = pools(&options, waker)?;
         network.options = options;
+        let opened = self.slots.iter_mut().filter(|(_, slot)| slot.accepted_at.is_none());
+        for (_, Slot { connection, .. }) in opened {
+            connection.renew(&network.options.tcp, &network.bulk)?;
+        }
         Ok(())
     }
 
@@ -518,7 +524,7 @@ const FRAME_OVERHEAD_BYTES: usize = 256 << 10;
 /// More than all credits of a partition allow to be on the way over one connection.
 pub(super) const SEND_QUEUE_FRAMES: usize = 1 << 22;
 
-/// The least of [`NetworkOptions::strangers_max`], and all of it before the partition is known.
+/// The least of [`NetworkOptions::strangers_max`] once the partition is known.
 const STRANGERS_MAX: usize = 512;
 
 /// Before the partition's own limit is known.

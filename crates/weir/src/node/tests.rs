@@ -8,7 +8,7 @@ use std::time::Duration;
 use configuration::Partition;
 use dataflow::bulk::PageSlice;
 use dataflow::ids::{Incarnation, NodeId, Role, RunNumber};
-use dataflow::message::{Command, Envelope, Message};
+use dataflow::message::{Command, DatagramAddresses, Envelope, Message, PeerPlace};
 use dataflow::node::RUN_CONTROL;
 use dataflow::wire;
 use rol::Inputs;
@@ -16,7 +16,7 @@ use rol::Inputs;
 use super::{NodeError, take_part};
 use crate::assembly::Assembly;
 use crate::cli::NodeArgs;
-use crate::host::PeerAddress;
+use crate::host::{JOINING_PAGE_LEN, PeerAddress};
 
 #[test]
 fn only_the_connections_that_both_know_of_are_taken() {
@@ -54,17 +54,43 @@ fn a_peer_is_lost_with_any_of_its_connections() {
     run.end();
 }
 
+#[test]
+fn connections_from_before_the_welcome_carry_frames_of_the_partitions_length() {
+    let mut run = Run::not_welcomed();
+    // Longer than the longest frame of joining, shorter than that of the partition.
+    let long = "x".repeat(JOINING_PAGE_LEN + 1);
+    let mut early = Talk::new(TcpStream::connect(run.address.tcp).unwrap());
+    let datagrams = Box::new(DatagramAddresses { control: long.clone(), ..DatagramAddresses::default() });
+    let greeting = Message::Greet { key: KEY.into(), part: 0, datagrams };
+    early.say((run.sfi, run.ros), &greeting);
+    run.welcome();
+    assert!(early.is_greeted(0));
+    let itself = PeerPlace { node: run.ros, life: Incarnation(0), address: long };
+    run.control.say((RUN_CONTROL, run.ros), &Message::Peers(vec![itself]));
+    assert!(matches!(run.control.hear(), Some((_, Message::Ready { .. }))));
+    run.end();
+}
+
 /// A read-out system with one network port, which answers through shared memory, and its run control.
 struct Run {
     control: Talk,
     address: PeerAddress,
     ros: NodeId,
     sfi: NodeId,
+    welcome: Message,
     process: JoinHandle<Result<(), NodeError>>,
 }
 
 impl Run {
+    /// It has joined, and has its place.
     fn new() -> Self {
+        let mut run = Self::not_welcomed();
+        run.welcome();
+        run
+    }
+
+    /// It has joined.
+    fn not_welcomed() -> Self {
         let port = IpAddr::from([127, 0, 0, 2]);
         let text = format!(
             "partition.name = \"p\"\nros = {{ count = 1, ports = [\"{port}\"] }}\nsfi.count = 1\n\
@@ -83,8 +109,11 @@ impl Run {
         let Some((_, Message::Join { address, .. })) = control.hear() else { panic!("it does not join") };
         let (datagrams, nonce) = (Box::default(), [0; 16]);
         let welcome = Message::Welcome { configuration, hosted: Vec::new(), robs, datagrams, nonce };
-        control.say((RUN_CONTROL, ros), &welcome);
-        Self { control, address: address.parse().unwrap(), ros, sfi, process }
+        Self { control, address: address.parse().unwrap(), ros, sfi, welcome, process }
+    }
+
+    fn welcome(&mut self) {
+        self.control.say((RUN_CONTROL, self.ros), &self.welcome);
     }
 
     /// A connection of the event builder, which says which one it is.
