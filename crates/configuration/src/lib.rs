@@ -30,7 +30,7 @@ pub use tables::{
     MessageType, Mix, Multiplicity, OnLoss, OrderedCarrier, Output, Payload, Position, Preprocessing, Processes,
     ProfileStep, Pt, Push, RequestCredits, RequestOrder, RobSelection, Ros, RosInput, Run, RunType, Secret, Sfi,
     SfiAssignment, Sfo, SimulatedFault, Simulation, SizeDistribution, Spacing, Spectrum, Strategy, Stream, StreamType,
-    Topology, Transport, Udp, Way,
+    Tolerance, Tolerate, Topology, Transport, Udp, Way,
 };
 pub use template::{TEMPLATES, Template, template};
 pub use units::{Energy, Fraction, Interval, Rate, Size};

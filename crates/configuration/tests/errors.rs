@@ -31,6 +31,24 @@ fn the_good_ones_are_good() {
 }
 
 #[test]
+fn losses_that_cannot_be_tolerated() {
+    let one = |set: &str| overridden(&[set]).join("\n");
+    assert_eq!(
+        one("run.tolerate={ build_incomplete = 10 }"),
+        "--set run.tolerate: run.tolerate.build_incomplete: unknown key; did you mean `built_incomplete`?"
+    );
+    let expected = "expected a number of events such as 10, or a part such as \"1 %\", found";
+    for (value, found) in [("-1", "-1"), ("few", "\"few\""), ("0.01", "0.01"), ("'101 %'", "\"101 %\"")] {
+        let key = "run.tolerate.filter_debug";
+        assert_eq!(one(&format!("{key}={value}")), format!("--set {key}: {expected} {found}"));
+    }
+    assert_eq!(
+        one("run.tolerate=10"),
+        "--set run.tolerate: expected a table of causes, such as { built_incomplete = 10 }, found 10"
+    );
+}
+
+#[test]
 fn datagrams() {
     let one = |set: &[&str]| overridden(set).join("\n");
     assert_eq!(

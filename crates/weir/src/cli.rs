@@ -28,6 +28,8 @@ pub enum Exit {
     NotStarted = 2,
     /// The run ended with a residual, or was aborted.
     Aborted = 3,
+    /// The run ended in order and with every event accounted for, but not all that was accepted is whole in the files.
+    Degraded = 4,
 }
 
 impl From<Exit> for ExitCode {
@@ -345,7 +347,8 @@ First steps:
   weir file check out/*.data         check every word of the files
 
 Exit status: 0 well; 1 wrong usage or configuration, or a file with problems; 2 could not
-start; 3 the run ended with a residual or was aborted. `weir COMMAND --help` shows examples of each.";
+start; 3 the run ended with a residual or was aborted; 4 the run was degraded: accepted events
+were lost or are incomplete. `weir COMMAND --help` shows examples of each.";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -363,7 +366,9 @@ With --processes an application that dies ends the run in order; with processes.
 it is started again and the run goes on, where its role allows that. What was lost is counted.
 
 Exit status: 0 well; 1 wrong usage or configuration; 2 could not start; 3 the run ended with a
-residual (events unaccounted for) or was aborted; the last line says why.";
+residual (events unaccounted for) or was aborted; 4 it was degraded: accepted events were lost,
+are incomplete, failed in the event filter or were decided without all their data, more than
+run.tolerate allows. The last line says why.";
 
 const CALIBRATE_EXAMPLES: &str = "\
 Examples:

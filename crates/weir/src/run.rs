@@ -107,6 +107,7 @@ pub(crate) fn facts_of(assembly: &Assembly) -> RunFacts {
     let chains = partition.menu.iter().flat_map(|menu| &menu.chain).map(|chain| chain.name.clone()).collect();
     RunFacts {
         run_number: partition.run.number,
+        tolerate: partition.run.tolerate,
         applications: assembly.applications.clone(),
         chains,
         has_tasks: partition.pt.is_some(),

@@ -2,12 +2,14 @@
 
 mod selection;
 mod simulated;
+mod verdict;
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use configuration::Tolerate;
 use dataflow::control::accounting::Accounting;
 use dataflow::control::controller::{Application, Ending};
 use dataflow::histogram::Histogram;
@@ -22,6 +24,9 @@ use crate::cli::Exit;
 
 pub use selection::{Chain, Failures, Level2Data, Selection};
 pub use simulated::{Frames, Messages, Simulated, StruckFault};
+pub use verdict::{Losses, RunState};
+
+use verdict::Verdict;
 
 /// What is known of a run besides the reports and the account.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +37,8 @@ pub struct RunFacts {
     pub applications: Vec<Application>,
     /// Whether the run was forced to end.
     pub forced: bool,
+    /// Losses with which the run is still well.
+    pub tolerate: Tolerate,
     /// From the start of the run to the end of its triggers; rates refer to it.
     pub duration: Duration,
     /// From the launch until all applications ran; none if they never did, and in a simulation.
@@ -86,6 +93,13 @@ pub struct Summary {
     /// What was selected, in a run with a menu or with processing tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selection: Option<Selection>,
+    /// Events that are lost, incomplete, or decided without all their data, by the key of the cause; those that are more than
+    /// `run.tolerate` allows.
+    #[serde(default)]
+    pub degraded_by: Losses,
+    /// Those that `run.tolerate` allows.
+    #[serde(default, skip_serializing_if = "Losses::is_empty")]
+    pub tolerated: Losses,
     /// Why the state is not `ok`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -115,18 +129,6 @@ pub struct Restarted {
     /// For how long it was away, in seconds; absent if the run ended before it was back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub away_s: Option<f64>,
-}
-
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RunState {
-    /// By its limits or a request to stop, with every event accounted for.
-    Ok,
-    /// With events that are not accounted for.
-    Residual,
-    /// Cut short: something died, did not drain, or the stop was forced.
-    Aborted,
 }
 
 /// The account of a run; for the meaning of each count see [`Accounting`].
@@ -332,11 +334,11 @@ impl Summary {
         let of = |role: Role| ending.reports.values().filter(move |report| report.role == role);
         let level1 = Level1Counters::total(of(Role::Level1));
         let (l2pu, sfi) = (L2puCounters::total(of(Role::L2pu)), SfiCounters::total(of(Role::Sfi)));
-        let (state, reason) = verdict(facts, ending, account);
+        let verdict = Verdict::new(&facts.tolerate, facts.forced, ending, account);
         Self {
             schema: SCHEMA,
             run_number: facts.run_number,
-            state,
+            state: verdict.state,
             duration_s: seconds,
             accounting: Account::from(account),
             rates_hz: Rates {
@@ -356,7 +358,9 @@ impl Summary {
             network: facts.network.clone(),
             files: ending.files.iter().map(FileSummary::from).collect(),
             selection: Selection::new(facts, ending),
-            reason,
+            degraded_by: verdict.degraded_by,
+            tolerated: verdict.tolerated,
+            reason: verdict.reason,
             died: ending.dead.iter().map(|&node| facts.name(node)).collect(),
             restarts: facts.restarts.clone(),
             simulated: facts.simulated.clone(),
@@ -372,13 +376,10 @@ impl Summary {
 
     /// What the program ends with.
     pub fn exit(&self) -> Exit {
-        match self.state {
-            RunState::Ok => Exit::Well,
-            RunState::Residual | RunState::Aborted => Exit::Aborted,
-        }
+        self.state.exit()
     }
 
-    /// The exit status: 0 if all is well, else 3.
+    /// The exit status: 0 if all is well, 4 if the run was degraded, else 3.
     pub fn exit_code(&self) -> u8 {
         self.exit() as u8
     }
@@ -455,25 +456,6 @@ impl From<&FileRecord> for FileSummary {
             events: file.events,
             bytes: file.bytes,
             adler32: format!("{:08X}", file.adler32),
-        }
-    }
-}
-
-fn verdict(facts: &RunFacts, ending: &Ending, account: &Accounting) -> (RunState, Option<String>) {
-    let differences = || {
-        let words = account.differences.join("; ");
-        format!("residual {}: {words}", account.residual)
-    };
-    let mut reasons = ending.reasons.clone();
-    if facts.forced && reasons.is_empty() {
-        reasons.push("the stop was forced".to_owned());
-    }
-    match (reasons.is_empty(), account.residual) {
-        (true, 0) => (RunState::Ok, None),
-        (true, _) => (RunState::Residual, Some(differences())),
-        (false, residual) => {
-            reasons.extend((residual > 0).then(differences));
-            (RunState::Aborted, Some(reasons.join("; ")))
         }
     }
 }

@@ -349,12 +349,23 @@ impl Text<'_> {
         let s = self.summary;
         let reason = s.reason.as_deref().unwrap_or("no reason was given");
         let (colour, verdict) = match s.state {
-            RunState::Ok => (GREEN, "ok, residual 0".to_owned()),
+            RunState::Ok => (GREEN, format!("ok, residual 0{}", self.tolerated())),
+            RunState::Degraded => (RED, format!("degraded, residual 0: {reason}{}", self.tolerated())),
             RunState::Residual => (RED, reason.to_owned()),
             RunState::Aborted => (RED, format!("aborted: {reason}")),
         };
         let number = s.run_number;
         writeln!(f, "\n{}", self.paint(colour, &format!("run {number}: {verdict}")))
+    }
+
+    /// What would make the run `degraded` if it were not tolerated.
+    fn tolerated(&self) -> String {
+        let tolerated = &self.summary.tolerated;
+        if tolerated.is_empty() {
+            return String::new();
+        }
+        let each: Vec<String> = tolerated.iter().map(|(key, events)| format!("{key} {}", grouped(*events))).collect();
+        format!("; tolerated: {}", each.join(", "))
     }
 
     fn paint(&self, colour: &str, text: &str) -> String {

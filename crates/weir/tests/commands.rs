@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use configuration::{TEMPLATES, template};
+use configuration::{Fraction, TEMPLATES, Tolerance, template};
 use dataflow::control::accounting::Accounting;
 use dataflow::control::controller::{Application, Ending};
 use dataflow::ids::{NodeId, Role};
@@ -313,7 +313,36 @@ fn the_summary_has_the_keys_of_the_contract_in_their_order() {
     let summary = run().summary();
     assert_eq!(summary.to_json(), SUMMARY);
     assert_eq!(serde_json::from_str::<Summary>(SUMMARY).unwrap(), summary);
-    assert_eq!((summary.exit(), summary.exit_code()), (Exit::Well, 0));
+    assert_eq!((summary.exit(), summary.exit_code()), (Exit::Degraded, 4));
+}
+
+#[test]
+fn losses_that_are_tolerated_are_said_and_the_run_is_well() {
+    let mut run = run();
+    run.facts.tolerate.level2_forced = Tolerance::Part(Fraction::from_percent(1));
+    assert_eq!(run.summary().degraded_by, [("not_built".to_owned(), 10)].into());
+    let table = run.table();
+    assert!(
+        table.ends_with("degraded, residual 0: 10 accepted and not built; tolerated: level2_forced 3\n"),
+        "{table}"
+    );
+    run.facts.tolerate.not_built = Tolerance::Events(10);
+    let summary = run.summary();
+    assert_eq!((summary.state, summary.exit_code(), &summary.reason), (RunState::Ok, 0, &None));
+    assert_eq!(summary.tolerated, [("level2_forced".to_owned(), 3), ("not_built".to_owned(), 10)].into());
+    let table = run.table();
+    assert!(table.ends_with("run 42: ok, residual 0; tolerated: level2_forced 3, not_built 10\n"), "{table}");
+}
+
+#[test]
+fn a_run_that_loses_nothing_is_well() {
+    let mut run = run();
+    (run.account.level2_accepted, run.account.level2_rejected) = (250, 750);
+    (run.account.level2_forced, run.account.not_built) = (0, 0);
+    let summary = run.summary();
+    assert_eq!((summary.state, summary.exit(), summary.exit_code()), (RunState::Ok, Exit::Well, 0));
+    assert!(summary.degraded_by.is_empty() && summary.tolerated.is_empty());
+    assert!(run.table().ends_with("run 42: ok, residual 0\n"), "{}", run.table());
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod recording;
 mod simulation;
 mod stream;
 mod system;
+mod tolerate;
 mod trigger;
 
 pub use building::{
@@ -37,4 +38,5 @@ pub use recording::{Checksum, Compression, Dialect, Durability, EventOrder, Outp
 pub use simulation::{Carrying, Driver, FaultKind, InputCost, Layout, SimulatedFault, Simulation, Topology};
 pub use stream::{RobSelection, Stream, StreamType};
 pub use system::{Connections, Identity, Idle, LossAction, OnLoss, Processes, Run, RunType, Secret, Transport};
+pub use tolerate::{Tolerance, Tolerate};
 pub use trigger::{Decisions, L2pu, L2sv, L2svAssignment, Level1, Level1Source, Spacing, Strategy};

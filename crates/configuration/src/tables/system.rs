@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::carriers::{Carrier, GroupCarrier, OrderedCarrier};
 use super::cores::Cores;
 use super::datagrams::Udp;
+use super::tolerate::Tolerate;
 use crate::units::{Interval, Size};
 
 /// `[partition]`: what this slice of the system is called.
@@ -57,6 +58,8 @@ pub struct Run {
     pub run_type: RunType,
     /// Marks the data as simulated: sets bit 31 of the recorded run type.
     pub simulation: bool,
+    /// Losses with which a run is still well.
+    pub tolerate: Tolerate,
 }
 
 impl Default for Run {
@@ -70,6 +73,7 @@ impl Default for Run {
             stop_timeout: Interval::from_ms(10_000),
             run_type: RunType::Test,
             simulation: false,
+            tolerate: Tolerate::default(),
         }
     }
 }

@@ -2,4 +2,5 @@
 
 pub mod accounting;
 pub mod controller;
+pub mod losses;
 pub mod states;

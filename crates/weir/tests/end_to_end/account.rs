@@ -1,6 +1,6 @@
 //! The summary of a run against the rules of accounting and against the files.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use serde_json::Value;
@@ -16,11 +16,40 @@ impl Ended {
     pub(crate) fn expect_ok(self) -> (Self, Summary) {
         let (ended, summary) = self.expect(0).expect_account("ok");
         assert_eq!(summary.0.get("reason"), None);
-        let lost =
-            ["level2_lost", "built_incomplete", "not_built", "lost_after_build", "lost_in_recording", "duplicates"];
-        for key in lost {
-            assert_eq!(summary.count(key), 0, "{key}: {summary:?}\n{}", ended.stderr);
-        }
+        assert_eq!(
+            (summary.losses(), summary.count("duplicates")),
+            (BTreeMap::new(), 0),
+            "{summary:?}\n{}",
+            ended.stderr
+        );
+        (ended, summary)
+    }
+
+    /// Asserts that the run ended in order and that everything adds up, but that events are lost or incomplete for exactly these
+    /// causes, and that it says so.
+    pub(crate) fn expect_degraded(self, causes: &[&str]) -> (Self, Summary) {
+        let (ended, summary) = self.expect(4).expect_account("degraded");
+        let losses = summary.losses();
+        assert!(
+            losses.keys().eq(causes.iter().collect::<BTreeSet<_>>()),
+            "{causes:?} in {summary:?}\n{}",
+            ended.stderr
+        );
+        let last = ended.stdout.lines().last().unwrap_or_default();
+        assert!(
+            last.contains("degraded, residual 0: ") && last.contains(summary.0["reason"].as_str().unwrap()),
+            "{last}"
+        );
+        (ended, summary)
+    }
+
+    /// Asserts that the run ended in order and that everything adds up: well, or degraded by what the account says.
+    pub(crate) fn expect_end(self) -> (Self, Summary) {
+        let (ended, summary) = match self.status.code() {
+            Some(0) => return self.expect_account("ok"),
+            _ => self.expect(4).expect_account("degraded"),
+        };
+        assert!(!summary.losses().is_empty(), "{summary:?}");
         (ended, summary)
     }
 
@@ -40,6 +69,7 @@ impl Ended {
         let summary = Summary(serde_json::from_str(&text).unwrap());
         assert_eq!(summary.0["state"], state, "{summary:?}\n{}", self.stderr);
         summary.check_lines();
+        assert!(state != "ok" || summary.losses().is_empty(), "{summary:?}");
         let checked = files::check_all(self.output());
         let listed: Vec<(String, u64)> = summary.files();
         assert_eq!(checked, listed, "the files, against those of the summary\n{}", self.stderr);
@@ -51,6 +81,17 @@ impl Summary {
     /// A count of the account.
     pub(crate) fn count(&self, key: &str) -> u64 {
         self.0["accounting"][key].as_u64().unwrap_or_else(|| panic!("no count {key}: {self:?}"))
+    }
+
+    /// Events that are lost, incomplete, or decided without all their data, by cause.
+    pub(crate) fn losses(&self) -> BTreeMap<&str, u64> {
+        assert!(self.0["degraded_by"].is_object(), "{self:?}");
+        self.by_cause("degraded_by")
+    }
+
+    fn by_cause(&self, key: &str) -> BTreeMap<&str, u64> {
+        let by_cause = self.0[key].as_object().into_iter().flatten();
+        by_cause.map(|(cause, events)| (cause.as_str(), events.as_u64().unwrap())).collect()
     }
 
     /// Files with their events, in the order of their names.
@@ -74,6 +115,9 @@ impl Summary {
         assert_eq!(n("recorded") + n("lost_in_recording"), passed, "{self:?}");
         let in_files: u64 = self.files().iter().map(|(_, events)| events).sum();
         assert_eq!(n("recorded_copies"), in_files, "{self:?}");
+        let losses = LOSSES.into_iter().map(|key| (key, n(key))).filter(|(_, events)| *events > 0);
+        let said: BTreeMap<&str, u64> = self.losses().into_iter().chain(self.by_cause("tolerated")).collect();
+        assert_eq!(said, losses.collect(), "{self:?}");
         let streams: BTreeSet<&str> =
             self.0["files"].as_array().unwrap().iter().filter_map(|f| f["stream"].as_str()).collect();
         if streams.len() < 2 {
@@ -81,6 +125,17 @@ impl Summary {
         }
     }
 }
+
+/// Counts of the account that say what makes a run `degraded`.
+const LOSSES: [&str; 7] = [
+    "level2_lost",
+    "level2_forced",
+    "not_built",
+    "built_incomplete",
+    "lost_after_build",
+    "filter_debug",
+    "lost_in_recording",
+];
 
 impl core::fmt::Debug for Summary {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {

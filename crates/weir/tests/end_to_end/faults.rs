@@ -14,8 +14,9 @@ use crate::simulation::{scenario, sim, text};
 #[test]
 fn every_fault_of_networks_hosts_and_disks_is_seen_and_loses_nothing() {
     for scenario in SCENARIOS {
-        let Scenario { name, without, effects, .. } = scenario;
-        let (with, without) = (Seen::of(name, &[], 0), Seen::of(name, without, 0));
+        let Scenario { name, without, effects, degraded_by } = scenario;
+        let status = if degraded_by.is_empty() { 0 } else { 4 };
+        let (with, without) = (Seen::of(name, &[], status), Seen::of(name, without, 0));
         for effect in *effects {
             assert!(with.shows(effect), "{name}: expected {effect:?}, found {}", with.0);
             assert!(!without.shows(effect), "{name}: without the fault expected no {effect:?}, found {}", without.0);
@@ -23,8 +24,7 @@ fn every_fault_of_networks_hosts_and_disks_is_seen_and_loses_nothing() {
         for seen in [&with, &without] {
             assert_eq!(seen.lost(), [0; 4], "{name}: {}", seen.0);
         }
-        assert_eq!(with.count("built_incomplete") > 0, scenario.incomplete, "{name}: {}", with.0);
-        assert_eq!(without.count("built_incomplete"), 0, "{name}: {}", without.0);
+        assert_eq!(with.degraded_by(), *degraded_by, "{name}: {}", with.0);
     }
 }
 
@@ -72,12 +72,14 @@ fn a_hang_of_each_role_is_told_from_the_others() {
 #[test]
 fn each_role_but_level_1_dies_and_returns_and_no_event_is_lost() {
     for role in ROLES.into_iter().filter(|role| *role != "level1-1") {
-        let seen = Seen::of("restart", &[&format!("simulation.fault.0.application={role}")], 0);
+        let lost: &[&str] = if ["ros-1", "pros-1"].contains(&role) { &["built_incomplete"] } else { &[] };
+        let status = if lost.is_empty() { 0 } else { 4 };
+        let seen = Seen::of("restart", &[&format!("simulation.fault.0.application={role}")], status);
         let restart = &seen.0["restarts"][0];
         assert_eq!((&restart["name"], restart["away_s"].as_f64()), (&role.into(), Some(0.05)), "{}", seen.0);
         assert_eq!(seen.faults(), ["restart"], "{}", seen.0);
-        let lost: &[&str] = if ["ros-1", "pros-1"].contains(&role) { &["built_incomplete"] } else { &[] };
         seen.assert_lost(role, lost);
+        assert_eq!(seen.degraded_by(), lost, "{}", seen.0);
     }
     assert_unharmed("restart");
 }
@@ -120,8 +122,8 @@ struct Scenario {
     without: &'static [&'static str],
     /// What is to be seen of it, and is not without it.
     effects: &'static [Effect<'static>],
-    /// Whether events are given up for lack of data.
-    incomplete: bool,
+    /// For which causes the run is not well.
+    degraded_by: &'static [&'static str],
 }
 
 /// Something in a summary.
@@ -146,7 +148,7 @@ const SCENARIOS: &[Scenario] = &[
             At("/reasks", 1.0),
             At("/latency_ns/level2/max", 200e6),
         ],
-        incomplete: false,
+        degraded_by: &[],
     },
     Scenario {
         name: "corruption",
@@ -158,13 +160,13 @@ const SCENARIOS: &[Scenario] = &[
             At("/network/malformed", 1.0),
             At("/reasks", 1.0),
         ],
-        incomplete: false,
+        degraded_by: &[],
     },
     Scenario {
         name: "duplication",
         without: &["simulation.frame_duplication=0"],
         effects: &[At("/simulated/frames/duplicated", 1.0)],
-        incomplete: false,
+        degraded_by: &[],
     },
     Scenario {
         name: "reordering",
@@ -174,7 +176,7 @@ const SCENARIOS: &[Scenario] = &[
             At("/simulated/frames/tcp_repeats", 1.0),
             At("/latency_ns/build/p50", 800e3),
         ],
-        incomplete: false,
+        degraded_by: &[],
     },
     Scenario {
         name: "delay",
@@ -185,19 +187,19 @@ const SCENARIOS: &[Scenario] = &[
             At("/latency_ns/level2/max", 40e6),
             At("/latency_ns/build/max", 20e6),
         ],
-        incomplete: false,
+        degraded_by: &[],
     },
     Scenario {
         name: "stale",
         without: &["simulation.message_stale=0"],
         effects: &[At("/simulated/messages/stale", 1.0), At("/network/stale", 1.0)],
-        incomplete: false,
+        degraded_by: &[],
     },
     Scenario {
         name: "wrong-run",
         without: &["simulation.message_wrong_run=0"],
         effects: &[At("/simulated/messages/wrong_run", 1.0), At("/network/stale", 1.0)],
-        incomplete: false,
+        degraded_by: &[],
     },
     Scenario {
         name: "network-partition",
@@ -209,7 +211,7 @@ const SCENARIOS: &[Scenario] = &[
             At("/latency_ns/level2/max", 90e6),
             At("/latency_ns/build/max", 90e6),
         ],
-        incomplete: false,
+        degraded_by: &[],
     },
     Scenario {
         name: "slow",
@@ -220,19 +222,19 @@ const SCENARIOS: &[Scenario] = &[
             At("/latency_ns/level2/max", 50e6),
             Waits("l2pu-", "no free level-2 worker"),
         ],
-        incomplete: false,
+        degraded_by: &[],
     },
     Scenario {
         name: "clock-step",
         without: &["simulation.fault=[]"],
         effects: &[At("/accounting/level2_forced", 1.0), At("/latency_ns/level2/max", 1e9)],
-        incomplete: false,
+        degraded_by: &["level2_forced"],
     },
     Scenario {
         name: "full-disk",
         without: &["simulation.fault=[]"],
         effects: &[Waits("sfo-1", "waiting for recording"), Waits("efd-", "no request from the event filter")],
-        incomplete: false,
+        degraded_by: &[],
     },
     Scenario {
         name: "full-buffers",
@@ -244,7 +246,7 @@ const SCENARIOS: &[Scenario] = &[
             At("/dead_time_fraction", 0.05),
             Waits("ros-", "buffer pages in use"),
         ],
-        incomplete: true,
+        degraded_by: &["built_incomplete"],
     },
 ];
 
@@ -272,7 +274,7 @@ impl Seen {
         arguments.extend(keys.iter().flat_map(|key| ["--set", key]));
         sim(&arguments).expect(status);
         let seen = Self(serde_json::from_str(&fs::read_to_string(summary).unwrap()).unwrap());
-        let state = if status == 0 { "ok" } else { "aborted" };
+        let state = ["ok", "", "", "aborted", "degraded"][status as usize];
         assert_eq!((seen.0["state"].as_str(), seen.count("residual")), (Some(state), 0), "{name} {keys:?}: {}", seen.0);
         assert!(seen.count("recorded") > 0, "{name} {keys:?}: {}", seen.0);
         let strays = ["stale", "wrong_run"].map(|kind| seen.0["simulated"]["messages"][kind].as_u64().unwrap());
@@ -316,6 +318,11 @@ impl Seen {
     fn faults(&self) -> Vec<&str> {
         let faults = self.0["simulated"]["faults"].as_array();
         faults.into_iter().flatten().map(|fault| fault["kind"].as_str().unwrap()).collect()
+    }
+
+    /// The causes for which the run is not well.
+    fn degraded_by(&self) -> Vec<&str> {
+        self.0["degraded_by"].as_object().unwrap().keys().map(String::as_str).collect()
     }
 
     fn names(&self, key: &str) -> Vec<&str> {

@@ -58,7 +58,7 @@ fn a_python_class_names_streams() {
     for processes in [false, true] {
         let Some(job) = job("a_python_class_names_streams", "Streams", processes) else { return };
         let streams = r#"[{name="Main"},{type="calibration",name="X",by_name=true}]"#;
-        let (ended, summary) = job.set("sfo", "{}").set("stream", streams).run().expect_ok();
+        let (ended, summary) = job.set("sfo", "{}").set("stream", streams).run().expect_degraded(&["filter_debug"]);
         let of = |stream: &str| Recorded::of(&ended, stream);
         let ordinals = |takes: fn(u64) -> bool| (0..400).filter(|ordinal| takes(*ordinal)).collect::<BTreeSet<u64>>();
         let calibration = of("calibration_X");
@@ -85,7 +85,7 @@ fn a_kill_from_outside() {
         let mut running = job.set("pt.timeout", "\"90 s\"").start();
         running.until("a task waits for its end", |_| fs::read_to_string(&mark).is_ok_and(|pid| !pid.is_empty()));
         send(fs::read_to_string(&mark).unwrap().parse().unwrap(), Signal::SIGKILL);
-        let (ended, summary) = running.end().expect_ok();
+        let (ended, summary) = running.end().expect_degraded(&["filter_debug"]);
         assert_eq!((summary.count("filter_accepted"), summary.count("filter_debug")), (200, 1), "{summary:?}");
         let debug = Recorded::of(&ended, "debug_FilterCrash");
         assert_eq!(debug.ordinals(), [7].into());
@@ -207,7 +207,7 @@ fn check(test: &str, class: &str, stream: &str, words: impl Fn(u64) -> String) {
     for processes in [false, true] {
         let Some(job) = unlimited(test, class, processes) else { return };
         let job = job.events(events).set("pt.timeout", timeout);
-        let (ended, summary) = job.set("pt.memory_limit", "\"300 MB\"").run().expect_ok();
+        let (ended, summary) = job.set("pt.memory_limit", "\"300 MB\"").run().expect_degraded(&["filter_debug"]);
         check_counts(&summary, events);
         let debug = Recorded::of(&ended, &format!("debug_{stream}"));
         assert_eq!(debug.ordinals(), (0..events).filter(|ordinal| ordinal % 40 == 7).collect(), "{}", ended.stderr);

@@ -39,7 +39,8 @@ fn overload_in_one_process_is_dead_time() {
 fn few_events_are_accepted_by_force() {
     let job = slow_level2(true).set("l2sv.timeout", "\"15 ms\"").set("l2sv.forced_limit", "\"5 %\"");
     let job = job.set("level1.profile", r#"[{ from = "1 s", rate = "100 Hz" }]"#);
-    let (_, summary) = job.events(CAPACITY_HZ + 500).run().expect_ok();
+    let (_, summary) =
+        job.events(CAPACITY_HZ + 500).set("run.tolerate", "{}").run().expect_degraded(&["level2_forced"]);
     let forced = summary.count("level2_forced");
     // The end of the run forces those that are overdue then: as many as there are workers, on a machine that is busy.
     assert!((1..=summary.count("level1") / 20 + 16).contains(&forced), "{summary:?}");
@@ -54,7 +55,7 @@ fn few_events_are_accepted_by_force() {
 fn without_a_limit_overdue_events_wait_for_their_decision() {
     let job = slow_level2(true).set("l2sv.timeout", "\"15 ms\"").set("l2sv.forced_limit", "\"0 %\"");
     let job = job.set("level1.profile", r#"[{ from = "200 ms", rate = "100 Hz" }]"#);
-    let (_, summary) = job.events(400).run().expect_ok();
+    let (_, summary) = job.events(400).run().expect_end();
     // The last one may be overdue on a busy machine when the run ends, and its end forces it.
     assert!(summary.count("level2_forced") <= 16, "{summary:?}");
 }

@@ -18,6 +18,7 @@ use crate::running::{Job, Running, send};
 fn of_a_read_out_system() {
     let summary = check("ros-2", job());
     assert!(summary.count("built_incomplete") > 0, "what it held is missing, and said to be: {summary:?}");
+    assert_eq!(summary.0["state"], "degraded");
 }
 
 #[test]
@@ -68,7 +69,7 @@ fn of_an_event_filter_daemon_with_processing_tasks() {
     running.until("it is back", |running| running.error_output().contains("efd-1 is back"));
     running.until_more_is_recorded();
     running.signal(Signal::SIGINT);
-    let (_, summary) = running.end().expect(0).expect_account("ok");
+    let (_, summary) = running.end().expect_end();
     assert_eq!(lost(&summary), 0, "{summary:?}");
     assert_eq!(summary.0["restarts"][0]["name"], "efd-1");
 }
@@ -208,7 +209,7 @@ fn check(application: &str, job: Job) -> Summary {
 fn end_well(mut running: Running) -> Summary {
     running.until_more_is_recorded();
     running.signal(Signal::SIGINT);
-    let (ended, summary) = running.end().expect(0).expect_account("ok");
+    let (ended, summary) = running.end().expect_end();
     let mut ids = BTreeSet::new();
     assert!(names(ended.output()).iter().all(|name| name.ends_with(".data")), "{:?}", names(ended.output()));
     for file in recorded(ended.output()) {

@@ -141,7 +141,7 @@ fn a_recorder_that_returns_leaves_each_event_in_each_stream_once() {
         }
         running.until_more_is_recorded();
         running.signal(Signal::SIGINT);
-        let (ended, summary) = running.end().expect(0).expect_account("ok");
+        let (ended, summary) = running.end().expect_end();
         Copies::read(ended.output()).check(&summary);
         assert_eq!(summary.count("lost_in_recording"), 0, "{summary:?}");
         let names = names(ended.output());
@@ -164,7 +164,7 @@ fn a_recorder_that_returns_to_a_full_disk_waits_for_room() {
         said.split_once("sfo-1 died").is_some_and(|(_, said)| said.contains("stalled"))
     });
     fs::remove_file(filler).unwrap();
-    let (ended, summary) = running.end().expect(0).expect_account("ok");
+    let (ended, summary) = running.end().expect_end();
     Copies::read(ended.output()).check(&summary);
     assert_eq!(summary.count("lost_in_recording"), 0, "{summary:?}");
 }
