@@ -102,6 +102,7 @@ bench: build ## benchmarks: of parts by criterion, then of the system
 	$(WEIR) bench simulation --json
 	$(WEIR) bench prediction --json
 	$(WEIR) bench filter --python "$(WEIR_PYTHON)" --json
+	$(WEIR) bench shaping --json
 
 reference: build ## the bare machine of event building beside another: EVB=f.c, a program of the same arguments
 	@test -n "$(EVB)" || { echo "make reference: expected EVB=FILE.c" >&2; exit 1; }

@@ -85,10 +85,13 @@ pub struct Push {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<Size>,
     /// What the link of an event builder carries in a second: each of the `ros.count` sources sends at its share of that
-    /// (rate division, ATM1997). Without the key they send as fast as they can.
+    /// (rate division, ATM1997). Without the key they send as fast as they can. A source that was kept from its processor sends
+    /// at once what it was owed meanwhile, of up to 50 ms; `window` bounds that, too. To fill the link, `sfi.building` events have
+    /// to hold what it carries while a message waits for a process: with `transport.idle = "spin"` and fewer processors than
+    /// processes that is some tens of milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link_per_second: Option<Size>,
-    /// What may go at once after a pause, with `link_per_second`.
+    /// What may go at once after a pause, with `link_per_second`, besides what a late source was owed.
     pub burst: Size,
     /// Events that are sent together, and assigned to the same event builder.
     pub group: u32,

@@ -4,9 +4,10 @@ use core::time::Duration;
 
 use crate::time::Time;
 
-/// The rate of one source towards one builder: a token bucket that holds one burst.
+/// The rate of one source towards one builder: a token bucket that holds one burst, and what a late source was owed.
 ///
-/// A message may go while there is credit, and takes as much as it is long: what is owed is waited for before the next.
+/// A message may go while there is credit, and takes as much as it is long: what is owed is waited for before the next. Credit
+/// comes in ideal time: a source that sleeps too long, or has no processor, sends afterwards what it could have sent meanwhile.
 #[derive(Clone, Debug)]
 pub(crate) struct RateDivision {
     bytes_per_s: u64,
@@ -37,11 +38,12 @@ impl RateDivision {
         Time::from_ns(paid.as_ns().saturating_sub(self.burst.as_nanos() as u64))
     }
 
-    /// Counts a message that goes.
-    pub(crate) fn take(&mut self, now: Time, bytes: u64) {
+    /// Counts a message that goes, from a source that is late by so much at times.
+    pub(crate) fn take(&mut self, now: Time, late: Duration, bytes: u64) {
         let takes_ns = u128::from(bytes) * 1_000_000_000 / u128::from(self.bytes_per_s);
         let takes = Duration::from_nanos(u64::try_from(takes_ns).unwrap_or(LONG_NS).min(LONG_NS));
-        self.paid = Some(self.paid.unwrap_or(now).max(now) + takes);
+        let owed_from = Time::from_ns(now.as_ns().saturating_sub(late.as_nanos() as u64));
+        self.paid = Some(self.paid.unwrap_or(now).max(owed_from) + takes);
     }
 }
 
@@ -61,7 +63,7 @@ mod tests {
         let mut now = Time::from_ns(from_ns);
         let mut send = || {
             now = now.max(rate.ready_at(now));
-            rate.take(now, bytes);
+            rate.take(now, Duration::ZERO, bytes);
             now
         };
         let times: Vec<Time> = (0..count).map(|_| send()).collect();
@@ -83,6 +85,34 @@ mod tests {
         let mut rate = RateDivision::new(1_000_000, 3_000, 0.0);
         sent(&mut rate, 0, 1_000, 1);
         assert_eq!(sent(&mut rate, 1_000_000_000, 1_000, 5), [0, 0, 0, 0, 1_000_000], "the fourth overdraws it");
+    }
+
+    #[test]
+    fn a_late_source_has_the_rate_all_the_same() {
+        let late = Duration::from_millis(5);
+        let mut rate = RateDivision::new(1_000_000, 0, 0.0);
+        let mut sent = 0;
+        for pass in 0..200 {
+            let now = Time::from_ns(1_000_000_000) + late * pass;
+            while rate.ready_at(now) <= now {
+                rate.take(now, late, 1_000);
+                sent += 1_000;
+            }
+        }
+        assert!((990_000..=1_001_000).contains(&sent), "{sent} bytes in a second");
+    }
+
+    #[test]
+    fn a_late_source_is_owed_no_more_than_it_was_late() {
+        let mut rate = RateDivision::new(1_000_000, 0, 0.0);
+        rate.take(Time::from_ns(0), Duration::ZERO, 1_000);
+        let now = Time::from_ns(1_000_000_000);
+        let mut at_once = 0;
+        while rate.ready_at(now) <= now {
+            rate.take(now, Duration::from_millis(3), 1_000);
+            at_once += 1;
+        }
+        assert_eq!(at_once, 4, "those of 3 ms, and one more");
     }
 
     #[test]

@@ -6,6 +6,7 @@ pub mod clears;
 pub mod event_manager;
 pub(crate) mod few_events;
 pub mod fragment;
+pub mod lateness;
 pub mod pusher;
 pub(crate) mod replies;
 mod requests;

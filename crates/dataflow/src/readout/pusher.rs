@@ -8,6 +8,7 @@ use crate::building::byte_credits::{PushWindow, cost};
 use crate::building::rate_division::RateDivision;
 use crate::ids::{EventId, NodeId};
 use crate::random::Random;
+use crate::readout::lateness::Lateness;
 use crate::time::Time;
 
 /// How a read-out system pushes.
@@ -21,7 +22,7 @@ pub struct PushParameters {
     pub window_bytes: u64,
     /// Rate towards each builder in bytes per second; without it, as fast as credits allow.
     pub bytes_per_s: Option<u64>,
-    /// What may go at once after a pause, in bytes, where there is a rate.
+    /// What may go at once after a pause, in bytes, where there is a rate; besides what was owed to a source that was called late.
     pub burst_bytes: u64,
     /// Events that go together; 1 for each as soon as its data are there.
     pub group: usize,
@@ -54,6 +55,7 @@ pub(crate) struct Pusher {
     touched: VecDeque<usize>,
     /// When others may.
     wakes: BTreeSet<(Time, usize)>,
+    lateness: Lateness,
 }
 
 struct Lane {
@@ -92,6 +94,7 @@ impl Pusher {
             lanes,
             touched: VecDeque::new(),
             wakes: BTreeSet::new(),
+            lateness: Lateness::default(),
         }
     }
 
@@ -119,6 +122,7 @@ impl Pusher {
 
     /// A lane that may send a group now, and how many events that is.
     pub(crate) fn next(&mut self, now: Time) -> Option<(usize, usize)> {
+        self.on_deadline(now);
         while let Some(&index) = self.touched.front() {
             match self.ready_at(now, index) {
                 Some(at) if at <= now => {
@@ -152,7 +156,7 @@ impl Pusher {
         let lane = &mut self.lanes[lane];
         lane.window.push(len_bytes);
         if let Some(rate) = &mut lane.rate {
-            rate.take(now, cost(len_bytes));
+            rate.take(now, self.lateness.recent(now), cost(len_bytes));
         }
         (lane.sfi, lane.window.pushed())
     }
@@ -181,8 +185,10 @@ impl Pusher {
         }
     }
 
+    /// Lanes whose time has come.
     pub(crate) fn on_deadline(&mut self, now: Time) {
-        while let Some(&(_, index)) = self.wakes.first().filter(|(at, _)| *at <= now) {
+        while let Some(&(at, index)) = self.wakes.first().filter(|(at, _)| *at <= now) {
+            self.lateness.note(now, at);
             self.wake(index, None);
             self.touch(index);
         }
@@ -267,7 +273,6 @@ mod tests {
 
     /// What goes now, if every event is this long: builders with their groups.
     fn goes(pusher: &mut Pusher, now: Time, len_bytes: usize) -> Vec<(u16, Vec<u64>)> {
-        pusher.on_deadline(now);
         let mut groups = Vec::new();
         while let Some((lane, count)) = pusher.next(now) {
             let events: Vec<u64> = (0..count).map(|_| pusher.take(lane).expect("an event waits").0).collect();
@@ -333,6 +338,19 @@ mod tests {
             pusher.on_credit(NodeId(8), u64::MAX);
         }
         assert!((980_000..1_020_000).contains(&sent), "half of what was offered: {sent}");
+    }
+
+    /// Passes come every 3 ms, a message is due every millisecond.
+    #[test]
+    fn a_source_that_is_called_late_keeps_its_rate() {
+        let mut pusher = pusher(|p| (p.bytes_per_s, p.window_bytes) = (Some(1_000_000), 1 << 20));
+        let mut sent = 0;
+        for us in (0..1_000_000).step_by(3_000) {
+            offer(&mut pusher, at_us(us), 8, us..us + 5);
+            sent += goes(&mut pusher, at_us(us), 936).iter().map(|(_, events)| events.len() * 1000).sum::<usize>();
+            pusher.on_credit(NodeId(8), u64::MAX);
+        }
+        assert!((980_000..1_005_000).contains(&sent), "{sent} bytes in a second");
     }
 
     #[test]

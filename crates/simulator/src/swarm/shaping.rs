@@ -4,23 +4,24 @@ use std::collections::BTreeMap;
 
 use dataflow::building::EVENT_BYTES;
 use dataflow::ids::NodeId;
+use dataflow::readout::lateness::LATENESS_MAX;
 
 use super::check::Failures;
 use super::plan::{Plan, Push};
 use crate::world::{Outcomes, Pushed};
 
-/// In any interval a source sends no more to a builder than its rate allows, a burst, and what goes with the last event that
-/// still found credit. A bucket that is filled as late and emptied as early as the passes of the source allow overflows only if
+/// In any interval a source sends no more to a builder than its rate allows, a burst, what it was owed while it was called late,
+/// and what goes with the last event that still found credit. A bucket that is filled as late and emptied as early as the passes of the source allow overflows only if
 /// that does not hold.
 pub(super) fn too_fast(plan: &Plan, outcomes: &Outcomes, failures: &mut Failures) {
     let Some(Push { bytes_per_s: Some(rate), burst_bytes, group, .. }) = plan.push else { return };
     let takes_ns = |bytes: u64| bytes * 1_000_000_000 / rate;
     let rest = (group as u64 - 1) * outcomes.pushed.iter().map(cost).max().unwrap_or(0);
-    let most_ns = takes_ns(burst_bytes + rest);
     let mut paid_ns = BTreeMap::new();
     for pushed in &outcomes.pushed {
         let paid_ns: &mut u64 = paid_ns.entry((pushed.from, pushed.life, pushed.to)).or_default();
         let at_ns = pushed.at.as_ns();
+        let most_ns = takes_ns(burst_bytes + rest) + pushed.late.min(LATENESS_MAX).as_nanos() as u64;
         if *paid_ns > at_ns + most_ns {
             let (from, to) = (pushed.from, pushed.to);
             let early = *paid_ns - at_ns - most_ns;

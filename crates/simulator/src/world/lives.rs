@@ -1,5 +1,7 @@
 //! Applications appear, die and return; faults strike.
 
+use std::time::Duration;
+
 use dataflow::component::{Input, PeerState};
 use dataflow::control::controller::Controller;
 use dataflow::ids::{Incarnation, NodeId};
@@ -110,6 +112,8 @@ impl World {
         slot.node = None;
         slot.wake = None;
         slot.woken = false;
+        slot.asked = None;
+        slot.late = Duration::ZERO;
         slot.gone = state == PeerState::Gone;
         slot.incarnation.0 += 1;
         self.touched.push(node);

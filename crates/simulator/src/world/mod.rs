@@ -100,6 +100,10 @@ struct Slot {
     pass_began: Time,
     /// The time that the component asked for has come, and waits for the processor.
     woken: bool,
+    /// The time that the component asked for last.
+    asked: Option<Time>,
+    /// How late its life was called at the worst, by its clock.
+    late: Duration,
     clock: Clock,
     /// Until when every input takes longer, and by how much.
     slow: Option<(Time, Duration)>,
@@ -359,11 +363,12 @@ impl World {
         if slot.hangs {
             return;
         }
+        let time = slot.reads_clock(now);
         let mut out = core::mem::take(&mut self.out);
         if let Some(node) = &mut slot.node {
             self.inputs += 1;
             self.network.messages += 1;
-            node.receive(slot.clock.at(now), envelope, message, &mut out);
+            node.receive(time, envelope, message, &mut out);
         }
         self.after(envelope.to, &mut out);
         self.out = out;
@@ -375,10 +380,11 @@ impl World {
         if slot.hangs {
             return;
         }
+        let time = slot.reads_clock(now);
         let mut out = core::mem::take(&mut self.out);
         if let Some(node) = &mut slot.node {
             self.inputs += 1;
-            node.handle(slot.clock.at(now), input, &mut out);
+            node.handle(time, input, &mut out);
         }
         self.after(to, &mut out);
         self.out = out;
@@ -442,10 +448,11 @@ impl World {
         if checks {
             node.check();
         }
+        slot.asked = node.next_deadline();
         if slot.woken || forgets {
             return;
         }
-        if let Some(deadline) = node.next_deadline() {
+        if let Some(deadline) = slot.asked {
             let at = slot.clock.when(deadline).max(self.now);
             if slot.wake.is_none_or(|wake| at < wake) {
                 slot.wake = Some(at);
@@ -513,6 +520,8 @@ impl Slot {
             flushes: false,
             pass_began: Time::ZERO,
             woken: false,
+            asked: None,
+            late: Duration::ZERO,
             clock: Clock::default(),
             slow: None,
             full_until: Time::ZERO,
@@ -522,5 +531,12 @@ impl Slot {
             closed: Vec::new(),
             commands: Vec::new(),
         }
+    }
+
+    /// What the component takes for the time, with a note of how late it is called.
+    fn reads_clock(&mut self, now: Time) -> Time {
+        let reading = self.clock.at(now);
+        self.late = self.late.max(self.asked.map_or(Duration::ZERO, |asked| reading.since(asked)));
+        reading
     }
 }

@@ -1,6 +1,7 @@
 //! What can be told from messages alone, beside the components' own counts.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use dataflow::component::Note;
 use dataflow::ids::{EventId, Incarnation, NodeId};
@@ -128,8 +129,14 @@ impl Monitor {
         }
     }
 
-    /// What a source sends that nobody asked it for. It was decided on in a pass that began at `earliest`.
-    pub(super) fn pushed(&mut self, earliest: Time, at: Time, envelope: &Envelope, message: &Message) {
+    /// What a source sends that nobody asked it for: when the pass began in which that was decided, now, and how late the
+    /// source was at the worst.
+    pub(super) fn pushed(
+        &mut self,
+        (earliest, at, late): (Time, Time, Duration),
+        envelope: &Envelope,
+        message: &Message,
+    ) {
         let Envelope { from, to, from_incarnation: life, .. } = *envelope;
         match message {
             Message::EventReply { replies, .. } if self.enabled => {
@@ -137,7 +144,7 @@ impl Monitor {
                 let pushed = replies.iter().filter(|reply| reply.request == UNASKED);
                 self.pushed.extend(pushed.map(|reply| {
                     let (event, len_bytes) = (reply.event, reply.len_bytes);
-                    Pushed { from, life, to, earliest, at, event, len_bytes, credit }
+                    Pushed { from, life, to, earliest, at, late, event, len_bytes, credit }
                 }));
             }
             Message::Credit(taken) => {

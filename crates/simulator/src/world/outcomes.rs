@@ -39,6 +39,8 @@ pub struct Pushed {
     pub earliest: Time,
     /// When it was sent, by that clock.
     pub at: Time,
+    /// How late its sender was called in its life until then, at the worst.
+    pub late: Duration,
     /// The event.
     pub event: EventId,
     /// Its data in bytes.

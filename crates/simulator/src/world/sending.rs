@@ -68,8 +68,8 @@ impl World {
         }
         self.monitor.sent(self.now, &envelope, &message);
         let slot = self.slot(from);
-        let (began, now) = (slot.pass_began, slot.clock.at(self.now));
-        self.monitor.pushed(began, now, &envelope, &message);
+        let times = (slot.pass_began, slot.clock.at(self.now), slot.late);
+        self.monitor.pushed(times, &envelope, &message);
         if self.drivers.is_some() {
             return self.hand_out(envelope, message);
         }

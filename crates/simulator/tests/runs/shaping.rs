@@ -1,13 +1,15 @@
 //! Traffic that does not overflow the buffers of a switch: adaptive request credits, and rate division at the source
 //! `[ATM1997 §IV]`.
 
+use std::time::Duration;
+
 use dataflow::building::request_credits::CreditPolicy;
-use dataflow::ids::Role;
+use dataflow::ids::{NodeId, Role};
 use dataflow::readout::pusher::Destination;
 use dataflow::report::SfiCounters;
 
 use simulator::swarm::{Counts, InputKind, Plan, Push};
-use simulator::world::Port;
+use simulator::world::{Fault, Port};
 
 const EVENTS: u64 = 200;
 const SOURCES: u16 = 16;
@@ -66,6 +68,29 @@ fn adaptive_credits_cost_nothing_where_there_is_room() {
     let (fixed, adaptive) = (of(CreditPolicy::Fixed), of(CreditPolicy::Adaptive));
     println!("fixed {fixed:?}, adaptive {adaptive:?}");
     assert!(adaptive.events_per_s > 0.95 * fixed.events_per_s, "fixed {fixed:?}, adaptive {adaptive:?}");
+}
+
+/// A source has not much more time for a fragment at its rate than the inputs take that come with it.
+#[test]
+fn sources_without_a_processor_lose_nothing_of_their_rate() {
+    let of = |each: Duration| {
+        let (destination, window_bytes) = (Destination::Assigned, 1 << 20);
+        let bytes_per_s = Some(BYTES_PER_S / u64::from(SOURCES) / 16);
+        let push = Push { destination, window_bytes, bytes_per_s, burst_bytes: 0, group: 1, ahead: 100 };
+        let slow = |index| (Duration::ZERO, Fault::Slow { node: NodeId(index), each, lasts: Duration::from_secs(60) });
+        let plan = Plan {
+            request_timeout: Duration::from_secs(60),
+            build_timeout: Duration::from_secs(60),
+            building: 8,
+            ..plan(1 << 30)
+        };
+        let sources = plan.applications().into_iter().filter(|application| application.role == Role::Ros);
+        let faults = sources.map(|application| slow(application.node.0)).collect();
+        figures(&Plan { push: Some(push), faults, ..plan })
+    };
+    let (prompt, late) = (of(Duration::ZERO), of(Duration::from_micros(350)));
+    println!("prompt {prompt:?}, late {late:?}");
+    assert!(late.events_per_s > 0.95 * prompt.events_per_s, "prompt {prompt:?}, late {late:?}");
 }
 
 #[test]

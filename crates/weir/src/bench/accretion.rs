@@ -72,6 +72,7 @@ fn run(parameters: &Parameters, links: u32) -> Result<Figures, BenchError> {
         group_age_ms: 0,
         events_held: EVENTS_HELD,
         seconds: parameters.seconds,
+        shaping: None,
     };
     crossing::run(&crossing).map(|crossed| crossed.figures)
 }

@@ -2,12 +2,14 @@
 //! run with different settings.
 
 use configuration::Partition;
+use dataflow::building::EVENT_BYTES;
 use dataflow::ids::Role;
+use dataflow::report::RosCounters;
 use serde::Serialize;
 
 use super::paired::Figures;
 use super::{BenchError, sound};
-use crate::cli::{BenchBuilding, BenchTransport};
+use crate::cli::{BenchBuilding, BenchIdle, BenchTransport};
 use crate::conductor::{Run, conduct};
 
 /// What is run.
@@ -29,6 +31,16 @@ pub(super) struct Crossing {
     /// Events in building at a time, at each builder.
     pub(super) events_held: u32,
     pub(super) seconds: f64,
+    pub(super) shaping: Option<Shaping>,
+}
+
+/// Sources that share the link of a builder.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shaping {
+    /// Of that link, in bytes per second.
+    pub(super) link: u64,
+    /// What all processes do while there is nothing to do.
+    pub(super) idle: BenchIdle,
 }
 
 /// How level 1 triggers.
@@ -55,6 +67,8 @@ pub(super) enum Fragments {
 pub(super) struct Crossed {
     pub(super) figures: Figures,
     pub(super) messages_per_event: f64,
+    /// What sources sent of each event, as rate division counts it.
+    pub(super) link_bytes_per_event: f64,
 }
 
 /// Runs it.
@@ -64,17 +78,19 @@ pub(super) fn run(crossing: &Crossing) -> Result<Crossed, BenchError> {
     let conducted = conduct(Run { partition, in_children, progress: None, observer: None })?;
     let events = sound(&conducted)?.built_complete as f64;
     let bytes = f64::from(crossing.fragments.mean()) * f64::from(crossing.sources * crossing.links);
+    let ros = RosCounters::total(conducted.reports(Role::Ros));
     let (seconds, cpu_seconds) = (conducted.duration.as_secs_f64(), conducted.cpu.as_secs_f64());
     Ok(Crossed {
         figures: Figures::of(events, Some(bytes), seconds, cpu_seconds),
         messages_per_event: conducted.network.messages as f64 / events,
+        link_bytes_per_event: (ros.bytes_out + ros.pushed * EVENT_BYTES) as f64 / events,
     })
 }
 
 impl Crossing {
     fn configuration(&self) -> String {
         let Self { sources, links, builders, fragments, transport, building, level1, group, group_age_ms, .. } = self;
-        let Self { events_held, seconds, .. } = self;
+        let Self { events_held, seconds, shaping, .. } = self;
         let fragment_max = fragments.longest() + OVERHEAD_BYTES;
         let carriers = transport.keys(&["event_request", "event_reply"]);
         let triggers = match level1 {
@@ -84,10 +100,13 @@ impl Crossing {
                  dfm.input = \"level1\"\ndfm.queue = {queue}"
             ),
         };
+        let [link, idle] = shaping.map_or([String::new(), String::new()], |Shaping { link, idle }| {
+            [format!(", link_per_second = \"{link} B\""), format!("transport.idle = \"{}\"", idle.name())]
+        });
         let push = match building {
             BenchBuilding::Pull => String::new(),
             BenchBuilding::Push | BenchBuilding::PushByNumber => {
-                format!("push = {{ group = {group}, group_age = \"{group_age_ms} ms\" }}")
+                format!("push = {{ group = {group}, group_age = \"{group_age_ms} ms\"{link} }}")
             }
         };
         format!(
@@ -95,6 +114,7 @@ impl Crossing {
             partition.name = "bench"
             run.duration = "{milliseconds} ms"
             {carriers}
+            {idle}
             {triggers}
             dfm.building = "{building}"
             sfi = {{ count = {builders}, events = {events}, building = {events_held}, outstanding_requests = {requests}, max_event_size = "{event} B", request_timeout = "2 s" }}

@@ -107,6 +107,7 @@ fn run(parameters: &Parameters) -> Result<Crossed, BenchError> {
         group_age_ms: parameters.group_age_ms,
         events_held: EVENTS_HELD,
         seconds: parameters.seconds,
+        shaping: None,
     };
     crossing::run(&crossing)
 }

@@ -25,6 +25,7 @@ mod ring;
 mod ros;
 mod service;
 mod sfi;
+mod shaping;
 mod simulation;
 mod sources;
 mod spread;
@@ -65,6 +66,10 @@ pub(crate) fn bench(args: &BenchArgs) -> Exit {
         "grouping" => grouping::measure(args).map(|found| (to_json(&found), found.to_text())),
         "start" => start::measure(args).map(|found| (to_json(&found), found.to_text())),
         "reference" => agreement::measure(args).map(|found| {
+            is_off = found.is_off();
+            (to_json(&found), found.to_text())
+        }),
+        "shaping" => shaping::measure(args).map(|found| {
             is_off = found.is_off();
             (to_json(&found), found.to_text())
         }),
@@ -222,6 +227,7 @@ event-builder  source processes, one building process, the complete protocol, ov
 transport      frames of 64 B to 1 MB through one link of each kind, one way and there and back
 push-pull      eight sources and eight builders, by requests and by pushing, fragments of 48 B to 64 kB
 grouping       pushed events in groups of 1 to 64, fragments of 48 B to 9 kB, over TCP or UDP
+shaping        rate division at a link of 50 MB/s that four sources share, fragments of 1 to 100 kB; 1 if less than 90 % of it is used
 window         event building in datagrams with acknowledgements and without, fragments of 1 to 37.5 kB
 accretion      read-out systems with 2 to 12 links beside one with as many data
 losses         event building by datagrams of 1,472 bytes of which the network drops 0 to 30 %, in network namespaces; needs root

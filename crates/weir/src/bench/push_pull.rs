@@ -109,6 +109,7 @@ fn run(parameters: &Parameters) -> Result<Figures, BenchError> {
         group_age_ms: parameters.group_age_ms,
         events_held: parameters.events_held,
         seconds: parameters.seconds,
+        shaping: None,
     };
     crossing::run(&crossing).map(|crossed| crossed.figures)
 }
