@@ -225,6 +225,8 @@ pub struct Selection {
     pub chains: Chains,
     /// Bytes of detector data, without headers, that the steps looked at.
     pub payload_bytes: u32,
+    /// Whether data were damaged, as if they had not come.
+    pub lacks_data: bool,
 }
 
 /// What the event filter made of an event.

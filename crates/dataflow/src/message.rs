@@ -122,6 +122,8 @@ pub enum Message {
         attempt: u16,
         /// Accepted or rejected.
         accept: bool,
+        /// Whether some of the data that it asked for were missing or damaged: then it accepts.
+        lacks_data: bool,
         /// Whether the pROS holds a result.
         has_result: bool,
         /// The SFI that has been given the data that level 2 looked at.
@@ -147,6 +149,8 @@ pub enum Message {
         accepted: u64,
         /// Accepted by force.
         forced: u64,
+        /// Accepted without all data.
+        incomplete: u64,
         /// Settled events that may not have been cleared, where the L2SV clears.
         uncleared: Vec<EventId>,
     },
@@ -428,8 +432,33 @@ pub struct EventInfo {
     pub trigger_type: u8,
     /// Level-1 items that fired, after their prescale: one bit each.
     pub items: u32,
-    /// Accepted by a level-2 time-out, not by a decision.
-    pub forced: bool,
+    /// On what level 2 has accepted it.
+    pub grounds: Grounds,
+}
+
+/// On what level 2 has accepted an event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Grounds {
+    /// On all the data that it asked for.
+    #[default]
+    Data = 0,
+    /// On some of them, as others were missing or damaged: what it would have rejected goes on as well.
+    PartOfData = 1,
+    /// On none, by a time-out.
+    Timeout = 2,
+}
+
+impl Grounds {
+    /// From the wire value.
+    pub const fn from_u8(value: u8) -> Option<Self> {
+        match value {
+            0 => Some(Self::Data),
+            1 => Some(Self::PartOfData),
+            2 => Some(Self::Timeout),
+            _ => None,
+        }
+    }
 }
 
 /// A region of interest found by level 1.
@@ -468,7 +497,7 @@ pub struct Missing {
 /// One level-2 decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// The event; `forced` says whether a time-out decided.
+    /// The event; `grounds` says on what it was accepted.
     pub event: EventInfo,
     /// Accepted or rejected.
     pub accept: bool,
@@ -544,13 +573,13 @@ pub struct Settlement {
     pub event: EventId,
     /// Accepted or rejected.
     pub accept: bool,
-    /// Accepted by a time-out.
-    pub forced: bool,
+    /// On what it was accepted.
+    pub grounds: Grounds,
 }
 
 impl From<&Decision> for Settlement {
     fn from(decision: &Decision) -> Self {
-        Self { event: decision.event.event, accept: decision.accept, forced: decision.event.forced }
+        Self { event: decision.event.event, accept: decision.accept, grounds: decision.event.grounds }
     }
 }
 

@@ -474,6 +474,8 @@ counters! {
         accepted,
         /// Accepted by time-out.
         forced,
+        /// Accepted without all the data that level 2 had asked for.
+        incomplete,
         /// Decisions that came after the time-out.
         late_decisions,
         /// Events given to another L2PU because theirs was lost.
@@ -570,6 +572,8 @@ counters! {
         taken_accepted,
         /// Of these, accepted by time-out.
         taken_forced,
+        /// Of these, accepted without all the data that level 2 had asked for.
+        taken_incomplete,
         /// Decisions for events that were decided already.
         duplicates,
         /// Built with the data of all ROBs.

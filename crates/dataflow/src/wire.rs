@@ -31,8 +31,8 @@ use crate::histogram::Histogram;
 use crate::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use crate::message::{
     Assignment, Attempt, BuiltEvent, BusyCause, Command, DataReply, DataRequest, DatagramAddresses, DebugReason,
-    Decision, Ended, Envelope, EventInfo, Fate, FileRecord, HeldEvent, Holdings, Message, MissedClears, Missing,
-    PeerPlace, PushOrder, Recording, Roi, Settlement,
+    Decision, Ended, Envelope, EventInfo, Fate, FileRecord, Grounds, HeldEvent, Holdings, Message, MissedClears,
+    Missing, PeerPlace, PushOrder, Recording, Roi, Settlement,
 };
 use crate::report::{
     BlockCause, Blocked, Carried, CarrierKind, ChainCount, DatagramCounts, Network, PORTS_MAX, PeerCount, Report,
@@ -229,8 +229,8 @@ impl Writer<'_> {
             }
             Message::L2Result { event, bulk: _ } => self.u64(event.0).kind(kind::L2_RESULT),
             Message::L2ResultTaken(event) => self.u64(event.0).kind(kind::L2_RESULT_TAKEN),
-            Message::L2Decision { event, attempt, accept, has_result, builder } => {
-                let decision = self.u64(event.0).u16(*attempt).flag(*accept).flag(*has_result);
+            Message::L2Decision { event, attempt, accept, lacks_data, has_result, builder } => {
+                let decision = self.u64(event.0).u16(*attempt).flag(*accept).flag(*lacks_data).flag(*has_result);
                 decision.builder(*builder).kind(kind::L2_DECISION)
             }
             Message::Collected { event, robs, bulk: _ } => self.u64(event.0).u32s(robs).kind(kind::COLLECTED),
@@ -240,8 +240,8 @@ impl Writer<'_> {
             Message::DecisionsTaken { up_to, oldest_unfinished } => {
                 self.u64(*up_to).u64(oldest_unfinished.0).kind(kind::DECISIONS_TAKEN)
             }
-            Message::Resume { rejected, accepted, forced, uncleared } => {
-                self.u64(*rejected).u64(*accepted).u64(*forced).list(uncleared, |w, event| {
+            Message::Resume { rejected, accepted, forced, incomplete, uncleared } => {
+                self.u64(*rejected).u64(*accepted).u64(*forced).u64(*incomplete).list(uncleared, |w, event| {
                     w.u64(event.0);
                 });
                 kind::RESUME
@@ -456,7 +456,7 @@ impl Writer<'_> {
 
     fn settlements(&mut self, settlements: &[Settlement]) -> &mut Self {
         self.list(settlements, |w, settlement| {
-            w.u64(settlement.event.0).flag(settlement.accept).flag(settlement.forced);
+            w.u64(settlement.event.0).flag(settlement.accept).u8(settlement.grounds as u8);
         })
     }
 
@@ -511,14 +511,14 @@ impl Writer<'_> {
 }
 
 fn info_bytes(event: &EventInfo) -> [u8; 24] {
-    let EventInfo { event, ordinal, bcid, trigger_type, items, forced } = *event;
+    let EventInfo { event, ordinal, bcid, trigger_type, items, grounds } = *event;
     let mut info = [0; 24];
     info[..8].copy_from_slice(&event.0.to_le_bytes());
     info[8..16].copy_from_slice(&ordinal.to_le_bytes());
     info[16..18].copy_from_slice(&bcid.to_le_bytes());
     info[18] = trigger_type;
     info[19..23].copy_from_slice(&items.to_le_bytes());
-    info[23] = u8::from(forced);
+    info[23] = grounds as u8;
     info
 }
 
@@ -554,8 +554,9 @@ impl Reader<'_> {
             kind::L2_RESULT => Message::L2Result { event: self.event()?, bulk },
             kind::L2_RESULT_TAKEN => Message::L2ResultTaken(self.event()?),
             kind::L2_DECISION => {
-                let (event, attempt, accept, has_result) = (self.event()?, self.u16()?, self.flag()?, self.flag()?);
-                Message::L2Decision { event, attempt, accept, has_result, builder: self.builder()? }
+                let (event, attempt) = (self.event()?, self.u16()?);
+                let (accept, lacks_data, has_result) = (self.flag()?, self.flag()?, self.flag()?);
+                Message::L2Decision { event, attempt, accept, lacks_data, has_result, builder: self.builder()? }
             }
             kind::COLLECTED => Message::Collected { event: self.event()?, robs: self.list(4, Self::u32)?, bulk },
             kind::DECISIONS => {
@@ -567,6 +568,7 @@ impl Reader<'_> {
                 rejected: self.u64()?,
                 accepted: self.u64()?,
                 forced: self.u64()?,
+                incomplete: self.u64()?,
                 uncleared: self.list(8, Self::event)?,
             },
             kind::L1_AGAIN => Message::L1Again { event: self.info()?, rois: self.rois()? },
@@ -750,7 +752,7 @@ impl Reader<'_> {
     fn info(&mut self) -> Read<EventInfo> {
         self.fixed::<24, _>(|r| {
             let (event, ordinal, bcid) = (r.event()?, r.u64()?, r.u16()?);
-            Ok(EventInfo { event, ordinal, bcid, trigger_type: r.u8()?, items: r.u32()?, forced: r.flag()? })
+            Ok(EventInfo { event, ordinal, bcid, trigger_type: r.u8()?, items: r.u32()?, grounds: r.grounds()? })
         })
     }
 
@@ -775,7 +777,11 @@ impl Reader<'_> {
     }
 
     fn settlement(&mut self) -> Read<Settlement> {
-        Ok(Settlement { event: self.event()?, accept: self.flag()?, forced: self.flag()? })
+        Ok(Settlement { event: self.event()?, accept: self.flag()?, grounds: self.grounds()? })
+    }
+
+    fn grounds(&mut self) -> Read<Grounds> {
+        Grounds::from_u8(self.u8()?).ok_or(Fault::Body)
     }
 
     fn assignment(&mut self) -> Read<Assignment> {

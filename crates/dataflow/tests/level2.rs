@@ -8,7 +8,7 @@ use dataflow::ids::{EventId, Incarnation, NodeId};
 use dataflow::level2::l2pu::{L2pu, L2puParameters, sink_accepts};
 use dataflow::level2::l2sv::{L2puAssignment, L2sv, L2svParameters};
 use dataflow::level2::overrides::{Override, Overrides};
-use dataflow::message::{Chains, Command, EventInfo, Message, MissedClears, Settlement};
+use dataflow::message::{Chains, Command, EventInfo, Grounds, Message, MissedClears, Missing, Settlement};
 use dataflow::report::{L2puCounters, L2svCounters};
 use dataflow::time::Time;
 
@@ -71,8 +71,14 @@ impl Driver {
     }
 
     fn recommend(&mut self, event: u64, accept: bool) -> Vec<Action> {
-        let message =
-            Message::L2Decision { event: EventId(event), attempt: 1, accept, has_result: accept, builder: None };
+        let message = Message::L2Decision {
+            event: EventId(event),
+            attempt: 1,
+            accept,
+            lacks_data: false,
+            has_result: accept,
+            builder: None,
+        };
         self.input(Input::Message { from: L2PU, message })
     }
 
@@ -118,7 +124,7 @@ fn flags_override_recommendations_and_are_counted() {
 #[test]
 fn level_1_hears_nothing_of_groups_without_decisions() {
     let mut driver = Driver::new(L2svParameters { returns: true, ..parameters(Some(DFM)) });
-    let resume = Message::Resume { rejected: 0, accepted: 0, forced: 0, uncleared: Vec::new() };
+    let resume = Message::Resume { rejected: 0, accepted: 0, forced: 0, incomplete: 0, uncleared: Vec::new() };
     driver.input(Input::Message { from: LEVEL1, message: resume });
     let settled = |actions: Vec<Action>| {
         let of = |action| match action {
@@ -252,7 +258,8 @@ fn an_accepted_event_without_a_result_or_that_is_vetoed_leaves_the_pros_alone() 
         let assign = Message::Assign { event, attempt: 1, rois: Vec::new() };
         let ticket = steering_of(&handle(Input::Message { from: L2PU, message: assign }));
         let result = Bulk::Modelled { len_bytes, seed: 0 };
-        let selection = Selection { accept: true, result, chains: Chains::default(), payload_bytes: 0 };
+        let selection =
+            Selection { accept: true, result, chains: Chains::default(), payload_bytes: 0, lacks_data: false };
         let actions = handle(Input::Done { ticket, outcome: Outcome::Steered(Steered::Decide(selection)) });
         let is_decision = |action: &Action| match action {
             Action::Send { message: Message::L2Decision { accept: true, has_result: false, .. }, .. } => true,
@@ -264,6 +271,61 @@ fn an_accepted_event_without_a_result_or_that_is_vetoed_leaves_the_pros_alone() 
         };
         assert_eq!(actions.iter().map(is_decision).collect::<Vec<_>>(), [len_bytes == 0 || items == VETOED]);
     }
+}
+
+/// Missing at the first step already, or damaged: whatever the algorithm makes of the rest.
+#[test]
+fn a_rejection_that_lacks_data_is_none() {
+    let ros = NodeId(8);
+    for (missing, damaged, accept) in [(1, false, false), (0, true, false), (0, false, false), (1, false, true)] {
+        let mut l2pu = L2pu::new(L2puParameters { ros_of_rob: vec![(5, ros)], ..that_vetoes() });
+        let mut handle = |input| actions_of(&mut l2pu, input);
+        let steered = |ticket, steered| Input::Done { ticket, outcome: Outcome::Steered(steered) };
+        let event = EventInfo { event: EventId(3), ..EventInfo::default() };
+        let assign = Message::Assign { event, attempt: 1, rois: Vec::new() };
+        let mut step = steering_of(&handle(Input::Message { from: L2PU, message: assign }));
+        for missing in [missing, 0] {
+            let asked = handle(steered(step, Steered::Ask(vec![5])));
+            let Some(Action::Send { message: Message::RoiRequest { event, request, .. }, .. }) = asked.first() else {
+                panic!("{asked:?}")
+            };
+            let missing = vec![Missing { rob: 5, lost: true }; missing];
+            let reply = Message::RoiReply { event: *event, request: *request, missing, bulk: Bulk::empty() };
+            step = steering_of(&handle(Input::Message { from: ros, message: reply }));
+        }
+        let (result, chains) = (Bulk::empty(), Chains::default());
+        let selection = Selection { accept, result, chains, payload_bytes: 0, lacks_data: damaged };
+        let decided = handle(steered(step, Steered::Decide(selection)));
+        let lacks = missing > 0 || damaged;
+        let is_right = |action: &Action| match action {
+            Action::Send { message: Message::L2Decision { accept: decided, lacks_data, .. }, .. } => {
+                (*decided, *lacks_data) == (accept || lacks, lacks)
+            }
+            _ => false,
+        };
+        assert!(decided.iter().any(is_right), "{missing} missing, damaged: {damaged}, {accept}: {decided:?}");
+    }
+}
+
+#[test]
+fn an_event_accepted_without_all_data_is_marked_and_counted() {
+    let overrides = Overrides { all: Override::None, force_accept_items: 0, veto_items: 0b10 };
+    let mut driver = Driver::new(L2svParameters { overrides, group: 3, ..parameters(Some(DFM)) });
+    (0..3).for_each(|event| _ = driver.event(event, event as u32));
+    let mut actions = Vec::new();
+    for (event, lacks_data) in [(0, true), (1, false), (2, true)] {
+        let (event, has_result, builder) = (EventId(event), false, None);
+        let message = Message::L2Decision { event, attempt: 1, accept: true, lacks_data, has_result, builder };
+        actions.extend(driver.input(Input::Message { from: L2PU, message }));
+    }
+    let decided = actions.iter().find_map(|action| match action {
+        Action::Send { to: DFM, message: Message::Decisions { decisions, .. } } => Some(decisions),
+        _ => None,
+    });
+    let decided = decided.expect("a group").iter().map(|d| (d.accept, d.event.grounds)).collect::<Vec<_>>();
+    assert_eq!(decided, [(true, Grounds::PartOfData), (true, Grounds::Data), (false, Grounds::Data)]);
+    let L2svCounters { accepted, rejected, incomplete, forced, .. } = driver.counters();
+    assert_eq!((accepted, rejected, incomplete, forced), (2, 1, 1, 0), "a veto asks for no data");
 }
 
 #[test]
@@ -284,8 +346,13 @@ fn data_of_an_event_that_is_vetoed_go_to_no_builder() {
         let bulk = Bulk::Modelled { len_bytes: 64, seed: 0 };
         let reply = Message::RoiReply { event: *event, request: *request, missing: Vec::new(), bulk };
         let second_step = steering_of(&handle(Input::Message { from: ros, message: reply }));
-        let selection =
-            Selection { accept: true, result: Bulk::default(), chains: Chains::default(), payload_bytes: 0 };
+        let selection = Selection {
+            accept: true,
+            result: Bulk::default(),
+            chains: Chains::default(),
+            payload_bytes: 0,
+            lacks_data: false,
+        };
         let actions = handle(steered(second_step, Steered::Decide(selection)));
         let is_for_builder = |action: &Action| match action {
             Action::Send { to, message: Message::Collected { .. } } => *to == sfi,
@@ -347,8 +414,14 @@ fn a_sink_decides_at_once() {
         sink.handle(Time::ZERO, Input::Message { from: NodeId(2), message }, &mut out);
         sink.check();
         let accept = sink_accepts(EventId(number), 0.5);
-        let message =
-            Message::L2Decision { event: EventId(number), attempt: 1, accept, has_result: false, builder: None };
+        let message = Message::L2Decision {
+            event: EventId(number),
+            attempt: 1,
+            accept,
+            lacks_data: false,
+            has_result: false,
+            builder: None,
+        };
         assert_eq!(out.drain().collect::<Vec<_>>(), [Action::Send { to: NodeId(2), message }]);
     }
     let L2puCounters { received, accepted, rejected, steps, .. } =
@@ -361,13 +434,16 @@ fn a_sink_decides_at_once() {
 fn a_later_life_decides_only_what_former_lives_had_not_handed_over() {
     let mut driver = Driver::new(L2svParameters { returns: true, ..parameters(Some(DFM)) });
     let from = |from, message| Input::Message { from, message };
-    driver.input(from(LEVEL1, Message::Resume { rejected: 3, accepted: 2, forced: 1, uncleared: Vec::new() }));
+    driver.input(from(
+        LEVEL1,
+        Message::Resume { rejected: 3, accepted: 2, forced: 1, incomplete: 0, uncleared: Vec::new() },
+    ));
     for event in [5, 6] {
         let event = EventInfo { event: EventId(event), ..EventInfo::default() };
         let actions = driver.input(from(LEVEL1, Message::L1Again { event, rois: Vec::new() }));
         assert_eq!(assigned(&actions), Vec::<u64>::new(), "the DFM may have it");
     }
-    let before = vec![Settlement { event: EventId(5), accept: true, forced: false }];
+    let before = vec![Settlement { event: EventId(5), accept: true, grounds: Grounds::Data }];
     let actions = driver.input(from(DFM, Message::TakenBefore(before.clone())));
     assert_eq!(assigned(&actions), [6]);
     assert!(sends(&actions, LEVEL1, &Message::Settled { cleared: u64::MAX, decided: before }));
@@ -381,13 +457,18 @@ fn a_later_life_decides_only_what_former_lives_had_not_handed_over() {
 fn without_a_dfm_an_event_is_settled_before_it_is_cleared() {
     let mut driver = Driver::new(L2svParameters { returns: true, ..parameters(None) });
     let from_level1 = |message| Input::Message { from: LEVEL1, message };
-    let actions =
-        driver.input(from_level1(Message::Resume { rejected: 2, accepted: 0, forced: 0, uncleared: vec![EventId(4)] }));
+    let actions = driver.input(from_level1(Message::Resume {
+        rejected: 2,
+        accepted: 0,
+        forced: 0,
+        incomplete: 0,
+        uncleared: vec![EventId(4)],
+    }));
     assert_eq!(clears(&actions)[0].3, [4], "what a former life may not have cleared");
     [5, 6].into_iter().for_each(|event| _ = driver.event(event, 0));
     assert_eq!(clears(&driver.recommend(5, false)), []);
     let actions = driver.recommend(6, true);
-    let settled = |event, accept| Settlement { event: EventId(event), accept, forced: false };
+    let settled = |event, accept| Settlement { event: EventId(event), accept, grounds: Grounds::Data };
     let decided = vec![settled(5, false), settled(6, true)];
     assert!(sends(&actions, LEVEL1, &Message::Settled { cleared: 0, decided }));
     assert_eq!(clears(&actions), []);
@@ -403,7 +484,7 @@ fn what_is_settled_before_level_1_is_within_reach_is_told_when_it_is() {
         Driver { l2sv: L2sv::new(L2svParameters { returns: true, ..parameters(Some(DFM)) }), now: Time::ZERO };
     let up = |node| Input::Peer { node, state: PeerState::Up(Incarnation(0)) };
     driver.input(up(DFM));
-    let before = vec![Settlement { event: EventId(5), accept: true, forced: false }];
+    let before = vec![Settlement { event: EventId(5), accept: true, grounds: Grounds::Data }];
     driver.input(Input::Message { from: DFM, message: Message::TakenBefore(before.clone()) });
     let actions = driver.input(up(LEVEL1));
     assert!(sends(&actions, LEVEL1, &Message::Settled { cleared: u64::MAX, decided: before }));

@@ -124,6 +124,7 @@ fn supervisor(units: u16, backlog: u64) {
                     event: event.event,
                     attempt,
                     accept: false,
+                    lacks_data: false,
                     has_result: false,
                     builder: None,
                 };
@@ -140,6 +141,7 @@ fn supervisor(units: u16, backlog: u64) {
                         event: event.event,
                         attempt,
                         accept: false,
+                        lacks_data: false,
                         has_result: false,
                         builder: None,
                     };
@@ -197,7 +199,7 @@ fn unit(sink: Option<f64>) {
             .filter_map(|action| match action {
                 Action::Start { ticket, work: Work::Steer(_) } => {
                     let (result, chains) = (Bulk::empty(), Chains::default());
-                    let selection = Selection { accept: false, result, chains, payload_bytes: 0 };
+                    let selection = Selection { accept: false, result, chains, payload_bytes: 0, lacks_data: false };
                     let outcome = Outcome::Steered(Steered::Decide(selection));
                     Some(Input::Done { ticket, outcome })
                 }

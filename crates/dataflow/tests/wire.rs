@@ -8,8 +8,8 @@ use dataflow::histogram::Histogram;
 use dataflow::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use dataflow::message::{
     Assignment, Attempt, BuiltEvent, BusyCause, Command, DataReply, DataRequest, DatagramAddresses, DebugReason,
-    Decision, Ended, Envelope, EventInfo, Fate, FileRecord, HeldEvent, Holdings, Message, MissedClears, Missing,
-    PeerPlace, PushOrder, Recording, Roi, Settlement,
+    Decision, Ended, Envelope, EventInfo, Fate, FileRecord, Grounds, HeldEvent, Holdings, Message, MissedClears,
+    Missing, PeerPlace, PushOrder, Recording, Roi, Settlement,
 };
 use dataflow::report::{
     BlockCause, Blocked, Carried, ChainCount, DatagramCounts, Network, PORTS_MAX, PeerCount, Report,
@@ -246,8 +246,9 @@ fn messages() -> impl Strategy<Value = Message> {
             bulk
         }),
         (event(), bulk()).prop_map(|(event, bulk)| Message::L2Result { event, bulk }),
-        (event(), any::<(u16, bool, bool)>(), builder()).prop_map(|(event, (attempt, accept, has_result), builder)| {
-            Message::L2Decision { event, attempt, accept, has_result, builder }
+        (event(), any::<(u16, [bool; 3])>(), builder()).prop_map(|(event, (attempt, flags), builder)| {
+            let [accept, lacks_data, has_result] = flags;
+            Message::L2Decision { event, attempt, accept, lacks_data, has_result, builder }
         }),
         (event(), ids(), bulk()).prop_map(|(event, robs, bulk)| Message::Collected { event, robs, bulk }),
         (any::<u64>(), event(), vec(decisions(), 0..4)).prop_map(|(sequence, oldest_undecided, decisions)| {
@@ -298,11 +299,8 @@ fn messages() -> impl Strategy<Value = Message> {
         ),
         (text(), any::<u16>(), datagrams()).prop_map(|(key, part, datagrams)| Message::Greet { key, part, datagrams }),
         datagrams().prop_map(|datagrams| Message::Ready { datagrams }),
-        (any::<[u64; 3]>(), vec(event(), 0..4)).prop_map(|([rejected, accepted, forced], uncleared)| Message::Resume {
-            rejected,
-            accepted,
-            forced,
-            uncleared,
+        (any::<[u64; 4]>(), vec(event(), 0..4)).prop_map(|([rejected, accepted, forced, incomplete], uncleared)| {
+            Message::Resume { rejected, accepted, forced, incomplete, uncleared }
         }),
         (infos(), vec(rois(), 0..3)).prop_map(|(event, rois)| Message::L1Again { event, rois }),
         (any::<u64>(), settlements()).prop_map(|(cleared, decided)| Message::Settled { cleared, decided }),
@@ -377,19 +375,18 @@ fn datagrams() -> impl Strategy<Value = Box<DatagramAddresses>> {
 }
 
 fn settlements() -> impl Strategy<Value = Vec<Settlement>> {
-    let one = any::<(u64, bool, bool)>();
-    vec(one.prop_map(|(event, accept, forced)| Settlement { event: EventId(event), accept, forced }), 0..4)
+    let one = (any::<(u64, bool)>(), grounds());
+    vec(one.prop_map(|((event, accept), grounds)| Settlement { event: EventId(event), accept, grounds }), 0..4)
 }
 
 fn infos() -> impl Strategy<Value = EventInfo> {
-    any::<(u64, u64, u16, u8, u32, bool)>().prop_map(|(event, ordinal, bcid, trigger_type, items, forced)| EventInfo {
-        event: EventId(event),
-        ordinal,
-        bcid,
-        trigger_type,
-        items,
-        forced,
+    (any::<(u64, u64, u16, u8, u32)>(), grounds()).prop_map(|((event, ordinal, bcid, trigger_type, items), grounds)| {
+        EventInfo { event: EventId(event), ordinal, bcid, trigger_type, items, grounds }
     })
+}
+
+fn grounds() -> impl Strategy<Value = Grounds> {
+    (0..3_u8).prop_map(|value| Grounds::from_u8(value).unwrap())
 }
 
 fn assignments() -> impl Strategy<Value = Assignment> {

@@ -90,7 +90,7 @@ fn event(sample: &Sample, links: &mut Links, number: u32) -> Result<Vec<u8>, Box
         bcid: trigger.bcid,
         items: 0,
         trigger_type: trigger.trigger_type,
-        forced: false,
+        ..EventInfo::default()
     };
     let mut payload = Vec::new();
     links.read_out(&info, &mut |_, _, bulk| {

@@ -19,7 +19,14 @@ fn fixed(bytes: u64) -> Emulation {
 }
 
 fn info(event: u64) -> EventInfo {
-    EventInfo { event: EventId(event), ordinal: event, bcid: 3563, trigger_type: 0x84, items: 0, forced: false }
+    EventInfo {
+        event: EventId(event),
+        ordinal: event,
+        bcid: 3563,
+        trigger_type: 0x84,
+        items: 0,
+        ..EventInfo::default()
+    }
 }
 
 fn read_out(links: &mut Links, event: u64) -> Result<Vec<(FragmentHead, PageSlice)>, ReadOutError> {

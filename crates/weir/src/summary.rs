@@ -139,6 +139,8 @@ pub struct Account {
     pub level2_rejected: u64,
     pub level2_accepted: u64,
     pub level2_forced: u64,
+    #[serde(default)]
+    pub level2_incomplete: u64,
     pub level2_lost: u64,
     pub built_complete: u64,
     pub built_incomplete: u64,
@@ -431,6 +433,7 @@ impl From<&Accounting> for Account {
             level2_rejected: account.level2_rejected,
             level2_accepted: account.level2_accepted,
             level2_forced: account.level2_forced,
+            level2_incomplete: account.level2_incomplete,
             level2_lost: account.level2_lost,
             built_complete: account.built_complete,
             built_incomplete: account.built_incomplete,

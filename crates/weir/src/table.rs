@@ -146,6 +146,9 @@ impl Text<'_> {
         if a.level2_forced > 0 {
             writeln!(f, "{:31}(accepted by time-out: {})", "", grouped(a.level2_forced))?;
         }
+        if a.level2_incomplete > 0 {
+            writeln!(f, "{:31}(accepted without all data: {})", "", grouped(a.level2_incomplete))?;
+        }
         let building = [(a.built_complete, "complete"), (a.built_incomplete, "incomplete"), (a.not_built, "not built")];
         self.sum(f, "accepted", a.level2_accepted, &building, &plus)?;
         let oversized = SfiCounters::total(self.reports(Role::Sfi)).oversized;

@@ -19,6 +19,8 @@ pub struct Tolerate {
     pub level2_lost: Tolerance,
     /// Level-1 events accepted by a level-2 time-out.
     pub level2_forced: Tolerance,
+    /// Level-1 events that level 2 accepted without all the data that it had asked for: it rejects none of these.
+    pub level2_incomplete: Tolerance,
     /// Accepted events that were not built.
     pub not_built: Tolerance,
     /// Events built with data missing.
@@ -46,6 +48,7 @@ impl Tolerate {
         let tolerance = match loss.cause {
             Cause::Level2Lost => self.level2_lost,
             Cause::Level2Forced => self.level2_forced,
+            Cause::Level2Incomplete => self.level2_incomplete,
             Cause::NotBuilt => self.not_built,
             Cause::BuiltIncomplete => self.built_incomplete,
             Cause::LostAfterBuild => self.lost_after_build,

@@ -24,6 +24,8 @@ pub struct Accounting {
     pub level2_accepted: u64,
     /// Accepted by a level-2 time-out.
     pub level2_forced: u64,
+    /// Accepted by level 2 without all the data that it had asked for, which it would else have rejected or not.
+    pub level2_incomplete: u64,
     /// Died undecided, with a process or in a forced end.
     pub level2_lost: u64,
     /// Built with the data of all ROBs.
@@ -86,20 +88,22 @@ impl Books<'_> {
         let has_level2 = self.has(Role::L2sv);
         let dfm_knows = self.has(Role::Dfm) && self.lives(Role::Dfm);
         // What a dead DFM took over is known from those who gave it, or to whom it gave.
-        (account.level2_rejected, account.level2_accepted, account.level2_forced) = if dfm_knows {
-            (dfm.taken_rejected, dfm.taken_accepted, dfm.taken_forced)
+        (account.level2_forced, account.level2_incomplete) =
+            if dfm_knows { (dfm.taken_forced, dfm.taken_incomplete) } else { (l2sv.forced, l2sv.incomplete) };
+        (account.level2_rejected, account.level2_accepted) = if dfm_knows {
+            (dfm.taken_rejected, dfm.taken_accepted)
         } else if has_level2 {
             // Of what an L2SV has taken with it, too, the event builders know what was built.
             let built = if self.lives(Role::L2sv) { 0 } else { self.built_at_least() };
-            (l2sv.rejected, l2sv.accepted.max(built), l2sv.forced)
+            (l2sv.rejected, l2sv.accepted.max(built))
         } else if self.has(Role::Level1) && self.lives(Role::Level1) {
             // An event that was slow was assigned to a second SFI, too: level 1 knows better.
-            (0, level1.issued, 0)
+            (0, level1.issued)
         } else {
             // A DFM that has returned goes on counting what it triggers where it was. If it has not, the event builders know
             // what they were given, some of it twice, and the files what was given to those that died.
             let triggered = if dfm.self_triggered > 0 { dfm.self_triggered } else { self.sfi().assigned };
-            (0, triggered.max(level1.issued).max(self.built_at_least()), 0)
+            (0, triggered.max(level1.issued).max(self.built_at_least()))
         };
         let decided = account.level2_rejected + account.level2_accepted;
         account.level1 = if !self.has(Role::Level1) {
@@ -114,6 +118,10 @@ impl Books<'_> {
         account.level2_lost = account.settle("level-1 events, against decisions", account.level1, decided, exact);
         if has_level2 && self.lives(Role::Dfm) {
             self.each_l2sv(account);
+        }
+        if dfm_knows && self.are_exact(&[Role::L2sv, Role::Dfm]) {
+            let what = "accepted without all data by the L2SVs, against the DFM";
+            account.settle(what, l2sv.incomplete, dfm.taken_incomplete, true);
         }
         if has_level2 && self.are_exact(&[Role::L2sv, Role::L2pu]) {
             self.l2pus(account);

@@ -10,6 +10,8 @@ pub enum Cause {
     Level2Lost,
     /// Accepted by a level-2 time-out, not by a decision.
     Level2Forced,
+    /// Accepted by level 2 without all the data that it had asked for.
+    Level2Incomplete,
     /// Not built, though accepted.
     NotBuilt,
     /// Built with data missing.
@@ -35,9 +37,10 @@ pub struct Loss {
 
 impl Cause {
     /// All of them, in the order in which events move.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Level2Lost,
         Self::Level2Forced,
+        Self::Level2Incomplete,
         Self::NotBuilt,
         Self::BuiltIncomplete,
         Self::LostAfterBuild,
@@ -50,6 +53,7 @@ impl Cause {
         match self {
             Self::Level2Lost => "level2_lost",
             Self::Level2Forced => "level2_forced",
+            Self::Level2Incomplete => "level2_incomplete",
             Self::NotBuilt => "not_built",
             Self::BuiltIncomplete => "built_incomplete",
             Self::LostAfterBuild => "lost_after_build",
@@ -63,6 +67,7 @@ impl Cause {
         match self {
             Self::Level2Lost => "lost before level 2 decided",
             Self::Level2Forced => "accepted by a level-2 time-out",
+            Self::Level2Incomplete => "accepted by level 2 without all its data",
             Self::NotBuilt => "accepted and not built",
             Self::BuiltIncomplete => "built incomplete",
             Self::LostAfterBuild => "lost between building and event filter",
@@ -83,6 +88,7 @@ impl Accounting {
         let (events, of) = match cause {
             Cause::Level2Lost => (self.level2_lost, self.level1),
             Cause::Level2Forced => (self.level2_forced, self.level1),
+            Cause::Level2Incomplete => (self.level2_incomplete, self.level1),
             Cause::NotBuilt => (self.not_built, self.level2_accepted),
             Cause::BuiltIncomplete => (self.built_incomplete, built),
             Cause::LostAfterBuild => (self.lost_after_build, built),
@@ -106,6 +112,7 @@ mod tests {
             level2_rejected: 40,
             level2_accepted: 58,
             level2_forced: 3,
+            level2_incomplete: 9,
             level2_lost: 2,
             built_complete: 45,
             built_incomplete: 5,
@@ -125,6 +132,7 @@ mod tests {
         let expected = [
             ("level2_lost", 2, 100),
             ("level2_forced", 3, 100),
+            ("level2_incomplete", 9, 100),
             ("not_built", 8, 58),
             ("built_incomplete", 5, 50),
             ("lost_after_build", 6, 50),

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use crate::component::Outbox;
 use crate::ids::{EventId, NodeId};
 use crate::level2::undecided::Undecided;
-use crate::message::{EventInfo, Message, Roi, Settlement};
+use crate::message::{EventInfo, Grounds, Message, Roi, Settlement};
 
 /// Which events level 1 keeps, to tell them again to a decider that returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,7 +32,7 @@ struct Supervised {
     node: NodeId,
     unsettled: Undecided<(EventInfo, Vec<Roi>)>,
     /// Rejected, accepted, and accepted by force, in all lives.
-    counts: [u64; 3],
+    counts: [u64; 4],
     /// Groups of settlements in its present life.
     groups: u64,
     /// Groups that it may not have cleared, by their number.
@@ -46,7 +46,7 @@ impl Kept {
         let supervised = |&node: &NodeId| Supervised {
             node,
             unsettled: Undecided::new(),
-            counts: [0; 3],
+            counts: [0; 4],
             groups: 0,
             uncleared: VecDeque::new(),
             uncleared_before: Vec::new(),
@@ -78,10 +78,11 @@ impl Kept {
         supervised.groups += 1;
         for settlement in decided {
             if supervised.unsettled.remove(settlement.event).is_some() {
-                let [rejected, accepted, forced] = &mut supervised.counts;
+                let [rejected, accepted, forced, incomplete] = &mut supervised.counts;
                 *rejected += u64::from(!settlement.accept);
                 *accepted += u64::from(settlement.accept);
-                *forced += u64::from(settlement.forced);
+                *forced += u64::from(settlement.grounds == Grounds::Timeout);
+                *incomplete += u64::from(settlement.grounds == Grounds::PartOfData);
             }
         }
         while supervised.uncleared.pop_front_if(|(group, _)| *group <= cleared).is_some() {}
@@ -129,9 +130,9 @@ impl Supervised {
     fn tell_again(&mut self, out: &mut Outbox) {
         self.groups = 0;
         self.uncleared_before.extend(self.uncleared.drain(..).flat_map(|(_, events)| events));
-        let [rejected, accepted, forced] = self.counts;
+        let [rejected, accepted, forced, incomplete] = self.counts;
         let uncleared = self.uncleared_before.clone();
-        out.send(self.node, Message::Resume { rejected, accepted, forced, uncleared });
+        out.send(self.node, Message::Resume { rejected, accepted, forced, incomplete, uncleared });
         for (_, (event, rois)) in self.unsettled.iter_mut() {
             out.send(self.node, Message::L1Again { event: *event, rois: rois.clone() });
         }

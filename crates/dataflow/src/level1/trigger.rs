@@ -10,7 +10,7 @@ use crate::level1::dead_time::{DeadTime, DeadTimeCause, DeadTimeParameters};
 use crate::level1::external::External;
 use crate::level1::kept::{Keep, Kept};
 use crate::level1::pace::{Pace, Spacing};
-use crate::message::{BusyCause, Command, EventInfo, Message, Roi};
+use crate::message::{BusyCause, Command, EventInfo, Grounds, Message, Roi};
 use crate::node::RUN_CONTROL;
 use crate::report::{BlockCause, BlockedClock, Level1Counters, PeerCount, Report};
 use crate::time::Time;
@@ -287,7 +287,7 @@ impl Level1 {
         let decider = self.next_decider().expect("level 1 is held back while no decider can be reached");
         let Trigger { bcid, trigger_type, items, rois } = trigger;
         let (event, ordinal) = (self.next, self.counters.issued);
-        let event = EventInfo { event, ordinal, bcid, trigger_type, items, forced: false };
+        let event = EventInfo { event, ordinal, bcid, trigger_type, items, grounds: Grounds::Data };
         for receiver in self.receivers[..self.parameters.readout.len()].iter_mut().filter(|r| r.reachable) {
             receiver.sent += 1;
         }

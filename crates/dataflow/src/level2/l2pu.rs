@@ -71,6 +71,8 @@ struct Worker {
     assigned: Assigned,
     step: u32,
     state: State,
+    /// Some of the data that it has asked for are missing or damaged: then its decision to reject is none.
+    lacks_data: bool,
     /// For the builder: ROBs, none twice, and their fragments.
     collected: (Vec<u32>, Vec<Bulk>),
 }
@@ -133,8 +135,17 @@ impl L2pu {
         let accept = sink_accepts(event.event, fraction);
         self.counters.accepted += u64::from(accept);
         self.counters.rejected += u64::from(!accept);
-        let message = Message::L2Decision { event: event.event, attempt, accept, has_result: false, builder: None };
-        out.send(from, message);
+        out.send(
+            from,
+            Message::L2Decision {
+                event: event.event,
+                attempt,
+                accept,
+                lacks_data: false,
+                has_result: false,
+                builder: None,
+            },
+        );
     }
 
     fn begin(&mut self, out: &mut Outbox) {
@@ -153,7 +164,8 @@ impl L2pu {
             let worker = self.idle.pop().expect("a worker is idle");
             self.by_event.insert(place, (event, worker));
             let state = State::Steering(Ticket(0));
-            self.workers[worker] = Some(Worker { assigned, step: 0, state, collected: Default::default() });
+            self.workers[worker] =
+                Some(Worker { assigned, step: 0, state, lacks_data: false, collected: Default::default() });
             self.steer(worker, Vec::new(), 0, out);
         }
     }
@@ -186,8 +198,12 @@ impl L2pu {
             Steered::Decide(selection) => {
                 self.counters.payload_bytes += u64::from(selection.payload_bytes);
                 self.chains.note(selection.chains);
+                let worker = self.workers[index].as_mut().expect("a worker with an event");
+                worker.lacks_data |= selection.lacks_data;
                 if selection.accept {
                     self.keep_result(index, selection.result, out);
+                } else if worker.lacks_data {
+                    self.keep_result(index, Bulk::empty(), out);
                 } else {
                     self.decide(index, false, false, out);
                 }
@@ -282,6 +298,7 @@ impl L2pu {
         if collection.waiting.is_empty() {
             let (data, missing) = (core::mem::take(&mut collection.data), collection.missing);
             self.spare.push(core::mem::take(&mut collection.waiting));
+            worker.lacks_data |= missing > 0;
             self.counters.incomplete += u64::from(missing > 0);
             self.forget_collected();
             self.steer(index, data, missing, out);
@@ -350,7 +367,7 @@ impl L2pu {
 
     fn decide(&mut self, index: usize, accept: bool, has_result: bool, out: &mut Outbox) {
         let worker = self.workers[index].take().expect("a worker with an event");
-        let Assigned { from, event, attempt, .. } = worker.assigned;
+        let (Assigned { from, event, attempt, .. }, lacks_data) = (worker.assigned, worker.lacks_data);
         let place = self.by_event.binary_search_by_key(&event.event, |(event, _)| *event);
         self.by_event.remove(place.expect("a working worker is found by its event"));
         self.idle.push(index);
@@ -358,7 +375,8 @@ impl L2pu {
         self.counters.rejected += u64::from(!accept);
         let is_wanted = accept && self.may_be_accepted(event);
         let builder = if is_wanted { self.give_to_builder(event.event, worker.collected, out) } else { None };
-        out.send(from, Message::L2Decision { event: event.event, attempt, accept, has_result, builder });
+        let event = event.event;
+        out.send(from, Message::L2Decision { event, attempt, accept, lacks_data, has_result, builder });
         self.begin(out);
     }
 

@@ -15,7 +15,7 @@ use crate::level2::outlet::Outlet;
 use crate::level2::overrides::Overrides;
 use crate::level2::settling::Settling;
 use crate::level2::undecided::Undecided;
-use crate::message::{BusyCause, Command, Decision, EventInfo, Message, Roi};
+use crate::message::{BusyCause, Command, Decision, EventInfo, Grounds, Message, Roi};
 use crate::report::{BlockedClock, L2svCounters, Report};
 use crate::time::Time;
 use crate::window::TakenCount;
@@ -117,13 +117,13 @@ struct Event {
 #[derive(Clone, Copy)]
 struct Verdict {
     accept: bool,
-    forced: bool,
+    grounds: Grounds,
     has_result: bool,
     builder: Option<NodeId>,
 }
 
 impl Verdict {
-    const FORCED: Self = Self { accept: true, forced: true, has_result: false, builder: None };
+    const FORCED: Self = Self { accept: true, grounds: Grounds::Timeout, has_result: false, builder: None };
 }
 
 impl L2sv {
@@ -219,7 +219,17 @@ impl L2sv {
         if let Some(undecided) = self.undecided.get(event).filter(current) {
             let accept = self.parameters.overrides.decide(undecided.event.items, verdict.accept);
             self.counters.overridden += u64::from(accept != verdict.accept);
-            self.decide(now, event, Verdict { accept, has_result: accept && verdict.has_result, ..verdict }, out);
+            self.decide(
+                now,
+                event,
+                Verdict {
+                    accept,
+                    has_result: accept && verdict.has_result,
+                    grounds: if accept { verdict.grounds } else { Grounds::Data },
+                    ..verdict
+                },
+                out,
+            );
         } else {
             self.counters.late_decisions += 1;
         }
@@ -227,15 +237,15 @@ impl L2sv {
     }
 
     fn decide(&mut self, now: Time, event: EventId, verdict: Verdict, out: &mut Outbox) {
-        let Verdict { accept, forced, has_result, builder } = verdict;
+        let Verdict { accept, grounds, has_result, builder } = verdict;
         let undecided = self.undecided.remove(event).expect("an undecided event");
         self.forget_decided();
         self.latency_ns.record(now.since(undecided.since).as_nanos() as u64);
-        self.forced.note(forced);
+        self.forced.note(grounds == Grounds::Timeout);
         self.counters.accepted += u64::from(accept);
         self.counters.rejected += u64::from(!accept);
-        self.counters.forced += u64::from(forced);
-        let decision = Decision { event: EventInfo { forced, ..undecided.event }, accept, has_result, builder };
+        self.count_grounds(grounds);
+        let decision = Decision { event: EventInfo { grounds, ..undecided.event }, accept, has_result, builder };
         self.pass_on(now, decision, out);
         if self.busy_events {
             self.update_busy(now, out);
@@ -446,8 +456,8 @@ impl Component for L2sv {
         match input {
             Input::Message { from, message } => match message {
                 Message::L1Result { event, rois } => self.on_l1_result(now, event, rois, out),
-                Message::Resume { rejected, accepted, forced, uncleared } => {
-                    self.on_resume(now, (rejected, accepted, forced), &uncleared, out);
+                Message::Resume { rejected, accepted, forced, incomplete, uncleared } => {
+                    self.on_resume(now, [rejected, accepted, forced, incomplete], &uncleared, out);
                 }
                 Message::L1Again { event, rois } => self.on_l1_again(now, event, rois, out),
                 Message::AcceptedBefore(decisions) => self.on_accepted_before(decisions),
@@ -459,8 +469,9 @@ impl Component for L2sv {
                     let oldest = self.oldest_undecided();
                     self.outlet.on_clear_ask(from, missed, oldest, &mut self.counters, out);
                 }
-                Message::L2Decision { event, attempt, accept, has_result, builder } => {
-                    let verdict = Verdict { accept, forced: false, has_result, builder };
+                Message::L2Decision { event, attempt, accept, lacks_data, has_result, builder } => {
+                    let grounds = if lacks_data { Grounds::PartOfData } else { Grounds::Data };
+                    let verdict = Verdict { accept, grounds, has_result, builder };
                     self.on_decision(now, from, (event, attempt), verdict, out);
                 }
                 Message::DecisionsTaken { up_to, oldest_unfinished } => {

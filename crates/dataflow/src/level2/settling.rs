@@ -192,6 +192,7 @@ impl Settling {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::Grounds;
 
     #[test]
     fn the_oldest_is_that_of_what_level_1_has_not_taken() {
@@ -200,7 +201,7 @@ mod tests {
         assert_eq!((settling.oldest(), settling.is_flushed()), (None, true));
         for events in [[5, 3], [4, 9]] {
             for event in events {
-                let settlement = Settlement { event: EventId(event), accept: true, forced: false };
+                let settlement = Settlement { event: EventId(event), accept: true, grounds: Grounds::Data };
                 settling.add(Time::ZERO, settlement, false);
             }
             assert!(settling.oldest() == Some(EventId(3)));

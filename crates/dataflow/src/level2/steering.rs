@@ -50,7 +50,7 @@ impl Skeleton {
         let accepts = |fraction: f64| unit_of_event(event, self.seed ^ u64::from(steer.step)) < fraction;
         let verdict = |accept: bool| {
             let (result, chains) = (Bulk::empty(), Chains::default());
-            Steered::Decide(Selection { accept, result, chains, payload_bytes: 0 })
+            Steered::Decide(Selection { accept, result, chains, payload_bytes: 0, lacks_data: false })
         };
         match self.strategy {
             Strategy::None { accept } => verdict(accepts(accept)),

@@ -11,7 +11,7 @@ use dataflow::filter::streams::streams_of;
 use dataflow::ids::{EventId, NodeId, Role};
 use dataflow::level1::trigger::Trigger;
 use dataflow::level2::steering::Skeleton;
-use dataflow::message::{BuiltEvent, Chains, DebugReason, EventInfo, Recording};
+use dataflow::message::{BuiltEvent, Chains, DebugReason, EventInfo, Grounds, Recording};
 use dataflow::random::{Random, hash_of_event};
 use dataflow::recording::sfo::Durable;
 
@@ -166,7 +166,7 @@ impl Plan {
 
     /// Whether level 2 had a result for an accepted event.
     fn has_result(&self, info: &EventInfo) -> bool {
-        let is_decided = self.has_level2() && self.sink.is_none() && !info.forced;
+        let is_decided = self.has_level2() && self.sink.is_none() && info.grounds != Grounds::Timeout;
         is_decided && decides(&self.skeleton(), *info)
     }
 

@@ -260,9 +260,10 @@ impl World {
             (Some(Planted::ForgottenFates), Message::Orphans { sfi, life, events, last, .. }) => {
                 Message::Orphans { sfi, life, events, finished: Vec::new(), last }
             }
-            (Some(Planted::UnflaggedResults), Message::L2Decision { event, attempt, accept, builder, .. }) => {
-                Message::L2Decision { event, attempt, accept, has_result: false, builder }
-            }
+            (
+                Some(Planted::UnflaggedResults),
+                Message::L2Decision { event, attempt, accept, lacks_data, builder, .. },
+            ) => Message::L2Decision { event, attempt, accept, lacks_data, has_result: false, builder },
             (Some(Planted::ForgottenTaken), Message::TakenBefore(_)) => Message::TakenBefore(Vec::new()),
             (_, message) => message,
         }

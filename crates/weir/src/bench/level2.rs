@@ -173,7 +173,8 @@ fn run_round_trip(parameters: &Parameters) -> Result<Figures, BenchError> {
 
 fn bare_round_trip(parameters: &Parameters) -> Result<Figures, BenchError> {
     let (event, builder) = (EventId(0), None);
-    let decision = Message::L2Decision { event, attempt: 1, accept: false, has_result: false, builder };
+    let decision =
+        Message::L2Decision { event, attempt: 1, accept: false, lacks_data: false, has_result: false, builder };
     let Exchanged { exchanges, seconds, cpu_seconds, latency_ns } = exchange::run(&Exchange {
         repliers: 1,
         request_bytes: parameters.assign_bytes(),

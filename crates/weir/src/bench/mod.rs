@@ -207,7 +207,8 @@ fn sound(conducted: &Conducted) -> Result<&Accounting, BenchError> {
         return Err(BenchError::Interrupted);
     }
     let account = &conducted.account;
-    let Accounting { residual, built_incomplete: incomplete, level2_forced: forced, .. } = *account;
+    let Accounting { residual, built_incomplete, level2_incomplete, level2_forced: forced, .. } = *account;
+    let incomplete = built_incomplete + level2_incomplete;
     let reasons = &conducted.ending.reasons;
     if residual == 0 && incomplete == 0 && forced == 0 && reasons.is_empty() {
         return Ok(account);

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use configuration::{Partition, Pt};
 use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::component::{Outcome, Processed, Ticket};
-use dataflow::message::{BuiltEvent, Chains, DebugReason, EventInfo};
+use dataflow::message::{BuiltEvent, Chains, DebugReason, EventInfo, Grounds};
 use eformat::WORD_BYTES;
 use processing::event::{HEAD_BYTES, INDEX_BYTES_PER_FRAGMENT};
 use processing::{EventHead, FailReason, Tasks, TasksError, TasksOptions, Verdict};
@@ -103,7 +103,7 @@ impl Filtering {
         while self.tasks.has_free()
             && let Some((ticket, built)) = self.waiting.pop_front()
         {
-            let EventInfo { event, ordinal, bcid, trigger_type, items, forced } = built.event;
+            let EventInfo { event, ordinal, bcid, trigger_type, items, grounds } = built.event;
             let level2 = level2_passed(&built.bulk);
             let head = EventHead {
                 event_number: event.0,
@@ -114,7 +114,7 @@ impl Filtering {
                 trigger_type,
                 items: u64::from(items),
                 level2_chains: level2,
-                forced,
+                forced: grounds == Grounds::Timeout,
                 missing: &built.missing,
             };
             self.in_hand.insert(ticket.0, Given { event: built.event, level2 });

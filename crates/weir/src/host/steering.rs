@@ -9,7 +9,7 @@ use dataflow::level2::steering::Skeleton;
 use dataflow::message::{Chains, EventInfo};
 use eformat::{Bcid, EventFormat, RobParams, Robs, RodHeader, SourceId, rob_prefix, rob_suffix};
 use rustix::time::{ClockId, clock_gettime};
-use trigger::{LEVEL2_RESULT, Next};
+use trigger::{Decision, LEVEL2_RESULT, Next};
 
 use crate::observer::{Observer, Seen};
 
@@ -76,17 +76,15 @@ impl Steering {
     }
 }
 
-fn selection(decision: &trigger::Decision, event: &EventInfo, run_number: u32) -> Selection {
-    // An event that only its missing data reject goes on, without a result: the event filter decides from level 1 on.
-    let incomplete = decision.missing_robs > 0 || decision.bad_payloads > 0;
-    let accept = decision.accept() || incomplete;
-    let result = if decision.accept() {
-        rob_fragment(LEVEL2_RESULT, event, run_number, &decision.to_words())
-    } else {
-        Bulk::empty()
-    };
+fn selection(decision: &Decision, event: &EventInfo, run_number: u32) -> Selection {
+    // What a chain would have found in data that are missing is not known: the event filter decides, and the result is marked.
+    let lacks_data = decision.missing_robs > 0 || decision.bad_payloads > 0;
+    let decision = if lacks_data { Decision { passed: decision.input, ..*decision } } else { *decision };
+    let accept = decision.accept();
+    let result =
+        if accept { rob_fragment(LEVEL2_RESULT, event, run_number, &decision.to_words()) } else { Bulk::empty() };
     let chains = Chains { input: decision.input, passed: decision.passed };
-    Selection { accept, result, chains, payload_bytes: decision.requested_payload_bytes }
+    Selection { accept, result, chains, payload_bytes: decision.requested_payload_bytes, lacks_data }
 }
 
 /// The ROB fragments of a reply, with the detector data of each. One that is damaged inside is missing; where none begins the

@@ -100,6 +100,7 @@ fn check(conducted: &Conducted, events: u64) -> Result<(), String> {
     }
     let none = [
         ("accepted by force", account.level2_forced),
+        ("decided without all their data", account.level2_incomplete),
         ("lost in level 2", account.level2_lost),
         ("not built", account.not_built),
         ("built without all their data", account.built_incomplete),

@@ -127,9 +127,10 @@ impl Summary {
 }
 
 /// Counts of the account that say what makes a run `degraded`.
-const LOSSES: [&str; 7] = [
+const LOSSES: [&str; 8] = [
     "level2_lost",
     "level2_forced",
+    "level2_incomplete",
     "not_built",
     "built_incomplete",
     "lost_after_build",

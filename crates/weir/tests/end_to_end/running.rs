@@ -40,7 +40,7 @@ impl Job {
         let job = Self { directory, arguments, output: output.clone(), limit: None, network: None };
         // Whatever waits here is waited for by a busy machine, too; and there level 2 may decide late.
         let job = job.recording_into(output).set("processes.start_timeout", "240 s").set("run.stop_timeout", "60 s");
-        job.set("run.tolerate.level2_forced", "100 %")
+        job.set("run.tolerate.level2_forced", "100 %").set("run.tolerate.level2_incomplete", "100 %")
     }
 
     /// Any other command of the program, which may use this much memory.

@@ -34,6 +34,35 @@ fn level_2_keeps_up_with_level_1() {
     }
 }
 
+/// While a read-out system is cut off, chains that need its data cannot be decided, also of events that other chains accept: the
+/// event filter looks at all of them.
+#[test]
+fn level_2_rejects_nothing_for_lack_of_data() {
+    let directory = TempDir::new("sim");
+    let summary = directory.join("summary.json");
+    let run = |faults: &str, status: i32| -> Value {
+        let config = examples().join("trigger.toml");
+        let faults = format!("simulation.fault={faults}");
+        let keys = ["level1.rate=10 kHz", "simulation.layout=processes", "l2pu.request_timeout=2 ms", "ros.pages=2048"];
+        let mut arguments = vec![text(&config), "--events", "2000", "--summary", text(&summary), "--set", &faults];
+        arguments.extend(keys.iter().flat_map(|key| ["--set", key]));
+        sim(&arguments).expect(status);
+        serde_json::from_str(&fs::read_to_string(&summary).unwrap()).unwrap()
+    };
+    let passed = |summary: &Value| -> Vec<u64> {
+        let chains = summary["selection"]["chains"].as_array().unwrap();
+        chains.iter().map(|chain| chain["level2_passed"].as_u64().unwrap()).collect()
+    };
+    let all_data = run("[]", 0);
+    let cut_off = run(r#"[{ at = "60 ms", kind = "cut-off", application = "ros-3", lasts = "60 ms" }]"#, 4);
+    let incomplete = &cut_off["accounting"]["level2_incomplete"];
+    assert!(incomplete.as_u64() > Some(0), "{cut_off}");
+    assert_eq!(cut_off["degraded_by"], serde_json::json!({ "level2_incomplete": incomplete }), "nothing else is lost");
+    let (all_data, cut_off) = (passed(&all_data), passed(&cut_off));
+    assert!(all_data.iter().zip(&cut_off).all(|(all, more)| all <= more), "{all_data:?} {cut_off:?}");
+    assert_ne!(all_data, cut_off);
+}
+
 #[test]
 fn a_seed_gives_the_same_run_and_the_same_messages() {
     let directory = TempDir::new("sim");

@@ -6,7 +6,7 @@ use super::{Dfm, DfmInput};
 use crate::building::dfm::books::{Open, State};
 use crate::component::Outbox;
 use crate::ids::{EventId, NodeId};
-use crate::message::{Decision, EventInfo, Message};
+use crate::message::{Decision, EventInfo, Grounds, Message};
 use crate::node::RUN_CONTROL;
 use crate::time::Time;
 
@@ -48,8 +48,10 @@ impl Dfm {
         let taken = &mut self.supervisors[supervisor].taken;
         if decision.accept {
             taken[1] += 1;
-            taken[2] += u64::from(decision.event.forced);
-            self.counters.taken_forced += u64::from(decision.event.forced);
+            let grounds = decision.event.grounds;
+            taken[2] += u64::from(grounds == Grounds::Timeout);
+            self.counters.taken_forced += u64::from(grounds == Grounds::Timeout);
+            self.counters.taken_incomplete += u64::from(grounds == Grounds::PartOfData);
             self.accept(decision.event, decision.has_result, Some(supervisor as u16), decision.builder);
         } else {
             taken[0] += 1;

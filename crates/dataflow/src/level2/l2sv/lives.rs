@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::{Event, L2sv};
 use crate::component::Outbox;
 use crate::ids::EventId;
-use crate::message::{Decision, EventInfo, Message, Roi, Settlement};
+use crate::message::{Decision, EventInfo, Grounds, Message, Roi, Settlement};
 use crate::time::Time;
 
 use crate::level2::outlet::Outlet;
@@ -16,7 +16,7 @@ impl L2sv {
     pub(super) fn on_resume(
         &mut self,
         now: Time,
-        (rejected, accepted, forced): (u64, u64, u64),
+        [rejected, accepted, forced, incomplete]: [u64; 4],
         uncleared: &[EventId],
         out: &mut Outbox,
     ) {
@@ -25,6 +25,7 @@ impl L2sv {
         self.counters.rejected += rejected;
         self.counters.accepted += accepted;
         self.counters.forced += forced;
+        self.counters.incomplete += incomplete;
         self.clear_settled(now, uncleared, out);
     }
 
@@ -86,7 +87,12 @@ impl L2sv {
     fn count_decided(&mut self, settlement: Settlement) {
         self.counters.accepted += u64::from(settlement.accept);
         self.counters.rejected += u64::from(!settlement.accept);
-        self.counters.forced += u64::from(settlement.forced);
+        self.count_grounds(settlement.grounds);
+    }
+
+    pub(super) fn count_grounds(&mut self, grounds: Grounds) {
+        self.counters.forced += u64::from(grounds == Grounds::Timeout);
+        self.counters.incomplete += u64::from(grounds == Grounds::PartOfData);
     }
 
     /// A decision goes to the DFM, or into the clears by way of level 1.

@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use configuration::{Checksum, Compression, Partition};
 use dataflow::bulk::PageSlice;
-use dataflow::message::{DebugReason, Recording};
+use dataflow::message::{DebugReason, Grounds, Recording};
 use eformat::stream_tag::StreamTag;
 use eformat::{
     Bcid, ChecksumType, EventFormat, EventHeader, EventStatus, GenericStatus, LOST_ROB_BYTES, OnlineErrorCode,
@@ -139,8 +139,10 @@ fn status(recording: &Recording) -> Vec<u32> {
     if !recording.built.missing.is_empty() {
         generic |= GenericStatus::DATA_CORRUPTION;
     }
-    if recording.built.event.forced {
-        specific |= EventStatus::LEVEL2_TIMEOUT;
+    match recording.built.event.grounds {
+        Grounds::Data => {}
+        Grounds::PartOfData => specific |= EventStatus::L2PSC_PROBLEM,
+        Grounds::Timeout => specific |= EventStatus::LEVEL2_TIMEOUT,
     }
     let Some(reason) = recording.debug else { return vec![StatusWord::event(generic, specific).0] };
     specific |= EventStatus::EFD_FORCED_ACCEPT;
