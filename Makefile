@@ -19,8 +19,11 @@ FUZZ_SECONDS ?= 600
 # Every run of the checks draws seeds of its own, so many per level of faults; a failing one is printed.
 FRESH_SEEDS ?= 2000
 FIRST_SEED ?= $(shell date +%s)000
+# Runs of `make kills` and the seed of the first.
+KILLS ?= 300
+SEED ?= 1
 
-.PHONY: help test $(CHECKS) purity limits tools python build soak miri bench reference clean
+.PHONY: help test $(CHECKS) purity limits tools python build soak kills miri bench reference clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
@@ -75,6 +78,9 @@ python: ## prepare a Python with the packages of tests/requirements.txt, where p
 soak: ## long campaigns: SEEDS=n seeded runs for each level of faults, then FUZZ_SECONDS=s for each fuzz target
 	WEIR_SEEDS=$(SEEDS) WEIR_FIRST_SEED=$(FIRST_SEED) cargo test --locked --release -p simulator --test seeds
 	@scripts/fuzz $(FUZZ_SECONDS)
+
+kills: build ## KILLS=n runs whose applications are killed at random, from SEED=s on; what failed is kept
+	@scripts/kills --weir "$(CARGO_TARGET_DIR)/release/weir" --kills $(KILLS) --seed $(SEED)
 
 miri: ## the crate that counts holders of pages has no undefined behaviour that its tests reach (needs a nightly with Miri)
 	MIRIFLAGS="-Zmiri-many-seeds=0..8 -Zmiri-preemption-rate=0.04" cargo +nightly miri test --locked -p pages

@@ -728,7 +728,35 @@ counters! {
 
 #[cfg(test)]
 mod tests {
+    use alloc::collections::BTreeSet;
+    use alloc::vec;
+
     use super::*;
+
+    #[test]
+    fn each_count_of_progress_changes_the_mark() {
+        let none = Report::of(Role::Dfm, vec![0; counter_names(Role::Dfm).len()]);
+        let mark = |at: usize, count| {
+            let mut report = none.clone();
+            report.counters[at] = count;
+            report.mark()
+        };
+        let names = counter_names(Role::Dfm).iter().enumerate();
+        for (at, name) in names {
+            let marks: BTreeSet<u64> = (0..100).map(|count| mark(at, count)).collect();
+            assert_eq!(marks.len(), if RETRIES.contains(name) { 1 } else { 100 }, "{name}");
+        }
+    }
+
+    #[test]
+    fn chains_are_counted_each_by_its_number() {
+        let mut counts = ChainCounts::default();
+        counts.note(Chains { input: 0b1011, passed: 0b0010 });
+        counts.note(Chains { input: 0b0010, passed: 0b0010 });
+        counts.note(Chains { input: 0b1000, passed: 0b1000 });
+        let expected = [(1, 0), (2, 2), (0, 0), (2, 1)];
+        assert_eq!(counts.to_vec(), expected.map(|(input, passed)| ChainCount { input, passed }));
+    }
 
     #[test]
     fn processes_together_have_the_sum_of_all_but_the_most() {

@@ -90,6 +90,26 @@ fn what_a_source_pushes_twice_is_dropped_before_and_after_its_event_is_assigned(
     assert_eq!(driver.ended, [(EventId(0), 0)]);
 }
 
+#[test]
+fn a_source_that_is_asked_for_what_it_did_not_push_is_told_its_credit() {
+    let push = PushedParameters { window_bytes: 1 << 20, timeout: REQUEST_TIMEOUT, ahead: 8 };
+    let mut parameters = SfiParameters { outstanding_requests: 8, push: Some(push), ..parameters(3, 8) };
+    parameters.sources[2].results = true;
+    let mut driver = Driver::new(parameters);
+    let event = EventInfo { event: EventId(0), ..EventInfo::default() };
+    let events = vec![Assignment { event, attempt: 2, has_result: true }];
+    let message = Message::Build { events, oldest_unfinished: EventId(0) };
+    let actions = driver.input(Input::Message { from: DFM, message });
+    let told = |action: &Action| match action {
+        Action::Send { to, message: Message::Credit(0) } => Some(*to),
+        _ => None,
+    };
+    let mut told: Vec<NodeId> = actions.iter().filter_map(told).collect();
+    told.sort_unstable();
+    assert_eq!(told, [NodeId(FIRST_SOURCE), NodeId(FIRST_SOURCE + 1)], "a pseudo-ROS pushes nothing");
+    assert_eq!(requests(actions).len(), 3);
+}
+
 /// `perf stat -e instructions:u` of this test, with a `request_timeout` that is met and one that is not.
 #[test]
 #[ignore = "a measurement"]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dataflow::bulk::Bulk;
+use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::component::{Action, Component, Input, Outbox, Outcome, PeerState, Selection, Steered, Ticket, Work};
 use dataflow::ids::{EventId, Incarnation, NodeId};
 use dataflow::level2::l2pu::{L2pu, L2puParameters, sink_accepts};
@@ -393,6 +393,29 @@ fn steering_of(actions: &[Action]) -> Ticket {
         Some(Action::Start { ticket, work: Work::Steer(_) }) => *ticket,
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn bytes_of_regions_of_interest_are_summed() {
+    let mut l2pu = L2pu::new(L2puParameters { ros_of_rob: vec![(7, ROS)], ..that_vetoes() });
+    actions_of(&mut l2pu, Input::Peer { node: ROS, state: PeerState::Up(Incarnation(0)) });
+    for (number, bytes) in [(1, vec![0; 5]), (2, vec![0; 4])] {
+        let event = EventInfo { event: EventId(number), ..EventInfo::default() };
+        let message = Message::Assign { event, attempt: 1, rois: Vec::new() };
+        let ticket = steering_of(&actions_of(&mut l2pu, Input::Message { from: NodeId(2), message }));
+        let asks = Input::Done { ticket, outcome: Outcome::Steered(Steered::Ask(vec![7])) };
+        let asked = actions_of(&mut l2pu, asks);
+        let [Action::Send { to: ROS, message: Message::RoiRequest { event, request, .. } }] = asked[..] else {
+            panic!("{asked:?}")
+        };
+        let bulk = Bulk::Pages(PageSlice::from(bytes));
+        let message = Message::RoiReply { event, request, missing: Vec::new(), bulk };
+        let ticket = steering_of(&actions_of(&mut l2pu, Input::Message { from: ROS, message }));
+        let selection = Selection { accept: false, result: Bulk::empty(), chains: Chains::default(), payload_bytes: 0 };
+        actions_of(&mut l2pu, Input::Done { ticket, outcome: Outcome::Steered(Steered::Decide(selection)) });
+    }
+    let counters = L2puCounters::from_values(&l2pu.report(Time::ZERO).counters);
+    assert_eq!((counters.roi_bytes, counters.rejected), (9, 2));
 }
 
 #[test]

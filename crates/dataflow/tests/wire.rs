@@ -75,6 +75,24 @@ proptest! {
     }
 }
 
+#[test]
+fn a_message_of_every_kind_reads_back() {
+    for (name, message) in messages_of_every_kind() {
+        assert_eq!(decode(&frame(&ENVELOPE, &message)), Ok((ENVELOPE, message)), "{name}");
+    }
+}
+
+#[test]
+fn the_bulk_of_every_kind_can_be_replaced() {
+    for (name, mut message) in messages_of_every_kind() {
+        let other = Bulk::Pages(PageSlice::from_static(b"elsewhere"));
+        let has_bulk = message.bulk().is_some();
+        let replaced = message.bulk_mut().map(|bulk| *bulk = other.clone()).is_some();
+        assert_eq!(replaced, has_bulk, "{name}");
+        assert_eq!(message.bulk().cloned(), has_bulk.then_some(other), "{name}");
+    }
+}
+
 fn bytes_of(bulk: &Bulk) -> Vec<u8> {
     bulk.slices().iter().flat_map(|slice| slice.as_bytes().to_vec()).collect()
 }
