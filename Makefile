@@ -19,11 +19,13 @@ FUZZ_SECONDS ?= 600
 # Every run of the checks draws seeds of its own, so many per level of faults; a failing one is printed.
 FRESH_SEEDS ?= 2000
 FIRST_SEED ?= $(shell date +%s)000
-# Runs of `make kills` and the seed of the first.
+# Runs of `make kills`, and mutants of each crate of `make mutants`; the seed that they are drawn from.
 KILLS ?= 300
+MUTANTS ?= 100
+MUTATED ?= dataflow eformat storage trigger
 SEED ?= 1
 
-.PHONY: help test $(CHECKS) purity limits tools python build soak kills miri bench reference clean
+.PHONY: help test $(CHECKS) purity limits tools python build soak kills mutants miri bench reference clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
@@ -81,6 +83,9 @@ soak: ## long campaigns: SEEDS=n seeded runs for each level of faults, then FUZZ
 
 kills: build ## KILLS=n runs whose applications are killed at random, from SEED=s on; what failed is kept
 	@scripts/kills --weir "$(CARGO_TARGET_DIR)/release/weir" --kills $(KILLS) --seed $(SEED)
+
+mutants: ## MUTANTS=n changes of the sources of each crate of MUTATED="…", drawn from SEED=s: which do no tests notice
+	@scripts/mutants $(MUTANTS) $(SEED) $(MUTATED)
 
 miri: ## the crate that counts holders of pages has no undefined behaviour that its tests reach (needs a nightly with Miri)
 	MIRIFLAGS="-Zmiri-many-seeds=0..8 -Zmiri-preemption-rate=0.04" cargo +nightly miri test --locked -p pages

@@ -411,7 +411,8 @@ fn bytes_of_regions_of_interest_are_summed() {
         let bulk = Bulk::Pages(PageSlice::from(bytes));
         let message = Message::RoiReply { event, request, missing: Vec::new(), bulk };
         let ticket = steering_of(&actions_of(&mut l2pu, Input::Message { from: ROS, message }));
-        let selection = Selection { accept: false, result: Bulk::empty(), chains: Chains::default(), payload_bytes: 0 };
+        let (result, chains) = (Bulk::empty(), Chains::default());
+        let selection = Selection { accept: false, result, chains, payload_bytes: 0, lacks_data: false };
         actions_of(&mut l2pu, Input::Done { ticket, outcome: Outcome::Steered(Steered::Decide(selection)) });
     }
     let counters = L2puCounters::from_values(&l2pu.report(Time::ZERO).counters);
