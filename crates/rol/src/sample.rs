@@ -28,7 +28,8 @@ pub use rows::{SampleRow, TruthParticle, read_rows};
 
 /// The events of a sample that level 1 accepted, in memory: load once and share.
 ///
-/// The files are Parquet, one row per bunch crossing. Of their columns these are read:
+/// The files are Parquet, one row per bunch crossing, not compressed or by Snappy, gzip, LZ4 or Zstandard. Of their columns these are
+/// read, of which numbers of 32 bits may be stored in 64, as pandas does in lists:
 ///
 /// | column | type |
 /// |---|---|

@@ -1,7 +1,8 @@
 //! One column of a row group, as plain values.
 
+use parquet::basic::Type;
 use parquet::column::reader::ColumnReaderImpl;
-use parquet::data_type::DataType;
+use parquet::data_type::{BoolType, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::reader::RowGroupReader;
 
@@ -17,11 +18,56 @@ pub(super) enum ColumnError {
     Parquet(ParquetError),
     /// No value at this row of the row group.
     Null(usize),
+    /// This value at this row of the row group does not fit into 32 bits.
+    Wide(usize, i64),
+}
+
+/// Values of a column, as the file has them or converted to the type that they are known to fit into.
+pub(super) trait Values: DataType + Sized {
+    /// Reads column `index`.
+    fn read(group: &dyn RowGroupReader, index: usize, rows: usize) -> Result<Column<Self::T>, ColumnError> {
+        Column::read::<Self>(group, index, rows)
+    }
+}
+
+impl Values for BoolType {}
+impl Values for Int64Type {}
+impl Values for DoubleType {}
+impl Values for ByteArrayType {}
+
+/// The bits of an `i32` or `u32`.
+impl Values for Int32Type {
+    fn read(group: &dyn RowGroupReader, index: usize, rows: usize) -> Result<Column<i32>, ColumnError> {
+        if physical_type(group, index) != Type::INT64 {
+            return Column::read::<Self>(group, index, rows);
+        }
+        let narrow = |wide| i32::try_from(wide).or_else(|_| u32::try_from(wide).map(u32::cast_signed));
+        Column::read::<Int64Type>(group, index, rows)?
+            .map(|row, wide| narrow(wide).map_err(|_| ColumnError::Wide(row, wide)))
+    }
+}
+
+impl Values for FloatType {
+    fn read(group: &dyn RowGroupReader, index: usize, rows: usize) -> Result<Column<f32>, ColumnError> {
+        if physical_type(group, index) != Type::DOUBLE {
+            return Column::read::<Self>(group, index, rows);
+        }
+        Column::read::<DoubleType>(group, index, rows)?.map(|_, wide| Ok(wide as f32))
+    }
+}
+
+/// Whether a column of `found` can be read as one of `wanted`: pandas widens the numbers in lists to 64 bits.
+pub(super) fn can_be_read(found: Type, wanted: Type) -> bool {
+    found == wanted || matches!((found, wanted), (Type::INT64, Type::INT32) | (Type::DOUBLE, Type::FLOAT))
+}
+
+fn physical_type(group: &dyn RowGroupReader, index: usize) -> Type {
+    group.metadata().schema_descr().column(index).physical_type()
 }
 
 impl<T> Column<T> {
     /// Reads column `index`; rows hold one value each, or a list of them.
-    pub(super) fn read<D>(group: &dyn RowGroupReader, index: usize, rows: usize) -> Result<Self, ColumnError>
+    fn read<D>(group: &dyn RowGroupReader, index: usize, rows: usize) -> Result<Self, ColumnError>
     where
         D: DataType<T = T>,
     {
@@ -54,6 +100,19 @@ impl<T> Column<T> {
         }
         starts.push(value_count);
         Ok(Self { values, starts })
+    }
+
+    /// The same with other values, of which `convert` is also told the row.
+    fn map<U>(self, mut convert: impl FnMut(usize, T) -> Result<U, ColumnError>) -> Result<Column<U>, ColumnError> {
+        let Self { values, starts } = self;
+        let mut row = 0;
+        let values = values.into_iter().enumerate().map(|(at, value)| {
+            while starts[row + 1] <= at {
+                row += 1;
+            }
+            convert(row, value)
+        });
+        Ok(Column { values: values.collect::<Result<_, _>>()?, starts })
     }
 
     /// The values of a row.

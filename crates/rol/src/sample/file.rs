@@ -7,12 +7,12 @@ use std::path::Path;
 use dataflow::message::{ROIS_MAX, Roi};
 use eformat::WORD_BYTES;
 use parquet::basic::Type;
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, FloatType, Int32Type, Int64Type};
 use parquet::file::reader::{FileReader, RowGroupReader};
 use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::schema::types::SchemaDescriptor;
 
-use super::column::{Column, ColumnError};
+use super::column::{Column, ColumnError, Values, can_be_read};
 use super::guard::without_panic;
 use super::{Event, Sample, SampleError, SampleFile};
 
@@ -170,7 +170,7 @@ impl<'a> Table<'a> {
         })
     }
 
-    fn read<D: DataType>(
+    fn read<D: Values>(
         &self,
         group: &dyn RowGroupReader,
         column: &'static str,
@@ -178,13 +178,14 @@ impl<'a> Table<'a> {
         rows: usize,
         first_row: u64,
     ) -> Result<Column<D::T>, SampleError> {
-        Column::read::<D>(group, index, rows).map_err(|error| match error {
+        D::read(group, index, rows).map_err(|error| match error {
             ColumnError::Parquet(source) => SampleError::Parquet {
                 path: self.path.to_owned(),
                 place: format!("rows {first_row} to {}, column {column}", first_row + rows as u64),
                 source,
             },
             ColumnError::Null(row) => self.value(first_row + row as u64, column, &"a value", &"none"),
+            ColumnError::Wide(row, value) => self.value(first_row + row as u64, column, &"a number of 32 bits", &value),
         })
     }
 
@@ -335,7 +336,7 @@ pub(super) fn find_column(
         columns.position(|column| is_named(column.path().parts())).ok_or_else(|| error("no such column".into()))?;
     let column = schema.column(index);
     let levels = if field.is_some() { 1 } else { 0 };
-    if (column.physical_type(), column.max_rep_level()) == (physical, levels) {
+    if can_be_read(column.physical_type(), physical) && column.max_rep_level() == levels {
         return Ok(index);
     }
     Err(error(format!("{} with {} levels of lists", column.physical_type(), column.max_rep_level())))

@@ -6,13 +6,13 @@ use std::path::Path;
 
 use dataflow::message::Roi;
 use parquet::basic::Type;
-use parquet::data_type::{BoolType, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, ByteArrayType, DoubleType, FloatType, Int32Type, Int64Type};
 use parquet::file::reader::{FileReader, RowGroupReader};
 use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::schema::types::SchemaDescriptor;
 
 use super::SampleError;
-use super::column::{Column, ColumnError};
+use super::column::{Column, ColumnError, Values};
 use super::file::{find_column, open_regular};
 use super::guard::without_panic;
 
@@ -238,20 +238,21 @@ impl Group<'_> {
         (0..self.rows).map(list).collect()
     }
 
-    fn column<D: DataType>(
+    fn column<D: Values>(
         &self,
         name: &'static str,
         physical: Type,
         expected: &'static str,
     ) -> Result<Column<D::T>, SampleError> {
         let index = find_column(self.path, self.schema(), name, physical, expected)?;
-        Column::read::<D>(self.reader, index, self.rows).map_err(|error| match error {
+        D::read(self.reader, index, self.rows).map_err(|error| match error {
             ColumnError::Parquet(source) => SampleError::Parquet {
                 path: self.path.to_owned(),
                 place: format!("rows {} to {}, column {name}", self.first_row, self.first_row + self.rows as u64),
                 source,
             },
             ColumnError::Null(row) => self.value(row, name, &"a value", &"none"),
+            ColumnError::Wide(row, value) => self.value(row, name, &"a number of 32 bits", &value),
         })
     }
 
