@@ -96,7 +96,7 @@ impl Writer {
     ) -> Result<WrittenCopy, WriteError> {
         let event_bytes = event_bytes(parts)?;
         let full = |open: &OpenFile| {
-            open.stage != Stage::Events || self.config.is_over(open.events, open.event_bytes, event_bytes)
+            open.stage != Stage::Events || self.config.is_over(open.events, open.output.bytes(), event_bytes)
         };
         if self.open.as_ref().is_some_and(full) {
             self.close_file(false, journal)?;

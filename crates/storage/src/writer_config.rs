@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use eformat::{
-    DetectorMask, FileEnd, FileHeader, FileName, FileNames, FileStart, FileVersion, Guid, Metadata, RunParameters,
-    Stamp,
+    DataSeparator, DetectorMask, FileEnd, FileHeader, FileName, FileNames, FileStart, FileVersion, Guid, Metadata,
+    RunParameters, Stamp,
 };
 
 use crate::clock::{fresh_guid, local_stamp};
@@ -29,8 +29,9 @@ pub struct WriterConfig {
     pub lumi_block: u32,
     /// Application of the names.
     pub application: String,
-    /// A new file begins before an event that would make it larger than this many MB (2^20 bytes); 0 = no limit.
-    pub megabytes_max: u32,
+    /// A new file begins before an event with which the closed file would be larger than this; 0 = no limit. Only a file of a
+    /// single event may be larger.
+    pub bytes_max: u64,
     /// Events of a file; 0 = no limit.
     pub events_max: u32,
     /// Whether files and their names are made durable when closed.
@@ -69,10 +70,11 @@ impl WriterConfig {
             .map_err(WriteError::Name)
     }
 
-    /// Whether a file of `events` events with `file_bytes` bytes is full for one more of `event_bytes` (note §11.10).
+    /// Whether a file that is `file_bytes` long with its `events` is full for one more of `event_bytes`. The limit holds for all its
+    /// bytes, those of the end record included; that of the note (§11.10), in rounded MB, would let it grow beyond.
     pub(crate) fn is_over(&self, events: u32, file_bytes: u64, event_bytes: u32) -> bool {
-        let megabytes = FileEnd::megabytes(file_bytes + u64::from(event_bytes));
-        let by_size = self.megabytes_max != 0 && megabytes > self.megabytes_max && events > 0;
+        let closed_bytes = file_bytes + (DataSeparator::BYTES + FileEnd::BYTES) as u64 + u64::from(event_bytes);
+        let by_size = self.bytes_max != 0 && closed_bytes > self.bytes_max && events > 0;
         by_size || self.events_max != 0 && events >= self.events_max
     }
 
@@ -83,7 +85,9 @@ impl WriterConfig {
             Dialect::V2 { names, .. } => (FileVersion::V2, names.clone().unwrap_or_else(own), None),
         };
         let opened = (self.clock)();
-        let (blocks_max, megabytes_max) = (self.events_max, self.megabytes_max);
+        // Rounded up, as 0 is no limit.
+        let megabytes_max = u32::try_from(self.bytes_max.div_ceil(1 << 20)).unwrap_or(u32::MAX);
+        let blocks_max = self.events_max;
         FileHeader {
             start: FileStart { version, file_number, opened, blocks_max, megabytes_max },
             names,
@@ -109,7 +113,7 @@ impl Default for WriterConfig {
             stream_name: "Main".to_owned(),
             lumi_block: 0,
             application: "SFO-1".to_owned(),
-            megabytes_max: 0,
+            bytes_max: 0,
             events_max: 0,
             durable: false,
             run: RunParameters { recording_enabled: 1, detector_mask: DetectorMask(0), ..RunParameters::default() },

@@ -57,18 +57,30 @@ fn files_roll_over_by_count_and_continue_the_sequence() {
     listings.iter().for_each(|listing| drop(check_good(&listing.path)));
 }
 
-#[test]
-fn files_roll_over_by_size() {
+/// Sizes and events of the files of events with these data words.
+fn sizes(bytes_max: u64, events: &[usize]) -> Vec<(u64, u32)> {
     let directory = Directory::new();
-    let mut writer = Writer::new(WriterConfig { megabytes_max: 1, ..config(&directory) }).unwrap();
-    // 0.6 MB each: two are 1.2, rounded 1; a third would make 1.8, rounded 2. The last one alone is above the limit.
-    for id in 0..3 {
-        writer.write_event(&TestEvent::new(id, 157_000).parts()).unwrap();
+    let mut writer = Writer::new(WriterConfig { bytes_max, ..config(&directory) }).unwrap();
+    for (id, words) in (0..).zip(events) {
+        writer.write_event(&TestEvent::new(id, *words).parts()).unwrap();
     }
-    writer.write_event(&TestEvent::new(3, 500_000).parts()).unwrap();
     let files = writer.finish().unwrap();
-    assert_eq!(files.iter().map(|file| file.events).collect::<Vec<_>>(), [2, 1, 1]);
     files.iter().for_each(|file| drop(check_good(&file.path)));
+    files.iter().map(|file| (fs::metadata(&file.path).unwrap().len(), file.events)).collect()
+}
+
+#[test]
+fn a_file_keeps_to_its_limit_to_the_byte() {
+    let [(one, 1)] = sizes(0, &[100])[..] else { panic!("one event, one file") };
+    let [(two, 2)] = sizes(0, &[100, 100])[..] else { panic!("no limit, one file") };
+    assert_eq!(sizes(two, &[100, 100, 100]), [(two, 2), (one, 1)]);
+    assert_eq!(sizes(two - 1, &[100, 100]), [(one, 1), (one, 1)]);
+}
+
+#[test]
+fn an_event_above_the_limit_is_alone_in_its_file() {
+    let events: Vec<_> = sizes(2000, &[10, 10, 1000, 10]).iter().map(|(_, events)| *events).collect();
+    assert_eq!(events, [2, 1, 1]);
 }
 
 #[test]
@@ -91,9 +103,15 @@ fn taken_names_are_passed_over() {
 fn a_new_lumi_block_begins_a_new_sequence() {
     let directory = Directory::new();
     let mut writer = Writer::new(WriterConfig { lumi_block: 1, ..config(&directory) }).unwrap();
-    writer.write_event(&TestEvent::new(1, 1).parts()).unwrap();
+    let write = |writer: &mut Writer, lumi_block: u16| {
+        let mut event = Vec::new();
+        let header = EventHeader { run_number: 7, global_id: lumi_block.into(), lumi_block, ..Default::default() };
+        event_envelope(&header, [], false, &mut event);
+        writer.write_event(&[&event]).unwrap();
+    };
+    write(&mut writer, 1);
     writer.set_lumi_block(2).unwrap();
-    writer.write_event(&TestEvent::new(2, 1).parts()).unwrap();
+    write(&mut writer, 2);
     let files = writer.finish().unwrap();
     files.iter().for_each(|file| drop(check_good(&file.path)));
     let names: Vec<_> = directory.names().iter().map(|name| name.parse::<FileName>().unwrap()).collect();

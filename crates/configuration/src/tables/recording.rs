@@ -23,7 +23,7 @@ pub struct Sfo {
     pub durable: Durability,
     /// Written data are flushed to the disk at this age; for the durability `fsync`.
     pub fsync_age: Interval,
-    /// A file is closed before it would grow beyond this size; `"0 B"` is no limit.
+    /// A file is closed before it would grow beyond this size; only a file of a single event may be larger. `"0 B"` is no limit.
     pub max_file_size: Size,
     /// A file is closed after this many events; 0 is no limit.
     pub max_file_events: u32,

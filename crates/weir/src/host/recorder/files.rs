@@ -73,7 +73,7 @@ impl Files {
             run_number: replay.map_or(partition.run.number, |facts| facts.run.run_number),
             lumi_block: sfo.lumi_block,
             application: application.to_owned(),
-            megabytes_max: u32::try_from(sfo.max_file_size.bytes().div_ceil(1 << 20)).unwrap_or(u32::MAX),
+            bytes_max: sfo.max_file_size.bytes(),
             events_max: sfo.max_file_events,
             durable: sfo.durable != Durability::Write,
             run: replay.map_or(run, |facts| facts.run),
