@@ -54,6 +54,7 @@ mod fragment;
 #[doc(hidden)]
 pub mod fuzzing;
 mod guid;
+mod id_set;
 mod layout;
 mod problem;
 mod record;
@@ -66,9 +67,10 @@ mod stamp;
 mod status;
 pub mod stream_tag;
 mod tree;
+mod twice;
 mod word;
 
-pub use check::{CheckOptions, check_event};
+pub use check::{CheckOptions, Coverage, check_event};
 pub use checksum::{Adler32, ChecksumType, adler32, crc16_ccitt};
 pub use compression::{CompressionType, ZLIB_LEVEL, zlib_pack, zlib_unpack};
 pub use event::Event;
@@ -78,6 +80,7 @@ pub use file_check::{FileChecker, check_file};
 pub use file_name::{BadFileName, FileName};
 pub use fragment::{EventFormat, Fragment};
 pub use guid::{BadGuid, Guid};
+pub use id_set::IdSet;
 pub use layout::{
     EMPTY_ROB_WORDS, EVENT_HEADER_WORDS_MIN, ROB_HEADER_WORDS, ROD_HEADER_WORDS, ROD_TRAILER_WORDS, ROD_VERSION, marker,
 };
@@ -96,4 +99,5 @@ pub use source_id::{DetectorGroup, SourceId, SubDetector};
 pub use stamp::{Date, Stamp, Time};
 pub use status::{DummyRobStatus, EventStatus, GenericStatus, OnlineErrorCode, RobStatus, StatusWord};
 pub use tree::EventRobs;
+pub use twice::{FileFacts, Ids};
 pub use word::{WORD_BYTES, words};

@@ -260,6 +260,39 @@ pub enum ProblemKind {
         /// Value of the file.
         expected: u32,
     },
+    /// What the records in front of the events say of the events is not what these say.
+    #[error("the records in front of the events do not agree with most of the events, or their GUID is damaged")]
+    HeaderDiffers,
+    /// Two places say different things of the same event.
+    #[error("{field} of the {part} is {found:#x}, expected {expected:#x} as in the {other}")]
+    Mismatch {
+        /// Where the problem is reported.
+        part: Part,
+        /// What both say.
+        field: &'static str,
+        /// Value found.
+        found: u32,
+        /// The other place.
+        other: Part,
+        /// Its value.
+        expected: u32,
+    },
+    /// The event id is not the level-1 id, as it is in the events before.
+    #[error(
+        "event id {event} does not belong to the level-1 id {lvl1_id:#010x}; those of the events before are the same"
+    )]
+    EventId {
+        /// Event id found.
+        event: u64,
+        /// Level-1 id of the event.
+        lvl1_id: u32,
+    },
+    /// An event of this id stands further ahead in the file.
+    #[error("event id {event} is in the file twice")]
+    DuplicateEvent {
+        /// The id.
+        event: u64,
+    },
     /// The file has no end record (note §11.6).
     #[error("the file has no file end record: it was not closed (`recover` makes it valid)")]
     NoEndRecord,

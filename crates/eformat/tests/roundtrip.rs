@@ -88,6 +88,10 @@ fn growing<T>(bytes: &[u8], parse: impl Fn(&[u8]) -> Result<Parsed<T>, Problem>)
 proptest! {
     #[test]
     fn event_headers(header in event_header(), adler32 in any::<bool>(), sizes in vec(0..6u32, 0..5), level in 0..10u32) {
+        // What the fragments repeat is theirs.
+        let of_robs = common::header5(1);
+        let EventHeader { run_number, lvl1_id, bcid, trigger_type, .. } = of_robs;
+        let header = EventHeader { run_number, lvl1_id, bcid, trigger_type, ..header };
         let robs: Vec<Vec<u8>> = sizes.iter().map(|size| common::rob(*size, 1, *size, adler32)).collect();
         let pieces = || robs.iter().map(Vec::as_slice);
         let mut event = Vec::new();

@@ -48,6 +48,8 @@ pub struct ReplayFacts {
     pub names: FileNames,
     /// Metadata of the first file; version 2 has none.
     pub metadata: Option<Metadata>,
+    /// Luminosity block of the files as their metadata say; 0 if they hold several.
+    pub lumi_block: Option<u32>,
     /// Run parameters of the first file.
     pub run: RunParameters,
     /// Limit of data blocks for a file, 0 = none, of the first file.

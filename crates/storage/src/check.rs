@@ -1,9 +1,10 @@
-//! Checking of files: everything that the format note calls a problem, with bounded memory.
+//! Checking of files: everything that the format note calls a problem, what is there twice, and how much nothing verifies.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use eformat::{Adler32, CheckOptions, FileChecker, FileStep, Problem};
+use eformat::{Adler32, CheckOptions, Coverage, FileChecker, FileHeader, FileStep, Guid, IdSet, Metadata, Problem};
 
 use crate::reader::oversize;
 use crate::scan::{EVENT_BYTES_MAX, ReadError, Scan};
@@ -38,62 +39,196 @@ pub struct CheckReport {
     pub event_bytes: u64,
     /// Adler-32 of all bytes of the file (note §11.8).
     pub adler32: u32,
+    /// What checksums say of the events.
+    pub coverage: Coverage,
+    /// Events of which some data are under no checksum.
+    pub unverified_events: u32,
+    /// Events whose id was not compared with those before it, to bound the memory.
+    pub ids_not_compared: u32,
     /// The first problems, in file order.
     pub problems: Vec<Problem>,
     /// Problems beyond those kept.
     pub more_problems: u64,
+    /// Events that files of the same stream, checked before, hold too.
+    pub duplicates: Vec<Duplicates>,
+}
+
+/// Events that two files of a stream hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Duplicates {
+    /// The file that was checked before.
+    pub path: PathBuf,
+    /// How many events.
+    pub events: u64,
+    /// The lowest of their ids.
+    pub first_event: u64,
 }
 
 impl CheckReport {
-    /// Whether nothing is wrong.
+    /// Whether nothing is wrong, as far as it can be checked.
     pub fn is_good(&self) -> bool {
-        self.problems.is_empty()
+        self.problems.is_empty() && self.duplicates.is_empty()
+    }
+
+    /// Whether nothing is wrong, and checksums vouch for all data.
+    pub fn is_verified(&self) -> bool {
+        self.is_good() && self.unverified_events == 0 && self.ids_not_compared == 0
     }
 }
 
 impl fmt::Display for CheckReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verdict = if self.is_good() { "good" } else { "BAD" };
+        let verdict = match (self.is_good(), self.is_verified()) {
+            (_, true) => "good",
+            (true, false) => "not verified",
+            (false, _) => "BAD",
+        };
         let Self { path, events, bytes, adler32, .. } = self;
         write!(f, "{}: {verdict}, {events} events, {bytes} bytes, Adler-32 {adler32:08X}", path.display())?;
+        if *events > 0 {
+            let permille = u128::from(self.coverage.covered_bytes) * 1000 / u128::from(self.event_bytes.max(1));
+            write!(f, ", {}.{} % of the event bytes under checksums", permille / 10, permille % 10)?;
+        }
+        if self.unverified_events > 0 {
+            let (bytes, events) = (self.coverage.unverified_bytes, self.unverified_events);
+            write!(
+                f,
+                "\n  not verified: {bytes} bytes of data in {events} events, which have no checksum that is checked"
+            )?;
+        }
+        if self.ids_not_compared > 0 {
+            let events = self.ids_not_compared;
+            write!(
+                f,
+                "\n  not verified: whether {events} events are there twice, as there are too many gaps between ids"
+            )?;
+        }
         for problem in &self.problems {
             write!(f, "\n  {problem}")?;
         }
         if self.more_problems > 0 {
             write!(f, "\n  and {} more", self.more_problems)?;
         }
+        for Duplicates { path, events, first_event } in &self.duplicates {
+            write!(f, "\n  {events} events are in {} too, the first of them event id {first_event}", path.display())?;
+        }
         Ok(())
     }
 }
 
-/// Checks a file: records, events at all levels, checksums, counts.
+/// Checks a file: records, events at all levels, checksums, counts, and whether what is there twice is the same.
 ///
-/// Memory is bounded by the limits, whatever the size of the file and whatever it claims.
+/// Memory is bounded by the limits, whatever the size of the file and whatever it claims, but for some 30 bytes for each gap between
+/// event ids, of which at most 2^24 are remembered.
 ///
 /// # Errors
 ///
 /// Only if the file cannot be read; whatever its content is, is in the report.
 pub fn check(path: &Path, limits: &CheckLimits) -> Result<CheckReport, ReadError> {
-    let mut scan = Scan::open(path)?;
-    let mut report = CheckReport {
-        path: path.to_owned(),
-        bytes: scan.file_bytes(),
-        events: 0,
-        event_bytes: 0,
-        adler32: 0,
-        problems: Vec::new(),
-        more_problems: 0,
-    };
+    Checks::default().check(path, limits)
+}
+
+/// Checks of several files that may belong together: an event is in a stream of a run once.
+#[derive(Debug, Default)]
+pub struct Checks {
+    streams: BTreeMap<Stream, KnownEvents>,
+    files: Vec<PathBuf>,
+}
+
+/// Run number and `type_name`.
+type Stream = (u32, Option<String>);
+
+/// The events of a stream.
+#[derive(Debug, Default)]
+struct KnownEvents {
+    /// Files that are copies of one another have the same one.
+    guids: Vec<Guid>,
+    /// First id to last id and the file that they are in.
+    ranges: BTreeMap<u64, (u64, usize)>,
+}
+
+impl Checks {
+    /// As [`check`], and whether events of the file are in files checked before. Not compared are files of different streams, which
+    /// may both have an event, and copies of one file, which have its GUID.
+    ///
+    /// # Errors
+    ///
+    /// As for [`check`].
+    pub fn check(&mut self, path: &Path, limits: &CheckLimits) -> Result<CheckReport, ReadError> {
+        let mut scan = Scan::open(path)?;
+        let mut report = CheckReport::new(path, scan.file_bytes());
+        let checker = walk(&mut scan, limits, &mut report)?;
+        if let Some((header, checker)) = checker {
+            report.events = checker.events();
+            report.event_bytes = checker.event_bytes();
+            report.coverage = checker.coverage();
+            report.unverified_events = checker.unverified_events();
+            report.ids_not_compared = checker.ids_not_compared();
+            report.duplicates = self.remember(path, &header, checker.ids());
+        }
+        Ok(report)
+    }
+
+    fn remember(&mut self, path: &Path, header: &FileHeader, ids: &IdSet) -> Vec<Duplicates> {
+        let metadata = header.metadata.as_ref();
+        let stream = metadata.and_then(|metadata| metadata.value("Stream")).map(str::to_owned);
+        let known = self.streams.entry((header.run.run_number, stream)).or_default();
+        if let Some(guid) = metadata.and_then(Metadata::guid) {
+            if known.guids.contains(&guid) {
+                return Vec::new();
+            }
+            known.guids.push(guid);
+        }
+        self.files.push(path.to_owned());
+        let found = ids.ranges().flat_map(|range| known.add(range, self.files.len() - 1));
+        let mut duplicates = BTreeMap::<usize, Duplicates>::new();
+        for (first_event, last, file) in found {
+            let path = || self.files[file].clone();
+            let entry = duplicates.entry(file).or_insert_with(|| Duplicates { path: path(), events: 0, first_event });
+            entry.events = entry.events.saturating_add((last - first_event).saturating_add(1));
+        }
+        duplicates.into_values().collect()
+    }
+}
+
+impl KnownEvents {
+    /// Adds those of a file that are not known; gives those that are, in ranges with their file.
+    fn add(&mut self, (first, last): (u64, u64), file: usize) -> Vec<(u64, u64, usize)> {
+        let begins_before = self.ranges.range(..=first).next_back().filter(|(_, (end, _))| *end >= first);
+        let overlapping_from = begins_before.map_or(first, |(begin, _)| *begin);
+        let overlapping: Vec<_> = self.ranges.range(overlapping_from..=last).collect();
+        let overlaps = overlapping.iter().map(|(begin, (end, file))| (first.max(**begin), last.min(*end), *file));
+        let overlaps: Vec<_> = overlaps.collect();
+        let mut next = Some(first);
+        for (begin, end, _) in &overlaps {
+            if let Some(free) = next.filter(|free| free < begin) {
+                self.ranges.insert(free, (begin - 1, file));
+            }
+            next = end.checked_add(1);
+        }
+        if let Some(free) = next.filter(|free| *free <= last) {
+            self.ranges.insert(free, (last, file));
+        }
+        overlaps
+    }
+}
+
+/// Checks everything from the first to the last byte, as far as the records lead; gives the header, if it is valid.
+fn walk(
+    scan: &mut Scan,
+    limits: &CheckLimits,
+    report: &mut CheckReport,
+) -> Result<Option<(FileHeader, FileChecker)>, ReadError> {
     let mut sum = Adler32::new();
     let mut summed = 0;
     let mut found = Vec::new();
-    let mut checker: Option<FileChecker> = None;
+    let mut checker: Option<(FileHeader, FileChecker)> = None;
     loop {
         let offset = scan.offset();
         let step = scan.step()?;
         let mut go_on = true;
         match (step, &mut checker) {
-            (Ok(FileStep::Block { separator, range }), Some(checker)) => {
+            (Ok(FileStep::Block { separator, range }), Some((_, checker))) => {
                 checker.block(separator, range.start, &mut found);
                 match oversize(&separator, range.start, limits.event_bytes_max) {
                     Some(problem) => found.push(problem),
@@ -102,11 +237,15 @@ pub fn check(path: &Path, limits: &CheckLimits) -> Result<CheckReport, ReadError
                 scan.sum(summed..range.end, &mut sum)?;
                 summed = range.end;
             }
-            (Ok(FileStep::End(end)), Some(checker)) => {
+            (Ok(FileStep::End(end)), Some((_, checker))) => {
                 checker.end(&end, offset, &mut found);
                 go_on = false;
             }
-            (Ok(_), _) => checker = Some(FileChecker::new(&scan.header()?, limits.event, &mut found)),
+            (Ok(_), _) => {
+                let header = scan.header()?;
+                let begun = FileChecker::new(&header, limits.event, &mut found);
+                checker = Some((header, begun));
+            }
             (Err(problem), _) => {
                 found.push(problem);
                 go_on = false;
@@ -119,14 +258,26 @@ pub fn check(path: &Path, limits: &CheckLimits) -> Result<CheckReport, ReadError
     }
     scan.sum(summed..scan.file_bytes(), &mut sum)?;
     report.adler32 = sum.value();
-    if let Some(checker) = checker {
-        report.events = checker.events();
-        report.event_bytes = checker.event_bytes();
-    }
-    Ok(report)
+    Ok(checker)
 }
 
 impl CheckReport {
+    fn new(path: &Path, bytes: u64) -> Self {
+        Self {
+            path: path.to_owned(),
+            bytes,
+            events: 0,
+            event_bytes: 0,
+            adler32: 0,
+            coverage: Coverage::default(),
+            unverified_events: 0,
+            ids_not_compared: 0,
+            problems: Vec::new(),
+            more_problems: 0,
+            duplicates: Vec::new(),
+        }
+    }
+
     fn keep(&mut self, found: &mut Vec<Problem>, problems_max: usize) {
         let room = problems_max.max(1).saturating_sub(self.problems.len()).min(found.len());
         self.problems.extend(found.drain(..room));

@@ -2,8 +2,8 @@
 //!
 //! * [`Writer`] records the events of one stream, [`Streams`] those of several: vectored writes without a copy,
 //!   rollover by size and count, `.writing` until closed and then `.data`, Adler-32 of each file;
-//! * [`recover`] makes a valid file of a torn one, [`Streams::resume`] goes on where a writer has died,
-//!   [`finish_left`] closes what it has left;
+//! * [`recover`] writes a valid file with what is whole in a damaged one; [`Streams::resume`] goes on where a writer has died,
+//!   [`finish_left`] and [`finish_torn`] close what it has left;
 //! * [`check`], [`ls`] and [`dump`] look at files;
 //! * [`FileReader`] gives the events of a file one by one.
 //!
@@ -17,7 +17,7 @@
 //! let config = WriterConfig { directory: directory.path().to_owned(), run_number: 7, ..WriterConfig::default() };
 //! let mut writer = Writer::new(config)?;
 //! let (mut header, rob) = (Vec::new(), lost_rob(&RobParams::default()));
-//! event_envelope(&EventHeader::default(), [rob.as_slice()], false, &mut header);
+//! event_envelope(&EventHeader { run_number: 7, ..EventHeader::default() }, [rob.as_slice()], false, &mut header);
 //! writer.write_event(&[&header, &rob])?;
 //! let files = writer.finish()?;
 //!
@@ -35,11 +35,14 @@ mod check;
 mod clock;
 mod dump;
 mod journal;
+mod left;
 mod ls;
 mod output;
 mod reader;
+mod rebuild;
 mod recover;
 mod resume;
+mod salvage;
 mod scan;
 mod streams;
 mod write_error;
@@ -47,13 +50,15 @@ mod writer;
 mod writer_config;
 
 pub use backend::{Backend, Disk, OutputFile};
-pub use check::{CheckLimits, CheckReport, check};
+pub use check::{CheckLimits, CheckReport, Checks, Duplicates, check};
 pub use clock::{fresh_guid, local_stamp};
 pub use dump::{Dump, DumpItem, DumpOptions, EventContent, EventDump, RobDump, dump};
+pub use left::finish_torn;
 pub use ls::{Listing, ls};
 pub use reader::{FileReader, ReadEvent};
 pub use recover::{RecoverError, Recovered, recover};
 pub use resume::{ResumeError, Resumed, finish_left};
+pub use salvage::Damage;
 pub use scan::{EVENT_BYTES_MAX, ReadError};
 pub use streams::{EventCopy, Streams};
 pub use write_error::WriteError;

@@ -1,21 +1,30 @@
-//! A valid file out of a torn one.
+//! A valid file out of a damaged one, which stays as it is.
 
+use std::ffi::OsString;
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use eformat::stream_tag::{self, Entry};
-use eformat::{Adler32, CheckOptions, Event, FileChecker, FileEnd, FileHeader, FileStep, FileVersion, Problem};
+use eformat::{
+    CheckOptions, DataSeparator, Event, FileChecker, FileEnd, FileHeader, FileVersion, Problem, ProblemKind,
+};
 
+use crate::backend::{Backend, Disk};
+use crate::check::{CheckLimits, CheckReport, check};
 use crate::clock::local_stamp;
-use crate::reader::oversize;
-use crate::scan::{EVENT_BYTES_MAX, ReadError, Scan};
+use crate::output::Output;
+use crate::rebuild::Rebuilt;
+use crate::salvage::{Damage, Piece, Salvage};
+use crate::scan::{ReadError, Scan};
 
-/// What [`recover`] kept and dropped.
+/// What [`recover`] kept and what was lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recovered {
-    /// The valid file.
+    /// The damaged file.
+    pub input: PathBuf,
+    /// The valid file; the same as the input, if that is good already and nothing was written.
     pub path: PathBuf,
     /// Stream as `type_name`, if the file says so.
     pub stream: Option<String>,
@@ -23,35 +32,70 @@ pub struct Recovered {
     pub events_kept: u32,
     /// Of these, events whose first copy is here: those that name this stream first, or none.
     pub first_copies: u32,
-    /// Bytes of the torn file behind the last whole event that were cut off.
-    pub bytes_dropped: u64,
     /// Size of the valid file.
     pub bytes: u64,
     /// Adler-32 of all its bytes.
     pub adler32: u32,
-    /// Why the file was cut where it was; `None` if it was complete and only had to be renamed.
-    pub reason: Option<Problem>,
+    /// Events that were lost, as far as is known.
+    pub events_lost: u64,
+    /// Whether more may be lost than is known.
+    pub may_be_more: bool,
+    /// Bytes of the input that are not in the valid file, for what is wrong with them.
+    pub bytes_skipped: u64,
+    /// The first of these, in file order.
+    pub damages: Vec<Damage>,
+    /// Damages beyond those kept.
+    pub more_damages: u64,
+}
+
+impl Recovered {
+    /// Whether all events are kept.
+    pub fn is_complete(&self) -> bool {
+        self.events_lost == 0 && !self.may_be_more
+    }
 }
 
 impl fmt::Display for Recovered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, events_kept, bytes_dropped, .. } = self;
-        write!(f, "{}: {events_kept} events kept, {bytes_dropped} bytes dropped", path.display())?;
-        match &self.reason {
-            Some(problem) => write!(f, " ({problem})"),
-            None => write!(f, " (the file was complete)"),
+        let Self { input, path, events_kept, events_lost, bytes_skipped, .. } = self;
+        if input == path {
+            return write!(f, "{}: good, {events_kept} events; there is nothing to recover", input.display());
         }
+        let least = if self.may_be_more { "at least " } else { "" };
+        write!(f, "{} -> {}: {events_kept} events kept, {least}{events_lost} lost", input.display(), path.display())?;
+        write!(f, ", {bytes_skipped} bytes skipped")?;
+        for damage in &self.damages {
+            write!(f, "\n  {damage}")?;
+        }
+        if self.more_damages > 0 {
+            write!(f, "\n  and {} more", self.more_damages)?;
+        }
+        Ok(())
     }
 }
 
-/// Why a file could not be made valid. It is as it was, or torn as it was.
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { range, events_lost, problem } = self;
+        write!(f, "bytes {} to {}: ", range.start, range.end)?;
+        match events_lost {
+            Some(0) => f.write_str("no event lost")?,
+            Some(1) => f.write_str("1 event lost")?,
+            Some(events) => write!(f, "{events} events lost")?,
+            None => f.write_str("it is not known how many events are lost")?,
+        }
+        write!(f, " ({problem})")
+    }
+}
+
+/// Why there is no valid file. The input is as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum RecoverError {
-    /// It cannot be read, or has no valid records in front of the events: then there is nothing to save.
+    /// It cannot be read, or has neither a header nor events: then there is nothing to save.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// It cannot be changed.
-    #[error("cannot {action} {}: {source}", path.display())]
+    /// The valid file cannot be written.
+    #[error("cannot {action} {}: {source}; the valid file can be written elsewhere with --output", path.display())]
     Io {
         /// What was tried.
         action: &'static str,
@@ -61,136 +105,247 @@ pub enum RecoverError {
         source: io::Error,
     },
     /// The name of the valid file is taken.
-    #[error("cannot rename to {}: it exists; move it away, then recover again", path.display())]
+    #[error("{} exists and is not overwritten: move it away, or name another file with --output", path.display())]
     Exists {
         /// The name.
         path: PathBuf,
     },
 }
 
-/// Cuts a file behind its last whole event, writes the end record and renames `.writing` to `.data`.
+/// Writes a valid file with all whole events of a damaged or torn one, by default beside it, as `NAME.recovered.data`.
 ///
-/// An event is whole if its checks are good, checksums included: after a power failure a block may have its length but
-/// not its data. Everything behind the first event that is not whole is dropped. A file of another name keeps it; a
-/// complete file is only renamed. Nobody may be writing the file.
+/// The input is never changed and no file is overwritten. An event is whole if [`check`] finds nothing wrong with it, checksums
+/// included. Its data block is the same, byte for byte; blocks are numbered anew. What of the header is damaged is
+/// made anew of what the name of the file and its events say. A file that is good needs no other: without `output` none is
+/// written, unless its name ends in `.writing`. Takes time in proportion to the size of the file, and memory for its largest event and
+/// for the gaps between event ids.
 ///
 /// # Errors
 ///
-/// See [`RecoverError`]; recovery may be tried again.
-pub fn recover(path: &Path) -> Result<Recovered, RecoverError> {
-    let target = match path.extension() {
-        Some(extension) if extension == "writing" => path.with_extension("data"),
-        _ => path.to_owned(),
-    };
-    if target != path && target.try_exists().map_err(|source| io_error("look at", &target, source))? {
+/// See [`RecoverError`].
+pub fn recover(path: &Path, output: Option<&Path>) -> Result<Recovered, RecoverError> {
+    let report = check(path, &CheckLimits { problems_max: 1, ..CheckLimits::default() })?;
+    if report.is_good() && output.is_none() && path.extension().is_none_or(|extension| extension != "writing") {
+        return Ok(find(path, &mut |_| Ok(()))?.recovered.of_good(&report));
+    }
+    let target = output.map_or_else(|| beside(path), Path::to_owned);
+    let temporary = with_suffix(&target, ".writing");
+    for path in [&target, &temporary] {
+        if path.try_exists().map_err(io_error("look at", path))? {
+            return Err(RecoverError::Exists { path: path.clone() });
+        }
+    }
+    let mut recovered = write(path, &temporary)?;
+    if target.try_exists().map_err(io_error("look at", &target))? {
+        remove(&temporary);
         return Err(RecoverError::Exists { path: target });
     }
-    let whole = WholePart::find(path)?;
-    if whole.reason.is_some() {
-        append_end(path, &whole).map_err(|source| io_error("write", path, source))?;
-    }
-    if target != path {
-        fs::rename(path, &target).map_err(|source| io_error("rename", path, source))?;
-    }
-    let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(parent).and_then(|parent| parent.sync_all()).map_err(|source| io_error("sync", parent, source))?;
-    let end_bytes = if whole.reason.is_some() { FileEnd::BYTES as u64 } else { 0 };
-    Ok(Recovered {
-        stream: whole.stream().map(str::to_owned),
-        events_kept: whole.events,
-        first_copies: whole.first_copies,
-        bytes_dropped: whole.file_bytes - whole.cut,
-        bytes: whole.cut + end_bytes,
-        adler32: adler32_of(&target)?,
-        reason: whole.reason,
-        path: target,
-    })
+    fs::rename(&temporary, &target).map_err(io_error("rename", &temporary))?;
+    sync_directory_of(&target)?;
+    recovered.path = target;
+    Ok(recovered)
 }
 
-/// How much of a file is good.
-struct WholePart {
-    header: FileHeader,
-    file_bytes: u64,
-    /// Where the last whole event ends; the end of the file if it is complete.
-    cut: u64,
-    events: u32,
-    first_copies: u32,
-    event_bytes: u64,
-    last_block: u32,
-    reason: Option<Problem>,
+/// Half a file is of no use, and takes room.
+fn remove(path: &Path) {
+    let _ = fs::remove_file(path);
 }
 
-impl WholePart {
-    fn find(path: &Path) -> Result<Self, ReadError> {
-        let mut scan = Scan::open(path)?;
-        let header = scan.header()?;
-        let checker = FileChecker::new(&header, CheckOptions::default(), &mut Vec::new());
-        let mut whole = Self {
-            header,
-            file_bytes: scan.file_bytes(),
-            cut: scan.offset(),
-            events: 0,
-            first_copies: 0,
-            event_bytes: 0,
-            last_block: 0,
-            reason: None,
+/// Where the valid file goes by default.
+fn beside(path: &Path) -> PathBuf {
+    let is_raw = path.extension().is_some_and(|extension| extension == "writing" || extension == "data");
+    with_suffix(&if is_raw { path.with_extension("") } else { path.to_owned() }, ".recovered.data")
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
+}
+
+/// Writes the valid file.
+fn write(path: &Path, target: &Path) -> Result<Recovered, RecoverError> {
+    let mut output = None;
+    let error = |source| RecoverError::Io { action: "write", path: target.to_owned(), source };
+    let found = find(path, &mut |part| {
+        let output = match &mut output {
+            Some(output) => output,
+            none => none.insert(Output::new(Disk.create(target).map_err(error)?)),
         };
-        loop {
-            match scan.step()? {
-                Ok(FileStep::Block { separator, range }) => {
-                    let mut problems = Vec::new();
-                    match oversize(&separator, range.start, EVENT_BYTES_MAX) {
-                        Some(problem) => problems.push(problem),
-                        None => checker.event(scan.bytes(range.clone())?, range.start, &mut problems),
-                    }
-                    if let Some(problem) = problems.first() {
-                        whole.reason = Some(*problem);
-                        return Ok(whole);
-                    }
-                    whole.cut = range.end;
-                    whole.events += 1;
-                    whole.first_copies += u32::from(is_first_copy(scan.bytes(range.clone())?, whole.stream()));
-                    whole.event_bytes += u64::from(separator.block_bytes);
-                    whole.last_block = separator.block_number;
+        match part {
+            Part::Record(record) => output.append(record, &[]),
+            Part::Event(separator, event) => output.append(&separator.emit(), &[event]),
+        }
+        .map_err(error)
+    });
+    let written = found.and_then(|Found { mut recovered, .. }| {
+        let output = output.as_mut().expect("a header was written");
+        output.sync().map_err(error)?;
+        (recovered.bytes, recovered.adler32) = (output.bytes(), output.adler32());
+        Ok(recovered)
+    });
+    if written.is_err() && output.is_some() {
+        remove(target);
+    }
+    written
+}
+
+/// What is to be found in a file.
+pub(crate) struct Found {
+    pub(crate) recovered: Recovered,
+    /// The end record of the valid file.
+    pub(crate) end: FileEnd,
+}
+
+/// A part of the valid file, in order.
+pub(crate) enum Part<'a> {
+    Record(&'a [u8]),
+    Event(DataSeparator, &'a [u8]),
+}
+
+pub(crate) type Sink<'s> = &'s mut dyn FnMut(Part<'_>) -> Result<(), RecoverError>;
+
+/// Goes through the whole file and gives the parts of the valid one.
+pub(crate) fn find(path: &Path, sink: Sink<'_>) -> Result<Found, RecoverError> {
+    let mut scan = Scan::open(path)?;
+    let rebuilt = Rebuilt::of(path, &mut scan)?.map_err(|problem| scan.bad(problem))?;
+    let Rebuilt { header, facts, begin, is_original, problem: header_problem } = rebuilt;
+    let header_bytes = match is_original {
+        true => scan.bytes(0..begin)?.to_vec(),
+        false => header.emit(),
+    };
+    sink(Part::Record(&header_bytes))?;
+    let stream = header.metadata.as_ref().and_then(|metadata| metadata.value("Stream")).map(str::to_owned);
+    let mut found = Finding {
+        recovered: Recovered::none(path, stream),
+        event_bytes: 0,
+        first_number: None,
+        is_first_file: header.start.file_number <= 1 && header.start.version != FileVersion::V2,
+    };
+    if !is_original && header_problem.is_none() {
+        let kind = ProblemKind::HeaderDiffers;
+        let problem = Problem { offset: 0, unpacked_offset: None, kind };
+        found.damage(Damage { range: 0..begin, events_lost: Some(0), problem });
+    }
+    let checker = FileChecker::with_facts(&header, facts, CheckOptions::default(), &mut Vec::new());
+    let file_bytes = scan.file_bytes();
+    let mut salvage = Salvage::new(&mut scan, &header, checker, begin)?;
+    while let Some(piece) = salvage.next()? {
+        match piece {
+            Piece::Damage(mut damage) => {
+                if damage.range.start == 0
+                    && let Some(problem) = header_problem
+                {
+                    damage.problem = problem;
                 }
-                Ok(FileStep::End(end)) if end.events == whole.events => {
-                    whole.cut = whole.file_bytes;
-                    return Ok(whole);
-                }
-                Ok(FileStep::End(end)) => {
-                    let kind = eformat::ProblemKind::EndCount {
-                        field: "events in the file",
-                        found: end.events,
-                        expected: whole.events,
-                    };
-                    whole.reason = Some(Problem { offset: whole.cut, unpacked_offset: None, kind });
-                    return Ok(whole);
-                }
-                Ok(FileStep::Header | FileStep::Need(_)) => unreachable!("the header is read"),
-                Err(problem) => {
-                    whole.reason = Some(problem);
-                    return Ok(whole);
-                }
+                found.damage(damage);
+            }
+            Piece::Event { block, number } => {
+                let bytes = salvage.bytes(block)?;
+                sink(Part::Event(found.event(bytes, number), bytes))?;
             }
         }
     }
+    let before = salvage.end().copied();
+    if before.is_none() && found.recovered.damages.last().is_none_or(|last| last.range.end != file_bytes) {
+        let problem = Problem { offset: file_bytes, unpacked_offset: None, kind: ProblemKind::NoEndRecord };
+        found.damage(Damage { range: file_bytes..file_bytes, events_lost: Some(0), problem });
+    }
+    let end = found.end(&header, before.as_ref());
+    if let Some(before) = before.filter(|before| *before != end && found.recovered.damages.is_empty()) {
+        found.end_differs(&before, file_bytes);
+    }
+    let mut record = Vec::new();
+    end.emit(&mut record);
+    sink(Part::Record(&record))?;
+    Ok(Found { recovered: found.recovered, end })
+}
 
-    fn stream(&self) -> Option<&str> {
-        self.header.metadata.as_ref().and_then(|metadata| metadata.value("Stream"))
+/// What was found so far.
+struct Finding {
+    recovered: Recovered,
+    event_bytes: u64,
+    first_number: Option<u32>,
+    is_first_file: bool,
+}
+
+impl Finding {
+    fn event(&mut self, block: &[u8], number: Option<u32>) -> DataSeparator {
+        let first = if self.is_first_file { 1 } else { number.unwrap_or(1) };
+        let first = *self.first_number.get_or_insert(first);
+        let separator = DataSeparator {
+            block_number: first.wrapping_add(self.recovered.events_kept),
+            block_bytes: u32::try_from(block.len()).expect("a block has fewer than 2^32 bytes"),
+        };
+        let stream = self.recovered.stream.as_deref();
+        self.recovered.first_copies += u32::from(is_first_copy(block, stream));
+        self.recovered.events_kept += 1;
+        self.event_bytes += block.len() as u64;
+        separator
     }
 
-    /// The counts of the sequence are those of this file where the block numbers do not tell more; MB of earlier files
-    /// cannot be known.
-    fn end(&self) -> FileEnd {
+    fn damage(&mut self, damage: Damage) {
+        let Recovered { events_lost, may_be_more, bytes_skipped, damages, more_damages, .. } = &mut self.recovered;
+        *events_lost += u64::from(damage.events_lost.unwrap_or(0));
+        *may_be_more |= damage.events_lost.is_none();
+        *bytes_skipped += damage.range.end - damage.range.start;
+        match damages.len() < DAMAGES_MAX {
+            true => damages.push(damage),
+            false => *more_damages += 1,
+        }
+    }
+
+    /// The end record disagrees with a file in which nothing else is wrong: whole events may be gone without a trace.
+    fn end_differs(&mut self, before: &FileEnd, file_bytes: u64) {
+        let (found, expected) = (before.events, self.recovered.events_kept);
+        let kind = ProblemKind::EndCount { field: "events in the file", found, expected };
+        let at = file_bytes - FileEnd::BYTES as u64;
+        let problem = Problem { offset: at + 16, unpacked_offset: None, kind };
+        self.damage(Damage { range: at..file_bytes, events_lost: Some(0), problem });
+    }
+
+    /// The counts of the sequence go on from what the record said; without one they are what the block numbers say. MB of earlier
+    /// files cannot be known then.
+    fn end(&self, header: &FileHeader, before: Option<&FileEnd>) -> FileEnd {
+        let events = self.recovered.events_kept;
         let megabytes = FileEnd::megabytes(self.event_bytes);
-        let numbered = self.header.start.version != FileVersion::V2 && self.events > 0;
-        FileEnd {
-            closed: local_stamp(),
-            events: self.events,
-            megabytes,
-            sequence_events: if numbered { self.last_block } else { self.events },
-            sequence_megabytes: megabytes,
-            status: LAST_OF_SEQUENCE,
+        let numbered = header.start.version != FileVersion::V2 && events > 0;
+        let last_number = self.first_number.unwrap_or(1).wrapping_add(events).wrapping_sub(1);
+        let own = (if numbered { last_number } else { events }, megabytes);
+        let (sequence_events, sequence_megabytes) = match before {
+            Some(end) if !self.is_first_file => (
+                end.sequence_events.saturating_sub(end.events).saturating_add(events),
+                end.sequence_megabytes.saturating_sub(end.megabytes).saturating_add(megabytes),
+            ),
+            _ => own,
+        };
+        let (closed, status) = before.map_or_else(|| (local_stamp(), LAST_OF_SEQUENCE), |end| (end.closed, end.status));
+        FileEnd { closed, events, megabytes, sequence_events, sequence_megabytes, status }
+    }
+}
+
+impl Recovered {
+    /// It for a file that is good, as the check of all its events has found.
+    pub(crate) fn of_good(self, report: &CheckReport) -> Self {
+        let CheckReport { events, bytes, adler32, .. } = *report;
+        let (events_kept, first_copies) = (events, self.first_copies);
+        Self { events_kept, first_copies, bytes, adler32, ..Self::none(&self.input, self.stream) }
+    }
+
+    fn none(path: &Path, stream: Option<String>) -> Self {
+        Self {
+            input: path.to_owned(),
+            path: path.to_owned(),
+            stream,
+            events_kept: 0,
+            first_copies: 0,
+            bytes: 0,
+            adler32: 0,
+            events_lost: 0,
+            may_be_more: false,
+            bytes_skipped: 0,
+            damages: Vec::new(),
+            more_damages: 0,
         }
     }
 }
@@ -204,25 +359,16 @@ fn is_first_copy(event: &[u8], stream: Option<&str>) -> bool {
     }
 }
 
-fn append_end(path: &Path, whole: &WholePart) -> io::Result<()> {
-    let mut record = Vec::new();
-    whole.end().emit(&mut record);
-    let mut file = OpenOptions::new().write(true).open(path)?;
-    file.set_len(whole.cut)?;
-    file.seek(SeekFrom::Start(whole.cut))?;
-    file.write_all(&record)?;
-    file.sync_data()
+pub(crate) fn sync_directory_of(path: &Path) -> Result<(), RecoverError> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(parent).and_then(|parent| parent.sync_all()).map_err(io_error("sync", parent))
 }
 
-fn adler32_of(path: &Path) -> Result<u32, ReadError> {
-    let mut scan = Scan::open(path)?;
-    let mut sum = Adler32::new();
-    scan.sum(0..scan.file_bytes(), &mut sum)?;
-    Ok(sum.value())
-}
-
-fn io_error(action: &'static str, path: &Path, source: io::Error) -> RecoverError {
-    RecoverError::Io { action, path: path.to_owned(), source }
+pub(crate) fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RecoverError {
+    let path = path.to_owned();
+    move |source| RecoverError::Io { action, path, source }
 }
 
 const LAST_OF_SEQUENCE: u32 = 1;
+/// Damages that are told one by one.
+const DAMAGES_MAX: usize = 1000;

@@ -93,6 +93,14 @@ impl Scan {
         self.window.get(range).map_err(io)
     }
 
+    /// A few bytes that the file holds, without moving the window.
+    pub(crate) fn peek<const N: usize>(&self, at: u64) -> Result<[u8; N], ReadError> {
+        let mut bytes = [0; N];
+        let io = |source| ReadError::Io { path: self.path.clone(), source };
+        self.window.file.read_exact_at(&mut bytes, at).map_err(io)?;
+        Ok(bytes)
+    }
+
     /// Adds a range of any length to a sum.
     pub(crate) fn sum(&mut self, range: Range<u64>, sum: &mut Adler32) -> Result<(), ReadError> {
         let mut at = range.start;

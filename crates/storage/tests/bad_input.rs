@@ -154,3 +154,127 @@ fn a_dump_tells_what_is_there() {
     let listing = ls(&path).unwrap().to_string();
     assert!(listing.contains("v6  run 7  physics_Main  SFO-1") && listing.contains("2 events"), "{listing}");
 }
+
+/// A file of run 7 with these events, one ROB each, of which only the last word of the ROB is data.
+fn file_of(adler32: bool, events: &[EventHeader]) -> Vec<u8> {
+    let directory = Directory::new();
+    let mut writer = Writer::new(config(&directory)).unwrap();
+    for header in events {
+        let EventHeader { run_number, lvl1_id, bcid, trigger_type, .. } = *header;
+        let rod = RodHeader { run_number, lvl1_id, bcid, trigger_type, ..Default::default() };
+        let params = RobParams { rod, adler32: false, ..Default::default() };
+        let mut rob = vec![0; params.rob_bytes(4)];
+        write_rob_fragment(&mut rob, &params, 4);
+        let mut head = Vec::new();
+        let trailer = event_envelope(header, [rob.as_slice()], adler32, &mut head);
+        writer.write_event(&[&head, &rob, trailer.as_ref().map_or(&[], |sum| sum.as_slice())]).unwrap();
+    }
+    fs::read(&writer.finish().unwrap()[0].path).unwrap()
+}
+
+fn headers(ids: &[u64]) -> Vec<EventHeader> {
+    let bcid = Bcid::new(3).unwrap();
+    let header = |id: &u64| EventHeader {
+        global_id: *id,
+        lvl1_id: *id as u32,
+        run_number: 7,
+        bcid,
+        trigger_type: 0x84,
+        ..Default::default()
+    };
+    ids.iter().map(header).collect()
+}
+
+#[test]
+fn what_no_checksum_covers_is_not_called_good() {
+    let directory = Directory::new();
+    for adler32 in [true, false] {
+        let file = file_of(adler32, &headers(&[1, 2, 3]));
+        let report = look(&directory.file("a.data", &file));
+        let rod_bytes = 14 * 4;
+        assert_eq!((report.is_good(), report.is_verified()), (true, adler32), "{report}");
+        assert_eq!(report.unverified_events, if adler32 { 0 } else { 3 });
+        assert_eq!(report.coverage.unverified_bytes, if adler32 { 0 } else { 3 * rod_bytes });
+        // Of an event ROB and checksum are covered.
+        assert_eq!(report.coverage.covered_bytes, if adler32 { 3 * (rod_bytes + 32 + 4) } else { 0 });
+        let said = report.to_string();
+        assert_eq!(said.contains(": good, "), adler32, "{said}");
+        assert_eq!(said.contains("not verified: 168 bytes of data in 3 events"), !adler32, "{said}");
+    }
+}
+
+#[test]
+fn what_is_there_twice_is_compared() {
+    let directory = Directory::new();
+    // Words of the event header, of the ROD, and what is said of a change of either.
+    let event = [(12, "run number"), (14, "level-1 id"), (15, "bunch crossing"), (16, "trigger type")];
+    let rod = [(4, "run number"), (5, "level-1 id"), (6, "bunch crossing"), (7, "trigger type")];
+    let good = file_of(false, &headers(&[1, 2, 3]));
+    let block = file_events(&good).unwrap().nth(2).unwrap().unwrap().offset as usize;
+    let rod_at = block + Event::parse(&good[block..good.len() - 40]).unwrap().fragment().payload_range().start + 32;
+    for (at, field) in
+        event.map(|(at, field)| (block + at * 4, field)).iter().chain(&rod.map(|(at, field)| (rod_at + at * 4, field)))
+    {
+        let mut file = good.clone();
+        file[*at] ^= 0x40;
+        let report = look(&directory.file("a.data", &file));
+        assert!(
+            report
+                .problems
+                .iter()
+                .any(|problem| matches!(problem.kind, ProblemKind::Mismatch { field: found, .. } if found == *field)),
+            "{field}: {report}"
+        );
+    }
+    // The event id, which is the level-1 id in this file.
+    let mut file = good.clone();
+    file[block + 9 * 4] ^= 0x40;
+    let report = look(&directory.file("a.data", &file));
+    assert!(
+        matches!(report.problems[..], [Problem { kind: ProblemKind::EventId { event: 0x43, lvl1_id: 3 }, .. }]),
+        "{report}"
+    );
+    // The run number of the file.
+    let run = good.windows(4).position(|word| word == 0x1234_bbbb_u32.to_le_bytes()).unwrap() + 8;
+    let mut file = good.clone();
+    file[run] ^= 0x40;
+    let report = look(&directory.file("a.data", &file));
+    assert_eq!(report.problems.len(), 3, "{report}");
+    let expected = ProblemKind::Mismatch {
+        part: Part::FullEvent,
+        field: "run number",
+        found: 7,
+        other: Part::RunParameters,
+        expected: 0x47,
+    };
+    assert!(report.problems.iter().all(|problem| problem.kind == expected), "{report}");
+}
+
+#[test]
+fn an_event_that_is_there_twice_is_reported() {
+    let directory = Directory::new();
+    let report = look(&directory.file("a.data", &file_of(true, &headers(&[5, 6, 5, 7]))));
+    assert!(
+        matches!(report.problems[..], [Problem { kind: ProblemKind::DuplicateEvent { event: 5 }, .. }]),
+        "{report}"
+    );
+
+    let limits = CheckLimits::default();
+    let [first, second] = [&[1, 2, 3, 8, 9][..], &[4, 3, 8, 7]].map(|ids| file_of(true, &headers(ids)));
+    let (first, second) = (directory.file("first.data", &first), directory.file("second.data", &second));
+    let mut checks = Checks::default();
+    assert!(checks.check(&first, &limits).unwrap().is_good());
+    assert!(checks.check(&first, &limits).unwrap().is_good(), "the same file is not another one");
+    let report = checks.check(&second, &limits).unwrap();
+    assert_eq!(report.duplicates, [Duplicates { path: first.clone(), events: 2, first_event: 3 }]);
+    assert!(!report.is_good() && report.to_string().contains("2 events are in "), "{report}");
+
+    // An event may be in several streams.
+    let mut express = fs::read(&second).unwrap();
+    let at = express.windows(4).position(|text| text == b"Main").unwrap();
+    let at = express[at + 4..].windows(4).position(|text| text == b"Main").map(|next| at + 4 + next).unwrap_or(at);
+    express[at..at + 4].copy_from_slice(b"Main".map(|letter| letter ^ 1).as_slice());
+    let mut checks = Checks::default();
+    checks.check(&first, &limits).unwrap();
+    assert!(checks.check(&directory.file("express.data", &express), &limits).unwrap().is_good());
+}

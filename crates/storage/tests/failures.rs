@@ -67,7 +67,7 @@ fn a_failed_cut_is_repeated_before_the_next_event() {
     let directory = Directory::new();
     let (mut writer, faults) = faulty(&directory, |config| config);
     let event = TestEvent::new(1, 10);
-    writer.write_event(&event.parts()).unwrap();
+    writer.write_event(&TestEvent::new(0, 10).parts()).unwrap();
     faults.set(|faults| (faults.space, faults.truncate_fails) = (Some(5), true));
     assert!(writer.write_event(&event.parts()).unwrap_err().is_full());
     assert!(!writer.write_event(&event.parts()).unwrap_err().is_full());
@@ -96,11 +96,12 @@ fn a_copy_that_cannot_be_taken_back_at_once_is_before_the_next_event() {
     let (directory, faults) = (Directory::new(), Faults::default());
     let backend = faults.clone();
     let mut streams = Streams::with_backend(config(&directory), move || Box::new(Faulty(backend.clone())));
-    let event = TestEvent::new(1, 10);
-    let parts = event.parts();
-    let copies =
-        ["Main", "express"].map(|stream_name| EventCopy { stream_type: "physics", stream_name, parts: &parts });
-    streams.write_copies(&copies).unwrap();
+    let (first, event) = (TestEvent::new(0, 10), TestEvent::new(1, 10));
+    let (first, parts) = (first.parts(), event.parts());
+    let copies_of =
+        |parts| ["Main", "express"].map(|stream_name| EventCopy { stream_type: "physics", stream_name, parts });
+    streams.write_copies(&copies_of(&first)).unwrap();
+    let copies = copies_of(&parts);
     faults.set(|faults| (faults.space, faults.truncate_fails) = (Some(event.bytes().len() as u64 + 20), true));
     assert!(streams.write_copies(&copies).unwrap_err().is_full());
     faults.set(|faults| (faults.space, faults.truncate_fails) = (None, false));

@@ -228,10 +228,10 @@ pub enum FileCommand {
     Ls(FilesArgs),
     /// The content of files in words: records, events, fragments
     Dump(DumpArgs),
-    /// Check files completely: records, events, fragments, checksums, counts
+    /// Check files completely: records, events, fragments, checksums, counts, what is there twice; say what nothing verifies
     Check(FileCheckArgs),
-    /// Make valid files of torn ones: cut behind the last whole event, and say what was lost
-    Recover(FilesArgs),
+    /// Write valid files with all whole events of damaged or torn ones, which stay as they are; say what was lost
+    Recover(FileRecoverArgs),
 }
 
 /// The files of a command.
@@ -260,6 +260,17 @@ pub struct DumpArgs {
     /// Show the data words of fragments too
     #[arg(long)]
     pub data: bool,
+}
+
+/// `weir file recover`.
+#[derive(Clone, Debug, Args)]
+pub struct FileRecoverArgs {
+    /// The files.
+    #[command(flatten)]
+    pub files: FilesArgs,
+    /// Write the valid file here, not to NAME.recovered.data beside the damaged one; for one FILE
+    #[arg(long, value_name = "OUTPUT")]
+    pub output: Option<PathBuf>,
 }
 
 /// `weir file check`.
@@ -423,9 +434,11 @@ Examples:
   weir file ls out/*.data
   weir file dump --events 1 out/*.data | head -50
   weir file check out/*.data
-  weir file recover out/*.writing
+  weir file recover out/*.writing    writes out/*.recovered.data and overwrites nothing
 
-Exit status: 0 well; 1 a file has problems or cannot be read.";
+No file is changed. A checksum covers the data of an event, not its header: of that, check compares what the
+fragments or the file say too. An event that is in two files of a stream is a problem.
+Exit status: 0 well; 1 a file has problems, or cannot be read or recovered; 4 recovered, but events are lost.";
 
 const STUDY_EXAMPLES: &str = "\
 Examples:

@@ -14,7 +14,7 @@ use dataflow::message::{BusyCause, FileRecord};
 use dataflow::report::{
     BlockCause, Blocked, DfmCounters, L2svCounters, Level1Counters, Report, RosCounters, SfiCounters, SfoCounters,
 };
-use eformat::{EventHeader, RobParams, event_envelope, lost_rob};
+use eformat::{EventHeader, RobParams, event_envelope, lost_rob, marker};
 use storage::{Writer, WriterConfig};
 use testkit::TempDir;
 use weir::cli::Exit;
@@ -133,13 +133,17 @@ fn init_lists_templates_and_writes_to_the_output() {
 
 /// A good file with this many events.
 fn recorded(directory: &Path, events: u64) -> PathBuf {
+    recorded_with(true, directory, events)
+}
+
+fn recorded_with(adler32: bool, directory: &Path, events: u64) -> PathBuf {
     let config = WriterConfig { directory: directory.to_owned(), run_number: 7, ..WriterConfig::default() };
     let mut writer = Writer::new(config).unwrap();
     for global_id in 0..events {
         let (mut header, rob) = (Vec::new(), lost_rob(&RobParams::default()));
         let event = EventHeader { global_id, run_number: 7, ..EventHeader::default() };
-        event_envelope(&event, [rob.as_slice()], false, &mut header);
-        writer.write_event(&[&header, &rob]).unwrap();
+        let sum = event_envelope(&event, [rob.as_slice()], adler32, &mut header);
+        writer.write_event(&[&header, &rob, sum.as_ref().map_or(&[], |sum| sum.as_slice())]).unwrap();
     }
     writer.finish().unwrap().remove(0).path
 }
@@ -178,12 +182,56 @@ fn file_ls_dump_and_recover_work_on_files() {
 
     let mut bytes = fs::read(&good).unwrap();
     bytes.truncate(bytes.len() - 60);
-    fs::write(directory.join("torn.writing"), bytes).unwrap();
-    let (out, _) = said(0, directory.path(), &["file", "recover", "torn.writing"]);
-    assert!(out.starts_with("torn.data: 2 events kept"), "{out}");
-    said(0, directory.path(), &["file", "check", "torn.data"]);
+    fs::write(directory.join("torn.writing"), &bytes).unwrap();
+    let (out, _) = said(4, directory.path(), &["file", "recover", "torn.writing"]);
+    assert!(out.starts_with("torn.writing -> torn.recovered.data: 2 events kept, 1 lost, "), "{out}");
+    assert_eq!(fs::read(directory.join("torn.writing")).unwrap(), bytes);
+    said(0, directory.path(), &["file", "check", "torn.recovered.data"]);
     let (_, err) = said(1, directory.path(), &["file", "recover", "torn.writing"]);
-    assert!(!err.is_empty());
+    assert!(err.contains("torn.recovered.data exists and is not overwritten"), "{err}");
+}
+
+#[test]
+fn recover_never_touches_its_input_and_loses_nothing_but_the_damaged_event() {
+    let directory = TempDir::new("file");
+    let good = recorded(directory.path(), 1000);
+    let mut bytes = fs::read(&good).unwrap();
+    let rob = bytes[20_000..].windows(4).position(|word| word == marker::ROB.to_le_bytes()).unwrap();
+    bytes[20_000 + rob] ^= 1;
+    fs::write(directory.join("flipped.data"), &bytes).unwrap();
+    let (out, _) = said(1, directory.path(), &["file", "check", "flipped.data"]);
+    assert!(out.starts_with("flipped.data: BAD"), "{out}");
+    let (out, _) = said(4, directory.path(), &["file", "recover", "flipped.data"]);
+    assert!(out.starts_with("flipped.data -> flipped.recovered.data: 999 events kept, 1 lost, "), "{out}");
+    assert!(out.contains("\n  bytes ") && out.contains("1 event lost (byte "), "{out}");
+    assert_eq!(fs::read(directory.join("flipped.data")).unwrap(), bytes);
+    let (out, _) = said(0, directory.path(), &["file", "check", "flipped.recovered.data"]);
+    assert!(out.contains(" 999 events, "), "{out}");
+    let (_, err) = said(1, directory.path(), &["file", "recover", "--output=x.data", "flipped.data", "flipped.data"]);
+    assert!(err.contains("--output names one file"), "{err}");
+    let (out, _) = said(4, directory.path(), &["file", "recover", "--output", "x.data", "flipped.data"]);
+    assert!(out.starts_with("flipped.data -> x.data: 999"), "{out}");
+}
+
+#[test]
+fn events_without_a_checksum_are_not_said_to_be_good() {
+    let directory = TempDir::new("file");
+    let bare = recorded_with(false, directory.path(), 3);
+    let (out, _) = said(0, directory.path(), &["file", "check", bare.to_str().unwrap()]);
+    assert!(out.contains(": not verified, 3 events, ") && out.contains("0.0 % of the event bytes"), "{out}");
+    assert!(out.contains("not verified: 156 bytes of data in 3 events, which have no checksum"), "{out}");
+}
+
+#[test]
+fn an_event_in_two_files_of_a_stream_is_reported() {
+    let directory = TempDir::new("file");
+    let folders = ["first", "second"].map(|name| directory.join(name));
+    let files = folders.each_ref().map(|folder| recorded(folder, 3));
+    let [first, second] = files.each_ref().map(|path| path.to_str().unwrap());
+    let (out, _) = said(1, directory.path(), &["file", "check", first, second]);
+    assert!(out.contains(&format!("{second}: BAD")) && out.contains("3 events are in "), "{out}");
+    fs::copy(first, directory.join("copy.data")).unwrap();
+    said(0, directory.path(), &["file", "check", first, "copy.data"]);
 }
 
 #[test]

@@ -157,15 +157,20 @@ impl Indexer {
         self.files.push(InputFile { path: path.to_owned(), file, is_compressed });
         let header = reader.header();
         let (found, header) = (header.start.version, header.clone());
+        let lumi_block = header.metadata.as_ref().and_then(|metadata| metadata.value("LumiBlock")?.parse().ok());
         let facts = self.facts.get_or_insert(ReplayFacts {
             version: found,
             names: header.names,
             metadata: header.metadata,
+            lumi_block,
             run: header.run,
             blocks_max: header.start.blocks_max,
             megabytes_max: header.start.megabytes_max,
             first_block_number: 1,
         });
+        if facts.lumi_block != lumi_block {
+            facts.lumi_block = Some(0);
+        }
         if facts.version != found {
             return Err(ReplayError::Version { path: path.to_owned(), found, expected: facts.version });
         }

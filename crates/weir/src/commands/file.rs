@@ -4,13 +4,13 @@ use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use storage::{CheckLimits, DumpOptions};
+use storage::{CheckLimits, Checks, DumpOptions};
 
 use super::quiet;
-use crate::cli::{DumpArgs, Exit, FileCommand};
+use crate::cli::{DumpArgs, Exit, FileCommand, FileRecoverArgs};
 
-/// Looks at files one after the other. A file with problems, or one that cannot be read, does not keep the others from
-/// being looked at.
+/// Looks at files one after the other, and changes none. A file with problems, or one that cannot be read, does not keep the others
+/// from being looked at.
 ///
 /// # Errors
 ///
@@ -18,7 +18,7 @@ use crate::cli::{DumpArgs, Exit, FileCommand};
 pub fn file(command: &FileCommand, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
     match command {
         FileCommand::Ls(args) => each(&args.files, |path| tell(storage::ls(path), out, err)),
-        FileCommand::Recover(args) => each(&args.files, |path| tell(storage::recover(path), out, err)),
+        FileCommand::Recover(args) => recover(args, out, err),
         FileCommand::Dump(args) => {
             let several = args.files.files.len() > 1;
             each(&args.files.files, |path| {
@@ -30,7 +30,8 @@ pub fn file(command: &FileCommand, out: &mut dyn Write, err: &mut dyn Write) -> 
         }
         FileCommand::Check(args) => {
             let limits = CheckLimits { problems_max: args.problems, ..CheckLimits::default() };
-            each(&args.files.files, |path| check(path, &limits, out, err))
+            let mut checks = Checks::default();
+            each(&args.files.files, |path| check(&mut checks, path, &limits, out, err))
         }
     }
 }
@@ -39,9 +40,11 @@ pub fn file(command: &FileCommand, out: &mut dyn Write, err: &mut dyn Write) -> 
 fn each(files: &[PathBuf], mut look: impl FnMut(&Path) -> io::Result<Exit>) -> io::Result<Exit> {
     let mut worst = Exit::Well;
     for path in files {
-        if look(path)? != Exit::Well {
-            worst = Exit::Wrong;
-        }
+        worst = match (worst, look(path)?) {
+            (worst, Exit::Well) => worst,
+            (Exit::Well | Exit::Degraded, Exit::Degraded) => Exit::Degraded,
+            _ => Exit::Wrong,
+        };
     }
     Ok(worst)
 }
@@ -65,8 +68,28 @@ fn tell<T: fmt::Display, E: fmt::Display>(
     }
 }
 
-fn check(path: &Path, limits: &CheckLimits, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
-    let outcome = storage::check(path, limits);
+fn recover(args: &FileRecoverArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
+    let (files, output) = (&args.files.files, args.output.as_deref());
+    if output.is_some() && files.len() > 1 {
+        writeln!(err, "--output names one file, and {} are to be recovered: name one of them", files.len())?;
+        return Ok(Exit::Wrong);
+    }
+    each(files, |path| {
+        let outcome = storage::recover(path, output);
+        let is_lossy = outcome.as_ref().is_ok_and(|recovered| !recovered.is_complete());
+        let told = tell(outcome, out, err)?;
+        Ok(if is_lossy { Exit::Degraded } else { told })
+    })
+}
+
+fn check(
+    checks: &mut Checks,
+    path: &Path,
+    limits: &CheckLimits,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<Exit> {
+    let outcome = checks.check(path, limits);
     let is_bad = outcome.as_ref().is_ok_and(|report| !report.is_good());
     let told = tell(outcome, out, err)?;
     Ok(if is_bad { Exit::Wrong } else { told })

@@ -31,7 +31,7 @@ impl LeftFiles {
     }
 
     /// The files of this run that `application` has left and that are not among those `told`, and what is to be said about them.
-    /// One that was being written is cut behind its last whole event.
+    /// One that was being written is cut behind its last whole event; one that is damaged is kept beside what was saved of it.
     pub(super) fn of(&self, application: &str, told: &[FileRecord]) -> (Vec<FileRecord>, Vec<String>) {
         let (mut files, mut remarks) = self.by_journal(application, told);
         let part = format!("._{application}._");
@@ -44,10 +44,11 @@ impl LeftFiles {
             if !text.contains(&part) || self.before.contains(&name) || !(is_torn || is_closed) {
                 continue;
             }
-            match storage::recover(&path) {
+            match storage::finish_torn(&path) {
                 Ok(recovered) => {
-                    if is_torn {
-                        remarks.push(format!("recovered: {recovered}"));
+                    if is_torn || !recovered.damages.is_empty() {
+                        let said = recovered.to_string();
+                        remarks.push(format!("recovered: {}", said.lines().next().unwrap_or_default()));
                     }
                     files.push(FileRecord {
                         path: recovered.path.display().to_string(),
@@ -127,9 +128,9 @@ mod tests {
         })
         .unwrap();
         let (mut header, rob) = (Vec::new(), lost_rob(&RobParams::default()));
-        for _ in 0..events {
-            header.clear();
-            event_envelope(&EventHeader::default(), [rob.as_slice()], false, &mut header);
+        for global_id in 0..u64::from(events) {
+            let event = EventHeader { global_id, run_number: 7, ..EventHeader::default() };
+            event_envelope(&event, [rob.as_slice()], false, &mut header);
             writer.write_event(&[&header, &rob]).unwrap();
         }
         writer
@@ -148,15 +149,22 @@ mod tests {
             };
             let mut streams = Streams::new(config);
             streams.keep_journal().unwrap();
-            let (mut header, rob) = (Vec::new(), lost_rob(&RobParams::default()));
-            event_envelope(&EventHeader::default(), [rob.as_slice()], false, &mut header);
-            let parts = [header.as_slice(), rob.as_slice()];
-            let copy = |stream_name| EventCopy { stream_type: "physics", stream_name, parts: &parts };
-            (1..=3).for_each(|event| streams.write_numbered(event, 0, &[copy("Main"), copy("express")]).unwrap());
+            let rob = lost_rob(&RobParams::default());
+            let mut write = |global_id, stream_names: &[&'static str]| {
+                let mut header = Vec::new();
+                let event = EventHeader { global_id, run_number: 7, ..EventHeader::default() };
+                event_envelope(&event, [rob.as_slice()], false, &mut header);
+                let parts = [header.as_slice(), rob.as_slice()];
+                let copy =
+                    |stream_name: &&'static str| EventCopy { stream_type: "physics", stream_name, parts: &parts };
+                let copies: Vec<_> = stream_names.iter().map(copy).collect();
+                streams.write_numbered(global_id, 0, &copies).unwrap();
+            };
+            (1..=3).for_each(|event| write(event, &["Main", "express"]));
             let journal = directory.join("data_test.00000007.sfo-1.journal");
             let known = fs::read(&journal).unwrap();
             // A death between the last copy of an event and its line.
-            streams.write_numbered(4, 0, &[copy("Main")]).unwrap();
+            write(4, &["Main"]);
             drop(streams);
             fs::write(&journal, if is_damaged { b"begin\n".to_vec() } else { known }).unwrap();
             fs::write(journal.with_extension("new"), "begin").unwrap();

@@ -52,6 +52,11 @@ impl EventMaker {
         }
     }
 
+    /// For files of this luminosity block.
+    pub(super) fn in_lumi_block(self, lumi_block: u32) -> Self {
+        Self { lumi_block: u16::try_from(lumi_block).unwrap_or(u16::MAX), ..self }
+    }
+
     /// The parts of an event that goes to streams with these tag words.
     pub(super) fn parts<'a>(&self, recording: &'a Recording, stream_tags: Vec<u32>) -> EventParts<'a> {
         let built = &recording.built;

@@ -67,11 +67,12 @@ impl Files {
             recording_enabled: 1,
             ..RunParameters::default()
         };
+        let lumi_block = replay.and_then(|facts| facts.lumi_block).unwrap_or(sfo.lumi_block);
         let config = WriterConfig {
             directory: partition.output.directory.clone().into(),
             project: sfo.project.clone(),
             run_number: replay.map_or(partition.run.number, |facts| facts.run.run_number),
-            lumi_block: sfo.lumi_block,
+            lumi_block,
             application: application.to_owned(),
             bytes_max: sfo.max_file_size.bytes(),
             events_max: sfo.max_file_events,
@@ -88,7 +89,7 @@ impl Files {
         Ok(Self {
             writers,
             streams: RecordedStreams::new(partition, &assembly.robs.concat())?,
-            events: EventMaker::new(partition),
+            events: EventMaker::new(partition).in_lumi_block(lumi_block),
             replay: replay.is_some(),
             returns,
             begun: false,
