@@ -27,6 +27,7 @@ use crate::units::{Interval, Size};
 pub(crate) fn check(partition: &Partition, root: &Node, bad: &BTreeSet<String>) -> Vec<Problem> {
     let mut checker = Checker { partition, root, bad, problems: Vec::new() };
     checker.required();
+    checker.secrets();
     checker.names();
     checker.ranges();
     checker.intervals();
@@ -63,6 +64,16 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
+    /// Command lines are shown to all users of a machine.
+    fn secrets(&mut self) {
+        let key = "partition.key";
+        if self.root.get(key).is_some_and(|node| matches!(node.place, Place::Override { .. })) {
+            let message = "a secret: everybody can read the command line; expected it in the configuration file, or nowhere: \
+                           then each run draws one of its own";
+            self.problem(&[key], message.to_owned());
+        }
+    }
+
     fn required(&mut self) {
         self.require("partition.name", "the name of the partition, such as \"test-beam\"");
         self.require("sfi.count", "the number of event builders, such as 2");

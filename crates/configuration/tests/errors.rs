@@ -49,6 +49,15 @@ fn losses_that_cannot_be_tolerated() {
 }
 
 #[test]
+fn a_secret_on_the_command_line_is_refused_and_not_repeated() {
+    let expected = "a secret: everybody can read the command line; expected it in the configuration file, or nowhere: then \
+                    each run draws one of its own";
+    assert_eq!(overridden(&["partition.key=hidden"]), [format!("--set partition.key: {expected}")]);
+    let whole_table = ["partition={name=\"p\", key=\"hidden\"}"];
+    assert_eq!(overridden(&whole_table), [format!("--set partition: partition.key: {expected}")]);
+}
+
+#[test]
 fn datagrams() {
     let one = |set: &[&str]| overridden(set).join("\n");
     assert_eq!(

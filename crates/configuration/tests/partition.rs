@@ -206,7 +206,7 @@ fn each_type_of_message_has_a_carrier() {
 #[test]
 fn values_of_keys() {
     let partition = parsed(
-        BUILDER,
+        &BUILDER.replacen("name =", "key = \"secret\"\nname =", 1),
         &[
             "run.type=cosmics",
             "run.simulation=true",
@@ -220,7 +220,6 @@ fn values_of_keys() {
             "transport.clear=multicast",
             "transport.host=10.0.0.1",
             "processes.on_loss={sfi=\"restart\"}",
-            "partition.key=secret",
         ],
     );
     assert_eq!(partition.run.run_type, RunType::Cosmics);
@@ -375,7 +374,6 @@ fn good_overrides() -> impl Strategy<Value = Vec<String>> {
             format!("transport.idle={idle}"),
             format!("transport.udp.datagram={}", Size::from_bytes(256 + bytes % 60_000)),
             format!("transport.udp.interface=10.0.0.{}", part % 256),
-            format!("partition.key={}", toml::Value::String(text)),
         ];
         let len = all.len();
         (Just(all), 0..=len).prop_flat_map(|(all, len)| subsequence(all, len))

@@ -7,7 +7,6 @@ use serde_json::Value;
 
 /// A configuration in which every key is given.
 const EVERYTHING: &[&str] = &[
-    "partition.key=k",
     "run.events=1",
     "run.duration=1 s",
     "input.detector=detector.json",
@@ -56,7 +55,7 @@ const OTHERS: &[&str] = &[
 #[test]
 fn the_schema_has_exactly_the_keys_of_the_types() {
     let overrides: Vec<_> = EVERYTHING.iter().map(|text| (*text).to_owned()).collect();
-    let text = "[partition]\nname = \"p\"\n[ros]\ncount = 4\n[sfi]\ncount = 2\n";
+    let text = "[partition]\nname = \"p\"\nkey = \"k\"\n[ros]\ncount = 4\n[sfi]\ncount = 2\n";
     let partition = Partition::parse("p.toml", text, &overrides).unwrap();
     let written: Value = toml::from_str(&partition.to_toml()).unwrap();
     let mut of_types: BTreeSet<String> = OTHERS.iter().map(|key| (*key).to_owned()).collect();

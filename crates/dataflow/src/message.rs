@@ -305,13 +305,30 @@ pub enum Message {
     /// EFD → SFI → DFM: what became of events. EFD → DFM where the SFI is gone. At most the events in the sender.
     Finished(Vec<(EventId, Fate)>),
 
-    /// Application → RC, the first frame of its connection: who it is, and where its peers can reach it. Answered by
-    /// `Welcome`, or by closing the connection.
+    /// Who accepted a connection → who made it, the first frame: it shall prove that it belongs to this run. Answered by
+    /// `Response`, or by closing the connection.
+    Challenge {
+        /// Drawn for this connection.
+        nonce: [u8; 32],
+    },
+    /// Who made a connection → who accepted it: the proof, which speaks of both and of the nonces. Answered by `Confirm`, or
+    /// by closing the connection.
+    Response {
+        /// Drawn for this connection.
+        nonce: [u8; 32],
+        /// A keyed hash.
+        proof: [u8; 32],
+    },
+    /// Who accepted a connection → who made it: a proof in its turn.
+    Confirm {
+        /// A keyed hash.
+        proof: [u8; 32],
+    },
+    /// Application → RC, behind the proofs: who it is, and where its peers can reach it. Answered by `Welcome`, or by closing
+    /// the connection.
     Join {
         /// `sfi-1`.
         name: String,
-        /// Proves that it belongs to this run.
-        key: String,
         /// Where it listens: `127.0.0.1:40001`.
         address: String,
     },
@@ -325,16 +342,12 @@ pub enum Message {
         robs: Vec<Vec<u32>>,
         /// Where the process of run control takes datagrams.
         datagrams: Box<DatagramAddresses>,
-        /// Drawn for this run: with the partition's key it makes the keys of the run.
-        nonce: [u8; 16],
     },
     /// RC → application, once all have joined: where the others listen. Answered by `Ready`. Later again, about peers that
     /// have returned.
     Peers(Vec<PeerPlace>),
-    /// Application → application, the first frame in both directions of a connection.
+    /// Application → application, the first frame in both directions behind the proofs.
     Greet {
-        /// Proves that it belongs to this run.
-        key: String,
         /// Which of the connections between the two this is, from 0: both know which there are.
         part: u16,
         /// Where it takes datagrams.

@@ -19,6 +19,7 @@
 //! with its level-1 information takes 24 bytes. Decoding checks everything and allocates at most what the frame holds.
 
 mod error;
+pub mod kind;
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -41,74 +42,10 @@ use crate::report::{
 pub use error::WireError;
 
 /// Version of the layout; both ends must have the same.
-pub const VERSION: u16 = 9;
+pub const VERSION: u16 = 10;
 
 /// Length of the header in bytes.
 pub const HEADER_LEN: usize = 32;
-
-/// Numbers of the kinds of message.
-pub mod kind {
-    #![allow(missing_docs)]
-    pub const L1_ACCEPT: u16 = 1;
-    pub const L1_RESULT: u16 = 2;
-    pub const ISSUED_UP_TO: u16 = 3;
-    pub const NO_MORE: u16 = 4;
-    pub const TAKEN: u16 = 5;
-    pub const BUSY: u16 = 6;
-    pub const ASSIGN: u16 = 10;
-    pub const ROI_REQUEST: u16 = 11;
-    pub const ROI_REPLY: u16 = 12;
-    pub const L2_RESULT: u16 = 13;
-    pub const L2_RESULT_TAKEN: u16 = 14;
-    pub const L2_DECISION: u16 = 15;
-    pub const DECISIONS: u16 = 16;
-    pub const DECISIONS_TAKEN: u16 = 17;
-    pub const COLLECTED: u16 = 18;
-    pub const FINISHED_BELOW: u16 = 19;
-    pub const RESUME: u16 = 60;
-    pub const L1_AGAIN: u16 = 61;
-    pub const SETTLED: u16 = 62;
-    pub const SETTLED_TAKEN: u16 = 63;
-    pub const FORGET: u16 = 64;
-    pub const TAKEN_BEFORE: u16 = 65;
-    pub const BUILD: u16 = 20;
-    pub const EVENT_REQUEST: u16 = 21;
-    pub const EVENT_REPLY: u16 = 22;
-    pub const END_OF_EVENT: u16 = 23;
-    pub const GRANTED: u16 = 24;
-    pub const REVOKED: u16 = 25;
-    pub const SFI_BUSY: u16 = 26;
-    pub const CLEAR: u16 = 27;
-    pub const CLEAR_ASK: u16 = 28;
-    pub const HELD: u16 = 29;
-    pub const PULL: u16 = 30;
-    pub const BUILT_EVENT: u16 = 31;
-    pub const RECORD: u16 = 32;
-    pub const RECORDED: u16 = 33;
-    pub const FINISHED: u16 = 34;
-    pub const REFUSED: u16 = 35;
-    pub const PUSH: u16 = 36;
-    pub const DESTINATIONS: u16 = 37;
-    pub const CREDIT: u16 = 38;
-    pub const ORPHANED: u16 = 66;
-    pub const ORPHANS: u16 = 67;
-    pub const ACCEPTED_BEFORE: u16 = 68;
-    pub const COMMAND: u16 = 40;
-    pub const DRAINED: u16 = 41;
-    pub const EXHAUSTED: u16 = 42;
-    pub const REPORT: u16 = 43;
-    pub const FILE_CLOSED: u16 = 44;
-    pub const NOTICE: u16 = 45;
-    pub const PROGRESS: u16 = 46;
-    pub const JOIN: u16 = 50;
-    pub const WELCOME: u16 = 51;
-    pub const PEERS: u16 = 52;
-    pub const GREET: u16 = 53;
-    pub const READY: u16 = 54;
-    pub const FAILED: u16 = 55;
-    pub const LOST: u16 = 56;
-    pub const GONE: u16 = 57;
-}
 
 /// Appends header and body to `bytes`. The bulk ([`Message::bulk`]) is for the caller to send behind them: its length is in
 /// the header already.
@@ -327,9 +264,11 @@ impl Writer<'_> {
             Message::Refused(event) => self.u64(event.0).kind(kind::REFUSED),
             Message::Recorded { event, fresh } => self.u64(event.0).flag(*fresh).kind(kind::RECORDED),
             Message::Finished(fates) => self.fates(fates).kind(kind::FINISHED),
-            Message::Join { name, key, address } => self.text(name).text(key).text(address).kind(kind::JOIN),
-            Message::Welcome { configuration, hosted, robs, datagrams, nonce } => {
-                nonce.iter().for_each(|byte| _ = self.u8(*byte));
+            Message::Challenge { nonce } => self.bytes(nonce).kind(kind::CHALLENGE),
+            Message::Response { nonce, proof } => self.bytes(nonce).bytes(proof).kind(kind::RESPONSE),
+            Message::Confirm { proof } => self.bytes(proof).kind(kind::CONFIRM),
+            Message::Join { name, address } => self.text(name).text(address).kind(kind::JOIN),
+            Message::Welcome { configuration, hosted, robs, datagrams } => {
                 self.text(configuration).list(hosted, |w, node| {
                     w.u16(node.0);
                 });
@@ -344,7 +283,7 @@ impl Writer<'_> {
                 });
                 kind::PEERS
             }
-            Message::Greet { key, part, datagrams } => self.text(key).u16(*part).datagrams(datagrams).kind(kind::GREET),
+            Message::Greet { part, datagrams } => self.u16(*part).datagrams(datagrams).kind(kind::GREET),
             Message::Ready { datagrams } => self.datagrams(datagrams).kind(kind::READY),
             Message::Failed(text) => self.text(text).kind(kind::FAILED),
             Message::Lost { node, life, reason } => self.u16(node.0).u32(life.0).text(reason).kind(kind::LOST),
@@ -369,6 +308,11 @@ impl Writer<'_> {
 
     fn u8(&mut self, value: u8) -> &mut Self {
         self.0.push(value);
+        self
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        self.0.extend_from_slice(bytes);
         self
     }
 
@@ -646,18 +590,20 @@ impl Reader<'_> {
                 Message::FileClosed(FileRecord { path, stream, events, first_copies, bytes, adler32 })
             }
             kind::NOTICE => Message::Notice(self.text()?),
-            kind::JOIN => Message::Join { name: self.text()?, key: self.text()?, address: self.text()? },
+            kind::CHALLENGE => Message::Challenge { nonce: self.array()? },
+            kind::RESPONSE => Message::Response { nonce: self.array()?, proof: self.array()? },
+            kind::CONFIRM => Message::Confirm { proof: self.array()? },
+            kind::JOIN => Message::Join { name: self.text()?, address: self.text()? },
             kind::WELCOME => {
-                let nonce = self.array()?;
                 let configuration = self.text()?;
                 let hosted = self.list(2, |r| r.u16().map(NodeId))?;
                 let robs = self.list(4, |r| r.list(4, Self::u32))?;
-                Message::Welcome { configuration, hosted, robs, datagrams: self.datagrams()?, nonce }
+                Message::Welcome { configuration, hosted, robs, datagrams: self.datagrams()? }
             }
             kind::PEERS => Message::Peers(self.list(10, |r| {
                 Ok(PeerPlace { node: NodeId(r.u16()?), life: Incarnation(r.u32()?), address: r.text()? })
             })?),
-            kind::GREET => Message::Greet { key: self.text()?, part: self.u16()?, datagrams: self.datagrams()? },
+            kind::GREET => Message::Greet { part: self.u16()?, datagrams: self.datagrams()? },
             kind::READY => Message::Ready { datagrams: self.datagrams()? },
             kind::FAILED => Message::Failed(self.text()?),
             kind::LOST => {

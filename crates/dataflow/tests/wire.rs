@@ -129,7 +129,7 @@ fn the_layout_is_the_documented_one() {
         &3_u32.to_le_bytes(),
         &4_u32.to_le_bytes(),
         &5_u32.to_le_bytes(),
-        &[23, 0, 9, 0],
+        &[23, 0, 10, 0],
         &[0; 4],
         &1_u32.to_le_bytes(),
         &[8, 7, 6, 5, 4, 3, 2, 1],
@@ -305,17 +305,14 @@ fn messages() -> impl Strategy<Value = Message> {
             let [events, first_copies, bytes] = counts;
             Message::FileClosed(FileRecord { path, stream, events, first_copies, bytes, adler32 })
         }),
-        (text(), text(), text()).prop_map(|(name, key, address)| Message::Join { name, key, address }),
-        (text(), vec(any::<u16>().prop_map(NodeId), 0..3), vec(ids(), 0..3), datagrams(), any::<[u8; 16]>()).prop_map(
-            |(configuration, hosted, robs, datagrams, nonce)| Message::Welcome {
-                configuration,
-                hosted,
-                robs,
-                datagrams,
-                nonce,
-            },
+        any::<[u8; 32]>().prop_map(|nonce| Message::Challenge { nonce }),
+        any::<[[u8; 32]; 2]>().prop_map(|[nonce, proof]| Message::Response { nonce, proof }),
+        any::<[u8; 32]>().prop_map(|proof| Message::Confirm { proof }),
+        (text(), text()).prop_map(|(name, address)| Message::Join { name, address }),
+        (text(), vec(any::<u16>().prop_map(NodeId), 0..3), vec(ids(), 0..3), datagrams()).prop_map(
+            |(configuration, hosted, robs, datagrams)| Message::Welcome { configuration, hosted, robs, datagrams },
         ),
-        (text(), any::<u16>(), datagrams()).prop_map(|(key, part, datagrams)| Message::Greet { key, part, datagrams }),
+        (any::<u16>(), datagrams()).prop_map(|(part, datagrams)| Message::Greet { part, datagrams }),
         datagrams().prop_map(|datagrams| Message::Ready { datagrams }),
         (any::<[u64; 4]>(), vec(event(), 0..4)).prop_map(|([rejected, accepted, forced, incomplete], uncleared)| {
             Message::Resume { rejected, accepted, forced, incomplete, uncleared }
@@ -378,7 +375,7 @@ fn simple_messages() -> Vec<Message> {
             finished: vec![(event, Fate::Debug)],
             last: true,
         },
-        Message::Greet { key: "k".into(), part: 1, datagrams: Box::default() },
+        Message::Greet { part: 1, datagrams: Box::default() },
         Message::Ready { datagrams: Box::default() },
         Message::Failed("why".into()),
         Message::Lost { node: NodeId(3), life: Incarnation(1), reason: "why".into() },

@@ -16,8 +16,6 @@ pub struct TasksOptions {
     pub command: Vec<OsString>,
     /// Variables that the tasks get besides those of this process.
     pub environment: Vec<(OsString, OsString)>,
-    /// Variables of this process that the tasks do not get: secrets.
-    pub withheld: Vec<OsString>,
     /// Number of tasks.
     pub count: usize,
     /// Number of events that are submitted and not taken back at a time; 32 per task keep fast tasks busy.
@@ -45,7 +43,6 @@ impl Default for TasksOptions {
             name: "ef".into(),
             command: Vec::new(),
             environment: Vec::new(),
-            withheld: Vec::new(),
             count: 1,
             slots: DEPTH_MAX,
             slot_bytes: 1 << 20,

@@ -92,11 +92,7 @@ impl Process {
             Progress::new("weir progress").map_err(|cause| TasksError::Memory { name: task.to_owned(), cause })?;
         let (program, arguments) = options.command.split_first().expect("checked: a command has a program");
         let stdout = write.try_clone().map_err(system)?;
-        let mut command = Command::new(program);
-        for name in &options.withheld {
-            command.env_remove(name);
-        }
-        let child = command
+        let child = Command::new(program)
             .args(arguments)
             .envs(options.environment.iter().map(|(name, value)| (name, value)))
             .stdin(theirs)

@@ -15,6 +15,8 @@
 //! | [`shm`] | links between processes of a host through memory that they share |
 //! | [`shared_memory`] | memory that other processes of the host read in place |
 //! | [`scheduler`] | Poll/Action tasks under one thread \[DAQ1999 §2.2\]; [`idle`], [`poller`], [`waker`] serve it |
+//! | [`challenge`] | its proof on a new connection, in both directions |
+//! | [`random`](mod@random) | numbers that nobody can foretell |
 //! | [`run_secret`] | what the members of a run know, and the keys that come from it |
 //! | [`clock`], [`timestamp`] | monotonic time, profiling stamps \[DAQ1999 §4.2\] |
 //!
@@ -63,6 +65,7 @@
 //! that is finished), in [`shared_memory`] and the memory of [`shm`], the call that reads the time-stamp counter, and in [`udp`] the system calls that
 //! `rustix` lacks. All others go through `rustix`.
 
+pub mod challenge;
 pub mod clock;
 pub mod error;
 pub mod frame;
@@ -72,6 +75,7 @@ pub mod local;
 pub mod page_pool;
 pub mod poller;
 mod prefetch;
+pub mod random;
 pub mod run_secret;
 pub mod scheduler;
 pub mod shared_memory;

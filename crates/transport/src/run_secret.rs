@@ -18,6 +18,16 @@ impl RunSecret {
         Self(hasher.finalize().into())
     }
 
+    /// The secret that a member was told.
+    pub const fn of_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// To be told to a member, and to nobody else.
+    pub const fn to_bytes(&self) -> [u8; 32] {
+        self.0
+    }
+
     /// A key for one purpose: keys of different purposes tell nothing of each other, nor of the secret.
     pub fn key_for(&self, purpose: &'static str) -> [u8; 32] {
         blake3::derive_key(purpose, &self.0)

@@ -5,14 +5,13 @@ use std::net::IpAddr;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use dataflow::ids::{Incarnation, NodeId};
+use dataflow::ids::{Incarnation, NodeId, RunNumber};
 use dataflow::message::PeerPlace;
 use dataflow::time::Time;
+use transport::run_secret::RunSecret;
 
 use crate::host::{FIRST_LIFE, LinkId, PeerAddress};
-
-/// The environment variable through which a child learns the key of its run; it is in no command line.
-pub(crate) const KEY_VARIABLE: &str = "WEIR_KEY";
+use crate::introduction::Introduction;
 
 /// The child processes of a run. Dropping them ends those that still live.
 #[derive(Default)]
@@ -49,15 +48,16 @@ impl Children {
         &mut self,
         (node, name): (NodeId, &str),
         join: &PeerAddress,
-        key: &str,
+        (secret, run): (&RunSecret, RunNumber),
         ports: &[IpAddr],
     ) -> io::Result<()> {
-        let child = start(name, join, key, ports)?;
+        let life = FIRST_LIFE;
+        let child = start(name, join, &Introduction { secret: secret.clone(), run, node, life }, ports)?;
         let name = name.to_owned();
         self.0.push(Entry {
             node,
             name,
-            life: FIRST_LIFE,
+            life,
             child,
             ports: ports.to_vec(),
             link: None,
@@ -73,10 +73,18 @@ impl Children {
     }
 
     /// Starts a child that has ended again, in its next life, to be ready at some time.
-    pub(crate) fn start_again(&mut self, node: NodeId, join: &PeerAddress, key: &str, by: Time) -> io::Result<()> {
+    pub(crate) fn start_again(
+        &mut self,
+        node: NodeId,
+        join: &PeerAddress,
+        (secret, run): (&RunSecret, RunNumber),
+        by: Time,
+    ) -> io::Result<()> {
         let Some(entry) = self.at(node) else { return Ok(()) };
-        entry.child = start(&entry.name, join, key, &entry.ports)?;
-        entry.life.0 += 1;
+        let life = Incarnation(entry.life.0 + 1);
+        entry.child =
+            start(&entry.name, join, &Introduction { secret: secret.clone(), run, node, life }, &entry.ports)?;
+        entry.life = life;
         (entry.ended, entry.starts_at, entry.ready_by) = (None, None, Some(by));
         Ok(())
     }
@@ -89,11 +97,6 @@ impl Children {
     /// The child at a node.
     pub(crate) fn at(&mut self, node: NodeId) -> Option<&mut Entry> {
         self.0.iter_mut().find(|entry| entry.node == node)
-    }
-
-    /// The child with a name.
-    pub(crate) fn named(&mut self, name: &str) -> Option<&mut Entry> {
-        self.0.iter_mut().find(|entry| entry.name == name)
     }
 
     /// Where those that have joined listen.
@@ -195,14 +198,17 @@ impl Drop for Children {
 }
 
 /// `weir node` for an application. Its own process group keeps the terminal's Ctrl-C for the parent.
-fn start(name: &str, join: &PeerAddress, key: &str, ports: &[IpAddr]) -> io::Result<Child> {
-    Command::new(std::env::current_exe()?)
+fn start(name: &str, join: &PeerAddress, introduction: &Introduction, ports: &[IpAddr]) -> io::Result<Child> {
+    let mut child = Command::new(std::env::current_exe()?)
         .args(["node", "--name", name, "--join", &join.to_string()])
         .args(ports.iter().flat_map(|port| ["--port".to_owned(), port.to_string()]))
-        .env(KEY_VARIABLE, key)
-        .stdin(Stdio::null())
+        .stdin(Stdio::piped())
         .process_group(0)
-        .spawn()
+        .spawn()?;
+    let input = child.stdin.take().expect("its input is a pipe");
+    // A child that is gone already is found when it is reaped.
+    let _ = introduction.tell(input);
+    Ok(child)
 }
 
 fn describe(status: ExitStatus) -> String {

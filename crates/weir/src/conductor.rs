@@ -4,7 +4,7 @@ mod left_files;
 mod lives;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Read};
+use std::io;
 use std::net::UdpSocket;
 use std::time::Duration;
 
@@ -22,18 +22,20 @@ use nix::sys::resource::UsageWho;
 use rol::{InputError, Inputs};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use transport::challenge::Prover;
 use transport::clock;
 use transport::error::OsError;
 use transport::idle::IdleStrategy;
-use transport::run_secret::{RunNonce, RunSecret};
+use transport::random::random;
+use transport::run_secret::RunSecret;
 use transport::scheduler::{Context, Scheduler, Task};
 
 use crate::assembly::Assembly;
 use crate::children::{Children, Entry};
 use crate::cpu::{Processors, cpu_seconds, cpu_seconds_of};
 use crate::host::{
-    Carriers, DatagramOptions, FragmentChecks, Host, JOINING_PAGE_LEN, Kind, LinkEvent, LinkId, Links, LinksError,
-    Meter, NetworkOptions, Part, RECORDING_RESUMED, Samples, Section, Workshop, WorkshopError,
+    Carriers, DatagramOptions, FIRST_LIFE, FragmentChecks, Host, JOINING_PAGE_LEN, Kind, LinkEvent, LinkId, Links,
+    LinksError, Meter, NetworkOptions, Part, RECORDING_RESUMED, Samples, Section, Workshop, WorkshopError,
 };
 use crate::observer::Observer;
 use crate::progress::{Progress, ProgressFigures};
@@ -109,8 +111,6 @@ pub(crate) enum StartError {
     Spawn { name: String, cause: io::Error },
     #[error("no port for the multicast group of the read-out systems: {0}")]
     Port(io::Error),
-    #[error("no random numbers for the run: {0}")]
-    Key(io::Error),
     #[error("signals cannot be caught: {0}")]
     Signals(io::Error),
     #[error("{name} could not start: {reason}")]
@@ -156,10 +156,9 @@ pub(crate) fn conduct_metered(run: Run, meter: Option<Meter>) -> Result<(Conduct
     let assembly = Assembly::new(partition, inputs.shares().to_vec())?.observed_by(run.observer);
     let mut scheduler = Scheduler::<Host>::new(idle(&assembly.partition))?;
     let signals = Signals::new([SIGINT, SIGTERM]).map_err(StartError::Signals)?;
-    let nonce = draw().map_err(StartError::Key)?;
-    let key = run_key(&assembly)?;
-    let (mut host, children) = populate(&assembly, &inputs, run.in_children, &mut scheduler, (&key, &nonce))?;
-    let mut conductor = Conductor::new(assembly, children, (key, nonce), signals, run.progress, left_files);
+    let secret = draw_secret(&assembly)?;
+    let (mut host, children) = populate(&assembly, &inputs, run.in_children, &mut scheduler, &secret)?;
+    let mut conductor = Conductor::new(assembly, children, secret, signals, run.progress, left_files);
     if let Some(meter) = meter {
         host.set_meter(meter);
     }
@@ -226,7 +225,7 @@ fn populate(
     inputs: &Inputs,
     in_children: fn(Role) -> bool,
     scheduler: &mut Scheduler<'_, Host>,
-    (key, nonce): (&str, &RunNonce),
+    secret: &RunSecret,
 ) -> Result<(Host, Children), StartError> {
     let partition = &assembly.partition;
     let (outside, here): (Vec<_>, Vec<_>) = assembly.applications.iter().partition(|app| in_children(app.role));
@@ -240,9 +239,10 @@ fn populate(
         let network = NetworkOptions::new(partition, &vec![to_child; outside.len()]);
         frame_max = network.frame_max();
         let nodes: Vec<NodeId> = here.iter().map(|app| app.node).collect();
-        let datagrams = DatagramOptions::new(assembly, &nodes, &RunSecret::new(key, nonce), network.frame_max());
+        let datagrams = DatagramOptions::new(assembly, &nodes, secret, network.frame_max());
         let shares = network.shares() && !here.is_empty();
-        let mut links = Links::listen(network, shares, scheduler.poller(), &waker)?;
+        let prover = Prover::new(secret, assembly.run(), (RUN_CONTROL, FIRST_LIFE));
+        let mut links = Links::listen(network, prover, shares, scheduler.poller(), &waker)?;
         if let Some(options) = datagrams.filter(|_| !here.is_empty()) {
             links.open_datagrams(&options, scheduler.poller())?;
         }
@@ -262,10 +262,10 @@ fn populate(
     host.complain_of_buffers(RUN_CONTROL);
     let mut children = Children::default();
     if let Some(address) = address {
-        check_welcome(assembly, &host, nonce, frame_max)?;
+        check_welcome(assembly, &host, frame_max)?;
         for app in outside {
             let ports = if app.role == Role::Ros { &partition.ros.ports[..] } else { &[] };
-            let spawned = children.spawn((app.node, &app.name), &address, key, ports);
+            let spawned = children.spawn((app.node, &app.name), &address, (secret, assembly.run()), ports);
             spawned.map_err(|cause| StartError::Spawn { name: app.name.clone(), cause })?;
         }
     }
@@ -273,20 +273,19 @@ fn populate(
 }
 
 /// What a child is told when it has joined.
-fn welcome(assembly: &Assembly, host: &Host, nonce: &RunNonce) -> Message {
+fn welcome(assembly: &Assembly, host: &Host) -> Message {
     Message::Welcome {
-        configuration: assembly.partition.to_toml(),
+        configuration: assembly.partition.without_secrets().to_toml(),
         hosted: host.hosted().collect(),
         robs: assembly.robs.clone(),
         datagrams: Box::new(host.links.datagram_addresses()),
-        nonce: *nonce,
     }
 }
 
 /// Whether a child takes what it is told when it joins, by the settings that it has then.
-fn check_welcome(assembly: &Assembly, host: &Host, nonce: &RunNonce, frame_max: usize) -> Result<(), StartError> {
+fn check_welcome(assembly: &Assembly, host: &Host, frame_max: usize) -> Result<(), StartError> {
     let mut encoded = Vec::new();
-    wire::encode(&host.envelope(RUN_CONTROL, RUN_CONTROL), &welcome(assembly, host, nonce), &mut encoded);
+    wire::encode(&host.envelope(RUN_CONTROL, RUN_CONTROL), &welcome(assembly, host), &mut encoded);
     let (len, max) = (encoded.len(), frame_max.min(JOINING_PAGE_LEN));
     if len > max { Err(StartError::Welcome { len, max }) } else { Ok(()) }
 }
@@ -321,18 +320,12 @@ pub(crate) fn idle(partition: &configuration::Partition) -> IdleStrategy {
     }
 }
 
-/// The configured key, or a random one for this run alone.
-fn run_key(assembly: &Assembly) -> Result<String, StartError> {
-    if let Some(key) = &assembly.partition.partition.key {
-        return Ok(key.0.clone());
+/// The secret of this run alone: from the configured key, if there is one, and a number that is drawn for it.
+fn draw_secret(assembly: &Assembly) -> Result<RunSecret, OsError> {
+    match &assembly.partition.partition.key {
+        Some(key) => Ok(RunSecret::new(&key.0, &random()?)),
+        None => Ok(RunSecret::of_bytes(random()?)),
     }
-    Ok(draw().map_err(StartError::Key)?.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-fn draw() -> io::Result<RunNonce> {
-    let mut bytes = RunNonce::default();
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(bytes)
 }
 
 /// Conducts the run from the scheduler's thread.
@@ -341,9 +334,7 @@ struct Conductor {
     children: Children,
     /// Why a process that connected last was not let in.
     not_accepted: Option<String>,
-    key: String,
-    /// Of this run alone.
-    nonce: RunNonce,
+    secret: RunSecret,
     signals: Signals,
     progress: Option<Progress>,
     left_files: LeftFiles,
@@ -410,7 +401,7 @@ impl Conductor {
     fn new(
         assembly: Assembly,
         children: Children,
-        (key, nonce): (String, RunNonce),
+        secret: RunSecret,
         signals: Signals,
         progress: Option<Progress>,
         left_files: LeftFiles,
@@ -422,8 +413,7 @@ impl Conductor {
             assembly,
             children,
             not_accepted: None,
-            key,
-            nonce,
+            secret,
             signals,
             progress,
             left_files,
@@ -480,6 +470,12 @@ impl Conductor {
     fn on_link_event(&mut self, now: Time, host: &mut Host, event: LinkEvent) {
         match event {
             LinkEvent::NotAccepted { reason } => self.not_accepted = Some(reason),
+            LinkEvent::Crowd { who } => {
+                self.say(&format!("{who}; the oldest are ended to let others in"));
+                self.not_accepted = Some(who);
+            }
+            // Whoever has connected says what it comes for.
+            LinkEvent::Proven { .. } => {}
             LinkEvent::Message { link, envelope, message } => self.on_joining(now, host, link, &envelope, message),
             LinkEvent::Lost { link, reason } => {
                 host.links.close(link);
@@ -492,8 +488,8 @@ impl Conductor {
 
     fn on_joining(&mut self, now: Time, host: &mut Host, link: LinkId, envelope: &Envelope, message: Message) {
         match message {
-            Message::Join { name, key, address } => self.on_join(now, host, link, &name, &key, address),
-            Message::Greet { key, part: 0, .. } => self.on_greet(now, host, link, envelope.from, &key),
+            Message::Join { name, address } => self.on_join(now, host, link, (&name, envelope), address),
+            Message::Greet { part: 0, .. } => self.on_greet(now, host, link, envelope.from),
             Message::Ready { datagrams } => {
                 if let Some(child) = self.children.behind(link) {
                     let (node, met) = (child.node, host.links.meet(child.node, &datagrams));
@@ -519,10 +515,17 @@ impl Conductor {
         }
     }
 
-    /// A child says who it is; whoever cannot prove to be one is turned away.
-    fn on_join(&mut self, now: Time, host: &mut Host, link: LinkId, name: &str, key: &str, address: String) {
-        let genuine = key == self.key;
-        let Some(child) = self.children.named(name).filter(|child| genuine && child.address.is_none()) else {
+    /// A child says who it is. It has proved that; what is no child in its present life is turned away.
+    fn on_join(
+        &mut self,
+        now: Time,
+        host: &mut Host,
+        link: LinkId,
+        (name, envelope): (&str, &Envelope),
+        address: String,
+    ) {
+        let is_it = |child: &&mut Entry| child.name == name && child.life == envelope.from_incarnation;
+        let Some(child) = self.children.at(envelope.from).filter(is_it).filter(|child| child.address.is_none()) else {
             return host.refuse(link);
         };
         self.not_accepted = None;
@@ -531,7 +534,7 @@ impl Conductor {
         let node = child.node;
         host.links.open(link);
         host.route_over(node, link);
-        host.send_from_control(node, welcome(&self.assembly, host, &self.nonce));
+        host.send_from_control(node, welcome(&self.assembly, host));
         if !host.links.are_shared() {
             let assembly = &self.assembly;
             host.tell_all(now, node, PeerState::Up(host.life(node)), |a, b| assembly.talk(a, b));
@@ -544,8 +547,8 @@ impl Conductor {
     }
 
     /// A child that has joined makes another connection, for the components here; it is answered.
-    fn on_greet(&mut self, now: Time, host: &mut Host, link: LinkId, node: NodeId, key: &str) {
-        let genuine = key == self.key && host.links.are_shared() && !host.links.is_open(link);
+    fn on_greet(&mut self, now: Time, host: &mut Host, link: LinkId, node: NodeId) {
+        let genuine = host.links.are_shared() && !host.links.is_open(link);
         let joined = |child: &&mut Entry| child.link.is_some() && child.data_link.is_none();
         let Some(child) = self.children.at(node).filter(joined).filter(|_| genuine) else {
             return host.refuse(link);
@@ -557,8 +560,7 @@ impl Conductor {
             link.map(|link| host.route_part_over(node, Part { kind, port: None }, link));
         }
         let envelope = host.envelope(RUN_CONTROL, node);
-        let greeting =
-            Message::Greet { key: self.key.clone(), part: 0, datagrams: Box::new(host.links.datagram_addresses()) };
+        let greeting = Message::Greet { part: 0, datagrams: Box::new(host.links.datagram_addresses()) };
         host.send_over(link, &envelope, &greeting);
         let assembly = &self.assembly;
         host.tell_all(now, node, PeerState::Up(host.life(node)), |a, b| assembly.talk(a, b));

@@ -14,6 +14,7 @@ mod conductor;
 mod cpu;
 mod host;
 mod human;
+mod introduction;
 pub mod lossy;
 mod node;
 mod observer;

@@ -16,25 +16,26 @@ use rol::Inputs;
 use signal_hook::consts::SIGINT;
 use transport::clock;
 use transport::error::OsError;
-use transport::run_secret::RunSecret;
 use transport::scheduler::{Context, Scheduler, Task, allowed_cpus, pin_to_cpu};
 use transport::waker::Waker;
 
 use crate::assembly::Assembly;
-use crate::children::KEY_VARIABLE;
 use crate::cli::{Exit, NodeArgs};
 use crate::conductor::{idle, new_host};
 use crate::host::{
     DatagramOptions, FIRST_LIFE, Host, InvalidPeerAddress, Kind, LinkEvent, LinkId, Links, LinksError, NetworkOptions,
     Part, PeerAddress, Workshop,
 };
+use crate::introduction::Introduction;
 use peers::{FurtherLink, Peer};
 
 /// Why a node does not take part.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NodeError {
-    #[error("{KEY_VARIABLE} is not set: `weir node` is started by `weir run --processes`")]
-    NoKey,
+    #[error(
+        "standard input: {0}: `weir node` is started by `weir run --processes`, which tells it the secret of the run there"
+    )]
+    NotIntroduced(std::io::Error),
     #[error("--join {0}")]
     Address(#[from] InvalidPeerAddress),
     #[error(transparent)]
@@ -64,24 +65,24 @@ pub(crate) fn main(args: &NodeArgs) -> Exit {
 }
 
 fn run(args: &NodeArgs) -> Result<(), NodeError> {
-    let key = std::env::var(KEY_VARIABLE).map_err(|_| NodeError::NoKey)?;
+    let introduction = Introduction::hear().map_err(NodeError::NotIntroduced)?;
     // The parent decides when a run ends; an interrupt from the terminal is for it alone.
     let ignored = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     signal_hook::flag::register(SIGINT, ignored).map_err(NodeError::Signals)?;
-    take_part(args, key)
+    take_part(args, introduction)
 }
 
 /// Lives as the application `name` until run control ends it.
-fn take_part(NodeArgs { join, name, port: ports }: &NodeArgs, key: String) -> Result<(), NodeError> {
+fn take_part(NodeArgs { join, name, port: ports }: &NodeArgs, introduction: Introduction) -> Result<(), NodeError> {
     let address: PeerAddress = join.parse()?;
     let mut scheduler = Scheduler::<Host>::new(transport::idle::IdleStrategy::default())?;
     let waker = scheduler.waker();
     let options = NetworkOptions::joining(address.tcp.ip());
-    let mut links = Links::listen(options, true, scheduler.poller(), &waker)?;
+    let mut links = Links::listen(options, introduction.prover(), true, scheduler.poller(), &waker)?;
     let opened = ports.iter().try_for_each(|port| links.listen_at_port(*port, scheduler.poller()));
     opened.map_err(NodeError::Port)?;
     let mut host = Host::empty(links);
-    let mut member = Member::join(&mut host, &mut scheduler, address, name, key, waker)?;
+    let mut member = Member::join(&mut host, &mut scheduler, address, name, introduction, waker)?;
     host.run(scheduler, &mut member)?;
     member.failure.map_or(Ok(()), Err)
 }
@@ -89,7 +90,7 @@ fn take_part(NodeArgs { join, name, port: ports }: &NodeArgs, key: String) -> Re
 /// One application on its way through a run.
 struct Member {
     name: String,
-    key: String,
+    introduction: Introduction,
     waker: Waker,
     control: LinkId,
     parent: PeerAddress,
@@ -141,17 +142,13 @@ impl Member {
         scheduler: &mut Scheduler<'_, Host>,
         address: PeerAddress,
         name: &str,
-        key: String,
+        introduction: Introduction,
         waker: Waker,
     ) -> Result<Self, NodeError> {
         let control = host.links.connect_to_control(address.tcp, clock::now(), scheduler.poller())?;
-        let listening = host.links.address().expect("a process that listens has an address").to_string();
-        let join = Message::Join { name: name.to_owned(), key: key.clone(), address: listening };
-        let envelope = host.envelope(RUN_CONTROL, RUN_CONTROL);
-        host.send_over(control, &envelope, &join);
         Ok(Self {
             name: name.to_owned(),
-            key,
+            introduction,
             waker,
             control,
             parent: address,
@@ -171,6 +168,9 @@ impl Member {
         match event {
             // Whoever waits for this process in vain says so.
             LinkEvent::NotAccepted { .. } => {}
+            LinkEvent::Crowd { who } => self.tell_of_a_crowd(context.shared, who),
+            LinkEvent::Proven { link } if link == self.control => self.say_who(context.shared),
+            LinkEvent::Proven { link } => self.greet_first(context.shared, link),
             LinkEvent::Message { link, envelope, message } => self.on_message(context, link, &envelope, message),
             LinkEvent::Lost { link, reason } if link == self.control => self.on_control_lost(context, &reason),
             LinkEvent::Lost { link, reason } => self.on_peer_lost(context, link, &reason),
@@ -183,19 +183,16 @@ impl Member {
             return;
         }
         match message {
-            Message::Welcome { configuration, hosted, robs, datagrams, nonce }
-                if from_control && self.place.is_none() =>
-            {
-                let run = RunSecret::new(&self.key, &nonce);
-                let welcomed = self.on_welcome(context, envelope, (&configuration, &run), (&hosted, &*datagrams), robs);
+            Message::Welcome { configuration, hosted, robs, datagrams } if from_control && self.place.is_none() => {
+                let welcomed = self.on_welcome(context, envelope, &configuration, (&hosted, &*datagrams), robs);
                 self.report_failure(context, welcomed);
             }
             Message::Peers(peers) if from_control => {
                 let connected = self.on_peers(context, &peers);
                 self.report_failure(context, connected);
             }
-            Message::Greet { key, part, datagrams } if !from_control => {
-                self.on_greet(context, link, envelope, (&key, part), &datagrams);
+            Message::Greet { part, datagrams } if !from_control => {
+                self.on_greet(context, link, envelope, part, &datagrams);
             }
             Message::Gone(peer) if from_control => self.on_gone(context, peer),
             Message::Command(Command::Exit) if from_control => self.done = true,
@@ -210,7 +207,7 @@ impl Member {
         &mut self,
         context: &mut Context<'_, Host>,
         envelope: &Envelope,
-        (configuration, run): (&str, &RunSecret),
+        configuration: &str,
         (hosted, datagrams): (&[NodeId], &DatagramAddresses),
         robs: Vec<Vec<u32>>,
     ) -> Result<(), String> {
@@ -242,7 +239,7 @@ impl Member {
             |other| if hosted.contains(&other) { 1 } else { host.carriers().connections(node, other).len() };
         let to_peers: Vec<usize> = peers.map(connections_to).collect();
         let network = NetworkOptions::new(&assembly.partition, &to_peers);
-        let datagram_options = DatagramOptions::new(&assembly, &[node], run, network.frame_max());
+        let datagram_options = DatagramOptions::new(&assembly, &[node], &self.introduction.secret, network.frame_max());
         let ports = if role == Role::Ros { &assembly.partition.ros.ports[..] } else { &[] };
         let datagram_options = datagram_options.map(|options| options.of_life(life).at_ports(ports));
         let shares = network.shares();
@@ -264,10 +261,9 @@ impl Member {
         }
         if shares && !in_parent.is_empty() {
             let part = Part { kind: Kind::Shm, port: None };
-            let link = host.links.connect(&self.parent, part, now, context.poller, &self.waker);
+            let parent = ((RUN_CONTROL, FIRST_LIFE), &self.parent);
+            let link = host.links.connect(parent, part, now, context.poller, &self.waker);
             let link = link.map_err(|error| error.to_string())?;
-            let envelope = host.envelope(node, RUN_CONTROL);
-            host.send_over(link, &envelope, &self.greeting(host, 0));
             self.to_parent = Some((link, in_parent));
         }
         host.complain_of_buffers(node);
@@ -276,8 +272,20 @@ impl Member {
         Ok(())
     }
 
-    fn greeting(&self, host: &Host, part: u16) -> Message {
-        Message::Greet { key: self.key.clone(), part, datagrams: Box::new(host.links.datagram_addresses()) }
+    /// Run control has proved who it is: it is told where peers reach this process.
+    fn say_who(&self, host: &mut Host) {
+        let address = host.links.address().expect("a process that listens has an address").to_string();
+        let Introduction { run, node, life, .. } = self.introduction;
+        let (to, to_incarnation) = (RUN_CONTROL, FIRST_LIFE);
+        let envelope = Envelope { from: node, to, run, from_incarnation: life, to_incarnation };
+        host.send_over(self.control, &envelope, &Message::Join { name: self.name.clone(), address });
+    }
+
+    fn tell_of_a_crowd(&self, host: &mut Host, who: String) {
+        if let Some(Place { node, .. }) = self.place {
+            let envelope = host.envelope(node, RUN_CONTROL);
+            host.send_over(self.control, &envelope, &Message::Notice(who));
+        }
     }
 
     fn tell_ready(&mut self, host: &mut Host) {

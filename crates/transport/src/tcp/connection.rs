@@ -96,6 +96,11 @@ impl Connection {
         Ok(())
     }
 
+    /// Whether all that came was delivered, and ended with a frame.
+    pub fn is_between_frames(&self) -> bool {
+        self.assembler.unfinished_len() == 0 && !self.assembler.has_frames() && self.assembler.malformed().is_none()
+    }
+
     /// Lets a scheduler sleep until something happens here. Without it, each call tries the socket.
     ///
     /// # Errors

@@ -64,7 +64,7 @@ impl Conductor {
     pub(super) fn on_death_in_run(&mut self, now: Time, host: &mut Host, node: NodeId, how: &str) {
         let overdue = self.children.at(node).and_then(|child| child.ready_by).is_some_and(|by| by <= now);
         let timeout = self.assembly.partition.processes.start_timeout.duration();
-        let how = if overdue { format!("not ready within {timeout:?} (processes.start_timeout)") } else { how.into() };
+        let how = if overdue { self.why_not_ready(timeout) } else { how.into() };
         let Some(role) = self.assembly.application(node).map(|app| app.role) else { return };
         let partition = &self.assembly.partition;
         if !returns(role, partition) {
@@ -82,6 +82,11 @@ impl Conductor {
             }
             Err(error) => self.lose_for_good(now, host, node, &format!("{how}; {error}")),
         }
+    }
+
+    fn why_not_ready(&mut self, timeout: Duration) -> String {
+        let cause = self.not_accepted.take().map(|cause| format!(": {cause}")).unwrap_or_default();
+        format!("not ready within {timeout:?} (processes.start_timeout){cause}")
     }
 
     /// A child will not return: the run ends.
@@ -123,7 +128,7 @@ impl Conductor {
         host.tell_all(now, node, PeerState::Down, |a, b| assembly.talk(a, b));
         let address = host.links.address().expect("a process with children listens");
         let by = now + self.assembly.partition.processes.start_timeout.duration();
-        if let Err(cause) = self.children.start_again(node, &address, &self.key, by) {
+        if let Err(cause) = self.children.start_again(node, &address, (&self.secret, self.assembly.run()), by) {
             return self.lose_for_good(now, host, node, &format!("it cannot be started again: {cause}"));
         }
         host.set_life(node, self.children.life(node));

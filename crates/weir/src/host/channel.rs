@@ -11,6 +11,7 @@ use transport::shm::{Address, ShmLink};
 use transport::tcp::{Connection, InvalidOptions, TcpOptions};
 
 use super::carriers::Kind;
+use super::unproven::Origin;
 
 /// An ordered, lossless connection.
 #[expect(clippy::large_enum_variant, reason = "connections of a process are nearly always of one kind")]
@@ -39,6 +40,25 @@ impl Channel {
         match self {
             Self::Tcp(connection) => connection.renew(options, pool),
             Self::Shm(_) => Ok(()),
+        }
+    }
+
+    /// Whether all that came was delivered, and ended with a frame.
+    pub(super) fn is_between_frames(&self) -> bool {
+        match self {
+            Self::Tcp(connection) => connection.is_between_frames(),
+            // What follows is read by the same settings.
+            Self::Shm(_) => true,
+        }
+    }
+
+    /// From where it came.
+    pub(super) fn origin(&self) -> Origin {
+        match self {
+            Self::Tcp(connection) => {
+                connection.peer_address().map_or(Origin::ThisHost, |address| Origin::Address(address.ip()))
+            }
+            Self::Shm(_) => Origin::ThisHost,
         }
     }
 

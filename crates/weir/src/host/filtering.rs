@@ -16,7 +16,6 @@ use trigger::{FILTER_RESULT, FilterDecision, FilterResult, LEVEL2_RESULT};
 
 use super::recorder::Done;
 use super::steering::{fragments, rob_fragment};
-use crate::children::KEY_VARIABLE;
 use crate::observer::{Observer, Seen};
 use crate::scratch::Scratch;
 
@@ -72,7 +71,6 @@ impl Filtering {
             name: name.to_owned(),
             command: program.command,
             environment: program.environment,
-            withheld: vec![KEY_VARIABLE.into()],
             count: pt.count as usize,
             slots,
             slot_bytes: slot_bytes(partition, fragments),

@@ -6,22 +6,27 @@ use std::time::Duration;
 use configuration::Partition;
 use dataflow::ids::NodeId;
 use dataflow::message::{DatagramAddresses, Envelope, Message};
+use dataflow::node::RUN_CONTROL;
 use dataflow::time::Time;
 use dataflow::wire;
+use transport::challenge::{Member, Prover};
 use transport::error::OsError;
 use transport::frame::{Frame, FrameLimits};
 use transport::link::{Filled, Link, Lost};
 use transport::page_pool::{Pool, PoolError, PoolOptions};
 use transport::poller::Poller;
+use transport::random::random;
 use transport::shm::{ShmError, ShmLink, ShmOptions};
 use transport::tcp::{Connection, InvalidOptions, ListenError, Listener, TcpOptions};
 use transport::udp;
 use transport::waker::Waker;
 
+use super::FIRST_LIFE;
 use super::carriers::{Kind, Part};
 use super::channel::{Channel, PeerAddress};
 use super::datagrams::{DatagramOptions, Datagrams};
 use super::sharing::{self, Sharing};
+use super::unproven::{Outcome, Unproven};
 use crate::assembly::REPLY_GROUP_BYTES;
 
 /// Names a connection of this process; never used twice.
@@ -40,6 +45,10 @@ impl LinkId {
 pub(crate) enum LinkEvent {
     /// A peer waits that cannot be accepted, for this reason.
     NotAccepted { reason: String },
+    /// Strangers have taken all places, and are ended for others; who they are.
+    Crowd { who: String },
+    /// Both ends of this connection have proved to each other who they are.
+    Proven { link: LinkId },
     /// A message about joining, or any message on a connection that is not open yet.
     Message { link: LinkId, envelope: Envelope, message: Message },
     /// The connection is gone, for this reason.
@@ -56,13 +65,15 @@ pub(crate) struct NetworkOptions {
     page_len: usize,
     bulk_pages: usize,
     control_pages: usize,
-    /// Connections that may be open without a peer that has said who it is; further ones wait to be accepted. None before
-    /// the partition is known: frames of peers have its limits.
+    /// Connections that may be open without a peer that has proved who it is; for a further one the oldest has to go. None
+    /// before the partition is known: peers that greet have to find this process in its place.
     strangers_max: usize,
+    /// Connections that this process makes, at most.
+    made_max: usize,
     /// Whether peers that send bulk are so many that most of their pages are nearly empty at any time.
     has_many_peers: bool,
-    /// How long a connection may stay without a peer that has said who it is: as long as a whole start, in which many
-    /// processes share few processors.
+    /// How long a connection may stay without a peer that has proved who it is and then said what it comes for: as long as a
+    /// whole start, in which many processes share few processors.
     greet_timeout: Duration,
 }
 
@@ -107,12 +118,22 @@ struct NetworkParts {
     options: NetworkOptions,
     bulk: Pool,
     control: Pool,
+    unproven: Unproven,
+}
+
+/// A peer was accepted.
+pub(crate) struct Accepted {
+    /// A stranger was ended for it: who is there.
+    pub(super) crowd: Option<String>,
 }
 
 struct Slot {
     connection: Channel,
-    /// Whether the peer has proved who it is.
+    /// Who has proved to be at the other end.
+    peer: Member,
+    /// Whether it has said what it comes for: its messages go to the components.
     open: bool,
+    /// When it was accepted, until it is open; none if this process has made the connection.
     accepted_at: Option<Time>,
     /// By which network port of a read-out system it goes, once both know.
     port: Option<usize>,
@@ -156,6 +177,7 @@ impl NetworkOptions {
             bulk_pages,
             control_pages: in_use + 16,
             strangers_max: STRANGERS_MAX.max(2 * connections),
+            made_max: connections,
             has_many_peers: connections.saturating_mul(page_len) > HUGE_PAGES_BYTES_MAX,
             greet_timeout: partition.processes.start_timeout.duration(),
         }
@@ -189,6 +211,7 @@ impl NetworkOptions {
             bulk_pages: 8,
             control_pages: 1,
             strangers_max: 0,
+            made_max: 1,
             has_many_peers: true,
             greet_timeout,
         }
@@ -201,17 +224,19 @@ impl Links {
     pub(crate) fn reconfigure(&mut self, options: NetworkOptions, waker: &Waker) -> Result<(), LinksError> {
         let network = self.network.as_mut().expect("a process that listens");
         (network.bulk, network.control) = pools(&options, waker)?;
+        let NetworkOptions { tcp, strangers_max, made_max, greet_timeout, .. } = &options;
+        network.unproven.renew(tcp, *strangers_max, *made_max, *greet_timeout)?;
+        // Before the partition is known nobody is accepted.
+        self.slots.iter_mut().try_for_each(|(_, slot)| slot.connection.renew(tcp, &network.bulk))?;
         network.options = options;
-        let opened = self.slots.iter_mut().filter(|(_, slot)| slot.accepted_at.is_none());
-        for (_, Slot { connection, .. }) in opened {
-            connection.renew(&network.options.tcp, &network.bulk)?;
-        }
         Ok(())
     }
 
-    /// Listens for peers; with `sharing` also for those that come through shared memory.
+    /// Listens for peers; with `sharing` also for those that come through shared memory. `prover` is what this process proves
+    /// with who it is.
     pub(crate) fn listen(
         options: NetworkOptions,
+        prover: Prover,
         sharing: bool,
         poller: &mut Poller,
         waker: &Waker,
@@ -220,7 +245,9 @@ impl Links {
         let sharing = sharing.then(|| Sharing::listen(poller)).transpose()?;
         let mut listener = Listener::bind(options.address, &options.tcp)?;
         listener.register(poller)?;
-        let network = Some(NetworkParts { listener, ports: Vec::new(), options, bulk, control });
+        let NetworkOptions { tcp, strangers_max, made_max, greet_timeout, .. } = &options;
+        let unproven = Unproven::new(prover, tcp, *strangers_max, *made_max, *greet_timeout)?;
+        let network = Some(NetworkParts { listener, ports: Vec::new(), options, bulk, control, unproven });
         Ok(Self { network, sharing, ..Self::default() })
     }
 
@@ -280,16 +307,14 @@ impl Links {
         now: Time,
         poller: &mut Poller,
     ) -> Result<LinkId, LinksError> {
-        let network = self.network.as_ref().expect("a process with peers has a network");
-        let mut connection = Connection::connect(address, &network.options.tcp, &network.bulk, now + CONNECT_TIMEOUT)?;
-        connection.register(poller)?;
-        Ok(self.add(Channel::Tcp(connection), None))
+        let connection = self.connect_by_tcp(address, now, poller)?;
+        self.add_made(connection, (RUN_CONTROL, FIRST_LIFE), now)
     }
 
     /// Begins to connect to a peer that sends bulk.
     pub(crate) fn connect(
         &mut self,
-        address: &PeerAddress,
+        (to, address): (Member, &PeerAddress),
         part: Part,
         now: Time,
         poller: &mut Poller,
@@ -298,14 +323,29 @@ impl Links {
         let incomplete = || LinksError::NoWay { address: address.clone(), part };
         if part.kind == Kind::Tcp {
             let at = part.port.map_or(Some(&address.tcp), |port| address.ports.get(port)).ok_or_else(incomplete)?;
-            return self.connect_to_control(*at, now, poller);
+            let connection = self.connect_by_tcp(*at, now, poller)?;
+            return self.add_made(connection, to, now);
         }
         let network = self.network.as_ref().expect("a process with peers has a network");
         let process = self.sharing.as_ref().and_then(|sharing| sharing.process.as_ref());
         let (Some(process), Some(shm)) = (process, &address.shm) else { return Err(incomplete()) };
         let mut link = ShmLink::connect(shm, process, &network.bulk, now + network.options.greet_timeout)?;
         link.register(poller, waker)?;
-        Ok(self.add(Channel::Shm(Box::new(link)), None))
+        self.add_made(Channel::Shm(Box::new(link)), to, now)
+    }
+
+    fn connect_by_tcp(&self, address: SocketAddr, now: Time, poller: &mut Poller) -> Result<Channel, LinksError> {
+        let Unproven { tcp, pool, .. } = &self.network.as_ref().expect("a process with peers has a network").unproven;
+        let mut connection = Connection::connect(address, tcp, pool, now + CONNECT_TIMEOUT)?;
+        connection.register(poller)?;
+        Ok(Channel::Tcp(connection))
+    }
+
+    fn add_made(&mut self, connection: Channel, to: Member, now: Time) -> Result<LinkId, LinksError> {
+        let (link, nonce) = (self.new_id(), random()?);
+        let network = self.network.as_mut().expect("a process with peers has a network");
+        network.unproven.add_made(link, connection, to, nonce, now);
+        Ok(link)
     }
 
     /// What a connection is, if it is there.
@@ -321,16 +361,17 @@ impl Links {
         }
     }
 
-    /// Takes in a peer that waits to be accepted; `None` if none does, or too many have not said who they are.
+    /// Takes in a peer that waits to be accepted; `None` if none does, or too many have come and not proved who they are.
     pub(crate) fn accept(
         &mut self,
         now: Time,
         poller: &mut Poller,
         waker: &Waker,
-    ) -> Result<Option<LinkId>, LinksError> {
-        if !self.is_acceptable() {
+    ) -> Result<Option<Accepted>, LinksError> {
+        if !self.is_acceptable(now) {
             return Ok(None);
         }
+        let nonce = random()?;
         let connection = match self.accept_tcp(poller)? {
             Some(connection) => Channel::Tcp(connection),
             None => match self.accept_shared(poller, waker)? {
@@ -338,14 +379,48 @@ impl Links {
                 None => return Ok(None),
             },
         };
-        Ok(Some(self.add(connection, Some(now))))
+        let (link, origin) = (self.new_id(), connection.origin());
+        let network = self.network.as_mut().expect("a process that accepts has a network");
+        let crowd = network.unproven.admit(link, connection, origin, nonce, now);
+        Ok(Some(Accepted { crowd }))
+    }
+
+    /// Whether somebody who has not proved who he is has something to say.
+    pub(super) fn has_unproven(&self, now: Time) -> bool {
+        self.network.as_ref().is_some_and(|network| network.unproven.is_receivable(now))
+    }
+
+    /// Hears some of them; what became of those that are done. Those that are turned away are gone already.
+    pub(super) fn hear_unproven(&mut self, now: Time) -> Vec<Heard> {
+        let Some(network) = &mut self.network else { return Vec::new() };
+        let mut heard = Vec::new();
+        for mut waiting in network.unproven.hear(now) {
+            let (link, is_ours, outcome) = (waiting.link, waiting.is_ours(), waiting.outcome());
+            if let Outcome::Proven(peer) = outcome {
+                let (mut connection, since) = (waiting.channel, waiting.since);
+                let pool = if is_ours { &network.bulk } else { &network.control };
+                connection.renew(&network.options.tcp, pool).expect("the pools hold frames of the settings");
+                let accepted_at = (!is_ours).then_some(since);
+                let slot = Slot { connection, peer, open: false, accepted_at, port: None };
+                let place = self.slots.partition_point(|(other, _)| *other < link);
+                self.slots.insert(place, (link, slot));
+            }
+            heard.push(Heard { link, is_ours, outcome });
+        }
+        heard
+    }
+
+    /// Whether a message says that it comes from whoever has proved to be at the other end.
+    pub(super) fn is_from_peer(&self, link: LinkId, envelope: &Envelope) -> bool {
+        let from = (envelope.from, envelope.from_incarnation);
+        self.place(link).is_some_and(|place| self.slots[place].1.peer == from)
     }
 
     fn accept_tcp(&self, poller: &mut Poller) -> Result<Option<Connection>, LinksError> {
         let Some(network) = &self.network else { return Ok(None) };
         for listener in core::iter::once(&network.listener).chain(&network.ports) {
             if listener.is_acceptable()
-                && let Some(mut connection) = listener.accept(&network.options.tcp, &network.control)?
+                && let Some(mut connection) = listener.accept(&network.unproven.tcp, &network.unproven.pool)?
             {
                 connection.register(poller)?;
                 return Ok(Some(connection));
@@ -363,16 +438,19 @@ impl Links {
     }
 
     /// Whether a peer may wait that can be accepted.
-    pub(crate) fn is_acceptable(&self) -> bool {
-        let Some(network) = &self.network else { return false };
-        let may_wait = network.listener.is_acceptable()
-            || network.ports.iter().any(Listener::is_acceptable)
-            || self.sharing.as_ref().is_some_and(Sharing::is_acceptable);
-        let strangers = || self.slots.iter().filter(|(_, slot)| slot.accepted_at.is_some()).count();
-        may_wait && strangers() < network.options.strangers_max
+    pub(crate) fn is_acceptable(&self, now: Time) -> bool {
+        self.may_wait() && self.network.as_ref().is_some_and(|network| network.unproven.has_room(now))
     }
 
-    /// The peer has proved who it is: its messages go to the components.
+    /// Whether a peer may wait.
+    fn may_wait(&self) -> bool {
+        let Some(network) = &self.network else { return false };
+        network.listener.is_acceptable()
+            || network.ports.iter().any(Listener::is_acceptable)
+            || self.sharing.as_ref().is_some_and(Sharing::is_acceptable)
+    }
+
+    /// The peer has said what it comes for: its messages go to the components.
     pub(crate) fn open(&mut self, link: LinkId) {
         if let Some(place) = self.place(link) {
             let slot = &mut self.slots[place].1;
@@ -390,14 +468,17 @@ impl Links {
     pub(crate) fn close(&mut self, link: LinkId) {
         if let Some(place) = self.place(link) {
             self.slots.remove(place);
+        } else if let Some(network) = &mut self.network {
+            network.unproven.close(link);
         }
     }
 
-    /// Ends connections that have waited too long for their peer to say who it is; how many.
+    /// Ends connections whose peer has taken too long to prove who it is, or to say what it comes for; how many.
     pub(crate) fn close_silent(&mut self, now: Time) -> usize {
-        let (before, timeout) = (self.slots.len(), self.greet_timeout());
+        let Some(network) = &mut self.network else { return 0 };
+        let (before, timeout) = (self.slots.len(), network.options.greet_timeout);
         self.slots.retain(|(_, slot)| slot.accepted_at.is_none_or(|at| now.since(at) <= timeout));
-        before - self.slots.len()
+        before - self.slots.len() + network.unproven.close_late(now)
     }
 
     pub(super) fn connection(&mut self, link: LinkId) -> Option<&mut Channel> {
@@ -434,6 +515,9 @@ impl Links {
                 let _ = connection.link_mut().flush(now);
             }
         }
+        if let Some(network) = &mut self.network {
+            network.unproven.flush(now);
+        }
     }
 
     /// The same of datagrams. How many bytes were queued.
@@ -459,6 +543,7 @@ impl Links {
     /// Whether something queued can go out now.
     pub(super) fn is_flushable(&self) -> bool {
         self.select(|link| link.is_flushable()).next().is_some()
+            || self.network.as_ref().is_some_and(|network| network.unproven.is_flushable())
             || self.datagrams.as_ref().is_some_and(Datagrams::is_flushable)
     }
 
@@ -469,26 +554,23 @@ impl Links {
     }
 
     pub(super) fn next_deadline(&self) -> Option<Time> {
-        let timeout = self.greet_timeout();
-        let strangers = |slot: &Slot| slot.accepted_at.map(|at| at + timeout + TICK);
+        let network = self.network.as_ref()?;
+        let timeout = network.options.greet_timeout;
+        let silent = |slot: &Slot| slot.accepted_at.map(|at| at + timeout + TICK);
         let connections =
-            self.slots.iter().flat_map(|(_, slot)| [strangers(slot), slot.connection.link().next_deadline()]);
-        connections.chain([self.datagrams.as_ref().and_then(Datagrams::next_deadline)]).flatten().min()
+            self.slots.iter().flat_map(|(_, slot)| [silent(slot), slot.connection.link().next_deadline()]);
+        let room = network.unproven.room_at().filter(|_| self.may_wait());
+        let datagrams = self.datagrams.as_ref().and_then(Datagrams::next_deadline);
+        connections.chain([room, datagrams, network.unproven.next_deadline()]).flatten().min()
     }
 
     fn select(&self, which: impl Fn(&dyn Link) -> bool) -> impl Iterator<Item = LinkId> {
         self.slots.iter().filter(move |(_, slot)| which(slot.connection.link())).map(|(link, _)| *link)
     }
 
-    fn add(&mut self, connection: Channel, accepted_at: Option<Time>) -> LinkId {
-        let link = LinkId(self.next);
+    fn new_id(&mut self) -> LinkId {
         self.next += 1;
-        self.slots.push((link, Slot { connection, open: false, accepted_at, port: None }));
-        link
-    }
-
-    fn greet_timeout(&self) -> Duration {
-        self.network.as_ref().map_or(GREET_TIMEOUT_JOINING, |network| network.options.greet_timeout)
+        LinkId(self.next - 1)
     }
 
     fn place(&self, link: LinkId) -> Option<usize> {
@@ -523,6 +605,14 @@ const FRAME_OVERHEAD_BYTES: usize = 256 << 10;
 
 /// More than all credits of a partition allow to be on the way over one connection.
 pub(super) const SEND_QUEUE_FRAMES: usize = 1 << 22;
+
+/// What became of a connection on the way to its proof.
+pub(super) struct Heard {
+    pub(super) link: LinkId,
+    /// Whether this process has made it.
+    pub(super) is_ours: bool,
+    pub(super) outcome: Outcome,
+}
 
 /// The least of [`NetworkOptions::strangers_max`] once the partition is known.
 const STRANGERS_MAX: usize = 512;

@@ -19,6 +19,7 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 mod turns;
+mod unproven;
 mod workshop;
 
 use std::collections::VecDeque;
@@ -44,10 +45,12 @@ pub(crate) use channel::{InvalidPeerAddress, PeerAddress, SHM_BATCH, SLICES_BATC
 pub(crate) use checks::{FragmentChecks, byte_sum};
 pub(crate) use datagrams::{DatagramOptions, replies_kept};
 use datagrams::{Datagrams, Sent};
+use links::Heard;
 pub(crate) use links::{JOINING_PAGE_LEN, LinkEvent, LinkId, Links, LinksError, NetworkOptions};
 pub(crate) use meter::{Meter, Sample, Samples, Section};
 pub(crate) use recorder::file_record;
 pub(crate) use steering::{Steering, Strategy};
+use unproven::Outcome;
 pub(crate) use workshop::{Workshop, WorkshopError};
 
 /// The components of a process and their connections.
@@ -421,6 +424,24 @@ impl Host {
         }
     }
 
+    /// Goes on with those who have not proved who they are.
+    fn hear_unproven(&mut self, now: Time) {
+        for Heard { link, is_ours, outcome } in self.links.hear_unproven(now) {
+            let (is_refused, reason) = match outcome {
+                Outcome::Proven(_) => {
+                    self.link_events.push_back(LinkEvent::Proven { link });
+                    continue;
+                }
+                Outcome::Refused(reason) => (true, reason),
+                Outcome::Lost(lost) => (is_malformed(&lost), lost.to_string()),
+            };
+            self.network.malformed += u64::from(is_refused);
+            if is_ours {
+                self.link_events.push_back(LinkEvent::Lost { link, reason });
+            }
+        }
+    }
+
     fn on_frame(&mut self, now: Time, link: LinkId, frame: Frame) {
         // Bulk that came by handle holds a page that its sender keeps for it alone.
         let has_own_page = !frame.rest.is_empty();
@@ -440,6 +461,12 @@ impl Host {
                 return self.link_events.push_back(LinkEvent::Lost { link, reason: error.to_string() });
             }
         };
+        if matches!(message, Message::Join { .. } | Message::Greet { .. }) && !self.links.is_from_peer(link, &envelope)
+        {
+            self.refuse(link);
+            let reason = "it says that it is another than it has proved to be".to_owned();
+            return self.link_events.push_back(LinkEvent::Lost { link, reason });
+        }
         if !self.links.is_open(link) || is_about_joining(&message) {
             return self.link_events.push_back(LinkEvent::Message { link, envelope, message });
         }

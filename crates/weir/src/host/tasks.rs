@@ -18,7 +18,7 @@ impl Host {
         conductor: impl Task<Self> + 't,
     ) -> Result<(), OsError> {
         let waker = scheduler.waker();
-        scheduler.add("accept", Accept { waker, not_before: None });
+        scheduler.add("accept", Accept { waker, not_before: None, told: None });
         scheduler.add("receive", Receive::default());
         scheduler.add("local", Local);
         scheduler.add("deadlines", Deadlines::default());
@@ -34,20 +34,29 @@ struct Accept {
     waker: Waker,
     /// The host was out of descriptors or memory.
     not_before: Option<Time>,
+    /// When it was last told who takes the places of others.
+    told: Option<Time>,
 }
 
 impl Task<Host> for Accept {
     fn poll(&mut self, context: &mut Context<'_, Host>) -> bool {
         context.shared.begin_metering();
-        self.not_before.is_none_or(|time| time <= context.now) && context.shared.links.is_acceptable()
+        self.not_before.is_none_or(|time| time <= context.now) && context.shared.links.is_acceptable(context.now)
     }
 
     fn action(&mut self, context: &mut Context<'_, Host>) {
         let host = &mut *context.shared;
         self.not_before = None;
-        loop {
+        for _ in 0..ACCEPTED_PER_PASS {
             match host.links.accept(context.now, context.poller, &self.waker) {
-                Ok(Some(_)) => {}
+                Ok(Some(accepted)) => {
+                    let Some(who) = accepted.crowd else { continue };
+                    host.network.malformed += 1;
+                    if self.told.is_none_or(|told| context.now.since(told) > BETWEEN_CROWDS) {
+                        self.told = Some(context.now);
+                        host.link_events.push_back(LinkEvent::Crowd { who });
+                    }
+                }
                 Ok(None) => return,
                 // The host's lack of descriptors or memory: the peer waits, and is accepted when there is some.
                 Err(error) => {
@@ -72,13 +81,15 @@ impl Task<Host> for Receive {
     fn poll(&mut self, context: &mut Context<'_, Host>) -> bool {
         self.ready.clear();
         self.ready.extend(context.shared.links.receivable(context.now));
-        !self.ready.is_empty() || context.shared.has_datagrams(context.now)
+        let links = &context.shared.links;
+        !self.ready.is_empty() || links.has_unproven(context.now) || context.shared.has_datagrams(context.now)
     }
 
     fn action(&mut self, context: &mut Context<'_, Host>) {
         for link in self.ready.drain(..) {
             context.shared.receive(context.now, link);
         }
+        context.shared.hear_unproven(context.now);
         if context.shared.has_datagrams(context.now) {
             context.shared.receive_datagrams(context.now);
         }
@@ -172,6 +183,12 @@ impl Task<Host> for Flush {
         }
     }
 }
+
+/// Further peers wait until the next pass.
+const ACCEPTED_PER_PASS: usize = 16;
+
+/// How often it is told who takes the places of others.
+const BETWEEN_CROWDS: Duration = Duration::from_secs(10);
 
 /// Descriptors come back when somebody else lets go of some.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(20);

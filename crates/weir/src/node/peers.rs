@@ -3,6 +3,7 @@
 use dataflow::component::PeerState;
 use dataflow::ids::{Incarnation, NodeId, Role};
 use dataflow::message::{DatagramAddresses, Envelope, Message, PeerPlace};
+use dataflow::node::RUN_CONTROL;
 use transport::scheduler::Context;
 
 use super::{Member, Place};
@@ -23,6 +24,8 @@ pub(super) struct Peer {
 pub(super) struct FurtherLink {
     node: NodeId,
     life: Incarnation,
+    /// Which of the connections between the two it is.
+    index: u16,
     part: Part,
     pub(super) link: LinkId,
 }
@@ -66,17 +69,28 @@ impl Member {
         let is_by_port = |other: &FurtherLink| other.node == place.node && other.part.port.is_some();
         let asks = self.role() != Some(Role::Ros) && !self.further.iter().any(is_by_port);
         let ours = |part: &Part| if part.port.is_some() { asks } else { is_behind };
+        let to = ((place.node, place.life), &address);
         for (index, part) in (0..).zip(parts).filter(|(_, part)| ours(part)) {
-            let link = context.shared.links.connect(&address, part, context.now, context.poller, &self.waker);
+            let link = context.shared.links.connect(to, part, context.now, context.poller, &self.waker);
             let link = link.map_err(|error| error.to_string())?;
             if index == 0 {
                 self.peers.push(Peer { node: place.node, life: place.life, link, is_up: false });
             } else {
-                self.further.push(FurtherLink { node: place.node, life: place.life, part, link });
+                self.further.push(FurtherLink { node: place.node, life: place.life, index, part, link });
             }
-            self.greet(context.shared, place.node, link, index);
         }
         Ok(())
+    }
+
+    /// Both ends of a connection have proved who they are: the one that made it begins.
+    pub(super) fn greet_first(&self, host: &mut Host, link: LinkId) {
+        let first = self.peers.iter().filter(|peer| peer.link == link).map(|peer| (peer.node, 0));
+        let further = self.further.iter().filter(|further| further.link == link);
+        let further = further.map(|further| (further.node, further.index));
+        let parent = self.to_parent.iter().filter(|(ours, _)| *ours == link).map(|_| (RUN_CONTROL, 0));
+        if let Some((node, index)) = first.chain(further).chain(parent).next() {
+            self.greet(host, node, link, index);
+        }
     }
 
     fn role(&self) -> Option<Role> {
@@ -86,7 +100,8 @@ impl Member {
     fn greet(&self, host: &mut Host, peer: NodeId, link: LinkId, part: u16) {
         let Some(Place { node, .. }) = &self.place else { return };
         let envelope = host.envelope(*node, peer);
-        host.send_over(link, &envelope, &self.greeting(host, part));
+        let datagrams = Box::new(host.links.datagram_addresses());
+        host.send_over(link, &envelope, &Message::Greet { part, datagrams });
     }
 
     /// A peer says who it is. The one that was connected to answers.
@@ -95,12 +110,12 @@ impl Member {
         context: &mut Context<'_, Host>,
         link: LinkId,
         envelope: &Envelope,
-        (key, index): (&str, u16),
+        index: u16,
         datagrams: &DatagramAddresses,
     ) {
         let Some(Place { assembly, node, .. }) = &self.place else { return context.shared.links.close(link) };
         let (node, peer, life) = (*node, envelope.from, envelope.from_incarnation);
-        if let Some((_, in_parent)) = self.to_parent.as_ref().filter(|(ours, _)| *ours == link && key == self.key) {
+        if let Some((_, in_parent)) = self.to_parent.as_ref().filter(|(ours, _)| *ours == link) {
             let host = &mut *context.shared;
             host.links.open(link);
             for &other in in_parent {
@@ -114,7 +129,7 @@ impl Member {
             return;
         }
         let known = assembly.application(peer).is_some() && assembly.talk(peer, node) && peer != node;
-        if key != self.key || !known || context.shared.links.is_open(link) {
+        if !known || context.shared.links.is_open(link) {
             return context.shared.refuse(link);
         }
         let part = context.shared.carriers().connections(node, peer).get(usize::from(index)).copied();
@@ -160,7 +175,7 @@ impl Member {
         }
         host.links.open(link);
         if self.further.iter().all(|further| further.link != link) {
-            self.further.push(FurtherLink { node: peer, life, part, link });
+            self.further.push(FurtherLink { node: peer, life, index, part, link });
             self.greet(context.shared, peer, link, index);
         }
     }
@@ -228,7 +243,7 @@ impl Member {
         if let Some(awaited) = self.awaited.as_mut().filter(|_| place.life != FIRST_LIFE) {
             awaited.retain(|other| *other != node);
         }
-        let envelope = host.envelope(place.node, crate::node::RUN_CONTROL);
+        let envelope = host.envelope(place.node, RUN_CONTROL);
         host.send_over(self.control, &envelope, &Message::Lost { node, life, reason: reason.to_owned() });
     }
 

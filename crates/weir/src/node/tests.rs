@@ -12,11 +12,14 @@ use dataflow::message::{Command, DatagramAddresses, Envelope, Message, PeerPlace
 use dataflow::node::RUN_CONTROL;
 use dataflow::wire;
 use rol::Inputs;
+use transport::challenge::{Challenge, Member, Prover, Step};
+use transport::run_secret::RunSecret;
 
 use super::{NodeError, take_part};
 use crate::assembly::Assembly;
 use crate::cli::NodeArgs;
 use crate::host::{JOINING_PAGE_LEN, PeerAddress};
+use crate::introduction::Introduction;
 
 #[test]
 fn only_the_connections_that_both_know_of_are_taken() {
@@ -59,13 +62,13 @@ fn connections_from_before_the_welcome_carry_frames_of_the_partitions_length() {
     let mut run = Run::not_welcomed();
     // Longer than the longest frame of joining, shorter than that of the partition.
     let long = "x".repeat(JOINING_PAGE_LEN + 1);
-    let mut early = Talk::new(TcpStream::connect(run.address.tcp).unwrap());
-    let datagrams = Box::new(DatagramAddresses { control: long.clone(), ..DatagramAddresses::default() });
-    let greeting = Message::Greet { key: KEY.into(), part: 0, datagrams };
-    early.say((run.sfi, run.ros), &greeting);
+    let stream = TcpStream::connect(run.address.tcp).unwrap();
     run.welcome();
+    let mut early = run.prove(stream);
+    let datagrams = Box::new(DatagramAddresses { control: long.clone(), ..DatagramAddresses::default() });
+    early.say((run.sfi, run.ros), &Message::Greet { part: 0, datagrams });
     assert!(early.is_greeted(0));
-    let itself = PeerPlace { node: run.ros, life: Incarnation(0), address: long };
+    let itself = PeerPlace { node: run.ros, life: LIFE, address: long };
     run.control.say((RUN_CONTROL, run.ros), &Message::Peers(vec![itself]));
     assert!(matches!(run.control.hear(), Some((_, Message::Ready { .. }))));
     run.end();
@@ -104,11 +107,12 @@ impl Run {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let join = listener.local_addr().unwrap().to_string();
         let args = NodeArgs { join, name: "ros-1".into(), port: vec![port] };
-        let process = thread::spawn(move || take_part(&args, KEY.into()));
+        let introduction = Introduction { secret: secret(), run: RUN, node: ros, life: LIFE };
+        let process = thread::spawn(move || take_part(&args, introduction));
         let mut control = Talk::new(listener.accept().unwrap().0);
+        control.challenge((ros, LIFE));
         let Some((_, Message::Join { address, .. })) = control.hear() else { panic!("it does not join") };
-        let (datagrams, nonce) = (Box::default(), [0; 16]);
-        let welcome = Message::Welcome { configuration, hosted: Vec::new(), robs, datagrams, nonce };
+        let welcome = Message::Welcome { configuration, hosted: Vec::new(), robs, datagrams: Box::default() };
         Self { control, address: address.parse().unwrap(), ros, sfi, welcome, process }
     }
 
@@ -118,9 +122,18 @@ impl Run {
 
     /// A connection of the event builder, which says which one it is.
     fn connect(&self, at: SocketAddr, part: u16) -> Talk {
-        let mut link = Talk::new(TcpStream::connect(at).unwrap());
-        let datagrams = Box::default();
-        link.say((self.sfi, self.ros), &Message::Greet { key: KEY.into(), part, datagrams });
+        let mut link = self.prove(TcpStream::connect(at).unwrap());
+        link.say((self.sfi, self.ros), &Message::Greet { part, datagrams: Box::default() });
+        link
+    }
+
+    /// The event builder and the read-out system prove to each other who they are.
+    fn prove(&self, stream: TcpStream) -> Talk {
+        let mut link = Talk::new(stream);
+        let prover = Prover::new(&secret(), RUN, (self.sfi, LIFE));
+        let mut challenge = Challenge::of_connected((self.ros, LIFE), [1; 32]);
+        let proven = core::iter::from_fn(|| link.go_on(&mut challenge, &prover).map(|step| step.proven));
+        assert!(proven.flatten().any(|peer| peer == (self.ros, LIFE)));
         link
     }
 
@@ -139,11 +152,29 @@ impl Talk {
     }
 
     fn say(&mut self, (from, to): (NodeId, NodeId), message: &Message) {
-        let life = Incarnation(0);
-        let envelope = Envelope { from, to, run: RunNumber(1), from_incarnation: life, to_incarnation: life };
+        self.send(&Envelope { from, to, run: RUN, from_incarnation: LIFE, to_incarnation: LIFE }, message);
+    }
+
+    fn send(&mut self, envelope: &Envelope, message: &Message) {
         let mut bytes = Vec::new();
-        wire::encode(&envelope, message, &mut bytes);
+        wire::encode(envelope, message, &mut bytes);
         self.0.write_all(&bytes).unwrap();
+    }
+
+    /// As run control, which was connected to.
+    fn challenge(&mut self, peer: Member) {
+        let prover = Prover::new(&secret(), RUN, (RUN_CONTROL, LIFE));
+        let (mut challenge, (envelope, word)) = Challenge::of_accepted(&prover, [2; 32]);
+        self.send(&envelope, &word);
+        assert_eq!(self.go_on(&mut challenge, &prover).unwrap().proven, Some(peer));
+    }
+
+    /// Takes in what the other says, and answers.
+    fn go_on(&mut self, challenge: &mut Challenge, prover: &Prover) -> Option<Step> {
+        let (envelope, message) = self.hear()?;
+        let step = challenge.on_message(prover, &envelope, &message).unwrap();
+        step.say.iter().for_each(|(envelope, message)| self.send(envelope, message));
+        Some(step)
     }
 
     /// The next message; none if the connection was ended.
@@ -164,7 +195,12 @@ impl Talk {
     }
 }
 
-const KEY: &str = "the key of the run";
+fn secret() -> RunSecret {
+    RunSecret::new("key", &[7; 16])
+}
+
+const RUN: RunNumber = RunNumber(1);
+const LIFE: Incarnation = Incarnation(0);
 
 /// What needs milliseconds on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(600);

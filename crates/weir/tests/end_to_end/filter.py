@@ -47,10 +47,9 @@ class Leaves:
 
 
 class Streams:
-    """Sends events to streams by name, and looks for the secret of the run."""
+    """Sends events to streams by name."""
 
     def process(self, event):
-        assert "WEIR_KEY" not in os.environ
         if event.ordinal % 4 == 0:
             return Decision.accept(streams=("calibration_X",), result=event.ordinal.to_bytes(4, "little"))
         if event.ordinal % 4 == 1:

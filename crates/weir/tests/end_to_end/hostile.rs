@@ -2,6 +2,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dataflow::ids::{Incarnation, NodeId, RunNumber};
@@ -10,7 +11,7 @@ use dataflow::wire::{HEADER_LEN, encode};
 use nix::sys::signal::Signal;
 
 use crate::children::{listening, of, resident_bytes};
-use crate::running::{Job, Running, recorded_bytes, within_deadline};
+use crate::running::{Job, Running, recorded_bytes, send, within_deadline};
 
 #[test]
 fn a_run_goes_on_whatever_strangers_say() {
@@ -69,6 +70,45 @@ fn a_stranger_who_says_nothing_is_shown_out() {
     running.end().expect_ok();
 }
 
+/// Each stranger has a place until the oldest has to go; those whose place it takes have no key.
+#[test]
+fn strangers_keep_no_application_from_returning() {
+    for is_dribbling in [false, true] {
+        let job = Job::example("quickstart").patient().set("ros.count", "2").set("level1.rate", "2 kHz");
+        let mut running = job.set("processes.on_loss", "restart").endless().processes(true).start();
+        running.until_recording();
+        // Run control, and one to which an application that returns connects.
+        let doors = [running.pid(), running.child("sfi-1")].map(|pid| listening(pid)[0].0);
+        let crowd: Vec<TcpStream> =
+            doors.iter().flat_map(|door| (0..CROWD).map(move |_| TcpStream::connect(door).unwrap())).collect();
+        let goes_on = AtomicBool::new(is_dribbling);
+        std::thread::scope(|scope| {
+            scope.spawn(|| dribble(&crowd, &goes_on));
+            for life in 1..=2 {
+                send(running.child("efd-1"), Signal::SIGKILL);
+                running.until("it is back", |running| running.error_output().matches("efd-1 is back").count() == life);
+            }
+            goes_on.store(false, Ordering::Relaxed);
+        });
+        running.until_more_is_recorded();
+        let said = running.error_output();
+        assert!(said.contains("512 connections have not proved the key of the run: 512 from 127.0.0.1"), "{said}");
+        running.signal(Signal::SIGINT);
+        let ended = running.end().expect(0);
+        drop((ended, crowd));
+    }
+}
+
+/// One byte of a frame after the other on all connections, until its end is reached.
+fn dribble(crowd: &[TcpStream], goes_on: &AtomicBool) {
+    let frame = with_length(HEADER_LEN as u32 + 64);
+    let bytes = frame.iter().chain(&[0; 60]);
+    for byte in bytes.take_while(|_| goes_on.load(Ordering::Relaxed)) {
+        // Those that were shown out take nothing more.
+        crowd.iter().for_each(|mut stranger| _ = stranger.write(&[*byte]));
+    }
+}
+
 fn start() -> Running {
     Job::example("quickstart")
         .patient()
@@ -103,8 +143,8 @@ fn say(running: &Running, door: SocketAddr, what: &str, bytes: &[u8]) {
 
 fn half_a_frame(door: SocketAddr) -> TcpStream {
     let mut stranger = TcpStream::connect(door).unwrap();
-    stranger.write_all(&with_length(500_000)).unwrap();
-    stranger.write_all(&[0; 1000]).unwrap();
+    stranger.write_all(&with_length(HEADER_LEN as u32 + 64)).unwrap();
+    stranger.write_all(&[0; 10]).unwrap();
     stranger.set_read_timeout(Some(READ_TIMEOUT)).unwrap();
     stranger
 }
@@ -118,8 +158,7 @@ fn is_closed(stream: &mut TcpStream) -> bool {
 
 /// What no peer sends before it has proved who it is.
 fn bad_frames() -> Vec<(&'static str, Vec<u8>)> {
-    let key = "0".repeat(32);
-    let join = |name: &str| Message::Join { name: name.into(), key: key.clone(), address: "127.0.0.1:1".into() };
+    let join = |name: &str| Message::Join { name: name.into(), address: "127.0.0.1:1".into() };
     let frame = |message: &Message| {
         let mut bytes = Vec::new();
         let (from, to) = (NodeId(1), NodeId(2));
@@ -149,9 +188,12 @@ fn bad_frames() -> Vec<(&'static str, Vec<u8>)> {
         ("a kind that does not exist", changed(24, &[0xe7, 3])),
         ("a body longer than its frame", changed(4, &[0xff; 4])),
         ("a text longer than its body", changed_text(frame(&join("sfi-1")))),
-        ("a wrong key of a child", frame(&join("sfi-1"))),
+        ("a wrong proof", frame(&Message::Response { nonce: [1; 32], proof: [2; 32] })),
+        ("a challenge in turn", frame(&Message::Challenge { nonce: [1; 32] })),
+        ("a proof that nobody asked for", frame(&Message::Confirm { proof: [2; 32] })),
+        ("a child without a proof", frame(&join("sfi-1"))),
         ("a name that does not exist", frame(&join("nobody-1"))),
-        ("a wrong key of a peer", frame(&Message::Greet { key: key.clone(), part: 0, datagrams: Box::default() })),
+        ("a peer without a proof", frame(&Message::Greet { part: 0, datagrams: Box::default() })),
         ("a command", frame(&Message::Command(Command::Abandon))),
         ("an order to end", frame(&Message::Command(Command::Exit))),
         ("a message of the data flow", frame(&Message::NoMore)),
@@ -180,6 +222,9 @@ fn with_length(bytes: u32) -> Vec<u8> {
 
 /// How long one look at a connection lasts.
 const READ_TIMEOUT: Duration = Duration::from_millis(20);
+
+/// More than a process has places for.
+const CROWD: usize = 600;
 
 /// Several times what such a run needs, far below what a stranger can ask for.
 const RESIDENT_BYTES_MAX: u64 = 600 << 20;

@@ -27,6 +27,7 @@ mod push;
 mod replay;
 mod restart;
 mod running;
+mod secret;
 mod selection;
 mod sharing;
 mod simulation;

@@ -1,0 +1,79 @@
+//! What run control tells a child that it starts: which application it is, and the secret of the run.
+//!
+//! It goes through a pipe to the child's standard input, which is empty and closed before anything else happens. The command
+//! line, the environment and open files of a process can be read by others, and the processes that it starts inherit them.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Read, Write};
+use std::process::ChildStdin;
+
+use dataflow::ids::{Incarnation, NodeId, RunNumber};
+use rustix::stdio::dup2_stdin;
+use transport::challenge::Prover;
+use transport::run_secret::RunSecret;
+
+/// Makes a child a member of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Introduction {
+    pub(crate) secret: RunSecret,
+    pub(crate) run: RunNumber,
+    pub(crate) node: NodeId,
+    pub(crate) life: Incarnation,
+}
+
+impl Introduction {
+    /// What the child proves to others with.
+    pub(crate) fn prover(&self) -> Prover {
+        Prover::new(&self.secret, self.run, (self.node, self.life))
+    }
+
+    /// Tells a child, and closes the pipe. It holds all of it: nothing waits for the child.
+    pub(crate) fn tell(&self, mut child: ChildStdin) -> io::Result<()> {
+        child.write_all(&self.to_bytes())
+    }
+
+    /// Hears it from the parent; standard input is empty from then on.
+    pub(crate) fn hear() -> io::Result<Self> {
+        let mut bytes = Vec::new();
+        let mut input = io::stdin().lock();
+        if !input.is_terminal() {
+            input.by_ref().take(LEN as u64 + 1).read_to_end(&mut bytes)?;
+        }
+        dup2_stdin(File::open("/dev/null")?)?;
+        let wrong = || io::Error::new(io::ErrorKind::InvalidData, "it holds no introduction");
+        bytes.as_slice().try_into().map(Self::from_bytes).map_err(|_| wrong())
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        let Self { secret, run, node, life } = self;
+        [&secret.to_bytes()[..], &run.0.to_le_bytes(), &node.0.to_le_bytes(), &life.0.to_le_bytes()].concat()
+    }
+
+    fn from_bytes(bytes: &[u8; LEN]) -> Self {
+        let (secret, rest) = bytes.split_first_chunk().expect("a secret comes first");
+        let (run, rest) = rest.split_first_chunk().expect("then the run number");
+        let (node, rest) = rest.split_first_chunk().expect("then the node");
+        let life = rest.first_chunk().expect("then its life");
+        Self {
+            secret: RunSecret::of_bytes(*secret),
+            run: RunNumber(u32::from_le_bytes(*run)),
+            node: NodeId(u16::from_le_bytes(*node)),
+            life: Incarnation(u32::from_le_bytes(*life)),
+        }
+    }
+}
+
+const LEN: usize = 32 + 4 + 2 + 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_heard_as_it_is_told() {
+        let secret = RunSecret::new("key", &[1; 16]);
+        let told = Introduction { secret, run: RunNumber(7), node: NodeId(300), life: Incarnation(2) };
+        let bytes = told.to_bytes();
+        assert_eq!(Introduction::from_bytes(bytes.as_slice().try_into().unwrap()), told);
+    }
+}
