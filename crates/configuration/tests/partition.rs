@@ -28,7 +28,6 @@ fn defaults() {
 name = "p"
 
 [run]
-number = 1
 first_lvl1_id = 0
 seed = 1
 stop_timeout = "10 s"

@@ -137,7 +137,7 @@ impl Inputs {
             return Err(InputError::TooManySystems { ros_count, links });
         }
         let parameters = LinkParameters {
-            run_number: run.number,
+            run_number: run.number(),
             adler32: ros.checksum == Checksum::Adler32,
             page_bytes: usize::try_from(ros.page_size.bytes()).unwrap_or(usize::MAX),
             pages: ros.pages as usize,
@@ -147,6 +147,13 @@ impl Inputs {
             ..LinkParameters::default()
         };
         Ok(Self { source, repeat: input.repeat, shares: deal(&source_ids, ros_count), parameters, triggers })
+    }
+
+    /// The same for a run of another number.
+    #[must_use]
+    pub fn of_run(mut self, number: u32) -> Self {
+        self.parameters.run_number = number;
+        self
     }
 
     /// Source identifiers of the links of each read-out system.

@@ -111,6 +111,16 @@ pub enum ReplayError {
         /// The version of the first file.
         expected: FileVersion,
     },
+    /// Files of different runs cannot become one run.
+    #[error("{}: it is of run {found}, but the first file of run {expected}: replay them one by one", path.display())]
+    Run {
+        /// The file.
+        path: PathBuf,
+        /// Its run number.
+        found: u32,
+        /// The run number of the first file.
+        expected: u32,
+    },
     /// The file is not what it was when the run began.
     #[error("{}: event at byte {offset}: the file was changed since it was opened", path.display())]
     Changed {

@@ -76,7 +76,7 @@ impl Assembly {
 
     /// The run.
     pub(crate) fn run(&self) -> RunNumber {
-        RunNumber(self.partition.run.number)
+        RunNumber(self.partition.run.number())
     }
 
     /// Nodes of the partition, run control included.

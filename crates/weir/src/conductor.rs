@@ -19,7 +19,7 @@ use dataflow::report::{DfmCounters, Level1Counters, Network, Report, SfoCounters
 use dataflow::time::Time;
 use dataflow::wire;
 use nix::sys::resource::UsageWho;
-use rol::{InputError, Inputs};
+use rol::{InputError, Inputs, Replay};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use transport::challenge::Prover;
@@ -40,6 +40,7 @@ use crate::host::{
 use crate::observer::Observer;
 use crate::progress::{Progress, ProgressFigures};
 use crate::restarts::Restarts;
+use crate::run_number::{RunNumber, RunNumberError};
 use left_files::LeftFiles;
 use lives::Complaint;
 
@@ -100,6 +101,8 @@ pub(crate) enum StartError {
     #[error(transparent)]
     Input(#[from] InputError),
     #[error(transparent)]
+    RunNumber(#[from] RunNumberError),
+    #[error(transparent)]
     Menu(#[from] BadMenu),
     #[error(transparent)]
     Workshop(#[from] WorkshopError),
@@ -147,11 +150,11 @@ pub(crate) fn conduct_metered(run: Run, meter: Option<Meter>) -> Result<(Conduct
     let own_cpu_before = cpu_seconds(UsageWho::RUSAGE_SELF);
     let cpu_before = own_cpu_before + cpu_seconds(UsageWho::RUSAGE_CHILDREN);
     let inputs = Inputs::open(&run.partition)?;
-    let replayed = inputs.replay().map(|replay| replay.facts().run.run_number);
-    // Replayed files are written again under their own run number.
-    let file_run = replayed.unwrap_or(run.partition.run.number);
-    let left_files = LeftFiles::new(&run.partition.output.directory, file_run);
     let mut partition = run.partition;
+    let run_number = RunNumber::claim(&partition, inputs.replay().map(Replay::run_number))?;
+    partition.run.number = Some(run_number.number);
+    let inputs = inputs.of_run(run_number.number);
+    let left_files = LeftFiles::new(&partition.output.directory, run_number.number);
     let _port_of_group = choose_port(&mut partition.transport).map_err(StartError::Port)?;
     let assembly = Assembly::new(partition, inputs.shares().to_vec())?.observed_by(run.observer);
     let mut scheduler = Scheduler::<Host>::new(idle(&assembly.partition))?;

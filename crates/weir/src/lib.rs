@@ -22,6 +22,7 @@ mod open_files;
 pub mod progress;
 mod restarts;
 mod run;
+mod run_number;
 mod scratch;
 mod simulation;
 mod study;

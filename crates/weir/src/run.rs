@@ -124,7 +124,7 @@ pub(crate) fn facts_of(assembly: &Assembly) -> RunFacts {
     let partition = &assembly.partition;
     let chains = partition.menu.iter().flat_map(|menu| &menu.chain).map(|chain| chain.name.clone()).collect();
     RunFacts {
-        run_number: partition.run.number,
+        run_number: partition.run.number(),
         tolerate: partition.run.tolerate,
         applications: assembly.applications.clone(),
         chains,

@@ -42,8 +42,9 @@ impl fmt::Debug for Secret {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct Run {
-    /// Run number, written into every event and file.
-    pub number: u32,
+    /// Run number, written into every event and file. Without it, the next free one of `output.directory`, or of a replay
+    /// that of its files. No run begins where files of its number are.
+    pub number: Option<u32>,
     /// The run ends after this many level-1 events; without it there is no such limit.
     pub events: Option<u64>,
     /// The run ends after this time; without it there is no such limit.
@@ -66,7 +67,7 @@ pub struct Run {
 impl Default for Run {
     fn default() -> Self {
         Self {
-            number: 1,
+            number: None,
             events: None,
             duration: None,
             first_lvl1_id: 0,
@@ -80,6 +81,11 @@ impl Default for Run {
 }
 
 impl Run {
+    /// Run number; 1 as long as none is given.
+    pub fn number(&self) -> u32 {
+        self.number.unwrap_or(1)
+    }
+
     /// The run type word of event headers and files (format note §3c).
     pub const fn run_type_word(&self) -> u32 {
         let kind = match self.run_type {

@@ -85,6 +85,11 @@ impl Replay {
         &self.source_ids
     }
 
+    /// Run number of the files.
+    pub fn run_number(&self) -> u32 {
+        self.facts.run.run_number
+    }
+
     /// What is said of the files as a whole.
     pub fn facts(&self) -> &ReplayFacts {
         &self.facts
@@ -156,7 +161,7 @@ impl Indexer {
         let is_compressed = reader.header().blocks_are_compressed();
         self.files.push(InputFile { path: path.to_owned(), file, is_compressed });
         let header = reader.header();
-        let (found, header) = (header.start.version, header.clone());
+        let (found, run, header) = (header.start.version, header.run, header.clone());
         let lumi_block = header.metadata.as_ref().and_then(|metadata| metadata.value("LumiBlock")?.parse().ok());
         let facts = self.facts.get_or_insert(ReplayFacts {
             version: found,
@@ -173,6 +178,10 @@ impl Indexer {
         }
         if facts.version != found {
             return Err(ReplayError::Version { path: path.to_owned(), found, expected: facts.version });
+        }
+        if facts.run.run_number != run.run_number {
+            let (found, expected) = (run.run_number, facts.run.run_number);
+            return Err(ReplayError::Run { path: path.to_owned(), found, expected });
         }
         while let Some(event) = reader.next_event()? {
             self.append_event(path, &event)?;

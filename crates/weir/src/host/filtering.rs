@@ -84,7 +84,7 @@ impl Filtering {
             tasks: Tasks::start(options, waker)?,
             in_hand: BTreeMap::new(),
             waiting: VecDeque::new(),
-            run_number: partition.run.number,
+            run_number: partition.run.number(),
             failed: 0,
             observer,
             _directory: program.directory,

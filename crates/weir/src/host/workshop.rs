@@ -91,7 +91,7 @@ impl Workshop {
             Role::L2pu => {
                 let cost = partition.l2pu.as_ref().map_or(Duration::ZERO, |l2pu| l2pu.cost.duration());
                 let observer = assembly.observer();
-                Kind::Steering(Steering::new(assembly.steering(), cost, partition.run.number, observer))
+                Kind::Steering(Steering::new(assembly.steering(), cost, partition.run.number(), observer))
             }
             Role::Efd if partition.pt.is_some() => {
                 let observer = assembly.observer();

@@ -16,7 +16,7 @@ use std::time::Duration;
 use configuration::{BadMenu, ConfigurationError, InputCost, Layout, MessageType, Partition, Way};
 use dataflow::control::controller::Ending;
 use nix::sys::resource::UsageWho;
-use rol::{InputError, Inputs, LinksError};
+use rol::{InputError, Inputs, LinksError, Replay};
 use simulator::network::TopologyError;
 use simulator::world::{Outcomes, Trace, World};
 
@@ -241,8 +241,10 @@ impl Simulated {
 }
 
 /// Runs a partition in virtual time.
-pub(crate) fn simulate(partition: Partition, trace: Trace) -> Result<Simulated, SimulationError> {
+pub(crate) fn simulate(mut partition: Partition, trace: Trace) -> Result<Simulated, SimulationError> {
     let inputs = Inputs::open(&partition)?;
+    // There are no files that it could meet.
+    partition.run.number = inputs.replay().map(Replay::run_number).or(partition.run.number);
     let assembly = Assembly::new(partition, inputs.shares().to_vec())?;
     let facts = facts_of(&assembly);
     let setup = setup::setup(assembly, inputs)?;

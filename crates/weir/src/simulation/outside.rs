@@ -39,7 +39,7 @@ pub(super) enum Level2 {
 impl Level2 {
     /// As it is configured.
     pub(super) fn new(assembly: &Assembly) -> Self {
-        let run_number = assembly.partition.run.number;
+        let run_number = assembly.partition.run.number();
         match (assembly.partition.ros.input, assembly.steering()) {
             (RosInput::Emulator, Strategy::Skeleton(skeleton)) => Self::Skeleton(skeleton),
             _ => {

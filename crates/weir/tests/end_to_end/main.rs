@@ -26,6 +26,7 @@ mod ports;
 mod push;
 mod replay;
 mod restart;
+mod run_number;
 mod running;
 mod secret;
 mod selection;

@@ -42,7 +42,7 @@ impl EventMaker {
     pub(super) fn new(partition: &Partition) -> Self {
         let sfo = partition.sfo.clone().unwrap_or_default();
         Self {
-            run_number: partition.run.number,
+            run_number: partition.run.number(),
             run_type: partition.run.run_type_word(),
             lumi_block: u16::try_from(sfo.lumi_block).unwrap_or(u16::MAX),
             has_level1: partition.level1.is_some(),

@@ -62,7 +62,7 @@ impl Files {
         let sfo = partition.sfo.clone().unwrap_or_default();
         let replay = replay.filter(|_| sfo.dialect == Dialect::Input);
         let run = RunParameters {
-            run_number: partition.run.number,
+            run_number: partition.run.number(),
             events_max: partition.run.events.map_or(0, |events| u32::try_from(events).unwrap_or(0)),
             recording_enabled: 1,
             ..RunParameters::default()
@@ -71,7 +71,7 @@ impl Files {
         let config = WriterConfig {
             directory: partition.output.directory.clone().into(),
             project: sfo.project.clone(),
-            run_number: replay.map_or(partition.run.number, |facts| facts.run.run_number),
+            run_number: partition.run.number(),
             lumi_block,
             application: application.to_owned(),
             bytes_max: sfo.max_file_size.bytes(),
