@@ -58,6 +58,7 @@ mod id_set;
 mod layout;
 mod problem;
 mod record;
+mod renumber;
 pub mod replay;
 mod rob;
 mod rod;
@@ -89,6 +90,7 @@ pub use record::{
     DataSeparator, FileEnd, FileNames, FileStart, FileVersion, Metadata, Parsed, RECORD_BYTES_MAX, RESERVED_KEYS,
     RunParameters,
 };
+pub use renumber::advance_ids;
 pub use rob::{
     LOST_ROB_BYTES, ROB_PREFIX_BYTES, ROB_SUFFIX_BYTES, Rob, RobHeader, RobParams, RobSummary, Robs, check_rob,
     lost_rob, rob_prefix, rob_suffix, write_rob_fragment,

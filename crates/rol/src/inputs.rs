@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use configuration::{
-    Checksum, FRAGMENT_OVERHEAD_BYTES, Level1, Level1Source, Mix, Partition, RosInput, SizeDistribution,
+    Checksum, FRAGMENT_OVERHEAD_BYTES, Input, Level1, Level1Source, Mix, Partition, RosInput, SizeDistribution,
 };
 use dataflow::ids::EventId;
 use dataflow::level1::trigger::TriggerSource;
@@ -115,7 +115,7 @@ impl Inputs {
                 Source::Emulation(Emulation { sizes, seed: run.seed, payload: ros.fragment.payload })
             }
             RosInput::Sample => Source::Sample(sample_input(partition)?),
-            RosInput::Replay => Source::Replay(Arc::new(Replay::open(&input.files)?)),
+            RosInput::Replay => Source::Replay(Arc::new(replay(input)?)),
         };
         let triggers = match level1 {
             Some(level1) => Triggers::open(level1, run.seed, input.repeat)?,
@@ -209,6 +209,14 @@ impl Inputs {
             _ => None,
         }
     }
+}
+
+fn replay(input: &Input) -> Result<Replay, ReplayError> {
+    let replay = Replay::open(&input.files)?;
+    if input.repeat {
+        replay.can_repeat()?;
+    }
+    Ok(replay)
 }
 
 fn sample_input(partition: &Partition) -> Result<SampleInput, InputError> {

@@ -13,6 +13,11 @@
 //! `0x00420001` is the link `0x01420001`. The record has [`RECORD_SOURCE_ID`]. Files whose ROBs use these bits or that
 //! identifier, or with more than 256 ROBs of one source in an event, are refused.
 //!
+//! # Rounds
+//!
+//! Where the files are sent again, events of further rounds have fresh ids: the global id, and the level-1 id in the header and in all RODs, go on
+//! behind those of the round before; checksums follow. Everything else is as it was recorded.
+//!
 //! # What an event does not have
 //!
 //! A link that has no ROD in an event sends an empty one, marked as dummy; the record does not refer to it, and it does
@@ -22,6 +27,7 @@ mod assemble;
 mod index;
 mod level1;
 mod links;
+mod rounds;
 mod source;
 
 use std::path::PathBuf;
@@ -120,6 +126,17 @@ pub enum ReplayError {
         found: u32,
         /// The run number of the first file.
         expected: u32,
+    },
+    /// An event whose ids cannot be changed.
+    #[error(
+        "{}: event at byte {offset}: its payload is compressed, so that input.repeat cannot give it fresh ids: replay the file once, or one that is not compressed",
+        path.display()
+    )]
+    Compressed {
+        /// The file.
+        path: PathBuf,
+        /// Where the data block of the event begins.
+        offset: u64,
     },
     /// The file is not what it was when the run began.
     #[error("{}: event at byte {offset}: the file was changed since it was opened", path.display())]

@@ -13,7 +13,9 @@ use dataflow::ids::EventId;
 use dataflow::level1::trigger::TriggerSource;
 use dataflow::message::{EventInfo, Roi};
 use eformat::replay::TemplateError;
-use eformat::{Event, EventFormat, FileVersion, GenericStatus, Rob, SourceId, file_events};
+use eformat::{
+    CheckOptions, Event, EventFormat, FileVersion, GenericStatus, Rob, SourceId, advance_ids, check_event, file_events,
+};
 use rol::{
     AssembleError, LinkParameters, Links, LinksError, RECORD_SOURCE_ID, ReadOutError, Replay, ReplayError,
     ReplayTriggers, Sample, assemble, deal,
@@ -188,7 +190,25 @@ fn links_end_or_repeat_with_fresh_ids() {
     let behind = systems(&replay, 1, false)[0].read_out(&info(ordinal), &mut |_, _, _| panic!("nothing"));
     assert!(matches!(behind, Err(ReadOutError::BehindEnd { .. })), "{behind:?}");
     let fragments = fragments(&mut systems(&replay, 1, true), ordinal);
-    assert!(joined(&assemble(&fragments).unwrap()) == events[3]);
+    let ids = |event: &[u8]| Event::parse(event).map(|event| (event.global_id(), event.lvl1_id())).unwrap();
+    let global = events.iter().map(|event| ids(event).0);
+    let reach = global.clone().max().unwrap() - global.min().unwrap() + 1;
+    let mut third_time = joined(&assemble(&fragments).unwrap());
+    let ((global, lvl1), was) = (ids(&third_time), ids(&events[3]));
+    assert_eq!((global, lvl1 - was.1), (was.0 + 2 * reach, 2 * reach as u32));
+    let mut problems = Vec::new();
+    check_event(&third_time, &CheckOptions::default(), &mut problems);
+    assert!(problems.is_empty(), "{problems:?}");
+    advance_ids(&mut third_time, was.0.wrapping_sub(global), was.1.wrapping_sub(lvl1)).unwrap();
+    assert!(third_time == events[3]);
+}
+
+#[test]
+fn compressed_events_are_not_sent_again() {
+    let Some(vectors) = shared("compressed_events_are_not_sent_again", "format/vectors") else { return };
+    let can_repeat = |name: &str| Replay::open(&[vectors.join(name)]).unwrap().can_repeat();
+    assert!(matches!(can_repeat("v6_zlib.data"), Err(ReplayError::Compressed { .. })));
+    assert!(can_repeat("v6_adler.data").is_ok() && can_repeat("v5_sfo2.data").is_ok());
 }
 
 #[test]

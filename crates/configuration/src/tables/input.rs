@@ -11,9 +11,12 @@ use crate::units::Size;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct Input {
-    /// Paths of the files; relative to the folder of the configuration file, or with `--set` to the working directory.
+    /// Paths of the files; relative to the folder of the configuration file, with `--set` to the working directory, or to the home
+    /// folder with `~/`.
     pub files: Vec<String>,
-    /// Starts again at the first event after the last one, with fresh event ids; with `mix`, draws events without end.
+    /// Starts again at the first event after the last one, with fresh event ids; with `mix`, draws events without end. Of replayed
+    /// events the global id, and the level-1 id in the header and in all RODs, go on behind those of the round before; checksums
+    /// follow, all else is as recorded. Events with a compressed payload are refused.
     pub repeat: bool,
     /// How the events of several sample files are mixed; without the key the files are read one behind the other.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use dataflow::level1::trigger::Trigger;
 use dataflow::message::{ROIS_MAX, Roi};
 use eformat::replay::{Split, split};
-use eformat::{Bcid, DataSeparator, Event, Parsed, Part, zlib_unpack};
+use eformat::{Bcid, CompressionType, DataSeparator, Event, Parsed, Part, advance_ids, zlib_unpack};
 use storage::{EVENT_BYTES_MAX, FileReader, ReadEvent};
 
 use super::level1::level1_of;
+use super::rounds::Rounds;
 use super::source::{RECORD_SOURCE_ID, link_of};
 use super::{ReplayError, ReplayFacts};
 
@@ -26,6 +27,8 @@ pub struct Replay {
     source_ids: Vec<u32>,
     facts: ReplayFacts,
     sizes: LargestSizes,
+    rounds: Rounds,
+    compressed: Option<Place>,
 }
 
 /// Bytes of the largest parts of all events.
@@ -34,6 +37,9 @@ pub(super) struct LargestSizes {
     pub(super) rod: usize,
     pub(super) record: usize,
 }
+
+/// Where an event is.
+type Place = (PathBuf, u64);
 
 #[derive(Debug)]
 struct InputFile {
@@ -71,8 +77,8 @@ impl Replay {
         };
         let mut source_ids: Vec<u32> = indexer.links.into_iter().collect();
         source_ids.push(RECORD_SOURCE_ID);
-        let Indexer { files, events, rois, sizes, .. } = indexer;
-        Ok(Self { files, events, rois, source_ids, facts, sizes })
+        let Indexer { files, events, rois, sizes, rounds, compressed, .. } = indexer;
+        Ok(Self { files, events, rois, source_ids, facts, sizes, rounds, compressed })
     }
 
     /// Number of events.
@@ -93,6 +99,35 @@ impl Replay {
     /// What is said of the files as a whole.
     pub fn facts(&self) -> &ReplayFacts {
         &self.facts
+    }
+
+    /// Whether every event can be given fresh ids.
+    ///
+    /// # Errors
+    /// One has a compressed payload.
+    pub fn can_repeat(&self) -> Result<(), ReplayError> {
+        match &self.compressed {
+            None => Ok(()),
+            Some((path, offset)) => Err(ReplayError::Compressed { path: path.clone(), offset: *offset }),
+        }
+    }
+
+    /// The bytes of an event in a round through the files, from 0: as they were recorded, but that ids of further rounds are fresh.
+    ///
+    /// # Errors
+    /// As for [`event`](Self::event).
+    ///
+    /// # Panics
+    /// If there is no such event.
+    pub fn event_of_round(&self, event: usize, round: u64, out: &mut Vec<u8>) -> Result<(), ReplayError> {
+        self.event(event, out)?;
+        if round == 0 {
+            return Ok(());
+        }
+        let (global, lvl1) = self.rounds.advance(round);
+        let Indexed { offset, file, .. } = self.events[event];
+        let path = || self.files[file as usize].path.clone();
+        advance_ids(out, global, lvl1).map_err(|problem| ReplayError::Event { path: path(), offset, problem })
     }
 
     /// The bytes of an event.
@@ -151,6 +186,8 @@ struct Indexer {
     links: BTreeSet<u32>,
     facts: Option<ReplayFacts>,
     sizes: LargestSizes,
+    rounds: Rounds,
+    compressed: Option<Place>,
 }
 
 impl Indexer {
@@ -204,6 +241,10 @@ impl Indexer {
         }
         let problem = |problem| ReplayError::Event { path: path.to_owned(), offset, problem };
         let view = Event::parse(event.bytes).map_err(problem)?;
+        self.rounds.add(view.global_id(), view.lvl1_id());
+        if view.compression() != CompressionType::None {
+            self.compressed.get_or_insert((path.to_owned(), offset));
+        }
         let before = self.rois.len();
         let items = level1_of(view.format(), event.bytes, &split.children, &mut self.rois);
         let found = self.rois.len() - before;

@@ -52,7 +52,8 @@ impl ReplayLinks {
             ordinal: event.ordinal,
             events,
         })?;
-        self.replay.event(index, &mut self.event)?;
+        let round = event.ordinal / events as u64;
+        self.replay.event_of_round(index, round, &mut self.event)?;
         let (split, links) = self.replay.split_event(index, &self.event)?;
         self.record = split.template;
         self.rods.clear();
