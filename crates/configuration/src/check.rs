@@ -313,6 +313,11 @@ impl Checker<'_> {
                 self.problem(&[key], format!("expected {MEMORY_MIN} to {MEMORY_MAX}, found {size}"));
             }
         }
+        if let Some(buffer) = p.transport.socket_buffer.filter(|size| *size > SOCKET_BUFFER_MAX) {
+            let message =
+                format!("expected at most {SOCKET_BUFFER_MAX}, the most that the kernel can give, found {buffer}");
+            self.problem(&["transport.socket_buffer"], message);
+        }
         if p.ros.input != RosInput::Emulator {
             return;
         }
@@ -442,6 +447,9 @@ const NAME_LENGTH_MAX: usize = 64;
 const MEMORY_MIN: Size = Size::from_bytes(64);
 /// Offsets in a page and in an event are 32 bits wide.
 const MEMORY_MAX: Size = Size::from_bytes(1 << 31);
+
+/// The kernel doubles what it is asked for, in 31 bits.
+const SOCKET_BUFFER_MAX: Size = Size::from_bytes(1 << 30);
 
 /// At most what a message has around its fragments.
 const MESSAGE_OVERHEAD_BYTES: u64 = 128;

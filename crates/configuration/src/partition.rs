@@ -1,5 +1,6 @@
 //! A whole configuration: reading, writing, and the list of applications that it asks for.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -80,7 +81,7 @@ impl Partition {
     /// Reads the configuration file at `path` and applies overrides of the form `key=value`.
     ///
     /// Relative `input.files` become absolute: those of the file start from its folder, those of an override from the
-    /// working directory.
+    /// working directory. `~/` is the home folder, in all paths.
     ///
     /// # Errors
     ///
@@ -344,28 +345,45 @@ fn of_file(name: &str, message: String) -> ConfigurationError {
 fn resolve_paths(partition: &mut Partition, root: &Node, bases: &Bases, problems: &mut Vec<Problem>) {
     let mut resolve = |key: &str, path: &mut String| {
         let Some(node) = root.get(key) else { return };
-        let base = match &node.place {
-            Place::Override { .. } => &bases.overrides,
-            Place::File { .. } | Place::At { .. } => &bases.file,
+        let base = match (key, &node.place) {
+            ("output.directory" | "pt.python" | "pt.command", _) => Path::new(""),
+            (_, Place::Override { .. }) => &bases.overrides,
+            (_, Place::File { .. } | Place::At { .. }) => &bases.file,
         };
-        match base.join(&*path).to_str() {
-            Some(absolute) => *path = absolute.to_owned(),
-            None => problems.push(Problem {
-                place: node.place.clone(),
-                key: key.to_owned(),
-                message: format!("the folder {} is not UTF-8, which TOML needs", base.display()),
-            }),
+        let resolved = in_home(path, std::env::var_os("HOME")).map(|path| base.join(path));
+        let not_text = |path: PathBuf| format!("the path {} is not UTF-8, which TOML needs", path.display());
+        match resolved
+            .and_then(|resolved| resolved.into_os_string().into_string().map_err(|path| not_text(path.into())))
+        {
+            Ok(resolved) => *path = resolved,
+            Err(message) => problems.push(Problem { place: node.place.clone(), key: key.to_owned(), message }),
         }
     };
+    resolve("output.directory", &mut partition.output.directory);
     partition.input.files.iter_mut().for_each(|file| resolve("input.files", file));
     partition.input.detector.iter_mut().for_each(|file| resolve("input.detector", file));
     let triggers = partition.level1.iter_mut().flat_map(|level1| &mut level1.file);
     triggers.for_each(|file| resolve("level1.file", file));
-    if let Some(pt) = &mut partition.pt
-        && pt.python_class().is_some_and(is_python_file)
-    {
-        resolve("pt.algorithm", &mut pt.algorithm);
+    if let Some(pt) = &mut partition.pt {
+        resolve("pt.python", &mut pt.python);
+        pt.command.first_mut().into_iter().for_each(|program| resolve("pt.command", program));
+        if pt.python_class().is_some_and(is_python_file) {
+            resolve("pt.algorithm", &mut pt.algorithm);
+        }
     }
+}
+
+/// What a path means that begins with `~/`, as shells have it: the home folder, of this user only.
+fn in_home(path: &str, home: Option<OsString>) -> Result<PathBuf, String> {
+    let Some(rest) = path.strip_prefix('~') else { return Ok(path.into()) };
+    if !(rest.is_empty() || rest.starts_with('/')) {
+        return Err(format!(
+            "expected ~/ for your own home folder, found {path:?}; a folder of that name is \"./{path}\""
+        ));
+    }
+    let home = home.filter(|home| !home.is_empty());
+    let home = home.ok_or_else(|| format!("expected a path, found {path:?}, but HOME, the home folder, is not set"))?;
+    Ok(Path::new(&home).join(rest.trim_start_matches('/')))
 }
 
 /// Whether a class is named by its file, not by its module.
@@ -389,3 +407,30 @@ const SLOTS_PER_TASK: u32 = 32;
 
 /// Bounds what is read when somebody names a data file by mistake.
 const FILE_SIZE_MAX: u64 = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tilde_made_a_folder_of_that_name() {
+        let home = || Some(OsString::from("/home/me"));
+        for (path, expected) in [
+            ("~/data", "/home/me/data"),
+            ("~//data/run", "/home/me/data/run"),
+            ("~", "/home/me"),
+            ("data/~/x", "data/~/x"),
+            ("./~", "./~"),
+            ("/a~", "/a~"),
+        ] {
+            assert_eq!(in_home(path, home()), Ok(expected.into()), "{path}");
+        }
+        let error = in_home("~you/data", home()).unwrap_err();
+        assert!(error.contains("\"./~you/data\""), "{error}");
+        for home in [None, Some(OsString::new())] {
+            let error = in_home("~/data", home).unwrap_err();
+            assert!(error.contains("HOME"), "{error}");
+        }
+        assert_eq!(in_home("data", None), Ok("data".into()));
+    }
+}

@@ -546,6 +546,15 @@ fn capacities() {
 }
 
 #[test]
+fn a_socket_buffer_of_a_terabyte_passed() {
+    assert_eq!(
+        overridden(&["transport.socket_buffer=1 TB"]),
+        ["--set transport.socket_buffer: expected at most 1 GiB, the most that the kernel can give, found 1 TB"]
+    );
+    assert!(Partition::parse("p.toml", BUILDER, &["transport.socket_buffer=1 GiB".to_owned()]).is_ok());
+}
+
+#[test]
 fn recorders() {
     assert_eq!(
         overridden_chain(&["sfo.durable=file", "dfm.clear_after=recorded"]),

@@ -127,7 +127,7 @@ pub struct Transport {
     #[serde(deserialize_with = "ip_address")]
     #[schemars(with = "String")]
     pub host: IpAddr,
-    /// Send and receive buffer of each socket; without it the kernel decides.
+    /// Send and receive buffer of each socket, at most 1 GiB; without it the kernel decides.
     pub socket_buffer: Option<Size>,
     /// TCP congestion control by its kernel name, such as `reno`; without it the kernel decides.
     pub congestion: Option<String>,
