@@ -143,7 +143,7 @@ pub enum Work {
     Record(Recording),
     /// SFO: make everything recorded so far durable.
     Sync,
-    /// SFO: close all files.
+    /// SFO: close all files. Where the last sync has failed they end behind what is durable.
     Close,
 }
 

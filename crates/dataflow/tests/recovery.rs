@@ -279,6 +279,90 @@ fn a_recorder_that_has_closed_refuses_what_it_has_not_recorded() {
     assert_eq!(out.drain().collect::<Vec<_>>(), answers);
 }
 
+/// A recorder does not close its files while an event is in hand, and counts each attempt that failed.
+#[test]
+fn files_are_closed_once_nothing_is_in_hand() {
+    let recorded = || Outcome::Recorded { copies: 1, bytes: 1, closed: Vec::new() };
+    let done = |ticket, outcome| Input::Done { ticket: Ticket(ticket), outcome };
+    let drain = || Input::Command(Command::Drain);
+    let taken_over = || Outcome::TakenOver { events: Vec::new(), closed: Vec::new() };
+    let age = Durable::Sync { age: BUILD_TIMEOUT, events: 9 };
+    // All inputs but the last one leave something in hand; counted are failures.
+    let cases = [
+        (Durable::Write, false, vec![record(1), drain(), done(1, recorded())], 0),
+        (Durable::Write, false, vec![record(1), drain(), done(1, Outcome::RecordRefused)], 0),
+        (
+            Durable::Write,
+            false,
+            vec![
+                record(1),
+                record(2),
+                drain(),
+                done(1, Outcome::RecordFailed),
+                done(2, recorded()),
+                done(3, recorded()),
+            ],
+            1,
+        ),
+        (age, false, vec![record(1), done(1, recorded()), drain(), done(2, Outcome::Synced)], 0),
+        (Durable::Write, true, vec![drain(), done(1, taken_over())], 0),
+        (Durable::Write, true, vec![record(1), drain(), done(1, taken_over()), done(2, recorded())], 0),
+    ];
+    for (durable, late, inputs, failures) in cases {
+        let mut sfo = Sfo::new(SfoParameters { durable, retry_after: BUILD_TIMEOUT, late });
+        let (mut out, last) = (Outbox::new(), inputs.len() - 1);
+        for (index, input) in inputs.into_iter().enumerate() {
+            sfo.handle(Time::ZERO, input, &mut out);
+            sfo.check();
+            let closes = out.drain().any(|action| matches!(action, Action::Start { work: Work::Close, .. }));
+            assert_eq!(closes, index == last, "after input {index} of {last}, {durable:?}, {late}");
+        }
+        let counters = SfoCounters::from_values(&sfo.report(Time::ZERO).counters);
+        assert_eq!((counters.failures, counters.abandoned), (failures, 0));
+    }
+}
+
+/// Events that a failed sync left open counted as recorded when they were given up: 136 were said, 128 were in the file.
+#[test]
+fn what_is_given_up_after_a_failed_sync_was_not_recorded() {
+    let durable = Durable::Sync { age: BUILD_TIMEOUT, events: 2 };
+    for fails in [false, true] {
+        let mut sfo = Sfo::new(SfoParameters { durable, retry_after: BUILD_TIMEOUT, late: false });
+        let mut out = Outbox::new();
+        let written = || Outcome::Recorded { copies: 2, bytes: 10, closed: Vec::new() };
+        let done = |ticket, outcome| Input::Done { ticket: Ticket(ticket), outcome };
+        let inputs = [record(1), done(1, written()), record(2), done(2, written()), done(3, Outcome::Synced)];
+        inputs.into_iter().for_each(|input| sfo.handle(Time::ZERO, input, &mut out));
+        let last = || if fails { Outcome::SyncFailed } else { Outcome::Synced };
+        let inputs = [
+            record(3),
+            done(4, written()),
+            record(4),
+            done(5, written()),
+            record(5),
+            done(7, written()),
+            done(6, Outcome::SyncFailed),
+            Input::Command(Command::Abandon),
+        ];
+        for input in inputs {
+            sfo.handle(Time::ZERO, input, &mut out);
+            sfo.check();
+        }
+        let works = |out: &mut Outbox| -> Vec<Work> {
+            let work = |action| if let Action::Start { work, .. } = action { Some(work) } else { None };
+            out.drain().filter_map(work).filter(|work| !matches!(work, Work::Record(_))).collect()
+        };
+        assert_eq!(works(&mut out), [Work::Sync, Work::Sync, Work::Sync], "closed before it is known what is durable");
+        sfo.handle(Time::ZERO, done(8, last()), &mut out);
+        sfo.check();
+        assert_eq!(works(&mut out), [Work::Close]);
+        let counters = SfoCounters::from_values(&sfo.report(Time::ZERO).counters);
+        let (kept, lost) = if fails { (2, 3) } else { (5, 0) };
+        assert_eq!((counters.recorded, counters.copies, counters.bytes), (kept, 2 * kept, 10 * kept));
+        assert_eq!((counters.abandoned, counters.failures), (lost, 1 + u64::from(fails)));
+    }
+}
+
 fn record(event: u64) -> Input {
     let (missing, bulk) = (Vec::new(), Bulk::default());
     let built = BuiltEvent { event: info(event), oldest_unfinished: EventId(0), missing, bulk };

@@ -2,7 +2,13 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IoSlice, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
+
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 
 /// A file system to write to.
 pub trait Backend: Send {
@@ -78,6 +84,28 @@ pub trait OutputFile: Send {
     ///
     /// As the file system says.
     fn sync_data(&mut self) -> io::Result<()>;
+
+    /// Takes room on the disk for these bytes of the file, of which none need be written yet; a cut gives back what lies behind it. Where
+    /// the file system cannot promise room it does not.
+    ///
+    /// # Errors
+    ///
+    /// There is none, on the disk or within the limits of this process.
+    fn reserve(&mut self, bytes: Range<u64>) -> io::Result<()>;
+
+    /// Reads what was written, from `offset` on; gives the number of bytes, 0 at the end.
+    ///
+    /// # Errors
+    ///
+    /// As the file system says.
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Whether this is the file of that name.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be known.
+    fn is_at(&self, path: &Path) -> io::Result<bool>;
 }
 
 /// The file system of the host.
@@ -90,12 +118,12 @@ impl Backend for Disk {
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn OutputFile>> {
-        let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
         Ok(Box::new(file))
     }
 
     fn reopen(&self, path: &Path) -> io::Result<Box<dyn OutputFile>> {
-        let file = OpenOptions::new().write(true).open(path)?;
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
         Ok(Box::new(file))
     }
 
@@ -128,5 +156,30 @@ impl OutputFile for File {
 
     fn sync_data(&mut self) -> io::Result<()> {
         File::sync_data(self)
+    }
+    fn reserve(&mut self, bytes: Range<u64>) -> io::Result<()> {
+        if getrlimit(Resource::Fsize).current.is_some_and(|limit| bytes.end > limit) {
+            return Err(Errno::FBIG.into());
+        }
+        loop {
+            match fallocate(&*self, FallocateFlags::KEEP_SIZE, bytes.start, bytes.end - bytes.start) {
+                Err(Errno::INTR) => {}
+                Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(()),
+                reserved => return Ok(reserved?),
+            }
+        }
+    }
+
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        FileExt::read_at(self, bytes, offset)
+    }
+
+    fn is_at(&self, path: &Path) -> io::Result<bool> {
+        let own = self.metadata()?;
+        match fs::metadata(path) {
+            Ok(there) => Ok((there.dev(), there.ino()) == (own.dev(), own.ino())),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 }

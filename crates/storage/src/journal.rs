@@ -151,6 +151,12 @@ impl Journal {
         Ok(())
     }
 
+    /// Writes it again if somebody has removed it or moved it away.
+    pub(crate) fn look(&mut self, backend: &dyn Backend) -> Result<(), WriteError> {
+        let put_back = self.output.put_back(backend, &self.path, false);
+        put_back.map(drop).map_err(|source| WriteError::io("write again", &self.path, source))
+    }
+
     fn number_of(&self, stream: &str) -> Option<usize> {
         self.streams.iter().position(|known| known == stream)
     }

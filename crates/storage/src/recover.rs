@@ -180,7 +180,7 @@ fn write(path: &Path, target: &Path) -> Result<Recovered, RecoverError> {
     });
     let written = found.and_then(|Found { mut recovered, .. }| {
         let output = output.as_mut().expect("a header was written");
-        output.sync().map_err(error)?;
+        output.sync(&Disk, target).map_err(error)?;
         (recovered.bytes, recovered.adler32) = (output.bytes(), output.adler32());
         Ok(recovered)
     });

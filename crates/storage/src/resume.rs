@@ -151,7 +151,7 @@ fn reopen(
     let mut output = Output::resumed(opened, file.end, sum);
     output.mend().map_err(|source| WriteError::io("cut", &path, source))?;
     if config.durable {
-        output.sync().map_err(|source| WriteError::io("sync", &path, source))?;
+        output.sync(backend, &path).map_err(|source| WriteError::io("sync", &path, source))?;
     }
     Ok(OpenFile::resumed(path, output, file.events, file.first_copies, file.event_bytes()))
 }

@@ -25,6 +25,8 @@ pub struct Streams {
     config: WriterConfig,
     writers: Vec<Writer>,
     journal: Option<Journal>,
+    /// Whether somebody relies on single syncs, not on those of whole files alone.
+    syncs: bool,
     backend: Box<dyn Fn() -> Box<dyn Backend> + Send>,
 }
 
@@ -50,7 +52,7 @@ impl Streams {
 
     /// Streams on any file system.
     pub fn with_backend(config: WriterConfig, backend: impl Fn() -> Box<dyn Backend> + Send + 'static) -> Self {
-        Self { config, writers: Vec::new(), journal: None, backend: Box::new(backend) }
+        Self { config, writers: Vec::new(), journal: None, syncs: false, backend: Box::new(backend) }
     }
 
     /// Keeps a list of the files of this run and of the events in them, from which another life of this writer can
@@ -196,9 +198,28 @@ impl Streams {
     ///
     /// # Errors
     ///
-    /// As for [`Writer::sync`].
+    /// As for [`Writer::sync`]; no event counts as durable that was not before.
     pub fn sync(&mut self) -> Result<(), WriteError> {
-        self.writers.iter_mut().try_for_each(Writer::sync)
+        self.syncs = true;
+        self.writers.iter_mut().try_for_each(Writer::sync_open)?;
+        self.writers.iter_mut().for_each(Writer::all_is_durable);
+        Ok(())
+    }
+
+    /// Looks whether the open files are still where they were made, as [`Writer::look`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`Writer::look`].
+    pub fn look(&mut self) -> Result<(), WriteError> {
+        self.writers.iter_mut().try_for_each(Writer::look)?;
+        let backend = (self.backend)();
+        self.journal.as_mut().map_or(Ok(()), |journal| journal.look(&*backend))
+    }
+
+    /// What went wrong and was made good since the last call, for people.
+    pub fn take_remarks(&mut self) -> Vec<String> {
+        self.writers.iter_mut().flat_map(Writer::take_remarks).collect()
     }
 
     /// Files closed since the last call.
@@ -206,13 +227,18 @@ impl Streams {
         self.writers.iter_mut().flat_map(Writer::take_closed).collect()
     }
 
-    /// Closes all streams and gives all files not yet taken.
+    /// Closes all streams and gives all files not yet taken. Where [`sync`](Self::sync) has failed, and fails still, files end behind the
+    /// last event that it has made durable.
     ///
     /// # Errors
     ///
     /// The first stream that could not be closed, after all were tried. Calling again tries it again; the files of
     /// the others are given then.
     pub fn finish(&mut self) -> Result<Vec<ClosedFile>, WriteError> {
+        let is_unsure = self.syncs && self.writers.iter().any(Writer::is_unsure);
+        if is_unsure && self.sync().is_err() {
+            self.writers.iter_mut().for_each(Writer::keep_what_is_durable);
+        }
         let results = self.writers.iter_mut().map(|writer| writer.close_in(&mut self.journal));
         results.fold(Ok(()), Result::and)?;
         Ok(self.take_closed())

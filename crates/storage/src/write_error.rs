@@ -12,7 +12,7 @@ pub enum WriteError {
     #[error(transparent)]
     Name(BadFileName),
     /// The file system refused.
-    #[error("cannot {action} {}: {source}", path.display())]
+    #[error("cannot {action} {}: {source}{}", path.display(), remedy(source))]
     Io {
         /// What was tried.
         action: &'static str,
@@ -38,13 +38,22 @@ pub enum WriteError {
 }
 
 impl WriteError {
-    /// Whether it is for want of space; the same call may succeed when there is some.
+    /// Whether it is for want of space, or of a file size that is allowed; the same call may succeed when there is some.
     pub fn is_full(&self) -> bool {
-        use io::ErrorKind::{QuotaExceeded, StorageFull};
-        matches!(self, Self::Io { source, .. } if matches!(source.kind(), StorageFull | QuotaExceeded))
+        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        matches!(self, Self::Io { source, .. } if matches!(source.kind(), StorageFull | QuotaExceeded | FileTooLarge))
     }
 
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         Self::Io { action, path: path.to_owned(), source }
+    }
+}
+
+fn remedy(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::FileTooLarge => {
+            ": raise the limit of file sizes (`ulimit -f`, `prlimit --fsize`), or begin new files earlier (`sfo.max_file_size`)"
+        }
+        _ => "",
     }
 }

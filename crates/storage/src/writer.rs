@@ -25,6 +25,7 @@ pub struct Writer {
     open: Option<OpenFile>,
     sequence: SequenceCounts,
     closed: Vec<ClosedFile>,
+    remarks: Vec<String>,
 }
 
 /// A file that is complete and has its final name.
@@ -64,7 +65,7 @@ impl Writer {
         let io = |source| WriteError::io("create directory", &config.directory, source);
         backend.create_directory(&config.directory).map_err(io)?;
         let sequence = SequenceCounts::new(&config.dialect);
-        Ok(Self { config, backend, name, open: None, sequence, closed: Vec::new() })
+        Ok(Self { config, backend, name, open: None, sequence, closed: Vec::new(), remarks: Vec::new() })
     }
 
     /// A writer that goes on where another has ended.
@@ -75,7 +76,7 @@ impl Writer {
         open: Option<OpenFile>,
         sequence: SequenceCounts,
     ) -> Self {
-        Self { config, backend, name, open, sequence, closed: Vec::new() }
+        Self { config, backend, name, open, sequence, closed: Vec::new(), remarks: Vec::new() }
     }
 
     /// Appends one event, given in pieces, and begins a new file first if this one is full (note §11.10).
@@ -125,16 +126,59 @@ impl Writer {
         self.sequence.take_back(event_bytes);
     }
 
-    /// Makes all events so far durable.
+    /// Makes all events so far durable. If the disk refuses, the file is made anew of what can be read of it; a remark says so.
     ///
     /// # Errors
     ///
-    /// As the file system says. What of the data is durable is not known then, so every later call for the same file fails.
+    /// As the file system says. What of the data is durable is not known then; it may be tried again.
     pub fn sync(&mut self) -> Result<(), WriteError> {
-        match &mut self.open {
-            Some(open) => open.output.sync_surely().map_err(|source| WriteError::io("sync", &open.path, source)),
-            None => Ok(()),
+        self.sync_open()?;
+        self.all_is_durable();
+        Ok(())
+    }
+
+    pub(crate) fn sync_open(&mut self) -> Result<(), WriteError> {
+        let Some(open) = self.open.as_mut().filter(|open| open.stage != Stage::Renamed) else { return Ok(()) };
+        self.remarks.extend(open.sync(&*self.backend)?);
+        Ok(())
+    }
+
+    /// The disk has what is in the files of all streams.
+    pub(crate) fn all_is_durable(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.durable = open.extent();
         }
+    }
+
+    /// Whether it is not known what the disk has.
+    pub(crate) fn is_unsure(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.output.is_unsure())
+    }
+
+    /// Cuts the open file behind the last event that is durable.
+    pub(crate) fn keep_what_is_durable(&mut self) {
+        let Some(open) = self.open.as_mut().filter(|open| open.stage == Stage::Events) else { return };
+        let Extent { mark, events, first_copies, event_bytes } = open.durable.clone();
+        self.sequence.events -= open.events - events;
+        self.sequence.event_bytes -= open.event_bytes - event_bytes;
+        (open.events, open.first_copies, open.event_bytes) = (events, first_copies, event_bytes);
+        open.output.keep_only(mark);
+    }
+
+    /// Looks whether the open file is still where it was made. One that somebody has removed or moved away is written again; a remark says so.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written again: nothing is lost as long as this writer lives, and it may be tried again.
+    pub fn look(&mut self) -> Result<(), WriteError> {
+        let Some(open) = self.open.as_mut().filter(|open| open.stage != Stage::Renamed) else { return Ok(()) };
+        self.remarks.extend(open.put_back(&*self.backend, self.config.durable)?);
+        Ok(())
+    }
+
+    /// What went wrong and was made good since the last call, for people.
+    pub fn take_remarks(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.remarks)
     }
 
     /// Closes the file and begins a new sequence for another luminosity block with the next event.
@@ -203,7 +247,7 @@ impl Writer {
             return Ok(());
         };
         let path = self.config.directory.join(self.name.data());
-        open.close(&self.config, &*self.backend, &self.sequence, &path, last)?;
+        self.remarks.extend(open.close(&self.config, &*self.backend, &self.sequence, &path, last)?);
         if let Some(journal) = journal {
             journal.file_closed(&self.name, open.output.bytes(), open.output.adler32());
         }
@@ -247,7 +291,18 @@ pub(crate) struct OpenFile {
     events: u32,
     first_copies: u32,
     event_bytes: u64,
+    /// What of it is durable, with all events in other streams.
+    durable: Extent,
     stage: Stage,
+}
+
+/// How far a file reaches.
+#[derive(Clone)]
+struct Extent {
+    mark: Mark,
+    events: u32,
+    first_copies: u32,
+    event_bytes: u64,
 }
 
 /// How far the closing of a file has come, so that it goes on there after a failure.
@@ -260,7 +315,9 @@ enum Stage {
 
 impl OpenFile {
     pub(crate) fn resumed(path: PathBuf, output: Output, events: u32, first_copies: u32, event_bytes: u64) -> Self {
-        Self { path, output, events, first_copies, event_bytes, stage: Stage::Events }
+        let output = output.ending_with(FileEnd::BYTES);
+        let durable = Extent { mark: output.mark(), events, first_copies, event_bytes };
+        Self { path, output, events, first_copies, event_bytes, durable, stage: Stage::Events }
     }
 
     /// Takes the next free name (note §11.9) and writes everything in front of the events.
@@ -281,7 +338,7 @@ impl OpenFile {
             }
             *name = name.with_sequence(name.sequence() + NAME_CLASH_STEP);
         };
-        let mut output = Output::new(file);
+        let mut output = Output::new(file).ending_with(FileEnd::BYTES);
         let written = output.append(&header, &[]).map_err(|source| WriteError::io("write", &path, source));
         let made = written.and_then(|()| journal.as_mut().map_or(Ok(()), |journal| journal.file_made(name)));
         if let Err(error) = made {
@@ -290,7 +347,29 @@ impl OpenFile {
             let _ = backend.remove(&path);
             return Err(error);
         }
-        Ok(Self { path, output, events: 0, first_copies: 0, event_bytes: 0, stage: Stage::Events })
+        Ok(Self::resumed(path, output, 0, 0, 0))
+    }
+
+    fn extent(&self) -> Extent {
+        let Self { events, first_copies, event_bytes, .. } = *self;
+        Extent { mark: self.output.mark(), events, first_copies, event_bytes }
+    }
+
+    /// With a remark if the file had to be made anew.
+    fn sync(&mut self, backend: &dyn Backend) -> Result<Option<String>, WriteError> {
+        let renewed =
+            self.output.sync(backend, &self.path).map_err(|source| WriteError::io("sync", &self.path, source))?;
+        let (path, events) = (self.path.display(), self.events);
+        Ok(renewed.then(|| format!("{path}: the disk refused a part of it: its {events} events are written again")))
+    }
+
+    /// With a remark if it had to be.
+    fn put_back(&mut self, backend: &dyn Backend, durable: bool) -> Result<Option<String>, WriteError> {
+        let put_back = self.output.put_back(backend, &self.path, durable);
+        let was_gone = put_back.map_err(|source| WriteError::io("write again", &self.path, source))?;
+        let (path, events) = (self.path.display(), self.events);
+        let remark = "was removed or moved away while it was written";
+        Ok(was_gone.then(|| format!("{path} {remark}: its {events} events are written again")))
     }
 
     fn append_event(&mut self, separator: &DataSeparator, parts: &[&[u8]]) -> io::Result<()> {
@@ -307,7 +386,8 @@ impl OpenFile {
         sequence: &SequenceCounts,
         data: &Path,
         last: bool,
-    ) -> Result<(), WriteError> {
+    ) -> Result<Option<String>, WriteError> {
+        let mut remark = None;
         if self.stage == Stage::Events {
             let end = FileEnd {
                 closed: (config.clock)(),
@@ -319,28 +399,32 @@ impl OpenFile {
             };
             let mut record = Vec::new();
             end.emit(&mut record);
-            self.output.append(&record, &[]).map_err(|source| WriteError::io("close", &self.path, source))?;
+            self.output.append_end(&record).map_err(|source| WriteError::io("close", &self.path, source))?;
             self.stage = Stage::Ended;
         }
         if self.stage == Stage::Ended {
-            self.rename(config, backend, data)?;
+            remark = self.rename(config, backend, data)?;
             self.stage = Stage::Renamed;
         }
         if config.durable {
             let directory = &config.directory;
             backend.sync_directory(directory).map_err(|source| WriteError::io("sync", directory, source))?;
         }
-        Ok(())
+        Ok(remark)
     }
 
-    fn rename(&mut self, config: &WriterConfig, backend: &dyn Backend, data: &Path) -> Result<(), WriteError> {
-        if config.durable {
-            self.output.sync().map_err(|source| WriteError::io("sync", &self.path, source))?;
-        }
+    fn rename(
+        &mut self,
+        config: &WriterConfig,
+        backend: &dyn Backend,
+        data: &Path,
+    ) -> Result<Option<String>, WriteError> {
+        let remark = if config.durable { self.sync(backend)? } else { None };
         if backend.exists(data).map_err(|source| WriteError::io("look at", data, source))? {
             return Err(WriteError::Exists { path: data.to_owned() });
         }
-        backend.rename(&self.path, data).map_err(|source| WriteError::io("rename", &self.path, source))
+        backend.rename(&self.path, data).map_err(|source| WriteError::io("rename", &self.path, source))?;
+        Ok(remark)
     }
 }
 

@@ -37,10 +37,10 @@ fn a_full_disk_at_any_byte_loses_nothing() {
         writer.write_event(&second.parts()).unwrap();
         writer.finish().unwrap()[0].bytes
     };
-    for space in 0..=file_bytes {
+    for (space, promises_nothing) in (0..=file_bytes).flat_map(|space| [(space, false), (space, true)]) {
         let directory = Directory::new();
         let (mut writer, faults) = faulty(&directory, |config| config);
-        faults.set(|faults| faults.space = Some(space));
+        faults.set(|faults| (faults.space, faults.promises_nothing) = (Some(space), promises_nothing));
         let mut failures = 0;
         let mut retry = |result: Result<(), WriteError>| match result {
             Ok(()) => false,
@@ -66,6 +66,7 @@ fn a_full_disk_at_any_byte_loses_nothing() {
 fn a_failed_cut_is_repeated_before_the_next_event() {
     let directory = Directory::new();
     let (mut writer, faults) = faulty(&directory, |config| config);
+    faults.set(|faults| faults.promises_nothing = true);
     let event = TestEvent::new(1, 10);
     writer.write_event(&TestEvent::new(0, 10).parts()).unwrap();
     faults.set(|faults| (faults.space, faults.truncate_fails) = (Some(5), true));
@@ -94,6 +95,7 @@ fn a_full_disk_leaves_an_event_in_all_its_streams_or_in_none() {
 #[test]
 fn a_copy_that_cannot_be_taken_back_at_once_is_before_the_next_event() {
     let (directory, faults) = (Directory::new(), Faults::default());
+    faults.set(|faults| faults.promises_nothing = true);
     let backend = faults.clone();
     let mut streams = Streams::with_backend(config(&directory), move || Box::new(Faulty(backend.clone())));
     let (first, event) = (TestEvent::new(0, 10), TestEvent::new(1, 10));

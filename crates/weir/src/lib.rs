@@ -31,6 +31,7 @@ pub mod table;
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::sync::Arc;
 
 use cli::{Command, Exit};
 
@@ -41,6 +42,10 @@ pub fn run_command<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item 
         Err(exit) => return exit,
     };
     open_files::allow_as_many_as_possible();
+    if let Err(error) = outlive_limits_of_file_size() {
+        complain(&format!("weir: signals cannot be caught: {error}"));
+        return Exit::NotStarted;
+    }
     match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Check(args) => commands::on_standard_streams(|out, err| commands::check(&args, out, err)),
@@ -55,6 +60,11 @@ pub fn run_command<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item 
         Command::Pt => commands::pt(),
         Command::BenchPart(part) => bench::part(&part),
     }
+}
+
+/// A write beyond `ulimit -f` is then an error as on a full disk, not a signal that ends the process.
+fn outlive_limits_of_file_size() -> std::io::Result<()> {
+    signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default()).map(drop)
 }
 
 /// A line on the standard error; what nobody reads is dropped.

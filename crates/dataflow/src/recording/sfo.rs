@@ -53,8 +53,8 @@ pub struct Sfo {
     is_stalled: bool,
     retry_due: Option<Time>,
     /// Written, not yet durable.
-    unsynced: Vec<(Askers, EventId)>,
-    syncing: Vec<(Askers, EventId)>,
+    unsynced: Vec<Written>,
+    syncing: Vec<Written>,
     sync_due: Option<Time>,
     next_ticket: u64,
     take_over: TakeOver,
@@ -71,6 +71,14 @@ struct Request {
     serial: u64,
     askers: Askers,
     recording: Recording,
+}
+
+/// An event that is in its files.
+struct Written {
+    askers: Askers,
+    event: EventId,
+    copies: u32,
+    bytes: u64,
 }
 
 /// Who wants to know: several, if an event was built again while the daemon that had it first still lives.
@@ -173,8 +181,8 @@ impl Sfo {
 
     /// An event that is written but not durable yet is acknowledged with the others.
     fn acknowledge_again(&mut self, from: NodeId, event: EventId, out: &mut Outbox) {
-        match self.unsynced.iter_mut().chain(&mut self.syncing).find(|(_, written)| *written == event) {
-            Some((askers, _)) => askers.push(from),
+        match self.unsynced.iter_mut().chain(&mut self.syncing).find(|written| written.event == event) {
+            Some(written) => written.askers.push(from),
             None => out.send(from, Message::Recorded { event, fresh: false }),
         }
     }
@@ -214,7 +222,7 @@ impl Sfo {
         match self.parameters.durable {
             Durable::Write => acknowledge(&askers, event, out),
             Durable::Sync { age, events } => {
-                self.unsynced.push((askers, event));
+                self.unsynced.push(Written { askers, event, copies, bytes });
                 self.sync_due.get_or_insert(now + age);
                 if self.unsynced.len() >= events {
                     self.sync(out);
@@ -287,13 +295,22 @@ impl Sfo {
         }
     }
 
-    /// What is written and not durable is not acknowledged; it is tried again.
+    /// What is written and not durable is not acknowledged; it is tried again, or in the end was not recorded.
     fn on_sync_failed(&mut self, now: Time) {
         self.counters.failures += 1;
         let later = core::mem::take(&mut self.unsynced);
         self.unsynced = core::mem::take(&mut self.syncing);
         self.unsynced.extend(later);
-        self.sync_due = Some(now + self.parameters.retry_after);
+        if !self.abandoned {
+            self.sync_due = Some(now + self.parameters.retry_after);
+            return;
+        }
+        for Written { copies, bytes, .. } in self.unsynced.drain(..) {
+            self.counters.recorded -= 1;
+            self.counters.abandoned += 1;
+            self.counters.copies -= u64::from(copies);
+            self.counters.bytes -= bytes;
+        }
     }
 
     fn on_closed(&mut self, files: Vec<FileRecord>, out: &mut Outbox) {
@@ -334,7 +351,11 @@ impl Sfo {
     fn close(&mut self, out: &mut Outbox) {
         let taken_over = self.take_over == TakeOver::Done || self.abandoned;
         let written = taken_over && self.writing.is_empty() && self.stalled.is_empty() && self.syncing.is_empty();
-        let settled = written && (self.unsynced.is_empty() || self.abandoned);
+        if self.abandoned && written {
+            // Once more, to know what is durable.
+            self.sync(out);
+        }
+        let settled = written && self.unsynced.is_empty() && self.syncing.is_empty();
         if self.draining && settled && self.closing == Closing::No {
             self.closing = Closing::Asked;
             let ticket = self.ticket();
@@ -350,8 +371,8 @@ fn acknowledge(askers: &Askers, event: EventId, out: &mut Outbox) {
     }
 }
 
-fn acknowledge_all(written: &mut Vec<(Askers, EventId)>, out: &mut Outbox) {
-    written.drain(..).for_each(|(askers, event)| acknowledge(&askers, event, out));
+fn acknowledge_all(written: &mut Vec<Written>, out: &mut Outbox) {
+    written.drain(..).for_each(|written| acknowledge(&written.askers, written.event, out));
 }
 
 impl Component for Sfo {

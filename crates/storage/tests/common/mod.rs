@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::{self, IoSlice};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -98,6 +99,10 @@ pub struct FaultState {
     pub sync_fails: bool,
     pub rename_fails: bool,
     pub directory_fails: bool,
+    /// Room is neither given nor refused before it is used, as by a file system that knows of no reservations.
+    pub promises_nothing: bool,
+    /// What was written cannot be read back.
+    pub read_fails: bool,
     pub calls: u64,
     pub syncs: u64,
 }
@@ -115,6 +120,8 @@ struct FaultyFile {
     faults: Faults,
     file: Box<dyn OutputFile>,
     bytes: u64,
+    /// Up to where it has room on the disk.
+    room: u64,
 }
 
 impl Backend for Faulty {
@@ -124,12 +131,13 @@ impl Backend for Faulty {
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn OutputFile>> {
         let file = Disk.create(path)?;
-        Ok(Box::new(FaultyFile { faults: self.0.clone(), file, bytes: 0 }))
+        Ok(Box::new(FaultyFile { faults: self.0.clone(), file, bytes: 0, room: 0 }))
     }
 
     fn reopen(&self, path: &Path) -> io::Result<Box<dyn OutputFile>> {
         let file = Disk.reopen(path)?;
-        Ok(Box::new(FaultyFile { faults: self.0.clone(), file, bytes: fs::metadata(path)?.len() }))
+        let bytes = fs::metadata(path)?.len();
+        Ok(Box::new(FaultyFile { faults: self.0.clone(), file, bytes, room: bytes }))
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {
@@ -161,17 +169,19 @@ impl OutputFile for FaultyFile {
         let all: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
         let mut length = all.len().min(faults.bytes_per_call.unwrap_or(usize::MAX));
         if let Some(space) = &mut faults.space {
-            if *space == 0 {
+            let free = self.room - self.bytes + *space;
+            if free == 0 {
                 return Err(io::ErrorKind::StorageFull.into());
             }
-            length = length.min(*space as usize);
-            *space -= length as u64;
+            length = length.min(free as usize);
+            *space -= (self.bytes + length as u64).saturating_sub(self.room);
         }
         let mut at = 0;
         while at < length {
             at += self.file.write_vectored(&[IoSlice::new(&all[at..length])])?;
         }
         self.bytes += length as u64;
+        self.room = self.room.max(self.bytes);
         Ok(length)
     }
 
@@ -179,9 +189,9 @@ impl OutputFile for FaultyFile {
         let mut faults = self.faults.0.lock().unwrap();
         fail(faults.truncate_fails)?;
         if let Some(space) = &mut faults.space {
-            *space += self.bytes - bytes;
+            *space += self.room - bytes;
         }
-        self.bytes = bytes;
+        (self.bytes, self.room) = (bytes, bytes);
         self.file.truncate(bytes)
     }
 
@@ -190,6 +200,30 @@ impl OutputFile for FaultyFile {
         fail(faults.sync_fails)?;
         faults.syncs += 1;
         self.file.sync_data()
+    }
+
+    fn reserve(&mut self, bytes: Range<u64>) -> io::Result<()> {
+        let mut faults = self.faults.0.lock().unwrap();
+        let more = bytes.end.saturating_sub(self.room);
+        if faults.promises_nothing {
+            return Ok(());
+        }
+        // Never far ahead.
+        fail(more > 1 << 20)?;
+        if let Some(space) = &mut faults.space {
+            *space = space.checked_sub(more).ok_or(io::ErrorKind::StorageFull)?;
+        }
+        self.room += more;
+        Ok(())
+    }
+
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        fail(self.faults.0.lock().unwrap().read_fails)?;
+        self.file.read_at(bytes, offset)
+    }
+
+    fn is_at(&self, path: &Path) -> io::Result<bool> {
+        self.file.is_at(path)
     }
 }
 

@@ -12,6 +12,7 @@ mod children;
 mod cores;
 mod datagrams;
 mod death;
+mod disk;
 mod faults;
 mod files;
 mod filter;

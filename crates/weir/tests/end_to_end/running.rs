@@ -23,6 +23,7 @@ pub(crate) struct Job {
     limit: Option<String>,
     /// Commands of a shell in a network of its own.
     network: Option<String>,
+    environment: Vec<(String, OsString)>,
 }
 
 impl Job {
@@ -37,7 +38,8 @@ impl Job {
         let output = directory.join("out");
         let summary = directory.join("summary.json").into();
         let arguments = vec!["run".into(), configuration.into(), "--summary".into(), summary];
-        let job = Self { directory, arguments, output: output.clone(), limit: None, network: None };
+        let job =
+            Self { directory, arguments, output: output.clone(), limit: None, network: None, environment: Vec::new() };
         // Whatever waits here is waited for by a busy machine, too; and there level 2 may decide late.
         let job = job.recording_into(output).set("processes.start_timeout", "240 s").set("run.stop_timeout", "60 s");
         job.set("run.tolerate.level2_forced", "100 %").set("run.tolerate.level2_incomplete", "100 %")
@@ -47,8 +49,15 @@ impl Job {
     pub(crate) fn command(arguments: &[&OsStr], memory_bytes_max: u64) -> Self {
         let arguments = arguments.iter().map(Into::into).collect();
         let directory = TempDir::new("end-to-end");
-        Self { output: directory.join("out"), directory, arguments, limit: None, network: None }
-            .with_memory(memory_bytes_max)
+        Self {
+            output: directory.join("out"),
+            directory,
+            arguments,
+            limit: None,
+            network: None,
+            environment: Vec::new(),
+        }
+        .with_memory(memory_bytes_max)
     }
 
     /// Lets each process use this much address space: an allocation by what a file claims fails.
@@ -59,6 +68,12 @@ impl Job {
     /// Under a limit, as arguments of the shell's `ulimit` name it.
     pub(crate) fn limited(self, limit: String) -> Self {
         Self { limit: Some(limit), ..self }
+    }
+
+    /// With a variable of the environment.
+    pub(crate) fn environment(mut self, name: &str, value: &Path) -> Self {
+        self.environment.push((name.to_owned(), value.into()));
+        self
     }
 
     /// In a network of its own that drops so many in 100 of the datagrams.
@@ -127,6 +142,7 @@ impl Job {
             .env(children::MARK, self.directory.path())
             // What those that are killed leave goes with the test.
             .env("TMPDIR", self.directory.path())
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(open("stdout"))
             .stderr(open("stderr"))

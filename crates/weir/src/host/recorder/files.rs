@@ -1,14 +1,18 @@
 //! The files of one SFO.
 
+use std::time::Duration;
+
 use configuration::{Dialect, Durability};
 use dataflow::bulk::PageSlice;
 use dataflow::component::{Outcome, Work};
 use dataflow::ids::{EventId, Role};
 use dataflow::message::{FileRecord, Recording};
+use dataflow::time::Time;
 use eformat::stream_tag::StreamTag;
 use eformat::{FileVersion, RunParameters};
 use rol::ReplayFacts;
 use storage::{EventCopy, ResumeError, Streams, WriteError, WriterConfig};
+use transport::clock;
 
 use super::RecorderError;
 use super::event::{EventMaker, RecordedEvent};
@@ -29,6 +33,8 @@ pub(super) struct Files {
     /// All files have their last names.
     closed: bool,
     failing: bool,
+    /// When to look next whether the open files are still where they were made.
+    look_at: Time,
 }
 
 /// How much of an event was written.
@@ -95,11 +101,18 @@ impl Files {
             begun: false,
             closed: false,
             failing: false,
+            look_at: clock::now() + LOOK_EVERY,
         })
     }
 
-    /// Does a piece of work; with words for people if it went wrong.
+    /// Does a piece of work; with words for people if something went wrong.
     pub(super) fn work(&mut self, work: Work) -> (Outcome, Option<String>) {
+        let (outcome, complaint) = self.try_work(work);
+        let said: Vec<String> = self.writers.take_remarks().into_iter().chain(complaint).collect();
+        (outcome, (!said.is_empty()).then(|| said.join("; ")))
+    }
+
+    fn try_work(&mut self, work: Work) -> (Outcome, Option<String>) {
         match work {
             Work::Record(recording) => match self.record(&recording) {
                 Ok(Written { copies, bytes }) => {
@@ -116,11 +129,14 @@ impl Files {
                 }
                 Err(error) => (Outcome::TakeOverFailed, self.complain(&error)),
             },
-            Work::Sync => match self.writers.sync() {
-                Ok(()) => (Outcome::Synced, None),
-                Err(error) => (Outcome::SyncFailed, Some(error.to_string())),
+            Work::Sync => match self.look().and_then(|()| self.writers.sync()) {
+                Ok(()) => {
+                    self.failing = false;
+                    (Outcome::Synced, None)
+                }
+                Err(error) => (Outcome::SyncFailed, self.complain(&error.into())),
             },
-            Work::Close => match self.writers.finish() {
+            Work::Close => match self.look().and_then(|()| self.writers.finish()) {
                 Ok(files) => {
                     self.closed = true;
                     (Outcome::Closed(files.into_iter().map(file_record).collect()), None)
@@ -129,6 +145,13 @@ impl Files {
             },
             other => unreachable!("{other:?} is no work of a recorder"),
         }
+    }
+
+    /// Files that somebody has removed or moved away are written again before more events count as recorded in them.
+    fn look(&mut self) -> Result<(), WriteError> {
+        self.writers.look()?;
+        self.look_at = clock::now() + LOOK_EVERY;
+        Ok(())
     }
 
     /// Takes the files of a former life in hand: the events in them, and the files that it has closed.
@@ -169,6 +192,9 @@ impl Files {
     /// Writes an event to all its streams, or to none.
     fn record(&mut self, recording: &Recording) -> Result<Written, RecordError> {
         self.begin()?;
+        if self.look_at <= clock::now() {
+            self.look()?;
+        }
         let streams = self.streams.of(recording);
         if streams.is_empty() {
             return Err(RecordError::NoStream(recording.streams));
@@ -230,6 +256,9 @@ fn dialect(configured: Dialect, replay: Option<&ReplayFacts>) -> storage::Dialec
         Dialect::Input | Dialect::Atlas => storage::Dialect::V6,
     }
 }
+
+/// What is lost of a name in this time is written again.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// What is told of a file that is finished.
 pub(crate) fn file_record(file: storage::ClosedFile) -> FileRecord {
