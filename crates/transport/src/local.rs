@@ -358,8 +358,29 @@ impl Link for LocalLink {
 
 #[cfg(test)]
 mod tests {
-    use super::{Disconnected, Refused, queue};
+    use super::{Disconnected, LocalLink, LocalOptions, Refused, queue};
+    use crate::frame::FrameLimits;
+    use crate::link::{Filled, Link};
+    use dataflow::bulk::Bulk;
+    use dataflow::time::Time;
     use std::collections::VecDeque;
+
+    #[test]
+    fn both_sides_count_the_same_bytes() {
+        let limits = FrameLimits::new(4, 100).unwrap();
+        let options = LocalOptions { limits, copy_below: 20, queue_bytes_max: 1000, queue_frames_max: 10 };
+        let (mut first, mut second) = LocalLink::pair(&options);
+        for len in [10_u32, 30, 19, 20] {
+            let mut head = vec![0; len as usize];
+            head[..4].copy_from_slice(&len.to_le_bytes());
+            first.send(&head, &Bulk::empty()).unwrap();
+        }
+        first.flush(Time::ZERO).unwrap();
+        assert!(matches!(second.fill(Time::ZERO), Ok(Filled::Some)));
+        let (sent, received) = (*first.counters(), *second.counters());
+        assert_eq!((sent.frames_sent, sent.bytes_sent), (4, 79));
+        assert_eq!((received.frames_received, received.bytes_received, received.small_frames_received), (4, 79, 2));
+    }
 
     #[test]
     fn values_arrive_in_order_and_the_bound_holds() {

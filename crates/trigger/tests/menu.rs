@@ -101,6 +101,20 @@ fn a_detector_description_that_cannot_be_used_says_where() {
         ),
         ("\"0x41\": \"EM_CALO\"", "\"0x41\": \"EMC\"", "sub_detectors", "EM_CALO", "none"),
         ("\"q_over_pt_unit_per_gev\": 3.125e-05", "\"q\": 1", "tracker.q_over_pt_unit_per_gev", "above 0", "nothing"),
+        (
+            "\"q_over_pt_unit_per_gev\": 3.125e-05",
+            "\"q_over_pt_unit_per_gev\": 3e-05",
+            "tracker.q_over_pt_unit_per_gev",
+            "one over a whole number",
+            "0.00003",
+        ),
+        (
+            "\"q_over_pt_unit_per_gev\": 3.125e-05",
+            "\"q_over_pt_unit_per_gev\": 1e-10",
+            "tracker.q_over_pt_unit_per_gev",
+            "from 1 to 1000000000",
+            "0.0000000001",
+        ),
         ("\"items\": [", "\"things\": [", "level1.items", "a list", "nothing"),
     ];
     for (from, to, key, expected, found) in cases {
