@@ -80,11 +80,6 @@ impl<V> EventMap<V> {
         self.iter().map(|(_, value)| value)
     }
 
-    /// Those below an event, rising.
-    pub(crate) fn below(&self, end: EventId) -> impl Iterator<Item = (EventId, &V)> {
-        self.iter().take_while(move |(event, _)| *event < end)
-    }
-
     pub(crate) fn retain(&mut self, mut keeps: impl FnMut(EventId, &V) -> bool) {
         self.rising.retain(|(event, value)| value.as_ref().is_some_and(|value| keeps(*event, value)));
         self.len = self.rising.len();
@@ -184,8 +179,6 @@ mod tests {
             }
             let rising: Vec<(EventId, u64)> = map.iter().map(|(event, value)| (event, *value)).collect();
             assert_eq!(rising, model.iter().map(|(event, value)| (*event, *value)).collect::<Vec<_>>());
-            let middle = EventId(next / 2);
-            assert!(map.below(middle).map(|(event, _)| event).eq(model.range(..middle).map(|(event, _)| *event)));
             assert!(map.iter_mut().rev().map(|(event, _)| event).eq(model.keys().rev().copied()));
             assert!(map.into_iter().eq(model));
         }

@@ -21,6 +21,7 @@ pub mod filter;
 pub(crate) mod groups;
 pub mod histogram;
 pub mod ids;
+pub mod ledger;
 pub mod level1;
 pub mod level2;
 pub mod message;

@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 use crate::building::destinations::Destinations;
 use crate::bulk::Bulk;
 use crate::ids::{EventId, Incarnation, NodeId, RunNumber};
+use crate::ledger::{Finish, Ledger};
 use crate::report::Report;
 
 /// What travels with every message: addresses, run and epochs.
@@ -244,9 +245,13 @@ pub enum Message {
     /// DFM → SFI: another SFI has or had them; drop them. One entry per entry of `EndOfEvent` at most.
     Revoked(Vec<Attempt>),
     /// SFI → DFM that returns: what it has of the events that the former life gave it. Once in a life of the DFM, in several
-    /// messages if there is much; ends of events that were not answered come again behind it. ROS → DFM that returns and
+    /// messages if there is much; ends of events that were not answered come again behind it. EFD → DFM that returns: what it has told
+    /// SFIs, and the last `Ledger`. L2SV or level 1 → DFM that returns, ahead of what it tells again: the last `Ledger`. ROS → DFM that returns and
     /// triggers itself: the newest event that it was asked for.
     Held(Holdings),
+    /// DFM → SFI, L2SV, or level 1 where there is no level 2: what has become of all events below a bound, for a later life of the DFM.
+    /// Ahead of any message with a higher bound, where the DFM may return. DFM → EFD, to one with each group of clears: the same.
+    Ledger(Box<Ledger>),
     /// SFI → DFM: flow control `[EB2007 §II-B.2]`. Changes only.
     SfiBusy(bool),
     /// DFM → all ROSs and the pROS, multicast, may be lost: forget these events. At least one per 100 ms.
@@ -298,12 +303,12 @@ pub enum Message {
         /// Events that are being filtered or recorded.
         events: Vec<EventId>,
         /// Events of which the SFI was told what became of them, and may have told nobody.
-        finished: Vec<(EventId, Fate)>,
+        finished: Vec<Finish>,
         /// Nothing follows.
         last: bool,
     },
     /// EFD → SFI → DFM: what became of events. EFD → DFM where the SFI is gone. At most the events in the sender.
-    Finished(Vec<(EventId, Fate)>),
+    Finished(Vec<Finish>),
 
     /// Who accepted a connection → who made it, the first frame: it shall prove that it belongs to this run. Answered by
     /// `Response`, or by closing the connection.
@@ -596,17 +601,17 @@ impl From<&Decision> for Settlement {
     }
 }
 
-/// What an SFI or a ROS tells a DFM that returns.
+/// What a DFM that returns is told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holdings {
-    /// Everything below this event is finished for good, as far as the SFI was told.
-    pub oldest_unfinished: EventId,
-    /// The newest event that it has heard of.
+    /// What has become of events below a bound, as far as the sender was told.
+    pub ledger: Box<Ledger>,
+    /// The newest event that the sender has heard of.
     pub newest: Option<EventId>,
     /// Events that it has.
     pub events: Vec<HeldEvent>,
-    /// Events that it has finished and that are not below `oldest_unfinished`.
-    pub finished: Vec<(EventId, Fate)>,
+    /// Events that it has finished, or was told of, and that may not be below that bound.
+    pub finished: Vec<Finish>,
     /// Whether this is all.
     pub last: bool,
 }
@@ -736,11 +741,15 @@ pub struct FileRecord {
 }
 
 impl Fate {
+    /// Number of fates.
+    pub const COUNT: usize = 5;
+    /// All fates, each at its wire value.
+    pub const ALL: [Self; Self::COUNT] =
+        [Self::Rejected, Self::Accepted, Self::Debug, Self::Unrecorded, Self::Abandoned];
+
     /// From its wire value.
     pub fn from_u8(value: u8) -> Option<Self> {
-        [Self::Rejected, Self::Accepted, Self::Debug, Self::Unrecorded, Self::Abandoned]
-            .into_iter()
-            .find(|f| *f as u8 == value)
+        Self::ALL.into_iter().find(|fate| *fate as u8 == value)
     }
 }
 

@@ -19,6 +19,7 @@
 //! with its level-1 information takes 24 bytes. Decoding checks everything and allocates at most what the frame holds.
 
 mod error;
+mod holdings;
 pub mod kind;
 
 use alloc::boxed::Box;
@@ -32,8 +33,8 @@ use crate::histogram::Histogram;
 use crate::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use crate::message::{
     Assignment, Attempt, BuiltEvent, BusyCause, Command, DataReply, DataRequest, DatagramAddresses, DebugReason,
-    Decision, Ended, Envelope, EventInfo, Fate, FileRecord, Grounds, HeldEvent, Holdings, Message, MissedClears,
-    Missing, PeerPlace, PushOrder, Recording, Roi, Settlement,
+    Decision, Ended, Envelope, EventInfo, FileRecord, Grounds, Message, MissedClears, Missing, PeerPlace, PushOrder,
+    Recording, Roi, Settlement,
 };
 use crate::report::{
     BlockCause, Blocked, Carried, CarrierKind, ChainCount, DatagramCounts, Network, PORTS_MAX, PeerCount, Report,
@@ -240,6 +241,7 @@ impl Writer<'_> {
             }
             Message::Granted(attempts) => self.attempts(attempts).kind(kind::GRANTED),
             Message::Revoked(attempts) => self.attempts(attempts).kind(kind::REVOKED),
+            Message::Ledger(ledger) => self.ledger(ledger).kind(kind::LEDGER),
             Message::Orphaned { sfi, life } => self.u16(sfi.0).u32(life.0).kind(kind::ORPHANED),
             Message::Orphans { sfi, life, events, finished, last } => {
                 self.u16(sfi.0).u32(life.0).flag(*last).list(events, |w, event| {
@@ -383,15 +385,6 @@ impl Writer<'_> {
         })
     }
 
-    fn holdings(&mut self, holdings: &Holdings) -> &mut Self {
-        let Holdings { oldest_unfinished, newest, events, finished, last } = holdings;
-        self.u64(oldest_unfinished.0).flag(newest.is_some()).u64(newest.map_or(0, |event| event.0)).flag(*last);
-        self.list(events, |w, held| {
-            w.assignment(&held.assigned).flag(held.granted).u32(held.missing);
-        });
-        self.fates(finished)
-    }
-
     fn decisions(&mut self, decisions: &[Decision]) -> &mut Self {
         self.list(decisions, |w, d| {
             w.info(&d.event).flag(d.accept).flag(d.has_result).builder(d.builder);
@@ -406,12 +399,6 @@ impl Writer<'_> {
 
     fn assignment(&mut self, assigned: &Assignment) -> &mut Self {
         self.info(&assigned.event).u16(assigned.attempt).flag(assigned.has_result)
-    }
-
-    fn fates(&mut self, fates: &[(EventId, Fate)]) -> &mut Self {
-        self.list(fates, |w, (event, fate)| {
-            w.u64(event.0).u8(*fate as u8);
-        })
     }
 
     fn missing(&mut self, missing: &[Missing]) -> &mut Self {
@@ -553,6 +540,7 @@ impl Reader<'_> {
             kind::GRANTED => Message::Granted(self.attempts()?),
             kind::REVOKED => Message::Revoked(self.attempts()?),
             kind::HELD => Message::Held(self.holdings()?),
+            kind::LEDGER => Message::Ledger(Box::new(self.ledger()?)),
             kind::ORPHANED => Message::Orphaned { sfi: NodeId(self.u16()?), life: Incarnation(self.u32()?) },
             kind::ORPHANS => {
                 let (sfi, life, last) = (NodeId(self.u16()?), Incarnation(self.u32()?), self.flag()?);
@@ -744,22 +732,6 @@ impl Reader<'_> {
         let head = self.fixed::<22, _>(|r| Ok((r.event()?, r.u16()?, r.u32()?, r.u32()?, r.u32()?)));
         let (event, attempt, request, len_bytes, missing) = head?;
         Ok(DataReply { event, attempt, request, missing: self.items(missing, 5, Self::one_missing)?, len_bytes })
-    }
-
-    fn holdings(&mut self) -> Read<Holdings> {
-        let oldest_unfinished = self.event()?;
-        let newest = match (self.flag()?, self.event()?) {
-            (true, event) => Some(event),
-            (false, EventId(0)) => None,
-            (false, _) => return Err(Fault::Body),
-        };
-        let last = self.flag()?;
-        let held = |r: &mut Self| Ok(HeldEvent { assigned: r.assignment()?, granted: r.flag()?, missing: r.u32()? });
-        Ok(Holdings { oldest_unfinished, newest, last, events: self.list(32, held)?, finished: self.fates()? })
-    }
-
-    fn fates(&mut self) -> Read<Vec<(EventId, Fate)>> {
-        self.list(9, |r| Ok((r.event()?, Fate::from_u8(r.u8()?).ok_or(Fault::Body)?)))
     }
 
     fn attempts(&mut self) -> Read<Vec<Attempt>> {

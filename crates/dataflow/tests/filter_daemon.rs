@@ -6,6 +6,7 @@ use dataflow::filter::efd::{Decider, Efd, EfdParameters};
 use dataflow::filter::policy::FilterPolicy;
 use dataflow::filter::streams::one_stream;
 use dataflow::ids::{EventId, Incarnation, NodeId};
+use dataflow::ledger::Finish;
 use dataflow::message::{BuiltEvent, Command, EventInfo, Fate, Message};
 use dataflow::time::Time;
 
@@ -18,7 +19,9 @@ fn fates_of_a_pass_travel_together_and_as_many_events_are_asked_for() {
     for (sfi, event) in [(0, 0), (1, 1), (0, 2), (0, 3)] {
         assert_eq!(daemon.built(SFIS[sfi], event), []);
     }
-    let fates = |fates: &[(u64, Fate)]| fates.iter().map(|(event, fate)| (EventId(*event), *fate)).collect();
+    let fates = |fates: &[(u64, Fate)]| {
+        fates.iter().map(|(event, fate)| Finish { event: EventId(*event), fate: *fate, complete: true }).collect()
+    };
     let first = fates(&[(0, Fate::Accepted), (2, Fate::Accepted), (3, Fate::Rejected)]);
     let expected = [
         (SFIS[0], Message::Finished(first)),
@@ -61,7 +64,7 @@ impl Daemon {
         let streams = one_stream();
         let (sfis, sfos) = (SFIS.to_vec(), Vec::new());
         let mut daemon = Self {
-            efd: Efd::new(EfdParameters { sfis, sfos, dfm: DFM, slots: 4, decider, streams }),
+            efd: Efd::new(EfdParameters { sfis, sfos, dfm: DFM, dfm_returns: false, slots: 4, decider, streams }),
             out: Outbox::new(),
         };
         [DFM, SFIS[0], SFIS[1]].into_iter().for_each(|node| _ = daemon.peer(node, PeerState::Up(Incarnation(0))));

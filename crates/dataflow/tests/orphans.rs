@@ -11,6 +11,7 @@ use dataflow::filter::efd::{Decider, Efd, EfdParameters};
 use dataflow::filter::policy::FilterPolicy;
 use dataflow::filter::streams::one_stream;
 use dataflow::ids::{EventId, Incarnation, NodeId};
+use dataflow::ledger::Finish;
 use dataflow::message::{BuiltEvent, Command, Ended, EventInfo, Fate, Message};
 use dataflow::report::DfmCounters;
 use dataflow::time::Time;
@@ -53,6 +54,7 @@ impl Driver<Dfm> {
     fn clearing_after(clear_after: ClearAfter) -> Self {
         let dfm = Dfm::new(DfmParameters {
             supervisors_return: false,
+            returns: false,
             input: DfmInput::Level1(LEVEL1),
             sfis: vec![SFI],
             efds: EFDS.to_vec(),
@@ -86,7 +88,7 @@ impl Driver<Dfm> {
         self.says(efd, Message::Orphans { sfi: SFI, life: FIRST, events, finished: Vec::new(), last })
     }
 
-    fn has_told(&mut self, efd: NodeId, finished: Vec<(EventId, Fate)>) -> Vec<Action> {
+    fn has_told(&mut self, efd: NodeId, finished: Vec<Finish>) -> Vec<Action> {
         self.says(efd, Message::Orphans { sfi: SFI, life: FIRST, events: Vec::new(), finished, last: true })
     }
 
@@ -134,7 +136,7 @@ fn what_no_daemon_has_is_lost_and_bounds_nothing() {
     assert_eq!(actions, [0, 1].map(|event| Action::Note(Note::LostBuilt(EventId(event)))));
     assert_eq!(driver.lost(), 2);
     assert_eq!(driver.bound(), EventId(2), "somebody has it");
-    driver.says(EFDS[1], Message::Finished(vec![(EventId(2), Fate::Accepted)]));
+    driver.says(EFDS[1], Message::Finished(vec![finish(2, Fate::Accepted)]));
     let counters = driver.counters();
     assert_eq!((counters.accepted, counters.finished_twice, counters.lost_built), (1, 0, 2));
 }
@@ -142,9 +144,9 @@ fn what_no_daemon_has_is_lost_and_bounds_nothing() {
 #[test]
 fn what_a_daemon_had_told_the_builder_is_not_lost_and_counts_once() {
     let mut driver = Driver::new();
-    driver.says(SFI, Message::Finished(vec![(EventId(0), Fate::Accepted)]));
+    driver.says(SFI, Message::Finished(vec![finish(0, Fate::Accepted)]));
     driver.peer(SFI, PeerState::Gone);
-    driver.has_told(EFDS[0], vec![(EventId(0), Fate::Accepted), (EventId(1), Fate::Rejected)]);
+    driver.has_told(EFDS[0], vec![finish(0, Fate::Accepted), finish(1, Fate::Rejected)]);
     driver.has_told(EFDS[1], Vec::new());
     let counters = driver.counters();
     assert_eq!((counters.accepted, counters.rejected, counters.finished_twice, counters.lost_built), (1, 1, 0, 1));
@@ -161,7 +163,7 @@ fn what_the_last_builder_was_told_is_asked_for_where_nothing_is_cleared() {
     let not_built = actions.into_iter().filter(|action| matches!(action, Action::Note(Note::NotBuilt(_))));
     assert_eq!(not_built.collect::<Vec<_>>(), [Action::Note(Note::NotBuilt(EventId(3)))]);
     driver.input(Input::Command(Command::Drain));
-    driver.has_told(EFDS[0], vec![(EventId(0), Fate::Accepted), (EventId(1), Fate::Rejected)]);
+    driver.has_told(EFDS[0], vec![finish(0, Fate::Accepted), finish(1, Fate::Rejected)]);
     assert!(!driver.component.is_settled(), "one has not said what it has");
     driver.has_told(EFDS[1], Vec::new());
     assert!(driver.component.is_settled());
@@ -176,7 +178,7 @@ fn a_builder_that_is_only_out_of_reach_loses_nothing() {
     assert_eq!(asks(&driver.peer(SFI, PeerState::Down)), []);
     EFDS.into_iter().for_each(|efd| _ = driver.has(efd, &[], true));
     assert_eq!(asks(&driver.peer(SFI, PeerState::Up(FIRST))), [], "it is back as it was");
-    let fates = (0..3).map(|event| (EventId(event), Fate::Accepted)).collect();
+    let fates = (0..3).map(|event| finish(event, Fate::Accepted)).collect();
     driver.says(SFI, Message::Finished(fates));
     let counters = driver.counters();
     assert_eq!((counters.accepted, counters.finished_twice, counters.lost_built), (3, 0, 0));
@@ -248,7 +250,7 @@ fn a_daemon_remembers_what_it_has_told_a_builder_while_that_can_be_lost() {
             Action::Send { message: Message::Orphans { finished, .. }, .. } => Some(finished),
             _ => None,
         });
-        told.flatten().map(|(event, fate)| (event.0, fate)).collect::<Vec<_>>()
+        told.flatten().map(|finish| (finish.event.0, finish.fate)).collect::<Vec<_>>()
     };
     for event in 0..4 {
         driver.says(SFI, built(event, 0));
@@ -263,8 +265,15 @@ fn a_daemon_remembers_what_it_has_told_a_builder_while_that_can_be_lost() {
 }
 
 fn daemon(decider: Decider) -> Driver<Efd> {
-    let parameters =
-        EfdParameters { sfis: vec![SFI], sfos: Vec::new(), dfm: DFM, slots: 4, decider, streams: one_stream() };
+    let parameters = EfdParameters {
+        sfis: vec![SFI],
+        sfos: Vec::new(),
+        dfm: DFM,
+        dfm_returns: false,
+        slots: 4,
+        decider,
+        streams: one_stream(),
+    };
     Driver { component: Efd::new(parameters), out: Outbox::new() }
 }
 
@@ -277,4 +286,8 @@ fn built(event: u64, oldest_unfinished: u64) -> Message {
 fn orphans(mut actions: Vec<Action>) -> Vec<Action> {
     actions.retain(|action| matches!(action, Action::Send { message: Message::Orphans { .. }, .. }));
     actions
+}
+
+fn finish(event: u64, fate: Fate) -> Finish {
+    Finish { event: EventId(event), fate, complete: true }
 }

@@ -80,6 +80,7 @@ fn a_clear_in_the_middle_of_a_group_of_decisions_keeps_its_accepted_events_valid
         clear_age: Duration::from_secs(1),
         clear_after: ClearAfter::Built,
         supervisors_return: false,
+        returns: false,
         queue: 10,
         in_flight: 10,
         late: false,

@@ -6,6 +6,7 @@ use dataflow::building::destinations::Destinations;
 use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::histogram::Histogram;
 use dataflow::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
+use dataflow::ledger::{Finish, Ledger, Tally};
 use dataflow::message::{
     Assignment, Attempt, BuiltEvent, BusyCause, Command, DataReply, DataRequest, DatagramAddresses, DebugReason,
     Decision, Ended, Envelope, EventInfo, Fate, FileRecord, Grounds, HeldEvent, Holdings, Message, MissedClears,
@@ -274,6 +275,7 @@ fn messages() -> impl Strategy<Value = Message> {
         }),
         (vec(assignments(), 0..4), event())
             .prop_map(|(events, oldest_unfinished)| Message::Build { events, oldest_unfinished }),
+        ledgers().prop_map(Message::Ledger),
         vec(data_requests(), 0..4).prop_map(|requests| Message::EventRequest { requests: requests.into() }),
         vec((data_replies(), vec(any::<u8>(), 0..50)), 0..4).prop_map(event_reply),
         vec((event(), any::<(u16, u32)>()), 0..4).prop_map(|events| {
@@ -347,6 +349,7 @@ fn simple_messages() -> Vec<Message> {
         Message::L2ResultTaken(event),
         Message::DecisionsTaken { up_to: 3, oldest_unfinished: event },
         Message::FinishedBelow(event),
+        Message::Ledger(Box::new(Ledger { below: event, ..Ledger::default() })),
         Message::Held(Holdings { newest: Some(event), last: true, ..Holdings::default() }),
         Message::EndOfEvent(vec![Ended { event, attempt, missing: 2 }]),
         Message::Granted(vec![Attempt { event, attempt }]),
@@ -372,7 +375,7 @@ fn simple_messages() -> Vec<Message> {
             sfi: NodeId(4),
             life: Incarnation(1),
             events: vec![event],
-            finished: vec![(event, Fate::Debug)],
+            finished: vec![Finish { event, fate: Fate::Debug, complete: false }],
             last: true,
         },
         Message::Greet { part: 1, datagrams: Box::default() },
@@ -412,8 +415,15 @@ fn assignments() -> impl Strategy<Value = Assignment> {
     })
 }
 
-fn fates() -> impl Strategy<Value = Vec<(EventId, Fate)>> {
-    vec((any::<u64>(), 0_u8..5).prop_map(|(event, fate)| (EventId(event), Fate::from_u8(fate).unwrap())), 0..4)
+fn fates() -> impl Strategy<Value = Vec<Finish>> {
+    let finish =
+        |(event, fate, complete)| Finish { event: EventId(event), fate: Fate::from_u8(fate).unwrap(), complete };
+    vec((any::<u64>(), 0_u8..5, any::<bool>()).prop_map(finish), 0..4)
+}
+
+fn ledgers() -> impl Strategy<Value = Box<Ledger>> {
+    let ledger = |(below, values)| Ledger { below: EventId(below), tally: Tally::from_values(values) };
+    any::<(u64, [u64; Tally::COUNT])>().prop_map(ledger).prop_map(Box::new)
 }
 
 fn holdings() -> impl Strategy<Value = Holdings> {
@@ -422,9 +432,9 @@ fn holdings() -> impl Strategy<Value = Holdings> {
         granted,
         missing,
     });
-    (any::<(u64, Option<u64>, bool)>(), vec(held, 0..4), fates()).prop_map(
-        |((oldest, newest, last), events, finished)| Holdings {
-            oldest_unfinished: EventId(oldest),
+    (ledgers(), any::<(Option<u64>, bool)>(), vec(held, 0..4), fates()).prop_map(
+        |(ledger, (newest, last), events, finished)| Holdings {
+            ledger,
             newest: newest.map(EventId),
             events,
             finished,

@@ -143,6 +143,7 @@ pub(crate) fn dfm(events: u64) -> DfmParameters {
         clear_age: Duration::from_millis(10),
         clear_after: ClearAfter::Built,
         supervisors_return: false,
+        returns: false,
         queue: 1000,
         in_flight: 1,
         late: false,

@@ -47,6 +47,7 @@ fn efd() -> EfdParameters {
         sfis: vec![SFI],
         sfos: vec![SFO],
         dfm: DFM,
+        dfm_returns: false,
         slots: 32,
         decider: Decider::Policy(FilterPolicy::AcceptAll),
         streams: one_stream(),

@@ -17,12 +17,15 @@ fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().and_then(|text| text.parse().ok())
 }
 
-/// Prints the run of one seed: `WEIR_SEED=LEVEL:SEED cargo test -p simulator --test seeds one_seed -- --nocapture`.
+/// Prints the run of one seed: `WEIR_SEED=LEVEL:SEED cargo test -p simulator --test seeds one_seed -- --nocapture`; with `WEIR_LEAST`
+/// set, that of the least plan that fails in the same way.
 #[test]
 fn one_seed() {
     let Ok(text) = std::env::var("WEIR_SEED") else { return };
     let (level, seed) = text.split_once(':').expect("WEIR_SEED is LEVEL:SEED");
-    let plan = Plan::draw(seed.parse().expect("a seed"), level.parse().expect("a level"));
+    let drawn = Plan::draw(seed.parse().expect("a seed"), level.parse().expect("a level"));
+    let least = std::env::var_os("WEIR_LEAST").and_then(|_| drawn.least());
+    let plan = least.map_or(drawn, |(least, _)| least);
     eprintln!("{plan:#?}");
     plan.applications().iter().for_each(|app| eprintln!("{} {}", app.node.0, app.name));
     let run = plan.run_traced(Trace::Text(Box::new(std::io::stderr())));

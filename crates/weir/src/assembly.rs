@@ -429,6 +429,7 @@ impl Assembly {
                 toml::ClearAfter::Recorded => ClearAfter::Recorded,
             },
             supervisors_return: self.supervisors_return(),
+            returns: returns(Role::Dfm, &self.partition),
             queue: dfm.queue as usize,
             in_flight: self.in_flight(),
             late: false,
@@ -478,6 +479,7 @@ impl Assembly {
             sfis: self.of(Role::Sfi),
             sfos: self.of(Role::Sfo),
             dfm: self.clearer(),
+            dfm_returns: returns(Role::Dfm, &self.partition),
             slots: ef.slots as usize,
             decider: if self.partition.pt.is_some() {
                 Decider::Tasks

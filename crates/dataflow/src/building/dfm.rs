@@ -2,6 +2,7 @@
 
 mod assigning;
 mod books;
+mod closed;
 mod orphans;
 mod parameters;
 mod recovery;
@@ -18,15 +19,17 @@ use crate::event_map::EventMap;
 use crate::groups::Groups;
 use crate::histogram::Histogram;
 use crate::ids::{EventId, NodeId, Role};
+use crate::ledger::Finish;
 use crate::level1::pace::Pace;
-use crate::message::{Assignment, Attempt, BusyCause, Command, Ended, Fate, Message, MissedClears};
+use crate::message::{Assignment, Attempt, BusyCause, Command, Ended, Message, MissedClears};
 use crate::readout::clears::Clears;
 use crate::report::{BlockCause, BlockedClock, DfmCounters, PeerCount, Report};
 use crate::time::Time;
 use crate::window::TakenCount;
 use books::{Granted, Open, Sfi, State, Supervisor};
+use closed::Closed;
 use orphans::Orphans;
-use recovery::{FinishedBefore, Recovery};
+use recovery::Recovery;
 use remembered::Remembered;
 
 pub use parameters::{ClearAfter, DfmInput, DfmParameters};
@@ -38,8 +41,8 @@ pub struct Dfm {
     parameters: DfmParameters,
     /// Accepted events that may still be asked from the read-out systems.
     open: EventMap<Open>,
-    /// Granted and cleared, but not finished, with the index of their builder.
-    cleared: EventMap<u16>,
+    /// Granted and cleared, but not finished.
+    cleared: EventMap<Granted>,
     /// The same of builders that were lost.
     orphans: Orphans,
     queue: VecDeque<EventId>,
@@ -71,7 +74,7 @@ pub struct Dfm {
     recovery: Option<Recovery>,
     /// Takes what came meanwhile.
     catches_up: bool,
-    finished_before: FinishedBefore,
+    closed_events: Closed,
     blocked: BlockedClock,
     latency_ns: Histogram,
     counters: DfmCounters,
@@ -143,7 +146,7 @@ impl Dfm {
             closed: false,
             recovery: parameters.late.then(|| Recovery::new(&parameters)),
             catches_up: false,
-            finished_before: FinishedBefore::default(),
+            closed_events: Closed::new(parameters.returns || parameters.late),
             blocked: BlockedClock::default(),
             latency_ns: Histogram::default(),
             counters: DfmCounters::default(),
@@ -197,7 +200,7 @@ impl Dfm {
         self.count_built(sfi, complete);
         if self.parameters.clear_after == ClearAfter::Built {
             self.open.remove(event);
-            self.cleared.insert(event, sfi as u16);
+            self.cleared.insert(event, Granted { sfi: sfi as u16, complete });
             self.clear(now, event, out);
         }
     }
@@ -215,71 +218,60 @@ impl Dfm {
 
     fn count_built(&mut self, sfi: usize, complete: bool) {
         let sfi = &mut self.sfis[sfi];
-        if complete {
-            sfi.complete += 1;
-            self.counters.built_complete += 1;
-        } else {
-            sfi.incomplete += 1;
-            self.counters.built_incomplete += 1;
-        }
+        *if complete { &mut sfi.complete } else { &mut sfi.incomplete } += 1;
+        *self.counters.built(complete) += 1;
     }
 
     /// Fates come from the SFI that served the event, or from an EFD whose SFI is gone.
-    fn on_finished(&mut self, now: Time, from: NodeId, fates: &[(EventId, Fate)], out: &mut Outbox) {
+    fn on_finished(&mut self, now: Time, from: NodeId, fates: &[Finish], out: &mut Outbox) {
         if let Some(sfi) = self.sfis.iter_mut().find(|sfi| sfi.node == from) {
             sfi.finished += fates.len() as u64;
         }
-        for &(event, fate) in fates {
-            if self.finish(now, event, out) {
-                self.count_fate(fate);
-            } else if self.parameters.late && !self.finished_before.contains(event) {
-                self.counters.finished_unseen += 1;
-                // The clear that went out for it may have died with the former life.
-                self.clear(now, event, out);
-            } else {
+        for finish in fates {
+            if !self.finish(now, finish, out) {
                 self.counters.finished_twice += 1;
             }
-            if self.parameters.late {
-                // A source that has not been heard yet may still tell of it.
-                self.finished_before.insert(event);
-            }
             if let Some(recovery) = &mut self.recovery {
-                recovery.has_seen(event);
+                recovery.has_seen(finish.event);
             }
         }
     }
 
-    /// Whether the event was unfinished.
-    fn finish(&mut self, now: Time, event: EventId, out: &mut Outbox) -> bool {
-        if self.cleared.remove(event).is_some() || self.orphans.finish(event) {
-            return true;
-        }
-        let Some(open) = self.open.remove(event) else {
-            return false;
+    /// Whether it is news what became of the event.
+    fn finish(&mut self, now: Time, finish: &Finish, out: &mut Outbox) -> bool {
+        let Finish { event, fate, complete } = *finish;
+        let counted = match self.cleared.remove(event) {
+            Some(granted) => Some(granted.complete),
+            None => self.orphans.finish(event),
         };
-        if let State::Building { .. } | State::Queued = open.state {
-            // It had been granted, its SFI was lost, and it was to be built again when its first fate came after all.
-            self.count_built_before(open.granted);
+        let was_cleared = counted.is_some();
+        let counted = counted.or_else(|| {
+            let open = self.open.remove(event)?;
+            // If it had been granted and its SFI was lost, it was to be built again when its first fate came after all.
+            let built = open.built().map(|granted| granted.complete);
+            Some(built.unwrap_or_else(|| self.count_built_before(complete)))
+        });
+        let is_news = match counted {
+            Some(counted) => {
+                // What was built last is not always what the event filter had.
+                *self.counters.built(counted) -= 1;
+                *self.counters.built(complete) += 1;
+                self.close_built(event, fate, complete);
+                true
+            }
+            None => self.close_unseen(finish),
+        };
+        // Of an event that no life here knew, the clear may have died with a former one.
+        if is_news && !was_cleared {
+            self.clear(now, event, out);
         }
-        self.clear(now, event, out);
-        true
+        is_news
     }
 
     /// Counts an event that a lost SFI had built as built after all.
-    fn count_built_before(&mut self, granted: Option<Granted>) {
-        let complete = granted.is_none_or(|granted| granted.complete);
-        self.counters.built_complete += u64::from(complete);
-        self.counters.built_incomplete += u64::from(!complete);
-    }
-
-    fn count_fate(&mut self, fate: Fate) {
-        *match fate {
-            Fate::Rejected => &mut self.counters.rejected,
-            Fate::Accepted => &mut self.counters.accepted,
-            Fate::Debug => &mut self.counters.debug,
-            Fate::Unrecorded => &mut self.counters.unrecorded,
-            Fate::Abandoned => &mut self.counters.abandoned,
-        } += 1;
+    fn count_built_before(&mut self, complete: bool) -> bool {
+        *self.counters.built(complete) += 1;
+        complete
     }
 
     fn clear(&mut self, now: Time, event: EventId, out: &mut Outbox) {
@@ -290,15 +282,14 @@ impl Dfm {
 
     fn flush_clears(&mut self, now: Time, last: bool, out: &mut Outbox) {
         let oldest_valid = self.oldest_valid();
-        if self.parameters.late {
-            self.finished_before.raise(self.oldest_unfinished());
-        }
         self.counters.clear_groups += 1;
         self.to_clear.push(self.clears.flush(now, oldest_valid, last));
         if last {
             self.send_clears(out);
         }
+        self.tell_next_daemon(out);
         if let DfmInput::Level1(level1) = self.parameters.input {
+            self.tell_ledger(level1, out);
             out.send(level1, Message::FinishedBelow(self.oldest_unfinished()));
         }
     }
@@ -360,6 +351,7 @@ impl Dfm {
         if let Some(recovery) = &mut self.recovery {
             recovery.on_peer(node, up);
         }
+        self.closed_events.forget_told(node);
         self.on_efd(node, state, out);
         if let Some(index) = self.sfis.iter().position(|sfi| sfi.node == node) {
             self.orphan(index, state, out);
@@ -483,7 +475,7 @@ impl Dfm {
                 Message::NoMore => self.on_no_more(from),
                 Message::Held(holdings) => self.on_held(now, from, &holdings, out),
                 Message::Orphans { sfi, life, events, finished, last } => {
-                    self.finish_orphans(&finished);
+                    self.finish_orphans(now, &finished, out);
                     self.on_orphans(from, (sfi, life), &events, last, out);
                 }
                 Message::ClearAsk(missed) => self.on_clear_ask(from, missed, out),
@@ -517,7 +509,12 @@ impl Component for Dfm {
         self.revocations.drain(|sfi, attempts| out.send(sfi, Message::Revoked(attempts)));
         if !self.builds.is_empty() {
             let oldest_unfinished = self.oldest_unfinished();
-            self.builds.drain(|sfi, events| out.send(sfi, Message::Build { events, oldest_unfinished }));
+            let mut builds = core::mem::replace(&mut self.builds, Groups::new());
+            builds.drain(|sfi, events| {
+                self.tell_ledger(sfi, out);
+                out.send(sfi, Message::Build { events, oldest_unfinished });
+            });
+            self.builds = builds;
         }
         self.push.flush(out);
         // Behind the grants: where builders let go of their data first, a read-out system gets all its pages back at once.
@@ -562,6 +559,7 @@ impl Component for Dfm {
         let finished = c.rejected + c.accepted + c.debug + c.unrecorded + c.abandoned;
         let in_hand = granted + self.cleared.len() + self.orphans.len();
         assert_eq!(built, finished + c.lost_built + in_hand as u64, "every built event finished, lost or in hand");
+        self.closed_events.check(c);
         for (index, sfi) in self.sfis.iter().enumerate() {
             assert!(sfi.building <= self.parameters.building, "SFI {index} within its bound");
         }

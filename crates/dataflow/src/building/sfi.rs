@@ -21,6 +21,7 @@ use crate::bulk::{Bulk, BulkParts};
 use crate::component::{Component, Input, Note, Outbox, PeerState};
 use crate::groups::Groups;
 use crate::ids::{EventId, NodeId, Role};
+use crate::ledger::Finish;
 use crate::message::{Assignment, Attempt, Command, DataReply, Ended, EventInfo, Fate, Message};
 use crate::random::Random;
 use crate::readout::event_manager::EventManager;
@@ -72,7 +73,7 @@ pub struct Sfi {
     random: Random,
     /// The order of requests.
     order: Vec<u16>,
-    finished: Vec<(EventId, Fate)>,
+    finished: Vec<Finish>,
     finished_due: Option<Time>,
     history: History,
     dfm_up: bool,
@@ -535,8 +536,8 @@ impl Sfi {
         }
     }
 
-    fn on_finished(&mut self, now: Time, from: NodeId, fates: &[(EventId, Fate)], out: &mut Outbox) {
-        for &(event, fate) in fates {
+    fn on_finished(&mut self, now: Time, from: NodeId, fates: &[Finish], out: &mut Outbox) {
+        for &Finish { event, fate, .. } in fates {
             let served_by = |efd: usize| self.efds[efd].node == from;
             let phase = self.events.find(event).map(|building| building.phase);
             if matches!(phase, Some(Phase::Served(efd)) if served_by(efd)) {
@@ -548,6 +549,7 @@ impl Sfi {
 
     fn finish(&mut self, now: Time, event: EventId, fate: Fate, out: &mut Outbox) {
         let finished = self.remove(event).expect("an event to finish is held");
+        let complete = finished.missing.is_empty();
         self.reuse(finished);
         *match fate {
             Fate::Rejected => &mut self.counters.rejected,
@@ -556,8 +558,9 @@ impl Sfi {
             Fate::Unrecorded => &mut self.counters.unrecorded,
             Fate::Abandoned => &mut self.counters.abandoned,
         } += 1;
-        self.finished.push((event, fate));
-        self.history.finished(event, fate);
+        let finish = Finish { event, fate, complete };
+        self.finished.push(finish);
+        self.history.finished(finish);
         if self.finished.len() >= FINISHED_GROUP || self.draining {
             self.tell_finished(out);
         } else {
@@ -754,6 +757,7 @@ impl Component for Sfi {
                 Message::Revoked(attempts) => attempts.iter().for_each(|&attempt| self.on_revoked(now, attempt, out)),
                 Message::Pull(count) => self.on_pull(now, from, count, out),
                 Message::Finished(fates) => self.on_finished(now, from, &fates, out),
+                Message::Ledger(ledger) => self.history.on_ledger(&ledger),
                 _ => {}
             },
             Input::Peer { node, state } => self.on_peer(now, node, state, out),

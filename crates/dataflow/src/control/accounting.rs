@@ -94,7 +94,7 @@ impl Books<'_> {
             (dfm.taken_rejected, dfm.taken_accepted)
         } else if has_level2 {
             // Of what an L2SV has taken with it, too, the event builders know what was built.
-            let built = if self.lives(Role::L2sv) { 0 } else { self.built_at_least() };
+            let built = if self.lives(Role::L2sv) { 0 } else { self.built_at_least().max(dfm.taken_accepted) };
             (l2sv.rejected, l2sv.accepted.max(built))
         } else if self.has(Role::Level1) && self.lives(Role::Level1) {
             // An event that was slow was assigned to a second SFI, too: level 1 knows better.
@@ -167,27 +167,22 @@ impl Books<'_> {
             return;
         }
         let (dfm, sfi) = (self.dfm(), self.sfi());
-        if !self.lives(Role::Dfm) {
+        if !self.dfm_knows() {
             account.built_complete = sfi.built_complete;
             account.built_incomplete = sfi.built_incomplete;
-            let mut built = sfi.built_complete + sfi.built_incomplete;
-            if dfm.recovered_without > 0 {
-                // What an SFI held that was heard too late was built again elsewhere.
-                let twice = built.saturating_sub(account.level2_accepted);
-                account.duplicates += twice;
-                let complete = twice.min(account.built_complete);
-                account.built_complete -= complete;
-                account.built_incomplete -= twice - complete;
-                built -= twice;
-            }
+            let built = sfi.built_complete + sfi.built_incomplete;
             account.not_built = account.settle("accepted, against built", account.level2_accepted, built, false);
             return;
         }
         account.built_complete = dfm.built_complete;
         account.built_incomplete = dfm.built_incomplete;
-        account.not_built = dfm.not_built;
         let ended = dfm.built_complete + dfm.built_incomplete + dfm.not_built;
-        account.settle("accepted, against built and given up", account.level2_accepted, ended, true);
+        let what = "accepted, against built and given up";
+        let exact = self.lives(Role::Dfm);
+        account.not_built = dfm.not_built + account.settle(what, account.level2_accepted, ended, exact);
+        if !exact {
+            return;
+        }
         for (node, report) in self.reports_of(Role::Sfi).filter(|(node, _)| !self.touched.contains(node)) {
             let own = SfiCounters::from_values(&report.counters);
             let granted = self.peer_counts(Role::Dfm, node);
@@ -206,7 +201,7 @@ impl Books<'_> {
             account.filter_accepted = account.built_complete;
             return;
         }
-        let (rejected, accepted, debug, unrecorded) = if self.lives(Role::Dfm) {
+        let (rejected, accepted, debug, unrecorded) = if self.dfm_knows() {
             let dfm = self.dfm();
             account.duplicates += dfm.finished_twice;
             (dfm.rejected, dfm.accepted, dfm.debug, dfm.unrecorded)
@@ -218,9 +213,6 @@ impl Books<'_> {
         account.filter_accepted = accepted + unrecorded;
         account.filter_debug = debug;
         let built = account.built_complete + account.built_incomplete;
-        if self.dfm().recovered_without > 0 {
-            self.count_filtered_once(account, built);
-        }
         let decided = account.filter_rejected + account.filter_accepted + account.filter_debug;
         let exact = self.are_exact(&[Role::Dfm, Role::Sfi, Role::Efd]);
         account.lost_after_build = account.settle("built, against filtered", built, decided, exact);
@@ -230,17 +222,6 @@ impl Books<'_> {
             let passed = account.filter_accepted + debug;
             account.settle("accepted by the EFDs, against the SFIs", efd.accepted + efd.debug, passed, true);
         }
-    }
-
-    /// What two SFIs had built because one was heard too late was filtered twice: what passed and is not in the files, then what
-    /// was rejected.
-    fn count_filtered_once(&self, account: &mut Accounting, built: u64) {
-        let passed = account.filter_accepted + account.filter_debug;
-        let twice = (account.filter_rejected + passed).saturating_sub(built);
-        let passed_twice = if self.has(Role::Sfo) { passed.saturating_sub(self.recorded()) } else { 0 };
-        let passed_twice = twice.min(passed_twice).min(account.filter_accepted);
-        account.filter_accepted -= passed_twice;
-        account.filter_rejected -= (twice - passed_twice).min(account.filter_rejected);
     }
 
     /// What the event builders have built, or more if the files hold more beside what was rejected: those that died had built that. An
@@ -310,6 +291,12 @@ impl Books<'_> {
     /// Whether the counts of these roles must agree to the last event.
     fn are_exact(&self, roles: &[Role]) -> bool {
         !self.forced && roles.iter().all(|&role| self.lives(role))
+    }
+
+    /// Whether the DFM is there to say what has become of events: one that has returned goes on counting where its former lives were,
+    /// unless the end was forced before it knew that.
+    fn dfm_knows(&self) -> bool {
+        self.reports_of(Role::Dfm).next().is_some() && (self.lives(Role::Dfm) || !self.forced)
     }
 
     /// Whether every application of a role lived through the whole run.

@@ -1,5 +1,6 @@
 //! The event-filter dataflow daemon: pulls built events, filters them, sends the accepted ones to be recorded.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -11,7 +12,8 @@ use crate::filter::policy::FilterPolicy;
 use crate::filter::streams::{StreamRule, streams_of};
 use crate::groups::Groups;
 use crate::ids::{EventId, Incarnation, NodeId, Role};
-use crate::message::{BuiltEvent, Command, DebugReason, Fate, Message, Recording};
+use crate::ledger::{Finish, Ledger};
+use crate::message::{BuiltEvent, Command, DebugReason, Fate, Holdings, Message, Recording};
 use crate::random::hash_of_event;
 use crate::report::{BlockCause, BlockedClock, ChainCounts, EfdCounters, Report};
 use crate::several::Several;
@@ -26,6 +28,8 @@ pub struct EfdParameters {
     pub sfos: Vec<NodeId>,
     /// Told of fates when the SFI of an event is gone.
     pub dfm: NodeId,
+    /// Whether the DFM may return, and then has to be told of fates anew.
+    pub dfm_returns: bool,
     /// Events in hand; at least one from each SFI.
     pub slots: usize,
     /// The selection.
@@ -55,12 +59,14 @@ pub struct Efd {
     sfos: Vec<PeerState>,
     dfm_up: bool,
     /// Fates for the SFIs of this pass.
-    fates: Groups<(EventId, Fate)>,
+    fates: Groups<Finish>,
     /// Fates for the DFM, which is away.
-    untold: Vec<(EventId, Fate)>,
+    untold: Vec<Finish>,
     /// What SFIs were told and may have told nobody, in the order in which it was told. What is finished for good leaves when it comes
-    /// to the front: while an SFI is away that may have an old event nothing does.
+    /// to the front: while an SFI is away that may have an old event nothing does. Where the DFM may return, that is what this daemon
+    /// can tell a later life in numbers, whatever an SFI knows that may die with the DFM.
     told: VecDeque<Told>,
+    ledger: Ledger,
     /// By SFI: the DFM asks what is here of it up to this life, which is not known to be over.
     asked: Vec<Option<Incarnation>>,
     draining: bool,
@@ -77,8 +83,7 @@ type Origin = (usize, PeerState);
 struct Told {
     sfi: usize,
     life: Incarnation,
-    event: EventId,
-    fate: Fate,
+    finish: Finish,
 }
 
 impl Efd {
@@ -93,6 +98,7 @@ impl Efd {
             fates: Groups::new(),
             untold: Vec::new(),
             told: VecDeque::new(),
+            ledger: Ledger::default(),
             asked: vec![None; parameters.sfis.len()],
             draining: false,
             abandoned: false,
@@ -114,7 +120,9 @@ impl Efd {
         };
         let sfi = (sfi, self.sfis[sfi]);
         let event = built.event;
-        while self.told.pop_front_if(|told| told.event < built.oldest_unfinished).is_some() {}
+        if !self.parameters.dfm_returns {
+            self.forget_below(built.oldest_unfinished);
+        }
         let known = self.processing.get_mut(event.event).map(|(origins, _)| origins);
         let known = known.or_else(|| self.recording.get_mut(event.event).map(|(origins, _)| origins));
         if let Some(origins) = known {
@@ -123,7 +131,7 @@ impl Efd {
         self.counters.received += 1;
         if self.abandoned {
             self.counters.abandoned += 1;
-            return self.finish(sfi, event.event, Fate::Abandoned, out);
+            return self.finish(sfi, finish(&built, Fate::Abandoned), out);
         }
         match self.parameters.decider {
             Decider::Tasks => {
@@ -134,7 +142,7 @@ impl Efd {
                 let streams = streams_of(&self.parameters.streams, event.event, 0, 0);
                 self.accept(now, Several::one(sfi), Recording { built, streams, debug: None }, out);
             }
-            Decider::Policy(_) => self.reject(Several::one(sfi), event.event, out),
+            Decider::Policy(_) => self.reject(Several::one(sfi), &built, out),
         }
     }
 
@@ -150,7 +158,7 @@ impl Efd {
             }
             Processed::Reject { chains } => {
                 self.chains.note(chains);
-                self.reject(origins, event, out);
+                self.reject(origins, &built, out);
             }
             Processed::Fail { reason, result } => {
                 self.count_failure(reason);
@@ -171,15 +179,15 @@ impl Efd {
         }
     }
 
-    fn reject(&mut self, origins: Several<Origin>, event: EventId, out: &mut Outbox) {
+    fn reject(&mut self, origins: Several<Origin>, built: &BuiltEvent, out: &mut Outbox) {
         self.counters.rejected += 1;
-        origins.into_iter().for_each(|origin| self.finish(origin, event, Fate::Rejected, out));
+        self.finish_all(origins, finish(built, Fate::Rejected), out);
     }
 
     fn accept(&mut self, now: Time, origins: Several<Origin>, recording: Recording, out: &mut Outbox) {
         if recording.streams == 0 {
             self.counters.prescaled += 1;
-            return self.reject(origins, recording.built.event.event, out);
+            return self.reject(origins, &recording.built, out);
         }
         self.counters.accepted += 1;
         self.keep(now, origins, recording, out);
@@ -189,8 +197,7 @@ impl Efd {
     fn keep(&mut self, now: Time, origins: Several<Origin>, recording: Recording, out: &mut Outbox) {
         let event = recording.built.event.event;
         if self.parameters.sfos.is_empty() {
-            let fate = fate_of(&recording);
-            return origins.into_iter().for_each(|origin| self.finish(origin, event, fate, out));
+            return self.finish_all(origins, finish(&recording.built, fate_of(&recording)), out);
         }
         self.recording.insert(event, (origins, recording));
         self.record(now, event, out);
@@ -215,36 +222,50 @@ impl Efd {
     }
 
     fn give_up(&mut self, event: EventId, out: &mut Outbox) {
-        let (origins, _) = self.recording.remove(event).expect("an event in recording");
+        let (origins, recording) = self.recording.remove(event).expect("an event in recording");
         self.counters.unrecorded += 1;
-        origins.into_iter().for_each(|origin| self.finish(origin, event, Fate::Unrecorded, out));
+        self.finish_all(origins, finish(&recording.built, Fate::Unrecorded), out);
     }
 
     fn on_recorded(&mut self, now: Time, event: EventId, fresh: bool, out: &mut Outbox) {
         let Some((origins, recording)) = self.recording.remove(event) else { return };
         self.counters.recorded += 1;
         self.counters.recorded_before += u64::from(!fresh);
-        let fate = fate_of(&recording);
-        origins.into_iter().for_each(|origin| self.finish(origin, event, fate, out));
+        self.finish_all(origins, finish(&recording.built, fate_of(&recording)), out);
         self.update_blocked(now);
     }
 
+    fn finish_all(&mut self, origins: Several<Origin>, finish: Finish, out: &mut Outbox) {
+        origins.into_iter().for_each(|origin| self.finish(origin, finish, out));
+    }
+
     /// Tells the SFI, and asks it for another event; or the DFM, if the SFI that had the event is no more.
-    fn finish(&mut self, (sfi, state): Origin, event: EventId, fate: Fate, out: &mut Outbox) {
+    fn finish(&mut self, (sfi, state): Origin, finish: Finish, out: &mut Outbox) {
         if let PeerState::Up(life) = state
             && self.sfis[sfi] == state
         {
-            self.told.push_back(Told { sfi, life, event, fate });
+            self.told.push_back(Told { sfi, life, finish });
             let to = self.parameters.sfis[sfi];
-            if let Some(fates) = self.fates.add(to, (event, fate), 1) {
+            if let Some(fates) = self.fates.add(to, finish, 1) {
                 send_fates(to, fates, out);
             }
         } else if self.dfm_up {
             // At once: the DFM takes what it has not been told for lost when it has the answer to its question.
-            out.send(self.parameters.dfm, Message::Finished(vec![(event, fate)]));
+            out.send(self.parameters.dfm, Message::Finished(vec![finish]));
         } else {
-            self.untold.push((event, fate));
+            self.untold.push(finish);
         }
+    }
+
+    fn on_ledger(&mut self, ledger: &Ledger) {
+        if ledger.below > self.ledger.below {
+            self.ledger = *ledger;
+            self.forget_below(ledger.below);
+        }
+    }
+
+    fn forget_below(&mut self, bound: EventId) {
+        while self.told.pop_front_if(|told| told.finish.event < bound).is_some() {}
     }
 
     /// A life of an SFI is over. What that has sent here may still come until that is seen here, too.
@@ -270,7 +291,7 @@ impl Efd {
         let recording = self.recording.iter().filter(|(_, (origins, _))| is_orphan(origins)).map(|(event, _)| event);
         let events: Vec<EventId> = processing.chain(recording).collect();
         let its = self.told.iter().filter(|told| told.sfi == sfi && told.life <= life);
-        let finished: Vec<(EventId, Fate)> = its.map(|told| (told.event, told.fate)).collect();
+        let finished: Vec<Finish> = its.map(|told| told.finish).collect();
         let (dfm, sfi) = (self.parameters.dfm, self.parameters.sfis[sfi]);
         for some in events.chunks(TOLD_TOGETHER_MAX) {
             let (events, finished) = (some.to_vec(), Vec::new());
@@ -281,6 +302,16 @@ impl Efd {
             out.send(dfm, Message::Orphans { sfi, life, events, finished, last: false });
         }
         out.send(dfm, Message::Orphans { sfi, life, events: Vec::new(), finished: Vec::new(), last: true });
+    }
+
+    /// A DFM in a later life learns what has become of events: its former one may have taken that with it, together with the SFI.
+    fn tell_finished(&self, out: &mut Outbox) {
+        let finished: Vec<Finish> = self.told.iter().map(|told| told.finish).collect();
+        let some = |last| Holdings { ledger: Box::new(self.ledger), last, ..Holdings::default() };
+        for finished in finished.chunks(TOLD_TOGETHER_MAX) {
+            out.send(self.parameters.dfm, Message::Held(Holdings { finished: finished.to_vec(), ..some(false) }));
+        }
+        out.send(self.parameters.dfm, Message::Held(some(true)));
     }
 
     fn update_blocked(&mut self, now: Time) {
@@ -295,6 +326,9 @@ impl Efd {
             self.dfm_up = matches!(state, PeerState::Up(_));
             // It asks again.
             self.asked.fill(None);
+            if matches!(state, PeerState::Up(life) if life > FIRST_LIFE) {
+                self.tell_finished(out);
+            }
             if self.dfm_up && !self.untold.is_empty() {
                 out.send(node, Message::Finished(core::mem::take(&mut self.untold)));
             }
@@ -323,9 +357,9 @@ impl Efd {
         }
         if command == Command::Abandon {
             self.abandoned = true;
-            for (event, (origins, _)) in core::mem::take(&mut self.processing) {
+            for (_, (origins, built)) in core::mem::take(&mut self.processing) {
                 self.counters.abandoned += 1;
-                origins.into_iter().for_each(|origin| self.finish(origin, event, Fate::Abandoned, out));
+                self.finish_all(origins, finish(&built, Fate::Abandoned), out);
             }
             while let Some(event) = self.recording.first() {
                 self.give_up(event, out);
@@ -339,6 +373,7 @@ impl Component for Efd {
         match input {
             Input::Message { from, message } => match message {
                 Message::BuiltEvent(built) => self.on_built_event(now, from, built, out),
+                Message::Ledger(ledger) => self.on_ledger(&ledger),
                 Message::Recorded { event, fresh } => self.on_recorded(now, event, fresh, out),
                 Message::Orphaned { sfi, life } => self.on_orphaned(sfi, life, out),
                 Message::Refused(event) if self.recording.contains(event) => self.give_up(event, out),
@@ -393,7 +428,7 @@ impl Component for Efd {
 }
 
 /// Tells an SFI, and asks it for as many events.
-fn send_fates(sfi: NodeId, fates: Vec<(EventId, Fate)>, out: &mut Outbox) {
+fn send_fates(sfi: NodeId, fates: Vec<Finish>, out: &mut Outbox) {
     let pulls = fates.len() as u32;
     out.send(sfi, Message::Finished(fates));
     out.send(sfi, Message::Pull(pulls));
@@ -403,6 +438,12 @@ fn fate_of(recording: &Recording) -> Fate {
     if recording.debug.is_some() { Fate::Debug } else { Fate::Accepted }
 }
 
+fn finish(built: &BuiltEvent, fate: Fate) -> Finish {
+    Finish { event: built.event.event, fate, complete: built.missing.is_empty() }
+}
+
+/// No life of the DFM was in the run before it.
+const FIRST_LIFE: Incarnation = Incarnation(0);
 /// Far below the room that a frame has for lists.
 const TOLD_TOGETHER_MAX: usize = 512;
 

@@ -1,12 +1,14 @@
 //! What level 1 keeps of the events that it has issued, for a decider that dies and returns.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use crate::component::Outbox;
 use crate::ids::{EventId, NodeId};
+use crate::ledger::Ledger;
 use crate::level2::undecided::Undecided;
-use crate::message::{EventInfo, Grounds, Message, Roi, Settlement};
+use crate::message::{EventInfo, Grounds, Holdings, Message, Roi, Settlement};
 
 /// Which events level 1 keeps, to tell them again to a decider that returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,6 +26,8 @@ pub enum Keep {
 pub(super) struct Kept {
     keep: Keep,
     unfinished: VecDeque<EventInfo>,
+    /// What the DFM has counted, for a later life of it.
+    ledger: Ledger,
     supervisors: Vec<Supervised>,
 }
 
@@ -52,7 +56,7 @@ impl Kept {
             uncleared_before: Vec::new(),
         };
         let supervisors = if keep == Keep::Unsettled { deciders.iter().map(supervised).collect() } else { Vec::new() };
-        Self { keep, unfinished: VecDeque::new(), supervisors }
+        Self { keep, unfinished: VecDeque::new(), ledger: Ledger::default(), supervisors }
     }
 
     /// An event is given to the decider with this index.
@@ -69,6 +73,13 @@ impl Kept {
     /// The DFM has finished everything below this event.
     pub(super) fn on_finished_below(&mut self, oldest: EventId) {
         while self.unfinished.pop_front_if(|kept| kept.event < oldest).is_some() {}
+    }
+
+    /// What has become of all events below a bound.
+    pub(super) fn on_ledger(&mut self, ledger: &Ledger) {
+        if ledger.below > self.ledger.below {
+            self.ledger = *ledger;
+        }
     }
 
     /// An L2SV has decided a group of events for good; it has cleared its groups up to `cleared`.
@@ -104,8 +115,12 @@ impl Kept {
         (self.unfinished.len() - self.unfinished.partition_point(|kept| kept.event < first)) as u64
     }
 
-    /// An L2SV is in a new life: it is told again what it may not have dealt with.
+    /// A decider is in a new life: a DFM learns what the former one had counted, an L2SV what it may not have dealt with.
     pub(super) fn tell_again(&mut self, node: NodeId, out: &mut Outbox) {
+        if self.ledger.below > EventId(0) {
+            let ledger = Box::new(self.ledger);
+            out.send(node, Message::Held(Holdings { ledger, ..Holdings::default() }));
+        }
         if let Some(supervised) = self.supervisors.iter_mut().find(|supervised| supervised.node == node) {
             supervised.tell_again(out);
         }

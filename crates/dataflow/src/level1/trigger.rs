@@ -394,6 +394,7 @@ impl Level1 {
 
     fn on_message(&mut self, from: NodeId, message: &Message, out: &mut Outbox) {
         match message {
+            Message::Ledger(ledger) => self.kept.on_ledger(ledger),
             Message::FinishedBelow(oldest) => self.kept.on_finished_below(*oldest),
             Message::Settled { cleared, decided } => self.kept.on_settled(from, *cleared, decided, out),
             _ => {}

@@ -474,6 +474,7 @@ impl Component for L2sv {
                     let verdict = Verdict { accept, grounds, has_result, builder };
                     self.on_decision(now, from, (event, attempt), verdict, out);
                 }
+                Message::Ledger(ledger) => self.outlet.on_ledger(&ledger),
                 Message::DecisionsTaken { up_to, oldest_unfinished } => {
                     self.on_decisions_taken(now, up_to, oldest_unfinished, out);
                 }

@@ -1,12 +1,14 @@
 //! Where the decisions of a supervisor go: to the DFM, in groups; or, where there is none, into clears.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::component::{Outbox, PeerState};
 use crate::ids::{EventId, Incarnation, NodeId};
-use crate::message::{Decision, Message, MissedClears, Settlement};
+use crate::ledger::Ledger;
+use crate::message::{Decision, Holdings, Message, MissedClears, Settlement};
 use crate::readout::clears::Clears;
 use crate::report::L2svCounters;
 use crate::time::Time;
@@ -32,6 +34,8 @@ pub(crate) struct Groups {
     sent_decisions: usize,
     /// Taken over; with accepted events only, of which one at least may be unfinished.
     taken: VecDeque<Group>,
+    /// What the DFM has counted, for a later life of it.
+    ledger: Ledger,
     /// The life of the DFM that was seen last.
     life: Option<Incarnation>,
     sequence: u64,
@@ -58,6 +62,7 @@ impl Outlet {
             sent: VecDeque::new(),
             sent_decisions: 0,
             taken: VecDeque::new(),
+            ledger: Ledger::default(),
             life: None,
             sequence: 0,
             gone: false,
@@ -156,6 +161,15 @@ impl Outlet {
         }
     }
 
+    /// What has become of all events below a bound.
+    pub(crate) fn on_ledger(&mut self, ledger: &Ledger) {
+        if let Self::Dfm(groups) = self
+            && ledger.below > groups.ledger.below
+        {
+            groups.ledger = *ledger;
+        }
+    }
+
     /// A DFM that comes back is told again what it has not taken over. Whether groups have new numbers.
     pub(crate) fn on_peer(&mut self, node: NodeId, state: PeerState, done: bool, out: &mut Outbox) -> bool {
         let Self::Dfm(groups) = self else { return false };
@@ -166,6 +180,10 @@ impl Outlet {
         groups.gone = state == PeerState::Gone;
         if let PeerState::Up(life) = state {
             if groups.life.replace(life) != Some(life) {
+                let ledger = Box::new(groups.ledger);
+                if ledger.below > EventId(0) {
+                    out.send(node, Message::Held(Holdings { ledger, ..Holdings::default() }));
+                }
                 groups.begin_anew();
                 anew = true;
             }

@@ -45,6 +45,7 @@ pub const CREDIT: u16 = 38;
 pub const ORPHANED: u16 = 66;
 pub const ORPHANS: u16 = 67;
 pub const ACCEPTED_BEFORE: u16 = 68;
+pub const LEDGER: u16 = 70;
 pub const COMMAND: u16 = 40;
 pub const DRAINED: u16 = 41;
 pub const EXHAUSTED: u16 = 42;

@@ -2,17 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use dataflow::component::{Steer, Steered};
 use dataflow::control::accounting::Accounting;
 use dataflow::ids::{EventId, Role};
 use dataflow::level1::pace::Spacing;
-use dataflow::level2::l2pu::sink_accepts;
-use dataflow::level2::steering::Skeleton;
-use dataflow::message::EventInfo;
 use dataflow::report::{DfmCounters, EfdCounters, Level1Counters, Report, RosCounters, SfiCounters};
 
-use super::outside::Seen;
-use super::parts::trigger;
+use super::books;
+use super::expected::Expected;
+use super::outside::{Recorded, Seen};
 use super::plan::{InputKind, Plan};
 use super::shaping;
 use crate::world::{Fault, Outcomes};
@@ -22,6 +19,8 @@ pub(super) struct Check<'a> {
     pub(super) plan: &'a Plan,
     pub(super) outcomes: &'a Outcomes,
     pub(super) seen: &'a Seen,
+    /// What the same plan without any fault has written, where that has to be the same.
+    pub(super) twin: Option<&'a Seen>,
 }
 
 /// What did not hold, in words.
@@ -53,9 +52,6 @@ impl Check<'_> {
     /// would grow to the end of the run.
     fn every_fate_is_known(&self, failures: &mut Failures) {
         let ending = &self.outcomes.ending;
-        if self.have_both_forgotten() {
-            return;
-        }
         for report in ending.reports.values().filter(|report| report.role == Role::Dfm) {
             let c = DfmCounters::from_values(&report.counters);
             let known = c.rejected + c.accepted + c.debug + c.unrecorded + c.abandoned + c.lost_built;
@@ -66,33 +62,29 @@ impl Check<'_> {
         }
     }
 
-    /// A DFM returns and does not know what a builder had built that has died as well: if that was after the event filter had drained,
-    /// it is built again, and nobody waits for the end.
-    fn have_both_forgotten(&self) -> bool {
-        let died = |role| self.plan.of(role).iter().any(|node| self.outcomes.touched.contains(node));
-        died(Role::Dfm) && died(Role::Sfi)
-    }
-
     /// Every event that is to be recorded is: read-out systems keep it until then.
     fn nothing_lost_in_a_crash(&self, failures: &mut Failures) {
-        let Self { plan, outcomes, seen } = self;
+        let Self { plan, outcomes, seen, .. } = self;
         let files: BTreeSet<EventId> = seen.events().collect();
-        let selected = (0..outcomes.account.level1).filter(|&ordinal| self.selects(ordinal));
+        let selected = (0..outcomes.account.level1).filter(|&ordinal| self.is_recorded(ordinal));
         let missing = selected.map(|ordinal| EventId(plan.first + ordinal)).filter(|event| !files.contains(event));
         if plan.input != InputKind::Level2Only {
             failures.extend(missing.map(|event| format!("{event} is lost in a crash")));
         }
         let account = &outcomes.account;
         let lost = account.level2_lost + account.not_built + account.lost_after_build + account.lost_in_recording;
-        // What a builder has rejected and taken with it is known to the DFM alone.
-        if lost > 0 && !self.have_both_forgotten() {
+        if lost > 0 {
             failures.push(format!("events count as lost: {account:?}"));
         }
-        let accepted = (0..account.level1).filter(|&ordinal| self.accepts(ordinal)).count() as u64;
+        let accepted = (0..account.level1).filter(|&ordinal| plan.is_accepted(ordinal)).count() as u64;
         let doubtful = account.level2_forced + account.level2_incomplete;
         let may_be_accepted = accepted..=accepted + doubtful;
         if plan.has_level2() && !may_be_accepted.contains(&account.level2_accepted) {
             failures.push(format!("level 2 passed other events than it accepts: {account:?}"));
+        }
+        books::against_files(plan, outcomes, seen, failures);
+        if let Some(twin) = self.twin {
+            books::against_twin(seen, twin, failures);
         }
     }
 
@@ -114,16 +106,16 @@ impl Check<'_> {
         failures.extend(self.outcomes.violations.iter().cloned());
         let mut files = BTreeSet::new();
         let mut not_selected = Vec::new();
-        for (event, streams) in self.seen.files.values().flatten() {
+        for Recorded { event, streams, .. } in self.seen.recorded() {
             if !files.insert(*event) {
                 failures.push(format!("{event} is recorded twice"));
             }
-            let of_it = if self.plan.fails(*event) { 0 } else { self.plan.streams_of(*event) };
-            if *streams != of_it {
-                failures.push(format!("{event} is in streams {streams:#b}, and not in {of_it:#b}"));
-            }
             let ordinal = event.0.wrapping_sub(self.plan.first);
-            if !self.selects(ordinal) {
+            match self.plan.expected_of_filter(ordinal) {
+                Expected::Recorded(expected) if expected == *streams => {}
+                other => failures.push(format!("{event} is in streams {streams:#b}, and is to be {other:?}")),
+            }
+            if !self.plan.is_accepted(ordinal) {
                 not_selected.push(event);
             }
         }
@@ -132,16 +124,16 @@ impl Check<'_> {
             failures.push(format!("recorded, though to be rejected: {not_selected:?}"));
         }
         if self.plan.in_order && self.outcomes.touched.is_empty() {
-            let sorted = self.seen.files.values().all(|events| events.is_sorted_by_key(|(event, _)| *event));
+            let sorted = self.seen.files.values().all(|events| events.is_sorted_by_key(|recorded| recorded.event));
             failures.extend((!sorted).then(|| "events are recorded out of order".to_owned()));
         }
     }
 
     /// The account knows what is in the files.
     fn files(&self, failures: &mut Failures) {
-        let (account, files) = (&self.outcomes.account, &self.seen.files);
+        let account = &self.outcomes.account;
         // What is in no stream is in the debug stream.
-        let copies: u32 = files.values().flatten().map(|(_, streams)| streams.count_ones().max(1)).sum();
+        let copies: u32 = self.seen.recorded().map(|recorded| recorded.streams.count_ones().max(1)).sum();
         let distinct: BTreeSet<EventId> = self.seen.events().collect();
         if self.plan.of(Role::Sfo).is_empty() {
             return;
@@ -167,11 +159,10 @@ impl Check<'_> {
         if outcomes.forced || outcomes.ending.forced {
             return;
         }
-        failures.extend(outcomes.lost_credits.iter().filter(|_| !self.have_both_forgotten()).cloned());
+        failures.extend(outcomes.lost_credits.iter().cloned());
         if outcomes.ending.dead.is_empty() {
             // Else what waits for the dead, to be decided, built or cleared, waits still.
-            let busy = outcomes.busy.iter().filter(|_| !self.have_both_forgotten());
-            failures.extend(busy.map(|busy| format!("busy not released: {busy}")));
+            failures.extend(outcomes.busy.iter().map(|busy| format!("busy not released: {busy}")));
             outcomes.ending.reports.values().for_each(|report| self.pages(report, failures));
         }
         if !outcomes.touched.is_empty() {
@@ -268,7 +259,7 @@ impl Check<'_> {
     }
 
     fn nothing_lost(&self, failures: &mut Failures) {
-        let Self { plan, outcomes, seen } = self;
+        let Self { plan, outcomes, seen, .. } = self;
         let account = &outcomes.account;
         let mut holds = |holds: bool, what: &str| {
             if !holds {
@@ -282,12 +273,12 @@ impl Check<'_> {
         holds(!plan.is_healthy() || !has_pages || account.built_incomplete == 0, "data missing without a fault");
         let doubtful = account.level2_forced + account.level2_incomplete;
         if plan.has_level2() {
-            let accepted = (0..account.level1).filter(|&ordinal| self.accepts(ordinal)).count() as u64;
+            let accepted = (0..account.level1).filter(|&ordinal| plan.is_accepted(ordinal)).count() as u64;
             let may_be_accepted = accepted..=accepted + doubtful;
             holds(may_be_accepted.contains(&account.level2_accepted), "level 2 passed other events than it accepts");
         }
         if plan.counts.efd > 0 && plan.input != InputKind::Level2Only {
-            let selected = (0..account.level1).filter(|&ordinal| self.selects(ordinal));
+            let selected = (0..account.level1).filter(|&ordinal| self.is_recorded(ordinal));
             let expected: BTreeSet<EventId> = selected.map(|ordinal| EventId(plan.first + ordinal)).collect();
             let files: BTreeSet<EventId> = seen.events().collect();
             let may_hold_more = doubtful > 0 && files.is_superset(&expected);
@@ -295,32 +286,9 @@ impl Check<'_> {
         }
     }
 
-    /// What level 2 decides on an event, without any of the machinery.
-    fn accepts(&self, ordinal: u64) -> bool {
-        let plan = self.plan;
-        let event = EventInfo { event: EventId(plan.first + ordinal), ordinal, ..EventInfo::default() };
-        let recommended = match plan.sink {
-            Some(fraction) => sink_accepts(event.event, fraction),
-            None => decides(&plan.skeleton(), event),
-        };
-        !plan.has_level2() || plan.overrides.decide(trigger(ordinal).items, recommended)
+    fn is_recorded(&self, ordinal: u64) -> bool {
+        matches!(self.plan.expected(ordinal), Expected::Recorded(_))
     }
-
-    /// What level 2 and the filter decide on an event.
-    fn selects(&self, ordinal: u64) -> bool {
-        let event = EventId(self.plan.first.wrapping_add(ordinal));
-        let is_kept = self.plan.policy.accepts(event, ordinal) && self.plan.streams_of(event) != 0;
-        self.accepts(ordinal) && (is_kept || self.plan.fails(event))
-    }
-}
-
-pub(super) fn decides(skeleton: &Skeleton, event: EventInfo) -> bool {
-    let steer = |step| Steer { event, worker: 0, step, rois: Vec::new(), data: Vec::new(), missing: 0 };
-    let decided = (0..).map(|step| skeleton.step(&steer(step))).find_map(|outcome| match outcome {
-        Steered::Ask(_) => None,
-        Steered::Decide(selection) => Some(selection.accept),
-    });
-    decided == Some(true)
 }
 
 /// Without progress a stage is given up, has as long to do that, and so has every stage to say that it has, and the end its report.

@@ -92,15 +92,41 @@ impl Plan {
         self.faults.push((at, fault));
     }
 
+    /// Whether read-out systems have the data of every event until they are asked for: nothing is lost or late on the way, there is room
+    /// for all of it, and no read-out system dies.
+    pub(super) fn keeps_data(&self) -> bool {
+        let sources: Vec<NodeId> = [Role::Ros, Role::Pros].into_iter().flat_map(|role| self.of(role)).collect();
+        let is_of_others = |fault: &Fault| match fault {
+            Fault::Kill(node) | Fault::Restart(node, _) => !sources.contains(node),
+            _ => false,
+        };
+        // What these have to say of an event that is cleared, nobody else knows.
+        let crashed = self.crashed_roles();
+        let all_die = [Role::Dfm, Role::Sfi, Role::Efd].iter().all(|role| crashed.contains(role));
+        let is_near = self.slow_channels == 0.0 && self.port.is_none() && self.late.is_empty();
+        let has_room = self.in_flight <= self.pages as u64 && self.events <= self.pages as u64;
+        let is_perfect = self.links.is_perfect() && self.fragment_faults.is_perfect();
+        let is_calm = self.faults.iter().all(|(_, fault)| is_of_others(fault));
+        self.clear_after == ClearAfter::Recorded && is_perfect && is_near && has_room && is_calm && !all_die
+    }
+
+    fn crashes(&self) -> Vec<&Fault> {
+        let crashes = self.faults.iter().filter(|(_, fault)| matches!(fault, Fault::Kill(_) | Fault::Restart(..)));
+        crashes.map(|(_, fault)| fault).collect()
+    }
+
+    fn crashed_roles(&self) -> Vec<Role> {
+        let applications = self.applications();
+        let role_of = |fault: &Fault| fault.node().map(|node| applications[usize::from(node.0) - 1].role);
+        self.crashes().into_iter().filter_map(role_of).collect()
+    }
+
     /// Whether no accepted event may be lost, though applications die: read-out systems keep an event until it is recorded, and what
     /// died returns, or there is another that does its work. A DFM and a supervisor may not both die: what the one had taken from
     /// the other is lost if it has not been assigned. Nor may a DFM that triggers itself and a builder: nobody else knows of an event.
     /// With the pROS go results, never events.
     pub fn keeps_all(&self) -> bool {
-        let crashes = self.faults.iter().filter(|(_, fault)| matches!(fault, Fault::Kill(_) | Fault::Restart(..)));
-        let crashes: Vec<&Fault> = crashes.map(|(_, fault)| fault).collect();
-        let role_of = |fault: &&Fault| fault.node().map(|node| self.applications()[usize::from(node.0) - 1].role);
-        let roles: Vec<Role> = crashes.iter().filter_map(role_of).collect();
+        let (crashes, roles) = (self.crashes(), self.crashed_roles());
         let dies = |role| roles.contains(&role);
         let is_survived = match (&crashes[..], &roles[..]) {
             ([Fault::Kill(_)], [role]) => {

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use dataflow::building::dfm::ClearAfter;
 use dataflow::filter::streams::StreamRule;
 use dataflow::ids::{NodeId, Role};
 use dataflow::random::Random;
 
 use super::plan::{InputKind, Plan};
-use crate::world::{Fault, Port, TypeSet};
+use crate::world::{Fault, Links, Port, TypeSet};
 
 impl Plan {
     pub(super) fn draw_more(&mut self, edition: u32, level: u32) {
@@ -28,6 +29,9 @@ impl Plan {
         }
         if edition >= 6 {
             self.draw_carriers(&mut Random::new(seed ^ 0x6361_7272_6965));
+        }
+        if edition >= 7 && level == 5 {
+            self.draw_calm(&mut Random::new(seed ^ 0x6361_6c6d_2121));
         }
         if edition >= 3 && level == 3 {
             self.draw_silence(&mut Random::new(seed ^ 0x7369_6c65_6e63));
@@ -127,6 +131,34 @@ impl Plan {
         self.connected = TypeSet::of_bits(r.below(1 << TypeSet::COUNT) as u16);
         if self.slow_channels == 0.0 && r.chance(0.5) {
             self.slow_channels = 0.2;
+        }
+    }
+
+    /// Nothing goes wrong but that applications die: then every event is to be recorded with all its data, and nothing excuses what is not.
+    /// Often it is the DFM and one that knows of its events.
+    fn draw_calm(&mut self, r: &mut Random) {
+        if self.counts.efd == 0 || self.input == InputKind::Level2Only || !r.chance(0.4) {
+            return;
+        }
+        (self.links, self.fragment_faults) = (Links::perfect(), Links::perfect());
+        (self.port, self.slow_channels, self.record_failures, self.slow_steering) = (None, 0.0, 0.0, 0.0);
+        self.heavy_until = None;
+        self.healed_after = None;
+        self.late.clear();
+        self.clear_after = ClearAfter::Recorded;
+        self.events = 20 + r.below(180);
+        self.pages = self.pages.max(200);
+        self.faults.retain(|(_, fault)| matches!(fault, Fault::Kill(_) | Fault::Restart(..)));
+        if r.chance(0.5) {
+            let (dfm, roles) = (self.of(Role::Dfm), [Role::Sfi, Role::Sfi, Role::Efd, Role::Sfo, Role::L2pu]);
+            let others = self.of(roles[r.below(5) as usize]);
+            let mut pair = dfm.into_iter().chain(others.first().copied());
+            for (_, fault) in &mut self.faults {
+                let away = Duration::from_micros(100 + r.below(30_000));
+                if let Some(node) = pair.next() {
+                    *fault = Fault::Restart(node, away);
+                }
+            }
         }
     }
 

@@ -2,9 +2,11 @@
 //!
 //! A [`Plan`] is drawn from a seed and a level of faults; [`Plan::run`] runs it and checks it.
 
+mod books;
 mod check;
 mod crash;
 mod editions;
+mod expected;
 mod outside;
 mod parts;
 mod plan;
@@ -49,11 +51,26 @@ impl Plan {
     }
 
     fn run_within(&self, trace: Trace, steps_max: u64) -> Run {
+        let (outcomes, seen) = self.outcomes(trace, steps_max);
+        let twin = self.twin().map(|twin| twin.outcomes(Trace::None, steps_max));
+        let doubtful = |run: &Outcomes| run.account.level2_forced + run.account.level2_incomplete;
+        let is_whole = |run: &Outcomes| run.account.level1 == self.events && doubtful(run) == 0;
+        let twin = twin.filter(|(twin, _)| is_whole(twin) && is_whole(&outcomes)).map(|(_, seen)| seen);
+        let failures = Check { plan: self, outcomes: &outcomes, seen: &seen, twin: twin.as_ref() }.failures();
+        Run { outcomes, failures }
+    }
+
+    fn outcomes(&self, trace: Trace, steps_max: u64) -> (Outcomes, Seen) {
         let seen = Rc::new(RefCell::new(Seen::default()));
         let setup = Setup { steps_max, ..self.setup(Rc::clone(&seen)) };
         let outcomes = World::new(setup).traced(trace).run();
-        let failures = Check { plan: self, outcomes: &outcomes, seen: &seen.borrow() }.failures();
-        Run { outcomes, failures }
+        (outcomes, seen.take())
+    }
+
+    /// The same without any fault, where the files have to be the same.
+    fn twin(&self) -> Option<Self> {
+        let twin = || Self { faults: Vec::new(), late: Vec::new(), ..self.clone() };
+        (self.keeps_all() && self.keeps_data()).then(twin)
     }
 
     /// Runs the plan to its end and checks it.

@@ -7,15 +7,14 @@ use std::time::Duration;
 
 use dataflow::bulk::Bulk;
 use dataflow::component::{Processed, Selection, Steer, Steered};
-use dataflow::filter::streams::streams_of;
 use dataflow::ids::{EventId, NodeId, Role};
 use dataflow::level1::trigger::Trigger;
 use dataflow::level2::steering::Skeleton;
 use dataflow::message::{BuiltEvent, Chains, DebugReason, EventInfo, Grounds, Recording};
-use dataflow::random::{Random, hash_of_event};
+use dataflow::random::Random;
 use dataflow::recording::sfo::Durable;
 
-use super::check::decides;
+use super::expected::mixed;
 use super::parts::trigger;
 use super::plan::Plan;
 use crate::world::{Effort, Outside, Place};
@@ -23,16 +22,31 @@ use crate::world::{Effort, Outside, Place};
 /// What the outside has seen.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// Events in the files of each SFO, in the order of writing, with their streams, none for the debug stream.
-    pub(super) files: BTreeMap<NodeId, Vec<(EventId, u32)>>,
+    /// Events in the files of each SFO, in the order of writing.
+    pub(super) files: BTreeMap<NodeId, Vec<Recorded>>,
     /// Triggers that the outside has given.
     pub(super) given: u64,
 }
 
+/// An event in files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Recorded {
+    pub(super) event: EventId,
+    /// Its streams, none for the debug stream.
+    pub(super) streams: u32,
+    /// Whether it has the data of all ROBs.
+    pub(super) complete: bool,
+}
+
 impl Seen {
     /// All events in files, once for each time that one was recorded.
+    pub(super) fn recorded(&self) -> impl Iterator<Item = &Recorded> {
+        self.files.values().flatten()
+    }
+
+    /// Their numbers.
     pub(super) fn events(&self) -> impl Iterator<Item = EventId> {
-        self.files.values().flatten().map(|(event, _)| *event)
+        self.recorded().map(|recorded| recorded.event)
     }
 }
 
@@ -126,7 +140,9 @@ impl Outside for Surroundings {
 
     fn record(&mut self, node: NodeId, recording: &Recording) -> bool {
         self.check_content(&recording.built);
-        self.seen.borrow_mut().files.entry(node).or_default().push((recording.built.event.event, recording.streams));
+        let Recording { ref built, streams, .. } = *recording;
+        let recorded = Recorded { event: built.event.event, streams, complete: built.missing.is_empty() };
+        self.seen.borrow_mut().files.entry(node).or_default().push(recorded);
         true
     }
 
@@ -161,30 +177,19 @@ impl Outside for Surroundings {
 impl Plan {
     /// Whether a processing task fails on this event.
     pub(super) fn fails(&self, event: EventId) -> bool {
-        self.filter_tasks && hash_of_event(event).is_multiple_of(17)
+        self.filter_tasks && mixed(event.0).is_multiple_of(17)
     }
 
     /// Whether level 2 had a result for an accepted event.
     fn has_result(&self, info: &EventInfo) -> bool {
         let is_decided = self.has_level2() && self.sink.is_none() && info.grounds != Grounds::Timeout;
-        is_decided && decides(&self.skeleton(), *info)
+        is_decided && self.is_recommended(info.event)
     }
 
     /// The streams that a processing task asks for by name, and what its chains say.
     fn answer(&self, event: EventId) -> (u32, Chains) {
-        if self.streams.len() == 1 {
-            return (0, Chains::default());
-        }
-        let hash = hash_of_event(event) >> 8;
-        let asked = if hash.is_multiple_of(3) { (hash >> 4) as u32 & ((1 << self.streams.len()) - 1) } else { 0 };
-        let chains = hash >> 16 & 0b11;
-        (asked, Chains { input: chains, passed: chains })
-    }
-
-    /// The streams that an accepted event belongs to; none if prescales leave it out of all.
-    pub(super) fn streams_of(&self, event: EventId) -> u32 {
-        let (asked, chains) = if self.filter_tasks { self.answer(event) } else { (0, Chains::default()) };
-        streams_of(&self.streams, event, asked, chains.passed)
+        let (named, passed) = self.said_of(event);
+        (named, Chains { input: passed, passed })
     }
 }
 

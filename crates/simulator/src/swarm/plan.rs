@@ -647,4 +647,4 @@ const BUILD_TIMEOUT: Duration = Duration::from_millis(200);
 /// Levels of faults.
 pub const LEVELS: u32 = 6;
 /// The newest edition of the draws.
-pub const EDITION: u32 = 6;
+pub const EDITION: u32 = 7;

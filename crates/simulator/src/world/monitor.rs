@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use dataflow::component::Note;
 use dataflow::ids::{EventId, Incarnation, NodeId};
+use dataflow::ledger::Finish;
 use dataflow::message::{BusyCause, Envelope, Fate, Message};
 use dataflow::time::Time;
 
@@ -69,9 +70,9 @@ impl Monitor {
         }
     }
 
-    fn rejects(&mut self, from: NodeId, fates: &[(EventId, Fate)]) {
-        let rejected = fates.iter().filter(|(_, fate)| *fate == Fate::Rejected);
-        self.rejected.extend(rejected.map(|(event, _)| (*event, from)));
+    fn rejects(&mut self, from: NodeId, fates: &[Finish]) {
+        let rejected = fates.iter().filter(|finish| finish.fate == Fate::Rejected);
+        self.rejected.extend(rejected.map(|finish| (finish.event, from)));
     }
 
     pub(super) fn sent(&mut self, now: Time, envelope: &Envelope, message: &Message) {
@@ -112,16 +113,16 @@ impl Monitor {
                 }
             }
             Message::Finished(fates) if self.sfis.contains(&from) => {
-                fates.iter().for_each(|(event, _)| self.serves(from, *event));
+                fates.iter().for_each(|finish| self.serves(from, finish.event));
                 self.rejects(from, fates);
             }
             Message::Finished(fates) => {
-                self.fates.extend(fates.iter().map(|(event, _)| (*event, from)));
+                self.fates.extend(fates.iter().map(|finish| (finish.event, from)));
                 self.rejects(from, fates);
             }
             Message::Held(holdings) if self.sfis.contains(&from) => {
                 let granted = holdings.events.iter().filter(|held| held.granted).map(|held| held.assigned.event.event);
-                let finished = holdings.finished.iter().map(|(event, _)| *event);
+                let finished = holdings.finished.iter().map(|finish| finish.event);
                 granted.chain(finished).for_each(|event| self.serves(from, event));
                 self.rejects(from, &holdings.finished);
             }
@@ -234,7 +235,7 @@ mod tests {
     #[test]
     fn a_rejection_that_a_builder_took_over_outlives_the_daemon_but_not_the_builder() {
         let mut monitor = Monitor::new(true, [SFI].into_iter());
-        let fates = Message::Finished(vec![(EVENT, Fate::Rejected)]);
+        let fates = Message::Finished(vec![Finish { event: EVENT, fate: Fate::Rejected, complete: true }]);
         says(&mut monitor, EFD, SFI, &fates);
         says(&mut monitor, SFI, DFM, &fates);
         monitor.died(EFD);

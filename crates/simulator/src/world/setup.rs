@@ -273,6 +273,10 @@ pub enum Planted {
     UnendedAnswers,
     /// EFDs do not say what they have told an SFI that was lost.
     ForgottenFates,
+    /// Nobody is told what a DFM has counted.
+    ForgottenCounts,
+    /// EFDs do not say to a DFM that returns what they have told SFIs.
+    UntoldFates,
     /// L2PUs do not say that an event has a result.
     UnflaggedResults,
     /// A recorder puts an event of several streams into one only.
@@ -285,7 +289,7 @@ pub enum Planted {
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::LostEvent,
         Self::Duplicate,
         Self::Miscount,
@@ -300,6 +304,8 @@ impl Planted {
         Self::TwoGrants,
         Self::UnendedAnswers,
         Self::ForgottenFates,
+        Self::ForgottenCounts,
+        Self::UntoldFates,
         Self::UnflaggedResults,
         Self::ForgottenStream,
         Self::Unshaped,
@@ -315,6 +321,7 @@ impl Planted {
             | Self::ForgottenResults
             | Self::ForgottenTaken
             | Self::TwoGrants => 4,
+            Self::ForgottenCounts | Self::UntoldFates => 5,
             Self::UnendedAnswers | Self::ForgottenFates => 2,
             _ => 1,
         }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use dataflow::bulk::Bulk;
 use dataflow::component::{Input, Outcome, Ticket, Work};
 use dataflow::ids::{EventId, NodeId, Role};
+use dataflow::ledger::Ledger;
 use dataflow::message::{EventInfo, FileRecord, Holdings, Message};
 use dataflow::readout::fragment::{FragmentCheck, FragmentHead, status};
 use dataflow::time::Time;
@@ -259,6 +260,12 @@ impl World {
             }
             (Some(Planted::ForgottenFates), Message::Orphans { sfi, life, events, last, .. }) => {
                 Message::Orphans { sfi, life, events, finished: Vec::new(), last }
+            }
+            (Some(Planted::ForgottenCounts), Message::Ledger(ledger)) => {
+                Message::Ledger(Box::new(Ledger { below: ledger.below, ..Ledger::default() }))
+            }
+            (Some(Planted::UntoldFates), Message::Held(holdings)) if holdings.newest.is_none() => {
+                Message::Held(Holdings { finished: Vec::new(), ..holdings })
             }
             (
                 Some(Planted::UnflaggedResults),

@@ -87,6 +87,7 @@ impl Dfm {
             self.push.order(event, to, out);
         }
         if let Some(events) = self.builds.add(to, Assignment { event, attempt, has_result }, 1) {
+            self.tell_ledger(to, out);
             out.send(to, Message::Build { events, oldest_unfinished: self.oldest_unfinished() });
         }
     }
@@ -118,13 +119,9 @@ impl Dfm {
                 State::Building { sfi, .. } if sfi == lost => {}
                 State::Granted { sfi } if sfi == lost => {
                     let counted = &mut self.sfis[lost];
-                    let (total, own) = if open.granted.is_some_and(|granted| granted.complete) {
-                        (&mut self.counters.built_complete, &mut counted.complete)
-                    } else {
-                        (&mut self.counters.built_incomplete, &mut counted.incomplete)
-                    };
-                    *total -= 1;
-                    *own -= 1;
+                    let complete = open.granted.is_some_and(|granted| granted.complete);
+                    *self.counters.built(complete) -= 1;
+                    *if complete { &mut counted.complete } else { &mut counted.incomplete } -= 1;
                 }
                 _ => continue,
             }
@@ -150,13 +147,12 @@ impl Dfm {
     /// An event that was granted before may be with an EFD still: its fate can come.
     pub(super) fn give_up(&mut self, event: EventId, open: &Open) {
         let Some(granted) = open.granted else {
-            self.counters.not_built += 1;
-            return;
+            return self.close_not_built(event);
         };
-        if !matches!(open.state, State::Granted { .. }) {
-            self.count_built_before(open.granted);
+        if open.built().is_none() {
+            self.count_built_before(granted.complete);
         }
-        self.cleared.insert(event, granted.sfi);
+        self.cleared.insert(event, granted);
     }
 }
 

@@ -18,6 +18,13 @@ pub(super) struct Open {
     pub(super) state: State,
 }
 
+impl Open {
+    /// By whom it counts as built.
+    pub(super) fn built(&self) -> Option<Granted> {
+        self.granted.filter(|_| matches!(self.state, State::Granted { .. }))
+    }
+}
+
 #[derive(Clone, Copy)]
 pub(super) struct Granted {
     /// The index of the builder.

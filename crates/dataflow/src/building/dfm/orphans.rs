@@ -10,13 +10,18 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use super::Dfm;
+use crate::building::dfm::books::Granted;
+use crate::building::dfm::closed::Outcome;
 use crate::component::{Note, Outbox, PeerState};
 use crate::ids::{EventId, Incarnation, NodeId};
-use crate::message::{Fate, Message};
+use crate::ledger::Finish;
+use crate::message::Message;
+use crate::time::Time;
 
 /// Events without a builder, until their fate is known.
 pub(super) struct Orphans {
     efds: Vec<Efd>,
+    turn: usize,
     /// By the builder that was lost.
     lost: BTreeMap<NodeId, Lost>,
 }
@@ -30,16 +35,29 @@ struct Efd {
 struct Lost {
     /// Its last life.
     life: Incarnation,
-    /// With the daemons that have them.
-    events: BTreeMap<EventId, BTreeSet<NodeId>>,
+    events: BTreeMap<EventId, Orphan>,
     /// Daemons that have not said what they have.
     silent: BTreeSet<NodeId>,
+}
+
+struct Orphan {
+    /// Whether it counts as built with the data of all ROBs.
+    complete: bool,
+    /// Daemons that have it.
+    holders: BTreeSet<NodeId>,
 }
 
 impl Orphans {
     pub(super) fn new(efds: &[NodeId]) -> Self {
         let efd = |&node: &NodeId| Efd { node, reachable: false, gone: false };
-        Self { efds: efds.iter().map(efd).collect(), lost: BTreeMap::new() }
+        Self { efds: efds.iter().map(efd).collect(), turn: 0, lost: BTreeMap::new() }
+    }
+
+    /// One that can be reached, each in its turn.
+    pub(super) fn next_daemon(&mut self) -> Option<NodeId> {
+        self.turn += 1;
+        let reachable = || self.efds.iter().filter(|efd| efd.reachable);
+        reachable().nth(self.turn % reachable().count().max(1)).map(|efd| efd.node)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -54,22 +72,22 @@ impl Orphans {
         self.lost.values().filter_map(|lost| lost.events.keys().next()).min().copied()
     }
 
-    /// Whether it was there; its fate is known.
-    pub(super) fn finish(&mut self, event: EventId) -> bool {
-        let is_known = self.lost.values_mut().any(|lost| lost.events.remove(&event).is_some());
-        if is_known {
-            self.lost.retain(|_, lost| !lost.events.is_empty());
-        }
-        is_known
+    /// Its fate is known. If it was there, whether it counts as complete.
+    pub(super) fn finish(&mut self, event: EventId) -> Option<bool> {
+        let orphan = self.lost.values_mut().find_map(|lost| lost.events.remove(&event))?;
+        self.lost.retain(|_, lost| !lost.events.is_empty());
+        Some(orphan.complete)
     }
 
     /// A builder is lost, in this life, with these events.
-    fn lose(&mut self, sfi: NodeId, life: Incarnation, events: Vec<EventId>, out: &mut Outbox) {
+    fn lose(&mut self, sfi: NodeId, life: Incarnation, events: Vec<(EventId, bool)>, out: &mut Outbox) {
         if events.is_empty() {
             return;
         }
         let known = self.lost.remove(&sfi).map(|lost| lost.events).unwrap_or_default();
-        let events: BTreeMap<_, _> = known.into_keys().chain(events).map(|event| (event, BTreeSet::new())).collect();
+        let known = known.into_iter().map(|(event, orphan)| (event, orphan.complete));
+        let unheld = |(event, complete)| (event, Orphan { complete, holders: BTreeSet::new() });
+        let events: BTreeMap<_, _> = known.chain(events).map(unheld).collect();
         let silent = self.efds.iter().filter(|efd| !efd.gone).map(|efd| efd.node).collect();
         for efd in self.efds.iter().filter(|efd| efd.reachable) {
             out.send(efd.node, Message::Orphaned { sfi, life });
@@ -82,7 +100,7 @@ impl Orphans {
         let Some(efd) = self.efds.iter_mut().find(|efd| efd.node == node) else { return };
         (efd.reachable, efd.gone) = (matches!(state, PeerState::Up(_)), state == PeerState::Gone);
         for (&sfi, lost) in &mut self.lost {
-            lost.events.values_mut().for_each(|holders| _ = holders.remove(&node));
+            lost.events.values_mut().for_each(|orphan| _ = orphan.holders.remove(&node));
             if efd.gone {
                 lost.silent.remove(&node);
             } else {
@@ -97,7 +115,7 @@ impl Orphans {
     fn on_told(&mut self, from: NodeId, sfi: NodeId, life: Incarnation, events: &[EventId], last: bool) {
         let Some(lost) = self.lost.get_mut(&sfi).filter(|lost| lost.life == life) else { return };
         for event in events {
-            lost.events.get_mut(event).into_iter().for_each(|holders| _ = holders.insert(from));
+            lost.events.get_mut(event).into_iter().for_each(|orphan| _ = orphan.holders.insert(from));
         }
         if last {
             lost.silent.remove(&from);
@@ -105,11 +123,12 @@ impl Orphans {
     }
 
     /// Takes out those that nobody has.
-    fn take_lost(&mut self) -> Vec<EventId> {
+    fn take_lost(&mut self) -> Vec<(EventId, bool)> {
         let mut taken = Vec::new();
         for lost in self.lost.values_mut().filter(|lost| lost.silent.is_empty()) {
-            taken.extend(lost.events.iter().filter(|(_, holders)| holders.is_empty()).map(|(event, _)| *event));
-            lost.events.retain(|_, holders| !holders.is_empty());
+            let unheld = lost.events.iter().filter(|(_, orphan)| orphan.holders.is_empty());
+            taken.extend(unheld.map(|(event, orphan)| (*event, orphan.complete)));
+            lost.events.retain(|_, orphan| !orphan.holders.is_empty());
         }
         self.lost.retain(|_, lost| !lost.events.is_empty());
         taken
@@ -136,10 +155,10 @@ impl Dfm {
     pub(super) fn orphan_cleared(&mut self, sfi: usize, out: &mut Outbox) {
         let Some(life) = self.sfis[sfi].life else { return };
         let mut events = Vec::new();
-        self.cleared.retain(|event, builder| {
-            let is_its = usize::from(*builder) == sfi;
+        self.cleared.retain(|event, granted: &Granted| {
+            let is_its = usize::from(granted.sfi) == sfi;
             if is_its {
-                events.push(event);
+                events.push((event, granted.complete));
             }
             !is_its
         });
@@ -165,25 +184,17 @@ impl Dfm {
     }
 
     /// Of what a lost builder was told it may have told some before it was lost.
-    pub(super) fn finish_orphans(&mut self, fates: &[(EventId, Fate)]) {
-        for &(event, fate) in fates {
-            if self.orphans.finish(event) {
-                self.count_fate(fate);
-                if self.parameters.late {
-                    self.finished_before.insert(event);
-                }
-            }
+    pub(super) fn finish_orphans(&mut self, now: Time, fates: &[Finish], out: &mut Outbox) {
+        for finish in fates.iter().filter(|finish| self.orphans.contains(finish.event)).collect::<Vec<_>>() {
+            self.finish(now, finish, out);
         }
     }
 
     fn give_up_lost(&mut self, out: &mut Outbox) {
-        for event in self.orphans.take_lost() {
+        for (event, complete) in self.orphans.take_lost() {
             self.counters.lost_built += 1;
             out.note(Note::LostBuilt(event));
-            if self.parameters.late {
-                // A source that has not been heard yet may still tell of it.
-                self.finished_before.insert(event);
-            }
+            self.closed_events.insert(event, Outcome::Lost { complete });
         }
     }
 }

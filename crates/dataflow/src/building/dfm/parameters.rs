@@ -37,6 +37,8 @@ pub struct DfmParameters {
     pub queue: usize,
     /// Whether supervisors may return, so that their decisions are remembered until level 1 has them settled.
     pub supervisors_return: bool,
+    /// Whether a later life may follow, which others have to be able to bring up to date.
+    pub returns: bool,
     /// The window of level 1.
     pub in_flight: u64,
     /// A life of it has been in the run before: it first learns what that has left.

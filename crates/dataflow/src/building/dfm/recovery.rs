@@ -5,7 +5,7 @@
 //! told: an event that one of them holds or has finished is not given out a second time. So do ends of event: the event may
 //! have been granted to another builder, that has not told yet.
 
-use alloc::collections::{BTreeSet, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::time::Time;
 
 /// What a later life does not know yet.
 pub(super) struct Recovery {
-    /// They have not told what they hold.
+    /// They have not told what they hold, or have seen finished.
     silent: Vec<Silent>,
     /// When it goes on without those that cannot be reached, then without those that can.
     deadline: Option<Time>,
@@ -40,8 +40,10 @@ impl Recovery {
     pub(super) fn new(parameters: &DfmParameters) -> Self {
         let mut silent = parameters.sfis.clone();
         let needs_all = matches!(parameters.input, DfmInput::SelfTrigger { .. });
-        if let DfmInput::SelfTrigger { readout, .. } = &parameters.input {
-            silent.extend(readout);
+        match &parameters.input {
+            DfmInput::SelfTrigger { readout, .. } => silent.extend(readout),
+            // A builder that has died as well may have told the former life alone what had become of its events.
+            _ => silent.extend(&parameters.efds),
         }
         let silent = silent.into_iter().map(|node| Silent { node, reachable: false }).collect();
         Self { silent, deadline: None, patient_until: Time::ZERO, needs_all, newest: None, waiting: VecDeque::new() }
@@ -91,38 +93,14 @@ impl Recovery {
     }
 }
 
-/// Events that were finished, in an earlier life or in this one, and that a source may tell again.
-#[derive(Default)]
-pub(super) struct FinishedBefore {
-    below: EventId,
-    events: BTreeSet<EventId>,
-}
-
-impl FinishedBefore {
-    pub(super) fn contains(&self, event: EventId) -> bool {
-        event < self.below || self.events.contains(&event)
-    }
-
-    pub(super) fn insert(&mut self, event: EventId) {
-        if event >= self.below {
-            self.events.insert(event);
-        }
-    }
-
-    pub(super) fn raise(&mut self, below: EventId) {
-        if below > self.below {
-            self.below = below;
-            self.events = self.events.split_off(&below);
-        }
-    }
-}
-
 impl Dfm {
     /// What has to wait until the builders have told what they hold is kept; anything else is handed back.
     pub(super) fn hold_back(&mut self, now: Time, input: Input) -> Option<Input> {
         let Some(recovery) = &mut self.recovery else { return Some(input) };
         recovery.begin(now, self.parameters.build_timeout);
         let waits = match &input {
+            // What is known to be finished is neither built again nor granted.
+            Input::Message { message: Message::Held(_), .. } => false,
             Input::Message { message: Message::EndOfEvent(_), .. } => true,
             Input::Message { from: node, .. } | Input::Peer { node, .. } => {
                 self.supervisors.iter().any(|source| source.node == *node)
@@ -138,22 +116,17 @@ impl Dfm {
 
     pub(super) fn on_held(&mut self, now: Time, from: NodeId, holdings: &Holdings, out: &mut Outbox) {
         if let Some(recovery) = &mut self.recovery {
-            holdings.newest.into_iter().for_each(|newest| recovery.has_seen(newest));
+            let finished = holdings.finished.iter().map(|finish| finish.event);
+            holdings.newest.into_iter().chain(finished).for_each(|event| recovery.has_seen(event));
             if holdings.last {
                 recovery.wait_no_more_for(from);
             }
         }
-        let Some(sfi) = self.sfis.iter().position(|sfi| sfi.node == from) else { return };
-        self.finish_below(holdings.oldest_unfinished);
-        for &(event, fate) in &holdings.finished {
-            if self.finish(now, event, out) {
-                self.count_fate(fate);
-            } else if !self.finished_before.contains(event) {
-                // The clear that went out for it may have died with the former life.
-                self.clear(now, event, out);
-            }
-            self.finished_before.insert(event);
+        self.on_ledger(&holdings.ledger);
+        for finish in &holdings.finished {
+            self.finish(now, finish, out);
         }
+        let Some(sfi) = self.sfis.iter().position(|sfi| sfi.node == from) else { return };
         if !self.abandoned {
             holdings.events.iter().for_each(|held| self.adopt(now, sfi, held, out));
         }
@@ -162,18 +135,6 @@ impl Dfm {
             self.publish(out);
         }
         self.assign(now, out);
-    }
-
-    /// What a builder that was slow has told before of these events is a void attempt, which it never gave up.
-    fn finish_below(&mut self, below: EventId) {
-        self.finished_before.raise(below);
-        let is_void = |open: &Open| !matches!(open.state, State::Granted { .. });
-        let void = self.open.below(below).filter(|(_, open)| is_void(open));
-        for event in void.map(|(event, _)| event).collect::<Vec<_>>() {
-            self.open.remove(event);
-            self.queue.retain(|waiting| *waiting != event);
-            self.counters.taken_accepted -= 1;
-        }
     }
 
     /// Takes an event that a builder holds into the books. Where two hold it, the one to which it was granted has it, else
@@ -185,7 +146,7 @@ impl Dfm {
             let building = &mut self.sfis[sfi].building;
             *building = (*building + 1).min(self.parameters.building);
         }
-        if self.is_cleared(event) || self.finished_before.contains(event) {
+        if self.is_cleared(event) || self.closed_events.contains(event) {
             return;
         }
         let state = self.open.get(event).map(|open| (open.state, open.attempt));

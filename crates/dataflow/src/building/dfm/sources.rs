@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::{Dfm, DfmInput};
-use crate::building::dfm::books::{Open, State};
+use crate::building::dfm::books::{Open, State, Supervisor};
 use crate::component::Outbox;
 use crate::ids::{EventId, NodeId};
 use crate::message::{Decision, EventInfo, Grounds, Message};
@@ -62,7 +62,7 @@ impl Dfm {
 
     /// Whether the event was taken over before, by this life or an earlier one.
     fn knows(&self, event: EventId) -> bool {
-        self.open.contains(event) || self.is_cleared(event) || self.finished_before.contains(event)
+        self.open.contains(event) || self.is_cleared(event) || self.closed_events.contains(event)
     }
 
     /// Whether the event is built, and its fate not known.
@@ -79,8 +79,7 @@ impl Dfm {
     pub(super) fn accept(&mut self, event: EventInfo, has_result: bool, source: Option<u16>, builder: Option<NodeId>) {
         self.counters.taken_accepted += 1;
         if self.abandoned {
-            self.counters.not_built += 1;
-            return;
+            return self.close_not_built(event.event);
         }
         self.push.on_event(event.event);
         let open = Open { event, has_result, source, builder, attempt: 0, granted: None, state: State::Queued };
@@ -102,9 +101,13 @@ impl Dfm {
             return;
         }
         let oldest_unfinished = self.oldest_unfinished();
-        for supervisor in self.supervisors.iter_mut().filter(|s| s.reachable && s.seen) {
-            supervisor.seen = false;
-            out.send(supervisor.node, Message::DecisionsTaken { up_to: supervisor.sequence, oldest_unfinished });
+        for index in 0..self.supervisors.len() {
+            let Supervisor { node, sequence: up_to, seen, reachable, .. } = self.supervisors[index];
+            if reachable && seen {
+                self.supervisors[index].seen = false;
+                self.tell_ledger(node, out);
+                out.send(node, Message::DecisionsTaken { up_to, oldest_unfinished });
+            }
         }
     }
 
@@ -150,8 +153,11 @@ impl Dfm {
                 EventInfo { event: self.next_event, ordinal: self.counters.self_triggered, ..EventInfo::default() };
             self.next_event = self.next_event.next();
             self.counters.self_triggered += 1;
-            self.accept(event, false, None, None);
-            self.assign_queued(now, out);
+            // A filter daemon may have told of one that a former life had triggered, and that died with its builder.
+            if !self.knows(event.event) {
+                self.accept(event, false, None, None);
+                self.assign_queued(now, out);
+            }
             self.exhaust_at(limit, out);
         }
     }

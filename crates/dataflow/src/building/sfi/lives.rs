@@ -1,5 +1,6 @@
 //! What an event builder does when the DFM is lost, and what it tells one that returns.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -7,7 +8,8 @@ use super::{Phase, Sfi};
 use crate::building::held::Building;
 use crate::component::{Outbox, PeerState};
 use crate::ids::{EventId, Incarnation};
-use crate::message::{Assignment, Ended, Fate, HeldEvent, Holdings, Message};
+use crate::ledger::{Finish, Ledger};
+use crate::message::{Assignment, Ended, HeldEvent, Holdings, Message};
 use crate::time::Time;
 
 /// What the DFM has given to the builder and been told by it, as far as one that returns has to know.
@@ -16,9 +18,9 @@ pub(super) struct History {
     /// The life of the DFM that was seen last.
     dfm: Option<Incarnation>,
     newest: Option<EventId>,
-    below: EventId,
+    ledger: Ledger,
     /// In the order in which they were finished. One that is below the bound leaves when it comes to the front.
-    finished: VecDeque<(EventId, Fate)>,
+    finished: VecDeque<Finish>,
 }
 
 impl History {
@@ -26,19 +28,26 @@ impl History {
         self.newest = self.newest.max(Some(event));
     }
 
-    pub(super) fn finished(&mut self, event: EventId, fate: Fate) {
-        self.finished.push_back((event, fate));
+    pub(super) fn finished(&mut self, finish: Finish) {
+        self.finished.push_back(finish);
     }
 
     /// What it has finished and is not below the bound.
-    fn unfinished_for_all(&self) -> impl Iterator<Item = (EventId, Fate)> {
-        self.finished.iter().copied().filter(|(event, _)| *event >= self.below)
+    fn unfinished_for_all(&self) -> impl Iterator<Item = Finish> {
+        self.finished.iter().copied().filter(|finish| finish.event >= self.ledger.below)
+    }
+
+    /// What the DFM has counted, of events below a bound.
+    pub(super) fn on_ledger(&mut self, ledger: &Ledger) {
+        if ledger.below > self.ledger.below {
+            self.ledger = *ledger;
+        }
     }
 
     /// Everything below is finished for good, and nobody will ask for it.
     pub(super) fn forget_below(&mut self, oldest: EventId) {
-        self.below = self.below.max(oldest);
-        while self.finished.pop_front_if(|(event, _)| *event < self.below).is_some() {}
+        self.ledger.below = self.ledger.below.max(oldest);
+        while self.finished.pop_front_if(|finish| finish.event < self.ledger.below).is_some() {}
     }
 }
 
@@ -95,9 +104,9 @@ impl Sfi {
         }
         let held: Vec<HeldEvent> =
             self.in_order(|_| true).into_iter().filter_map(|event| self.events.find(event)).map(|b| held(b)).collect();
-        let finished: Vec<(EventId, Fate)> = self.history.unfinished_for_all().collect();
+        let finished: Vec<Finish> = self.history.unfinished_for_all().collect();
         let some = |last| Holdings {
-            oldest_unfinished: self.history.below,
+            ledger: Box::new(self.history.ledger),
             newest: self.history.newest,
             last,
             ..Holdings::default()

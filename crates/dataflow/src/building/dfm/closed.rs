@@ -1,0 +1,225 @@
+//! What has become of accepted events, for a later life of the dataflow manager.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+
+use super::Dfm;
+use crate::building::dfm::books::Granted;
+use crate::component::Outbox;
+use crate::event_map::EventMap;
+use crate::ids::{EventId, NodeId};
+use crate::ledger::{Finish, Ledger, Tally};
+use crate::message::{Fate, Message};
+use crate::report::DfmCounters;
+
+/// Events of which nothing more will be heard: below a bound by their counts, else one by one.
+pub(super) struct Closed {
+    /// Whether there may be a later life, or was a former one.
+    is_kept: bool,
+    ledger: Ledger,
+    /// Those that are not below the bound.
+    events: EventMap<Outcome>,
+    /// Below which bound peers know the counts.
+    told: BTreeMap<NodeId, EventId>,
+}
+
+/// What became of an event.
+#[derive(Clone, Copy)]
+pub(super) enum Outcome {
+    NotBuilt,
+    Lost { complete: bool },
+    Finished { complete: bool, fate: Fate },
+}
+
+impl Closed {
+    pub(super) fn new(is_kept: bool) -> Self {
+        Self { is_kept, ledger: Ledger::default(), events: EventMap::new(), told: BTreeMap::new() }
+    }
+
+    pub(super) fn contains(&self, event: EventId) -> bool {
+        self.is_kept && (event < self.ledger.below || self.events.contains(event))
+    }
+
+    pub(super) fn insert(&mut self, event: EventId, outcome: Outcome) {
+        if self.is_kept {
+            self.events.insert(event, outcome);
+        }
+    }
+
+    /// Everything below is finished for good.
+    pub(super) fn raise(&mut self, below: EventId) {
+        if below > self.ledger.below {
+            let passed = self.pass(below);
+            passed.add_to(&mut self.ledger.tally);
+            self.ledger.below = below;
+        }
+    }
+
+    /// Goes on from what somebody else was told. What was counted here of the events below.
+    fn replace(&mut self, ledger: &Ledger) -> Tally {
+        let mut counted = self.pass(ledger.below);
+        self.ledger.tally.add_to(&mut counted);
+        self.ledger = *ledger;
+        counted
+    }
+
+    /// The peer may be in another life.
+    pub(super) fn forget_told(&mut self, node: NodeId) {
+        self.told.remove(&node);
+    }
+
+    fn pass(&mut self, below: EventId) -> Tally {
+        let mut passed = Tally::default();
+        while let Some(event) = self.events.first().filter(|event| *event < below) {
+            self.events.remove(event).expect("the first is there").count_in(&mut passed);
+        }
+        passed
+    }
+
+    /// Asserts that all events that the counters hold as finished are here, once.
+    pub(super) fn check(&self, counters: &DfmCounters) {
+        if !self.is_kept {
+            return;
+        }
+        let mut all = self.ledger.tally;
+        self.events.values().for_each(|outcome| outcome.count_in(&mut all));
+        let DfmCounters { not_built, rejected, accepted, debug, unrecorded, abandoned, lost_built: lost, .. } =
+            *counters;
+        let (complete, incomplete) = (all.complete, all.incomplete);
+        let fates = [rejected, accepted, debug, unrecorded, abandoned];
+        assert_eq!(all, Tally { complete, incomplete, not_built, fates, lost }, "every finished event in the books");
+    }
+}
+
+impl Outcome {
+    fn count_in(self, tally: &mut Tally) {
+        let complete = match self {
+            Self::NotBuilt => return tally.not_built += 1,
+            Self::Lost { complete } => {
+                tally.lost += 1;
+                complete
+            }
+            Self::Finished { complete, fate } => {
+                tally.fates[fate as usize] += 1;
+                complete
+            }
+        };
+        *if complete { &mut tally.complete } else { &mut tally.incomplete } += 1;
+    }
+}
+
+impl Tally {
+    fn add_to(self, sum: &mut Self) {
+        let (mut values, own) = (sum.to_values(), self.to_values());
+        values.iter_mut().zip(own).for_each(|(value, own)| *value += own);
+        *sum = Self::from_values(values);
+    }
+}
+
+impl Dfm {
+    /// A peer that may forget what is below the bound learns first what has become of it.
+    pub(super) fn tell_ledger(&mut self, to: NodeId, out: &mut Outbox) {
+        if !self.closed_events.is_kept {
+            return;
+        }
+        let bound = self.oldest_unfinished();
+        let closed = &mut self.closed_events;
+        closed.raise(bound);
+        let below = closed.ledger.below;
+        if closed.told.insert(to, below).unwrap_or_default() != below {
+            out.send(to, Message::Ledger(Box::new(closed.ledger)));
+        }
+    }
+
+    /// Filter daemons remember what they have said of events until they know these counts, and take turns to be told.
+    pub(super) fn tell_next_daemon(&mut self, out: &mut Outbox) {
+        if let Some(efd) = self.orphans.next_daemon() {
+            self.tell_ledger(efd, out);
+        }
+    }
+
+    /// Takes over what a former life had counted, as somebody was told. What of these events is in hand here is a void attempt, or was
+    /// built twice.
+    pub(super) fn on_ledger(&mut self, ledger: &Ledger) {
+        if ledger.below <= self.closed_events.ledger.below || !self.closed_events.is_kept {
+            return;
+        }
+        let counted = self.closed_events.replace(ledger);
+        self.counters.count(ledger.tally, u64::wrapping_add);
+        self.counters.count(counted, u64::wrapping_sub);
+        let below = ledger.below;
+        while let Some(event) = self.open.first().filter(|event| *event < below) {
+            let open = self.open.remove(event).expect("the first is there");
+            self.queue.retain(|waiting| *waiting != event);
+            self.forget(open.built());
+        }
+        while let Some(event) = self.cleared.first().filter(|event| *event < below) {
+            let granted = self.cleared.remove(event);
+            self.forget(granted);
+        }
+        while let Some(event) = self.orphans.oldest().filter(|event| *event < below) {
+            let complete = self.orphans.finish(event).expect("the oldest is there");
+            self.forget(Some(Granted { sfi: 0, complete }));
+        }
+    }
+
+    fn forget(&mut self, built: Option<Granted>) {
+        self.counters.taken_accepted -= 1;
+        if let Some(granted) = built {
+            *self.counters.built(granted.complete) -= 1;
+        }
+    }
+
+    /// What became of an event, from whoever says so first. Whether that was news.
+    pub(super) fn close_unseen(&mut self, finish: &Finish) -> bool {
+        let Finish { event, fate, complete } = *finish;
+        if self.closed_events.contains(event) || !self.parameters.late {
+            return false;
+        }
+        self.counters.taken_accepted += 1;
+        *self.counters.built(complete) += 1;
+        self.counters.finished_unseen += 1;
+        self.close_built(event, fate, complete);
+        true
+    }
+
+    /// An event was given up before it was built.
+    pub(super) fn close_not_built(&mut self, event: EventId) {
+        self.counters.not_built += 1;
+        self.closed_events.insert(event, Outcome::NotBuilt);
+    }
+
+    /// An event that counts as built is finished.
+    pub(super) fn close_built(&mut self, event: EventId, fate: Fate, complete: bool) {
+        *self.counters.fate(fate) += 1;
+        self.closed_events.insert(event, Outcome::Finished { complete, fate });
+    }
+}
+
+impl DfmCounters {
+    pub(super) fn built(&mut self, complete: bool) -> &mut u64 {
+        if complete { &mut self.built_complete } else { &mut self.built_incomplete }
+    }
+
+    fn fate(&mut self, fate: Fate) -> &mut u64 {
+        match fate {
+            Fate::Rejected => &mut self.rejected,
+            Fate::Accepted => &mut self.accepted,
+            Fate::Debug => &mut self.debug,
+            Fate::Unrecorded => &mut self.unrecorded,
+            Fate::Abandoned => &mut self.abandoned,
+        }
+    }
+
+    fn count(&mut self, tally: Tally, count: fn(u64, u64) -> u64) {
+        let change = |counter: &mut u64, by: u64| *counter = count(*counter, by);
+        change(&mut self.taken_accepted, tally.total());
+        change(&mut self.built_complete, tally.complete);
+        change(&mut self.built_incomplete, tally.incomplete);
+        change(&mut self.not_built, tally.not_built);
+        change(&mut self.lost_built, tally.lost);
+        for fate in Fate::ALL {
+            change(self.fate(fate), tally.fates[fate as usize]);
+        }
+    }
+}
