@@ -28,12 +28,12 @@ impl Plan {
     /// The same, if level 2 accepts it.
     pub(super) fn expected_of_filter(&self, ordinal: u64) -> Expected {
         let event = self.first.wrapping_add(ordinal);
-        if self.filter_tasks && mixed(event) % 17 == 0 {
+        if self.filter_tasks && mixed(event).is_multiple_of(17) {
             return Expected::Recorded(0);
         }
         let passes = match self.policy {
             FilterPolicy::AcceptAll => true,
-            FilterPolicy::Prescale { factor } => ordinal % factor == 0,
+            FilterPolicy::Prescale { factor } => ordinal.is_multiple_of(factor),
             FilterPolicy::Random { accept, seed } => lot(event, seed) < accept,
         };
         match self.streams_expected(event) {
@@ -77,7 +77,7 @@ impl Plan {
             return (0, 0);
         }
         let said = mixed(event) >> 8;
-        let named = if said % 3 == 0 { (said >> 4) as u32 % (1 << self.streams.len()) } else { 0 };
+        let named = if said.is_multiple_of(3) { (said >> 4) as u32 % (1 << self.streams.len()) } else { 0 };
         (named, said >> 16 & 0b11)
     }
 
@@ -92,7 +92,7 @@ impl Plan {
                 named => named & 1 << place != 0,
             };
             let own = event ^ ((place as u64 + 1) << 56);
-            if is_wanted && (rule.prescale <= 1 || mixed(own) % rule.prescale == 0) {
+            if is_wanted && (rule.prescale <= 1 || mixed(own).is_multiple_of(rule.prescale)) {
                 streams |= 1 << place;
             }
         }
