@@ -23,14 +23,14 @@ pub use partition::{Application, Partition};
 pub use problem::{ConfigurationError, Place, Problem};
 pub use schema::schema;
 pub use tables::{
-    Algorithm, BuildingMode, Carrier, Carrying, Chain, Checksum, ClearAfter, Compression, Connections, Cores, Cuts,
-    DeadTime, Decisions, Dfm, DfmInput, Dialect, Driver, Durability, Ef, EventOrder, FRAGMENT_OVERHEAD_BYTES,
-    FaultKind, FilterPolicy, Fragment, FragmentCheck, FragmentKind, Generator, GroupCarrier, Identity, Idle, Input,
-    InputCost, Kinds, L2pu, L2sv, L2svAssignment, Layout, LeakyBucket, Level1, Level1Source, LossAction, Menu,
-    MessageType, Mix, Multiplicity, OnLoss, OrderedCarrier, Output, Payload, Position, Preprocessing, Processes,
-    ProfileStep, Pt, Push, RequestCredits, RequestOrder, RobSelection, Ros, RosInput, Run, RunType, Secret, Sfi,
-    SfiAssignment, Sfo, SimulatedFault, Simulation, SizeDistribution, Spacing, Spectrum, Strategy, Stream, StreamType,
-    Tolerance, Tolerate, Topology, Transport, Udp, Way,
+    Algorithm, Authenticate, BuildingMode, Carrier, Carrying, Chain, Checksum, ClearAfter, Compression, Connections,
+    Cores, Cuts, DeadTime, Decisions, Dfm, DfmInput, Dialect, Driver, Durability, Ef, EventOrder,
+    FRAGMENT_OVERHEAD_BYTES, FaultKind, FilterPolicy, Fragment, FragmentCheck, FragmentKind, Generator, GroupCarrier,
+    Identity, Idle, Input, InputCost, Kinds, L2pu, L2sv, L2svAssignment, Layout, LeakyBucket, Level1, Level1Source,
+    LossAction, Menu, MessageType, Mix, Multiplicity, OnLoss, OrderedCarrier, Output, Payload, Position, Preprocessing,
+    Processes, ProfileStep, Pt, Push, RequestCredits, RequestOrder, RobSelection, Ros, RosInput, Run, RunType, Secret,
+    Sfi, SfiAssignment, Sfo, SimulatedFault, Simulation, SizeDistribution, Spacing, Spectrum, Strategy, Stream,
+    StreamType, Tolerance, Tolerate, Topology, Transport, Udp, Way,
 };
 pub use template::{TEMPLATES, Template, template};
 pub use units::{Energy, Fraction, Interval, Rate, Size};

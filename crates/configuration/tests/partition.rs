@@ -104,6 +104,7 @@ collected = "connection"
 clear = "connection"
 
 [transport.udp]
+authenticate = "everything"
 offload = true
 ask_after = "2 ms"
 retransmit_after = "20 ms"
@@ -176,8 +177,12 @@ fn datagrams_are_made_for_the_network_that_carries_them() {
     let transport = |overrides: &[&str]| parsed(BUILDER, overrides).transport;
     let made = |transport: &configuration::Transport| (transport.datagram_len(), transport.has_checksums());
     assert_eq!(made(&transport(&[])), (65_507, false));
-    assert_eq!(made(&transport(&["transport.host=fd00::1"])), (1452, true));
-    assert_eq!(made(&transport(&["transport.udp={datagram=\"9 kB\", checksum=true}"])), (9000, true));
+    let header_only = "transport.udp.authenticate=header";
+    // The tag says more than a checksum.
+    assert_eq!(made(&transport(&["transport.host=fd00::1"])), (1452, false));
+    assert_eq!(made(&transport(&["transport.host=fd00::1", header_only])), (1452, true));
+    let with_checksum = "transport.udp={datagram=\"9 kB\", checksum=true, authenticate=\"header\"}";
+    assert_eq!(made(&transport(&[with_checksum])), (9000, true));
     assert_eq!(transport(&["transport.host=fd00::1"]).multicast_interface(), None);
     assert_eq!(transport(&["transport.udp.interface=127.0.0.2"]).multicast_interface(), Some([127, 0, 0, 2].into()));
     assert!(!transport(&[]).has_datagrams());
@@ -239,7 +244,7 @@ fn values_of_keys() {
     );
     assert_eq!(partition.transport.clear, GroupCarrier::Multicast);
     assert_eq!(partition.transport.multicast_interface(), Some([10, 0, 0, 1].into()));
-    assert_eq!((partition.transport.datagram_len(), partition.transport.has_checksums()), (1472, true));
+    assert_eq!((partition.transport.datagram_len(), partition.transport.has_checksums()), (1472, false));
     assert_eq!(partition.processes.on_loss.of(Role::Sfi), LossAction::Restart);
     assert_eq!(partition.processes.on_loss.of(Role::Dfm), LossAction::Stop);
     assert!(!format!("{partition:?}").contains("secret\""));

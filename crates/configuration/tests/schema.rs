@@ -27,6 +27,7 @@ const EVERYTHING: &[&str] = &[
     "transport.congestion=reno",
     "transport.udp.datagram=9 kB",
     "transport.udp.window=1 MB",
+    "transport.udp.authenticate=header",
     "transport.udp.checksum=true",
     "transport.udp.interface=127.0.0.1",
     "transport.udp.window=1 MB",

@@ -223,7 +223,7 @@ impl Report {
 }
 
 /// Counters of what is tried again, or comes too late: they say nothing about progress.
-const RETRIES: [&str; 26] = [
+const RETRIES: [&str; 27] = [
     "offered",
     "vetoed",
     "vetoed_busy",
@@ -236,6 +236,7 @@ const RETRIES: [&str; 26] = [
     "timeouts",
     "bytes_out",
     "clears_asked",
+    "clears_refused",
     "clears_repeated",
     "clear_groups",
     "failures",
@@ -556,6 +557,8 @@ counters! {
         lost_robs,
         /// Clear groups that were missing and asked for.
         clears_asked,
+        /// Clear groups whose number or oldest valid event went beyond what was known, and that no other group confirmed.
+        clears_refused,
         /// Fragments with an error bit in their status.
         flagged,
     }

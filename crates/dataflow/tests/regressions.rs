@@ -7,10 +7,12 @@ use dataflow::building::assignment::SfiAssignment;
 use dataflow::building::dfm::{ClearAfter, Dfm, DfmInput, DfmParameters};
 use dataflow::building::push_control::BuildingMode;
 use dataflow::bulk::Bulk;
-use dataflow::component::{Action, Component, Input, Outbox, PeerState};
+use dataflow::component::{Action, Component, Input, Outbox, Outcome, PeerState, Work};
 use dataflow::ids::{EventId, Incarnation, NodeId};
 use dataflow::message::{DataRequest, Decision, EventInfo, Message, Missing};
+use dataflow::readout::fragment::FragmentHead;
 use dataflow::readout::ros::{ReadOut, Ros, RosParameters};
+use dataflow::report::RosCounters;
 use dataflow::time::Time;
 
 /// A pROS that had returned let builders wait for results that it had lost.
@@ -60,6 +62,57 @@ fn a_clear_that_was_asked_for_has_the_next_missing_one_asked_for_at_once() {
     assert_eq!(asked_after(108), [(9..=72).collect::<Vec<_>>()], "as many as are sent again for one request");
     assert_eq!((9..72).flat_map(&mut asked_after).count(), 0);
     assert_eq!(asked_after(72), [(73..=107).collect::<Vec<_>>()]);
+}
+
+/// One clear that called all events to come too old had all of them refused, and those in the buffers removed.
+#[test]
+fn a_clear_beyond_what_level_1_has_issued_loses_nothing() {
+    let (level1, sfi, dfm) = (NodeId(1), NodeId(2), NodeId(4));
+    let parameters = RosParameters { level1: Some(level1), read_out: ReadOut::OnTrigger, ..readout(dfm) };
+    let mut ros = Ros::new(parameters);
+    let mut say = |from, message| {
+        let mut out = Outbox::new();
+        ros.handle(Time::ZERO, Input::Message { from, message }, &mut out);
+        let reads: Vec<_> = out.drain().filter(|action| matches!(action, Action::Start { .. })).collect();
+        for action in reads {
+            let Action::Start { ticket, work: Work::ReadOut(events) } = action else { panic!("{action:?}") };
+            for EventInfo { event, .. } in &events {
+                let head = FragmentHead { event: *event, status: 0, len_bytes: 64 };
+                let bulk = Bulk::Modelled { len_bytes: 64, seed: 1 };
+                ros.handle(Time::ZERO, Input::Fragment { rob: 0, head, bulk }, &mut out);
+            }
+            let outcome = Outcome::ReadOut(events.len());
+            ros.handle(Time::ZERO, Input::Done { ticket, outcome }, &mut out);
+        }
+        ros.flush(Time::ZERO, &mut out);
+        let replies = out.drain().find_map(|action| match action {
+            Action::Send { message: Message::EventReply { replies, .. }, .. } => Some(replies),
+            _ => None,
+        });
+        (replies.map(|replies| replies[0].missing.clone()), ros.report(Time::ZERO))
+    };
+    let info = |event| EventInfo { event: EventId(event), ..EventInfo::default() };
+    let clear = |sequence, oldest_valid| Message::Clear {
+        sequence,
+        oldest_valid: EventId(oldest_valid),
+        last: false,
+        events: Arc::default(),
+    };
+    let request = |event| {
+        let request = DataRequest { event: info(event), attempt: 1, request: 1, robs: Vec::new() };
+        Message::EventRequest { requests: vec![request].into() }
+    };
+    say(level1, Message::L1Accept(vec![info(0), info(1), info(2)]));
+    say(dfm, clear(1, 1));
+    for (sequence, far) in [(2, 1 << 40), (1 << 40, 2)] {
+        say(dfm, clear(sequence, far));
+        assert_eq!(say(sfi, request(1)).0, Some(Vec::new()), "what is in the buffers stays");
+    }
+    say(level1, Message::L1Accept(vec![info(3)]));
+    assert_eq!(say(sfi, request(3)).0, Some(Vec::new()), "what comes later is taken");
+    let (_, report) = say(dfm, clear(3, 2));
+    let count = |name| report.counters[RosCounters::NAMES.iter().position(|found| *found == name).unwrap()];
+    assert_eq!(["clears_refused", "dropped_old", "garbage_collected", "clears_asked"].map(count), [2, 0, 0, 0]);
 }
 
 /// A group of decisions filled a clear group with its rejects before its accepts were in the books: the clear called the

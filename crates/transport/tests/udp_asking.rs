@@ -18,6 +18,8 @@ use network::{Random, Treatment, carry, message};
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 const ASK_AFTER: Duration = Duration::from_millis(2);
 const TIMEOUT: Duration = Duration::from_millis(200);
+/// The kind of a segment that is proved.
+const SEGMENT: u8 = 7;
 
 #[test]
 fn every_message_comes_through_loss_although_it_is_sent_once() {
@@ -484,7 +486,7 @@ fn what_is_too_old_is_lost_and_counted_and_asked_for_no_more() {
 
 /// So many messages within a millisecond or few, of which the sixth is lost as often as it is sent.
 fn send_many(network: &mut Network, count: u64, arrived: &mut BTreeSet<u64>) {
-    let lets_pass = |datagram: &[u8]| !(datagram[3] == 1 && datagram[8..16] == 5_u64.to_le_bytes());
+    let lets_pass = |datagram: &[u8]| !(datagram[3] == SEGMENT && datagram[8..16] == 5_u64.to_le_bytes());
     for number in 0..count {
         network.send(number, 100);
         if number % 100 == 99 {
@@ -584,6 +586,7 @@ fn options() -> UdpOptions {
         ask_after: ASK_AFTER,
         keep_parts_max: 1000,
         keep_bytes_max: 64 << 20,
+        relayed: true,
         ..UdpOptions::new(FrameLimits::new(8, 64 << 10).unwrap(), [5; 16])
     }
 }

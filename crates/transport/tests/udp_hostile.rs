@@ -1,8 +1,8 @@
 //! What others can send to a UDP endpoint: nothing but what is refused and counted by cause.
 
+use aegis::aegis128l::Aegis128LMac;
 use dataflow::bulk::Bulk;
 use proptest::prelude::*;
-use siphasher::sip::SipHasher24;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
@@ -10,9 +10,14 @@ use transport::clock;
 use transport::frame::FrameLimits;
 use transport::link::Filled;
 use transport::page_pool::{Pool, PoolOptions};
-use transport::udp::{Acknowledged, Endpoint, PeerId, UdpCounters, UdpOptions, check_any_conversation};
+use transport::run_secret::RunSecret;
+use transport::udp::{
+    Acknowledged, Authenticate, Endpoint, PartitionKey, PeerId, UdpCounters, UdpOptions, check_any_conversation,
+};
 
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+/// Where tags do not cover addresses.
+const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 const KEY: [u8; 16] = [9; 16];
 const HEADER_LEN: usize = 40;
 const SEGMENT_LEN: u32 = 1432;
@@ -35,7 +40,7 @@ fn datagrams_of_every_length_up_to_a_header() {
         assert_eq!(victim.receive(), NOTHING);
     }
     let counters = victim.counters();
-    assert_eq!((counters.not_ours, counters.contradictory), (40, 1));
+    assert_eq!((counters.not_ours, counters.not_proved), (40, 1));
 }
 
 #[test]
@@ -140,7 +145,7 @@ fn asks_cost_bounded_work() {
 
 #[test]
 fn a_peer_that_asks_for_everything_takes_nothing_from_another() {
-    let options = UdpOptions { keep_parts_max: 1000, keep_bytes_max: 8 << 20, ..UdpOptions::new(limits(), KEY) };
+    let options = UdpOptions { keep_parts_max: 1000, keep_bytes_max: 8 << 20, ..options() };
     let mut victim = Victim::with(&UdpOptions { segmentation_offload: false, receive_offload: false, ..options });
     let modest = UdpSocket::bind(LOOPBACK).unwrap();
     modest.set_nonblocking(true).unwrap();
@@ -194,22 +199,102 @@ fn segments_that_disagree_with_each_other() {
 
 #[test]
 fn damaged_payloads_and_payloads_without_a_checksum() {
-    let mut victim = Victim::new();
-    let good = Forged::whole(1, 500).bytes();
-    for byte in [40, 41, 200, 539] {
-        let mut damaged = good.clone();
-        damaged[byte] ^= 1;
-        victim.send(&damaged);
+    for (authenticate, flags) in [(Authenticate::Everything, PROVED), (Authenticate::Header, CHECKED)] {
+        let mut victim = Victim::with(&UdpOptions { authenticate, ..options() });
+        let refused = |victim: &Victim| match authenticate {
+            Authenticate::Everything => victim.counters().not_proved,
+            Authenticate::Header => victim.counters().corrupt,
+        };
+        let whole = Forged { flags, ..Forged::whole(1, 500) };
+        let good = whole.bytes();
+        for byte in [40, 41, 200, 539] {
+            let mut damaged = good.clone();
+            damaged[byte] ^= 1;
+            victim.send(&damaged);
+        }
+        victim.send(&Forged { flags: 0, ..whole.clone() }.bytes());
+        assert_eq!(victim.receive(), NOTHING);
+        assert_eq!(refused(&victim), 5);
+        victim.send(&Forged { flags: 8, ..whole.clone() }.bytes());
+        victim.send(&[b"WD\x01", &good[3..]].concat());
+        assert_eq!(victim.receive(), NOTHING);
+        assert_eq!(victim.counters().not_ours, 2);
+        victim.send(&good);
+        assert_eq!(victim.receive(), [frame(500)]);
     }
-    victim.send(&Forged { flags: 0, ..Forged::whole(1, 500) }.bytes());
-    assert_eq!(victim.receive(), NOTHING);
-    assert_eq!(victim.counters().corrupt, 5);
-    victim.send(&Forged { flags: 7, ..Forged::whole(1, 500) }.bytes());
-    victim.send(&[b"WD\x02", &good[3..]].concat());
-    assert_eq!(victim.receive(), NOTHING);
-    assert_eq!(victim.counters().not_ours, 2);
-    victim.send(&good);
+}
+
+#[test]
+fn the_header_of_a_genuine_datagram_before_another_payload_is_refused() {
+    let mut victim = Victim::new();
+    let forged = |of: &Forged| [&of.bytes()[..HEADER_LEN], &[6; 500]].concat();
+    victim.send(&forged(&Forged::whole(1, 500)));
+    // Nor does it help to say that the tag covers the header alone, who has the key of another run.
+    victim.send(&forged(&Forged { flags: CHECKED, key: [8; 16], ..Forged::whole(1, 500) }));
+    assert_eq!((victim.receive(), victim.counters().not_proved), (NOTHING.to_vec(), 2));
+    // Where only headers are proved, it is taken.
+    let header_only = UdpOptions { authenticate: Authenticate::Header, checksum_payload: false, ..options() };
+    let mut victim = Victim::with(&header_only);
+    let header = &Forged { flags: 0, ..Forged::whole(1, 500) }.bytes()[..HEADER_LEN];
+    victim.send(&[header, &[&500_u32.to_le_bytes()[..], &[6; 496]].concat()].concat());
+    assert_eq!(victim.receive().len(), 1);
+}
+
+#[test]
+fn a_datagram_that_was_captured_is_refused_everywhere_else_and_a_second_time() {
+    let pool = Pool::new(&PoolOptions { name: "p".into(), page_len: 64 << 10, pages: 8, prefault: false }).unwrap();
+    let run = |number: u8| UdpOptions::new(limits(), PartitionKey::derive(&RunSecret::new("key", &[number; 16])).0);
+    // An endpoint in each place where the datagram could be taken, which believes that its peer is the one that it came from.
+    let sender = UdpSocket::bind(LOOPBACK).unwrap();
+    let from = sender.local_addr().unwrap();
+    let endpoint = |options: &UdpOptions| Endpoint::bind(LOOPBACK, options, &pool).unwrap();
+    let mut genuine = endpoint(&run(1));
+    let mut another = endpoint(&run(1));
+    let mut later_run = endpoint(&run(2));
+    let mut later_life = endpoint(&UdpOptions { incarnation: 1, ..run(1) });
+    let key = PartitionKey::derive(&RunSecret::new("key", &[1; 16])).0;
+    let to = |receiver: &Endpoint, life| Forged {
+        key,
+        parties: parties(from, receiver.local_address(), life),
+        ..Forged::whole(3, 500)
+    };
+    let take = |endpoint: &mut Endpoint, datagram: &[u8]| {
+        sender.send_to(datagram, endpoint.local_address()).unwrap();
+        endpoint.fill(clock::now()).unwrap();
+        core::iter::from_fn(|| endpoint.next_frame()).count()
+    };
+    for victim in [&mut genuine, &mut another, &mut later_run, &mut later_life] {
+        victim.add_peer(from).unwrap();
+    }
+    let captured = to(&genuine, 0).bytes();
+    assert_eq!((take(&mut genuine, &captured), take(&mut genuine, &captured)), (1, 0));
+    assert_eq!(genuine.udp_counters().duplicates, 1);
+    assert_eq!(take(&mut another, &captured), 0, "to another receiver");
+    // As if they had the address that the captured one went to.
+    let (to_later_run, to_later_life) = (to(&later_run, 0).bytes(), to(&later_life, 0).bytes());
+    assert_eq!(take(&mut later_run, &to_later_run), 0, "in another run with the same partition key");
+    assert_eq!(take(&mut later_life, &to_later_life), 0, "to another life of the receiver");
+    for victim in [&another, &later_run, &later_life] {
+        assert_eq!((victim.udp_counters().not_proved, victim.udp_counters().refused()), (1, 1));
+    }
+}
+
+#[test]
+fn a_later_life_is_what_the_connection_says_not_what_a_datagram_says() {
+    let mut victim = Victim::new();
+    for life in 1..4 {
+        // Made with the key: what it says is no word of run control.
+        victim.send(&Forged { incarnation: life << 16, ..Forged::whole(9, 500) }.bytes());
+    }
+    assert_eq!((victim.receive(), victim.counters().stale), (NOTHING.to_vec(), 3));
+    victim.send(&Forged::whole(0, 500).bytes());
     assert_eq!(victim.receive(), [frame(500)]);
+    let address = victim.socket.local_addr().unwrap();
+    victim.endpoint.remove_peer(victim.peer);
+    victim.peer = victim.endpoint.add_peer_in_life(address, 2).unwrap();
+    victim.send(&Forged::whole(1, 500).bytes());
+    victim.send(&Forged { incarnation: 2 << 16, ..Forged::whole(0, 500) }.bytes());
+    assert_eq!((victim.receive(), victim.counters().stale), (vec![frame(500)], 4));
 }
 
 #[test]
@@ -474,7 +559,7 @@ proptest! {
         for datagram in &datagrams {
             let mut datagram = datagram.clone();
             if mimic && datagram.len() > 4 {
-                datagram[..4].copy_from_slice(b"WD\x01\x01");
+                datagram[..4].copy_from_slice(b"WD\x02\x07");
             }
             victim.send(&datagram);
         }
@@ -517,18 +602,18 @@ struct Victim {
 
 impl Victim {
     fn new() -> Self {
-        Self::with(&UdpOptions::new(limits(), KEY))
+        Self::with(&options())
     }
 
     /// One that sends again what it is asked for.
     fn keeping() -> Self {
-        Self::with(&UdpOptions { keep_parts_max: 8, keep_bytes_max: 1 << 20, ..UdpOptions::new(limits(), KEY) })
+        Self::with(&UdpOptions { keep_parts_max: 8, keep_bytes_max: 1 << 20, ..options() })
     }
 
     fn acknowledging() -> Self {
         let retransmit_after = Duration::from_millis(20);
         let acknowledged = Some(Acknowledged { window_bytes: 1 << 20, retransmit_after, retransmits_max: 8 });
-        Self::with(&UdpOptions { acknowledged, ..UdpOptions::new(limits(), KEY) })
+        Self::with(&UdpOptions { acknowledged, ..options() })
     }
 
     fn with(options: &UdpOptions) -> Self {
@@ -572,29 +657,53 @@ struct Forged {
     /// In the place of the checksum, if it is not that.
     checksum: Option<u32>,
     key: [u8; 16],
+    parties: [u8; 32],
     payload: Vec<u8>,
 }
 
 impl Forged {
     fn whole(number: u64, len: u32) -> Self {
         let payload = frame(len);
-        let (flags, incarnation, segment_len) = (1, 0, SEGMENT_LEN);
-        Self { flags, incarnation, number, message_len: len, offset: 0, segment_len, checksum: None, key: KEY, payload }
+        let (flags, incarnation, segment_len) = (PROVED, 0, SEGMENT_LEN);
+        let (checksum, key, parties) = (None, KEY, parties(ANY, ANY, 0));
+        Self { flags, incarnation, number, message_len: len, offset: 0, segment_len, checksum, key, parties, payload }
     }
 
     fn bytes(&self) -> Vec<u8> {
-        let mut bytes = vec![b'W', b'D', 1, self.flags];
+        let mut bytes = vec![b'W', b'D', 2, self.flags];
         bytes.extend(self.incarnation.to_le_bytes());
         bytes.extend(self.number.to_le_bytes());
-        let checksum = self.checksum.unwrap_or_else(|| crc32fast::hash(&self.payload));
-        for field in [self.message_len, self.offset, self.segment_len, checksum] {
+        let checksum = if self.flags == CHECKED { crc32fast::hash(&self.payload) } else { 0 };
+        for field in [self.message_len, self.offset, self.segment_len, self.checksum.unwrap_or(checksum)] {
             bytes.extend(field.to_le_bytes());
         }
-        let tag = SipHasher24::new_with_key(&self.key).hash(&bytes);
-        bytes.extend(tag.to_le_bytes());
+        let mut mac = Aegis128LMac::<16>::new(&self.key);
+        mac.update(&self.parties);
+        mac.update(&bytes);
+        mac.update(if self.flags == PROVED { &self.payload } else { &[] });
+        bytes.extend(&mac.finalize()[..8]);
         bytes.extend(&self.payload);
         bytes
     }
+}
+
+/// Who sends to whom, and the receiver's life.
+fn parties(sender: SocketAddr, receiver: SocketAddr, life: u32) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key("weir 2026 the ends of a datagram");
+    for end in [sender, receiver] {
+        let SocketAddr::V4(end) = end else { panic!("an address of IPv4") };
+        hasher.update(&end.ip().to_ipv6_mapped().octets()).update(&end.port().to_le_bytes());
+    }
+    hasher.update(&life.to_le_bytes()).finalize().into()
+}
+
+/// The kinds of segments.
+const CHECKED: u8 = 1;
+const PROVED: u8 = 7;
+
+/// Of an endpoint whose peers may be at any address.
+fn options() -> UdpOptions {
+    UdpOptions { relayed: true, ..UdpOptions::new(limits(), KEY) }
 }
 
 fn limits() -> FrameLimits {

@@ -174,6 +174,7 @@ fn options() -> UdpOptions {
         receive_buffer_bytes: 2 << 20,
         queue_bytes_max: 2 * LEN,
         incomplete_bytes_max: 4 * LEN,
+        relayed: true,
         ..UdpOptions::new(FrameLimits::new(8, LEN).unwrap(), [5; 16])
     }
 }

@@ -495,7 +495,7 @@ impl Conductor {
             Message::Greet { part: 0, .. } => self.on_greet(now, host, link, envelope.from),
             Message::Ready { datagrams } => {
                 if let Some(child) = self.children.behind(link) {
-                    let (node, met) = (child.node, host.links.meet(child.node, &datagrams));
+                    let (node, met) = (child.node, host.links.meet(child.node, child.life, &datagrams));
                     child.ready = met;
                     if met {
                         self.on_ready(now, node);

@@ -253,7 +253,7 @@ impl Member {
         host.links.share(host.lent_pools(), &self.waker).map_err(|error| error.to_string())?;
         let in_parent: Vec<NodeId> = hosted.iter().copied().filter(|other| assembly.talk(*other, node)).collect();
         for &other in &in_parent {
-            host.links.meet(other, datagrams);
+            host.links.meet(other, FIRST_LIFE, datagrams);
             if !shares {
                 host.route_over(other, self.control);
                 host.tell_peer(now, node, other, PeerState::Up(FIRST_LIFE));

@@ -2,7 +2,7 @@
 
 use super::{Checker, word};
 use crate::tables::{
-    BuildingMode, Carrier, Connections, DATAGRAM_LOOPBACK_MAX, DATAGRAM_MIN, Layout, MessageType, Way,
+    Authenticate, BuildingMode, Carrier, Connections, DATAGRAM_LOOPBACK_MAX, DATAGRAM_MIN, Layout, MessageType, Way,
 };
 use crate::units::Size;
 
@@ -74,6 +74,11 @@ impl Checker<'_> {
         let (least, most) = (Size::from_bytes(DATAGRAM_MIN), Size::from_bytes(DATAGRAM_LOOPBACK_MAX));
         if let Some(datagram) = transport.udp.datagram.filter(|datagram| !(least..=most).contains(datagram)) {
             self.problem(&["transport.udp.datagram"], format!("expected {least} to {most}, found {datagram}"));
+        }
+        if transport.udp.checksum == Some(true) && transport.udp.authenticate == Authenticate::Everything {
+            let message =
+                "only where transport.udp.authenticate is \"header\": the tag of each datagram covers its payload";
+            self.problem(&["transport.udp.checksum", "transport.udp.authenticate"], message.to_owned());
         }
         if transport.udp.window == Some(Size::from_bytes(0)) {
             self.problem(&["transport.udp.window"], format!("expected at least {}", Size::from_bytes(1)));

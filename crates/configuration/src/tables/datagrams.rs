@@ -16,8 +16,10 @@ pub struct Udp {
     /// Length of a full datagram with its header of 40 bytes: 256 B to 65507 B. By default what the network carries in one
     /// piece: 65507 B where `transport.host` is a loopback address, else 1472 B, or 1452 B over IPv6, as Ethernets do.
     pub datagram: Option<Size>,
-    /// Whether a CRC-32 covers the payload, besides the keyed tag over the header. By default unless `transport.host` is a
-    /// loopback address, where nothing is sent over wires.
+    /// What the keyed tag of each datagram covers. It is made with a key of this run alone.
+    pub authenticate: Authenticate,
+    /// Whether a CRC-32 covers the payload where `authenticate = "header"`: the tag finds damage as well. By default unless
+    /// `transport.host` is a loopback address, where nothing is sent over wires.
     pub checksum: Option<bool>,
     /// Whether the kernel cuts what is sent into datagrams and joins what is received, where it can.
     pub offload: bool,
@@ -50,10 +52,24 @@ pub struct Udp {
     pub interface: Option<Ipv4Addr>,
 }
 
+/// `transport.udp.authenticate`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Authenticate {
+    /// Header and payload: nobody without the key can say anything in the name of an application, nor repeat what it has said. Costs
+    /// some 40 ns for each datagram and 0.06 ns for each byte, at both ends.
+    #[default]
+    Everything,
+    /// The header alone, for closed networks: whoever can read a datagram and send in the name of its sender can put other
+    /// contents behind its header.
+    Header,
+}
+
 impl Default for Udp {
     fn default() -> Self {
         Self {
             datagram: None,
+            authenticate: Authenticate::Everything,
             checksum: None,
             offload: true,
             ask_after: Interval::from_ms(2),
@@ -81,7 +97,7 @@ impl Transport {
 
     /// Whether a CRC covers the payload of datagrams.
     pub fn has_checksums(&self) -> bool {
-        self.udp.checksum.unwrap_or(!self.host.is_loopback())
+        self.udp.authenticate == Authenticate::Header && self.udp.checksum.unwrap_or(!self.host.is_loopback())
     }
 
     /// The interface that multicasts go through; `None` where there can be none, over IPv6.

@@ -24,7 +24,7 @@ pub use building::{
 pub use carriers::{Carrier, GroupCarrier, MessageType, OrderedCarrier, Way};
 pub(crate) use cores::CORES_MAX;
 pub use cores::Cores;
-pub use datagrams::Udp;
+pub use datagrams::{Authenticate, Udp};
 pub(crate) use datagrams::{DATAGRAM_LOOPBACK_MAX, DATAGRAM_MIN};
 pub use dead_time::{DeadTime, LeakyBucket, ProfileStep};
 pub use generator::{Generator, Kinds, Multiplicity, Position, Spectrum};

@@ -13,6 +13,11 @@ pub struct ClearSequence {
     /// Groups were missed for so long that nobody keeps them any more.
     has_lost: bool,
     last: Option<u64>,
+    /// A group so far ahead that it is taken when another one says the same.
+    far: Option<u64>,
+    /// The first group, where it could be any: until another one is near it.
+    begun_at: Option<u64>,
+    refused: u64,
 }
 
 impl ClearSequence {
@@ -26,13 +31,14 @@ impl ClearSequence {
         Self::default()
     }
 
-    /// Notes a group; whether it is new and not a repetition.
+    /// Notes a group; whether it is new and not a repetition. One that is so far ahead that all before it would be given up is left
+    /// to be asked for when another one is near it.
     pub fn take(&mut self, sequence: u64, last: bool) -> bool {
+        if !self.is_plausible(sequence) {
+            return false;
+        }
         if last {
             self.last = Some(sequence);
-        }
-        if self.next == 0 {
-            self.next = sequence;
         }
         if sequence < self.next {
             return self.missing.remove(&sequence);
@@ -45,6 +51,40 @@ impl ClearSequence {
         }
         self.missing.extend(expected.max(kept_from)..sequence);
         true
+    }
+
+    fn is_plausible(&mut self, sequence: u64) -> bool {
+        if self.next == 0 {
+            (self.next, self.begun_at) = (sequence, Some(sequence));
+            return true;
+        }
+        if let Some(begun_at) = self.begun_at.take()
+            && sequence.abs_diff(begun_at) >= MISSING_MAX
+        {
+            *self = Self { next: sequence, begun_at: Some(sequence), refused: self.refused + 1, ..Self::default() };
+            return true;
+        }
+        let is_near = sequence < self.next.saturating_add(MISSING_MAX);
+        let Some(far) = self.far.take() else {
+            self.far = (!is_near).then_some(sequence);
+            return is_near;
+        };
+        let agree = sequence.abs_diff(far) < MISSING_MAX;
+        self.refused += u64::from(!agree);
+        if !is_near && !agree {
+            self.far = Some(sequence);
+        }
+        is_near || agree
+    }
+
+    /// Whether a group was taken, now or before.
+    pub fn has_taken(&self, sequence: u64) -> bool {
+        sequence < self.next && !self.missing.contains(&sequence)
+    }
+
+    /// How many groups were so far ahead that they were not taken, and no other one was near them.
+    pub fn refused(&self) -> u64 {
+        self.refused
     }
 
     /// The first groups that are missing, as many as can be asked for together.
@@ -97,9 +137,28 @@ mod tests {
     }
 
     #[test]
+    fn one_group_far_ahead_does_not_make_the_others_old() {
+        let mut clears = ClearSequence::from_start();
+        assert!(clears.take(1, false));
+        assert!(!clears.take(1 << 40, true));
+        assert!(clears.take(2, false) && clears.take(3, false));
+        assert_eq!((clears.refused(), clears.first_missing(), clears.is_complete()), (1, None, false));
+    }
+
+    #[test]
+    fn who_begins_late_begins_again_where_the_first_is_far_from_the_others() {
+        let mut clears = ClearSequence::from_next_seen();
+        assert!(clears.take(1 << 40, true) && clears.take(7, false) && clears.take(9, false));
+        assert_eq!((clears.refused(), clears.missed()), (1, Some(MissedClears { first: 8, bits: 1 })));
+        assert!(!clears.take(1 << 40, false) && clears.take(8, false));
+        assert_eq!((clears.refused(), clears.is_complete()), (2, false));
+    }
+
+    #[test]
     fn what_is_remembered_is_bounded() {
         let mut clears = ClearSequence::from_start();
         clears.take(1 << 40, false);
+        assert!(clears.take((1 << 40) + 1, false));
         assert!(clears.has_lost() && clears.missing.len() as u64 == MISSING_MAX - 1);
     }
 

@@ -12,3 +12,4 @@ pub(crate) mod replies;
 mod requests;
 pub mod rob;
 pub mod ros;
+pub mod valid_bound;

@@ -1,5 +1,7 @@
 //! The read-out system: several ROBs behind one set of requests.
 
+mod parameters;
+
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -15,53 +17,16 @@ use crate::readout::clear_sequence::ClearSequence;
 use crate::readout::cleared_ids::ClearedIds;
 use crate::readout::few_events::FewEvents;
 use crate::readout::fragment::FragmentHead;
-use crate::readout::pusher::{Destination, PushParameters, Pusher};
+use crate::readout::pusher::{Destination, Pusher};
 use crate::readout::replies::{Parts, Replies};
 use crate::readout::requests::{Named, Request, RequestKind, UNASKED, Waiting, WaitingRequests};
 use crate::readout::rob::{Refusal, Rob};
+use crate::readout::valid_bound::ValidBound;
 use crate::report::{Report, RosCounters};
 use crate::time::Time;
 use crate::window::TakenCount;
 
-/// How a read-out system is set up.
-#[derive(Clone, Debug)]
-pub struct RosParameters {
-    /// Source identifiers of its ROBs, in the order of the links.
-    pub robs: Vec<u32>,
-    /// Pages, that is fragments, in each ROB.
-    pub pages_per_rob: usize,
-    /// A ROB with more fragments than this raises busy.
-    pub busy_above: usize,
-    /// Busy ends when every ROB has fewer fragments than this.
-    pub busy_below: usize,
-    /// How long a request may wait for its data.
-    pub request_timeout: Duration,
-    /// Most bytes of replies for building that travel in one message, unless the reply for a single event has more.
-    pub group_bytes_max: usize,
-    /// When fragments come.
-    pub read_out: ReadOut,
-    /// How data are pushed, if they are.
-    pub push: Option<PushParameters>,
-    /// Where triggers come from, if any do.
-    pub level1: Option<NodeId>,
-    /// The window of level 1, in triggers.
-    pub in_flight: u64,
-    /// Who clears.
-    pub dfm: NodeId,
-    /// Whether the run has begun already: clear groups before the next are not missed.
-    pub late: bool,
-}
-
-/// What makes fragments come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReadOut {
-    /// Each level-1 accept, in order.
-    OnTrigger,
-    /// The first request for an event: the emulated read-out of `[EB2007 §IV]`.
-    OnRequest,
-    /// Level-2 results sent by L2PUs, in any order: the pseudo-ROS.
-    Results,
-}
+pub use parameters::{ReadOut, RosParameters};
 
 /// A read-out system or, with [`ReadOut::Results`], the pseudo-ROS.
 ///
@@ -70,7 +35,7 @@ pub enum ReadOut {
 pub struct Ros {
     parameters: RosParameters,
     robs: Vec<Rob>,
-    oldest_valid: EventId,
+    valid: ValidBound,
     /// Cleared and not older than the oldest valid event: their fragments are refused, should they come (again).
     cleared: ClearedIds,
     clears: ClearSequence,
@@ -145,7 +110,7 @@ impl Ros {
         Self {
             parameters,
             robs,
-            oldest_valid: EventId(0),
+            valid: ValidBound::default(),
             cleared,
             clears,
             ask_due: None,
@@ -175,6 +140,7 @@ impl Ros {
     }
 
     fn on_l1_accepts(&mut self, now: Time, events: Vec<EventInfo>, out: &mut Outbox) {
+        events.iter().for_each(|event| self.valid.note_issued(event.event));
         let to_read = |event: EventInfo| ToRead { event, request: None, builder: self.destinations.of(event.event) };
         self.to_read.extend(events.into_iter().map(to_read));
         self.read_next(now, out);
@@ -289,7 +255,7 @@ impl Ros {
 
     /// Removes what nobody can ask for any more, and was not cleared; whether there was any.
     fn collect_garbage(&mut self, out: &mut Outbox) -> bool {
-        let oldest_valid = self.oldest_valid;
+        let oldest_valid = self.valid.oldest();
         let fragments: u64 = self.robs.iter_mut().map(|rob| rob.collect_garbage(oldest_valid)).sum();
         if fragments > 0 {
             self.clears.forget_lost();
@@ -300,6 +266,7 @@ impl Ros {
     }
 
     fn on_fragment(&mut self, rob: usize, head: FragmentHead, bulk: Bulk, out: &mut Outbox) {
+        self.valid.note_issued(head.event);
         let refusal = self.refusal(head.event);
         self.robs[rob].insert(head, bulk, refusal);
         if !self.waiting.is_empty() {
@@ -311,7 +278,7 @@ impl Ros {
     }
 
     fn refusal(&self, event: EventId) -> Option<Refusal> {
-        if event < self.oldest_valid {
+        if event < self.valid.oldest() {
             Some(Refusal::Old)
         } else {
             self.cleared.contains(event).then_some(Refusal::Cleared)
@@ -414,7 +381,7 @@ impl Ros {
                         continue;
                     }
                 };
-                if event < self.oldest_valid || (!missing.is_empty() && self.cleared.contains(event)) {
+                if event < self.valid.oldest() || (!missing.is_empty() && self.cleared.contains(event)) {
                     self.parts.clear();
                     continue;
                 }
@@ -591,15 +558,18 @@ impl Ros {
         events: &[EventId],
         out: &mut Outbox,
     ) {
-        if !self.clears.take(sequence, last) {
+        let is_new = self.clears.take(sequence, last);
+        if self.clears.has_taken(sequence) {
+            self.valid.take(oldest_valid);
+            self.cleared.prune_older_than(self.valid.oldest());
+            self.destinations.forget_below(self.valid.oldest());
+        }
+        if !is_new {
             if last && self.clears.is_complete() {
                 self.collect_garbage(out);
             }
             return;
         }
-        self.oldest_valid = self.oldest_valid.max(oldest_valid);
-        self.cleared.prune_older_than(self.oldest_valid);
-        self.destinations.forget_below(self.oldest_valid);
         for &event in events {
             self.remember_cleared(event);
             self.robs.iter_mut().for_each(|rob| rob.clear(event));
@@ -626,7 +596,7 @@ impl Ros {
     }
 
     fn remember_cleared(&mut self, event: EventId) {
-        if event >= self.oldest_valid {
+        if event >= self.valid.oldest() {
             self.cleared.insert(event);
         }
     }
@@ -737,6 +707,7 @@ impl Ros {
 
     /// A request for the named ROBs, or for all if none is named.
     fn request(&mut self, from: NodeId, event: EventId, kind: RequestKind, names: &[u32]) -> Request {
+        self.valid.note_issued(event);
         if names.is_empty() {
             return Request { from, event, kind, robs: None };
         }
@@ -795,6 +766,7 @@ impl Ros {
             return;
         }
         if before.is_some() {
+            self.counters.clears_refused += self.clears.refused();
             self.clears = ClearSequence::from_start();
             self.ask_due = None;
             self.asked_to = 0;
@@ -807,9 +779,17 @@ impl Ros {
         }
     }
 
-    fn on_command(&mut self, command: Command) {
+    fn on_command(&mut self, now: Time, command: Command, out: &mut Outbox) {
         match command {
-            Command::Drain => self.draining = true,
+            Command::Drain => {
+                self.draining = true;
+                self.valid.settle();
+                if self.clears.is_complete() {
+                    self.collect_garbage(out);
+                    self.read_next(now, out);
+                    self.keep_results_if_pseudo(now, out);
+                }
+            }
             Command::Abandon => {
                 self.draining = true;
                 self.abandoned = true;
@@ -827,7 +807,7 @@ impl Component for Ros {
             Input::Done { ticket, outcome: Outcome::ReadOut(count) } => self.on_read_out(now, ticket, count, out),
             Input::Done { .. } => {}
             Input::Peer { node, state } => self.on_peer(node, state, out),
-            Input::Command(command) => self.on_command(command),
+            Input::Command(command) => self.on_command(now, command, out),
             Input::Deadline => self.on_deadline(now, out),
         }
     }
@@ -851,7 +831,8 @@ impl Component for Ros {
     }
 
     fn report(&self, _now: Time) -> Report {
-        let mut sum = self.counters.to_values();
+        let refused = self.counters.clears_refused + self.clears.refused() + self.valid.refused();
+        let mut sum = RosCounters { clears_refused: refused, ..self.counters.clone() }.to_values();
         for rob in &self.robs {
             for (total, value) in sum.iter_mut().zip(rob.counters().to_values()) {
                 *total += value;

@@ -1,34 +1,34 @@
 //! Asking peers for what is missing of their messages, and telling them what was sent and what has come.
 
-use super::header::{Acknowledgement, Ask, HEADER_LEN, Notice, Tagger};
+use super::header::{Acknowledgement, Ask, HEADER_LEN, Notice, Seal};
 use super::reassembly::Incomplete;
 
 /// What all asks and notices of an endpoint say.
 pub(super) struct Asking<'a> {
     pub(super) incarnation: u32,
     pub(super) segment_len: usize,
-    pub(super) tagger: &'a Tagger,
+    pub(super) seal: Seal<'a>,
 }
 
 impl Asking<'_> {
     /// A datagram that says that all messages below `end` were sent.
     pub(super) fn sent(&self, end: u64) -> Vec<u8> {
         let mut header = [0; HEADER_LEN];
-        self.notice(end).write_sent(&mut header, self.tagger);
+        self.notice(end).write_sent(&mut header, self.seal);
         header.to_vec()
     }
 
     /// A datagram that says that all messages below `end` have come or are given up.
     pub(super) fn received(&self, end: u64) -> Vec<u8> {
         let mut header = [0; HEADER_LEN];
-        self.notice(end).write_received(&mut header, self.tagger);
+        self.notice(end).write_received(&mut header, self.seal);
         header.to_vec()
     }
 
     /// A datagram that says that messages below `end` are not to be expected any more.
     pub(super) fn given_up(&self, end: u64) -> Vec<u8> {
         let mut header = [0; HEADER_LEN];
-        self.notice(end).write_given_up(&mut header, self.tagger);
+        self.notice(end).write_given_up(&mut header, self.seal);
         header.to_vec()
     }
 
@@ -37,7 +37,7 @@ impl Asking<'_> {
         let segment_len = self.notice(end).segment_len;
         let acknowledgement = Acknowledgement { incarnation: self.incarnation, end, beyond, sender, segment_len };
         let mut header = [0; HEADER_LEN];
-        acknowledgement.write(&mut header, self.tagger);
+        acknowledgement.write(&mut header, self.seal);
         header.to_vec()
     }
 
@@ -71,7 +71,7 @@ impl Asking<'_> {
                     segment_len: word(self.segment_len),
                 };
                 let mut header = [0; HEADER_LEN];
-                ask.write(&mut header, self.tagger);
+                ask.write(&mut header, self.seal);
                 datagram.extend_from_slice(&header);
                 if datagram.len() > self.segment_len.min(ASK_LEN_MAX) {
                     datagrams.push(core::mem::take(&mut datagram));

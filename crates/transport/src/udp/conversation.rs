@@ -1,7 +1,7 @@
 //! Conversations with a peer that has the key and says anything: an endpoint survives them, and another peer notices
 //! nothing.
 
-use super::header::{Acknowledgement, Ask, HEADER_LEN, Header, Notice, Tagger};
+use super::header::{Acknowledgement, Ask, Cover, HEADER_LEN, Header, Notice, Parties, Seal, Tagger};
 use super::outbox::SINGLES_MAX;
 use super::{Acknowledged, Endpoint, PeerId, UdpOptions};
 use crate::frame::FrameLimits;
@@ -93,6 +93,8 @@ impl Conversation {
         let segment_len = if life & 0x40 > 0 { word } else { SEGMENT_LEN };
         let notice = Notice { incarnation, end: number, segment_len };
         let tagger = Tagger::new(&if life & 0x80 > 0 { [0; 16] } else { KEY });
+        let liar = self.liar.local_addr().expect("an address");
+        let seal = Seal { tagger: &tagger, parties: &Parties::new(liar, self.victim.local_address(), 0) };
         let mut header = [0; HEADER_LEN];
         let mut payload = Vec::new();
         match what % 9 {
@@ -104,9 +106,9 @@ impl Conversation {
                     if offset == 0 && payload.len() >= 4 {
                         payload[..4].copy_from_slice(&word.to_le_bytes());
                     }
-                    let checksum = Some(crc32fast::hash(&payload));
-                    let segment = Header { incarnation, number, message_len: word, offset, segment_len, checksum };
-                    segment.write(&mut header, &tagger);
+                    let cover = Cover::Tag;
+                    let segment = Header { incarnation, number, message_len: word, offset, segment_len, cover };
+                    segment.write(&mut header, seal, [&payload[..]]);
                     self.say(&header, &payload);
                 }
                 return self.pass_if(what);
@@ -114,17 +116,17 @@ impl Conversation {
             1 => {
                 let unit = if life & 0x20 > 0 { SEGMENT_LEN } else { second.into() };
                 let (offset, len) = (u32::from(first) * unit, word);
-                Ask { incarnation, number, offset, len, segment_len }.write(&mut header, &tagger);
+                Ask { incarnation, number, offset, len, segment_len }.write(&mut header, seal);
                 payload = header.repeat(usize::from(second % 8));
             }
-            2 => notice.write_sent(&mut header, &tagger),
-            3 => notice.write_received(&mut header, &tagger),
-            4 => notice.write_given_up(&mut header, &tagger),
+            2 => notice.write_sent(&mut header, seal),
+            3 => notice.write_received(&mut header, seal),
+            4 => notice.write_given_up(&mut header, seal),
             5 => {
                 let beyond = word.wrapping_mul(0x0101_0101).into();
                 let beyond = if first > 0 { u64::rotate_left(beyond, first.into()) } else { 0 };
                 let sender = [0, 1, 1 << 16][usize::from(second % 3)];
-                Acknowledgement { incarnation, end: number, beyond, sender, segment_len }.write(&mut header, &tagger);
+                Acknowledgement { incarnation, end: number, beyond, sender, segment_len }.write(&mut header, seal);
             }
             6 => return self.send(usize::from(first % 32), word as usize),
             7 => return self.pass(Duration::from_millis(first.into())),

@@ -4,7 +4,7 @@ mod acknowledging;
 mod missing;
 
 use super::counters::UdpCounters;
-use super::header::{HEADER_LEN, Header, Said, Tagger};
+use super::header::{HEADER_LEN, Header, Said, Seal, Tagger};
 use super::intake::{Batch, Intake, NoBatch, Segments};
 use super::options::{InvalidOptions, SocketBuffers, UdpOptions};
 use super::outbox::Outbox;
@@ -120,11 +120,11 @@ impl Endpoint {
             address,
             readiness: Readiness::default(),
             buffers,
+            outbox: Outbox::new(options, tagger.clone(), segments_per_send),
             tagger,
-            outbox: Outbox::new(options, tagger, segments_per_send),
             intake: Intake::new(options, pool.clone(), joins),
             options: options.clone(),
-            peers: Peers::new(bounds, options.acknowledged, options.incarnation),
+            peers: Peers::new(bounds, address, options),
             frames: VecDeque::new(),
             deadline: None,
             drops_told: 0,
@@ -159,7 +159,7 @@ impl Endpoint {
         self.buffers
     }
 
-    /// Accepts datagrams from this address and sends there; a multicast group is only sent to.
+    /// Accepts datagrams from this address and sends there, to a peer in its first life; a multicast group is only sent to.
     ///
     /// # Errors
     /// If 65,536 peers were removed: a peer that was here before could take what is sent to it now for what was sent then.
@@ -167,7 +167,19 @@ impl Endpoint {
     /// # Panics
     /// If it is a peer already.
     pub fn add_peer(&mut self, address: SocketAddr) -> Result<PeerId, TooManyRemoved> {
-        self.peers.add(address)
+        self.add_peer_in_life(address, 0)
+    }
+
+    /// The same for a peer in this life, at most 65,535, as its connection says: nothing that comes in datagrams tells of another.
+    /// What other lives of it say is refused, and what is said to it no other life of it takes.
+    ///
+    /// # Errors
+    /// As [`add_peer`](Self::add_peer).
+    ///
+    /// # Panics
+    /// If it is a peer already.
+    pub fn add_peer_in_life(&mut self, address: SocketAddr, life: u32) -> Result<PeerId, TooManyRemoved> {
+        self.peers.add(address, life)
     }
 
     /// Forgets a peer, what is incomplete of it, and what it has not acknowledged, which counts as given up. What is queued
@@ -479,7 +491,8 @@ impl Endpoint {
         self.udp_counters.datagrams_received += 1;
         let header = self.intake.header(index, segment);
         let payload = &batch.bytes.as_bytes()[place.clone()];
-        let header = match check(header, payload, &self.options, &self.tagger, &mut self.udp_counters) {
+        let seal = Seal { tagger: &self.tagger, parties: &self.peers.found(peer).from };
+        let header = match check(header, payload, &self.options, seal, &mut self.udp_counters) {
             None => return,
             Some(Said::Segment(header)) => header,
             Some(said) => {
@@ -511,7 +524,8 @@ impl Endpoint {
                 self.udp_counters.not_ours += 1;
                 continue;
             };
-            let header = match check(header, payload, &self.options, &self.tagger, &mut self.udp_counters) {
+            let seal = Seal { tagger: &self.tagger, parties: &self.peers.found(peer).from };
+            let header = match check(header, payload, &self.options, seal, &mut self.udp_counters) {
                 None => continue,
                 Some(Said::Segment(header)) => header,
                 Some(said) => {
@@ -635,7 +649,7 @@ impl OpenRun {
     fn is_continued_by(&self, peer: u32, header: &Header, place: &Range<usize>) -> bool {
         let expected = Header {
             offset: self.first.offset + u32::try_from(self.place.len()).expect("a run lies within its message"),
-            checksum: header.checksum,
+            cover: header.cover,
             ..self.first
         };
         self.peer == peer && *header == expected && self.place.end == place.start

@@ -41,11 +41,13 @@
 //! and what stops coming is given up after a time-out. Segments stay where the kernel wrote them until their message is
 //! complete, so nothing is allocated by what a peer announces; their pages come out of the pool given.
 //!
-//! # Checksums
-//! Each header proves the key with a keyed tag, and carries a CRC-32 of the payload. UDP's own 16-bit sum misses one
-//! error of 65,536 that the Ethernet's misses too, such as those made inside a switch or a network card; and it is
-//! neither computed nor checked by the kernel between two processes of a host, where nothing is sent over wires: there
-//! [`UdpOptions::checksum_payload`] may be off.
+//! # Authenticity
+//! Each header has a keyed tag over who sends to whom in which lives, the header and the payload: what is damaged, forged, or was
+//! said in another run, life or to another receiver is refused and counted; what is repeated is a duplicate. Which life a peer is in
+//! its connection says ([`Endpoint::add_peer_in_life`]), no datagram. With [`Authenticate::Header`] the tag covers the header alone,
+//! and a CRC-32 may cover the payload. UDP's own 16-bit sum misses one error of 65,536 that the Ethernet's misses too, such as those
+//! made inside a switch or a network card; and it is neither computed nor checked by the kernel between two processes of a host,
+//! where nothing is sent over wires: there [`UdpOptions::checksum_payload`] may be off.
 //!
 //! # Copies
 //! Sending makes none but of parts below `copy_below`. Receiving makes none if the segments of a message come in a row
@@ -103,7 +105,7 @@ pub use counters::UdpCounters;
 pub use endpoint::{Endpoint, IncompleteMessage, QueueFull};
 pub use link::UdpLink;
 pub use options::{
-    Acknowledged, DATAGRAM_LEN_ETHERNET, DATAGRAM_LEN_LOOPBACK, InvalidOptions, MulticastOptions, PartitionKey,
-    SocketBuffers, UdpOptions,
+    Acknowledged, Authenticate, DATAGRAM_LEN_ETHERNET, DATAGRAM_LEN_LOOPBACK, InvalidOptions, MulticastOptions,
+    PartitionKey, SocketBuffers, UdpOptions,
 };
 pub use peer::{PeerId, TooManyRemoved};

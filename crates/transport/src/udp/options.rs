@@ -28,7 +28,9 @@ pub struct UdpOptions {
     pub incarnation: u32,
     /// Length of a full datagram in bytes, header included; one that the network has to fragment costs more than it saves.
     pub datagram_len: usize,
-    /// Whether a checksum covers the payload, besides the header, which is always covered. Required of peers as well.
+    /// What the tag of a datagram covers. All endpoints agree.
+    pub authenticate: Authenticate,
+    /// Whether a checksum covers the payload where the tag does not. Required of peers as well.
     pub checksum_payload: bool,
     /// Whether the kernel cuts what is sent into datagrams (GSO), where it can.
     pub segmentation_offload: bool,
@@ -66,10 +68,22 @@ pub struct UdpOptions {
     /// Of messages that are longer, in bytes, only so much is sent unasked. All endpoints agree; other than usual only in tests.
     #[doc(hidden)]
     pub unasked_len: usize,
+    /// Whether a network of a test changes addresses on the way: tags then do not cover them.
+    #[doc(hidden)]
+    pub relayed: bool,
     /// Whether what is sent to one peer is acknowledged, and sent again until it is. All endpoints that talk to each other agree.
     pub acknowledged: Option<Acknowledged>,
     /// How datagrams to multicast groups are sent.
     pub multicast: MulticastOptions,
+}
+
+/// What the keyed tag of a datagram covers, besides who sends to whom in which lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Authenticate {
+    /// The header and the payload.
+    Everything,
+    /// The header. Who can read datagrams of a peer and send in its name can put anything behind a header of it.
+    Header,
 }
 
 /// A transport with a window and acknowledgements over datagrams `[ATM1997 §III]`.
@@ -202,6 +216,7 @@ impl UdpOptions {
             key: PartitionKey(key),
             incarnation: 0,
             datagram_len: DATAGRAM_LEN_ETHERNET,
+            authenticate: Authenticate::Everything,
             checksum_payload: true,
             segmentation_offload: true,
             receive_offload: true,
@@ -218,6 +233,7 @@ impl UdpOptions {
             keep_parts_max: 0,
             keep_bytes_max: 0,
             unasked_len: UNASKED_LEN,
+            relayed: false,
             acknowledged: None,
             multicast: MulticastOptions { interface: None, time_to_live: 1, loops: true },
         }

@@ -1,8 +1,8 @@
 //! Messages on their way out.
 
-use super::header::{HEADER_LEN, Header, Tagger};
+use super::header::{Cover, HEADER_LEN, Header, Parties, Seal, Tagger};
 use super::kept::{Message, cut};
-use super::options::UdpOptions;
+use super::options::{Authenticate, UdpOptions};
 use crate::frame::FrameLimits;
 use crate::send_queue::{Full, SendQueue};
 use core::mem::take;
@@ -53,6 +53,8 @@ pub(super) struct Destination {
     pub(super) slot: u32,
     /// Who we are to that peer.
     pub(super) incarnation: u32,
+    /// From us to it.
+    pub(super) parties: Parties,
 }
 
 /// The place of a message among all that were ever queued.
@@ -68,6 +70,7 @@ struct Single {
 struct Outgoing {
     destination: SocketAddrAny,
     incarnation: u32,
+    parties: Parties,
     number: u64,
     len: usize,
     /// Where in the message the next datagram begins.
@@ -90,12 +93,13 @@ struct Send {
 struct Stamp {
     tagger: Tagger,
     segment_len: usize,
+    authenticate: Authenticate,
     checksum_payload: bool,
 }
 
 impl Outbox {
     pub(super) fn new(options: &UdpOptions, tagger: Tagger, segments_per_send: usize) -> Self {
-        let UdpOptions { limits, queue_bytes_max, queue_frames_max, checksum_payload, .. } = *options;
+        let UdpOptions { limits, queue_bytes_max, queue_frames_max, authenticate, checksum_payload, .. } = *options;
         // A datagram has at most that many parts then, and a call takes at least one.
         let copy_below = options.copy_below.max(COPY_BELOW_MIN);
         Self {
@@ -106,7 +110,7 @@ impl Outbox {
             queue: SendQueue::new(limits, copy_below, queue_bytes_max, queue_frames_max),
             messages: VecDeque::new(),
             first_ticket: 0,
-            stamp: Stamp { tagger, segment_len: options.segment_len(), checksum_payload },
+            stamp: Stamp { tagger, segment_len: options.segment_len(), authenticate, checksum_payload },
             segments_per_send,
             headers: Box::new([[0; HEADER_LEN]; SEGMENTS_PER_CALL]),
             parts: Vec::new(),
@@ -158,8 +162,9 @@ impl Outbox {
         is_first: bool,
     ) -> Ticket {
         let ticket = Ticket(self.first_ticket + self.messages.len() as u64);
-        let (destination, incarnation) = (to.address.clone(), to.incarnation);
-        self.messages.push_back(Outgoing { destination, incarnation, number, len, sent_len, end, is_first });
+        let Destination { address: ref destination, incarnation, parties, .. } = *to;
+        let destination = destination.clone();
+        self.messages.push_back(Outgoing { destination, incarnation, parties, number, len, sent_len, end, is_first });
         ticket
     }
 
@@ -182,15 +187,17 @@ impl Outbox {
 
     /// The datagram of a segment that was sent before.
     pub(super) fn segment_again(&self, to: &Destination, message: &Message, range: Range<usize>) -> Vec<u8> {
-        let Stamp { ref tagger, segment_len, checksum_payload } = self.stamp;
+        let segment_len = self.stamp.segment_len;
         let (incarnation, number) = (to.incarnation, message.number());
         let length = |len: usize| u32::try_from(len).expect("frames are shorter than 4 GiB");
         let offset = length(range.start);
         let mut datagram = message.datagram(range);
         let (header, payload) = datagram.split_first_chunk_mut().expect("room for the header");
-        let checksum = checksum_payload.then(|| crc32fast::hash(payload));
+        let payload: &[u8] = payload;
+        let cover = self.stamp.cover([payload]);
         let (message_len, segment_len) = (length(message.len()), length(segment_len));
-        Header { incarnation, number, message_len, offset, segment_len, checksum }.write(header, tagger);
+        let header_of = Header { incarnation, number, message_len, offset, segment_len, cover };
+        header_of.write(header, self.stamp.seal(&to.parties), [payload]);
         datagram
     }
 
@@ -310,6 +317,24 @@ impl Outbox {
     }
 }
 
+impl Stamp {
+    fn cover<'a>(&self, payload: impl IntoIterator<Item = &'a [u8]>) -> Cover {
+        match self.authenticate {
+            Authenticate::Everything => Cover::Tag,
+            Authenticate::Header if self.checksum_payload => {
+                let mut hasher = Hasher::new();
+                payload.into_iter().for_each(|part| hasher.update(part));
+                Cover::Checksum(hasher.finalize())
+            }
+            Authenticate::Header => Cover::Nothing,
+        }
+    }
+
+    fn seal<'a>(&'a self, parties: &'a Parties) -> Seal<'a> {
+        Seal { tagger: &self.tagger, parties }
+    }
+}
+
 /// How the gathered parts become datagrams.
 struct Plan<'p, 'a> {
     stamp: &'p Stamp,
@@ -348,7 +373,7 @@ impl Plan<'_, '_> {
 
     /// Adds the next segments of a message; returns how many, and where they end.
     fn add_segments(&mut self, message: &Outgoing, mut offset: usize) -> (u64, usize) {
-        let Stamp { ref tagger, segment_len, checksum_payload } = *self.stamp;
+        let segment_len = self.stamp.segment_len;
         let mut segments = 0;
         while segments < self.segments_per_send as u64 && offset < message.end {
             let payload_len = segment_len.min(message.end - offset);
@@ -361,11 +386,8 @@ impl Plan<'_, '_> {
             let header_at = self.parts.len();
             self.parts.push(IoSlice::new(&[]));
             self.source.take(payload_len, self.parts);
-            let checksum = checksum_payload.then(|| {
-                let mut hasher = Hasher::new();
-                self.parts[header_at + 1..].iter().for_each(|part| hasher.update(part));
-                hasher.finalize()
-            });
+            let payload = || self.parts[header_at + 1..].iter().map(|part| &**part);
+            let cover = self.stamp.cover(payload());
             let length = |len: usize| u32::try_from(len).expect("frames are shorter than 4 GiB");
             let (message_len, segment_len) = (length(message.len), length(segment_len));
             let header = Header {
@@ -374,9 +396,9 @@ impl Plan<'_, '_> {
                 message_len,
                 offset: length(offset),
                 segment_len,
-                checksum,
+                cover,
             };
-            header.write(bytes, tagger);
+            header.write(bytes, self.stamp.seal(&message.parties), payload());
             self.parts[header_at] = IoSlice::new(bytes);
             offset += payload_len;
             segments += 1;

@@ -2,16 +2,17 @@
 
 use super::acknowledged::SendWindow;
 use super::counters::UdpCounters;
+use super::header::Parties;
 use super::in_order::InOrder;
 use super::kept::Kept;
-use super::options::Acknowledged;
+use super::options::{Acknowledged, UdpOptions};
 use super::outbox::Destination;
 use super::reassembly::{Added, Bounds, Incomplete, Reassembly, Refusals, Run};
 use super::window::{Known, Window};
 use core::time::Duration;
 use dataflow::time::Time;
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// A peer, or a multicast group, of one [`Endpoint`](super::Endpoint). The number of a removed peer is used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,6 +39,8 @@ pub struct TooManyRemoved {
 pub(super) struct Peers {
     bounds: Bounds,
     acknowledged: Option<Acknowledged>,
+    address: SocketAddr,
+    relayed: bool,
     /// Which life of this process it is.
     life: u32,
     /// How many peers were removed.
@@ -49,6 +52,10 @@ pub(super) struct Peers {
 /// A peer, or a multicast group.
 pub(super) struct Peer {
     pub(super) to: Destination,
+    /// From it to us.
+    pub(super) from: Parties,
+    /// Which life of it we know, from its connection.
+    life: u32,
     is_group: bool,
     /// Number of the next message to it.
     pub(super) next_number: u64,
@@ -62,7 +69,7 @@ pub(super) struct Peer {
     sent_end: u64,
     /// Messages that have come, and their bytes, since it was told.
     untold: (u32, usize),
-    /// Which life of it we know; `None` before its first datagram.
+    /// As what it has spoken to us; `None` before its first datagram.
     pub(super) incarnation: Option<u32>,
     pub(super) window: Window,
     /// What it has not acknowledged, if it has to.
@@ -87,8 +94,18 @@ pub(super) enum Taken {
 }
 
 impl Peers {
-    pub(super) fn new(bounds: Bounds, acknowledged: Option<Acknowledged>, life: u32) -> Self {
-        Self { bounds, acknowledged, life, removed: 0, slots: Vec::new(), by_address: BTreeMap::new() }
+    pub(super) fn new(bounds: Bounds, address: SocketAddr, options: &UdpOptions) -> Self {
+        let UdpOptions { acknowledged, relayed, incarnation: life, .. } = *options;
+        Self {
+            bounds,
+            acknowledged,
+            address,
+            relayed,
+            life,
+            removed: 0,
+            slots: Vec::new(),
+            by_address: BTreeMap::new(),
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -108,7 +125,7 @@ impl Peers {
         self.slots[slot as usize].as_mut().expect("found by its address")
     }
 
-    pub(super) fn add(&mut self, address: SocketAddr) -> Result<PeerId, TooManyRemoved> {
+    pub(super) fn add(&mut self, address: SocketAddr, life: u32) -> Result<PeerId, TooManyRemoved> {
         // A peer that is added again begins anew with us as with another life of ours, whatever it remembers and is on the
         // way.
         let removed = u16::try_from(self.removed).map_err(|_| TooManyRemoved { address })?;
@@ -116,8 +133,13 @@ impl Peers {
         let free = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
         let id = u32::try_from(free).expect("fewer peers than addresses");
         assert!(self.by_address.insert(address, id).is_none(), "{address} is a peer already");
-        let to = Destination { address: address.into(), slot: id, incarnation };
-        let peer = Some(Peer::new(to, address.ip().is_multicast(), self.bounds, self.acknowledged));
+        // Members of a group hear the same.
+        let own_life = if self.address.ip().is_multicast() { 0 } else { self.life };
+        let ends = if self.relayed { [UNKNOWN, UNKNOWN] } else { [self.address, address] };
+        let (parties, from) = (Parties::new(ends[0], ends[1], life), Parties::new(ends[1], ends[0], own_life));
+        let to = Destination { address: address.into(), slot: id, incarnation, parties };
+        let peer = Peer::new((to, from, life), address.ip().is_multicast(), self.bounds, self.acknowledged);
+        let peer = Some(peer);
         if free == self.slots.len() {
             self.slots.push(peer);
         } else {
@@ -159,10 +181,17 @@ impl Peer {
         !self.is_group
     }
 
-    fn new(to: Destination, is_group: bool, bounds: Bounds, acknowledged: Option<Acknowledged>) -> Self {
+    fn new(
+        (to, from, life): (Destination, Parties, u32),
+        is_group: bool,
+        bounds: Bounds,
+        acknowledged: Option<Acknowledged>,
+    ) -> Self {
         let acknowledged = acknowledged.filter(|_| !is_group);
         Self {
             to,
+            from,
+            life,
             is_group,
             next_number: 0,
             kept: Kept::default(),
@@ -179,10 +208,11 @@ impl Peer {
         }
     }
 
-    /// Notes which life of the peer sends; returns how many messages of an earlier one are given up, or `None` if this is
-    /// an earlier one.
+    /// Notes as what the peer speaks; returns how many messages are given up since it begins anew with us, or `None` if this is
+    /// from before, or of a life that its connection did not tell.
     pub(super) fn meet(&mut self, incarnation: u32) -> Option<u64> {
         match self.incarnation {
+            _ if incarnation >> REMOVED_BITS != self.life => None,
             Some(known) if known == incarnation => Some(0),
             Some(known) if known > incarnation => None,
             _ => {
@@ -293,6 +323,8 @@ impl Peer {
         }
     }
 }
+
+const UNKNOWN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 /// What is kept should stay in a cache of the processor; each telling may wake a process.
 const UNTOLD_BYTES_MAX: usize = 2 << 20;

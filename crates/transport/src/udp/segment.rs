@@ -1,8 +1,8 @@
 //! Whether a datagram is a segment of a message, or speaks of messages.
 
 use super::counters::UdpCounters;
-use super::header::{Acknowledgement, Ask, HEADER_LEN, NotOurs, Notice, Said, Tagger};
-use super::options::UdpOptions;
+use super::header::{Acknowledgement, Ask, Cover, HEADER_LEN, NotOurs, Notice, Said, Seal};
+use super::options::{Authenticate, UdpOptions};
 
 /// What a datagram says that is one of ours, undamaged, and a segment of a message that may be, or no segment; else counts why
 /// not.
@@ -10,10 +10,10 @@ pub(super) fn check(
     header: &[u8; HEADER_LEN],
     payload: &[u8],
     options: &UdpOptions,
-    tagger: &Tagger,
+    seal: Seal<'_>,
     counters: &mut UdpCounters,
 ) -> Option<Said> {
-    let cause = match Said::read(header, tagger) {
+    let cause = match Said::read(header, payload, seal) {
         Err(NotOurs::Magic) => &mut counters.not_ours,
         Err(NotOurs::Tag) => &mut counters.not_proved,
         Ok(
@@ -26,6 +26,9 @@ pub(super) fn check(
         Ok(said @ (Said::Ask(_) | Said::Sent(_) | Said::Received(_) | Said::GivenUp(_) | Said::Acknowledgement(_))) => {
             return Some(said);
         }
+        Ok(Said::Segment(header)) if header.cover != Cover::Tag && options.authenticate == Authenticate::Everything => {
+            &mut counters.not_proved
+        }
         Ok(Said::Segment(header)) => {
             let (offset, message_len) = (header.offset as usize, header.message_len as usize);
             let segment_len = options.segment_len();
@@ -35,7 +38,7 @@ pub(super) fn check(
                 &mut counters.other_segment_len
             } else if !is_legal || !fits || !offset.is_multiple_of(segment_len) {
                 &mut counters.contradictory
-            } else if !is_undamaged(header.checksum, payload, options.checksum_payload) {
+            } else if !is_undamaged(header.cover, payload, options.checksum_payload) {
                 &mut counters.corrupt
             } else {
                 return Some(Said::Segment(header));
@@ -46,6 +49,11 @@ pub(super) fn check(
     None
 }
 
-fn is_undamaged(checksum: Option<u32>, payload: &[u8], is_required: bool) -> bool {
-    checksum.map_or(!is_required, |checksum| checksum == crc32fast::hash(payload))
+/// Whether the payload is as it was sent, as far as anything says it; without authentication it must, where that `is_required`.
+fn is_undamaged(cover: Cover, payload: &[u8], is_required: bool) -> bool {
+    match cover {
+        Cover::Tag => true,
+        Cover::Checksum(checksum) => checksum == crc32fast::hash(payload),
+        Cover::Nothing => !is_required,
+    }
 }

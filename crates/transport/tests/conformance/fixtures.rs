@@ -119,7 +119,7 @@ impl<const DATAGRAM_LEN: usize, const OFFLOAD: bool> Fixture for UdpFixture<DATA
     type Side = UdpLink;
 
     fn new(len_max: usize) -> Self {
-        let mut options = UdpOptions::new(limits(len_max), [3; 16]);
+        let mut options = UdpOptions { relayed: true, ..UdpOptions::new(limits(len_max), [3; 16]) };
         options.datagram_len = DATAGRAM_LEN;
         options.segmentation_offload = OFFLOAD;
         options.receive_offload = OFFLOAD;

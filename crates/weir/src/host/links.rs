@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use configuration::Partition;
-use dataflow::ids::NodeId;
+use dataflow::ids::{Incarnation, NodeId};
 use dataflow::message::{DatagramAddresses, Envelope, Message};
 use dataflow::node::RUN_CONTROL;
 use dataflow::time::Time;
@@ -282,8 +282,8 @@ impl Links {
     }
 
     /// A node takes datagrams there.
-    pub(crate) fn meet(&mut self, node: NodeId, at: &DatagramAddresses) -> bool {
-        self.datagrams.as_mut().is_none_or(|datagrams| datagrams.meet(node, at))
+    pub(crate) fn meet(&mut self, node: NodeId, life: Incarnation, at: &DatagramAddresses) -> bool {
+        self.datagrams.as_mut().is_none_or(|datagrams| datagrams.meet(node, life, at))
     }
 
     /// Whether connections to other applications, or some of them, go through shared memory.

@@ -202,7 +202,7 @@ impl Member {
         datagrams: &DatagramAddresses,
     ) {
         let host = &mut *context.shared;
-        if !host.links.meet(node, datagrams) {
+        if !host.links.meet(node, life, datagrams) {
             self.peers.retain(|peer| peer.link != link);
             self.drop_further(host, node, |_| true);
             return host.refuse(link);

@@ -16,6 +16,7 @@ mod disk;
 mod faults;
 mod files;
 mod filter;
+mod forged;
 mod full_disk;
 mod hostile;
 mod level2_only;

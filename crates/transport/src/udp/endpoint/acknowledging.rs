@@ -179,7 +179,7 @@ const RETRANSMITTED_MAX: u64 = 64;
 mod tests {
     use super::*;
     use crate::frame::FrameLimits;
-    use crate::udp::header::{HEADER_LEN, Tagger};
+    use crate::udp::header::{HEADER_LEN, Parties, Tagger};
     use crate::udp::kept::Kept;
     use crate::udp::options::UdpOptions;
     use std::collections::BTreeSet;
@@ -188,8 +188,9 @@ mod tests {
     fn again(kept: &mut Kept, asks: bool) -> Vec<(u64, u32)> {
         let options = UdpOptions::new(FrameLimits::new(8, 4 << 20).unwrap(), [1; 16]);
         let mut outbox = Outbox::new(&options, Tagger::new(&[1; 16]), 1);
-        let address = rustix::net::SocketAddrAny::from(std::net::SocketAddr::from(([127, 0, 0, 1], 9)));
-        let to = Destination { address, slot: 0, incarnation: 0 };
+        let address = std::net::SocketAddr::from(([127, 0, 0, 1], 9));
+        let (parties, address) = (Parties::new(address, address, 0), address.into());
+        let to = Destination { address, slot: 0, incarnation: 0, parties };
         let count = send_again(&mut outbox, &to, kept.below_mut(u64::MAX), asks);
         let word = |bytes: &[u8], at: usize| u32::from_le_bytes(*bytes[at..].first_chunk().unwrap());
         let sent: Vec<_> = outbox

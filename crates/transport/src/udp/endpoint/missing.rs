@@ -4,7 +4,7 @@ use super::acknowledging::send_again;
 use super::{Endpoint, earlier};
 use crate::udp::acknowledged::Overdue;
 use crate::udp::asking::Asking;
-use crate::udp::header::{Ask, HEADER_LEN, Notice, Said, Tagger};
+use crate::udp::header::{Ask, HEADER_LEN, Notice, Said, Seal, Tagger};
 use crate::udp::kept::Message;
 use crate::udp::options::UdpOptions;
 use crate::udp::outbox::Destination;
@@ -129,7 +129,8 @@ impl Endpoint {
         }
         self.answer(peer, first, now);
         for header in more.chunks(HEADER_LEN) {
-            let said = header.first_chunk().map(|header| Said::read(header, &self.tagger));
+            let seal = Seal { tagger: &self.tagger, parties: &self.peers.found(peer).from };
+            let said = header.first_chunk().map(|header| Said::read(header, &[], seal));
             match said {
                 Some(Ok(Said::Ask(ask)))
                     if (ask.incarnation, ask.segment_len) == (first.incarnation, first.segment_len) =>
@@ -202,8 +203,12 @@ impl Endpoint {
     }
 }
 
-pub(super) fn asking<'a>(options: &UdpOptions, tagger: &'a Tagger, to: &Destination) -> Asking<'a> {
-    Asking { incarnation: to.incarnation, segment_len: options.segment_len(), tagger }
+pub(super) fn asking<'a>(options: &UdpOptions, tagger: &'a Tagger, to: &'a Destination) -> Asking<'a> {
+    Asking {
+        incarnation: to.incarnation,
+        segment_len: options.segment_len(),
+        seal: Seal { tagger, parties: &to.parties },
+    }
 }
 
 /// More segments than these go through the queue: without a copy, and cut by the kernel. If it has no room, these go all the same: a

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use configuration::Transport;
 use dataflow::bulk::{Bulk, PageSlice};
-use dataflow::ids::NodeId;
+use dataflow::ids::{Incarnation, NodeId};
 use dataflow::message::{DatagramAddresses, Message};
 use dataflow::report::{DatagramCounts, PORTS_MAX};
 use dataflow::time::Time;
@@ -63,6 +63,7 @@ struct Pair {
 #[derive(Clone, PartialEq, Eq)]
 struct Addresses {
     pairs: Vec<Pair>,
+    life: Incarnation,
     /// The first, and one for each network port here or there.
     ways: Vec<PeerWay>,
     /// As a peer of `clears`.
@@ -127,8 +128,8 @@ impl Datagrams {
         lanes.into_iter().filter_map(|(what, lane)| plan::complaint(what, lane.endpoint.buffers())).collect()
     }
 
-    /// A node takes datagrams at these addresses from now on; false if they are none.
-    pub(crate) fn meet(&mut self, node: NodeId, at: &DatagramAddresses) -> bool {
+    /// A node takes datagrams at these addresses from now on, in this life, as its connection says; false if they are none.
+    pub(crate) fn meet(&mut self, node: NodeId, life: Incarnation, at: &DatagramAddresses) -> bool {
         let parse = |(control, bulk): (&String, &String)| {
             Some(Pair { control: control.parse().ok()?, bulk: bulk.parse().ok()? })
         };
@@ -136,11 +137,12 @@ impl Datagrams {
         let pairs = core::iter::once((&at.control, &at.bulk)).chain(ports).map(parse).collect::<Option<Vec<Pair>>>();
         let Some(pairs) = pairs.filter(|pairs| pairs.len() <= 1 + PORTS_MAX) else { return false };
         self.part(node);
-        let known = self.peers.iter().map(|(_, known)| known).find(|known| known.pairs == pairs).cloned();
+        let known =
+            self.peers.iter().map(|(_, known)| known).find(|known| known.pairs == pairs && known.life == life).cloned();
         if known.is_none() && !self.are_new(&pairs) {
             return false;
         }
-        let Ok(addresses) = known.map_or_else(|| self.add(pairs), Ok) else { return false };
+        let Ok(addresses) = known.map_or_else(|| self.add(pairs, life), Ok) else { return false };
         self.peers.push((node, addresses));
         true
     }
@@ -155,7 +157,7 @@ impl Datagrams {
     }
 
     /// All endpoints have removed each peer as often: if one refuses, so does the first.
-    fn add(&mut self, pairs: Vec<Pair>) -> Result<Addresses, TooManyRemoved> {
+    fn add(&mut self, pairs: Vec<Pair>, life: Incarnation) -> Result<Addresses, TooManyRemoved> {
         let has_ports = self.control.len() > 1;
         let ways: Vec<(usize, Pair)> = if has_ports {
             (0..self.control.len()).map(|lane| (lane, pairs[0])).collect()
@@ -163,15 +165,16 @@ impl Datagrams {
             pairs.iter().map(|pair| (0, *pair)).collect()
         };
         let add = |(lane, Pair { control, bulk }): (usize, Pair)| {
-            let to_control = self.control[lane].endpoint.add_peer(control)?;
-            Ok(PeerWay { lane, to_control, to_bulk: self.bulk[lane].endpoint.add_peer(bulk)? })
+            let to_control = self.control[lane].endpoint.add_peer_in_life(control, life.0)?;
+            Ok(PeerWay { lane, to_control, to_bulk: self.bulk[lane].endpoint.add_peer_in_life(bulk, life.0)? })
         };
         let ways = ways.into_iter().map(add).collect::<Result<Vec<_>, _>>()?;
         if !has_ports {
             self.ports.extend(ways[1..].iter().map(|way| way.to_bulk).zip(0..));
         }
-        let multicaster = self.clears.as_mut().map(|clears| clears.add_peer(pairs[0].control)).transpose()?;
-        Ok(Addresses { pairs, ways, multicaster })
+        let add_multicaster = |clears: &mut Endpoint| clears.add_peer_in_life(pairs[0].control, life.0);
+        let multicaster = self.clears.as_mut().map(add_multicaster).transpose()?;
+        Ok(Addresses { pairs, life, ways, multicaster })
     }
 
     /// Whether these are unicast addresses of our family.
@@ -341,6 +344,7 @@ fn group(transport: &Transport) -> Option<(SocketAddrV4, std::net::Ipv4Addr)> {
 mod tests {
     use super::*;
     use crate::assembly::Assembly;
+    use crate::host::FIRST_LIFE;
     use configuration::Partition;
     use dataflow::ids::{EventId, Role, RunNumber};
     use dataflow::message::Envelope;
@@ -402,7 +406,7 @@ mod tests {
         }
         assert_eq!((asks.counts().foreign, answers.counts().foreign), (0, 0));
         asks.part(NODE);
-        assert!(asks.ports.is_empty() && asks.meet(NODE, &answers.addresses()));
+        assert!(asks.ports.is_empty() && asks.meet(NODE, FIRST_LIFE, &answers.addresses()));
     }
 
     #[test]
@@ -443,13 +447,13 @@ mod tests {
             (good.bulk.as_str(), good.control.as_str()),
         ] {
             let bad = DatagramAddresses { control: control.to_owned(), bulk: bulk.to_owned(), ports: Vec::new() };
-            assert!(!first.meet(other, &bad), "{bad:?}");
+            assert!(!first.meet(other, FIRST_LIFE, &bad), "{bad:?}");
         }
         // Two nodes of one process.
-        assert!(first.meet(other, &good) && first.meet(NODE, &good));
+        assert!(first.meet(other, FIRST_LIFE, &good) && first.meet(NODE, FIRST_LIFE, &good));
         first.part(other);
         first.part(NODE);
-        assert!(first.meet(other, &good));
+        assert!(first.meet(other, FIRST_LIFE, &good));
     }
 
     #[test]
@@ -457,7 +461,7 @@ mod tests {
         let (mut first, second) = pair("transport.clear=udp");
         let returns = (0..100_000).take_while(|_| {
             first.part(NODE);
-            first.meet(NODE, &second.addresses())
+            first.meet(NODE, FIRST_LIFE, &second.addresses())
         });
         assert_eq!(returns.count(), 65_535);
     }
@@ -490,7 +494,9 @@ mod tests {
             Datagrams::open(&options.at_ports(ports), &pool, &pool, &mut poller).unwrap()
         };
         let (mut first, mut second) = (open(Role::Dfm, &[]), open(Role::Ros, ports));
-        assert!(first.meet(NODE, &second.addresses()) && second.meet(NodeId(3), &first.addresses()));
+        assert!(
+            first.meet(NODE, FIRST_LIFE, &second.addresses()) && second.meet(NodeId(3), FIRST_LIFE, &first.addresses())
+        );
         (first, second, poller)
     }
 }

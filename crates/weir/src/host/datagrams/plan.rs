@@ -7,7 +7,7 @@ use dataflow::ids::{Incarnation, NodeId, Role};
 use dataflow::wire;
 use transport::frame::FrameLimits;
 use transport::run_secret::RunSecret;
-use transport::udp::{Acknowledged, MulticastOptions, PartitionKey, SocketBuffers, UdpOptions};
+use transport::udp::{Acknowledged, Authenticate, MulticastOptions, PartitionKey, SocketBuffers, UdpOptions};
 
 use crate::assembly::Assembly;
 use crate::host::FIRST_LIFE;
@@ -68,6 +68,10 @@ impl DatagramOptions {
             UdpOptions {
                 incarnation: FIRST_LIFE.0,
                 datagram_len,
+                authenticate: match transport.udp.authenticate {
+                    configuration::Authenticate::Everything => Authenticate::Everything,
+                    configuration::Authenticate::Header => Authenticate::Header,
+                },
                 checksum_payload: transport.has_checksums(),
                 segmentation_offload: transport.udp.offload,
                 receive_offload: transport.udp.offload,

@@ -1,0 +1,47 @@
+//! How a read-out system is set up.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::ids::NodeId;
+use crate::readout::pusher::PushParameters;
+
+/// How a read-out system is set up.
+#[derive(Clone, Debug)]
+pub struct RosParameters {
+    /// Source identifiers of its ROBs, in the order of the links.
+    pub robs: Vec<u32>,
+    /// Pages, that is fragments, in each ROB.
+    pub pages_per_rob: usize,
+    /// A ROB with more fragments than this raises busy.
+    pub busy_above: usize,
+    /// Busy ends when every ROB has fewer fragments than this.
+    pub busy_below: usize,
+    /// How long a request may wait for its data.
+    pub request_timeout: Duration,
+    /// Most bytes of replies for building that travel in one message, unless the reply for a single event has more.
+    pub group_bytes_max: usize,
+    /// When fragments come.
+    pub read_out: ReadOut,
+    /// How data are pushed, if they are.
+    pub push: Option<PushParameters>,
+    /// Where triggers come from, if any do.
+    pub level1: Option<NodeId>,
+    /// The window of level 1, in triggers.
+    pub in_flight: u64,
+    /// Who clears.
+    pub dfm: NodeId,
+    /// Whether the run has begun already: clear groups before the next are not missed.
+    pub late: bool,
+}
+
+/// What makes fragments come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadOut {
+    /// Each level-1 accept, in order.
+    OnTrigger,
+    /// The first request for an event: the emulated read-out of `[EB2007 §IV]`.
+    OnRequest,
+    /// Level-2 results sent by L2PUs, in any order: the pseudo-ROS.
+    Results,
+}
