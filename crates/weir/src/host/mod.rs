@@ -791,7 +791,9 @@ fn describe(note: &Note) -> String {
         Note::RecordingStalled => "recording has stalled and will be tried again every second".into(),
         Note::RecordingResumed => RECORDING_RESUMED.into(),
         Note::GarbageCollected { fragments } => {
-            format!("{fragments} fragments below the oldest valid event removed to make room: clears were lost")
+            format!(
+                "{fragments} fragments below the oldest valid event removed to make room: no clears had come for them"
+            )
         }
         Note::ForcedLimitReached => "too many level-2 time-outs: triggers are held back".into(),
         Note::NotBuilt(event) => format!("event {event} cannot be built any more"),
