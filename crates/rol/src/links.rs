@@ -129,7 +129,7 @@ pub enum ReadOutError {
 #[derive(Debug, thiserror::Error)]
 pub enum LinksError {
     /// No memory for the pages, or impossible sizes.
-    #[error(transparent)]
+    #[error("ros.pages and ros.page_size: {0}")]
     Pool(#[from] PoolError),
     /// The configured page does not hold what it must.
     #[error(

@@ -70,7 +70,7 @@ pub struct ReplayFacts {
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// A file that cannot be read, is no RAW file, or is damaged; a torn one can be repaired by `weir file recover`.
-    #[error(transparent)]
+    #[error("{0}{remedy}", remedy = remedy(.0))]
     Read(#[from] ReadError),
     /// The file system refused.
     #[error("cannot read {} at byte {offset}: {source}", path.display())]
@@ -204,5 +204,15 @@ impl ReplayTriggers {
 impl TriggerSource for ReplayTriggers {
     fn trigger(&mut self, ordinal: u64) -> Option<Trigger> {
         input_index(ordinal, self.replay.events(), self.repeat).map(|event| self.replay.trigger(event))
+    }
+}
+
+/// What to do about a file that begins well.
+fn remedy(error: &ReadError) -> String {
+    match error {
+        ReadError::Bad { path, problem } if problem.offset > 0 => {
+            format!("; `weir file recover {}` makes a file of what is whole in it", path.display())
+        }
+        _ => String::new(),
     }
 }

@@ -336,6 +336,20 @@ fn files_that_are_not_recorded_events_are_errors() {
 }
 
 #[test]
+fn what_to_do_about_a_torn_file_is_said() {
+    let directory = TempDir::new("torn");
+    let (torn, none) = (directory.join("torn.data"), directory.join("none.data"));
+    let whole = fs::read(shipped()).unwrap();
+    fs::write(&torn, &whole[..whole.len() / 2]).unwrap();
+    let said = Replay::open(&[&torn]).unwrap_err().to_string();
+    assert!(said.ends_with("torn.data` makes a file of what is whole in it"), "{said}");
+    assert!(said.contains("; `weir file recover /"), "{said}");
+    fs::write(&none, "partition.name = 1").unwrap();
+    let said = Replay::open(&[&none]).unwrap_err().to_string();
+    assert!(!said.contains("recover"), "there is nothing to recover: {said}");
+}
+
+#[test]
 fn files_of_different_versions_are_refused() {
     let test = "files_of_different_versions_are_refused";
     let Some(path) = shared(test, "rawdata/bes3_run0091668_SFO-1_10events.raw") else {

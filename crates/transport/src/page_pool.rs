@@ -51,10 +51,14 @@ pub enum PoolError {
         page_len: usize,
     },
     /// The kernel refuses the memory: ask for fewer or smaller pages.
-    #[error("page pool {name}: {cause}")]
+    #[error("page pool {name}: no memory for {pages} pages of {page_len} bytes: {cause}")]
     Memory {
         /// Name of the pool.
         name: String,
+        /// Number of pages asked for.
+        pages: usize,
+        /// Their length in bytes.
+        page_len: usize,
         /// What the kernel said.
         cause: OsError,
     },
@@ -112,7 +116,10 @@ impl Pool {
         let sizes_fit = (1..=PAGES_MAX).contains(pages) && (1..=PAGE_LEN_MAX).contains(page_len);
         let len = page_len.checked_mul(*pages).filter(|len| sizes_fit && isize::try_from(*len).is_ok());
         let len = len.filter(|len| *len <= isize::MAX as usize - SHARED_HEADER_LEN).ok_or_else(size_error)?;
-        let memory = map(len).map_err(|cause| PoolError::Memory { name: name.clone(), cause })?;
+        let memory = map(len).map_err(|cause| {
+            let (pages, page_len) = (*pages, *page_len);
+            PoolError::Memory { name: name.clone(), pages, page_len, cause }
+        })?;
         let page_count = *pages as u32;
         Ok(Self(Arc::new(Shared {
             owner: PageOwner::new(let_go),
@@ -678,7 +685,10 @@ mod tests {
     #[cfg_attr(miri, ignore = "maps no memory there")]
     fn memory_that_the_kernel_does_not_have_is_an_error() {
         let options = PoolOptions { name: "test".into(), page_len: 1 << 31, pages: 1 << 31, prefault: false };
-        assert!(matches!(Pool::new(&options), Err(PoolError::Memory { .. })));
+        let said = Pool::new(&options).err().expect("no memory").to_string();
+        let sizes =
+            format!("no memory for {} pages of {} bytes: system call mmap failed", options.pages, options.page_len);
+        assert!(said.contains(&sizes), "{said}");
     }
 
     #[test]

@@ -64,3 +64,12 @@ fn frame(len: u32) -> Vec<u8> {
     frame[..4].copy_from_slice(&len.to_le_bytes());
     frame
 }
+
+#[test]
+fn a_port_that_is_taken_is_named() {
+    let taken = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let group = SocketAddrV4::new(Ipv4Addr::new(239, 1, 2, 3), port);
+    let refused = Endpoint::join(group, Ipv4Addr::LOCALHOST, &options(), &pool()).map(|_| ()).unwrap_err().to_string();
+    assert!(refused.starts_with(&format!("no datagrams can be received at 239.1.2.3:{port}: ")), "{refused}");
+}

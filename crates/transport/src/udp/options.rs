@@ -9,7 +9,7 @@ use crate::frame::FrameLimits;
 use crate::page_pool::Pool;
 use crate::run_secret::RunSecret;
 use core::time::Duration;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 /// The longest datagram that Ethernet carries in one piece over IPv4, in bytes.
 pub const DATAGRAM_LEN_ETHERNET: usize = 1472;
@@ -175,6 +175,14 @@ pub enum InvalidOptions {
         frames_max: usize,
         /// The longest frame in bytes.
         frame_len_max: usize,
+    },
+    /// The address cannot be received at: in use, not of this host, or not permitted.
+    #[error("no datagrams can be received at {address}: {cause}")]
+    Address {
+        /// The address asked for.
+        address: SocketAddr,
+        /// What the kernel said.
+        cause: OsError,
     },
     /// A datagram has to hold its header and some payload, and to exist.
     #[error("datagrams of {0} bytes: expected {DATAGRAM_LEN_MIN} to {DATAGRAM_LEN_LOOPBACK}")]

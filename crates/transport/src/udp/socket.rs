@@ -1,34 +1,39 @@
 //! Sockets and their settings.
 
-use super::options::{SocketBuffers, UdpOptions};
+use super::options::{InvalidOptions, SocketBuffers, UdpOptions};
 use super::system;
 use crate::error::OsError;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
 use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind as bind_socket, getsockname, ipproto, socket_with};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
 /// A socket at this address.
-pub(super) fn bind(address: SocketAddr, options: &UdpOptions) -> Result<OwnedFd, OsError> {
+pub(super) fn bind(address: SocketAddr, options: &UdpOptions) -> Result<OwnedFd, InvalidOptions> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = open(family)?;
     if address.is_ipv4() {
         set_multicast(&socket, options)?;
     }
-    bind_socket(&socket, &address).map_err(|errno| OsError::new("bind", errno))?;
+    bind_socket(&socket, &address).map_err(|errno| refused(address, errno))?;
     Ok(socket)
 }
 
 /// A socket that receives what is sent to a group.
-pub(super) fn join(group: SocketAddrV4, interface: Ipv4Addr, options: &UdpOptions) -> Result<OwnedFd, OsError> {
+pub(super) fn join(group: SocketAddrV4, interface: Ipv4Addr, options: &UdpOptions) -> Result<OwnedFd, InvalidOptions> {
     let socket = open(AddressFamily::INET)?;
     set_multicast(&socket, options)?;
     sockopt::set_socket_reuseaddr(&socket, true).map_err(|errno| OsError::new("setsockopt(SO_REUSEADDR)", errno))?;
     // Bound to the group, it gets nothing that is sent elsewhere.
-    bind_socket(&socket, &group).map_err(|errno| OsError::new("bind", errno))?;
+    bind_socket(&socket, &group).map_err(|errno| refused(group.into(), errno))?;
     sockopt::set_ip_add_membership(&socket, group.ip(), &interface)
         .map_err(|errno| OsError::new("setsockopt(IP_ADD_MEMBERSHIP)", errno))?;
     Ok(socket)
+}
+
+fn refused(address: SocketAddr, errno: Errno) -> InvalidOptions {
+    InvalidOptions::Address { address, cause: OsError::new("bind", errno) }
 }
 
 pub(super) fn address(socket: &OwnedFd) -> Result<SocketAddr, OsError> {

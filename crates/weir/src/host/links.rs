@@ -80,7 +80,7 @@ pub(crate) struct NetworkOptions {
 /// Why a process has no network.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LinksError {
-    #[error(transparent)]
+    #[error("transport.pages, transport.page_size, sfi.events and sfi.max_event_size: {0}")]
     Pool(#[from] PoolError),
     #[error(transparent)]
     Listen(#[from] ListenError),
@@ -88,6 +88,8 @@ pub(crate) enum LinksError {
     Options(#[from] InvalidOptions),
     #[error("datagrams: {0}")]
     Datagrams(#[from] udp::InvalidOptions),
+    #[error("transport.udp.group and transport.udp.port: {0}")]
+    Group(udp::InvalidOptions),
     #[error(transparent)]
     Shm(#[from] ShmError),
     #[error("peer at {address} does not listen as the partition asks for: {part}")]

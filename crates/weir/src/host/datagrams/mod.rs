@@ -22,6 +22,8 @@ use transport::page_pool::Pool;
 use transport::poller::Poller;
 use transport::udp::{Endpoint, InvalidOptions, PeerId, TooManyRemoved, UdpOptions};
 
+use super::links::LinksError;
+
 pub(crate) use plan::{DatagramOptions, replies_kept};
 
 /// The endpoints of a process, and who is behind them.
@@ -85,7 +87,7 @@ impl Datagrams {
         bulk: &Pool,
         control: &Pool,
         poller: &mut Poller,
-    ) -> Result<Self, InvalidOptions> {
+    ) -> Result<Self, LinksError> {
         let mut open = |udp: &UdpOptions, pool: &Pool| {
             let hosts = core::iter::once(options.transport.host).chain(options.ports.iter().copied());
             let lane = |host| {
@@ -103,7 +105,7 @@ impl Datagrams {
             Some((group, interface)) if options.takes_clears => {
                 // The group's clears have numbers of their own, and receivers ask for missing ones.
                 let options = UdpOptions { ask_after: Duration::ZERO, acknowledged: None, ..options.control.clone() };
-                let mut endpoint = Endpoint::join(group, interface, &options, control)?;
+                let mut endpoint = Endpoint::join(group, interface, &options, control).map_err(LinksError::Group)?;
                 endpoint.register(poller)?;
                 Some(endpoint)
             }
