@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use crate::partition::Partition;
+use crate::places::place;
 use crate::problem::{Place, Problem, did_you_mean};
 use crate::ranges::ranges;
 use crate::source::Node;
@@ -408,7 +409,7 @@ impl Checker<'_> {
         if keys.iter().any(|key| self.is_bad(key)) {
             return;
         }
-        self.problems.push(Problem { place: self.place(keys), key: keys[0].to_owned(), message });
+        self.problems.push(Problem { place: place(self.root, keys), key: keys[0].to_owned(), message });
     }
 
     /// If the key, something in it, or what it stands in was refused already.
@@ -418,15 +419,6 @@ impl Checker<'_> {
         };
         let is_table = !key.contains('.');
         self.bad.iter().any(|bad| within(bad, key) || (!is_table && within(key, bad)))
-    }
-
-    /// Where the first key stands that is there at all, else its table.
-    fn place(&self, keys: &[&str]) -> Place {
-        if let Some(node) = keys.iter().find_map(|key| self.root.get(key)) {
-            return node.place.clone();
-        }
-        let table = keys[0].split('.').next().and_then(|table| self.root.get(table));
-        table.unwrap_or(self.root).key_place.clone()
     }
 }
 

@@ -8,18 +8,21 @@ mod check;
 mod decimal;
 mod menu;
 mod partition;
+mod places;
 mod problem;
 mod ranges;
 mod schema;
 mod source;
 mod tables;
 mod template;
+mod text;
 mod typing;
 mod units;
 
 pub use decimal::Decimal;
 pub use menu::BadMenu;
 pub use partition::{Application, Partition};
+pub use places::Places;
 pub use problem::{ConfigurationError, Place, Problem};
 pub use schema::schema;
 pub use tables::{

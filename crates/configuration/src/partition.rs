@@ -1,8 +1,6 @@
 //! A whole configuration: reading, writing, and the list of applications that it asks for.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use dataflow::ids::Role;
@@ -10,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{check, check_files};
+use crate::places::Places;
 use crate::problem::{ConfigurationError, Place, Problem};
 use crate::ranges::SLOTS_MAX;
 use crate::source::{Content, Node};
@@ -17,6 +16,7 @@ use crate::tables::{
     BuildingMode, Dfm, DfmInput, Ef, FragmentKind, Identity, Input, L2pu, L2sv, Level1, Level1Source, Menu, Output,
     Processes, Pt, Push, Ros, RosInput, Run, Sfi, Sfo, Simulation, Strategy, Stream, Transport,
 };
+use crate::text::read;
 use crate::typing::Typed;
 use crate::units::Size;
 
@@ -101,17 +101,20 @@ impl Partition {
         costs: Option<(&str, &str)>,
         overrides: &[String],
     ) -> Result<Self, ConfigurationError> {
-        let path = path.as_ref();
-        let name = path.display().to_string();
-        let text = read(path).map_err(|message| of_file(&name, message))?;
-        let problem = |message: String| of_file(&name, message);
-        let base = |folder: &Path| {
-            std::path::absolute(folder).map_err(|error| problem(format!("cannot find the working directory: {error}")))
-        };
-        let file = base(path)?;
-        let bases =
-            Bases { file: file.parent().map(Path::to_owned).unwrap_or_default(), overrides: base(Path::new("."))? };
-        build(&name, &text, costs, overrides, Some(&bases))
+        load(path.as_ref(), costs, overrides).map(|(partition, _)| partition)
+    }
+
+    /// [`Partition::load`], with the places of the keys: for those who judge more than the text, such as whether a machine
+    /// can run it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Partition::load`].
+    pub fn load_with_places(
+        path: impl AsRef<Path>,
+        overrides: &[String],
+    ) -> Result<(Self, Places), ConfigurationError> {
+        load(path.as_ref(), None, overrides)
     }
 
     /// The text of a file with measured costs, for [`Partition::load_with_costs`].
@@ -120,7 +123,7 @@ impl Partition {
     ///
     /// The file cannot be read, or is too large to be one.
     pub fn read_costs(path: &Path) -> Result<String, ConfigurationError> {
-        read(path).map_err(|message| of_file(&path.display().to_string(), message))
+        read(path, "file of costs").map_err(|unread| unread.in_file(&path.display().to_string()))
     }
 
     /// Reads the configuration `text`, which errors call `name`, and applies overrides of the form `key=value`.
@@ -131,7 +134,7 @@ impl Partition {
     ///
     /// All that is wrong with the text or the overrides.
     pub fn parse(name: &str, text: &str, overrides: &[String]) -> Result<Self, ConfigurationError> {
-        build(name, text, None, overrides, None)
+        build(name, text, None, overrides, None).map(|(partition, _)| partition)
     }
 
     /// [`Partition::parse`] with measured costs, see [`Partition::load_with_costs`].
@@ -140,7 +143,7 @@ impl Partition {
     ///
     /// All that is wrong with the text, the costs or the overrides.
     pub fn parse_with_costs(name: &str, text: &str, costs: (&str, &str)) -> Result<Self, ConfigurationError> {
-        build(name, text, Some(costs), &[], None)
+        build(name, text, Some(costs), &[], None).map(|(partition, _)| partition)
     }
 
     /// The configuration as a TOML text with all defaults written out; [`Partition::parse`] makes the same of it.
@@ -262,13 +265,32 @@ struct Bases {
     overrides: PathBuf,
 }
 
+fn load(
+    path: &Path,
+    costs: Option<(&str, &str)>,
+    overrides: &[String],
+) -> Result<(Partition, Places), ConfigurationError> {
+    let name = path.display().to_string();
+    let text = read(path, "configuration").map_err(|unread| unread.in_file(&name))?;
+    let base = |folder: &Path| {
+        std::path::absolute(folder).map_err(|error| {
+            let (place, key) = (Place::File { name: name.clone() }, String::new());
+            let message = format!("cannot find the working directory: {error}");
+            ConfigurationError { problems: vec![Problem { place, key, message }] }
+        })
+    };
+    let file = base(path)?;
+    let bases = Bases { file: file.parent().map(Path::to_owned).unwrap_or_default(), overrides: base(Path::new("."))? };
+    build(&name, &text, costs, overrides, Some(&bases))
+}
+
 fn build(
     name: &str,
     text: &str,
     costs: Option<(&str, &str)>,
     overrides: &[String],
     bases: Option<&Bases>,
-) -> Result<Partition, ConfigurationError> {
+) -> Result<(Partition, Places), ConfigurationError> {
     let mut problems = Vec::new();
     let parsed = Node::parse(name, text);
     let is_toml = parsed.is_ok();
@@ -296,7 +318,7 @@ fn build(
         }
     }
     if problems.is_empty() {
-        return Ok(partition);
+        return Ok((partition, Places::new(root)));
     }
     problems.sort_by(|a, b| (&a.place, &a.key).cmp(&(&b.place, &b.key)));
     Err(ConfigurationError { problems })
@@ -333,12 +355,6 @@ fn add_costs(root: &mut Node, costs: Node) -> Vec<Problem> {
         problems.push(Problem { place, key, message });
     }
     problems
-}
-
-/// What is wrong with a file as a whole.
-fn of_file(name: &str, message: String) -> ConfigurationError {
-    let place = Place::File { name: name.to_owned() };
-    ConfigurationError { problems: vec![Problem { place, key: String::new(), message }] }
 }
 
 /// Makes the paths of input files absolute.
@@ -391,22 +407,8 @@ fn is_python_file(class: &str) -> bool {
     class.rsplit_once(':').is_some_and(|(file, _)| Path::new(file).extension().is_some_and(|suffix| suffix == "py"))
 }
 
-fn read(path: &Path) -> Result<String, String> {
-    let mut text = String::new();
-    let mut file = File::open(path).map_err(|error| format!("cannot open: {error}"))?;
-    let read = Read::by_ref(&mut file).take(FILE_SIZE_MAX + 1).read_to_string(&mut text);
-    read.map_err(|error| format!("cannot read: {error}"))?;
-    if text.len() as u64 > FILE_SIZE_MAX {
-        return Err(format!("larger than {FILE_SIZE_MAX} bytes, so not a configuration file"));
-    }
-    Ok(text)
-}
-
 /// Keeps a fast processing task busy.
 const SLOTS_PER_TASK: u32 = 32;
-
-/// Bounds what is read when somebody names a data file by mistake.
-const FILE_SIZE_MAX: u64 = 1 << 20;
 
 #[cfg(test)]
 mod tests {

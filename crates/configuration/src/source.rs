@@ -63,7 +63,7 @@ impl Node {
         let problem = |error: &toml::de::Error| Problem {
             place: error.span().map_or_else(|| Place::File { name: name.to_owned() }, |span| places.at(span.start)),
             key: String::new(),
-            message: format!("not valid TOML: {}", error.message().replace('\n', ", ")),
+            message: format!("not valid TOML: {}", words(error, text)),
         };
         Err(errors.iter().map(problem).collect())
     }
@@ -171,6 +171,13 @@ impl Node {
             _ => unreachable!("it was made a table above"),
         }
     }
+}
+
+/// What the parser says of an error; it does not name a key that is there twice.
+fn words(error: &toml::de::Error, text: &str) -> String {
+    let message = error.message().replace('\n', ", ");
+    let named = error.span().and_then(|span| text.get(span)).filter(|_| message == "duplicate key");
+    named.map_or_else(|| message.clone(), |key| format!("{message} `{}`: expected each key once", key.trim()))
 }
 
 /// Deeper than any key there is, and shallow enough to recurse.

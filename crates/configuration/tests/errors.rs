@@ -597,3 +597,11 @@ fn what_depends_on_a_refused_key_is_not_judged() {
         ]
     );
 }
+
+#[test]
+fn a_key_that_is_there_twice_is_named() {
+    let twice = "partition.name = \"p\"\nsfi.count = 2\n[ros]\ncount = 4\n\"robs\" = 1\ncount = 5\n";
+    assert_eq!(errors(twice, &[]), ["p.toml:6:1: not valid TOML: duplicate key `count`: expected each key once"]);
+    let table = "[sfi]\ncount = 2\n[sfi]\n";
+    assert_eq!(errors(table, &[]), ["p.toml:3:2: not valid TOML: duplicate key `sfi`: expected each key once"]);
+}

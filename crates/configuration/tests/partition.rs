@@ -342,10 +342,12 @@ fn files_that_are_none() {
     assert_eq!(refused(&absent), format!("{}: cannot open: No such file or directory (os error 2)", absent.display()));
     let large = folder.join("large.toml");
     fs::write(&large, vec![b'#'; (1 << 20) + 1]).unwrap();
-    assert_eq!(refused(&large), format!("{}: larger than 1048576 bytes, so not a configuration file", large.display()));
-    let binary = folder.join("binary.toml");
-    fs::write(&binary, [0xff, 0xfe]).unwrap();
-    assert_eq!(refused(&binary), format!("{}: cannot read: stream did not contain valid UTF-8", binary.display()));
+    let expected = "expected a configuration, found a file larger than 1048576 bytes";
+    assert_eq!(refused(&large), format!("{}: {expected}", large.display()));
+    let foreign = folder.join("foreign.toml");
+    fs::write(&foreign, [0xff, 0xfe]).unwrap();
+    let expected = "1:1: expected text in UTF-8, found the byte 0xff";
+    assert_eq!(refused(&foreign), format!("{}:{expected}", foreign.display()));
 }
 
 /// Some of the keys, with values that are good together in any selection.

@@ -2,6 +2,7 @@
 
 use super::{Checker, NAME_LENGTH_MAX, is_word, word};
 use crate::menu::chain_names;
+use crate::places::place;
 use crate::problem::{Problem, did_you_mean};
 use crate::tables::{Dialect, RosInput, Stream};
 
@@ -64,7 +65,7 @@ impl Checker<'_> {
         let (name, type_key, key) = (&stream.name, key(index, "type"), key(index, "name"));
         if self.root.get(&key).is_none() {
             let message = "missing; expected the name of the stream, such as \"Main\"".to_owned();
-            let place = self.place(&[&key, &format!("stream.{index}")]);
+            let place = place(self.root, &[&key, &format!("stream.{index}")]);
             return self.problems.push(Problem { place, key, message });
         }
         if !is_word(name) || name.len() > NAME_LENGTH_MAX {

@@ -63,7 +63,7 @@ impl Cores {
     }
 
     /// All that are named.
-    pub(crate) fn all(&self) -> impl Iterator<Item = u32> {
+    pub fn all(&self) -> impl Iterator<Item = u32> {
         Role::IN_DRAIN_ORDER.into_iter().flat_map(|role| self.of_role(role)).copied()
     }
 
