@@ -26,6 +26,7 @@ use dataflow::level2::l2pu::{L2pu, L2puParameters};
 use dataflow::level2::l2sv::{L2puAssignment, L2sv, L2svParameters};
 use dataflow::level2::overrides::{Override, Overrides};
 use dataflow::level2::steering::{Skeleton, Strategy};
+use dataflow::node::RUN_CONTROL;
 use dataflow::readout::pusher::{Destination, PushParameters};
 use dataflow::readout::ros::{ReadOut, Ros, RosParameters};
 use dataflow::recording::sfo::{Durable, Sfo, SfoParameters};
@@ -87,6 +88,15 @@ impl Assembly {
     /// The application at a node; `None` for run control and beyond.
     pub(crate) fn application(&self, node: NodeId) -> Option<&Application> {
         self.applications.get(usize::from(node.0).checked_sub(1)?)
+    }
+
+    /// What people call the application at a node.
+    pub(crate) fn name(&self, node: NodeId) -> String {
+        match self.application(node) {
+            Some(app) => app.name.clone(),
+            None if node == RUN_CONTROL => "run control".into(),
+            None => format!("{node:?}"),
+        }
     }
 
     /// Index of a node among those of its role.

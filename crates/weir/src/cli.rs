@@ -172,8 +172,8 @@ pub struct CalibrateArgs {
 /// `--events` and `--duration`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
 pub struct Limits {
-    /// End the run after N level-1 events; replaces all limits in the file
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..))]
+    /// End the run after N level-1 events, such as 10000, 10k or 1M; replaces all limits in the file
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = events)]
     pub events: Option<u64>,
     /// End the run after this time, such as 10s or "250 ms"; replaces all limits in the file
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = duration)]
@@ -203,6 +203,15 @@ pub struct Overrides {
 pub struct CheckArgs {
     /// The configuration file of the partition
     pub config: PathBuf,
+    /// When the run would end.
+    #[command(flatten)]
+    pub limits: Limits,
+    /// Judge a run with a process for each application
+    #[arg(long)]
+    pub processes: bool,
+    /// Judge the text alone, for a run on another machine: not its files, cores, memory and disk
+    #[arg(long)]
+    pub text_only: bool,
     /// Changes of keys.
     #[command(flatten)]
     pub overrides: Overrides,
@@ -310,6 +319,19 @@ pub struct StudyArgs {
     pub overrides: Overrides,
 }
 
+/// A number of events above 0, with a decimal prefix behind it or without.
+fn events(text: &str) -> Result<u64, String> {
+    let expected = || format!("expected a number of events above 0, such as 10000, 10k or 1M, found {text:?}");
+    let (digits, factor) = match text.trim().char_indices().last() {
+        Some((index, 'k' | 'K')) => (&text.trim()[..index], 1000),
+        Some((index, 'M')) => (&text.trim()[..index], 1_000_000),
+        Some((index, 'G')) => (&text.trim()[..index], 1_000_000_000),
+        _ => (text.trim(), 1),
+    };
+    let number = digits.trim_end().parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
+    number.filter(|number| *number > 0).ok_or_else(expected)
+}
+
 /// A time above 0.
 fn duration(text: &str) -> Result<Interval, String> {
     let duration: Interval = text.parse()?;
@@ -412,8 +434,11 @@ const CHECK_EXAMPLES: &str = "\
 Examples:
   weir check quickstart.toml
   weir check quickstart.toml --set ros.count=16
+  weir check farm.toml --text-only   for a run on another machine
 
-A problem is printed as file:line:column: key: what was expected. Exit status: 0 well; 1 wrong.";
+First the text is judged, then whether this machine can run it: its files, programs, cores, memory
+and disk. `weir run` judges the same before it starts. A problem is printed as file:line:column: key:
+what was expected; what would run, but not as meant, is a warning. Exit status: 0 well; 1 wrong.";
 
 const SCHEMA_EXAMPLES: &str = "\
 Examples:
@@ -486,6 +511,9 @@ mod tests {
         assert_eq!(limited(&[]), (Some(1000), Some(Interval::from_ms(5000))));
         assert_eq!(limited(&["--events", "5"]), (Some(5), None));
         assert_eq!(limited(&["--duration", "10s"]), (None, duration));
+        for (text, events) in [("10k", 10_000), ("10 k", 10_000), ("1M", 1_000_000), ("2G", 2_000_000_000)] {
+            assert_eq!(limited(&["--events", text]), (Some(events), None), "{text}");
+        }
         assert_eq!(limited(&["--duration", "10 s", "--events=7"]), (Some(7), duration));
     }
 
@@ -504,6 +532,10 @@ mod tests {
             &["weir", "fly"],
             &["weir", "run"],
             &["weir", "run", "c.toml", "--events", "0"],
+            &["weir", "run", "c.toml", "--events", "-5"],
+            &["weir", "run", "c.toml", "--events", "k"],
+            &["weir", "run", "c.toml", "--events", "1e6"],
+            &["weir", "run", "c.toml", "--events", "99999999999999G"],
             &["weir", "run", "c.toml", "--duration", "10"],
             &["weir", "file", "check"],
             &["weir", "init"],

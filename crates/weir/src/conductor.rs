@@ -2,6 +2,8 @@
 
 mod left_files;
 mod lives;
+mod view;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -15,7 +17,7 @@ use dataflow::control::controller::{Controller, ControllerParameters, Ending};
 use dataflow::ids::{NodeId, Role};
 use dataflow::message::{Command, Envelope, Message, PeerPlace};
 use dataflow::node::{RUN_CONTROL, route};
-use dataflow::report::{DfmCounters, Level1Counters, Network, Report, SfoCounters};
+use dataflow::report::{Network, Report};
 use dataflow::time::Time;
 use dataflow::wire;
 use nix::sys::resource::UsageWho;
@@ -35,14 +37,16 @@ use crate::children::{Children, Entry};
 use crate::cpu::{Processors, cpu_seconds, cpu_seconds_of};
 use crate::host::{
     Carriers, DatagramOptions, FIRST_LIFE, FragmentChecks, Host, JOINING_PAGE_LEN, Kind, LinkEvent, LinkId, Links,
-    LinksError, Meter, NetworkOptions, Part, RECORDING_RESUMED, Samples, Section, Workshop, WorkshopError,
+    LinksError, Meter, NetworkOptions, Part, Samples, Section, Workshop, WorkshopError,
 };
 use crate::observer::Observer;
-use crate::progress::{Progress, ProgressFigures};
+use crate::progress::Progress;
 use crate::restarts::Restarts;
 use crate::run_number::{RunNumber, RunNumberError};
 use left_files::LeftFiles;
 use lives::Complaint;
+use view::figures;
+use words::Words;
 
 pub(crate) use lives::Restart;
 
@@ -350,8 +354,7 @@ struct Conductor {
     returned: Vec<Restart>,
     /// All that run control said to each application; a new life is told again.
     commands: BTreeMap<NodeId, Vec<Command>>,
-    /// The last notice of each application: why a forced end was needed.
-    last_words: BTreeMap<NodeId, String>,
+    words: Words,
     interrupts: u32,
     began: Option<Time>,
     /// Processor time of all processes then, in seconds.
@@ -426,7 +429,7 @@ impl Conductor {
             restarts,
             returned: Vec::new(),
             commands: BTreeMap::new(),
-            last_words: BTreeMap::new(),
+            words: Words::default(),
             interrupts: 0,
             began: None,
             cpu_until_began: None,
@@ -579,8 +582,7 @@ impl Conductor {
 
     fn on_message(&mut self, now: Time, host: &mut Host, from: NodeId, message: Message) {
         if let Message::Notice(text) = &message {
-            self.last_words.insert(from, text.clone());
-            self.last_words.retain(|_, text| text != RECORDING_RESUMED);
+            self.words.hear(from, text);
             let line = format!("{}: {text}", self.name(from));
             return self.say(&line);
         }
@@ -745,7 +747,7 @@ impl Conductor {
             host.send_from_control(app.node, Message::Command(Command::Exit));
         }
         if ending.forced {
-            let said = core::mem::take(&mut self.last_words).into_iter();
+            let said = core::mem::take(&mut self.words).into_last();
             ending.reasons.extend(said.map(|(node, text)| format!("{} said last: {text}", self.name(node))));
         }
         // Those that did not even report are stuck.
@@ -783,35 +785,21 @@ impl Conductor {
 
     fn show_progress(&mut self, now: Time, host: &mut Host) {
         let (Phase::Running(controller), Some(progress)) = (&self.phase, &mut self.progress) else { return };
-        if !controller.is_running() {
-            return;
-        }
+        let elapsed = now.since(self.began.unwrap_or(now));
         let reports = self
             .assembly
             .applications
             .iter()
             .filter_map(|app| host.report(now, app.node).or_else(|| controller.reports().get(&app.node).cloned()));
-        let mut figures =
-            ProgressFigures { elapsed: now.since(self.began.unwrap_or(now)), ..ProgressFigures::default() };
-        for report in reports {
-            match report.role {
-                Role::Level1 => figures.issued += Level1Counters::from_values(&report.counters).issued,
-                Role::Dfm => {
-                    let dfm = DfmCounters::from_values(&report.counters);
-                    figures.issued += dfm.self_triggered;
-                    figures.built += dfm.built_complete + dfm.built_incomplete;
-                }
-                Role::Sfo => {
-                    let sfo = SfoCounters::from_values(&report.counters);
-                    figures.recorded += sfo.recorded;
-                    figures.bytes_recorded += sfo.bytes;
-                }
-                _ => {}
-            }
-        }
+        let mut figures = figures(elapsed, &self.assembly, reports);
+        figures.stopping = controller.draining();
+        figures.troubles = self.words.troubles(|node| self.assembly.name(node)).collect();
         progress.update(&figures);
-        for child in self.children.iter() {
-            host.send_from_control(child.node, Message::Command(Command::Report));
+        // What is asked for while the run drains could come when the last reports are collected.
+        if controller.is_running() {
+            for child in self.children.iter() {
+                host.send_from_control(child.node, Message::Command(Command::Report));
+            }
         }
     }
 
@@ -823,10 +811,7 @@ impl Conductor {
     }
 
     fn name(&self, node: NodeId) -> String {
-        if node == RUN_CONTROL {
-            return "run control".into();
-        }
-        self.assembly.application(node).map_or_else(|| format!("{node:?}"), |app| app.name.clone())
+        self.assembly.name(node)
     }
 }
 

@@ -1,4 +1,6 @@
-//! Numbers for people.
+//! Numbers and lines for people.
+
+use std::time::Duration;
 
 /// With three digits and a decimal prefix, such as `12.3 kHz`.
 pub(crate) fn si(value: f64, unit: &str) -> String {
@@ -31,6 +33,36 @@ pub(crate) fn time(seconds: f64) -> String {
 pub(crate) fn percent(fraction: f64) -> String {
     format!("{} %", three_digits(fraction * 100.0))
 }
+
+/// How long a run lasts, such as `12.3 s`, `2 min 05 s` or `1 h 02 min`.
+pub(crate) fn elapsed(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match seconds {
+        0..60 => format!("{:.1} s", duration.as_millis() as f64 / 1e3),
+        60..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {:02} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// Puts parts one behind the other into lines of at most [`LINE_CHARS`] characters; all but the first begin with `indent` spaces.
+/// A part that is longer stays whole.
+pub(crate) fn wrapped<'a>(parts: impl IntoIterator<Item = &'a str>, indent: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        match lines.last_mut() {
+            None => lines.push(part.to_owned()),
+            Some(line) if line.chars().count() + 1 + part.chars().count() <= LINE_CHARS => {
+                line.push(' ');
+                line.push_str(part);
+            }
+            Some(_) => lines.push(format!("{:indent$}{part}", "")),
+        }
+    }
+    lines
+}
+
+/// What a terminal shows in one line. In the last of its 80 columns some begin the next line.
+pub(crate) const LINE_CHARS: usize = 79;
 
 /// With a space between groups of three digits.
 pub(crate) fn grouped(number: u64) -> String {
@@ -76,5 +108,20 @@ mod tests {
         assert_eq!(percent(0.1234), "12.3 %");
         assert_eq!(percent(1.0), "100 %");
         assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1 000", "1 234 567"]);
+        let ms = |ms| elapsed(Duration::from_millis(ms));
+        assert_eq!([59_960, 60_000, 125_900].map(ms), ["60.0 s", "1 min 00 s", "2 min 05 s"]);
+        assert_eq!([3_599_999, 3_600_000].map(ms), ["59 min 59 s", "1 h 00 min"]);
+    }
+
+    #[test]
+    fn lines_break_between_parts_and_lose_nothing() {
+        let long = "x".repeat(90);
+        let parts: Vec<&str> = [&["12 345 words,"; 20][..], &[&long, "end"]].concat();
+        let lines = wrapped(parts.iter().copied(), 4);
+        assert!(lines.iter().all(|line| line.chars().count() <= LINE_CHARS || line.trim() == long), "{lines:?}");
+        assert!(lines[0].starts_with("12 345") && lines[1..].iter().all(|line| line.starts_with("    ")), "{lines:?}");
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(words(&lines.join(" ")), words(&parts.join(" ")));
+        assert_eq!(wrapped(["short"], 4), ["short"]);
     }
 }

@@ -16,6 +16,7 @@ mod host;
 mod human;
 mod introduction;
 pub mod lossy;
+mod machine;
 mod node;
 mod observer;
 mod open_files;

@@ -1,17 +1,20 @@
-//! The progress of a run on the standard error: a bar on a terminal, else a line every two seconds.
+//! The progress of a run on the standard error: a bar with lines below on a terminal, else lines every two seconds.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
+use dataflow::ids::Role;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::human::{grouped, percent, si, time};
+use crate::human::{elapsed, grouped, percent, si, wrapped};
 
 /// Shows how far a run is. What cannot be written is dropped: a run does not end because nobody looks.
 pub struct Progress {
     events: Option<u64>,
     duration: Option<Duration>,
+    recent: Recent,
     display: Display,
 }
 
@@ -28,8 +31,23 @@ pub struct ProgressFigures {
     pub bytes_recorded: u64,
     /// Time since the start of the run.
     pub elapsed: Duration,
-    /// Who waits for whom at this moment, in words.
-    pub waiting_for: Option<String>,
+    /// Who has waited for whom since the start of the run.
+    pub waits: Vec<Wait>,
+    /// The stage that drains, of a run that is being stopped.
+    pub stopping: Option<Role>,
+    /// What goes wrong at this moment, in words.
+    pub troubles: Vec<String>,
+}
+
+/// How long an application has waited for another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// What waits.
+    pub stage: Role,
+    /// Who waits for whom and why, in words.
+    pub words: String,
+    /// For how long since the start of the run, in ns.
+    pub time_ns: u64,
 }
 
 enum Display {
@@ -40,9 +58,11 @@ enum Display {
 struct Lines {
     out: Box<dyn Write + Send>,
     next: Duration,
-    last: ProgressFigures,
     is_shown: bool,
 }
+
+/// The figures of the last seconds.
+struct Recent(VecDeque<ProgressFigures>);
 
 impl fmt::Debug for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -56,36 +76,37 @@ impl Progress {
         if io::stderr().is_terminal() {
             let is_limited = events.is_some() || duration.is_some();
             let display = Display::Bar(bar(is_limited));
-            Self { events, duration, display }
+            Self { events, duration, recent: Recent::default(), display }
         } else {
             Self::lines(events, duration, Box::new(io::stderr()))
         }
     }
 
     fn lines(events: Option<u64>, duration: Option<Duration>, out: Box<dyn Write + Send>) -> Self {
-        let lines = Lines { out, next: LINE_PERIOD, last: ProgressFigures::default(), is_shown: true };
-        Self { events, duration, display: Display::Lines(lines) }
+        let lines = Lines { out, next: LINE_PERIOD, is_shown: true };
+        Self { events, duration, recent: Recent::default(), display: Display::Lines(lines) }
     }
 
     /// Shows new figures; call it a few times per second.
     pub fn update(&mut self, figures: &ProgressFigures) {
+        self.recent.add(figures);
         let fraction = self.fraction(figures);
         match &mut self.display {
             Display::Bar(bar) => {
-                bar.set_message(words(figures));
+                bar.set_prefix(elapsed(figures.elapsed));
+                bar.set_message(self.recent.lines("").join("\n"));
                 match fraction {
                     Some(fraction) => bar.set_position((fraction * BAR_STEPS as f64) as u64),
                     None => bar.tick(),
                 }
             }
             Display::Lines(lines) => {
-                lines.last.clone_from(figures);
                 lines.is_shown = false;
                 if figures.elapsed >= lines.next {
                     while lines.next <= figures.elapsed {
                         lines.next += LINE_PERIOD;
                     }
-                    lines.show(fraction);
+                    lines.show(fraction, &self.recent);
                 }
             }
         }
@@ -101,13 +122,10 @@ impl Progress {
 
     /// Removes the bar, or shows the last figures if they were not shown.
     pub fn finish(&mut self) {
-        let fraction = match &self.display {
-            Display::Bar(_) => None,
-            Display::Lines(lines) => self.fraction(&lines.last),
-        };
+        let fraction = self.fraction(self.recent.newest());
         match &mut self.display {
             Display::Bar(bar) => bar.finish_and_clear(),
-            Display::Lines(lines) if !lines.is_shown => lines.show(fraction),
+            Display::Lines(lines) if !lines.is_shown => lines.show(fraction, &self.recent),
             Display::Lines(_) => {}
         }
     }
@@ -121,39 +139,83 @@ impl Progress {
 }
 
 impl Lines {
-    fn show(&mut self, fraction: Option<f64>) {
+    fn show(&mut self, fraction: Option<f64>, recent: &Recent) {
         let done = fraction.map(|fraction| format!(", {}", percent((fraction * 1000.0).round() / 1000.0)));
-        let text =
-            format!("{}{}: {}", time(self.last.elapsed.as_secs_f64()), done.unwrap_or_default(), words(&self.last));
-        write_line(&mut self.out, &text);
+        let when = format!("{}{}: ", elapsed(recent.newest().elapsed), done.unwrap_or_default());
+        recent.lines(&when).iter().for_each(|line| write_line(&mut self.out, line));
         self.is_shown = true;
     }
 }
 
+impl Default for Recent {
+    fn default() -> Self {
+        Self(VecDeque::from([ProgressFigures::default()]))
+    }
+}
+
+impl Recent {
+    fn add(&mut self, figures: &ProgressFigures) {
+        self.0.push_back(figures.clone());
+        // The oldest is the youngest that is old enough.
+        while self.0.get(1).is_some_and(|second| figures.elapsed.saturating_sub(second.elapsed) >= RECENT) {
+            self.0.pop_front();
+        }
+    }
+
+    fn newest(&self) -> &ProgressFigures {
+        self.0.back().expect("there is always one")
+    }
+
+    /// The newest counts, the rates of the last seconds, and what holds up the run, in lines that a terminal shows whole.
+    fn lines(&self, when: &str) -> Vec<String> {
+        let figures = self.newest();
+        let (issued, built, recorded) = (grouped(figures.issued), grouped(figures.built), grouped(figures.recorded));
+        let parts = [
+            format!("{when}{issued} issued,"),
+            format!("{built} built,"),
+            format!("{recorded} recorded,"),
+            format!("{},", self.rate(|figures| figures.issued, "Hz")),
+            self.rate(|figures| figures.bytes_recorded, "B/s"),
+        ];
+        let mut lines = wrapped(parts.iter().map(String::as_str), INDENT);
+        let stopping = figures.stopping.map(|role| format!("stopping: {} is to drain", role.stem()));
+        for text in stopping.into_iter().chain(self.longest_wait()).chain(figures.troubles.iter().cloned()) {
+            let mut words = text.split(' ');
+            let first = format!("  {}", words.next().unwrap_or_default());
+            lines.extend(wrapped(core::iter::once(first.as_str()).chain(words), INDENT));
+        }
+        lines
+    }
+
+    /// What was counted per second in the last seconds; one that was started again may count from 0.
+    fn rate(&self, count: impl Fn(&ProgressFigures) -> u64, unit: &str) -> String {
+        let (oldest, newest) = (&self.0[0], self.newest());
+        let seconds = newest.elapsed.saturating_sub(oldest.elapsed).as_secs_f64();
+        let counted = count(newest).saturating_sub(count(oldest)) as f64;
+        si(if seconds > 0.0 { counted / seconds } else { 0.0 }, unit)
+    }
+
+    /// Who waits for whom: of those that did for most of the last seconds the last one in the order of the data, for which the
+    /// others wait in turn; else the one that waited longest.
+    fn longest_wait(&self) -> Option<String> {
+        let (oldest, newest) = (&self.0[0], self.newest());
+        let span_ns = newest.elapsed.saturating_sub(oldest.elapsed).as_nanos() as f64;
+        let before = |wait: &Wait| oldest.waits.iter().find(|old| old.words == wait.words).map_or(0, |old| old.time_ns);
+        let part = |wait: &Wait| wait.time_ns.saturating_sub(before(wait)) as f64 / span_ns.max(1.0);
+        let place = |wait: &Wait| Role::IN_DRAIN_ORDER.iter().position(|role| *role == wait.stage);
+        let waits = newest.waits.iter().map(|wait| (part(wait).min(1.0), wait)).filter(|(part, _)| *part >= PART_MIN);
+        let (most, less): (Vec<_>, Vec<_>) = waits.partition(|(part, _)| *part >= MOST);
+        let last = most.into_iter().max_by_key(|(_, wait)| place(wait));
+        let (part, wait) = last.or_else(|| less.into_iter().max_by(|(a, _), (b, _)| a.total_cmp(b)))?;
+        Some(format!("{} ({})", wait.words, percent((part * 100.0).round() / 100.0)))
+    }
+}
+
 fn bar(is_limited: bool) -> ProgressBar {
-    let template = if is_limited { "[{bar:24}] {percent:>3} % {wide_msg}" } else { "{spinner} {elapsed} {wide_msg}" };
+    let template = if is_limited { "[{bar:40}] {percent:>3} %  {prefix}\n{msg}" } else { "{spinner} {prefix}\n{msg}" };
     let style = ProgressStyle::with_template(template).expect("the template is right").progress_chars("=> ");
     let target = ProgressDrawTarget::stderr();
     ProgressBar::with_draw_target(is_limited.then_some(BAR_STEPS), target).with_style(style)
-}
-
-fn words(figures: &ProgressFigures) -> String {
-    let seconds = figures.elapsed.as_secs_f64();
-    let rate = |count: u64, unit| {
-        if seconds > 0.0 { si(count as f64 / seconds, unit) } else { si(0.0, unit) }
-    };
-    let mut text = format!(
-        "{} issued, {} built, {} recorded, {}, {}",
-        grouped(figures.issued),
-        grouped(figures.built),
-        grouped(figures.recorded),
-        rate(figures.issued, "Hz"),
-        rate(figures.bytes_recorded, "B/s"),
-    );
-    if let Some(waiting_for) = &figures.waiting_for {
-        text += &format!("; {waiting_for}");
-    }
-    text
 }
 
 fn write_line(out: &mut dyn Write, text: &str) {
@@ -165,6 +227,16 @@ fn write_line(out: &mut dyn Write, text: &str) {
 const BAR_STEPS: u64 = 1000;
 
 const LINE_PERIOD: Duration = Duration::from_secs(2);
+
+/// Rates are those of so long a time.
+const RECENT: Duration = Duration::from_secs(2);
+
+/// Who waits for a smaller part of the time is not named.
+const PART_MIN: f64 = 0.1;
+const MOST: f64 = 0.5;
+
+/// Further lines begin with so many spaces.
+const INDENT: usize = 4;
 
 #[cfg(test)]
 mod tests {
@@ -192,26 +264,70 @@ mod tests {
             recorded: issued / 4,
             bytes_recorded: issued * 1000,
             elapsed: Duration::from_millis(elapsed_ms),
-            waiting_for: (issued == 3000).then(|| "dfm-1 waits for sfi-1".to_owned()),
+            ..ProgressFigures::default()
         }
     }
 
-    #[test]
-    fn without_a_terminal_there_is_a_line_every_two_seconds_and_at_the_end() {
+    fn shown(all: impl IntoIterator<Item = ProgressFigures>) -> String {
         let text = Text::default();
         let mut progress = Progress::lines(Some(10_000), None, Box::new(text.clone()));
-        for (elapsed_ms, issued) in [(500, 500), (2100, 2000), (3900, 2500), (4000, 3000), (4500, 4000)] {
-            progress.update(&at(elapsed_ms, issued));
-        }
+        all.into_iter().for_each(|figures| progress.update(&figures));
         progress.message("stopping");
         progress.finish();
+        String::from_utf8(text.0.lock().unwrap().clone()).unwrap()
+    }
+
+    #[test]
+    fn without_a_terminal_there_is_a_line_every_two_seconds_with_the_rates_of_the_last_ones() {
+        let times =
+            [(500, 500), (2100, 2000), (3900, 2500), (4000, 3000), (4500, 4000), (65_000, 4000), (65_500, 5000)];
         let expected = "\
-2.10 s, 20 %: 2 000 issued, 1 000 built, 500 recorded, 952 Hz, 952 kB/s
-4 s, 30 %: 3 000 issued, 1 500 built, 750 recorded, 750 Hz, 750 kB/s; dfm-1 waits for sfi-1
+2.1 s, 20 %: 2 000 issued, 1 000 built, 500 recorded, 952 Hz, 952 kB/s
+4.0 s, 30 %: 3 000 issued, 1 500 built, 750 recorded, 714 Hz, 714 kB/s
+1 min 05 s, 40 %: 4 000 issued, 2 000 built, 1 000 recorded, 0 Hz, 0 B/s
 stopping
-4.50 s, 40 %: 4 000 issued, 2 000 built, 1 000 recorded, 889 Hz, 889 kB/s
+1 min 05 s, 50 %: 5 000 issued, 2 500 built, 1 250 recorded, 16.4 Hz, 16.4 kB/s
 ";
-        assert_eq!(String::from_utf8(text.0.lock().unwrap().clone()).unwrap(), expected);
+        assert_eq!(shown(times.map(|(elapsed_ms, issued)| at(elapsed_ms, issued))), expected);
+    }
+
+    #[test]
+    fn what_blocks_now_is_said_and_not_what_did_before() {
+        let wait = |stage, words: &str, time_ns| Wait { stage, words: words.into(), time_ns };
+        let first = vec![wait(Role::Level1, "level1 waits for ros-1: pages", 1_900_000_000)];
+        let then = |level1, efd| {
+            let efd = wait(Role::Efd, "efd-1 waits for sfo-1: recording", efd);
+            let dfm = wait(Role::Level1, "level1 waits for dfm-1: window", level1);
+            vec![first[0].clone(), efd, dfm, wait(Role::Sfi, "sfi-1 waits for efd-1: pull", 150_000_000)]
+        };
+        let second = then(1_990_000_000, 1_500_000_000);
+        let third = then(2_500_000_000, 1_600_000_000);
+        let waits = [(2000, first.clone()), (4000, second), (6000, third)];
+        let text = shown(waits.map(|(elapsed_ms, waits)| ProgressFigures { waits, ..at(elapsed_ms, 100) }));
+        let said: Vec<&str> = text.lines().filter(|line| line.starts_with("  ")).collect();
+        assert_eq!(
+            said,
+            [
+                "  level1 waits for ros-1: pages (95 %)",
+                "  efd-1 waits for sfo-1: recording (75 %)",
+                "  level1 waits for dfm-1: window (26 %)",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_trouble_is_said_every_time_and_no_line_is_longer_than_a_terminal() {
+        let trouble = "sfo-1: recording has stalled: cannot write /data/run/data_test.00000001.physics_Main.daq.RAW.writing: \
+                       No space left on device (os error 28)";
+        let figures = |elapsed_ms| ProgressFigures {
+            troubles: vec![trouble.into()],
+            stopping: Some(Role::Sfo),
+            ..at(elapsed_ms, 123_456_789_000_000)
+        };
+        let text = shown([2000, 4000].map(figures));
+        assert_eq!(text.matches("No space left").count(), 2, "{text}");
+        assert_eq!(text.matches("  stopping: sfo is to drain\n").count(), 2, "{text}");
+        assert!(text.lines().all(|line| line.chars().count() < 80), "{text}");
     }
 
     #[test]

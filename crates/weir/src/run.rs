@@ -11,19 +11,27 @@ use eformat::{ROB_PREFIX_BYTES, ROB_SUFFIX_BYTES, WORD_BYTES};
 use crate::assembly::Assembly;
 use crate::cli::{Exit, RunArgs};
 use crate::conductor::{Conducted, Restart, Run, conduct};
+use crate::machine::{Findings, judge};
 use crate::progress::Progress;
 use crate::summary::{Network, Restarted, RunFacts, Summary};
 use crate::table::Table;
 
 /// Runs a partition from its configuration to its account.
 pub(crate) fn run(args: &RunArgs) -> Exit {
-    let mut partition = match Partition::load(&args.config, &args.overrides.set) {
-        Ok(partition) => partition,
+    let (mut partition, places) = match Partition::load_with_places(&args.config, &args.overrides.set) {
+        Ok(loaded) => loaded,
         Err(error) => {
             crate::complain(&error.to_string());
             return Exit::Wrong;
         }
     };
+    args.limits.apply(&mut partition);
+    let Findings { errors, warnings } = judge(&partition, &places, args.processes);
+    warnings.iter().for_each(|warning| crate::complain(&format!("warning: {warning}")));
+    errors.iter().for_each(|error| crate::complain(&error.to_string()));
+    if !errors.is_empty() {
+        return Exit::Wrong;
+    }
     if let Some(path) = args.summary.as_deref().filter(|path| !can_hold_a_file(path)) {
         crate::complain(&format!("weir: --summary {}: expected a file in a directory that exists", path.display()));
         return Exit::NotStarted;
@@ -35,7 +43,6 @@ pub(crate) fn run(args: &RunArgs) -> Exit {
     if let Some(warning) = unencrypted(&partition).filter(|_| args.processes) {
         crate::complain(&format!("warning: {warning}"));
     }
-    args.limits.apply(&mut partition);
     let limits = (partition.run.events, partition.run.duration.map(configuration::Interval::duration));
     let progress = Some(Progress::new(limits.0, limits.1));
     let in_children: fn(Role) -> bool = if args.processes { |_| true } else { |_| false };

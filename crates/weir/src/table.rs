@@ -1,4 +1,4 @@
-//! The end of a run for people: a row per stage, the account, and the verdict, in 100 columns.
+//! The end of a run for people: a row per stage, the account, and the verdict, in 80 columns.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -10,7 +10,7 @@ use dataflow::report::{
 };
 
 use crate::commands::quiet;
-use crate::human::{grouped, percent, si, time};
+use crate::human::{elapsed, grouped, percent, si, time, wrapped};
 use crate::summary::{Failures, Latency, RunFacts, RunState, Summary};
 
 /// What a run came to; its `Display` is the whole text, without colours.
@@ -79,7 +79,7 @@ struct Stage {
 
 impl Text<'_> {
     fn stages(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let header = line(["stage", "events", "rate", "bytes", "bytes/s", "time-outs", "waits for"]);
+        let header = line(["stage", "events", "rate", "bytes", "bytes/s", "time-outs"]);
         writeln!(f, "{}", self.paint(BOLD, &header))?;
         let seconds = self.facts.duration.as_secs_f64();
         let rate = |count: u64, unit| {
@@ -98,8 +98,7 @@ impl Text<'_> {
                 rate(stage.events, "Hz"),
                 bytes(&|bytes| si(bytes as f64, "B")),
                 bytes(&|bytes| rate(bytes, "B/s")),
-                stage.troubles.map_or_else(|| NOTHING.to_owned(), |(n, what)| format!("{} {what}", grouped(n))),
-                self.longest_wait(role),
+                stage.troubles.map_or_else(|| NOTHING.to_owned(), trouble),
             ];
             writeln!(f, "{}", line(columns.each_ref().map(String::as_str)).trim_end())?;
         }
@@ -127,12 +126,6 @@ impl Text<'_> {
         label
     }
 
-    fn longest_wait(&self, role: Role) -> String {
-        let of_role = |name: &str| self.facts.applications.iter().any(|app| app.name == name && app.role == role);
-        let longest = self.summary.blocked_by.iter().find(|blocked| of_role(&blocked.who));
-        longest.map_or_else(String::new, |blocked| format!("{} for {}", percent(blocked.fraction), blocked.by))
-    }
-
     fn reports(&self, role: Role) -> impl Iterator<Item = &Report> + Clone {
         self.ending.reports.values().filter(move |report| report.role == role)
     }
@@ -153,8 +146,8 @@ impl Text<'_> {
         self.sum(f, "accepted", a.level2_accepted, &building, &plus)?;
         let oversized = SfiCounters::total(self.reports(Role::Sfi)).oversized;
         if oversized > 0 {
-            let what = format!("(replies that sfi.max_event_size left out: {})", grouped(oversized));
-            writeln!(f, "{:31}{}", "", self.paint(RED, &what))?;
+            let what = format!("replies that sfi.max_event_size left out: {}", grouped(oversized));
+            writeln!(f, "  {}", self.paint(RED, &what))?;
         }
         let filter = [
             (a.filter_rejected, "rejected"),
@@ -184,15 +177,15 @@ impl Text<'_> {
         parts: &[(u64, &str)],
         signs: &[&str],
     ) -> fmt::Result {
-        let mut text = String::new();
         let mut sum = 0_i128;
+        let mut texts = Vec::new();
         for (index, (count, what)) in parts.iter().enumerate() {
             let sign = if index == 0 { "" } else { signs[index - 1] };
-            text += &format!("{sign}{} {what}", grouped(*count));
+            texts.push(format!("{}{} {what}", sign.trim_start(), grouped(*count)));
             sum += if sign == " - " { -i128::from(*count) } else { i128::from(*count) };
         }
         let relation = if sum == i128::from(total) { "=".to_owned() } else { self.paint(RED, "≠") };
-        writeln!(f, "  {name:10}{:>16} {relation} {text}", grouped(total))
+        lines(f, &format!("  {name:10}{:>16} {relation}", grouped(total)), &texts, 31)
     }
 
     fn figures(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -201,30 +194,32 @@ impl Text<'_> {
         if let Some(start_s) = s.start_s {
             writeln!(f, "  {:17}{}", "start", time(start_s))?;
         }
-        writeln!(f, "  {:17}{}", "duration", time(s.duration_s))?;
+        let duration = if s.duration_s < 60.0 { time(s.duration_s) } else { elapsed(self.facts.duration) };
+        writeln!(f, "  {:17}{duration}", "duration")?;
         writeln!(f, "  {:17}{}", "dead time", percent(s.dead_time_fraction))?;
         for (name, latency) in [("level-2 latency", s.latency_ns.level2), ("build latency", s.latency_ns.build)] {
             if latency != Latency::default() {
                 let [p50, p99, max] = [latency.p50, latency.p99, latency.max].map(|ns| time(ns as f64 * 1e-9));
-                writeln!(f, "  {name:17}median {p50}, 99 % within {p99}, at most {max}")?;
+                let parts = [format!("median {p50},"), format!("99 % within {p99},"), format!("at most {max}")];
+                figure(f, name, &parts)?;
             }
         }
-        write!(f, "  {:17}{}", "processor", time(s.cpu_s))?;
+        let mut processor = vec![time(s.cpu_s)];
         if s.accounting.level1 > 0 {
-            write!(f, ", {} per level-1 event", time(s.cpu_s / s.accounting.level1 as f64))?;
+            processor[0].push(',');
+            processor.push(format!("{} per level-1 event", time(s.cpu_s / s.accounting.level1 as f64)));
         }
+        figure(f, "processor", &processor)?;
         let n = &s.network;
-        let (messages, bytes) = (grouped(n.messages), si(n.bytes as f64, "B"));
-        writeln!(f, "\n  {:17}{messages} messages, {bytes}, {} stale, {} malformed", "network", n.stale, n.malformed)?;
+        let network = [(n.messages, "messages"), (n.stale, "stale"), (n.malformed, "malformed")].map(counted);
+        let [messages, stale, malformed] = network;
+        let bytes = si(n.bytes as f64, "B");
+        let parts = [format!("{messages},"), format!("{bytes},"), format!("{stale},"), malformed];
+        figure(f, "network", &parts)?;
         self.simulated(f)?;
         let Some(d) = n.datagrams else { return Ok(()) };
-        let (sent, received) = (grouped(d.sent), grouped(d.received));
-        let (asked, repeated) = (grouped(d.asked), grouped(d.repeated));
-        writeln!(
-            f,
-            "  {:17}{sent} sent, {received} received; {asked} times parts asked for, {repeated} repeated",
-            "datagrams"
-        )?;
+        let traffic =
+            [(d.sent, "sent"), (d.received, "received"), (d.asked, "times parts asked for"), (d.repeated, "repeated")];
         let causes = [
             ("dropped by full buffers", d.dropped),
             ("not sent", d.not_sent),
@@ -234,29 +229,19 @@ impl Text<'_> {
             ("duplicates", d.duplicates),
             ("messages given up", d.given_up),
         ];
-        let causes: Vec<String> = causes
-            .iter()
-            .filter(|(_, count)| *count > 0)
-            .map(|(cause, count)| format!("{} {cause}", grouped(*count)))
-            .collect();
-        if causes.is_empty() { Ok(()) } else { writeln!(f, "  {:17}{}", "", causes.join(", ")) }
+        let causes = causes.into_iter().filter(|(_, count)| *count > 0).map(|(cause, count)| (count, cause));
+        figure(f, "datagrams", &listed(traffic.into_iter().chain(causes)))
     }
 
     /// What only a simulation knows of the network.
     fn simulated(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(simulated) = &self.summary.simulated else { return Ok(()) };
-        let words = |troubles: Vec<(u64, &str)>| {
-            let words: Vec<String> =
-                troubles.iter().map(|(count, what)| format!("{} {what}", grouped(*count))).collect();
-            words.join(", ")
-        };
         if let Some(frames) = &simulated.frames {
-            let troubles = words(frames.troubles());
-            let between = if troubles.is_empty() { "" } else { "; " };
-            writeln!(f, "  {:17}{} sent{between}{troubles}", "frames", grouped(frames.sent))?;
+            let sent = [(frames.sent, "sent")];
+            figure(f, "frames", &listed(sent.into_iter().chain(frames.troubles())))?;
         }
-        let troubles = words(simulated.messages.troubles());
-        if troubles.is_empty() { Ok(()) } else { writeln!(f, "  {:17}{troubles}", "messages") }
+        let troubles = listed(simulated.messages.troubles());
+        if troubles.is_empty() { Ok(()) } else { figure(f, "messages", &troubles) }
     }
 
     /// What the chains made of the events, and what level 2 moved for it.
@@ -276,7 +261,11 @@ impl Text<'_> {
             )?;
         }
         for chain in &selection.chains {
-            write!(f, "{:17}{:>11}{:>11}", chain.name, grouped(chain.level2_input), grouped(chain.level2_passed))?;
+            let (input, passed) = (grouped(chain.level2_input), grouped(chain.level2_passed));
+            // A long name has a line of its own.
+            let gap = if chain.name.chars().count() < 17 { "" } else { "\n" };
+            let name = format!("{}{gap}", chain.name);
+            write!(f, "{name}{:>1$}{passed:>11}", input, 28 - if gap.is_empty() { name.chars().count() } else { 0 })?;
             if has_filter {
                 write!(f, "{:>11}{:>11}", grouped(chain.filter_input), grouped(chain.filter_passed))?;
             }
@@ -311,7 +300,9 @@ impl Text<'_> {
         }
         writeln!(f, "\n{}", self.paint(BOLD, "who waited for whom, for which part of the run"))?;
         for wait in waits.iter().take(WAITS_SHOWN) {
-            writeln!(f, "  {:>6}  {} for {}: {}", percent(wait.fraction), wait.who, wait.by, wait.cause)?;
+            let what = format!("{} for {}: {}", wait.who, wait.by, wait.cause);
+            let words: Vec<String> = what.split(' ').map(str::to_owned).collect();
+            lines(f, &format!("  {:>6} ", percent(wait.fraction)), &words, 10)?;
         }
         more(f, waits.len(), WAITS_SHOWN)
     }
@@ -323,10 +314,12 @@ impl Text<'_> {
         }
         writeln!(f, "\n{}", self.paint(BOLD, "files"))?;
         for file in files.iter().take(FILES_SHOWN) {
-            let (events, bytes) = (grouped(file.events), si(file.bytes as f64, "B"));
+            let mut parts = vec![file.stream.clone(), counted((file.events, "events")), si(file.bytes as f64, "B")];
+            parts.extend((!file.adler32.is_empty()).then(|| format!("Adler-32 {}", file.adler32)));
+            let last = parts.len() - 1;
+            parts[..last].iter_mut().for_each(|part| part.push(','));
             writeln!(f, "  {}", file.path)?;
-            let sum = if file.adler32.is_empty() { String::new() } else { format!(", Adler-32 {}", file.adler32) };
-            writeln!(f, "    {}, {events} events, {bytes}{sum}", file.stream)?;
+            lines(f, "   ", &parts, 4)?;
         }
         more(f, files.len(), FILES_SHOWN)
     }
@@ -415,8 +408,42 @@ impl Stage {
     }
 }
 
-fn line([stage, events, rate, bytes, per_s, troubles, waits]: [&str; 7]) -> String {
-    format!("{stage:<21}{events:>12}{rate:>10}{bytes:>9}{per_s:>10}{troubles:>14}   {waits}")
+/// A row of the first table. A name that leaves no room for its events has a line of its own.
+fn line([stage, events, rate, bytes, per_s, troubles]: [&str; 6]) -> String {
+    let chars = |text: &str| text.chars().count();
+    let (gap, room) = match STAGE_CHARS.checked_sub(chars(stage)) {
+        Some(room) if room > chars(events) => ("", room),
+        _ => ("\n", STAGE_CHARS),
+    };
+    format!("{stage}{gap}{events:>room$}{rate:>10}{bytes:>9}{per_s:>11}{troubles:>17}")
+}
+
+/// `12 345 re-asks`, or shorter where that is too long.
+fn trouble((count, what): (u64, &str)) -> String {
+    let text = counted((count, what));
+    if text.chars().count() < 15 { text } else { format!("{} {what}", si(count as f64, "").trim_end()) }
+}
+
+fn counted((count, what): (u64, &str)) -> String {
+    format!("{} {what}", grouped(count))
+}
+
+/// Counts with a comma behind each but the last.
+fn listed<'a>(counts: impl IntoIterator<Item = (u64, &'a str)>) -> Vec<String> {
+    let mut parts: Vec<String> = counts.into_iter().map(counted).collect();
+    let last = parts.len().saturating_sub(1);
+    parts[..last].iter_mut().for_each(|part| part.push(','));
+    parts
+}
+
+/// A line of the figures, or several if it is long.
+fn figure(f: &mut fmt::Formatter<'_>, name: &str, parts: &[String]) -> fmt::Result {
+    lines(f, &format!("  {name:16}"), parts, 19)
+}
+
+fn lines(f: &mut fmt::Formatter<'_>, head: &str, parts: &[String], indent: usize) -> fmt::Result {
+    let parts = core::iter::once(head).chain(parts.iter().map(String::as_str));
+    wrapped(parts, indent).iter().try_for_each(|line| writeln!(f, "{line}"))
 }
 
 fn more(f: &mut fmt::Formatter<'_>, all: usize, shown: usize) -> fmt::Result {
@@ -427,6 +454,8 @@ fn more(f: &mut fmt::Formatter<'_>, all: usize, shown: usize) -> fmt::Result {
 const IN_DATA_ORDER: [Role; 9] =
     [Role::Level1, Role::Ros, Role::L2sv, Role::L2pu, Role::Pros, Role::Dfm, Role::Sfi, Role::Efd, Role::Sfo];
 
+/// Room for the name of a stage and its events.
+const STAGE_CHARS: usize = 32;
 const NOTHING: &str = "-";
 const WAITS_SHOWN: usize = 8;
 const FILES_SHOWN: usize = 20;

@@ -226,6 +226,14 @@ impl Controller {
         self.phase == Phase::Running
     }
 
+    /// The role that drains, if the run is being stopped.
+    pub fn draining(&self) -> Option<Role> {
+        match self.phase {
+            Phase::Draining(stage) => Some(Role::IN_DRAIN_ORDER[stage]),
+            Phase::Waiting | Phase::Running | Phase::Reporting | Phase::Ended => None,
+        }
+    }
+
     /// Whether the run has ended.
     pub fn has_ended(&self) -> bool {
         self.phase == Phase::Ended

@@ -71,16 +71,22 @@ fn examples_and_documents_agree() {
 }
 
 #[test]
-fn configurations_in_the_readme_are_right() {
-    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+fn configurations_for_users_are_right() {
     let directory = TempDir::new("readme");
-    let blocks: Vec<&str> = readme.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
-    assert!(!blocks.is_empty());
-    for block in blocks {
-        let path = directory.join("readme.toml");
-        std::fs::write(&path, block).unwrap();
-        Partition::load(&path, &[]).unwrap_or_else(|error| panic!("{block}\n{error}"));
+    let mut names = Vec::new();
+    for File { name, text } in files(&["md"]).into_iter().filter(|file| is_for_users(&file.name)) {
+        for block in text.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()) {
+            let path = directory.join("readme.toml");
+            std::fs::write(&path, block).unwrap();
+            Partition::load(&path, &[]).unwrap_or_else(|error| panic!("{name}: {block}\n{error}"));
+            names.push(name.clone());
+        }
     }
+    assert!(names.contains(&"README.md".to_owned()), "{names:?}");
+}
+
+fn is_for_users(document: &str) -> bool {
+    document == "README.md" || document.starts_with("docs/")
 }
 
 #[test]

@@ -1,37 +1,57 @@
 //! `weir check`.
 
 use std::io::{self, Write};
-use std::path::Path;
 
-use configuration::{Application, Partition};
+use configuration::{Application, Partition, RosInput};
+use dataflow::ids::Role;
 
 use crate::cli::{CheckArgs, Exit};
+use crate::machine::{Findings, judge};
 
-/// Judges a configuration: all that is wrong with it, or the applications that it asks for.
+/// Judges a configuration, and whether this machine can run it: all that is wrong with it, or the applications that it asks for.
 ///
 /// # Errors
 ///
 /// A stream cannot be written.
 pub fn check(args: &CheckArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
-    let partition = match Partition::load(&args.config, &args.overrides.set) {
-        Ok(partition) => partition,
+    let (mut partition, places) = match Partition::load_with_places(&args.config, &args.overrides.set) {
+        Ok(loaded) => loaded,
         Err(error) => {
             writeln!(err, "{error}")?;
             return Ok(Exit::Wrong);
         }
     };
-    writeln!(out, "{}: well", args.config.display())?;
+    args.limits.apply(&mut partition);
+    let Findings { errors, warnings } =
+        if args.text_only { Findings::default() } else { judge(&partition, &places, args.processes) };
+    warnings.iter().try_for_each(|warning| writeln!(err, "warning: {warning}"))?;
+    if !errors.is_empty() {
+        errors.iter().try_for_each(|error| writeln!(err, "{error}"))?;
+        return Ok(Exit::Wrong);
+    }
+    let verdict = match warnings.len() {
+        0 => "well".to_owned(),
+        1 => "well, with a warning".to_owned(),
+        warnings => format!("well, with {warnings} warnings"),
+    };
+    writeln!(out, "{}: {verdict}", args.config.display())?;
     let applications = partition.applications();
     writeln!(out, "partition {}, {} applications:", partition.partition.name, applications.len())?;
     for group in applications.chunk_by(|a, b| a.role == b.role) {
-        writeln!(out, "  {}", names(group))?;
+        writeln!(out, "  {}{}", names(group), why(&partition, group))?;
     }
     writeln!(out, "{}", limits(&partition))?;
-    // Data may be on another machine, so their absence is no fault of the configuration.
-    for file in partition.input.files.iter().filter(|file| !Path::new(file).is_file()) {
-        writeln!(out, "note: the input file {file} is not on this machine")?;
-    }
     Ok(Exit::Well)
+}
+
+/// Why there are applications that the configuration does not name.
+fn why(partition: &Partition, group: &[Application]) -> &'static str {
+    match group {
+        [app, ..] if app.role == Role::Efd && partition.ef.is_none() => {
+            "    passes every event on: recorders take events from an event filter, and there is no [ef]"
+        }
+        _ => "",
+    }
 }
 
 /// `sfi-1`, or `ros-1 … ros-8`.
@@ -49,6 +69,7 @@ fn limits(partition: &Partition) -> String {
         (Some(events), Some(duration)) => format!("a run ends after {events} level-1 events or {duration}"),
         (Some(events), None) => format!("a run ends after {events} level-1 events"),
         (None, Some(duration)) => format!("a run ends after {duration}"),
+        (None, None) if partition.ros.input == RosInput::Emulator => "a run ends when it is stopped".to_owned(),
         (None, None) => "a run ends with its input, or when it is stopped".to_owned(),
     }
 }

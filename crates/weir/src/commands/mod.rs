@@ -11,7 +11,7 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 pub use check::check;
 pub use file::file;
 pub use init::init;
-pub(crate) use pt::pt;
+pub(crate) use pt::{decide, pt};
 pub use schema::schema;
 
 use crate::cli::Exit;

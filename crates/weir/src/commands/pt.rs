@@ -31,17 +31,22 @@ struct MenuFilter {
 
 impl Algorithm for MenuFilter {
     fn process(&mut self, event: &EventView<'_>) -> Decision {
-        let mut fragments: Vec<(u32, &[u8])> = event.fragments().map(|rob| (rob.source_id.0, rob.data)).collect();
-        fragments.sort_unstable_by_key(|(source_id, _)| *source_id);
-        let decision = self.filter.decide(event.event_number(), &fragments);
-        let (input, chains) = (decision.input, decision.passed);
-        if !decision.accept() && decision.missing_fragments > 0 {
-            return Decision::Fail(format!("rejected, but {} fragments are missing", decision.missing_fragments));
-        }
-        if !decision.accept() {
-            return Decision::Reject { chains, input };
-        }
-        let result = FilterResult { decision, reason: String::new() }.to_words();
-        Decision::Accept { streams: 0, chains, input, result }
+        let fragments = event.fragments().map(|rob| (rob.source_id.0, rob.data)).collect();
+        decide(&mut self.filter, event.event_number(), fragments)
     }
+}
+
+/// What the menu decides on an event, by source identifiers and data of its fragments.
+pub(crate) fn decide(filter: &mut Filter, event_number: u64, mut fragments: Vec<(u32, &[u8])>) -> Decision {
+    fragments.sort_unstable_by_key(|(source_id, _)| *source_id);
+    let decision = filter.decide(event_number, &fragments);
+    let (input, chains) = (decision.input, decision.passed);
+    if !decision.accept() && decision.missing_fragments > 0 {
+        return Decision::Fail(format!("rejected, but {} fragments are missing", decision.missing_fragments));
+    }
+    if !decision.accept() {
+        return Decision::Reject { chains, input };
+    }
+    let result = FilterResult { decision, reason: String::new() }.to_words();
+    Decision::Accept { streams: 0, chains, input, result }
 }

@@ -138,7 +138,7 @@ impl Filtering {
             Verdict::Failed { reason, message } => self.complain(&event, *reason, message),
             _ => None,
         };
-        Some((Ticket(ticket), Outcome::Processed(self.processed(&event, verdict)), complaint))
+        Some((Ticket(ticket), Outcome::Processed(processed(&event, self.run_number, verdict)), complaint))
     }
 
     /// The first failures are told one by one, later ones as their number grows tenfold.
@@ -154,30 +154,27 @@ impl Filtering {
     pub(super) fn next_notice(&mut self) -> Option<String> {
         self.tasks.next_notice().map(|notice| format!("{}: {}", notice.task, notice.text))
     }
+}
 
-    fn processed(&self, event: &EventInfo, verdict: Verdict) -> Processed {
-        match verdict {
-            Verdict::Accepted { streams, chains: passed, input, result } => {
-                let words: Vec<u32> = if result.is_empty() {
-                    let decision = FilterDecision { input, passed, ..FilterDecision::default() };
-                    FilterResult { decision, reason: String::new() }.to_words()
-                } else {
-                    result.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect()
-                };
-                let chains = Chains { input, passed };
-                Processed::Accept { streams, chains, result: self.result(event, &words) }
-            }
-            Verdict::Rejected { chains: passed, input } => Processed::Reject { chains: Chains { input, passed } },
-            Verdict::Failed { reason, message } => {
-                let result =
-                    FilterResult { decision: FilterDecision::default(), reason: format!("{reason}: {message}") };
-                Processed::Fail { reason: debug_reason(reason), result: self.result(event, &result.to_words()) }
-            }
+/// A verdict as the component takes it, with the result fragment of the event filter.
+pub(crate) fn processed(event: &EventInfo, run_number: u32, verdict: Verdict) -> Processed {
+    let result = |words: &[u32]| rob_fragment(FILTER_RESULT, event, run_number, words);
+    match verdict {
+        Verdict::Accepted { streams, chains: passed, input, result: given } => {
+            let words: Vec<u32> = if given.is_empty() {
+                let decision = FilterDecision { input, passed, ..FilterDecision::default() };
+                FilterResult { decision, reason: String::new() }.to_words()
+            } else {
+                given.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect()
+            };
+            let chains = Chains { input, passed };
+            Processed::Accept { streams, chains, result: result(&words) }
         }
-    }
-
-    fn result(&self, event: &EventInfo, words: &[u32]) -> Bulk {
-        rob_fragment(FILTER_RESULT, event, self.run_number, words)
+        Verdict::Rejected { chains: passed, input } => Processed::Reject { chains: Chains { input, passed } },
+        Verdict::Failed { reason, message } => {
+            let failure = FilterResult { decision: FilterDecision::default(), reason: format!("{reason}: {message}") };
+            Processed::Fail { reason: debug_reason(reason), result: result(&failure.to_words()) }
+        }
     }
 }
 

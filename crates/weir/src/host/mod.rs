@@ -45,11 +45,12 @@ pub(crate) use channel::{InvalidPeerAddress, PeerAddress, SHM_BATCH, SLICES_BATC
 pub(crate) use checks::{FragmentChecks, byte_sum};
 pub(crate) use datagrams::{DatagramOptions, replies_kept};
 use datagrams::{Datagrams, Sent};
+pub(crate) use filtering::processed;
 use links::Heard;
 pub(crate) use links::{JOINING_PAGE_LEN, LinkEvent, LinkId, Links, LinksError, NetworkOptions};
 pub(crate) use meter::{Meter, Sample, Samples, Section};
 pub(crate) use recorder::file_record;
-pub(crate) use steering::{Steering, Strategy};
+pub(crate) use steering::{Steering, Strategy, fragments};
 use unproven::Outcome;
 pub(crate) use workshop::{Workshop, WorkshopError};
 
@@ -788,7 +789,7 @@ fn is_about_joining(message: &Message) -> bool {
 
 fn describe(note: &Note) -> String {
     match note {
-        Note::RecordingStalled => "recording has stalled and will be tried again every second".into(),
+        Note::RecordingStalled => RECORDING_STALLED.into(),
         Note::RecordingResumed => RECORDING_RESUMED.into(),
         Note::GarbageCollected { fragments } => {
             format!(
@@ -809,7 +810,10 @@ fn describe(note: &Note) -> String {
     }
 }
 
-/// What an SFO says when a stall is over.
+/// What an SFO says behind the reason of a stall.
+pub(crate) const RECORDING_STALLED: &str = "recording has stalled and will be tried again every second";
+
+/// What it says when the stall is over.
 pub(crate) const RECORDING_RESUMED: &str = "recording goes on";
 
 /// That of an application which was not started again.

@@ -89,7 +89,7 @@ fn selection(decision: &Decision, event: &EventInfo, run_number: u32) -> Selecti
 
 /// The ROB fragments of a reply, with the detector data of each. One that is damaged inside is missing; where none begins the
 /// reply ends.
-pub(super) fn fragments(bulk: &Bulk) -> impl Iterator<Item = (u32, PageSlice)> {
+pub(crate) fn fragments(bulk: &Bulk) -> impl Iterator<Item = (u32, PageSlice)> {
     bulk.slices().iter().flat_map(|slice| {
         let robs = Robs::new(EventFormat::V5, slice.as_bytes()).map_while(Result::ok);
         robs.filter_map(|rob| Some((rob.source_id().0, slice.slice_of(rob.rod().ok()?.data()))))

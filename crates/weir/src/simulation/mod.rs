@@ -6,6 +6,7 @@ mod outside;
 mod setup;
 mod struck;
 mod swarm;
+mod tasks;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -65,7 +66,8 @@ pub(crate) fn sim(args: &SimArgs) -> Exit {
     };
     args.limits.apply(&mut partition);
     use_built_in_costs(&mut partition);
-    for note in borrowed_costs(&partition).into_iter().chain(not_simulated(&partition)) {
+    let notes = [borrowed_costs(&partition), not_simulated(&partition), tasks::not_simulated(&partition)];
+    for note in notes.concat() {
         crate::complain(&format!("weir sim: {note}"));
     }
     if let Some(seed) = args.seed {
@@ -226,6 +228,8 @@ pub(crate) struct Simulated {
     pub(crate) facts: RunFacts,
     pub(crate) ending: Ending,
     pub(crate) outcomes: Outcomes,
+    /// Names of the streams, in the order of their numbers.
+    streams: Vec<String>,
     /// Processor time that simulating took, without loading samples.
     pub(crate) own_cpu_s: f64,
 }
@@ -236,7 +240,15 @@ impl Simulated {
         let mut summary = Summary::new(&self.facts, &self.ending, &self.outcomes.account);
         // There are no bytes to sum.
         summary.files.iter_mut().for_each(|file| file.adler32.clear());
+        summary.files.iter_mut().for_each(|file| file.stream = self.stream_name(&file.stream));
         summary
+    }
+
+    /// The world knows streams by their numbers: the first one is `physics_Main`, the next `physics_1`.
+    fn stream_name(&self, of_world: &str) -> String {
+        let number = if of_world == "physics_Main" { Some("0") } else { of_world.strip_prefix("physics_") };
+        let name = number.and_then(|number| self.streams.get(number.parse::<usize>().ok()?));
+        name.map_or_else(|| of_world.to_owned(), String::clone)
     }
 }
 
@@ -247,6 +259,7 @@ pub(crate) fn simulate(mut partition: Partition, trace: Trace) -> Result<Simulat
     partition.run.number = inputs.replay().map(Replay::run_number).or(partition.run.number);
     let assembly = Assembly::new(partition, inputs.shares().to_vec())?;
     let facts = facts_of(&assembly);
+    let streams = streams(&assembly.partition);
     let setup = setup::setup(assembly, inputs)?;
     let cpu_before = cpu_seconds(UsageWho::RUSAGE_SELF);
     let outcomes = World::new(setup).traced(trace).run();
@@ -275,8 +288,16 @@ pub(crate) fn simulate(mut partition: Partition, trace: Trace) -> Result<Simulat
         },
         ending: outcomes.ending.clone(),
         outcomes,
+        streams,
         own_cpu_s,
     })
+}
+
+fn streams(partition: &Partition) -> Vec<String> {
+    match &partition.sfo {
+        Some(sfo) if partition.stream.is_empty() => vec![sfo.stream().to_owned()],
+        _ => partition.stream_names(),
+    }
 }
 
 fn to_file(path: &Path) -> Result<Trace, String> {

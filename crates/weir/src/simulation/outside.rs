@@ -6,15 +6,15 @@ use std::time::Duration;
 use configuration::RosInput;
 use dataflow::bulk::Bulk;
 use dataflow::component::{Processed, Selection, Steer, Steered};
-use dataflow::filter::policy::FilterPolicy;
 use dataflow::ids::{NodeId, Role};
 use dataflow::level1::trigger::Trigger;
 use dataflow::level2::steering::Skeleton;
-use dataflow::message::{BuiltEvent, Chains, EventInfo, Recording};
+use dataflow::message::{BuiltEvent, EventInfo, Recording};
 use eformat::{ROB_PREFIX_BYTES, ROB_SUFFIX_BYTES, WORD_BYTES};
 use simulator::world::{Effort, Outside, Place};
 
 use super::content::Content;
+use super::tasks::Tasks;
 use crate::assembly::Assembly;
 use crate::host::{Steering, Strategy};
 
@@ -22,7 +22,7 @@ use crate::host::{Steering, Strategy};
 pub(super) struct Surroundings {
     pub(super) content: Content,
     pub(super) level2: Level2,
-    pub(super) policy: FilterPolicy,
+    pub(super) tasks: Tasks,
     pub(super) steering: Duration,
     pub(super) processing: Duration,
     pub(super) disk_bytes_per_s: Option<u64>,
@@ -77,12 +77,7 @@ impl Outside for Surroundings {
     }
 
     fn process(&mut self, built: &BuiltEvent) -> Option<Processed> {
-        let chains = Chains::default();
-        Some(if self.policy.accepts(built.event.event, built.event.ordinal) {
-            Processed::Accept { streams: 0, chains, result: Bulk::empty() }
-        } else {
-            Processed::Reject { chains }
-        })
+        Some(self.tasks.process(built))
     }
 
     fn record(&mut self, _: NodeId, _: &Recording) -> bool {

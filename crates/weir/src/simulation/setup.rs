@@ -6,7 +6,6 @@ use configuration::{
     Connections, FaultKind, InputCost, Layout, MessageType, Partition, SimulatedFault, Simulation, Transport, Way,
 };
 use dataflow::control::controller::Application;
-use dataflow::filter::policy::FilterPolicy;
 use dataflow::ids::{Incarnation, NodeId, Role};
 use rol::Inputs;
 use simulator::network::{Buffer, HostId, Link, Network, Port, Switch, SwitchId, Tcp, Topology, Trunk};
@@ -18,6 +17,7 @@ use transport::idle::IdleStrategy;
 use super::SimulationError;
 use super::content::Content;
 use super::outside::{Level2, Surroundings};
+use super::tasks::Tasks;
 use crate::assembly::Assembly;
 use crate::conductor::idle;
 use crate::host::{SHM_BATCH, SLICES_BATCH};
@@ -71,23 +71,11 @@ fn outside(assembly: &Assembly, simulation: &Simulation, inputs: &Inputs) -> Res
     Ok(Surroundings {
         content: Content::new(assembly, inputs)?,
         level2: Level2::new(assembly),
-        policy: policy(partition),
+        tasks: Tasks::new(partition)?,
         steering: partition.l2pu.as_ref().map_or(Duration::ZERO, |l2pu| l2pu.cost.duration()),
         processing: simulation.processing.duration(),
         disk_bytes_per_s: simulation.disk_per_s.map(configuration::Size::bytes),
     })
-}
-
-/// What processing tasks accept in a simulation: what the filter would without them.
-fn policy(partition: &Partition) -> FilterPolicy {
-    let ef = partition.event_filter().unwrap_or_default();
-    match ef.policy {
-        configuration::FilterPolicy::Accept => FilterPolicy::AcceptAll,
-        configuration::FilterPolicy::Prescale => FilterPolicy::Prescale { factor: u64::from(ef.prescale) },
-        configuration::FilterPolicy::Random => {
-            FilterPolicy::Random { accept: ef.accept.as_f64(), seed: partition.run.seed }
-        }
-    }
 }
 
 fn hosts(simulation: &Simulation, assembly: &Assembly) -> Result<Hosts, SimulationError> {

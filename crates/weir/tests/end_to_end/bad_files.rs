@@ -112,8 +112,13 @@ fn where_nothing_can_be_written() {
         ];
         arguments.extend(processes.then_some(OsStr::new("--processes")));
         let (status, said) = user.run(&arguments);
-        assert_eq!(status, Some(2), "{said}");
-        assert!(said.contains("locked") && !said.contains("panicked"), "{said}");
+        assert_eq!(status, Some(1), "{said}");
+        assert!(
+            said.contains("--set output.directory: expected a directory")
+                && said.contains("locked")
+                && !said.contains("panicked"),
+            "{said}"
+        );
     }
 }
 
@@ -124,8 +129,8 @@ fn where_the_output_directory_is_a_file() {
     fs::write(&file, "").unwrap();
     for processes in [false, true] {
         let ended = Job::example("quickstart").recording_into(file.clone()).events(50).processes(processes).run();
-        let ended = ended.expect(2);
-        assert!(ended.stderr.contains("occupied"), "{}", ended.stderr);
+        let ended = ended.expect(1);
+        assert!(ended.stderr.contains("occupied: it is a file"), "{}", ended.stderr);
     }
 }
 

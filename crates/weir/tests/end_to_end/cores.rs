@@ -24,9 +24,9 @@ fn processes_run_where_they_are_told() {
 #[test]
 fn a_core_that_there_is_not_is_told() {
     let job = Job::example("quickstart").processes(true).set("processes.cores", "{dfm=[1023]}");
-    let ended = job.run().expect(2);
-    assert!(ended.stderr.contains("processes.cores: core 1023: "), "{}", ended.stderr);
-    assert!(ended.stderr.contains("expected one of ["), "{}", ended.stderr);
+    let ended = job.run().expect(1);
+    assert!(ended.stderr.contains("--set processes.cores: expected some of the cores "), "{}", ended.stderr);
+    assert!(ended.stderr.contains("found 1023"), "{}", ended.stderr);
 }
 
 /// The cores on which a process may run.

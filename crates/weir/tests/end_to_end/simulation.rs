@@ -1,5 +1,6 @@
 //! `weir sim`: the configurations of live runs, scenarios and drawn partitions in virtual time.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -80,7 +81,7 @@ fn a_seed_gives_the_same_run_and_the_same_messages() {
     assert_ne!(messages, run("8", "other").1);
 }
 
-/// The same triggers, data and decisions; only processing tasks of the event filter are replaced by its policy.
+/// The same triggers, data, decisions of level 2 and of processing tasks, and streams.
 #[test]
 fn simulated_runs_do_to_every_event_what_live_runs_do() {
     // Nothing is forced because the machine is slow.
@@ -92,13 +93,24 @@ fn simulated_runs_do_to_every_event_what_live_runs_do() {
         let arguments = [&["--events", events], further].concat();
         let (live, summary) = Job::example(name).with(&arguments).run().expect_ok();
         let (simulated, _) = simulated(&examples().join(name).with_extension("toml"), &arguments);
-        let counts = ["level1", "level2_accepted", "level2_rejected", "built_complete", "recorded"];
-        let same = if name == "trigger" { &counts[..4] } else { &counts };
-        for &count in same {
+        let of_level2 = ["level1", "level2_accepted", "level2_rejected", "built_complete"];
+        let of_filter = ["filter_accepted", "filter_rejected", "filter_debug", "recorded", "recorded_copies"];
+        for count in of_level2.into_iter().chain(of_filter) {
             let found = simulated["accounting"][count].as_u64();
             assert_eq!(found, Some(summary.count(count)), "{name}: {count}\n{}", live.stdout);
         }
+        let live = fs::read_to_string(live.directory.join("summary.json")).unwrap();
+        let live = serde_json::from_str(&live).unwrap();
+        assert_eq!(events_by_stream(&simulated), events_by_stream(&live), "{name}");
     }
+}
+
+fn events_by_stream(summary: &Value) -> BTreeMap<String, u64> {
+    let mut events = BTreeMap::new();
+    for file in summary["files"].as_array().unwrap() {
+        *events.entry(file["stream"].as_str().unwrap().to_owned()).or_default() += file["events"].as_u64().unwrap();
+    }
+    events
 }
 
 #[test]
