@@ -39,9 +39,10 @@ fn the_end_of_the_time_drains_and_accounts() {
 #[test]
 fn a_second_interrupt_forces_and_everything_lost_is_counted() {
     for processes in [false, true] {
-        // So slow that level 2 cannot have drained before the second interrupt.
+        // So slow that level 2 cannot have drained before the second interrupt, and so kind that its first event is recorded.
         let mut running = few_sources(processes)
-            .set("l2pu.cost", "200 ms")
+            .set("l2pu.cost", "100 ms")
+            .set("l2pu.step_accept", "1")
             .set("l2pu.workers", "1")
             .set("l2sv.timeout", "60 s")
             .endless()

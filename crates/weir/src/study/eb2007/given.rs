@@ -80,7 +80,7 @@ pub(super) const DIFFERENCES: [&str; 8] = [
     "Figures 2 and 3: only events of 1505 kB by UDP lose replies with many requests, as in the paper, since what 120 requests \
      bring at once is more than an output of the switch holds. The paper gives no number for that; here it depends on the \
      time-out, of 100 ms, and on how many read-out systems share cables between switches.",
-    "With 120 requests, runs with events of 1505 kB last 3 s. In one of 1 s, in which the beginning and the end weigh more, TCP reaches \
+    "With 120 requests, runs with events of 1505 kB last 2 s. In one of 1 s, in which the beginning and the end weigh more, TCP reaches \
      0.93 of the best. Between 4 and 16 events in building, TCP and events of 834 kB then reach 0.92 or more; with 32, TCP 0.73.",
     "Figure 5: the range in the paper is 103 to 109 MB/s; its middle is compared at each number of nodes. What an event builder \
      sends to the event filter has a network of its own here; the paper does not say. On one port, one node gets 62 to 83 MB/s \

@@ -51,7 +51,7 @@ impl Figures {
         let filter = Sweep::new("one event builder".to_owned(), FULL_KIB, &FILTER_NODES, filter_nodes);
         sweeps.push(filter.lasting(|_| 4_000));
         let small = Sweep::new(format!("{SMALL_KIB} kB, UDP"), SMALL_KIB, &BUILDERS, builders);
-        sweeps.push(small.lasting(|_| 200));
+        sweeps.push(small.lasting(|_| 100));
         let adaptive = Sweep::new("adaptive".to_owned(), FULL_KIB, &CREDITS, adaptive_credits);
         sweeps.push(adaptive.lasting(settling_ms_full));
         sweeps.push(Sweep::new("UDP".to_owned(), FULL_KIB, &MORE_BUILDERS, builders));
@@ -75,12 +75,12 @@ fn adaptive_credits(most: u32) -> Vec<String> {
 
 /// With many requests out it takes longer until event builders are out of step, and at the end until all are done.
 fn settling_ms(credits: u32) -> u32 {
-    if credits < 60 { 300 } else { 1_000 }
+    if credits < 60 { 150 } else { 500 }
 }
 
 /// By TCP, after losses at the beginning, most of a second.
 fn settling_ms_full(credits: u32) -> u32 {
-    if credits < 60 { 300 } else { 3_000 }
+    if credits < 60 { 150 } else { 2_000 }
 }
 
 fn builders(builders: u32) -> Vec<String> {

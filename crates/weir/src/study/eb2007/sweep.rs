@@ -79,7 +79,7 @@ impl Scenario {
 }
 
 impl Sweep {
-    /// By datagrams, in runs of half a second.
+    /// By datagrams, in runs of a quarter of a second.
     pub(super) fn new(name: String, event_kib: u32, values: &[u32], keys: fn(u32) -> Vec<String>) -> Self {
         Self {
             name,
@@ -88,7 +88,7 @@ impl Sweep {
             event_kib,
             tcp: false,
             keys,
-            duration_ms: |_| 500,
+            duration_ms: |_| 250,
         }
     }
 
