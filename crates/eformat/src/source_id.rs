@@ -226,4 +226,14 @@ mod tests {
         assert_eq!(id.sub_detector().group(), Some(DetectorGroup::Tdaq));
         assert_eq!(SubDetector::BES_MDC.group(), None);
     }
+
+    #[test]
+    fn the_upper_half_of_a_sub_detector_is_its_group() {
+        use DetectorGroup::{Any, Forward, Lar, Muon, Other, Pixel, Sct, Tdaq, Tile, Trt};
+        let named = [Any, Pixel, Sct, Trt, Lar, Tile, Muon, Tdaq, Forward];
+        for value in 0..=u8::MAX {
+            let expected = named.get(usize::from(value / 16)).copied().or((value >= 0xf0).then_some(Other));
+            assert_eq!(SubDetector(value).group(), expected, "{value:#x}");
+        }
+    }
 }

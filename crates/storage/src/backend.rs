@@ -183,3 +183,34 @@ impl OutputFile for File {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use testkit::TempDir;
+
+    use super::*;
+
+    #[test]
+    fn a_directory_that_is_not_there_is_not_durable() {
+        let directory = TempDir::new("backend");
+        assert!(Disk.sync_directory(directory.path()).is_ok());
+        let absent = directory.join("absent");
+        assert_eq!(Disk.sync_directory(&absent).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_file_is_cut_and_goes_on_there() {
+        let directory = TempDir::new("backend");
+        let path = &directory.join("file");
+        let mut file = Disk.create(path).unwrap();
+        assert_eq!(file.write_vectored(&[IoSlice::new(b"some words")]).unwrap(), 10);
+        assert!(Disk.create(path).is_err() && Disk.exists(path).unwrap());
+        let mut file = Disk.reopen(path).unwrap();
+        file.truncate(4).unwrap();
+        assert_eq!(file.write_vectored(&[IoSlice::new(b" more")]).unwrap(), 5);
+        file.sync_data().unwrap();
+        assert_eq!(fs::read(path).unwrap(), b"some more");
+        Disk.remove(path).unwrap();
+        assert!(!Disk.exists(path).unwrap());
+    }
+}

@@ -88,7 +88,9 @@ fn the_next_life_goes_on_in_the_files_of_the_former() {
     closed.extend(second.finish().unwrap());
     check_all(&directory, 20, closed);
     let names = directory.names();
-    assert_eq!(names.iter().filter(|name| name.contains("Main")).count(), 5, "no file was ended early: {names:?}");
+    let numbers = names.iter().filter(|name| name.contains("Main"));
+    let numbers: Vec<_> = numbers.map(|name| name.parse::<eformat::FileName>().unwrap().sequence()).collect();
+    assert_eq!(numbers, [1, 2, 3, 4, 5], "no file was ended early, and the names go on: {names:?}");
     second.forget_journal().unwrap();
     second.forget_journal().unwrap();
     assert!(!journal(&directory).exists());
@@ -181,6 +183,39 @@ fn a_file_that_is_gone_is_asked_for() {
     assert!(matches!(error, ResumeError::Short { found_bytes: None, .. }), "{error}");
     fs::rename(&away, &there).unwrap();
     assert_eq!(second.resume().unwrap().events, [1]);
+}
+
+#[test]
+fn the_names_go_on_behind_files_that_are_all_closed() {
+    let directory = Directory::new();
+    let mut first = Streams::new(settings(&directory, 2));
+    first.keep_journal().unwrap();
+    (1..=4).for_each(|id| write(&mut first, id, 0).unwrap());
+    first.finish().unwrap();
+    drop(first);
+    let mut second = Streams::new(settings(&directory, 2));
+    second.resume().unwrap();
+    write(&mut second, 5, 0).unwrap();
+    second.finish().unwrap();
+    let names = directory.names();
+    let last = names.iter().rfind(|name| name.contains("Main")).unwrap();
+    assert_eq!(last.parse::<eformat::FileName>().unwrap().sequence(), 3, "{names:?}");
+}
+
+#[test]
+fn a_file_that_cannot_be_looked_at_is_not_taken_for_one_that_is_gone() {
+    let directory = Directory::new();
+    // No file system has names of this length.
+    let name = format!("data_test.00000007.physics_Main.daq.RAW._lb0000._{}._0001", "S".repeat(300));
+    let mut list = String::new();
+    for line in [format!("begin 0 {name} 100"), "made 0".to_owned()] {
+        list += &(line + " ");
+        let sum = eformat::adler32(list.as_bytes());
+        list += &format!("{sum}\n");
+    }
+    fs::write(journal(&directory), list).unwrap();
+    let error = finish_left(&journal(&directory)).unwrap_err();
+    assert!(matches!(error, ResumeError::Read(ReadError::Io { .. })), "{error}");
 }
 
 #[test]
