@@ -90,14 +90,18 @@ impl FileChecker {
         let first = problems.len();
         if !self.compressed {
             let coverage = self.one_event(block, problems);
-            self.cover(coverage);
+            if problems.len() == first {
+                self.cover(coverage);
+            }
             problems[first..].iter_mut().for_each(|problem| *problem = problem.shifted(offset));
             return;
         }
         match zlib_unpack(Part::DataBlock, block, self.options.unpacked_bytes_max) {
             Ok(event) => {
                 self.one_event(&event, problems);
-                self.cover(Coverage { covered_bytes: block.len() as u64, unverified_bytes: 0 });
+                if problems.len() == first {
+                    self.cover(Coverage { covered_bytes: block.len() as u64, unverified_bytes: 0 });
+                }
                 problems[first..].iter_mut().for_each(|problem| *problem = problem.unpacked_from(offset));
             }
             Err(problem) => problems.push(problem.shifted(offset)),
@@ -152,12 +156,12 @@ impl FileChecker {
         self.comparison.not_compared()
     }
 
-    /// What checksums say of the events seen.
+    /// What checksums say of the good events seen.
     pub fn coverage(&self) -> Coverage {
         self.coverage
     }
 
-    /// Events of which some data are under no checksum.
+    /// Good events of which some data are under no checksum.
     pub fn unverified_events(&self) -> u32 {
         self.unverified_events
     }

@@ -41,6 +41,16 @@ fn every_event_is_in_each_of_its_streams_once() {
     }
 }
 
+#[test]
+fn no_file_is_larger_than_its_limit() {
+    let job = Job::example("event-builder").patient().set("ef.policy", "accept").set("sfo.stream", "physics_Main");
+    let ended = job.set("sfo.max_file_size", "1 MB").events(100).run().expect(0);
+    let sizes: Vec<u64> = recorded(ended.output()).iter().map(|path| fs::metadata(path).unwrap().len()).collect();
+    assert!(sizes.len() > 3 && sizes.iter().all(|bytes| *bytes <= 1_000_000), "{sizes:?}");
+    // One more event has 36 kB.
+    assert!(sizes[..sizes.len() - 1].iter().all(|bytes| *bytes > 960_000), "{sizes:?}");
+}
+
 /// What `weir file ls` and `weir file dump` say of the streams.
 fn check_command(output: &Path) {
     let files = recorded(output);
