@@ -31,7 +31,9 @@ pub(crate) fn judge(partition: &Partition, places: &Places, processes: bool) -> 
     if partition.sfo.is_some() && judge.directory() {
         judge.room();
     }
-    if !processes {
+    if processes {
+        judge.network();
+    } else {
         judge.without_processes();
     }
     judge.findings
@@ -167,6 +169,13 @@ impl Judge<'_> {
         }
     }
 
+    /// Whether others may reach what travels between applications.
+    fn network(&mut self) {
+        if let Some((key, said)) = unencrypted(self.partition) {
+            self.findings.warnings.push(self.places.problem(&[key], said));
+        }
+    }
+
     /// Keys that only applications in processes of their own look at: one warning for those of a table.
     fn without_processes(&mut self) {
         let of_processes = |key: &str| {
@@ -185,6 +194,20 @@ impl Judge<'_> {
     fn error(&mut self, keys: &[&str], message: String) {
         self.findings.errors.push(self.places.problem(keys, message));
     }
+}
+
+/// What is to be known of addresses that are not of this host alone, and the key that names them.
+fn unencrypted(partition: &Partition) -> Option<(&'static str, String)> {
+    let host = partition.transport.host;
+    let addresses = [host].into_iter().chain(partition.ros.ports.iter().copied());
+    let open: Vec<String> =
+        addresses.filter(|address| !address.is_loopback()).map(|address| address.to_string()).collect();
+    let said = format!(
+        "applications prove the key of the run to each other, but nothing that they say through {} is encrypted, run \
+         control included: use a network that you trust",
+        open.join(", ")
+    );
+    (!open.is_empty()).then_some((if host.is_loopback() { "ros.ports" } else { "transport.host" }, said))
 }
 
 /// Memory of this machine, or of the container that it is; `None` where the kernel does not say.
@@ -220,6 +243,20 @@ mod tests {
     fn cores_are_listed_in_ranges() {
         assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0 to 2, 5, 7 to 8");
         assert_eq!(ranges(&[3]), "3");
+    }
+
+    #[test]
+    fn a_network_that_others_may_reach_is_warned_of() {
+        let warning = |overrides: &[&str]| {
+            let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
+            let text = "partition.name = \"p\"\nros.count = 1\nsfi.count = 1\n";
+            unencrypted(&Partition::parse("p", text, &overrides).unwrap())
+        };
+        assert_eq!(warning(&[]), None);
+        assert_eq!(warning(&["ros.ports=[\"127.0.0.2\"]", "transport.host=127.0.0.3"]), None);
+        let (key, said) = warning(&["transport.host=0.0.0.0"]).unwrap();
+        assert!(key == "transport.host" && said.contains("0.0.0.0"), "{said}");
+        assert_eq!(warning(&["ros.ports=[\"10.0.0.1\"]"]).unwrap().0, "ros.ports");
     }
 
     #[test]

@@ -40,9 +40,6 @@ pub(crate) fn run(args: &RunArgs) -> Exit {
         crate::complain("weir: l2pu.phased is for units and builders in one process: run without --processes");
         return Exit::Wrong;
     }
-    if let Some(warning) = unencrypted(&partition).filter(|_| args.processes) {
-        crate::complain(&format!("warning: {warning}"));
-    }
     let limits = (partition.run.events, partition.run.duration.map(configuration::Interval::duration));
     let progress = Some(Progress::new(limits.0, limits.1));
     let in_children: fn(Role) -> bool = if args.processes { |_| true } else { |_| false };
@@ -67,21 +64,6 @@ fn report(args: &RunArgs, conducted: &Conducted) -> Exit {
         crate::complain(&format!("weir: {error}"));
     }
     summary.exit()
-}
-
-/// What is to be known of a network that others may reach.
-pub(crate) fn unencrypted(partition: &Partition) -> Option<String> {
-    let addresses = [partition.transport.host].into_iter().chain(partition.ros.ports.iter().copied());
-    let open: Vec<String> =
-        addresses.filter(|address| !address.is_loopback()).map(|address| address.to_string()).collect();
-    let of = if partition.transport.host.is_loopback() { "ros.ports" } else { "transport.host" };
-    (!open.is_empty()).then(|| {
-        format!(
-            "{of}: applications prove the key of the run to each other, but nothing that they say through {} is encrypted, \
-             run control included: use a network that you trust",
-            open.join(", ")
-        )
-    })
 }
 
 /// Whether a summary can be written there, so that a run is not made in vain.
@@ -138,24 +120,5 @@ pub(crate) fn facts_of(assembly: &Assembly) -> RunFacts {
         has_tasks: partition.pt.is_some(),
         fragment_overhead_bytes: fragment_overhead_bytes(partition) as u64,
         ..RunFacts::default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_network_that_others_may_reach_is_warned_of() {
-        let warning = |overrides: &[&str]| {
-            let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
-            let text = "partition.name = \"p\"\nros.count = 1\nsfi.count = 1\n";
-            unencrypted(&Partition::parse("p", text, &overrides).unwrap())
-        };
-        assert_eq!(warning(&[]), None);
-        assert_eq!(warning(&["ros.ports=[\"127.0.0.2\"]", "transport.host=127.0.0.3"]), None);
-        let open = warning(&["transport.host=0.0.0.0"]).unwrap();
-        assert!(open.starts_with("transport.host: ") && open.contains("0.0.0.0"), "{open}");
-        assert!(warning(&["ros.ports=[\"10.0.0.1\"]"]).unwrap().starts_with("ros.ports: "));
     }
 }
