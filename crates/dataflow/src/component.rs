@@ -181,6 +181,8 @@ pub enum Outcome {
         events: Vec<EventId>,
         /// All files that the former life has closed: it may have died before it told of the last ones.
         closed: Vec<FileRecord>,
+        /// All that former lives have recorded: events, copies of them, bytes of these.
+        recorded: [u64; 3],
     },
     /// They could not be read or cut. It may be tried again.
     TakeOverFailed,

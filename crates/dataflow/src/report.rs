@@ -213,6 +213,39 @@ impl Report {
         }
     }
 
+    /// Together with the report of former lives of the same application. Each life counts from 0, but for what it is told of them
+    /// (`told_of_former`) and what is in its hands.
+    #[must_use]
+    pub fn after(mut self, former: &Self) -> Self {
+        let (names, own) = (counter_names(self.role), self.counters.clone());
+        for (index, name) in names.iter().enumerate() {
+            let Some(count) = self.counters.get_mut(index) else { break };
+            let former = former.counters.get(index).copied().unwrap_or(0);
+            let told = told_of_former(self.role, name).and_then(|told| names.iter().position(|name| *name == told));
+            let of_former = told.and_then(|told| own.get(told).copied()).unwrap_or(0).max(former);
+            *count = match told {
+                Some(told) if told == index => of_former,
+                _ if *name == "resident" => *count,
+                _ => count.saturating_add(of_former),
+            };
+        }
+        for blocked in &former.blocked {
+            match self.blocked.iter_mut().find(|own| (own.by, own.cause) == (blocked.by, blocked.cause)) {
+                Some(own) => own.time_ns = own.time_ns.saturating_add(blocked.time_ns),
+                None => self.blocked.push(*blocked),
+            }
+        }
+        self.latency_ns.merge(&former.latency_ns);
+        self.chains.resize(self.chains.len().max(former.chains.len()), ChainCount::default());
+        for (own, former) in self.chains.iter_mut().zip(&former.chains) {
+            own.input = own.input.saturating_add(former.input);
+            own.passed = own.passed.saturating_add(former.passed);
+        }
+        self.stale = self.stale.saturating_add(former.stale);
+        self.network = self.network.plus(former.network);
+        self
+    }
+
     /// A number that changes whenever an event gets on: a digest of the counters, but for those that may also grow while
     /// nothing does (`RETRIES`).
     pub fn mark(&self) -> u64 {
@@ -252,6 +285,20 @@ const RETRIES: [&str; 27] = [
     "revoked",
     "beyond_room",
 ];
+
+/// The counter in which a later life has what former ones have counted, since it is told: a supervisor by level 1, a DFM that triggers
+/// itself by the others, and a recorder by its files.
+fn told_of_former(role: Role, name: &'static str) -> Option<&'static str> {
+    match (role, name) {
+        (Role::L2sv, "received" | "rejected" | "accepted" | "forced" | "incomplete") => Some(name),
+        (Role::Dfm, "self_triggered") => Some(name),
+        (Role::Sfo, "recorded") => Some("taken_over"),
+        (Role::Sfo, "copies") => Some("taken_over_copies"),
+        (Role::Sfo, "bytes") => Some("taken_over_bytes"),
+        (Role::Sfo, "taken_over" | "taken_over_copies" | "taken_over_bytes") => Some(name),
+        _ => None,
+    }
+}
 
 const fn counter_names(role: Role) -> &'static [&'static str] {
     match role {
@@ -724,8 +771,12 @@ counters! {
         bytes,
         /// Attempts to write that failed.
         failures,
-        /// Events found in the files of a former life.
+        /// Events found in the files of former lives.
         taken_over,
+        /// Copies of these.
+        taken_over_copies,
+        /// Bytes of these copies.
+        taken_over_bytes,
     }
 }
 

@@ -237,7 +237,7 @@ fn a_fate_that_comes_before_its_event_is_told_again_is_no_duplicate() {
 fn what_waits_for_the_files_of_a_former_life_is_counted_when_it_is_given_up() {
     let mut sfo = Sfo::new(SfoParameters { durable: Durable::Write, retry_after: BUILD_TIMEOUT, late: true });
     let mut out = Outbox::new();
-    let taken_over = Outcome::TakenOver { events: Vec::new(), closed: Vec::new() };
+    let taken_over = Outcome::TakenOver { events: Vec::new(), closed: Vec::new(), recorded: [0; 3] };
     let inputs = [
         record(1),
         Input::Command(Command::Abandon),
@@ -287,7 +287,7 @@ fn files_are_closed_once_nothing_is_in_hand() {
     let recorded = || Outcome::Recorded { copies: 1, bytes: 1, closed: Vec::new() };
     let done = |ticket, outcome| Input::Done { ticket: Ticket(ticket), outcome };
     let drain = || Input::Command(Command::Drain);
-    let taken_over = || Outcome::TakenOver { events: Vec::new(), closed: Vec::new() };
+    let taken_over = || Outcome::TakenOver { events: Vec::new(), closed: Vec::new(), recorded: [0; 3] };
     let age = Durable::Sync { age: BUILD_TIMEOUT, events: 9 };
     // All inputs but the last one leave something in hand; counted are failures.
     let cases = [

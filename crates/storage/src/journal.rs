@@ -180,6 +180,15 @@ fn remove(backend: &dyn Backend, path: &Path) -> Result<(), WriteError> {
 }
 
 impl Chronicle {
+    /// Events in all files, each once; the same with all their copies; bytes of these.
+    pub(crate) fn totals(&self) -> [u64; 3] {
+        let files = self.streams.iter().flat_map(|stream| &stream.files);
+        files.fold([0; 3], |[first_copies, copies, bytes], file| {
+            let bytes = if file.made { bytes + file.event_bytes() } else { bytes };
+            [first_copies + u64::from(file.first_copies), copies + u64::from(file.events), bytes]
+        })
+    }
+
     /// What the journal at `path` tells; nothing, if there is none.
     pub(crate) fn read(path: &Path) -> Result<Self, JournalError> {
         let io = |source| JournalError::Io { path: path.to_owned(), source };

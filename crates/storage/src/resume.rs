@@ -21,6 +21,12 @@ pub struct Resumed {
     pub events: Vec<u64>,
     /// All files that the former life has closed, told to others or not.
     pub closed: Vec<ClosedFile>,
+    /// All events in all files, each once.
+    pub first_copies: u64,
+    /// The same, with all their copies.
+    pub copies: u64,
+    /// Bytes of these copies.
+    pub event_bytes: u64,
 }
 
 /// Why the files of a former life cannot be taken up. They are as they were; it may be tried again.

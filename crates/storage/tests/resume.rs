@@ -82,6 +82,14 @@ fn the_next_life_goes_on_in_the_files_of_the_former() {
     let mut second = Streams::new(settings(&directory, 4));
     let resumed = second.resume().unwrap();
     assert_eq!(resumed.events, [8, 9, 10], "what nobody asks for is not named");
+    let (mut copies, mut event_bytes) = (0, 0);
+    for id in 1..=10 {
+        let of_it = streams_of(id).len() as u64;
+        copies += of_it;
+        event_bytes += of_it * TestEvent::new(id, 10 + id as usize % 7).bytes().len() as u64;
+    }
+    let totals = (resumed.first_copies, resumed.copies, resumed.event_bytes);
+    assert_eq!(totals, (10, copies, event_bytes), "all are counted nevertheless");
     let mut closed = resumed.closed;
     assert_eq!(closed.len(), 3);
     (11..=20).for_each(|id| write(&mut second, id, 8).unwrap());

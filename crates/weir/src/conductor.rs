@@ -40,7 +40,7 @@ use crate::host::{
     LinksError, Meter, NetworkOptions, Part, Samples, Section, Workshop, WorkshopError,
 };
 use crate::observer::Observer;
-use crate::progress::Progress;
+use crate::progress::{Progress, ProgressFigures};
 use crate::restarts::Restarts;
 use crate::run_number::{RunNumber, RunNumberError};
 use left_files::LeftFiles;
@@ -221,9 +221,10 @@ pub(crate) fn conduct_metered(run: Run, meter: Option<Meter>) -> Result<(Conduct
 /// What all processes received: the children tell it with their reports.
 fn network(host: &Host, ending: &Ending) -> (Network, u64) {
     let here: Vec<NodeId> = host.hosted().collect();
-    let elsewhere = ending.reports.iter().filter(|(node, _)| !here.contains(node)).map(|(_, report)| report.network);
+    let all = ending.lives.all();
+    let elsewhere = all.iter().filter(|(node, _)| !here.contains(node)).map(|(_, report)| report.network);
     let sum = elsewhere.fold(host.network(), Network::plus);
-    (sum, ending.reports.values().map(|report| report.stale).sum())
+    (sum, all.values().map(|report| report.stale).sum())
 }
 
 /// Takes in the applications that live here, and starts the others.
@@ -368,6 +369,7 @@ struct Conductor {
     left_to_us: Option<f64>,
     cores_used: f64,
     next_progress: Time,
+    shown: ProgressFigures,
 }
 
 enum Phase {
@@ -440,6 +442,7 @@ impl Conductor {
             left_to_us: None,
             cores_used: 0.0,
             next_progress: now,
+            shown: ProgressFigures::default(),
         }
     }
 
@@ -790,10 +793,13 @@ impl Conductor {
             .assembly
             .applications
             .iter()
-            .filter_map(|app| host.report(now, app.node).or_else(|| controller.reports().get(&app.node).cloned()));
+            .filter_map(|app| host.report(now, app.node).or_else(|| controller.lives().of(app.node)));
         let mut figures = figures(elapsed, &self.assembly, reports);
         figures.stopping = controller.draining();
         figures.troubles = self.words.troubles(|node| self.assembly.name(node)).collect();
+        // What a life had counted since its last report died with it, until the next one finds it in files or is told.
+        figures.is_at_least(&self.shown);
+        self.shown.clone_from(&figures);
         progress.update(&figures);
         // What is asked for while the run drains could come when the last reports are collected.
         if controller.is_running() {

@@ -50,6 +50,16 @@ pub struct Wait {
     pub time_ns: u64,
 }
 
+impl ProgressFigures {
+    /// Counts do not run backwards.
+    pub(crate) fn is_at_least(&mut self, before: &Self) {
+        self.issued = self.issued.max(before.issued);
+        self.built = self.built.max(before.built);
+        self.recorded = self.recorded.max(before.recorded);
+        self.bytes_recorded = self.bytes_recorded.max(before.bytes_recorded);
+    }
+}
+
 enum Display {
     Bar(ProgressBar),
     Lines(Lines),
@@ -328,6 +338,14 @@ stopping
         assert_eq!(text.matches("No space left").count(), 2, "{text}");
         assert_eq!(text.matches("  stopping: sfo is to drain\n").count(), 2, "{text}");
         assert!(text.lines().all(|line| line.chars().count() < 80), "{text}");
+    }
+
+    #[test]
+    fn counts_do_not_run_backwards_when_a_process_begins_anew() {
+        let mut figures = ProgressFigures { recorded: 3, bytes_recorded: 3000, ..at(2500, 4000) };
+        figures.is_at_least(&at(2000, 3000));
+        assert_eq!((figures.issued, figures.built, figures.recorded), (4000, 2000, 750));
+        assert_eq!((figures.bytes_recorded, figures.elapsed), (3_000_000, Duration::from_millis(2500)));
     }
 
     #[test]

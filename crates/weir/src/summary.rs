@@ -115,6 +115,10 @@ pub struct Summary {
     /// From the launch until all applications ran, in seconds; absent in a simulation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_s: Option<f64>,
+    /// Keys whose counts are lower bounds: nobody knows what an application has counted between its last report and its death. The
+    /// account is exact all the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lower_bounds: Vec<String>,
 }
 
 /// An application that died and was started again.
@@ -139,8 +143,6 @@ pub struct Account {
     pub level2_rejected: u64,
     pub level2_accepted: u64,
     pub level2_forced: u64,
-    #[serde(default)]
-    pub level2_incomplete: u64,
     pub level2_lost: u64,
     pub built_complete: u64,
     pub built_incomplete: u64,
@@ -154,6 +156,8 @@ pub struct Account {
     pub recorded_copies: u64,
     pub duplicates: u64,
     pub residual: u64,
+    #[serde(default)]
+    pub level2_incomplete: u64,
 }
 
 /// Events per second at three places.
@@ -333,7 +337,8 @@ impl Summary {
     pub fn new(facts: &RunFacts, ending: &Ending, account: &Accounting) -> Self {
         let seconds = facts.duration.as_secs_f64();
         let per_second = |count: u64| fraction(count as f64, seconds);
-        let of = |role: Role| ending.reports.values().filter(move |report| report.role == role);
+        let all = ending.lives.all();
+        let of = |role: Role| all.values().filter(move |report| report.role == role);
         let level1 = Level1Counters::total(of(Role::Level1));
         let (l2pu, sfi) = (L2puCounters::total(of(Role::L2pu)), SfiCounters::total(of(Role::Sfi)));
         let verdict = Verdict::new(&facts.tolerate, facts.forced, ending, account);
@@ -367,6 +372,7 @@ impl Summary {
             restarts: facts.restarts.clone(),
             simulated: facts.simulated.clone(),
             start_s: facts.starting.map(|starting| starting.as_secs_f64()),
+            lower_bounds: lower_bounds(facts, ending, account),
         }
     }
 
@@ -433,7 +439,6 @@ impl From<&Accounting> for Account {
             level2_rejected: account.level2_rejected,
             level2_accepted: account.level2_accepted,
             level2_forced: account.level2_forced,
-            level2_incomplete: account.level2_incomplete,
             level2_lost: account.level2_lost,
             built_complete: account.built_complete,
             built_incomplete: account.built_incomplete,
@@ -447,6 +452,7 @@ impl From<&Accounting> for Account {
             recorded_copies: account.recorded_copies,
             duplicates: account.duplicates,
             residual: account.residual,
+            level2_incomplete: account.level2_incomplete,
         }
     }
 }
@@ -463,6 +469,28 @@ impl From<&FileRecord> for FileSummary {
     }
 }
 
+/// Whether all that applications of a role have counted is a lower bound.
+pub(crate) fn is_lower_bound(role: Role, facts: &RunFacts, ending: &Ending, recorded: u64) -> bool {
+    let of_role = facts.applications.iter().filter(|app| app.role == role);
+    let is_cut_short = of_role.clone().any(|app| ending.lives.cut_short().contains(&app.node));
+    let reports: Vec<Report> = of_role.filter_map(|app| ending.lives.of(app.node)).collect();
+    // A recorder that returns finds in its files what its former life had counted.
+    is_cut_short && (role != Role::Sfo || SfoCounters::total(reports.iter()).recorded < recorded)
+}
+
+fn lower_bounds(facts: &RunFacts, ending: &Ending, account: &Accounting) -> Vec<String> {
+    let is_bound = |roles: &[Role]| roles.iter().any(|&role| is_lower_bound(role, facts, ending, account.recorded));
+    let bounds: [(&str, &[Role]); 4] = [
+        ("throughput_bytes_per_s.built", &[Role::Sfi]),
+        ("throughput_bytes_per_s.recorded", &[Role::Sfo]),
+        ("reasks", &[Role::Sfi, Role::L2pu]),
+        ("selection", if facts.chains.is_empty() && !facts.has_tasks { &[] } else { &[Role::L2pu, Role::Efd] }),
+    ];
+    let of_roles = bounds.into_iter().filter(|(_, roles)| is_bound(roles)).map(|(key, _)| key);
+    let of_all = (!ending.lives.cut_short().is_empty()).then_some("network");
+    of_roles.chain(of_all).map(str::to_owned).collect()
+}
+
 fn latency<'a>(reports: impl Iterator<Item = &'a Report>) -> Latency {
     let mut sum = Histogram::default();
     reports.for_each(|report| sum.merge(&report.latency_ns));
@@ -471,7 +499,8 @@ fn latency<'a>(reports: impl Iterator<Item = &'a Report>) -> Latency {
 
 fn blocked_by(facts: &RunFacts, ending: &Ending) -> Vec<BlockedBy> {
     let run_ns = facts.duration.as_nanos() as f64;
-    let all = ending.reports.iter().flat_map(|(&node, report)| {
+    let reports = ending.lives.all();
+    let all = reports.iter().flat_map(|(&node, report)| {
         report.blocked.iter().map(move |blocked| BlockedBy {
             who: facts.name(node),
             by: facts.name(blocked.by),

@@ -1,17 +1,18 @@
 //! The end of a run for people: a row per stage, the account, and the verdict, in 80 columns.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 
 use dataflow::control::controller::Ending;
-use dataflow::ids::Role;
+use dataflow::ids::{NodeId, Role};
 use dataflow::report::{
     DfmCounters, EfdCounters, L2puCounters, L2svCounters, Level1Counters, Report, RosCounters, SfiCounters, SfoCounters,
 };
 
 use crate::commands::quiet;
 use crate::human::{elapsed, grouped, percent, si, time, wrapped};
-use crate::summary::{Failures, Latency, RunFacts, RunState, Summary};
+use crate::summary::{Failures, Latency, RunFacts, RunState, Summary, is_lower_bound};
 
 /// What a run came to; its `Display` is the whole text, without colours.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +40,7 @@ impl<'a> Table<'a> {
 
     fn text(&self, colour: bool) -> Text<'a> {
         let Self { facts, ending, summary } = *self;
-        Text { facts, ending, summary, colour }
+        Text { facts, ending, summary, reports: ending.lives.all(), colour }
     }
 }
 
@@ -53,6 +54,8 @@ struct Text<'a> {
     facts: &'a RunFacts,
     ending: &'a Ending,
     summary: &'a Summary,
+    /// Of all lives of all applications.
+    reports: BTreeMap<NodeId, Report>,
     colour: bool,
 }
 
@@ -85,24 +88,48 @@ impl Text<'_> {
         let rate = |count: u64, unit| {
             if seconds > 0.0 { si(count as f64 / seconds, unit) } else { NOTHING.to_owned() }
         };
+        let mut has_bounds = false;
         for role in IN_DATA_ORDER {
             let count = self.facts.applications.iter().filter(|application| application.role == role).count();
             if count == 0 {
                 continue;
             }
             let stage = Stage::new(role, self.reports(role));
+            let is_bound = is_lower_bound(role, self.facts, self.ending, self.summary.accounting.recorded);
+            let at_least = |text: String| if is_bound { format!("≥{text}") } else { text };
+            let told = stage.events;
+            let events = |text: &dyn Fn(u64) -> String| match self.accounted(role).filter(|_| is_bound) {
+                Some(exact) => text(exact),
+                None => at_least(text(told)),
+            };
             let bytes = |text: &dyn Fn(u64) -> String| stage.bytes.map_or_else(|| NOTHING.to_owned(), text);
             let columns = [
                 self.label(role, count),
-                grouped(stage.events),
-                rate(stage.events, "Hz"),
-                bytes(&|bytes| si(bytes as f64, "B")),
-                bytes(&|bytes| rate(bytes, "B/s")),
-                stage.troubles.map_or_else(|| NOTHING.to_owned(), trouble),
+                events(&grouped),
+                events(&|events| rate(events, "Hz")),
+                bytes(&|bytes| at_least(si(bytes as f64, "B"))),
+                bytes(&|bytes| at_least(rate(bytes, "B/s"))),
+                stage.troubles.map_or_else(|| NOTHING.to_owned(), |troubles| at_least(trouble(troubles))),
             ];
+            has_bounds |= columns.iter().any(|column| column.starts_with('≥'));
             writeln!(f, "{}", line(columns.each_ref().map(String::as_str)).trim_end())?;
         }
+        if has_bounds {
+            writeln!(f, "≥: at least; what was counted between a last report and a death is not known")?;
+        }
         Ok(())
+    }
+
+    /// What the account says that a stage took, whatever its applications had time to tell.
+    fn accounted(&self, role: Role) -> Option<u64> {
+        let a = &self.summary.accounting;
+        match role {
+            Role::L2sv => Some(a.level1),
+            Role::Dfm => Some(a.level2_rejected + a.level2_accepted),
+            Role::Sfi => Some(a.built_complete + a.built_incomplete),
+            Role::Sfo => Some(a.recorded),
+            _ => None,
+        }
     }
 
     fn label(&self, role: Role, count: usize) -> String {
@@ -127,7 +154,7 @@ impl Text<'_> {
     }
 
     fn reports(&self, role: Role) -> impl Iterator<Item = &Report> + Clone {
-        self.ending.reports.values().filter(move |report| report.role == role)
+        self.reports.values().filter(move |report| report.role == role)
     }
 
     fn account(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use configuration::{Fraction, TEMPLATES, Tolerance, template};
 use dataflow::control::accounting::Accounting;
 use dataflow::control::controller::{Application, Ending};
+use dataflow::control::lives::Lives;
 use dataflow::ids::{NodeId, Role};
 use dataflow::message::{BusyCause, FileRecord};
 use dataflow::report::{
@@ -425,10 +426,13 @@ fn run() -> Run {
         bytes: 2_510_000,
         adler32: 0xabc_def1,
     };
+    let mut lives = Lives::default();
+    reports.iter().for_each(|(node, report)| lives.on_report(*node, report.clone()));
     let ending = Ending {
         began: None,
         stopped: None,
         reports,
+        lives,
         dead: Vec::new(),
         forced: false,
         files: vec![file],

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::component::Outbox;
+use crate::control::lives::Lives;
 use crate::control::states::{State, Verb};
 use crate::ids::{NodeId, Role};
 use crate::message::{Command, FileRecord, Message};
@@ -56,6 +57,7 @@ pub struct Controller {
     drained: BTreeSet<NodeId>,
     dead: Vec<NodeId>,
     reports: BTreeMap<NodeId, Report>,
+    lives: Lives,
     files: Vec<FileRecord>,
     /// Why the run was not ended by its own limits.
     reasons: Vec<String>,
@@ -81,6 +83,8 @@ pub struct Ending {
     pub stopped: Option<Time>,
     /// The reports of the applications that lived to give one.
     pub reports: BTreeMap<NodeId, Report>,
+    /// What all applications have counted, in all their lives.
+    pub lives: Lives,
     /// Applications that died.
     pub dead: Vec<NodeId>,
     /// Whether what was in hand was given up.
@@ -107,6 +111,7 @@ impl Controller {
             drained: BTreeSet::new(),
             dead: Vec::new(),
             reports: BTreeMap::new(),
+            lives: Lives::default(),
             files: Vec::new(),
             reasons: Vec::new(),
             forced: false,
@@ -130,6 +135,7 @@ impl Controller {
             Message::Exhausted => self.stop(now, out),
             Message::Drained => _ = self.drained.insert(from),
             Message::Report(report) => {
+                self.lives.on_report(from, (*report).clone());
                 self.reports.insert(from, *report);
             }
             Message::Progress(mark) => self.on_progress(from, mark),
@@ -192,6 +198,7 @@ impl Controller {
             return;
         }
         self.dead.push(node);
+        self.lives.on_death(node);
         self.reasons.push(format!("{} died: {how}", self.name(node)));
         self.stop(now, out);
         self.proceed(now, out);
@@ -216,9 +223,15 @@ impl Controller {
         [self.deadline, end].into_iter().flatten().min()
     }
 
-    /// The newest reports, for progress while the run goes on.
-    pub fn reports(&self) -> &BTreeMap<NodeId, Report> {
-        &self.reports
+    /// A life of an application has ended and another one follows; its last report, if it is to be had otherwise than by a message.
+    pub fn on_life_over(&mut self, node: NodeId, last: Option<Report>) {
+        last.into_iter().for_each(|report| self.lives.on_report(node, report));
+        self.lives.on_death(node);
+    }
+
+    /// What applications have counted so far, for progress while the run goes on.
+    pub fn lives(&self) -> &Lives {
+        &self.lives
     }
 
     /// Whether triggers are on.
@@ -245,6 +258,7 @@ impl Controller {
             began: self.started,
             stopped: self.stopped,
             reports: self.reports.clone(),
+            lives: self.lives.clone(),
             dead: self.dead.clone(),
             forced: self.forced,
             files: self.files_once(),
@@ -345,6 +359,7 @@ impl Controller {
                     self.parameters.applications.iter().filter(silent).map(|app| app.node).collect();
                 for node in silent {
                     self.reasons.push(format!("{} did not report", self.name(node)));
+                    self.lives.on_death(node);
                     self.dead.push(node);
                 }
                 self.end();

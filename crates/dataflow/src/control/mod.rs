@@ -2,5 +2,6 @@
 
 pub mod accounting;
 pub mod controller;
+pub mod lives;
 pub mod losses;
 pub mod states;

@@ -130,9 +130,17 @@ impl Sfo {
         out.start(ticket, Work::TakeOver);
     }
 
-    fn on_taken_over(&mut self, events: Vec<EventId>, closed: Vec<FileRecord>, out: &mut Outbox) {
+    fn on_taken_over(
+        &mut self,
+        events: Vec<EventId>,
+        closed: Vec<FileRecord>,
+        [recorded, copies, bytes]: [u64; 3],
+        out: &mut Outbox,
+    ) {
         self.take_over = TakeOver::Done;
-        self.counters.taken_over += events.len() as u64;
+        self.counters.taken_over = recorded;
+        self.counters.taken_over_copies = copies;
+        self.counters.taken_over_bytes = bytes;
         self.recorded.extend(events);
         closed.into_iter().for_each(|file| out.send(RUN_CONTROL, Message::FileClosed(file)));
         for (from, recording) in core::mem::take(&mut self.early) {
@@ -386,7 +394,7 @@ impl Component for Sfo {
                 Outcome::Recorded { copies, bytes, closed } => {
                     self.on_recorded(now, ticket, copies, bytes, closed, out);
                 }
-                Outcome::TakenOver { events, closed } => self.on_taken_over(events, closed, out),
+                Outcome::TakenOver { events, closed, recorded } => self.on_taken_over(events, closed, recorded, out),
                 Outcome::TakeOverFailed => self.on_take_over_failed(now),
                 Outcome::RecordFailed => self.on_record_failed(now, ticket, out),
                 Outcome::RecordRefused => self.on_record_refused(ticket, out),

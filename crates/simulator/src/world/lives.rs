@@ -108,8 +108,8 @@ impl World {
     }
 
     fn crash(&mut self, node: NodeId, state: PeerState) {
-        let slot = self.slot_mut(node);
-        slot.node = None;
+        let (now, slot) = (self.now, self.slot_mut(node));
+        let last = slot.node.take().map(|node| node.report(now));
         slot.wake = None;
         slot.woken = false;
         slot.asked = None;
@@ -117,6 +117,7 @@ impl World {
         slot.gone = state == PeerState::Gone;
         slot.incarnation.0 += 1;
         self.touched.push(node);
+        self.with_controller(|controller, _, _| controller.on_life_over(node, last));
         self.lose_unsynced(node);
         self.monitor.died(node);
         if let Wire::Ethernet(ethernet) = &mut self.setup.wire {

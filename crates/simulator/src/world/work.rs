@@ -96,7 +96,8 @@ impl World {
             Work::TakeOver => {
                 let forgets = self.setup.planted == Some(Planted::ForgottenFiles);
                 let events = if forgets { Vec::new() } else { self.slot(node).events() };
-                Outcome::TakenOver { events, closed: Vec::new() }
+                let recorded = if forgets { [0; 3] } else { self.slot(node).totals() };
+                Outcome::TakenOver { events, closed: Vec::new(), recorded }
             }
             Work::Close => {
                 let files = self.open_files(node);
@@ -308,6 +309,14 @@ impl World {
 }
 
 impl Slot {
+    /// Events in its files, copies of them, bytes of these.
+    fn totals(&self) -> [u64; 3] {
+        self.recorded.iter().fold([0; 3], |[events, copies, bytes], written| {
+            let of_it = u64::from(written.streams.count_ones().max(1));
+            [events + 1, copies + of_it, bytes + of_it * written.bytes]
+        })
+    }
+
     fn events(&self) -> Vec<EventId> {
         self.recorded.iter().map(|written| written.event).collect()
     }

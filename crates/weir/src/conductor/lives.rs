@@ -132,6 +132,7 @@ impl Conductor {
             return self.lose_for_good(now, host, node, &format!("it cannot be started again: {cause}"));
         }
         host.set_life(node, self.children.life(node));
+        self.with_controller(host, |controller, _| controller.on_life_over(node, None));
     }
 
     /// A child has joined: in the run it is told what the former life was told, and the others where it is.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dataflow::ids::Role;
-use dataflow::report::{DfmCounters, Level1Counters, Report, SfoCounters};
+use dataflow::report::{DfmCounters, Level1Counters, Report, SfiCounters, SfoCounters};
 
 use crate::assembly::Assembly;
 use crate::progress::{ProgressFigures, Wait};
@@ -18,10 +18,10 @@ pub(super) fn figures(
     for report in reports {
         match report.role {
             Role::Level1 => figures.issued += Level1Counters::from_values(&report.counters).issued,
-            Role::Dfm => {
-                let dfm = DfmCounters::from_values(&report.counters);
-                figures.issued += dfm.self_triggered;
-                figures.built += dfm.built_complete + dfm.built_incomplete;
+            Role::Dfm => figures.issued += DfmCounters::from_values(&report.counters).self_triggered,
+            Role::Sfi => {
+                let sfi = SfiCounters::from_values(&report.counters);
+                figures.built += sfi.built_complete + sfi.built_incomplete;
             }
             Role::Sfo => {
                 let sfo = SfoCounters::from_values(&report.counters);

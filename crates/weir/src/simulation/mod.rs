@@ -264,7 +264,7 @@ pub(crate) fn simulate(mut partition: Partition, trace: Trace) -> Result<Simulat
     let cpu_before = cpu_seconds(UsageWho::RUSAGE_SELF);
     let outcomes = World::new(setup).traced(trace).run();
     let own_cpu_s = cpu_seconds(UsageWho::RUSAGE_SELF) - cpu_before;
-    let stale = outcomes.ending.reports.values().map(|report| report.stale).sum();
+    let stale = outcomes.ending.lives.all().values().map(|report| report.stale).sum();
     let began = outcomes.ending.began.unwrap_or(outcomes.began);
     let duration = outcomes.ended.since(began);
     let network = outcomes.network;

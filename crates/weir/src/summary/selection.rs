@@ -66,7 +66,8 @@ pub struct Failures {
 impl Selection {
     /// `None` if neither a menu nor processing tasks selected anything.
     pub(super) fn new(facts: &RunFacts, ending: &Ending) -> Option<Self> {
-        let reports = |role: Role| ending.reports.values().filter(move |report| report.role == role);
+        let all = ending.lives.all();
+        let reports = |role: Role| all.values().filter(move |report| report.role == role);
         if facts.chains.is_empty() && !facts.has_tasks {
             return None;
         }

@@ -12,7 +12,7 @@ use crate::carriers::mixed;
 use crate::children::{name, of};
 use crate::death::Sockets;
 use crate::files::{each_event, recorded};
-use crate::running::{Job, Running, send};
+use crate::running::{Ended, Job, Running, send};
 
 #[test]
 fn of_a_read_out_system() {
@@ -223,9 +223,34 @@ fn end_well(mut running: Running) -> Summary {
     let missing = (0..summary.count("level1")).filter(|id| !ids.contains(id)).count() as u64;
     assert_eq!(missing, lost(&summary), "{summary:?}");
     assert_eq!(summary.count("recorded"), ids.len() as u64, "{summary:?}");
+    all_lives_are_counted(&ended, &summary);
     assert!(ended.stderr.contains("died: killed by SIGKILL; it is started again"), "{}", ended.stderr);
     assert!(ended.stdout.contains("started again"), "{}", ended.stdout);
     summary
+}
+
+/// The table and the throughput are not those of the last lives alone.
+fn all_lives_are_counted(ended: &Ended, summary: &Summary) {
+    let shows = |stage: &str, count: u64| {
+        let row = ended.stdout.lines().find(|line| line.starts_with(stage)).unwrap_or_else(|| panic!("no {stage}"));
+        let digits: String = row.split_once("  ").unwrap().1.trim_start().split("  ").next().unwrap().to_owned();
+        assert_eq!(digits.replace(' ', ""), count.to_string(), "{}", ended.stdout);
+    };
+    shows("level 1 ", summary.count("level1"));
+    shows("sfi", summary.count("built_complete") + summary.count("built_incomplete"));
+    shows("sfo", summary.count("recorded"));
+    let mut bytes = 0;
+    recorded(ended.output()).iter().for_each(|file| each_event(file, |event| bytes += event.len()));
+    let (seconds, throughput) = (&summary.0["duration_s"], &summary.0["throughput_bytes_per_s"]["recorded"]);
+    let counted = seconds.as_f64().unwrap() * throughput.as_f64().unwrap();
+    assert!((counted - bytes as f64).abs() < 1.0, "{bytes} bytes are in the files: {summary:?}");
+    let dead = summary.0["restarts"].as_array().unwrap().iter().map(|restart| restart["name"].as_str().unwrap());
+    let has_died = |role: &str| dead.clone().any(|name| name.starts_with(role));
+    let bounds: Vec<&str> =
+        summary.0["lower_bounds"].as_array().unwrap().iter().map(|key| key.as_str().unwrap()).collect();
+    assert!(bounds.contains(&"network"), "{bounds:?}");
+    assert_eq!(bounds.contains(&"throughput_bytes_per_s.built"), has_died("sfi"), "{bounds:?}");
+    assert!(!bounds.contains(&"throughput_bytes_per_s.recorded"), "its files tell: {bounds:?}");
 }
 
 /// The names in a directory.

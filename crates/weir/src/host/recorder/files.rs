@@ -11,7 +11,7 @@ use dataflow::time::Time;
 use eformat::stream_tag::StreamTag;
 use eformat::{FileVersion, RunParameters};
 use rol::ReplayFacts;
-use storage::{EventCopy, ResumeError, Streams, WriteError, WriterConfig};
+use storage::{EventCopy, ResumeError, Resumed, Streams, WriteError, WriterConfig};
 use transport::clock;
 
 use super::RecorderError;
@@ -123,9 +123,9 @@ impl Files {
                 Err(error) => (Outcome::RecordRefused, self.complain(&error)),
             },
             Work::TakeOver => match self.take_over() {
-                Ok((events, closed)) => {
+                Ok(taken_over) => {
                     self.failing = false;
-                    (Outcome::TakenOver { events, closed }, None)
+                    (taken_over, None)
                 }
                 Err(error) => (Outcome::TakeOverFailed, self.complain(&error)),
             },
@@ -155,11 +155,14 @@ impl Files {
     }
 
     /// Takes the files of a former life in hand: the events in them, and the files that it has closed.
-    fn take_over(&mut self) -> Result<(Vec<EventId>, Vec<FileRecord>), RecordError> {
-        let resumed = self.writers.resume()?;
+    fn take_over(&mut self) -> Result<Outcome, RecordError> {
+        let Resumed { events, closed, first_copies, copies, event_bytes } = self.writers.resume()?;
         self.begun = true;
-        let closed = resumed.closed.into_iter().map(file_record).collect();
-        Ok((resumed.events.into_iter().map(EventId).collect(), closed))
+        Ok(Outcome::TakenOver {
+            events: events.into_iter().map(EventId).collect(),
+            closed: closed.into_iter().map(file_record).collect(),
+            recorded: [first_copies, copies, event_bytes],
+        })
     }
 
     /// Before the first event of the run.
