@@ -395,6 +395,20 @@ fn steering_of(actions: &[Action]) -> Ticket {
     }
 }
 
+/// Every step would wait for its time-out and all tries.
+#[test]
+fn a_read_out_system_that_is_gone_is_not_asked() {
+    let mut l2pu = L2pu::new(L2puParameters { ros_of_rob: vec![(7, ROS)], ..that_vetoes() });
+    actions_of(&mut l2pu, Input::Peer { node: ROS, state: PeerState::Gone });
+    let event = EventInfo { event: EventId(1), ..EventInfo::default() };
+    let message = Message::Assign { event, attempt: 1, rois: Vec::new() };
+    let ticket = steering_of(&actions_of(&mut l2pu, Input::Message { from: NodeId(2), message }));
+    let asks = Input::Done { ticket, outcome: Outcome::Steered(Steered::Ask(vec![7])) };
+    let actions = actions_of(&mut l2pu, asks);
+    let [Action::Start { work: Work::Steer(next), .. }] = &actions[..] else { panic!("{actions:?}") };
+    assert_eq!((next.step, next.missing), (1, 1), "the next step begins at once, without the data");
+}
+
 #[test]
 fn bytes_of_regions_of_interest_are_summed() {
     let mut l2pu = L2pu::new(L2puParameters { ros_of_rob: vec![(7, ROS)], ..that_vetoes() });

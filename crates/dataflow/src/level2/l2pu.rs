@@ -238,6 +238,9 @@ impl L2pu {
         let State::Collecting(collection) = &mut worker.state else {
             return;
         };
+        if !self.gone.is_empty() {
+            collection.give_up(|ros| self.gone.contains(&ros));
+        }
         let (event, request) = (worker.assigned.event.event, collection.request);
         for of_one in by_ros(&collection.waiting) {
             self.counters.roi_requests += 1;
@@ -450,9 +453,7 @@ impl L2pu {
             let Some(Worker { state: State::Collecting(collection), .. }) = self.workers[index].as_mut() else {
                 continue;
             };
-            let before = collection.waiting.len();
-            collection.waiting.retain(|(node, _)| *node != ros);
-            collection.missing += (before - collection.waiting.len()) as u32;
+            collection.give_up(|node| node == ros);
             self.finish_collection(index, out);
         }
     }
@@ -474,6 +475,15 @@ impl L2pu {
             self.workers.iter_mut().for_each(|worker| *worker = None);
             self.idle = (0..self.workers.len()).rev().collect();
         }
+    }
+}
+
+impl Collection {
+    /// What these read-out systems have will not come.
+    fn give_up(&mut self, is_gone: impl Fn(NodeId) -> bool) {
+        let before = self.waiting.len();
+        self.waiting.retain(|(ros, _)| !is_gone(*ros));
+        self.missing += (before - self.waiting.len()) as u32;
     }
 }
 
