@@ -832,7 +832,7 @@ impl Component for Ros {
 
     fn report(&self, _now: Time) -> Report {
         let refused = self.counters.clears_refused + self.clears.refused() + self.valid.refused();
-        let mut sum = RosCounters { clears_refused: refused, ..self.counters.clone() }.to_values();
+        let mut sum = RosCounters { clears_refused: refused, ..self.counters }.to_values();
         for rob in &self.robs {
             for (total, value) in sum.iter_mut().zip(rob.counters().to_values()) {
                 *total += value;
