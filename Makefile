@@ -16,9 +16,9 @@ CHECKS = fmt clippy doc deny tidy unit release instructions demo
 # Seeds per level of faults and time per target of `make soak`.
 SEEDS ?= 25000
 FUZZ_SECONDS ?= 600
-# Every run of the checks draws seeds of its own, so many per level of faults; a failing one is printed.
+# Every commit draws seeds of its own, so many per level of faults; a failing one is printed, and fails again.
 FRESH_SEEDS ?= 2000
-FIRST_SEED ?= $(shell date +%s)000
+FIRST_SEED ?= $(shell printf %d 0x$$(git rev-parse HEAD 2>/dev/null | cut -c 1-8))000
 # Runs of `make kills`, and mutants of each crate of `make mutants`; the seed that they are drawn from.
 KILLS ?= 300
 MUTANTS ?= 100

@@ -64,7 +64,7 @@ proptest! {
     }
 
     #[test]
-    fn random_bytes_are_survived(mut bytes in vec(any::<u8>(), 0..400), kind in 0_u16..60) {
+    fn random_bytes_are_survived(mut bytes in vec(any::<u8>(), 0..400), kind in 0_u16..KINDS_END) {
         if bytes.len() >= HEADER_LEN {
             let (total, body) = (bytes.len() as u32, bytes.len() as u32 - HEADER_LEN as u32);
             bytes[0..4].copy_from_slice(&total.to_le_bytes());
@@ -183,6 +183,18 @@ fn the_corpus_is_replayed() {
     assert_eq!(in_corpus, known_kinds(), "the corpus has a frame of each kind; UPDATE_CORPUS=1 writes them");
 }
 
+/// What is written and what is read are the same kinds, and random bytes get to each of them.
+#[test]
+fn the_kinds_that_are_read_are_those_that_are_written() {
+    let messages = messages_of_every_kind();
+    let written: BTreeSet<u16> =
+        messages.values().map(|message| kind_of(frame(&ENVELOPE, message).as_bytes())).collect();
+    let variants: BTreeSet<_> =
+        messages.values().map(|message| format!("{:?}", core::mem::discriminant(message))).collect();
+    assert_eq!((known_kinds(), written.len()), (written.clone(), variants.len()));
+    assert!(written.last() < Some(&KINDS_END), "{written:?}");
+}
+
 /// All simple messages, and one of every other kind, with the names of their files.
 fn messages_of_every_kind() -> BTreeMap<String, Message> {
     let mut runner = TestRunner::deterministic();
@@ -217,6 +229,9 @@ fn known_kinds() -> BTreeSet<u16> {
 fn kind_of(frame: &[u8]) -> u16 {
     u16::from_le_bytes([frame[24], frame[25]])
 }
+
+/// No message has a kind from here on.
+const KINDS_END: u16 = 80;
 
 const ENVELOPE: Envelope = Envelope {
     from: NodeId(1),

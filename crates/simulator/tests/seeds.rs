@@ -5,7 +5,9 @@ use simulator::world::{Planted, Trace};
 
 /// Seeds per level of faults; `WEIR_SEEDS` sets another number for long campaigns.
 fn seeds() -> u64 {
-    number("WEIR_SEEDS").unwrap_or(500)
+    let seeds = number("WEIR_SEEDS").unwrap_or(500);
+    assert!(seeds > 0, "WEIR_SEEDS=0 would test nothing");
+    seeds
 }
 
 /// The first seed; `WEIR_FIRST_SEED` sets another, so that each run of a series has seeds of its own.
@@ -14,14 +16,15 @@ fn first_seed() -> u64 {
 }
 
 fn number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok().and_then(|text| text.parse().ok())
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text}: expected a number")))
 }
 
 /// Prints the run of one seed: `WEIR_SEED=LEVEL:SEED cargo test -p simulator --test seeds one_seed -- --nocapture`; with `WEIR_LEAST`
 /// set, that of the least plan that fails in the same way.
 #[test]
 fn one_seed() {
-    let Ok(text) = std::env::var("WEIR_SEED") else { return };
+    let text = std::env::var("WEIR_SEED").unwrap_or_else(|_| "3:1".to_owned());
     let (level, seed) = text.split_once(':').expect("WEIR_SEED is LEVEL:SEED");
     let drawn = Plan::draw(seed.parse().expect("a seed"), level.parse().expect("a level"));
     let least = std::env::var_os("WEIR_LEAST").and_then(|_| drawn.least());
@@ -30,6 +33,8 @@ fn one_seed() {
     plan.applications().iter().for_each(|app| eprintln!("{} {}", app.node.0, app.name));
     let run = plan.run_traced(Trace::Text(Box::new(std::io::stderr())));
     eprintln!("{:#?}\n{}", run.outcomes.account, run.failures.join("\n"));
+    assert!(run.outcomes.account.level1 > 0, "the run has events");
+    assert!(run.failures.is_empty(), "{:?}", run.failures);
 }
 
 fn campaign(level: u32) {

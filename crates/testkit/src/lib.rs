@@ -9,7 +9,7 @@
 mod skip;
 mod temp_dir;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use skip::skip;
 pub use temp_dir::TempDir;
@@ -17,7 +17,10 @@ pub use temp_dir::TempDir;
 /// The directory `shared` beside the checkout, which holds reference files that are not part of the project.
 #[must_use]
 pub fn shared_dir() -> Option<PathBuf> {
-    let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared"));
+    directory(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")))
+}
+
+fn directory(path: &Path) -> Option<PathBuf> {
     path.canonicalize().ok().filter(|path| path.is_dir())
 }
 
@@ -53,7 +56,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shared_directory_is_a_directory() {
-        assert!(shared_dir().is_none_or(|path| path.is_dir()));
+    fn a_directory_is_found_and_nothing_else() {
+        let place = TempDir::new("testkit");
+        let (file, absent) = (place.path().join("file"), place.path().join("absent"));
+        std::fs::write(&file, "no directory").unwrap();
+        assert_eq!(directory(&place.path().join(".")), Some(place.path().canonicalize().unwrap()));
+        assert_eq!((directory(&file), directory(&absent)), (None, None));
     }
 }

@@ -27,6 +27,7 @@ fn events_agree_one_by_one() {
     let results = results(&physics);
     let events = results["events"].as_object().unwrap();
     assert_eq!(events.len(), 4);
+    assert_eq!(events.values().map(|expected| expected.as_array().unwrap().len()).sum::<usize>(), 1450);
     for (name, expected) in events {
         let expected = expected.as_array().unwrap();
         let mut expected = expected.iter();
