@@ -8,7 +8,7 @@ use dataflow::building::push_control::BuildingMode;
 use dataflow::bulk::Bulk;
 use dataflow::component::{Action, Component, Input, Note, Outbox, Outcome, PeerState, Ticket, Work};
 use dataflow::ids::{EventId, Incarnation, NodeId};
-use dataflow::ledger::{Finish, Ledger};
+use dataflow::ledger::{Finish, Ledger, Tally};
 use dataflow::message::{
     Assignment, Attempt, BuiltEvent, Command, Decision, Ended, EventInfo, Fate, HeldEvent, Holdings, Message, Recording,
 };
@@ -18,6 +18,7 @@ use dataflow::time::Time;
 
 const L2SV: NodeId = NodeId(2);
 const SFIS: [NodeId; 2] = [NodeId(4), NodeId(5)];
+const EFD: NodeId = NodeId(6);
 const BUILD_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A DFM in its second life, and what it sends.
@@ -28,12 +29,16 @@ struct Driver {
 
 impl Driver {
     fn new() -> Self {
+        Self::with_daemons(Vec::new())
+    }
+
+    fn with_daemons(efds: Vec<NodeId>) -> Self {
         let dfm = Dfm::new(DfmParameters {
             supervisors_return: false,
             returns: false,
             input: DfmInput::Level2 { l2svs: vec![L2SV], level1: NodeId(1) },
             sfis: SFIS.to_vec(),
-            efds: Vec::new(),
+            efds,
             building: 4,
             assignment: SfiAssignment::RoundRobin,
             run: 1,
@@ -230,6 +235,49 @@ fn a_fate_that_comes_before_its_event_is_told_again_is_no_duplicate() {
     let counters = driver.counters();
     assert_eq!((counters.finished_unseen, counters.finished_twice, counters.told_again), (1, 0, 1));
     assert_eq!((counters.taken_accepted, counters.accepted), (4, 1));
+}
+
+/// A builder died with the DFM to which alone it had told a fate: the event was built again, from data that had been cleared.
+#[test]
+fn what_only_a_filter_daemon_knows_to_be_finished_is_not_built_again() {
+    let mut driver = Driver::with_daemons(vec![EFD]);
+    for node in [L2SV, EFD, SFIS[0], SFIS[1]] {
+        driver.up(node);
+    }
+    driver.says(L2SV, told_again());
+    for sfi in SFIS {
+        assert_eq!(builds(&driver.says(sfi, all(Vec::new()))), [], "the filter daemon has not told");
+    }
+    let finished = vec![finish(1, Fate::Rejected), Finish { complete: false, ..finish(2, Fate::Accepted) }];
+    let actions = driver.says(EFD, Message::Held(Holdings { finished, last: true, ..Holdings::default() }));
+    let built: Vec<u64> = builds(&actions).into_iter().map(|(_, event)| event).collect();
+    assert!(!built.is_empty() && !built.contains(&1) && !built.contains(&2), "{built:?}");
+    let c = driver.counters();
+    assert_eq!((c.rejected, c.accepted, c.built_complete, c.built_incomplete), (1, 1, 1, 1));
+}
+
+/// What a former life of the DFM had counted was lost with it, and with it what had become of the events of a builder that died, too.
+#[test]
+fn a_dfm_that_returns_goes_on_counting_from_the_highest_bound_that_anybody_knows() {
+    let mut driver = Driver::new();
+    let tally =
+        |complete, rejected| Tally { complete, fates: [rejected, complete - rejected, 0, 0, 0], ..Tally::default() };
+    let ledger = |below, tally| Box::new(Ledger { below: EventId(below), tally });
+    for node in [L2SV, SFIS[0], SFIS[1]] {
+        driver.up(node);
+    }
+    let told = |ledger, finished, last| Message::Held(Holdings { ledger, finished, last, ..Holdings::default() });
+    driver
+        .says(SFIS[0], told(ledger(2, tally(2, 1)), vec![finish(2, Fate::Accepted), finish(3, Fate::Rejected)], true));
+    assert_eq!(driver.counters().taken_accepted, 4);
+    driver.says(L2SV, told(ledger(3, tally(3, 1)), Vec::new(), false));
+    driver.says(SFIS[1], told(ledger(1, tally(1, 0)), Vec::new(), true));
+    let c = driver.counters();
+    assert_eq!(
+        (c.taken_accepted, c.rejected, c.accepted, c.built_complete),
+        (4, 2, 2, 4),
+        "2 is among the three below 3"
+    );
 }
 
 /// Events that waited for the files of a former life were in no count where the recorder was told to give up.

@@ -535,7 +535,8 @@ impl Component for Dfm {
     }
 
     fn is_settled(&self) -> bool {
-        let are_told = self.sfis.iter().all(|sfi| sfi.done || sfi.gone) && self.orphans.len() == 0;
+        let are_told =
+            self.sfis.iter().all(|sfi| sfi.done || sfi.gone) && self.orphans.len() == 0 && self.recovery.is_none();
         !self.draining || self.abandoned || are_told
     }
 

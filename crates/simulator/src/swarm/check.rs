@@ -149,7 +149,7 @@ impl Check<'_> {
         let reasons = &outcomes.ending.reasons;
         failures.extend(reasons.iter().filter(|reason| reason.contains("did not")).cloned());
         if let (Some(quiet), Some(stopped)) = (plan.quiet_after(), outcomes.ending.stopped) {
-            let limit = stopped.max(outcomes.began + quiet) + plan.stop_timeout;
+            let limit = stopped.max(outcomes.began + quiet) + plan.patience();
             if outcomes.ended > limit {
                 failures
                     .push(format!("stopped at {stopped}, nothing in its way, and ended only at {}", outcomes.ended));
@@ -177,7 +177,7 @@ impl Check<'_> {
     fn ends_by_itself(&self, failures: &mut Failures) {
         let Self { plan, outcomes, .. } = self;
         if let (Some(quiet), Some(stopped), None) = (plan.quiet_after(), outcomes.ending.stopped, plan.duration) {
-            let limit = outcomes.began + quiet + plan.stop_timeout;
+            let limit = outcomes.began + quiet + plan.patience();
             if stopped > limit {
                 failures.push(format!("nothing in its way from {quiet:?} on, and all was issued only at {stopped}"));
             }

@@ -611,6 +611,17 @@ impl Plan {
         network.map(|network| network.max(faults).max(late))
     }
 
+    /// How long what is in hand may take to drain, or what is still to be triggered to come, once nothing goes wrong any more: over slow
+    /// connections builders wait for each event, from its assignment to its data, and now and then ask again.
+    pub(super) fn patience(&self) -> Duration {
+        if self.slow_channels == 0.0 {
+            return self.stop_timeout;
+        }
+        let each = self.links.delay_max * MESSAGES_OF_EVENT + self.request_timeout * 2;
+        let at_once = self.building as u64 * u64::from(self.counts.sfi.max(1));
+        self.stop_timeout + each * self.events.div_ceil(at_once) as u32
+    }
+
     /// Whether something never answers, so that the end has to be forced.
     pub fn is_hindered(&self) -> bool {
         self.filter_stuck_after.is_some() || self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Hang(_)))
@@ -644,6 +655,8 @@ fn faulty(r: &mut Random) -> Links {
 /// Longer than anything takes where nothing is wrong.
 const BUILD_TIMEOUT: Duration = Duration::from_millis(200);
 
+/// From level 1 to the DFM, through building, and back to the DFM.
+const MESSAGES_OF_EVENT: u32 = 8;
 /// Levels of faults.
 pub const LEVELS: u32 = 6;
 /// The newest edition of the draws.

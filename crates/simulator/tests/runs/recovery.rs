@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use dataflow::building::dfm::ClearAfter;
 use dataflow::building::sfi::RequestOrder;
+use dataflow::filter::policy::FilterPolicy;
 use dataflow::ids::{NodeId, Role};
 use dataflow::level1::pace::Spacing;
 use dataflow::level2::steering::Strategy;
@@ -153,6 +154,30 @@ fn what_counts_as_lost_with_a_builder_is_not_in_the_files() {
         lost += dfm.lost_built;
     }
     assert!(lost > 0, "a builder dies with events that nobody else has");
+}
+
+/// What a builder had told a DFM that died as well was built again without its data, and what the filter had rejected counted as not
+/// built.
+#[test]
+fn the_account_is_true_when_a_dfm_and_a_builder_both_die_and_return() {
+    for input in [InputKind::Level2, InputKind::Level1] {
+        for at_us in (1_000..RUN_US).step_by(STEP_US) {
+            for apart_us in [-100, 0, 100_i64] {
+                let policy = FilterPolicy::Prescale { factor: 3 };
+                let plan = with_restart(&Plan { policy, ..plan(input) }, Role::Dfm, at_us);
+                let builder = Fault::Restart(node(&plan, Role::Sfi), Duration::from_millis(2));
+                let at = Duration::from_micros(at_us.saturating_add_signed(apart_us));
+                let faults = plan.faults.iter().cloned().chain([(at, builder)]).collect();
+                let account = Plan { faults, ..plan }.run_checked().account;
+                let (rejected, complete) = (account.filter_rejected, account.built_complete);
+                assert_eq!(
+                    (rejected, account.recorded, complete),
+                    (EVENTS * 2 / 3, EVENTS / 3, EVENTS),
+                    "{account:#?}"
+                );
+            }
+        }
+    }
 }
 
 #[test]

@@ -200,6 +200,32 @@ fn events_that_an_override_rejects_leave_no_result_in_the_pros() {
     holds_in(5, 20_021_377, 4);
 }
 
+/// One builder with room for one event, four slow connections for each: 92 events took longer than a stop without progress may.
+#[test]
+fn a_slow_plan_is_no_stall() {
+    holds_in(6, 7_705_007_780, 5);
+}
+
+/// A builder and a DFM that triggers itself died together: a filter daemon told the next life of an event that only they knew, and the
+/// DFM triggered it a second time.
+#[test]
+fn an_event_that_a_filter_daemon_tells_of_is_not_triggered_again() {
+    holds_in(7, 202_822, 5);
+}
+
+/// A clear that closed a group let the DFM tell its counts before it had counted the event that it was for.
+#[test]
+fn what_is_cleared_is_counted_before_anybody_is_told() {
+    holds_in(7, 100_582, 4);
+}
+
+/// The builder that died had the newest bound, with which filter daemons forgot what they had told it: the DFM that died as well had its
+/// events built again, from data that were cleared.
+#[test]
+fn a_filter_daemon_forgets_what_the_dfm_has_counted_and_nothing_else() {
+    holds_in(7, 100_351, 5);
+}
+
 /// Once disks healed with the links, seeds of the first edition drew other random numbers from then on, and met other runs.
 #[test]
 fn disks_of_the_first_edition_do_not_heal() {
