@@ -685,7 +685,7 @@ mod tests {
     #[cfg_attr(miri, ignore = "maps no memory there")]
     fn memory_that_the_kernel_does_not_have_is_an_error() {
         let options = PoolOptions { name: "test".into(), page_len: 1 << 31, pages: 1 << 31, prefault: false };
-        let said = Pool::new(&options).err().expect("no memory").to_string();
+        let said = Pool::new(&options).expect_err("no memory").to_string();
         let sizes =
             format!("no memory for {} pages of {} bytes: system call mmap failed", options.pages, options.page_len);
         assert!(said.contains(&sizes), "{said}");
