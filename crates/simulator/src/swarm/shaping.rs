@@ -11,8 +11,8 @@ use super::plan::{Plan, Push};
 use crate::world::{Outcomes, Pushed};
 
 /// In any interval a source sends no more to a builder than its rate allows, a burst, what it was owed while it was called late,
-/// and what goes with the last event that still found credit. A bucket that is filled as late and emptied as early as the passes of the source allow overflows only if
-/// that does not hold.
+/// and what goes with the last event that still found credit. A bucket that is filled as late and emptied as early as the
+/// passes of the source allow overflows only if that does not hold.
 pub(super) fn too_fast(plan: &Plan, outcomes: &Outcomes, failures: &mut Failures) {
     let Some(Push { bytes_per_s: Some(rate), burst_bytes, group, .. }) = plan.push else { return };
     let takes_ns = |bytes: u64| bytes * 1_000_000_000 / rate;

@@ -398,9 +398,10 @@ impl World {
         if slot.hangs {
             return;
         }
+        let time = slot.reads_clock(now);
         let mut out = core::mem::take(&mut self.out);
         if let Some(node) = &mut slot.node {
-            node.flush(slot.clock.at(now), &mut out);
+            node.flush(time, &mut out);
         }
         self.carry_out(of, &mut out);
         self.out = out;
@@ -533,7 +534,8 @@ impl Slot {
         }
     }
 
-    /// What the component takes for the time, with a note of how late it is called.
+    /// What the component takes for the time in this call, with a note of how late that is: a deadline may also pass before a
+    /// pass ends.
     fn reads_clock(&mut self, now: Time) -> Time {
         let reading = self.clock.at(now);
         self.late = self.late.max(self.asked.map_or(Duration::ZERO, |asked| reading.since(asked)));

@@ -198,8 +198,8 @@ impl World {
         if slot.hangs || slot.incarnation != incarnation {
             return;
         }
+        let now = slot.reads_clock(now);
         let Some(node) = &mut slot.node else { return };
-        let now = slot.clock.at(now);
         let mut out = core::mem::take(&mut self.out);
         self.inputs += all.fragments.len() as u64 + 1;
         for (rob, head, bulk) in all.fragments {

@@ -93,6 +93,35 @@ fn sources_without_a_processor_lose_nothing_of_their_rate() {
     assert!(late.events_per_s > 0.95 * prompt.events_per_s, "prompt {prompt:?}, late {late:?}");
 }
 
+/// A message came due within a pass, and the source went to it at the end of that: only the source knew that it was late.
+#[test]
+fn a_source_is_late_whose_time_comes_within_a_pass() {
+    let push = Push {
+        destination: Destination::Table,
+        window_bytes: 500,
+        bytes_per_s: Some(1_000_000),
+        burst_bytes: 0,
+        group: 1,
+        ahead: 1,
+    };
+    let (each, lasts) = (Duration::from_millis(6), Duration::from_millis(36));
+    let plan = Plan {
+        input: InputKind::Level1,
+        counts: Counts { l2sv: 1, l2pu: 1, ros: 1, sfi: 1, efd: 1, sfo: 1 },
+        in_flight: 5,
+        building: 3,
+        sfi_events: 4,
+        push: Some(push),
+        build_timeout: Duration::from_millis(10),
+        service: Duration::from_micros(15),
+        faults: vec![(Duration::from_millis(1), Fault::Slow { node: NodeId(4), each, lasts })],
+        ..Plan::plain(40)
+    };
+    for seed in 0..100 {
+        assert_eq!(Plan { seed, ..plan.clone() }.verdict(), None, "seed {seed}");
+    }
+}
+
 #[test]
 fn rate_division_does_not_overflow_a_switch() {
     let of = |bytes_per_s| {
