@@ -38,13 +38,14 @@ fn losses_that_cannot_be_tolerated() {
         "--set run.tolerate: run.tolerate.build_incomplete: unknown key; did you mean `built_incomplete`?"
     );
     let expected = "expected a number of events such as 10, or a part such as \"1 %\", found";
-    for (value, found) in [("-1", "-1"), ("few", "\"few\""), ("0.01", "0.01"), ("'101 %'", "\"101 %\"")] {
+    for (value, found) in [("-1", "integer -1"), ("few", "\"few\""), ("0.01", "number 0.01"), ("'101 %'", "\"101 %\"")]
+    {
         let key = "run.tolerate.filter_debug";
         assert_eq!(one(&format!("{key}={value}")), format!("--set {key}: {expected} {found}"));
     }
     assert_eq!(
         one("run.tolerate=10"),
-        "--set run.tolerate: expected a table of causes, such as { built_incomplete = 10 }, found 10"
+        "--set run.tolerate: expected a table of causes, such as { built_incomplete = 10 }, found integer 10"
     );
 }
 
@@ -172,14 +173,14 @@ fn syntax() {
             "p.toml:1:11: not valid TOML: unclosed table, expected `]`",
             "p.toml:4:8: not valid TOML: extra `=`, expected nothing",
             "p.toml:4:10: not valid TOML: unexpected key or value, expected newline, `#`",
-            "p.toml:5:1: not valid TOML: duplicate key",
-            "p.toml:6:1: not valid TOML: duplicate key",
+            "p.toml:5:1: not valid TOML: duplicate key `count`: expected each key once",
+            "p.toml:6:1: not valid TOML: duplicate key `count`: expected each key once",
         ]
     );
     assert_eq!(
         errors("a = 1\na = 2\n", &["sfi.count"]),
         [
-            "p.toml:2:1: not valid TOML: duplicate key",
+            "p.toml:2:1: not valid TOML: duplicate key `a`: expected each key once",
             "--set sfi.count: expected key=value, such as sfi.count=2, found no `=`",
         ]
     );

@@ -34,6 +34,16 @@ stop_timeout = "10 s"
 type = "test"
 simulation = false
 
+[run.tolerate]
+level2_lost = 0
+level2_forced = 0
+level2_incomplete = 0
+not_built = 0
+built_incomplete = 0
+lost_after_build = 0
+filter_debug = 0
+lost_in_recording = 0
+
 [input]
 files = []
 repeat = false

@@ -43,6 +43,7 @@ const OTHERS: &[&str] = &[
     "input.prescales",
     "level1.file",
     "level1.listen",
+    "run.number",
     "dfm.rate",
     "sfo.stream",
     "ros.fragment.mean",
