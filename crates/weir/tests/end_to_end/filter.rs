@@ -172,10 +172,12 @@ fn an_interpreter_that_cannot_work_is_told_before_the_run() {
     let bare = directory.join("bare");
     fs::write(&bare, format!("#!/bin/sh\nexec {} -S \"$@\"\n", python.display())).unwrap();
     fs::set_permissions(&bare, Permissions::from_mode(0o755)).unwrap();
-    for (interpreter, words) in [(directory.join("absent"), "cannot be started"), (bare, "numpy")] {
+    for (interpreter, status, words) in
+        [(directory.join("absent"), 1, "expected a program, found none"), (bare, 2, "numpy")]
+    {
         for processes in [false, true] {
             let Some(job) = job(test, "Raises", processes) else { return };
-            let ended = job.set("pt.python", &format!("{:?}", interpreter.display().to_string())).run().expect(2);
+            let ended = job.set("pt.python", &format!("{:?}", interpreter.display().to_string())).run().expect(status);
             assert!(ended.stderr.contains(words), "{}", ended.stderr);
         }
     }

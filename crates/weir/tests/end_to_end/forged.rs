@@ -102,7 +102,7 @@ impl Attack {
         hears.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
         let job = Job::example("quickstart").patient().endless().processes(true).set("level1.rate", "2 kHz");
         let job = job.set("transport.clear", "multicast").set("transport.udp.port", &group.port().to_string());
-        let job = job.set("dfm.clear_group", "10").set("partition.key", "a key that is used for years");
+        let job = job.set("dfm.clear_group", "10").with_key("a key that is used for years");
         let mut running = job.start();
         running.until_recording();
         Some(Self { running, group, hears, speaks, _port: port })

@@ -117,6 +117,17 @@ impl Job {
         keys.into_iter().fold(self, |job, key| job.set(key, "60 s"))
     }
 
+    /// With a key of its partition, which only a file may hold.
+    pub(crate) fn with_key(mut self, key: &str) -> Self {
+        let text = fs::read_to_string(&self.arguments[1]).unwrap();
+        let with_key = text.replacen("[partition]", &format!("[partition]\nkey = {key:?}"), 1);
+        assert_ne!(text, with_key);
+        let path = self.directory.join("with-key.toml");
+        fs::write(&path, with_key.replace("\"data/", &format!("\"{}/data/", examples().display()))).unwrap();
+        self.arguments[1] = path.into();
+        self
+    }
+
     /// Until it is stopped; it goes on for as long as a test may take.
     pub(crate) fn endless(self) -> Self {
         self.with(&["--duration", "1h"])

@@ -10,10 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use nix::sys::signal::Signal;
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, setsockopt, socket, sockopt};
 use nix::sys::time::TimeVal;
-use testkit::TempDir;
 
 use crate::children::{marked, name};
-use crate::running::{Job, examples};
+use crate::running::Job;
 
 #[test]
 fn the_key_of_a_partition_is_nowhere_to_be_seen() {
@@ -22,10 +21,12 @@ fn the_key_of_a_partition_is_nowhere_to_be_seen() {
         Ok(capture) => capture,
         Err(error) => return testkit::skip(test, &format!("packets cannot be captured: {error}")),
     };
-    let directory = TempDir::new("secret");
-    let configuration = with_key(&directory);
     let captured = capture.during(|| {
-        let job = Job::of(&configuration).set("level1.rate", "200 Hz").set("processes.on_loss", "restart");
+        let job = Job::example("trigger")
+            .with_key(KEY)
+            .set("partition.name", NAME)
+            .set("level1.rate", "200 Hz")
+            .set("processes.on_loss", "restart");
         let mut running = job.endless().processes(true).start();
         running.until_recording();
         let processes = marked(running.directory().path());
@@ -41,17 +42,6 @@ fn the_key_of_a_partition_is_nowhere_to_be_seen() {
     });
     assert!(captured.any(|packet| contains(packet, NAME)), "the configuration was captured");
     assert!(!captured.any(|packet| contains(packet, KEY)), "the key has travelled");
-}
-
-/// An example of which the partition has a key and a name of its own.
-fn with_key(directory: &TempDir) -> PathBuf {
-    let text = fs::read_to_string(examples().join("trigger.toml")).unwrap();
-    let named = text.replacen("name = \"trigger\"", &format!("name = {NAME:?}\nkey = {KEY:?}"), 1);
-    assert!(named.contains(KEY));
-    let data = format!("\"{}/data/", examples().display());
-    let path = directory.join("with-key.toml");
-    fs::write(&path, named.replace("\"data/", &data)).unwrap();
-    path
 }
 
 /// Files and memory without a name that a process has open.
