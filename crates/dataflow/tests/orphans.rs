@@ -6,13 +6,13 @@ use dataflow::building::assignment::SfiAssignment;
 use dataflow::building::dfm::{ClearAfter, Dfm, DfmInput, DfmParameters};
 use dataflow::building::push_control::BuildingMode;
 use dataflow::bulk::Bulk;
-use dataflow::component::{Action, Component, Input, Note, Outbox, PeerState};
+use dataflow::component::{Action, Component, Input, Note, Outbox, Outcome, PeerState, Processed, Ticket};
 use dataflow::filter::efd::{Decider, Efd, EfdParameters};
 use dataflow::filter::policy::FilterPolicy;
 use dataflow::filter::streams::one_stream;
 use dataflow::ids::{EventId, Incarnation, NodeId};
 use dataflow::ledger::Finish;
-use dataflow::message::{BuiltEvent, Command, Ended, EventInfo, Fate, Message};
+use dataflow::message::{BuiltEvent, Command, DebugReason, Ended, EventInfo, Fate, Message};
 use dataflow::report::DfmCounters;
 use dataflow::time::Time;
 
@@ -262,6 +262,30 @@ fn a_daemon_remembers_what_it_has_told_a_builder_while_that_can_be_lost() {
     assert_eq!(finished(&mut driver, 0), all[3..], "what is finished for all is forgotten, and 7 is of the next life");
     driver.peer(SFI, PeerState::Gone);
     assert_eq!(finished(&mut driver, 1), [(3, Fate::Rejected), (7, Fate::Rejected)]);
+}
+
+/// The DFM died with what a daemon had told it in place of a builder that had died before, and had the event built again.
+#[test]
+fn a_daemon_remembers_what_it_has_told_the_dfm_in_place_of_a_lost_builder() {
+    for dfm_is_away in [false, true] {
+        let mut driver = daemon(Decider::Tasks);
+        driver.peer(DFM, PeerState::Up(FIRST));
+        driver.peer(SFI, PeerState::Up(FIRST));
+        driver.says(SFI, built(5, 0));
+        driver.peer(SFI, PeerState::Down);
+        if dfm_is_away {
+            driver.peer(DFM, PeerState::Down);
+        }
+        let failed = Processed::Fail { reason: DebugReason::Crash, result: Bulk::default() };
+        driver.input(Input::Done { ticket: Ticket(5), outcome: Outcome::Processed(failed) });
+        for life in 1..3 {
+            let told = driver.peer(DFM, PeerState::Up(Incarnation(life))).into_iter().flat_map(|action| match action {
+                Action::Send { message: Message::Held(holdings), .. } => holdings.finished,
+                other => panic!("{other:?}"),
+            });
+            assert_eq!(told.collect::<Vec<_>>(), [finish(5, Fate::Debug)]);
+        }
+    }
 }
 
 fn daemon(decider: Decider) -> Driver<Efd> {

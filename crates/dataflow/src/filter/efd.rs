@@ -62,9 +62,9 @@ pub struct Efd {
     fates: Groups<Finish>,
     /// Fates for the DFM, which is away.
     untold: Vec<Finish>,
-    /// What SFIs were told and may have told nobody, in the order in which it was told. What is finished for good leaves when it comes
-    /// to the front: while an SFI is away that may have an old event nothing does. Where the DFM may return, that is what this daemon
-    /// can tell a later life in numbers, whatever an SFI knows that may die with the DFM.
+    /// What SFIs were told and may have told nobody, or the DFM in their place, in the order in which it was told. What is finished for
+    /// good leaves when it comes to the front: while an SFI is away that may have an old event nothing does. Where the DFM may return,
+    /// that is what this daemon can tell a later life in numbers, whatever an SFI or a former life knew that has died.
     told: VecDeque<Told>,
     ledger: Ledger,
     /// By SFI: the DFM asks what is here of it up to this life, which is not known to be over.
@@ -79,10 +79,9 @@ pub struct Efd {
 /// Where an event came from: its SFI by index, and the life that the SFI had then.
 type Origin = (usize, PeerState);
 
-/// What an SFI, by index, was told in this life.
+/// What the SFI that an event came from was told, or the DFM in its place.
 struct Told {
-    sfi: usize,
-    life: Incarnation,
+    origin: Origin,
     finish: Finish,
 }
 
@@ -241,10 +240,8 @@ impl Efd {
 
     /// Tells the SFI, and asks it for another event; or the DFM, if the SFI that had the event is no more.
     fn finish(&mut self, (sfi, state): Origin, finish: Finish, out: &mut Outbox) {
-        if let PeerState::Up(life) = state
-            && self.sfis[sfi] == state
-        {
-            self.told.push_back(Told { sfi, life, finish });
+        self.told.push_back(Told { origin: (sfi, state), finish });
+        if matches!(state, PeerState::Up(_)) && self.sfis[sfi] == state {
             let to = self.parameters.sfis[sfi];
             if let Some(fates) = self.fates.add(to, finish, 1) {
                 send_fates(to, fates, out);
@@ -283,14 +280,12 @@ impl Efd {
             PeerState::Gone => true,
         };
         let Some(life) = self.asked[sfi].take_if(|asked| is_over(*asked)) else { return };
-        let is_orphan = |origins: &Several<Origin>| {
-            let mut of_it = origins.iter().filter(|(index, _)| *index == sfi);
-            of_it.any(|(_, state)| !matches!(state, PeerState::Up(other) if *other > life))
-        };
+        let is_its = |&(index, state): &Origin| index == sfi && !matches!(state, PeerState::Up(other) if other > life);
+        let is_orphan = |origins: &Several<Origin>| origins.iter().any(is_its);
         let processing = self.processing.iter().filter(|(_, (origins, _))| is_orphan(origins)).map(|(event, _)| event);
         let recording = self.recording.iter().filter(|(_, (origins, _))| is_orphan(origins)).map(|(event, _)| event);
         let events: Vec<EventId> = processing.chain(recording).collect();
-        let its = self.told.iter().filter(|told| told.sfi == sfi && told.life <= life);
+        let its = self.told.iter().filter(|told| is_its(&told.origin));
         let finished: Vec<Finish> = its.map(|told| told.finish).collect();
         let (dfm, sfi) = (self.parameters.dfm, self.parameters.sfis[sfi]);
         for some in events.chunks(TOLD_TOGETHER_MAX) {
@@ -328,6 +323,7 @@ impl Efd {
             self.asked.fill(None);
             if matches!(state, PeerState::Up(life) if life > FIRST_LIFE) {
                 self.tell_finished(out);
+                self.untold.clear();
             }
             if self.dfm_up && !self.untold.is_empty() {
                 out.send(node, Message::Finished(core::mem::take(&mut self.untold)));
