@@ -15,6 +15,8 @@ use transport::tcp::{Connection, InvalidOptions, ListenError, Listener, TcpOptio
 
 const PAGE_LEN: usize = 4096;
 const LEN_MIN: usize = 8;
+/// Far above what anything here takes, so that only what hangs meets it.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 #[test]
 fn nothing_at_all() {
@@ -140,7 +142,7 @@ fn an_empty_pool_holds_the_peer_back_and_loses_nothing() {
             held.clear();
             assert!(connection.is_receivable(clock::now()));
         }
-        assert!(clock::now().since(watchdog) < Duration::from_secs(600), "nothing moves any more");
+        assert!(clock::now().since(watchdog) < PATIENCE, "nothing moves any more");
     }
     writer.join().unwrap();
     assert!(received == frames && connection.counters().pool_empty > 0);
@@ -203,10 +205,14 @@ impl Fixture {
 
     fn connect(&self) -> (TcpStream, Connection) {
         let peer = TcpStream::connect(self.listener.local_address()).unwrap();
+        peer.set_read_timeout(Some(PATIENCE)).unwrap();
+        peer.set_write_timeout(Some(PATIENCE)).unwrap();
+        let watchdog = clock::now();
         loop {
             if let Some(connection) = self.listener.accept(&self.options, &self.pool).unwrap() {
                 return (peer, connection);
             }
+            assert!(clock::now().since(watchdog) < PATIENCE, "nobody is accepted");
             std::thread::yield_now();
         }
     }
@@ -244,7 +250,7 @@ fn receive(connection: &mut Connection) -> (Vec<Vec<u8>>, Lost) {
             assert_eq!(connection.fill(clock::now()), Err(lost), "a loss lasts");
             return (frames, lost);
         }
-        assert!(clock::now().since(watchdog) < Duration::from_secs(600), "nothing moves any more");
+        assert!(clock::now().since(watchdog) < PATIENCE, "nothing moves any more");
         std::thread::yield_now();
     }
 }

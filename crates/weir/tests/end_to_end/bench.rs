@@ -33,11 +33,13 @@ fn credits() {
     }
     let found = tried("credits", &[]);
     assert_eq!(numbers(&found, "outstanding_requests"), [1, 4, 16, 64, 256, 256]);
-    let points = found["points"].as_array().unwrap();
-    let best = found["parameters"]["reference"].as_u64();
-    let of_best = points.iter().find(|point| point["parameters"]["outstanding_requests"].as_u64() == best).unwrap();
-    assert_eq!(of_best["ratio"].as_f64(), Some(1.0), "{of_best}");
-    assert_eq!(found["parameters"]["credits"], "adaptive");
+    let (adaptive, fixed) = found["points"].as_array().unwrap().split_last().unwrap();
+    check_against_best(fixed, "outstanding_requests");
+    assert_eq!(adaptive["parameters"]["credits"], "adaptive");
+    for key in ["parameters", "result", "ratio"] {
+        assert_eq!(found[key], adaptive[key], "what adapts stands for all");
+    }
+    assert_eq!(adaptive["reference"], fixed[0]["reference"], "one is the best of all");
 }
 
 #[test]
@@ -81,11 +83,19 @@ fn losses() {
     assert_eq!(numbers(&found, "dropped_percent"), [0, 1, 10, 30].repeat(2));
     for point in found["points"].as_array().unwrap() {
         let number = |key: &str| point[key].as_f64().unwrap();
-        assert!(number("complete_events") > 0.0 && number("requests_repeated") >= 0.0, "{point}");
+        assert!(number("complete_events") > 0.0 && point["requests_repeated"].is_number(), "{point}");
         assert!(1.0 <= number("tries_mean") && number("tries_mean") <= number("tries_max"), "{point}");
         if point["parameters"]["dropped_percent"].as_u64() >= Some(10) {
             assert!(number("asked") > 0.0 && number("segments_repeated") > 0.0 && number("tries_max") > 1.0, "{point}");
         }
+    }
+    for of_length in found["points"].as_array().unwrap().chunks(4) {
+        let [none, .., most] = of_length else { panic!("{found}") };
+        assert!(of_length.iter().all(|point| point["reference"] == none["result"]), "none dropped: {of_length:?}");
+        let number = |point: &Value, key: &str| point[key].as_f64().unwrap();
+        assert!(number(none, "asked_per_event") < number(most, "asked_per_event"), "{of_length:?}");
+        // Of the 28 datagrams or more of an event, 8 or more are lost in the mean.
+        assert!(number(most, "segments_repeated") > number(most, "complete_events"), "{most}");
     }
 }
 
@@ -104,12 +114,24 @@ fn memory() {
 fn prediction() {
     let found = tried("prediction", &[]);
     assert!(found["within"].is_null(), "{found}");
-    for name in ["building", "level2", "processes", "datagrams", "shared"] {
+    let mut most_off: f64 = 0.0;
+    let off = |found: &Value| (found["ratio"].as_f64().unwrap() - 1.0).abs();
+    for (name, processes) in
+        [("building", false), ("level2", false), ("processes", true), ("datagrams", true), ("shared", true)]
+    {
         let found = &found[name];
         check_named(&format!("prediction.{name}"), found);
-        assert!(found["within"].is_null() && found["taken_out"].is_u64(), "{found}");
-        assert!(found["share"].is_f64() || found["share"].is_null(), "{found}");
+        let of = |key: &str| &found["parameters"][key];
+        assert!(found["within"].is_null() && of("processes") == processes && of("pairs") == 1, "{found}");
+        let is_said = !processes || Path::new("/proc/self/schedstat").exists();
+        assert_eq!(found["share"].is_f64(), is_said, "{found}");
+        // Where others took too much there is nothing better than the one run, which is said to be out.
+        let is_disturbed = found["share"].as_f64().is_some_and(|share| share < 0.9);
+        let taken_out = found["taken_out"].as_u64().unwrap();
+        assert!(taken_out <= 1 && (taken_out == 1 || !is_disturbed), "{found}");
+        most_off = most_off.max(off(found));
     }
+    assert_eq!(off(&found), most_off, "{found}");
 }
 
 #[test]
@@ -119,10 +141,7 @@ fn push_pull() {
         let of = |kind: &Value, key: &str| kind["parameters"][key].as_str().unwrap().to_owned();
         let names: Vec<String> = kinds.iter().map(|kind| of(kind, "building")).collect();
         assert_eq!(names, ["pull", "push", "push-by-number"]);
-        let best = of(&kinds[0], "reference");
-        assert!(kinds.iter().all(|kind| of(kind, "reference") == best), "{kinds:?}");
-        let of_best = kinds.iter().find(|kind| of(kind, "building") == best).unwrap();
-        assert_eq!(of_best["ratio"].as_f64(), Some(1.0), "{of_best}");
+        check_against_best(kinds, "building");
     }
 }
 
@@ -132,7 +151,10 @@ fn reference() {
     let directory = TempDir::new("evb");
     let Some(program) = compiled(&directory) else { return };
     let found = tried("reference", &["--against", &program]);
-    assert!(found["points"].as_array().unwrap().iter().all(|point| point["within"].is_boolean()));
+    for point in found["points"].as_array().unwrap() {
+        let off = (point["ratio"].as_f64().unwrap() - 1.0).abs();
+        assert_eq!(point["within"], off <= found["difference_max"].as_f64().unwrap(), "{point}");
+    }
 }
 
 /// All that is asked is answered, the first time.
@@ -381,12 +403,34 @@ fn tried(name: &str, options: &[&str]) -> Value {
 
 fn bench(arguments: &[&str]) -> Value {
     let ended = job(arguments).with(&["--json"]).run();
-    let may_be_off = ["reference", "shaping"].contains(&arguments[0]) && ended.status.code() == Some(1);
-    assert!(ended.status.success() || may_be_off, "{arguments:?}: {}\n{}", ended.status, ended.stderr);
     // A read-out system that is short of pages does not wait long for clears that a busy machine keeps back.
     let is_about_clears = |line: &&str| line.ends_with("removed to make room: no clears had come for them");
     assert_eq!(ended.stderr.lines().find(|line| !is_about_clears(line)), None, "{arguments:?}\n{}", ended.stderr);
-    serde_json::from_str(&ended.stdout).unwrap()
+    let found = serde_json::from_str(&ended.stdout)
+        .unwrap_or_else(|error| panic!("{arguments:?}: {}, {error}\n{}", ended.status, ended.stderr));
+    assert_eq!(ended.status.code(), Some(i32::from(is_off(arguments[0], &found))), "{arguments:?}: {found}");
+    found
+}
+
+/// Whether a benchmark that judges itself has found what it is not to find. The others do not judge.
+fn is_off(name: &str, found: &Value) -> bool {
+    let mut points = found["points"].as_array().into_iter().flatten();
+    match name {
+        "reference" => points.any(|point| point["within"] == false),
+        "shaping" => points.any(|point| point["ratio"].as_f64().unwrap() < 0.9),
+        _ => false,
+    }
+}
+
+/// All have the same reference: the one of them that is the fastest, by the parameter that tells them apart.
+fn check_against_best(points: &[Value], parameter: &str) {
+    let best = &points[0]["parameters"]["reference"];
+    let of_best = points.iter().find(|point| point["parameters"][parameter] == *best).unwrap();
+    let rate = |point: &Value| point["result"]["events_per_s"].as_f64().unwrap();
+    for point in points {
+        assert_eq!((&point["parameters"]["reference"], &point["reference"]), (best, &of_best["result"]), "{point}");
+        assert!(rate(point) <= rate(of_best), "{point}\n{of_best}");
+    }
 }
 
 fn job(arguments: &[&str]) -> Job {

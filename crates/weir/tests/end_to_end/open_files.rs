@@ -10,9 +10,14 @@ fn a_run_takes_as_many_as_it_may_have() {
 /// Not only who did not answer: they could not. Within this time many connect, on a busy machine too.
 #[test]
 fn that_there_are_too_few_is_told() {
-    let ended = job().set("processes.start_timeout", "30 s").limited("-n 24".into()).run().expect(2);
+    let ended = that_cannot_begin().set("processes.start_timeout", "30 s").run().expect(2);
     let expected = ["ros-1", " and ", " more did not answer", "cannot accept a connection", "Too many open files"];
     assert!(expected.iter().all(|words| ended.stderr.contains(words)), "{}", ended.stderr);
+}
+
+/// Its processes start, but cannot all be ready.
+pub(crate) fn that_cannot_begin() -> Job {
+    job().limited("-n 24".into())
 }
 
 /// More processes than 24 files can be connected to.
