@@ -560,7 +560,7 @@ impl Ros {
     ) {
         let is_new = self.clears.take(sequence, last);
         if self.clears.has_taken(sequence) {
-            self.valid.take(oldest_valid);
+            self.valid.take(sequence, oldest_valid);
             self.cleared.prune_older_than(self.valid.oldest());
             self.destinations.forget_below(self.valid.oldest());
         }
@@ -768,6 +768,7 @@ impl Ros {
         if before.is_some() {
             self.counters.clears_refused += self.clears.refused();
             self.clears = ClearSequence::from_start();
+            self.valid.begin_anew();
             self.ask_due = None;
             self.asked_to = 0;
             self.asked_short = 0;
