@@ -88,8 +88,12 @@ impl Books<'_> {
         let has_level2 = self.has(Role::L2sv);
         let dfm_knows = self.has(Role::Dfm) && self.lives(Role::Dfm);
         // What a dead DFM took over is known from those who gave it, or to whom it gave.
-        (account.level2_forced, account.level2_incomplete) =
-            if dfm_knows { (dfm.taken_forced, dfm.taken_incomplete) } else { (l2sv.forced, l2sv.incomplete) };
+        (account.level2_forced, account.level2_incomplete) = if dfm_knows {
+            (dfm.taken_forced, dfm.taken_incomplete)
+        } else {
+            // An L2SV may have died with its counts, and a DFM that has returned is told of the rest.
+            (l2sv.forced.max(dfm.taken_forced), l2sv.incomplete.max(dfm.taken_incomplete))
+        };
         (account.level2_rejected, account.level2_accepted) = if dfm_knows {
             (dfm.taken_rejected, dfm.taken_accepted)
         } else if has_level2 {

@@ -226,6 +226,19 @@ fn a_filter_daemon_forgets_what_the_dfm_has_counted_and_nothing_else() {
     holds_in(7, 100_351, 5);
 }
 
+/// A late clear group said less than the last of the run: a read-out system took that for a contradiction, and kept a page.
+#[test]
+fn a_late_clear_does_not_contradict_the_last_one() {
+    holds_in(7, 880_008_797, 2);
+    holds_in(7, 880_011_697, 4);
+}
+
+/// A supervisor and a DFM died: nobody counted which events had been accepted without all their data.
+#[test]
+fn events_accepted_without_all_data_are_counted_though_a_supervisor_and_the_dfm_die() {
+    holds_in(7, 880_006_073, 5);
+}
+
 /// Once disks healed with the links, seeds of the first edition drew other random numbers from then on, and met other runs.
 #[test]
 fn disks_of_the_first_edition_do_not_heal() {

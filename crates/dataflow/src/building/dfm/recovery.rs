@@ -153,6 +153,7 @@ impl Dfm {
         match state {
             None => {
                 self.counters.taken_accepted += 1;
+                self.count_grounds(info.grounds);
                 self.push.on_event(event);
                 let open = Open {
                     event: info,

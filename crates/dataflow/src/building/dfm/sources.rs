@@ -48,16 +48,20 @@ impl Dfm {
         let taken = &mut self.supervisors[supervisor].taken;
         if decision.accept {
             taken[1] += 1;
-            let grounds = decision.event.grounds;
-            taken[2] += u64::from(grounds == Grounds::Timeout);
-            self.counters.taken_forced += u64::from(grounds == Grounds::Timeout);
-            self.counters.taken_incomplete += u64::from(grounds == Grounds::PartOfData);
+            taken[2] += u64::from(decision.event.grounds == Grounds::Timeout);
+            self.count_grounds(decision.event.grounds);
             self.accept(decision.event, decision.has_result, Some(supervisor as u16), decision.builder);
         } else {
             taken[0] += 1;
             self.counters.taken_rejected += 1;
             self.clear(now, event, out);
         }
+    }
+
+    /// On what level 2 had accepted an event.
+    pub(super) fn count_grounds(&mut self, grounds: Grounds) {
+        self.counters.taken_forced += u64::from(grounds == Grounds::Timeout);
+        self.counters.taken_incomplete += u64::from(grounds == Grounds::PartOfData);
     }
 
     /// Whether the event was taken over before, by this life or an earlier one.
