@@ -62,7 +62,7 @@ unit: ## tests of all crates but the program
 release: ## tests of the program as users run it
 	cargo test --locked --release -p weir
 
-instructions: ## an event costs on each hot path what crates/instructions/limits.txt says
+instructions: ## an event costs on each hot path what crates/tools/instructions/limits.txt says
 	@scripts/instructions check
 
 limits: ## measure what an event costs on hot paths and write that file

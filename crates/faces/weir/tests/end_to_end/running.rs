@@ -1,0 +1,353 @@
+//! A run of the program under watch.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use testkit::TempDir;
+use transport::clock;
+use weir::lossy;
+
+use crate::children;
+
+/// A run that is put together: its configuration, changes of keys, further arguments.
+pub(crate) struct Job {
+    directory: TempDir,
+    arguments: Vec<OsString>,
+    output: PathBuf,
+    /// Arguments of the shell's `ulimit`.
+    limit: Option<String>,
+    /// Commands of a shell in a network of its own.
+    network: Option<String>,
+    environment: Vec<(String, OsString)>,
+}
+
+impl Job {
+    /// A run of an example of the project.
+    pub(crate) fn example(name: &str) -> Self {
+        Self::of(&examples().join(name).with_extension("toml"))
+    }
+
+    /// A run of any configuration; it records into a directory of its own.
+    pub(crate) fn of(configuration: &Path) -> Self {
+        let directory = TempDir::new("end-to-end");
+        let output = directory.join("out");
+        let summary = directory.join("summary.json").into();
+        let arguments = vec!["run".into(), configuration.into(), "--summary".into(), summary];
+        let job =
+            Self { directory, arguments, output: output.clone(), limit: None, network: None, environment: Vec::new() };
+        // Whatever waits here is waited for by a busy machine, too; and there level 2 may decide late.
+        let job = job.recording_into(output).set("processes.start_timeout", "240 s").set("run.stop_timeout", "60 s");
+        job.set("run.tolerate.level2_forced", "100 %").set("run.tolerate.level2_incomplete", "100 %")
+    }
+
+    /// Any other command of the program, which may use this much memory.
+    pub(crate) fn command(arguments: &[&OsStr], memory_bytes_max: u64) -> Self {
+        let arguments = arguments.iter().map(Into::into).collect();
+        let directory = TempDir::new("end-to-end");
+        Self {
+            output: directory.join("out"),
+            directory,
+            arguments,
+            limit: None,
+            network: None,
+            environment: Vec::new(),
+        }
+        .with_memory(memory_bytes_max)
+    }
+
+    /// Lets each process use this much address space: an allocation by what a file claims fails.
+    pub(crate) fn with_memory(self, memory_bytes_max: u64) -> Self {
+        self.limited(format!("-v {}", memory_bytes_max >> 10))
+    }
+
+    /// Under a limit, as arguments of the shell's `ulimit` name it.
+    pub(crate) fn limited(self, limit: String) -> Self {
+        Self { limit: Some(limit), ..self }
+    }
+
+    /// With a variable of the environment.
+    pub(crate) fn environment(mut self, name: &str, value: &Path) -> Self {
+        self.environment.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// In a network of its own that drops so many in 100 of the datagrams.
+    pub(crate) fn losing(self, percent: u32) -> Self {
+        self.in_network(lossy::network(percent) + "exec \"$0\" \"$@\"")
+    }
+
+    /// In a network of its own, run by these commands of a shell as `"$0" "$@"`.
+    pub(crate) fn in_network(self, commands: String) -> Self {
+        Self { network: Some(commands), ..self }
+    }
+
+    /// Records into this directory.
+    pub(crate) fn recording_into(mut self, output: PathBuf) -> Self {
+        let directory = format!("{:?}", output.display().to_string());
+        self.output = output;
+        self.set("output.directory", &directory)
+    }
+
+    /// `--set key=value`.
+    pub(crate) fn set(self, key: &str, value: &str) -> Self {
+        self.with(&["--set", &format!("{key}={value}")])
+    }
+
+    /// Further arguments.
+    pub(crate) fn with(mut self, arguments: &[&str]) -> Self {
+        self.arguments.extend(arguments.iter().map(Into::into));
+        self
+    }
+
+    /// Without deadlines that a busy machine may miss: then data that are only late would be given up or asked for again, and
+    /// level 2 would decide without some of them.
+    pub(crate) fn patient(self) -> Self {
+        let timeouts = ["l2sv.timeout", "l2pu.request_timeout", "ros.request_timeout", "sfi.request_timeout"];
+        let keys = timeouts.into_iter().chain(["dfm.build_timeout", "pt.timeout"]);
+        let text = fs::read_to_string(&self.arguments[1]).unwrap();
+        let lines: Vec<&str> = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim()).collect();
+        let has_table = |key: &&str| lines.contains(&&*format!("[{}]", key.split_once('.').unwrap().0));
+        let keys: Vec<&str> = keys.filter(has_table).collect();
+        assert!(!keys.is_empty(), "a table for each part: {text}");
+        keys.into_iter().fold(self, |job, key| job.set(key, "60 s"))
+    }
+
+    /// With a key of its partition, which only a file may hold.
+    pub(crate) fn with_key(mut self, key: &str) -> Self {
+        let text = fs::read_to_string(&self.arguments[1]).unwrap();
+        let with_key = text.replacen("[partition]", &format!("[partition]\nkey = {key:?}"), 1);
+        assert_ne!(text, with_key);
+        let path = self.directory.join("with-key.toml");
+        fs::write(&path, with_key.replace("\"data/", &format!("\"{}/data/", examples().display()))).unwrap();
+        self.arguments[1] = path.into();
+        self
+    }
+
+    /// Until it is stopped; it goes on for as long as a test may take.
+    pub(crate) fn endless(self) -> Self {
+        self.with(&["--duration", "1h"])
+    }
+
+    /// `--events`.
+    pub(crate) fn events(self, events: u64) -> Self {
+        self.with(&["--events", &events.to_string()])
+    }
+
+    /// With a process for each application, or all in one.
+    pub(crate) fn processes(self, yes: bool) -> Self {
+        if yes { self.with(&["--processes"]) } else { self }
+    }
+
+    /// Starts it.
+    pub(crate) fn start(self) -> Running {
+        let open = |name: &str| File::create(self.directory.join(name)).unwrap();
+        let child = self
+            .program()
+            .args(&self.arguments)
+            .current_dir(self.directory.path())
+            .env(children::MARK, self.directory.path())
+            // What those that are killed leave goes with the test.
+            .env("TMPDIR", self.directory.path())
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(open("stdout"))
+            .stderr(open("stderr"))
+            .spawn()
+            .unwrap();
+        Running { directory: Some(self.directory), output: self.output, child }
+    }
+
+    fn program(&self) -> Command {
+        let program = env!("CARGO_BIN_EXE_weir");
+        if let Some(commands) = &self.network {
+            return lossy::in_network(commands, program.as_ref());
+        }
+        let Some(limit) = &self.limit else { return Command::new(program) };
+        let mut shell = Command::new("sh");
+        let limited = format!("ulimit {limit} && exec \"$0\" \"$@\"");
+        shell.args(["-c", &limited, program]);
+        shell
+    }
+
+    /// Starts it and waits for its end.
+    pub(crate) fn run(self) -> Ended {
+        self.start().end()
+    }
+}
+
+/// A run that goes on. Dropping it ends all its processes.
+pub(crate) struct Running {
+    directory: Option<TempDir>,
+    output: PathBuf,
+    child: Child,
+}
+
+impl Running {
+    /// The process that was started.
+    pub(crate) fn pid(&self) -> i32 {
+        self.child.id().cast_signed()
+    }
+
+    /// Its directory.
+    pub(crate) fn directory(&self) -> &TempDir {
+        self.directory.as_ref().expect("there until the end")
+    }
+
+    /// Where it records.
+    pub(crate) fn output(&self) -> PathBuf {
+        self.output.clone()
+    }
+
+    /// What it has written to its error output so far.
+    pub(crate) fn error_output(&self) -> String {
+        fs::read_to_string(self.directory().join("stderr")).unwrap()
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        send(self.pid(), signal);
+    }
+
+    /// The process of an application, by its command line.
+    pub(crate) fn child(&self, name: &str) -> i32 {
+        let found = children::of(self.pid()).into_iter().find(|pid| children::name(*pid).as_deref() == Some(name));
+        found.unwrap_or_else(|| panic!("no child {name}\n{}", self.error_output()))
+    }
+
+    /// Waits until events have reached the disk.
+    pub(crate) fn until_recording(&mut self) {
+        let output = self.output();
+        self.until("events are recorded", |_| recorded_bytes(&output) > RECORDED_BYTES);
+    }
+
+    /// Waits until the run has visibly gone on.
+    pub(crate) fn until_more_is_recorded(&mut self) {
+        let output = self.output();
+        let before = recorded_bytes(&output);
+        self.until("more is recorded", |_| recorded_bytes(&output) > before + 10 * RECORDED_BYTES);
+    }
+
+    /// Waits for a condition while the run goes on.
+    pub(crate) fn until(&mut self, what: &str, mut condition: impl FnMut(&Self) -> bool) {
+        within_deadline(what, || {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                panic!("ended with {status} before this: {what}\n{}", self.error_output());
+            }
+            condition(self)
+        });
+    }
+
+    /// Waits for the end of the run; nothing of it may be left.
+    pub(crate) fn end(mut self) -> Ended {
+        let status = self.status();
+        let directory = self.directory().path();
+        let text = |name: &str| fs::read_to_string(directory.join(name)).unwrap();
+        let (stdout, stderr) = (text("stdout"), text("stderr"));
+        let left: Vec<String> = children::marked(directory).into_iter().filter_map(children::name).collect();
+        assert!(left.is_empty(), "processes left: {left:?}\n{stderr}");
+        // The tasks of a daemon that was killed are ended by the kernel, which takes its time.
+        within_deadline("processing tasks end", || children::marked(directory).is_empty());
+        assert!(!stderr.contains("panicked"), "{stderr}");
+        let directory = self.directory.take().expect("there until the end");
+        let output = core::mem::take(&mut self.output);
+        Ended { status, stdout, stderr, directory, output }
+    }
+
+    fn status(&mut self) -> ExitStatus {
+        let mut status = None;
+        let error = self.directory().join("stderr");
+        let what = || format!("the run ends; so far: {}", fs::read_to_string(&error).unwrap_or_default());
+        if !is_within_deadline(|| {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        }) {
+            panic!("not within {DEADLINE:?}: {}", what());
+        }
+        status.expect("waited for")
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // What has been waited for is not signalled again: its id may be another's by now.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if let Some(directory) = &self.directory {
+            children::marked(directory.path()).into_iter().for_each(|pid| {
+                let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+            });
+        }
+    }
+}
+
+/// A run that has ended.
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) directory: TempDir,
+    output: PathBuf,
+}
+
+impl Ended {
+    /// Where it recorded.
+    pub(crate) fn output(&self) -> &Path {
+        &self.output
+    }
+
+    /// Asserts how it ended.
+    pub(crate) fn expect(self, status: i32) -> Self {
+        let Self { stdout, stderr, .. } = &self;
+        assert_eq!(self.status.code(), Some(status), "\n{stdout}\n{stderr}");
+        self
+    }
+}
+
+/// Sends a signal to a process of a test.
+pub(crate) fn send(pid: i32, signal: Signal) {
+    kill(Pid::from_raw(pid), signal).unwrap();
+}
+
+/// Waits for a condition that nothing announces.
+pub(crate) fn within_deadline(what: &str, condition: impl FnMut() -> bool) {
+    assert!(is_within_deadline(condition), "not within {DEADLINE:?}: {what}");
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "nothing wakes a test when a file of another process grows or a process further down ends"
+)]
+fn is_within_deadline(mut condition: impl FnMut() -> bool) -> bool {
+    let deadline = clock::now() + DEADLINE;
+    while !condition() {
+        if clock::now() > deadline {
+            return false;
+        }
+        std::thread::sleep(BETWEEN_LOOKS);
+    }
+    true
+}
+
+/// The examples of the project.
+pub(crate) fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../examples").canonicalize().unwrap()
+}
+
+/// Bytes in the files of a directory, finished or not; 0 if there is no directory yet.
+pub(crate) fn recorded_bytes(directory: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(directory) else { return 0 };
+    // A file may be renamed while it is looked at.
+    entries.flatten().filter_map(|entry| Some(entry.metadata().ok()?.len())).sum()
+}
+
+/// Far above what any run here takes, so that only a run that hangs meets it.
+const DEADLINE: Duration = Duration::from_secs(900);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
+
+/// A few events of the sample.
+const RECORDED_BYTES: u64 = 200_000;

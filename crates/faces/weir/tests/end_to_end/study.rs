@@ -1,0 +1,239 @@
+//! `weir study`: the whole chain decides as the reference selection does; networks are simulated as before.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use testkit::TempDir;
+
+use crate::running::{Ended, Job, examples};
+
+#[test]
+fn all_samples_agree_with_the_reference() {
+    let Some(physics) = testkit::shared("all_samples_agree_with_the_reference", "physics") else { return };
+    let reference = read(&physics.join("reference_results.json"));
+    let directory = TempDir::new("study");
+    let (output, decisions) = (directory.join("out"), directory.join("decisions.json"));
+    let samples: Vec<PathBuf> =
+        keys(&reference["samples"]).map(|name| physics.join(format!("{name}.parquet"))).collect();
+    let results = [OsStr::new("--output"), output.as_ref(), OsStr::new("--decisions"), decisions.as_ref()];
+    let samples = samples.iter().flat_map(|sample| [OsStr::new("--sample"), sample.as_ref()]);
+    let ended = study(&samples.chain(results).collect::<Vec<_>>()).expect(0);
+    assert!(ended.stdout.contains("zee_mu20"), "{}", ended.stdout);
+
+    every_event_agrees(&reference, &read(&decisions));
+    let report = read(&output.join("selection.json"));
+    for sample in report["samples"].as_array().unwrap() {
+        let name = sample["sample"].as_str().unwrap();
+        let expected = &reference["samples"][name];
+        counts_agree(name, sample, expected);
+        requests_agree(name, &sample["requests"], &expected["requests"]);
+        efficiencies_agree(name, &sample["efficiencies"], expected);
+    }
+    let svg = fs::read_to_string(output.join("selection.svg")).unwrap();
+    let html = fs::read_to_string(output.join("selection.html")).unwrap();
+    assert!(svg.starts_with("<svg") && html.contains(&svg), "the page holds the figure");
+}
+
+/// Samples that nothing was tuned on, and that need no files from elsewhere.
+#[test]
+fn samples_of_other_seeds_agree_with_the_reference() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let directory = TempDir::new("study");
+    let decisions = directory.join("decisions.json");
+    let samples = ["zee_seed90511", "dijet_seed90512"].map(|name| data.join(name).with_extension("parquet"));
+    let arguments = samples.iter().flat_map(|sample| [OsStr::new("--sample"), sample.as_ref()]);
+    study(&arguments.chain([OsStr::new("--decisions"), decisions.as_ref()]).collect::<Vec<_>>()).expect(0);
+    let reference = read(&data.join("reference_decisions.json"));
+    assert_eq!(read(&decisions)["events"], reference);
+}
+
+#[test]
+fn event_building_over_atm_makes_the_golden_tables() {
+    makes_golden_tables("atm1997", &[2, 4, 5, 6], include_str!("../golden/study-atm1997.md"));
+}
+
+#[test]
+fn the_event_builder_of_2007_makes_the_golden_tables() {
+    makes_golden_tables("eb2007", &[2, 3, 4, 5, 6], include_str!("../golden/study-eb2007.md"));
+}
+
+/// Every number that the paper gives within 10 %, all tables as they were looked at last, and these figures of the paper.
+fn makes_golden_tables(name: &str, figures: &[u32], golden: &str) {
+    let directory = TempDir::new("study");
+    let arguments = ["study", name, "--output"].map(OsStr::new);
+    let ended = Job::command(&[&arguments[..], &[directory.path().as_ref()]].concat(), MEMORY).run().expect(0);
+    let (_, given) = ended.stdout.split_once("## Numbers").unwrap();
+    let rows = given.lines().filter(|line| line.starts_with('|')).skip(2);
+    let ratios: Vec<f64> = rows.map(|row| row.rsplit('|').nth(1).unwrap().trim().parse().unwrap()).collect();
+    assert!(ratios.len() >= 10 && ratios.iter().all(|ratio| (0.9..=1.1).contains(ratio)), "{ratios:?}");
+    assert_eq!(
+        ended.stdout, golden,
+        "if the change is meant: weir study {name} > crates/faces/weir/tests/golden/study-{name}.md"
+    );
+    let file = |extension| fs::read_to_string(directory.join(name).with_extension(extension)).unwrap();
+    let (svg, html) = (file("svg"), file("html"));
+    assert!(svg.starts_with("<svg") && html.contains(&svg), "the page holds the figure");
+    let data = read(&directory.join(format!("{name}.json")));
+    let titles: Vec<&str> =
+        data["figures"].as_array().unwrap().iter().map(|figure| figure["title"].as_str().unwrap()).collect();
+    assert_eq!(titles.len(), figures.len(), "{titles:?}");
+    for (title, number) in titles.into_iter().zip(figures) {
+        assert!(title.starts_with(&format!("Fig. {number}: ")), "{title}");
+        assert!(svg.contains(title), "the page has {title}");
+    }
+}
+
+#[test]
+fn scenarios_that_make_no_sense_say_why() {
+    let directory = TempDir::new("study");
+    let path = directory.join("scenario.toml");
+    for (from, to, expected) in [
+        ("ports = 8 ", "ports = 80 ", "push is 80: expected ports that"),
+        ("allotted = 0.8", "allotted = 2.0", "allotted is 2: expected 0.01 to 1"),
+        ("sources = 6", "souces = 6", "souces"),
+    ] {
+        let changed = include_str!("../../../../../scenarios/atm1997.toml").replacen(from, to, 1);
+        fs::write(&path, changed).unwrap();
+        let arguments = ["study", "atm1997", "--config"].map(OsStr::new);
+        let ended = Job::command(&[&arguments[..], &[path.as_ref()]].concat(), MEMORY).run().expect(1);
+        assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn the_studies_are_listed() {
+    let ended = Job::command(&["study", "--list"].map(OsStr::new), MEMORY).run().expect(0);
+    assert!(ended.stdout.contains("selection"), "{}", ended.stdout);
+    let unknown = Job::command(&["study", "fly"].map(OsStr::new), MEMORY).run().expect(1);
+    assert!(unknown.stderr.contains("fly"), "{}", unknown.stderr);
+}
+
+#[test]
+fn what_cannot_be_studied_is_named() {
+    let directory = TempDir::new("study");
+    let sample = examples().join("data/zmumu_mu0.accepted.parquet");
+    let alone = directory.join("alone.parquet");
+    fs::copy(&sample, &alone).unwrap();
+    let text = directory.join("text.parquet");
+    fs::write(&text, "no table").unwrap();
+    let menuless = examples().join("event-builder.toml");
+    let nowhere = directory.join("nowhere/out.json");
+    let in_a_file = text.join("out");
+    let absent = directory.join("absent.parquet");
+    let cases: &[(&[&OsStr], i32, &str)] = &[
+        (&["--sample".as_ref(), absent.as_ref()], 2, "absent.parquet"),
+        (&["--sample".as_ref(), text.as_ref()], 2, "text.parquet"),
+        (&["--sample".as_ref(), alone.as_ref()], 2, "alone.json"),
+        (&["--sample".as_ref(), sample.as_ref(), "--decisions".as_ref(), nowhere.as_ref()], 2, "nowhere"),
+        (&["--sample".as_ref(), sample.as_ref(), "--output".as_ref(), in_a_file.as_ref()], 2, "text.parquet"),
+        (&["--sample".as_ref(), sample.as_ref(), "--sample".as_ref(), sample.as_ref()], 1, "zmumu_mu0.accepted"),
+        (&["--config".as_ref(), menuless.as_ref()], 1, "--sample"),
+        (&["--config".as_ref(), menuless.as_ref(), "--sample".as_ref(), sample.as_ref()], 1, "menu"),
+        (&["--config".as_ref(), absent.as_ref()], 1, "absent.parquet"),
+        (&[], 2, "weir init trigger"),
+    ];
+    for (arguments, status, expected) in cases {
+        let ended = study(arguments).expect(*status);
+        assert!(ended.stderr.contains(expected), "{arguments:?}: {}", ended.stderr);
+        assert!(ended.stdout.is_empty(), "{arguments:?}: {}", ended.stdout);
+    }
+}
+
+fn study(arguments: &[&OsStr]) -> Ended {
+    let line = ["study", "selection"].map(OsStr::new);
+    Job::command(&[&line[..], arguments].concat(), MEMORY).run()
+}
+
+fn every_event_agrees(reference: &Value, decisions: &Value) {
+    let menu: Vec<&Value> = reference["menu"].as_array().unwrap().iter().map(|chain| &chain["chain"]).collect();
+    assert_eq!(decisions["menu"].as_array().unwrap().iter().collect::<Vec<_>>(), menu);
+    for name in keys(&reference["samples"]) {
+        let rows = decisions["events"][name].as_array().unwrap();
+        assert_eq!(rows.len() as u64, reference["samples"][name]["events"].as_u64().unwrap(), "{name}");
+    }
+    for name in keys(&reference["events"]) {
+        let (expected, found) = (&reference["events"][name], &decisions["events"][name]);
+        for (expected, found) in expected.as_array().unwrap().iter().zip(found.as_array().unwrap()) {
+            let expected = &expected.as_array().unwrap()[..6];
+            assert_eq!(found.as_array().unwrap(), expected, "{name}");
+        }
+    }
+}
+
+fn counts_agree(name: &str, sample: &Value, expected: &Value) {
+    assert_eq!(sample["events"], expected["events"], "{name}");
+    for (level, key) in ["l1", "l2", "ef"].iter().enumerate() {
+        let found = &sample["levels"][level];
+        assert_eq!(found["accepted"], expected[format!("{key}_accepted")], "{name} {key}");
+        near(&found["fraction"], &expected[format!("{key}_fraction")], 1e-5, name);
+    }
+    let physics = &sample["levels"][0]["accepted_without_random"];
+    assert_eq!(physics, &expected["l1_accepted_without_random"], "{name}");
+    for chain in sample["chains"].as_array().unwrap() {
+        let of = chain["name"].as_str().unwrap();
+        assert_eq!(chain["level2"], expected["chains_l2"][of], "{name} {of}");
+        assert_eq!(chain["event_filter"], expected["chains_ef"][of], "{name} {of}");
+        let fraction = &expected["chains_ef_weighted_fraction"][of];
+        near(&chain["event_filter_fraction"], fraction, 1e-9, &format!("{name} {of}"));
+    }
+}
+
+fn requests_agree(name: &str, found: &Value, expected: &Value) {
+    near(&found["mean_fraction_of_event_bytes"], &expected["mean_fraction_of_event_bytes"], 0.51e-4, name);
+    near(&found["mean_robs_per_event"], &expected["mean_robs_per_event"], 0.51e-2, name);
+    for kind in ["em_executions", "muon_executions", "jet_executions"] {
+        assert_eq!(found[kind], expected[kind], "{name} {kind}");
+    }
+}
+
+fn efficiencies_agree(name: &str, found: &Value, expected: &Value) {
+    let of = |lepton: &str| found.as_array().unwrap().iter().find(|found| found["lepton"] == lepton);
+    let curve = |found: &Value, index: usize, key: &str| found["curves"][index][key].clone();
+    match of("electron") {
+        None => assert!(expected["leptons"]["e"].is_null(), "{name}"),
+        Some(found) => {
+            let turn_on = &expected["turn_on"];
+            assert_eq!(found["leptons_above"], expected["leptons"]["e"], "{name}");
+            assert_eq!(found["leptons"], turn_on["all"], "{name}");
+            for (index, key) in ["l1_em20", "l1_em20i", "e25i"].into_iter().enumerate() {
+                assert_eq!(curve(found, index, "passed"), turn_on[key], "{name} {key}");
+                assert_eq!(
+                    curve(found, index, "passed_above"),
+                    expected["leptons"][format!("e_{key}")],
+                    "{name} {key}"
+                );
+                let efficiency = &expected["efficiency"][format!("e_{key}")];
+                near(&curve(found, index, "efficiency"), efficiency, 1e-5, &format!("{name} {key}"));
+            }
+        }
+    }
+    match of("muon") {
+        None => assert!(expected["leptons"]["mu"].is_null(), "{name}"),
+        Some(found) => {
+            assert_eq!(found["leptons_above"], expected["leptons"]["mu"], "{name}");
+            for (index, key) in ["l1_mu20", "mu20"].into_iter().enumerate() {
+                let expected = &expected["leptons"][format!("mu_{key}")];
+                assert_eq!(&curve(found, index, "passed_above"), expected, "{name} {key}");
+            }
+        }
+    }
+}
+
+/// The reference rounds.
+fn near(found: &Value, expected: &Value, within: f64, what: &str) {
+    let (found, expected) = (found.as_f64().unwrap(), expected.as_f64().unwrap());
+    assert!((found - expected).abs() <= within, "{what}: {found} against {expected}");
+}
+
+fn keys(table: &Value) -> impl Iterator<Item = &str> {
+    table.as_object().unwrap().keys().map(String::as_str)
+}
+
+fn read(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+/// Address space of each process.
+const MEMORY: u64 = 8 << 30;

@@ -1,0 +1,105 @@
+//! Dependencies go one way between our crates, and what comes from outside is permissively licensed.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use crate::tree::{assert_none, packages, root, wings};
+
+/// Which wings the crates of each wing may depend on, besides their own.
+const ALLOWED: [(&str, &[&str]); 6] = [
+    ("core", &[]),
+    ("machine", &["core"]),
+    ("system", &["machine", "core"]),
+    ("faces", &["lab", "system", "machine", "core"]),
+    ("lab", &["system", "machine", "core"]),
+    ("tools", &["lab", "system", "machine", "core"]),
+];
+
+/// What stands across these arrows until it has moved.
+const STANDS_ACROSS: [(&str, &str); 1] = [("rol", "configuration")];
+
+/// For tests, any crate may also use this one.
+const FOR_TESTS: &str = "testkit";
+
+#[test]
+fn wings_depend_on_each_other_one_way() {
+    let wings = wings();
+    let allowed = BTreeMap::from(ALLOWED);
+    let mut found = Vec::new();
+    for package in packages().iter().filter(|package| package["source"].is_null()) {
+        let name = package["name"].as_str().unwrap();
+        let wing = wings[name];
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let on = dependency["name"].as_str().unwrap();
+            let Some(&its) = wings.get(on) else { continue };
+            let in_test = dependency["kind"] == "dev" && (on == FOR_TESTS || on == name);
+            let may = its == wing || allowed[wing].contains(&its) || STANDS_ACROSS.contains(&(name, on));
+            if !may && !in_test {
+                found.push(format!("{name} of {wing} depends on {on} of {its}"));
+            }
+        }
+    }
+    assert_none("dependencies between wings go one way", &found);
+}
+
+#[test]
+fn all_that_comes_from_outside_is_published_and_permissively_licensed() {
+    let deny: toml::Table = fs::read_to_string(root().join("deny.toml")).unwrap().parse().unwrap();
+    let listed = deny["licenses"]["allow"].as_array().unwrap();
+    let listed: Vec<&str> = listed.iter().map(|licence| licence.as_str().unwrap()).collect();
+    for licence in &listed {
+        assert!(PERMISSIVE.contains(licence), "{licence} in deny.toml is not one of the permissive licences agreed on");
+    }
+    let mut found = Vec::new();
+    for package in packages() {
+        let name = package["name"].as_str().unwrap();
+        let licence = package["license"].as_str().unwrap_or("none");
+        if !may_be_used(licence, &listed) {
+            found.push(format!("{name}: licence {licence}"));
+        }
+        let source = package["source"].as_str();
+        if source.is_some_and(|source| source != "registry+https://github.com/rust-lang/crates.io-index") {
+            found.push(format!("{name}: from {}", package["source"]));
+        }
+    }
+    assert_none("dependencies come from the public registry, under a licence listed in deny.toml", &found);
+}
+
+/// Whether an SPDX expression lets us choose listed licences only. The older `/` means `OR`.
+fn may_be_used(expression: &str, listed: &[&str]) -> bool {
+    let expression = expression.replace('/', " OR ");
+    // In SPDX, AND binds more tightly than OR.
+    if let Some((before, rest)) = expression.split_once('(') {
+        let (inner, after) = rest.split_once(')').unwrap_or((rest, ""));
+        let inner_may = inner.split(" OR ").any(|choice| may_be_used(choice, listed));
+        let word = if inner_may { listed[0] } else { "not listed" };
+        return may_be_used(&format!("{before}{word}{after}"), listed);
+    }
+    let all = |choice: &str| choice.split(" AND ").all(|licence| listed.contains(&licence.trim()));
+    expression.split(" OR ").any(all)
+}
+
+#[test]
+fn licence_expressions_are_understood() {
+    let listed = ["MIT", "ISC", "Apache-2.0 WITH LLVM-exception"];
+    for good in ["MIT", "MIT/GPL-2.0", "GPL-2.0 OR MIT", "MIT AND ISC", "(MIT OR GPL-2.0) AND ISC"] {
+        assert!(may_be_used(good, &listed), "{good}");
+    }
+    for bad in ["GPL-2.0", "none", "MIT AND GPL-2.0", "(MIT OR ISC) AND GPL-2.0", "(GPL-2.0 OR LGPL-3.0) AND MIT", ""] {
+        assert!(!may_be_used(bad, &listed), "{bad}");
+    }
+}
+
+const PERMISSIVE: [&str; 11] = [
+    "0BSD",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "CC0-1.0",
+    "ISC",
+    "MIT",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+];
