@@ -5,9 +5,9 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use base::bulk::Bulk;
+use base::ids::EventId;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use dataflow::bulk::Bulk;
-use dataflow::ids::EventId;
 use dataflow::readout::event_manager::EventManager;
 
 const RESIDENT: u64 = 1_000_000;

@@ -2,13 +2,13 @@
 
 use alloc::vec::Vec;
 
-use crate::bulk::Bulk;
-use crate::ids::{EventId, Incarnation, NodeId};
 use crate::level1::trigger::Trigger;
 use crate::message::{BuiltEvent, Chains, Command, DebugReason, EventInfo, FileRecord, Message, Recording, Roi};
 use crate::readout::fragment::FragmentHead;
 use crate::report::Report;
-use crate::time::Time;
+use base::bulk::Bulk;
+use base::ids::{EventId, Incarnation, NodeId};
+use base::time::Time;
 
 /// A role of the dataflow as a pure state machine: no I/O, clock, thread or randomness of its own.
 ///

@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 
-use crate::ids::EventId;
+use base::ids::EventId;
 
 /// A map of event numbers that mostly come in order and mostly go in about that order: then an operation looks at its ends, or
 /// where the event would be if none was missing, and nothing is allocated for it.
@@ -149,7 +149,7 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
-    use crate::random::Random;
+    use base::random::Random;
 
     #[test]
     fn it_does_what_a_tree_does() {

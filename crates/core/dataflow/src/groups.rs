@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::ids::NodeId;
+use base::ids::NodeId;
 
 /// What is ready to go and waits for the end of the pass in which it became so.
 #[derive(Debug)]

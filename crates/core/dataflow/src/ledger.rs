@@ -3,8 +3,8 @@
 //! The dataflow manager alone counts what becomes of all events. Whoever may forget what is below a bound learns these counts of what
 //! is below it: a later life of the dataflow manager goes on from the highest bound that anybody knows, and learns the rest event by event.
 
-use crate::ids::EventId;
 use crate::message::Fate;
+use base::ids::EventId;
 
 /// What became of an event, and of what it was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,25 +13,20 @@
 extern crate alloc;
 
 pub mod building;
-pub mod bulk;
 pub mod component;
 pub mod control;
 pub(crate) mod event_map;
 pub mod filter;
 pub(crate) mod groups;
-pub mod histogram;
-pub mod ids;
 pub mod ledger;
 pub mod level1;
 pub mod level2;
 pub mod message;
 pub mod node;
-pub mod random;
 pub mod readout;
 pub mod recording;
 pub mod report;
 pub(crate) mod several;
-pub mod time;
 pub mod turns;
 pub mod window;
 pub mod wire;

@@ -9,10 +9,10 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::building::destinations::Destinations;
-use crate::bulk::Bulk;
-use crate::ids::{EventId, Incarnation, NodeId, RunNumber};
 use crate::ledger::{Finish, Ledger};
 use crate::report::Report;
+use base::bulk::Bulk;
+use base::ids::{EventId, Incarnation, NodeId, RunNumber};
 
 /// What travels with every message: addresses, run and epochs.
 ///

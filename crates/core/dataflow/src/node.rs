@@ -4,10 +4,10 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::component::{Action, Component, Input, Outbox, PeerState};
-use crate::ids::{Incarnation, NodeId, RunNumber};
 use crate::message::{Command, Envelope, Message};
 use crate::report::Report;
-use crate::time::Time;
+use base::ids::{Incarnation, NodeId, RunNumber};
+use base::time::Time;
 
 /// The node id of run control.
 pub const RUN_CONTROL: NodeId = NodeId(0);

@@ -3,11 +3,11 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::histogram::Histogram;
-use crate::ids::{NodeId, Role};
 use crate::message::{BusyCause, Chains};
-use crate::random::Random;
-use crate::time::Time;
+use base::histogram::Histogram;
+use base::ids::{NodeId, Role};
+use base::random::Random;
+use base::time::Time;
 
 /// The counts of one application, taken at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]

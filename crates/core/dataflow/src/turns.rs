@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::ids::{NodeId, Role};
+use base::ids::{NodeId, Role};
 
 /// What waits for the components of a process: one after the other gets all that is there for it.
 ///

@@ -3,9 +3,9 @@
 use core::time::Duration;
 
 use crate::component::Outbox;
-use crate::ids::NodeId;
 use crate::message::Message;
-use crate::time::Time;
+use base::ids::NodeId;
+use base::time::Time;
 
 /// Counts the triggers that a component has taken and tells level 1 often enough that its window does not run dry.
 #[derive(Clone, Debug)]

@@ -28,9 +28,6 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::building::destinations::Destinations;
-use crate::bulk::{Bulk, PageSlice};
-use crate::histogram::Histogram;
-use crate::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use crate::message::{
     Assignment, Attempt, BuiltEvent, BusyCause, Command, DataReply, DataRequest, DatagramAddresses, DebugReason,
     Decision, Ended, Envelope, EventInfo, FileRecord, Grounds, Message, MissedClears, Missing, PeerPlace, PushOrder,
@@ -39,6 +36,9 @@ use crate::message::{
 use crate::report::{
     BlockCause, Blocked, Carried, CarrierKind, ChainCount, DatagramCounts, Network, PORTS_MAX, PeerCount, Report,
 };
+use base::bulk::{Bulk, PageSlice};
+use base::histogram::Histogram;
+use base::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 
 pub use error::WireError;
 

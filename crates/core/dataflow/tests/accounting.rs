@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use base::ids::{NodeId, Role};
 use dataflow::control::accounting::{Accounting, Books};
 use dataflow::control::controller::Application;
-use dataflow::ids::{NodeId, Role};
 use dataflow::message::FileRecord;
 use dataflow::report::{L2svCounters, Report, SfiCounters, SfoCounters};
 

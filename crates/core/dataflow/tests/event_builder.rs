@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use base::bulk::Bulk;
+use base::ids::{EventId, Incarnation, NodeId};
+use base::time::Time;
 use dataflow::building::pushed::PushedParameters;
 use dataflow::building::request_credits::CreditPolicy;
 use dataflow::building::sfi::{RequestOrder, Sfi, SfiParameters, Source};
-use dataflow::bulk::Bulk;
 use dataflow::component::{Action, Component, Input, Note, Outbox, PeerState};
-use dataflow::ids::{EventId, Incarnation, NodeId};
 use dataflow::message::{Assignment, DataReply, DataRequest, EventInfo, Message};
 use dataflow::report::SfiCounters;
-use dataflow::time::Time;
 
 const DFM: NodeId = NodeId(1);
 const FIRST_SOURCE: u16 = 10;

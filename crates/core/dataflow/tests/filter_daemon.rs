@@ -1,14 +1,14 @@
 //! What a filter daemon tells event builders, and when.
 
-use dataflow::bulk::Bulk;
+use base::bulk::Bulk;
+use base::ids::{EventId, Incarnation, NodeId};
+use base::time::Time;
 use dataflow::component::{Action, Component, Input, Outbox, PeerState};
 use dataflow::filter::efd::{Decider, Efd, EfdParameters};
 use dataflow::filter::policy::FilterPolicy;
 use dataflow::filter::streams::one_stream;
-use dataflow::ids::{EventId, Incarnation, NodeId};
 use dataflow::ledger::Finish;
 use dataflow::message::{BuiltEvent, Command, EventInfo, Fate, Message};
-use dataflow::time::Time;
 
 const DFM: NodeId = NodeId(1);
 const SFIS: [NodeId; 2] = [NodeId(2), NodeId(3)];

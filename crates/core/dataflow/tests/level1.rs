@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use base::ids::{EventId, Incarnation, NodeId};
+use base::time::Time;
 use dataflow::component::{Action, Component, Input, Outbox, Outcome, PeerState, Ticket, Work};
-use dataflow::ids::{EventId, Incarnation, NodeId};
 use dataflow::level1::dead_time::{DeadTimeParameters, LeakyBucket};
 use dataflow::level1::external::External;
 use dataflow::level1::kept::Keep;
@@ -11,7 +12,6 @@ use dataflow::level1::pace::Spacing;
 use dataflow::level1::trigger::{Level1, Level1Parameters, Trigger, TriggerInput, TriggerSource};
 use dataflow::message::{BusyCause, Command, Message};
 use dataflow::report::Level1Counters;
-use dataflow::time::Time;
 
 const DECIDER: NodeId = NodeId(2);
 const START: Time = Time::from_ns(1_000_003);

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use dataflow::bulk::{Bulk, PageSlice};
+use base::bulk::{Bulk, PageSlice};
+use base::ids::{EventId, Incarnation, NodeId};
+use base::time::Time;
 use dataflow::component::{Action, Component, Input, Outbox, Outcome, PeerState, Selection, Steered, Ticket, Work};
-use dataflow::ids::{EventId, Incarnation, NodeId};
 use dataflow::level2::l2pu::{L2pu, L2puParameters, sink_accepts};
 use dataflow::level2::l2sv::{L2puAssignment, L2sv, L2svParameters};
 use dataflow::level2::overrides::{Override, Overrides};
 use dataflow::message::{Chains, Command, EventInfo, Grounds, Message, MissedClears, Missing, Settlement};
 use dataflow::report::{L2puCounters, L2svCounters};
-use dataflow::time::Time;
 
 const LEVEL1: NodeId = NodeId(1);
 const L2PU: NodeId = NodeId(3);

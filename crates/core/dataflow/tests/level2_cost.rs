@@ -4,9 +4,10 @@
 
 use std::time::{Duration, Instant};
 
-use dataflow::bulk::Bulk;
+use base::bulk::Bulk;
+use base::ids::{EventId, Incarnation, NodeId};
+use base::time::Time;
 use dataflow::component::{Action, Component, Input, Outbox, Outcome, PeerState, Selection, Steered, Work};
-use dataflow::ids::{EventId, Incarnation, NodeId};
 use dataflow::level1::kept::Keep;
 use dataflow::level1::pace::Spacing;
 use dataflow::level1::trigger::{Level1, Level1Parameters, Trigger, TriggerInput, TriggerSource};
@@ -14,7 +15,6 @@ use dataflow::level2::l2pu::{L2pu, L2puParameters};
 use dataflow::level2::l2sv::{L2puAssignment, L2sv, L2svParameters};
 use dataflow::level2::overrides::Overrides;
 use dataflow::message::{Chains, Command, EventInfo, Message, Roi};
-use dataflow::time::Time;
 
 const LEVEL1: NodeId = NodeId(1);
 const L2SV: NodeId = NodeId(2);

@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
+use base::bulk::Bulk;
+use base::ids::{EventId, Incarnation, NodeId};
+use base::time::Time;
 use dataflow::building::assignment::SfiAssignment;
 use dataflow::building::dfm::{ClearAfter, Dfm, DfmInput, DfmParameters};
 use dataflow::building::push_control::BuildingMode;
-use dataflow::bulk::Bulk;
 use dataflow::component::{Action, Component, Input, Note, Outbox, Outcome, PeerState, Processed, Ticket};
 use dataflow::filter::efd::{Decider, Efd, EfdParameters};
 use dataflow::filter::policy::FilterPolicy;
 use dataflow::filter::streams::one_stream;
-use dataflow::ids::{EventId, Incarnation, NodeId};
 use dataflow::ledger::Finish;
 use dataflow::message::{BuiltEvent, Command, DebugReason, Ended, EventInfo, Fate, Message};
 use dataflow::report::DfmCounters;
-use dataflow::time::Time;
 
 const LEVEL1: NodeId = NodeId(1);
 const DFM: NodeId = NodeId(3);

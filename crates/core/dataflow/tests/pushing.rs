@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
+use base::bulk::Bulk;
+use base::ids::{EventId, Incarnation, NodeId};
+use base::time::Time;
 use dataflow::building::destinations::Destinations;
-use dataflow::bulk::Bulk;
 use dataflow::component::{Action, Component, Input, Outbox, Outcome, PeerState, Ticket, Work};
-use dataflow::ids::{EventId, Incarnation, NodeId};
 use dataflow::message::{DataRequest, EventInfo, Message, Missing, PushOrder};
 use dataflow::readout::fragment::FragmentHead;
 use dataflow::readout::pusher::{Destination, PushParameters};
 use dataflow::readout::ros::{ReadOut, Ros, RosParameters};
-use dataflow::time::Time;
 
 const LEVEL1: NodeId = NodeId(1);
 const DFM: NodeId = NodeId(3);

@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
+use base::bulk::Bulk;
+use base::ids::{EventId, Incarnation, NodeId};
+use base::time::Time;
 use dataflow::building::assignment::SfiAssignment;
 use dataflow::building::dfm::{ClearAfter, Dfm, DfmInput, DfmParameters};
 use dataflow::building::push_control::BuildingMode;
-use dataflow::bulk::Bulk;
 use dataflow::component::{Action, Component, Input, Note, Outbox, Outcome, PeerState, Ticket, Work};
-use dataflow::ids::{EventId, Incarnation, NodeId};
 use dataflow::ledger::{Finish, Ledger, Tally};
 use dataflow::message::{
     Assignment, Attempt, BuiltEvent, Command, Decision, Ended, EventInfo, Fate, HeldEvent, Holdings, Message, Recording,
 };
 use dataflow::recording::sfo::{Durable, Sfo, SfoParameters};
 use dataflow::report::{DfmCounters, SfoCounters};
-use dataflow::time::Time;
 
 const L2SV: NodeId = NodeId(2);
 const SFIS: [NodeId; 2] = [NodeId(4), NodeId(5)];

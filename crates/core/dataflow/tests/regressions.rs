@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::bulk::Bulk;
+use base::ids::{EventId, Incarnation, NodeId};
+use base::time::Time;
 use dataflow::building::assignment::SfiAssignment;
 use dataflow::building::dfm::{ClearAfter, Dfm, DfmInput, DfmParameters};
 use dataflow::building::push_control::BuildingMode;
-use dataflow::bulk::Bulk;
 use dataflow::component::{Action, Component, Input, Outbox, Outcome, PeerState, Work};
-use dataflow::ids::{EventId, Incarnation, NodeId};
 use dataflow::message::{DataRequest, Decision, EventInfo, Message, Missing};
 use dataflow::readout::fragment::FragmentHead;
 use dataflow::readout::ros::{ReadOut, Ros, RosParameters};
 use dataflow::report::RosCounters;
-use dataflow::time::Time;
 
 /// A pROS that had returned let builders wait for results that it had lost.
 #[test]

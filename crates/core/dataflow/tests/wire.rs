@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use base::bulk::{Bulk, PageSlice};
+use base::histogram::Histogram;
+use base::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use dataflow::building::destinations::Destinations;
-use dataflow::bulk::{Bulk, PageSlice};
-use dataflow::histogram::Histogram;
-use dataflow::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use dataflow::ledger::{Finish, Ledger, Tally};
 use dataflow::message::{
     Assignment, Attempt, BuiltEvent, BusyCause, Command, DataReply, DataRequest, DatagramAddresses, DebugReason,

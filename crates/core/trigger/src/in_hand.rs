@@ -1,6 +1,6 @@
 //! The fragments of an event that a worker has asked for so far.
 
-use dataflow::bulk::PageSlice;
+use base::bulk::PageSlice;
 use eformat::WORD_BYTES;
 
 use crate::data::Data;

@@ -5,7 +5,7 @@ mod common;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use dataflow::bulk::PageSlice;
+use base::bulk::PageSlice;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use trigger::{BadPayload, DataType, Filter, Next, Records, Roi, Steering};

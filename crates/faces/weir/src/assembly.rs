@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::ids::{EventId, NodeId, Role, RunNumber};
 use configuration as toml;
 use configuration::{BadMenu, Partition};
 use dataflow::building::assignment::SfiAssignment;
@@ -16,7 +17,6 @@ use dataflow::control::controller::Application;
 use dataflow::filter::efd::{Decider, Efd, EfdParameters};
 use dataflow::filter::policy::FilterPolicy;
 use dataflow::filter::streams::{StreamRule, one_stream};
-use dataflow::ids::{EventId, NodeId, Role, RunNumber};
 use dataflow::level1::dead_time::{DeadTimeParameters, LeakyBucket};
 use dataflow::level1::external::External;
 use dataflow::level1::kept::Keep;

@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use dataflow::ids::{Incarnation, NodeId, RunNumber};
+use base::ids::{Incarnation, NodeId, RunNumber};
+use base::time::Time;
 use dataflow::message::PeerPlace;
-use dataflow::time::Time;
 use transport::run_secret::RunSecret;
 
 use crate::host::{FIRST_LIFE, LinkId, PeerAddress};

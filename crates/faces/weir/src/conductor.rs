@@ -10,15 +10,15 @@ use std::io;
 use std::net::UdpSocket;
 use std::time::Duration;
 
+use base::ids::{NodeId, Role};
+use base::time::Time;
 use configuration::{BadMenu, Transport};
 use dataflow::component::{Outbox, PeerState};
 use dataflow::control::accounting::{Accounting, Books};
 use dataflow::control::controller::{Controller, ControllerParameters, Ending};
-use dataflow::ids::{NodeId, Role};
 use dataflow::message::{Command, Envelope, Message, PeerPlace};
 use dataflow::node::{RUN_CONTROL, route};
 use dataflow::report::{Network, Report};
-use dataflow::time::Time;
 use dataflow::wire;
 use nix::sys::resource::UsageWho;
 use rol::{InputError, Inputs, Replay};

@@ -2,7 +2,7 @@
 
 use std::{fs, thread};
 
-use dataflow::time::Time;
+use base::time::Time;
 use nix::sys::resource::{UsageWho, getrusage};
 use transport::clock;
 

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 use std::process::ChildStdin;
 
-use dataflow::ids::{Incarnation, NodeId, RunNumber};
+use base::ids::{Incarnation, NodeId, RunNumber};
 use rustix::stdio::dup2_stdin;
 use transport::challenge::Prover;
 use transport::run_secret::RunSecret;

@@ -6,12 +6,12 @@ mod tests;
 
 use std::time::Duration;
 
+use base::ids::{Incarnation, NodeId, Role};
+use base::time::Time;
 use configuration::Partition;
 use dataflow::component::PeerState;
-use dataflow::ids::{Incarnation, NodeId, Role};
 use dataflow::message::{Command, DatagramAddresses, Envelope, Message};
 use dataflow::node::RUN_CONTROL;
-use dataflow::time::Time;
 use rol::Inputs;
 use signal_hook::consts::SIGINT;
 use transport::clock;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-use dataflow::ids::Role;
+use base::ids::Role;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::human::{elapsed, grouped, percent, si, wrapped};

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use base::ids::{NodeId, Role};
+use base::time::Time;
 use configuration::{LossAction, Partition, Processes};
-use dataflow::ids::{NodeId, Role};
-use dataflow::time::Time;
 
 /// Whether the protocols of a role let it die within a run and return: its peers bring it up to date, and what it held is
 /// either with them still or lost and counted.

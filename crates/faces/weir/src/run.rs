@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use base::ids::Role;
+use base::time::Time;
 use configuration::{Checksum, FragmentCheck, Partition};
-use dataflow::ids::Role;
 use dataflow::report::{Carried, CarrierKind, DatagramCounts};
-use dataflow::time::Time;
 use eformat::{ROB_PREFIX_BYTES, ROB_SUFFIX_BYTES, WORD_BYTES};
 
 use crate::assembly::Assembly;

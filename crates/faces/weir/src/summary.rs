@@ -9,11 +9,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use base::histogram::Histogram;
+use base::ids::{NodeId, Role};
 use configuration::Tolerate;
 use dataflow::control::accounting::Accounting;
 use dataflow::control::controller::{Application, Ending};
-use dataflow::histogram::Histogram;
-use dataflow::ids::{NodeId, Role};
 use dataflow::message::FileRecord;
 use dataflow::report::{
     self, CarrierKind, DatagramCounts, L2puCounters, Level1Counters, Report, SfiCounters, SfoCounters,

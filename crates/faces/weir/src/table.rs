@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 
+use base::ids::{NodeId, Role};
 use dataflow::control::controller::Ending;
-use dataflow::ids::{NodeId, Role};
 use dataflow::report::{
     DfmCounters, EfdCounters, L2puCounters, L2svCounters, Level1Counters, Report, RosCounters, SfiCounters, SfoCounters,
 };

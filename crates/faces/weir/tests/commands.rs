@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
+use base::ids::{NodeId, Role};
 use configuration::{Fraction, TEMPLATES, Tolerance, template};
 use dataflow::control::accounting::Accounting;
 use dataflow::control::controller::{Application, Ending};
 use dataflow::control::lives::Lives;
-use dataflow::ids::{NodeId, Role};
 use dataflow::message::{BusyCause, FileRecord};
 use dataflow::report::{
     BlockCause, Blocked, DfmCounters, L2svCounters, Level1Counters, Report, RosCounters, SfiCounters, SfoCounters,

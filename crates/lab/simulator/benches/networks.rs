@@ -1,7 +1,7 @@
 //! Speed of the simulator: events per second of the queue, frames per second of a network, cells per second of a switch.
 
+use base::random::Random;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use dataflow::random::Random;
 use simulator::atm::{Demand, Fragments, Paths, RateDivision, Shaping, Switch, SwitchConfig};
 use simulator::engine::Queue;
 use simulator::network::{HostId, Message, Network, Protocol, Step, Topology};

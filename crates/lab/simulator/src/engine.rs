@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::ops::{Add, Sub};
 
-use dataflow::time::Time;
+use base::time::Time;
 
 /// A point in virtual time, in picoseconds since the start: a byte at 10 Gb/s is 800 ps, a whole number. 2⁶⁴ ps are 213
 /// days.

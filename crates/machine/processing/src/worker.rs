@@ -6,7 +6,7 @@ use std::io::{self, IoSlice};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
-use dataflow::time::Time;
+use base::time::Time;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{

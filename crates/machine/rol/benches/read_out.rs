@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
+use base::ids::EventId;
 use configuration::{Payload, Size, SizeDistribution};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use dataflow::ids::EventId;
 use dataflow::message::EventInfo;
 use rol::{Emulation, LinkParameters, Links, Sample, SampleInput, emulated_source_ids};
 

@@ -9,7 +9,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dataflow::ids::EventId;
+use base::ids::EventId;
 use dataflow::message::EventInfo;
 use eformat::stream_tag::{Entry, StreamTag, encode};
 use eformat::{

@@ -3,8 +3,8 @@
 mod sizes;
 mod triggers;
 
+use base::bulk::PageSlice;
 use configuration::{Payload, SizeDistribution};
-use dataflow::bulk::PageSlice;
 use dataflow::readout::fragment::{FragmentHead, Unplaced};
 use eformat::{ROB_PREFIX_BYTES, WORD_BYTES};
 use transport::page_pool::{Page, Pool};

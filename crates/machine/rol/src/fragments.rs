@@ -1,7 +1,7 @@
 //! Headers and trailers around the data of a fragment, the same for all kinds of links.
 
-use dataflow::bulk::PageSlice;
-use dataflow::ids::EventId;
+use base::bulk::PageSlice;
+use base::ids::EventId;
 use dataflow::message::EventInfo;
 use dataflow::readout::fragment::{FragmentCheck, FragmentHead, Unplaced, status};
 use eformat::{

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use base::ids::EventId;
 use configuration::{
     Checksum, FRAGMENT_OVERHEAD_BYTES, Input, Level1, Level1Source, Mix, Partition, RosInput, SizeDistribution,
 };
-use dataflow::ids::EventId;
 use dataflow::level1::trigger::TriggerSource;
 
 use crate::deal::deal;

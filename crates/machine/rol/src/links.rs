@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use dataflow::bulk::{Bulk, PageSlice};
-use dataflow::ids::EventId;
+use base::bulk::{Bulk, PageSlice};
+use base::ids::EventId;
 use dataflow::message::EventInfo;
 use dataflow::readout::fragment::{FragmentHead, Unplaced};
 use eformat::{LOST_ROB_BYTES, WORD_BYTES};

@@ -10,8 +10,8 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use base::ids::EventId;
 use configuration::{Level1Source, Partition};
-use dataflow::ids::EventId;
 use dataflow::level1::roib::RoibParameters;
 use dataflow::level1::trigger::Trigger;
 use transport::error::OsError;

@@ -1,6 +1,6 @@
 //! What a read-out system takes out of fragments before it sends them to level 2.
 
-use dataflow::bulk::{Bulk, PageSlice};
+use base::bulk::{Bulk, PageSlice};
 use eformat::{EventFormat, ROD_HEADER_WORDS, Rob, Robs, WORD_BYTES};
 
 /// Zero suppression: leaves out words of zero behind the records of a fragment, and small calorimeter cells.

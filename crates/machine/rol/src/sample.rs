@@ -11,7 +11,7 @@ mod rows;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use dataflow::bulk::PageSlice;
+use base::bulk::PageSlice;
 use dataflow::level1::trigger::{Trigger, TriggerSource};
 use dataflow::message::{EventInfo, Roi};
 use dataflow::readout::fragment::{FragmentHead, Unplaced};

@@ -1,8 +1,8 @@
 //! Emulated links.
 
+use base::bulk::PageSlice;
+use base::ids::EventId;
 use configuration::{Payload, Size, SizeDistribution};
-use dataflow::bulk::PageSlice;
-use dataflow::ids::EventId;
 use dataflow::message::EventInfo;
 use dataflow::readout::fragment::{FragmentHead, status};
 use eformat::{EventFormat, Rob, check_rob};

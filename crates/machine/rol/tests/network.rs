@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use dataflow::ids::{EventId, Lvl1Id};
+use base::ids::{EventId, Lvl1Id};
 use dataflow::level1::roib::SourceRecord;
 use dataflow::level1::trigger::Trigger;
 use dataflow::message::Roi;

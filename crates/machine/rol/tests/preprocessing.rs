@@ -1,6 +1,6 @@
 //! Zero suppression of fragments.
 
-use dataflow::bulk::{Bulk, PageSlice};
+use base::bulk::{Bulk, PageSlice};
 use eformat::{
     EventFormat, ROB_PREFIX_BYTES, Rob, RobParams, Robs, RodHeader, SourceId, check_rob, write_rob_fragment,
 };

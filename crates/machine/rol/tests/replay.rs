@@ -8,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dataflow::bulk::PageSlice;
-use dataflow::ids::EventId;
+use base::bulk::PageSlice;
+use base::ids::EventId;
 use dataflow::level1::trigger::TriggerSource;
 use dataflow::message::{EventInfo, Roi};
 use eformat::replay::TemplateError;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dataflow::ids::EventId;
+use base::ids::EventId;
 use dataflow::level1::trigger::TriggerSource;
 use dataflow::message::EventInfo;
 use dataflow::readout::fragment::status;

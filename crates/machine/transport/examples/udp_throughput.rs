@@ -3,7 +3,7 @@
 //! The plain calls name the destination of each datagram, as a socket with many peers must. One thread sends a window of messages, then receives it, so that nothing is lost and processor time is the time. Both
 //! programs run in turns; the ratio is that of their medians. `cargo run --release -p transport --example udp_throughput`.
 
-use dataflow::bulk::Bulk;
+use base::bulk::Bulk;
 use rustix::net::SocketAddrAny;
 use std::io::{IoSlice, IoSliceMut};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};

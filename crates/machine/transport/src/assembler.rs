@@ -3,7 +3,7 @@
 use crate::frame::{FrameLimits, Malformed};
 use crate::link::LinkCounters;
 use crate::page_pool::{Page, Pool};
-use dataflow::bulk::PageSlice;
+use base::bulk::PageSlice;
 
 /// Cuts a byte stream that is written straight into pool pages into frames, without copying whole frames.
 ///
@@ -179,7 +179,7 @@ mod tests {
     use crate::frame::FrameLimits;
     use crate::link::LinkCounters;
     use crate::page_pool::{Pool, PoolOptions};
-    use dataflow::bulk::PageSlice;
+    use base::bulk::PageSlice;
     use proptest::prelude::*;
 
     const PAGE_LEN: usize = 256;

@@ -13,7 +13,7 @@
 //! All here is pure: nonces are arguments, messages go in and out.
 
 use crate::run_secret::RunSecret;
-use dataflow::ids::{Incarnation, NodeId, RunNumber};
+use base::ids::{Incarnation, NodeId, RunNumber};
 use dataflow::message::{Envelope, Message};
 
 /// A number that was not used before, and that nobody can foretell.

@@ -1,6 +1,6 @@
 //! The monotonic clock, read by drivers only.
 
-use dataflow::time::Time;
+use base::time::Time;
 use rustix::time::{ClockId, clock_gettime};
 
 /// The time of `CLOCK_MONOTONIC`: nanoseconds since an origin that all processes of a host share (boot).

@@ -4,7 +4,7 @@
 //! little-endian integer. The rest is opaque here; nothing is aligned. On a byte stream a wrong length loses the
 //! boundaries of all that follows, so that the connection has to be closed.
 
-use dataflow::bulk::{Bulk, PageSlice};
+use base::bulk::{Bulk, PageSlice};
 
 /// The length field.
 pub const LENGTH_FIELD_LEN: usize = 4;
@@ -136,7 +136,7 @@ impl Frame {
 #[cfg(test)]
 mod tests {
     use super::{Frame, FrameLimits, Malformed};
-    use dataflow::bulk::{Bulk, PageSlice};
+    use base::bulk::{Bulk, PageSlice};
 
     fn slice(bytes: &'static [u8]) -> PageSlice {
         PageSlice::from_static(bytes)

@@ -4,8 +4,8 @@
 //! yields after an unsuccessful poll restores predictable and scaling behaviour \[L2SCI2000 §3.1\]. One that sleeps leaves
 //! the processor free altogether, but pays for each wake-up.
 
+use base::time::Time;
 use core::time::Duration;
-use dataflow::time::Time;
 
 /// How to be idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,8 +76,8 @@ impl Idle {
 #[cfg(test)]
 mod tests {
     use super::{Idle, IdleStrategy, Pause};
+    use base::time::Time;
     use core::time::Duration;
-    use dataflow::time::Time;
 
     fn at_us(us: u64) -> Time {
         Time::from_ns(us * 1000)

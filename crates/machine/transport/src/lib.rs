@@ -2,7 +2,7 @@
 //!
 //! This crate moves *frames* and knows nothing of what they mean. A frame is a byte string that starts with its own
 //! length ([`frame`]). Bulk bytes are written once to a page of a fixed [`page_pool::Pool`], by the kernel or by a
-//! producer, and travel from there as [`dataflow::bulk::PageSlice`]s; the page goes home when its last slice is dropped.
+//! producer, and travel from there as [`base::bulk::PageSlice`]s; the page goes home when its last slice is dropped.
 //!
 //! | module | holds |
 //! |---|---|
@@ -23,7 +23,7 @@
 //! # Example
 //!
 //! ```
-//! use dataflow::bulk::Bulk;
+//! use base::bulk::Bulk;
 //! use transport::clock;
 //! use transport::frame::FrameLimits;
 //! use transport::link::Link;

@@ -16,8 +16,8 @@
 use crate::error::OsError;
 use crate::frame::{Frame, Malformed};
 use crate::shm::Violation;
-use dataflow::bulk::Bulk;
-use dataflow::time::Time;
+use base::bulk::Bulk;
+use base::time::Time;
 
 /// One side of a link. See the module for how the calls go together.
 pub trait Link {

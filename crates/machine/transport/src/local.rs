@@ -8,9 +8,9 @@
 use crate::frame::{Frame, FrameLimits};
 use crate::link::{Filled, Flushed, Link, LinkCounters, Lost, SendError};
 use crate::waker::Waker;
+use base::bulk::{Bulk, PageSlice};
+use base::time::Time;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use dataflow::bulk::{Bulk, PageSlice};
-use dataflow::time::Time;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -361,8 +361,8 @@ mod tests {
     use super::{Disconnected, LocalLink, LocalOptions, Refused, queue};
     use crate::frame::FrameLimits;
     use crate::link::{Filled, Link};
-    use dataflow::bulk::Bulk;
-    use dataflow::time::Time;
+    use base::bulk::Bulk;
+    use base::time::Time;
     use std::collections::VecDeque;
 
     #[test]

@@ -640,7 +640,7 @@ mod tests {
     #[test]
     fn slices_return_a_page_from_another_thread_while_it_is_filled() {
         let pool = pool(256, 2);
-        let (to_reader, slices) = std::sync::mpsc::sync_channel::<dataflow::bulk::PageSlice>(1024);
+        let (to_reader, slices) = std::sync::mpsc::sync_channel::<base::bulk::PageSlice>(1024);
         let reader = std::thread::spawn(move || {
             slices.iter().map(|slice| slice.as_bytes().iter().map(|byte| u64::from(*byte)).sum::<u64>()).sum::<u64>()
         });

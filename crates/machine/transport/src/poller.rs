@@ -1,9 +1,9 @@
 //! Which file descriptors are ready.
 
 use crate::error::OsError;
+use base::time::Time;
 use core::sync::atomic::{AtomicU8, Ordering};
 use core::time::Duration;
-use dataflow::time::Time;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::fd::{AsFd, OwnedFd};

@@ -12,9 +12,9 @@ use crate::idle::{Idle, IdleStrategy, Pause};
 use crate::poller::{Poller, Readiness, sleep_until};
 use crate::timestamp::{StampId, StampKind, Timestamps};
 use crate::waker::Waker;
+use base::time::Time;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
-use dataflow::time::Time;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, sched_yield};
 use std::sync::Arc;
 
@@ -310,7 +310,7 @@ const STAMPS: usize = 1 << 16;
 #[cfg(test)]
 mod tests {
     use super::{IN_VAIN_MIN, KernelNews, UNASKED_MAX};
-    use dataflow::time::Time;
+    use base::time::Time;
 
     #[test]
     fn the_kernel_is_asked_less_often_while_work_comes_from_memory_alone() {

@@ -1,7 +1,7 @@
 //! Frames on their way out.
 
 use crate::frame::FrameLimits;
-use dataflow::bulk::{Bulk, PageSlice};
+use base::bulk::{Bulk, PageSlice};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
@@ -214,7 +214,7 @@ const SENT_KEPT_MAX: usize = 64 << 10;
 mod tests {
     use super::{Full, SENT_KEPT_MAX, SendQueue};
     use crate::frame::FrameLimits;
-    use dataflow::bulk::{Bulk, PageSlice};
+    use base::bulk::{Bulk, PageSlice};
     use proptest::prelude::*;
     use std::io::IoSlice;
 

@@ -5,8 +5,8 @@
 //! list that comes out, of (id, kind, time), is what the sequence diagrams and distributions of DAQ1999 are drawn from.
 
 use crate::clock;
+use base::time::Time;
 use core::sync::atomic::{AtomicU8, Ordering};
-use dataflow::time::Time;
 use std::sync::Arc;
 
 /// What a stamp is about: a task, by the order in which tasks were added, or a named section of code.

@@ -1,7 +1,7 @@
 //! What a TCP peer that does not speak our language can do: nothing but be refused with a reason.
 
-use dataflow::bulk::PageSlice;
-use dataflow::time::Time;
+use base::bulk::PageSlice;
+use base::time::Time;
 use proptest::prelude::*;
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
 use std::io::{Read, Write};

@@ -1,6 +1,6 @@
 //! The scheduler with its idle strategies, wakers, deadlines and time stamps.
 
-use dataflow::time::Time;
+use base::time::Time;
 use std::time::Duration;
 use transport::clock;
 use transport::idle::IdleStrategy;

@@ -1,6 +1,6 @@
 //! Links through shared memory: long frames, heads longer than the ring, sleepers, settings, and what becomes of slices.
 
-use dataflow::bulk::{Bulk, PageSlice};
+use base::bulk::{Bulk, PageSlice};
 use std::time::Duration;
 use transport::clock;
 use transport::frame::{Frame, FrameLimits};

@@ -1,7 +1,7 @@
 //! Links through shared memory between real processes, some of which are killed: this program runs itself again.
 #![cfg(target_os = "linux")]
 
-use dataflow::bulk::{Bulk, PageSlice};
+use base::bulk::{Bulk, PageSlice};
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;

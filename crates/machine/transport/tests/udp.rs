@@ -1,6 +1,6 @@
 //! Messages between UDP endpoints: all sizes, what a bad network does to them, and the bounds that hold then.
 
-use dataflow::bulk::Bulk;
+use base::bulk::Bulk;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 use transport::clock;

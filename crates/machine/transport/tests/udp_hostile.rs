@@ -1,7 +1,7 @@
 //! What others can send to a UDP endpoint: nothing but what is refused and counted by cause.
 
 use aegis::aegis128l::Aegis128LMac;
-use dataflow::bulk::Bulk;
+use base::bulk::Bulk;
 use proptest::prelude::*;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;

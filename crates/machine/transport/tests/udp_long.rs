@@ -2,8 +2,8 @@
 
 mod network;
 
-use dataflow::bulk::Bulk;
-use dataflow::time::Time;
+use base::bulk::Bulk;
+use base::time::Time;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use transport::frame::FrameLimits;

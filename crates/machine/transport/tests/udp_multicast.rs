@@ -1,6 +1,6 @@
 //! Multicast on the loopback interface: one sender, several receivers, as clears travel `[EB2007 §II-B.4]`.
 
-use dataflow::bulk::Bulk;
+use base::bulk::Bulk;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use transport::clock;
 use transport::frame::FrameLimits;

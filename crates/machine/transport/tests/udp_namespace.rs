@@ -1,6 +1,6 @@
 //! UDP through a network that drops datagrams, in a network namespace of its own.
 
-use dataflow::bulk::Bulk;
+use base::bulk::Bulk;
 use rustix::thread::UnshareFlags;
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use dataflow::ids::Role;
+use base::ids::Role;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

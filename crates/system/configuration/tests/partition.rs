@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+use base::ids::Role;
 use configuration::{
     Carrier, ClearAfter, DfmInput, Dialect, Fraction, GroupCarrier, Interval, Level1Source, LossAction, MessageType,
     Partition, RosInput, RunType, Size, SizeDistribution, TEMPLATES, Way, template,
 };
-use dataflow::ids::Role;
 use proptest::prelude::{Just, Strategy, any, prop_assert_eq, proptest};
 use proptest::sample::{select, subsequence};
 use testkit::TempDir;

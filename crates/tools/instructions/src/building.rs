@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use base::ids::{EventId, NodeId};
 use dataflow::building::assignment::SfiAssignment;
 use dataflow::building::dfm::{ClearAfter, Dfm, DfmInput, DfmParameters};
 use dataflow::building::push_control::BuildingMode;
@@ -9,7 +10,6 @@ use dataflow::building::pushed::PushedParameters;
 use dataflow::building::request_credits::CreditPolicy;
 use dataflow::building::sfi::{RequestOrder, Sfi, SfiParameters, Source};
 use dataflow::component::Component;
-use dataflow::ids::{EventId, NodeId};
 use dataflow::level1::kept::Keep;
 use dataflow::level1::pace::Spacing;
 use dataflow::level1::trigger::{Level1, Trigger, TriggerInput, TriggerSource};

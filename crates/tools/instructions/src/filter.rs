@@ -4,14 +4,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use base::bulk::PageSlice;
+use base::ids::NodeId;
 use dataflow::building::dfm::{Dfm, DfmParameters};
 use dataflow::building::sfi::{Sfi, SfiParameters};
-use dataflow::bulk::PageSlice;
 use dataflow::component::{Component, Outcome};
 use dataflow::filter::efd::{Decider, Efd, EfdParameters};
 use dataflow::filter::policy::FilterPolicy;
 use dataflow::filter::streams::one_stream;
-use dataflow::ids::NodeId;
 use dataflow::level2::steering::{Skeleton, Strategy};
 use dataflow::message::Recording;
 use dataflow::readout::ros::Ros;

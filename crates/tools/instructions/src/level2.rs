@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use base::ids::{EventId, NodeId};
 use dataflow::component::Component;
-use dataflow::ids::{EventId, NodeId};
 use dataflow::level1::kept::Keep;
 use dataflow::level1::pace::Spacing;
 use dataflow::level1::trigger::{Level1, Level1Parameters, Trigger, TriggerInput, TriggerSource};

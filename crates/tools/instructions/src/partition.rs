@@ -2,15 +2,15 @@
 
 use std::collections::VecDeque;
 
-use dataflow::bulk::{Bulk, PageSlice};
+use base::bulk::{Bulk, PageSlice};
+use base::ids::{EventId, Incarnation, NodeId, RunNumber};
+use base::time::Time;
 use dataflow::component::{Action, Component, Input, Outbox, Outcome, PeerState, Ticket, Work};
-use dataflow::ids::{EventId, Incarnation, NodeId, RunNumber};
 use dataflow::level2::steering::Skeleton;
 use dataflow::message::{Command, Envelope, EventInfo, Message};
 use dataflow::node::{Node, RUN_CONTROL};
 use dataflow::readout::fragment::FragmentHead;
 use dataflow::report::Report;
-use dataflow::time::Time;
 use eformat::{RobParams, RodHeader, SourceId, check_rob, write_rob_fragment};
 use transport::page_pool::{Pool, PoolOptions};
 

@@ -1,10 +1,10 @@
 //! One read-out system of twelve ROBs with triggers, requests of level 2, building and clears together `[EB2007 Fig. 6]`.
 
+use base::ids::{EventId, NodeId};
+use base::time::Time;
 use dataflow::component::{Action, Component, Input, Outbox, Outcome, Work};
-use dataflow::ids::{EventId, NodeId};
 use dataflow::message::{DataRequest, EventInfo, Message};
 use dataflow::readout::ros::{ReadOut, Ros, RosParameters};
-use dataflow::time::Time;
 use transport::page_pool::Pool;
 
 use crate::building;

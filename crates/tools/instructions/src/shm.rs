@@ -1,9 +1,9 @@
 //! Frames through a link of shared memory, both ends in one thread: records of the ring, handles and their tickets. Nobody
 //! sleeps, so there is no system call.
 
+use base::bulk::Bulk;
+use base::time::Time;
 use core::time::Duration;
-use dataflow::bulk::Bulk;
-use dataflow::time::Time;
 use transport::frame::FrameLimits;
 use transport::link::Link;
 use transport::page_pool::{Pool, PoolOptions};

@@ -4,12 +4,12 @@
 
 use std::time::Duration;
 
+use base::bulk::Bulk;
+use base::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use dataflow::building::dfm::{Dfm, DfmInput, DfmParameters};
 use dataflow::building::sfi::{Sfi, SfiParameters, Source};
-use dataflow::bulk::Bulk;
 use dataflow::component::{Component, Processed, Steer, Steered};
 use dataflow::control::controller::Application;
-use dataflow::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use dataflow::level1::pace::Spacing;
 use dataflow::level1::trigger::Trigger;
 use dataflow::message::{BuiltEvent, EventInfo, Recording};

@@ -1,9 +1,9 @@
 //! Frames through a connection on the loopback interface, both ends in one thread: the send queue, the assembler and what
 //! is around the system calls, which themselves are not counted.
 
+use base::bulk::{Bulk, PageSlice};
+use base::time::Time;
 use core::time::Duration;
-use dataflow::bulk::{Bulk, PageSlice};
-use dataflow::time::Time;
 use transport::frame::FrameLimits;
 use transport::link::Link;
 use transport::page_pool::{Pool, PoolOptions};

@@ -2,9 +2,9 @@
 //! together, and what is kept to be sent again. System calls are not counted, the kernel neither cuts nor joins, and nothing
 //! checks the payload: that is a library's work.
 
+use base::bulk::{Bulk, PageSlice};
+use base::time::Time;
 use core::time::Duration;
-use dataflow::bulk::{Bulk, PageSlice};
-use dataflow::time::Time;
 use transport::frame::FrameLimits;
 use transport::page_pool::{Pool, PoolOptions};
 use transport::udp::{Acknowledged, DATAGRAM_LEN_ETHERNET, Endpoint, UdpOptions};

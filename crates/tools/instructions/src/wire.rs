@@ -1,7 +1,7 @@
 //! Messages of building as frames and back.
 
-use dataflow::bulk::{Bulk, PageSlice};
-use dataflow::ids::{EventId, Incarnation, NodeId, RunNumber};
+use base::bulk::{Bulk, PageSlice};
+use base::ids::{EventId, Incarnation, NodeId, RunNumber};
 use dataflow::message::{DataReply, DataRequest, Envelope, EventInfo, Message};
 use dataflow::wire;
 

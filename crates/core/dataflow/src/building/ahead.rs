@@ -3,9 +3,9 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::bulk::Bulk;
-use crate::ids::EventId;
 use crate::message::Missing;
+use base::bulk::Bulk;
+use base::ids::EventId;
 
 /// At most so many events and bytes, and as many parts of an event as there are sources. The newest events are refused: the
 /// oldest are assigned next, and what is refused is asked for.

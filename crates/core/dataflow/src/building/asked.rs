@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::time::Time;
+use base::time::Time;
 
 /// What one source was asked for. There is one for each source of each event held: a quarter of a cache line.
 #[derive(Clone, Copy, Default)]

@@ -115,7 +115,7 @@ const TELLS_PER_WINDOW: u64 = 4;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use base::random::Random;
 
     #[test]
     fn a_window_shuts_and_credits_open_it() {

@@ -4,8 +4,8 @@ use alloc::collections::BTreeMap;
 use alloc::collections::btree_map::OccupiedEntry;
 use alloc::vec::Vec;
 
-use crate::bulk::Bulk;
-use crate::ids::EventId;
+use base::bulk::Bulk;
+use base::ids::EventId;
 
 /// At most so many events. The newest are refused: the oldest are built next.
 pub(crate) struct Collected {

@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::ids::{EventId, NodeId};
+use base::ids::{EventId, NodeId};
 
 /// One version of the table of destinations.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,10 +5,10 @@ use core::time::Duration;
 
 use crate::building::ahead::Pushed;
 use crate::building::asked::{Asked, AskedTable};
-use crate::bulk::{Bulk, PageSlice};
-use crate::ids::{EventId, NodeId};
 use crate::message::{BuiltEvent, EventInfo};
-use crate::time::Time;
+use base::bulk::{Bulk, PageSlice};
+use base::ids::{EventId, NodeId};
+use base::time::Time;
 
 /// An event that a builder holds.
 #[derive(Default)]
@@ -199,7 +199,7 @@ impl Building {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use base::random::Random;
 
     #[test]
     fn no_late_source_is_overlooked() {

@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use crate::building::destinations::{DestinationTable, Destinations};
 use crate::component::Outbox;
-use crate::ids::{EventId, NodeId};
 use crate::message::{EventInfo, Message, PushOrder};
+use base::ids::{EventId, NodeId};
 
 /// How the data of an event come to its builder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -7,9 +7,9 @@ use core::time::Duration;
 use crate::building::ahead::{Ahead, Pushed};
 use crate::building::byte_credits::TakenBytes;
 use crate::component::Outbox;
-use crate::ids::{EventId, NodeId};
 use crate::message::Message;
-use crate::time::Time;
+use base::ids::{EventId, NodeId};
+use base::time::Time;
 
 /// How a builder is pushed to.
 #[derive(Clone, Debug, PartialEq)]

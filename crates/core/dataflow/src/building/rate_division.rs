@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::time::Time;
+use base::time::Time;
 
 /// The rate of one source towards one builder: a token bucket that holds one burst, and what a late source was owed.
 ///

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::time::Time;
+use base::time::Time;
 
 /// A policy for the number of requests that are not answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,11 +7,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::control::controller::Application;
-use crate::ids::{NodeId, Role};
 use crate::message::FileRecord;
 use crate::report::{
     DfmCounters, EfdCounters, L2puCounters, L2svCounters, Level1Counters, Report, SfiCounters, SfoCounters,
 };
+use base::ids::{NodeId, Role};
 
 /// The account; the fields are those of the run summary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -9,10 +9,10 @@ use core::time::Duration;
 use crate::component::Outbox;
 use crate::control::lives::Lives;
 use crate::control::states::{State, Verb};
-use crate::ids::{NodeId, Role};
 use crate::message::{Command, FileRecord, Message};
 use crate::report::Report;
-use crate::time::Time;
+use base::ids::{NodeId, Role};
+use base::time::Time;
 
 /// An application of the partition.
 #[derive(Clone, Debug, PartialEq, Eq)]

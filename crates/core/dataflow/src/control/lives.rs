@@ -3,8 +3,8 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-use crate::ids::NodeId;
 use crate::report::Report;
+use base::ids::NodeId;
 
 /// The last reports of all lives of all applications.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -58,9 +58,9 @@ mod tests {
     use alloc::vec;
 
     use super::*;
-    use crate::ids::Role;
     use crate::message::BusyCause;
     use crate::report::{BlockCause, Blocked, ChainCount, L2svCounters, RosCounters, SfiCounters, SfoCounters};
+    use base::ids::Role;
 
     const NODE: NodeId = NodeId(5);
 

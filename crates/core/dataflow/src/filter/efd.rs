@@ -5,19 +5,19 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::bulk::Bulk;
 use crate::component::{Component, Input, Outbox, Outcome, PeerState, Processed, Ticket, Work};
 use crate::event_map::EventMap;
 use crate::filter::policy::FilterPolicy;
 use crate::filter::streams::{StreamRule, streams_of};
 use crate::groups::Groups;
-use crate::ids::{EventId, Incarnation, NodeId, Role};
 use crate::ledger::{Finish, Ledger};
 use crate::message::{BuiltEvent, Command, DebugReason, Fate, Holdings, Message, Recording};
-use crate::random::hash_of_event;
 use crate::report::{BlockCause, BlockedClock, ChainCounts, EfdCounters, Report};
 use crate::several::Several;
-use crate::time::Time;
+use base::bulk::Bulk;
+use base::ids::{EventId, Incarnation, NodeId, Role};
+use base::random::hash_of_event;
+use base::time::Time;
 
 /// How a filter daemon is set up.
 #[derive(Clone, Debug)]

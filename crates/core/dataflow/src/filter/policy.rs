@@ -1,7 +1,7 @@
 //! Filters that need no algorithm.
 
-use crate::ids::EventId;
-use crate::random::unit_of_event;
+use base::ids::EventId;
+use base::random::unit_of_event;
 
 /// How an event is selected. The decision is a function of the event alone, whoever makes it.
 #[derive(Clone, Copy, Debug, PartialEq)]

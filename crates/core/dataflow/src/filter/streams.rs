@@ -2,8 +2,8 @@
 
 use alloc::vec::Vec;
 
-use crate::ids::EventId;
-use crate::random::hash_of_event;
+use base::ids::EventId;
+use base::random::hash_of_event;
 
 /// When a stream takes an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

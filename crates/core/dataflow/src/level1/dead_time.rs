@@ -90,7 +90,7 @@ mod tests {
     use alloc::vec;
 
     use super::*;
-    use crate::random::Random;
+    use base::random::Random;
 
     #[test]
     fn simple_dead_time_covers_the_crossings_after_an_accept() {

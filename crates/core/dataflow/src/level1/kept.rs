@@ -5,10 +5,10 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use crate::component::Outbox;
-use crate::ids::{EventId, NodeId};
 use crate::ledger::Ledger;
 use crate::level2::undecided::Undecided;
 use crate::message::{EventInfo, Grounds, Holdings, Message, Roi, Settlement};
+use base::ids::{EventId, NodeId};
 
 /// Which events level 1 keeps, to tell them again to a decider that returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::level1::dead_time::CROSSING;
-use crate::random::Random;
-use crate::time::Time;
+use base::random::Random;
+use base::time::Time;
 
 /// How triggers follow one another.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,10 +4,10 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::ids::{EventId, Lvl1Id};
 use crate::level1::trigger::Trigger;
 use crate::message::{ROIS_MAX, Roi};
-use crate::time::Time;
+use base::ids::{EventId, Lvl1Id};
+use base::time::Time;
 
 /// How records are joined.
 #[derive(Clone, Debug)]
@@ -332,7 +332,7 @@ mod tests {
     use alloc::vec;
 
     use super::*;
-    use crate::random::Random;
+    use base::random::Random;
 
     fn roib(sources: usize, incomplete: usize, first: u64) -> Roib {
         Roib::new(RoibParameters { sources, incomplete, timeout: Duration::from_nanos(100), first: EventId(first) })

@@ -5,7 +5,6 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::component::{Component, Input, Outbox, Outcome, PeerState};
-use crate::ids::{EventId, Incarnation, NodeId, Role};
 use crate::level1::dead_time::{DeadTime, DeadTimeCause, DeadTimeParameters};
 use crate::level1::external::External;
 use crate::level1::kept::{Keep, Kept};
@@ -13,7 +12,8 @@ use crate::level1::pace::{Pace, Spacing};
 use crate::message::{BusyCause, Command, EventInfo, Grounds, Message, Roi};
 use crate::node::RUN_CONTROL;
 use crate::report::{BlockCause, BlockedClock, Level1Counters, PeerCount, Report};
-use crate::time::Time;
+use base::ids::{EventId, Incarnation, NodeId, Role};
+use base::time::Time;
 
 /// What a trigger carries, apart from its number.
 #[derive(Clone, Debug, Default, PartialEq)]

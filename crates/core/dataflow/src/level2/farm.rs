@@ -3,11 +3,11 @@
 use alloc::vec::Vec;
 
 use crate::component::PeerState;
-use crate::ids::NodeId;
 use crate::level2::l2sv::L2puAssignment;
-use crate::random::Random;
 use crate::report::{BlockCause, BlockedClock};
-use crate::time::Time;
+use base::ids::NodeId;
+use base::random::Random;
+use base::time::Time;
 
 /// The units of one supervisor, each with its share of events.
 pub(crate) struct Farm {
@@ -133,7 +133,7 @@ mod tests {
     use alloc::vec;
 
     use super::*;
-    use crate::ids::Incarnation;
+    use base::ids::Incarnation;
 
     fn farm(assignment: L2puAssignment) -> Farm {
         let mut farm = Farm::new(&[NodeId(3), NodeId(4), NodeId(9)], 2, assignment, 1);

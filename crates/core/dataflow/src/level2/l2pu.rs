@@ -4,14 +4,14 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::bulk::Bulk;
 use crate::component::{Component, Input, Outbox, Outcome, PeerState, Steer, Steered, Ticket, Work};
-use crate::ids::{EventId, NodeId, Role};
 use crate::level2::overrides::Overrides;
 use crate::message::{Command, EventInfo, Message, Missing, Roi};
-use crate::random::unit_of_event;
 use crate::report::{ChainCounts, L2puCounters, Report};
-use crate::time::Time;
+use base::bulk::Bulk;
+use base::ids::{EventId, NodeId, Role};
+use base::random::unit_of_event;
+use base::time::Time;
 
 /// How a processing unit is set up.
 #[derive(Clone, Debug)]

@@ -7,8 +7,6 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::component::{Component, Input, Note, Outbox, PeerState};
-use crate::histogram::Histogram;
-use crate::ids::{EventId, NodeId, Role};
 use crate::level2::farm::Farm;
 use crate::level2::forced::ForcedShare;
 use crate::level2::outlet::Outlet;
@@ -17,8 +15,10 @@ use crate::level2::settling::Settling;
 use crate::level2::undecided::Undecided;
 use crate::message::{BusyCause, Command, Decision, EventInfo, Grounds, Message, Roi};
 use crate::report::{BlockedClock, L2svCounters, Report};
-use crate::time::Time;
 use crate::window::TakenCount;
+use base::histogram::Histogram;
+use base::ids::{EventId, NodeId, Role};
+use base::time::Time;
 
 /// How a supervisor is set up.
 #[derive(Clone, Debug)]

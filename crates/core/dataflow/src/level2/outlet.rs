@@ -6,12 +6,12 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::component::{Outbox, PeerState};
-use crate::ids::{EventId, Incarnation, NodeId};
 use crate::ledger::Ledger;
 use crate::message::{Decision, Holdings, Message, MissedClears, Settlement};
 use crate::readout::clears::Clears;
 use crate::report::L2svCounters;
-use crate::time::Time;
+use base::ids::{EventId, Incarnation, NodeId};
+use base::time::Time;
 
 /// The way out of a supervisor.
 pub(crate) enum Outlet {

@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::component::Outbox;
-use crate::ids::{EventId, NodeId};
 use crate::message::{Message, Settlement};
-use crate::time::Time;
+use base::ids::{EventId, NodeId};
+use base::time::Time;
 
 /// Decided events on their way into the memory of level 1.
 ///

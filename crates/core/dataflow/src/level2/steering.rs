@@ -2,11 +2,11 @@
 
 use alloc::vec::Vec;
 
-use crate::bulk::Bulk;
 use crate::component::{Selection, Steer, Steered};
-use crate::ids::EventId;
 use crate::message::Chains;
-use crate::random::{hash_of_event, unit_of_event};
+use base::bulk::Bulk;
+use base::ids::EventId;
+use base::random::{hash_of_event, unit_of_event};
 
 /// A strategy. The same event is decided alike wherever it is processed.
 #[derive(Clone, Debug, PartialEq)]

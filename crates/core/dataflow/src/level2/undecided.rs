@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 
-use crate::ids::EventId;
+use base::ids::EventId;
 
 /// A table by event number, for events that come in rising order and leave in about the same.
 ///

@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 
-use crate::ids::EventId;
+use base::ids::EventId;
 
 /// A bounded set of event numbers: the events that a read-out system was told to forget. A fragment of theirs that comes late,
 /// or again, is dropped.

@@ -5,10 +5,10 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::ids::EventId;
 use crate::message::{Message, MissedClears};
 use crate::readout::clear_sequence::MISSING_MAX;
-use crate::time::Time;
+use base::ids::EventId;
+use base::time::Time;
 
 /// Collects events to clear into numbered groups, and keeps the groups for those who missed one.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::ids::EventId;
+use base::ids::EventId;
 
 mod index;
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 
-use crate::ids::EventId;
+use base::ids::EventId;
 
 /// A set of event numbers that mostly come in order and go in order: then an operation looks at its ends.
 ///

@@ -1,6 +1,6 @@
 //! The check that every fragment passes when it enters from its link.
 
-use crate::ids::{EventId, Lvl1Id};
+use base::ids::{EventId, Lvl1Id};
 
 /// What a component knows of a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::time::Time;
+use base::time::Time;
 
 /// How late deadlines were met in the last one or two [`MEMORY`]s: a driver sleeps too long, or has no processor.
 #[derive(Clone, Debug, Default)]

@@ -6,10 +6,10 @@ use core::time::Duration;
 
 use crate::building::byte_credits::{PushWindow, cost};
 use crate::building::rate_division::RateDivision;
-use crate::ids::{EventId, NodeId};
-use crate::random::Random;
 use crate::readout::lateness::Lateness;
-use crate::time::Time;
+use base::ids::{EventId, NodeId};
+use base::random::Random;
+use base::time::Time;
 
 /// How a read-out system pushes.
 #[derive(Clone, Debug, PartialEq)]

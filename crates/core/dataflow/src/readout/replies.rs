@@ -2,11 +2,11 @@
 
 use alloc::vec::Vec;
 
-use crate::bulk::Bulk;
 use crate::component::Outbox;
 use crate::groups::WEIGHT_MAX;
-use crate::ids::NodeId;
 use crate::message::{DataReply, Message};
+use base::bulk::Bulk;
+use base::ids::NodeId;
 
 /// Replies that are ready, by builder: those of one pass travel together.
 pub(crate) struct Replies {
@@ -181,7 +181,7 @@ impl Parts {
 mod tests {
     use super::*;
     use crate::component::Action;
-    use crate::ids::EventId;
+    use base::ids::EventId;
 
     #[test]
     fn replies_of_a_pass_travel_together_as_far_as_they_fit() {

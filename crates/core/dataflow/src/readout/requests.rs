@@ -4,8 +4,8 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::ids::{EventId, NodeId};
-use crate::time::Time;
+use base::ids::{EventId, NodeId};
+use base::time::Time;
 
 #[derive(Clone)]
 pub(crate) struct Request {

@@ -1,10 +1,10 @@
 //! The read-out buffer of one link.
 
-use crate::bulk::Bulk;
-use crate::ids::EventId;
 use crate::readout::event_manager::{EventManager, InsertError};
 use crate::readout::fragment::FragmentHead;
 use crate::report::RosCounters;
+use base::bulk::Bulk;
+use base::ids::EventId;
 
 /// The fragments of one read-out link, from the link until they are cleared.
 ///

@@ -9,9 +9,7 @@ use core::convert::Infallible;
 use core::time::Duration;
 
 use crate::building::destinations::DestinationTable;
-use crate::bulk::Bulk;
 use crate::component::{Component, Input, Note, Outbox, Outcome, PeerState, Ticket, Work};
-use crate::ids::{EventId, Incarnation, NodeId, Role};
 use crate::message::{BusyCause, Command, DataReply, DataRequest, EventInfo, Holdings, Message, Missing, PushOrder};
 use crate::readout::clear_sequence::ClearSequence;
 use crate::readout::cleared_ids::ClearedIds;
@@ -23,8 +21,10 @@ use crate::readout::requests::{Named, Request, RequestKind, UNASKED, Waiting, Wa
 use crate::readout::rob::{Refusal, Rob};
 use crate::readout::valid_bound::ValidBound;
 use crate::report::{Report, RosCounters};
-use crate::time::Time;
 use crate::window::TakenCount;
+use base::bulk::Bulk;
+use base::ids::{EventId, Incarnation, NodeId, Role};
+use base::time::Time;
 
 pub use parameters::{ReadOut, RosParameters};
 

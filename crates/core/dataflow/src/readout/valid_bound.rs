@@ -1,6 +1,6 @@
 //! The oldest valid event, as whoever clears says it.
 
-use crate::ids::EventId;
+use base::ids::EventId;
 
 /// A bound that only rises, and that no single message raises beyond what is known to have been issued: what is below it
 /// is refused and may be removed, for good.

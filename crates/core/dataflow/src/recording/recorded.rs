@@ -2,7 +2,7 @@
 
 use alloc::collections::BTreeSet;
 
-use crate::ids::EventId;
+use base::ids::EventId;
 
 /// The recorded events that may still be asked for again.
 ///

@@ -5,13 +5,13 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::component::{Component, Input, Note, Outbox, Outcome, PeerState, Ticket, Work};
-use crate::ids::{EventId, NodeId, Role};
 use crate::message::{Command, FileRecord, Message, Recording};
 use crate::node::RUN_CONTROL;
 use crate::recording::recorded::RecordedEvents;
 use crate::report::{Report, SfoCounters};
 use crate::several::Several;
-use crate::time::Time;
+use base::ids::{EventId, NodeId, Role};
+use base::time::Time;
 
 /// How a recorder is set up.
 #[derive(Clone, Debug)]

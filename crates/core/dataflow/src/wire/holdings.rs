@@ -4,9 +4,9 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::{Fault, Read, Reader, Writer};
-use crate::ids::EventId;
 use crate::ledger::{Finish, Ledger, Tally};
 use crate::message::{Fate, HeldEvent, Holdings};
+use base::ids::EventId;
 
 impl Writer<'_> {
     pub(super) fn holdings(&mut self, holdings: &Holdings) -> &mut Self {

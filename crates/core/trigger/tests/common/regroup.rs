@@ -1,6 +1,6 @@
 //! The same hits cut into the ROBs of another layout.
 
-use dataflow::bulk::PageSlice;
+use base::bulk::PageSlice;
 use trigger::{DataType, Detector, SubSystem};
 
 use super::sample::Event;

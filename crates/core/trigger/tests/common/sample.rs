@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use dataflow::bulk::PageSlice;
+use base::bulk::PageSlice;
 use parquet::column::reader::ColumnReaderImpl;
 use parquet::data_type::{BoolType, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type};
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};

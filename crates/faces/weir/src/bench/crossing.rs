@@ -1,9 +1,9 @@
 //! Building in which every source sends to every builder, each of them a process of its own: what the benchmarks of shaping
 //! run with different settings.
 
+use base::ids::Role;
 use configuration::Partition;
 use dataflow::building::EVENT_BYTES;
-use dataflow::ids::Role;
 use dataflow::report::RosCounters;
 use serde::Serialize;
 

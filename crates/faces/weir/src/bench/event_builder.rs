@@ -14,8 +14,8 @@
 //! acknowledged datagrams, and the reference the same without acknowledgements: what a transport protocol costs, as in
 //! `[ATM1997 §III]`.
 
+use base::ids::Role;
 use configuration::{Partition, RequestCredits};
-use dataflow::ids::Role;
 use serde::Serialize;
 
 use super::datagrams::{self, Datagrams};

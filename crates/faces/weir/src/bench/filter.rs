@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::time::Duration;
 
-use dataflow::time::Time;
+use base::time::Time;
 use eformat::{RobParams, RodHeader, SourceId, write_rob_fragment};
 use nix::sys::resource::UsageWho;
 use processing::{Algorithm, Decision, EventHead, EventView, ServeError, Tasks, TasksOptions, Verdict, python, serve};

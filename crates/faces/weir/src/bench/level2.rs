@@ -9,10 +9,10 @@
 //! Nothing is left out: level 1 issues every event, its fragments are read out and cleared, and the account is drawn up.
 //! The round trip is timed by the supervisor, from the level-1 result to the decision \[L2SCI2000 §3.2\].
 
+use base::bulk::{Bulk, PageSlice};
+use base::histogram::Histogram;
+use base::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use configuration::Partition;
-use dataflow::bulk::{Bulk, PageSlice};
-use dataflow::histogram::Histogram;
-use dataflow::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use dataflow::message::{Envelope, EventInfo, Message, Roi};
 use dataflow::wire;
 use eformat::RobParams;

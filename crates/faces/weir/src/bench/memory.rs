@@ -10,8 +10,8 @@ use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use base::ids::Role;
 use configuration::Partition;
-use dataflow::ids::Role;
 use serde::Serialize;
 use transport::clock;
 

@@ -3,8 +3,8 @@
 use std::io::{self, Read};
 use std::process::{Child, Stdio};
 
+use base::ids::Role;
 use configuration::RequestCredits;
-use dataflow::ids::Role;
 use dataflow::report::SfiCounters;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};

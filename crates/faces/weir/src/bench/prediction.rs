@@ -28,8 +28,8 @@
 
 use std::time::Duration;
 
+use base::ids::Role;
 use configuration::{Interval, Layout, Partition};
-use dataflow::ids::Role;
 use dataflow::report::SfiCounters;
 use serde::Serialize;
 use simulator::world::Trace;

@@ -11,10 +11,10 @@
 
 use std::time::Duration;
 
+use base::bulk::{Bulk, PageSlice};
+use base::histogram::Histogram;
+use base::ids::{EventId, Role};
 use configuration::Partition;
-use dataflow::bulk::{Bulk, PageSlice};
-use dataflow::histogram::Histogram;
-use dataflow::ids::{EventId, Role};
 use dataflow::message::{DataReply, DataRequest, EventInfo, Message};
 use dataflow::report::{L2puCounters, Report, RosCounters, SfiCounters};
 use eformat::RobParams;

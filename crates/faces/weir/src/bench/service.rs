@@ -11,7 +11,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use dataflow::time::Time;
+use base::time::Time;
 use nix::sys::resource::UsageWho;
 use transport::clock;
 

@@ -4,8 +4,8 @@
 //! the event queue alone, with as many events as inputs: each is taken out and another one put in, with ten thousand in it. How
 //! often an input costs what an event of the queue does depends little on the machine.
 
+use base::random::Random;
 use configuration::Partition;
-use dataflow::random::Random;
 use nix::sys::resource::UsageWho;
 use serde::Serialize;
 use simulator::engine::Queue;

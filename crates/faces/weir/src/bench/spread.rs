@@ -4,7 +4,7 @@
 //! of a fragment in a page, and a handle on it that two have. Sources are visited one by one, each for all events in hand, in an
 //! order that is not that of memory; the builder takes in what some sources have given. Nothing else is kept of a source.
 
-use dataflow::random::Random;
+use base::random::Random;
 use nix::sys::resource::UsageWho;
 use transport::clock;
 

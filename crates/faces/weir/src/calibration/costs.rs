@@ -5,8 +5,8 @@ mod closing;
 use std::collections::BTreeMap;
 use std::thread;
 
+use base::ids::Role;
 use configuration::{Interval, Layout, Partition, Simulation};
-use dataflow::ids::Role;
 use simulator::world::{Kind, Trace};
 
 use self::closing::Closing;

@@ -17,8 +17,8 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use base::ids::Role;
 use configuration::{ConfigurationError, Interval, Partition};
-use dataflow::ids::Role;
 use simulator::world::Kind;
 
 use self::costs::{Apart, Part};

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
+use base::ids::Role;
 use configuration::{ConfigurationError, Partition};
-use dataflow::ids::Role;
 use transport::scheduler::allowed_cpus;
 
 use super::costs::{Part, Way};

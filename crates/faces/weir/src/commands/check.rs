@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
+use base::ids::Role;
 use configuration::{Application, Partition, RosInput};
-use dataflow::ids::Role;
 
 use crate::cli::{CheckArgs, Exit};
 use crate::machine::{Findings, judge};

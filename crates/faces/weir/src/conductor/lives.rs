@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use base::ids::{Incarnation, NodeId};
+use base::time::Time;
 use configuration::LossAction;
 use dataflow::component::PeerState;
-use dataflow::ids::{Incarnation, NodeId};
 use dataflow::message::{Command, Message, PeerPlace};
-use dataflow::time::Time;
 
 use super::{Conductor, GRACE, Phase};
 use crate::host::Host;

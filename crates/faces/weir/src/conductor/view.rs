@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dataflow::ids::Role;
+use base::ids::Role;
 use dataflow::report::{DfmCounters, Level1Counters, Report, SfiCounters, SfoCounters};
 
 use crate::assembly::Assembly;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dataflow::ids::NodeId;
+use base::ids::NodeId;
 
 use crate::host::{RECORDING_RESUMED, RECORDING_STALLED};
 

@@ -10,9 +10,9 @@
 use core::fmt;
 use std::collections::BTreeMap;
 
+use base::bulk::{Bulk, BulkParts, PageSlice};
+use base::ids::{EventId, NodeId, Role};
 use configuration::{MessageType, Partition, Transport, Way};
-use dataflow::bulk::{Bulk, BulkParts, PageSlice};
-use dataflow::ids::{EventId, NodeId, Role};
 use dataflow::message::{DataReply, DataRequest, Envelope, Message};
 use dataflow::report::CarrierKind;
 
@@ -292,7 +292,7 @@ fn port_of(event: EventId, request: u32, ports: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dataflow::ids::{Incarnation, RunNumber};
+    use base::ids::{Incarnation, RunNumber};
     use dataflow::message::{DataRequest, EventInfo};
 
     const ROLES: [Role; 6] = [Role::RunControl, Role::Ros, Role::Pros, Role::Dfm, Role::Sfi, Role::Efd];

@@ -1,7 +1,7 @@
 //! The check of fragments that arrive for building, beside that of the messages that bring them.
 
-use dataflow::bulk::{Bulk, BulkParts, PageSlice};
-use dataflow::ids::EventId;
+use base::bulk::{Bulk, BulkParts, PageSlice};
+use base::ids::EventId;
 use dataflow::message::DataReply;
 
 /// How fragments are checked that arrive for building, beside their ROB headers.

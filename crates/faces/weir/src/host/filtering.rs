@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use base::bulk::{Bulk, PageSlice};
 use configuration::{Partition, Pt};
-use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::component::{Outcome, Processed, Ticket};
 use dataflow::message::{BuiltEvent, Chains, DebugReason, EventInfo, Grounds};
 use eformat::WORD_BYTES;

@@ -3,11 +3,11 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use base::ids::{Incarnation, NodeId};
+use base::time::Time;
 use configuration::Partition;
-use dataflow::ids::{Incarnation, NodeId};
 use dataflow::message::{DatagramAddresses, Envelope, Message};
 use dataflow::node::RUN_CONTROL;
-use dataflow::time::Time;
 use dataflow::wire;
 use transport::challenge::{Member, Prover};
 use transport::error::OsError;

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use base::ids::Role;
 use dataflow::component::Input;
-use dataflow::ids::Role;
 use dataflow::message::Message;
 use simulator::world::Kind;
 use transport::clock;
@@ -198,7 +198,7 @@ impl Section {
 }
 
 fn bulk_bytes(message: &Message) -> usize {
-    message.bulk().map_or(0, dataflow::bulk::Bulk::len)
+    message.bulk().map_or(0, base::bulk::Bulk::len)
 }
 
 impl Default for Samples {

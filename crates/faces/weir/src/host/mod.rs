@@ -24,14 +24,14 @@ mod workshop;
 
 use std::collections::VecDeque;
 
+use base::bulk::{Bulk, PageSlice};
+use base::ids::{Incarnation, NodeId, Role, RunNumber};
+use base::time::Time;
 use configuration::Way;
-use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::component::{Action, Component, Input, Note, Outbox, PeerState};
-use dataflow::ids::{Incarnation, NodeId, Role, RunNumber};
 use dataflow::message::{Command, Envelope, Message};
 use dataflow::node::{Node, RUN_CONTROL};
 use dataflow::report::{CarrierKind, Network, Report};
-use dataflow::time::Time;
 use dataflow::turns::Turns;
 use dataflow::wire;
 use transport::clock;

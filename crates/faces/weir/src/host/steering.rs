@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dataflow::bulk::{Bulk, PageSlice};
+use base::bulk::{Bulk, PageSlice};
 use dataflow::component::{Selection, Steer, Steered};
 use dataflow::level2::steering::Skeleton;
 use dataflow::message::{Chains, EventInfo};

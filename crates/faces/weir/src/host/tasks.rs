@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dataflow::time::Time;
+use base::time::Time;
 use transport::error::OsError;
 use transport::scheduler::{Context, Scheduler, Task};
 use transport::waker::Waker;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use base::ids::{NodeId, RunNumber};
 use configuration::Partition;
-use dataflow::ids::{NodeId, RunNumber};
 use dataflow::message::Message;
 use dataflow::node::RUN_CONTROL;
 use transport::challenge::{Member, Prover};

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use base::ids::NodeId;
+use base::time::Time;
 use dataflow::component::Input;
-use dataflow::ids::NodeId;
-use dataflow::time::Time;
 use dataflow::turns::is_flushed_in_turn;
 use transport::clock;
 

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use base::time::Time;
 use dataflow::message::{Envelope, Message};
-use dataflow::time::Time;
 use dataflow::wire;
 use transport::challenge::{Challenge, Member, Nonce, Prover};
 use transport::frame::{Frame, FrameLimits};
@@ -112,7 +112,7 @@ impl Waiting {
     fn say(&mut self, now: Time, envelope: &Envelope, message: &Message) {
         let mut encoded = Vec::new();
         wire::encode(envelope, message, &mut encoded);
-        match self.channel.link_mut().send(&encoded, &dataflow::bulk::Bulk::empty()) {
+        match self.channel.link_mut().send(&encoded, &base::bulk::Bulk::empty()) {
             // A loss is reported when the last frames have been received.
             Ok(()) => _ = self.channel.link_mut().flush(now),
             Err(SendError::Lost(_)) => {}

@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use dataflow::bulk::Bulk;
+use base::bulk::Bulk;
+use base::ids::{NodeId, Role};
+use base::time::Time;
 use dataflow::component::{Input, Outcome, Ticket, Work};
-use dataflow::ids::{NodeId, Role};
 use dataflow::message::{EventInfo, Message};
 use dataflow::readout::fragment::FragmentHead;
-use dataflow::time::Time;
 use rol::{Inputs, Links, LinksError, NetworkError, NetworkParameters, NetworkTriggers, Preprocessing, ReadOutError};
 use transport::page_pool::Pool;
 use transport::waker::Waker;

@@ -1,7 +1,7 @@
 //! The peers of a process: it finds them, loses them, and finds their next lives.
 
+use base::ids::{Incarnation, NodeId, Role};
 use dataflow::component::PeerState;
-use dataflow::ids::{Incarnation, NodeId, Role};
 use dataflow::message::{DatagramAddresses, Envelope, Message, PeerPlace};
 use dataflow::node::RUN_CONTROL;
 use transport::scheduler::Context;

@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use base::bulk::PageSlice;
+use base::ids::{Incarnation, NodeId, Role, RunNumber};
 use configuration::Partition;
-use dataflow::bulk::PageSlice;
-use dataflow::ids::{Incarnation, NodeId, Role, RunNumber};
 use dataflow::message::{Command, DatagramAddresses, Envelope, Message, PeerPlace};
 use dataflow::node::RUN_CONTROL;
 use dataflow::wire;

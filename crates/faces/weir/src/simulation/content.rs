@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use base::bulk::{Bulk, PageSlice};
+use base::ids::{NodeId, Role};
 use configuration::RosInput;
-use dataflow::bulk::{Bulk, PageSlice};
-use dataflow::ids::{NodeId, Role};
 use dataflow::message::EventInfo;
 use eformat::WORD_BYTES;
 use rol::{FragmentSizes, Inputs, Links};

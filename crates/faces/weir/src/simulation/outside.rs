@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use base::bulk::Bulk;
+use base::ids::{NodeId, Role};
 use configuration::RosInput;
-use dataflow::bulk::Bulk;
 use dataflow::component::{Processed, Selection, Steer, Steered};
-use dataflow::ids::{NodeId, Role};
 use dataflow::level1::trigger::Trigger;
 use dataflow::level2::steering::Skeleton;
 use dataflow::message::{BuiltEvent, EventInfo, Recording};

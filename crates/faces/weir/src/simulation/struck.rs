@@ -1,8 +1,8 @@
 //! What faults did to a simulated run, as the summary tells it.
 
+use base::ids::NodeId;
+use base::time::Time;
 use configuration::FaultKind;
-use dataflow::ids::NodeId;
-use dataflow::time::Time;
 use simulator::network::Counters;
 use simulator::world::{Fault, Outcomes, Struck};
 

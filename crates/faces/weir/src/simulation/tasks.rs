@@ -1,7 +1,7 @@
 //! The processing tasks of a simulated event filter.
 
+use base::bulk::{Bulk, PageSlice};
 use configuration::{BadMenu, Interval, Partition, Pt, RosInput};
-use dataflow::bulk::{Bulk, PageSlice};
 use dataflow::component::Processed;
 use dataflow::message::{BuiltEvent, Chains};
 use processing::{Decision, FailReason, Verdict};

@@ -4,8 +4,8 @@ use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::time::Duration;
 
-use dataflow::bulk::PageSlice;
-use dataflow::ids::EventId;
+use base::bulk::PageSlice;
+use base::ids::EventId;
 use dataflow::message::Message;
 use dataflow::wire::{decode, encode};
 use nix::sys::signal::Signal;

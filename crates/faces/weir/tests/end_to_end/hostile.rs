@@ -5,7 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use dataflow::ids::{Incarnation, NodeId, RunNumber};
+use base::ids::{Incarnation, NodeId, RunNumber};
 use dataflow::message::{Command, Envelope, Message};
 use dataflow::wire::{HEADER_LEN, encode};
 use nix::sys::signal::Signal;

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
+use base::ids::EventId;
 use configuration::{Partition, RobSelection};
 use dataflow::filter::streams::{StreamRule, streams_of};
-use dataflow::ids::EventId;
 use eformat::{Event, EventStatus};
 use rol::Inputs;
 use storage::FileReader;

@@ -1,8 +1,8 @@
 //! Two hosts on a simulated switch. Frames keep their contents outside of the network, which knows lengths only.
 
 use crate::suite::{COPY_BELOW, Fixture, PAGE_LEN, QUEUE_BYTES_MAX, QUEUE_FRAMES_MAX, Stranger};
-use dataflow::bulk::{Bulk, PageSlice};
-use dataflow::time::Time;
+use base::bulk::{Bulk, PageSlice};
+use base::time::Time;
 use simulator::engine::Queue;
 use simulator::network::{Cause, Fate, Faults, HostId, Message, Network, Protocol, Step, Topology};
 use std::collections::{BTreeMap, VecDeque};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use dataflow::random::Random;
+use base::random::Random;
 
 use super::{Cell, Fragments, Paths, SLOT_PS, Switch, SwitchConfig, aal5_cells};
 

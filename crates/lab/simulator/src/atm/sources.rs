@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use dataflow::random::Random;
+use base::random::Random;
 
 use super::{Cell, aal5_cells};
 

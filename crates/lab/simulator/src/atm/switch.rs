@@ -1,6 +1,6 @@
 //! A self-routing network of switching elements, each with one buffer that its outputs share.
 
-use dataflow::random::Random;
+use base::random::Random;
 
 use super::Tail;
 

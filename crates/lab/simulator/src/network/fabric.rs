@@ -1,6 +1,6 @@
 //! Frames, the lanes they travel on, and the switches between the lanes.
 
-use dataflow::random::Random;
+use base::random::Random;
 
 use super::tcp::{Ack, Segment};
 use super::topology::{Link, Topology, TopologyError};

@@ -37,7 +37,7 @@ mod topology;
 
 use std::collections::VecDeque;
 
-use dataflow::random::Random;
+use base::random::Random;
 
 use crate::engine::Queue;
 use crate::slab::Slab;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dataflow::ids::EventId;
+use base::ids::EventId;
 
 use super::check::Failures;
 use super::expected::Expected;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use base::ids::{EventId, Role};
 use dataflow::control::accounting::Accounting;
-use dataflow::ids::{EventId, Role};
 use dataflow::level1::pace::Spacing;
 use dataflow::report::{DfmCounters, EfdCounters, Level1Counters, Report, RosCounters, SfiCounters};
 

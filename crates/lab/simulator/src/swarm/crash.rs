@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use base::ids::{NodeId, Role};
+use base::random::Random;
 use dataflow::building::dfm::ClearAfter;
-use dataflow::ids::{NodeId, Role};
-use dataflow::random::Random;
 
 use super::plan::{InputKind, Plan};
 use crate::world::Fault;

@@ -1,8 +1,8 @@
 //! What is to become of each event by the plan alone, written anew: the selection of the product is under test, and so not asked.
 
+use base::ids::EventId;
 use dataflow::filter::policy::FilterPolicy;
 use dataflow::filter::streams::StreamRule;
-use dataflow::ids::EventId;
 use dataflow::level2::overrides::Override;
 use dataflow::level2::steering::Strategy;
 

@@ -17,7 +17,7 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-use dataflow::ids::RunNumber;
+use base::ids::RunNumber;
 
 use crate::world::{Costs, Hosts, Outcomes, Setup, Trace, Wire, World};
 use check::Check;

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use dataflow::bulk::Bulk;
+use base::bulk::Bulk;
+use base::ids::{EventId, NodeId, Role};
+use base::random::Random;
 use dataflow::component::{Processed, Selection, Steer, Steered};
-use dataflow::ids::{EventId, NodeId, Role};
 use dataflow::level1::trigger::Trigger;
 use dataflow::level2::steering::Skeleton;
 use dataflow::message::{BuiltEvent, Chains, DebugReason, EventInfo, Grounds, Recording};
-use dataflow::random::Random;
 use dataflow::recording::sfo::Durable;
 
 use super::expected::mixed;

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use base::ids::{EventId, Incarnation, NodeId, Role};
 use dataflow::building::dfm::{Dfm, DfmInput, DfmParameters};
 use dataflow::building::push_control::BuildingMode;
 use dataflow::building::pushed::PushedParameters;
 use dataflow::building::sfi::{Sfi, SfiParameters, Source};
 use dataflow::component::Component;
 use dataflow::filter::efd::{Decider, Efd, EfdParameters};
-use dataflow::ids::{EventId, Incarnation, NodeId, Role};
 use dataflow::level1::external::External;
 use dataflow::level1::kept::Keep;
 use dataflow::level1::trigger::{Level1, Level1Parameters, Trigger, TriggerInput, TriggerSource};

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use base::ids::{NodeId, Role};
+use base::random::Random;
 use dataflow::building::assignment::SfiAssignment;
 use dataflow::building::dfm::ClearAfter;
 use dataflow::building::request_credits::CreditPolicy;
@@ -9,13 +11,11 @@ use dataflow::building::sfi::RequestOrder;
 use dataflow::control::controller::Application;
 use dataflow::filter::policy::FilterPolicy;
 use dataflow::filter::streams::{StreamRule, one_stream};
-use dataflow::ids::{NodeId, Role};
 use dataflow::level1::dead_time::{DeadTimeParameters, LeakyBucket};
 use dataflow::level1::pace::Spacing;
 use dataflow::level2::l2sv::L2puAssignment;
 use dataflow::level2::overrides::{Override, Overrides};
 use dataflow::level2::steering::{Skeleton, Strategy};
-use dataflow::random::Random;
 use dataflow::readout::pusher::Destination;
 use dataflow::recording::sfo::Durable;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use base::ids::NodeId;
 use dataflow::building::EVENT_BYTES;
-use dataflow::ids::NodeId;
 use dataflow::readout::lateness::LATENESS_MAX;
 
 use super::check::Failures;

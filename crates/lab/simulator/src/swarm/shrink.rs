@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use dataflow::ids::NodeId;
+use base::ids::NodeId;
 use dataflow::level2::overrides::Overrides;
 
 use super::STEPS_MAX;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dataflow::time::Time;
+use base::time::Time;
 
 /// The clock of a host as a driver reads it: it may step, but what a component is told never goes back.
 #[derive(Clone, Copy, Debug, Default)]

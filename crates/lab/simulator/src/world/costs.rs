@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use base::ids::Role;
 use dataflow::component::{Input, Outcome};
-use dataflow::ids::Role;
 use dataflow::message::Message;
 
 /// A kind of input, as far as its cost goes.
@@ -231,7 +231,7 @@ impl Costs {
         }
         let (kind, count) = Kind::of(message);
         let count = if kind == Kind::EventReply { count * fragments } else { count };
-        let bulk = message.bulk().map_or(0, dataflow::bulk::Bulk::len);
+        let bulk = message.bulk().map_or(0, base::bulk::Bulk::len);
         self.cost(role, kind, count, bulk)
     }
 
@@ -240,7 +240,7 @@ impl Costs {
         if self.free {
             return Duration::ZERO;
         }
-        self.cost(role, Kind::Send, 1, message.bulk().map_or(0, dataflow::bulk::Bulk::len))
+        self.cost(role, Kind::Send, 1, message.bulk().map_or(0, base::bulk::Bulk::len))
     }
 
     /// What the fragments of events and the end of reading them out cost.

@@ -7,12 +7,12 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use dataflow::bulk::Bulk;
+use base::bulk::Bulk;
+use base::ids::NodeId;
+use base::time::Time;
 use dataflow::component::Input;
-use dataflow::ids::NodeId;
 use dataflow::message::{Envelope, Message};
 use dataflow::node::RUN_CONTROL;
-use dataflow::time::Time;
 use dataflow::turns::{Turns, is_flushed_in_turn};
 
 use super::costs::Kind;

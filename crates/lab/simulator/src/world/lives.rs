@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use base::ids::{Incarnation, NodeId};
+use base::time::Time;
 use dataflow::component::{Input, PeerState};
 use dataflow::control::controller::Controller;
-use dataflow::ids::{Incarnation, NodeId};
 use dataflow::node::{Node, RUN_CONTROL};
-use dataflow::time::Time;
 
 use super::setup::Fault;
 use super::{Arriving, Struck, What, Wire, World};

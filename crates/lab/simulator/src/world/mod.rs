@@ -19,16 +19,16 @@ mod work;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use dataflow::bulk::Bulk;
+use base::bulk::Bulk;
+use base::ids::{EventId, Incarnation, NodeId, Role};
+use base::random::Random;
+use base::time::Time;
 use dataflow::component::{Action, Input, Outbox};
 use dataflow::control::controller::{Application, Controller, ControllerParameters};
-use dataflow::ids::{EventId, Incarnation, NodeId, Role};
 use dataflow::message::{Command, Envelope, FileRecord, Message};
 use dataflow::node::{Node, RUN_CONTROL, route};
-use dataflow::random::Random;
 use dataflow::readout::fragment::{FragmentCheck, FragmentHead};
 use dataflow::report;
-use dataflow::time::Time;
 
 use crate::engine::{Instant, Queue};
 use crate::network::Step;

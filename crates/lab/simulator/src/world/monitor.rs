@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use base::ids::{EventId, Incarnation, NodeId};
+use base::time::Time;
 use dataflow::component::Note;
-use dataflow::ids::{EventId, Incarnation, NodeId};
 use dataflow::ledger::Finish;
 use dataflow::message::{BusyCause, Envelope, Fate, Message};
-use dataflow::time::Time;
 
 use super::outcomes::{Decided, Pushed};
 
@@ -211,7 +211,7 @@ const UNASKED: u32 = 0;
 
 #[cfg(test)]
 mod tests {
-    use dataflow::ids::RunNumber;
+    use base::ids::RunNumber;
     use dataflow::message::{Decision, EventInfo};
 
     use super::*;

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use base::ids::{EventId, Incarnation, NodeId, Role};
+use base::time::Time;
 use dataflow::control::accounting::{Accounting, Books};
 use dataflow::control::controller::{Application, Ending};
-use dataflow::ids::{EventId, Incarnation, NodeId, Role};
 use dataflow::message::{BusyCause, FileRecord};
 use dataflow::report::{DfmCounters, Network};
-use dataflow::time::Time;
 
 use super::World;
 use super::driver::Drivers;

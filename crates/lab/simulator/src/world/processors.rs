@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dataflow::time::Time;
+use base::time::Time;
 
 use super::setup::Hosts;
 

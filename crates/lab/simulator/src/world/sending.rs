@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use dataflow::bulk::Bulk;
-use dataflow::ids::{EventId, Incarnation, NodeId, RunNumber};
+use base::bulk::Bulk;
+use base::ids::{EventId, Incarnation, NodeId, RunNumber};
+use base::random::unit_of_event;
+use base::time::Time;
 use dataflow::message::{Envelope, Message};
 use dataflow::node::RUN_CONTROL;
-use dataflow::random::unit_of_event;
-use dataflow::time::Time;
 use dataflow::wire::encode;
 
 use super::setup::Links;

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use dataflow::bulk::Bulk;
+use base::bulk::Bulk;
+use base::ids::{Incarnation, NodeId, RunNumber};
+use base::time::Time;
 use dataflow::component::{Component, Processed, Steer, Steered};
 use dataflow::control::controller::Application;
-use dataflow::ids::{Incarnation, NodeId, RunNumber};
 use dataflow::level1::trigger::Trigger;
 use dataflow::message::{BuiltEvent, EventInfo, Recording};
-use dataflow::time::Time;
 
 use super::costs::Costs;
 use super::driver::Driver;

@@ -3,8 +3,8 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 
+use base::time::Time;
 use dataflow::message::{Envelope, Message};
-use dataflow::time::Time;
 use dataflow::wire::encode;
 
 /// What is kept of every message as it arrives.

@@ -1,6 +1,6 @@
 //! How messages travel between applications.
 
-use dataflow::ids::NodeId;
+use base::ids::NodeId;
 use dataflow::message::{DataReply, Envelope, Message};
 
 use super::setup::Links;

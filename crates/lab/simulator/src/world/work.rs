@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dataflow::bulk::Bulk;
+use base::bulk::Bulk;
+use base::ids::{EventId, NodeId, Role};
+use base::time::Time;
 use dataflow::component::{Input, Outcome, Ticket, Work};
-use dataflow::ids::{EventId, NodeId, Role};
 use dataflow::ledger::Ledger;
 use dataflow::message::{EventInfo, FileRecord, Holdings, Message};
 use dataflow::readout::fragment::{FragmentCheck, FragmentHead, status};
-use dataflow::time::Time;
 
 use super::setup::{Effort, Place, Planted};
 use super::{Arriving, Fragments, Slot, What, World, Written};
@@ -192,7 +192,7 @@ impl World {
         (head, bulk)
     }
 
-    pub(super) fn input_fragments(&mut self, to: NodeId, incarnation: dataflow::ids::Incarnation, all: Fragments) {
+    pub(super) fn input_fragments(&mut self, to: NodeId, incarnation: base::ids::Incarnation, all: Fragments) {
         let now = self.now;
         let slot = &mut self.slots[usize::from(to.0) - 1];
         if slot.hangs || slot.incarnation != incarnation {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dataflow::random::Random;
+use base::random::Random;
 use proptest::prelude::*;
 use simulator::atm::occupancy::{self, Observation};
 use simulator::atm::{Cell, Demand, Fragments, Paths, RateDivision, Shaping, Switch, SwitchConfig, Tail, pull, push};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use dataflow::random::Random;
+use base::random::Random;
 use proptest::prelude::*;
 use simulator::engine::{Instant, Queue};
 use simulator::network::{

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dataflow::ids::Role;
+use base::ids::Role;
 use dataflow::level1::pace::Spacing;
 use dataflow::message::BusyCause;
 use dataflow::report::{L2svCounters, Level1Counters};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dataflow::ids::Role;
+use base::ids::Role;
 use dataflow::level1::pace::Spacing;
 use dataflow::level2::steering::Strategy;
 use dataflow::report::{RosCounters, SfiCounters};

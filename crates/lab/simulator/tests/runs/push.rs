@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dataflow::ids::{NodeId, Role};
+use base::ids::{NodeId, Role};
 use dataflow::level1::pace::Spacing;
 use dataflow::readout::pusher::Destination;
 use dataflow::report::{DfmCounters, RosCounters, SfiCounters};

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use base::ids::{NodeId, Role};
 use dataflow::building::dfm::ClearAfter;
 use dataflow::building::sfi::RequestOrder;
 use dataflow::filter::policy::FilterPolicy;
-use dataflow::ids::{NodeId, Role};
 use dataflow::level1::pace::Spacing;
 use dataflow::level2::steering::Strategy;
 use dataflow::readout::pusher::Destination;

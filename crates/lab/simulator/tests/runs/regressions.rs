@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use base::ids::{NodeId, Role};
 use dataflow::building::dfm::ClearAfter;
 use dataflow::filter::policy::FilterPolicy;
-use dataflow::ids::{NodeId, Role};
 use dataflow::level1::pace::Spacing;
 use dataflow::level2::steering::Strategy;
 use dataflow::report::SfoCounters;

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
+use base::ids::{NodeId, Role};
 use dataflow::building::request_credits::CreditPolicy;
-use dataflow::ids::{NodeId, Role};
 use dataflow::readout::pusher::Destination;
 use dataflow::report::SfiCounters;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use base::ids::Role;
 use dataflow::building::dfm::ClearAfter;
-use dataflow::ids::Role;
 use dataflow::level1::pace::Spacing;
 use dataflow::report::L2svCounters;
 use simulator::swarm::{InputKind, Plan, Run};

@@ -1,8 +1,8 @@
 //! Sizes of emulated fragments.
 
+use base::ids::EventId;
+use base::random::Random;
 use configuration::SizeDistribution;
-use dataflow::ids::EventId;
-use dataflow::random::Random;
 
 /// The sizes of one emulated link: a function of seed, source identifier and event number, and of nothing else.
 #[derive(Clone, Debug)]

@@ -1,9 +1,9 @@
 //! Emulated triggers.
 
+use base::random::Random;
 use configuration::{Generator, Kinds, Multiplicity, Position, Spectrum};
 use dataflow::level1::trigger::{Trigger, TriggerSource};
 use dataflow::message::{ROIS_MAX, Roi};
-use dataflow::random::Random;
 
 /// Triggers at random bunch crossings with random regions of interest, without end: a function of seed and ordinal.
 ///

@@ -1,6 +1,6 @@
 //! What level-1 processors send.
 
-use dataflow::ids::Lvl1Id;
+use base::ids::Lvl1Id;
 use dataflow::level1::roib::SourceRecord;
 use dataflow::message::{ROIS_MAX, Roi};
 

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
+use base::time::Time;
 use dataflow::level1::roib::{Roib, RoibCounters, RoibParameters, SourceRecord, Taken};
 use dataflow::level1::trigger::Trigger;
-use dataflow::time::Time;
 use transport::link::{Filled, Link, Lost};
 use transport::page_pool::Pool;
 use transport::poller::Poller;

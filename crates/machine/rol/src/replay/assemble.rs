@@ -1,6 +1,6 @@
 //! The original event of the fragments of a replayed one.
 
-use dataflow::bulk::PageSlice;
+use base::bulk::PageSlice;
 use eformat::replay::{Segment, Template, TemplateError};
 use eformat::{EventFormat, GenericStatus, Problem, Rob, RobStatus, Robs, SourceId, check_rob};
 

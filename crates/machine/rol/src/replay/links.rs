@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dataflow::bulk::PageSlice;
+use base::bulk::PageSlice;
 use dataflow::message::EventInfo;
 use dataflow::readout::fragment::{FragmentHead, Unplaced};
 use eformat::{GenericStatus, RobStatus, StatusWord};

@@ -1,6 +1,6 @@
 //! Events of several files drawn by their cross sections, or from all files equally often.
 
-use dataflow::random::Random;
+use base::random::Random;
 
 use super::facts::SampleFacts;
 use super::{Sample, SampleError, SampleFile};

@@ -7,8 +7,8 @@ use super::ring::{Consumer, Record};
 use crate::frame::{Frame, FrameLimits, LENGTH_FIELD_LEN};
 use crate::link::{LinkCounters, Lost};
 use crate::page_pool::{Page, Pool};
+use base::bulk::{Bulk, PageSlice};
 use core::ops::Range;
-use dataflow::bulk::{Bulk, PageSlice};
 use std::collections::VecDeque;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Whose pages are out, until they are home again.
 
 use super::lane::{Lane, Violation};
-use dataflow::bulk::PageSlice;
+use base::bulk::PageSlice;
 
 /// The slices that a peer reads, by ticket.
 #[derive(Debug, Default)]
@@ -82,7 +82,7 @@ impl Ledger {
 mod tests {
     use super::{Ledger, Violation};
     use crate::shm::lane::{Geometry, Lane, OwnLane};
-    use dataflow::bulk::PageSlice;
+    use base::bulk::PageSlice;
 
     #[test]
     fn tickets_come_back_once() {

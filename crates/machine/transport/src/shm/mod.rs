@@ -27,7 +27,7 @@
 //! # Example
 //!
 //! ```
-//! use dataflow::bulk::Bulk;
+//! use base::bulk::Bulk;
 //! use transport::clock;
 //! use transport::frame::FrameLimits;
 //! use transport::link::Link;

@@ -16,7 +16,7 @@ use super::ledger::Ledger;
 use super::options::Process;
 use super::ring::Producer;
 use crate::page_pool::Page;
-use dataflow::bulk::{Bulk, PageSlice};
+use base::bulk::{Bulk, PageSlice};
 use std::collections::VecDeque;
 
 /// What is to be sent: in the ring and not published, or waiting for room.

@@ -8,8 +8,8 @@ use crate::link::{Filled, Flushed, Link, LinkCounters, Lost, SendError};
 use crate::page_pool::Pool;
 use crate::poller::{Poller, Readiness};
 use crate::send_queue::SendQueue;
-use dataflow::bulk::{Bulk, PageSlice};
-use dataflow::time::Time;
+use base::bulk::{Bulk, PageSlice};
+use base::time::Time;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{

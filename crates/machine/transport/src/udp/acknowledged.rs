@@ -5,7 +5,7 @@
 use super::header::Acknowledgement;
 use super::kept::{Kept, Message};
 use super::options::Acknowledged;
-use dataflow::time::Time;
+use base::time::Time;
 
 /// The most messages under way to one peer. A receiver can tell twice as many apart.
 pub(super) const MESSAGES_UNDER_WAY_MAX: u64 = Acknowledged::MESSAGES_MAX as u64;
@@ -147,7 +147,7 @@ const BACK_OFF_MAX: u32 = 4;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dataflow::bulk::Bulk;
+    use base::bulk::Bulk;
     use std::time::Duration;
 
     const AFTER: Duration = Duration::from_nanos(100);

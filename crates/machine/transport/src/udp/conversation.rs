@@ -7,9 +7,9 @@ use super::{Acknowledged, Endpoint, PeerId, UdpOptions};
 use crate::frame::FrameLimits;
 use crate::link::Filled;
 use crate::page_pool::{Pool, PoolOptions};
+use base::bulk::Bulk;
+use base::time::Time;
 use core::time::Duration;
-use dataflow::bulk::Bulk;
-use dataflow::time::Time;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
 /// Entry point of the fuzz target and of the replay of its corpus: what the bytes make a peer say, and us do, does no

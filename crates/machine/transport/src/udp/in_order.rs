@@ -2,7 +2,7 @@
 
 use super::acknowledged::MESSAGES_UNDER_WAY_MAX;
 use super::window::Known;
-use dataflow::bulk::PageSlice;
+use base::bulk::PageSlice;
 use std::collections::BTreeMap;
 
 /// Messages that have come, and wait for earlier ones.

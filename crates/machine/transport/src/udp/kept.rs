@@ -2,8 +2,8 @@
 
 use super::header::HEADER_LEN;
 use super::outbox::Ticket;
+use base::bulk::{Bulk, PageSlice};
 use core::ops::Range;
-use dataflow::bulk::{Bulk, PageSlice};
 use std::collections::VecDeque;
 
 /// The newest messages to one peer, by number. Bulk stays in its pages.
@@ -294,7 +294,7 @@ const REPEATS_MAX: usize = 16;
 #[cfg(test)]
 mod tests {
     use super::{Kept, REPEATS_MAX};
-    use dataflow::bulk::{Bulk, PageSlice};
+    use base::bulk::{Bulk, PageSlice};
 
     fn bulk(slices: &[&'static [u8]]) -> Bulk {
         Bulk::PageList(slices.iter().map(|slice| PageSlice::from_static(slice)).collect())

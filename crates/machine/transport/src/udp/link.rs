@@ -5,8 +5,8 @@ use crate::error::OsError;
 use crate::frame::Frame;
 use crate::link::{Filled, Flushed, Link, LinkCounters, Lost, SendError};
 use crate::poller::Poller;
-use dataflow::bulk::Bulk;
-use dataflow::time::Time;
+use base::bulk::Bulk;
+use base::time::Time;
 use std::net::SocketAddr;
 
 /// An [`Endpoint`] with one peer, as a [`Link`] that neither keeps order nor delivers everything, whose receiver does not

@@ -56,7 +56,7 @@
 //! # Example
 //!
 //! ```
-//! use dataflow::bulk::Bulk;
+//! use base::bulk::Bulk;
 //! use transport::clock;
 //! use transport::frame::FrameLimits;
 //! use transport::page_pool::{Pool, PoolOptions};

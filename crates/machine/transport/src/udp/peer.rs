@@ -9,8 +9,8 @@ use super::options::{Acknowledged, UdpOptions};
 use super::outbox::Destination;
 use super::reassembly::{Added, Bounds, Incomplete, Reassembly, Refusals, Run};
 use super::window::{Known, Window};
+use base::time::Time;
 use core::time::Duration;
-use dataflow::time::Time;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 

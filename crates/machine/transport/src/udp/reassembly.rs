@@ -1,10 +1,10 @@
 //! Messages of which a part has come.
 
 use super::asking::first_part_len;
+use base::bulk::PageSlice;
+use base::time::Time;
 use core::ops::Range;
 use core::time::Duration;
-use dataflow::bulk::PageSlice;
-use dataflow::time::Time;
 
 /// The incomplete messages of one peer. What has come stays where the kernel wrote it, until the message is complete.
 ///
@@ -415,8 +415,8 @@ const SPARE_MAX: usize = 8;
 #[cfg(test)]
 mod tests {
     use super::{Added, Bounds, Reassembly, Refusals, Run};
-    use dataflow::bulk::PageSlice;
-    use dataflow::time::Time;
+    use base::bulk::PageSlice;
+    use base::time::Time;
     use proptest::prelude::*;
     use std::time::Duration;
 

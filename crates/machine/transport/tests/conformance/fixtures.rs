@@ -2,8 +2,8 @@
 
 use crate::network::{Random, Treatment, carry};
 use crate::suite::{COPY_BELOW, Fixture, LEN_MIN, PAGE_LEN, QUEUE_BYTES_MAX, QUEUE_FRAMES_MAX, Stranger, Watchdog};
-use dataflow::bulk::Bulk;
-use dataflow::time::Time;
+use base::bulk::Bulk;
+use base::time::Time;
 use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, send, socket_with};
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};

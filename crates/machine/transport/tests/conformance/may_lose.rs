@@ -4,8 +4,8 @@
 use crate::suite::{
     self, COPY_BELOW, Fixture, LEN_MIN, PAGE_LEN, QUEUE_FRAMES_MAX, Run, Source, Watchdog, bulk_bytes, contents,
 };
-use dataflow::bulk::Bulk;
-use dataflow::time::Time;
+use base::bulk::Bulk;
+use base::time::Time;
 use std::time::Duration;
 use transport::clock;
 use transport::frame::Frame;

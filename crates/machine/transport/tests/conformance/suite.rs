@@ -1,8 +1,8 @@
 //! What a link that keeps order and loses nothing must do. Each test ends with all pages at home.
 
 use crate::network::Random;
-use dataflow::bulk::{Bulk, PageSlice};
-use dataflow::time::Time;
+use base::bulk::{Bulk, PageSlice};
+use base::time::Time;
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! What the faults of `[simulation]` demand: each can do what it says.
 
-use dataflow::ids::Role;
+use base::ids::Role;
 
 use super::Checker;
 use crate::problem::did_you_mean;

@@ -1,6 +1,6 @@
 //! What `[simulation]` demands.
 
-use dataflow::ids::Role;
+use base::ids::Role;
 
 use super::Checker;
 use crate::problem::did_you_mean;

@@ -1,6 +1,6 @@
 //! `processes.cores`.
 
-use dataflow::ids::Role;
+use base::ids::Role;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

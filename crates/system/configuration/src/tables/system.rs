@@ -4,7 +4,7 @@ use core::fmt;
 use core::net::{IpAddr, Ipv4Addr};
 use std::borrow::Cow;
 
-use dataflow::ids::Role;
+use base::ids::Role;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};

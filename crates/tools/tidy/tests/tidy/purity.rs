@@ -1,6 +1,6 @@
 //! The protocol logic is pure (ARCHITECTURE.md): no I/O, clock, thread, entropy or unsafe code. What has neither `std`,
-//! nor `unsafe`, nor a dependency that brings them, can have none of these. Its one dependency, `pages`, has no `std` either, and
-//! counts holders of memory.
+//! nor `unsafe`, nor a dependency that brings them, can have none of these. Its two dependencies have no `std` either: `base` holds
+//! values, and `pages` counts holders of memory.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -58,7 +58,8 @@ fn the_core_depends_on_handles_alone() {
         let kept = package["dependencies"].as_array().unwrap().iter().filter(|dependency| dependency["kind"] != "dev");
         kept.map(|dependency| dependency["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    assert_eq!(dependencies(CORE), ["pages"], "what the core depends on, build scripts included");
+    assert_eq!(dependencies(CORE), ["base", "pages"], "what the core depends on, build scripts included");
+    assert_eq!(dependencies("base"), ["pages"], "what its words depend on, build scripts included");
     assert_eq!(dependencies("pages"), Vec::<String>::new(), "what the handles depend on, build scripts included");
 }
 

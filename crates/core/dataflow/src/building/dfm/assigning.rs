@@ -4,9 +4,9 @@ use super::{Dfm, DfmInput};
 use crate::building::dfm::books::{Open, Sfi, State};
 use crate::building::push_control::Choice;
 use crate::component::{Note, Outbox};
-use crate::ids::EventId;
 use crate::message::{Assignment, Message};
-use crate::time::Time;
+use base::ids::EventId;
+use base::time::Time;
 
 impl Dfm {
     pub(super) fn has_room(&self) -> bool {

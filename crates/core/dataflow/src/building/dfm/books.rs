@@ -1,9 +1,9 @@
 //! What a dataflow manager knows of events, event builders and sources.
 
 use crate::building::dfm::remembered::Remembered;
-use crate::ids::{EventId, Incarnation, NodeId};
 use crate::message::EventInfo;
-use crate::time::Time;
+use base::ids::{EventId, Incarnation, NodeId};
+use base::time::Time;
 
 pub(super) struct Open {
     pub(super) event: EventInfo,

@@ -7,10 +7,10 @@ use super::Dfm;
 use crate::building::dfm::books::Granted;
 use crate::component::Outbox;
 use crate::event_map::EventMap;
-use crate::ids::{EventId, NodeId};
 use crate::ledger::{Finish, Ledger, Tally};
 use crate::message::{Fate, Message};
 use crate::report::DfmCounters;
+use base::ids::{EventId, NodeId};
 
 /// Events of which nothing more will be heard: below a bound by their counts, else one by one.
 pub(super) struct Closed {

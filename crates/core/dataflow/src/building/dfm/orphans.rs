@@ -13,10 +13,10 @@ use super::Dfm;
 use crate::building::dfm::books::Granted;
 use crate::building::dfm::closed::Outcome;
 use crate::component::{Note, Outbox, PeerState};
-use crate::ids::{EventId, Incarnation, NodeId};
 use crate::ledger::Finish;
 use crate::message::Message;
-use crate::time::Time;
+use base::ids::{EventId, Incarnation, NodeId};
+use base::time::Time;
 
 /// Events without a builder, until their fate is known.
 pub(super) struct Orphans {

@@ -5,8 +5,8 @@ use core::time::Duration;
 
 use crate::building::assignment::SfiAssignment;
 use crate::building::push_control::BuildingMode;
-use crate::ids::{EventId, NodeId};
 use crate::level1::pace::Spacing;
+use base::ids::{EventId, NodeId};
 
 /// How a dataflow manager is set up.
 #[derive(Clone, Debug)]

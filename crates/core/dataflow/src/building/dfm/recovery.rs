@@ -12,9 +12,9 @@ use core::time::Duration;
 use super::{Dfm, DfmInput, DfmParameters};
 use crate::building::dfm::books::{Open, State};
 use crate::component::{Input, Note, Outbox};
-use crate::ids::{EventId, NodeId};
 use crate::message::{Assignment, HeldEvent, Holdings, Message};
-use crate::time::Time;
+use base::ids::{EventId, NodeId};
+use base::time::Time;
 
 /// What a later life does not know yet.
 pub(super) struct Recovery {

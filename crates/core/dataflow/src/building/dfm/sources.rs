@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 use super::{Dfm, DfmInput};
 use crate::building::dfm::books::{Open, State, Supervisor};
 use crate::component::Outbox;
-use crate::ids::{EventId, NodeId};
 use crate::message::{Decision, EventInfo, Grounds, Message};
 use crate::node::RUN_CONTROL;
-use crate::time::Time;
+use base::ids::{EventId, NodeId};
+use base::time::Time;
 
 impl Dfm {
     pub(super) fn on_decisions(

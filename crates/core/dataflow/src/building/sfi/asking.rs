@@ -8,9 +8,9 @@ use crate::building::asked::Asked;
 use crate::building::held::Timeout;
 use crate::building::sfi::Source;
 use crate::component::Outbox;
-use crate::ids::EventId;
 use crate::message::DataRequest;
-use crate::time::Time;
+use base::ids::EventId;
+use base::time::Time;
 
 impl Sfi {
     /// Sends requests while credits last, the oldest assignment first.

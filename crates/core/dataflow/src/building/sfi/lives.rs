@@ -7,10 +7,10 @@ use alloc::vec::Vec;
 use super::{Phase, Sfi};
 use crate::building::held::Building;
 use crate::component::{Outbox, PeerState};
-use crate::ids::{EventId, Incarnation};
 use crate::ledger::{Finish, Ledger};
 use crate::message::{Assignment, Ended, HeldEvent, Holdings, Message};
-use crate::time::Time;
+use base::ids::{EventId, Incarnation};
+use base::time::Time;
 
 /// What the DFM has given to the builder and been told by it, as far as one that returns has to know.
 #[derive(Default)]

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use crate::building::pushed::PushedParameters;
 use crate::building::request_credits::CreditPolicy;
-use crate::ids::NodeId;
+use base::ids::NodeId;
 
 /// How an event builder is set up.
 #[derive(Clone, Debug)]

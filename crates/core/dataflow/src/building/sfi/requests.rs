@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 
 use crate::component::Outbox;
 use crate::groups::WEIGHT_MAX;
-use crate::ids::NodeId;
 use crate::message::{DataRequest, Message};
+use base::ids::NodeId;
 
 /// Requests by source: those of one pass travel together.
 ///
@@ -106,8 +106,8 @@ impl Requests {
 mod tests {
     use super::*;
     use crate::component::Action;
-    use crate::ids::EventId;
     use crate::message::EventInfo;
+    use base::ids::EventId;
 
     fn request(event: u64) -> DataRequest {
         let event = EventInfo { event: EventId(event), ..EventInfo::default() };

@@ -4,9 +4,9 @@ use alloc::vec::Vec;
 
 use super::{Event, L2sv};
 use crate::component::Outbox;
-use crate::ids::EventId;
 use crate::message::{Decision, EventInfo, Grounds, Message, Roi, Settlement};
-use crate::time::Time;
+use base::ids::EventId;
+use base::time::Time;
 
 use crate::level2::outlet::Outlet;
 use crate::level2::settling::{Settling, Told};

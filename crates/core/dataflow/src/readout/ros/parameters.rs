@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::ids::NodeId;
 use crate::readout::pusher::PushParameters;
+use base::ids::NodeId;
 
 /// How a read-out system is set up.
 #[derive(Clone, Debug)]

@@ -4,8 +4,8 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use dataflow::bulk::{Bulk, PageSlice};
-use dataflow::time::Time;
+use base::bulk::{Bulk, PageSlice};
+use base::time::Time;
 use transport::clock;
 use transport::frame::FrameLimits;
 use transport::idle::IdleStrategy;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use dataflow::histogram::Histogram;
-use dataflow::time::Time;
+use base::histogram::Histogram;
+use base::time::Time;
 use transport::clock;
 
 use crate::bench::PATIENCE;

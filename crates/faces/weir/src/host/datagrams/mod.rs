@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, SocketAddrV4};
 use std::time::Duration;
 
+use base::bulk::{Bulk, PageSlice};
+use base::ids::{Incarnation, NodeId};
+use base::time::Time;
 use configuration::Transport;
-use dataflow::bulk::{Bulk, PageSlice};
-use dataflow::ids::{Incarnation, NodeId};
 use dataflow::message::{DatagramAddresses, Message};
 use dataflow::report::{DatagramCounts, PORTS_MAX};
-use dataflow::time::Time;
 use transport::link::Filled;
 use transport::page_pool::Pool;
 use transport::poller::Poller;
@@ -347,8 +347,8 @@ mod tests {
     use super::*;
     use crate::assembly::Assembly;
     use crate::host::FIRST_LIFE;
+    use base::ids::{EventId, Role, RunNumber};
     use configuration::Partition;
-    use dataflow::ids::{EventId, Role, RunNumber};
     use dataflow::message::Envelope;
     use dataflow::wire;
     use transport::clock;

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
+use base::ids::{Incarnation, NodeId, Role};
 use configuration::{FRAGMENT_OVERHEAD_BYTES, MessageType, Partition, RosInput, Transport, Way};
-use dataflow::ids::{Incarnation, NodeId, Role};
 use dataflow::wire;
 use transport::frame::FrameLimits;
 use transport::run_secret::RunSecret;

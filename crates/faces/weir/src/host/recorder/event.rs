@@ -2,8 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use base::bulk::PageSlice;
 use configuration::{Checksum, Compression, Partition};
-use dataflow::bulk::PageSlice;
 use dataflow::message::{DebugReason, Grounds, Recording};
 use eformat::stream_tag::StreamTag;
 use eformat::{
@@ -220,8 +220,8 @@ const LVL1_BLOCKS: usize = 3;
 
 #[cfg(test)]
 mod tests {
-    use dataflow::bulk::Bulk;
-    use dataflow::ids::EventId;
+    use base::bulk::Bulk;
+    use base::ids::EventId;
     use dataflow::message::{BuiltEvent, EventInfo};
     use eformat::{CheckOptions, Event, SubDetector, check_event, rob_prefix, rob_suffix};
     use trigger::FilterDecision;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use base::bulk::PageSlice;
+use base::ids::{EventId, Role};
+use base::time::Time;
 use configuration::{Dialect, Durability};
-use dataflow::bulk::PageSlice;
 use dataflow::component::{Outcome, Work};
-use dataflow::ids::{EventId, Role};
 use dataflow::message::{FileRecord, Recording};
-use dataflow::time::Time;
 use eformat::stream_tag::StreamTag;
 use eformat::{FileVersion, RunParameters};
 use rol::ReplayFacts;

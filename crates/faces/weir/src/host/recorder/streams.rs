@@ -111,9 +111,9 @@ mod tests {
     fn recording(streams: u32, debug: Option<DebugReason>) -> Recording {
         let built = dataflow::message::BuiltEvent {
             event: dataflow::message::EventInfo::default(),
-            oldest_unfinished: dataflow::ids::EventId(0),
+            oldest_unfinished: base::ids::EventId(0),
             missing: Vec::new(),
-            bulk: dataflow::bulk::Bulk::empty(),
+            bulk: base::bulk::Bulk::empty(),
         };
         Recording { built, streams, debug }
     }

@@ -6,8 +6,8 @@ use crate::udp::header::{Acknowledgement, Notice};
 use crate::udp::kept::Message;
 use crate::udp::outbox::{Destination, Outbox};
 use crate::udp::peer::PeerId;
-use dataflow::bulk::Bulk;
-use dataflow::time::Time;
+use base::bulk::Bulk;
+use base::time::Time;
 
 impl Endpoint {
     pub(super) fn send_acknowledged(&mut self, id: PeerId, head: &[u8], bulk: &Bulk) -> Result<u64, QueueFull> {

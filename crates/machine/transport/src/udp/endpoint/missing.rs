@@ -8,8 +8,8 @@ use crate::udp::header::{Ask, HEADER_LEN, Notice, Said, Seal, Tagger};
 use crate::udp::kept::Message;
 use crate::udp::options::UdpOptions;
 use crate::udp::outbox::Destination;
+use base::time::Time;
 use core::time::Duration;
-use dataflow::time::Time;
 
 impl Endpoint {
     /// Does what has been due for so long, and what is to be done at once.

@@ -1,0 +1,14 @@
+//! What every part of Weir speaks of: [`time`], identities ([`ids`]), bulk data without their bytes ([`bulk`]), repeatable
+//! [`random`] numbers and [`histogram`]s.
+//!
+//! Everything here is a value. Nothing does I/O, reads a clock or draws a number that a seed does not fix.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod bulk;
+pub mod histogram;
+pub mod ids;
+pub mod random;
+pub mod time;
