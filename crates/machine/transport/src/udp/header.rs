@@ -33,7 +33,7 @@
 //! incarnation: what an earlier life has sent is nothing that a later one may forget.
 //!
 //! Who has no key can make no datagram that costs its receiver more than this one check, and nothing that was said in another run
-//! or life verifies. No two tags need different nonces: the MAC takes none. Cost per datagram and byte: `docs/datagrams.md`.
+//! or life verifies. No two tags need different nonces: the MAC takes none. Cost per datagram and byte: `docs/protocols/datagrams.md`.
 
 use aegis::aegis128l::Aegis128LMac;
 use std::net::{IpAddr, SocketAddr};
