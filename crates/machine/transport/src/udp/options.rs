@@ -299,7 +299,8 @@ impl UdpOptions {
 /// Room for the header and enough payload that the bookkeeping per segment is small beside it.
 const DATAGRAM_LEN_MIN: usize = 256;
 
-/// Longer than fragments mostly are, and short beside buffers.
+/// Longer than fragments mostly are, and short beside buffers. Sent unasked as a whole, a third of fragments of 64 MB was dropped by
+/// full buffers.
 const UNASKED_LEN: usize = 1 << 20;
 
 /// The kernel's limit since it can cut datagrams (4.18); later ones allow more.
