@@ -1,7 +1,8 @@
 //! What has become of accepted events, told together with the bound below which nobody remembers them.
 //!
-//! The dataflow manager alone counts what becomes of all events. Whoever may forget what is below a bound learns these counts of what
-//! is below it: a later life of the dataflow manager goes on from the highest bound that anybody knows, and learns the rest event by event.
+//! The dataflow manager alone counts what becomes of all events. It tells these counts to everybody who may forget
+//! events below a bound. A later life of it goes on from the highest bound that anybody knows, and learns the rest
+//! event by event.
 
 use crate::message::Fate;
 use base::ids::EventId;

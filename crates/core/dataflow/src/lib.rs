@@ -1,12 +1,12 @@
 //! All protocol logic of Weir: pure state machines, one per role of the dataflow.
 //!
-//! Nothing in here does I/O, reads a clock, starts a thread or draws a random number that a seed does not fix; the crate
-//! is `no_std`, and a test holds its list of dependencies to that. The same source runs in real processes and in
+//! Nothing in here does I/O, reads a clock, starts a thread, or draws a random number that a seed does not fix. The
+//! crate is `no_std`, and a test checks its list of dependencies. The same source runs in real processes and in
 //! virtual time.
 //!
-//! The modules follow the data: [`level1`] issues triggers, [`readout`] keeps fragments, [`level2`] decides which events
-//! are built, [`building`] builds them, [`filter`] selects, [`recording`] records; [`control`] conducts the run and draws
-//! up its account. Every role is a [`component::Component`] behind a [`node::Node`].
+//! The modules follow the data: [`level1`] issues triggers, [`readout`] keeps fragments, [`level2`] decides which
+//! events are built. [`building`] builds them, [`filter`] selects, [`recording`] records. [`control`] conducts the
+//! run and draws up its account. Every role is a [`component::Component`] behind a [`node::Node`].
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! Every message of the dataflow: from whom to whom, when, and what answers it.
 //!
-//! Bounds: each message is covered by a credit or a count of its receiver, named at the message; that is why no queue of a
-//! driver grows. The layout on the wire is in [`crate::wire`].
+//! Each message names the credit or the count of its receiver that covers it. So no queue of a driver grows. The
+//! layout on the wire is in [`crate::wire`].
 
 use alloc::boxed::Box;
 use alloc::string::String;

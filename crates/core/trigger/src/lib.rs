@@ -1,8 +1,9 @@
 //! Event selection: menu, steering and feature extraction, as pure functions of fragment data.
 //!
-//! A [`Menu`] of chains is resolved against a [`Detector`]. Level 2 runs it on regions of interest with [`Steering`], which
-//! says step by step which ROBs it needs; the event filter runs it again on built events with [`Filter`]. Neither does any
-//! I/O, reads a clock or draws random numbers: the same event gets the same [`Decision`] everywhere.
+//! A [`Menu`] of chains is resolved against a [`Detector`]. Level 2 runs it on regions of interest with
+//! [`Steering`], which says step by step which ROBs it needs. The event filter runs it again on built events with
+//! [`Filter`]. Neither does any I/O, reads a clock or draws random numbers: the same event gets the same
+//! [`Decision`] everywhere.
 //!
 //! ```
 //! use std::sync::Arc;

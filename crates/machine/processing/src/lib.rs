@@ -11,10 +11,11 @@
 //! | [`python`] | the PT's side in Python: the package `weir`, embedded |
 //!
 //! # What happens to an event
-//! [`Tasks::submit`] copies it, once, into a free slot: that gather makes it contiguous for the algorithm. A PT works on
-//! its events in order and has a few more waiting, as many as it decides in a fraction of a millisecond. An event whose
-//! PT raises, crashes, takes too long or too much memory *fails*, with the reason; the PT is ended if need be and started
-//! again; the events that waited behind go to another PT or to the restarted one. No event is without a verdict.
+//! [`Tasks::submit`] copies it, once, into a free slot: that makes it contiguous for the algorithm. A PT works on
+//! its events in order. It has a few more waiting, as many as it decides in a fraction of a millisecond. An event
+//! *fails*, with the reason, if its PT raises, crashes, takes too long or needs too much memory. The PT is ended if
+//! need be and started again. The events that waited behind go to another PT or to the new one. Every event gets a
+//! verdict.
 //!
 //! # Protocol, version 1
 //! A Unix socket of type `SOCK_SEQPACKET` is the PT's standard input when it starts; all integers are little-endian.

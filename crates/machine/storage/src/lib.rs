@@ -1,9 +1,11 @@
 //! RAW files on disk: written, recovered, checked, listed and read with bounded memory.
 //!
-//! * [`Writer`] records the events of one stream, [`Streams`] those of several: vectored writes without a copy,
-//!   rollover by size and count, `.writing` until closed and then `.data`, Adler-32 of each file;
-//! * [`recover`] writes a valid file with what is whole in a damaged one; [`Streams::resume`] goes on where a writer has died,
-//!   [`finish_left`] and [`finish_torn`] close what it has left;
+//! * [`Writer`] records the events of one stream, [`Streams`] those of several. They write without a copy, roll
+//!   over by size and count, and sum up each file (Adler-32). A file is `.writing` until it is closed, then
+//!   `.data`;
+//! * [`recover`] writes a valid file with what is whole in a damaged one;
+//! * [`Streams::resume`] goes on where a writer has died; [`finish_left`] and [`finish_torn`] close what it has
+//!   left;
 //! * [`check`], [`ls`] and [`dump`] look at files;
 //! * [`FileReader`] gives the events of a file one by one.
 //!

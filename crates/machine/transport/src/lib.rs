@@ -1,8 +1,8 @@
 //! The operating-system side of the data path on Linux: page pool, links, scheduler, clock and time stamps.
 //!
 //! This crate moves *frames* and knows nothing of what they mean. A frame is a byte string that starts with its own
-//! length ([`frame`]). Bulk bytes are written once to a page of a fixed [`page_pool::Pool`], by the kernel or by a
-//! producer, and travel from there as [`base::bulk::PageSlice`]s; the page goes home when its last slice is dropped.
+//! length ([`frame`]). The kernel or a producer writes bulk bytes once, to a page of a fixed [`page_pool::Pool`].
+//! From there they travel as [`base::bulk::PageSlice`]s, and the page goes home when its last slice is dropped.
 //!
 //! | module | holds |
 //! |---|---|
@@ -61,9 +61,10 @@
 //! ```
 //!
 //! # Unsafe code
-//! Only in [`page_pool`] and the memory mapping below it (a page is written by one holder while others read the part
-//! that is finished), in [`shared_memory`] and the memory of [`shm`], the call that reads the time-stamp counter, and in [`udp`] the system calls that
-//! `rustix` lacks. All others go through `rustix`.
+//! * In [`page_pool`] and the memory mapping below it: one holder writes a page while others read the part that is finished;
+//! * in [`shared_memory`] and the memory of [`shm`];
+//! * the call that reads the time-stamp counter;
+//! * in [`udp`] the system calls that `rustix` lacks. All others go through `rustix`.
 
 pub mod challenge;
 pub mod clock;

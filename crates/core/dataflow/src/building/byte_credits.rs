@@ -1,12 +1,13 @@
 //! Byte credits of push building: what a source may have on the way to one builder.
 //!
-//! Both ends count all bytes since the source's life began, so that a message that is lost takes no credit with it: every
-//! reply says how much the source has pushed so far, pushed or asked for, and the builder tells how much of that it has
-//! taken, dropped, or will never see. If the last pushes are lost, the builder asks for their events in the end, and the
-//! replies bring it up to date.
+//! Both ends count all bytes since the source's life began. Every reply says how much the source has pushed so far,
+//! pushed or asked for. The builder tells how much of that it has taken, has dropped, or will never see. So a lost
+//! message takes no credit with it. If the last pushes are lost, the builder asks for their events in the end, and
+//! the replies bring it up to date.
 //!
-//! The window holds where replies of a source arrive in the order in which they were sent. One that overtakes others, by another
-//! carrier or network port, returns credit for bytes under way: what then finds no room is dropped and asked for.
+//! The window holds where replies of a source arrive in the order in which they were sent. One that overtakes
+//! others, by another carrier or network port, returns credit for bytes that are still under way. If these then
+//! find no room, they are dropped and asked for.
 
 /// The source's end: the bytes on the way to one builder.
 #[derive(Clone, Debug)]

@@ -1,5 +1,5 @@
-//! The account of a run (DESIGN §7): every event from level-1 accept to file, by counts of custodian and receiver that
-//! are taken independently and compared.
+//! The account of a run (DESIGN §7): every event from level-1 accept to file. Custodian and receiver count
+//! independently, and their counts are compared.
 
 use alloc::collections::BTreeMap;
 use alloc::format;

@@ -1,5 +1,5 @@
-//! What was lost of what had been accepted, or done with less than all data, by cause: it makes the end of a run `degraded`
-//! (DESIGN §7).
+//! Accepted events that were lost, or handled with less than all data, by cause. They make the end of a run
+//! `degraded` (DESIGN §7).
 
 use crate::control::accounting::Accounting;
 

@@ -1,9 +1,9 @@
 //! ATM switches, cell by cell, and event building over them ATM1997.
 //!
-//! Everything here moves in step with the slots of cells: all links have the same rate, and a cell takes one slot. A
-//! [`Switch`] is a network of elements with shared buffers; [`RateDivision`] are the sources of an event builder and shape its
-//! traffic; [`push`] and [`pull`] are the demonstrators of the paper, [`occupancy`] its simulation, [`sizing`] its chart,
-//! [`scenario`] all of its figures.
+//! Everything here moves in step with the slots of cells: all links have the same rate, and a cell takes one slot.
+//! A [`Switch`] is a network of elements with shared buffers. [`RateDivision`] are the sources of an event builder,
+//! which shape its traffic. Of the paper, [`push`] and [`pull`] are the demonstrators, [`occupancy`] is the
+//! simulation, [`sizing`] the chart, and [`scenario`] holds all figures.
 
 pub mod occupancy;
 pub mod pull;

@@ -1,28 +1,31 @@
 //! Links between processes of a host through memory that they share.
 //!
-//! Each side of a [`ShmLink`] makes one region of memory that it alone can write and the peer maps read-only: a ring of
-//! frames, a ring of tickets that come back, and what it says of the peer's rings. Bulk that lies in a
-//! [shared pool](crate::page_pool::Pool::shared) travels as a handle (where it lies, how long it is, and a ticket) and is
-//! read in place; other bulk is copied once, to a page of a shared pool, and what is short travels in the ring itself.
+//! Each side of a [`ShmLink`] makes one region of memory. It alone can write that, and the peer maps it read-only.
+//! The region holds a ring of frames, a ring of tickets that come back, and what the side says of the peer's rings.
+//! Bulk in a [shared pool](crate::page_pool::Pool::shared) travels as a handle (where it lies, its length, a
+//! ticket) and is read in place. Other bulk is copied once, to a page of a shared pool; what is short travels in
+//! the ring itself.
 //!
 //! # Who owns a page
-//! The sender. Its ledger holds the slice of each handle until the ticket comes back, which is when the receiver has dropped
-//! its last slice of it, or until it is certain that the receiver reads no more: its socket has reached its end, because
-//! it died or gave all up. A receiver's slices stay valid as long as they live, the sender's death included.
+//! The sender. Its ledger holds the slice of each handle until the ticket comes back: the receiver has then dropped
+//! its last slice of it. The ledger also lets go when the receiver certainly reads no more: its socket has reached
+//! its end, because it died or gave all up. A receiver's slices stay valid as long as they live, also when the
+//! sender dies.
 //!
 //! # Waking
-//! A process says in a word that its peers read whether it sleeps; a peer makes a system call (on an `eventfd`) only if it
-//! does, once per sleep. A word is written before the other is read on both sides, so that no wake-up is lost.
+//! A process writes a word that its peers read: whether it sleeps. A peer makes a system call (on an `eventfd`)
+//! only if it does, once per sleep. Each side writes its word before it reads the other's, so that no wake-up is
+//! lost.
 //!
 //! # What a peer can do
-//! Nothing that it writes is believed: offsets, lengths, tickets and counters are copied before they are checked, and
-//! what cannot be is a typed loss ([`Violation`]). Its memory cannot shrink under us (sealed) nor be written by us, nor can it
-//! write ours. It can change the bytes of its own pages while we read them; an honest one does not before its ticket is
-//! back.
+//! Nothing that it writes is believed. Offsets, lengths, tickets and counters are copied before they are checked;
+//! what cannot be is a typed loss ([`Violation`]). Its memory is sealed and cannot shrink under us. We cannot write
+//! it, and it cannot write ours. It can change the bytes of its own pages while we read them; an honest peer waits
+//! for its ticket.
 //!
 //! # Setting up
-//! Over a Unix-domain socket with an abstract name, which is in no file system and goes with its owner; the memory travels as
-//! descriptors, and both sides must belong to the same user. A process that dies leaves nothing behind.
+//! Over a Unix-domain socket with an abstract name, which is in no file system and goes with its owner. The memory
+//! travels as descriptors. Both sides must belong to the same user. A process that dies leaves nothing behind.
 //!
 //! # Example
 //!

@@ -1,7 +1,8 @@
 //! TCP links.
 //!
-//! Sending gathers many frames in one call; receiving reads as much as a page takes, straight into the page, and cuts the
-//! frames out in place. Sockets never block and have no delay (`TCP_NODELAY`): frames are gathered here, not in the kernel.
+//! Sending gathers many frames in one call. Receiving reads as much as a page takes, straight into the page, and
+//! cuts the frames out in place. Sockets never block and have no delay (`TCP_NODELAY`): frames are gathered here,
+//! not in the kernel.
 
 mod connection;
 mod listener;

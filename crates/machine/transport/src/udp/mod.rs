@@ -1,57 +1,69 @@
 //! UDP and multicast, for messages that may be lost `[EB2007 §II-B.4]`: data requests, replies, clears.
 //!
-//! An [`Endpoint`] is one socket that exchanges frames with any number of peers, as a connection-less protocol
-//! suggests: one system call brings datagrams of many peers, and 160 peers cost one descriptor. Its calls are those of
-//! a [`Link`](crate::link::Link), with a peer to send to and a peer beside each frame received; [`UdpLink`] is an
-//! endpoint with one peer as a `Link`. A frame is cut into datagrams of a configured length and put together again by
-//! the receiver.
+//! An [`Endpoint`] is one socket that exchanges frames with any number of peers. One system call brings datagrams
+//! of many peers, and 160 peers cost one descriptor. Its calls are those of a [`Link`](crate::link::Link), with a
+//! peer beside each frame. [`UdpLink`] is an endpoint with one peer as a `Link`. A frame is cut into datagrams of a
+//! configured length, and the receiver puts it together again.
 //!
 //! # What is promised
-//! A frame that is delivered is whole, undamaged, made with the partition's key, and delivered once within the newest
-//! 4096 messages of its sender: an older one that comes late is dropped and counted. Nothing else: frames are lost, and
-//! overtake one another. A receiver that does not keep up does not hold its sender up; the kernel drops what does not
-//! fit in the receive buffer and the drop is counted. Credits of the protocol above have to bound what is on the way,
-//! and the buffers that the kernel granted ([`Endpoint::buffers`]) have to hold it.
+//! A frame that is delivered is whole, undamaged, and made with the partition's key. It is delivered once within
+//! the newest 4096 messages of its sender; an older one that comes late is dropped and counted. Nothing else is
+//! promised: frames are lost, and overtake one another.
+//!
+//! A receiver that does not keep up does not hold its sender up. The kernel drops what does not fit in the receive
+//! buffer, and the drop is counted. Credits of the protocol above have to bound what is on the way. The buffers
+//! that the kernel granted ([`Endpoint::buffers`]) have to hold it.
 //!
 //! # What is missing
-//! If [`UdpOptions::ask_after`] is set, a receiver asks, by name, for segments that have not come for that time, and
-//! for messages that the numbers of later ones show to be missing; a sender that has nothing more to send says how many
-//! messages there were, since nothing else tells that the last is lost: until the receiver answers that all have come, each time after
-//! twice as long, with pauses shorter than [`UdpOptions::incomplete_timeout`]. Senders keep what they have sent until the
-//! receiver says that it has come, within [`UdpOptions::keep_parts_max`]; what is forgotten is not sent again, and an
-//! ask that somebody repeats is answered a bounded number of times. Of a message of more than a mebibyte no more is sent
-//! unasked: its receiver asks for the rest in parts that its receive buffer holds, each when the last has come, so that
-//! long messages of several senders do not push each other out of it. The rest of one that has to make room for newer ones
-//! is sent before it is forgotten. What is sent to a group is not asked for. Nothing is promised by this: who needs a reply
-//! still has a time-out.
+//! If [`UdpOptions::ask_after`] is set, a receiver asks by name for segments that have not come for that time. It
+//! also asks for messages that the numbers of later ones show to be missing. Nothing later tells that the last
+//! message is lost. So a sender that has nothing more to send says how many there were, until the receiver answers
+//! that all have come. It says so after ever longer pauses, all shorter than [`UdpOptions::incomplete_timeout`].
+//!
+//! Senders keep what they have sent until the receiver says that it has come, within
+//! [`UdpOptions::keep_parts_max`]. What is forgotten is not sent again, and a repeated ask is answered a bounded
+//! number of times.
+//!
+//! Of a message of more than a mebibyte no more is sent unasked. Its receiver asks for the rest in parts that its
+//! receive buffer holds, each when the last has come. So long messages of several senders do not push each other
+//! out of it. If such a message has to make room for newer ones, its rest is sent before it is forgotten.
+//!
+//! What is sent to a group is not asked for. Nothing is promised by this: who needs a reply still has a time-out.
 //!
 //! # With acknowledgements
-//! With [`UdpOptions::acknowledged`] each frame to one peer is delivered once and in order `[ATM1997 §III]`. A sender
-//! has no more than a window under way; what goes beyond waits. One bound, [`UdpOptions::queue_bytes_max`], holds for
-//! what waits for all peers together, so that a receiver that stops can use it up: [`Endpoint::send`] refuses then what
-//! would wait, to any peer, and counts it; what fits its peer's window goes. A receiver acknowledges what each fill
-//! brings: all below some number, and of those beyond which have come. What nobody acknowledges for a time is sent
-//! again, ever more patiently; after so many times it is given up and counted, and the receiver is told not to wait for
-//! it. Asking for what is missing goes on beside that, and is the quicker. Acknowledgements of what was not sent, or
-//! was sent in another life, are refused and counted. What is sent to a group is not acknowledged.
+//! With [`UdpOptions::acknowledged`] each frame to one peer is delivered once and in order `[ATM1997 §III]`. A
+//! sender has no more than a window under way; what goes beyond waits. One bound, [`UdpOptions::queue_bytes_max`],
+//! holds for what waits for all peers together, so that a receiver that stops can use it up. Then
+//! [`Endpoint::send`] refuses what would wait, to any peer, and counts it. What fits its peer's window still goes.
+//!
+//! A receiver acknowledges what each fill brings: all below some number, and which of those beyond have come. What
+//! nobody acknowledges for a time is sent again, ever more patiently. After so many times the sender gives it up,
+//! counts it, and tells the receiver not to wait for it. Asking for what is missing goes on beside that, and is the
+//! quicker.
+//!
+//! Acknowledgements of what was not sent, or was sent in another life, are refused and counted. What is sent to a
+//! group is not acknowledged.
 //!
 //! # Bounds
-//! Datagrams from addresses that are no peer's and those that do not prove the key are counted and forgotten. Of each
-//! peer a bounded number of messages and bytes may be incomplete; the one that waits longest makes room for newer ones,
-//! and what stops coming is given up after a time-out. Segments stay where the kernel wrote them until their message is
-//! complete, so nothing is allocated by what a peer announces; their pages come out of the pool given.
+//! Datagrams from addresses that are no peer's and those that do not prove the key are counted and forgotten. Of
+//! each peer a bounded number of messages and bytes may be incomplete. The one that waits longest makes room for
+//! newer ones, and what stops coming is given up after a time-out. Segments stay where the kernel wrote them until
+//! their message is complete. So nothing is allocated by what a peer announces; the pages come out of the pool
+//! given.
 //!
 //! # Authenticity
-//! Each header has a keyed tag over who sends to whom in which lives, the header and the payload: what is damaged, forged, or was
-//! said in another run, life or to another receiver is refused and counted; what is repeated is a duplicate. Which life a peer is in
-//! its connection says ([`Endpoint::add_peer_in_life`]), no datagram. With [`Authenticate::Header`] the tag covers the header alone,
-//! and a CRC-32 may cover the payload. UDP's own 16-bit sum misses one error of 65,536 that the Ethernet's misses too, such as those
-//! made inside a switch or a network card; and it is neither computed nor checked by the kernel between two processes of a host,
-//! where nothing is sent over wires: there [`UdpOptions::checksum_payload`] may be off.
+//! Each header has a keyed tag over the header, the payload, and who sends to whom in which lives. What is damaged,
+//! forged, or was said in another run, life or to another receiver is refused and counted; what is repeated is a
+//! duplicate. A peer's connection says in which life it is ([`Endpoint::add_peer_in_life`]), no datagram does. With
+//! [`Authenticate::Header`] the tag covers the header alone, and a CRC-32 may cover the payload.
+//!
+//! UDP's own 16-bit sum misses one error of 65,536 that Ethernet's misses too, such as those made inside a switch.
+//! Between two processes of a host the kernel neither computes nor checks it, since nothing is sent over wires.
+//! There [`UdpOptions::checksum_payload`] may be off.
 //!
 //! # Copies
-//! Sending makes none but of parts below `copy_below`. Receiving makes none if the segments of a message come in a row
-//! and in one call, which the kernel's joining of datagrams (GRO) makes the rule; else one.
+//! Sending makes none but of parts below `copy_below`. Receiving makes none if the segments of a message come in a
+//! row and in one call, else one. The kernel's joining of datagrams (GRO) makes the former the rule.
 //!
 //! # Example
 //!

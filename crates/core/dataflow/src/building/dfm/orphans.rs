@@ -1,10 +1,11 @@
-//! Events that were built, and are not built again, and whose builder was lost: only filter daemons can have them still. They were cleared,
-//! or no builder is left.
+//! Events that were built, are not built again, and have lost their builder: only filter daemons can have them
+//! still. They were cleared, or no builder is left.
 //!
-//! A builder that is out of reach has them still, and may come back as it was: they are lost with a life that is over, when the
-//! builder is seen in a later one or will not return. Each daemon is then asked once it is within reach, and answers when it has seen
-//! the same: what the builder has sent it has arrived by then. It says as well what it had told the builder of others, which may
-//! have told nobody. What none of them knows is lost, and bounds nothing any more.
+//! A builder that is out of reach has its events still, and may come back as it was. They are lost when its life is
+//! over: when the builder is seen in a later life, or will not return. Each daemon within reach is then asked. It
+//! answers when it has seen the life end: what the builder had sent has arrived by then. It also says what it had
+//! told the builder of others, which may have told nobody. What no daemon knows is lost, and bounds nothing any
+//! more.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;

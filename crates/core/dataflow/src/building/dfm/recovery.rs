@@ -1,9 +1,9 @@
 //! A dataflow manager that returns within a run: what its former life knew, the others still hold.
 //!
-//! Event builders tell what they have in building, what was granted to them and what they have finished; the sources tell
-//! again all accepted events that are not known to be finished. What comes from the sources waits until the builders have
-//! told: an event that one of them holds or has finished is not given out a second time. So do ends of event: the event may
-//! have been granted to another builder, that has not told yet.
+//! Event builders tell what they have in building, what was granted to them, and what they have finished. The
+//! sources tell again all accepted events that are not known to be finished. What they say waits until the builders
+//! have told, so that no event that a builder holds or has finished is given out a second time. Ends of event wait,
+//! too: the event may have been granted to another builder, which has not told yet.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
