@@ -13,6 +13,9 @@ WEIR = "$(CARGO_TARGET_DIR)/release/weir"
 # same features of dependencies, as do `release`, `instructions` and `demo`: then nothing is compiled twice.
 CHECKS = fmt clippy doc deny tidy unit release instructions demo
 
+# The crates that make up the program: their tests run in the release build, which is made anyway.
+PROGRAM = weir console partition studies
+
 # Seeds per level of faults and time per target of `make soak`.
 SEEDS ?= 25000
 FUZZ_SECONDS ?= 600
@@ -51,16 +54,17 @@ deny: ## licences and origin of dependencies
 	else scripts/skip deny "cargo-deny is not installed and could not be built"; fi
 
 tidy: ## the tree keeps to the rules of CONTRIBUTING.md
-	cargo test --locked --workspace --exclude weir --test tidy
+	cargo test --locked --workspace $(foreach crate,$(PROGRAM),--exclude $(crate)) --test tidy
 
 purity: ## the protocol logic has no I/O, clock, thread or entropy (part of tidy)
-	cargo test --locked --workspace --exclude weir --test tidy purity
+	cargo test --locked --workspace $(foreach crate,$(PROGRAM),--exclude $(crate)) --test tidy purity
 
-unit: ## tests of all crates but the program
-	WEIR_SEEDS=$(FRESH_SEEDS) WEIR_FIRST_SEED=$(FIRST_SEED) cargo test --locked --workspace --exclude tidy --exclude weir
+unit: ## tests of all crates but those of the program
+	WEIR_SEEDS=$(FRESH_SEEDS) WEIR_FIRST_SEED=$(FIRST_SEED) \
+	cargo test --locked --workspace --exclude tidy $(foreach crate,$(PROGRAM),--exclude $(crate))
 
 release: ## tests of the program as users run it
-	cargo test --locked --release -p weir
+	cargo test --locked --release $(foreach crate,$(PROGRAM),-p $(crate))
 
 instructions: ## an event costs on each hot path what crates/tools/instructions/limits.txt says
 	@scripts/instructions check

@@ -30,3 +30,4 @@ pub(crate) mod several;
 pub mod turns;
 pub mod window;
 pub mod wire;
+pub mod work_kind;

@@ -1,42 +1,13 @@
 //! The command line of `weir` (DESIGN §8): commands, options, help texts, exit statuses.
 
-mod bench;
-
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
-use configuration::{Interval, Partition};
-use simulator::swarm::LEVELS;
-
-pub use bench::{
-    BenchArgs, BenchBuilding, BenchIdle, BenchLink, BenchPart, BenchPayload, BenchSide, BenchTalk, BenchTransport,
-};
-
-/// How the program ends (DESIGN §8).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Exit {
-    /// All is well.
-    Well = 0,
-    /// Wrong usage or configuration, or a file with problems.
-    Wrong = 1,
-    /// The command could not start, or could not write its results.
-    NotStarted = 2,
-    /// The run ended with a residual, or was aborted.
-    Aborted = 3,
-    /// The run ended in order and with every event accounted for, but not all that was accepted is whole in the files.
-    Degraded = 4,
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
-    }
-}
+use console::{Exit, Limits, Overrides};
+use studies::{bench, calibration, simulation, study};
 
 /// Takes data from detector links to checked files.
 #[derive(Debug, Parser)]
@@ -76,17 +47,17 @@ pub enum Command {
     #[command(subcommand, after_help = FILE_EXAMPLES)]
     File(FileCommand),
     /// Simulate a partition in virtual time, or search drawn partitions for faults that they do not survive
-    #[command(after_help = SIM_EXAMPLES)]
-    Sim(SimArgs),
+    #[command(after_help = simulation::EXAMPLES)]
+    Sim(simulation::SimArgs),
     /// Measure what inputs cost on this machine, for simulations of it
-    #[command(after_help = CALIBRATE_EXAMPLES)]
-    Calibrate(CalibrateArgs),
+    #[command(after_help = calibration::EXAMPLES)]
+    Calibrate(calibration::CalibrateArgs),
     /// Measure the system beside the bare machine
     #[command(after_help = bench::EXAMPLES)]
-    Bench(BenchArgs),
+    Bench(bench::BenchArgs),
     /// Measure a figure or table: data, SVG and HTML
-    #[command(after_help = STUDY_EXAMPLES)]
-    Study(StudyArgs),
+    #[command(after_help = study::EXAMPLES)]
+    Study(study::StudyArgs),
     /// Run one application of a partition; `weir run --processes` starts it
     #[command(hide = true)]
     Node(NodeArgs),
@@ -95,7 +66,7 @@ pub enum Command {
     Pt,
     /// Be a process of a benchmark; `weir bench` starts it
     #[command(subcommand, hide = true)]
-    BenchPart(BenchPart),
+    BenchPart(bench::BenchPart),
 }
 
 /// `weir run`.
@@ -115,87 +86,6 @@ pub struct RunArgs {
     /// Give every application a process of its own
     #[arg(long)]
     pub processes: bool,
-}
-
-/// `weir sim`.
-#[derive(Clone, Debug, Args)]
-pub struct SimArgs {
-    /// The configuration file of the partition; without it partitions are drawn from seeds
-    #[arg(conflicts_with = "swarm")]
-    pub config: Option<PathBuf>,
-    /// When the run ends.
-    #[command(flatten)]
-    pub limits: Limits,
-    /// Changes of keys.
-    #[command(flatten)]
-    pub overrides: Overrides,
-    /// Seed of the run in the place of run.seed; without a configuration, the first seed to draw from
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Draw faults of this level only: 0 none, 1 of the network, 2 restarts, 3 deaths and forced ends, 4 one crash that loses nothing, 5
-    /// several crashes that have to do with one another
-    #[arg(long, value_name = "0-5", conflicts_with = "config", value_parser = clap::value_parser!(u32).range(..i64::from(LEVELS)))]
-    pub level: Option<u32>,
-    /// Write the summary of the run to this file, as JSON
-    #[arg(long, value_name = "FILE", requires = "config")]
-    pub summary: Option<PathBuf>,
-    /// Write every message to this file as it arrives; those of the least plan that fails go to FILE.least
-    #[arg(long, value_name = "FILE", conflicts_with = "swarm")]
-    pub trace: Option<PathBuf>,
-    /// Use the costs that `weir calibrate` has written to this file
-    #[arg(long, value_name = "FILE", requires = "config")]
-    pub costs: Option<PathBuf>,
-    /// Set the prediction beside the summary of a live run
-    #[arg(long, value_name = "SUMMARY", requires = "config")]
-    pub compare: Option<PathBuf>,
-    /// Draw this many partitions with their faults, run and check them all
-    #[arg(long, value_name = "N", required_unless_present_any = ["config", "seed"])]
-    pub swarm: Option<u64>,
-}
-
-/// `weir calibrate`.
-#[derive(Clone, Debug, Args)]
-pub struct CalibrateArgs {
-    /// A configuration file: costs within one process are measured in this partition, not in built-in ones
-    pub config: Option<PathBuf>,
-    /// Write the costs to this file, not to the standard output
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// How long to measure in all, about, in seconds
-    #[arg(long, value_name = "S", default_value_t = 18.0, value_parser = bench::seconds)]
-    pub seconds: f64,
-    /// Changes of keys.
-    #[command(flatten)]
-    pub overrides: Overrides,
-}
-
-/// `--events` and `--duration`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
-pub struct Limits {
-    /// End the run after N level-1 events, such as 10000, 10k or 1M; replaces all limits in the file
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = events)]
-    pub events: Option<u64>,
-    /// End the run after this time, such as 10s or "250 ms"; replaces all limits in the file
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = duration)]
-    pub duration: Option<Interval>,
-}
-
-impl Limits {
-    /// Puts these limits in the place of those in the configuration; without any, the configuration keeps its own.
-    pub fn apply(&self, partition: &mut Partition) {
-        if *self != Self::default() {
-            partition.run.events = self.events;
-            partition.run.duration = self.duration;
-        }
-    }
-}
-
-/// `--set key=value`, any number of times.
-#[derive(Clone, Debug, Default, Args)]
-pub struct Overrides {
-    /// Change a key of the configuration: a TOML value, else a bare string; may be given several times
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub set: Vec<String>,
 }
 
 /// `weir check`.
@@ -293,51 +183,6 @@ pub struct FileCheckArgs {
     pub problems: usize,
 }
 
-/// `weir study`.
-#[derive(Clone, Debug, Args)]
-pub struct StudyArgs {
-    /// The name of the study
-    #[arg(required_unless_present = "list")]
-    pub name: Option<String>,
-    /// List the studies
-    #[arg(long, conflicts_with = "name")]
-    pub list: bool,
-    /// The configuration under study; the example trigger.toml by default
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// A sample, with its description beside it; may be given several times. By default those of input.files
-    #[arg(long, value_name = "FILE.parquet")]
-    pub sample: Vec<PathBuf>,
-    /// Write the decisions on every event to this file, as JSON
-    #[arg(long, value_name = "OUT.json")]
-    pub decisions: Option<PathBuf>,
-    /// Write NAME.json, NAME.svg and NAME.html into this directory
-    #[arg(long, value_name = "DIR")]
-    pub output: Option<PathBuf>,
-    /// Changes of keys.
-    #[command(flatten)]
-    pub overrides: Overrides,
-}
-
-/// A number of events above 0, with a decimal prefix behind it or without.
-fn events(text: &str) -> Result<u64, String> {
-    let expected = || format!("expected a number of events above 0, such as 10000, 10k or 1M, found {text:?}");
-    let (digits, factor) = match text.trim().char_indices().last() {
-        Some((index, 'k' | 'K')) => (&text.trim()[..index], 1000),
-        Some((index, 'M')) => (&text.trim()[..index], 1_000_000),
-        Some((index, 'G')) => (&text.trim()[..index], 1_000_000_000),
-        _ => (text.trim(), 1),
-    };
-    let number = digits.trim_end().parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
-    number.filter(|number| *number > 0).ok_or_else(expected)
-}
-
-/// A time above 0.
-fn duration(text: &str) -> Result<Interval, String> {
-    let duration: Interval = text.parse()?;
-    if duration == Interval::default() { Err("expected a time above 0".to_owned()) } else { Ok(duration) }
-}
-
 /// `weir node`.
 #[derive(Clone, Debug, Args)]
 pub struct NodeArgs {
@@ -403,33 +248,6 @@ residual (events unaccounted for) or was aborted; 4 it was degraded: accepted ev
 are incomplete, failed in the event filter or were decided without all their data, more than
 run.tolerate allows. The last line says why.";
 
-const CALIBRATE_EXAMPLES: &str = "\
-Examples:
-  weir calibrate --output costs.toml
-  weir sim event-builder.toml --costs costs.toml
-  weir calibrate mine.toml --output costs.toml --seconds 30
-
-Short live runs are metered: what each kind of input costs each component, and what the driver around
-them costs. A machine that is busy otherwise makes costs larger; what is interrupted is left out.
-
-Exit status: 0 well; 1 wrong usage or configuration; 2 could not measure or write.";
-
-const SIM_EXAMPLES: &str = "\
-Examples:
-  weir sim quickstart.toml
-  weir sim scenarios/eb2007-third.toml --set sfi.count=15
-  weir sim scenarios/faults/restart.toml --set simulation.fault.0.application=dfm-1
-  weir sim event-builder.toml --costs costs.toml --compare summary.json
-  weir sim --swarm 2000 --seed 1
-  weir sim --seed 17 --trace messages.txt
-
-A simulation takes the configuration of a run; its table [simulation] says what hosts and networks
-there are, and what goes wrong. Without a configuration, partitions and what goes wrong in them are drawn from seeds; a
-failing seed is printed with the least that still fails.
-
-Exit status: 0 well; 1 wrong usage or configuration; 2 could not start; 3 the run ended with a
-residual or was aborted, or a seed failed.";
-
 const CHECK_EXAMPLES: &str = "\
 Examples:
   weir check quickstart.toml
@@ -465,22 +283,10 @@ No file is changed. A checksum covers the data of an event, not its header: of t
 fragments or the file say too. An event that is in two files of a stream is a problem.
 Exit status: 0 well; 1 a file has problems, or cannot be read or recovered; 4 recovered, but events are lost.";
 
-const STUDY_EXAMPLES: &str = "\
-Examples:
-  weir study --list
-  weir study selection --sample data/zee_mu0.parquet --output results
-  weir study selection --config trigger.toml --decisions decisions.json
-  weir study selection --sample my.parquet --set menu.cuts.r_eta_min_permil=920
-
-Every event that level 1 accepted goes once through the whole chain. The tables go to the standard
-output, progress to the standard error. The HTML page holds the figure and all tables.
-
-Exit status: 0 well; 1 wrong usage or configuration; 2 a sample cannot be read, a result cannot be
-written, or the run could not start; 3 the run ended with a residual.";
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+    use configuration::{Interval, Partition};
 
     use super::*;
 

@@ -8,7 +8,8 @@ use std::time::Duration;
 use base::ids::Role;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::human::{elapsed, grouped, percent, si, wrapped};
+use partition::human::{elapsed, grouped, percent, si, wrapped};
+use partition::{Figures, Probe, Wait};
 
 /// Shows how far a run is. What cannot be written is dropped: a run does not end because nobody looks.
 pub struct Progress {
@@ -16,48 +17,6 @@ pub struct Progress {
     duration: Option<Duration>,
     recent: Recent,
     display: Display,
-}
-
-/// How far a run is.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ProgressFigures {
-    /// Level-1 events issued.
-    pub issued: u64,
-    /// Events built.
-    pub built: u64,
-    /// Events recorded.
-    pub recorded: u64,
-    /// Bytes recorded.
-    pub bytes_recorded: u64,
-    /// Time since the start of the run.
-    pub elapsed: Duration,
-    /// Who has waited for whom since the start of the run.
-    pub waits: Vec<Wait>,
-    /// The stage that drains, of a run that is being stopped.
-    pub stopping: Option<Role>,
-    /// What goes wrong at this moment, in words.
-    pub troubles: Vec<String>,
-}
-
-/// How long an application has waited for another one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wait {
-    /// What waits.
-    pub stage: Role,
-    /// Who waits for whom and why, in words.
-    pub words: String,
-    /// For how long since the start of the run, in ns.
-    pub time_ns: u64,
-}
-
-impl ProgressFigures {
-    /// Counts do not run backwards.
-    pub(crate) fn is_at_least(&mut self, before: &Self) {
-        self.issued = self.issued.max(before.issued);
-        self.built = self.built.max(before.built);
-        self.recorded = self.recorded.max(before.recorded);
-        self.bytes_recorded = self.bytes_recorded.max(before.bytes_recorded);
-    }
 }
 
 enum Display {
@@ -72,7 +31,7 @@ struct Lines {
 }
 
 /// The figures of the last seconds.
-struct Recent(VecDeque<ProgressFigures>);
+struct Recent(VecDeque<Figures>);
 
 impl fmt::Debug for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -96,9 +55,10 @@ impl Progress {
         let lines = Lines { out, next: LINE_PERIOD, is_shown: true };
         Self { events, duration, recent: Recent::default(), display: Display::Lines(lines) }
     }
+}
 
-    /// Shows new figures; call it a few times per second.
-    pub fn update(&mut self, figures: &ProgressFigures) {
+impl Probe for Progress {
+    fn figures(&mut self, figures: &Figures) {
         self.recent.add(figures);
         let fraction = self.fraction(figures);
         match &mut self.display {
@@ -122,16 +82,14 @@ impl Progress {
         }
     }
 
-    /// Shows a text above the bar, or as a line.
-    pub fn message(&mut self, text: &str) {
+    fn said(&mut self, text: &str) {
         match &mut self.display {
             Display::Bar(bar) => bar.suspend(|| write_line(&mut io::stderr(), text)),
             Display::Lines(lines) => write_line(&mut lines.out, text),
         }
     }
 
-    /// Removes the bar, or shows the last figures if they were not shown.
-    pub fn finish(&mut self) {
+    fn over(&mut self) {
         let fraction = self.fraction(self.recent.newest());
         match &mut self.display {
             Display::Bar(bar) => bar.finish_and_clear(),
@@ -139,9 +97,11 @@ impl Progress {
             Display::Lines(_) => {}
         }
     }
+}
 
+impl Progress {
     /// How much of the limit that comes first is done, 0 to 1.
-    fn fraction(&self, figures: &ProgressFigures) -> Option<f64> {
+    fn fraction(&self, figures: &Figures) -> Option<f64> {
         let of_events = self.events.map(|events| figures.issued as f64 / events.max(1) as f64);
         let of_time = self.duration.map(|duration| figures.elapsed.as_secs_f64() / duration.as_secs_f64().max(1e-9));
         of_events.into_iter().chain(of_time).reduce(f64::max).map(|fraction| fraction.clamp(0.0, 1.0))
@@ -159,12 +119,12 @@ impl Lines {
 
 impl Default for Recent {
     fn default() -> Self {
-        Self(VecDeque::from([ProgressFigures::default()]))
+        Self(VecDeque::from([Figures::default()]))
     }
 }
 
 impl Recent {
-    fn add(&mut self, figures: &ProgressFigures) {
+    fn add(&mut self, figures: &Figures) {
         self.0.push_back(figures.clone());
         // The oldest is the youngest that is old enough.
         while self.0.get(1).is_some_and(|second| figures.elapsed.saturating_sub(second.elapsed) >= RECENT) {
@@ -172,7 +132,7 @@ impl Recent {
         }
     }
 
-    fn newest(&self) -> &ProgressFigures {
+    fn newest(&self) -> &Figures {
         self.0.back().expect("there is always one")
     }
 
@@ -198,7 +158,7 @@ impl Recent {
     }
 
     /// What was counted per second in the last seconds; one that was started again may count from 0.
-    fn rate(&self, count: impl Fn(&ProgressFigures) -> u64, unit: &str) -> String {
+    fn rate(&self, count: impl Fn(&Figures) -> u64, unit: &str) -> String {
         let (oldest, newest) = (&self.0[0], self.newest());
         let seconds = newest.elapsed.saturating_sub(oldest.elapsed).as_secs_f64();
         let counted = count(newest).saturating_sub(count(oldest)) as f64;
@@ -267,23 +227,23 @@ mod tests {
         }
     }
 
-    fn at(elapsed_ms: u64, issued: u64) -> ProgressFigures {
-        ProgressFigures {
+    fn at(elapsed_ms: u64, issued: u64) -> Figures {
+        Figures {
             issued,
             built: issued / 2,
             recorded: issued / 4,
             bytes_recorded: issued * 1000,
             elapsed: Duration::from_millis(elapsed_ms),
-            ..ProgressFigures::default()
+            ..Figures::default()
         }
     }
 
-    fn shown(all: impl IntoIterator<Item = ProgressFigures>) -> String {
+    fn shown(all: impl IntoIterator<Item = Figures>) -> String {
         let text = Text::default();
         let mut progress = Progress::lines(Some(10_000), None, Box::new(text.clone()));
-        all.into_iter().for_each(|figures| progress.update(&figures));
-        progress.message("stopping");
-        progress.finish();
+        all.into_iter().for_each(|figures| progress.figures(&figures));
+        progress.said("stopping");
+        progress.over();
         String::from_utf8(text.0.lock().unwrap().clone()).unwrap()
     }
 
@@ -313,7 +273,7 @@ stopping
         let second = then(1_990_000_000, 1_500_000_000);
         let third = then(2_500_000_000, 1_600_000_000);
         let waits = [(2000, first.clone()), (4000, second), (6000, third)];
-        let text = shown(waits.map(|(elapsed_ms, waits)| ProgressFigures { waits, ..at(elapsed_ms, 100) }));
+        let text = shown(waits.map(|(elapsed_ms, waits)| Figures { waits, ..at(elapsed_ms, 100) }));
         let said: Vec<&str> = text.lines().filter(|line| line.starts_with("  ")).collect();
         assert_eq!(
             said,
@@ -329,7 +289,7 @@ stopping
     fn a_trouble_is_said_every_time_and_no_line_is_longer_than_a_terminal() {
         let trouble = "sfo-1: recording has stalled: cannot write /data/run/data_test.00000001.physics_Main.daq.RAW.writing: \
                        No space left on device (os error 28)";
-        let figures = |elapsed_ms| ProgressFigures {
+        let figures = |elapsed_ms| Figures {
             troubles: vec![trouble.into()],
             stopping: Some(Role::Sfo),
             ..at(elapsed_ms, 123_456_789_000_000)
@@ -338,14 +298,6 @@ stopping
         assert_eq!(text.matches("No space left").count(), 2, "{text}");
         assert_eq!(text.matches("  stopping: sfo is to drain\n").count(), 2, "{text}");
         assert!(text.lines().all(|line| line.chars().count() < 80), "{text}");
-    }
-
-    #[test]
-    fn counts_do_not_run_backwards_when_a_process_begins_anew() {
-        let mut figures = ProgressFigures { recorded: 3, bytes_recorded: 3000, ..at(2500, 4000) };
-        figures.is_at_least(&at(2000, 3000));
-        assert_eq!((figures.issued, figures.built, figures.recorded), (4000, 2000, 750));
-        assert_eq!((figures.bytes_recorded, figures.elapsed), (3_000_000, Duration::from_millis(2500)));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use base::ids::{NodeId, Role};
 use configuration::{Fraction, TEMPLATES, Tolerance, template};
+use console::Exit;
 use dataflow::control::accounting::Accounting;
 use dataflow::control::controller::{Application, Ending};
 use dataflow::control::lives::Lives;
@@ -16,11 +17,10 @@ use dataflow::report::{
     BlockCause, Blocked, DfmCounters, L2svCounters, Level1Counters, Report, RosCounters, SfiCounters, SfoCounters,
 };
 use eformat::{EventHeader, RobParams, event_envelope, lost_rob, marker};
+use partition::summary::{Network, RunFacts, RunState, Summary};
+use partition::table::Table;
 use storage::{Writer, WriterConfig};
 use testkit::TempDir;
-use weir::cli::Exit;
-use weir::summary::{Network, RunFacts, RunState, Summary};
-use weir::table::Table;
 
 fn weir(directory: &Path, arguments: &[&str]) -> Output {
     let program = env!("CARGO_BIN_EXE_weir");
@@ -458,7 +458,7 @@ fn the_summary_has_the_keys_of_the_contract_in_their_order() {
     let summary = run().summary();
     assert_eq!(summary.to_json(), SUMMARY);
     assert_eq!(serde_json::from_str::<Summary>(SUMMARY).unwrap(), summary);
-    assert_eq!((summary.exit(), summary.exit_code()), (Exit::Degraded, 4));
+    assert_eq!(Exit::from(summary.state), Exit::Degraded);
 }
 
 #[test]
@@ -473,7 +473,7 @@ fn losses_that_are_tolerated_are_said_and_the_run_is_well() {
     );
     run.facts.tolerate.not_built = Tolerance::Events(10);
     let summary = run.summary();
-    assert_eq!((summary.state, summary.exit_code(), &summary.reason), (RunState::Ok, 0, &None));
+    assert_eq!((summary.state, Exit::from(summary.state), &summary.reason), (RunState::Ok, Exit::Well, &None));
     assert_eq!(summary.tolerated, [("level2_forced".to_owned(), 3), ("not_built".to_owned(), 10)].into());
     let table = run.table();
     assert!(table.ends_with("run 42: ok, residual 0; tolerated: level2_forced 3, not_built 10\n"), "{table}");
@@ -485,7 +485,7 @@ fn a_run_that_loses_nothing_is_well() {
     (run.account.level2_accepted, run.account.level2_rejected) = (250, 750);
     (run.account.level2_forced, run.account.not_built) = (0, 0);
     let summary = run.summary();
-    assert_eq!((summary.state, summary.exit(), summary.exit_code()), (RunState::Ok, Exit::Well, 0));
+    assert_eq!((summary.state, Exit::from(summary.state)), (RunState::Ok, Exit::Well));
     assert!(summary.degraded_by.is_empty() && summary.tolerated.is_empty());
     assert!(run.table().ends_with("run 42: ok, residual 0\n"), "{}", run.table());
 }
@@ -540,7 +540,7 @@ fn a_residual_is_named_and_ends_with_3() {
     run.account.residual = 1;
     run.account.differences.push("accepted, against recorded: 250 against 249".to_owned());
     let summary = run.summary();
-    assert_eq!((summary.state, summary.exit_code()), (RunState::Residual, 3));
+    assert_eq!((summary.state, Exit::from(summary.state)), (RunState::Residual, Exit::Aborted));
     assert!(summary.to_json().contains("\"state\": \"residual\""));
     let table = run.table();
     assert!(table.contains("249 ≠ 250 accepted"), "{table}");
@@ -554,7 +554,7 @@ fn an_aborted_run_says_why_and_ends_with_3() {
     run.ending.reports.remove(&NodeId(5));
     run.ending.reasons.push("sfi-2 died: killed by signal 9".to_owned());
     let summary = run.summary();
-    assert_eq!((summary.state, summary.exit_code()), (RunState::Aborted, 3));
+    assert_eq!((summary.state, Exit::from(summary.state)), (RunState::Aborted, Exit::Aborted));
     assert_eq!(summary.reason.as_deref(), Some("sfi-2 died: killed by signal 9"));
     assert_eq!(summary.died, ["sfi-2"]);
     let table = run.table();

@@ -2,6 +2,7 @@
 //! datagrams as in `scenarios/eb2007-full.toml`, and costs of that order. An event makes [`INPUTS_PER_EVENT`] inputs of components, most of them
 //! fragments, as there.
 
+use dataflow::work_kind::WorkKind;
 use std::time::Duration;
 
 use base::bulk::Bulk;
@@ -15,9 +16,7 @@ use dataflow::level1::trigger::Trigger;
 use dataflow::message::{BuiltEvent, EventInfo, Recording};
 use dataflow::readout::ros::{Ros, RosParameters};
 use simulator::network::{HostId, Network, Topology};
-use simulator::world::{
-    Cost, Costs, Datagrams, Effort, Ethernet, Hosts, Kind, Links, Outside, Place, Setup, Wire, World,
-};
+use simulator::world::{Cost, Costs, Datagrams, Effort, Ethernet, Hosts, Links, Outside, Place, Setup, Wire, World};
 
 use crate::building;
 
@@ -102,8 +101,8 @@ fn robs(node: NodeId) -> Vec<u32> {
 fn costs() -> Costs {
     let mut costs = Costs::none();
     let cost = |each_ns, kibibyte_ns| Cost { each_ns, message_ns: 0, kibibyte_ns };
-    costs.set(Role::Sfi, Kind::EventReply, cost(6_000, 4_100));
-    costs.set(Role::Ros, Kind::EventRequest, cost(45_000, 0));
+    costs.set(Role::Sfi, WorkKind::EventReply, cost(6_000, 4_100));
+    costs.set(Role::Ros, WorkKind::EventRequest, cost(45_000, 0));
     costs
 }
 

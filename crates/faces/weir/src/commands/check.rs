@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use base::ids::Role;
 use configuration::{Application, Partition, RosInput};
 
-use crate::cli::{CheckArgs, Exit};
-use crate::machine::{Findings, judge};
+use crate::cli::CheckArgs;
+use console::Exit;
+use partition::machine::{Findings, judge};
 
 /// Judges a configuration, and whether this machine can run it: all that is wrong with it, or the applications that it asks for.
 ///

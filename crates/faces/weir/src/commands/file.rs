@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use storage::{CheckLimits, Checks, DumpOptions};
 
-use super::quiet;
-use crate::cli::{DumpArgs, Exit, FileCommand, FileRecoverArgs};
+use crate::cli::{DumpArgs, FileCommand, FileRecoverArgs};
+use console::{Exit, quiet};
 
 /// Looks at files one after the other, and changes none. A file with problems, or one that cannot be read, does not keep the others
 /// from being looked at.

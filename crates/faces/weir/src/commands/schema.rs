@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::cli::Exit;
+use console::Exit;
 
 /// Writes the JSON schema of configurations.
 ///

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use studies::lossy;
 use testkit::TempDir;
 use transport::clock;
-use weir::lossy;
 
 use crate::children;
 

@@ -14,8 +14,8 @@ use dataflow::component::Input;
 use dataflow::message::{Envelope, Message};
 use dataflow::node::RUN_CONTROL;
 use dataflow::turns::{Turns, is_flushed_in_turn};
+use dataflow::work_kind::WorkKind;
 
-use super::costs::Kind;
 use super::setup::Hosts;
 use super::wire::Wire;
 use super::{Arriving, What, World};
@@ -319,7 +319,7 @@ impl World {
     pub(super) fn hand_out(&mut self, envelope: Envelope, message: Message) {
         let drivers = self.drivers();
         let (from, to) = (drivers.process_of(envelope.from), drivers.process_of(envelope.to));
-        drivers.sent += Kind::of(&message).1 as u64;
+        drivers.sent += WorkKind::of(&message).1 as u64;
         if from == to {
             return drivers.processes[from].local.push(envelope.to, (envelope, message));
         }

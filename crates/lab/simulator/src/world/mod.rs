@@ -39,7 +39,7 @@ use monitor::Monitor;
 use processors::Processors;
 use setup::BEGINNING;
 
-pub use costs::{Cost, Costs, Kind};
+pub use costs::{Cost, Costs};
 pub use driver::{Carrying, Driver};
 pub use outcomes::{Decided, Outcomes, Pushed, Struck, Troubles};
 pub use setup::{Effort, Fault, Hosts, Links, Outside, Place, Planted, Setup};

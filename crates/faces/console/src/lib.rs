@@ -1,0 +1,13 @@
+//! What all commands of Weir share: how they end ([`Exit`]), what they say and where ([`complain`], [`on_standard_streams`]),
+//! how a user interrupts them ([`Interrupts`]), and the options that several of them take.
+#![forbid(unsafe_code)]
+
+mod exit;
+mod interrupts;
+mod options;
+mod streams;
+
+pub use exit::Exit;
+pub use interrupts::Interrupts;
+pub use options::{Limits, Overrides};
+pub use streams::{can_hold_a_file, complain, on_standard_streams, print_table, quiet};

@@ -1,0 +1,134 @@
+//! Processor time.
+
+use std::{fs, thread};
+
+use base::time::Time;
+use nix::sys::resource::{UsageWho, getrusage};
+use transport::clock;
+
+/// Processor time, user and system, in seconds: of this process, or of its children that have been waited for.
+///
+/// # Panics
+/// Never: the kernel always knows.
+pub fn cpu_seconds(who: UsageWho) -> f64 {
+    let usage = getrusage(who).expect("getrusage cannot fail for this process and its children");
+    let (user, system) = (usage.user_time(), usage.system_time());
+    (user.tv_sec() + system.tv_sec()) as f64 + 1e-6 * (user.tv_usec() + system.tv_usec()) as f64
+}
+
+/// Processor time of a process with all its threads, in seconds; `None` where the kernel does not say.
+pub fn cpu_seconds_of(process: u32) -> Option<f64> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).ok()?;
+    let ns = tasks.map(|task| {
+        let text = fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<f64>().ok()
+    });
+    ns.sum::<Option<f64>>().map(|ns| ns * 1e-9)
+}
+
+/// What the processors of this machine have done since it was made.
+pub struct Processors {
+    at: Time,
+    before: Option<(Ticks, f64)>,
+}
+
+impl Processors {
+    /// From now on; with the processor time that our processes have had so far, in seconds.
+    pub fn watch(ours_s: Option<f64>) -> Self {
+        Self { at: clock::now(), before: Ticks::now().zip(ours_s) }
+    }
+
+    /// How many processors ours have used in the mean; 0 where the kernel does not say.
+    pub fn used(&self, ours_s: Option<f64>) -> f64 {
+        let elapsed_s = clock::now().since(self.at).as_secs_f64();
+        self.before.zip(ours_s).map_or(0.0, |((_, before_s), ours_s)| (ours_s - before_s) / elapsed_s)
+    }
+
+    /// The part of the time of all processors that neither other processes nor other virtual machines have taken, with what
+    /// our processes have had up to now; `None` where the kernel does not say. Interrupts are ours: messages through the kernel take
+    /// them.
+    pub fn left_to_us(&self, ours_s: Option<f64>) -> Option<f64> {
+        let cores = thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64);
+        let elapsed_s = clock::now().since(self.at).as_secs_f64();
+        let ((before, ours_before_s), (now, ours_s)) = self.before.zip(Ticks::now().zip(ours_s))?;
+        let others_s = (now.processes - before.processes) / TICKS_PER_S - (ours_s - ours_before_s);
+        let stolen_s = (now.stolen - before.stolen) / TICKS_PER_S;
+        Some(1.0 - (others_s.max(0.0) + stolen_s) / (elapsed_s * cores))
+    }
+}
+
+/// Counts of the first line of `/proc/stat`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Ticks {
+    /// Of processes, in the kernel or not.
+    processes: f64,
+    stolen: f64,
+}
+
+impl Ticks {
+    fn now() -> Option<Self> {
+        Self::read(&fs::read_to_string("/proc/stat").ok()?)
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let line = text.lines().next()?.strip_prefix("cpu ")?;
+        let counts: Vec<f64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
+        let [user, nice, system, _, _, _, _, stolen, ..] = counts[..] else { return None };
+        Some(Self { processes: user + nice + system, stolen })
+    }
+}
+
+/// `USER_HZ`, which is the same on all machines that we know.
+const TICKS_PER_S: f64 = 100.0;
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn the_line_of_all_processors_is_read() {
+        let text = "cpu  410 2 48 1000 7 30 60 5 0 0\ncpu0 1 2 3\n";
+        assert_eq!(Ticks::read(text), Some(Ticks { processes: 460.0, stolen: 5.0 }));
+        assert_eq!(Ticks::read("intr 3"), None);
+    }
+
+    #[test]
+    fn a_process_has_had_the_time_of_all_its_threads() {
+        assert_eq!(cpu_seconds_of(u32::MAX), None);
+        if !Path::new("/proc/self/schedstat").exists() {
+            return assert_eq!(cpu_seconds_of(std::process::id()), None);
+        }
+        let (found, least) = thread::scope(|scope| {
+            let ((tell, told), (_end, until_end)) = (mpsc::sync_channel(1), mpsc::sync_channel::<()>(1));
+            scope.spawn(move || {
+                tell.send(work()).unwrap();
+                until_end.recv()
+            });
+            let least = work() + told.recv().unwrap();
+            // A thread of another test that ends meanwhile leaves the time unknown, or hides others.
+            let found = (0..1000).filter_map(|_| cpu_seconds_of(std::process::id())).find(|found| *found >= least);
+            (found.unwrap_or_default(), least)
+        });
+        let all = cpu_seconds(UsageWho::RUSAGE_SELF);
+        assert!(least <= found && found <= all + 1e-3, "{least} s <= {found} s <= {all} s");
+    }
+
+    /// Uses some processor time, and says how much its thread has had at least: its microseconds are cut off.
+    fn work() -> f64 {
+        let had = || cpu_seconds(UsageWho::RUSAGE_THREAD);
+        let before = had();
+        while had() < before + 0.02 {}
+        had() - 2e-6
+    }
+
+    #[test]
+    fn nobody_has_more_than_all() {
+        let share = Processors::watch(Some(0.0)).left_to_us(Some(f64::MAX));
+        assert!(share.is_none_or(|share| share <= 1.0), "{share:?}");
+        assert_eq!(Processors::watch(None).left_to_us(Some(1.0)), None);
+        assert_eq!(Processors::watch(Some(0.0)).left_to_us(None), None);
+    }
+}

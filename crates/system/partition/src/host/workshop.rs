@@ -1,0 +1,254 @@
+//! The work that components ask for: reading links out, steering, writing files.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use base::bulk::Bulk;
+use base::ids::{NodeId, Role};
+use base::time::Time;
+use dataflow::component::{Input, Outcome, Ticket, Work};
+use dataflow::message::{EventInfo, Message};
+use dataflow::readout::fragment::FragmentHead;
+use rol::{Inputs, Links, LinksError, NetworkError, NetworkParameters, NetworkTriggers, Preprocessing, ReadOutError};
+use transport::page_pool::Pool;
+use transport::waker::Waker;
+
+use super::external::External;
+use super::filtering::{Filtering, FilteringError};
+use super::recorder::{Done, Recorder, RecorderError};
+use super::steering::Steering;
+use super::{Host, Section};
+use crate::assembly::Assembly;
+
+/// What one component can have done.
+#[derive(Default)]
+pub struct Workshop {
+    kind: Kind,
+    /// What waits for pages to be read out.
+    pub(super) stalled: VecDeque<Reading>,
+    /// Fragments of the event being read out; empty between events.
+    fragments: Vec<(u16, FragmentHead, Bulk)>,
+    /// What is done to replies for level 2.
+    preprocessing: Option<Preprocessing>,
+}
+
+/// Events to be read out.
+pub(super) struct Reading {
+    ticket: Ticket,
+    events: Vec<EventInfo>,
+    /// How many of them were read.
+    done: usize,
+}
+
+#[derive(Default)]
+enum Kind {
+    #[default]
+    None,
+    External(Box<External>),
+    Links(Box<Links>),
+    Steering(Steering),
+    Filtering(Box<Filtering>),
+    Recorder(Recorder),
+}
+
+/// Why a component cannot do its work.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what is wrong")]
+pub enum WorkshopError {
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    #[error(transparent)]
+    Links(#[from] LinksError),
+    #[error(transparent)]
+    Filtering(#[from] FilteringError),
+    #[error(transparent)]
+    Recorder(#[from] RecorderError),
+}
+
+impl Workshop {
+    /// What the application at `node` needs; `late` if a former life of it was in the run.
+    pub fn new(
+        assembly: &Assembly,
+        inputs: Option<&Inputs>,
+        (node, late): (NodeId, bool),
+        waker: &Waker,
+    ) -> Result<Self, WorkshopError> {
+        let app = assembly.application(node).expect("an application of the partition");
+        let partition = &assembly.partition;
+        let kind = match app.role {
+            Role::Level1 => match NetworkParameters::of(partition) {
+                Some(parameters) => {
+                    let network = NetworkTriggers::start(&parameters, waker.clone())?;
+                    Kind::External(Box::new(External::new(network)))
+                }
+                None => Kind::None,
+            },
+            Role::Ros => {
+                let inputs = inputs.expect("a ROS has an input");
+                let links = inputs.links(assembly.index_in_role(node), assembly.events_behind_ros())?;
+                links.wake_on_return(waker.clone());
+                Kind::Links(Box::new(links))
+            }
+            Role::L2pu => {
+                let cost = partition.l2pu.as_ref().map_or(Duration::ZERO, |l2pu| l2pu.cost.duration());
+                let observer = assembly.observer();
+                Kind::Steering(Steering::new(assembly.steering(), cost, partition.run.number(), observer))
+            }
+            Role::Efd if partition.pt.is_some() => {
+                let observer = assembly.observer();
+                // With the result of level 2.
+                let fragments = assembly.robs.iter().map(Vec::len).sum::<usize>() + 1;
+                Kind::Filtering(Box::new(Filtering::start(partition, &app.name, fragments, observer, waker.clone())?))
+            }
+            Role::Sfo => {
+                let replay = inputs.and_then(Inputs::replay).map(rol::Replay::facts);
+                Kind::Recorder(Recorder::start(assembly, &app.name, replay, late, waker.clone())?)
+            }
+            _ => Kind::None,
+        };
+        let preprocessing = match partition.ros.preprocessing {
+            configuration::Preprocessing::ZeroSuppression if app.role == Role::Ros => {
+                Some(Preprocessing { suppress_below: partition.ros.suppress_below })
+            }
+            _ => None,
+        };
+        Ok(Self { kind, preprocessing, ..Self::default() })
+    }
+
+    /// Whether work goes on while the component does something else.
+    pub(super) fn has_thread(&self) -> bool {
+        matches!(self.kind, Kind::External(_) | Kind::Filtering(_) | Kind::Recorder(_))
+    }
+
+    /// Whether [`Workshop::has_work`] may become true by itself.
+    pub(super) fn is_working(&self) -> bool {
+        self.has_thread() || !self.stalled.is_empty()
+    }
+
+    /// Whether work is finished, or an event that waits for pages can be read out.
+    pub(super) fn has_work(&self) -> bool {
+        match &self.kind {
+            Kind::Links(links) => !self.stalled.is_empty() && links.has_page(),
+            Kind::External(external) => external.has_work(),
+            Kind::Recorder(recorder) => recorder.has_done(),
+            Kind::Filtering(filtering) => filtering.has_done(),
+            Kind::None | Kind::Steering(_) => false,
+        }
+    }
+
+    /// The pages that the links of a ROS are read out to.
+    pub(super) fn pool(&self) -> Option<&Pool> {
+        match &self.kind {
+            Kind::Links(links) => Some(links.pool()),
+            _ => None,
+        }
+    }
+
+    pub(super) fn next_done(&mut self) -> Option<Done> {
+        match &mut self.kind {
+            Kind::External(external) => external.next_done(),
+            Kind::Recorder(recorder) => recorder.next_done(),
+            Kind::Filtering(filtering) => filtering.next_done(),
+            Kind::None | Kind::Links(_) | Kind::Steering(_) => None,
+        }
+    }
+
+    /// The component has drained: what the work has still to tell.
+    pub(super) fn finish(&mut self) -> Vec<String> {
+        if let Kind::External(external) = &mut self.kind { external.finish() } else { Vec::new() }
+    }
+
+    /// Something that people should know of the work.
+    pub(super) fn next_notice(&mut self) -> Option<String> {
+        match &mut self.kind {
+            Kind::External(external) => external.next_notice(),
+            Kind::Filtering(filtering) => filtering.next_notice(),
+            _ => None,
+        }
+    }
+
+    /// A message as it is sent: a ROS preprocesses its replies to level 2.
+    pub(super) fn prepared(&self, message: Message) -> Message {
+        match (self.preprocessing, message) {
+            (Some(preprocessing), Message::RoiReply { event, request, missing, bulk }) => {
+                Message::RoiReply { event, request, missing, bulk: preprocessing.apply(bulk) }
+            }
+            (_, message) => message,
+        }
+    }
+}
+
+impl Host {
+    pub(super) fn start(&mut self, now: Time, node: NodeId, ticket: Ticket, work: Work) {
+        let workshop = &mut self.nodes[usize::from(node.0)].as_mut().expect("a component here").workshop;
+        match (work, &mut workshop.kind) {
+            (Work::ReadOut(events), _) => {
+                let mut reading = Reading { ticket, events, done: 0 };
+                if !workshop.stalled.is_empty() || !self.read_out(now, node, &mut reading) {
+                    self.stall(node, reading);
+                }
+            }
+            (Work::Steer(steer), Kind::Steering(steering)) => {
+                let outcome = Outcome::Steered(steering.step(&steer));
+                self.input(now, node, Input::Done { ticket, outcome });
+            }
+            (Work::NextTrigger, Kind::External(external)) => external.ask(ticket),
+            (Work::Process(built), Kind::Filtering(filtering)) => filtering.begin(ticket, built),
+            (work, Kind::Recorder(recorder)) => recorder.begin(ticket, work),
+            (work, _) => unreachable!("{work:?} is no work of node {node:?}"),
+        }
+    }
+
+    /// Reads events out of all links of a ROS, as far as there are pages; whether all were read.
+    pub(super) fn read_out(&mut self, now: Time, node: NodeId, reading: &mut Reading) -> bool {
+        let (ticket, before) = (reading.ticket, reading.done);
+        while reading.events.get(reading.done).is_some_and(|event| self.read_out_event(now, node, event)) {
+            reading.done += 1;
+        }
+        let (read, all) = (reading.done - before, reading.done == reading.events.len());
+        if read > 0 {
+            self.input(now, node, Input::Done { ticket, outcome: Outcome::ReadOut(read) });
+        }
+        all
+    }
+
+    fn read_out_event(&mut self, now: Time, node: NodeId, event: &EventInfo) -> bool {
+        self.enter(|| (Section::Input(Role::Ros, dataflow::work_kind::WorkKind::Fragment), 0, 0));
+        let is_read = self.read_out_metered(now, node, event);
+        self.leave();
+        is_read
+    }
+
+    fn read_out_metered(&mut self, now: Time, node: NodeId, event: &EventInfo) -> bool {
+        let workshop = &mut self.nodes[usize::from(node.0)].as_mut().expect("a component here").workshop;
+        let Kind::Links(links) = &mut workshop.kind else { unreachable!("only a ROS reads out") };
+        let mut fragments = core::mem::take(&mut workshop.fragments);
+        let read = links.read_out(event, &mut |rob, head, bulk| fragments.push((rob, head, bulk)));
+        match read {
+            Ok(()) => {}
+            Err(ReadOutError::NoPage { .. }) => {
+                workshop.fragments = fragments;
+                return false;
+            }
+            // The event is then asked for in vain, and built incomplete.
+            Err(error) => self.notice(node, error.to_string()),
+        }
+        if let Some(meter) = &mut self.meter {
+            let bytes = fragments.iter().map(|(_, head, _)| head.len_bytes as usize).sum();
+            meter.add(fragments.len(), bytes);
+        }
+        for (rob, head, bulk) in fragments.drain(..) {
+            self.input(now, node, Input::Fragment { rob, head, bulk });
+        }
+        self.nodes[usize::from(node.0)].as_mut().expect("a component here").workshop.fragments = fragments;
+        true
+    }
+
+    fn stall(&mut self, node: NodeId, reading: Reading) {
+        let hosted = self.nodes[usize::from(node.0)].as_mut().expect("a component here");
+        hosted.workshop.stalled.push_back(reading);
+        if !self.working.contains(&node) {
+            self.working.push(node);
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! A partition of Weir: an independent slice of the system with its own dataflow manager and its run.
+//!
+//! A [configuration](configuration::Partition) says what there is. An [`Assembly`] numbers the applications and makes their
+//! components. A [`Run`] starts them here or in child processes, conducts them and takes the account; a [`Node`] is such a child.
+//! [`summary`] and [`table`] tell programs and people how the run went.
+//!
+//! Nothing here parses command lines, draws progress bars, catches signals or chooses an allocator: a program does.
+#![forbid(unsafe_code)]
+
+mod assembly;
+mod children;
+mod conductor;
+pub mod cpu;
+pub mod driver;
+mod facts;
+mod host;
+pub mod human;
+mod introduction;
+pub mod machine;
+pub mod menu_task;
+mod node;
+pub mod observer;
+mod probe;
+mod restarts;
+mod run;
+mod run_number;
+pub mod scratch;
+pub mod summary;
+pub mod table;
+
+pub use assembly::Assembly;
+pub use conductor::{Metered, Outcome, Restart, StartError, conduct, conduct_metered};
+pub use facts::{facts, facts_of, fragment_overhead_bytes};
+pub use host::{LinksError, WorkshopError};
+pub use node::{Node, NodeError};
+pub use probe::{Figures, Probe, Wait};
+pub use run::{Control, Placement, Run};
+pub use run_number::RunNumberError;

@@ -1,0 +1,79 @@
+//! Who watches a run: is told how far it is and what is said in it.
+
+use std::time::Duration;
+
+use base::ids::Role;
+
+/// Watches a run, from the thread that conducts it: what takes long here holds up run control, not the data.
+pub trait Probe: Send {
+    /// New figures, a few times per second.
+    fn figures(&mut self, figures: &Figures);
+
+    /// Something that people should read: what an application says, or what run control does, in one line.
+    fn said(&mut self, text: &str);
+
+    /// Nothing follows.
+    fn over(&mut self) {}
+}
+
+/// How far a run is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// Level-1 events issued.
+    pub issued: u64,
+    /// Events built.
+    pub built: u64,
+    /// Events recorded.
+    pub recorded: u64,
+    /// Bytes recorded.
+    pub bytes_recorded: u64,
+    /// Time since the start of the run.
+    pub elapsed: Duration,
+    /// Who has waited for whom since the start of the run.
+    pub waits: Vec<Wait>,
+    /// The stage that drains, of a run that is being stopped.
+    pub stopping: Option<Role>,
+    /// What goes wrong at this moment, in words.
+    pub troubles: Vec<String>,
+}
+
+/// How long an application has waited for another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// What waits.
+    pub stage: Role,
+    /// Who waits for whom and why, in words.
+    pub words: String,
+    /// For how long since the start of the run, in ns.
+    pub time_ns: u64,
+}
+
+impl Figures {
+    /// Counts do not run backwards.
+    pub(crate) fn is_at_least(&mut self, before: &Self) {
+        self.issued = self.issued.max(before.issued);
+        self.built = self.built.max(before.built);
+        self.recorded = self.recorded.max(before.recorded);
+        self.bytes_recorded = self.bytes_recorded.max(before.bytes_recorded);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_do_not_run_backwards_when_a_process_begins_anew() {
+        let figures = |issued, recorded, elapsed_ms| Figures {
+            issued,
+            built: issued / 2,
+            recorded,
+            bytes_recorded: recorded * 1000,
+            elapsed: Duration::from_millis(elapsed_ms),
+            ..Figures::default()
+        };
+        let mut shown = figures(4000, 3, 2500);
+        shown.is_at_least(&figures(3000, 750, 2000));
+        assert_eq!(shown, figures(4000, 750, 2500));
+    }
+}
