@@ -535,8 +535,9 @@ impl Component for Dfm {
     }
 
     fn is_settled(&self) -> bool {
-        let are_told =
-            self.sfis.iter().all(|sfi| sfi.done || sfi.gone) && self.orphans.len() == 0 && self.recovery.is_none();
+        // A builder that had told all is given events again where a DFM returns at the end.
+        let unfinished = self.open.len() + self.cleared.len() + self.orphans.len();
+        let are_told = self.sfis.iter().all(|sfi| sfi.done || sfi.gone) && unfinished == 0 && self.recovery.is_none();
         !self.draining || self.abandoned || are_told
     }
 

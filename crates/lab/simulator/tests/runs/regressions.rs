@@ -143,6 +143,12 @@ fn a_dfm_that_is_told_again_at_the_end_may_be_busy() {
     holds(841_022_570, 5);
 }
 
+/// A builder had told all it had when a DFM returned and gave it events once more: the DFM reported before it knew their fates.
+#[test]
+fn a_dfm_that_returns_at_the_end_waits_for_what_it_gives_to_builders_that_had_finished() {
+    holds_in(7, 890_003_130, 5);
+}
+
 /// The pROS was full of results that a returned supervisor had decided anew, and all workers waited for room in it with later events of
 /// the former life: nothing moved any more.
 #[test]
