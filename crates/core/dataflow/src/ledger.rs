@@ -4,7 +4,7 @@
 //! events below a bound. A later life of it goes on from the highest bound that anybody knows, and learns the rest
 //! event by event.
 
-use crate::message::Fate;
+use crate::message::{Fate, Grounds};
 use base::ids::EventId;
 
 /// What became of an event, and of what it was made.
@@ -16,6 +16,8 @@ pub struct Finish {
     pub fate: Fate,
     /// Whether it had the data of all ROBs.
     pub complete: bool,
+    /// On what level 2 had accepted it.
+    pub grounds: Grounds,
 }
 
 /// What became of all accepted events below a bound.
@@ -40,22 +42,38 @@ pub struct Tally {
     pub fates: [u64; Fate::COUNT],
     /// Built, and lost.
     pub lost: u64,
+    /// Of all, those accepted by a level-2 time-out.
+    pub forced: u64,
+    /// Of all, those accepted by level 2 on a part of the data that it had asked for.
+    pub on_part: u64,
 }
 
 impl Tally {
     /// Number of values.
-    pub const COUNT: usize = Fate::COUNT + 4;
+    pub const COUNT: usize = Fate::COUNT + 6;
 
     /// The values, in the order of the fields.
     pub const fn to_values(self) -> [u64; Self::COUNT] {
         let [rejected, accepted, debug, unrecorded, abandoned] = self.fates;
-        [self.complete, self.incomplete, self.not_built, rejected, accepted, debug, unrecorded, abandoned, self.lost]
+        let Self { complete, incomplete, not_built, lost, forced, on_part, .. } = self;
+        [complete, incomplete, not_built, rejected, accepted, debug, unrecorded, abandoned, lost, forced, on_part]
     }
 
     /// From values in the order of the fields.
     pub const fn from_values(values: [u64; Self::COUNT]) -> Self {
-        let [complete, incomplete, not_built, rejected, accepted, debug, unrecorded, abandoned, lost] = values;
-        Self { complete, incomplete, not_built, fates: [rejected, accepted, debug, unrecorded, abandoned], lost }
+        let [complete, incomplete, not_built, rejected, accepted, debug, unrecorded, abandoned, lost, forced, on_part] =
+            values;
+        let fates = [rejected, accepted, debug, unrecorded, abandoned];
+        Self { complete, incomplete, not_built, fates, lost, forced, on_part }
+    }
+
+    /// Of an event that was accepted on these grounds.
+    pub const fn count_grounds(&mut self, grounds: Grounds) {
+        match grounds {
+            Grounds::Data => {}
+            Grounds::PartOfData => self.on_part += 1,
+            Grounds::Timeout => self.forced += 1,
+        }
     }
 
     /// All events.

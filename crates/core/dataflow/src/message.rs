@@ -283,6 +283,9 @@ pub enum Message {
         event: EventId,
         /// Whether this request put it in the file.
         fresh: bool,
+        /// Whether what is in the file has the data of all ROBs. Of what a former life has recorded the SFO does not know: it says what
+        /// holds of the event in the request.
+        complete: bool,
     },
     /// DFM → EFD: this life of an SFI is over; which of its events are there, and what has it been told of others? Once for each loss
     /// of an SFI that had cleared events, or of the last SFI with events that were built, and again when the EFD comes up. Answered by
@@ -647,6 +650,13 @@ pub struct BuiltEvent {
     pub missing: Vec<u32>,
     /// All ROB fragments, one behind the other.
     pub bulk: Bulk,
+}
+
+impl BuiltEvent {
+    /// The bound that it brings, as far as that can be: the event itself is not finished.
+    pub fn finished_below(&self) -> EventId {
+        self.oldest_unfinished.min(self.event.event)
+    }
 }
 
 /// An accepted event on its way to a file.

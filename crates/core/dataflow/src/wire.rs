@@ -43,7 +43,7 @@ use base::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 pub use error::WireError;
 
 /// Version of the layout; both ends must have the same.
-pub const VERSION: u16 = 10;
+pub const VERSION: u16 = 11;
 
 /// Length of the header in bytes.
 pub const HEADER_LEN: usize = 32;
@@ -264,7 +264,9 @@ impl Writer<'_> {
                 self.built(built).u32(*streams).u8(debug.map_or(0, |reason| reason as u8)).kind(kind::RECORD)
             }
             Message::Refused(event) => self.u64(event.0).kind(kind::REFUSED),
-            Message::Recorded { event, fresh } => self.u64(event.0).flag(*fresh).kind(kind::RECORDED),
+            Message::Recorded { event, fresh, complete } => {
+                self.u64(event.0).flag(*fresh).flag(*complete).kind(kind::RECORDED)
+            }
             Message::Finished(fates) => self.fates(fates).kind(kind::FINISHED),
             Message::Challenge { nonce } => self.bytes(nonce).kind(kind::CHALLENGE),
             Message::Response { nonce, proof } => self.bytes(nonce).bytes(proof).kind(kind::RESPONSE),
@@ -565,7 +567,7 @@ impl Reader<'_> {
                 Message::Record(Recording { built, streams, debug })
             }
             kind::REFUSED => Message::Refused(self.event()?),
-            kind::RECORDED => Message::Recorded { event: self.event()?, fresh: self.flag()? },
+            kind::RECORDED => Message::Recorded { event: self.event()?, fresh: self.flag()?, complete: self.flag()? },
             kind::FINISHED => Message::Finished(self.fates()?),
             kind::COMMAND => Message::Command(command_of(self.u8()?).ok_or(Fault::Body)?),
             kind::DRAINED => Message::Drained,

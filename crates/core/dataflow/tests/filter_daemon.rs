@@ -8,7 +8,7 @@ use dataflow::filter::efd::{Decider, Efd, EfdParameters};
 use dataflow::filter::policy::FilterPolicy;
 use dataflow::filter::streams::one_stream;
 use dataflow::ledger::Finish;
-use dataflow::message::{BuiltEvent, Command, EventInfo, Fate, Message};
+use dataflow::message::{BuiltEvent, Command, EventInfo, Fate, Grounds, Message};
 
 const DFM: NodeId = NodeId(1);
 const SFIS: [NodeId; 2] = [NodeId(2), NodeId(3)];
@@ -20,7 +20,10 @@ fn fates_of_a_pass_travel_together_and_as_many_events_are_asked_for() {
         assert_eq!(daemon.built(SFIS[sfi], event), []);
     }
     let fates = |fates: &[(u64, Fate)]| {
-        fates.iter().map(|(event, fate)| Finish { event: EventId(*event), fate: *fate, complete: true }).collect()
+        fates
+            .iter()
+            .map(|(event, fate)| Finish { event: EventId(*event), fate: *fate, complete: true, grounds: Grounds::Data })
+            .collect()
     };
     let first = fates(&[(0, Fate::Accepted), (2, Fate::Accepted), (3, Fate::Rejected)]);
     let expected = [

@@ -13,7 +13,7 @@ use dataflow::filter::efd::{Decider, Efd, EfdParameters};
 use dataflow::filter::policy::FilterPolicy;
 use dataflow::filter::streams::one_stream;
 use dataflow::ledger::Finish;
-use dataflow::message::{BuiltEvent, Command, DebugReason, Ended, EventInfo, Fate, Message};
+use dataflow::message::{BuiltEvent, Command, DebugReason, Ended, EventInfo, Fate, Grounds, Message};
 use dataflow::report::DfmCounters;
 
 const LEVEL1: NodeId = NodeId(1);
@@ -313,5 +313,5 @@ fn orphans(mut actions: Vec<Action>) -> Vec<Action> {
 }
 
 fn finish(event: u64, fate: Fate) -> Finish {
-    Finish { event: EventId(event), fate, complete: true }
+    Finish { event: EventId(event), fate, complete: true, grounds: Grounds::Data }
 }

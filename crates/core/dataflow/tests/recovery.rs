@@ -11,7 +11,8 @@ use dataflow::building::push_control::BuildingMode;
 use dataflow::component::{Action, Component, Input, Note, Outbox, Outcome, PeerState, Ticket, Work};
 use dataflow::ledger::{Finish, Ledger, Tally};
 use dataflow::message::{
-    Assignment, Attempt, BuiltEvent, Command, Decision, Ended, EventInfo, Fate, HeldEvent, Holdings, Message, Recording,
+    Assignment, Attempt, BuiltEvent, Command, Decision, Ended, EventInfo, Fate, Grounds, HeldEvent, Holdings, Message,
+    Recording,
 };
 use dataflow::recording::sfo::{Durable, Sfo, SfoParameters};
 use dataflow::report::{DfmCounters, SfoCounters};
@@ -280,6 +281,25 @@ fn a_dfm_that_returns_goes_on_counting_from_the_highest_bound_that_anybody_knows
     );
 }
 
+/// A supervisor and a DFM died: on what level 2 had accepted the events that were finished by then nobody knew any more.
+#[test]
+fn a_dfm_that_returns_learns_on_what_finished_events_had_been_accepted() {
+    let mut driver = Driver::new();
+    for node in [L2SV, SFIS[0], SFIS[1]] {
+        driver.up(node);
+    }
+    let on = |event, grounds| Finish { grounds, ..finish(event, Fate::Accepted) };
+    let told = |ledger, finished| Message::Held(Holdings { ledger, finished, last: true, ..Holdings::default() });
+    let finished = vec![on(5, Grounds::PartOfData), on(6, Grounds::Timeout), on(7, Grounds::Timeout)];
+    driver.says(SFIS[0], told(Box::default(), finished));
+    let c = driver.counters();
+    assert_eq!((c.taken_accepted, c.taken_incomplete, c.taken_forced), (3, 1, 2));
+    let tally = Tally { complete: 6, fates: [0, 6, 0, 0, 0], forced: 3, on_part: 2, ..Tally::default() };
+    driver.says(SFIS[1], told(Box::new(Ledger { below: EventId(7), tally }), Vec::new()));
+    let c = driver.counters();
+    assert_eq!((c.taken_accepted, c.taken_incomplete, c.taken_forced), (7, 2, 4), "5 and 6 are among the six below 7");
+}
+
 /// Events that waited for the files of a former life were in no count where the recorder was told to give up.
 #[test]
 fn what_waits_for_the_files_of_a_former_life_is_counted_when_it_is_given_up() {
@@ -303,6 +323,19 @@ fn what_waits_for_the_files_of_a_former_life_is_counted_when_it_is_given_up() {
     assert!(!out.drain().any(writes), "nothing is written");
 }
 
+/// A message that said that all events far ahead were finished had a recorder take them for recorded, and acknowledge them unwritten.
+#[test]
+fn an_event_to_record_is_not_finished_whatever_its_message_says() {
+    let mut sfo = Sfo::new(SfoParameters { durable: Durable::Write, retry_after: BUILD_TIMEOUT, late: false });
+    let mut out = Outbox::new();
+    for input in [record_below(1, 1 << 40), record(2), record(3)] {
+        sfo.handle(Time::ZERO, input, &mut out);
+        sfo.check();
+    }
+    let writes = |action: &Action| matches!(action, Action::Start { work: Work::Record(_), .. });
+    assert_eq!(out.drain().filter(writes).count(), 3);
+}
+
 /// What comes to a recorder that has closed its files is answered: nobody waits for it.
 #[test]
 fn a_recorder_that_has_closed_refuses_what_it_has_not_recorded() {
@@ -324,7 +357,7 @@ fn a_recorder_that_has_closed_refuses_what_it_has_not_recorded() {
         sfo.handle(Time::ZERO, record(event), &mut out);
         sfo.check();
     }
-    let answers = [Message::Recorded { event: EventId(1), fresh: false }, Message::Refused(EventId(2))];
+    let answers = [Message::Recorded { event: EventId(1), fresh: false, complete: true }, Message::Refused(EventId(2))];
     let answers = answers.map(|message| Action::Send { to: NodeId(9), message });
     assert_eq!(out.drain().collect::<Vec<_>>(), answers);
 }
@@ -414,8 +447,12 @@ fn what_is_given_up_after_a_failed_sync_was_not_recorded() {
 }
 
 fn record(event: u64) -> Input {
+    record_below(event, 0)
+}
+
+fn record_below(event: u64, oldest_unfinished: u64) -> Input {
     let (missing, bulk) = (Vec::new(), Bulk::default());
-    let built = BuiltEvent { event: info(event), oldest_unfinished: EventId(0), missing, bulk };
+    let built = BuiltEvent { event: info(event), oldest_unfinished: EventId(oldest_unfinished), missing, bulk };
     Input::Message { from: NodeId(9), message: Message::Record(Recording { built, streams: 1, debug: None }) }
 }
 
@@ -434,7 +471,7 @@ fn a_void_attempt_at_an_event_that_is_finished_for_all_is_not_granted() {
 }
 
 fn finish(event: u64, fate: Fate) -> Finish {
-    Finish { event: EventId(event), fate, complete: true }
+    Finish { event: EventId(event), fate, complete: true, grounds: Grounds::Data }
 }
 
 fn below(event: u64) -> Box<Ledger> {

@@ -130,7 +130,7 @@ fn the_layout_is_the_documented_one() {
         &3_u32.to_le_bytes(),
         &4_u32.to_le_bytes(),
         &5_u32.to_le_bytes(),
-        &[23, 0, 10, 0],
+        &[23, 0, 11, 0],
         &[0; 4],
         &1_u32.to_le_bytes(),
         &[8, 7, 6, 5, 4, 3, 2, 1],
@@ -377,7 +377,7 @@ fn simple_messages() -> Vec<Message> {
         Message::SettledTaken,
         Message::Forget { up_to: 7, former: true },
         Message::Pull(4),
-        Message::Recorded { event, fresh: false },
+        Message::Recorded { event, fresh: false, complete: true },
         Message::Refused(event),
         Message::Command(Command::Abandon),
         Message::Command(Command::Progress),
@@ -390,7 +390,7 @@ fn simple_messages() -> Vec<Message> {
             sfi: NodeId(4),
             life: Incarnation(1),
             events: vec![event],
-            finished: vec![Finish { event, fate: Fate::Debug, complete: false }],
+            finished: vec![Finish { event, fate: Fate::Debug, complete: false, grounds: Grounds::PartOfData }],
             last: true,
         },
         Message::Greet { part: 1, datagrams: Box::default() },
@@ -431,9 +431,13 @@ fn assignments() -> impl Strategy<Value = Assignment> {
 }
 
 fn fates() -> impl Strategy<Value = Vec<Finish>> {
-    let finish =
-        |(event, fate, complete)| Finish { event: EventId(event), fate: Fate::from_u8(fate).unwrap(), complete };
-    vec((any::<u64>(), 0_u8..5, any::<bool>()).prop_map(finish), 0..4)
+    let finish = |((event, complete), fate, grounds)| Finish {
+        event: EventId(event),
+        fate: Fate::from_u8(fate).unwrap(),
+        complete,
+        grounds,
+    };
+    vec((any::<(u64, bool)>(), 0_u8..5, grounds()).prop_map(finish), 0..4)
 }
 
 fn ledgers() -> impl Strategy<Value = Box<Ledger>> {

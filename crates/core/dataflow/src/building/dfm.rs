@@ -196,11 +196,12 @@ impl Dfm {
     fn grant(&mut self, now: Time, event: EventId, sfi: usize, complete: bool, out: &mut Outbox) {
         let open = self.open.get_mut(event).expect("an open event is granted");
         open.state = State::Granted { sfi };
-        open.granted = Some(Granted { sfi: sfi as u16, complete });
+        let granted = Granted { sfi: sfi as u16, complete, grounds: open.event.grounds };
+        open.granted = Some(granted);
         self.count_built(sfi, complete);
         if self.parameters.clear_after == ClearAfter::Built {
             self.open.remove(event);
-            self.cleared.insert(event, Granted { sfi: sfi as u16, complete });
+            self.cleared.insert(event, granted);
             self.clear(now, event, out);
         }
     }
@@ -239,24 +240,21 @@ impl Dfm {
 
     /// Whether it is news what became of the event.
     fn finish(&mut self, now: Time, finish: &Finish, out: &mut Outbox) -> bool {
-        let Finish { event, fate, complete } = *finish;
-        let counted = match self.cleared.remove(event) {
-            Some(granted) => Some(granted.complete),
-            None => self.orphans.finish(event),
-        };
+        let Finish { event, complete, .. } = *finish;
+        let counted = self.cleared.remove(event).or_else(|| self.orphans.finish(event));
         let was_cleared = counted.is_some();
-        let counted = counted.or_else(|| {
+        let counted = counted.map(|granted| (granted.complete, granted.grounds)).or_else(|| {
             let open = self.open.remove(event)?;
             // If it had been granted and its SFI was lost, it was to be built again when its first fate came after all.
             let built = open.built().map(|granted| granted.complete);
-            Some(built.unwrap_or_else(|| self.count_built_before(complete)))
+            Some((built.unwrap_or_else(|| self.count_built_before(complete)), open.event.grounds))
         });
         let is_news = match counted {
-            Some(counted) => {
+            Some((counted, grounds)) => {
                 // What was built last is not always what the event filter had.
                 *self.counters.built(counted) -= 1;
                 *self.counters.built(complete) += 1;
-                self.close_built(event, fate, complete);
+                self.close_built(&Finish { grounds, ..*finish });
                 true
             }
             None => self.close_unseen(finish),
@@ -561,7 +559,9 @@ impl Component for Dfm {
         let finished = c.rejected + c.accepted + c.debug + c.unrecorded + c.abandoned;
         let in_hand = granted + self.cleared.len() + self.orphans.len();
         assert_eq!(built, finished + c.lost_built + in_hand as u64, "every built event finished, lost or in hand");
-        self.closed_events.check(c);
+        let open = self.open.values().map(|open| open.event.grounds);
+        let granted = self.cleared.values().chain(self.orphans.iter()).map(|granted| granted.grounds);
+        self.closed_events.check(c, open.chain(granted));
         for (index, sfi) in self.sfis.iter().enumerate() {
             assert!(sfi.building <= self.parameters.building, "SFI {index} within its bound");
         }

@@ -143,6 +143,9 @@ impl Sfi {
     }
 
     fn on_build(&mut self, now: Time, events: &[Assignment], oldest: EventId, out: &mut Outbox) {
+        // What is to be built is not finished, whatever the message says beside it.
+        let Some(first) = events.iter().map(|assigned| assigned.event.event).min() else { return };
+        let oldest = oldest.min(first);
         for assigned in events {
             self.take(now, assigned, oldest, out);
         }
@@ -467,7 +470,7 @@ impl Sfi {
             self.counters.built_incomplete += 1;
         }
         if self.efds.is_empty() {
-            return self.finish(now, event, Fate::Accepted, out);
+            return self.finish(now, event, Fate::Accepted, None, out);
         }
         self.ready.push_back(event);
         self.serve(now, out);
@@ -507,7 +510,7 @@ impl Sfi {
         }
         if self.efds.iter().all(|efd| efd.gone) {
             while let Some(event) = self.ready.pop_front() {
-                self.finish(now, event, Fate::Abandoned, out);
+                self.finish(now, event, Fate::Abandoned, None, out);
             }
         }
     }
@@ -537,19 +540,21 @@ impl Sfi {
     }
 
     fn on_finished(&mut self, now: Time, from: NodeId, fates: &[Finish], out: &mut Outbox) {
-        for &Finish { event, fate, .. } in fates {
+        for &Finish { event, fate, complete, .. } in fates {
             let served_by = |efd: usize| self.efds[efd].node == from;
             let phase = self.events.find(event).map(|building| building.phase);
             if matches!(phase, Some(Phase::Served(efd)) if served_by(efd)) {
-                self.finish(now, event, fate, out);
+                self.finish(now, event, fate, Some(complete), out);
             }
         }
         self.serve(now, out);
     }
 
-    fn finish(&mut self, now: Time, event: EventId, fate: Fate, out: &mut Outbox) {
+    /// An event filter may have had another copy, which was complete or not.
+    fn finish(&mut self, now: Time, event: EventId, fate: Fate, complete: Option<bool>, out: &mut Outbox) {
         let finished = self.remove(event).expect("an event to finish is held");
-        let complete = finished.missing.is_empty();
+        let complete = complete.unwrap_or(finished.missing.is_empty());
+        let grounds = finished.event.grounds;
         self.reuse(finished);
         *match fate {
             Fate::Rejected => &mut self.counters.rejected,
@@ -558,7 +563,7 @@ impl Sfi {
             Fate::Unrecorded => &mut self.counters.unrecorded,
             Fate::Abandoned => &mut self.counters.abandoned,
         } += 1;
-        let finish = Finish { event, fate, complete };
+        let finish = Finish { event, fate, complete, grounds };
         self.finished.push(finish);
         self.history.finished(finish);
         if self.finished.len() >= FINISHED_GROUP || self.draining {
@@ -738,7 +743,7 @@ impl Sfi {
         self.counters.pushed_dropped += self.intake.as_mut().map_or(0, Intake::clear);
         self.ready.clear();
         for event in self.in_order(|_| true) {
-            self.finish(now, event, Fate::Abandoned, out);
+            self.finish(now, event, Fate::Abandoned, None, out);
         }
         self.tell_finished(out);
     }

@@ -120,7 +120,7 @@ impl Efd {
         let sfi = (sfi, self.sfis[sfi]);
         let event = built.event;
         if !self.parameters.dfm_returns {
-            self.forget_below(built.oldest_unfinished);
+            self.forget_below(built.finished_below());
         }
         let known = self.processing.get_mut(event.event).map(|(origins, _)| origins);
         let known = known.or_else(|| self.recording.get_mut(event.event).map(|(origins, _)| origins));
@@ -226,11 +226,12 @@ impl Efd {
         self.finish_all(origins, finish(&recording.built, Fate::Unrecorded), out);
     }
 
-    fn on_recorded(&mut self, now: Time, event: EventId, fresh: bool, out: &mut Outbox) {
+    fn on_recorded(&mut self, now: Time, event: EventId, (fresh, complete): (bool, bool), out: &mut Outbox) {
         let Some((origins, recording)) = self.recording.remove(event) else { return };
         self.counters.recorded += 1;
         self.counters.recorded_before += u64::from(!fresh);
-        self.finish_all(origins, finish(&recording.built, fate_of(&recording)), out);
+        let finish = Finish { complete, ..finish(&recording.built, fate_of(&recording)) };
+        self.finish_all(origins, finish, out);
         self.update_blocked(now);
     }
 
@@ -370,7 +371,9 @@ impl Component for Efd {
             Input::Message { from, message } => match message {
                 Message::BuiltEvent(built) => self.on_built_event(now, from, built, out),
                 Message::Ledger(ledger) => self.on_ledger(&ledger),
-                Message::Recorded { event, fresh } => self.on_recorded(now, event, fresh, out),
+                Message::Recorded { event, fresh, complete } => {
+                    self.on_recorded(now, event, (fresh, complete), out);
+                }
                 Message::Orphaned { sfi, life } => self.on_orphaned(sfi, life, out),
                 Message::Refused(event) if self.recording.contains(event) => self.give_up(event, out),
                 _ => {}
@@ -435,7 +438,7 @@ fn fate_of(recording: &Recording) -> Fate {
 }
 
 fn finish(built: &BuiltEvent, fate: Fate) -> Finish {
-    Finish { event: built.event.event, fate, complete: built.missing.is_empty() }
+    Finish { event: built.event.event, fate, complete: built.missing.is_empty(), grounds: built.event.grounds }
 }
 
 /// No life of the DFM was in the run before it.

@@ -1,6 +1,6 @@
 //! Which events were recorded already.
 
-use alloc::collections::BTreeSet;
+use alloc::collections::BTreeMap;
 
 use base::ids::EventId;
 
@@ -11,7 +11,8 @@ use base::ids::EventId;
 #[derive(Clone, Debug, Default)]
 pub struct RecordedEvents {
     below: EventId,
-    events: BTreeSet<EventId>,
+    /// Whether they have the data of all ROBs, as far as that is known.
+    events: BTreeMap<EventId, Option<bool>>,
 }
 
 impl RecordedEvents {
@@ -25,18 +26,23 @@ impl RecordedEvents {
 
     /// Whether the event was recorded, or finished in another way.
     pub fn contains(&self, event: EventId) -> bool {
-        event < self.below || self.events.contains(&event)
+        event < self.below || self.events.contains_key(&event)
+    }
+
+    /// Whether a recorded event has the data of all ROBs, if that is known.
+    pub fn is_complete(&self, event: EventId) -> Option<bool> {
+        self.events.get(&event).copied().flatten()
     }
 
     /// Adds events that a former life recorded.
     pub fn extend(&mut self, events: impl IntoIterator<Item = EventId>) {
         let below = self.below;
-        self.events.extend(events.into_iter().filter(|event| *event >= below));
+        self.events.extend(events.into_iter().filter(|event| *event >= below).map(|event| (event, None)));
     }
 
     /// Adds an event.
-    pub fn insert(&mut self, event: EventId) {
-        self.events.insert(event);
+    pub fn insert(&mut self, event: EventId, complete: bool) {
+        self.events.insert(event, Some(complete));
     }
 }
 
@@ -47,7 +53,7 @@ mod tests {
     #[test]
     fn what_is_below_the_bound_counts_as_recorded_and_takes_no_memory() {
         let mut recorded = RecordedEvents::default();
-        (0..100).for_each(|event| recorded.insert(EventId(event)));
+        (0..100).for_each(|event| recorded.insert(EventId(event), true));
         recorded.forget_below(EventId(90));
         recorded.forget_below(EventId(50));
         assert_eq!(recorded.events.len(), 10);

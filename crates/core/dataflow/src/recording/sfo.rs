@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::component::{Component, Input, Note, Outbox, Outcome, PeerState, Ticket, Work};
-use crate::message::{Command, FileRecord, Message, Recording};
+use crate::message::{BuiltEvent, Command, FileRecord, Message, Recording};
 use crate::node::RUN_CONTROL;
 use crate::recording::recorded::RecordedEvents;
 use crate::report::{Report, SfoCounters};
@@ -77,6 +77,7 @@ struct Request {
 struct Written {
     askers: Askers,
     event: EventId,
+    complete: bool,
     copies: u32,
     bytes: u64,
 }
@@ -168,7 +169,7 @@ impl Sfo {
         let in_writing = |r: &Request| r.recording.built.event.event == event;
         if self.recorded.contains(event) {
             self.counters.duplicates += 1;
-            self.acknowledge_again(from, event, out);
+            self.acknowledge_again(from, &recording.built, out);
         } else if let Some(request) = self.writing.values_mut().chain(&mut self.stalled).find(|r| in_writing(r)) {
             self.counters.duplicates += 1;
             request.askers.push(from);
@@ -177,7 +178,7 @@ impl Sfo {
             self.counters.refused += 1;
             out.send(from, Message::Refused(event));
         } else {
-            self.recorded.forget_below(recording.built.oldest_unfinished);
+            self.recorded.forget_below(recording.built.finished_below());
             let request = Request { serial: self.counters.received, askers: Several::one(from), recording };
             if !self.is_stalled {
                 self.write(request, out);
@@ -188,10 +189,14 @@ impl Sfo {
     }
 
     /// An event that is written but not durable yet is acknowledged with the others.
-    fn acknowledge_again(&mut self, from: NodeId, event: EventId, out: &mut Outbox) {
+    fn acknowledge_again(&mut self, from: NodeId, again: &BuiltEvent, out: &mut Outbox) {
+        let event = again.event.event;
         match self.unsynced.iter_mut().chain(&mut self.syncing).find(|written| written.event == event) {
             Some(written) => written.askers.push(from),
-            None => out.send(from, Message::Recorded { event, fresh: false }),
+            None => {
+                let complete = self.recorded.is_complete(event).unwrap_or(again.missing.is_empty());
+                out.send(from, Message::Recorded { event, fresh: false, complete });
+            }
         }
     }
 
@@ -219,7 +224,8 @@ impl Sfo {
             return;
         };
         let event = recording.built.event.event;
-        self.recorded.insert(event);
+        let complete = recording.built.missing.is_empty();
+        self.recorded.insert(event, complete);
         self.counters.recorded += 1;
         self.counters.copies += u64::from(copies);
         self.counters.bytes += bytes;
@@ -228,9 +234,9 @@ impl Sfo {
         }
         closed.into_iter().for_each(|file| out.send(RUN_CONTROL, Message::FileClosed(file)));
         match self.parameters.durable {
-            Durable::Write => acknowledge(&askers, event, out),
+            Durable::Write => acknowledge(&askers, event, complete, out),
             Durable::Sync { age, events } => {
-                self.unsynced.push(Written { askers, event, copies, bytes });
+                self.unsynced.push(Written { askers, event, complete, copies, bytes });
                 self.sync_due.get_or_insert(now + age);
                 if self.unsynced.len() >= events {
                     self.sync(out);
@@ -373,14 +379,14 @@ impl Sfo {
 }
 
 /// The first asker's request put the event in its file.
-fn acknowledge(askers: &Askers, event: EventId, out: &mut Outbox) {
+fn acknowledge(askers: &Askers, event: EventId, complete: bool, out: &mut Outbox) {
     for (index, &to) in askers.iter().enumerate() {
-        out.send(to, Message::Recorded { event, fresh: index == 0 });
+        out.send(to, Message::Recorded { event, fresh: index == 0, complete });
     }
 }
 
 fn acknowledge_all(written: &mut Vec<Written>, out: &mut Outbox) {
-    written.drain(..).for_each(|written| acknowledge(&written.askers, written.event, out));
+    written.drain(..).for_each(|written| acknowledge(&written.askers, written.event, written.complete, out));
 }
 
 impl Component for Sfo {

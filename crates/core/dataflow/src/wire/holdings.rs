@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::{Fault, Read, Reader, Writer};
 use crate::ledger::{Finish, Ledger, Tally};
-use crate::message::{Fate, HeldEvent, Holdings};
+use crate::message::{Fate, Grounds, HeldEvent, Holdings};
 use base::ids::EventId;
 
 impl Writer<'_> {
@@ -26,7 +26,8 @@ impl Writer<'_> {
 
     pub(super) fn fates(&mut self, fates: &[Finish]) -> &mut Self {
         self.list(fates, |w, finish| {
-            w.u64(finish.event.0).u8(finish.fate as u8 | if finish.complete { COMPLETE } else { 0 });
+            let Finish { event, fate, complete, grounds } = *finish;
+            w.u64(event.0).u8(fate as u8 | (grounds as u8) << GROUNDS_SHIFT | if complete { COMPLETE } else { 0 });
         })
     }
 }
@@ -56,11 +57,16 @@ impl Reader<'_> {
     pub(super) fn fates(&mut self) -> Read<Vec<Finish>> {
         self.list(9, |r| {
             let (event, bits) = (r.event()?, r.u8()?);
-            let fate = Fate::from_u8(bits & !COMPLETE).ok_or(Fault::Body)?;
-            Ok(Finish { event, fate, complete: bits & COMPLETE != 0 })
+            let fate = Fate::from_u8(bits & FATE).ok_or(Fault::Body)?;
+            let grounds = Grounds::from_u8((bits & !COMPLETE) >> GROUNDS_SHIFT).ok_or(Fault::Body)?;
+            Ok(Finish { event, fate, complete: bits & COMPLETE != 0, grounds })
         })
     }
 }
 
-/// Beside the fate: the event had all its data.
+/// The bits of the fate.
+const FATE: u8 = 0x0f;
+/// Beside the fate: on what level 2 had accepted the event.
+const GROUNDS_SHIFT: u32 = 4;
+/// Beside both: the event had all its data.
 const COMPLETE: u8 = 0x80;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use base::ids::{EventId, Role};
 use dataflow::control::accounting::Accounting;
 use dataflow::level1::pace::Spacing;
+use dataflow::message::Grounds;
 use dataflow::report::{DfmCounters, EfdCounters, Level1Counters, Report, RosCounters, SfiCounters};
 
 use super::books;
@@ -140,6 +141,13 @@ impl Check<'_> {
         }
         if (account.recorded, account.recorded_copies) != (distinct.len() as u64, u64::from(copies)) {
             failures.push(format!("{copies} copies of {} events are in files: {account:?}", distinct.len()));
+        }
+        let on = |grounds| self.seen.recorded().filter(|recorded| recorded.grounds == grounds).count() as u64;
+        let (forced, incomplete) = (on(Grounds::Timeout), on(Grounds::PartOfData));
+        if forced > account.level2_forced || incomplete > account.level2_incomplete {
+            failures.push(format!(
+                "level 2 decided {forced} without and {incomplete} on a part of their data: {account:?}"
+            ));
         }
     }
 

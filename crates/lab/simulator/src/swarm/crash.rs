@@ -115,7 +115,8 @@ impl Plan {
         crashes.map(|(_, fault)| fault).collect()
     }
 
-    fn crashed_roles(&self) -> Vec<Role> {
+    /// Of those that die, once for each death.
+    pub(super) fn crashed_roles(&self) -> Vec<Role> {
         let applications = self.applications();
         let role_of = |fault: &Fault| fault.node().map(|node| applications[usize::from(node.0) - 1].role);
         self.crashes().into_iter().filter_map(role_of).collect()

@@ -36,6 +36,8 @@ pub(super) struct Recorded {
     pub(super) streams: u32,
     /// Whether it has the data of all ROBs.
     pub(super) complete: bool,
+    /// On what level 2 had accepted it.
+    pub(super) grounds: Grounds,
 }
 
 impl Seen {
@@ -141,7 +143,12 @@ impl Outside for Surroundings {
     fn record(&mut self, node: NodeId, recording: &Recording) -> bool {
         self.check_content(&recording.built);
         let Recording { ref built, streams, .. } = *recording;
-        let recorded = Recorded { event: built.event.event, streams, complete: built.missing.is_empty() };
+        let recorded = Recorded {
+            event: built.event.event,
+            streams,
+            complete: built.missing.is_empty(),
+            grounds: built.event.grounds,
+        };
         self.seen.borrow_mut().files.entry(node).or_default().push(recorded);
         true
     }

@@ -604,7 +604,7 @@ impl Plan {
             | Fault::ClockStep(_, lasts)
             | Fault::ClockBack(_, lasts)
             | Fault::FullDisk(_, lasts) => *at + *lasts,
-            Fault::Kill(_) | Fault::Hang(_) | Fault::Force => *at,
+            Fault::Kill(_) | Fault::Hang(_) | Fault::Force | Fault::Forged { .. } => *at,
         };
         let faults = self.faults.iter().map(over).max().unwrap_or_default();
         let late = self.late.iter().map(|(_, after)| *after).max().unwrap_or_default();

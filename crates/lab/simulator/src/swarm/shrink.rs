@@ -135,6 +135,9 @@ fn moved_fault(fault: &Fault, moved: &dyn Fn(NodeId) -> Option<NodeId>) -> Optio
         Fault::ClockStep(node, step) => Fault::ClockStep(moved(*node)?, *step),
         Fault::ClockBack(node, step) => Fault::ClockBack(moved(*node)?, *step),
         Fault::FullDisk(node, lasts) => Fault::FullDisk(moved(*node)?, *lasts),
+        Fault::Forged { from, lives_ahead, to, message } => {
+            Fault::Forged { from: moved(*from)?, lives_ahead: *lives_ahead, to: moved(*to)?, message: message.clone() }
+        }
     })
 }
 

@@ -6,6 +6,7 @@ use base::ids::{Incarnation, NodeId};
 use base::time::Time;
 use dataflow::component::{Input, PeerState};
 use dataflow::control::controller::Controller;
+use dataflow::message::{Envelope, Message};
 use dataflow::node::{Node, RUN_CONTROL};
 
 use super::setup::Fault;
@@ -104,7 +105,16 @@ impl World {
             Fault::ClockStep(node, step) => self.slot_mut(node).clock.step_forward(step),
             Fault::ClockBack(node, step) => self.slot_mut(node).clock.step_back(now, step),
             Fault::FullDisk(node, lasts) => self.slot_mut(node).full_until = now + lasts,
+            Fault::Forged { from, lives_ahead, to, message } => self.forge(from, lives_ahead, to, *message),
         }
+    }
+
+    fn forge(&mut self, from: NodeId, lives_ahead: u32, to: NodeId, message: Message) {
+        let life_of = |node| self.slot(node).incarnation;
+        let (Incarnation(life), to_incarnation) = (life_of(from), life_of(to));
+        let from_incarnation = Incarnation(life + lives_ahead);
+        let envelope = Envelope { from, to, run: self.setup.run, from_incarnation, to_incarnation };
+        self.schedule(self.now, What::Arrives(to, Arriving::Message(envelope, message)));
     }
 
     fn crash(&mut self, node: NodeId, state: PeerState) {

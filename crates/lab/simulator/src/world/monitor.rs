@@ -212,7 +212,7 @@ const UNASKED: u32 = 0;
 #[cfg(test)]
 mod tests {
     use base::ids::RunNumber;
-    use dataflow::message::{Decision, EventInfo};
+    use dataflow::message::{Decision, EventInfo, Grounds};
 
     use super::*;
 
@@ -235,7 +235,12 @@ mod tests {
     #[test]
     fn a_rejection_that_a_builder_took_over_outlives_the_daemon_but_not_the_builder() {
         let mut monitor = Monitor::new(true, [SFI].into_iter());
-        let fates = Message::Finished(vec![Finish { event: EVENT, fate: Fate::Rejected, complete: true }]);
+        let fates = Message::Finished(vec![Finish {
+            event: EVENT,
+            fate: Fate::Rejected,
+            complete: true,
+            grounds: Grounds::Data,
+        }]);
         says(&mut monitor, EFD, SFI, &fates);
         says(&mut monitor, SFI, DFM, &fates);
         monitor.died(EFD);

@@ -71,7 +71,7 @@ pub struct Troubles {
 }
 
 /// A fault that has struck.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Struck {
     /// When.
     pub at: Time,

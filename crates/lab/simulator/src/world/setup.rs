@@ -8,7 +8,7 @@ use base::time::Time;
 use dataflow::component::{Component, Processed, Steer, Steered};
 use dataflow::control::controller::Application;
 use dataflow::level1::trigger::Trigger;
-use dataflow::message::{BuiltEvent, EventInfo, Recording};
+use dataflow::message::{BuiltEvent, EventInfo, Message, Recording};
 
 use super::costs::Costs;
 use super::driver::Driver;
@@ -189,7 +189,7 @@ impl Links {
 }
 
 /// What can happen to an application or its host.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
     /// It dies and does not return.
     Kill(NodeId),
@@ -216,6 +216,17 @@ pub enum Fault {
     ClockBack(NodeId, Duration),
     /// Its disk takes nothing for this time.
     FullDisk(NodeId, Duration),
+    /// Somebody who is no part of the partition says this once, in the name of one that is.
+    Forged {
+        /// As whom.
+        from: NodeId,
+        /// In a life of it so many after the one that it has.
+        lives_ahead: u32,
+        /// To whom.
+        to: NodeId,
+        /// What.
+        message: Box<Message>,
+    },
 }
 
 impl Fault {
@@ -229,7 +240,7 @@ impl Fault {
             | Self::ClockStep(node, _)
             | Self::ClockBack(node, _)
             | Self::FullDisk(node, _) => Some(*node),
-            Self::Force | Self::Split(..) => None,
+            Self::Force | Self::Split(..) | Self::Forged { .. } => None,
         }
     }
 
@@ -237,7 +248,12 @@ impl Fault {
     pub fn is_survived(&self) -> bool {
         matches!(
             self,
-            Self::Split(..) | Self::Slow { .. } | Self::ClockStep(..) | Self::ClockBack(..) | Self::FullDisk(..)
+            Self::Split(..)
+                | Self::Slow { .. }
+                | Self::ClockStep(..)
+                | Self::ClockBack(..)
+                | Self::FullDisk(..)
+                | Self::Forged { .. }
         )
     }
 }

@@ -1,5 +1,6 @@
 //! Whole partitions in situations made for them.
 
+mod attacks;
 mod overload;
 mod phased;
 mod push;

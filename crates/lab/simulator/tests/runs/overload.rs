@@ -8,7 +8,7 @@ use dataflow::message::BusyCause;
 use dataflow::report::{L2svCounters, Level1Counters};
 
 use simulator::swarm::{Counts, Plan};
-use simulator::world::Outcomes;
+use simulator::world::{Links, Outcomes};
 
 /// Six workers, two to three steps of 200 µs for an event: about 8 kHz.
 fn farm() -> Plan {
@@ -68,6 +68,25 @@ fn time_outs_force_no_more_than_their_limit_and_end_with_their_cause() {
     }
     assert!(has_been(&slow, BusyCause::ForcedLimit) && level1(&slow).vetoed_busy > 0);
     has_recovered(&slow, latency(&quiet, Duration::ZERO..RUN));
+}
+
+/// What lacks data loads building as what is forced does, and does not count as forced: neither does it feed itself, nor hold back
+/// level 1, which would end the triggers of a run that has lost data.
+#[test]
+fn accepts_without_all_data_end_with_their_cause_and_hold_back_nobody() {
+    let (forced_limit, request_timeout) = (0.01, Duration::from_millis(1));
+    let plan = Plan { forced_limit, request_timeout, spacing: at_rate(4_000), healed_after: Some(OVERLOAD), ..farm() };
+    let quiet = run(&plan);
+    let lossy = run(&Plan { links: Links { loss: 0.7, ..plan.links }, ..plan });
+    let incomplete = lossy.account.level2_incomplete;
+    assert!(
+        incomplete as f64 > 0.05 * lossy.account.level1 as f64,
+        "{incomplete} are more than may be forced: {:?}",
+        lossy.account
+    );
+    assert!(!has_been(&lossy, BusyCause::ForcedLimit));
+    let (usual, after) = (latency(&quiet, SETTLED..RUN), latency(&lossy, SETTLED..RUN));
+    assert!(after < usual.mul_f64(1.1), "{after:?} after the losses, {usual:?} without");
 }
 
 fn level1(outcomes: &Outcomes) -> Level1Counters {

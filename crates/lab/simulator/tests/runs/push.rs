@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use base::ids::{NodeId, Role};
+use base::ids::{EventId, NodeId, Role};
 use dataflow::level1::pace::Spacing;
+use dataflow::message::Message;
 use dataflow::readout::pusher::Destination;
 use dataflow::report::{DfmCounters, RosCounters, SfiCounters};
 
@@ -48,6 +49,17 @@ fn nothing_that_is_pushed_is_asked_for() {
     }
     let (_, sfi, ros) = run(&Plan { input: InputKind::SelfTrigger, ..plan(Destination::Assigned) });
     assert_eq!((sfi.pushed, ros.event_requests), (ROS * EVENTS, 0), "the order to push reads out: {sfi:?}");
+}
+
+/// A message without an event that said that all events far ahead were finished had a builder drop whatever was pushed from then on.
+#[test]
+fn a_forged_bound_of_finished_events_drops_nothing() {
+    let plan = plan(Destination::Table);
+    let node = |role| plan.applications().into_iter().find(|app| app.role == role).expect("one of the role").node;
+    let message = Box::new(Message::Build { events: Vec::new(), oldest_unfinished: EventId(1 << 40) });
+    let forged = Fault::Forged { from: node(Role::Dfm), lives_ahead: 0, to: node(Role::Sfi), message };
+    let (_, sfi, ros) = run(&Plan { faults: vec![(Duration::from_millis(20), forged)], ..plan.clone() });
+    assert_eq!((sfi.pushed_dropped, ros.event_requests), (0, 0), "{sfi:?}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use dataflow::recording::sfo::Durable;
 use dataflow::report::{DfmCounters, SfiCounters};
 
 use simulator::swarm::{Counts, InputKind, Plan, Push};
-use simulator::world::{Fault, Outcomes};
+use simulator::world::{Fault, Links, Outcomes};
 
 const EVENTS: u64 = 60;
 /// All of a run, and a little more.
@@ -62,6 +62,26 @@ fn a_dfm_that_dies_at_any_time_and_returns_loses_nothing() {
             }
         }
     }
+}
+
+/// What was built again lacked data that the first copy had, or had what that lacked: the account told of the copy that was not recorded.
+#[test]
+fn the_account_tells_whether_the_copy_that_is_recorded_has_all_its_data() {
+    let mut built_again = 0;
+    for at_us in (0..RUN_US).step_by(STEP_US) {
+        for seed in 0..4 {
+            let plan = Plan {
+                seed,
+                counts: Counts { sfi: 1, efd: 2, ..Plan::plain(0).counts },
+                links: Links { loss: 0.4, ..Links::perfect() },
+                request_timeout: Duration::from_micros(500),
+                ..plan(InputKind::Level1)
+            };
+            let outcomes = all_recorded(&with_restart(&plan, Role::Sfi, at_us));
+            built_again += outcomes.account.duplicates;
+        }
+    }
+    assert!(built_again > 0, "no event was recorded before its builder died");
 }
 
 #[test]

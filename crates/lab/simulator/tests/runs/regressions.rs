@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use base::ids::{NodeId, Role};
 use dataflow::building::dfm::ClearAfter;
+use dataflow::control::losses::Cause;
 use dataflow::filter::policy::FilterPolicy;
 use dataflow::level1::pace::Spacing;
 use dataflow::level2::steering::Strategy;
@@ -149,6 +150,13 @@ fn a_dfm_that_returns_at_the_end_waits_for_what_it_gives_to_builders_that_had_fi
     holds_in(7, 890_003_130, 5);
 }
 
+/// A DFM that triggers itself had given up an event that only it and a builder that died had seen: its next life was told of the loss,
+/// and not that it had triggered the event.
+#[test]
+fn an_event_that_was_given_up_was_triggered() {
+    holds_in(7, 890_009_558, 5);
+}
+
 /// The pROS was full of results that a returned supervisor had decided anew, and all workers waited for room in it with later events of
 /// the former life: nothing moved any more.
 #[test]
@@ -243,6 +251,24 @@ fn a_late_clear_does_not_contradict_the_last_one() {
 #[test]
 fn events_accepted_without_all_data_are_counted_though_a_supervisor_and_the_dfm_die() {
     holds_in(7, 880_006_073, 5);
+}
+
+/// Rejected without all its data, an event was to be in no file, and not to be missed either.
+#[test]
+fn an_incomplete_event_that_the_event_filter_rejects_counts_as_a_loss() {
+    let account = Plan {
+        input: InputKind::Level1,
+        links: Links { loss: 0.6, ..Links::perfect() },
+        request_timeout: Duration::from_micros(300),
+        policy: FilterPolicy::Random { accept: 0.0, seed: 1 },
+        ..Plan::plain(100)
+    }
+    .run_checked()
+    .account;
+    assert_eq!((account.filter_rejected, account.recorded), (100, 0), "{account:#?}");
+    assert!(account.built_incomplete > 0, "{account:#?}");
+    let losses: Vec<(Cause, u64)> = account.losses().map(|loss| (loss.cause, loss.events)).collect();
+    assert_eq!(losses, [(Cause::BuiltIncomplete, account.built_incomplete)]);
 }
 
 /// Once disks healed with the links, seeds of the first edition drew other random numbers from then on, and met other runs.

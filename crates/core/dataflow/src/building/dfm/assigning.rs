@@ -147,7 +147,7 @@ impl Dfm {
     /// An event that was granted before may be with an EFD still: its fate can come.
     pub(super) fn give_up(&mut self, event: EventId, open: &Open) {
         let Some(granted) = open.granted else {
-            return self.close_not_built(event);
+            return self.close_not_built(open.event);
         };
         if open.built().is_none() {
             self.count_built_before(granted.complete);

@@ -1,7 +1,7 @@
 //! What a dataflow manager knows of events, event builders and sources.
 
 use crate::building::dfm::remembered::Remembered;
-use crate::message::EventInfo;
+use crate::message::{EventInfo, Grounds};
 use base::ids::{EventId, Incarnation, NodeId};
 use base::time::Time;
 
@@ -30,6 +30,8 @@ pub(super) struct Granted {
     /// The index of the builder.
     pub(super) sfi: u16,
     pub(super) complete: bool,
+    /// On what level 2 had accepted the event.
+    pub(super) grounds: Grounds,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use crate::building::dfm::books::Granted;
 use crate::component::Outbox;
 use crate::event_map::EventMap;
 use crate::ledger::{Finish, Ledger, Tally};
-use crate::message::{Fate, Message};
+use crate::message::{EventInfo, Fate, Grounds, Message};
 use crate::report::DfmCounters;
 use base::ids::{EventId, NodeId};
 
@@ -17,8 +17,8 @@ pub(super) struct Closed {
     /// Whether there may be a later life, or was a former one.
     is_kept: bool,
     ledger: Ledger,
-    /// Those that are not below the bound.
-    events: EventMap<Outcome>,
+    /// Those that are not below the bound, and on what level 2 had accepted them.
+    events: EventMap<(Outcome, Grounds)>,
     /// Below which bound peers know the counts.
     told: BTreeMap<NodeId, EventId>,
 }
@@ -40,9 +40,9 @@ impl Closed {
         self.is_kept && (event < self.ledger.below || self.events.contains(event))
     }
 
-    pub(super) fn insert(&mut self, event: EventId, outcome: Outcome) {
+    pub(super) fn insert(&mut self, event: EventId, outcome: Outcome, grounds: Grounds) {
         if self.is_kept {
-            self.events.insert(event, outcome);
+            self.events.insert(event, (outcome, grounds));
         }
     }
 
@@ -53,6 +53,11 @@ impl Closed {
             passed.add_to(&mut self.ledger.tally);
             self.ledger.below = below;
         }
+    }
+
+    /// How many events are below the bound.
+    pub(super) fn below_bound(&self) -> u64 {
+        self.ledger.tally.total()
     }
 
     /// Goes on from what somebody else was told. What was counted here of the events below.
@@ -71,23 +76,31 @@ impl Closed {
     fn pass(&mut self, below: EventId) -> Tally {
         let mut passed = Tally::default();
         while let Some(event) = self.events.first().filter(|event| *event < below) {
-            self.events.remove(event).expect("the first is there").count_in(&mut passed);
+            let (outcome, grounds) = self.events.remove(event).expect("the first is there");
+            outcome.count_in(&mut passed);
+            passed.count_grounds(grounds);
         }
         passed
     }
 
-    /// Asserts that all events that the counters hold as finished are here, once.
-    pub(super) fn check(&self, counters: &DfmCounters) {
+    /// Asserts that all events that the counters hold as finished are here, once, and with those in hand the grounds of all.
+    pub(super) fn check(&self, counters: &DfmCounters, in_hand: impl Iterator<Item = Grounds>) {
         if !self.is_kept {
             return;
         }
         let mut all = self.ledger.tally;
-        self.events.values().for_each(|outcome| outcome.count_in(&mut all));
+        for (outcome, grounds) in self.events.values() {
+            outcome.count_in(&mut all);
+            all.count_grounds(*grounds);
+        }
+        in_hand.for_each(|grounds| all.count_grounds(grounds));
         let DfmCounters { not_built, rejected, accepted, debug, unrecorded, abandoned, lost_built: lost, .. } =
             *counters;
         let (complete, incomplete) = (all.complete, all.incomplete);
         let fates = [rejected, accepted, debug, unrecorded, abandoned];
-        assert_eq!(all, Tally { complete, incomplete, not_built, fates, lost }, "every finished event in the books");
+        let (forced, on_part) = (counters.taken_forced, counters.taken_incomplete);
+        let counted = Tally { complete, incomplete, not_built, fates, lost, forced, on_part };
+        assert_eq!(all, counted, "every finished event in the books");
     }
 }
 
@@ -151,20 +164,23 @@ impl Dfm {
         while let Some(event) = self.open.first().filter(|event| *event < below) {
             let open = self.open.remove(event).expect("the first is there");
             self.queue.retain(|waiting| *waiting != event);
-            self.forget(open.built());
+            self.forget(open.event.grounds, open.built());
         }
         while let Some(event) = self.cleared.first().filter(|event| *event < below) {
-            let granted = self.cleared.remove(event);
-            self.forget(granted);
+            let granted = self.cleared.remove(event).expect("the first is there");
+            self.forget(granted.grounds, Some(granted));
         }
         while let Some(event) = self.orphans.oldest().filter(|event| *event < below) {
-            let complete = self.orphans.finish(event).expect("the oldest is there");
-            self.forget(Some(Granted { sfi: 0, complete }));
+            let granted = self.orphans.finish(event).expect("the oldest is there");
+            self.forget(granted.grounds, Some(granted));
         }
     }
 
-    fn forget(&mut self, built: Option<Granted>) {
+    fn forget(&mut self, grounds: Grounds, built: Option<Granted>) {
         self.counters.taken_accepted -= 1;
+        let mut tally = Tally::default();
+        tally.count_grounds(grounds);
+        self.counters.count(tally, u64::wrapping_sub);
         if let Some(granted) = built {
             *self.counters.built(granted.complete) -= 1;
         }
@@ -172,27 +188,29 @@ impl Dfm {
 
     /// What became of an event, from whoever says so first. Whether that was news.
     pub(super) fn close_unseen(&mut self, finish: &Finish) -> bool {
-        let Finish { event, fate, complete } = *finish;
+        let Finish { event, complete, grounds, .. } = *finish;
         if self.closed_events.contains(event) || !self.parameters.late {
             return false;
         }
         self.counters.taken_accepted += 1;
+        self.count_grounds(grounds);
         *self.counters.built(complete) += 1;
         self.counters.finished_unseen += 1;
-        self.close_built(event, fate, complete);
+        self.close_built(finish);
         true
     }
 
     /// An event was given up before it was built.
-    pub(super) fn close_not_built(&mut self, event: EventId) {
+    pub(super) fn close_not_built(&mut self, event: EventInfo) {
         self.counters.not_built += 1;
-        self.closed_events.insert(event, Outcome::NotBuilt);
+        self.closed_events.insert(event.event, Outcome::NotBuilt, event.grounds);
     }
 
     /// An event that counts as built is finished.
-    pub(super) fn close_built(&mut self, event: EventId, fate: Fate, complete: bool) {
+    pub(super) fn close_built(&mut self, finish: &Finish) {
+        let Finish { event, fate, complete, grounds } = *finish;
         *self.counters.fate(fate) += 1;
-        self.closed_events.insert(event, Outcome::Finished { complete, fate });
+        self.closed_events.insert(event, Outcome::Finished { complete, fate }, grounds);
     }
 }
 
@@ -218,6 +236,8 @@ impl DfmCounters {
         change(&mut self.built_incomplete, tally.incomplete);
         change(&mut self.not_built, tally.not_built);
         change(&mut self.lost_built, tally.lost);
+        change(&mut self.taken_forced, tally.forced);
+        change(&mut self.taken_incomplete, tally.on_part);
         for fate in Fate::ALL {
             change(self.fate(fate), tally.fates[fate as usize]);
         }

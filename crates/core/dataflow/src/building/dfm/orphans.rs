@@ -42,8 +42,7 @@ struct Lost {
 }
 
 struct Orphan {
-    /// Whether it counts as built with the data of all ROBs.
-    complete: bool,
+    granted: Granted,
     /// Daemons that have it.
     holders: BTreeSet<NodeId>,
 }
@@ -73,21 +72,25 @@ impl Orphans {
         self.lost.values().filter_map(|lost| lost.events.keys().next()).min().copied()
     }
 
-    /// Its fate is known. If it was there, whether it counts as complete.
-    pub(super) fn finish(&mut self, event: EventId) -> Option<bool> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Granted> {
+        self.lost.values().flat_map(|lost| lost.events.values()).map(|orphan| &orphan.granted)
+    }
+
+    /// Its fate is known. What it counts as, if it was there.
+    pub(super) fn finish(&mut self, event: EventId) -> Option<Granted> {
         let orphan = self.lost.values_mut().find_map(|lost| lost.events.remove(&event))?;
         self.lost.retain(|_, lost| !lost.events.is_empty());
-        Some(orphan.complete)
+        Some(orphan.granted)
     }
 
     /// A builder is lost, in this life, with these events.
-    fn lose(&mut self, sfi: NodeId, life: Incarnation, events: Vec<(EventId, bool)>, out: &mut Outbox) {
+    fn lose(&mut self, sfi: NodeId, life: Incarnation, events: Vec<(EventId, Granted)>, out: &mut Outbox) {
         if events.is_empty() {
             return;
         }
         let known = self.lost.remove(&sfi).map(|lost| lost.events).unwrap_or_default();
-        let known = known.into_iter().map(|(event, orphan)| (event, orphan.complete));
-        let unheld = |(event, complete)| (event, Orphan { complete, holders: BTreeSet::new() });
+        let known = known.into_iter().map(|(event, orphan)| (event, orphan.granted));
+        let unheld = |(event, granted)| (event, Orphan { granted, holders: BTreeSet::new() });
         let events: BTreeMap<_, _> = known.chain(events).map(unheld).collect();
         let silent = self.efds.iter().filter(|efd| !efd.gone).map(|efd| efd.node).collect();
         for efd in self.efds.iter().filter(|efd| efd.reachable) {
@@ -124,11 +127,11 @@ impl Orphans {
     }
 
     /// Takes out those that nobody has.
-    fn take_lost(&mut self) -> Vec<(EventId, bool)> {
+    fn take_lost(&mut self) -> Vec<(EventId, Granted)> {
         let mut taken = Vec::new();
         for lost in self.lost.values_mut().filter(|lost| lost.silent.is_empty()) {
             let unheld = lost.events.iter().filter(|(_, orphan)| orphan.holders.is_empty());
-            taken.extend(unheld.map(|(event, orphan)| (*event, orphan.complete)));
+            taken.extend(unheld.map(|(event, orphan)| (*event, orphan.granted)));
             lost.events.retain(|_, orphan| !orphan.holders.is_empty());
         }
         self.lost.retain(|_, lost| !lost.events.is_empty());
@@ -159,7 +162,7 @@ impl Dfm {
         self.cleared.retain(|event, granted: &Granted| {
             let is_its = usize::from(granted.sfi) == sfi;
             if is_its {
-                events.push((event, granted.complete));
+                events.push((event, *granted));
             }
             !is_its
         });
@@ -192,10 +195,10 @@ impl Dfm {
     }
 
     fn give_up_lost(&mut self, out: &mut Outbox) {
-        for (event, complete) in self.orphans.take_lost() {
+        for (event, Granted { complete, grounds, .. }) in self.orphans.take_lost() {
             self.counters.lost_built += 1;
             out.note(Note::LostBuilt(event));
-            self.closed_events.insert(event, Outcome::Lost { complete });
+            self.closed_events.insert(event, Outcome::Lost { complete }, grounds);
         }
     }
 }

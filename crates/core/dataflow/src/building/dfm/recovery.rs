@@ -185,10 +185,11 @@ impl Dfm {
         let Some(recovery) = self.recovery.take_if(is_over) else { return };
         self.counters.recovered_without += recovery.silent.len() as u64;
         recovery.silent.iter().for_each(|silent| out.note(Note::RecoveredWithout(silent.node)));
-        if let (DfmInput::SelfTrigger { first, limit, .. }, Some(newest)) = (&self.parameters.input, recovery.newest) {
-            let limit = *limit;
-            self.counters.self_triggered = newest.next().0.saturating_sub(first.0);
-            self.next_event = newest.next();
+        if let DfmInput::SelfTrigger { first, limit, .. } = self.parameters.input {
+            // What was given up at a builder that died nobody may have seen, but it was counted.
+            let counted = EventId(first.0 + self.closed_events.below_bound());
+            self.next_event = recovery.newest.map_or(first, EventId::next).max(counted);
+            self.counters.self_triggered = self.next_event.0.saturating_sub(first.0);
             self.exhaust_at(limit, out);
         }
         self.catches_up = true;

@@ -83,7 +83,7 @@ impl Dfm {
     pub(super) fn accept(&mut self, event: EventInfo, has_result: bool, source: Option<u16>, builder: Option<NodeId>) {
         self.counters.taken_accepted += 1;
         if self.abandoned {
-            return self.close_not_built(event.event);
+            return self.close_not_built(event);
         }
         self.push.on_event(event.event);
         let open = Open { event, has_result, source, builder, attempt: 0, granted: None, state: State::Queued };
