@@ -1,7 +1,7 @@
 //! Handles on bulk bytes.
 //!
-//! Components never touch event data: they pass on handles. In a running system a handle is a slice of a page that the
-//! kernel or a producer wrote once; in the simulator it is a size and a seed.
+//! Components never touch event data: they pass on handles. In a running system a handle is a slice of a page that
+//! the kernel or a producer wrote once. In the simulator it is a size and a seed.
 
 use alloc::vec::Vec;
 

@@ -15,8 +15,9 @@
 //! | 26 | 2 | version of this layout, [`VERSION`] |
 //! | 28 | 4 | zero |
 //!
-//! Numbers have their natural size; a list is a 32-bit count and its items; a text is a list of bytes of UTF-8; an event
-//! with its level-1 information takes 24 bytes. Decoding checks everything and allocates at most what the frame holds.
+//! Numbers have their natural size. A list is a 32-bit count and its items, a text a list of bytes of UTF-8. An
+//! event with its level-1 information takes 24 bytes. Decoding checks everything and allocates at most what the
+//! frame holds.
 
 mod error;
 mod holdings;

@@ -1,8 +1,8 @@
 //! Taking recorded events apart into RODs and putting them together again, byte for byte.
 //!
-//! [`split`] gives the RODs of an event and a *template*: an opaque record that holds everything else, i.e. all
-//! headers, trailers and the order of the children. [`Template::join`] lists the pieces of the original event. Between
-//! the two, template and RODs may travel any way.
+//! [`split`] gives the RODs of an event and a *template*: an opaque record of all headers, trailers and the order
+//! of the children. [`Template::join`] lists the pieces of the original event. Between the two, template and RODs
+//! may travel any way.
 //!
 //! # Template, layout version 1
 //!

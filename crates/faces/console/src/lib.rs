@@ -1,5 +1,6 @@
-//! What all commands of Weir share: how they end ([`Exit`]), what they say and where ([`complain`], [`on_standard_streams`]),
-//! how a user interrupts them ([`Interrupts`]), and the options that several of them take.
+//! What all commands of Weir share: how they end ([`Exit`]), what they say and where ([`complain`],
+//! [`on_standard_streams`]). Also how a user interrupts them ([`Interrupts`]), and the options that several of them
+//! take.
 #![forbid(unsafe_code)]
 
 mod exit;

@@ -1,27 +1,29 @@
 //! Links and triggers from recorded files.
 //!
-//! An event is taken apart into its RODs and one opaque *record* of everything else ([`eformat::replay`]). Each ROD goes
-//! through the system as the fragment of its own link, its bytes unchanged behind a ROB header of ours; the record goes as
-//! the data of one more fragment. [`assemble`] makes the original event of them again. In between, fragments belong to an
-//! event by the number that Weir gave it: what level-1 id a recorded ROD carries is not looked at, since in real files
-//! some carry another one than their event.
+//! An event is taken apart into its RODs and one opaque *record* of everything else ([`eformat::replay`]). Each ROD
+//! goes through the system as the fragment of its own link: its bytes lie unchanged behind a ROB header of ours.
+//! The record goes as the data of one more fragment. [`assemble`] makes the original event of them again.
+//!
+//! In between, fragments belong to an event by the number that Weir gave it. Nobody looks at the level-1 id of a
+//! recorded ROD: in real files some carry another one than their event.
 //!
 //! # Source identifiers of the links
 //!
-//! A link is one ROB of the recorded events. Its source identifier is that of the recorded ROB if no other ROB before it
-//! in the event has the same; else bits 24–31, zero by convention (format note §6), say how many do: a second ROB of
-//! `0x00420001` is the link `0x01420001`. The record has [`RECORD_SOURCE_ID`]. Files whose ROBs use these bits or that
-//! identifier, or with more than 256 ROBs of one source in an event, are refused.
+//! A link is one ROB of the recorded events. Its source identifier is that of the recorded ROB, if no other ROB
+//! before it in the event has the same. Else bits 24–31 say how many do; by convention they are zero (format note
+//! §6). So a second ROB of `0x00420001` is the link `0x01420001`. The record has [`RECORD_SOURCE_ID`]. Files are
+//! refused if their ROBs use these bits or that identifier, or if an event has more than 256 ROBs of one source.
 //!
 //! # Rounds
 //!
-//! Where the files are sent again, events of further rounds have fresh ids: the global id, and the level-1 id in the header and in all RODs, go on
-//! behind those of the round before; checksums follow. Everything else is as it was recorded.
+//! Where the files are sent again, events of further rounds have fresh ids. The global id, and the level-1 id in
+//! the header and in all RODs, go on behind those of the round before; checksums follow. Everything else is as it
+//! was recorded.
 //!
 //! # What an event does not have
 //!
-//! A link that has no ROD in an event sends an empty one, marked as dummy; the record does not refer to it, and it does
-//! not come back out of [`assemble`].
+//! A link that has no ROD in an event sends an empty one, marked as dummy. The record does not refer to it, so
+//! [`assemble`] leaves it out.
 
 mod assemble;
 mod index;

@@ -1,8 +1,8 @@
 //! What a life of a writer leaves to the next: which files it has begun, and which events are whole in them.
 //!
-//! Lines of text. An event has its line once all its copies are written: what lies behind the ends that it names belongs to
-//! an event that is not in all its streams. A line without an end does not count. Each ends with the Adler-32 of all bytes before
-//! this number, so that none can be changed, left out or there twice.
+//! Lines of text. An event has its line once all its copies are written. The line names where the files end; what
+//! lies behind belongs to an event that is not in all its streams. A line without an end does not count. Each ends
+//! with the Adler-32 of all bytes before this number, so that none can be changed, left out or there twice.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -1,8 +1,9 @@
 //! The way through a damaged file: which events are whole, where they lie, and what lies between them.
 //!
-//! Where a record or an event is damaged, the way goes on at the next place that two things point to: a data separator and the
-//! size of the event behind it, or the size of an event and what follows it. So the content of an event is not taken for an event,
-//! even if it looks like one. The time is linear in the size of the file: what is looked at in vain is bounded.
+//! Where a record or an event is damaged, the way goes on at the next place that two things point to. These are a
+//! data separator and the size of the event behind it, or the size of an event and what follows it. So the content
+//! of an event is not taken for an event, even if it looks like one. The time is linear in the size of the file:
+//! what is looked at in vain is bounded.
 
 use std::collections::VecDeque;
 use std::ops::Range;

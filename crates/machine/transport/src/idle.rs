@@ -1,8 +1,8 @@
 //! What a scheduler does when none of its tasks has work.
 //!
-//! A thread that polls in a loop keeps its processor from those that have work to do, whatever their priority; one that
-//! yields after an unsuccessful poll restores predictable and scaling behaviour \[L2SCI2000 §3.1\]. One that sleeps leaves
-//! the processor free altogether, but pays for each wake-up.
+//! A thread that polls in a loop keeps its processor from those that have work to do, whatever their priority. One
+//! that yields after an unsuccessful poll restores predictable and scaling behaviour \[L2SCI2000 §3.1\]. One that
+//! sleeps leaves the processor free altogether, but pays for each wake-up.
 
 use base::time::Time;
 use core::time::Duration;

@@ -10,8 +10,8 @@
 //! asking stops its peer.
 //!
 //! # Loss
-//! The loss of a peer is one typed, lasting reason: `fill` reports it after the last frame was delivered, `flush` and
-//! `send` report it as soon as it is known, because a peer's last frames may still be waiting to be received.
+//! The loss of a peer is one typed, lasting reason. `flush` and `send` report it as soon as it is known. `fill`
+//! reports it after it has delivered the last frame: a peer's last frames may still be waiting to be received.
 
 use crate::error::OsError;
 use crate::frame::{Frame, Malformed};

@@ -1,9 +1,9 @@
 //! Queues and links inside a process.
 //!
-//! [`queue`] carries values of any type, so that tasks exchange typed messages without encoding them. A receiver takes all
-//! that waits in one exchange under a short lock and works on its batch without one; it works alike within one thread,
-//! where the lock is never contended, and between threads, where a sleeping receiver is woken. [`LocalLink`] carries
-//! frames over two such queues, with handles on bulk moved, not bytes.
+//! [`queue`] carries values of any type, so that tasks exchange typed messages without encoding them. A receiver
+//! takes all that waits in one exchange under a short lock, and works on its batch without one. It works alike
+//! within one thread, where nobody contends for the lock, and between threads, where a sleeping receiver is woken.
+//! [`LocalLink`] carries frames over two such queues; it moves handles on bulk, not bytes.
 
 use crate::frame::{Frame, FrameLimits};
 use crate::link::{Filled, Flushed, Link, LinkCounters, Lost, SendError};

@@ -1,12 +1,12 @@
 //! A fixed pool of equal-sized pages.
 //!
 //! A page has one writer, its [`Page`], and any number of readers. The writer gives away the page's beginning as
-//! read-only slices ([`Page::split_to`]) and goes on filling the rest: a receive buffer shares frames that are complete
-//! while the kernel writes the next ones behind them. The page returns to its pool when the writer and the last slice
-//! are gone, from whatever thread. The pool never grows: an empty pool refuses, and the refusal is counted.
+//! read-only slices ([`Page::split_to`]) and goes on filling the rest. So a receive buffer shares complete frames
+//! while the kernel writes the next ones behind them. The page returns to its pool when the writer and the last
+//! slice are gone, from whatever thread. The pool never grows: an empty pool refuses, and the refusal is counted.
 //!
-//! The pages of a [shared](Pool::shared) pool lie in memory that other processes can be given to read: a slice of such a page
-//! travels to them over a [link](crate::shm) without a copy.
+//! The pages of a [shared](Pool::shared) pool lie in memory that other processes can be given to read. A slice of
+//! such a page travels to them over a [link](crate::shm) without a copy.
 
 use crate::error::OsError;
 use crate::mapping::Mapping;

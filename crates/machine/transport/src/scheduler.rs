@@ -2,8 +2,8 @@
 //! thread.
 //!
 //! A pass asks each task's Poll function whether there is work and runs its Action function if so. A Poll looks at
-//! memory only: the kernel's news about all registered sources is fetched by one call per pass, and not at all if nothing
-//! is registered. An Action does a bounded amount of work, many frames at a time, and leaves the rest for the next
+//! memory only. One call per pass fetches the kernel's news about all registered sources, none if nothing is
+//! registered. An Action does a bounded amount of work, many frames at a time, and leaves the rest for the next
 //! pass. Nothing is allocated while running.
 
 use crate::clock;

@@ -1,8 +1,8 @@
 //! Memory that several processes of a host map: events written once by their owner and read in place by others.
 //!
-//! The memory is a sealed anonymous file (`memfd`). It has no name in any file system, so nothing is left behind however
-//! its users end; it travels as a file descriptor. The seals forbid to change its length, so that no access can fault,
-//! and to map or write it anew: what the owner hands out can be mapped read-only, and in no other way.
+//! The memory is a sealed anonymous file (`memfd`). It has no name in any file system, so nothing is left behind
+//! however its users end. It travels as a file descriptor. One seal keeps its length, so that no access can fault.
+//! Another forbids new writable mappings and writes: others can map it read-only, and in no other way.
 //!
 //! | type | in | may |
 //! |---|---|---|

@@ -1,8 +1,9 @@
 //! Time stamps for profiling.
 //!
-//! Each scheduler holds one fixed ring of stamps. They can be armed at run time, by kind, since a measurement of
-//! microseconds should carry only the stamps it needs \[DAQ1999 §4.6.1\]; a stamp that is not armed costs one predictable branch. The
-//! list that comes out, of (id, kind, time), is what the sequence diagrams and distributions of DAQ1999 are drawn from.
+//! Each scheduler holds one fixed ring of stamps. They can be armed at run time, by kind: a measurement of
+//! microseconds should carry only the stamps it needs \[DAQ1999 §4.6.1\]. A stamp that is not armed costs one
+//! predictable branch. The sequence diagrams and distributions of DAQ1999 are drawn from such a list of (id, kind,
+//! time).
 
 use crate::clock;
 use base::time::Time;

@@ -1,5 +1,5 @@
-//! What simulations and calibrations need to know of the driver of live processes: where its time goes, what it sends
-//! together, and how it looks at events for its components.
+//! What simulations and calibrations must know of the driver of live processes. Where does its time go? What does
+//! it send together? How does it look at events for its components?
 
 pub use crate::conductor::idle;
 pub use crate::host::{

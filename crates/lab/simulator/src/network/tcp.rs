@@ -1,11 +1,17 @@
 //! A model of TCP: what windows, acknowledgements, losses and time-outs do to the time at which messages arrive.
 //!
-//! It has: segments of one size; slow start and congestion avoidance [RFC 5681]; fast recovery with selective
-//! acknowledgements [RFC 6675], of which a sender knows all that its receiver has when one arrives, not three blocks of
-//! when it left; retransmission time-outs from measured round trips, with exponential back-off and a floor [RFC 6298];
-//! delayed acknowledgements; the restart of an idle connection from its initial window. It leaves out: opening and closing
-//! (a connection is there when it is first used), window updates (a receiver reads at once), data that travel with
-//! acknowledgements of the other direction (they go in frames of their own), and pacing.
+//! It has:
+//! * segments of one size;
+//! * slow start and congestion avoidance [RFC 5681];
+//! * fast recovery with selective acknowledgements [RFC 6675]; a sender knows all that its receiver has when one
+//!   arrives, not three blocks of when it left;
+//! * retransmission time-outs from measured round trips, with exponential back-off and a floor [RFC 6298];
+//! * delayed acknowledgements;
+//! * the restart of an idle connection from its initial window.
+//!
+//! It leaves out opening and closing: a connection is there when it is first used. It leaves out window updates,
+//! since a receiver reads at once, and pacing. Acknowledgements go in frames of their own, not with data of the
+//! other direction.
 
 use std::collections::{BTreeMap, VecDeque};
 

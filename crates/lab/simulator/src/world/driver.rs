@@ -1,8 +1,8 @@
 //! Processes as they run live: in passes over all that is there, on cores that they share.
 //!
-//! A pass takes in what has come over connections, then what the components of the process send each other until nothing is
-//! left, and writes to other processes at its end: what one pass produces travels together. The more is there, the less a
-//! message costs, as in a live run.
+//! A pass takes in what has come over connections. Then it takes what the components of the process send each
+//! other, until nothing is left. At its end it writes to other processes: what one pass produces travels together.
+//! The more is there, the less a message costs, as in a live run.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! The ring of frames: positions on either side of it.
 //!
-//! A record is contiguous and begins with its length in bytes (a multiple of eight) in the low half of its first word; a
-//! first word of zero says that the rest of the ring up to its end is skipped. Positions count bytes from the beginning
-//! of the stream and never wrap.
+//! A record is contiguous. The low half of its first word is its length in bytes, a multiple of eight. A first word
+//! of zero says that the rest of the ring up to its end is skipped. Positions count bytes from the beginning of the
+//! stream and never wrap.
 
 use super::lane::{Lane, OwnLane, Violation};
 

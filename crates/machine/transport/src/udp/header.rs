@@ -19,21 +19,23 @@
 //! life of this sender, to this life of this receiver or to this group, this message. The number of the message tells whether it
 //! was delivered before.
 //!
-//! An ask names bytes that its sender misses: the number is that of a message to it, the offset where they begin, the length
-//! how many they are, 0 if nothing of the message has come: then for as much of it as is sent unasked. A datagram holds as
-//! many asks as fit, one header behind the other, and no payload.
+//! An ask names bytes that its sender misses. The number is that of a message to it, the offset where they begin,
+//! the length how many they are. A length of 0 says that nothing of the message has come, and asks for as much of
+//! it as is sent unasked. A datagram holds as many asks as fit, one header behind the other, and no payload.
 //!
-//! A notice says of all messages below its number that they were sent (3), when their sender has nothing more to send for a
-//! while: the last of them may be lost, and no later one tells. Or that they have come or are given up (4): nobody asks for
-//! them any more. Or that their sender does not send them any more, acknowledged or not (6). It has no payload; length and
-//! offset are 0.
+//! A notice speaks of all messages below its number. Kind 3: they were sent, and their sender has nothing more to
+//! send for a while; the last of them may be lost, and no later one tells. Kind 4: they have come or are given up;
+//! nobody asks for them any more. Kind 6: their sender does not send them any more, acknowledged or not. It has no
+//! payload; length and offset are 0.
 //!
-//! An acknowledgement (5) says that all messages below its number were delivered, and of the 64 behind that one which have come: a
-//! bit for each, in the places of length (the nearer 32) and offset. In the place of the checksum it says whom it is for, by
-//! incarnation: what an earlier life has sent is nothing that a later one may forget.
+//! An acknowledgement (5) says that all messages below its number were delivered. Of the 64 behind that one it says
+//! which have come: a bit for each, in the places of length (the nearer 32) and offset. In the place of the
+//! checksum it says whom it is for, by incarnation. So a later life forgets nothing because of what an earlier one
+//! has sent.
 //!
-//! Who has no key can make no datagram that costs its receiver more than this one check, and nothing that was said in another run
-//! or life verifies. No two tags need different nonces: the MAC takes none. Cost per datagram and byte: `docs/protocols/datagrams.md`.
+//! A datagram from somebody without the key costs its receiver this one check. Nothing that was said in another run
+//! or life verifies. No two tags need different nonces: the MAC takes none. Cost per datagram and byte:
+//! `docs/protocols/datagrams.md`.
 
 use aegis::aegis128l::Aegis128LMac;
 use std::net::{IpAddr, SocketAddr};

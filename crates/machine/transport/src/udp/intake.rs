@@ -1,10 +1,11 @@
 //! Datagrams on their way into pages.
 //!
-//! A call receives many datagrams, each into a place of its own in a page, one place behind the other; the headers go
-//! elsewhere. Places have the length of the longest payload of late, so that the full segments of a message that come in a
-//! row lie side by side and are the message, without a copy. The same holds for datagrams that the kernel has joined:
-//! their place is laid out for alternating headers and payloads of the configured length. What does not fit this guess is
-//! received elsewhere and copied once; what is much shorter is moved together, so that it does not pin pages that it hardly fills.
+//! A call receives many datagrams, each into a place of its own in a page, one place behind the other. The headers
+//! go elsewhere. Places have the length of the longest payload of late. So the full segments of a message that come
+//! in a row lie side by side and are the message, without a copy. The same holds for datagrams that the kernel has
+//! joined: their place is laid out for alternating headers and payloads of the configured length. What does not fit
+//! this guess is received elsewhere and copied once. What is much shorter is moved together, so that it does not
+//! pin pages that it hardly fills.
 
 use super::header::HEADER_LEN;
 use super::options::{DATAGRAM_LEN_LOOPBACK, UdpOptions};

@@ -1,11 +1,12 @@
-//! What carries each message of components to other processes, as the partition chooses by type `[EB2007 §II-B.4]`, and by
-//! which network port of a read-out system it goes `[EB2007 §II-A]`.
+//! What carries each message of components to other processes: as the partition chooses by type `[EB2007 §II-B.4]`,
+//! and by one of the network ports of a read-out system `[EB2007 §II-A]`.
 //!
-//! Messages that may not be lost are chosen for a pair of roles as a whole: a connection keeps their order, and nothing relies on
-//! an order between pairs. The others may overtake one another whatever carries them.
+//! Messages that may not be lost have one carrier for each pair of roles. A connection keeps their order, and
+//! nothing relies on an order between pairs. The others may overtake one another, whatever carries them.
 //!
-//! The numbers of an event and of a request say by which port both the request and its reply go, so that a reply goes back by
-//! the port by which the request came, and what is asked for again goes by another; groups are divided among the ports.
+//! The numbers of an event and of a request say by which port both the request and its reply go. So a reply goes
+//! back by the port of its request, and what is asked for again goes by another one. Groups are divided among the
+//! ports.
 
 use core::fmt;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Where the time of a driver goes, for `weir calibrate`: stretches of time, each with what there was to do in it.
 //!
-//! The clock is that of the wall, which costs a twentieth of that of the thread's processor time; what was interrupted is
-//! found by being much longer than the others, by whoever reads the samples.
+//! The clock is that of the wall, which costs a twentieth of the clock of the thread's processor time. Whoever
+//! reads the samples finds what was interrupted: it is much longer than the others.
 
 use std::collections::BTreeMap;
 

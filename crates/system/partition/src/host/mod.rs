@@ -1,8 +1,9 @@
 //! The driver of one process: hosts components, carries their messages, does their work.
 //!
-//! Everything runs in one [`Scheduler`](transport::scheduler::Scheduler) thread, except the writing of files. A message to
-//! a component of the same process goes through a queue in memory; a message to another process is encoded into the send
-//! queue of its connection, and a pass ends with one flush per connection: what one pass produces travels together.
+//! Everything runs in one [`Scheduler`](transport::scheduler::Scheduler) thread, except the writing of files. A
+//! message to a component of the same process goes through a queue in memory. A message to another process is
+//! encoded into the send queue of its connection. A pass ends with one flush per connection: what one pass produces
+//! travels together.
 
 mod carriers;
 mod channel;

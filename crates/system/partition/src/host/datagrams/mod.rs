@@ -1,8 +1,8 @@
 //! What a process sends and receives in datagrams: the messages that may be lost and are chosen to travel so
 //! `[EB2007 §II-B.4]`.
 //!
-//! Requests and clears have an endpoint of their own, so that a flood of replies cannot drop them. What does not fit, because
-//! the queue of an endpoint is full, is dropped and counted: waiting would need a second queue behind it, and the
+//! Requests and clears have an endpoint of their own, so that a flood of replies cannot drop them. An endpoint
+//! whose queue is full drops what does not fit, and counts it. Waiting would need a second queue behind it, and the
 //! protocols ask again for what does not come. A message longer than an endpoint takes goes over the connection.
 
 mod plan;
