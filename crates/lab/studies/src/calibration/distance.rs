@@ -96,7 +96,8 @@ fn lower_quartile(mut blocks: Vec<f64>) -> f64 {
     *blocks.select_nth_unstable_by(place, f64::total_cmp).1
 }
 
-/// Distances of one kind, measured again and again, differ by less than this from their neighbours, those of two kinds by more.
+/// Distances of one kind, measured again and again, differ by less than this from their neighbours, those of two kinds by more:
+/// 80 to 140 ns and 390 to 560 ns on a host of virtual machines.
 const ALIKE_MAX: f64 = 1.7;
 const BLOCKS: usize = 40;
 const ROUNDS: u32 = 250;
