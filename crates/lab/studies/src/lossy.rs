@@ -1,5 +1,6 @@
-//! Networks that lose datagrams: a network namespace with a loopback interface that drops some of them by a rule of `nft`, or all
-//! that the buffer of an output port does not hold. It has no name, and is gone with the last process in it, however that ends.
+//! Networks that lose datagrams: a network namespace whose loopback interface drops some. A rule of `nft` drops
+//! them, or the buffer of an output port that does not hold them. The namespace has no name, and is gone with the
+//! last process in it, however that ends.
 
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};

@@ -1,5 +1,5 @@
-//! `weir bench accretion`: what it costs a read-out system to send the data of several links as one message, from a page for
-//! each, beside one link with as many data `[ATM1997 §V]`.
+//! `weir bench accretion`: a read-out system sends the data of several links as one message, from a page for each
+//! `[ATM1997 §V]`. How much more does that cost than one link with as many data?
 //!
 //! Four read-out systems, each a process, and one builder. Data are written for every event, so that reading and sending share
 //! the processor as they do behind real links.

@@ -1,10 +1,11 @@
-//! `weir bench credits`: how many requests an event builder should have on their way, where the replies meet at one output port of a
-//! network, as in `[EB2007 §II-B.3, §IV]`: with too few the port is idle, with too many its buffer overflows.
+//! `weir bench credits`: how many requests should an event builder have on their way? The replies meet at one
+//! output port of a network, as in `[EB2007 §II-B.3, §IV]`. With too few requests the port is idle, with too many
+//! its buffer overflows.
 //!
-//! The sources and the builder are processes in a network of its own ([`super::network`]) for each run, all of whose traffic
-//! passes through one port of a given rate and buffer; requests and replies travel in datagrams that an Ethernet carries. Each run
-//! of a round is compared with the best number of fixed credits; an adaptive builder may have as many as the most of these, and
-//! does not know which is best.
+//! For each run the sources and the builder are processes in a network of its own ([`super::network`]). All traffic
+//! passes through one port of a given rate and buffer, and travels in datagrams that an Ethernet carries. Each run
+//! of a round is compared with the best number of fixed credits. An adaptive builder may have as many as the most
+//! of these, and does not know which is best.
 
 use configuration::RequestCredits;
 use serde::Serialize;

@@ -1,5 +1,5 @@
-//! Building in which every source sends to every builder, each of them a process of its own: what the benchmarks of shaping
-//! run with different settings.
+//! Building in which every source sends to every builder, each a process of its own. The benchmarks of shaping run
+//! it with different settings.
 
 use base::ids::Role;
 use configuration::Partition;

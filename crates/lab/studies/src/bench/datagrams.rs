@@ -1,16 +1,18 @@
 //! The bare machine for event building over UDP: what `sendmmsg` and `recvmmsg` do with the same bytes.
 //!
-//! Source processes cut their fragment of every event into pieces that fit in a datagram of a given length, each behind a
-//! header of 16 bytes that names event, source and place. As the system does, they put as many short fragments into a
-//! datagram as it holds (unless told to send a datagram for each), give the kernel several long ones at a time to cut (GSO), and send up to [`DATAGRAMS_PER_CALL`] of
-//! either with one call. The builder receives as many at a time from its one socket, where the kernel joins what belongs
-//! together (GRO), checks every header, copies the data to their place in the event, and counts an event when all of it
-//! is there.
+//! Source processes cut their fragment of every event into pieces that fit in a datagram of a given length. Each
+//! piece has a header of 16 bytes that names event, source and place. As the system does, they put as many short
+//! fragments into a datagram as it holds (unless told to send a datagram for each). They give the kernel several
+//! long ones at a time to cut (GSO), and send up to [`DATAGRAMS_PER_CALL`] of either with one call.
 //!
-//! Nothing holds a sender of datagrams back, so sources have a window: they may be ahead of the oldest incomplete event
-//! by as many events as the builder has buffers, and by no more than its socket buffer holds; every quarter of a window
-//! the builder tells each source how far it is. What is lost all the same is not asked for again: after some silence the
-//! oldest event is given up and not counted.
+//! The builder receives as many at a time from its one socket, where the kernel joins what belongs together (GRO).
+//! It checks every header and copies the data to their place in the event. It counts an event when all of it is
+//! there.
+//!
+//! Nothing holds a sender of datagrams back, so sources have a window. They may be ahead of the oldest incomplete
+//! event by as many events as the builder has buffers, and by no more than its socket buffer holds. Every quarter
+//! of a window the builder tells each source how far it is. What is lost all the same is not asked for again: after
+//! some silence the oldest event is given up and not counted.
 
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};

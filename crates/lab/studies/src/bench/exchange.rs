@@ -1,10 +1,10 @@
 //! The bare machine for requests and replies over TCP: what plain system calls do with messages of the same size.
 //!
-//! A client asks each of its repliers, processes of their own, once for every exchange, and an exchange is over when all
-//! have replied. The client keeps a number of exchanges on the way and writes all requests that it may send in one system
-//! call; a replier reads what there is and writes all its replies in one. Both read their sockets directly and are idle as
-//! the system is: by the same rule, and asleep in the same system call. Each message carries its number, which is
-//! checked; there is nothing else in it.
+//! A client asks each of its repliers, processes of their own, once for every exchange. An exchange is over when
+//! all have replied. The client keeps a number of exchanges on the way and writes all requests that it may send in
+//! one system call. A replier reads what there is and writes all its replies in one. Both read their sockets
+//! directly and are idle as the system is: by the same rule, and asleep in the same system call. Each message
+//! carries its number, which is checked, and nothing else.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpStream};

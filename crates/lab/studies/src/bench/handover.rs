@@ -1,9 +1,9 @@
-//! The bare machine for processing tasks: the same bytes to a child process through the same kind of memory and socket,
-//! without a supervisor, a layout or a decision.
+//! The bare machine for processing tasks. The same bytes go to a child process through the same kind of memory and
+//! socket, without a supervisor, a layout or a decision.
 //!
-//! Each event is copied into a free slot of shared memory; half the slots at a time are told in one message of a
-//! `SOCK_SEQPACKET` socket, and the child gives back all that it was told of in one, while the other half is filled. It reads
-//! the number at the beginning of each event, which is checked.
+//! Each event is copied into a free slot of shared memory. One message of a `SOCK_SEQPACKET` socket tells the child
+//! of half the slots. The child gives back all of them in one message, while the other half is filled. It reads and
+//! checks the number at the beginning of each event.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;

@@ -1,9 +1,10 @@
-//! The bare machine for a supervisor with sinks in one process: the same records through the same number of queues,
-//! between plain structs, in one thread.
+//! The bare machine for a supervisor with sinks in one process. The same records go through the same number of
+//! queues, between plain structs, in one thread.
 //!
-//! Each event is five records, each as large as a message with its envelope: to the read-out, to the supervisor, to a
-//! sink, back, and the permission to go on. Those that carry regions of interest own a list of them, and the supervisor
-//! keeps a copy until the decision is back. Nothing is checked, counted or timed, and no data are read out.
+//! Each event is five records: to the read-out, to the supervisor, to a sink, back, and the permission to go on.
+//! Each is as large as a message with its envelope. Those that carry regions of interest own a list of them, and
+//! the supervisor keeps a copy until the decision is back. Nothing is checked, counted or timed, and no data are
+//! read out.
 
 use std::collections::VecDeque;
 use std::time::Duration;

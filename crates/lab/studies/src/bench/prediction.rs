@@ -8,23 +8,26 @@
 //! | `datagrams` | the same | data requests and replies over UDP |
 //! | `shared` | the same with fragments of 4 kB | shared memory |
 //!
-//! The costs come from a file, or are measured between the live runs, with the shapes of `weir calibrate`: the machine of the
-//! costs is that of the live runs, whatever others do to it by and by. None of the partitions is one of those that costs are
-//! measured with, but each lies between some of the same kind: costs within one process are fitted to event building and to
-//! chains with level 2 of three to twelve fragments of 0.5 to 16 kB, those of processes to event building by two to six
-//! read-out systems with fragments of 0.5 to 4 kB (`shared` is at the edge). What is judged is an interpolation. Processes
-//! are bound to cores (`processes.cores`), read-out systems to one, all others to another: where the kernel places them, a
-//! run takes one of several courses, which last for its whole time.
+//! The costs come from a file, or are measured between the live runs, with the shapes of `weir calibrate`. Then the
+//! machine of the costs is that of the live runs, whatever others do to it by and by.
 //!
-//! Bound processes still take one of two courses where the cores are those of a virtual machine: its host moves them, every few
-//! seconds, and where they share no cache the same instructions take up to twice as long. So before and after each run it is
-//! measured how far the two cores are from each other ([`calibration::line_ns`]); a live run is compared with a simulation whose
-//! costs come from runs with cores as far apart. It is taken out if there were none, or if the cores were moved while it
-//! lasted: the time of a round is spent in runs of up to [`SLICE_SECONDS_MAX`].
+//! What is judged is an interpolation: costs are measured with other partitions of the same kind, on either side of
+//! each of these. Costs within one process are fitted to event building and to chains with level 2, of three to
+//! twelve fragments of 0.5 to 16 kB. Those of processes are fitted to event building by two to six read-out systems
+//! with fragments of 0.5 to 4 kB (`shared` is at the edge).
 //!
-//! Simulations know of nobody else on the machine. A live run that had less than [`SHARE_MIN`] of the processor time that it
-//! wanted is taken out, and repeated for a while; without enough of the others there is no judgement, nor where the kernel does
-//! not say what others had.
+//! Processes are bound to cores (`processes.cores`), read-out systems to one, all others to another. Where the
+//! kernel places them, a run takes one of several courses, which last for its whole time.
+//!
+//! Bound processes still take one of two courses on a virtual machine. Its host moves the cores every few seconds,
+//! and where they share no cache the same instructions take up to twice as long. So before and after each run it is
+//! measured how far the two cores are from each other ([`calibration::line_ns`]). A live run is compared with a
+//! simulation whose costs come from runs with cores as far apart. It is taken out if there were none, or if the
+//! cores were moved while it lasted. So the time of a round is spent in runs of up to [`SLICE_SECONDS_MAX`].
+//!
+//! Simulations know of nobody else on the machine. A live run that had less than [`SHARE_MIN`] of the processor
+//! time that it wanted is taken out, and repeated for a while. Without enough of the others there is no judgement,
+//! nor where the kernel does not say what others had.
 
 use std::time::Duration;
 

@@ -1,10 +1,12 @@
 //! `weir bench push-pull`: eight sources and eight builders, building by requests and by pushing, from small fragments to
 //! large ones, whose lengths vary by 30 % `[ATM1997 §IV]`.
 //!
-//! Every ROS and every SFI is a process of its own. Each mean is measured in rounds of all kinds of building, each round beginning
-//! with the next, so that what else the machine does strikes all of them; the reference of each is the best of its size, in the
-//! same rounds. Where data are pushed by number, level 1 tells every ROS of every event, and as many in a row go to a builder as
-//! it builds at a time, none of which waits for another; in the others the DFM triggers itself.
+//! Every ROS and every SFI is a process of its own. Each mean is measured in rounds of all kinds of building, each
+//! round beginning with the next kind, so that what else the machine does strikes all of them. The reference of
+//! each is the best of its size, in the same rounds.
+//!
+//! Where data are pushed by number, level 1 tells every ROS of every event. A builder gets as many in a row as it
+//! builds at a time, and none waits for another. In the other kinds the DFM triggers itself.
 
 use serde::Serialize;
 

@@ -1,10 +1,10 @@
 //! The bare machine for event building in shared memory: a ring of slots for each source, and nothing else.
 //!
-//! Source processes write the header of their fragment of every event into the next slot of a ring in a memory file, and
-//! the data too if they are `touched`; else the data stay what they were at the start. One builder maps all rings, checks
-//! every header in place, and sums all data if they are touched. A source is ahead of the builder by as many events as its
-//! ring has slots. Both sides are idle as the system is, by the same rule; one that sleeps is woken by a byte on a socket,
-//! by a peer that has done a good part of a ring meanwhile.
+//! Source processes write the header of their fragment of every event into the next slot of a ring in a memory
+//! file. They write the data too if these are `touched`; else the data stay what they were at the start. One
+//! builder maps all rings, checks every header in place, and sums all data if they are touched. A source is ahead
+//! of the builder by as many events as its ring has slots. Both sides are idle as the system is, by the same rule.
+//! A byte on a socket wakes one that sleeps; its peer has done a good part of a ring meanwhile.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;

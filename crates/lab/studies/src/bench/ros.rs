@@ -1,13 +1,16 @@
 //! `weir bench ros`: one read-out system with twelve ROBs under all that is asked of it together \[EB2007 Fig. 6\].
 //!
-//! For each part of the events that level 2 accepts: requests for two ROBs of every event, requests for all twelve ROBs of
-//! every accepted event, and clears in groups. The ROS, every L2PU and every SFI are processes of their own; level 1, supervisor
-//! and DFM are in another. The reference is [`service`](super::service): a loop that answers as many clients, which ask together
-//! for as many replies at a time of the same two sizes, from memory; always over TCP.
+//! It is measured for several parts of the events that level 2 accepts. The ROS is asked for two ROBs of every
+//! event and for all twelve ROBs of every accepted one, and gets clears in groups. The ROS, every L2PU and every
+//! SFI are processes of their own; level 1, supervisor and DFM are in another.
 //!
-//! Whether one kind of request starves the other, two numbers tell of each: what remained without an answer, and the longest
-//! wait, which for level 2 stands beside that of a run in which nothing is accepted and nobody else asks. The wait is that of an
-//! event: level 2 waits for one reply before it decides, and an event is built when one reply is there.
+//! The reference is [`service`](super::service), always over TCP: a loop that answers as many clients from memory.
+//! These ask together for as many replies at a time of the same two sizes.
+//!
+//! Does one kind of request starve the other? Two numbers tell of each: what remained without an answer, and the
+//! longest wait. For level 2 that stands beside the wait of a run in which nothing is accepted and nobody else
+//! asks. The wait is that of an event. Level 2 waits for one reply before it decides, and an event is built when
+//! one reply is there.
 
 use std::time::Duration;
 

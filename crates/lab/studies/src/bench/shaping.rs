@@ -1,9 +1,10 @@
 //! `weir bench shaping`: rate division at a link that sources share, from small fragments to large ones, with each way to be idle
 //! `[ATM1997 §IV]`.
 //!
-//! Every ROS and the one SFI are processes of their own. The reference is the link itself: a source is to send at its share
-//! although its process sleeps, and has no processor while others spin. So many events are in building as the link carries in
-//! [`IN_FLIGHT`], since a process that spins keeps a message waiting until it has no processor any more.
+//! Every ROS and the one SFI are processes of their own. The reference is the link itself: a source is to send at
+//! its share although its process sleeps, and has no processor while others spin. A process that spins keeps a
+//! message waiting until it has no processor any more. So as many events are in building as the link carries in
+//! [`IN_FLIGHT`].
 
 use std::time::Duration;
 

@@ -1,13 +1,13 @@
 //! `weir bench sources`: what an event costs per source, from few sources to many, all in one process.
 //!
 //! Each source is a ROS with one emulated link. Messages go through queues in memory, so this is the price of the
-//! protocol, the components and their driver alone; it should not depend on how many sources there are. What it depends on them
-//! by the machine alone says [`spread`].
+//! protocol, the components and their driver alone. It should not depend on how many sources there are. [`spread`]
+//! says what depends on them by the machine alone.
 //!
-//! There are two series: with as many events in hand for all numbers of sources, so that many sources have many fragments in
-//! hand; and with as many *fragments* in hand for all, as many as the most sources have in the first. Were only the caches too
-//! small for what is in hand, the second would be flat; where it is not, a visit of a source costs something that its
-//! fragments share.
+//! There are two series. One has as many events in hand for all numbers of sources, so that many sources have many
+//! fragments in hand. The other has as many *fragments* in hand for all, as many as the most sources have in the
+//! first. If only the caches were too small for what is in hand, the second would be flat. Where it is not, a visit
+//! of a source costs something that its fragments share.
 
 use configuration::Partition;
 use serde::Serialize;

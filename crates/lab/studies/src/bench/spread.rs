@@ -1,8 +1,9 @@
 //! The bare machine for `weir bench sources`: how much dearer memory gets that is spread over many sources.
 //!
-//! One loop writes, checks and lets go of the same bytes as the system does: for each event and source the header and trailer
-//! of a fragment in a page, and a handle on it that two have. Sources are visited one by one, each for all events in hand, in an
-//! order that is not that of memory; the builder takes in what some sources have given. Nothing else is kept of a source.
+//! One loop writes, checks and lets go of the same bytes as the system does. For each event and source these are
+//! the header and trailer of a fragment in a page, and a handle on it that two have. Sources are visited one by
+//! one, each for all events in hand, in an order that is not that of memory. The builder takes in what some sources
+//! have given. Nothing else is kept of a source.
 
 use base::random::Random;
 use nix::sys::resource::UsageWho;

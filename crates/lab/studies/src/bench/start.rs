@@ -1,10 +1,11 @@
 //! `weir bench start`: how long the largest example takes until all its applications run, and until all have ended.
 //!
-//! That is `examples/full-size.toml`, each of its applications a process: 1,600 links in 160 read-out systems, 100 event builders.
-//! It starts when the first process is launched, runs when all are connected and ready and are told to, and has stopped when
-//! the last has ended and been waited for; what triggers come in between do not count. The reference is as many processes of
-//! the same program, which connect and say who they are. Processor time is that of the start on both sides: until all run, or
-//! have connected.
+//! That is `examples/full-size.toml`, each of its applications a process: 1,600 links in 160 read-out systems, 100
+//! event builders. It starts when the first process is launched. It runs when all are connected and ready and are
+//! told to. It has stopped when the last has ended and been waited for; triggers in between do not count.
+//!
+//! The reference is as many processes of the same program, which connect and say who they are. Processor time is
+//! that of the start on both sides: until all run, or have connected.
 
 use configuration::Partition;
 use nix::sys::resource::UsageWho;

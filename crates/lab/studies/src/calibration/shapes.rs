@@ -1,4 +1,4 @@
-//! The runs of a calibration: of other shapes than what anybody wants to know, so that what is predicted from them is not
+//! The runs of a calibration. They have other shapes than what anybody wants to know, so that a prediction is not
 //! what was measured.
 
 use std::path::Path;

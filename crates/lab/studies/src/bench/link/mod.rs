@@ -1,9 +1,9 @@
 //! `weir bench transport`: frames of several lengths through one link of each kind, with the bare machine doing the same.
 //!
-//! One way, an end sends as many frames as a window allows, and the other end says every quarter of it how many have come. For
-//! the latency, a frame goes there and back. The ends are two processes, of a local link two threads. Over TCP and UDP all bytes
-//! move; in shared memory and inside a process only handles on data that were filled once do, on either side, so no rate of
-//! bytes is told. [`bare`] says what the references are.
+//! One way, an end sends as many frames as a window allows, and the other end says every quarter of it how many
+//! have come. For the latency, a frame goes there and back. The ends are two processes, of a local link two
+//! threads. Over TCP and UDP all bytes move. In shared memory and inside a process only handles move, on data that
+//! were filled once, on either side. So no rate of bytes is told there. [`bare`] says what the references are.
 
 mod bare;
 mod batches;

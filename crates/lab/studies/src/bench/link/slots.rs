@@ -1,8 +1,8 @@
 //! A ring of slots each way, in memory that two processes share.
 //!
-//! A sender writes the beginning of a frame into the next slot, whose data are what they were from the start; the
-//! receiver reads the beginning in place. What is short lies in the slot as well. One that sleeps is woken by a byte on a
-//! socket.
+//! A sender writes the beginning of a frame into the next slot, and the receiver reads it in place. The slot's data
+//! are what they were from the start; what is short lies in the slot as well. A byte on a socket wakes one that
+//! sleeps.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
