@@ -97,6 +97,26 @@ fn the_map_of_the_architecture_names_every_crate() {
     assert_none("ARCHITECTURE.md names every crate", &missing);
 }
 
+/// What is longer is not read.
+#[test]
+fn documents_are_short() {
+    let mut found = Vec::new();
+    for File { name, text } in files(&["md"]) {
+        let (lines_max, bytes_max) = match name.as_str() {
+            "README.md" => (120, 9_000),
+            "ARCHITECTURE.md" => (usize::MAX, 14_000),
+            "CONTRIBUTING.md" => (usize::MAX, 6_000),
+            name if name.starts_with("docs/protocols/") => (110, usize::MAX),
+            _ => continue,
+        };
+        let (lines, bytes) = (text.lines().count(), text.len());
+        if lines > lines_max || bytes > bytes_max {
+            found.push(format!("{name}: {lines} lines, {bytes} bytes"));
+        }
+    }
+    assert_none("documents are short: what is more goes to a page of its own under docs/", &found);
+}
+
 #[test]
 fn make_commands_in_documents_exist() {
     let makefile = std::fs::read_to_string(root().join("Makefile")).unwrap();
