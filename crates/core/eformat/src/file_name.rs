@@ -188,6 +188,17 @@ mod tests {
     }
 
     #[test]
+    fn parts_of_a_read_name() {
+        let text = "data22.00000009.calibration_LAr_x.merge.RAW._lb0012._SFO-3._0042";
+        let name: FileName = text.parse().unwrap();
+        assert_eq!((name.project(), name.run_number(), name.stream_type()), ("data22", 9, "calibration"));
+        assert_eq!((name.stream_name(), name.lumi_block(), name.application()), ("LAr_x", 12, "SFO-3"));
+        assert_eq!((name.sequence(), name.to_string()), (42, text.to_owned()));
+        assert_eq!(name.with_lumi_block(13).to_string(), text.replace("_lb0012", "_lb0013"));
+        assert_eq!(name.with_sequence(43).to_string(), text.replace("0042", "0043"));
+    }
+
+    #[test]
     fn parts_that_cannot_be_in_a_name() {
         assert_eq!(FileName::new("a.b", 1, "physics", "Main", 1, "SFO"), Err(BadFileName("project")));
         assert_eq!(FileName::new("a", 1, "phy_sics", "Main", 1, "SFO"), Err(BadFileName("stream type")));
@@ -195,6 +206,15 @@ mod tests {
         for bad in ["", "a.b", "a.1.b_c.daq.ESD._lb1._x._1", "a.1.b.daq.RAW._lb1._x._1", "a.+1.b_c.daq.RAW._lb1._x._1"]
         {
             assert!(bad.parse::<FileName>().is_err(), "{bad}");
+        }
+        for (bad, part) in [
+            (".1.b_c.daq.RAW._lb1._x._1", "project or step"),
+            ("a.1.b_c..RAW._lb1._x._1", "project or step"),
+            ("a.1.b_c.daq.RAW._lb1._x._-1", "sequence number"),
+            ("a.1.b_c.daq.RAW._lb1._x._4294967296", "sequence number"),
+            ("a.1.b_c.daq.RAW.lb1._x._1", "luminosity block"),
+        ] {
+            assert_eq!(bad.parse::<FileName>(), Err(BadFileName(part)), "{bad}");
         }
     }
 }

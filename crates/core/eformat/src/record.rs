@@ -496,3 +496,107 @@ const _: () = {
     assert!(FileStart::BYTES == 32 && DataSeparator::BYTES == 16 && FileEnd::BYTES == 40);
     assert!(FIXED_RUN_WORDS + 4 == 12 && FIXED_RUN_WORDS + 2 == 10 && FIXED_RUN_WORDS + 1 == 9);
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guid() -> Guid {
+        "10605EAF-52B1-DB11-94A4-000347D7BFE1".parse().unwrap()
+    }
+
+    #[test]
+    fn metadata_hold_what_readers_search() {
+        let user = ["made=here", "LumiBlock=9", "my GUID=x", "note"];
+        let metadata = Metadata::new(guid(), user, "physics", "Main", "data22", 3);
+        let known =
+            ["GUID=10605EAF-52B1-DB11-94A4-000347D7BFE1", "Stream=physics_Main", "Project=data22", "LumiBlock=3"];
+        assert_eq!(metadata.0, [known[0], "made=here", "note", known[1], known[2], known[3]]);
+        assert_eq!(metadata.user_strings().collect::<Vec<_>>(), ["made=here", "note"]);
+        assert_eq!(metadata.guid(), Some(guid()));
+        assert_eq!((metadata.value("Stream"), metadata.value("LumiBlock")), (Some("physics_Main"), Some("3")));
+        assert_eq!((metadata.value("Tier"), metadata.value("note")), (None, None));
+        let prefixed = Metadata(vec!["the LumiBlock=7".into()]);
+        assert_eq!((prefixed.value("LumiBlock"), prefixed.guid()), (Some("7"), None));
+    }
+
+    #[test]
+    fn only_zlib_compresses_blocks() {
+        let compressed = |text: &str| Metadata(vec![text.to_owned()]).blocks_are_compressed();
+        assert!(compressed("Compression=zlib"));
+        assert!(!compressed("Compression=none") && !compressed("zlib"));
+    }
+
+    #[test]
+    fn megabytes_are_rounded_to_nearest() {
+        const HALF: u64 = 1 << 19;
+        for (bytes, megabytes) in
+            [(0, 0), (HALF - 1, 0), (HALF, 1), (3 * HALF - 1, 1), (3 * HALF, 2), (u64::MAX / 2, u32::MAX)]
+        {
+            assert_eq!(FileEnd::megabytes(bytes), megabytes, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn versions_of_files() {
+        let known: Vec<_> =
+            (0..10).filter_map(|word| FileVersion::from_word(word).map(|version| (word, version))).collect();
+        assert_eq!(known, [(2, FileVersion::V2), (5, FileVersion::V5), (6, FileVersion::V6)]);
+        let words = known.iter().map(|(_, version)| RunParameters::record_words(*version));
+        assert_eq!(words.collect::<Vec<_>>(), [9, 10, 12]);
+    }
+
+    #[test]
+    fn a_record_of_strings_has_at_most_one_mebibyte() {
+        // Marker, length of the application, its text, length of the core.
+        let rest = 4 * WORD_BYTES;
+        let names = FileNames { application: "SFO1".into(), core: "x".repeat(RECORD_BYTES_MAX - rest) };
+        let mut record = Vec::new();
+        names.emit(&mut record);
+        assert_eq!(FileNames::parse(&record), Ok(Parsed::Done(names, RECORD_BYTES_MAX)));
+        record[3 * WORD_BYTES..rest].copy_from_slice(&to_word(RECORD_BYTES_MAX - rest + 1).to_le_bytes());
+        let (bytes, limit_bytes) = (RECORD_BYTES_MAX as u64 + 1, RECORD_BYTES_MAX as u64);
+        let kind = ProblemKind::Oversize { part: Part::FileNames, bytes, limit_bytes };
+        assert_eq!(FileNames::parse(&record), Err(Problem::new(3 * WORD_BYTES, kind)));
+        // So many strings have no place for their lengths.
+        let mut strings = Vec::new();
+        push_all(&mut strings, &[marker::METADATA, 1 << 30]);
+        assert!(matches!(
+            Metadata::parse(&strings),
+            Err(Problem { offset: 4, kind: ProblemKind::Oversize { .. }, .. })
+        ));
+    }
+
+    #[test]
+    fn damaged_records_are_named() {
+        let stamp = Stamp { date: Date::new(8, 4, 2026).unwrap(), time: Time::new(12, 3, 40).unwrap() };
+        let start =
+            FileStart { version: FileVersion::V6, file_number: 1, opened: stamp, blocks_max: 0, megabytes_max: 0 };
+        let mut record = Vec::new();
+        start.emit(&mut record);
+        let part = Part::FileStart;
+        let cases = [
+            (0, ProblemKind::Marker { part, found: 77, expected: marker::FILE_START }),
+            (1, ProblemKind::RecordSize { part, found_words: 77, expected_words: 8 }),
+            (2, ProblemKind::FileVersion { found: 77 }),
+            (4, ProblemKind::Date { found: 77 }),
+            (5, ProblemKind::Time { found: 77 }),
+        ];
+        for (index, kind) in cases {
+            let mut damaged = record.clone();
+            crate::word::put(&mut damaged, index, 77);
+            assert_eq!(FileStart::parse(&damaged), Err(Problem::new(index * WORD_BYTES, kind)));
+            // What is wrong is said as soon as it is there.
+            let head = FileStart::parse(&damaged[..(index + 1) * WORD_BYTES]);
+            assert_eq!(head.is_err(), index < 2, "{index}");
+        }
+        let mut names = Vec::new();
+        FileNames { application: "SFO1".into(), core: "core".into() }.emit(&mut names);
+        names[4 * WORD_BYTES] = 0xff;
+        let kind = ProblemKind::Text { part: Part::FileNames, index: 1 };
+        assert_eq!(FileNames::parse(&names), Err(Problem::new(4 * WORD_BYTES, kind)));
+        names[0] = 0;
+        let kind = ProblemKind::Marker { part: Part::FileNames, found: 0x1234_aa00, expected: marker::FILE_NAMES };
+        assert_eq!(FileNames::parse(&names), Err(Problem::new(0, kind)));
+    }
+}

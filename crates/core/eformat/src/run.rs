@@ -197,8 +197,26 @@ mod tests {
     }
 
     #[test]
+    fn a_mask_has_128_bits() {
+        let mask = DetectorMask(1 << 127 | 1 << 64 | 1 << 3 | 1 << 62);
+        assert_eq!((0..200).filter(|bit| mask.has(*bit)).collect::<Vec<_>>(), [3, 62, 64, 127]);
+        assert_eq!(mask.names().collect::<Vec<_>>(), ["IBL"]);
+    }
+
+    #[test]
+    fn a_bunch_crossing_number_has_12_bits() {
+        assert_eq!((Bcid::new(0xfff).map(Bcid::get), Bcid::new(0x1000)), (Some(0xfff), None));
+        assert_eq!(Bcid::masked(0xf_fabc).get(), 0xabc);
+    }
+
+    #[test]
     fn run_type_text() {
         assert_eq!(RunType::COSMICS.simulated().to_string(), "cosmics (simulated)");
         assert_eq!(RunType(0x8000_000f).to_string(), "test (simulated)");
+        assert_eq!(RunType(0x8000_0000).to_string(), "physics (simulated)");
+        let texts = [RunType::PHYSICS, RunType::CALIBRATION, RunType::COSMICS, RunType::TEST, RunType(0x10)];
+        assert_eq!(texts.map(|kind| kind.to_string()), ["physics", "calibration", "cosmics", "test", "0x10"]);
+        assert!(RunType(0x8000_0010).is_simulated() && !RunType(0x7fff_ffff).is_simulated());
+        assert_eq!(RunType::TEST.simulated().simulated(), RunType(0x8000_000f));
     }
 }

@@ -220,7 +220,16 @@ mod tests {
     }
 
     #[test]
+    fn texts_name_what_is_known() {
+        assert_eq!(SourceId(0x1299_0003).to_string(), "0x12990003");
+        assert_eq!(format!("{:?} {:?}", SubDetector::TDAQ_CTP, SubDetector(0x99)), "TDAQ_CTP SubDetector(0x99)");
+        assert_eq!(SubDetector::from_name("TDAQ"), None);
+    }
+
+    #[test]
     fn parts_of_the_word() {
+        let id = SourceId(0xab79_500b);
+        assert_eq!((id.sub_detector(), id.module(), id.optional()), (SubDetector::TDAQ_SFI, 0x500b, 0xab));
         let id = SourceId(0x0079_500b);
         assert_eq!((id.sub_detector(), id.module(), id.optional()), (SubDetector::TDAQ_SFI, 0x500b, 0));
         assert_eq!(id.sub_detector().group(), Some(DetectorGroup::Tdaq));

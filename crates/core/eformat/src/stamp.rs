@@ -101,6 +101,36 @@ mod tests {
     }
 
     #[test]
+    fn texts() {
+        let date = Date::new(8, 4, 2026).unwrap();
+        let stamp = Stamp { date, time: Time::new(12, 3, 40).unwrap() };
+        assert_eq!(stamp.to_string(), "2026-04-08 12:03:40");
+        assert_eq!(Stamp::default().to_string(), "0000-00-00 00:00:00");
+    }
+
+    #[test]
+    fn last_days_of_months() {
+        let days = |year| {
+            let last = |month| (1..=32).rfind(|day| Date::new(*day, month, year).is_some());
+            (1..=12).map(|month| last(month).unwrap()).collect::<Vec<_>>()
+        };
+        let with_february = |last| vec![31, last, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+        for (year, february) in [(2000, 29), (2024, 29), (2025, 28), (1900, 28), (9999, 28), (1, 28)] {
+            assert_eq!(days(year), with_february(february), "{year}");
+        }
+        assert_eq!((Date::new(0, 1, 2026), Date::new(1, 13, 2026), Date::new(1, 0, 2026)), (None, None, None));
+        assert_eq!((Date::new(1, 1, 0), Date::new(1, 1, 10_000)), (None, None));
+        assert_eq!(Date::from_word(0), Some(Date::default()));
+    }
+
+    #[test]
+    fn last_times_of_the_day() {
+        assert_eq!(Time::new(23, 59, 60).map(Time::to_word), Some(235_960), "a leap second");
+        assert_eq!((Time::new(24, 0, 0), Time::new(0, 60, 0), Time::new(0, 0, 61)), (None, None, None));
+        assert_eq!(Time::from_word(235_960), Time::new(23, 59, 60));
+    }
+
+    #[test]
     fn only_days_of_the_calendar() {
         for word in [1, 30_022_024, 29_021_900, 32_012_024, 1_132_024, 1_010_000, u32::MAX] {
             assert_eq!(Date::from_word(word), None, "{word}");

@@ -200,6 +200,44 @@ mod tests {
     }
 
     #[test]
+    fn parts_of_a_tag() {
+        let tag = StreamTag::new("physics", "Main_1-a", false).unwrap();
+        assert_eq!((tag.stream_type(), tag.name(), tag.obeys_lumi_block), ("physics", "Main_1-a", false));
+        for (stream_type, name, bad) in
+            [("", "a", "type"), ("a_b", "a", "type"), ("a;", "a", "type"), ("a", "", "name"), ("a", "b c", "name")]
+        {
+            assert_eq!(StreamTag::new(stream_type, name, true), Err(BadStreamTag(bad)));
+        }
+        let partial = [tag_for(&[1], &[]), tag_for(&[], &[1]), tag_for(&[], &[])];
+        assert_eq!(partial.map(|tag| tag.is_full()), [false, false, true]);
+    }
+
+    fn tag_for(robs: &[u32], detectors: &[u8]) -> StreamTag {
+        tag("calibration", "LAr", robs, detectors)
+    }
+
+    #[test]
+    fn streams_of_one_type_or_name_are_not_the_same() {
+        let mut tags = Vec::new();
+        for (stream_type, name) in [("physics", "Main"), ("physics", "Late"), ("express", "Main")] {
+            add(&mut tags, tag(stream_type, name, &[], &[]));
+        }
+        assert_eq!(tags.len(), 3);
+        add(&mut tags, tag("debug", "a", &[], &[]));
+        add(&mut tags, tag("debug", "b", &[], &[1]));
+        assert_eq!(tags, [tag("debug", "a", &[], &[]), tag("debug", "b", &[], &[])]);
+    }
+
+    #[test]
+    fn a_full_stream_stays_full() {
+        for [first, second] in [[tag_for(&[], &[]), tag_for(&[1], &[])], [tag_for(&[], &[1]), tag_for(&[], &[])]] {
+            let mut tags = vec![first];
+            add(&mut tags, second);
+            assert_eq!(tags, [tag_for(&[], &[])]);
+        }
+    }
+
+    #[test]
     fn only_the_canonical_text_is_ours() {
         for text in [
             "weir1;physics;Main;1;;;",
