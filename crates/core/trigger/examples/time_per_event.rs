@@ -2,7 +2,7 @@
 //! `cargo run --release --example time_per_event -- DETECTOR.json SAMPLE.parquet…` prints ns per event, the least of some
 //! repetitions.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/all/common/mod.rs"]
 mod common;
 
 use std::hint::black_box;

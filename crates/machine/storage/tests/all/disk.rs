@@ -1,10 +1,8 @@
 //! Files on disks that fill for good, refuse to write, or lose their names while they are written.
 
-mod common;
-
 use std::fs;
 
-use common::{Directory, Faults, Faulty, TestEvent, check_good, config, events};
+use crate::common::{Directory, Faults, Faulty, TestEvent, check_good, config, events};
 use storage::*;
 
 fn faulty(directory: &Directory, change: impl FnOnce(WriterConfig) -> WriterConfig) -> (Streams, Faults) {

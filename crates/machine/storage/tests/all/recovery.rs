@@ -1,12 +1,10 @@
 //! Files that are torn or damaged.
 
-mod common;
-
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
-use common::{Directory, TestEvent, check_good, config, events};
+use crate::common::{Directory, TestEvent, check_good, config, events};
 use eformat::stream_tag::{Entry, StreamTag, encode};
 use eformat::*;
 use proptest::prelude::*;

@@ -1,15 +1,13 @@
 //! The event filter after level 2.
 
-mod common;
-
 use std::sync::Arc;
 
 use trigger::{
     ChainSpec, Cuts, FilterResult, LEVEL2_RESULT, Menu, Steering, Values, passed_of_trigger_info, trigger_info,
 };
 
-use common::chains::reference_chains;
-use common::{detector, level2, physics, sample};
+use crate::common::chains::reference_chains;
+use crate::common::{detector, level2, physics, sample};
 
 #[test]
 fn tighter_cuts_drop_exactly_what_is_below_them() {
@@ -49,7 +47,7 @@ fn tighter_cuts_drop_exactly_what_is_below_them() {
 #[test]
 fn a_level_2_result_says_which_chains_run() {
     let Some(physics) = physics("a_level_2_result_says_which_chains_run") else { return };
-    let menu = common::reference_menu(&detector(&physics, "rob160"));
+    let menu = crate::common::reference_menu(&detector(&physics, "rob160"));
     let mut steering = Steering::new(Arc::clone(&menu));
     let mut filter = trigger::Filter::new(Arc::clone(&menu));
     for event in &sample::accepted(&physics.join("zee_mu20.parquet"))[..100] {
@@ -76,7 +74,7 @@ fn a_level_2_result_says_which_chains_run() {
 #[test]
 fn the_sum_of_transverse_energy_is_that_of_all_cells() {
     let Some(physics) = physics("the_sum_of_transverse_energy_is_that_of_all_cells") else { return };
-    let menu = common::reference_menu(&detector(&physics, "rob160"));
+    let menu = crate::common::reference_menu(&detector(&physics, "rob160"));
     let mut filter = trigger::Filter::new(menu);
     let mut seen = 0;
     for event in sample::accepted(&physics.join("dijet_mu20.parquet")) {

@@ -1,14 +1,12 @@
 //! Agreement with the reference selection on the physics samples.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
 use trigger::{Feature, Filter, Menu, Steering, Values};
 
-use common::{detector, level2, physics, reference_menu, sample};
+use crate::common::{detector, level2, physics, reference_menu, sample};
 
 /// All that the reference says about an event, as the arrays of its file.
 struct Record {

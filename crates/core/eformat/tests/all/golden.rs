@@ -1,11 +1,9 @@
 //! Files that later versions must go on to write and read. `UPDATE_GOLDEN=1` writes them anew.
 
-mod common;
-
 use std::fs;
 use std::path::PathBuf;
 
-use common::{event3, event5, event5_zlib, files, split_and_join};
+use crate::common::{event3, event5, event5_zlib, files, split_and_join};
 use eformat::*;
 
 fn pin(name: &str, made: &[u8]) -> Vec<u8> {

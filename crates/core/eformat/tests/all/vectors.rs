@@ -1,11 +1,9 @@
 //! Files that other programs wrote: good ones check, bad ones are reported where they are bad.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::split_and_join;
+use crate::common::split_and_join;
 use eformat::*;
 
 fn vector(shared: &Path, name: &str) -> Vec<u8> {

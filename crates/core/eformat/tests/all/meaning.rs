@@ -1,8 +1,6 @@
 //! What each word of an event says in each format, and what a checker says of events and files that contradict themselves.
 
-mod common;
-
-use common::{event3, event4, event5, event5_zlib, header5, rob, robs, stamp};
+use crate::common::{event3, event4, event5, event5_zlib, header5, rob, robs, stamp};
 use eformat::*;
 
 /// The specific header begins behind seven generic words and one status word.

@@ -1,15 +1,13 @@
 //! The limits of every cut, on hits made by hand.
 
-mod common;
-
 use std::path::Path;
 use std::sync::Arc;
 
 use trigger::{AlgorithmSpec, Cuts, Decision, Detector, EmValues, Menu, Roi, Steering, Values};
 
-use common::chains::chain;
-use common::handmade::Hits;
-use common::{detector, level2, physics};
+use crate::common::chains::chain;
+use crate::common::handmade::Hits;
+use crate::common::{detector, level2, physics};
 
 /// One chain of each kind with low cuts.
 struct Setting {

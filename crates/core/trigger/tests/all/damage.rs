@@ -1,7 +1,5 @@
 //! Data that are not what they should be: no panic, nothing read beyond, everything counted.
 
-mod common;
-
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -10,9 +8,9 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use trigger::{BadPayload, DataType, Filter, Next, Records, Roi, Steering};
 
-use common::regroup::payload;
-use common::sample::Event;
-use common::{detector, level2, physics, reference_menu, sample};
+use crate::common::regroup::payload;
+use crate::common::sample::Event;
+use crate::common::{detector, level2, physics, reference_menu, sample};
 
 #[test]
 fn a_first_word_that_does_not_fit_is_refused_and_says_why() {

@@ -1,6 +1,6 @@
 //! What an event costs in each component of level 2, without network and driver.
 //!
-//! `cargo test --release -p dataflow --test level2_cost -- --ignored --nocapture`
+//! `cargo test --release -p dataflow --test all level2_cost -- --ignored --nocapture`
 
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,6 @@
 //! Damaged and random input: always an answer, never a panic.
 
-mod common;
-
-use common::{event3, event4, event5, files, split_and_join};
+use crate::common::{event3, event4, event5, files, split_and_join};
 use eformat::*;
 use proptest::prelude::*;
 
@@ -135,7 +133,7 @@ fn huge_claims_cost_nothing() {
         "{problems:?}"
     );
 
-    let mut event = common::event5_zlib(1);
+    let mut event = crate::common::event5_zlib(1);
     let unpacked = (8 + 11) * 4;
     event[unpacked..unpacked + 4].copy_from_slice(&u32::MAX.to_le_bytes());
     let mut problems = Vec::new();
@@ -161,6 +159,6 @@ proptest! {
         let total = rest.len() as u32 + 4;
         let mut words = vec![0xaa12_34aa, total, total.min(30), version];
         words.extend(rest);
-        fuzzing::event(&common::bytes(&words));
+        fuzzing::event(&crate::common::bytes(&words));
     }
 }

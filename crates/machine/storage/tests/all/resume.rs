@@ -1,12 +1,10 @@
 //! A writer that dies, and its next life: every event is in all its streams or in none, and no name is taken twice.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{Directory, Faults, Faulty, TestEvent, check_good, config, events};
+use crate::common::{Directory, Faults, Faulty, TestEvent, check_good, config, events};
 use proptest::prelude::*;
 use storage::*;
 

@@ -1,10 +1,8 @@
 //! Writing, checking and reading back.
 
-mod common;
-
 use std::fs;
 
-use common::{Directory, TestEvent, check_good, config, events};
+use crate::common::{Directory, TestEvent, check_good, config, events};
 use eformat::*;
 use proptest::prelude::*;
 use storage::*;

@@ -1,11 +1,9 @@
 //! Failures of the file system: no event is half written, and every call may be tried again.
 
-mod common;
-
 use std::fs;
 use std::process::Command;
 
-use common::{Directory, Faults, Faulty, TestEvent, check_good, config, events};
+use crate::common::{Directory, Faults, Faulty, TestEvent, check_good, config, events};
 use storage::*;
 
 fn faulty(directory: &Directory, change: impl FnOnce(WriterConfig) -> WriterConfig) -> (Writer, Faults) {

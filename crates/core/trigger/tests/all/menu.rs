@@ -1,7 +1,5 @@
 //! What a menu refuses, which events prescales take, and the selection on hits made by hand.
 
-mod common;
-
 use std::fs;
 use std::sync::Arc;
 
@@ -9,8 +7,8 @@ use trigger::{
     AlgorithmSpec, ChainSpec, Cuts, Detector, DetectorError, Filter, Menu, MenuError, Next, Roi, RoiKind, Steering,
 };
 
-use common::chains::{chain, reference_chains};
-use common::{detector, physics};
+use crate::common::chains::{chain, reference_chains};
+use crate::common::{detector, physics};
 
 #[test]
 fn errors_name_the_chain_what_is_wrong_and_what_there_is() {

@@ -1,15 +1,13 @@
 //! Windows and the ROBs that hold their data, in all layouts.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use trigger::{Detector, Filter, Steering, SubSystem, Window};
 
-use common::regroup::{module_of, regroup};
-use common::{detector, level2, physics, reference_menu, sample};
+use crate::common::regroup::{module_of, regroup};
+use crate::common::{detector, level2, physics, reference_menu, sample};
 
 const LAYOUTS: [&str; 3] = ["rob160", "rob40", "rob4"];
 

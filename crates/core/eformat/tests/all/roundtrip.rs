@@ -1,8 +1,6 @@
 //! `emit(parse(x)) == x` and `parse(emit(v)) == v`.
 
-mod common;
-
-use common::bytes;
+use crate::common::bytes;
 use eformat::stream_tag::{Entry, StreamTag, decode, encode};
 use eformat::*;
 use proptest::collection::vec;
@@ -89,10 +87,10 @@ proptest! {
     #[test]
     fn event_headers(header in event_header(), adler32 in any::<bool>(), sizes in vec(0..6u32, 0..5), level in 0..10u32) {
         // What the fragments repeat is theirs.
-        let of_robs = common::header5(1);
+        let of_robs = crate::common::header5(1);
         let EventHeader { run_number, lvl1_id, bcid, trigger_type, .. } = of_robs;
         let header = EventHeader { run_number, lvl1_id, bcid, trigger_type, ..header };
-        let robs: Vec<Vec<u8>> = sizes.iter().map(|size| common::rob(*size, 1, *size, adler32)).collect();
+        let robs: Vec<Vec<u8>> = sizes.iter().map(|size| crate::common::rob(*size, 1, *size, adler32)).collect();
         let pieces = || robs.iter().map(Vec::as_slice);
         let mut event = Vec::new();
         let trailer = event_envelope(&header, pieces(), adler32, &mut event);
@@ -108,7 +106,7 @@ proptest! {
             let mut problems = Vec::new();
             check_event(&event, &CheckOptions::default(), &mut problems);
             prop_assert_eq!(problems, vec![]);
-            prop_assert_eq!(common::split_and_join(&event), event.clone());
+            prop_assert_eq!(crate::common::split_and_join(&event), event.clone());
             prop_assert_eq!(event_size_bytes(&event), Some(event.len() as u64));
         }
     }
@@ -211,7 +209,7 @@ proptest! {
 
 #[test]
 fn the_words_of_a_small_rob_are_these() {
-    let rob = common::rob(0x42_0002, 0x0100_0001, 1, true);
+    let rob = crate::common::rob(0x42_0002, 0x0100_0001, 1, true);
     let expected = [
         0xdd12_34dd,
         23,
@@ -242,7 +240,7 @@ fn the_words_of_a_small_rob_are_these() {
 
 #[test]
 fn truncated_rods_are_data_only() {
-    let rob = common::rob(1, 1, 4, false);
+    let rob = crate::common::rob(1, 1, 4, false);
     let mut cut = rob[..rob.len() - 8].to_vec();
     let words = (cut.len() as u32 / 4).to_le_bytes();
     cut[4..8].copy_from_slice(&words);

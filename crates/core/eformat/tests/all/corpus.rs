@@ -1,7 +1,5 @@
 //! Replays the corpus of the fuzz targets through the functions that these call.
 
-mod common;
-
 use std::fs;
 use std::path::PathBuf;
 
@@ -44,11 +42,11 @@ fn corpus(target: &str) -> PathBuf {
 fn write_seeds() {
     let write = |target: &str, name: &str, data: &[u8]| fs::write(corpus(target).join(name), data).unwrap();
     let events = [
-        ("event3", common::event3(7)),
-        ("event4", common::event4(7)),
-        ("event5", common::event5(7, false)),
-        ("event5_adler", common::event5(7, true)),
-        ("event5_zlib", common::event5_zlib(7)),
+        ("event3", crate::common::event3(7)),
+        ("event4", crate::common::event4(7)),
+        ("event5", crate::common::event5(7, false)),
+        ("event5_adler", crate::common::event5(7, true)),
+        ("event5_zlib", crate::common::event5_zlib(7)),
     ];
     for (name, event) in &events {
         write("event", name, event);
@@ -56,10 +54,10 @@ fn write_seeds() {
         write("zlib", name, &zlib_pack([event.as_slice()], ZLIB_LEVEL));
         write("event", &format!("{name}_cut"), &event[..event.len() / 2]);
     }
-    write("event", "rob", &common::rob(1, 2, 3, true));
+    write("event", "rob", &crate::common::rob(1, 2, 3, true));
     write("zlib", "bomb", &zlib_pack([[0u8; 1 << 18].as_slice()], 9));
     write("zlib", "stored", &zlib_pack([b"abcdefgh".as_slice()], 0));
-    for (name, file) in common::files() {
+    for (name, file) in crate::common::files() {
         write("file", name, &file);
         write("file", &format!("{name}_cut"), &file[..file.len() - 50]);
     }

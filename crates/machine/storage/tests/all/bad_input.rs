@@ -1,10 +1,8 @@
 //! Input that is no valid file: a clear error, never a panic, hang or huge allocation.
 
-mod common;
-
 use std::fs;
 
-use common::{Directory, TestEvent, config};
+use crate::common::{Directory, TestEvent, config};
 use eformat::*;
 use storage::*;
 

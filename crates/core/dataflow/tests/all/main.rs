@@ -1,0 +1,13 @@
+//! Components among each other, one message after the other, without a network.
+
+mod accounting;
+mod event_builder;
+mod filter_daemon;
+mod level1;
+mod level2;
+mod level2_cost;
+mod orphans;
+mod pushing;
+mod recovery;
+mod regressions;
+mod wire;
