@@ -151,6 +151,24 @@ mod tests {
     }
 
     #[test]
+    fn a_sum_goes_on_from_its_value() {
+        let mut sum = Adler32::from_value(adler32(b"Wiki"));
+        sum.update(b"pedia");
+        assert_eq!((sum.value(), Adler32::from_value(7).value()), (adler32(b"Wikipedia"), 7));
+    }
+
+    #[test]
+    fn words_of_the_types() {
+        let types = [ChecksumType::None, ChecksumType::Crc16, ChecksumType::Adler32];
+        assert_eq!(types.map(ChecksumType::to_word), [0, 1, 2]);
+        assert_eq!([0, 1, 2].map(ChecksumType::from_word), types.map(Some));
+        assert_eq!(ChecksumType::from_word(3), None);
+        assert_eq!(types.map(ChecksumType::trailer_words), [0, 1, 1]);
+        assert_eq!(types.map(|kind| kind.to_string()), ["none", "CRC16", "Adler-32"]);
+        assert_eq!(types.map(|kind| kind.compute(b"").is_some()), [false, true, true]);
+    }
+
+    #[test]
     fn crc_of_16_bit_units_is_ccitt_false() {
         let payload: Vec<u8> = b"12345678".chunks(2).flat_map(|pair| [pair[1], pair[0], pair[1], pair[0]]).collect();
         assert_eq!(crc16_ccitt(&payload), 0xa12b_a12b);

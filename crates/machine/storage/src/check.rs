@@ -284,3 +284,76 @@ impl CheckReport {
         self.more_problems += found.drain(..).len() as u64;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_report_says_what_is_wrong_and_what_nothing_vouches_for() {
+        let good =
+            CheckReport { events: 3, event_bytes: 1000, adler32: 0xab, ..CheckReport::new(Path::new("a"), 1234) };
+        let covered = Coverage { covered_bytes: 876, unverified_bytes: 0 };
+        let head = "3 events, 1234 bytes, Adler-32 000000AB, 87.6 % of the event bytes under checksums";
+        let covered_only = CheckReport { coverage: covered, ..good.clone() };
+        assert_eq!(covered_only.to_string(), format!("a: good, {head}"));
+        assert_eq!(CheckReport::new(Path::new("a"), 9).to_string(), "a: good, 0 events, 9 bytes, Adler-32 00000000");
+
+        let coverage = Coverage { unverified_bytes: 5, ..covered };
+        let unverified = CheckReport { coverage, unverified_events: 2, ..good.clone() };
+        let reason = "5 bytes of data in 2 events, which have no checksum that is checked";
+        assert_eq!(unverified.to_string(), format!("a: not verified, {head}\n  not verified: {reason}"));
+
+        let gaps = CheckReport { coverage: covered, ids_not_compared: 4, ..good.clone() };
+        let reason = "whether 4 events are there twice, as there are too many gaps between ids";
+        assert_eq!(gaps.to_string(), format!("a: not verified, {head}\n  not verified: {reason}"));
+
+        let kind = eformat::ProblemKind::NoEndRecord;
+        let problem = Problem { offset: 7, unpacked_offset: None, kind };
+        let problems = CheckReport { coverage: covered, problems: vec![problem], more_problems: 6, ..good.clone() };
+        assert_eq!(problems.to_string(), format!("a: BAD, {head}\n  {problem}\n  and 6 more"));
+
+        let duplicates = vec![Duplicates { path: "b".into(), events: 2, first_event: 8 }];
+        let twice = CheckReport { coverage: covered, duplicates, ..good };
+        let line = "2 events are in b too, the first of them event id 8";
+        assert_eq!(twice.to_string(), format!("a: BAD, {head}\n  {line}"));
+
+        let all = [covered_only, unverified, gaps, problems, twice];
+        assert_eq!(all.each_ref().map(CheckReport::is_good), [true, true, true, false, false]);
+        assert_eq!(all.each_ref().map(CheckReport::is_verified), [true, false, false, false, false]);
+    }
+
+    proptest! {
+        #[test]
+        fn an_event_belongs_to_the_file_that_had_it_first(
+            files in proptest::collection::vec(proptest::collection::btree_set(0..40_u64, 0..20), 1..6),
+        ) {
+            let (mut known, mut first_file) = (KnownEvents::default(), BTreeMap::new());
+            for (file, ids) in files.into_iter().enumerate() {
+                let mut set = IdSet::default();
+                let mut expected = Vec::new();
+                for id in ids {
+                    set.insert(id);
+                    match first_file.get(&id) {
+                        Some(first) => expected.push((id, *first)),
+                        None => drop(first_file.insert(id, file)),
+                    }
+                }
+                let found = set.ranges().flat_map(|range| known.add(range, file));
+                let found: Vec<_> =
+                    found.flat_map(|(first, last, file)| (first..=last).map(move |id| (id, file))).collect();
+                prop_assert_eq!(found, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_number_is_an_id_too() {
+        let mut known = KnownEvents::default();
+        assert_eq!(known.add((u64::MAX - 1, u64::MAX), 0), []);
+        assert_eq!(known.add((0, u64::MAX), 1), [(u64::MAX - 1, u64::MAX, 0)]);
+        assert_eq!(known.add((5, 5), 2), [(5, 5, 1)]);
+    }
+}

@@ -370,6 +370,58 @@ const COMPACT_ABOVE_BYTES: u64 = 1 << 20;
 mod tests {
     use super::*;
 
+    const STREAMS: [&str; 2] = ["physics_Main", "express_Few"];
+
+    fn chronicle(lines: &[&str]) -> Option<Chronicle> {
+        let mut chronicle = Chronicle::default();
+        lines.iter().try_for_each(|line| chronicle.take(line.split_ascii_whitespace())).map(|()| chronicle)
+    }
+
+    fn begin(stream: usize, sequence: u32, header_bytes: u64) -> String {
+        let name = format!("data_test.00000007.{}.daq.RAW._lb0000._SFO-1._{sequence:04}", STREAMS[stream]);
+        format!("begin {stream} {name} {header_bytes}")
+    }
+
+    #[test]
+    fn totals_are_those_of_all_files() {
+        let (first, second, not_made) = (begin(0, 1, 100), begin(1, 1, 200), begin(0, 2, 300));
+        let lines = [&first, "made 0", &second, "made 1", "event 1 0 0 150 1 260", "event 2 0 1 300", "closed 0 190 7"];
+        let separator = DataSeparator::BYTES as u64;
+        let bytes = 50 - separator + 100 - 2 * separator;
+        let all = chronicle(&[&lines[..], &[&not_made]].concat()).unwrap();
+        assert_eq!(all.totals(), [2, 3, bytes]);
+        let files: Vec<_> = all.streams[0].files.iter().map(|file| (file.made, file.closed)).collect();
+        assert_eq!(files, [(true, Some((190, 7))), (false, None)]);
+    }
+
+    #[test]
+    fn a_file_that_was_not_made_gives_its_place_to_the_next() {
+        let (first, second) = (begin(0, 1, 100), begin(0, 101, 100));
+        let all = chronicle(&[&first, &second, "made 0"]).unwrap();
+        let sequences: Vec<_> = all.streams[0].files.iter().map(|file| file.name.sequence()).collect();
+        assert_eq!(sequences, [101]);
+        assert!(chronicle(&[&begin(1, 1, 100)]).is_none(), "streams are numbered from 0 on");
+    }
+
+    #[test]
+    fn events_below_the_oldest_are_forgotten() {
+        let begin = begin(0, 1, 100);
+        let lines = [&begin, "made 0", "event 1 0 0 200", "event 4 2 0 300", "event 3 3 0 400", "event 2 1 0 500"];
+        let all = chronicle(&lines).unwrap();
+        assert_eq!((all.oldest, all.events.iter().copied().collect::<Vec<_>>()), (3, vec![3, 4]));
+    }
+
+    #[test]
+    fn a_short_journal_has_the_same_content() {
+        let (first, second, third) = (begin(0, 1, 100), begin(1, 1, 200), begin(0, 2, 300));
+        let lines = [&first, "made 0", &second, "made 1", "event 1 0 0 150 1 260", "closed 0 190 7", &third];
+        let all = chronicle(&lines).unwrap();
+        let text = all.lines();
+        let again = chronicle(&text.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
+        assert_eq!((&again.streams[0].files, &again.streams[1].files), (&all.streams[0].files, &all.streams[1].files));
+        assert_eq!((again.totals(), again.events, again.oldest), (all.totals(), all.events, all.oldest));
+    }
+
     #[test]
     fn impossible_values_are_refused() {
         let name = "data_test.00000007.physics_Main.daq.RAW._lb0000._SFO-1";

@@ -372,3 +372,94 @@ pub(crate) fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Err
 const LAST_OF_SEQUENCE: u32 = 1;
 /// Damages that are told one by one.
 const DAMAGES_MAX: usize = 1000;
+
+#[cfg(test)]
+mod tests {
+    use eformat::{FileNames, FileStart, FileVersion, RunParameters, Stamp};
+
+    use super::*;
+
+    fn finding(is_first_file: bool) -> Finding {
+        let recovered = Recovered::none(Path::new("a"), None);
+        Finding { recovered, event_bytes: 0, first_number: None, is_first_file }
+    }
+
+    fn damage(events_lost: Option<u32>) -> Damage {
+        let problem = Problem { offset: 0, unpacked_offset: None, kind: ProblemKind::NoEndRecord };
+        Damage { range: 10..14, events_lost, problem }
+    }
+
+    #[test]
+    fn the_valid_file_lies_beside_the_damaged_one() {
+        let cases = [("d/a.data", "d/a.recovered.data"), ("d/a.writing", "d/a.recovered.data")];
+        for (path, target) in cases.into_iter().chain([("a.raw", "a.raw.recovered.data"), ("a", "a.recovered.data")]) {
+            assert_eq!(beside(Path::new(path)), Path::new(target));
+        }
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_made_durable_is_an_error() {
+        assert!(sync_directory_of(Path::new("a file here")).is_ok());
+        let error = sync_directory_of(Path::new("/no such directory/file")).unwrap_err();
+        assert!(matches!(error, RecoverError::Io { action: "sync", .. }), "{error}");
+    }
+
+    #[test]
+    fn damages_beyond_those_that_are_told_are_counted() {
+        let mut found = finding(true);
+        (0..=DAMAGES_MAX).for_each(|_| found.damage(damage(Some(2))));
+        let Recovered { damages, more_damages, events_lost, bytes_skipped, may_be_more, .. } = &found.recovered;
+        let all = DAMAGES_MAX as u64 + 1;
+        assert_eq!((damages.len(), *more_damages), (DAMAGES_MAX, 1));
+        assert_eq!((*events_lost, *bytes_skipped, *may_be_more), (2 * all, 4 * all, false));
+        assert!(!found.recovered.is_complete());
+        found.damage(damage(None));
+        assert!(found.recovered.may_be_more);
+    }
+
+    #[test]
+    fn nothing_lost_for_certain_is_complete() {
+        let complete = |lost| {
+            let mut found = finding(true);
+            found.damage(damage(lost));
+            found.recovered.is_complete()
+        };
+        assert_eq!([Some(0), Some(1), None].map(complete), [true, false, false]);
+    }
+
+    /// Of 5 events and 3 MB two are kept, with half a megabyte each.
+    #[test]
+    fn the_sequence_goes_on_from_what_its_last_record_said() {
+        let header = |version, file_number| FileHeader {
+            start: FileStart { version, file_number, opened: Stamp::default(), blocks_max: 0, megabytes_max: 0 },
+            names: FileNames { application: String::new(), core: String::new() },
+            metadata: None,
+            run: RunParameters::default(),
+        };
+        let closed = Stamp::default();
+        let before =
+            FileEnd { closed, events: 5, megabytes: 3, sequence_events: 105, sequence_megabytes: 43, status: 0 };
+        let own = FileEnd { closed, events: 2, megabytes: 1, sequence_events: 2, sequence_megabytes: 1, status: 0 };
+        let end_of = |version, number, before: Option<&FileEnd>| {
+            let mut found = finding(number == 1);
+            for block_number in [101, 103] {
+                found.event(&vec![0; 1 << 19], Some(block_number));
+            }
+            found.end(&header(version, number), before)
+        };
+        assert_eq!(end_of(FileVersion::V6, 1, Some(&before)), own);
+        let later = FileEnd { sequence_events: 102, sequence_megabytes: 41, ..own };
+        assert_eq!(end_of(FileVersion::V6, 2, Some(&before)), later);
+        let numbered = end_of(FileVersion::V6, 2, None);
+        assert_eq!((numbered.sequence_events, numbered.sequence_megabytes, numbered.status), (102, 1, 1));
+        assert_eq!(end_of(FileVersion::V2, 2, None).sequence_events, 2);
+    }
+
+    #[test]
+    fn blocks_are_numbered_anew() {
+        let numbers =
+            |mut found: Finding| [Some(7), None, Some(3)].map(|number| found.event(&[0; 8], number).block_number);
+        assert_eq!(numbers(finding(true)), [1, 2, 3]);
+        assert_eq!(numbers(finding(false)), [7, 8, 9]);
+    }
+}

@@ -57,3 +57,20 @@ fn remedy(source: &io::Error) -> &'static str {
         _ => "",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use io::ErrorKind::{FileTooLarge, PermissionDenied, QuotaExceeded, StorageFull};
+
+    use super::*;
+
+    #[test]
+    fn a_disk_is_full_for_want_of_space_only() {
+        let is_full = |kind: io::ErrorKind| WriteError::io("write", Path::new("a"), kind.into()).is_full();
+        assert_eq!(
+            [StorageFull, QuotaExceeded, FileTooLarge, PermissionDenied].map(is_full),
+            [true, true, true, false]
+        );
+        assert!(!WriteError::Exists { path: "a".into() }.is_full());
+    }
+}

@@ -200,6 +200,21 @@ fn a_rod_must_say_what_its_event_says_unless_its_rob_explains() {
 }
 
 #[test]
+fn a_short_rob_says_how_many_bytes_it_needs() {
+    let whole = rob(1, 1, 2, true);
+    for have in 0..whole.len() {
+        // The marker alone tells that it is a ROB, seven words tell its size.
+        let needed = [4, 28, whole.len()].into_iter().find(|needed| have < *needed).unwrap();
+        let (needed_bytes, have_bytes) = (needed as u64, have as u64);
+        let kind = ProblemKind::Truncated { part: Part::Rob, needed_bytes, have_bytes };
+        assert_eq!(Rob::parse(EventFormat::V5, &whole[..have]).map(drop), Err(at(0, kind)));
+    }
+    let longer = [whole.as_slice(), &[0; 8]].concat();
+    let kind = ProblemKind::TrailingBytes { part: Part::Rob, extra_bytes: 8 };
+    assert_eq!(Rob::parse(EventFormat::V5, &longer).map(drop), Err(at(whole.len(), kind)));
+}
+
+#[test]
 fn a_broken_fragment_of_format_3_hides_its_siblings_only() {
     let good = event3(1);
     assert_eq!(problems_of(&good), []);

@@ -267,6 +267,11 @@ fn an_event_that_is_there_twice_is_reported() {
     assert_eq!(report.duplicates, [Duplicates { path: first.clone(), events: 2, first_event: 3 }]);
     assert!(!report.is_good() && report.to_string().contains("2 events are in "), "{report}");
 
+    let third = directory.file("third.data", &file_of(true, &headers(&[1, 2, 4, 7, 9])));
+    let duplicates = checks.check(&third, &limits).unwrap().duplicates;
+    let of = |path: &std::path::Path, events, first_event| Duplicates { path: path.to_owned(), events, first_event };
+    assert_eq!(duplicates, [of(&first, 3, 1), of(&second, 2, 4)]);
+
     // An event may be in several streams.
     let mut express = fs::read(&second).unwrap();
     let at = express.windows(4).position(|text| text == b"Main").unwrap();
