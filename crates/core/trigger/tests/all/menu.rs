@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use trigger::{
     AlgorithmSpec, ChainSpec, Cuts, Detector, DetectorError, Filter, Menu, MenuError, Next, Roi, RoiKind, Steering,
+    SubSystem,
 };
 
 use crate::common::chains::{chain, reference_chains};
@@ -114,6 +115,8 @@ fn a_detector_description_that_cannot_be_used_says_where() {
             "0.0000000001",
         ),
         ("\"items\": [", "\"things\": [", "level1.items", "a list", "nothing"),
+        // A source identifier has 16 bits for the module.
+        ("\"eta_modules\": 4", "\"eta_modules\": 8193", "layouts.rob160.TRACKER", "at most 65536 modules", "65544"),
     ];
     for (from, to, key, expected, found) in cases {
         let changed = text.replacen(from, to, 1);
@@ -126,6 +129,9 @@ fn a_detector_description_that_cannot_be_used_says_where() {
     assert_eq!((detector.item("L1_RD0"), detector.threshold(RoiKind::TotalEt, "TE400")), (Some(17), Some(2)));
     assert_eq!((detector.source_count(), detector.sources().count()), (163, 160));
     assert!(detector.sources().is_sorted());
+    assert_eq!(detector.level1_sources(), [0x73_0000, 0x76_0000, 0x77_0000]);
+    let largest = Detector::from_json(&text.replacen("\"eta_modules\": 4", "\"eta_modules\": 8192", 1), "rob160");
+    assert_eq!(largest.unwrap().modules(SubSystem::Tracker).count(), 1 << 16);
 }
 
 #[test]
