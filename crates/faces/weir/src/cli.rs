@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
-use console::{Exit, Limits, Overrides};
 use studies::{bench, calibration, simulation, study};
+use terminal::{Exit, Limits, Overrides};
 
 /// Takes data from detector links to checked files.
 #[derive(Debug, Parser)]

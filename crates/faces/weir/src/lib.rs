@@ -14,8 +14,8 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use cli::Command;
-use console::{Exit, complain, on_standard_streams};
 use studies::{bench, calibration, simulation, study};
+use terminal::{Exit, complain, on_standard_streams};
 
 /// Does what the command line asks for.
 pub fn run_command<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = T>) -> Exit {

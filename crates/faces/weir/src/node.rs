@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use console::{Exit, complain};
 use partition::{Node, NodeError};
 use signal_hook::consts::SIGINT;
+use terminal::{Exit, complain};
 
 use crate::cli::NodeArgs;
 

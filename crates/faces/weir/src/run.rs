@@ -1,11 +1,10 @@
 //! `weir run`: a whole partition on this machine.
 
 use configuration::Partition;
-use console::{Exit, Interrupts, can_hold_a_file, complain, print_table};
 use partition::machine::{Findings, judge};
-use partition::summary::Summary;
 use partition::table::Table;
-use partition::{Outcome, Placement, Run, conduct, facts};
+use partition::{Outcome, Placement, Run, conduct};
+use terminal::{Exit, Interrupts, can_hold_a_file, complain, print_table};
 
 use crate::cli::RunArgs;
 use crate::progress::Progress;
@@ -49,8 +48,7 @@ pub(crate) fn run(args: &RunArgs) -> Exit {
 }
 
 fn report(args: &RunArgs, outcome: &Outcome) -> Exit {
-    let facts = facts(outcome);
-    let summary = Summary::new(&facts, &outcome.ending, &outcome.account);
+    let (facts, summary) = (outcome.facts(), outcome.summary());
     print_table(Table { facts: &facts, ending: &outcome.ending, summary: &summary });
     if let Some(path) = &args.summary
         && let Err(error) = summary.write_to(path)

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use base::ids::{NodeId, Role};
 use configuration::{Fraction, TEMPLATES, Tolerance, template};
-use console::Exit;
 use dataflow::control::accounting::Accounting;
 use dataflow::control::controller::{Application, Ending};
 use dataflow::control::lives::Lives;
@@ -20,6 +19,7 @@ use eformat::{EventHeader, RobParams, event_envelope, lost_rob, marker};
 use partition::summary::{Network, RunFacts, RunState, Summary};
 use partition::table::Table;
 use storage::{Writer, WriterConfig};
+use terminal::Exit;
 use testkit::TempDir;
 
 fn weir(directory: &Path, arguments: &[&str]) -> Output {

@@ -1,9 +1,9 @@
 //! Live runs of the laboratory: they say on the standard error what is said in them, and Ctrl-C ends them.
 
-use console::Interrupts;
 use partition::driver::Meter;
 use partition::{Figures, Probe, Run};
 use partition::{Metered, Outcome, StartError};
+use terminal::Interrupts;
 
 /// Conducts a run from start to account.
 pub(crate) fn conduct(run: Run) -> Result<Outcome, StartError> {
@@ -23,6 +23,6 @@ impl Probe for Heard {
     fn figures(&mut self, _: &Figures) {}
 
     fn said(&mut self, text: &str) {
-        console::complain(&format!("weir: {text}"));
+        terminal::complain(&format!("weir: {text}"));
     }
 }

@@ -1,5 +1,7 @@
 //! From a configuration to components: which application has which parameters.
 
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,6 +51,8 @@ pub struct Assembly {
     /// What is made of the decisions of level 2.
     overrides: Overrides,
     observer: Option<Observer>,
+    /// The `weir` that is run in other processes.
+    program: Option<PathBuf>,
 }
 
 impl Assembly {
@@ -62,12 +66,25 @@ impl Assembly {
             numbered.map(|(node, app)| Application { name: app.name, role: app.role, node: NodeId(node) }).collect();
         let menu = partition.resolve_menu()?;
         let overrides = overrides(&partition)?;
-        Ok(Self { partition, applications, robs, menu, overrides, observer: None })
+        Ok(Self { partition, applications, robs, menu, overrides, observer: None, program: None })
     }
 
     /// The same, with somebody who is told of every decision of the selection.
     pub(crate) fn observed_by(self, observer: Option<Observer>) -> Self {
         Self { observer, ..self }
+    }
+
+    /// The same, with this `weir` for other processes; without it they run the program of this one.
+    pub(crate) fn with_program(self, program: Option<PathBuf>) -> Self {
+        Self { program, ..self }
+    }
+
+    /// The program of other processes.
+    ///
+    /// # Errors
+    /// The system does not say which one this is.
+    pub(crate) fn program(&self) -> io::Result<PathBuf> {
+        self.program.clone().map_or_else(std::env::current_exe, Ok)
     }
 
     /// Whoever is told of every decision of the selection.

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::IpAddr;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use base::ids::{Incarnation, NodeId, RunNumber};
@@ -23,6 +24,7 @@ pub(crate) struct Entry {
     pub(crate) name: String,
     /// How often it was started again.
     pub(crate) life: Incarnation,
+    program: PathBuf,
     child: Child,
     /// Addresses of its further network ports.
     ports: Vec<IpAddr>,
@@ -43,21 +45,23 @@ pub(crate) struct Entry {
 }
 
 impl Children {
-    /// Starts the process of an application, which listens at the `ports` as well.
+    /// Starts the process of an application with this `weir`; it listens at the `ports` as well.
     pub(crate) fn spawn(
         &mut self,
+        program: &Path,
         (node, name): (NodeId, &str),
         join: &PeerAddress,
         (secret, run): (&RunSecret, RunNumber),
         ports: &[IpAddr],
     ) -> io::Result<()> {
         let life = FIRST_LIFE;
-        let child = start(name, join, &Introduction { secret: secret.clone(), run, node, life }, ports)?;
+        let child = start(program, name, join, &Introduction { secret: secret.clone(), run, node, life }, ports)?;
         let name = name.to_owned();
         self.0.push(Entry {
             node,
             name,
             life,
+            program: program.to_owned(),
             child,
             ports: ports.to_vec(),
             link: None,
@@ -82,8 +86,13 @@ impl Children {
     ) -> io::Result<()> {
         let Some(entry) = self.at(node) else { return Ok(()) };
         let life = Incarnation(entry.life.0 + 1);
-        entry.child =
-            start(&entry.name, join, &Introduction { secret: secret.clone(), run, node, life }, &entry.ports)?;
+        entry.child = start(
+            &entry.program,
+            &entry.name,
+            join,
+            &Introduction { secret: secret.clone(), run, node, life },
+            &entry.ports,
+        )?;
         entry.life = life;
         (entry.ended, entry.starts_at, entry.ready_by) = (None, None, Some(by));
         Ok(())
@@ -198,8 +207,14 @@ impl Drop for Children {
 }
 
 /// `weir node` for an application. Its own process group keeps the terminal's Ctrl-C for the parent.
-fn start(name: &str, join: &PeerAddress, introduction: &Introduction, ports: &[IpAddr]) -> io::Result<Child> {
-    let mut child = Command::new(std::env::current_exe()?)
+fn start(
+    program: &Path,
+    name: &str,
+    join: &PeerAddress,
+    introduction: &Introduction,
+    ports: &[IpAddr],
+) -> io::Result<Child> {
+    let mut child = Command::new(program)
         .args(["node", "--name", name, "--join", &join.to_string()])
         .args(ports.iter().flat_map(|port| ["--port".to_owned(), port.to_string()]))
         .stdin(Stdio::piped())

@@ -16,6 +16,7 @@ use configuration::{BadMenu, Transport};
 use dataflow::component::{Outbox, PeerState};
 use dataflow::control::accounting::{Accounting, Books};
 use dataflow::control::controller::{Controller, ControllerParameters, Ending};
+use dataflow::control::states::State;
 use dataflow::message::{Command, Envelope, Message, PeerPlace};
 use dataflow::node::{RUN_CONTROL, route};
 use dataflow::report::{Network, Report};
@@ -32,6 +33,7 @@ use transport::scheduler::{Context, Scheduler, Task};
 
 use crate::assembly::Assembly;
 use crate::children::{Children, Entry};
+use crate::control::{Control, Wish};
 use crate::cpu::{Processors, cpu_seconds, cpu_seconds_of};
 use crate::host::{
     Carriers, DatagramOptions, FIRST_LIFE, FragmentChecks, Host, JOINING_PAGE_LEN, Kind, LinkEvent, LinkId, Links,
@@ -39,7 +41,7 @@ use crate::host::{
 };
 use crate::probe::{Figures, Probe};
 use crate::restarts::Restarts;
-use crate::run::{Control, Run};
+use crate::run::Run;
 use crate::run_number::{RunNumber, RunNumberError};
 use left_files::LeftFiles;
 use lives::Complaint;
@@ -113,6 +115,10 @@ pub enum StartError {
     Port(io::Error),
     #[error("signals cannot be caught: {0}")]
     Signals(io::Error),
+    #[error("this program does not know where it is: {0}")]
+    Program(io::Error),
+    #[error("no thread for the run: {0}")]
+    Thread(io::Error),
     #[error("{name} could not start: {reason}")]
     Child { name: String, reason: String },
     #[error(
@@ -152,6 +158,13 @@ pub struct Metered {
 /// # Panics
 /// Never: the scheduler runs until the run is over.
 pub fn conduct_metered(run: Run, meter: Option<Meter>) -> Result<(Outcome, Metered), StartError> {
+    let control = run.control();
+    let ended = conduct_to_its_end(run, meter);
+    control.over();
+    ended
+}
+
+fn conduct_to_its_end(run: Run, meter: Option<Meter>) -> Result<(Outcome, Metered), StartError> {
     let launched = clock::now();
     let own_cpu_before = cpu_seconds(UsageWho::RUSAGE_SELF);
     let cpu_before = own_cpu_before + cpu_seconds(UsageWho::RUSAGE_CHILDREN);
@@ -162,7 +175,9 @@ pub fn conduct_metered(run: Run, meter: Option<Meter>) -> Result<(Outcome, Meter
     let inputs = inputs.of_run(run_number.number);
     let left_files = LeftFiles::new(&partition.output.directory, run_number.number);
     let _port_of_group = choose_port(&mut partition.transport).map_err(StartError::Port)?;
-    let assembly = Assembly::new(partition, inputs.shares().to_vec())?.observed_by(run.observer);
+    let assembly = Assembly::new(partition, inputs.shares().to_vec())?
+        .observed_by(run.observer)
+        .with_program(run.placement.program);
     let mut scheduler = Scheduler::<Host>::new(idle(&assembly.partition))?;
     let secret = draw_secret(&assembly)?;
     let (mut host, children) = populate(&assembly, &inputs, run.placement.in_children, &mut scheduler, &secret)?;
@@ -213,7 +228,7 @@ pub fn conduct_metered(run: Run, meter: Option<Meter>) -> Result<(Outcome, Meter
         cores_used: conductor.cores_used,
         network,
         stale,
-        interrupted: conductor.interrupts > 0,
+        interrupted: conductor.interrupted,
         ending: *ending,
     };
     Ok((conducted, metered))
@@ -272,9 +287,10 @@ fn populate(
     let mut children = Children::default();
     if let Some(address) = address {
         check_welcome(assembly, &host, frame_max)?;
+        let program = assembly.program().map_err(StartError::Program)?;
         for app in outside {
             let ports = if app.role == Role::Ros { &partition.ros.ports[..] } else { &[] };
-            let spawned = children.spawn((app.node, &app.name), &address, (secret, assembly.run()), ports);
+            let spawned = children.spawn(&program, (app.node, &app.name), &address, (secret, assembly.run()), ports);
             spawned.map_err(|cause| StartError::Spawn { name: app.name.clone(), cause })?;
         }
     }
@@ -357,7 +373,7 @@ struct Conductor {
     /// All that run control said to each application; a new life is told again.
     commands: BTreeMap<NodeId, Vec<Command>>,
     words: Words,
-    interrupts: u32,
+    interrupted: bool,
     began: Option<Time>,
     /// Processor time of all processes then, in seconds.
     cpu_until_began: Option<f64>,
@@ -433,7 +449,7 @@ impl Conductor {
             returned: Vec::new(),
             commands: BTreeMap::new(),
             words: Words::default(),
-            interrupts: 0,
+            interrupted: false,
             began: None,
             cpu_until_began: None,
             ended: None,
@@ -600,10 +616,10 @@ impl Conductor {
         self.end_the_lost(now);
         self.start_again(now, host);
         self.settle_complaints(now, host);
-        let interrupts = self.control.new_interrupts();
-        if interrupts > 0 {
-            self.on_interrupt(now, host, interrupts);
+        for wish in self.control.take() {
+            self.fulfil(now, host, wish);
         }
+        self.control.is(self.state());
         if self.next_progress <= now {
             self.next_progress = now + PROGRESS_EVERY;
             self.show_progress(now, host);
@@ -653,20 +669,33 @@ impl Conductor {
         }
     }
 
-    /// The first interrupt ends the run in order, the second at once.
-    fn on_interrupt(&mut self, now: Time, host: &mut Host, count: u32) {
-        let before = self.interrupts;
-        self.interrupts += count;
-        if let Phase::Starting { .. } = self.phase {
-            self.phase = Phase::Failed(StartError::Interrupted);
-        } else if self.interrupts == 1 {
-            self.say("stopping: what is in hand is finished (interrupt again to give it up)");
-            self.with_controller(host, |controller, out| controller.stop(now, out));
-        } else if before < 2 {
-            self.say("forced to stop: what is in hand is given up");
-            self.with_controller(host, |controller, out| {
-                controller.force(now, "forced to stop by a second interrupt", out);
-            });
+    /// Does what somebody wants of the run.
+    fn fulfil(&mut self, now: Time, host: &mut Host, wish: Wish) {
+        let ends = matches!(wish, Wish::Stop | Wish::Force(_));
+        self.interrupted |= ends;
+        match (&self.phase, wish) {
+            (Phase::Starting { .. }, _) if ends => self.phase = Phase::Failed(StartError::Interrupted),
+            (Phase::Running(controller), Wish::Stop) if controller.is_running() => {
+                self.say("stopping: what is in hand is finished (interrupt again to give it up)");
+                self.with_controller(host, |controller, out| controller.stop(now, out));
+            }
+            (Phase::Running(controller), Wish::Force(reason)) if !controller.is_forced() => {
+                self.say("forced to stop: what is in hand is given up");
+                self.with_controller(host, |controller, out| controller.force(now, reason, out));
+            }
+            (Phase::Running(_), Wish::Pause) => self.with_controller(host, Controller::pause),
+            (Phase::Running(_), Wish::Resume) => self.with_controller(host, Controller::resume),
+            _ => {}
+        }
+    }
+
+    /// The state of the partition.
+    fn state(&self) -> State {
+        match &self.phase {
+            Phase::Starting { .. } => State::Booted,
+            Phase::Running(controller) => controller.state(),
+            Phase::Ending { .. } => State::Connected,
+            Phase::Over(_) | Phase::Failed(_) => State::Absent,
         }
     }
 
@@ -708,6 +737,10 @@ impl Conductor {
         self.cpu_until_began = self.cpu_seconds_of_all(&self.cpu_of_children);
         self.processors = Processors::watch(self.cpu_until_began);
         self.with_controller(host, |controller, out| controller.start(now, out));
+        self.control.is(self.state());
+        if let Some(probe) = &mut self.probe {
+            probe.begun();
+        }
     }
 
     /// Processor time of this process and its children, if the kernel says it of all.

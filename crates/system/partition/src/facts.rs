@@ -7,35 +7,49 @@ use eformat::{ROB_PREFIX_BYTES, ROB_SUFFIX_BYTES, WORD_BYTES};
 
 use crate::assembly::Assembly;
 use crate::conductor::{Outcome, Restart};
-use crate::summary::{Network, Restarted, RunFacts};
+use crate::summary::{Network, Restarted, RunFacts, Summary};
+use crate::table::Table;
 
-/// What the summary needs to know of a run.
-pub fn facts(conducted: &Outcome) -> RunFacts {
-    let network = conducted.network;
-    let since = |at: Time| at.since(conducted.began).as_secs_f64();
-    let restarted = |restart: &Restart| Restarted {
-        name: conducted.assembly.application(restart.node).map_or_else(String::new, |app| app.name.clone()),
-        how: restart.how.clone(),
-        at_s: since(restart.died),
-        away_s: restart.back.map(|back| back.since(restart.died).as_secs_f64()),
-    };
-    RunFacts {
-        restarts: conducted.restarts.iter().map(restarted).collect(),
-        forced: conducted.ending.forced,
-        duration: conducted.duration,
-        starting: Some(conducted.starting),
-        cpu: conducted.cpu,
-        network: Network {
-            messages: network.messages,
-            bytes: network.bytes,
-            stale: conducted.stale,
-            malformed: network.malformed,
-            carriers: (network.carried != [Carried::default(); CarrierKind::COUNT]).then(|| network.carried.into()),
-            ports: network.ports.into_iter().take(conducted.assembly.partition.ros.ports.len()).collect(),
-            datagrams: (network.datagrams != DatagramCounts::default()).then(|| network.datagrams.into()),
-            data_sum: (conducted.assembly.partition.sfi.check == FragmentCheck::Data).then_some(network.data_sum),
-        },
-        ..facts_of(&conducted.assembly)
+impl Outcome {
+    /// What is known of the run besides its account.
+    pub fn facts(&self) -> RunFacts {
+        let network = self.network;
+        let since = |at: Time| at.since(self.began).as_secs_f64();
+        let restarted = |restart: &Restart| Restarted {
+            name: self.assembly.application(restart.node).map_or_else(String::new, |app| app.name.clone()),
+            how: restart.how.clone(),
+            at_s: since(restart.died),
+            away_s: restart.back.map(|back| back.since(restart.died).as_secs_f64()),
+        };
+        RunFacts {
+            restarts: self.restarts.iter().map(restarted).collect(),
+            forced: self.ending.forced,
+            duration: self.duration,
+            starting: Some(self.starting),
+            cpu: self.cpu,
+            network: Network {
+                messages: network.messages,
+                bytes: network.bytes,
+                stale: self.stale,
+                malformed: network.malformed,
+                carriers: (network.carried != [Carried::default(); CarrierKind::COUNT]).then(|| network.carried.into()),
+                ports: network.ports.into_iter().take(self.assembly.partition.ros.ports.len()).collect(),
+                datagrams: (network.datagrams != DatagramCounts::default()).then(|| network.datagrams.into()),
+                data_sum: (self.assembly.partition.sfi.check == FragmentCheck::Data).then_some(network.data_sum),
+            },
+            ..facts_of(&self.assembly)
+        }
+    }
+
+    /// The run for other programs.
+    pub fn summary(&self) -> Summary {
+        Summary::new(&self.facts(), &self.ending, &self.account)
+    }
+
+    /// The run for people: a row per stage, the account, and the verdict.
+    pub fn to_text(&self) -> String {
+        let (facts, summary) = (self.facts(), self.summary());
+        Table { facts: &facts, ending: &self.ending, summary: &summary }.to_string()
     }
 }
 

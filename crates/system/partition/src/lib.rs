@@ -4,12 +4,28 @@
 //! components. A [`Run`] starts them here or in child processes, conducts them and takes the account; a [`Node`] is such a child.
 //! [`summary`] and [`table`] tell programs and people how the run went.
 //!
+//! ```no_run
+//! use configuration::Partition;
+//! use partition::{Placement, Run};
+//!
+//! let configuration = Partition::load("quickstart.toml".as_ref(), &[])?;
+//! let run = Run::new(configuration).place(Placement::local()).start()?;
+//! run.pause()?;
+//! run.resume()?;
+//! run.stop();
+//! println!("{}", run.wait()?.to_text());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! `examples/embed.rs` watches a run as well.
+//!
 //! Nothing here parses command lines, draws progress bars, catches signals or chooses an allocator: a program does.
 #![forbid(unsafe_code)]
 
 mod assembly;
 mod children;
 mod conductor;
+mod control;
 pub mod cpu;
 pub mod driver;
 mod facts;
@@ -24,15 +40,18 @@ mod probe;
 mod restarts;
 mod run;
 mod run_number;
+mod running;
 pub mod scratch;
 pub mod summary;
 pub mod table;
 
 pub use assembly::Assembly;
 pub use conductor::{Metered, Outcome, Restart, StartError, conduct, conduct_metered};
-pub use facts::{facts, facts_of, fragment_overhead_bytes};
+pub use control::Control;
+pub use facts::{facts_of, fragment_overhead_bytes};
 pub use host::{LinksError, WorkshopError};
 pub use node::{Node, NodeError};
 pub use probe::{Figures, Probe, Wait};
-pub use run::{Control, Placement, Run};
+pub use run::{Placement, Run};
 pub use run_number::RunNumberError;
+pub use running::{News, Running};

@@ -6,6 +6,9 @@ use base::ids::Role;
 
 /// Watches a run, from the thread that conducts it: what takes long here holds up run control, not the data.
 pub trait Probe: Send {
+    /// All applications are ready, and the run has begun.
+    fn begun(&mut self) {}
+
     /// New figures, a few times per second.
     fn figures(&mut self, figures: &Figures);
 

@@ -1,11 +1,11 @@
-//! A run, before it starts, and how others end it.
+//! A run, before it starts.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::PathBuf;
 
 use base::ids::Role;
 use configuration::Partition;
 
+use crate::control::Control;
 use crate::observer::Observer;
 use crate::probe::Probe;
 
@@ -19,9 +19,10 @@ pub struct Run {
 }
 
 /// Where the applications of a partition live.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Placement {
     pub(crate) in_children: fn(Role) -> bool,
+    pub(crate) program: Option<PathBuf>,
 }
 
 impl Run {
@@ -46,7 +47,7 @@ impl Run {
         Self { observer: Some(observer), ..self }
     }
 
-    /// What ends it early.
+    /// What pauses it, and ends it early.
     pub fn control(&self) -> Control {
         self.control.clone()
     }
@@ -63,32 +64,14 @@ impl Placement {
         Self::apart(|_| true)
     }
 
+    /// With this `weir` as the program of all processes that the run needs: applications, and processing tasks of a menu. Without it
+    /// they run the program that asks for them, which has to be `weir` then.
+    pub fn with_program(self, weir: impl Into<PathBuf>) -> Self {
+        Self { program: Some(weir.into()), ..self }
+    }
+
     /// Those of some roles in processes of their own, the others in this one.
     pub fn apart(in_children: fn(Role) -> bool) -> Self {
-        Self { in_children }
-    }
-}
-
-/// Ends a run, from any thread. Clones end the same run.
-#[derive(Clone, Debug, Default)]
-pub struct Control(Arc<Interrupts>);
-
-#[derive(Debug, Default)]
-struct Interrupts {
-    all: AtomicU32,
-    taken: AtomicU32,
-}
-
-impl Control {
-    /// The first one stops the run in the order of the data, so that nothing is lost; the second one forces the stop: what is in
-    /// hand is given up. Before the run has begun one is enough.
-    pub fn interrupt(&self) {
-        self.0.all.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// How many there were since the last call.
-    pub(crate) fn new_interrupts(&self) -> u32 {
-        let all = self.0.all.load(Ordering::Relaxed);
-        all - self.0.taken.swap(all, Ordering::Relaxed)
+        Self { in_children, program: None }
     }
 }

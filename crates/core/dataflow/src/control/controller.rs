@@ -234,7 +234,17 @@ impl Controller {
         &self.lives
     }
 
-    /// Whether triggers are on.
+    /// The state of the partition.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Whether what is in hand is given up.
+    pub fn is_forced(&self) -> bool {
+        self.forced
+    }
+
+    /// Whether the run goes on, paused or not.
     pub fn is_running(&self) -> bool {
         self.phase == Phase::Running
     }

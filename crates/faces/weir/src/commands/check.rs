@@ -6,8 +6,8 @@ use base::ids::Role;
 use configuration::{Application, Partition, RosInput};
 
 use crate::cli::CheckArgs;
-use console::Exit;
 use partition::machine::{Findings, judge};
+use terminal::Exit;
 
 /// Judges a configuration, and whether this machine can run it: all that is wrong with it, or the applications that it asks for.
 ///

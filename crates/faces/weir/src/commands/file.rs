@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use storage::{CheckLimits, Checks, DumpOptions};
 
 use crate::cli::{DumpArgs, FileCommand, FileRecoverArgs};
-use console::{Exit, quiet};
+use terminal::{Exit, quiet};
 
 /// Looks at files one after the other, and changes none. A file with problems, or one that cannot be read, does not keep the others
 /// from being looked at.

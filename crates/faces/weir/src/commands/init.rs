@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use configuration::{TEMPLATES, Template};
 
 use crate::cli::InitArgs;
-use console::Exit;
+use terminal::Exit;
 
 /// Writes a template to a file, and the data that it reads beside it, so that it runs without a checkout of the sources.
 /// Nothing is overwritten.

@@ -1,6 +1,6 @@
 //! `weir pt`: started by an EFD, never by hand.
 
-use console::{Exit, complain};
+use terminal::{Exit, complain};
 
 /// Serves the EFD that started this process until it closes the connection.
 pub(crate) fn pt() -> Exit {

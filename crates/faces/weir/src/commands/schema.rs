@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use console::Exit;
+use terminal::Exit;
 
 /// Writes the JSON schema of configurations.
 ///

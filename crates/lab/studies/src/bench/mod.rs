@@ -44,11 +44,11 @@ use transport::error::OsError;
 
 use crate::calibration::CalibrationError;
 use crate::simulation::SimulationError;
-use console::Exit;
-use console::on_standard_streams;
 use paired::to_json;
 use partition::{Outcome, StartError};
 use reference::ReferenceError;
+use terminal::Exit;
+use terminal::on_standard_streams;
 
 pub(crate) use arguments::seconds;
 pub use arguments::{BenchArgs, BenchPart, EXAMPLES};
@@ -89,7 +89,7 @@ pub fn bench(args: &BenchArgs) -> Exit {
         }
         "filter" => filter::measure(args).map(|found| (to_json(&found), found.to_text())),
         _ => {
-            console::complain(&format!("weir: no benchmark is called {name}; `weir bench --list` names all"));
+            terminal::complain(&format!("weir: no benchmark is called {name}; `weir bench --list` names all"));
             return Exit::Wrong;
         }
     };
@@ -99,7 +99,7 @@ pub fn bench(args: &BenchArgs) -> Exit {
             exit => exit,
         },
         Err(error) => {
-            console::complain(&format!("weir bench {name}: {error}"));
+            terminal::complain(&format!("weir bench {name}: {error}"));
             Exit::NotStarted
         }
     }
@@ -157,7 +157,7 @@ pub fn part(part: &BenchPart) -> Exit {
     match done {
         Ok(()) => Exit::Well,
         Err(error) => {
-            console::complain(&format!("weir bench-part: {error}"));
+            terminal::complain(&format!("weir bench-part: {error}"));
             Exit::NotStarted
         }
     }

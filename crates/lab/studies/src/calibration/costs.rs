@@ -305,7 +305,7 @@ impl Costs {
         let duration = if layout == Layout::Process { SIMULATED_ALONE } else { SIMULATED };
         (partition.run.events, partition.run.duration) = (None, Some(duration));
         let simulated = simulate(partition, Trace::None);
-        let simulated = simulated.inspect_err(|error| console::complain(&format!("weir calibrate: {error}"))).ok()?;
+        let simulated = simulated.inspect_err(|error| terminal::complain(&format!("weir calibrate: {error}"))).ok()?;
         Some(simulated.summary().rates_hz.level1).filter(|events_per_s| *events_per_s > 0.0)
     }
 

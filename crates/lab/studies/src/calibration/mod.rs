@@ -34,11 +34,11 @@ use self::machine::Machine;
 use self::shapes::Shape;
 pub(crate) use self::shapes::{DATAGRAMS, SHARED, as_simulated, bound_to};
 use crate::runs::conduct_metered;
-use console::Exit;
 use partition::driver::{Meter, Sample, Section};
 use partition::scratch::Scratch;
 use partition::{Outcome, StartError};
 use partition::{Placement, Run};
+use terminal::Exit;
 
 /// Why there is no calibration.
 #[derive(Debug, thiserror::Error)]
@@ -61,8 +61,8 @@ pub(crate) enum CalibrationError {
 
 /// Measures, and writes the costs.
 pub fn calibrate(args: &CalibrateArgs) -> Exit {
-    if let Some(path) = args.output.as_deref().filter(|path| !console::can_hold_a_file(path)) {
-        console::complain(&format!(
+    if let Some(path) = args.output.as_deref().filter(|path| !terminal::can_hold_a_file(path)) {
+        terminal::complain(&format!(
             "weir calibrate: --output {}: expected a file in a directory that exists",
             path.display()
         ));
@@ -71,29 +71,29 @@ pub fn calibrate(args: &CalibrateArgs) -> Exit {
     let text = match measured(args) {
         Ok(costs) => {
             for line in costs.doubts() {
-                console::complain(&format!("weir calibrate: {line}"));
+                terminal::complain(&format!("weir calibrate: {line}"));
             }
             for line in costs.gaps() {
-                console::complain(&format!("weir calibrate: {line}"));
+                terminal::complain(&format!("weir calibrate: {line}"));
             }
             costs.to_toml()
         }
         Err(CalibrationError::Configuration(error)) => {
-            console::complain(&error.to_string());
+            terminal::complain(&error.to_string());
             return Exit::Wrong;
         }
         Err(error) => {
-            console::complain(&format!("weir calibrate: {error}"));
+            terminal::complain(&format!("weir calibrate: {error}"));
             return Exit::NotStarted;
         }
     };
     let Some(path) = &args.output else {
-        return console::on_standard_streams(|out, _| out.write_all(text.as_bytes()).map(|()| Exit::Well));
+        return terminal::on_standard_streams(|out, _| out.write_all(text.as_bytes()).map(|()| Exit::Well));
     };
     match std::fs::write(path, text) {
         Ok(()) => Exit::Well,
         Err(error) => {
-            console::complain(&format!("weir calibrate: cannot write {}: {error}", path.display()));
+            terminal::complain(&format!("weir calibrate: cannot write {}: {error}", path.display()));
             Exit::NotStarted
         }
     }

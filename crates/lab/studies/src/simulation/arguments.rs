@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use console::{Limits, Overrides};
 use simulator::swarm::LEVELS;
+use terminal::{Limits, Overrides};
 
 /// `weir sim`.
 #[derive(Clone, Debug, Args)]

@@ -81,7 +81,7 @@ impl Reading {
         let Self { links, event: fragments } = self;
         fragments.clear();
         if let Err(error) = links.read_out(event, &mut |_, _, bulk| fragments.push(copy(&bulk))) {
-            console::complain(&format!("weir sim: {error}; its fragments are empty"));
+            terminal::complain(&format!("weir sim: {error}; its fragments are empty"));
             fragments.resize_with(links.source_ids().len(), Bulk::empty);
         }
     }

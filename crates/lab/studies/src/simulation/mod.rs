@@ -24,14 +24,14 @@ use rol::{InputError, Inputs, LinksError, Replay};
 use simulator::network::TopologyError;
 use simulator::world::{Outcomes, Trace, World};
 
-use console::Exit;
-use console::can_hold_a_file;
 use partition::Assembly;
 use partition::cpu::cpu_seconds;
 use partition::facts_of;
 use partition::human::si;
 use partition::summary::{Network, RunFacts, Summary};
 use partition::table::Table;
+use terminal::Exit;
+use terminal::can_hold_a_file;
 
 /// Why a configuration is not simulated.
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +72,7 @@ pub fn sim(args: &SimArgs) -> Exit {
     use_built_in_costs(&mut partition);
     let notes = [borrowed_costs(&partition), not_simulated(&partition), tasks::not_simulated(&partition)];
     for note in notes.concat() {
-        console::complain(&format!("weir sim: {note}"));
+        terminal::complain(&format!("weir sim: {note}"));
     }
     if let Some(seed) = args.seed {
         partition.run.seed = seed;
@@ -80,40 +80,40 @@ pub fn sim(args: &SimArgs) -> Exit {
     let live = match args.compare.as_deref().map(compare::read).transpose() {
         Ok(live) => live,
         Err(message) => {
-            console::complain(&format!("weir sim: {message}"));
+            terminal::complain(&format!("weir sim: {message}"));
             return Exit::Wrong;
         }
     };
     if let Some(path) = args.summary.as_deref().filter(|path| !can_hold_a_file(path)) {
-        console::complain(&format!("weir: --summary {}: expected a file in a directory that exists", path.display()));
+        terminal::complain(&format!("weir: --summary {}: expected a file in a directory that exists", path.display()));
         return Exit::NotStarted;
     }
     let trace = match args.trace.as_deref().map(to_file).transpose() {
         Ok(trace) => trace.unwrap_or_default(),
         Err(message) => {
-            console::complain(&format!("weir sim: {message}"));
+            terminal::complain(&format!("weir sim: {message}"));
             return Exit::NotStarted;
         }
     };
     let simulated = match simulate(partition, trace) {
         Ok(simulated) => {
             let inputs = simulated.outcomes.inputs as f64;
-            console::complain(&format!("weir sim: {}", speed(inputs, simulated.own_cpu_s)));
+            terminal::complain(&format!("weir sim: {}", speed(inputs, simulated.own_cpu_s)));
             if let Some(note) = too_late(&simulated.outcomes) {
-                console::complain(&format!("weir sim: {note}"));
+                terminal::complain(&format!("weir sim: {note}"));
             }
             simulated
         }
         Err(error) => {
-            console::complain(&format!("weir sim: {error}"));
+            terminal::complain(&format!("weir sim: {error}"));
             return Exit::Wrong;
         }
     };
     let summary = simulated.summary();
     // A reader that left misses the table; the summary and the exit status still tell.
-    console::print_table(Table { facts: &simulated.facts, ending: &simulated.ending, summary: &summary });
+    terminal::print_table(Table { facts: &simulated.facts, ending: &simulated.ending, summary: &summary });
     if let Some(live) = live {
-        let _ = console::on_standard_streams(|out, _| {
+        let _ = terminal::on_standard_streams(|out, _| {
             compare::print(out, &summary, &live)?;
             Ok(Exit::Well)
         });
@@ -121,7 +121,7 @@ pub fn sim(args: &SimArgs) -> Exit {
     if let Some(path) = &args.summary
         && let Err(error) = summary.write_to(path)
     {
-        console::complain(&format!("weir: {error}"));
+        terminal::complain(&format!("weir: {error}"));
     }
     summary.state.into()
 }
@@ -148,7 +148,7 @@ fn use_built_in_costs(partition: &mut Partition) {
     let measured = Partition::parse_with_costs("any", least, ("costs.toml", BUILT_IN_COSTS));
     let measured = measured.ok().and_then(|partition| partition.simulation).expect("a test reads the built-in costs");
     (simulation.driver, simulation.cost) = (measured.driver, measured.cost);
-    console::complain(
+    terminal::complain(
         "weir sim: built-in costs, of another machine: `weir calibrate` measures those of this one, for --costs",
     );
 }
@@ -223,7 +223,7 @@ pub(crate) const METERED: &str = "metered in ";
 const BUILT_IN_COSTS: &str = include_str!("costs.toml");
 
 fn wrong(error: &ConfigurationError) -> Exit {
-    console::complain(&error.to_string());
+    terminal::complain(&error.to_string());
     Exit::Wrong
 }
 

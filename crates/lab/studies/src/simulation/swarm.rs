@@ -7,7 +7,7 @@ use simulator::swarm::Plan;
 use simulator::world::Trace;
 
 use crate::simulation::arguments::SimArgs;
-use console::Exit;
+use terminal::Exit;
 
 /// Runs drawn partitions, or one of them again.
 pub(super) fn swarm(args: &SimArgs) -> Exit {
@@ -42,7 +42,7 @@ fn one(seed: u64, args: &SimArgs) -> Exit {
     let trace = match args.trace.as_deref().map(super::to_file).transpose() {
         Ok(trace) => trace.unwrap_or(Trace::None),
         Err(message) => {
-            console::complain(&format!("weir sim: {message}"));
+            terminal::complain(&format!("weir sim: {message}"));
             return Exit::NotStarted;
         }
     };
@@ -83,7 +83,7 @@ fn trace_least(least: &Plan, path: &Path) {
 }
 
 fn println(line: &str) {
-    let _ = console::on_standard_streams(|out, _| {
+    let _ = terminal::on_standard_streams(|out, _| {
         writeln!(out, "{line}")?;
         Ok(Exit::Well)
     });

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use console::Overrides;
+use terminal::Overrides;
 
 /// `weir study`.
 #[derive(Clone, Debug, Args)]

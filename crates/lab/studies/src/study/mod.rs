@@ -20,8 +20,8 @@ mod truth;
 
 pub use arguments::{EXAMPLES, StudyArgs};
 
-use console::Exit;
-use console::on_standard_streams;
+use terminal::Exit;
+use terminal::on_standard_streams;
 
 /// Makes a study and prints its tables.
 pub fn study(args: &StudyArgs) -> Exit {
@@ -32,12 +32,12 @@ pub fn study(args: &StudyArgs) -> Exit {
         });
     };
     let Some(study) = STUDIES.iter().find(|study| study.name == name) else {
-        console::complain(&format!("weir: no study is called {name}; `weir study --list` names all"));
+        terminal::complain(&format!("weir: no study is called {name}; `weir study --list` names all"));
         return Exit::Wrong;
     };
     let of_selection = !args.sample.is_empty() || args.decisions.is_some() || !args.overrides.set.is_empty();
     if of_selection && study.name != SELECTION {
-        console::complain(&format!(
+        terminal::complain(&format!(
             "weir study {name}: --sample, --decisions and --set are for `weir study {SELECTION}`"
         ));
         return Exit::Wrong;
@@ -45,7 +45,7 @@ pub fn study(args: &StudyArgs) -> Exit {
     match (study.make)(args) {
         Ok(()) => Exit::Well,
         Err(error) => {
-            console::complain(&format!("weir study {name}: {error}"));
+            terminal::complain(&format!("weir study {name}: {error}"));
             error.exit()
         }
     }

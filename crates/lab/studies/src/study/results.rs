@@ -10,9 +10,9 @@ use super::markdown;
 use super::plot::{self, Curve, Plot};
 use super::selection::StudyError;
 use crate::study::arguments::StudyArgs;
-use console::Exit;
-use console::on_standard_streams;
 use partition::human::si;
+use terminal::Exit;
+use terminal::on_standard_streams;
 
 /// A number of a paper, and what came of the same in virtual time.
 pub(super) struct Given {

@@ -13,10 +13,10 @@ use super::report::{Report, SampleReport};
 use super::sample::{BadSample, Sample};
 use super::{decisions, figure, page, tally, text};
 use crate::study::arguments::StudyArgs;
-use console::Exit;
-use console::on_standard_streams;
 use partition::StartError;
 use partition::human::{grouped, time};
+use terminal::Exit;
+use terminal::on_standard_streams;
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
@@ -74,7 +74,7 @@ pub(super) fn study(args: &StudyArgs) -> Result<(), StudyError> {
     let samples = samples(args, &configuration)?;
     prepare_output(args)?;
     for note in configuration.left_out(&args.overrides.set)? {
-        console::complain(&format!("note: {note}"));
+        terminal::complain(&format!("note: {note}"));
     }
     let mut studied = Vec::new();
     for path in samples {
@@ -108,7 +108,7 @@ fn study_sample(path: &Path, configuration: &Configuration, args: &StudyArgs) ->
     let decided = if accepted > 0 { decide(partition, &sample.name)? } else { Vec::new() };
     let took = transport::clock::now().since(began).as_secs_f64();
     let (accepted, all) = (grouped(accepted as u64), grouped(sample.rows.len() as u64));
-    console::complain(&format!("{}: {accepted} of {all} events went through the chain; {}", sample.name, time(took)));
+    terminal::complain(&format!("{}: {accepted} of {all} events went through the chain; {}", sample.name, time(took)));
     Ok(Studied {
         menu: menu.names().map(str::to_owned).collect(),
         report: tally::report(&sample, &decided, &chains, &menu),

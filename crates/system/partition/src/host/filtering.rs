@@ -16,6 +16,7 @@ use trigger::{FILTER_RESULT, FilterDecision, FilterResult, LEVEL2_RESULT};
 
 use super::recorder::Done;
 use super::steering::{fragments, rob_fragment};
+use crate::assembly::Assembly;
 use crate::observer::{Observer, Seen};
 use crate::scratch::Scratch;
 
@@ -55,17 +56,14 @@ pub enum FilteringError {
 }
 
 impl Filtering {
-    /// Starts the tasks of the EFD called `name`, and waits until they are ready. Events have at most so many `fragments`.
-    pub(super) fn start(
-        partition: &Partition,
-        name: &str,
-        fragments: usize,
-        observer: Option<Observer>,
-        waker: Waker,
-    ) -> Result<Self, FilteringError> {
+    /// Starts the tasks of the EFD called `name`, and waits until they are ready.
+    pub(super) fn start(assembly: &Assembly, name: &str, waker: Waker) -> Result<Self, FilteringError> {
+        let partition = &assembly.partition;
+        // With the result of level 2.
+        let fragments = assembly.robs.iter().map(Vec::len).sum::<usize>() + 1;
         let pt = partition.pt.clone().unwrap_or_default();
         let slots = partition.event_filter().map_or(1, |ef| ef.slots.max(partition.sfi.count) as usize);
-        let program = Program::new(partition, &pt)?;
+        let program = Program::new(assembly, &pt)?;
         let limit = pt.memory_limit.bytes();
         let options = TasksOptions {
             name: name.to_owned(),
@@ -86,7 +84,7 @@ impl Filtering {
             waiting: VecDeque::new(),
             run_number: partition.run.number(),
             failed: 0,
-            observer,
+            observer: assembly.observer(),
             _directory: program.directory,
         })
     }
@@ -227,14 +225,15 @@ struct Program {
 }
 
 impl Program {
-    fn new(partition: &Partition, pt: &Pt) -> Result<Self, FilteringError> {
+    fn new(assembly: &Assembly, pt: &Pt) -> Result<Self, FilteringError> {
+        let partition = &assembly.partition;
         if !pt.command.is_empty() {
             let command = pt.command.iter().map(OsString::from).collect();
             return Ok(Self { command, environment: Vec::new(), setup: setup(partition, pt), directory: None });
         }
         match pt.python_class() {
             Some(class) => Self::python(partition, pt, class),
-            None => Self::menu(partition),
+            None => Self::menu(assembly),
         }
     }
 
@@ -247,11 +246,11 @@ impl Program {
         Ok(Self { command, environment, setup: setup(partition, pt), directory: Some(directory) })
     }
 
-    /// This program as a processing task.
-    fn menu(partition: &Partition) -> Result<Self, FilteringError> {
-        let program = std::env::current_exe().map_err(FilteringError::Program)?;
+    /// `weir` as a processing task.
+    fn menu(assembly: &Assembly) -> Result<Self, FilteringError> {
+        let program = assembly.program().map_err(FilteringError::Program)?;
         let command = vec![program.into_os_string(), "pt".into()];
-        let setup = partition.without_secrets().to_toml();
+        let setup = assembly.partition.without_secrets().to_toml();
         Ok(Self { command, environment: Vec::new(), setup, directory: None })
     }
 }

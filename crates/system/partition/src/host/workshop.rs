@@ -95,10 +95,7 @@ impl Workshop {
                 Kind::Steering(Steering::new(assembly.steering(), cost, partition.run.number(), observer))
             }
             Role::Efd if partition.pt.is_some() => {
-                let observer = assembly.observer();
-                // With the result of level 2.
-                let fragments = assembly.robs.iter().map(Vec::len).sum::<usize>() + 1;
-                Kind::Filtering(Box::new(Filtering::start(partition, &app.name, fragments, observer, waker.clone())?))
+                Kind::Filtering(Box::new(Filtering::start(assembly, &app.name, waker.clone())?))
             }
             Role::Sfo => {
                 let replay = inputs.and_then(Inputs::replay).map(rol::Replay::facts);

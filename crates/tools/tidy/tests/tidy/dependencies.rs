@@ -6,7 +6,7 @@ use std::fs;
 use crate::tree::{assert_none, packages, root, wings};
 
 /// Which wings the crates of each wing may depend on, besides their own. The program offers what the laboratory has, and both talk
-/// to people through `console`.
+/// to people through `terminal`.
 const ALLOWED: [(&str, &[&str]); 6] = [
     ("core", &[]),
     ("machine", &["core"]),

@@ -49,12 +49,12 @@ impl Figures {
     fn new(scenario: &Scenario) -> Self {
         std::thread::scope(|scope| {
             let demonstrators = scope.spawn(|| {
-                console::complain("figure 2: the example; figures 4 and 6");
+                terminal::complain("figure 2: the example; figures 4 and 6");
                 (scenario.sizing.example.observe(), scenario.push.points(), scenario.pull.points())
             });
             let observe = |case| {
                 let observation = scenario.occupancy.observe(case);
-                console::complain(&format!("figure 5: {}, {} cells", case.name, observation.offered));
+                terminal::complain(&format!("figure 5: {}, {} cells", case.name, observation.offered));
                 observation
             };
             let tails = scenario.occupancy.case.iter().map(observe).collect();

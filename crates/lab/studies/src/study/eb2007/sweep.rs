@@ -125,7 +125,7 @@ pub(super) fn run(scenario: &Scenario, sweeps: &mut [Sweep]) -> Result<(), Study
             let Some((sweep, place)) = next else { return Ok(done) };
             let value = planned[sweep].values[place];
             let point = scenario.run(value, &planned[sweep].keys(value))?;
-            console::complain(&format!("{}, {value}: {:.0} Hz", planned[sweep].name, point.built_hz));
+            terminal::complain(&format!("{}, {value}: {:.0} Hz", planned[sweep].name, point.built_hz));
             done.push((sweep, place, point));
         }
     };

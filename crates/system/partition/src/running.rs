@@ -1,0 +1,151 @@
+//! A run that goes on in a thread of its own.
+
+use std::iter;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use dataflow::control::states::Illegal;
+
+use crate::conductor::{Outcome, StartError, conduct};
+use crate::control::Control;
+use crate::probe::{Figures, Probe};
+use crate::run::Run;
+
+/// A run that has begun. Dropping it stops the run in order, and waits for its end.
+#[derive(Debug)]
+pub struct Running {
+    control: Control,
+    reports: Receiver<News>,
+    /// None once it was waited for.
+    thread: Option<JoinHandle<Result<Outcome, StartError>>>,
+}
+
+/// What is to be known of a run while it goes on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum News {
+    /// How far it is.
+    Figures(Figures),
+    /// What people should read, in one line.
+    Said(String),
+}
+
+impl Run {
+    /// Starts the run in a thread of its own.
+    ///
+    /// # Errors
+    /// It did not begin; no process or port of it is left.
+    ///
+    /// # Panics
+    /// If the system has no thread left.
+    pub fn start(mut self) -> Result<Running, StartError> {
+        let (tell, reports) = sync_channel(NEWS_KEPT);
+        let (begin, begun) = sync_channel(1);
+        let control = self.control();
+        self.probe = Some(Box::new(Telling { tell, begin: Some(begin), probe: self.probe.take() }));
+        let conducted = thread::Builder::new().name("conductor".into()).spawn(move || conduct(self));
+        let thread = conducted.map_err(StartError::Thread)?;
+        match begun.recv() {
+            Ok(()) => Ok(Running { control, reports, thread: Some(thread) }),
+            Err(_) => join(thread).map(|_| unreachable!("a run that is over has begun")),
+        }
+    }
+}
+
+impl Running {
+    /// Holds back triggers. What is in hand is finished, and time goes on.
+    ///
+    /// # Errors
+    /// The run is paused already, or ends.
+    pub fn pause(&self) -> Result<(), Illegal> {
+        self.control.pause()
+    }
+
+    /// Lets triggers go on.
+    ///
+    /// # Errors
+    /// The run is not paused.
+    pub fn resume(&self) -> Result<(), Illegal> {
+        self.control.resume()
+    }
+
+    /// Ends the run in the order of the data, so that nothing is lost.
+    pub fn stop(&self) {
+        self.control.stop();
+    }
+
+    /// What pauses and ends it from other threads.
+    pub fn control(&self) -> Control {
+        self.control.clone()
+    }
+
+    /// What comes, as it comes, until the run is over: figures four times per second, and what is said. The oldest
+    /// that nobody has taken are kept, the newest are not.
+    pub fn reports(&self) -> impl Iterator<Item = News> + '_ {
+        iter::from_fn(|| self.reports.recv().ok())
+    }
+
+    /// Waits for the end of the run.
+    ///
+    /// # Errors
+    /// The system refused what the driver needs to go on.
+    ///
+    /// # Panics
+    /// If the thread of the run has panicked.
+    pub fn wait(mut self) -> Result<Outcome, StartError> {
+        join(self.thread.take().expect("a run is waited for once"))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            self.control.stop();
+            // Nobody wants to know how it went.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn join(thread: JoinHandle<Result<Outcome, StartError>>) -> Result<Outcome, StartError> {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Tells the one who started the run, and the probe that watches it.
+struct Telling {
+    tell: SyncSender<News>,
+    begin: Option<SyncSender<()>>,
+    probe: Option<Box<dyn Probe>>,
+}
+
+impl Telling {
+    fn tell(&mut self, news: News) {
+        // A reader that is late, or gone, does not hold up the run.
+        match self.tell.try_send(news) {
+            Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
+        }
+    }
+}
+
+impl Probe for Telling {
+    fn begun(&mut self) {
+        self.begin.take().into_iter().for_each(|begin| _ = begin.send(()));
+        self.probe.iter_mut().for_each(|probe| probe.begun());
+    }
+
+    fn figures(&mut self, figures: &Figures) {
+        self.tell(News::Figures(figures.clone()));
+        self.probe.iter_mut().for_each(|probe| probe.figures(figures));
+    }
+
+    fn said(&mut self, text: &str) {
+        self.tell(News::Said(text.to_owned()));
+        self.probe.iter_mut().for_each(|probe| probe.said(text));
+    }
+
+    fn over(&mut self) {
+        self.probe.iter_mut().for_each(|probe| probe.over());
+    }
+}
+
+/// So many pieces of news wait for a reader.
+const NEWS_KEPT: usize = 256;
