@@ -5,10 +5,12 @@
 //! [`summary`] and [`table`] tell programs and people how the run went.
 //!
 //! ```no_run
+//! use std::path::Path;
+//!
 //! use configuration::Partition;
 //! use partition::{Placement, Run};
 //!
-//! let configuration = Partition::load("quickstart.toml".as_ref(), &[])?;
+//! let configuration = Partition::load(Path::new("quickstart.toml"), &[])?;
 //! let run = Run::new(configuration).place(Placement::local()).start()?;
 //! run.pause()?;
 //! run.resume()?;
