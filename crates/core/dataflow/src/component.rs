@@ -203,8 +203,24 @@ pub enum Outcome {
     Synced,
     /// What was recorded is not known to be durable.
     SyncFailed,
-    /// All files are closed.
-    Closed(Vec<FileRecord>),
+    /// Nothing is written any more.
+    Closed {
+        /// All files that are closed now.
+        files: Vec<FileRecord>,
+        /// What is in none that is closed.
+        unfinished: Unfinished,
+    },
+}
+
+/// What a recorder has written to files that it could not close, or that others have changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unfinished {
+    /// Events whose first copy is there.
+    pub events: u64,
+    /// Copies of events.
+    pub copies: u64,
+    /// Bytes of these copies.
+    pub bytes: u64,
 }
 
 /// What a step of steering came to.

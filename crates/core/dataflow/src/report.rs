@@ -777,6 +777,8 @@ counters! {
         taken_over_copies,
         /// Bytes of these copies.
         taken_over_bytes,
+        /// Events written to files that could not be closed, or that others have changed: not among those recorded.
+        unfinished,
     }
 }
 

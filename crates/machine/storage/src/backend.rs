@@ -1,7 +1,7 @@
 //! What the writer needs of a file system. Tests put failures here.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, IoSlice, Seek, SeekFrom, Write};
+use std::io::{self, IoSlice, Write};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
@@ -64,14 +64,14 @@ pub trait Backend: Send {
 
 /// A file being written.
 pub trait OutputFile: Send {
-    /// Writes at the end; may write less than asked for.
+    /// Writes at the end that the file has, whoever has moved it; may write less than asked for.
     ///
     /// # Errors
     ///
     /// As the file system says.
     fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize>;
 
-    /// Cuts the file to `bytes` and goes on writing there.
+    /// Cuts the file to `bytes`, where writing goes on.
     ///
     /// # Errors
     ///
@@ -100,6 +100,13 @@ pub trait OutputFile: Send {
     /// As the file system says.
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
 
+    /// The size of the file.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be known.
+    fn bytes(&self) -> io::Result<u64>;
+
     /// Whether this is the file of that name.
     ///
     /// # Errors
@@ -118,12 +125,12 @@ impl Backend for Disk {
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn OutputFile>> {
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+        let file = OpenOptions::new().read(true).append(true).create_new(true).open(path)?;
         Ok(Box::new(file))
     }
 
     fn reopen(&self, path: &Path) -> io::Result<Box<dyn OutputFile>> {
-        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        let file = OpenOptions::new().read(true).append(true).open(path)?;
         Ok(Box::new(file))
     }
 
@@ -150,13 +157,13 @@ impl OutputFile for File {
     }
 
     fn truncate(&mut self, bytes: u64) -> io::Result<()> {
-        self.set_len(bytes)?;
-        self.seek(SeekFrom::Start(bytes)).map(drop)
+        self.set_len(bytes)
     }
 
     fn sync_data(&mut self) -> io::Result<()> {
         File::sync_data(self)
     }
+
     fn reserve(&mut self, bytes: Range<u64>) -> io::Result<()> {
         if getrlimit(Resource::Fsize).current.is_some_and(|limit| bytes.end > limit) {
             return Err(Errno::FBIG.into());
@@ -172,6 +179,10 @@ impl OutputFile for File {
 
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
         FileExt::read_at(self, bytes, offset)
+    }
+
+    fn bytes(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
     }
 
     fn is_at(&self, path: &Path) -> io::Result<bool> {

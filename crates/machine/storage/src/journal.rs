@@ -110,6 +110,12 @@ impl Journal {
         let _ = self.append(format!("closed {number} {bytes} {adler32}"));
     }
 
+    /// The open file is no file of the run any more.
+    pub(crate) fn file_gone(&mut self, name: &FileName) -> Result<(), WriteError> {
+        let number = self.number_of(&stream_of(name)).expect("it was begun");
+        self.append(format!("gone {number}"))
+    }
+
     /// An event is whole in these files, up to their ends, the first of them with its first copy. Nobody asks for an event below
     /// `oldest` any more.
     pub(crate) fn event<'a>(
@@ -243,6 +249,10 @@ impl Chronicle {
                 }
             }
             "made" => self.last_of(next(&mut words)?)?.made = true,
+            "gone" => {
+                let file = self.last_of(next(&mut words)?)?;
+                *file = FileHistory::new(file.name.clone(), file.header_bytes);
+            }
             "event" => {
                 let (event, oldest) = (next(&mut words)?, next(&mut words)?);
                 let mut is_first = true;

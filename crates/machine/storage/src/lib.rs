@@ -64,5 +64,5 @@ pub use salvage::Damage;
 pub use scan::{EVENT_BYTES_MAX, ReadError};
 pub use streams::{EventCopy, Streams};
 pub use write_error::WriteError;
-pub use writer::{ClosedFile, Writer};
+pub use writer::{ClosedFile, Unfinished, Writer};
 pub use writer_config::{Dialect, WriterConfig};

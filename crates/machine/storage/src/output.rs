@@ -101,6 +101,13 @@ impl Output {
         Ok(true)
     }
 
+    /// The size of the file, if somebody else has cut it or written to it.
+    pub(crate) fn changed_to(&self) -> io::Result<Option<u64>> {
+        let found = self.file.bytes()?;
+        let is_changed = if self.torn { found < self.bytes } else { found != self.bytes };
+        Ok(is_changed.then_some(found))
+    }
+
     fn go_on_with(&mut self, file: Box<dyn OutputFile>) {
         (self.file, self.torn, self.room) = (file, false, self.bytes);
         // Where there is none for the end, the next piece says so.
@@ -205,6 +212,9 @@ impl Output {
     /// Cuts off what may lie behind the whole pieces.
     pub(crate) fn mend(&mut self) -> io::Result<()> {
         if self.torn {
+            if self.file.bytes()? < self.bytes {
+                return Err(io::Error::other("somebody else has cut the file"));
+            }
             self.file.truncate(self.bytes)?;
             (self.torn, self.room) = (false, self.bytes);
             // The room for the end was behind the cut; somebody else may have been quicker.

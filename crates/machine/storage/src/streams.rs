@@ -6,7 +6,7 @@ use crate::backend::{Backend, Disk};
 use crate::journal::{self, Chronicle, Journal};
 use crate::resume::{self, ResumeError, Resumed};
 use crate::write_error::WriteError;
-use crate::writer::{ClosedFile, Writer, WrittenCopy};
+use crate::writer::{ClosedFile, Unfinished, Writer, WrittenCopy};
 use crate::writer_config::WriterConfig;
 
 /// One [`Writer`] for each stream, made when its first event comes: at most one open file for each. The limits of files hold
@@ -207,13 +207,14 @@ impl Streams {
         Ok(())
     }
 
-    /// Looks whether the open files are still where they were made, as [`Writer::look`].
+    /// Looks whether the open files are still as they were made, as [`Writer::look`].
     ///
     /// # Errors
     ///
     /// As for [`Writer::look`].
     pub fn look(&mut self) -> Result<(), WriteError> {
-        self.writers.iter_mut().try_for_each(Writer::look)?;
+        let Self { writers, journal, .. } = self;
+        writers.iter_mut().try_for_each(|writer| writer.look_in(journal))?;
         let backend = (self.backend)();
         self.journal.as_mut().map_or(Ok(()), |journal| journal.look(&*backend))
     }
@@ -228,8 +229,13 @@ impl Streams {
         self.writers.iter_mut().flat_map(Writer::take_closed).collect()
     }
 
-    /// Closes all streams and gives all files not yet taken. Where [`sync`](Self::sync) has failed, and fails still, files end behind the
-    /// last event that it has made durable.
+    /// What was written and is in no file that is closed.
+    pub fn unfinished(&self) -> Unfinished {
+        self.writers.iter().fold(Unfinished::default(), |sum, writer| sum.plus(writer.unfinished()))
+    }
+
+    /// Closes all streams and gives all files not yet taken. Where [`sync`](Self::sync) has failed, files end behind the last event that
+    /// it has made durable.
     ///
     /// # Errors
     ///
@@ -237,7 +243,7 @@ impl Streams {
     /// the others are given then.
     pub fn finish(&mut self) -> Result<Vec<ClosedFile>, WriteError> {
         let is_unsure = self.syncs && self.writers.iter().any(Writer::is_unsure);
-        if is_unsure && self.sync().is_err() {
+        if is_unsure {
             self.writers.iter_mut().for_each(Writer::keep_what_is_durable);
         }
         let results = self.writers.iter_mut().map(|writer| writer.close_in(&mut self.journal));

@@ -25,7 +25,19 @@ pub struct Writer {
     open: Option<OpenFile>,
     sequence: SequenceCounts,
     closed: Vec<ClosedFile>,
+    damaged: Unfinished,
     remarks: Vec<String>,
+}
+
+/// What was written and is in no file that is closed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Unfinished {
+    /// Events whose first copy it was.
+    pub first_copies: u64,
+    /// Copies of events.
+    pub copies: u64,
+    /// Bytes of these copies.
+    pub event_bytes: u64,
 }
 
 /// A file that is complete and has its final name.
@@ -65,7 +77,7 @@ impl Writer {
         let io = |source| WriteError::io("create directory", &config.directory, source);
         backend.create_directory(&config.directory).map_err(io)?;
         let sequence = SequenceCounts::new(&config.dialect);
-        Ok(Self { config, backend, name, open: None, sequence, closed: Vec::new(), remarks: Vec::new() })
+        Ok(Self::resumed(config, backend, name, None, sequence))
     }
 
     /// A writer that goes on where another has ended.
@@ -76,7 +88,8 @@ impl Writer {
         open: Option<OpenFile>,
         sequence: SequenceCounts,
     ) -> Self {
-        Self { config, backend, name, open, sequence, closed: Vec::new(), remarks: Vec::new() }
+        let (closed, damaged, remarks) = (Vec::new(), Unfinished::default(), Vec::new());
+        Self { config, backend, name, open, sequence, closed, damaged, remarks }
     }
 
     /// Appends one event, given in pieces, and begins a new file first if this one is full (note §11.10).
@@ -123,7 +136,7 @@ impl Writer {
         open.events -= 1;
         open.first_copies -= u32::from(is_first);
         open.event_bytes -= u64::from(event_bytes);
-        self.sequence.take_back(event_bytes);
+        self.sequence.take_back(1, u64::from(event_bytes));
     }
 
     /// Makes all events so far durable. If the disk refuses, the file is made anew of what can be read of it; a remark says so.
@@ -157,22 +170,50 @@ impl Writer {
 
     /// Cuts the open file behind the last event that is durable.
     pub(crate) fn keep_what_is_durable(&mut self) {
-        let Some(open) = self.open.as_mut().filter(|open| open.stage == Stage::Events) else { return };
+        let Some(open) = self.open.as_mut().filter(|open| open.stage != Stage::Renamed) else { return };
         let Extent { mark, events, first_copies, event_bytes } = open.durable.clone();
-        self.sequence.events -= open.events - events;
-        self.sequence.event_bytes -= open.event_bytes - event_bytes;
+        self.sequence.take_back(open.events - events, open.event_bytes - event_bytes);
         (open.events, open.first_copies, open.event_bytes) = (events, first_copies, event_bytes);
         open.output.keep_only(mark);
+        // An end record that was written belonged to more events.
+        open.stage = Stage::Events;
     }
 
-    /// Looks whether the open file is still where it was made. One that somebody has removed or moved away is written again; a remark says so.
+    /// Looks whether the open file is still as it was made. One that somebody has removed or moved away is written again. One that
+    /// somebody has cut, or written to, is set aside with `.damaged` in its name, and the next event begins a new one: its events are
+    /// [`unfinished`](Self::unfinished). A remark says so.
     ///
     /// # Errors
     ///
-    /// It cannot be written again: nothing is lost as long as this writer lives, and it may be tried again.
+    /// It cannot be written again, or set aside: it is as it was, and it may be tried again.
     pub fn look(&mut self) -> Result<(), WriteError> {
+        self.look_in(&mut None)
+    }
+
+    /// As [`look`](Self::look), for a writer that keeps a journal.
+    pub(crate) fn look_in(&mut self, journal: &mut Option<Journal>) -> Result<(), WriteError> {
         let Some(open) = self.open.as_mut().filter(|open| open.stage != Stage::Renamed) else { return Ok(()) };
         self.remarks.extend(open.put_back(&*self.backend, self.config.durable)?);
+        self.set_aside_if_changed(journal)
+    }
+
+    /// What was written and is in no file that is closed: in the open one, and in those that were set aside.
+    pub fn unfinished(&self) -> Unfinished {
+        self.open.iter().fold(self.damaged, |sum, open| sum.plus(open.unfinished()))
+    }
+
+    fn set_aside_if_changed(&mut self, journal: &mut Option<Journal>) -> Result<(), WriteError> {
+        let Some(open) = self.open.as_ref().filter(|open| open.stage == Stage::Events) else { return Ok(()) };
+        let Some(remark) = open.set_aside(&*self.backend)? else { return Ok(()) };
+        if let Some(journal) = journal {
+            // Without this line its next life does not find the file, and says so.
+            let _ = journal.file_gone(&self.name);
+        }
+        self.remarks.push(remark);
+        self.damaged = self.damaged.plus(open.unfinished());
+        self.sequence.take_back(open.events, open.event_bytes);
+        self.open = None;
+        self.name = self.name.with_sequence(self.name.sequence() + 1);
         Ok(())
     }
 
@@ -243,6 +284,7 @@ impl Writer {
     }
 
     fn close_file(&mut self, last: bool, journal: &mut Option<Journal>) -> Result<(), WriteError> {
+        self.set_aside_if_changed(journal)?;
         let Some(open) = &mut self.open else {
             return Ok(());
         };
@@ -263,6 +305,16 @@ impl Writer {
         self.name = self.name.with_sequence(self.name.sequence() + 1);
         self.sequence.files += 1;
         Ok(())
+    }
+}
+
+impl Unfinished {
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            first_copies: self.first_copies + other.first_copies,
+            copies: self.copies + other.copies,
+            event_bytes: self.event_bytes + other.event_bytes,
+        }
     }
 }
 
@@ -355,6 +407,11 @@ impl OpenFile {
         Extent { mark: self.output.mark(), events, first_copies, event_bytes }
     }
 
+    fn unfinished(&self) -> Unfinished {
+        let (first_copies, copies) = (u64::from(self.first_copies), u64::from(self.events));
+        Unfinished { first_copies, copies, event_bytes: self.event_bytes }
+    }
+
     /// With a remark if the file had to be made anew.
     fn sync(&mut self, backend: &dyn Backend) -> Result<Option<String>, WriteError> {
         let renewed =
@@ -370,6 +427,26 @@ impl OpenFile {
         let (path, events) = (self.path.display(), self.events);
         let remark = "was removed or moved away while it was written";
         Ok(was_gone.then(|| format!("{path} {remark}: its {events} events are written again")))
+    }
+
+    /// Renames a file that somebody else has cut or written to; with a remark then.
+    fn set_aside(&self, backend: &dyn Backend) -> Result<Option<String>, WriteError> {
+        let path = &self.path;
+        let changed = self.output.changed_to().map_err(|source| WriteError::io("look at", path, source))?;
+        let Some(found) = changed else { return Ok(None) };
+        let aside = path.with_extension("damaged");
+        if backend.exists(&aside).map_err(|source| WriteError::io("look at", &aside, source))? {
+            return Err(WriteError::Exists { path: aside });
+        }
+        backend.rename(path, &aside).map_err(|source| WriteError::io("rename", path, source))?;
+        Ok(Some(format!(
+            "{}: somebody else has changed it while it was written: {found} bytes are there, {} were written; its {} events \
+             do not count as recorded: it is {} now, `weir file recover` saves what is whole in it",
+            path.display(),
+            self.output.bytes(),
+            self.events,
+            aside.display()
+        )))
     }
 
     fn append_event(&mut self, separator: &DataSeparator, parts: &[&[u8]]) -> io::Result<()> {
@@ -406,11 +483,21 @@ impl OpenFile {
             remark = self.rename(config, backend, data)?;
             self.stage = Stage::Renamed;
         }
-        if config.durable {
-            let directory = &config.directory;
-            backend.sync_directory(directory).map_err(|source| WriteError::io("sync", directory, source))?;
+        let directory = &config.directory;
+        if config.durable
+            && let Err(source) = backend.sync_directory(directory)
+        {
+            return self.although(WriteError::io("sync", directory, source)).map(Some);
         }
         Ok(remark)
+    }
+
+    /// All that somebody relies on is on the disk: the end of a file and its name need not be. Else that is an error.
+    fn although(&self, error: WriteError) -> Result<String, WriteError> {
+        if self.durable.events < self.events {
+            return Err(error);
+        }
+        Ok(format!("{error}: the {} events of the file are durable, its end and its name may not be", self.events))
     }
 
     fn rename(
@@ -419,7 +506,8 @@ impl OpenFile {
         backend: &dyn Backend,
         data: &Path,
     ) -> Result<Option<String>, WriteError> {
-        let remark = if config.durable { self.sync(backend)? } else { None };
+        let synced = if config.durable { self.sync(backend) } else { Ok(None) };
+        let remark = synced.or_else(|error| self.although(error).map(Some))?;
         if backend.exists(data).map_err(|source| WriteError::io("look at", data, source))? {
             return Err(WriteError::Exists { path: data.to_owned() });
         }
@@ -474,10 +562,11 @@ impl SequenceCounts {
         self.event_bytes = self.event_bytes.saturating_add(event_bytes);
     }
 
-    fn take_back(&mut self, event_bytes: u32) {
-        self.events -= 1;
-        self.next_block = self.next_block.wrapping_sub(1);
-        self.event_bytes -= u64::from(event_bytes);
+    /// The last ones are in none of its files any more.
+    fn take_back(&mut self, events: u32, event_bytes: u64) {
+        self.next_block = self.next_block.wrapping_sub(events);
+        self.events -= events;
+        self.event_bytes -= event_bytes;
     }
 }
 

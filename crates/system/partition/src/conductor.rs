@@ -277,7 +277,7 @@ fn populate(
     host.host_control();
     let now = clock::now();
     for app in here {
-        let workshop = Workshop::new(assembly, Some(inputs), (app.node, false), &waker)?;
+        let workshop = Workshop::new(assembly, Some(inputs), app.node, &waker)?;
         let triggers = inputs.triggers().filter(|_| app.role == Role::Level1);
         let component = assembly.component(app.node, triggers);
         host.host(now, app.node, component, workshop, |a, b| assembly.talk(a, b));

@@ -226,7 +226,7 @@ impl Member {
         let inputs = needs_inputs(&assembly, role).then(|| Inputs::open(&assembly.partition)).transpose();
         let inputs = inputs.map_err(|error| error.to_string())?;
         let late = life != FIRST_LIFE;
-        let workshop = Workshop::new(&assembly, inputs.as_ref(), (node, late), &self.waker);
+        let workshop = Workshop::new(&assembly, inputs.as_ref(), node, &self.waker);
         let workshop = workshop.map_err(|error| error.to_string())?;
         let triggers = inputs.as_ref().and_then(Inputs::triggers).filter(|_| role == Role::Level1);
         let component = assembly.component_of_life(node, triggers, late);

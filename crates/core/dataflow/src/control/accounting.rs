@@ -258,10 +258,10 @@ impl Books<'_> {
             self.credit_the_dead(account);
         }
         let passed = account.filter_accepted + account.filter_debug;
-        // What the recorders refused is known to the EFDs, one by one.
-        let refused = if exact { self.efd().unrecorded } else { 0 };
-        let lost = account.settle("accepted, against recorded", passed, account.recorded + refused, exact);
-        account.lost_in_recording = lost + refused;
+        // What the recorders refused is known to the EFDs, one by one; what they took and could not finish only to themselves.
+        let known = if exact { self.efd().unrecorded + sfo.unfinished } else { 0 };
+        let lost = account.settle("accepted, against recorded", passed, account.recorded + known, exact);
+        account.lost_in_recording = lost + known;
         if self.lives(Role::Sfo) {
             account.settle("copies written, against the files", sfo.copies, account.recorded_copies, true);
             account.settle("recorded, against first copies in the files", sfo.recorded, first_copies, true);
@@ -269,7 +269,7 @@ impl Books<'_> {
         if exact {
             let efd = self.efd();
             let fresh = efd.recorded - efd.recorded_before;
-            account.settle("acknowledged to the EFDs, against recorded", fresh, sfo.recorded, true);
+            account.settle("acknowledged to the EFDs, against recorded", fresh, sfo.recorded + sfo.unfinished, true);
             account.settle("seen twice though nobody was lost", account.duplicates, 0, true);
         }
     }

@@ -4,7 +4,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::component::{Component, Input, Note, Outbox, Outcome, PeerState, Ticket, Work};
+use crate::component::{Component, Input, Note, Outbox, Outcome, PeerState, Ticket, Unfinished, Work};
 use crate::message::{BuiltEvent, Command, FileRecord, Message, Recording};
 use crate::node::RUN_CONTROL;
 use crate::recording::recorded::RecordedEvents;
@@ -327,8 +327,14 @@ impl Sfo {
         }
     }
 
-    fn on_closed(&mut self, files: Vec<FileRecord>, out: &mut Outbox) {
+    /// What is in no file that is closed was not recorded, whatever was acknowledged.
+    fn on_closed(&mut self, files: Vec<FileRecord>, unfinished: Unfinished, out: &mut Outbox) {
         files.into_iter().for_each(|file| out.send(RUN_CONTROL, Message::FileClosed(file)));
+        let Unfinished { events, copies, bytes } = unfinished;
+        let c = &mut self.counters;
+        c.unfinished = take(events, &mut c.recorded, &mut c.taken_over);
+        take(copies, &mut c.copies, &mut c.taken_over_copies);
+        take(bytes, &mut c.bytes, &mut c.taken_over_bytes);
         self.closing = Closing::Done;
     }
 
@@ -378,6 +384,14 @@ impl Sfo {
     }
 }
 
+/// Takes as many from what this life has counted, or else its former ones. Returns those of this life.
+fn take(count: u64, own: &mut u64, former: &mut u64) -> u64 {
+    let taken = count.min(*own);
+    *own -= taken;
+    *former = former.saturating_sub(count - taken);
+    taken
+}
+
 /// The first asker's request put the event in its file.
 fn acknowledge(askers: &Askers, event: EventId, complete: bool, out: &mut Outbox) {
     for (index, &to) in askers.iter().enumerate() {
@@ -406,7 +420,7 @@ impl Component for Sfo {
                 Outcome::RecordRefused => self.on_record_refused(ticket, out),
                 Outcome::SyncFailed => self.on_sync_failed(now),
                 Outcome::Synced => self.on_synced(now, out),
-                Outcome::Closed(files) => self.on_closed(files, out),
+                Outcome::Closed { files, unfinished } => self.on_closed(files, unfinished, out),
                 Outcome::ReadOut(_) | Outcome::Trigger(_) | Outcome::Steered(_) | Outcome::Processed(_) => {}
             },
             Input::Command(command) => self.on_command(command, out),
@@ -435,7 +449,7 @@ impl Component for Sfo {
         let in_hand = (self.writing.len() + self.stalled.len()) as u64;
         assert_eq!(
             c.received,
-            c.recorded + c.refused + c.duplicates + c.abandoned + in_hand,
+            c.recorded + c.unfinished + c.refused + c.duplicates + c.abandoned + in_hand,
             "every request settled or in hand"
         );
     }

@@ -8,7 +8,7 @@ use base::time::Time;
 use dataflow::building::assignment::SfiAssignment;
 use dataflow::building::dfm::{ClearAfter, Dfm, DfmInput, DfmParameters};
 use dataflow::building::push_control::BuildingMode;
-use dataflow::component::{Action, Component, Input, Note, Outbox, Outcome, PeerState, Ticket, Work};
+use dataflow::component::{Action, Component, Input, Note, Outbox, Outcome, PeerState, Ticket, Unfinished, Work};
 use dataflow::ledger::{Finish, Ledger, Tally};
 use dataflow::message::{
     Assignment, Attempt, BuiltEvent, Command, Decision, Ended, EventInfo, Fate, Grounds, HeldEvent, Holdings, Message,
@@ -336,17 +336,50 @@ fn an_event_to_record_is_not_finished_whatever_its_message_says() {
     assert_eq!(out.drain().filter(writes).count(), 3);
 }
 
+#[test]
+fn events_of_a_file_that_could_not_be_closed_counted_as_recorded() {
+    let taken_over = [(0, [0; 3]), (5, [5, 6, 70])];
+    for (former, counts) in taken_over {
+        let late = former > 0;
+        let mut sfo = Sfo::new(SfoParameters { durable: Durable::Write, retry_after: BUILD_TIMEOUT, late });
+        let mut out = Outbox::new();
+        let take_over = Outcome::TakenOver { events: Vec::new(), closed: Vec::new(), recorded: counts };
+        let recorded = || Outcome::Recorded { copies: 2, bytes: 10, closed: Vec::new() };
+        // All of this life, and what a former one had left open.
+        let unfinished = Unfinished { events: 2 + former, copies: 4 + former, bytes: 30 };
+        let tickets = (u64::from(late) + 1..).map(Ticket);
+        let outcomes = [recorded(), recorded(), Outcome::Closed { files: Vec::new(), unfinished }];
+        let mut done = tickets.zip(outcomes).map(|(ticket, outcome)| Input::Done { ticket, outcome });
+        let mut inputs = vec![record(1), record(2)];
+        inputs.extend(late.then_some(Input::Done { ticket: Ticket(1), outcome: take_over }));
+        inputs.extend(done.by_ref().take(2));
+        inputs.push(Input::Command(Command::Drain));
+        inputs.extend(done);
+        for input in inputs {
+            sfo.handle(Time::ZERO, input, &mut out);
+            sfo.check();
+        }
+        let c = SfoCounters::from_values(&sfo.report(Time::ZERO).counters);
+        assert_eq!((c.received, c.recorded, c.unfinished, c.copies, c.bytes), (2, 0, 2, 0, 0));
+        let [_, copies, bytes] = counts;
+        let left = if late { (0, copies - former, bytes - 10) } else { (0, 0, 0) };
+        assert_eq!((c.taken_over, c.taken_over_copies, c.taken_over_bytes), left);
+        assert!(sfo.is_drained());
+    }
+}
+
 /// What comes to a recorder that has closed its files is answered: nobody waits for it.
 #[test]
 fn a_recorder_that_has_closed_refuses_what_it_has_not_recorded() {
     let mut sfo = Sfo::new(SfoParameters { durable: Durable::Write, retry_after: BUILD_TIMEOUT, late: false });
     let mut out = Outbox::new();
     let recorded = Outcome::Recorded { copies: 1, bytes: 1, closed: Vec::new() };
+    let closed = Outcome::Closed { files: Vec::new(), unfinished: Unfinished::default() };
     let inputs = [
         record(1),
         Input::Done { ticket: Ticket(1), outcome: recorded },
         Input::Command(Command::Drain),
-        Input::Done { ticket: Ticket(2), outcome: Outcome::Closed(Vec::new()) },
+        Input::Done { ticket: Ticket(2), outcome: closed },
     ];
     for input in inputs {
         sfo.handle(Time::ZERO, input, &mut out);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use base::bulk::Bulk;
 use base::ids::{EventId, NodeId, Role};
 use base::time::Time;
-use dataflow::component::{Input, Outcome, Ticket, Work};
+use dataflow::component::{Input, Outcome, Ticket, Unfinished, Work};
 use dataflow::ledger::Ledger;
 use dataflow::message::{EventInfo, FileRecord, Holdings, Message};
 use dataflow::readout::fragment::{FragmentCheck, FragmentHead, status};
@@ -105,7 +105,7 @@ impl World {
                 slot.in_closed = slot.recorded.len();
                 slot.unsynced = 0;
                 slot.closed.extend(files.iter().cloned());
-                Outcome::Closed(files)
+                Outcome::Closed { files, unfinished: Unfinished::default() }
             }
         })
     }

@@ -95,6 +95,87 @@ fn a_directory_that_was_removed_took_the_events_with_it() {
 }
 
 #[test]
+fn a_file_that_somebody_cut_was_closed_as_good() {
+    for (journal, close) in [(false, false), (false, true), (true, false), (true, true)] {
+        let directory = Directory::new();
+        let mut streams = Streams::new(WriterConfig { events_max: 4, ..config(&directory) });
+        if journal {
+            streams.keep_journal().unwrap();
+        }
+        (0..3).for_each(|id| write(&mut streams, id, &["Main"]).unwrap());
+        let path = directory.path().join(directory.names().iter().find(|name| name.ends_with(".writing")).unwrap());
+        let bytes = fs::metadata(&path).unwrap().len();
+        fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(bytes - 10).unwrap();
+        // It is in the file that is cut, and whole there.
+        write(&mut streams, 3, &["Main"]).unwrap();
+        if close {
+            // The next one would close it.
+            write(&mut streams, 4, &["Main"]).unwrap();
+        } else {
+            streams.look().unwrap();
+            write(&mut streams, 4, &["Main"]).unwrap();
+        }
+        let remarks = streams.take_remarks();
+        assert!(matches!(&remarks[..], [remark] if remark.contains("its 4 events do not count")), "{remarks:?}");
+        let Unfinished { first_copies, copies, .. } = streams.unfinished();
+        assert_eq!((first_copies, copies), (5, 5), "four that are set aside, one in the open file");
+        if journal {
+            drop(streams);
+            streams = Streams::new(WriterConfig { events_max: 4, ..config(&directory) });
+            let resumed = streams.resume().unwrap();
+            assert_eq!((resumed.first_copies, resumed.closed.len()), (1, 0));
+        }
+        let files = streams.finish().unwrap();
+        assert_eq!((files.len(), ids(&files[0])), (1, vec![4]));
+        let aside = recover(&path.with_extension("damaged"), None).unwrap();
+        assert_eq!(aside.events_kept, 3, "all but the one that was cut");
+    }
+}
+
+#[test]
+fn a_file_that_somebody_wrote_to_is_set_aside() {
+    let directory = Directory::new();
+    let mut streams = Streams::new(config(&directory));
+    write(&mut streams, 0, &["Main"]).unwrap();
+    let path = directory.path().join(&directory.names()[0]);
+    std::io::Write::write_all(&mut fs::OpenOptions::new().append(true).open(&path).unwrap(), b"notes").unwrap();
+    assert!(streams.finish().unwrap().is_empty());
+    assert_eq!((streams.unfinished().copies, streams.take_remarks().len()), (1, 1));
+    assert_eq!(recover(&path.with_extension("damaged"), None).unwrap().events_kept, 1);
+}
+
+#[test]
+fn a_disk_that_refuses_to_sync_for_good_left_durable_events_in_an_open_file() {
+    let directory = Directory::new();
+    let (mut streams, faults) = faulty(&directory, |config| WriterConfig { durable: true, ..config });
+    write(&mut streams, 0, &["Main", "express"]).unwrap();
+    streams.sync().unwrap();
+    write(&mut streams, 1, &["Main"]).unwrap();
+    faults.set(|faults| (faults.sync_fails, faults.directory_fails) = (true, true));
+    assert!(streams.sync().is_err());
+    let files = streams.finish().unwrap();
+    assert!(files.iter().all(|file| ids(file) == [0]), "{files:?}");
+    let remarks = streams.take_remarks();
+    let says =
+        |remark: &String| remark.contains("the 1 events of the file are durable, its end and its name may not be");
+    assert!(remarks.len() == 2 && remarks.iter().all(says), "{remarks:?}");
+    assert_eq!(streams.unfinished(), Unfinished::default());
+}
+
+#[test]
+fn what_nobody_has_made_durable_is_not_finished_by_a_disk_that_refuses() {
+    let directory = Directory::new();
+    let (mut streams, faults) = faulty(&directory, |config| WriterConfig { durable: true, ..config });
+    (0..2).for_each(|id| write(&mut streams, id, &["Main"]).unwrap());
+    faults.set(|faults| faults.sync_fails = true);
+    assert!(streams.finish().is_err());
+    assert_eq!(streams.unfinished().first_copies, 2);
+    assert!(directory.names().iter().all(|name| name.ends_with(".writing")), "{:?}", directory.names());
+    faults.set(|faults| faults.sync_fails = false);
+    assert_eq!(ids(&streams.finish().unwrap()[0]), [0, 1]);
+}
+
+#[test]
 fn a_file_that_cannot_be_written_again_waits_for_its_place() {
     let directory = Directory::new();
     let (mut streams, faults) = faulty(&directory, |config| config);

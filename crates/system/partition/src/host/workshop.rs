@@ -66,11 +66,11 @@ pub enum WorkshopError {
 }
 
 impl Workshop {
-    /// What the application at `node` needs; `late` if a former life of it was in the run.
+    /// What the application at `node` needs.
     pub fn new(
         assembly: &Assembly,
         inputs: Option<&Inputs>,
-        (node, late): (NodeId, bool),
+        node: NodeId,
         waker: &Waker,
     ) -> Result<Self, WorkshopError> {
         let app = assembly.application(node).expect("an application of the partition");
@@ -99,7 +99,7 @@ impl Workshop {
             }
             Role::Sfo => {
                 let replay = inputs.and_then(Inputs::replay).map(rol::Replay::facts);
-                Kind::Recorder(Recorder::start(assembly, &app.name, replay, late, waker.clone())?)
+                Kind::Recorder(Recorder::start(assembly, &app.name, replay, waker.clone())?)
             }
             _ => Kind::None,
         };

@@ -222,6 +222,10 @@ impl OutputFile for FaultyFile {
         self.file.read_at(bytes, offset)
     }
 
+    fn bytes(&self) -> io::Result<u64> {
+        self.file.bytes()
+    }
+
     fn is_at(&self, path: &Path) -> io::Result<bool> {
         self.file.is_at(path)
     }

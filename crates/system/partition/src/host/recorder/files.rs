@@ -6,7 +6,7 @@ use base::bulk::PageSlice;
 use base::ids::{EventId, Role};
 use base::time::Time;
 use configuration::{Dialect, Durability};
-use dataflow::component::{Outcome, Work};
+use dataflow::component::{Outcome, Unfinished, Work};
 use dataflow::message::{FileRecord, Recording};
 use eformat::stream_tag::StreamTag;
 use eformat::{FileVersion, RunParameters};
@@ -57,12 +57,11 @@ enum RecordError {
 }
 
 impl Files {
-    /// Without files; `late` if a former life may have left some.
+    /// Without files.
     pub(super) fn new(
         assembly: &Assembly,
         application: &str,
         replay: Option<&ReplayFacts>,
-        late: bool,
     ) -> Result<Self, RecorderError> {
         let partition = &assembly.partition;
         let sfo = partition.sfo.clone().unwrap_or_default();
@@ -87,17 +86,12 @@ impl Files {
             dialect: dialect(sfo.dialect, replay),
             ..WriterConfig::default()
         };
-        let mut writers = Streams::new(config);
-        let returns = returns(Role::Sfo, partition);
-        if returns && !late {
-            writers.forget_journal().map_err(RecorderError::Journal)?;
-        }
         Ok(Self {
-            writers,
+            writers: Streams::new(config),
             streams: RecordedStreams::new(partition, &assembly.robs.concat())?,
             events: EventMaker::new(partition).in_lumi_block(lumi_block),
             replay: replay.is_some(),
-            returns,
+            returns: returns(Role::Sfo, partition),
             begun: false,
             closed: false,
             failing: false,
@@ -136,13 +130,22 @@ impl Files {
                 }
                 Err(error) => (Outcome::SyncFailed, self.complain(&error.into())),
             },
-            Work::Close => match self.look().and_then(|()| self.writers.finish()) {
-                Ok(files) => {
-                    self.closed = true;
-                    (Outcome::Closed(files.into_iter().map(file_record).collect()), None)
-                }
-                Err(error) => (Outcome::Closed(self.closed()), Some(error.to_string())),
-            },
+            Work::Close => {
+                let (files, error) = match self.look().and_then(|()| self.writers.finish()) {
+                    Ok(files) => (files.into_iter().map(file_record).collect(), None),
+                    Err(error) => (self.closed(), Some(error)),
+                };
+                self.closed = error.is_none();
+                let storage::Unfinished { first_copies: events, copies, event_bytes: bytes } =
+                    self.writers.unfinished();
+                let said = error.map(|error| {
+                    format!(
+                        "{error}; {events} events in files that cannot be closed do not count as recorded: `weir file recover` saves \
+                         what is whole in them"
+                    )
+                });
+                (Outcome::Closed { files, unfinished: Unfinished { events, copies, bytes } }, said)
+            }
             other => unreachable!("{other:?} is no work of a recorder"),
         }
     }
@@ -177,7 +180,7 @@ impl Files {
     /// The run is over, and no other life will come.
     pub(super) fn end(&mut self) {
         if self.returns && self.begun && self.closed {
-            // One that stays is replaced by the next run of this number.
+            // One that stays keeps its number from other runs, no more.
             let _ = self.writers.forget_journal();
         }
     }

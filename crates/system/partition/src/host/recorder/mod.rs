@@ -42,19 +42,16 @@ pub enum RecorderError {
     Stream { stream: String, cause: eformat::stream_tag::BadStreamTag },
     #[error("stream.{index}.robs: no ROB of this run is in {selection}; expected some of {robs}")]
     NoRob { index: usize, selection: String, robs: String },
-    #[error("the list of the files of an earlier run is in the way: {0}")]
-    Journal(storage::WriteError),
     #[error("the recording thread cannot be started: {0}")]
     Thread(std::io::Error),
 }
 
 impl Recorder {
-    /// Starts the thread. `application` is part of the file names; `late` if a former life of it was in the run.
+    /// Starts the thread. `application` is part of the file names.
     pub(crate) fn start(
         assembly: &Assembly,
         application: &str,
         replay: Option<&ReplayFacts>,
-        late: bool,
         waker: Waker,
     ) -> Result<Self, RecorderError> {
         let partition = &assembly.partition;
@@ -63,7 +60,7 @@ impl Recorder {
         std::fs::create_dir_all(directory).map_err(failed)?;
         let rights = Access::WRITE_OK | Access::EXEC_OK;
         accessat(CWD, directory, rights, AtFlags::EACCESS).map_err(|errno| failed(errno.into()))?;
-        let mut files = Files::new(assembly, application, replay, late)?;
+        let mut files = Files::new(assembly, application, replay)?;
         let bound = jobs_max(partition);
         let (jobs, todo) = sync_channel::<(Ticket, Work)>(bound);
         let (finished, done) = sync_channel(bound);
