@@ -3,7 +3,6 @@
 //! Where there is a journal, files are cut by it: an event stays if it is in all its streams. Without one each file keeps all events that
 //! are whole in it.
 
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,21 +12,17 @@ use storage::finish_left;
 
 use crate::host::file_record;
 
-/// The directory of the output, as it was before the run.
+/// The directory of the output. A run has its number for itself: whatever file there has it is of this run.
 pub(super) struct LeftFiles {
     directory: PathBuf,
     /// The part of a name that says the run.
     run: String,
-    /// A former run of this number, too, may have left files.
-    before: BTreeSet<OsString>,
 }
 
 impl LeftFiles {
     /// `file_run` is the run number in the names of files.
     pub(super) fn new(directory: &str, file_run: u32) -> Self {
-        let directory = Path::new(directory).to_owned();
-        let before = names(&directory).into_iter().collect();
-        Self { directory, run: format!(".{file_run:08}."), before }
+        Self { directory: directory.into(), run: format!(".{file_run:08}.") }
     }
 
     /// The files of this run that `application` has left and that are not among those `told`, and what is to be said about them.
@@ -41,7 +36,7 @@ impl LeftFiles {
             let is_torn = text.ends_with(".writing");
             let is_known = || told.iter().chain(&files).any(|file| Path::new(&file.path).ends_with(&name));
             let is_closed = text.ends_with(".data") && !is_known();
-            if !text.contains(&part) || self.before.contains(&name) || !(is_torn || is_closed) {
+            if !text.contains(&part) || !(is_torn || is_closed) {
                 continue;
             }
             match storage::finish_torn(&path) {
@@ -73,8 +68,7 @@ impl LeftFiles {
         for name in &left {
             let Some(text) = name.to_str() else { continue };
             let path = self.directory.join(name);
-            // One that was there before tells of the files of a former run of this number.
-            if text.ends_with(&journal) && !self.before.contains(name) {
+            if text.ends_with(&journal) {
                 match finish_left(&path) {
                     Ok(finished) => files.extend(finished.into_iter().map(file_record)),
                     Err(error) => {
@@ -83,7 +77,7 @@ impl LeftFiles {
                 }
             }
             if text.ends_with(&journal) || text.ends_with(&compacted) {
-                // It is of no use any more; one that stays is replaced by the next run of this number.
+                // It is of no use any more.
                 let _ = fs::remove_file(path);
             }
         }
@@ -195,7 +189,6 @@ mod tests {
     #[test]
     fn what_was_not_told_is_found_and_nothing_else() {
         let directory = TempDir::new("left-files");
-        write(&directory, "sfo-1", 2).finish().unwrap();
         let left = LeftFiles::new(directory.path().to_str().unwrap(), 7);
         let (mut dead, _other) = (write(&directory, "sfo-1", 5), write(&directory, "sfo-2", 1));
         let told = record(&dead.take_closed()[0].path);
