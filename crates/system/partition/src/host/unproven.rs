@@ -37,6 +37,15 @@ pub(super) struct Unproven {
     turn: usize,
     /// When one more can be taken in, if all places are taken.
     room_at: Time,
+    stay: Stay,
+}
+
+/// How long a stranger keeps its place at least: a while longer than members have taken for their proof lately. Strangers that come
+/// again and again soon make room then, and a member that waits behind them is heard soon.
+#[derive(Clone, Copy)]
+struct Stay {
+    /// Of the proofs of members the slowest, former ones counting less and less.
+    proof: Duration,
 }
 
 /// One of them.
@@ -144,6 +153,7 @@ impl Unproven {
             strangers: Vec::new(),
             turn: 0,
             room_at: Time::ZERO,
+            stay: Stay::default(),
         })
     }
 
@@ -157,7 +167,7 @@ impl Unproven {
     ) -> Result<(), PoolError> {
         let (made, strangers) = (core::mem::take(&mut self.made), core::mem::take(&mut self.strangers));
         let new = Self::new(self.prover.clone(), tcp, places, made_max, timeout)?;
-        *self = Self { made, strangers, ..new };
+        *self = Self { made, strangers, stay: self.stay, ..new };
         Ok(())
     }
 
@@ -185,7 +195,7 @@ impl Unproven {
         stranger.say(now, &envelope, &message);
         self.strangers.push(stranger);
         if let Some(leaver) = self.leaver() {
-            self.room_at = self.strangers[leaver].since + STAY_MIN;
+            self.room_at = self.strangers[leaver].since + self.stay.at_least();
         }
         crowd
     }
@@ -245,7 +255,10 @@ impl Unproven {
             }
         }
         let is_done = |waiting: &mut Waiting| waiting.outcome.is_some();
-        self.made.extract_if(.., is_done).chain(self.strangers.extract_if(.., is_done)).collect()
+        let done: Vec<Waiting> = self.strangers.extract_if(.., is_done).collect();
+        let proven = done.iter().filter(|done| matches!(done.outcome, Some(Outcome::Proven(_))));
+        proven.for_each(|member| self.stay.note_proof(now.since(member.since)));
+        self.made.extract_if(.., is_done).chain(done).collect()
     }
 
     /// Hands over what could not be said at once.
@@ -279,6 +292,22 @@ impl Unproven {
     }
 }
 
+impl Default for Stay {
+    fn default() -> Self {
+        Self { proof: STAY_MAX / PROOFS_PER_STAY }
+    }
+}
+
+impl Stay {
+    fn note_proof(&mut self, took: Duration) {
+        self.proof = took.max(self.proof / 2);
+    }
+
+    fn at_least(self) -> Duration {
+        (self.proof * PROOFS_PER_STAY).clamp(STAY_MIN, STAY_MAX)
+    }
+}
+
 /// The first of those of whose kind there are most.
 fn first_of_most(origins: impl Iterator<Item = Origin> + Clone) -> Option<usize> {
     let counts = count(origins.clone());
@@ -308,8 +337,11 @@ const PAGE_LEN: usize = 4096;
 /// So many strangers are heard in a pass.
 const HEARD_PER_PASS: usize = 16;
 
-/// Before it is over no stranger has to go for another: a member that has just connected answers within it.
-const STAY_MIN: Duration = Duration::from_secs(1);
+/// Before it is over no stranger has to go for another: a member that has just connected answers within it, on a busy machine too.
+const STAY_MIN: Duration = Duration::from_millis(100);
+/// Where members are slow, or none has come yet.
+const STAY_MAX: Duration = Duration::from_secs(1);
+const PROOFS_PER_STAY: u32 = 8;
 
 /// So many addresses are named.
 const NAMED: usize = 4;
@@ -318,6 +350,20 @@ const TICK: Duration = Duration::from_millis(1);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn strangers_stay_no_longer_than_members_need() {
+        let mut stay = Stay::default();
+        assert_eq!(stay.at_least(), STAY_MAX, "nobody has proved anything yet");
+        (0..5).for_each(|_| stay.note_proof(Duration::from_millis(1)));
+        assert_eq!(stay.at_least(), STAY_MIN);
+        stay.note_proof(Duration::from_millis(50));
+        assert_eq!(stay.at_least(), Duration::from_millis(400), "one is slow");
+        stay.note_proof(Duration::from_millis(1));
+        assert_eq!(stay.at_least(), Duration::from_millis(200), "and is forgotten");
+        stay.note_proof(Duration::from_secs(9));
+        assert_eq!(stay.at_least(), STAY_MAX);
+    }
 
     #[test]
     fn a_crowd_of_one_address_takes_no_place_of_another() {
