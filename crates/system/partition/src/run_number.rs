@@ -45,17 +45,11 @@ impl RunNumber {
     ///
     /// Files of this number are there, or are being written by another run.
     pub(crate) fn claim(partition: &Partition, replayed: Option<u32>) -> Result<Self, RunNumberError> {
-        let wanted = match (partition.run.number, replayed) {
-            (Some(given), Some(replayed)) if given != replayed => {
-                return Err(RunNumberError::Replayed { given, replayed });
-            }
-            (given, replayed) => replayed.or(given),
-        };
+        let wanted = wanted(partition, replayed)?;
         if partition.sfo.is_none() {
             return Ok(Self { number: wanted.unwrap_or(partition.run.number()), _claim: None });
         }
-        let remedy = if replayed.is_some() { REMEDY_OF_REPLAY } else { REMEDY };
-        Self::of_directory(Path::new(&partition.output.directory), wanted, remedy)
+        Self::of_directory(Path::new(&partition.output.directory), wanted, remedy(replayed))
     }
 
     fn of_directory(path: &Path, wanted: Option<u32>, remedy: &'static str) -> Result<Self, RunNumberError> {
@@ -80,6 +74,32 @@ impl RunNumber {
             }
         }
     }
+}
+
+/// Whether [`RunNumber::claim`] would refuse the number that a run must have, before there is a run.
+///
+/// # Errors
+///
+/// As [`RunNumber::claim`].
+pub(crate) fn is_free(partition: &Partition, replayed: Option<u32>) -> Result<(), RunNumberError> {
+    let (wanted, path) = (wanted(partition, replayed)?, Path::new(&partition.output.directory));
+    // One that may choose finds a number, and a directory that is not there holds none.
+    if wanted.is_none() || !path.is_dir() {
+        return Ok(());
+    }
+    RunNumber::of_directory(path, wanted, remedy(replayed)).map(drop)
+}
+
+/// The number that a run must have, if it cannot choose.
+fn wanted(partition: &Partition, replayed: Option<u32>) -> Result<Option<u32>, RunNumberError> {
+    match (partition.run.number, replayed) {
+        (Some(given), Some(replayed)) if given != replayed => Err(RunNumberError::Replayed { given, replayed }),
+        (given, replayed) => Ok(replayed.or(given)),
+    }
+}
+
+fn remedy(replayed: Option<u32>) -> &'static str {
+    if replayed.is_some() { REMEDY_OF_REPLAY } else { REMEDY }
 }
 
 /// Binds a name in the kernel that only one process can have.

@@ -6,7 +6,7 @@ use base::ids::Role;
 use configuration::{Application, Partition, RosInput};
 
 use crate::cli::CheckArgs;
-use partition::machine::{Findings, judge};
+use partition::machine::{Findings, judge, number_taken};
 use terminal::Exit;
 
 /// Judges a configuration, and whether this machine can run it: all that is wrong with it, or the applications that it asks for.
@@ -23,8 +23,11 @@ pub fn check(args: &CheckArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::
         }
     };
     args.limits.apply(&mut partition);
-    let Findings { errors, warnings } =
+    let Findings { mut errors, warnings } =
         if args.text_only { Findings::default() } else { judge(&partition, &places, args.processes) };
+    if !args.text_only {
+        errors.extend(number_taken(&partition, &places));
+    }
     warnings.iter().try_for_each(|warning| writeln!(err, "warning: {warning}"))?;
     if !errors.is_empty() {
         errors.iter().try_for_each(|error| writeln!(err, "{error}"))?;

@@ -52,6 +52,10 @@ fn a_number_that_is_there_is_refused() {
     }
     assert_eq!(number_of(job(directory.path()).events(100).run()), 8);
     assert_eq!(runs(directory.path()), [7, 8]);
+    for (number, status) in [("7", 1), ("9", 0)] {
+        let said = job(directory.path()).set("run.number", number).checked().run().expect(status).stderr;
+        assert_eq!(said.contains("is there, of run 7 already"), number == "7", "{said}");
+    }
 }
 
 #[test]
@@ -96,8 +100,10 @@ fn a_replay_said_that_it_was_run_1() {
             assert_eq!(runs(&directory.join(&into)), [REPLAYED]);
         }
     }
-    let said = replay("input-true").run().expect(2).stderr;
-    assert!(said.contains("replayed files keep their run number"), "{said}");
+    for (again, status) in [(replay("input-true"), 2), (replay("input-true").checked(), 1)] {
+        let said = again.run().expect(status).stderr;
+        assert!(said.contains("replayed files keep their run number"), "{said}");
+    }
     let said = replay("other").set("run.number", "5").run().expect(2).stderr;
     assert!(said.contains("run.number is 5") && said.contains("leave the key out"), "{said}");
 }

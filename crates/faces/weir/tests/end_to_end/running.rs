@@ -143,6 +143,13 @@ impl Job {
         if yes { self.with(&["--processes"]) } else { self }
     }
 
+    /// `weir check` of the same.
+    pub(crate) fn checked(mut self) -> Self {
+        self.arguments[0] = "check".into();
+        self.arguments.retain(|argument| argument != "--summary" && !Path::new(argument).ends_with("summary.json"));
+        self
+    }
+
     /// Starts it.
     pub(crate) fn start(self) -> Running {
         let open = |name: &str| File::create(self.directory.join(name)).unwrap();

@@ -33,7 +33,8 @@ pub struct Level1 {
     /// `eta`, `phi`, `et_mev`, `aux_mev` (two numbers), `thresholds` (bits), `ieta` and `iphi`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Address on which to wait for level-1 processors, such as `"127.0.0.1:7001"`; for the source `network`.
+    /// Address on which to wait for level-1 processors, such as `"127.0.0.1:7001"`; for the source `network`. They prove no key:
+    /// whoever reaches this address can send triggers, with `partition.key` too.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "socket_address")]
     #[schemars(with = "Option<String>")]
     pub listen: Option<SocketAddr>,
