@@ -81,7 +81,7 @@ impl Partition {
     /// Reads the configuration file at `path` and applies overrides of the form `key=value`.
     ///
     /// Relative `input.files` become absolute: those of the file start from its folder, those of an override from the
-    /// working directory. `~/` is the home folder, in all paths.
+    /// working directory. In all paths a leading `~/` stands for the home folder.
     ///
     /// # Errors
     ///
@@ -389,7 +389,7 @@ fn resolve_paths(partition: &mut Partition, root: &Node, bases: &Bases, problems
     }
 }
 
-/// What a path means that begins with `~/`, as shells have it: the home folder, of this user only.
+/// The path with the home folder of this user in place of a leading `~/`, as in a shell.
 fn in_home(path: &str, home: Option<OsString>) -> Result<PathBuf, String> {
     let Some(rest) = path.strip_prefix('~') else { return Ok(path.into()) };
     if !(rest.is_empty() || rest.starts_with('/')) {

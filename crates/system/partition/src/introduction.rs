@@ -1,7 +1,8 @@
-//! What run control tells a child that it starts: which application it is, and the secret of the run.
+//! Run control tells a child that it starts which application it is, and the secret of the run.
 //!
-//! It goes through a pipe to the child's standard input, which is empty and closed before anything else happens. The command
-//! line, the environment and open files of a process can be read by others, and the processes that it starts inherit them.
+//! It writes both to a pipe: the child's standard input. The child reads them and replaces the pipe by an empty input before it
+//! does anything else. Other processes can read the command line, the environment and the open files of a process, and those that
+//! it starts inherit them.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
@@ -12,7 +13,7 @@ use rustix::stdio::dup2_stdin;
 use transport::challenge::Prover;
 use transport::run_secret::RunSecret;
 
-/// Makes a child a member of a run.
+/// All that a child needs to be a member of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Introduction {
     pub(crate) secret: RunSecret,
@@ -22,17 +23,17 @@ pub(crate) struct Introduction {
 }
 
 impl Introduction {
-    /// What the child proves to others with.
+    /// With this the child proves to others that it is a member.
     pub(crate) fn prover(&self) -> Prover {
         Prover::new(&self.secret, self.run, (self.node, self.life))
     }
 
-    /// Tells a child, and closes the pipe. It holds all of it: nothing waits for the child.
+    /// Tells a child, and closes the pipe. The pipe has room for all of it, so this does not wait for the child.
     pub(crate) fn tell(&self, mut child: ChildStdin) -> io::Result<()> {
         child.write_all(&self.to_bytes())
     }
 
-    /// Hears it from the parent; standard input is empty from then on.
+    /// Hears it from the parent. From then on standard input is empty.
     pub(crate) fn hear() -> io::Result<Self> {
         let mut bytes = Vec::new();
         let mut input = io::stdin().lock();

@@ -16,13 +16,9 @@ use super::paired::{Comparison, Figures, RatioOf, median};
 use super::points::{Point, Points};
 use crate::bench::arguments::{BenchArgs, BenchBuilding, BenchTransport};
 
-/// All sizes with all kinds of building.
-#[derive(Serialize)]
-pub(crate) struct Found(Points<Parameters>);
-
 /// What is measured.
 #[derive(Clone, Copy, Debug, Serialize)]
-struct Parameters {
+pub(super) struct Parameters {
     transport: BenchTransport,
     sources: u32,
     builders: u32,
@@ -40,11 +36,11 @@ struct Parameters {
 }
 
 /// Measures all sizes with the kinds of building that are asked for, or all that there are.
-pub(crate) fn measure(args: &BenchArgs) -> Result<Found, BenchError> {
+pub(super) fn measure(args: &BenchArgs) -> Result<Points<Parameters>, BenchError> {
     let kinds = args.building.map_or(BenchBuilding::ALL.to_vec(), |building| vec![building]);
     let points = FRAGMENT_BYTES.into_iter().map(|mean_bytes| points(mean_bytes, args.seconds / 10.0, &kinds));
     let points: Vec<_> = points.collect::<Result<Vec<_>, BenchError>>()?.into_iter().flatten().collect();
-    Ok(Found(Points::new(points, |of| of.mean_bytes == MAIN_BYTES)))
+    Ok(Points::new(points, |of| of.mean_bytes == MAIN_BYTES))
 }
 
 fn points(mean_bytes: u32, seconds: f64, kinds: &[BenchBuilding]) -> Result<Vec<Point<Parameters>>, BenchError> {
@@ -78,13 +74,13 @@ fn points(mean_bytes: u32, seconds: f64, kinds: &[BenchBuilding]) -> Result<Vec<
     Ok(runs.iter().zip(kinds).map(point).collect())
 }
 
-impl Found {
+impl Points<Parameters> {
     /// A table for people.
-    pub(crate) fn to_text(&self) -> String {
+    pub(super) fn to_text(&self) -> String {
         let mut text = format!(
             "{SIDE} sources, {SIDE} builders\nmean      building           events/s     GB/s  µs CPU/event  of the best"
         );
-        for Point { comparison, .. } in self.0.iter() {
+        for Point { comparison, .. } in self.iter() {
             let Figures { events_per_s, bytes_per_s, cpu_us_per_event, .. } = comparison.compared().result();
             let Parameters { mean_bytes, building, .. } = comparison.parameters();
             text += &format!(

@@ -16,13 +16,9 @@ use super::paired::{Comparison, Figures, RatioOf};
 use super::points::{Point, Points};
 use crate::bench::arguments::{BenchArgs, BenchBuilding, BenchIdle, BenchTransport};
 
-/// All sizes with all ways to be idle.
-#[derive(Serialize)]
-pub(crate) struct Found(Points<Parameters>);
-
 /// What is measured.
 #[derive(Clone, Copy, Debug, Serialize)]
-struct Parameters {
+pub(super) struct Parameters {
     transport: BenchTransport,
     sources: u32,
     fragment_bytes: u32,
@@ -34,11 +30,11 @@ struct Parameters {
 }
 
 /// Measures all sizes with all ways to be idle.
-pub(crate) fn measure(args: &BenchArgs) -> Result<Found, BenchError> {
+pub(super) fn measure(args: &BenchArgs) -> Result<Points<Parameters>, BenchError> {
     let kinds = FRAGMENT_BYTES.into_iter().flat_map(|fragment_bytes| IDLE.map(|idle| (fragment_bytes, idle)));
     let points = kinds.map(|(fragment_bytes, idle)| point(fragment_bytes, idle, args.seconds / SHARES));
     let points = points.collect::<Result<_, BenchError>>()?;
-    Ok(Found(Points::new(points, |of| (of.fragment_bytes, of.idle) == MAIN)))
+    Ok(Points::new(points, |of| (of.fragment_bytes, of.idle) == MAIN))
 }
 
 fn point(fragment_bytes: u32, idle: BenchIdle, seconds: f64) -> Result<Point<Parameters>, BenchError> {
@@ -84,19 +80,19 @@ fn events_held(fragment_bytes: u32) -> u32 {
     u32::try_from(in_flight.div_ceil(event_bytes)).expect("some thousand events")
 }
 
-impl Found {
+impl Points<Parameters> {
     /// Whether sources have got less of the link than rate division is for.
-    pub(crate) fn is_off(&self) -> bool {
-        self.0.iter().any(|point| point.comparison.compared().ratio() < SHARE_MIN)
+    pub(super) fn is_off(&self) -> bool {
+        self.iter().any(|point| point.comparison.compared().ratio() < SHARE_MIN)
     }
 
     /// A table for people.
-    pub(crate) fn to_text(&self) -> String {
+    pub(super) fn to_text(&self) -> String {
         let mut text = format!(
             "{SOURCES} sources at a link of {} MB/s\nfragment  idle     events/s     MB/s  µs CPU/event  of the link",
             LINK_BYTES_PER_S / 1_000_000
         );
-        for Point { comparison, .. } in self.0.iter() {
+        for Point { comparison, .. } in self.iter() {
             let (Parameters { fragment_bytes, idle, .. }, compared) = (comparison.parameters(), comparison.compared());
             let Figures { events_per_s, bytes_per_s, cpu_us_per_event, .. } = compared.result();
             text += &format!(

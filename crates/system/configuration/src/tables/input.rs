@@ -11,8 +11,8 @@ use crate::units::Size;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct Input {
-    /// Paths of the files; relative to the folder of the configuration file, with `--set` to the working directory, or to the home
-    /// folder with `~/`.
+    /// Paths of the files, relative to the folder of the configuration file. Paths given with `--set` are relative to the working
+    /// directory. A leading `~/` stands for the home folder.
     pub files: Vec<String>,
     /// Starts again at the first event after the last one, with fresh event ids; with `mix`, draws events without end. Of replayed
     /// events the global id, and the level-1 id in the header and in all RODs, go on behind those of the round before; checksums

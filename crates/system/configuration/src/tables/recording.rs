@@ -138,8 +138,8 @@ pub enum Compression {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct Output {
-    /// Folder of the recorded files, relative to the working directory, or to the home folder with `~/`; it is made if it does
-    /// not exist.
+    /// Folder of the recorded files, relative to the working directory. A leading `~/` stands for the home folder. A run makes the
+    /// folder if it does not exist.
     pub directory: String,
 }
 
