@@ -316,7 +316,7 @@ impl Member {
         self.failure = Some(if self.place.is_some() {
             NodeError::Orphaned
         } else {
-            NodeError::Refused(format!("{}: run control did not take it in: {reason}", self.name))
+            NodeError::Refused(format!("run control did not take it in: {reason}"))
         });
         self.ends_at = Some(context.now + if self.place.is_some() { CLOSING_TIME } else { Duration::ZERO });
         context.shared.links.close(self.control);
