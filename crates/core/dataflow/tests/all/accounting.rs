@@ -6,7 +6,7 @@ use base::ids::{NodeId, Role};
 use dataflow::control::accounting::{Accounting, Books};
 use dataflow::control::controller::Application;
 use dataflow::message::FileRecord;
-use dataflow::report::{L2svCounters, Report, SfiCounters, SfoCounters};
+use dataflow::report::{EfdCounters, L2svCounters, Report, SfiCounters, SfoCounters};
 
 const DFM: NodeId = NodeId(1);
 const SFI: NodeId = NodeId(2);
@@ -36,6 +36,24 @@ fn what_a_dead_supervisor_accepted_counts_once_where_a_living_builder_has_built_
 fn files_tell_what_dead_builders_have_built() {
     let account = account(&[], vec![report(SFO, Role::Sfo, recorded(115))]);
     assert_eq!((account.level1, account.recorded, account.residual), (115, 115, 0), "{account:#?}");
+}
+
+/// All live: what a recorder could not finish is lost, though the filter daemon was told that it was recorded.
+#[test]
+fn events_of_a_file_that_could_not_be_closed_were_a_residual() {
+    let sfi = SfiCounters { assigned: 100, built_complete: 100, accepted: 100, ..SfiCounters::default() };
+    let efd = EfdCounters { received: 100, accepted: 100, recorded: 100, ..EfdCounters::default() };
+    let sfo = SfoCounters { received: 100, recorded: 60, unfinished: 40, copies: 60, ..SfoCounters::default() };
+    let counters =
+        [(SFI, Role::Sfi, sfi.to_values()), (EFD, Role::Efd, efd.to_values()), (SFO, Role::Sfo, sfo.to_values())];
+    let application = |node, role| Application { name: format!("{role:?}"), role, node };
+    let applications: Vec<_> = counters.iter().map(|(node, role, _)| application(*node, *role)).collect();
+    let reports = counters.into_iter().map(|(node, role, counters)| (node, report(node, role, counters))).collect();
+    let (path, stream) = (String::new(), String::new());
+    let files = &[FileRecord { path, stream, events: 60, first_copies: 60, bytes: 0, adler32: 1 }];
+    let books = Books { applications: &applications, reports: &reports, files, touched: &[], forced: false };
+    let account = books.account();
+    assert_eq!((account.recorded, account.lost_in_recording, account.residual), (60, 40, 0), "{account:#?}");
 }
 
 /// The builder was assigned 100 events, has built 90, and was told of 50.
