@@ -8,6 +8,7 @@ use crate::component::{Component, Input, Outbox, Outcome, PeerState};
 use crate::level1::dead_time::{DeadTime, DeadTimeCause, DeadTimeParameters};
 use crate::level1::external::External;
 use crate::level1::kept::{Keep, Kept};
+use crate::level1::owed::Owed;
 use crate::level1::pace::{Pace, Spacing};
 use crate::message::{BusyCause, Command, EventInfo, Grounds, Message, Roi};
 use crate::node::RUN_CONTROL;
@@ -79,12 +80,14 @@ pub struct Level1Parameters {
 
 /// Level 1: issues triggers while nobody is busy and every receiver keeps up.
 ///
-/// An offer that falls into dead time, of whatever cause, is vetoed and lost, as in an experiment. Triggers that come as
-/// fast as they are taken, and those from outside, are never vetoed: they wait until the dead time is over.
+/// An offer that falls into dead time, of whatever cause, is vetoed and lost, as in an experiment; the lateness of level 1 itself is
+/// none (`Owed`). Triggers that come as fast as they are taken, and those from outside, are never vetoed: they wait until the
+/// dead time is over.
 pub struct Level1 {
     parameters: Level1Parameters,
     input: TriggerInput,
     pace: Pace,
+    owed: Owed,
     dead_time: Option<DeadTime>,
     receivers: Vec<Receiver>,
     kept: Kept,
@@ -165,6 +168,7 @@ impl Level1 {
         let pace = Pace::new(parameters.spacing, parameters.seed).then(parameters.profile.clone());
         Self {
             pace: if parameters.crossings.is_some() { pace.on_crossings() } else { pace },
+            owed: Owed::default(),
             dead_time: parameters.crossings.clone().map(DeadTime::new),
             kept: Kept::new(parameters.keep, &parameters.deciders),
             again: None,
@@ -210,7 +214,7 @@ impl Level1 {
         let burst = self.counters.issued + BURST;
         while self.counters.issued < burst {
             let Some(due) = self.pace.next().filter(|due| self.running && !self.exhausted && *due <= now) else {
-                return;
+                return self.note_caught_up();
             };
             if let TriggerInput::External(external) = &self.input
                 && external.is_empty()
@@ -230,9 +234,24 @@ impl Level1 {
                     continue;
                 }
                 None => self.issue_one(now, due, out),
+                Some(Veto::Busy) if now < self.owed.until(due) => return,
                 Some(Veto::DeadTime(_)) if self.pace.is_unlimited() => self.wait(),
                 Some(veto) => self.count_veto(now, veto),
             }
+        }
+    }
+
+    /// Before anything is taken in: what follows in this call may make room.
+    fn note_lateness(&mut self, now: Time) {
+        if let Some(due) = self.pace.next().filter(|_| !self.pace.is_unlimited()) {
+            self.owed.on_call(now, due);
+        }
+    }
+
+    /// As long as what came late fills the windows, what is in time has to wait for it.
+    fn note_caught_up(&mut self) {
+        if self.owed.is_late() && !self.is_held_back() {
+            self.owed.catch_up();
         }
     }
 
@@ -485,6 +504,14 @@ impl Level1 {
         }
     }
 
+    /// What still waits for room has waited in vain.
+    fn veto_owed(&mut self, now: Time) {
+        while self.owed.is_late() && self.is_held_back() && self.pace.next().is_some_and(|due| due <= now) {
+            self.count_veto(now, Veto::Busy);
+        }
+        self.owed.catch_up();
+    }
+
     fn on_command(&mut self, now: Time, command: Command, out: &mut Outbox) {
         match command {
             Command::Start | Command::Resume => {
@@ -495,11 +522,13 @@ impl Level1 {
             }
             Command::Pause => {
                 self.running = false;
+                self.veto_owed(now);
                 self.pace.stop();
             }
             Command::Drain | Command::Abandon => {
                 self.running = false;
                 self.draining = true;
+                self.veto_owed(now);
                 self.pace.stop();
                 self.tell_issued(out);
                 if command == Command::Abandon {
@@ -516,6 +545,7 @@ impl Level1 {
 
 impl Component for Level1 {
     fn handle(&mut self, now: Time, input: Input, out: &mut Outbox) {
+        self.note_lateness(now);
         match input {
             Input::Message { from, message } => self.on_message(from, &message, out),
             Input::Peer { node, state } => self.on_peer(node, state, out),
@@ -537,6 +567,8 @@ impl Component for Level1 {
         let has_none = matches!(&self.input, TriggerInput::External(external) if external.is_empty());
         let waits = has_none || self.pace.is_unlimited() && self.is_held_back();
         let offer = self.pace.next().filter(|_| !waits);
+        let owed = self.owed.is_late() && self.is_held_back();
+        let offer = offer.map(|due| if owed { self.owed.until(due) } else { due });
         [offer, self.tell_due].into_iter().flatten().min()
     }
 

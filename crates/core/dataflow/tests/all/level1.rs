@@ -260,3 +260,64 @@ fn a_dfm_that_returns_is_told_again_within_its_window() {
     assert_eq!(input(says(Message::Taken(24))), [44, 45, 46, 47, 48, 49, 1_000_049], "now it knows how far level 1 is");
     assert_eq!(input(Input::Command(Command::Resume)), [50, 51, 52, 53]);
 }
+
+const MS: u64 = 1_000_000;
+
+/// A decider whose window holds ten, and whose driver sleeps for 50 ms at a rate of 1 kHz.
+fn called_late(spacing: Spacing) -> Driver {
+    let parameters = Level1Parameters { in_flight: 10, ..parameters(spacing, None) };
+    let mut driver = Driver::new(parameters, TriggerInput::Source(Box::new(Numbered)));
+    driver.now = START + Duration::from_nanos(50 * MS);
+    driver.input(Input::Deadline);
+    assert_eq!(driver.issued.len(), 10, "what the window holds");
+    driver
+}
+
+#[test]
+fn offers_that_level_1_is_late_with_wait_for_room() {
+    let mean = Duration::from_millis(1);
+    for spacing in [Spacing::Fixed(mean), Spacing::Poisson(mean)] {
+        let mut driver = called_late(spacing);
+        for ms in 51..200 {
+            driver.run(ms * MS);
+            driver.message(Message::Taken(driver.counters().issued));
+        }
+        let Level1Counters { offered, issued, vetoed, .. } = driver.counters();
+        assert_eq!((offered, vetoed), (issued, 0), "{spacing:?}");
+        assert!((160..240).contains(&issued), "{issued} in 200 ms");
+    }
+}
+
+#[test]
+fn offers_that_find_no_room_as_long_as_level_1_was_late_are_dead_time() {
+    let mut driver = called_late(Spacing::Fixed(Duration::from_millis(1)));
+    driver.run(98 * MS);
+    assert_eq!(driver.counters().vetoed, 0);
+    driver.run(110 * MS);
+    assert_eq!((driver.counters().issued, driver.counters().vetoed_busy), (10, 101), "nothing waits any more");
+    driver.message(Message::Taken(10));
+    driver.run(122 * MS);
+    assert_eq!((driver.counters().issued, driver.counters().vetoed_busy), (20, 103), "the window is full again");
+}
+
+/// While the room lasts they do not wait, and who comes in time finds dead time that is none of level 1's.
+#[test]
+fn an_offer_in_time_is_vetoed_once_level_1_has_caught_up() {
+    let mut driver = called_late(Spacing::Fixed(Duration::from_millis(1)));
+    for _ in 0..5 {
+        driver.message(Message::Taken(driver.counters().issued));
+    }
+    assert_eq!((driver.counters().issued, driver.counters().vetoed), (51, 0));
+    driver.run(60 * MS);
+    assert_eq!((driver.counters().issued, driver.counters().vetoed), (60, 1), "the window is full at once");
+}
+
+#[test]
+fn offers_that_wait_at_the_stop_are_dead_time() {
+    for command in [Command::Pause, Command::Drain] {
+        let mut driver = called_late(Spacing::Fixed(Duration::from_millis(1)));
+        driver.input(Input::Command(command));
+        let Level1Counters { offered, issued, vetoed_busy, .. } = driver.counters();
+        assert_eq!((offered, issued, vetoed_busy), (51, 10, 41));
+    }
+}

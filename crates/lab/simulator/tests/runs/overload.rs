@@ -8,7 +8,7 @@ use dataflow::message::BusyCause;
 use dataflow::report::{L2svCounters, Level1Counters};
 
 use simulator::swarm::{Counts, Plan};
-use simulator::world::{Links, Outcomes};
+use simulator::world::{Fault, Links, Outcomes};
 
 /// Six workers, two to three steps of 200 µs for an event: about 8 kHz.
 fn farm() -> Plan {
@@ -87,6 +87,23 @@ fn accepts_without_all_data_end_with_their_cause_and_hold_back_nobody() {
     assert!(!has_been(&lossy, BusyCause::ForcedLimit));
     let (usual, after) = (latency(&quiet, SETTLED..RUN), latency(&lossy, SETTLED..RUN));
     assert!(after < usual.mul_f64(1.1), "{after:?} after the losses, {usual:?} without");
+}
+
+/// A third of what level 2 decides is offered; at times level 1 is called every 10 ms only, when offers for most of a window are due.
+#[test]
+fn the_lateness_of_level_1_is_no_dead_time() {
+    let interval = Duration::from_micros(400);
+    for spacing in [Spacing::Fixed(interval), Spacing::Poisson(interval)] {
+        let plan = Plan { spacing, ..farm() };
+        let source = plan.applications().into_iter().find(|application| application.role == Role::Level1);
+        let node = source.expect("level 1").node;
+        let (each, lasts) = (Duration::from_millis(10), Duration::from_micros(400));
+        let fault = |nth: u64| (Duration::from_millis(80 * nth), Fault::Slow { node, each, lasts });
+        let (prompt, late) =
+            (level1(&run(&plan)), level1(&run(&Plan { faults: (1..=5).map(fault).collect(), ..plan })));
+        println!("prompt {prompt:?}, late {late:?}");
+        assert!(late.issued as f64 > 0.95 * prompt.issued as f64, "prompt {prompt:?}, late {late:?}");
+    }
 }
 
 fn level1(outcomes: &Outcomes) -> Level1Counters {

@@ -1,0 +1,71 @@
+//! What level 1 owes: offers that it is late with by its own fault.
+
+use base::time::Time;
+
+use crate::readout::lateness::LATENESS_MAX;
+
+/// Until when offers wait for room, since level 1 was not called in time: its driver slept too long, or had no processor.
+///
+/// In time, they would have found the room that there was between them; together they find the windows full. So nothing is vetoed
+/// as long again as level 1 was late, [`LATENESS_MAX`] at most, or until it has caught up and there is room. What waits then, and who
+/// comes in time, finds dead time: to wait for longer would keep a system full that has to recover.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Owed {
+    until: Time,
+}
+
+impl Owed {
+    /// Level 1 is called; the oldest offer that is not taken was due then.
+    pub(crate) fn on_call(&mut self, now: Time, due: Time) {
+        let late = now.since(self.until(due)).min(LATENESS_MAX);
+        if !late.is_zero() {
+            self.until = now + late;
+        }
+    }
+
+    /// Until when an offer that was due at this time waits for room.
+    pub(crate) fn until(&self, due: Time) -> Time {
+        due.max(self.until)
+    }
+
+    /// Whether level 1 was late, and may have to catch up.
+    pub(crate) fn is_late(&self) -> bool {
+        self.until != Time::ZERO
+    }
+
+    /// Nothing is due any more, and there is room.
+    pub(crate) fn catch_up(&mut self) {
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Time {
+        Time::from_ns(ms * 1_000_000)
+    }
+
+    #[test]
+    fn offers_wait_as_long_again_as_level_1_was_late() {
+        let mut owed = Owed::default();
+        owed.on_call(ms(20), ms(20));
+        assert_eq!(owed.until(ms(20)), ms(20), "in time");
+        owed.on_call(ms(27), ms(20));
+        assert_eq!([20, 27, 30].map(|due| owed.until(ms(due))), [ms(34); 3]);
+        owed.on_call(ms(30), ms(20));
+        assert_eq!(owed.until(ms(20)), ms(34), "called in time");
+        owed.on_call(ms(36), ms(20));
+        assert_eq!(owed.until(ms(20)), ms(38), "late again");
+        owed.catch_up();
+        assert_eq!(owed.until(ms(37)), ms(37));
+    }
+
+    #[test]
+    fn who_was_away_for_long_does_not_wait_for_as_long() {
+        let mut owed = Owed::default();
+        owed.on_call(ms(50_000), ms(10));
+        assert_eq!(owed.until(ms(10)), ms(50_050));
+    }
+}
