@@ -13,7 +13,7 @@
 //! | 20 | 4 | receiver's incarnation |
 //! | 24 | 2 | kind of message, see [`kind`] |
 //! | 26 | 2 | version of this layout, [`VERSION`] |
-//! | 28 | 4 | zero |
+//! | 28 | 4 | number of the frame on its connection, see [`set_number`]; else zero |
 //!
 //! Numbers have their natural size. A list is a 32-bit count and its items, a text a list of bytes of UTF-8. An
 //! event with its level-1 information takes 24 bytes. Decoding checks everything and allocates at most what the
@@ -73,6 +73,14 @@ pub fn encode(envelope: &Envelope, message: &Message, bytes: &mut Vec<u8>) {
     put(26, &VERSION.to_le_bytes());
 }
 
+/// Writes the number of a frame on its connection into its header.
+///
+/// # Panics
+/// If there is no header.
+pub fn set_number(frame: &mut [u8], number: u32) {
+    frame[28..HEADER_LEN].copy_from_slice(&number.to_le_bytes());
+}
+
 /// The message in a whole frame; its bulk stays where it is.
 ///
 /// # Errors
@@ -87,6 +95,14 @@ pub fn decode(frame: &PageSlice) -> Result<(Envelope, Message), WireError> {
 /// # Errors
 /// As [`decode`].
 pub fn decode_parts(head: &PageSlice, rest: Bulk) -> Result<(Envelope, Message), WireError> {
+    decode_numbered(head, rest, 0)
+}
+
+/// The message in a frame that has to have this number.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_numbered(head: &PageSlice, rest: Bulk, number: u32) -> Result<(Envelope, Message), WireError> {
     let bytes = head.as_bytes();
     let len = bytes.len() + rest.len();
     let truncated = WireError::Truncated { len };
@@ -100,8 +116,8 @@ pub fn decode_parts(head: &PageSlice, rest: Bulk) -> Result<(Envelope, Message),
     if u16_at(26) != VERSION {
         return Err(WireError::Version { found: u16_at(26) });
     }
-    if u32_at(28) != 0 {
-        return Err(WireError::Reserved { found: u32_at(28) });
+    if u32_at(28) != number {
+        return Err(WireError::Number { found: u32_at(28), expected: number });
     }
     let envelope = Envelope {
         to: NodeId(u16_at(8)),

@@ -8,10 +8,12 @@
 //!
 //! A proof is BLAKE3, keyed with a key of the run, over the direction, the run number, both applications in their lives, and
 //! both nonces. One of another run, of another pair or life, of another connection, or sent back to its maker, verifies nowhere.
-//! Who connected proves first: a stranger at the door gets no proof to work on.
+//! Who connected proves first: a stranger at the door gets no proof to work on. From the same both derive where the frames that
+//! follow begin to count.
 //!
 //! All here is pure: nonces are arguments, messages go in and out.
 
+use crate::frame_numbers::FrameNumbers;
 use crate::run_secret::RunSecret;
 use base::ids::{Incarnation, NodeId, RunNumber};
 use dataflow::message::{Envelope, Message};
@@ -53,7 +55,16 @@ pub struct Step {
     /// What is to be said now.
     pub say: Option<(Envelope, Message)>,
     /// The peer, once it has proved who it is.
-    pub proven: Option<Member>,
+    pub proven: Option<Proven>,
+}
+
+/// A peer that has proved who it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Proven {
+    /// Who it is.
+    pub peer: Member,
+    /// The numbers of all frames that follow, of both.
+    pub numbers: FrameNumbers,
 }
 
 /// Why a peer is turned away.
@@ -83,8 +94,18 @@ impl Prover {
     }
 
     fn proof(&self, direction: Direction, pair: &Pair) -> blake3::Hash {
+        self.hash(direction as u8, pair)
+    }
+
+    /// What the frames to the one who has connected and to the one who has accepted begin to count with.
+    fn numbers(&self, pair: &Pair) -> ([u8; 4], [u8; 4]) {
+        let [a, b, c, d, e, f, g, h, ..] = *self.hash(NUMBERS, pair).as_bytes();
+        ([a, b, c, d], [e, f, g, h])
+    }
+
+    fn hash(&self, purpose: u8, pair: &Pair) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
-        hasher.update(&[direction as u8]).update(&self.run.0.to_le_bytes());
+        hasher.update(&[purpose]).update(&self.run.0.to_le_bytes());
         for (node, life) in [pair.connected, pair.accepted] {
             hasher.update(&node.0.to_le_bytes()).update(&life.0.to_le_bytes());
         }
@@ -118,6 +139,9 @@ enum Direction {
     ToConnected = 2,
 }
 
+/// Beside the directions.
+const NUMBERS: u8 = 3;
+
 impl Challenge {
     /// For a connection that was accepted, and what is said first. The peer is not known, and the envelope names nobody else.
     pub fn of_accepted(prover: &Prover, nonce: Nonce) -> (Self, (Envelope, Message)) {
@@ -145,7 +169,9 @@ impl Challenge {
                 prover.verify(Direction::ToAccepted, &pair, proof)?;
                 let proof = *prover.proof(Direction::ToConnected, &pair).as_bytes();
                 let say = Some((prover.envelope(peer), Message::Confirm { proof }));
-                Ok(Step { say, proven: Some(peer) })
+                let (to_connected, to_accepted) = prover.numbers(&pair);
+                let numbers = FrameNumbers::new(to_connected, to_accepted);
+                Ok(Step { say, proven: Some(Proven { peer, numbers }) })
             }
             (Stage::Connected { to }, Message::Challenge { nonce }) => {
                 let pair = Pair { connected: prover.here, accepted: to, challenge: *nonce, response: self.nonce };
@@ -157,7 +183,9 @@ impl Challenge {
             (Stage::Responded { to, theirs }, Message::Confirm { proof }) => {
                 let pair = Pair { connected: prover.here, accepted: to, challenge: theirs, response: self.nonce };
                 prover.verify(Direction::ToConnected, &pair, proof)?;
-                Ok(Step { say: None, proven: Some(to) })
+                let (to_connected, to_accepted) = prover.numbers(&pair);
+                let numbers = FrameNumbers::new(to_accepted, to_connected);
+                Ok(Step { say: None, proven: Some(Proven { peer: to, numbers }) })
             }
             _ => Err(Unproven::OutOfTurn),
         }
@@ -187,11 +215,41 @@ mod tests {
         assert_eq!(step.proven, None);
         let response = step.say.unwrap();
         let step = accepted.on_message(second, &response.0, &response.1)?;
-        assert_eq!(step.proven, Some(first.here));
+        let of_first = step.proven.unwrap();
+        assert_eq!(of_first.peer, first.here);
         let confirm = step.say.unwrap();
         let step = connected.on_message(first, &confirm.0, &confirm.1)?;
-        assert_eq!(step, Step { say: None, proven: Some(to) });
+        let of_second = step.proven.unwrap();
+        assert_eq!((step.say, of_second.peer), (None, to));
+        let (mut here, mut there) = (of_second.numbers, of_first.numbers);
+        for _ in 0..3 {
+            assert_eq!((here.next_sent(), there.next_sent()), (there.next_received(), here.next_received()));
+        }
         Ok([challenge, response, confirm])
+    }
+
+    /// The first numbers of the connection that the first one makes with these nonces.
+    fn numbers(first: &Prover, second: &Prover, nonces: [Nonce; 2]) -> [u32; 2] {
+        let mut connected = Challenge::of_connected(second.here, nonces[0]);
+        let (mut accepted, challenge) = Challenge::of_accepted(second, nonces[1]);
+        let (envelope, response) = connected.on_message(first, &challenge.0, &challenge.1).unwrap().say.unwrap();
+        let mut numbers = accepted.on_message(second, &envelope, &response).unwrap().proven.unwrap().numbers;
+        [numbers.next_sent(), numbers.next_received()]
+    }
+
+    #[test]
+    fn each_connection_and_direction_counts_from_elsewhere() {
+        let (first, second) = (prover(FIRST), prover(SECOND));
+        let other = |here| Prover::new(&secret(2), RunNumber(5), here);
+        let all = [
+            numbers(&first, &second, [[1; 32], [2; 32]]),
+            numbers(&first, &second, [[1; 32], [3; 32]]),
+            numbers(&first, &second, [[3; 32], [2; 32]]),
+            numbers(&second, &first, [[1; 32], [2; 32]]),
+            numbers(&other(FIRST), &other(SECOND), [[1; 32], [2; 32]]),
+        ];
+        let distinct: std::collections::BTreeSet<u32> = all.into_iter().flatten().collect();
+        assert_eq!(distinct.len(), 10, "{all:x?}");
     }
 
     #[test]

@@ -10,7 +10,9 @@ use core::time::Duration;
 /// How to be idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleStrategy {
-    /// Poll again at once: the shortest reaction, for a processor of its own.
+    /// Poll again at once: the shortest reaction, for a processor of its own. Where it has none, a peer may wait for the processor
+    /// with what this thread waits for: it yields every [`SPIN_MAX`], which is a system call that comes back at once where
+    /// nobody waits.
     Spin,
     /// Let other threads run between two passes.
     Yield,
@@ -61,18 +63,21 @@ impl Idle {
 
     /// After a pass that began at `now` and in which no task had work.
     pub fn idle(&mut self, now: Time) -> Pause {
-        let yield_for = match self.strategy {
-            IdleStrategy::Spin => return Pause::None,
+        let (lasts, meanwhile, then) = match self.strategy {
+            IdleStrategy::Spin => (SPIN_MAX, Pause::None, Pause::Yield),
             IdleStrategy::Yield => return Pause::Yield,
-            IdleStrategy::Park { yield_for } => yield_for,
+            IdleStrategy::Park { yield_for } => (yield_for, Pause::Yield, Pause::Sleep),
         };
-        if now.since(*self.idle_since.get_or_insert(now)) < yield_for {
-            return Pause::Yield;
+        if now.since(*self.idle_since.get_or_insert(now)) < lasts {
+            return meanwhile;
         }
         self.idle_since = None;
-        Pause::Sleep
+        then
     }
 }
+
+/// A hundred times what yielding takes where nobody waits, and a fiftieth of the time for which a processor is given out.
+pub const SPIN_MAX: Duration = Duration::from_micros(50);
 
 #[cfg(test)]
 mod tests {
@@ -94,10 +99,20 @@ mod tests {
     }
 
     #[test]
-    fn spin_and_yield_never_sleep() {
-        for (strategy, pause) in [(IdleStrategy::Spin, Pause::None), (IdleStrategy::Yield, Pause::Yield)] {
-            let mut idle = Idle::new(strategy);
-            assert_eq!([0, 1_000_000].map(|us| idle.idle(at_us(us))), [pause; 2]);
-        }
+    fn yield_never_sleeps() {
+        let mut idle = Idle::new(IdleStrategy::Yield);
+        assert_eq!([0, 1_000_000].map(|us| idle.idle(at_us(us))), [Pause::Yield; 2]);
+    }
+
+    /// A peer that has the message had no processor for the milliseconds that the kernel gives one who never yields.
+    #[test]
+    fn spin_lets_others_run_every_while() {
+        let mut idle = Idle::new(IdleStrategy::Spin);
+        let pauses = [100, 149, 150, 151, 200, 201].map(|us| idle.idle(at_us(us)));
+        let none = Pause::None;
+        assert_eq!(pauses, [none, none, Pause::Yield, none, none, Pause::Yield]);
+        assert_eq!(idle.idle(at_us(202)), none);
+        idle.busy();
+        assert_eq!([252, 301].map(|us| idle.idle(at_us(us))), [none; 2], "only while there is no work");
     }
 }

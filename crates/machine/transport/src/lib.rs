@@ -70,6 +70,7 @@ pub mod challenge;
 pub mod clock;
 pub mod error;
 pub mod frame;
+pub mod frame_numbers;
 pub mod idle;
 pub mod link;
 pub mod local;

@@ -29,10 +29,12 @@ pub enum WireError {
         /// Offset in the body.
         offset: usize,
     },
-    /// The field that is zero is not.
-    Reserved {
-        /// What it holds.
+    /// It is not the frame that has to come now: frames are missing, repeated, in another order or of another connection.
+    Number {
+        /// Its number.
         found: u32,
+        /// That of the frame that has to come, or zero.
+        expected: u32,
     },
     /// Bulk behind a message that carries none.
     Bulk {
@@ -50,7 +52,10 @@ impl fmt::Display for WireError {
             }
             Self::Kind { found } => write!(f, "no message is of kind {found}"),
             Self::Body { kind, offset } => write!(f, "message of kind {kind}: bad body at byte {offset}"),
-            Self::Reserved { found } => write!(f, "message header holds {found:#x} at byte 28, expected 0"),
+            Self::Number { found, expected } => write!(
+                f,
+                "frame {found:#010x} came where {expected:#010x} has to: something between the two ends drops, repeats or mixes frames"
+            ),
             Self::Bulk { kind } => write!(f, "message of kind {kind} with bulk behind it, expected none"),
         }
     }

@@ -15,7 +15,9 @@ use dataflow::message::{
 use dataflow::report::{
     BlockCause, Blocked, Carried, ChainCount, DatagramCounts, Network, PORTS_MAX, PeerCount, Report,
 };
-use dataflow::wire::{HEADER_LEN, VERSION, WireError, check_any_frame, decode, decode_parts, encode};
+use dataflow::wire::{
+    HEADER_LEN, VERSION, WireError, check_any_frame, decode, decode_numbered, decode_parts, encode, set_number,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -80,6 +82,20 @@ proptest! {
 fn a_message_of_every_kind_reads_back() {
     for (name, message) in messages_of_every_kind() {
         assert_eq!(decode(&frame(&ENVELOPE, &message)), Ok((ENVELOPE, message)), "{name}");
+    }
+}
+
+#[test]
+fn a_frame_is_taken_under_its_number_alone() {
+    let message = Message::FinishedBelow(EventId(7));
+    for number in [0, 1, u32::MAX] {
+        let mut bytes = frame(&ENVELOPE, &message).as_bytes().to_vec();
+        set_number(&mut bytes, number);
+        let bytes = PageSlice::from(bytes);
+        assert_eq!(decode_numbered(&bytes, Bulk::empty(), number), Ok((ENVELOPE, message.clone())));
+        let (found, expected) = (number, number ^ 1);
+        let refused = decode_numbered(&bytes, Bulk::empty(), expected);
+        assert_eq!(refused, Err(WireError::Number { found, expected }));
     }
 }
 

@@ -233,7 +233,7 @@ pub enum Connections {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Idle {
-    /// Polls on: shortest reaction, a whole processor core.
+    /// Polls on: shortest reaction, a whole processor core. Where processes outnumber cores it lets others run every 50 µs.
     Spin,
     /// Lets other threads run, then polls on.
     Yield,

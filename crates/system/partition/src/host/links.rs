@@ -9,9 +9,10 @@ use configuration::Partition;
 use dataflow::message::{DatagramAddresses, Envelope, Message};
 use dataflow::node::RUN_CONTROL;
 use dataflow::wire;
-use transport::challenge::{Member, Prover};
+use transport::challenge::{Member, Proven, Prover};
 use transport::error::OsError;
 use transport::frame::{Frame, FrameLimits};
+use transport::frame_numbers::FrameNumbers;
 use transport::link::{Filled, Link, Lost};
 use transport::page_pool::{Pool, PoolError, PoolOptions};
 use transport::poller::Poller;
@@ -132,6 +133,8 @@ pub struct Accepted {
 
 struct Slot {
     connection: Channel,
+    /// Of the frames from now on.
+    numbers: FrameNumbers,
     /// Who has proved to be at the other end.
     peer: Member,
     /// Whether it has said what it comes for: its messages go to the components.
@@ -394,12 +397,12 @@ impl Links {
         let mut heard = Vec::new();
         for mut waiting in network.unproven.hear(now) {
             let (link, is_ours, outcome) = (waiting.link, waiting.is_ours(), waiting.outcome());
-            if let Outcome::Proven(peer) = outcome {
+            if let Outcome::Proven(Proven { peer, numbers }) = outcome {
                 let (mut connection, since) = (waiting.channel, waiting.since);
                 let pool = if is_ours { &network.bulk } else { &network.control };
                 connection.renew(&network.options.tcp, pool).expect("the pools hold frames of the settings");
                 let accepted_at = (!is_ours).then_some(since);
-                let slot = Slot { connection, peer, open: false, accepted_at, port: None };
+                let slot = Slot { connection, numbers, peer, open: false, accepted_at, port: None };
                 let place = self.slots.partition_point(|(other, _)| *other < link);
                 self.slots.insert(place, (link, slot));
             }
@@ -480,11 +483,24 @@ impl Links {
     }
 
     pub(super) fn connection(&mut self, link: LinkId) -> Option<&mut Channel> {
-        self.place(link).map(|place| &mut self.slots[place].1.connection)
+        self.slot(link).map(|slot| &mut slot.connection)
     }
 
-    pub(super) fn next_frame(&mut self, link: LinkId) -> Option<Frame> {
-        self.connection(link)?.next_frame()
+    fn slot(&mut self, link: LinkId) -> Option<&mut Slot> {
+        self.place(link).map(|place| &mut self.slots[place].1)
+    }
+
+    /// Where a frame goes that is sent now, and its number.
+    pub(super) fn next_sent(&mut self, link: LinkId) -> Option<(&mut Channel, u32)> {
+        let slot = self.slot(link)?;
+        Some((&mut slot.connection, slot.numbers.next_sent()))
+    }
+
+    /// The next frame that came, and the number that it has to have.
+    pub(super) fn next_frame(&mut self, link: LinkId) -> Option<(Frame, u32)> {
+        let slot = self.slot(link)?;
+        let frame = slot.connection.next_frame()?;
+        Some((frame, slot.numbers.next_received()))
     }
 
     /// Takes in bytes; false if there are none now.

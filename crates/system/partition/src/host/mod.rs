@@ -409,8 +409,8 @@ impl Host {
 
     fn receive_metered(&mut self, mut now: Time, link: LinkId) {
         for _ in 0..FILLS_PER_PASS {
-            while let Some(frame) = self.links.next_frame(link) {
-                self.on_frame(now, link, frame);
+            while let Some((frame, number)) = self.links.next_frame(link) {
+                self.on_frame(now, link, frame, number);
             }
             match self.links.fill(now, link) {
                 // After the pass began: latencies are measured to here.
@@ -442,19 +442,19 @@ impl Host {
         }
     }
 
-    fn on_frame(&mut self, now: Time, link: LinkId, frame: Frame) {
+    fn on_frame(&mut self, now: Time, link: LinkId, frame: Frame, number: u32) {
         // Bulk that came by handle holds a page that its sender keeps for it alone.
         let has_own_page = !frame.rest.is_empty();
         if let Some(meter) = &mut self.meter {
             meter.add(0, frame.head.len() + frame.rest.len());
             meter.enter(Section::Decode, 1, frame.head.len() + frame.rest.len());
         }
-        self.on_metered_frame(now, link, frame, has_own_page);
+        self.on_metered_frame(now, link, (frame, number), has_own_page);
         self.leave();
     }
 
-    fn on_metered_frame(&mut self, now: Time, link: LinkId, frame: Frame, has_own_page: bool) {
-        let (envelope, message) = match self.decode(&frame.head, frame.rest) {
+    fn on_metered_frame(&mut self, now: Time, link: LinkId, (frame, number): (Frame, u32), has_own_page: bool) {
+        let (envelope, message) = match self.decode(&frame.head, frame.rest, number) {
             Ok(decoded) => decoded,
             Err(error) => {
                 self.refuse(link);
@@ -474,10 +474,10 @@ impl Host {
         self.take(now, envelope, message);
     }
 
-    fn decode(&mut self, head: &PageSlice, rest: Bulk) -> Result<(Envelope, Message), wire::WireError> {
+    fn decode(&mut self, head: &PageSlice, rest: Bulk, number: u32) -> Result<(Envelope, Message), wire::WireError> {
         self.network.messages += 1;
         self.network.bytes += (head.len() + rest.len()) as u64;
-        wire::decode_parts(head, rest)
+        wire::decode_numbered(head, rest, number)
     }
 
     /// Takes in what arrived in datagrams.
@@ -499,7 +499,7 @@ impl Host {
                     meter.add(0, frame.len());
                     meter.enter(Section::Decode, 1, frame.len());
                 }
-                match self.decode(&frame, Bulk::empty()) {
+                match self.decode(&frame, Bulk::empty(), UNNUMBERED) {
                     Ok((envelope, message)) if message.may_be_lost() => {
                         let message = self.unpinned(message);
                         self.take(now, envelope, message);
@@ -716,7 +716,8 @@ impl Host {
 
     /// Queues what is encoded, and bulk behind it, on a connection.
     fn queue(&mut self, link: LinkId, to: NodeId, bulk: &Bulk) {
-        let Some(connection) = self.links.connection(link) else { return };
+        let Some((connection, number)) = self.links.next_sent(link) else { return };
+        wire::set_number(&mut self.encoded, number);
         match connection.link_mut().send(&self.encoded, bulk) {
             Ok(()) if connection.has_batch() => {
                 if let Some(meter) = &mut self.meter {
@@ -820,3 +821,6 @@ pub(crate) const FIRST_LIFE: Incarnation = Incarnation(0);
 
 /// Bound of a pass, so that no source starves the others.
 const FILLS_PER_PASS: usize = 4;
+
+/// Of frames that come in datagrams: these have numbers of their own.
+const UNNUMBERED: u32 = 0;

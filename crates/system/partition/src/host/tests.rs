@@ -1,5 +1,8 @@
 //! A process and its connections, without components.
 
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::thread;
 use std::time::Duration;
 
 use base::ids::{NodeId, RunNumber};
@@ -12,36 +15,16 @@ use transport::idle::IdleStrategy;
 use transport::run_secret::RunSecret;
 use transport::scheduler::Scheduler;
 
-use super::{FIRST_LIFE, Host, Kind, LinkEvent, Links, NetworkOptions, Part};
+use super::{FIRST_LIFE, Host, Kind, LinkEvent, LinkId, Links, NetworkOptions, Part, PeerAddress};
 
 /// What a peer sent before it went is delivered, although sending to it has failed meanwhile.
 #[test]
 fn a_peer_that_takes_no_more_is_heard_to_its_end() {
     for connections in ["tcp", "shm"] {
         let (mut first, mut second) = (process(connections, FIRST), process(connections, SECOND));
-        let (waker, now) = (first.scheduler.waker(), clock::now());
-        let address = second.host.links.address().unwrap();
         let kind = if connections == "shm" { Kind::Shm } else { Kind::Tcp };
-        let (part, poller) = (Part { kind, port: None }, first.scheduler.poller());
-        let link = first.host.links.connect((SECOND, &address), part, now, poller, &waker).unwrap();
-        let proven = |process: &mut Process| {
-            process.scheduler.poller().wait(Some(Duration::ZERO)).unwrap();
-            let waker = process.scheduler.waker();
-            let _ = process.host.links.accept(clock::now(), process.scheduler.poller(), &waker).unwrap();
-            process.host.hear_unproven(clock::now());
-            process.host.links.flush(clock::now());
-            match process.host.link_events.pop_front() {
-                Some(LinkEvent::Proven { link }) => Some(link),
-                None => None,
-                event => panic!("{event:?}"),
-            }
-        };
-        let (mut at_first, mut at_second) = (None, None);
-        let from_first = until(|| {
-            at_first = at_first.or_else(|| proven(&mut first));
-            at_second = at_second.or_else(|| proven(&mut second));
-            at_second.filter(|_| at_first == Some(link))
-        });
+        let address = second.host.links.address().unwrap();
+        let (link, from_first) = connected((&mut first, &mut second), &address, kind);
         let envelope = second.host.envelope(RUN_CONTROL, RUN_CONTROL);
         for _ in 0..FRAMES {
             second.host.send_over(from_first, &envelope, &Message::NoMore);
@@ -78,6 +61,127 @@ fn a_peer_that_takes_no_more_is_heard_to_its_end() {
     }
 }
 
+/// A proxy between two processes that says a frame again, or keeps one, or lets one overtake another, or puts one of another
+/// connection in its place, is noticed with the next frame. What came before is delivered.
+#[test]
+fn a_proxy_that_repeats_drops_swaps_or_splices_frames_is_found() {
+    let mut of_another = Vec::new();
+    for meddling in [Meddling::None, Meddling::Repeat, Meddling::Drop, Meddling::Swap, Meddling::Splice] {
+        let (mut first, mut second) = (process("tcp", FIRST), process("tcp", SECOND));
+        let mut address = second.host.links.address().unwrap();
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let behind = core::mem::replace(&mut address.tcp, listener.local_addr().unwrap());
+        let splice = core::mem::take(&mut of_another);
+        let proxy = thread::spawn(move || relay(&listener, behind, meddling, &splice));
+        let (link, from_first) = connected((&mut first, &mut second), &address, Kind::Tcp);
+        let envelope = first.host.envelope(RUN_CONTROL, RUN_CONTROL);
+        for number in 0..FRAMES {
+            first.host.send_over(link, &envelope, &Message::Taken(number as u64));
+        }
+        let mut heard = Vec::new();
+        until(|| {
+            let _ = first.scheduler.poller().wait(Some(Duration::ZERO)).unwrap();
+            let _ = second.scheduler.poller().wait(Some(Duration::ZERO)).unwrap();
+            first.host.links.flush(clock::now());
+            second.host.receive(clock::now(), from_first);
+            heard.extend(second.host.link_events.drain(..));
+            (heard.len() == FRAMES || matches!(heard.last(), Some(LinkEvent::Lost { .. }))).then_some(())
+        });
+        let taken = heard.iter().map_while(|event| match event {
+            LinkEvent::Message { message: Message::Taken(number), .. } => Some(*number),
+            _ => None,
+        });
+        let taken: Vec<u64> = taken.collect();
+        let expected = match meddling {
+            Meddling::None => FRAMES,
+            Meddling::Repeat => MEDDLED + 1,
+            Meddling::Drop | Meddling::Swap | Meddling::Splice => MEDDLED,
+        };
+        assert_eq!(taken, (0..expected as u64).collect::<Vec<_>>(), "{meddling:?}");
+        if meddling != Meddling::None {
+            let Some(LinkEvent::Lost { reason, .. }) = heard.last() else { panic!("{meddling:?}: not noticed") };
+            assert!(reason.contains("drops, repeats or mixes frames"), "{meddling:?}: {reason}");
+            assert_eq!((heard.len(), second.host.network.malformed), (expected + 1, 1), "{meddling:?}");
+            assert!(second.host.links.connection(from_first).is_none(), "it is ended at once");
+        }
+        drop((first, second));
+        of_another = proxy.join().unwrap();
+    }
+}
+
+/// What a proxy does to one of the frames behind the proof.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Meddling {
+    None,
+    Repeat,
+    Drop,
+    Swap,
+    Splice,
+}
+
+/// Relays a connection, and returns the frames that came from the one who has made it.
+fn relay(listener: &TcpListener, to: SocketAddr, meddling: Meddling, of_another: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let mut from = listener.accept().unwrap().0;
+    let mut to = TcpStream::connect(to).unwrap();
+    let (mut back_from, mut back_to) = (to.try_clone().unwrap(), from.try_clone().unwrap());
+    let back = thread::spawn(move || _ = std::io::copy(&mut back_from, &mut back_to));
+    let (mut frames, mut kept) = (Vec::new(), None);
+    while let Some(frame) = read_frame(&mut from) {
+        let mut said = vec![frame.clone()];
+        // The first of all proves who speaks.
+        if frames.len() == 1 + MEDDLED {
+            match meddling {
+                Meddling::None => {}
+                Meddling::Repeat => said.push(frame.clone()),
+                Meddling::Drop => said.clear(),
+                Meddling::Swap => kept = said.pop(),
+                Meddling::Splice => said[0].clone_from(&of_another[frames.len()]),
+            }
+        } else {
+            said.extend(kept.take());
+        }
+        frames.push(frame);
+        // The peer ends the connection once it has noticed.
+        let _ = to.write_all(&said.concat());
+    }
+    let _ = to.shutdown(Shutdown::Both);
+    back.join().unwrap();
+    frames
+}
+
+fn read_frame(from: &mut TcpStream) -> Option<Vec<u8>> {
+    let mut frame = vec![0; 4];
+    from.read_exact(&mut frame).ok()?;
+    frame.resize(u32::from_le_bytes(*frame.first_chunk().unwrap()) as usize, 0);
+    from.read_exact(&mut frame[4..]).ok()?;
+    Some(frame)
+}
+
+/// The first connects to the second there, and they have proved to each other who they are: the links of both.
+fn connected((first, second): (&mut Process, &mut Process), at: &PeerAddress, kind: Kind) -> (LinkId, LinkId) {
+    let (waker, now) = (first.scheduler.waker(), clock::now());
+    let (part, poller) = (Part { kind, port: None }, first.scheduler.poller());
+    let link = first.host.links.connect((SECOND, at), part, now, poller, &waker).unwrap();
+    let proven = |process: &mut Process| {
+        process.scheduler.poller().wait(Some(Duration::ZERO)).unwrap();
+        let waker = process.scheduler.waker();
+        let _ = process.host.links.accept(clock::now(), process.scheduler.poller(), &waker).unwrap();
+        process.host.hear_unproven(clock::now());
+        process.host.links.flush(clock::now());
+        match process.host.link_events.pop_front() {
+            Some(LinkEvent::Proven { link }) => Some(link),
+            None => None,
+            event => panic!("{event:?}"),
+        }
+    };
+    let (mut at_first, mut at_second) = (None, None);
+    until(|| {
+        at_first = at_first.or_else(|| proven(first));
+        at_second = at_second.or_else(|| proven(second));
+        at_first.zip(at_second).filter(|(first, _)| *first == link)
+    })
+}
+
 struct Process {
     host: Host,
     scheduler: Scheduler<'static, Host>,
@@ -110,6 +214,8 @@ fn until<T>(mut happens: impl FnMut() -> Option<T>) -> T {
 const FIRST: Member = (NodeId(1), FIRST_LIFE);
 const SECOND: Member = (NodeId(2), FIRST_LIFE);
 const FRAMES: usize = 100;
+/// The message that a proxy meddles with.
+const MEDDLED: usize = 40;
 
 /// What needs milliseconds on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(600);

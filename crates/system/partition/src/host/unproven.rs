@@ -11,7 +11,7 @@ use std::time::Duration;
 use base::time::Time;
 use dataflow::message::{Envelope, Message};
 use dataflow::wire;
-use transport::challenge::{Challenge, Member, Nonce, Prover};
+use transport::challenge::{Challenge, Member, Nonce, Proven, Prover};
 use transport::frame::{Frame, FrameLimits};
 use transport::link::{Lost, SendError};
 use transport::page_pool::{Pool, PoolError, PoolOptions};
@@ -71,7 +71,7 @@ pub(super) enum Origin {
 
 /// What became of one.
 pub(super) enum Outcome {
-    Proven(Member),
+    Proven(Proven),
     Refused(String),
     Lost(Lost),
 }
@@ -109,10 +109,10 @@ impl Waiting {
                 if let Some((envelope, message)) = step.say {
                     self.say(now, &envelope, &message);
                 }
-                let peer = step.proven?;
+                let proven = step.proven?;
                 // What follows is read by other settings.
                 let is_at_end = self.channel.is_between_frames();
-                if is_at_end { Some(Outcome::Proven(peer)) } else { refused(&"said more than its proof at once") }
+                if is_at_end { Some(Outcome::Proven(proven)) } else { refused(&"said more than its proof at once") }
             }
             Err(unproven) => refused(&unproven),
         }

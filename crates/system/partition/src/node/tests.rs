@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use base::bulk::PageSlice;
+use base::bulk::{Bulk, PageSlice};
 use base::ids::{Incarnation, NodeId, Role, RunNumber};
 use configuration::Partition;
 use dataflow::message::{Command, DatagramAddresses, Envelope, Message, PeerPlace};
@@ -13,6 +13,7 @@ use dataflow::node::RUN_CONTROL;
 use dataflow::wire;
 use rol::Inputs;
 use transport::challenge::{Challenge, Member, Prover, Step};
+use transport::frame_numbers::FrameNumbers;
 use transport::run_secret::RunSecret;
 
 use super::Node;
@@ -133,7 +134,7 @@ impl Run {
         let prover = Prover::new(&secret(), RUN, (self.sfi, LIFE));
         let mut challenge = Challenge::of_connected((self.ros, LIFE), [1; 32]);
         let proven = core::iter::from_fn(|| link.go_on(&mut challenge, &prover).map(|step| step.proven));
-        assert!(proven.flatten().any(|peer| peer == (self.ros, LIFE)));
+        assert!(proven.flatten().any(|proven| proven.peer == (self.ros, LIFE)));
         link
     }
 
@@ -143,12 +144,16 @@ impl Run {
     }
 }
 
-struct Talk(TcpStream);
+struct Talk {
+    stream: TcpStream,
+    /// Of the frames behind the proof.
+    numbers: Option<FrameNumbers>,
+}
 
 impl Talk {
     fn new(stream: TcpStream) -> Self {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        Self(stream)
+        Self { stream, numbers: None }
     }
 
     fn say(&mut self, (from, to): (NodeId, NodeId), message: &Message) {
@@ -158,7 +163,8 @@ impl Talk {
     fn send(&mut self, envelope: &Envelope, message: &Message) {
         let mut bytes = Vec::new();
         wire::encode(envelope, message, &mut bytes);
-        self.0.write_all(&bytes).unwrap();
+        wire::set_number(&mut bytes, self.numbers.as_mut().map_or(0, FrameNumbers::next_sent));
+        self.stream.write_all(&bytes).unwrap();
     }
 
     /// As run control, which was connected to.
@@ -166,7 +172,7 @@ impl Talk {
         let prover = Prover::new(&secret(), RUN, (RUN_CONTROL, LIFE));
         let (mut challenge, (envelope, word)) = Challenge::of_accepted(&prover, [2; 32]);
         self.send(&envelope, &word);
-        assert_eq!(self.go_on(&mut challenge, &prover).unwrap().proven, Some(peer));
+        assert_eq!(self.go_on(&mut challenge, &prover).unwrap().proven.unwrap().peer, peer);
     }
 
     /// Takes in what the other says, and answers.
@@ -174,20 +180,22 @@ impl Talk {
         let (envelope, message) = self.hear()?;
         let step = challenge.on_message(prover, &envelope, &message).unwrap();
         step.say.iter().for_each(|(envelope, message)| self.send(envelope, message));
+        self.numbers = step.proven.map(|proven| proven.numbers);
         Some(step)
     }
 
     /// The next message; none if the connection was ended.
     fn hear(&mut self) -> Option<(Envelope, Message)> {
         let mut bytes = vec![0; wire::HEADER_LEN];
-        match self.0.read_exact(&mut bytes) {
+        match self.stream.read_exact(&mut bytes) {
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => panic!("nothing is said"),
             ended => ended.ok()?,
         }
         let len = u32::from_le_bytes(*bytes.first_chunk().unwrap()) as usize;
         bytes.resize(len, 0);
-        self.0.read_exact(&mut bytes[wire::HEADER_LEN..]).unwrap();
-        Some(wire::decode(&PageSlice::from(bytes)).unwrap())
+        self.stream.read_exact(&mut bytes[wire::HEADER_LEN..]).unwrap();
+        let number = self.numbers.as_mut().map_or(0, FrameNumbers::next_received);
+        Some(wire::decode_numbered(&PageSlice::from(bytes), Bulk::empty(), number).unwrap())
     }
 
     fn is_greeted(&mut self, part: u16) -> bool {
