@@ -815,6 +815,15 @@ mod tests {
     }
 
     #[test]
+    fn what_a_connection_carried_goes_to_its_carrier() {
+        let mut network = Network { messages: 10, bytes: 100, ..Network::default() };
+        network.count_since((4, 40), CarrierKind::Shm);
+        network.count_since((9, 70), CarrierKind::Shm);
+        let carried = |messages, bytes| Carried { messages, bytes };
+        assert_eq!(network.carried, [carried(0, 0), carried(7, 90), carried(0, 0)]);
+    }
+
+    #[test]
     fn processes_together_have_the_sum_of_all_but_the_most() {
         let of = |messages, asked, asked_most| Network {
             messages,

@@ -316,3 +316,59 @@ const HEAD_BYTES: usize = 4 * WORD_BYTES;
 const ENTRY_BYTES: usize = 4 * WORD_BYTES;
 
 const _: () = assert!(MAGIC == 0x4c50_5457 && HEAD_BYTES == 16 && ENTRY_BYTES == 16);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn template(event_bytes: u32, entries: &[[u32; 4]], literals: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        push_all(&mut bytes, &[MAGIC, LAYOUT_VERSION, event_bytes, to_word(entries.len())]);
+        entries.iter().for_each(|entry| push_all(&mut bytes, entry));
+        bytes.extend_from_slice(literals);
+        bytes
+    }
+
+    #[test]
+    fn a_template_may_be_of_rods_alone() {
+        let bytes = template(60, &[[KIND_ROD, 40, 7, 0], [KIND_ROD, 20, 7, 1]], &[]);
+        let parsed = Template::parse(&bytes).unwrap();
+        assert_eq!(parsed.event_bytes(), 60);
+        assert_eq!(parsed.children().collect::<Vec<_>>(), [(SourceId(7), 0, 40), (SourceId(7), 1, 20)]);
+        let segments = parsed.join(|_, occurrence| Some((occurrence, if occurrence == 0 { 40 } else { 20 })));
+        assert_eq!(segments, Ok(vec![Segment::Rod(0), Segment::Rod(1)]));
+    }
+
+    #[test]
+    fn what_split_does_not_write_is_refused() {
+        let (literal, rod) = ([KIND_LITERAL, 4, 0, 0], [KIND_ROD, 8, 7, 0]);
+        let good = template(12, &[literal, rod], &[0; 4]);
+        assert!(Template::parse(&good).is_ok());
+        let segment = |index| TemplateError::Segment { index };
+        let cases = [
+            (template(12, &[literal, [2, 8, 7, 0]], &[0; 4]), segment(1)),
+            (template(12, &[[KIND_LITERAL, 4, 1, 0], rod], &[0; 4]), segment(0)),
+            (template(12, &[[KIND_LITERAL, 4, 0, 1], rod], &[0; 4]), segment(0)),
+            (template(4, &[literal, [KIND_ROD, 0, 7, 0]], &[0; 4]), segment(1)),
+            (template(12, &[literal, rod], &[0; 5]), TemplateError::Literals { expected_bytes: 4, found_bytes: 5 }),
+            (template(13, &[literal, rod], &[0; 4]), TemplateError::EventSize { segments_bytes: 12, event_bytes: 13 }),
+            (good[..15].to_vec(), TemplateError::Truncated { needed_bytes: 16, have_bytes: 15 }),
+            (good[..47].to_vec(), TemplateError::Truncated { needed_bytes: 48, have_bytes: 47 }),
+        ];
+        for (bytes, expected) in cases {
+            assert_eq!(Template::parse(&bytes).map(drop), Err(expected));
+        }
+    }
+
+    #[test]
+    fn another_rod_than_was_taken_out_is_refused() {
+        let bytes = template(12, &[[KIND_LITERAL, 4, 0, 0], [KIND_ROD, 8, 7, 3]], &[0; 4]);
+        let parsed = Template::parse(&bytes).unwrap();
+        let (source_id, occurrence) = (SourceId(7), 3);
+        let missing = TemplateError::RodMissing { source_id, occurrence };
+        assert_eq!(parsed.join(|_, _| None::<((), usize)>), Err(missing));
+        let (found_bytes, expected_bytes) = (9, 8);
+        let longer = TemplateError::RodSize { source_id, occurrence, found_bytes, expected_bytes };
+        assert_eq!(parsed.join(|_, _| Some(((), 9))), Err(longer));
+    }
+}

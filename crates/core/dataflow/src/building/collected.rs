@@ -80,6 +80,8 @@ mod tests {
         assert_eq!((collected.take(EventId(1)), collected.take(EventId(3))), (Some(part(1)), None));
         assert_eq!(collected.keep(EventId(2), part(2)), 1, "said again");
         assert_eq!((collected.drop_older_than(EventId(2)), collected.drop_older_than(EventId(3))), (0, 1));
+        assert_eq!([5, 6].map(|event| collected.keep(EventId(event), part(5))), [0, 0]);
+        assert_eq!((collected.clear(), collected.clear()), (2, 0), "what is given up is counted");
         assert_eq!(Collected::new(0).keep(EventId(1), part(1)), 1);
     }
 }

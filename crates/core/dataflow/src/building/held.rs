@@ -202,6 +202,19 @@ mod tests {
     use base::random::Random;
 
     #[test]
+    fn a_source_was_asked_for_the_robs_that_were_named_last_until_it_answers() {
+        let mut building = Building { awaited: 2, ..Building::numbered(0) };
+        building.name(1, alloc::vec![11]);
+        building.name(2, alloc::vec![21, 22]);
+        building.name(1, alloc::vec![12, 13]);
+        assert_eq!([0, 1, 2].map(|source| building.names(source)), [None, Some(&[12, 13][..]), Some(&[21, 22][..])]);
+        let mut asked = Asked { awaited: true, ..Asked::default() };
+        building.answered(1, &mut asked);
+        assert_eq!([1, 2].map(|source| building.names(source)), [None, Some(&[21, 22][..])]);
+        assert_eq!((asked.awaited, building.awaited), (false, 1));
+    }
+
+    #[test]
     fn no_late_source_is_overlooked() {
         let mut random = Random::new(7);
         let time = |ns| Time::from_ns(ns);

@@ -142,6 +142,9 @@ mod tests {
         credits.on_reask(Time::from_ns(5), Time::from_ns(1));
         credits.come_home(2);
         assert_eq!((credits.limit(), credits.has_one(), credits.outstanding()), (3, true, 1));
+        assert_eq!(credits.left(), 2);
+        credits.spend(2);
+        assert_eq!((credits.left(), credits.has_one()), (0, false));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Components among each other, one message after the other, without a network.
 
 mod accounting;
+mod accounting_in_full;
 mod event_builder;
 mod filter_daemon;
 mod level1;

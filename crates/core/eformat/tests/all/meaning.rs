@@ -342,6 +342,9 @@ fn events_of_a_file_are_of_its_run_and_luminosity_block_and_have_one_id_each() {
             expected.into_iter().map(|(event, word, kind)| at(starts[event] + (SPECIFIC + word) * 4, kind)).collect();
         assert_eq!(check_file(&file, CheckOptions::default()), expected, "{headers:?}");
     }
+    // Ids that were apart at first are the same by chance.
+    let (file, _) = file_of(1, 0, &[header(9, 4), header(5, 5), header(6, 6), header(11, 7)]);
+    assert_eq!(check_file(&file, CheckOptions::default()), []);
 }
 
 #[test]
