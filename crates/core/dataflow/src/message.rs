@@ -181,8 +181,14 @@ pub enum Message {
         /// What former lives had decided, as well.
         former: bool,
     },
-    /// DFM → L2SV in a new life: the decisions of former lives that it has taken over and was not told to forget.
-    TakenBefore(Vec<Settlement>),
+    /// DFM → L2SV in a new life: the decisions of former lives that it has taken over and was not told to forget. A DFM that has
+    /// returned itself tells as well of all events that it knows to have been accepted, of whichever L2SV.
+    TakenBefore {
+        /// Some of them.
+        decided: Vec<Settlement>,
+        /// Whether that is all.
+        last: bool,
+    },
     /// DFM → L2SV in a new life, ahead of `TakenBefore`: events that former lives have accepted and that are still open. The L2SV
     /// keeps them as if it had accepted them itself, for a DFM that dies as well. At most the events in the DFM.
     AcceptedBefore(Vec<Decision>),

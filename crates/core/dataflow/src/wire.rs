@@ -205,7 +205,7 @@ impl Writer<'_> {
             Message::Settled { cleared, decided } => self.u64(*cleared).settlements(decided).kind(kind::SETTLED),
             Message::SettledTaken => kind::SETTLED_TAKEN,
             Message::Forget { up_to, former } => self.u64(*up_to).flag(*former).kind(kind::FORGET),
-            Message::TakenBefore(settlements) => self.settlements(settlements).kind(kind::TAKEN_BEFORE),
+            Message::TakenBefore { decided, last } => self.flag(*last).settlements(decided).kind(kind::TAKEN_BEFORE),
             Message::AcceptedBefore(decisions) => self.decisions(decisions).kind(kind::ACCEPTED_BEFORE),
             Message::FinishedBelow(event) => self.u64(event.0).kind(kind::FINISHED_BELOW),
             Message::Build { events, oldest_unfinished } => {
@@ -526,7 +526,9 @@ impl Reader<'_> {
             kind::SETTLED_TAKEN => Message::SettledTaken,
             kind::FORGET => Message::Forget { up_to: self.u64()?, former: self.flag()? },
             kind::ACCEPTED_BEFORE => Message::AcceptedBefore(self.list(28, Self::decision)?),
-            kind::TAKEN_BEFORE => Message::TakenBefore(self.list(10, Self::settlement)?),
+            kind::TAKEN_BEFORE => {
+                Message::TakenBefore { last: self.flag()?, decided: self.list(10, Self::settlement)? }
+            }
             kind::FINISHED_BELOW => Message::FinishedBelow(self.event()?),
             kind::BUILD => {
                 let oldest_unfinished = self.event()?;

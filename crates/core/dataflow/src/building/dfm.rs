@@ -560,7 +560,7 @@ impl Component for Dfm {
         let in_hand = granted + self.cleared.len() + self.orphans.len();
         assert_eq!(built, finished + c.lost_built + in_hand as u64, "every built event finished, lost or in hand");
         let open = self.open.values().map(|open| open.event.grounds);
-        let granted = self.cleared.values().chain(self.orphans.iter()).map(|granted| granted.grounds);
+        let granted = self.cleared.iter().chain(self.orphans.iter()).map(|(_, granted)| granted.grounds);
         self.closed_events.check(c, open.chain(granted));
         for (index, sfi) in self.sfis.iter().enumerate() {
             assert!(sfi.building <= self.parameters.building, "SFI {index} within its bound");

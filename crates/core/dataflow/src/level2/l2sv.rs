@@ -461,7 +461,7 @@ impl Component for L2sv {
                 }
                 Message::L1Again { event, rois } => self.on_l1_again(now, event, rois, out),
                 Message::AcceptedBefore(decisions) => self.on_accepted_before(decisions),
-                Message::TakenBefore(before) => self.on_taken_before(now, before, out),
+                Message::TakenBefore { decided, last } => self.on_taken_before(now, decided, last, out),
                 Message::SettledTaken => self.on_settled_taken(now, out),
                 Message::NoMore => self.level1_done = true,
                 Message::IssuedUpTo(event) => self.on_issued_up_to(now, event),

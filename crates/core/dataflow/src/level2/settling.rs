@@ -31,6 +31,8 @@ pub(crate) struct Settling {
     unsure: Vec<EventId>,
     /// What the DFM has taken over from former lives; `None` before it has said so.
     before: Option<BTreeMap<EventId, Settlement>>,
+    /// As far as it has said so.
+    before_so_far: BTreeMap<EventId, Settlement>,
 }
 
 /// Decisions that level 1 was told at once.
@@ -66,6 +68,7 @@ impl Settling {
             cleared: 0,
             unsure: Vec::new(),
             before: None,
+            before_so_far: BTreeMap::new(),
         }
     }
 
@@ -129,13 +132,19 @@ impl Settling {
         }
     }
 
-    /// The DFM says what it has taken over from former lives; the events that had waited for that.
-    pub(crate) fn on_taken_before(&mut self, before: Vec<Settlement>, out: &mut Outbox) -> Vec<EventId> {
+    /// The DFM says what it has taken over from former lives; the events that had waited for that, once it has said all.
+    pub(crate) fn on_taken_before(&mut self, decided: Vec<Settlement>, last: bool, out: &mut Outbox) -> Vec<EventId> {
         if self.before.is_some() {
             return Vec::new();
         }
-        self.before = Some(before.iter().map(|settlement| (settlement.event, *settlement)).collect());
-        self.tell(Told::Former, before, out);
+        self.before_so_far.extend(decided.iter().map(|settlement| (settlement.event, *settlement)));
+        if !last {
+            // The DFM may forget what it has said when level 1 knows all of it.
+            self.tell(Told::Group(0), decided, out);
+            return Vec::new();
+        }
+        self.tell(Told::Former, decided, out);
+        self.before = Some(core::mem::take(&mut self.before_so_far));
         core::mem::take(&mut self.unsure)
     }
 

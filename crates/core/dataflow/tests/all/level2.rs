@@ -482,7 +482,7 @@ fn a_later_life_decides_only_what_former_lives_had_not_handed_over() {
         assert_eq!(assigned(&actions), Vec::<u64>::new(), "the DFM may have it");
     }
     let before = vec![Settlement { event: EventId(5), accept: true, grounds: Grounds::Data }];
-    let actions = driver.input(from(DFM, Message::TakenBefore(before.clone())));
+    let actions = driver.input(from(DFM, Message::TakenBefore { decided: before.clone(), last: true }));
     assert_eq!(assigned(&actions), [6]);
     assert!(sends(&actions, LEVEL1, &Message::Settled { cleared: u64::MAX, decided: before }));
     let counters = driver.counters();
@@ -523,7 +523,7 @@ fn what_is_settled_before_level_1_is_within_reach_is_told_when_it_is() {
     let up = |node| Input::Peer { node, state: PeerState::Up(Incarnation(0)) };
     driver.input(up(DFM));
     let before = vec![Settlement { event: EventId(5), accept: true, grounds: Grounds::Data }];
-    driver.input(Input::Message { from: DFM, message: Message::TakenBefore(before.clone()) });
+    driver.input(Input::Message { from: DFM, message: Message::TakenBefore { decided: before.clone(), last: true } });
     let actions = driver.input(up(LEVEL1));
     assert!(sends(&actions, LEVEL1, &Message::Settled { cleared: u64::MAX, decided: before }));
 }

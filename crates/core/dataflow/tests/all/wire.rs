@@ -352,7 +352,7 @@ fn messages() -> impl Strategy<Value = Message> {
         }),
         (infos(), vec(rois(), 0..3)).prop_map(|(event, rois)| Message::L1Again { event, rois }),
         (any::<u64>(), settlements()).prop_map(|(cleared, decided)| Message::Settled { cleared, decided }),
-        settlements().prop_map(Message::TakenBefore),
+        (settlements(), any::<bool>()).prop_map(|(decided, last)| Message::TakenBefore { decided, last }),
         vec(decisions(), 0..4).prop_map(Message::AcceptedBefore),
         vec((any::<(u16, u32)>(), text()), 0..3).prop_map(|places| {
             let place = |((node, life), address)| PeerPlace { node: NodeId(node), life: Incarnation(life), address };

@@ -272,7 +272,9 @@ impl World {
                 Some(Planted::UnflaggedResults),
                 Message::L2Decision { event, attempt, accept, lacks_data, builder, .. },
             ) => Message::L2Decision { event, attempt, accept, lacks_data, has_result: false, builder },
-            (Some(Planted::ForgottenTaken), Message::TakenBefore(_)) => Message::TakenBefore(Vec::new()),
+            (Some(Planted::ForgottenTaken), Message::TakenBefore { .. }) => {
+                Message::TakenBefore { decided: Vec::new(), last: true }
+            }
             (_, message) => message,
         }
     }

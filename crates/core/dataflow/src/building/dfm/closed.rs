@@ -55,6 +55,11 @@ impl Closed {
         }
     }
 
+    /// Those that are not below the bound, each with what level 2 had accepted it on.
+    pub(super) fn accepted(&self) -> impl Iterator<Item = (EventId, Grounds)> {
+        self.events.iter().map(|(event, (_, grounds))| (event, *grounds))
+    }
+
     /// How many events are below the bound.
     pub(super) fn below_bound(&self) -> u64 {
         self.ledger.tally.total()

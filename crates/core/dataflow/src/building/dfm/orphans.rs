@@ -72,8 +72,8 @@ impl Orphans {
         self.lost.values().filter_map(|lost| lost.events.keys().next()).min().copied()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Granted> {
-        self.lost.values().flat_map(|lost| lost.events.values()).map(|orphan| &orphan.granted)
+    pub(super) fn iter(&self) -> impl Iterator<Item = (EventId, &Granted)> {
+        self.lost.values().flat_map(|lost| &lost.events).map(|(event, orphan)| (*event, &orphan.granted))
     }
 
     /// Its fate is known. What it counts as, if it was there.

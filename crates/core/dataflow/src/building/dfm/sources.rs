@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::{Dfm, DfmInput};
 use crate::building::dfm::books::{Open, State, Supervisor};
 use crate::component::Outbox;
-use crate::message::{Decision, EventInfo, Grounds, Message};
+use crate::message::{Decision, EventInfo, Grounds, Message, Settlement};
 use crate::node::RUN_CONTROL;
 use base::ids::{EventId, NodeId};
 use base::time::Time;
@@ -177,6 +177,10 @@ impl Dfm {
 
     /// Tells supervisors in a new life what was taken over from former ones.
     pub(super) fn tell_taken(&mut self, out: &mut Outbox) {
+        if !self.supervisors.iter().any(|s| s.asks_taken && s.reachable) {
+            return;
+        }
+        let accepted_before = self.accepted_before();
         for (index, supervisor) in self.supervisors.iter_mut().enumerate().filter(|(_, s)| s.asks_taken && s.reachable)
         {
             supervisor.asks_taken = false;
@@ -191,8 +195,27 @@ impl Dfm {
             for some in open.chunks(TOLD_TOGETHER_MAX) {
                 out.send(supervisor.node, Message::AcceptedBefore(some.to_vec()));
             }
-            out.send(supervisor.node, Message::TakenBefore(supervisor.remembered.of_former_lives()));
+            let mut decided = supervisor.remembered.of_former_lives();
+            decided.extend(&accepted_before);
+            while decided.len() > TOLD_TOGETHER_MAX {
+                let rest = decided.split_off(TOLD_TOGETHER_MAX);
+                out.send(supervisor.node, Message::TakenBefore { decided, last: false });
+                decided = rest;
+            }
+            out.send(supervisor.node, Message::TakenBefore { decided, last: true });
         }
+    }
+
+    /// What a former life had been told of decisions died with it. Of events that it had taken over as accepted the others know: a
+    /// supervisor that died as well must not decide them anew, perhaps otherwise.
+    fn accepted_before(&self) -> Vec<Settlement> {
+        if !self.parameters.late {
+            return Vec::new();
+        }
+        let open = self.open.iter().map(|(event, open)| (event, open.event.grounds));
+        let built = self.cleared.iter().chain(self.orphans.iter()).map(|(event, granted)| (event, granted.grounds));
+        let known = open.chain(built).chain(self.closed_events.accepted());
+        known.map(|(event, grounds)| Settlement { event, accept: true, grounds }).collect()
     }
 
     pub(super) fn on_forget(&mut self, from: NodeId, up_to: u64, former: bool) {

@@ -63,9 +63,9 @@ impl L2sv {
     }
 
     /// The DFM says what it has taken over from former lives.
-    pub(super) fn on_taken_before(&mut self, now: Time, before: Vec<Settlement>, out: &mut Outbox) {
+    pub(super) fn on_taken_before(&mut self, now: Time, decided: Vec<Settlement>, last: bool, out: &mut Outbox) {
         let Some(settling) = &mut self.settling else { return };
-        let waiting = settling.on_taken_before(before, out);
+        let waiting = settling.on_taken_before(decided, last, out);
         for event in waiting {
             match self.settling.as_ref().and_then(|settling| settling.decided_before(event)) {
                 Some(settlement) if self.undecided.remove(event).is_some() => self.count_decided(settlement),
