@@ -157,6 +157,13 @@ fn an_event_that_was_given_up_was_triggered() {
     holds_in(7, 890_009_558, 5);
 }
 
+/// A supervisor and a DFM died: what level 2 had accepted on a part of its data the next supervisor had decided anew, on all of them, and
+/// rejected what was being built.
+#[test]
+fn what_a_returned_dfm_knows_to_be_accepted_is_not_decided_again() {
+    holds_in(7, 890_015_610, 5);
+}
+
 /// The pROS was full of results that a returned supervisor had decided anew, and all workers waited for room in it with later events of
 /// the former life: nothing moved any more.
 #[test]
