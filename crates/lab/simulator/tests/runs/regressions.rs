@@ -164,6 +164,13 @@ fn what_a_returned_dfm_knows_to_be_accepted_is_not_decided_again() {
     holds_in(7, 890_015_610, 5);
 }
 
+/// A clear group that overtook another had that asked for: repeated, it brought a bound above an event whose own clear was still on its
+/// way, and a read-out system without room let the event go at once.
+#[test]
+fn a_repeated_clear_group_may_overtake_the_clear_of_an_event_below_its_bound() {
+    holds_in(7, 910_014_755, 0);
+}
+
 /// The pROS was full of results that a returned supervisor had decided anew, and all workers waited for room in it with later events of
 /// the former life: nothing moved any more.
 #[test]
