@@ -2,9 +2,8 @@
 //! `[ATM1997 §IV]`.
 //!
 //! Every ROS and the one SFI are processes of their own. The reference is the link itself: a source is to send at
-//! its share although its process sleeps, and has no processor while others spin. A process that spins keeps a
-//! message waiting until it has no processor any more. So as many events are in building as the link carries in
-//! [`IN_FLIGHT`].
+//! its share although its process sleeps, and has no processor while others spin. Messages wait until their processes
+//! have had their turn. So as many events are in building as the link carries in [`IN_FLIGHT`].
 
 use std::time::Duration;
 
@@ -111,7 +110,7 @@ const FRAGMENT_BYTES: [u32; 4] = [1000, 9000, 37_500, 100_000];
 const IDLE: [BenchIdle; 3] = [BenchIdle::Park, BenchIdle::Yield, BenchIdle::Spin];
 const MAIN: (u32, BenchIdle) = (9000, BenchIdle::Park);
 const LINK_BYTES_PER_S: u64 = 50_000_000;
-/// A message between two of six processes that share two processors waits for some tens of milliseconds.
+/// A message between two of six processes that share two processors may wait for some tens of milliseconds if others compute.
 const IN_FLIGHT: Duration = Duration::from_millis(100);
 /// Of a link, with rate division `[ATM1997 §IV]`.
 const SHARE_MIN: f64 = 0.9;
