@@ -1,6 +1,7 @@
 //! Messages as bytes: what is written reads back, and nothing that arrives can do harm.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 
 use base::bulk::{Bulk, PageSlice};
 use base::histogram::Histogram;
@@ -197,6 +198,25 @@ fn the_corpus_is_replayed() {
     let are_taken = frames.iter().filter(|bytes| decode(&PageSlice::copy_of(bytes)).is_ok());
     let in_corpus: BTreeSet<u16> = are_taken.map(|bytes| kind_of(bytes)).collect();
     assert_eq!(in_corpus, known_kinds(), "the corpus has a frame of each kind; UPDATE_CORPUS=1 writes them");
+}
+
+/// Frames of the corpus mean what they meant: who changes the layout raises [`VERSION`], and writes both anew with
+/// `UPDATE_CORPUS=1 UPDATE_GOLDEN=1`.
+#[test]
+fn every_message_has_a_golden_frame() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../fuzz/corpus/message");
+    let mut found = format!("version {VERSION}\n");
+    for name in messages_of_every_kind().keys() {
+        let bytes = std::fs::read(format!("{folder}/{name}")).expect("UPDATE_CORPUS=1 writes a frame of each kind");
+        let (envelope, message) = decode(&PageSlice::copy_of(&bytes)).unwrap();
+        assert_eq!(frame(&envelope, &message).as_bytes(), bytes, "{name}");
+        writeln!(found, "{name} {message:?}").unwrap();
+    }
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/messages.txt");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(golden, &found).unwrap();
+    }
+    assert_eq!(found, std::fs::read_to_string(golden).unwrap());
 }
 
 /// What is written and what is read are the same kinds, and random bytes get to each of them.
