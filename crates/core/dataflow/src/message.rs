@@ -3,6 +3,8 @@
 //! Each message names the credit or the count of its receiver that covers it. So no queue of a driver grows. The
 //! layout on the wire is in [`crate::wire`].
 
+mod ways;
+
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;

@@ -1,12 +1,13 @@
 //! The gate in front of a component: nothing stale gets in, and run control is answered.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::component::{Action, Component, Input, Outbox, PeerState};
 use crate::message::{Command, Envelope, Message};
-use crate::report::Report;
-use base::ids::{Incarnation, NodeId, RunNumber};
+use crate::report::{Report, Unexpected};
+use base::ids::{Incarnation, NodeId, Role, RunNumber};
 use base::time::Time;
 
 /// The node id of run control.
@@ -18,11 +19,13 @@ pub struct Node {
     run: RunNumber,
     incarnation: Incarnation,
     component: Box<dyn Component + Send>,
-    /// How many applications there are, run control included.
-    nodes: usize,
+    /// Of all applications by node id, run control included.
+    roles: Arc<[Role]>,
+    role: Role,
     /// The peers that can be reached, by node id, with their lives: a read-out system has few, of thousands of nodes.
     peers: Vec<(NodeId, Incarnation)>,
     stale: u64,
+    unexpected: Vec<Unexpected>,
     draining: bool,
     drained: bool,
     /// Run control waits for a report.
@@ -30,23 +33,28 @@ pub struct Node {
 }
 
 impl Node {
-    /// A node of a partition with `nodes` applications, run control included.
+    /// A node of a partition with applications of these `roles`, run control included.
+    ///
+    /// # Panics
+    /// If it is none of them.
     pub fn new(
         id: NodeId,
         run: RunNumber,
         incarnation: Incarnation,
-        nodes: usize,
+        roles: Arc<[Role]>,
         component: Box<dyn Component + Send>,
     ) -> Self {
-        let peers = Vec::new();
+        let (peers, role) = (Vec::new(), roles[usize::from(id.0)]);
         Self {
             id,
             run,
             incarnation,
             component,
-            nodes,
+            roles,
+            role,
             peers,
             stale: 0,
+            unexpected: Vec::new(),
             draining: false,
             drained: false,
             report_due: false,
@@ -63,7 +71,7 @@ impl Node {
         &*self.component
     }
 
-    /// Takes a message from the network, if it is current; else counts it as stale.
+    /// Takes a message from the network, if it is current and the sender's to say; else counts it as stale, or as unexpected.
     pub fn receive(&mut self, now: Time, envelope: &Envelope, message: Message, out: &mut Outbox) {
         if !self.is_current(envelope) {
             self.stale += 1;
@@ -74,7 +82,10 @@ impl Node {
                 out.send(RUN_CONTROL, Message::Progress(self.report(now).mark()));
             }
             Message::Command(command) if envelope.from == RUN_CONTROL => self.command(now, command, out),
-            message => self.component.handle(now, Input::Message { from: envelope.from, message }, out),
+            message if self.is_expected(envelope.from, &message) => {
+                self.component.handle(now, Input::Message { from: envelope.from, message }, out);
+            }
+            message => self.refuse(envelope.from, &message),
         }
         self.tell_run_control(now, out);
     }
@@ -85,7 +96,7 @@ impl Node {
     /// If a peer is not of this partition.
     pub fn handle(&mut self, now: Time, input: Input, out: &mut Outbox) {
         if let Input::Peer { node, state } = input {
-            assert!(usize::from(node.0) < self.nodes, "a peer of this partition");
+            assert!(usize::from(node.0) < self.roles.len(), "a peer of this partition");
             self.note(node, state);
         }
         if let Input::Command(command) = input {
@@ -116,7 +127,8 @@ impl Node {
 
     /// The component's report.
     pub fn report(&self, now: Time) -> Report {
-        Report { stale: self.stale, node: self.id, ..self.component.report(now) }
+        let unexpected = self.unexpected.clone();
+        Report { stale: self.stale, unexpected, node: self.id, ..self.component.report(now) }
     }
 
     /// See [`Component::check`].
@@ -129,6 +141,23 @@ impl Node {
             && envelope.run == self.run
             && envelope.to_incarnation == self.incarnation
             && self.life_of(envelope.from) == Some(envelope.from_incarnation)
+    }
+
+    /// Whether it is for one of this role to hear, from one of that role.
+    fn is_expected(&self, from: NodeId, message: &Message) -> bool {
+        message.may_go(self.roles[usize::from(from.0)], self.role)
+    }
+
+    /// Counts it by kind and sender, as far as there are few.
+    #[cold]
+    fn refuse(&mut self, from: NodeId, message: &Message) {
+        let name = message.name();
+        let known = self.unexpected.iter().position(|known| known.from == from && known.message == name);
+        if known.is_none() && self.unexpected.len() < UNEXPECTED_KINDS {
+            self.unexpected.push(Unexpected { from, message: name, count: 0 });
+        }
+        let last = self.unexpected.len() - 1;
+        self.unexpected[known.unwrap_or(last)].count += 1;
     }
 
     /// The life of a peer that can be reached.
@@ -191,3 +220,6 @@ pub fn route(
         }
     }
 }
+
+/// So many kinds and senders of messages that nobody should have sent are told apart; all others count with the last.
+const UNEXPECTED_KINDS: usize = 32;

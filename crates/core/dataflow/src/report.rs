@@ -1,5 +1,6 @@
 //! What a component counts, and how it tells.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -28,8 +29,21 @@ pub struct Report {
     pub chains: Vec<ChainCount>,
     /// Messages refused as stale: another run or incarnation.
     pub stale: u64,
+    /// Messages refused because their sender has not to say them, or not to this role.
+    pub unexpected: Vec<Unexpected>,
     /// What its process moved over the network; filled in by the driver.
     pub network: Network,
+}
+
+/// Messages of one kind that one peer should not have sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unexpected {
+    /// The peer.
+    pub from: NodeId,
+    /// The kind of message.
+    pub message: String,
+    /// How many there were.
+    pub count: u64,
 }
 
 /// Messages over the network.
@@ -209,6 +223,7 @@ impl Report {
             latency_ns: Histogram::default(),
             chains: Vec::new(),
             stale: 0,
+            unexpected: Vec::new(),
             network: Network::default(),
         }
     }
@@ -242,6 +257,12 @@ impl Report {
             own.passed = own.passed.saturating_add(former.passed);
         }
         self.stale = self.stale.saturating_add(former.stale);
+        for other in &former.unexpected {
+            match self.unexpected.iter_mut().find(|own| (own.from, &own.message) == (other.from, &other.message)) {
+                Some(own) => own.count = own.count.saturating_add(other.count),
+                None => self.unexpected.push(other.clone()),
+            }
+        }
         self.network = self.network.plus(former.network);
         self
     }

@@ -36,6 +36,7 @@ use crate::message::{
 };
 use crate::report::{
     BlockCause, Blocked, Carried, CarrierKind, ChainCount, DatagramCounts, Network, PORTS_MAX, PeerCount, Report,
+    Unexpected,
 };
 use base::bulk::{Bulk, PageSlice};
 use base::histogram::Histogram;
@@ -44,7 +45,7 @@ use base::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 pub use error::WireError;
 
 /// Version of the layout; both ends must have the same.
-pub const VERSION: u16 = 11;
+pub const VERSION: u16 = 12;
 
 /// Length of the header in bytes.
 pub const HEADER_LEN: usize = 32;
@@ -432,6 +433,9 @@ impl Writer<'_> {
 
     fn report(&mut self, report: &Report) -> &mut Self {
         self.u16(report.node.0).u8(report.role as u8).u64(report.stale);
+        self.list(&report.unexpected, |w, Unexpected { from, message, count }| {
+            w.u16(from.0).text(message).u64(*count);
+        });
         self.list(&report.counters, |w, value| {
             w.u64(*value);
         });
@@ -776,6 +780,8 @@ impl Reader<'_> {
         let node = NodeId(self.u16()?);
         let role = role_of(self.u8()?).ok_or(Fault::Body)?;
         let stale = self.u64()?;
+        let unexpected =
+            self.list(14, |r| Ok(Unexpected { from: NodeId(r.u16()?), message: r.text()?, count: r.u64()? }))?;
         let counters = self.list(8, Self::u64)?;
         let peers =
             self.list(26, |r| Ok(PeerCount { node: NodeId(r.u16()?), counts: [r.u64()?, r.u64()?, r.u64()?] }))?;
@@ -802,7 +808,7 @@ impl Reader<'_> {
         }
         let datagrams = DatagramCounts::from_values(counts);
         let network = Network { messages, bytes, malformed, carried, ports, datagrams, data_sum };
-        Ok(Report { node, role, counters, peers, blocked, latency_ns, chains, stale, network })
+        Ok(Report { node, role, counters, peers, blocked, latency_ns, chains, stale, unexpected, network })
     }
 }
 

@@ -97,11 +97,6 @@ impl Assembly {
         RunNumber(self.partition.run.number())
     }
 
-    /// Nodes of the partition, run control included.
-    pub(crate) fn node_count(&self) -> usize {
-        self.applications.len() + 1
-    }
-
     /// The application at a node; `None` for run control and beyond.
     pub fn application(&self, node: NodeId) -> Option<&Application> {
         self.applications.get(usize::from(node.0).checked_sub(1)?)

@@ -333,7 +333,7 @@ pub(crate) fn new_host(assembly: &Assembly, links: Links) -> Host {
     let replayed = partition.ros.input == configuration::RosInput::Replay;
     let checks = FragmentChecks { rods: !replayed, data: partition.sfi.check == configuration::FragmentCheck::Data };
     let carriers = Carriers::new(partition, assembly.roles());
-    Host::new(assembly.run(), assembly.node_count(), assembly.readout(), links, copy_below, checks, carriers)
+    Host::new(assembly.run(), assembly.roles().into(), assembly.readout(), links, copy_below, checks, carriers)
 }
 
 /// The idle strategy that a partition asks for.

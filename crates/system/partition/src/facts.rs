@@ -36,6 +36,7 @@ impl Outcome {
                 ports: network.ports.into_iter().take(self.assembly.partition.ros.ports.len()).collect(),
                 datagrams: (network.datagrams != DatagramCounts::default()).then(|| network.datagrams.into()),
                 data_sum: (self.assembly.partition.sfi.check == FragmentCheck::Data).then_some(network.data_sum),
+                ..Network::default()
             },
             ..facts_of(&self.assembly)
         }

@@ -234,6 +234,22 @@ pub struct Network {
     /// Sum of all bytes of fragments that arrived for building, modulo 2^64, with `sfi.check = "data"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_sum: Option<u64>,
+    /// Messages that nobody should have sent, by sender, receiver and kind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unexpected: Vec<Unexpected>,
+}
+
+/// Messages of one kind that were refused because their sender has not to say them, or not to that receiver.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unexpected {
+    /// Name of the sender.
+    pub from: String,
+    /// Name of the receiver.
+    pub to: String,
+    /// The kind of message.
+    pub message: String,
+    /// How many there were.
+    pub count: u64,
 }
 
 /// What came over each kind of carrier, to all applications.
@@ -360,7 +376,7 @@ impl Summary {
             dead_time_fraction: fraction(level1.vetoed as f64, level1.offered as f64),
             blocked_by: blocked_by(facts, ending),
             reasks: sfi.reasks + sfi.pushed_late + l2pu.reasks,
-            network: facts.network.clone(),
+            network: Network { unexpected: unexpected(facts, all.values()), ..facts.network.clone() },
             files: ending.files.iter().map(FileSummary::from).collect(),
             selection: Selection::new(facts, ending),
             degraded_by: verdict.degraded_by,
@@ -483,6 +499,19 @@ fn latency<'a>(reports: impl Iterator<Item = &'a Report>) -> Latency {
     let mut sum = Histogram::default();
     reports.for_each(|report| sum.merge(&report.latency_ns));
     Latency { p50: sum.quantile(0.5), p99: sum.quantile(0.99), max: sum.max() }
+}
+
+/// What nobody should have sent, with the names of both sides.
+fn unexpected<'a>(facts: &RunFacts, reports: impl Iterator<Item = &'a Report>) -> Vec<Unexpected> {
+    let of = |report: &'a Report| {
+        report.unexpected.iter().map(|refused| Unexpected {
+            from: facts.name(refused.from),
+            to: facts.name(report.node),
+            message: refused.message.clone(),
+            count: refused.count,
+        })
+    };
+    reports.flat_map(of).collect()
 }
 
 fn blocked_by(facts: &RunFacts, ending: &Ending) -> Vec<BlockedBy> {

@@ -234,6 +234,11 @@ impl Text<'_> {
         let bytes = si(n.bytes as f64, "B");
         let parts = [format!("{messages},"), format!("{bytes},"), format!("{stale},"), malformed];
         figure(f, "network", &parts)?;
+        if !n.unexpected.is_empty() {
+            let said =
+                n.unexpected.iter().map(|u| format!("{} {} from {} to {}", grouped(u.count), u.message, u.from, u.to));
+            figure(f, "unexpected", &said.collect::<Vec<_>>())?;
+        }
         self.simulated(f)?;
         let Some(d) = n.datagrams else { return Ok(()) };
         let traffic =

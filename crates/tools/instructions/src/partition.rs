@@ -1,9 +1,10 @@
 //! Components of a partition in one thread: messages go through a queue, time stands still until nothing else happens.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use base::bulk::{Bulk, PageSlice};
-use base::ids::{EventId, Incarnation, NodeId, RunNumber};
+use base::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use base::time::Time;
 use dataflow::component::{Action, Component, Input, Outbox, Outcome, PeerState, Ticket, Work};
 use dataflow::level2::steering::Skeleton;
@@ -44,8 +45,11 @@ impl Partition {
     ) -> Self {
         let count = components.iter().map(|(id, _)| usize::from(id.0) + 1).max().unwrap_or(1);
         let mut nodes: Vec<Option<Node>> = (0..count).map(|_| None).collect();
+        let mut roles = vec![Role::RunControl; count];
+        components.iter().for_each(|(id, component)| roles[usize::from(id.0)] = component.report(Time::ZERO).role);
+        let roles: Arc<[Role]> = roles.into();
         for (id, component) in components {
-            nodes[usize::from(id.0)] = Some(Node::new(id, RunNumber(1), Incarnation(0), count, component));
+            nodes[usize::from(id.0)] = Some(Node::new(id, RunNumber(1), Incarnation(0), Arc::clone(&roles), component));
         }
         let pages = fragment_pages(data_bytes, pages_per_rob * readout.len());
         Self {

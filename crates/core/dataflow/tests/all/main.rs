@@ -4,6 +4,7 @@ mod accounting;
 mod accounting_in_full;
 mod event_builder;
 mod filter_daemon;
+mod gate;
 mod level1;
 mod level2;
 mod level2_cost;

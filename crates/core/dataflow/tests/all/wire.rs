@@ -14,7 +14,7 @@ use dataflow::message::{
     Missing, PeerPlace, PushOrder, Recording, Roi, Settlement,
 };
 use dataflow::report::{
-    BlockCause, Blocked, Carried, ChainCount, DatagramCounts, Network, PORTS_MAX, PeerCount, Report,
+    BlockCause, Blocked, Carried, ChainCount, DatagramCounts, Network, PORTS_MAX, PeerCount, Report, Unexpected,
 };
 use dataflow::wire::{
     HEADER_LEN, VERSION, WireError, check_any_frame, decode, decode_numbered, decode_parts, encode, set_number,
@@ -147,7 +147,7 @@ fn the_layout_is_the_documented_one() {
         &3_u32.to_le_bytes(),
         &4_u32.to_le_bytes(),
         &5_u32.to_le_bytes(),
-        &[23, 0, 11, 0],
+        &[23, 0, 12, 0],
         &[0; 4],
         &1_u32.to_le_bytes(),
         &[8, 7, 6, 5, 4, 3, 2, 1],
@@ -200,8 +200,8 @@ fn the_corpus_is_replayed() {
     assert_eq!(in_corpus, known_kinds(), "the corpus has a frame of each kind; UPDATE_CORPUS=1 writes them");
 }
 
-/// Frames of the corpus mean what they meant: who changes the layout raises [`VERSION`], and writes both anew with
-/// `UPDATE_CORPUS=1 UPDATE_GOLDEN=1`.
+/// Frames of the corpus mean what they meant. Who changes the layout raises [`VERSION`] and writes both anew, first with
+/// `UPDATE_CORPUS=1`, then with `UPDATE_GOLDEN=1`.
 #[test]
 fn every_message_has_a_golden_frame() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../fuzz/corpus/message");
@@ -583,6 +583,9 @@ fn reports() -> impl Strategy<Value = Report> {
             let [stale, messages, bytes, malformed, data_sum, a, b, c, d, e, f, rest @ ..] = counts;
             let mut latency_ns = Histogram::default();
             times.into_iter().for_each(|time| latency_ns.record(time));
+            let refused =
+                |(index, &count): (usize, &u64)| Unexpected { from: NodeId(7), message: "x".repeat(index), count };
+            let unexpected = counters.iter().enumerate().take(4).map(refused).collect();
             let chains = counters.iter().map(|&input| ChainCount { input, passed: input / 2 }).collect();
             let carried = [[a, b], [c, d], [e, f]].map(|[messages, bytes]| Carried { messages, bytes });
             let network = Network {
@@ -594,7 +597,18 @@ fn reports() -> impl Strategy<Value = Report> {
                 datagrams: DatagramCounts::from_values(rest),
                 data_sum,
             };
-            Report { node: NodeId(node), role, counters, peers, blocked, latency_ns, chains, stale, network }
+            Report {
+                node: NodeId(node),
+                role,
+                counters,
+                peers,
+                blocked,
+                latency_ns,
+                chains,
+                stale,
+                unexpected,
+                network,
+            }
         },
     )
 }

@@ -260,6 +260,7 @@ impl Check<'_> {
             }
             _ => {}
         }
+        holds(report.unexpected.is_empty(), "a message that its sender has not to say");
         // What may be lost may also overtake the greeting of one that comes late.
         let may_be_stale = !plan.late.is_empty() || plan.links.stray > 0.0;
         holds(report.stale == 0 || may_be_stale, "stale messages without a restart");

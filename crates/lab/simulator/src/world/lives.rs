@@ -1,5 +1,6 @@
 //! Applications appear, die and return; faults strike.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use base::ids::{Incarnation, NodeId};
@@ -21,7 +22,7 @@ impl World {
         let incarnation = self.slot(node).incarnation;
         self.trace.tell(self.now, &format!("{node:?} appears in life {}", incarnation.0));
         let component = (self.setup.components)(node, incarnation);
-        let new = Node::new(node, self.setup.run, incarnation, self.slots.len() + 1, component);
+        let new = Node::new(node, self.setup.run, incarnation, Arc::clone(&self.roles), component);
         self.slot_mut(node).node = Some(new);
         let now = self.now;
         let has_died = |struck: &&mut Struck| matches!(struck.fault, Fault::Restart(died, _) if died == node);

@@ -17,6 +17,7 @@ mod wire;
 mod work;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use base::bulk::Bulk;
@@ -52,6 +53,8 @@ pub struct World {
     now: Time,
     random: Random,
     slots: Vec<Slot>,
+    /// Of all applications by node id, run control included.
+    roles: Arc<[Role]>,
     readout: Vec<NodeId>,
     controller: Controller,
     controller_wake: Option<Time>,
@@ -198,6 +201,7 @@ impl World {
         Self {
             now: BEGINNING,
             random: Random::new(setup.seed ^ 0x5eed),
+            roles: core::iter::once(Role::RunControl).chain(applications.iter().map(|app| app.role)).collect(),
             slots: applications.into_iter().map(Slot::new).collect(),
             readout,
             controller,

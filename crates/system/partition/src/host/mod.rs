@@ -24,6 +24,7 @@ mod unproven;
 mod workshop;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use base::bulk::{Bulk, PageSlice};
 use base::ids::{Incarnation, NodeId, Role, RunNumber};
@@ -62,6 +63,8 @@ pub use workshop::WorkshopError;
 /// The components of a process and their connections.
 pub struct Host {
     run: RunNumber,
+    /// Of all applications by node id, run control included.
+    roles: Arc<[Role]>,
     nodes: Vec<Option<Hosted>>,
     /// By node id: the present life of each application, as far as it is known.
     lives: Vec<Incarnation>,
@@ -118,18 +121,20 @@ enum Route {
 }
 
 impl Host {
-    /// A process without components, in a partition of `node_count` nodes, run control included.
+    /// A process without components, in a partition of nodes with these `roles`, run control included.
     pub fn new(
         run: RunNumber,
-        node_count: usize,
+        roles: Arc<[Role]>,
         readout: Vec<NodeId>,
         links: Links,
         copy_below: usize,
         check: FragmentChecks,
         carriers: Carriers,
     ) -> Self {
+        let node_count = roles.len();
         Self {
             run,
+            roles,
             nodes: (0..node_count).map(|_| None).collect(),
             lives: vec![FIRST_LIFE; node_count],
             routes: vec![Route::Nowhere; node_count],
@@ -158,7 +163,15 @@ impl Host {
 
     /// A process that does not know its partition yet.
     pub fn empty(links: Links) -> Self {
-        Self::new(RunNumber(0), 1, Vec::new(), links, 0, FragmentChecks::default(), Carriers::unknown())
+        Self::new(
+            RunNumber(0),
+            [Role::RunControl].into(),
+            Vec::new(),
+            links,
+            0,
+            FragmentChecks::default(),
+            Carriers::unknown(),
+        )
     }
 
     /// Run control is in this process: its messages come out of [`Host::next_for_control`].
@@ -216,7 +229,7 @@ impl Host {
         talk: impl Fn(NodeId, NodeId) -> bool,
     ) {
         let role = component.report(now).role;
-        let node = Node::new(id, self.run, self.life(id), self.nodes.len(), component);
+        let node = Node::new(id, self.run, self.life(id), Arc::clone(&self.roles), component);
         if workshop.has_thread() {
             self.working.push(id);
         }

@@ -1,0 +1,108 @@
+//! Who says what to whom: the senders and receivers that the documentation of each [`Message`] names, as a table.
+
+use alloc::format;
+use alloc::string::String;
+
+use base::ids::Role;
+
+use super::Message;
+
+impl Message {
+    /// Whether an application of role `from` may say this to one of role `to`.
+    pub fn may_go(&self, from: Role, to: Role) -> bool {
+        self.ways().iter().any(|(senders, receivers)| senders & bit(from) != 0 && receivers & bit(to) != 0)
+    }
+
+    /// Its kind in words. It takes as long as to print the message.
+    pub fn name(&self) -> String {
+        let text = format!("{self:?}");
+        text.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default().into()
+    }
+
+    /// Senders and receivers, as sets of roles.
+    fn ways(&self) -> &'static [(u16, u16)] {
+        match self {
+            Self::L1Accept(_) => &[(LEVEL1, ROS | DFM)],
+            Self::L1Result { .. } | Self::Resume { .. } | Self::L1Again { .. } | Self::SettledTaken => {
+                &[(LEVEL1, L2SV)]
+            }
+            Self::IssuedUpTo(_) => &[(LEVEL1, L2SV | DFM)],
+            Self::NoMore => &[(LEVEL1, L2SV | DFM), (L2SV | SFI, DFM)],
+            Self::Taken(_) | Self::Busy { .. } => &[(ROS | L2SV | DFM, LEVEL1)],
+            Self::Assign { .. } => &[(L2SV, L2PU)],
+            Self::RoiRequest { .. } => &[(L2PU, ROS)],
+            Self::RoiReply { .. } => &[(ROS, L2PU)],
+            Self::L2Result { .. } => &[(L2PU, PROS)],
+            Self::L2ResultTaken(_) => &[(PROS, L2PU)],
+            Self::L2Decision { .. } => &[(L2PU, L2SV)],
+            Self::Collected { .. } => &[(L2PU, SFI)],
+            Self::Settled { .. } => &[(L2SV, LEVEL1)],
+            Self::Forget { .. } | Self::Decisions { .. } => &[(L2SV, DFM)],
+            Self::TakenBefore { .. } | Self::AcceptedBefore(_) | Self::DecisionsTaken { .. } => &[(DFM, L2SV)],
+            Self::FinishedBelow(_) => &[(DFM, LEVEL1)],
+            Self::Build { .. } | Self::Granted(_) | Self::Revoked(_) => &[(DFM, SFI)],
+            Self::EventRequest { .. } | Self::Credit(_) => &[(SFI, READOUT)],
+            Self::EventReply { .. } => &[(READOUT, SFI)],
+            Self::Push(_) | Self::Destinations(_) => &[(DFM, READOUT)],
+            Self::EndOfEvent(_) | Self::SfiBusy(_) => &[(SFI, DFM)],
+            Self::Held(_) => &[(READOUT | LEVEL1 | L2SV | SFI | EFD, DFM)],
+            Self::Ledger(_) => &[(DFM, LEVEL1 | L2SV | SFI | EFD)],
+            Self::Clear { .. } => &[(DFM | L2SV, READOUT)],
+            Self::ClearAsk(_) => &[(READOUT, DFM | L2SV)],
+            Self::Pull(_) => &[(EFD, SFI)],
+            Self::BuiltEvent(_) => &[(SFI, EFD)],
+            Self::Record(_) => &[(EFD, SFO)],
+            Self::Refused(_) | Self::Recorded { .. } => &[(SFO, EFD)],
+            Self::Orphaned { .. } => &[(DFM, EFD)],
+            Self::Orphans { .. } => &[(EFD, DFM)],
+            Self::Finished(_) => &[(EFD, SFI | DFM), (SFI, DFM), (DFM, SFI)],
+            Self::Challenge { .. } | Self::Response { .. } | Self::Confirm { .. } | Self::Greet { .. } => {
+                &[(ANY | RUN_CONTROL, ANY | RUN_CONTROL)]
+            }
+            Self::Command(_) | Self::Welcome { .. } | Self::Peers(_) | Self::Gone(_) => &[(RUN_CONTROL, ANY)],
+            Self::Exhausted => &[(LEVEL1 | DFM, RUN_CONTROL)],
+            Self::FileClosed(_) => &[(SFO, RUN_CONTROL)],
+            Self::Join { .. }
+            | Self::Ready { .. }
+            | Self::Failed(_)
+            | Self::Lost { .. }
+            | Self::Drained
+            | Self::Report(_)
+            | Self::Progress(_)
+            | Self::Notice(_) => &[(ANY, RUN_CONTROL)],
+        }
+    }
+}
+
+const fn bit(role: Role) -> u16 {
+    1 << role as u16
+}
+
+const RUN_CONTROL: u16 = bit(Role::RunControl);
+const LEVEL1: u16 = bit(Role::Level1);
+const L2SV: u16 = bit(Role::L2sv);
+const L2PU: u16 = bit(Role::L2pu);
+const PROS: u16 = bit(Role::Pros);
+const DFM: u16 = bit(Role::Dfm);
+const SFI: u16 = bit(Role::Sfi);
+const EFD: u16 = bit(Role::Efd);
+const SFO: u16 = bit(Role::Sfo);
+const READOUT: u16 = bit(Role::Ros) | PROS;
+const ROS: u16 = bit(Role::Ros);
+/// Every application.
+const ANY: u16 = LEVEL1 | L2SV | L2PU | DFM | SFI | EFD | SFO | READOUT;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_is_named_may_say_it() {
+        let finished = Message::Finished(alloc::vec::Vec::new());
+        assert!(finished.may_go(Role::Efd, Role::Sfi) && finished.may_go(Role::Sfi, Role::Dfm));
+        assert!(!finished.may_go(Role::Sfi, Role::Sfi) && !finished.may_go(Role::Ros, Role::Dfm));
+        assert!(Message::NoMore.may_go(Role::Sfi, Role::Dfm) && !Message::NoMore.may_go(Role::Sfi, Role::L2sv));
+        assert!(!Message::Drained.may_go(Role::Sfi, Role::Dfm));
+        assert_eq!(finished.name(), "Finished");
+    }
+}

@@ -1,0 +1,87 @@
+//! The gate in front of a component: who may say what to it.
+
+use std::sync::Arc;
+
+use base::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
+use base::time::Time;
+use dataflow::component::{Component, Input, Outbox, PeerState};
+use dataflow::message::{Command, Envelope, Message};
+use dataflow::node::{Node, RUN_CONTROL};
+use dataflow::report::{Report, Unexpected};
+
+/// Counts the messages that it gets.
+struct Listener(u64);
+
+impl Component for Listener {
+    fn handle(&mut self, _: Time, input: Input, _: &mut Outbox) {
+        self.0 += u64::from(matches!(input, Input::Message { .. }));
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        None
+    }
+
+    fn is_drained(&self) -> bool {
+        true
+    }
+
+    fn report(&self, _: Time) -> Report {
+        Report::of(Role::Ros, vec![self.0])
+    }
+
+    fn check(&self) {}
+}
+
+const ROLES: [Role; 4] = [Role::RunControl, Role::Level1, Role::Ros, Role::Sfi];
+const LEVEL1: NodeId = NodeId(1);
+const ROS: NodeId = NodeId(2);
+const SFI: NodeId = NodeId(3);
+
+/// A read-out system with a level 1 and an event builder.
+fn ros() -> Node {
+    let mut node = Node::new(ROS, RunNumber(1), Incarnation(0), ROLES.into(), Box::new(Listener(0)));
+    for peer in [RUN_CONTROL, LEVEL1, SFI] {
+        let up = Input::Peer { node: peer, state: PeerState::Up(Incarnation(0)) };
+        node.handle(Time::ZERO, up, &mut Outbox::new());
+    }
+    node
+}
+
+fn say(node: &mut Node, from: NodeId, message: Message) {
+    let (run, life) = (RunNumber(1), Incarnation(0));
+    let envelope = Envelope { from, to: node.id(), run, from_incarnation: life, to_incarnation: life };
+    node.receive(Time::ZERO, &envelope, message, &mut Outbox::new());
+}
+
+#[test]
+fn what_a_role_has_not_to_say_is_counted_by_kind_and_sender_and_goes_no_further() {
+    let mut node = ros();
+    say(&mut node, LEVEL1, Message::L1Accept(Vec::new()));
+    say(&mut node, SFI, Message::EventRequest { requests: Arc::default() });
+    assert_eq!(node.report(Time::ZERO).unexpected, []);
+    // A builder issues no triggers, level 1 asks for no data, nobody but run control commands.
+    (0..2).for_each(|_| say(&mut node, SFI, Message::L1Accept(Vec::new())));
+    say(&mut node, LEVEL1, Message::EventRequest { requests: Arc::default() });
+    say(&mut node, SFI, Message::Command(Command::Abandon));
+    say(&mut node, LEVEL1, Message::L2ResultTaken(EventId(1)));
+    let report = node.report(Time::ZERO);
+    let refused = |from, message: &str, count| Unexpected { from, message: message.into(), count };
+    let expected = [
+        refused(SFI, "L1Accept", 2),
+        refused(LEVEL1, "EventRequest", 1),
+        refused(SFI, "Command", 1),
+        refused(LEVEL1, "L2ResultTaken", 1),
+    ];
+    assert_eq!((report.counters.as_slice(), report.unexpected.as_slice()), (&[2][..], &expected[..]));
+}
+
+#[test]
+fn a_later_life_goes_on_counting_what_former_ones_refused() {
+    let (mut former, mut later) = (ros(), ros());
+    say(&mut former, SFI, Message::NoMore);
+    say(&mut former, LEVEL1, Message::NoMore);
+    say(&mut later, SFI, Message::NoMore);
+    let all = later.report(Time::ZERO).after(&former.report(Time::ZERO));
+    let counted: Vec<_> = all.unexpected.iter().map(|refused| (refused.from, refused.count)).collect();
+    assert_eq!(counted, [(SFI, 2), (LEVEL1, 1)]);
+}
