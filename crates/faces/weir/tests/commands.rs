@@ -406,16 +406,7 @@ fn run() -> Run {
         forced: false,
         duration: Duration::from_secs(1),
         cpu: Duration::from_millis(1500),
-        network: Network {
-            messages: 12_000,
-            bytes: 15_000_000,
-            stale: 0,
-            malformed: 0,
-            carriers: None,
-            ports: Vec::new(),
-            datagrams: None,
-            data_sum: None,
-        },
+        network: Network { messages: 12_000, bytes: 15_000_000, stale: 0, malformed: 0, ..Network::default() },
         ..RunFacts::default()
     };
     let file = FileRecord {
