@@ -1,5 +1,7 @@
 //! What level 1 owes: offers that it is late with by its own fault.
 
+use core::time::Duration;
+
 use base::time::Time;
 
 use crate::readout::lateness::LATENESS_MAX;
@@ -18,7 +20,7 @@ impl Owed {
     /// Level 1 is called; the oldest offer that is not taken was due then.
     pub(crate) fn on_call(&mut self, now: Time, due: Time) {
         let late = now.since(self.until(due)).min(LATENESS_MAX);
-        if !late.is_zero() {
+        if late >= LATENESS_MIN && (!self.is_late() || now.since(due) <= WAIT_MAX) {
             self.until = now + late;
         }
     }
@@ -38,6 +40,12 @@ impl Owed {
         *self = Self::default();
     }
 }
+
+/// Every driver is a little late. If that counted, an offer that nobody has room for would wait, and be looked at, for ever.
+const LATENESS_MIN: Duration = Duration::from_micros(100);
+
+/// An offer that has waited for so long is not kept waiting by further lateness.
+const WAIT_MAX: Duration = LATENESS_MAX.saturating_mul(4);
 
 #[cfg(test)]
 mod tests {
@@ -60,6 +68,30 @@ mod tests {
         assert_eq!(owed.until(ms(20)), ms(38), "late again");
         owed.catch_up();
         assert_eq!(owed.until(ms(37)), ms(37));
+    }
+
+    /// Offers that nobody had room for kept a driver awake for ever.
+    #[test]
+    fn a_driver_that_is_always_a_little_late_is_in_time() {
+        let mut owed = Owed::default();
+        owed.on_call(ms(20) + Duration::from_micros(99), ms(20));
+        assert!(!owed.is_late());
+        owed.on_call(ms(27), ms(20));
+        owed.on_call(owed.until(ms(20)) + Duration::from_nanos(34), ms(20));
+        assert_eq!(owed.until(ms(20)), ms(34));
+    }
+
+    #[test]
+    fn an_offer_does_not_wait_for_ever_for_a_driver_that_is_always_late() {
+        let mut owed = Owed::default();
+        let mut now = ms(27);
+        let calls = (0..1000).take_while(|_| {
+            owed.on_call(now, ms(20));
+            let waits = now < owed.until(ms(20));
+            now = now.max(owed.until(ms(20))) + Duration::from_millis(7);
+            waits
+        });
+        assert!((10..20).contains(&calls.count()));
     }
 
     #[test]

@@ -300,6 +300,13 @@ fn disks_of_the_first_edition_do_not_heal() {
     assert!(0 < second && second < first / 4, "{first} and {second}");
 }
 
+/// Level 1 was always a little late with offers that nobody had room for, and was called again at once, without end.
+#[test]
+fn a_level_1_that_is_always_a_little_late_gets_on() {
+    holds_in(7, 930_001_220, 1);
+    holds_in(7, 930_003_891, 5);
+}
+
 fn holds(seed: u64, level: u32) {
     holds_in(1, seed, level);
 }
