@@ -6,15 +6,16 @@ use std::error::Error;
 use std::path::Path;
 
 use configuration::Partition;
-use partition::{News, Placement, Run};
+use partition::{News, Outcome, Placement, Run};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args().nth(1).ok_or("usage: embed FOLDER")?;
-    take_data(Path::new(&folder))
+    println!("{}", take_data(Path::new(&folder))?.to_text());
+    Ok(())
 }
 
 /// Takes data until 2000 events are built, and pauses every now and then.
-pub(crate) fn take_data(folder: &Path) -> Result<(), Box<dyn Error>> {
+pub(crate) fn take_data(folder: &Path) -> Result<Outcome, Box<dyn Error>> {
     let text = include_str!("event-builder.toml");
     let output = format!("output.directory = {:?}", folder.display().to_string());
     let changes = [output, "run.duration = 1h".into(), "dfm.rate = 4 kHz".into()];
@@ -25,18 +26,13 @@ pub(crate) fn take_data(folder: &Path) -> Result<(), Box<dyn Error>> {
         match news {
             News::Said(text) => println!("{text}"),
             News::Figures(figures) if figures.built >= 2000 => run.stop(),
-            News::Figures(_) if is_paused => {
-                run.resume()?;
-                is_paused = false;
-            }
+            // A run that ends by itself cannot be paused, nor resumed.
+            News::Figures(_) if is_paused => is_paused = run.resume().is_err(),
             News::Figures(figures) => {
-                run.pause()?;
+                is_paused = run.pause().is_ok();
                 println!("paused after {} events", figures.built);
-                is_paused = true;
             }
         }
     }
-    let outcome = run.wait()?;
-    println!("{}", outcome.to_text());
-    Ok(())
+    Ok(run.wait()?)
 }

@@ -39,7 +39,7 @@ use crate::host::{
     Carriers, DatagramOptions, FIRST_LIFE, FragmentChecks, Host, JOINING_PAGE_LEN, Kind, LinkEvent, LinkId, Links,
     LinksError, Meter, NetworkOptions, Part, Samples, Section, Workshop, WorkshopError,
 };
-use crate::probe::{Figures, Probe};
+use crate::probe::{Figures, Watched};
 use crate::restarts::Restarts;
 use crate::run::Run;
 use crate::run_number::{RunNumber, RunNumberError};
@@ -158,10 +158,17 @@ pub struct Metered {
 /// # Panics
 /// Never: the scheduler runs until the run is over.
 pub fn conduct_metered(run: Run, meter: Option<Meter>) -> Result<(Outcome, Metered), StartError> {
-    let control = run.control();
-    let ended = conduct_to_its_end(run, meter);
-    control.over();
-    ended
+    let _control = Ended(run.control());
+    conduct_to_its_end(run, meter)
+}
+
+/// Says to others that nothing can be wanted of a run any more, however it ends.
+struct Ended(Control);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.over();
+    }
 }
 
 fn conduct_to_its_end(run: Run, meter: Option<Meter>) -> Result<(Outcome, Metered), StartError> {
@@ -228,7 +235,7 @@ fn conduct_to_its_end(run: Run, meter: Option<Meter>) -> Result<(Outcome, Metere
         cores_used: conductor.cores_used,
         network,
         stale,
-        interrupted: conductor.interrupted,
+        interrupted: conductor.interrupted || conductor.control.ends(),
         ending: *ending,
     };
     Ok((conducted, metered))
@@ -361,7 +368,7 @@ struct Conductor {
     not_accepted: Option<String>,
     secret: RunSecret,
     control: Control,
-    probe: Option<Box<dyn Probe>>,
+    probe: Watched,
     left_files: LeftFiles,
     phase: Phase,
     tick: Time,
@@ -428,7 +435,7 @@ impl Conductor {
         children: Children,
         secret: RunSecret,
         control: Control,
-        probe: Option<Box<dyn Probe>>,
+        probe: Watched,
         left_files: LeftFiles,
     ) -> Self {
         let now = clock::now();
@@ -601,6 +608,13 @@ impl Conductor {
     }
 
     fn on_message(&mut self, now: Time, host: &mut Host, from: NodeId, message: Message) {
+        if !self.assembly.application(from).is_some_and(|app| message.may_go(app.role, Role::RunControl)) {
+            return self.say(&format!(
+                "{} says {} to run control, which has to hear none",
+                self.name(from),
+                message.name()
+            ));
+        }
         if let Message::Notice(text) = &message {
             self.words.hear(from, text);
             let line = format!("{}: {text}", self.name(from));
@@ -671,12 +685,16 @@ impl Conductor {
 
     /// Does what somebody wants of the run.
     fn fulfil(&mut self, now: Time, host: &mut Host, wish: Wish) {
-        let ends = matches!(wish, Wish::Stop | Wish::Force(_));
+        let ends = !matches!(wish, Wish::Pause | Wish::Resume);
         self.interrupted |= ends;
         match (&self.phase, wish) {
             (Phase::Starting { .. }, _) if ends => self.phase = Phase::Failed(StartError::Interrupted),
-            (Phase::Running(controller), Wish::Stop) if controller.is_running() => {
+            (Phase::Running(_), Wish::Interrupt) => {
                 self.say("stopping: what is in hand is finished (interrupt again to give it up)");
+                self.with_controller(host, |controller, out| controller.stop(now, out));
+            }
+            (Phase::Running(_), Wish::Stop) => {
+                self.say("stopping: what is in hand is finished");
                 self.with_controller(host, |controller, out| controller.stop(now, out));
             }
             (Phase::Running(controller), Wish::Force(reason)) if !controller.is_forced() => {
@@ -738,7 +756,7 @@ impl Conductor {
         self.processors = Processors::watch(self.cpu_until_began);
         self.with_controller(host, |controller, out| controller.start(now, out));
         self.control.is(self.state());
-        if let Some(probe) = &mut self.probe {
+        if let Some(probe) = &mut self.probe.0 {
             probe.begun();
         }
     }
@@ -800,9 +818,6 @@ impl Conductor {
             self.say(&format!("{} {NOT_ENDED} within {EXIT_TIMEOUT:?} and is killed", self.name(node)));
         }
         self.children = Children::default();
-        if let Some(probe) = &mut self.probe {
-            probe.over();
-        }
         let Phase::Ending { ending, .. } = core::mem::replace(&mut self.phase, Phase::Failed(StartError::Interrupted))
         else {
             unreachable!("only an ending run is finished")
@@ -821,7 +836,7 @@ impl Conductor {
     }
 
     fn show_progress(&mut self, now: Time, host: &mut Host) {
-        let (Phase::Running(controller), Some(probe)) = (&self.phase, &mut self.probe) else { return };
+        let (Phase::Running(controller), Some(probe)) = (&self.phase, &mut self.probe.0) else { return };
         let elapsed = now.since(self.began.unwrap_or(now));
         let reports = self
             .assembly
@@ -844,7 +859,7 @@ impl Conductor {
     }
 
     fn say(&mut self, text: &str) {
-        if let Some(probe) = &mut self.probe {
+        if let Some(probe) = &mut self.probe.0 {
             probe.said(text);
         }
     }

@@ -13,6 +13,16 @@ struct Shared {
     state: State,
     wishes: Vec<Wish>,
     interrupts: u32,
+    /// Whether somebody has wanted an early end.
+    ends: bool,
+}
+
+impl Shared {
+    fn end(&mut self, wish: Wish) {
+        self.ends = true;
+        self.state = self.state.after(Verb::Stop).unwrap_or(self.state);
+        self.wishes.push(wish);
+    }
 }
 
 /// What somebody wants of a run.
@@ -20,8 +30,10 @@ struct Shared {
 pub(crate) enum Wish {
     Pause,
     Resume,
-    /// In the order of the data.
+    /// End in the order of the data.
     Stop,
+    /// The same, by somebody who may interrupt again.
+    Interrupt,
     /// What is in hand is given up, for this reason.
     Force(&'static str),
 }
@@ -46,20 +58,20 @@ impl Control {
     /// Ends the run in the order of the data, so that nothing is lost. One that has not begun does not begin, and one that is over
     /// stays so.
     pub fn stop(&self) {
-        self.shared().wishes.push(Wish::Stop);
+        self.shared().end(Wish::Stop);
     }
 
     /// Ends the run at once: what is in hand is given up, and counted.
     pub fn force(&self) {
-        self.shared().wishes.push(Wish::Force("forced to stop"));
+        self.shared().end(Wish::Force("forced to stop"));
     }
 
     /// The first interrupt is as [`Control::stop`], further ones are as [`Control::force`].
     pub fn interrupt(&self) {
         let mut shared = self.shared();
         shared.interrupts += 1;
-        let wish = if shared.interrupts == 1 { Wish::Stop } else { Wish::Force(SECOND_INTERRUPT) };
-        shared.wishes.push(wish);
+        let wish = if shared.interrupts == 1 { Wish::Interrupt } else { Wish::Force(SECOND_INTERRUPT) };
+        shared.end(wish);
     }
 
     /// The state of the partition.
@@ -88,6 +100,11 @@ impl Control {
         }
     }
 
+    /// Whether somebody has wanted an early end.
+    pub(crate) fn ends(&self) -> bool {
+        self.shared().ends
+    }
+
     /// Nothing can be wanted of the run any more.
     pub(crate) fn over(&self) {
         let mut shared = self.shared();
@@ -102,7 +119,7 @@ impl Control {
 
 impl Default for Shared {
     fn default() -> Self {
-        Self { state: State::Absent, wishes: Vec::new(), interrupts: 0 }
+        Self { state: State::Absent, wishes: Vec::new(), interrupts: 0, ends: false }
     }
 }
 
@@ -125,10 +142,20 @@ mod tests {
     }
 
     #[test]
+    fn what_ends_cannot_be_paused() {
+        let control = Control::default();
+        control.is(State::Running);
+        assert!(!control.ends());
+        control.stop();
+        assert_eq!(control.pause().unwrap_err(), Illegal { state: State::Draining, verb: Verb::Pause });
+        assert!(control.ends());
+    }
+
+    #[test]
     fn the_first_interrupt_stops_and_the_next_one_forces() {
         let control = Control::default();
         (0..3).for_each(|_| control.interrupt());
-        assert_eq!(control.take(), [Wish::Stop, Wish::Force(SECOND_INTERRUPT), Wish::Force(SECOND_INTERRUPT)]);
+        assert_eq!(control.take(), [Wish::Interrupt, Wish::Force(SECOND_INTERRUPT), Wish::Force(SECOND_INTERRUPT)]);
         assert!(control.take().is_empty());
     }
 }

@@ -36,6 +36,7 @@ pub mod human;
 mod introduction;
 pub mod machine;
 pub mod menu_task;
+mod news;
 mod node;
 pub mod observer;
 mod probe;
@@ -52,8 +53,9 @@ pub use conductor::{Metered, Outcome, Restart, StartError, conduct, conduct_mete
 pub use control::Control;
 pub use facts::{facts_of, fragment_overhead_bytes};
 pub use host::{LinksError, WorkshopError};
+pub use news::News;
 pub use node::{Node, NodeError};
 pub use probe::{Figures, Probe, Wait};
 pub use run::{Placement, Run};
 pub use run_number::RunNumberError;
-pub use running::{News, Running};
+pub use running::Running;

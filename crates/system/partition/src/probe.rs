@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use base::ids::Role;
 
-/// Watches a run, from the thread that conducts it: what takes long here holds up run control, not the data.
+/// Watches a run, from the thread that conducts it. What takes long here holds up run control, and the applications that live
+/// in this process; [`Running::reports`](crate::Running::reports) holds up nobody.
 pub trait Probe: Send {
     /// All applications are ready, and the run has begun.
     fn begun(&mut self) {}
@@ -15,8 +16,18 @@ pub trait Probe: Send {
     /// Something that people should read: what an application says, or what run control does, in one line.
     fn said(&mut self, text: &str);
 
-    /// Nothing follows.
+    /// Nothing follows, also of a run that did not begin.
     fn over(&mut self) {}
+}
+
+/// A probe, if there is one, which is told when nothing follows.
+#[derive(Default)]
+pub(crate) struct Watched(pub(crate) Option<Box<dyn Probe>>);
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.0.iter_mut().for_each(|probe| probe.over());
+    }
 }
 
 /// How far a run is.

@@ -7,13 +7,14 @@ use configuration::Partition;
 
 use crate::control::Control;
 use crate::observer::Observer;
-use crate::probe::Probe;
+use crate::probe::{Probe, Watched};
 
 /// A run of a partition: where its applications live, and who watches it.
+#[must_use]
 pub struct Run {
     pub(crate) configuration: Partition,
     pub(crate) placement: Placement,
-    pub(crate) probe: Option<Box<dyn Probe>>,
+    pub(crate) probe: Watched,
     pub(crate) observer: Option<Observer>,
     pub(crate) control: Control,
 }
@@ -29,7 +30,7 @@ impl Run {
     /// A run with all applications in this process, that nobody watches.
     pub fn new(configuration: Partition) -> Self {
         let (placement, control) = (Placement::local(), Control::default());
-        Self { configuration, placement, probe: None, observer: None, control }
+        Self { configuration, placement, probe: Watched::default(), observer: None, control }
     }
 
     /// With applications placed like that.
@@ -39,7 +40,7 @@ impl Run {
 
     /// Watched by a probe.
     pub fn observe(self, probe: impl Probe + 'static) -> Self {
-        Self { probe: Some(Box::new(probe)), ..self }
+        Self { probe: Watched(Some(Box::new(probe))), ..self }
     }
 
     /// With an observer of each decision of the selection in this process.

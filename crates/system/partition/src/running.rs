@@ -1,32 +1,25 @@
 //! A run that goes on in a thread of its own.
 
 use std::iter;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use dataflow::control::states::Illegal;
 
 use crate::conductor::{Outcome, StartError, conduct};
 use crate::control::Control;
-use crate::probe::{Figures, Probe};
+use crate::news::{Mailbox, News};
+use crate::probe::{Figures, Probe, Watched};
 use crate::run::Run;
 
 /// A run that has begun. Dropping it stops the run in order, and waits for its end.
 #[derive(Debug)]
+#[must_use = "a run that is dropped is stopped"]
 pub struct Running {
     control: Control,
-    reports: Receiver<News>,
+    news: Mailbox,
     /// None once it was waited for.
     thread: Option<JoinHandle<Result<Outcome, StartError>>>,
-}
-
-/// What is to be known of a run while it goes on.
-#[derive(Clone, Debug, PartialEq)]
-pub enum News {
-    /// How far it is.
-    Figures(Figures),
-    /// What people should read, in one line.
-    Said(String),
 }
 
 impl Run {
@@ -36,16 +29,20 @@ impl Run {
     /// It did not begin; no process or port of it is left.
     ///
     /// # Panics
-    /// If the system has no thread left.
+    /// If the thread of the run has panicked.
     pub fn start(mut self) -> Result<Running, StartError> {
-        let (tell, reports) = sync_channel(NEWS_KEPT);
+        let news = Mailbox::default();
         let (begin, begun) = sync_channel(1);
         let control = self.control();
-        self.probe = Some(Box::new(Telling { tell, begin: Some(begin), probe: self.probe.take() }));
+        self.probe = Watched(Some(Box::new(Telling {
+            news: news.clone(),
+            begin: Some(begin),
+            probe: core::mem::take(&mut self.probe),
+        })));
         let conducted = thread::Builder::new().name("conductor".into()).spawn(move || conduct(self));
         let thread = conducted.map_err(StartError::Thread)?;
         match begun.recv() {
-            Ok(()) => Ok(Running { control, reports, thread: Some(thread) }),
+            Ok(()) => Ok(Running { control, news, thread: Some(thread) }),
             Err(_) => join(thread).map(|_| unreachable!("a run that is over has begun")),
         }
     }
@@ -78,10 +75,10 @@ impl Running {
         self.control.clone()
     }
 
-    /// What comes, as it comes, until the run is over: figures four times per second, and what is said. The oldest
-    /// that nobody has taken are kept, the newest are not.
+    /// What comes, as it comes, until the run is over: figures four times per second, and what is said. Who reads late gets the newest
+    /// figures alone, and the last 256 lines.
     pub fn reports(&self) -> impl Iterator<Item = News> + '_ {
-        iter::from_fn(|| self.reports.recv().ok())
+        iter::from_fn(|| self.news.next())
     }
 
     /// Waits for the end of the run.
@@ -112,40 +109,30 @@ fn join(thread: JoinHandle<Result<Outcome, StartError>>) -> Result<Outcome, Star
 
 /// Tells the one who started the run, and the probe that watches it.
 struct Telling {
-    tell: SyncSender<News>,
+    news: Mailbox,
     begin: Option<SyncSender<()>>,
-    probe: Option<Box<dyn Probe>>,
+    probe: Watched,
 }
 
-impl Telling {
-    fn tell(&mut self, news: News) {
-        // A reader that is late, or gone, does not hold up the run.
-        match self.tell.try_send(news) {
-            Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
-        }
+impl Drop for Telling {
+    fn drop(&mut self) {
+        self.news.close();
     }
 }
 
 impl Probe for Telling {
     fn begun(&mut self) {
         self.begin.take().into_iter().for_each(|begin| _ = begin.send(()));
-        self.probe.iter_mut().for_each(|probe| probe.begun());
+        self.probe.0.iter_mut().for_each(|probe| probe.begun());
     }
 
     fn figures(&mut self, figures: &Figures) {
-        self.tell(News::Figures(figures.clone()));
-        self.probe.iter_mut().for_each(|probe| probe.figures(figures));
+        self.news.figures(figures);
+        self.probe.0.iter_mut().for_each(|probe| probe.figures(figures));
     }
 
     fn said(&mut self, text: &str) {
-        self.tell(News::Said(text.to_owned()));
-        self.probe.iter_mut().for_each(|probe| probe.said(text));
-    }
-
-    fn over(&mut self) {
-        self.probe.iter_mut().for_each(|probe| probe.over());
+        self.news.said(text);
+        self.probe.0.iter_mut().for_each(|probe| probe.said(text));
     }
 }
-
-/// So many pieces of news wait for a reader.
-const NEWS_KEPT: usize = 256;

@@ -16,7 +16,9 @@ mod embed;
 #[test]
 fn the_example_takes_data_pauses_goes_on_and_stops() {
     let folder = TempDir::new("embedded");
-    embed::take_data(folder.path()).unwrap();
+    let summary = embed::take_data(folder.path()).unwrap().summary();
+    assert_eq!((summary.state, summary.accounting.residual), (RunState::Ok, 0));
+    assert!(summary.accounting.level1 >= 2000, "{:?}", summary.accounting);
 }
 
 #[test]
@@ -26,8 +28,13 @@ fn a_run_that_is_paused_issues_nothing_until_it_goes_on() {
     assert!(built_after(&run, 0) > 0);
     run.pause().unwrap();
     assert_eq!(run.pause().unwrap_err().verb, Verb::Pause, "it is paused already");
-    // What was in hand is finished, then nothing changes any more.
-    let paused_at = until_nothing_changes(&run);
+    // What was in hand is finished, then nothing changes any more, however long one looks.
+    let paused_at = built(&run).take(PATIENCE).fold((0, 0), |(last, same), built| match built == last {
+        true => (last, same + 1),
+        false => (built, 0),
+    });
+    assert!(paused_at.1 > PATIENCE / 2, "events were built while the run was paused");
+    let paused_at = paused_at.0;
     assert_eq!(control.state(), State::Paused);
     run.resume().unwrap();
     assert!(built_after(&run, paused_at) > paused_at);
@@ -36,6 +43,18 @@ fn a_run_that_is_paused_issues_nothing_until_it_goes_on() {
     let summary = outcome.summary();
     assert_eq!((summary.state, summary.accounting.residual), (RunState::Ok, 0), "{}", outcome.to_text());
     assert_eq!(control.state(), State::Absent);
+}
+
+/// Each run of a program has everything of its own, also behind one that was interrupted.
+#[test]
+fn runs_follow_one_another() {
+    for events in [500, 300] {
+        let mut configuration = configuration();
+        configuration.run.events = Some(events);
+        let outcome = Run::new(configuration).start().unwrap().wait().unwrap();
+        let accounting = outcome.summary().accounting;
+        assert_eq!((accounting.level1, accounting.residual), (events, 0), "{}", outcome.to_text());
+    }
 }
 
 #[test]
@@ -74,13 +93,7 @@ fn configuration() -> Partition {
 
 /// Waits until more events are built.
 fn built_after(run: &Running, before: u64) -> u64 {
-    built(run).find(|built| *built > before).expect("the run goes on")
-}
-
-/// Waits until the figures stay as they are.
-fn until_nothing_changes(run: &Running) -> u64 {
-    let mut last = None;
-    built(run).find(|built| last.replace(*built) == Some(*built)).expect("the run goes on")
+    built(run).take(PATIENCE).find(|built| *built > before).expect("the run goes on")
 }
 
 fn built(run: &Running) -> impl Iterator<Item = u64> + '_ {
@@ -89,3 +102,6 @@ fn built(run: &Running) -> impl Iterator<Item = u64> + '_ {
         News::Figures(_) | News::Said(_) => None,
     })
 }
+
+/// So many figures, four per second, are looked at.
+const PATIENCE: usize = 12;

@@ -43,9 +43,10 @@ impl Message {
             Self::Build { .. } | Self::Granted(_) | Self::Revoked(_) => &[(DFM, SFI)],
             Self::EventRequest { .. } | Self::Credit(_) => &[(SFI, READOUT)],
             Self::EventReply { .. } => &[(READOUT, SFI)],
-            Self::Push(_) | Self::Destinations(_) => &[(DFM, READOUT)],
+            Self::Push(_) => &[(DFM, READOUT)],
+            Self::Destinations(_) => &[(DFM, ROS)],
             Self::EndOfEvent(_) | Self::SfiBusy(_) => &[(SFI, DFM)],
-            Self::Held(_) => &[(READOUT | LEVEL1 | L2SV | SFI | EFD, DFM)],
+            Self::Held(_) => &[(ROS | LEVEL1 | L2SV | SFI | EFD, DFM)],
             Self::Ledger(_) => &[(DFM, LEVEL1 | L2SV | SFI | EFD)],
             Self::Clear { .. } => &[(DFM | L2SV, READOUT)],
             Self::ClearAsk(_) => &[(READOUT, DFM | L2SV)],
@@ -55,7 +56,7 @@ impl Message {
             Self::Refused(_) | Self::Recorded { .. } => &[(SFO, EFD)],
             Self::Orphaned { .. } => &[(DFM, EFD)],
             Self::Orphans { .. } => &[(EFD, DFM)],
-            Self::Finished(_) => &[(EFD, SFI | DFM), (SFI, DFM), (DFM, SFI)],
+            Self::Finished(_) => &[(EFD, SFI | DFM), (SFI, DFM)],
             Self::Challenge { .. } | Self::Response { .. } | Self::Confirm { .. } | Self::Greet { .. } => {
                 &[(ANY | RUN_CONTROL, ANY | RUN_CONTROL)]
             }

@@ -169,7 +169,13 @@ impl Conductor {
             if let Message::Command(command) = message
                 && *command != Command::Progress
             {
-                self.commands.entry(*node).or_default().push(*command);
+                let said = self.commands.entry(*node).or_default();
+                // What was lifted is not said again, so that no list grows with the run.
+                if *command == Command::Resume && said.last() == Some(&Command::Pause) {
+                    said.pop();
+                } else {
+                    said.push(*command);
+                }
             }
         }
     }

@@ -411,10 +411,14 @@ impl Links {
         heard
     }
 
-    /// Whether a message says that it comes from whoever has proved to be at the other end.
-    pub(super) fn is_from_peer(&self, link: LinkId, envelope: &Envelope) -> bool {
+    /// Whether a message says that it comes from whoever has proved to be at the other end, or from an application in the process
+    /// of run control, which proves for all of them.
+    pub(super) fn may_come_from(&self, link: LinkId, envelope: &Envelope) -> bool {
         let from = (envelope.from, envelope.from_incarnation);
-        self.place(link).is_some_and(|place| self.slots[place].1.peer == from)
+        self.place(link).is_some_and(|place| {
+            let peer = self.slots[place].1.peer;
+            peer == from || peer.0 == RUN_CONTROL
+        })
     }
 
     fn accept_tcp(&self, poller: &mut Poller) -> Result<Option<Connection>, LinksError> {

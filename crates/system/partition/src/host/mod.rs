@@ -474,8 +474,7 @@ impl Host {
                 return self.link_events.push_back(LinkEvent::Lost { link, reason: error.to_string() });
             }
         };
-        if matches!(message, Message::Join { .. } | Message::Greet { .. }) && !self.links.is_from_peer(link, &envelope)
-        {
+        if !self.links.may_come_from(link, &envelope) {
             self.refuse(link);
             let reason = "it says that it is another than it has proved to be".to_owned();
             return self.link_events.push_back(LinkEvent::Lost { link, reason });

@@ -5,9 +5,9 @@ use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use base::ids::{NodeId, RunNumber};
+use base::ids::{Incarnation, NodeId, RunNumber};
 use configuration::Partition;
-use dataflow::message::Message;
+use dataflow::message::{Envelope, Message};
 use dataflow::node::RUN_CONTROL;
 use transport::challenge::{Member, Prover};
 use transport::clock;
@@ -25,7 +25,7 @@ fn a_peer_that_takes_no_more_is_heard_to_its_end() {
         let kind = if connections == "shm" { Kind::Shm } else { Kind::Tcp };
         let address = second.host.links.address().unwrap();
         let (link, from_first) = connected((&mut first, &mut second), &address, kind);
-        let envelope = second.host.envelope(RUN_CONTROL, RUN_CONTROL);
+        let envelope = said_by(SECOND);
         for _ in 0..FRAMES {
             second.host.send_over(from_first, &envelope, &Message::NoMore);
         }
@@ -44,10 +44,10 @@ fn a_peer_that_takes_no_more_is_heard_to_its_end() {
         };
         until(|| {
             first.scheduler.poller().wait(Some(Duration::ZERO)).unwrap();
-            first.host.send_over(link, &envelope, &Message::NoMore);
+            first.host.send_over(link, &said_by(FIRST), &Message::NoMore);
             is_lost(&mut first).then_some(())
         });
-        first.host.send_over(link, &envelope, &Message::NoMore);
+        first.host.send_over(link, &said_by(FIRST), &Message::NoMore);
         assert!(first.host.link_events.is_empty(), "{connections}: {:?}", first.host.link_events);
         let mut heard = Vec::new();
         until(|| {
@@ -74,7 +74,7 @@ fn a_proxy_that_repeats_drops_swaps_or_splices_frames_is_found() {
         let splice = core::mem::take(&mut of_another);
         let proxy = thread::spawn(move || relay(&listener, behind, meddling, &splice));
         let (link, from_first) = connected((&mut first, &mut second), &address, Kind::Tcp);
-        let envelope = first.host.envelope(RUN_CONTROL, RUN_CONTROL);
+        let envelope = said_by(FIRST);
         for number in 0..FRAMES {
             first.host.send_over(link, &envelope, &Message::Taken(number as u64));
         }
@@ -107,6 +107,34 @@ fn a_proxy_that_repeats_drops_swaps_or_splices_frames_is_found() {
         drop((first, second));
         of_another = proxy.join().unwrap();
     }
+}
+
+/// It could clear events in the name of the dataflow manager, or stop triggers in that of a read-out system.
+#[test]
+fn a_member_that_speaks_in_the_name_of_another_is_ended() {
+    let other = (NodeId(7), FIRST.1);
+    let later = (FIRST.0, Incarnation(FIRST.1.0 + 1));
+    for said in [other, later] {
+        let (mut first, mut second) = (process("tcp", FIRST), process("tcp", SECOND));
+        let address = second.host.links.address().unwrap();
+        let (link, from_first) = connected((&mut first, &mut second), &address, Kind::Tcp);
+        second.host.links.open(from_first);
+        first.host.send_over(link, &said_by(said), &Message::NoMore);
+        let event = until(|| {
+            let _ = second.scheduler.poller().wait(Some(Duration::ZERO)).unwrap();
+            first.host.links.flush(clock::now());
+            second.host.receive(clock::now(), from_first);
+            second.host.link_events.pop_front()
+        });
+        let LinkEvent::Lost { reason, .. } = event else { panic!("{event:?}") };
+        assert!(reason.contains("another than it has proved to be"), "{reason}");
+        assert_eq!(second.host.network.malformed, 1);
+    }
+}
+
+/// A message to run control.
+fn said_by((from, from_incarnation): Member) -> Envelope {
+    Envelope { from, to: RUN_CONTROL, run: RunNumber(0), from_incarnation, to_incarnation: FIRST_LIFE }
 }
 
 /// What a proxy does to one of the frames behind the proof.
