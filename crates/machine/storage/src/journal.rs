@@ -251,7 +251,9 @@ impl Chronicle {
             "made" => self.last_of(next(&mut words)?)?.made = true,
             "gone" => {
                 let file = self.last_of(next(&mut words)?)?;
-                *file = FileHistory::new(file.name.clone(), file.header_bytes);
+                // What was set aside has its name but for the ending, and keeps it.
+                let next = file.name.with_sequence(file.name.sequence() + 1);
+                *file = FileHistory::new(next, file.header_bytes);
             }
             "event" => {
                 let (event, oldest) = (next(&mut words)?, next(&mut words)?);
@@ -402,6 +404,13 @@ mod tests {
         assert_eq!(all.totals(), [2, 3, bytes]);
         let files: Vec<_> = all.streams[0].files.iter().map(|file| (file.made, file.closed)).collect();
         assert_eq!(files, [(true, Some((190, 7))), (false, None)]);
+    }
+
+    #[test]
+    fn a_file_that_was_set_aside_keeps_its_name() {
+        let gone = chronicle(&[&begin(0, 4, 100), "made 0", "event 1 0 0 150", "gone 0"]).unwrap();
+        let [file] = &gone.streams[0].files[..] else { panic!("{gone:?}") };
+        assert_eq!((file.name.sequence(), file.made, file.events), (5, false, 0));
     }
 
     #[test]

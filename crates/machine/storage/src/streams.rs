@@ -214,7 +214,8 @@ impl Streams {
     /// As for [`Writer::look`].
     pub fn look(&mut self) -> Result<(), WriteError> {
         let Self { writers, journal, .. } = self;
-        writers.iter_mut().try_for_each(|writer| writer.look_in(journal))?;
+        // One that cannot be made good does not hide what is wrong with others.
+        writers.iter_mut().map(|writer| writer.look_in(journal)).fold(Ok(()), Result::and)?;
         let backend = (self.backend)();
         self.journal.as_mut().map_or(Ok(()), |journal| journal.look(&*backend))
     }

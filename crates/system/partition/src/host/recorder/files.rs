@@ -131,9 +131,11 @@ impl Files {
                 Err(error) => (Outcome::SyncFailed, self.complain(&error.into())),
             },
             Work::Close => {
-                let (files, error) = match self.look().and_then(|()| self.writers.finish()) {
-                    Ok(files) => (files.into_iter().map(file_record).collect(), None),
-                    Err(error) => (self.closed(), Some(error)),
+                // A file that cannot be made good keeps no other one open.
+                let looked = self.look().err();
+                let (files, error) = match self.writers.finish() {
+                    Ok(files) => (files.into_iter().map(file_record).collect(), looked),
+                    Err(error) => (self.closed(), Some(looked.unwrap_or(error))),
                 };
                 self.closed = error.is_none();
                 let storage::Unfinished { first_copies: events, copies, event_bytes: bytes } =
