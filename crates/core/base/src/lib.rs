@@ -1,5 +1,5 @@
-//! What every part of Weir speaks of: [`time`], identities ([`ids`]), bulk data without their bytes ([`bulk`]), repeatable
-//! [`random`] numbers and [`histogram`]s.
+//! The words of every part of Weir: [`time`], identities ([`ids`]), bulk data ([`bulk`]), repeatable [`random`] numbers and
+//! [`histogram`]s.
 //!
 //! Everything here is a value. Nothing does I/O, reads a clock or draws a number that a seed does not fix.
 #![no_std]

@@ -212,7 +212,7 @@ pub enum Outcome {
     },
 }
 
-/// What a recorder has written to files that it could not close, or that others have changed.
+/// Events in files that a recorder could not close, or that somebody else has changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unfinished {
     /// Events whose first copy is there.

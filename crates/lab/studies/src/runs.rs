@@ -1,8 +1,7 @@
 //! Live runs of the laboratory: they say on the standard error what is said in them, and Ctrl-C ends them.
 
 use partition::driver::Meter;
-use partition::{Figures, Probe, Run};
-use partition::{Metered, Outcome, StartError};
+use partition::{Figures, Metered, Outcome, Probe, Run, StartError};
 use terminal::Interrupts;
 
 /// Conducts a run from start to account.

@@ -235,7 +235,7 @@ fn conduct_to_its_end(run: Run, meter: Option<Meter>) -> Result<(Outcome, Metere
         cores_used: conductor.cores_used,
         network,
         stale,
-        interrupted: conductor.interrupted || conductor.control.ends(),
+        interrupted: conductor.control.ends(),
         ending: *ending,
     };
     Ok((conducted, metered))
@@ -380,7 +380,6 @@ struct Conductor {
     /// All that run control said to each application; a new life is told again.
     commands: BTreeMap<NodeId, Vec<Command>>,
     words: Words,
-    interrupted: bool,
     began: Option<Time>,
     /// Processor time of all processes then, in seconds.
     cpu_until_began: Option<f64>,
@@ -456,7 +455,6 @@ impl Conductor {
             returned: Vec::new(),
             commands: BTreeMap::new(),
             words: Words::default(),
-            interrupted: false,
             began: None,
             cpu_until_began: None,
             ended: None,
@@ -686,7 +684,6 @@ impl Conductor {
     /// Does what somebody wants of the run.
     fn fulfil(&mut self, now: Time, host: &mut Host, wish: Wish) {
         let ends = !matches!(wish, Wish::Pause | Wish::Resume);
-        self.interrupted |= ends;
         match (&self.phase, wish) {
             (Phase::Starting { .. }, _) if ends => self.phase = Phase::Failed(StartError::Interrupted),
             (Phase::Running(_), Wish::Interrupt) => {

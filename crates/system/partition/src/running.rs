@@ -114,12 +114,6 @@ struct Telling {
     probe: Watched,
 }
 
-impl Drop for Telling {
-    fn drop(&mut self) {
-        self.news.close();
-    }
-}
-
 impl Probe for Telling {
     fn begun(&mut self) {
         self.begin.take().into_iter().for_each(|begin| _ = begin.send(()));
@@ -134,5 +128,9 @@ impl Probe for Telling {
     fn said(&mut self, text: &str) {
         self.news.said(text);
         self.probe.0.iter_mut().for_each(|probe| probe.said(text));
+    }
+
+    fn over(&mut self) {
+        self.news.close();
     }
 }

@@ -143,7 +143,7 @@ impl Sfi {
     }
 
     fn on_build(&mut self, now: Time, events: &[Assignment], oldest: EventId, out: &mut Outbox) {
-        // What is to be built is not finished, whatever the message says beside it.
+        // An event to build is not finished, whatever bound the message names.
         let Some(first) = events.iter().map(|assigned| assigned.event.event).min() else { return };
         let oldest = oldest.min(first);
         for assigned in events {

@@ -26,8 +26,7 @@ use super::ring::{self, Ring};
 use super::{BenchError, touch};
 use crate::bench::arguments::{BenchArgs, BenchPayload, BenchSide, BenchTransport};
 use crate::runs::conduct;
-use partition::Outcome;
-use partition::{Placement, Run};
+use partition::{Outcome, Placement, Run};
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, Serialize)]

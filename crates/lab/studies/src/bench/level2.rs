@@ -23,8 +23,7 @@ use super::paired::{Comparison, Figures, RatioOf};
 use super::{BenchError, hops, sound};
 use crate::bench::arguments::{BenchArgs, BenchIdle};
 use crate::runs::conduct;
-use partition::Outcome;
-use partition::{Placement, Run};
+use partition::{Outcome, Placement, Run};
 
 /// All three measurements.
 #[derive(Serialize)]

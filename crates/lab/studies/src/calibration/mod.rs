@@ -36,8 +36,7 @@ pub(crate) use self::shapes::{DATAGRAMS, SHARED, as_simulated, bound_to};
 use crate::runs::conduct_metered;
 use partition::driver::{Meter, Sample, Section};
 use partition::scratch::Scratch;
-use partition::{Outcome, StartError};
-use partition::{Placement, Run};
+use partition::{Outcome, Placement, Run, StartError};
 use terminal::Exit;
 
 /// Why there is no calibration.

@@ -11,9 +11,8 @@ use trigger::{Decision, Feature};
 use super::sample::Sample;
 use super::selection::StudyError;
 use crate::runs::conduct;
-use partition::Outcome;
-use partition::Run;
 use partition::observer::{Observer, Seen};
+use partition::{Outcome, Run};
 
 /// Where the configuration of a study comes from.
 pub(super) enum Configuration {

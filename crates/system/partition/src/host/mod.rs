@@ -228,7 +228,7 @@ impl Host {
         workshop: Workshop,
         talk: impl Fn(NodeId, NodeId) -> bool,
     ) {
-        let role = component.report(now).role;
+        let role = self.roles[usize::from(id.0)];
         let node = Node::new(id, self.run, self.life(id), Arc::clone(&self.roles), component);
         if workshop.has_thread() {
             self.working.push(id);

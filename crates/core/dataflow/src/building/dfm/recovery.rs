@@ -186,7 +186,7 @@ impl Dfm {
         self.counters.recovered_without += recovery.silent.len() as u64;
         recovery.silent.iter().for_each(|silent| out.note(Note::RecoveredWithout(silent.node)));
         if let DfmInput::SelfTrigger { first, limit, .. } = self.parameters.input {
-            // What was given up at a builder that died nobody may have seen, but it was counted.
+            // Nobody living may have seen an event that was given up at a dead builder, but it was counted.
             let counted = EventId(first.0 + self.closed_events.below_bound());
             self.next_event = recovery.newest.map_or(first, EventId::next).max(counted);
             self.counters.self_triggered = self.next_event.0.saturating_sub(first.0);
