@@ -14,7 +14,7 @@ WEIR = "$(CARGO_TARGET_DIR)/release/weir"
 CHECKS = fmt clippy doc deny tidy unit release instructions demo
 
 # The crates that make up the program: their tests run in the release build, which is made anyway.
-PROGRAM = weir terminal partition studies
+PROGRAM = weir terminal partition simulation benchmarks studies
 
 # Seeds per level of faults and time per target of `make soak`.
 SEEDS ?= 25000

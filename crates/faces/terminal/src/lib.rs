@@ -1,13 +1,15 @@
 //! What all commands of Weir share: how they end ([`Exit`]), what they say and where ([`complain`],
-//! [`on_standard_streams`]). Also how a user interrupts them ([`Interrupts`]), and the options that several of them
-//! take.
+//! [`on_standard_streams`]). Also how a user interrupts them ([`Interrupts`]), how
+//! they [`conduct`] runs, and the options that several of them take.
 #![forbid(unsafe_code)]
 
+mod conducting;
 mod exit;
 mod interrupts;
 mod options;
 mod streams;
 
+pub use conducting::{conduct, conduct_metered};
 pub use exit::Exit;
 pub use interrupts::Interrupts;
 pub use options::{Limits, Overrides};

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use benchmarks::{bench, calibration};
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
-use studies::{bench, calibration, simulation, study};
 use terminal::{Exit, Limits, Overrides};
 
 /// Takes data from detector links to checked files.
@@ -56,8 +56,8 @@ pub enum Command {
     #[command(after_help = bench::EXAMPLES)]
     Bench(bench::BenchArgs),
     /// Measure a figure or table: data, SVG and HTML
-    #[command(after_help = study::EXAMPLES)]
-    Study(study::StudyArgs),
+    #[command(after_help = studies::EXAMPLES)]
+    Study(studies::StudyArgs),
     /// Run one application of a partition; `weir run --processes` starts it
     #[command(hide = true)]
     Node(NodeArgs),

@@ -1,6 +1,6 @@
 //! The `weir` program: a trigger and data-acquisition system, from detector links to checked files.
 //!
-//! [`cli`] is what a user types; [`run_command`] does it, with the libraries `partition` and `studies`.
+//! [`cli`] is what a user types; [`run_command`] does it, with the library `partition` and those of the laboratory.
 #![forbid(unsafe_code)]
 
 pub mod cli;
@@ -13,8 +13,8 @@ mod run;
 use std::ffi::OsString;
 use std::sync::Arc;
 
+use benchmarks::{bench, calibration};
 use cli::Command;
-use studies::{bench, calibration, simulation, study};
 use terminal::{Exit, complain, on_standard_streams};
 
 /// Does what the command line asks for.
@@ -37,7 +37,7 @@ pub fn run_command<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item 
         Command::Calibrate(args) => calibration::calibrate(&args),
         Command::Bench(args) => bench::bench(&args),
         Command::Sim(args) => simulation::sim(&args),
-        Command::Study(args) => study::study(&args),
+        Command::Study(args) => studies::study(&args),
         Command::Node(args) => node::main(&args),
         Command::Pt => commands::pt(),
         Command::BenchPart(part) => bench::part(&part),

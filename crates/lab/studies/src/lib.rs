@@ -1,13 +1,78 @@
-//! The laboratory of Weir: what is measured, not run for data.
-//!
-//! [`simulation`] puts a configuration on simulated hosts and networks. [`calibration`] measures what inputs cost
-//! on this machine. [`mod@bench`] sets the system beside the bare machine, and [`study`] measures figures and
-//! tables of the papers again.
+//! `weir study`: figures and tables that are measured with the system itself, as data, SVG and HTML.
 #![forbid(unsafe_code)]
 
-pub mod bench;
-pub mod calibration;
-pub mod lossy;
-mod runs;
-pub mod simulation;
-pub mod study;
+mod arguments;
+mod atm1997;
+mod binomial;
+mod chain;
+mod decisions;
+mod eb2007;
+mod figure;
+mod markdown;
+mod page;
+mod plot;
+mod report;
+mod results;
+mod sample;
+mod selection;
+mod tally;
+mod text;
+mod truth;
+
+pub use arguments::{EXAMPLES, StudyArgs};
+
+use terminal::Exit;
+use terminal::on_standard_streams;
+
+/// Makes a study and prints its tables.
+pub fn study(args: &StudyArgs) -> Exit {
+    let Some(name) = &args.name else {
+        return on_standard_streams(|out, _| {
+            STUDIES.iter().try_for_each(|study| writeln!(out, "{:11}{}", study.name, study.about))?;
+            Ok(Exit::Well)
+        });
+    };
+    let Some(study) = STUDIES.iter().find(|study| study.name == name) else {
+        terminal::complain(&format!("weir: no study is called {name}; `weir study --list` names all"));
+        return Exit::Wrong;
+    };
+    let of_selection = !args.sample.is_empty() || args.decisions.is_some() || !args.overrides.set.is_empty();
+    if of_selection && study.name != SELECTION {
+        terminal::complain(&format!(
+            "weir study {name}: --sample, --decisions and --set are for `weir study {SELECTION}`"
+        ));
+        return Exit::Wrong;
+    }
+    match (study.make)(args) {
+        Ok(()) => Exit::Well,
+        Err(error) => {
+            terminal::complain(&format!("weir study {name}: {error}"));
+            error.exit()
+        }
+    }
+}
+
+struct Study {
+    name: &'static str,
+    about: &'static str,
+    make: fn(&StudyArgs) -> Result<(), selection::StudyError>,
+}
+
+const SELECTION: &str = "selection";
+const STUDIES: [Study; 3] = [
+    Study {
+        name: SELECTION,
+        about: "the trigger on samples of simulated collisions: efficiencies, rates, data moved",
+        make: selection::study,
+    },
+    Study {
+        name: "atm1997",
+        about: "event building over ATM, simulated cell by cell: figures 2, 4, 5 and 6 of ATM1997",
+        make: atm1997::study,
+    },
+    Study {
+        name: "eb2007",
+        about: "one third of the ATLAS event builder, simulated: figures 2 to 6 of EB2007",
+        make: eb2007::study,
+    },
+];

@@ -28,7 +28,7 @@ fn accretion() {
 /// What is best is for a machine without other users to say.
 #[test]
 fn credits() {
-    if let Err(reason) = studies::lossy::check_port() {
+    if let Err(reason) = benchmarks::lossy::check_port() {
         return testkit::skip("bench credits", &reason);
     }
     let found = tried("credits", &[]);
@@ -76,7 +76,7 @@ fn level2() {
 /// Every event is complete, or there would be no result.
 #[test]
 fn losses() {
-    if let Err(reason) = studies::lossy::check() {
+    if let Err(reason) = benchmarks::lossy::check() {
         return testkit::skip("bench losses", &reason);
     }
     let found = tried("losses", &[]);

@@ -69,5 +69,5 @@ fn count(summary: &Summary, count: &str) -> u64 {
 
 /// Whether this machine can have a network that drops; else the test is skipped by name.
 pub(crate) fn can_lose(test: &str) -> bool {
-    studies::lossy::check().inspect_err(|reason| testkit::skip(test, reason)).is_ok()
+    benchmarks::lossy::check().inspect_err(|reason| testkit::skip(test, reason)).is_ok()
 }

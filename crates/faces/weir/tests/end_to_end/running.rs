@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use benchmarks::lossy;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use studies::lossy;
 use testkit::TempDir;
 use transport::clock;
 
