@@ -15,9 +15,7 @@
 //! | [`shm`] | links between processes of a host through memory that they share |
 //! | [`shared_memory`] | memory that other processes of the host read in place |
 //! | [`scheduler`] | Poll/Action tasks under one thread \[DAQ1999 §2.2\]; [`idle`], [`poller`], [`waker`] serve it |
-//! | [`challenge`] | its proof on a new connection, in both directions |
 //! | [`random`](mod@random) | numbers that nobody can foretell |
-//! | [`run_secret`] | what the members of a run know, and the keys that come from it |
 //! | [`clock`], [`timestamp`] | monotonic time, profiling stamps \[DAQ1999 §4.2\] |
 //!
 //! # Example
@@ -66,11 +64,9 @@
 //! * the call that reads the time-stamp counter;
 //! * in [`udp`] the system calls that `rustix` lacks. All others go through `rustix`.
 
-pub mod challenge;
 pub mod clock;
 pub mod error;
 pub mod frame;
-pub mod frame_numbers;
 pub mod idle;
 pub mod link;
 pub mod local;
@@ -78,7 +74,6 @@ pub mod page_pool;
 pub mod poller;
 mod prefetch;
 pub mod random;
-pub mod run_secret;
 pub mod scheduler;
 pub mod shared_memory;
 pub mod shm;

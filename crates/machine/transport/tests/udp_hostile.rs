@@ -10,10 +10,7 @@ use transport::clock;
 use transport::frame::FrameLimits;
 use transport::link::Filled;
 use transport::page_pool::{Pool, PoolOptions};
-use transport::run_secret::RunSecret;
-use transport::udp::{
-    Acknowledged, Authenticate, Endpoint, PartitionKey, PeerId, UdpCounters, UdpOptions, check_any_conversation,
-};
+use transport::udp::{Acknowledged, Authenticate, Endpoint, PeerId, UdpCounters, UdpOptions, check_any_conversation};
 
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 /// Where tags do not cover addresses.
@@ -243,7 +240,7 @@ fn the_header_of_a_genuine_datagram_before_another_payload_is_refused() {
 #[test]
 fn a_datagram_that_was_captured_is_refused_everywhere_else_and_a_second_time() {
     let pool = Pool::new(&PoolOptions { name: "p".into(), page_len: 64 << 10, pages: 8, prefault: false }).unwrap();
-    let run = |number: u8| UdpOptions::new(limits(), PartitionKey::derive(&RunSecret::new("key", &[number; 16])).0);
+    let run = |number: u8| UdpOptions::new(limits(), [number; 16]);
     // An endpoint in each place where the datagram could be taken, which believes that its peer is the one that it came from.
     let sender = UdpSocket::bind(LOOPBACK).unwrap();
     let from = sender.local_addr().unwrap();
@@ -252,7 +249,7 @@ fn a_datagram_that_was_captured_is_refused_everywhere_else_and_a_second_time() {
     let mut another = endpoint(&run(1));
     let mut later_run = endpoint(&run(2));
     let mut later_life = endpoint(&UdpOptions { incarnation: 1, ..run(1) });
-    let key = PartitionKey::derive(&RunSecret::new("key", &[1; 16])).0;
+    let key = [1; 16];
     let to = |receiver: &Endpoint, life| Forged {
         key,
         parties: parties(from, receiver.local_address(), life),

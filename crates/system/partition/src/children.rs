@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use base::ids::{Incarnation, NodeId, RunNumber};
 use base::time::Time;
 use dataflow::message::PeerPlace;
-use transport::run_secret::RunSecret;
+use membership::run_secret::RunSecret;
 
 use crate::host::{FIRST_LIFE, LinkId, PeerAddress};
 use crate::introduction::Introduction;

@@ -21,14 +21,14 @@ use dataflow::message::{Command, Envelope, Message, PeerPlace};
 use dataflow::node::{RUN_CONTROL, route};
 use dataflow::report::{Network, Report};
 use dataflow::wire;
+use membership::challenge::Prover;
+use membership::run_secret::RunSecret;
 use nix::sys::resource::UsageWho;
 use rol::{InputError, Inputs, Replay};
-use transport::challenge::Prover;
 use transport::clock;
 use transport::error::OsError;
 use transport::idle::IdleStrategy;
 use transport::random::random;
-use transport::run_secret::RunSecret;
 use transport::scheduler::{Context, Scheduler, Task};
 
 use crate::assembly::Assembly;

@@ -9,9 +9,9 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::process::ChildStdin;
 
 use base::ids::{Incarnation, NodeId, RunNumber};
+use membership::challenge::Prover;
+use membership::run_secret::RunSecret;
 use rustix::stdio::dup2_stdin;
-use transport::challenge::Prover;
-use transport::run_secret::RunSecret;
 
 /// All that a child needs to be a member of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]

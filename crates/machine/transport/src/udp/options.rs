@@ -7,7 +7,6 @@ use super::system::DATAGRAMS_PER_CALL;
 use crate::error::OsError;
 use crate::frame::FrameLimits;
 use crate::page_pool::Pool;
-use crate::run_secret::RunSecret;
 use core::time::Duration;
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -111,9 +110,8 @@ impl Acknowledged {
 pub struct PartitionKey(pub [u8; 16]);
 
 impl PartitionKey {
-    /// The key of datagrams that goes with the secret of a run; it does not tell the secret.
-    pub fn derive(secret: &RunSecret) -> Self {
-        let [key @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = secret.key_for("weir 2026 datagrams");
+    /// Of the first bytes of a key that was derived for datagrams alone.
+    pub const fn from_derived([key @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _]: [u8; 32]) -> Self {
         Self(key)
     }
 }

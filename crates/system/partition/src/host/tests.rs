@@ -9,10 +9,10 @@ use base::ids::{Incarnation, NodeId, RunNumber};
 use configuration::Partition;
 use dataflow::message::{Envelope, Message};
 use dataflow::node::RUN_CONTROL;
-use transport::challenge::{Member, Prover};
+use membership::challenge::{Member, Prover};
+use membership::run_secret::RunSecret;
 use transport::clock;
 use transport::idle::IdleStrategy;
-use transport::run_secret::RunSecret;
 use transport::scheduler::Scheduler;
 
 use super::{FIRST_LIFE, Host, Kind, LinkEvent, LinkId, Links, NetworkOptions, Part, PeerAddress};

@@ -11,7 +11,7 @@ use std::time::Duration;
 use base::time::Time;
 use dataflow::message::{Envelope, Message};
 use dataflow::wire;
-use transport::challenge::{Challenge, Member, Nonce, Proven, Prover};
+use membership::challenge::{Challenge, Member, Nonce, Proven, Prover};
 use transport::frame::{Frame, FrameLimits};
 use transport::link::{Lost, SendError};
 use transport::page_pool::{Pool, PoolError, PoolOptions};

@@ -11,10 +11,10 @@ use configuration::Partition;
 use dataflow::message::{Command, DatagramAddresses, Envelope, Message, PeerPlace};
 use dataflow::node::RUN_CONTROL;
 use dataflow::wire;
+use membership::challenge::{Challenge, Member, Prover, Step};
+use membership::frame_numbers::FrameNumbers;
+use membership::run_secret::RunSecret;
 use rol::Inputs;
-use transport::challenge::{Challenge, Member, Prover, Step};
-use transport::frame_numbers::FrameNumbers;
-use transport::run_secret::RunSecret;
 
 use super::Node;
 use super::{NodeError, take_part};

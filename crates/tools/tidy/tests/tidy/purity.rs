@@ -1,6 +1,6 @@
 //! The protocol logic is pure (ARCHITECTURE.md): no I/O, clock, thread, entropy or unsafe code. What has neither `std`,
 //! nor `unsafe`, nor a dependency that brings them, can have none of these. Its two dependencies have no `std` either: `base` holds
-//! values, and `pages` counts holders of memory.
+//! values, and `pages` counts holders of memory. `membership` proves with a hash besides.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,7 +11,7 @@ use testkit::TempDir;
 
 use crate::tree::{directory, files, host, manifest, packages, root, run};
 
-const CORE: &str = "dataflow";
+const CORE: [&str; 2] = ["dataflow", "membership"];
 
 /// Compiles the core with a toolchain that has `core` and `alloc` but no `std`: the stronger form of a look for
 /// `extern crate std`, and it needs no other target to be installed.
@@ -31,7 +31,19 @@ fn the_core_compiles_where_there_is_no_standard_library() {
         }
     }
     let output = Command::new("cargo")
-        .args(["check", "--locked", "--offline", "--lib", "-p", CORE, "--target", &host, "--target-dir"])
+        .args([
+            "check",
+            "--locked",
+            "--offline",
+            "--lib",
+            "-p",
+            CORE[0],
+            "-p",
+            CORE[1],
+            "--target",
+            &host,
+            "--target-dir",
+        ])
         .arg(Path::new(env!("CARGO_TARGET_TMPDIR")).join("purity"))
         .env("CARGO_ENCODED_RUSTFLAGS", format!("--sysroot\x1f{}", sysroot.path().display()))
         .current_dir(root())
@@ -43,10 +55,12 @@ fn the_core_compiles_where_there_is_no_standard_library() {
 #[test]
 fn the_core_forbids_std_and_unsafe_code() {
     let sources = files(&["rs"]);
-    let lib = sources.iter().find(|file| file.name == "crates/core/dataflow/src/lib.rs").expect("the crate has a root");
-    for attribute in ["#![no_std]", "#![forbid(unsafe_code)]"] {
-        let found = lib.text.lines().any(|line| line == attribute);
-        assert!(found, "{} has {attribute}, without any condition", lib.name);
+    for root in CORE.map(|name| format!("{}/src/lib.rs", directory(name))) {
+        let lib = sources.iter().find(|file| file.name == root).expect("the crate has a root");
+        for attribute in ["#![no_std]", "#![forbid(unsafe_code)]"] {
+            let found = lib.text.lines().any(|line| line == attribute);
+            assert!(found, "{} has {attribute}, without any condition", lib.name);
+        }
     }
 }
 
@@ -58,15 +72,19 @@ fn the_core_depends_on_handles_alone() {
         let kept = package["dependencies"].as_array().unwrap().iter().filter(|dependency| dependency["kind"] != "dev");
         kept.map(|dependency| dependency["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    assert_eq!(dependencies(CORE), ["base", "pages"], "what the core depends on, build scripts included");
+    assert_eq!(dependencies("dataflow"), ["base", "pages"], "what the core depends on, build scripts included");
+    let of_membership = ["base", "blake3", "dataflow", "thiserror"];
+    assert_eq!(dependencies("membership"), of_membership, "what proves membership, build scripts included");
     assert_eq!(dependencies("base"), ["pages"], "what its words depend on, build scripts included");
     assert_eq!(dependencies("pages"), Vec::<String>::new(), "what the handles depend on, build scripts included");
 }
 
 #[test]
 fn the_core_has_no_build_script_and_no_feature_that_changes_it() {
-    assert!(!root().join(directory(CORE)).join("build.rs").exists());
-    let manifest = manifest(CORE);
-    assert!(manifest["package"].get("build").is_none());
-    assert!(manifest.get("features").is_none());
+    for name in CORE {
+        assert!(!root().join(directory(name)).join("build.rs").exists());
+        let manifest = manifest(name);
+        assert!(manifest["package"].get("build").is_none());
+        assert!(manifest.get("features").is_none());
+    }
 }

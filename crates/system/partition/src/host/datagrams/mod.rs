@@ -351,9 +351,9 @@ mod tests {
     use configuration::Partition;
     use dataflow::message::Envelope;
     use dataflow::wire;
+    use membership::run_secret::RunSecret;
     use transport::clock;
     use transport::page_pool::PoolOptions;
-    use transport::run_secret::RunSecret;
 
     const FRAME_MAX: usize = 512 << 10;
     const NODE: NodeId = NodeId(7);

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use base::ids::{Incarnation, NodeId, Role};
 use configuration::{FRAGMENT_OVERHEAD_BYTES, MessageType, Partition, RosInput, Transport, Way};
 use dataflow::wire;
+use membership::run_secret::RunSecret;
 use transport::frame::FrameLimits;
-use transport::run_secret::RunSecret;
 use transport::udp::{Acknowledged, Authenticate, MulticastOptions, PartitionKey, SocketBuffers, UdpOptions};
 
 use crate::assembly::Assembly;
@@ -59,7 +59,7 @@ impl DatagramOptions {
         let make = |frame_max: usize, lane: LaneLoad| {
             let LaneLoad { receive, send, by_one, to_one, parts_to_one } = lane;
             let limits = FrameLimits::new(wire::HEADER_LEN, frame_max).expect("a header is shorter than a frame");
-            let key = PartitionKey::derive(run);
+            let key = PartitionKey::from_derived(run.key_for("weir 2026 datagrams"));
             let datagram_len = usize::try_from(transport.datagram_len()).expect("at most 65,507");
             let asked = |load: Load| match transport.socket_buffer {
                 Some(size) => usize::try_from(size.bytes()).unwrap_or(usize::MAX),

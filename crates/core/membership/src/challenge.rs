@@ -195,6 +195,7 @@ impl Challenge {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     const FIRST: Member = (NodeId(3), Incarnation(0));
     const SECOND: Member = (NodeId(7), Incarnation(2));
@@ -248,7 +249,7 @@ mod tests {
             numbers(&second, &first, [[1; 32], [2; 32]]),
             numbers(&other(FIRST), &other(SECOND), [[1; 32], [2; 32]]),
         ];
-        let distinct: std::collections::BTreeSet<u32> = all.into_iter().flatten().collect();
+        let distinct: alloc::collections::BTreeSet<u32> = all.into_iter().flatten().collect();
         assert_eq!(distinct.len(), 10, "{all:x?}");
     }
 

@@ -43,7 +43,8 @@ impl core::fmt::Debug for RunSecret {
 #[cfg(test)]
 mod tests {
     use super::RunSecret;
-    use std::collections::BTreeSet;
+    use alloc::collections::BTreeSet;
+    use alloc::format;
 
     #[test]
     fn each_run_partition_and_purpose_has_keys_of_its_own() {
