@@ -55,7 +55,7 @@ pub(super) fn setup(assembly: Assembly, inputs: Inputs) -> Result<Setup, Simulat
         outside: Box::new(outside),
         components: Box::new(move |node: NodeId, life: Incarnation| {
             let triggers = inputs.triggers().filter(|_| assembly.application(node).is_some_and(is_level1));
-            assembly.component_of_life(node, triggers, life.0 > 0)
+            assembly.parameters(node, life.0 > 0).component(triggers)
         }),
         applications,
     })

@@ -229,7 +229,7 @@ impl Member {
         let workshop = Workshop::new(&assembly, inputs.as_ref(), node, &self.waker);
         let workshop = workshop.map_err(|error| error.to_string())?;
         let triggers = inputs.as_ref().and_then(Inputs::triggers).filter(|_| role == Role::Level1);
-        let component = assembly.component_of_life(node, triggers, late);
+        let component = assembly.parameters(node, late).component(triggers);
         let (links, events) = (core::mem::take(&mut host.links), core::mem::take(&mut host.link_events));
         *host = new_host(&assembly, links);
         host.link_events = events;

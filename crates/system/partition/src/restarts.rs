@@ -1,25 +1,11 @@
-//! Which applications are started again when they are lost, and how often.
+//! How often applications are started again when they are lost.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use base::ids::{NodeId, Role};
+use base::ids::NodeId;
 use base::time::Time;
-use configuration::{LossAction, Partition, Processes};
-
-/// Whether the protocols of a role let it die within a run and return: its peers bring it up to date, and what it held is
-/// either with them still or lost and counted.
-pub(crate) const fn recovers(role: Role) -> bool {
-    match role {
-        Role::L2sv | Role::L2pu | Role::Pros | Role::Ros | Role::Dfm | Role::Sfi | Role::Efd | Role::Sfo => true,
-        Role::RunControl | Role::Level1 => false,
-    }
-}
-
-/// Whether an application of a role that is lost is started again.
-pub(crate) fn returns(role: Role, partition: &Partition) -> bool {
-    partition.processes.on_loss.of(role) == LossAction::Restart && recovers(role)
-}
+use configuration::Processes;
 
 /// Counts restarts, so that what dies again and again ends the run.
 pub(crate) struct Restarts {

@@ -10,7 +10,7 @@ use dataflow::message::{Command, Message, PeerPlace};
 
 use super::{Conductor, GRACE, Phase};
 use crate::host::Host;
-use crate::restarts::{recovers, returns};
+use assembly::{recovers, returns};
 
 /// An application that was started again.
 #[derive(Clone, Debug, PartialEq, Eq)]

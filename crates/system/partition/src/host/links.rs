@@ -28,7 +28,7 @@ use super::channel::{Channel, PeerAddress};
 use super::datagrams::{DatagramOptions, Datagrams};
 use super::sharing::{self, Sharing};
 use super::unproven::{Outcome, Unproven};
-use crate::assembly::REPLY_GROUP_BYTES;
+use assembly::REPLY_GROUP_BYTES;
 
 /// Names a connection of this process; never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

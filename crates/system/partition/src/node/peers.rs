@@ -8,7 +8,7 @@ use transport::scheduler::Context;
 
 use super::{Member, Place};
 use crate::host::{FIRST_LIFE, Host, Kind, LinkId, Part, PeerAddress};
-use crate::restarts::returns;
+use assembly::returns;
 
 /// A peer to which there is a connection.
 pub(super) struct Peer {

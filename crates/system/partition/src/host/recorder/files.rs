@@ -18,7 +18,7 @@ use super::RecorderError;
 use super::event::{EventMaker, RecordedEvent};
 use super::streams::{RecordedStreams, tag_words};
 use crate::assembly::Assembly;
-use crate::restarts::returns;
+use assembly::returns;
 
 /// The files of one SFO.
 pub(super) struct Files {

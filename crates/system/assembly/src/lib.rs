@@ -1,0 +1,161 @@
+//! From a configuration to components: numbers, roles, credits, tables, policies, time-outs.
+//!
+//! An [`Assembly`] numbers the applications of a [`Partition`] and knows the [`Parameters`] of each. Nothing here does any
+//! input or output: live runs, simulated ones and measurements make their components of the same parameters.
+#![forbid(unsafe_code)]
+
+mod parameters;
+mod returns;
+mod scale;
+
+use base::ids::{NodeId, Role, RunNumber};
+use configuration::Partition;
+use dataflow::control::controller::Application;
+use dataflow::level2::overrides::{Override, Overrides};
+use dataflow::level2::steering::{Skeleton, Strategy};
+use dataflow::node::RUN_CONTROL;
+
+pub use parameters::Parameters;
+pub use returns::{recovers, returns};
+pub use scale::{REPLY_GROUP_BYTES, Scale};
+
+/// A partition with its applications numbered: everything needed to make any of its components.
+#[derive(Clone, Debug)]
+pub struct Assembly {
+    /// The configuration.
+    pub partition: Partition,
+    /// All applications; the node of the first is 1.
+    pub applications: Vec<Application>,
+    /// Source identifiers of the ROBs of each ROS.
+    pub robs: Vec<Vec<u32>>,
+    /// What is made of the decisions of level 2.
+    overrides: Overrides,
+    /// What no configuration says.
+    scale: Scale,
+}
+
+impl Assembly {
+    /// Numbers the applications of a partition, whose read-out systems have these ROBs.
+    pub fn new(partition: Partition, robs: Vec<Vec<u32>>) -> Self {
+        let numbered = (1..).zip(partition.applications());
+        let applications =
+            numbered.map(|(node, app)| Application { name: app.name, role: app.role, node: NodeId(node) }).collect();
+        let overrides = Overrides { all: decisions(&partition), ..Overrides::default() };
+        Self { partition, applications, robs, overrides, scale: Scale::default() }
+    }
+
+    /// The same, with the bits of the level-1 items that are accepted by force and of those that are vetoed: the configuration has
+    /// their names.
+    #[must_use]
+    pub fn with_items(self, force_accept_items: u32, veto_items: u32) -> Self {
+        Self { overrides: Overrides { force_accept_items, veto_items, ..self.overrides }, ..self }
+    }
+
+    /// The same on another scale.
+    #[must_use]
+    pub fn on_scale(self, scale: Scale) -> Self {
+        Self { scale, ..self }
+    }
+
+    /// The run.
+    pub fn run(&self) -> RunNumber {
+        RunNumber(self.partition.run.number())
+    }
+
+    /// The application at a node; `None` for run control and beyond.
+    pub fn application(&self, node: NodeId) -> Option<&Application> {
+        self.applications.get(usize::from(node.0).checked_sub(1)?)
+    }
+
+    /// What people call the application at a node.
+    pub fn name(&self, node: NodeId) -> String {
+        match self.application(node) {
+            Some(app) => app.name.clone(),
+            None if node == RUN_CONTROL => "run control".into(),
+            None => format!("{node:?}"),
+        }
+    }
+
+    /// Index of a node among those of its role.
+    pub fn index_in_role(&self, node: NodeId) -> usize {
+        let role = self.application(node).map(|app| app.role);
+        self.applications.iter().filter(|app| Some(app.role) == role).take_while(|app| app.node != node).count()
+    }
+
+    /// The processor core to which the process of an application is bound.
+    pub fn core_of(&self, node: NodeId) -> Option<u32> {
+        self.partition.processes.cores.of(self.application(node)?.role, self.index_in_role(node))
+    }
+
+    /// All nodes of a role.
+    pub fn of(&self, role: Role) -> Vec<NodeId> {
+        self.applications.iter().filter(|app| app.role == role).map(|app| app.node).collect()
+    }
+
+    /// The roles of all nodes, run control first.
+    pub fn roles(&self) -> Vec<Role> {
+        core::iter::once(Role::RunControl).chain(self.applications.iter().map(|app| app.role)).collect()
+    }
+
+    /// Read-out systems and the pseudo-ROS: the receivers of clears.
+    pub fn readout(&self) -> Vec<NodeId> {
+        [self.of(Role::Ros), self.of(Role::Pros)].concat()
+    }
+
+    /// Whether two applications exchange messages.
+    pub fn talk(&self, one: NodeId, other: NodeId) -> bool {
+        let (Some(one), Some(other)) = (self.application(one), self.application(other)) else { return true };
+        let has_level2 = self.partition.l2sv.is_some();
+        let pairs = [(one.role, other.role), (other.role, one.role)];
+        pairs.into_iter().any(|pair| match pair {
+            (Role::Level1, Role::Ros | Role::L2sv | Role::Dfm)
+            | (Role::L2sv, Role::L2pu | Role::Dfm)
+            | (Role::Dfm, Role::Ros | Role::Pros | Role::Sfi | Role::Efd)
+            | (Role::Sfi, Role::Ros | Role::Pros | Role::Efd)
+            | (Role::Efd, Role::Sfo) => true,
+            (Role::L2pu, Role::Ros | Role::Pros) => has_level2,
+            (Role::L2pu, Role::Sfi) => self.is_phased(),
+            (Role::L2sv, Role::Ros) => !self.partition.builds(),
+            _ => false,
+        })
+    }
+
+    /// Fragments of each ROB that can be somewhere behind the ROS, inside one process, or kept to be sent again, after the
+    /// ROS has cleared them.
+    pub fn events_behind_ros(&self) -> usize {
+        let slots = |count: u32, each: u32| (count * each) as usize;
+        let filter =
+            self.partition.event_filter().map_or(0, |ef| slots(ef.count, ef.slots.max(self.partition.sfi.count)));
+        let is_ahead = self.is_phased() || self.partition.push().is_some();
+        let ahead = if is_ahead { slots(self.partition.sfi.count, self.partition.sfi.events) } else { 0 };
+        let units = self.partition.l2pu.as_ref().map_or(0, |l2pu| l2pu.count);
+        let kept = (self.partition.sfi.count + units) as usize * self.scale.replies_kept;
+        slots(self.partition.sfi.count, self.partition.sfi.events) + ahead + 2 * filter + kept
+    }
+
+    /// The skeleton of level-2 steering, which decides without data.
+    pub fn skeleton(&self) -> Skeleton {
+        let l2pu = self.partition.l2pu.clone().unwrap_or_default();
+        let robs_per_step = l2pu.robs_per_step as usize;
+        let accept = l2pu.accept.as_f64();
+        let strategy = match l2pu.strategy {
+            configuration::Strategy::None => Strategy::None { accept },
+            configuration::Strategy::Generate => Strategy::Generate { robs_per_step, accept },
+            configuration::Strategy::Menu | configuration::Strategy::Sink => {
+                Strategy::None { accept: l2pu.accept.as_f64() }
+            }
+            configuration::Strategy::TwoStep => {
+                Strategy::TwoStep { robs_per_step, step_accept: l2pu.step_accept.as_f64() }
+            }
+        };
+        Skeleton { strategy, robs: self.robs.concat(), seed: self.partition.run.seed }
+    }
+}
+
+fn decisions(partition: &Partition) -> Override {
+    match partition.l2sv.as_ref().map(|l2sv| l2sv.decisions).unwrap_or_default() {
+        configuration::Decisions::AsFound => Override::None,
+        configuration::Decisions::ForceAccept => Override::ForceAccept,
+        configuration::Decisions::ForceReject => Override::ForceReject,
+    }
+}
