@@ -1,5 +1,7 @@
 //! What a component counts, and how it tells.
 
+mod counters;
+
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -10,6 +12,11 @@ use base::ids::{NodeId, Role};
 use base::random::Random;
 use base::time::Time;
 
+pub use counters::{
+    Counter, Counters, DatagramCounts, DfmCounters, EfdCounters, L2puCounters, L2svCounters, Level1Counters, Nature,
+    RosCounters, SfiCounters, SfoCounters, Tally,
+};
+
 /// The counts of one application, taken at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
@@ -17,7 +24,7 @@ pub struct Report {
     pub node: NodeId,
     /// In what role.
     pub role: Role,
-    /// The values of the role's counters, in the order of its `NAMES`.
+    /// The values of the role's counters, in the order of [`Counter::of_role`].
     pub counters: Vec<u64>,
     /// Counts per peer, for the accounting across a dead peer.
     pub peers: Vec<PeerCount>,
@@ -93,94 +100,6 @@ pub struct Carried {
     pub bytes: u64,
 }
 
-/// Datagrams of a process, and what became of those that were of no use, by cause.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DatagramCounts {
-    /// Sent.
-    pub sent: u64,
-    /// Taken in, whatever became of them.
-    pub received: u64,
-    /// Dropped by the kernel because the receiver did not keep up.
-    pub dropped: u64,
-    /// Messages and datagrams that could not be sent: the queue was full, or the kernel refused.
-    pub not_sent: u64,
-    /// From addresses that are no peer's.
-    pub foreign: u64,
-    /// Not ours, not made with the key, damaged, or impossible.
-    pub malformed: u64,
-    /// From a former life of a peer.
-    pub stale: u64,
-    /// Parts that had come already, or came too late to be of use.
-    pub duplicates: u64,
-    /// Messages of which a part has come, given up.
-    pub given_up: u64,
-    /// Messages whose missing part was asked for; one that is asked for again counts again.
-    pub asked: u64,
-    /// Datagrams sent once more because they were asked for.
-    pub repeated: u64,
-    /// How often one message was asked for, at most.
-    pub asked_most: u64,
-}
-
-impl DatagramCounts {
-    /// The values, in the order of the fields.
-    pub const fn to_values(self) -> [u64; Self::COUNT] {
-        let Self {
-            sent,
-            received,
-            dropped,
-            not_sent,
-            foreign,
-            malformed,
-            stale,
-            duplicates,
-            given_up,
-            asked,
-            repeated,
-            asked_most,
-        } = self;
-        [
-            sent, received, dropped, not_sent, foreign, malformed, stale, duplicates, given_up, asked, repeated,
-            asked_most,
-        ]
-    }
-
-    /// From values in the order of the fields.
-    pub const fn from_values(values: [u64; Self::COUNT]) -> Self {
-        let [
-            sent,
-            received,
-            dropped,
-            not_sent,
-            foreign,
-            malformed,
-            stale,
-            duplicates,
-            given_up,
-            asked,
-            repeated,
-            asked_most,
-        ] = values;
-        Self {
-            sent,
-            received,
-            dropped,
-            not_sent,
-            foreign,
-            malformed,
-            stale,
-            duplicates,
-            given_up,
-            asked,
-            repeated,
-            asked_most,
-        }
-    }
-
-    /// How many counts there are.
-    pub const COUNT: usize = 12;
-}
-
 impl Network {
     /// What a carrier has brought in the meantime.
     pub fn count_since(&mut self, (messages, bytes): (u64, u64), by: CarrierKind) {
@@ -196,16 +115,13 @@ impl Network {
             messages: self.carried[index].messages + other.carried[index].messages,
             bytes: self.carried[index].bytes + other.carried[index].bytes,
         };
-        let (ours, theirs) = (self.datagrams.to_values(), other.datagrams.to_values());
-        let sums = DatagramCounts::from_values(core::array::from_fn(|index| ours[index] + theirs[index]));
-        let asked_most = self.datagrams.asked_most.max(other.datagrams.asked_most);
         Self {
             messages: self.messages + other.messages,
             bytes: self.bytes + other.bytes,
             malformed: self.malformed + other.malformed,
             carried: core::array::from_fn(carried),
             ports: core::array::from_fn(|port| self.ports[port] + other.ports[port]),
-            datagrams: DatagramCounts { asked_most, ..sums },
+            datagrams: self.datagrams.plus(other.datagrams),
             data_sum: self.data_sum.wrapping_add(other.data_sum),
         }
     }
@@ -229,19 +145,21 @@ impl Report {
     }
 
     /// Together with the report of former lives of the same application. Each life counts from 0, but for what it is told of them
-    /// (`told_of_former`) and what is in its hands.
+    /// and what is in its hands: see [`Nature`].
     #[must_use]
     pub fn after(mut self, former: &Self) -> Self {
-        let (names, own) = (counter_names(self.role), self.counters.clone());
-        for (index, name) in names.iter().enumerate() {
-            let Some(count) = self.counters.get_mut(index) else { break };
+        let (counters, own) = (Counter::of_role(self.role), self.counters.clone());
+        let place = |name| counters.iter().position(|counter| counter.name == name);
+        for (index, (count, counter)) in self.counters.iter_mut().zip(counters).enumerate() {
             let former = former.counters.get(index).copied().unwrap_or(0);
-            let told = told_of_former(self.role, name).and_then(|told| names.iter().position(|name| *name == told));
-            let of_former = told.and_then(|told| own.get(told).copied()).unwrap_or(0).max(former);
-            *count = match told {
-                Some(told) if told == index => of_former,
-                _ if *name == "resident" => *count,
-                _ => count.saturating_add(of_former),
+            *count = match counter.nature {
+                Nature::Held => *count,
+                Nature::Told(by) if place(by) == Some(index) => former.max(*count),
+                Nature::Told(by) => {
+                    let told = place(by).and_then(|place| own.get(place)).copied().unwrap_or(0);
+                    count.saturating_add(told.max(former))
+                }
+                nature => nature.join(*count, former),
             };
         }
         for blocked in &former.blocked {
@@ -267,71 +185,11 @@ impl Report {
         self
     }
 
-    /// A number that changes whenever an event gets on: a digest of the counters, but for those that may also grow while
-    /// nothing does (`RETRIES`).
+    /// A number that changes whenever an event gets on: a digest of the counters, but for those that are [idle](Nature::Idle).
     pub fn mark(&self) -> u64 {
-        let counts = counter_names(self.role).iter().zip(&self.counters);
-        let counts = counts.filter(|(name, _)| !RETRIES.contains(name)).map(|(_, count)| *count);
+        let counts = Counter::of_role(self.role).iter().zip(&self.counters);
+        let counts = counts.filter(|(counter, _)| counter.nature != Nature::Idle).map(|(_, count)| *count);
         counts.fold(0, |mark, count| Random::new(mark ^ count).next_u64())
-    }
-}
-
-/// Counters of what is tried again, or comes too late: they say nothing about progress.
-const RETRIES: [&str; 27] = [
-    "offered",
-    "vetoed",
-    "vetoed_busy",
-    "vetoed_simple",
-    "vetoed_complex",
-    "requests",
-    "roi_requests",
-    "event_requests",
-    "reasks",
-    "timeouts",
-    "bytes_out",
-    "clears_asked",
-    "clears_refused",
-    "clears_repeated",
-    "clear_groups",
-    "failures",
-    "late_replies",
-    "pushed",
-    "pushed_ahead",
-    "pushed_dropped",
-    "destinations",
-    "late_decisions",
-    "lost_robs",
-    "assigned",
-    "reassigned",
-    "revoked",
-    "beyond_room",
-];
-
-/// The counter in which a later life has what former ones have counted, since it is told: a supervisor by level 1, a DFM that triggers
-/// itself by the others, and a recorder by its files.
-fn told_of_former(role: Role, name: &'static str) -> Option<&'static str> {
-    match (role, name) {
-        (Role::L2sv, "received" | "rejected" | "accepted" | "forced" | "incomplete") => Some(name),
-        (Role::Dfm, "self_triggered") => Some(name),
-        (Role::Sfo, "recorded") => Some("taken_over"),
-        (Role::Sfo, "copies") => Some("taken_over_copies"),
-        (Role::Sfo, "bytes") => Some("taken_over_bytes"),
-        (Role::Sfo, "taken_over" | "taken_over_copies" | "taken_over_bytes") => Some(name),
-        _ => None,
-    }
-}
-
-const fn counter_names(role: Role) -> &'static [&'static str] {
-    match role {
-        Role::RunControl => &[],
-        Role::Level1 => Level1Counters::NAMES,
-        Role::L2sv => L2svCounters::NAMES,
-        Role::L2pu => L2puCounters::NAMES,
-        Role::Pros | Role::Ros => RosCounters::NAMES,
-        Role::Dfm => DfmCounters::NAMES,
-        Role::Sfi => SfiCounters::NAMES,
-        Role::Efd => EfdCounters::NAMES,
-        Role::Sfo => SfoCounters::NAMES,
     }
 }
 
@@ -480,348 +338,40 @@ impl BlockedClock {
     }
 }
 
-/// Declares a struct of plain `u64` counters with their names, so that reports, metrics and documents share one list.
-macro_rules! counters {
-    ($(#[$meta:meta])* $name:ident { $($(#[doc = $doc:literal])+ $field:ident,)+ }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct $name { $($(#[doc = $doc])+ pub $field: u64,)+ }
-
-        impl $name {
-            /// The names, in the order of the fields.
-            pub const NAMES: &'static [&'static str] = &[$(stringify!($field)),+];
-
-            /// The values, in the order of the fields.
-            pub fn to_values(self) -> Vec<u64> {
-                alloc::vec![$(self.$field),+]
-            }
-
-            /// From values in the order of the fields; what is not given is 0.
-            pub fn from_values(values: &[u64]) -> Self {
-                let mut values = values.iter().copied();
-                Self { $($field: values.next().unwrap_or(0)),+ }
-            }
-
-            /// The sum over several reports.
-            pub fn total<'a>(reports: impl Iterator<Item = &'a Report>) -> Self {
-                reports.map(|report| Self::from_values(&report.counters)).fold(Self::default(), |sum, next| Self {
-                    $($field: sum.$field.saturating_add(next.$field)),+
-                })
-            }
-        }
-    };
-}
-
-counters! {
-    /// Level 1. Per peer: events sent to it for a decision.
-    Level1Counters {
-        /// Triggers issued: the level-1 events of the run.
-        issued,
-        /// Trigger opportunities: issued and vetoed.
-        offered,
-        /// Opportunities that fell into dead time, whatever its cause.
-        vetoed,
-        /// Of these, vetoed because a receiver was busy or behind.
-        vetoed_busy,
-        /// Of these, vetoed too soon after a trigger: simple dead time.
-        vetoed_simple,
-        /// Of these, vetoed because a leaky bucket was full: complex dead time.
-        vetoed_complex,
-        /// Triggers fetched from outside and not issued, because the run ended.
-        unused,
-    }
-}
-
-counters! {
-    /// L2SV.
-    L2svCounters {
-        /// Events received from level 1.
-        received,
-        /// Decided: rejected.
-        rejected,
-        /// Decided: accepted, forced ones included.
-        accepted,
-        /// Accepted by time-out.
-        forced,
-        /// Accepted without all the data that level 2 had asked for.
-        incomplete,
-        /// Decisions that came after the time-out.
-        late_decisions,
-        /// Events given to another L2PU because theirs was lost.
-        reassigned,
-        /// Undecided events of former lives that level 1 told again.
-        told_again,
-        /// Events given up undecided.
-        abandoned,
-        /// Decisions of L2PUs that an override turned round.
-        overridden,
-        /// Clear groups sent, where there is no DFM.
-        clear_groups,
-        /// Clear groups sent again on request.
-        clears_repeated,
-    }
-}
-
-counters! {
-    /// L2PU.
-    L2puCounters {
-        /// Events received.
-        received,
-        /// Rejected.
-        rejected,
-        /// Accepted.
-        accepted,
-        /// Steps of steering run.
-        steps,
-        /// Requests for RoI data.
-        roi_requests,
-        /// ROBs asked for their data.
-        robs,
-        /// Bytes of detector data, without headers, that steering looked at.
-        payload_bytes,
-        /// Bytes of RoI data received.
-        roi_bytes,
-        /// Requests repeated.
-        reasks,
-        /// Requests that were given up: the step ran with data missing.
-        incomplete,
-        /// Replies that nobody waited for any more.
-        late_replies,
-    }
-}
-
-counters! {
-    /// ROS and pROS, summed over their ROBs: `in = cleared + dropped + garbage_collected + resident`.
-    RosCounters {
-        /// Fragments that came in.
-        fragments_in,
-        /// Their bytes.
-        bytes_in,
-        /// Fragments cleared by the DFM.
-        cleared,
-        /// Dropped: the event's fragment was there already.
-        dropped_duplicate,
-        /// Dropped: older than the oldest valid event.
-        dropped_old,
-        /// Dropped: the event was cleared before its fragment came.
-        dropped_cleared,
-        /// Dropped: no page was free.
-        dropped_full,
-        /// Removed below the oldest valid event to make room.
-        garbage_collected,
-        /// In the buffers now.
-        resident,
-        /// Requests for RoI data.
-        roi_requests,
-        /// Requests for whole events.
-        event_requests,
-        /// Events pushed.
-        pushed,
-        /// Bytes sent in replies, asked for or not.
-        bytes_out,
-        /// Requests that waited for their data until the time-out.
-        timeouts,
-        /// ROBs answered as lost.
-        lost_robs,
-        /// Clear groups that were missing and asked for.
-        clears_asked,
-        /// Clear groups whose number or oldest valid event went beyond what was known, and that no other group confirmed.
-        clears_refused,
-        /// Fragments with an error bit in their status.
-        flagged,
-    }
-}
-
-counters! {
-    /// DFM. Per L2SV: rejected, accepted, forced. Per SFI: events granted complete, incomplete, and finished.
-    DfmCounters {
-        /// Events that the DFM triggered itself.
-        self_triggered,
-        /// Taken from level 2: rejected.
-        taken_rejected,
-        /// Taken from level 2 or level 1: accepted.
-        taken_accepted,
-        /// Of these, accepted by time-out.
-        taken_forced,
-        /// Of these, accepted without all the data that level 2 had asked for.
-        taken_incomplete,
-        /// Decisions for events that were decided already.
-        duplicates,
-        /// Built with the data of all ROBs.
-        built_complete,
-        /// Built with data missing.
-        built_incomplete,
-        /// Accepted and given up before they were built.
-        not_built,
-        /// Finished: rejected by the event filter.
-        rejected,
-        /// Finished: accepted and recorded.
-        accepted,
-        /// Finished: in the debug stream.
-        debug,
-        /// Finished: accepted and not recorded.
-        unrecorded,
-        /// Finished: given up before the event filter took them.
-        abandoned,
-        /// Built and cleared; their SFI was lost and no filter daemon has them. All but those whose fate was known to the SFI
-        /// or on its way to it are lost.
-        lost_built,
-        /// Events given to another SFI because theirs was slow or lost.
-        reassigned,
-        /// Ends of event of a void attempt.
-        revoked,
-        /// Finished reports for events that were finished already.
-        finished_twice,
-        /// Tables of destinations published.
-        destinations,
-        /// Clear groups sent.
-        clear_groups,
-        /// Clear groups sent again on request.
-        clears_repeated,
-        /// Decisions and triggers told again to a DFM that has returned, which had learned of the event from others.
-        told_again,
-        /// SFIs and ROSs that had not told what they held when the DFM, which had returned, went on.
-        recovered_without,
-        /// Finished reports of events that a DFM which has returned had not heard of.
-        finished_unseen,
-    }
-}
-
-counters! {
-    /// SFI.
-    SfiCounters {
-        /// Events assigned.
-        assigned,
-        /// Built with all data and granted.
-        built_complete,
-        /// Built with data missing and granted.
-        built_incomplete,
-        /// Events dropped because another SFI has them.
-        revoked,
-        /// Of these, events for which there was no room: the DFM has assigned more than it may, and does so elsewhere in time.
-        beyond_room,
-        /// Requests sent.
-        requests,
-        /// Of these, requests repeated after a time-out.
-        reasks,
-        /// Replies that nobody waited for any more.
-        late_replies,
-        /// Events times sources whose data came unasked and were used.
-        pushed,
-        /// Of these, data that came before their event was assigned.
-        pushed_ahead,
-        /// Data that came unasked and were not used: too late, too much, or for another builder.
-        pushed_dropped,
-        /// Events times sources that were asked because their data had not come in time.
-        pushed_late,
-        /// Replies that would have made an event larger than it may be.
-        oversized,
-        /// ROBs that sent nothing.
-        missing_robs,
-        /// Bytes of built events.
-        bytes_built,
-        /// Events given to an EFD.
-        served,
-        /// Events given to an EFD again because theirs was lost.
-        served_again,
-        /// Finished: rejected.
-        rejected,
-        /// Finished: accepted and recorded, or passed where nothing records.
-        accepted,
-        /// Finished: in the debug stream.
-        debug,
-        /// Finished: accepted and not recorded.
-        unrecorded,
-        /// Given up.
-        abandoned,
-        /// Events that were built on the data that level 2 had collected.
-        collected_used,
-        /// Of level 2's data, events that came too late, were too many, or were built elsewhere.
-        collected_dropped,
-    }
-}
-
-counters! {
-    /// EFD.
-    EfdCounters {
-        /// Events received.
-        received,
-        /// Rejected.
-        rejected,
-        /// Of these, accepted events that no stream took: for their chains, or by its prescale.
-        prescaled,
-        /// Accepted.
-        accepted,
-        /// Sent to the debug stream.
-        debug,
-        /// Of these, events that killed their processing task.
-        debug_crash,
-        /// Of these, events whose algorithm raised an exception.
-        debug_exception,
-        /// Of these, events without a decision in time.
-        debug_timeout,
-        /// Of these, events that needed too much memory.
-        debug_memory,
-        /// Given up undecided.
-        abandoned,
-        /// Accepted or debug events that an SFO has acknowledged.
-        recorded,
-        /// Of these, events that had been recorded before.
-        recorded_before,
-        /// Accepted or debug events given up unrecorded.
-        unrecorded,
-    }
-}
-
-counters! {
-    /// SFO.
-    SfoCounters {
-        /// Requests to record.
-        received,
-        /// Distinct events recorded.
-        recorded,
-        /// Copies of events in files.
-        copies,
-        /// Requests for events recorded before.
-        duplicates,
-        /// Requests for events that cannot be put into a file.
-        refused,
-        /// Requests given up.
-        abandoned,
-        /// Bytes of events recorded.
-        bytes,
-        /// Attempts to write that failed.
-        failures,
-        /// Events found in the files of former lives.
-        taken_over,
-        /// Copies of these.
-        taken_over_copies,
-        /// Bytes of these copies.
-        taken_over_bytes,
-        /// Events written to files that could not be closed, or that others have changed: not among those recorded.
-        unfinished,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use alloc::collections::BTreeSet;
-    use alloc::vec;
 
     use super::*;
 
     #[test]
     fn each_count_of_progress_changes_the_mark() {
-        let none = Report::of(Role::Dfm, vec![0; counter_names(Role::Dfm).len()]);
+        let none = Report::of(Role::Dfm, DfmCounters::default().to_values());
         let mark = |at: usize, count| {
             let mut report = none.clone();
             report.counters[at] = count;
             report.mark()
         };
-        let names = counter_names(Role::Dfm).iter().enumerate();
-        for (at, name) in names {
+        for (at, counter) in DfmCounters::COUNTERS.iter().enumerate() {
             let marks: BTreeSet<u64> = (0..100).map(|count| mark(at, count)).collect();
-            assert_eq!(marks.len(), if RETRIES.contains(name) { 1 } else { 100 }, "{name}");
+            let is_progress = counter.nature != Nature::Idle;
+            assert_eq!(marks.len(), if is_progress { 100 } else { 1 }, "{}", counter.name);
+        }
+        let is_idle = |name| DfmCounters::COUNTERS.iter().any(|c| c.name == name && c.nature == Nature::Idle);
+        assert!(is_idle("revoked") && !is_idle("built_complete"));
+    }
+
+    #[test]
+    fn each_counter_of_progress_leads_to_the_one_that_a_later_life_is_told() {
+        for role in Role::IN_DRAIN_ORDER {
+            let counters = Counter::of_role(role);
+            let names: BTreeSet<&str> = counters.iter().map(|counter| counter.name).collect();
+            assert_eq!(names.len(), counters.len(), "{role:?}");
+            for counter in counters {
+                let Nature::Told(by) = counter.nature else { continue };
+                let told = counters.iter().find(|other| other.name == by).map(|other| other.nature);
+                assert_eq!(told, Some(Nature::Told(by)), "{role:?} {}", counter.name);
+            }
         }
     }
 

@@ -35,8 +35,7 @@ use crate::message::{
     Recording, Roi, Settlement,
 };
 use crate::report::{
-    BlockCause, Blocked, Carried, CarrierKind, ChainCount, DatagramCounts, Network, PORTS_MAX, PeerCount, Report,
-    Unexpected,
+    BlockCause, Blocked, Carried, CarrierKind, ChainCount, Counters, Network, PORTS_MAX, PeerCount, Report, Unexpected,
 };
 use base::bulk::{Bulk, PageSlice};
 use base::histogram::Histogram;
@@ -776,6 +775,12 @@ impl Reader<'_> {
         Ok(BuiltEvent { event, oldest_unfinished, missing: self.list(4, Self::u32)?, bulk })
     }
 
+    /// Counters that travel without their number.
+    fn counters<C: Counters>(&mut self) -> Read<C> {
+        let values: Read<Vec<u64>> = C::COUNTERS.iter().map(|_| self.u64()).collect();
+        Ok(C::of_values(&values?))
+    }
+
     fn report(&mut self) -> Read<Report> {
         let node = NodeId(self.u16()?);
         let role = role_of(self.u8()?).ok_or(Fault::Body)?;
@@ -798,15 +803,11 @@ impl Reader<'_> {
         for count in &mut carried {
             *count = Carried { messages: self.u64()?, bytes: self.u64()? };
         }
-        let mut counts = [0; DatagramCounts::COUNT];
-        for count in &mut counts {
-            *count = self.u64()?;
-        }
+        let datagrams = self.counters()?;
         let mut ports = [0; PORTS_MAX];
         for port in &mut ports {
             *port = self.u64()?;
         }
-        let datagrams = DatagramCounts::from_values(counts);
         let network = Network { messages, bytes, malformed, carried, ports, datagrams, data_sum };
         Ok(Report { node, role, counters, peers, blocked, latency_ns, chains, stale, unexpected, network })
     }

@@ -7,7 +7,7 @@ use eformat::{ROB_PREFIX_BYTES, ROB_SUFFIX_BYTES, WORD_BYTES};
 
 use crate::assembly::Assembly;
 use crate::conductor::{Outcome, Restart};
-use crate::summary::{Network, Restarted, RunFacts, Summary};
+use crate::summary::{Named, Network, Restarted, RunFacts, Summary};
 use crate::table::Table;
 
 impl Outcome {
@@ -34,7 +34,7 @@ impl Outcome {
                 malformed: network.malformed,
                 carriers: (network.carried != [Carried::default(); CarrierKind::COUNT]).then(|| network.carried.into()),
                 ports: network.ports.into_iter().take(self.assembly.partition.ros.ports.len()).collect(),
-                datagrams: (network.datagrams != DatagramCounts::default()).then(|| network.datagrams.into()),
+                datagrams: (network.datagrams != DatagramCounts::default()).then_some(Named(network.datagrams)),
                 data_sum: (self.assembly.partition.sfi.check == FragmentCheck::Data).then_some(network.data_sum),
                 ..Network::default()
             },

@@ -1,5 +1,6 @@
 //! The summary of a run (DESIGN §7), for other programs.
 
+mod named;
 mod selection;
 mod simulated;
 mod verdict;
@@ -20,6 +21,7 @@ use dataflow::report::{
 };
 use serde::{Deserialize, Serialize};
 
+pub use named::Named;
 pub use selection::{Chain, Failures, Level2Data, Selection};
 pub use simulated::{Frames, Messages, Simulated, StruckFault};
 pub use verdict::{Losses, RunState};
@@ -230,7 +232,7 @@ pub struct Network {
     pub ports: Vec<u64>,
     /// Datagrams, in a run in which messages travel in them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub datagrams: Option<Datagrams>,
+    pub datagrams: Option<Named<DatagramCounts>>,
     /// Sum of all bytes of fragments that arrived for building, modulo 2^64, with `sfi.check = "data"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_sum: Option<u64>,
@@ -276,58 +278,6 @@ impl From<[report::Carried; CarrierKind::COUNT]> for Carriers {
     fn from([tcp, shm, udp]: [report::Carried; CarrierKind::COUNT]) -> Self {
         let carried = |report::Carried { messages, bytes }: report::Carried| Carried { messages, bytes };
         Self { tcp: carried(tcp), shm: carried(shm), udp: carried(udp) }
-    }
-}
-
-/// Datagrams of all applications; for the meaning of each count see [`DatagramCounts`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the fields are those of `DatagramCounts`, documented there")]
-pub struct Datagrams {
-    pub sent: u64,
-    pub received: u64,
-    pub dropped: u64,
-    pub not_sent: u64,
-    pub foreign: u64,
-    pub malformed: u64,
-    pub stale: u64,
-    pub duplicates: u64,
-    pub given_up: u64,
-    pub asked: u64,
-    pub repeated: u64,
-    #[serde(default)]
-    pub asked_most: u64,
-}
-
-impl From<DatagramCounts> for Datagrams {
-    fn from(counts: DatagramCounts) -> Self {
-        let DatagramCounts {
-            sent,
-            received,
-            dropped,
-            not_sent,
-            foreign,
-            malformed,
-            stale,
-            duplicates,
-            given_up,
-            asked,
-            repeated,
-            asked_most,
-        } = counts;
-        Self {
-            sent,
-            received,
-            dropped,
-            not_sent,
-            foreign,
-            malformed,
-            stale,
-            duplicates,
-            given_up,
-            asked,
-            repeated,
-            asked_most,
-        }
     }
 }
 

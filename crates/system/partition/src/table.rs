@@ -6,7 +6,8 @@ use std::fmt;
 use base::ids::{NodeId, Role};
 use dataflow::control::controller::Ending;
 use dataflow::report::{
-    DfmCounters, EfdCounters, L2puCounters, L2svCounters, Level1Counters, Report, RosCounters, SfiCounters, SfoCounters,
+    Counters, DatagramCounts, DfmCounters, EfdCounters, L2puCounters, L2svCounters, Level1Counters, Nature, Report,
+    RosCounters, SfiCounters, SfoCounters,
 };
 
 use crate::human::{elapsed, grouped, percent, si, time, wrapped};
@@ -241,19 +242,10 @@ impl Text<'_> {
         }
         self.simulated(f)?;
         let Some(d) = n.datagrams else { return Ok(()) };
-        let traffic =
-            [(d.sent, "sent"), (d.received, "received"), (d.asked, "times parts asked for"), (d.repeated, "repeated")];
-        let causes = [
-            ("dropped by full buffers", d.dropped),
-            ("not sent", d.not_sent),
-            ("from strangers", d.foreign),
-            ("malformed", d.malformed),
-            ("stale", d.stale),
-            ("duplicates", d.duplicates),
-            ("messages given up", d.given_up),
-        ];
-        let causes = causes.into_iter().filter(|(_, count)| *count > 0).map(|(cause, count)| (count, cause));
-        figure(f, "datagrams", &listed(traffic.into_iter().chain(causes)))
+        let counts = DatagramCounts::COUNTERS.iter().zip(d.values()).filter(|(counter, _)| !counter.words.is_empty());
+        let (traffic, causes): (Vec<_>, Vec<_>) = counts.partition(|(counter, _)| counter.nature == Nature::Progress);
+        let told = traffic.into_iter().chain(causes.into_iter().filter(|(_, count)| *count > 0));
+        figure(f, "datagrams", &listed(told.map(|(counter, count)| (count, counter.words))))
     }
 
     /// What only a simulation knows of the network.

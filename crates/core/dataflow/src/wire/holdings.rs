@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::{Fault, Read, Reader, Writer};
-use crate::ledger::{Finish, Ledger, Tally};
+use crate::ledger::{Finish, Ledger};
 use crate::message::{Fate, Grounds, HeldEvent, Holdings};
 use base::ids::EventId;
 
@@ -47,11 +47,7 @@ impl Reader<'_> {
 
     pub(super) fn ledger(&mut self) -> Read<Ledger> {
         let below = self.event()?;
-        let mut values = [0; Tally::COUNT];
-        for value in &mut values {
-            *value = self.u64()?;
-        }
-        Ok(Ledger { below, tally: Tally::from_values(values) })
+        Ok(Ledger { below, tally: self.counters()? })
     }
 
     pub(super) fn fates(&mut self) -> Read<Vec<Finish>> {

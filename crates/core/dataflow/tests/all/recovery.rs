@@ -261,8 +261,7 @@ fn what_only_a_filter_daemon_knows_to_be_finished_is_not_built_again() {
 #[test]
 fn a_dfm_that_returns_goes_on_counting_from_the_highest_bound_that_anybody_knows() {
     let mut driver = Driver::new();
-    let tally =
-        |complete, rejected| Tally { complete, fates: [rejected, complete - rejected, 0, 0, 0], ..Tally::default() };
+    let tally = |complete, rejected| Tally { complete, rejected, accepted: complete - rejected, ..Tally::default() };
     let ledger = |below, tally| Box::new(Ledger { below: EventId(below), tally });
     for node in [L2SV, SFIS[0], SFIS[1]] {
         driver.up(node);
@@ -294,7 +293,7 @@ fn a_dfm_that_returns_learns_on_what_finished_events_had_been_accepted() {
     driver.says(SFIS[0], told(Box::default(), finished));
     let c = driver.counters();
     assert_eq!((c.taken_accepted, c.taken_incomplete, c.taken_forced), (3, 1, 2));
-    let tally = Tally { complete: 6, fates: [0, 6, 0, 0, 0], forced: 3, on_part: 2, ..Tally::default() };
+    let tally = Tally { complete: 6, accepted: 6, forced: 3, on_part: 2, ..Tally::default() };
     driver.says(SFIS[1], told(Box::new(Ledger { below: EventId(7), tally }), Vec::new()));
     let c = driver.counters();
     assert_eq!((c.taken_accepted, c.taken_incomplete, c.taken_forced), (7, 2, 4), "5 and 6 are among the six below 7");

@@ -137,8 +137,9 @@ impl World {
         if self.setup.planted == Some(Planted::Miscount)
             && let Some(dfm) = ending.reports.values_mut().find(|report| report.role == Role::Dfm)
         {
-            let built = DfmCounters::NAMES.iter().position(|name| *name == "built_complete");
-            dfm.counters[built.expect("the counter has that name")] += 1;
+            let mut counters = DfmCounters::from_values(&dfm.counters);
+            counters.built_complete += 1;
+            dfm.counters = counters.to_values();
         }
         let applications: Vec<Application> = self.slots.iter().map(|slot| slot.app.clone()).collect();
         let mut touched = core::mem::take(&mut self.touched);

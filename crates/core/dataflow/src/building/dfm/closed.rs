@@ -50,7 +50,7 @@ impl Closed {
     pub(super) fn raise(&mut self, below: EventId) {
         if below > self.ledger.below {
             let passed = self.pass(below);
-            passed.add_to(&mut self.ledger.tally);
+            self.ledger.tally = self.ledger.tally.plus(passed);
             self.ledger.below = below;
         }
     }
@@ -62,13 +62,12 @@ impl Closed {
 
     /// How many events are below the bound.
     pub(super) fn below_bound(&self) -> u64 {
-        self.ledger.tally.total()
+        self.ledger.tally.events()
     }
 
     /// Goes on from what somebody else was told. What was counted here of the events below.
     fn replace(&mut self, ledger: &Ledger) -> Tally {
-        let mut counted = self.pass(ledger.below);
-        self.ledger.tally.add_to(&mut counted);
+        let counted = self.pass(ledger.below).plus(self.ledger.tally);
         self.ledger = *ledger;
         counted
     }
@@ -102,9 +101,9 @@ impl Closed {
         let DfmCounters { not_built, rejected, accepted, debug, unrecorded, abandoned, lost_built: lost, .. } =
             *counters;
         let (complete, incomplete) = (all.complete, all.incomplete);
-        let fates = [rejected, accepted, debug, unrecorded, abandoned];
         let (forced, on_part) = (counters.taken_forced, counters.taken_incomplete);
-        let counted = Tally { complete, incomplete, not_built, fates, lost, forced, on_part };
+        let built = Tally { complete, incomplete, not_built, lost, forced, on_part, ..Tally::default() };
+        let counted = Tally { rejected, accepted, debug, unrecorded, abandoned, ..built };
         assert_eq!(all, counted, "every finished event in the books");
     }
 }
@@ -118,19 +117,11 @@ impl Outcome {
                 complete
             }
             Self::Finished { complete, fate } => {
-                tally.fates[fate as usize] += 1;
+                *tally.of_fate(fate) += 1;
                 complete
             }
         };
         *if complete { &mut tally.complete } else { &mut tally.incomplete } += 1;
-    }
-}
-
-impl Tally {
-    fn add_to(self, sum: &mut Self) {
-        let (mut values, own) = (sum.to_values(), self.to_values());
-        values.iter_mut().zip(own).for_each(|(value, own)| *value += own);
-        *sum = Self::from_values(values);
     }
 }
 
@@ -234,9 +225,9 @@ impl DfmCounters {
         }
     }
 
-    fn count(&mut self, tally: Tally, count: fn(u64, u64) -> u64) {
+    fn count(&mut self, mut tally: Tally, count: fn(u64, u64) -> u64) {
         let change = |counter: &mut u64, by: u64| *counter = count(*counter, by);
-        change(&mut self.taken_accepted, tally.total());
+        change(&mut self.taken_accepted, tally.events());
         change(&mut self.built_complete, tally.complete);
         change(&mut self.built_incomplete, tally.incomplete);
         change(&mut self.not_built, tally.not_built);
@@ -244,7 +235,7 @@ impl DfmCounters {
         change(&mut self.taken_forced, tally.forced);
         change(&mut self.taken_incomplete, tally.on_part);
         for fate in Fate::ALL {
-            change(self.fate(fate), tally.fates[fate as usize]);
+            change(self.fate(fate), *tally.of_fate(fate));
         }
     }
 }
