@@ -224,4 +224,30 @@ mod tests {
         Disk.remove(path).unwrap();
         assert!(!Disk.exists(path).unwrap());
     }
+
+    #[test]
+    fn room_is_taken_for_what_was_asked_and_does_not_make_the_file_longer() {
+        let directory = TempDir::new("backend");
+        let path = directory.join("file");
+        let mut file = Disk.create(&path).unwrap();
+        file.reserve(8 << 20..9 << 20).unwrap();
+        let about = fs::metadata(&path).unwrap();
+        assert_eq!((about.len(), file.bytes().unwrap()), (0, 0));
+        // A file system that promises nothing takes nothing.
+        assert!([0, 1].contains(&((about.blocks() * 512) >> 20)), "{} blocks", about.blocks());
+    }
+
+    #[test]
+    fn a_file_is_known_by_more_than_its_name() {
+        let directory = TempDir::new("backend");
+        let (path, other) = (directory.join("file"), directory.join("other"));
+        let file = Disk.create(&path).unwrap();
+        assert!(file.is_at(&path).unwrap());
+        fs::write(&other, "").unwrap();
+        assert!(!file.is_at(&other).unwrap());
+        assert!(!file.is_at(&directory.join("absent")).unwrap());
+        assert!(!file.is_at(&path.join("below")).unwrap(), "a file is no directory");
+        let too_long = directory.join("n".repeat(300));
+        assert!(file.is_at(&too_long).is_err(), "this cannot be known");
+    }
 }

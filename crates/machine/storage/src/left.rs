@@ -23,7 +23,7 @@ pub fn finish_torn(path: &Path) -> Result<Recovered, RecoverError> {
     if target != path && target.try_exists().map_err(io_error("look at", &target))? {
         return Err(RecoverError::Exists { path: target });
     }
-    let report = check(path, &CheckLimits { problems_max: 1, ..CheckLimits::default() })?;
+    let report = check(path, &CheckLimits::default())?;
     let mut found = find(path, &mut |_| Ok(()))?;
     if report.is_good() {
         found.recovered = found.recovered.of_good(&report);

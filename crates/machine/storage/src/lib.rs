@@ -35,6 +35,8 @@
 mod backend;
 mod check;
 mod clock;
+#[cfg(test)]
+mod damage_table;
 mod dump;
 mod journal;
 mod left;

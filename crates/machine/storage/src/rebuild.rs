@@ -257,3 +257,130 @@ const WEIGHT_OF_EVENT: u32 = 2;
 const VALUES_MAX: usize = 1000;
 /// Markers that are tried.
 const PLACES_MAX: usize = 100;
+
+#[cfg(test)]
+mod tests {
+    use eformat::{EventHeader, Guid, event_envelope};
+
+    use super::*;
+
+    /// What events of these ids, level-1 ids, runs and luminosity blocks say.
+    fn sample(events: &[(u64, u32, u32, u16)]) -> Sample {
+        let mut sample = Sample::default();
+        for (index, (global_id, lvl1_id, run_number, lumi_block)) in (1..).zip(events.iter().copied()) {
+            let header = EventHeader { global_id, lvl1_id, run_number, lumi_block, ..EventHeader::default() };
+            let mut bytes = Vec::new();
+            event_envelope(&header, [], false, &mut bytes);
+            sample.take(&bytes, 100 * index);
+            sample.take(&bytes[..20], 0);
+            assert_eq!((u64::from(sample.events), sample.first_at), (index, 100));
+        }
+        sample
+    }
+
+    fn header(run_number: u32, lumi_block: u32, core: &str) -> FileHeader {
+        let guid = Guid::from_bytes([7; 16]);
+        let metadata = Some(Metadata::new(guid, [], "physics", "Main", "data_test", lumi_block));
+        let names = FileNames { application: "SFO-1".to_owned(), core: core.to_owned() };
+        FileHeader { metadata, names, run: RunParameters { run_number, ..any_header().run }, ..any_header() }
+    }
+
+    fn core(run_number: u32, lumi_block: u32) -> String {
+        format!("data_test.{run_number:08}.physics_Main.daq.RAW._lb{lumi_block:04}._SFO-1")
+    }
+
+    /// What is decided, as it is said of the file and in its header: run number, and luminosity block.
+    fn decided(events: &[(u64, u32, u32, u16)], header: &mut FileHeader, path: &str, is_rebuilt: bool) -> (u32, u32) {
+        let facts = sample(events).decide(Path::new(path), header, is_rebuilt);
+        let metadata = header.metadata.as_ref().unwrap();
+        assert_eq!(metadata.0.len(), 4, "{metadata:?}");
+        let lumi_block = metadata.value("LumiBlock").unwrap().parse().unwrap();
+        assert_eq!(facts.run_number, Some(header.run.run_number));
+        assert_eq!(facts.lumi_block.unwrap_or(0), lumi_block);
+        (header.run.run_number, lumi_block)
+    }
+
+    #[test]
+    fn two_events_outvote_the_name_and_the_header() {
+        let path = |run, lumi| format!("somewhere/{}._0001.data", core(run, lumi));
+        let one = [(1, 1, 8, 4)];
+        let two = [one[0], (2, 2, 8, 4)];
+        let header = |run, lumi| header(run, lumi, "no core name");
+        assert_eq!(decided(&one, &mut header(7, 3), &path(7, 3), false), (7, 3), "as many: the header's");
+        assert_eq!(decided(&one, &mut header(7, 3), &path(7, 3), true), (8, 4), "it has no voice if it was made anew");
+        assert_eq!(decided(&one, &mut header(7, 3), &path(6, 2), false), (8, 4));
+        assert_eq!(decided(&one, &mut header(7, 3), "a.data", false), (8, 4));
+        assert_eq!(decided(&two, &mut header(7, 3), &path(7, 3), false), (8, 4));
+        let mut with_core = self::header(7, 3, &core(7, 3));
+        assert_eq!(decided(&one, &mut with_core, &path(7, 3), false), (7, 3), "three of five");
+        let mut with_core = self::header(7, 3, &core(6, 2));
+        assert_eq!(decided(&[], &mut with_core, &format!("{}.damaged", path(6, 2)), false), (6, 2), "two names");
+    }
+
+    #[test]
+    fn a_file_of_several_luminosity_blocks_says_none() {
+        let events = |of_4: u64, of_5: u64| -> Vec<_> {
+            (0..of_4).map(|id| (id, 0, 7, 4)).chain((0..of_5).map(|id| (id, 0, 7, 5))).collect()
+        };
+        let block = |of_4, of_5, said| decided(&events(of_4, of_5), &mut header(7, said, ""), "a.data", false).1;
+        assert_eq!([block(9, 1, 3), block(8, 2, 3), block(2, 0, 3)], [4, 0, 4], "up to a tenth may be damaged");
+        assert_eq!(block(2, 0, 0), 0, "a file that says none keeps to that");
+    }
+
+    #[test]
+    fn ids_are_the_same_if_those_of_most_events_are() {
+        let ids = |events: &[(u64, u32, u32, u16)]| {
+            sample(events).decide(Path::new("a.data"), &mut header(7, 3, ""), false).ids
+        };
+        let (same, other) = ((1, 1, 7, 3), (2, 3, 7, 3));
+        assert_eq!([ids(&[]), ids(&[same]), ids(&[same, other])], [Ids::Unknown; 3]);
+        assert_eq!([ids(&[same, same]), ids(&[same, other, same])], [Ids::Same; 2]);
+    }
+
+    #[test]
+    fn so_many_values_are_counted() {
+        let mut votes = Votes::default();
+        assert_eq!((votes.first(3), votes.share_of_first()), (None, 0));
+        (0..VALUES_MAX as u32).for_each(|value| votes.add(value, 1));
+        assert_eq!((votes.first(3), votes.first(5000)), (Some(3), Some(VALUES_MAX as u32 - 1)));
+        votes.add(5000, 7);
+        votes.add(10, 1);
+        assert_eq!((votes.0.len(), votes.first(3), votes.share_of_first()), (VALUES_MAX, Some(10), 0));
+        votes.add(10, 998);
+        assert_eq!(votes.share_of_first(), 5, "1000 of 1999 are half of them, in whole tenths: {:?}", votes.0.get(&10));
+    }
+
+    #[test]
+    fn a_record_is_found_behind_other_markers() {
+        let names = FileNames { application: "SFO-1".to_owned(), core: "core".to_owned() };
+        let record = FileHeader { names: names.clone(), metadata: None, ..any_header() }.emit();
+        let at = record.windows(4).position(|word| word == FILE_NAMES.to_le_bytes()).unwrap();
+        let parse = |bytes: &[u8]| FileNames::parse(bytes).ok();
+        let record = &record[at..];
+        for (false_markers, is_found) in [(0, true), (PLACES_MAX - 1, true), (PLACES_MAX, false)] {
+            let mut bytes = [FILE_NAMES.to_le_bytes(), [0xff; 4]].concat().repeat(false_markers);
+            bytes.extend(record);
+            assert_eq!(find(&bytes, FILE_NAMES, parse), Some(names.clone()).filter(|_| is_found), "{false_markers}");
+        }
+        assert_eq!(find(&record[..8], FILE_NAMES, parse), None);
+        assert_eq!(find(&FILE_NAMES.to_le_bytes(), FILE_NAMES, |_| Some(Parsed::Done((), 4))), Some(()), "at the end");
+        assert_eq!(find(&[1, 2, 3], FILE_NAMES, |_| Some(Parsed::Done((), 4))), None);
+    }
+
+    #[test]
+    fn the_word_that_says_compressed_is_written_once() {
+        let mut header = header(7, 3, "");
+        let plain = header.clone();
+        header = with_compression(header, true);
+        assert!(header.blocks_are_compressed());
+        let compressed = header.clone();
+        assert_eq!(with_compression(header, true), compressed);
+        for damaged in ["Kompression=zlib", "Compression=zlip"] {
+            let mut header = compressed.clone();
+            *header.metadata.as_mut().unwrap().0.last_mut().unwrap() = damaged.to_owned();
+            assert_eq!(with_compression(header, true), compressed, "{damaged}");
+        }
+        assert_eq!(with_compression(compressed, false), plain);
+        assert_eq!(with_compression(any_header(), true).metadata.unwrap().0, ["Compression=zlib"]);
+    }
+}

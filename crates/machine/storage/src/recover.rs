@@ -124,7 +124,7 @@ pub enum RecoverError {
 ///
 /// See [`RecoverError`].
 pub fn recover(path: &Path, output: Option<&Path>) -> Result<Recovered, RecoverError> {
-    let report = check(path, &CheckLimits { problems_max: 1, ..CheckLimits::default() })?;
+    let report = check(path, &CheckLimits::default())?;
     if report.is_good() && output.is_none() && path.extension().is_none_or(|extension| extension != "writing") {
         return Ok(find(path, &mut |_| Ok(()))?.recovered.of_good(&report));
     }
@@ -252,8 +252,8 @@ pub(crate) fn find(path: &Path, sink: Sink<'_>) -> Result<Found, RecoverError> {
         found.damage(Damage { range: file_bytes..file_bytes, events_lost: Some(0), problem });
     }
     let end = found.end(&header, before.as_ref());
-    if let Some(before) = before.filter(|before| *before != end && found.recovered.damages.is_empty()) {
-        found.end_differs(&before, file_bytes);
+    if let Some(before) = before.filter(|before| *before != end) {
+        found.end_differs(&header, &before, file_bytes);
     }
     let mut record = Vec::new();
     end.emit(&mut record);
@@ -295,13 +295,37 @@ impl Finding {
         }
     }
 
-    /// The end record disagrees with a file in which nothing else is wrong: whole events may be gone without a trace.
-    fn end_differs(&mut self, before: &FileEnd, file_bytes: u64) {
+    /// The end record tells of events that are gone without another trace, or is all that is wrong.
+    fn end_differs(&mut self, header: &FileHeader, before: &FileEnd, file_bytes: u64) {
+        let events_lost = self.lost_without_trace(header, before);
+        let is_told = self.recovered.may_be_more || events_lost == Some(0);
+        if is_told && !self.recovered.damages.is_empty() {
+            return;
+        }
         let (found, expected) = (before.events, self.recovered.events_kept);
         let kind = ProblemKind::EndCount { field: "events in the file", found, expected };
         let at = file_bytes - FileEnd::BYTES as u64;
         let problem = Problem { offset: at + 16, unpacked_offset: None, kind };
-        self.damage(Damage { range: at..file_bytes, events_lost: Some(0), problem });
+        self.damage(Damage { range: at..file_bytes, events_lost, problem });
+    }
+
+    /// Events that the end record counts, and that are neither kept nor told as lost; `None` if its two counts do not agree on that.
+    fn lost_without_trace(&self, header: &FileHeader, before: &FileEnd) -> Option<u32> {
+        let known = u64::from(self.recovered.events_kept) + self.recovered.events_lost;
+        let in_earlier_files = match header.start.version {
+            FileVersion::V2 => 0,
+            _ => u64::from(self.first_number.unwrap_or(1)).saturating_sub(1),
+        };
+        let by_events = u64::from(before.events).saturating_sub(known);
+        let by_sequence = u64::from(before.sequence_events).saturating_sub(in_earlier_files + known);
+        let lost = match (by_events, by_sequence) {
+            (lost, same) if lost == same => Some(lost),
+            (0, _) => Some(0),
+            // The numbers of the blocks, which begin with 1, are with the sequence.
+            (_, 0) if self.is_first_file => Some(0),
+            _ => None,
+        };
+        lost.map(|lost| u32::try_from(lost).unwrap_or(u32::MAX))
     }
 
     /// The counts of the sequence go on from what the record said; without one they are what the block numbers say. MB of earlier

@@ -424,3 +424,115 @@ const STREAMS_MAX: usize = 1000;
 /// Bytes that are looked at in vain: times the size of the file, and for small files.
 const VAIN_FACTOR: u64 = 4;
 const VAIN_BYTES_FREE: u64 = 64 << 20;
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+
+    use testkit::TempDir;
+
+    use super::*;
+    use crate::damage_table::{event, written};
+    use crate::recover::{Part as Written, Recovered, find};
+
+    const HEADER: usize = 276;
+
+    /// The file header, blocks of these numbers and what lies between them, and the end record of four events.
+    fn file(parts: &[(Option<u32>, &[u8])]) -> Vec<u8> {
+        let events: Vec<_> = (1..=4).map(|id| event(id, true)).collect();
+        let whole = written(|config| config, &events).remove(0);
+        let mut file = whole[..HEADER].to_vec();
+        for (number, bytes) in parts {
+            let separator = |block_number| DataSeparator { block_number, block_bytes: bytes.len() as u32 }.emit();
+            file.extend(number.map(separator).into_iter().flatten());
+            file.extend(*bytes);
+        }
+        file.extend(&whole[whole.len() - FileEnd::BYTES..]);
+        file
+    }
+
+    /// What is found in a file, and the ids of the events in it.
+    fn found(file: &[u8]) -> (Recovered, Vec<u64>) {
+        let directory = TempDir::new("salvage");
+        let path = directory.join("a.data");
+        std::fs::write(&path, file).unwrap();
+        let mut ids = Vec::new();
+        let found = find(&path, &mut |part| {
+            if let Written::Event(_, bytes) = part {
+                ids.push(eformat::Event::parse(bytes).unwrap().global_id());
+            }
+            Ok(())
+        });
+        (found.unwrap().recovered, ids)
+    }
+
+    #[test]
+    fn a_separator_is_found_wherever_it_lies_in_what_is_read_at_once() {
+        let events: Vec<_> = (1..=4).map(|id| event(id, true)).collect();
+        let at = (HEADER + DataSeparator::BYTES + events[0].len()) as u64;
+        let around = |bytes: u64| bytes - 5..bytes + 5;
+        for gap in around(SEARCH_BYTES).chain(around(2 * SEARCH_BYTES)) {
+            let zeros = vec![0; gap as usize];
+            let parts = [(Some(1), events[0].as_slice()), (None, &zeros), (Some(2), &events[1]), (Some(3), &events[2])];
+            let (recovered, ids) = found(&file(&[&parts[..], &[(Some(4), &events[3])]].concat()));
+            assert_eq!(ids, [1, 2, 3, 4], "{gap}");
+            assert_eq!((recovered.events_lost, recovered.damages.len()), (0, 1), "{gap}");
+            assert_eq!(recovered.damages[0].range, at..at + gap);
+        }
+    }
+
+    /// Zeros hold no more events than there is room for: a number further ahead is no evidence.
+    #[test]
+    fn a_number_counts_as_far_ahead_as_events_have_room() {
+        let (first, last) = (event(1, true), event(4, true));
+        for gap in [63, 64, 65, 640] {
+            let zeros = vec![0; gap];
+            let most = gap as u32 / 64 + 1;
+            for (ahead, lost) in [(0, Some(0)), (1, Some(1)), (most, Some(most)), (most + 1, None)] {
+                let (recovered, ids) = found(&file(&[(Some(1), &first), (None, &zeros), (Some(2 + ahead), &last)]));
+                assert_eq!((ids, recovered.damages[0].events_lost), (vec![1, 4], lost), "{gap} {ahead}");
+            }
+        }
+    }
+
+    /// Beginnings of blocks of 900 kB each in a file of 1 MB, in front of an event: looked at in vain.
+    #[test]
+    fn what_is_looked_at_in_vain_is_bounded() {
+        let found_behind = |traps: usize| {
+            // Nothing says where the first one ends.
+            let mut data = vec![0; 24];
+            for _ in 0..traps {
+                data.extend(DataSeparator { block_number: 2, block_bytes: 900_000 }.emit());
+                data.extend([marker::FULL_EVENT, 900_000 / 4].iter().flat_map(|word: &u32| word.to_le_bytes()));
+            }
+            data.resize(1_000_000, 0);
+            let (first, last) = (event(1, true), event(4, true));
+            found(&file(&[(Some(1), &first), (None, &data), (Some(4), &last)])).1
+        };
+        let bound = 4 * 1_000_000 + (64 << 20);
+        assert_eq!(found_behind(bound / 900_000 - 1), [1, 4]);
+        assert_eq!(found_behind(bound / 900_000 + 2), [1]);
+    }
+
+    #[test]
+    fn an_event_above_the_limit_is_not_read() {
+        let directory = TempDir::new("salvage");
+        let path = directory.join("a.data");
+        let header = written(|config| config, &[event(1, true)]).remove(0);
+        std::fs::write(&path, &header[..HEADER]).unwrap();
+        OpenOptions::new().write(true).open(&path).unwrap().set_len(1 << 30).unwrap();
+        let mut scan = Scan::open(&path).unwrap();
+        let header = scan.header().unwrap();
+        let checker = FileChecker::new(&header, eformat::CheckOptions::default(), &mut Vec::new());
+        let mut salvage = Salvage::new(&mut scan, &header, checker, HEADER as u64).unwrap();
+        let limit = EVENT_BYTES_MAX as u64;
+        let mut judge = |bytes: u64| salvage.judge(&(1000..1000 + bytes)).unwrap().unwrap_err();
+        let part = Part::DataBlock;
+        let kind = ProblemKind::Oversize { part, bytes: limit + 4, limit_bytes: limit };
+        assert_eq!(judge(limit + 4), Problem { offset: 1000, unpacked_offset: None, kind });
+        assert!(matches!(judge(limit).kind, ProblemKind::Marker { .. }), "one at the limit is looked at");
+        let (needed_bytes, have_bytes) = (1 << 30, (1 << 30) - 1000);
+        let kind = ProblemKind::Truncated { part, needed_bytes, have_bytes };
+        assert_eq!(judge(1 << 30), Problem { offset: 1000, unpacked_offset: None, kind });
+    }
+}

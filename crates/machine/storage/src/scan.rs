@@ -165,3 +165,35 @@ impl Window {
 const READ_AHEAD_BYTES: usize = 256 << 10;
 /// How much larger than needed the buffer may stay after a large event.
 const SHRINK_FACTOR: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use testkit::TempDir;
+
+    use super::*;
+
+    #[test]
+    fn after_a_large_event_its_memory_is_given_back() {
+        let directory = TempDir::new("scan");
+        let path = directory.join("a");
+        let bytes: Vec<u8> = (0..6u32 << 20).map(|at| (at >> 8) as u8).collect();
+        std::fs::write(&path, &bytes).unwrap();
+        let mut scan = Scan::open(&path).unwrap();
+        let (all, part) = (bytes.len() as u64, READ_AHEAD_BYTES as u64);
+        // A range in front of what is here, one that follows it, and one that reaches beyond it.
+        for (from, to) in [(part, all), (0, 10), (part - 1, part), (part, part + 2), (all - 1, all), (all, all)] {
+            assert!(scan.bytes(from..to).unwrap() == &bytes[from as usize..to as usize], "{from}..{to}");
+            let least = usize::try_from(to - from).unwrap().max(READ_AHEAD_BYTES);
+            assert!(scan.window.buffer.capacity() <= SHRINK_FACTOR * least, "{from}..{to}");
+        }
+        let capacity = |scan: &mut Scan, range: Range<u64>| {
+            scan.bytes(range).unwrap();
+            scan.window.buffer.capacity()
+        };
+        let large = capacity(&mut scan, 1..SHRINK_FACTOR as u64 * part);
+        assert_eq!(capacity(&mut scan, 0..10), large, "it is kept for the next event");
+        let mut sum = Adler32::new();
+        scan.sum(3..all - 1, &mut sum).unwrap();
+        assert_eq!(sum.value(), eformat::adler32(&bytes[3..bytes.len() - 1]));
+    }
+}

@@ -73,4 +73,12 @@ mod tests {
         );
         assert!(!WriteError::Exists { path: "a".into() }.is_full());
     }
+
+    #[test]
+    fn a_limit_of_file_sizes_is_told_with_its_remedy() {
+        let text = |kind: io::ErrorKind| WriteError::io("write", Path::new("a"), kind.into()).to_string();
+        let remedy = "raise the limit of file sizes (`ulimit -f`, `prlimit --fsize`), or begin new files earlier (`sfo.max_file_size`)";
+        assert_eq!(text(FileTooLarge), format!("cannot write a: {FileTooLarge}: {remedy}"));
+        assert_eq!(text(StorageFull), format!("cannot write a: {StorageFull}"));
+    }
 }

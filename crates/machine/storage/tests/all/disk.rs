@@ -95,6 +95,26 @@ fn a_directory_that_was_removed_took_the_events_with_it() {
 }
 
 #[test]
+fn a_single_writer_looks_at_its_file_too() {
+    let directory = Directory::new();
+    let mut writer = Writer::new(config(&directory)).unwrap();
+    writer.look().unwrap();
+    let event = TestEvent::new(3, 20);
+    writer.write_event(&event.parts()).unwrap();
+    let path = writer.path().unwrap().to_owned();
+    fs::remove_file(&path).unwrap();
+    writer.look().unwrap();
+    assert!(path.exists());
+    let expected =
+        format!("{} was removed or moved away while it was written: its 1 events are written again", path.display());
+    assert_eq!(writer.take_remarks(), [expected]);
+    let event_bytes = event.bytes().len() as u64;
+    assert_eq!(writer.unfinished(), Unfinished { first_copies: 1, copies: 1, event_bytes });
+    assert_eq!((writer.events(), ids(&writer.finish().unwrap()[0])), (1, vec![3]));
+    assert_eq!((writer.events(), writer.unfinished()), (1, Unfinished::default()));
+}
+
+#[test]
 fn a_file_that_somebody_cut_was_closed_as_good() {
     for (journal, close) in [(false, false), (false, true), (true, false), (true, true)] {
         let directory = Directory::new();

@@ -4,6 +4,7 @@ mod bad_input;
 mod common;
 mod disk;
 mod failures;
+mod golden;
 mod recovery;
 mod resume;
 mod writing;

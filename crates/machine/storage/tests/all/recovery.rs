@@ -271,6 +271,20 @@ fn events_without_their_data_are_left_out() {
 }
 
 #[test]
+fn whole_events_that_were_gone_did_not_count_as_lost() {
+    for sample in samples() {
+        for (first, last) in [(0, 0), (1, 2), (2, 2), (3, 4), (4, 4), (0, 4)] {
+            let gone = sample.places[first].start..sample.places[last].end;
+            let mut file = sample.file.clone();
+            file.drain(gone.clone());
+            let recovered = recover_and_compare(&sample, &file, gone, &format!("events {first} to {last} gone"));
+            let lost = (last - first + 1) as u64;
+            assert_eq!((recovered.events_lost, recovered.may_be_more, recovered.is_complete()), (lost, false, false));
+        }
+    }
+}
+
+#[test]
 fn an_event_that_is_there_twice_is_kept_once() {
     let events = [event(0, true), event(1, true), event(1, true), event(2, true)];
     let sample = Sample::new("with an event twice", written(|config| config, &events));

@@ -192,6 +192,63 @@ fn a_file_that_is_gone_is_asked_for() {
 }
 
 #[test]
+fn a_file_that_was_cut_is_asked_for() {
+    for is_renamed in [false, true] {
+        let directory = Directory::new();
+        let mut first = Streams::new(settings(&directory, 4));
+        first.keep_journal().unwrap();
+        write(&mut first, 1, 0).unwrap();
+        drop(first);
+        let name = directory.names().into_iter().find(|name| name.ends_with(".writing")).unwrap();
+        let (mut path, whole) = (directory.path().join(&name), fs::read(directory.path().join(&name)).unwrap());
+        if is_renamed {
+            // It died after that, and before its journal said so.
+            fs::remove_file(&path).unwrap();
+            path.set_extension("data");
+        }
+        fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+        let error = Streams::new(settings(&directory, 4)).resume().unwrap_err();
+        let (found, expected) = (whole.len() as u64 - 1, whole.len() as u64);
+        assert!(
+            matches!(error, ResumeError::Short { found_bytes: Some(found_bytes), expected_bytes, .. }
+                if (found_bytes, expected_bytes) == (found, expected)),
+            "{error}"
+        );
+        fs::write(&path, &whole).unwrap();
+        let closed = Streams::new(settings(&directory, 4)).resume().unwrap().closed;
+        let sizes: Vec<_> = closed.iter().map(|file| (file.bytes, file.adler32, file.path.clone())).collect();
+        let expected = (expected, eformat::adler32(&whole), path);
+        assert_eq!(sizes, if is_renamed { vec![expected] } else { Vec::new() });
+    }
+}
+
+/// A list of these lines.
+fn list_of(lines: &[&str]) -> String {
+    lines.iter().fold(String::new(), |list, line| {
+        let list = list + line + " ";
+        let sum = eformat::adler32(list.as_bytes());
+        list + &format!("{sum}\n")
+    })
+}
+
+#[test]
+fn a_file_that_was_begun_and_not_made_is_removed_if_it_is_our_own() {
+    let name = "data_test.00000007.physics_Main.daq.RAW._lb0000._SFO-1._0001";
+    for (bytes, is_left) in [(0, false), (100, false), (101, true)] {
+        let directory = Directory::new();
+        fs::write(journal(&directory), list_of(&[&format!("begin 0 {name} 100")])).unwrap();
+        let path = directory.file(&format!("{name}.writing"), &vec![7; bytes]);
+        let mut streams = Streams::new(settings(&directory, 4));
+        assert_eq!(streams.resume().unwrap().first_copies, 0);
+        assert_eq!(path.exists(), is_left, "{bytes}");
+        write(&mut streams, 1, 0).unwrap();
+        let files = streams.finish().unwrap();
+        let sequence = files[0].path.file_name().unwrap().to_str().unwrap().parse::<eformat::FileName>().unwrap();
+        assert_eq!(sequence.sequence(), if is_left { 101 } else { 1 });
+    }
+}
+
+#[test]
 fn the_names_go_on_behind_files_that_are_all_closed() {
     let directory = Directory::new();
     let mut first = Streams::new(settings(&directory, 2));
@@ -213,12 +270,7 @@ fn a_file_that_cannot_be_looked_at_is_not_taken_for_one_that_is_gone() {
     let directory = Directory::new();
     // No file system has names of this length.
     let name = format!("data_test.00000007.physics_Main.daq.RAW._lb0000._{}._0001", "S".repeat(300));
-    let mut list = String::new();
-    for line in [format!("begin 0 {name} 100"), "made 0".to_owned()] {
-        list += &(line + " ");
-        let sum = eformat::adler32(list.as_bytes());
-        list += &format!("{sum}\n");
-    }
+    let list = list_of(&[&format!("begin 0 {name} 100"), "made 0"]);
     fs::write(journal(&directory), list).unwrap();
     let error = finish_left(&journal(&directory)).unwrap_err();
     assert!(matches!(error, ResumeError::Read(ReadError::Io { .. })), "{error}");
