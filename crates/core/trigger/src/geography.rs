@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use crate::detector::Detector;
-
 /// A sub-detector that is read out for regions of interest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SubSystem {
@@ -76,17 +74,6 @@ impl SubSystem {
     }
 }
 
-impl Detector {
-    /// Source identifiers, rising, of the ROBs whose channels overlap the window.
-    pub fn robs(&self, window: &Window) -> impl Iterator<Item = u32> + use<> {
-        let modules = self.modules(window.sub);
-        let grid = window.sub.grid();
-        let phi = modules.phi_modules(&window.phi, grid.phi);
-        let eta = modules.eta_modules(&window.eta, grid.eta);
-        eta.flat_map(move |eta| phi.clone().into_iter().flatten().map(move |phi| modules.source(eta, phi)))
-    }
-}
-
 impl Modules {
     /// Source identifiers of all its ROBs, rising.
     pub fn sources(self) -> impl Iterator<Item = u32> {
@@ -99,11 +86,11 @@ impl Modules {
         self.eta * self.phi
     }
 
-    fn source(self, eta: u32, phi: u32) -> u32 {
+    pub(crate) fn source(self, eta: u32, phi: u32) -> u32 {
         self.sub_detector << 16 | (eta * self.phi + phi)
     }
 
-    fn eta_modules(self, window: &Range<i32>, channels: u32) -> Range<u32> {
+    pub(crate) fn eta_modules(self, window: &Range<i32>, channels: u32) -> Range<u32> {
         let channels = i64::from(channels);
         let (start, end) = (i64::from(window.start).max(0), i64::from(window.end).min(channels));
         if end <= start {
@@ -114,7 +101,7 @@ impl Modules {
     }
 
     /// Rising: what a window around φ = 0 has at the beginning, then what it has at the end.
-    fn phi_modules(self, window: &Range<i32>, channels: u32) -> [Range<u32>; 2] {
+    pub(crate) fn phi_modules(self, window: &Range<i32>, channels: u32) -> [Range<u32>; 2] {
         let (channels, count) = (i64::from(channels), i64::from(self.phi));
         if window.is_empty() {
             return [0..0, 0..0];

@@ -51,6 +51,7 @@ mod missing_et;
 mod muon;
 mod object;
 mod payload;
+mod regions;
 mod result;
 mod sequence;
 mod steering;

@@ -8,8 +8,8 @@ use configuration::{
 };
 use trigger::{Decision, Feature};
 
+use super::error::StudyError;
 use super::sample::Sample;
-use super::selection::StudyError;
 use partition::observer::{Observer, Seen};
 use partition::{Outcome, Run};
 use terminal::conduct;

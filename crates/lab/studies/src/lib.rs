@@ -7,6 +7,7 @@ mod binomial;
 mod chain;
 mod decisions;
 mod eb2007;
+mod error;
 mod figure;
 mod markdown;
 mod page;
@@ -55,7 +56,7 @@ pub fn study(args: &StudyArgs) -> Exit {
 struct Study {
     name: &'static str,
     about: &'static str,
-    make: fn(&StudyArgs) -> Result<(), selection::StudyError>,
+    make: fn(&StudyArgs) -> Result<(), error::StudyError>,
 }
 
 const SELECTION: &str = "selection";

@@ -6,9 +6,9 @@ use std::fs;
 
 use serde_json::json;
 
+use super::error::StudyError;
 use super::markdown;
 use super::plot::{self, Curve, Plot};
-use super::selection::StudyError;
 use crate::arguments::StudyArgs;
 use partition::human::si;
 use terminal::Exit;

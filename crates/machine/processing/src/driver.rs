@@ -14,11 +14,11 @@ use transport::waker::Waker;
 
 use crate::bell::Bell;
 use crate::blame::{Guilt, cause, fail, guilt, start_trouble};
+use crate::notice::{Notice, NoticeKind};
 use crate::options::{TasksError, TasksOptions, last_words};
 use crate::protocol::{
     FRAME_BYTES_MAX, Header, MESSAGE_BYTES_MAX, RESULT_BYTES_MAX, Setup, VERSION, cut, take_answer, to_owner,
 };
-use crate::tasks::{Notice, NoticeKind};
 use crate::verdict::{FailReason, Verdict};
 use crate::worker::{Ending, Job, Process, Stage};
 

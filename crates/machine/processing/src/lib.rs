@@ -50,12 +50,14 @@ mod bell;
 mod blame;
 mod driver;
 mod ended;
+mod notice;
 mod output;
 mod protocol;
 mod worker;
 
 pub use event::{EventHead, EventView, FragmentView};
+pub use notice::{Notice, NoticeKind};
 pub use options::{TasksError, TasksOptions};
 pub use task_side::{Algorithm, Decision, ServeError, serve};
-pub use tasks::{Notice, NoticeKind, Tasks};
+pub use tasks::Tasks;
 pub use verdict::{FailReason, Verdict};

@@ -15,6 +15,7 @@ use transport::waker::Waker;
 use crate::bell::Bell;
 use crate::driver::{Done, Driver, Ends, Shared};
 use crate::event::{EventHead, EventWriter, HEAD_BYTES, Unfit};
+use crate::notice::Notice;
 use crate::options::{SETUP_BYTES_MAX, STREAMS_MAX, TasksError, TasksOptions};
 use crate::protocol::Given;
 use crate::verdict::{FailReason, Verdict};
@@ -36,28 +37,6 @@ pub struct Tasks {
     notices: Receiver<Notice>,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
-}
-
-/// Something that people should know.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
-    /// Name of the task.
-    pub task: String,
-    /// What kind of news it is.
-    pub kind: NoticeKind,
-    /// For people; several lines where a task had last words.
-    pub text: String,
-}
-
-/// A kind of news of a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoticeKind {
-    /// It printed a line.
-    Output,
-    /// It ended and is started again.
-    Restarted,
-    /// It cannot be started, or ended without having decided anything; it is tried again later.
-    Trouble,
 }
 
 impl Tasks {

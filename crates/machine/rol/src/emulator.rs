@@ -10,7 +10,7 @@ use eformat::{ROB_PREFIX_BYTES, WORD_BYTES};
 use transport::page_pool::{Page, Pool};
 
 use crate::fragments::{Fragments, Wanted};
-use crate::links::LinkParameters;
+use crate::parameters::LinkParameters;
 
 pub use sizes::FragmentSizes;
 pub use triggers::EmulatedTriggers;

@@ -10,7 +10,7 @@ use eformat::{
 };
 use transport::page_pool::Page;
 
-use crate::links::LinkParameters;
+use crate::parameters::LinkParameters;
 
 /// Makes fragments in pages and follows the level-1 ids of each link.
 pub(crate) struct Fragments {

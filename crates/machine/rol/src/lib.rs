@@ -41,6 +41,7 @@ mod inputs;
 mod items;
 mod links;
 mod network;
+mod parameters;
 mod preprocessing;
 mod replay;
 mod sample;
@@ -50,8 +51,9 @@ pub use deal::deal;
 pub use emulator::{EmulatedTriggers, Emulation, FragmentSizes, emulated_source_ids, emulated_word, write_emulated};
 pub use inputs::{InputError, Inputs};
 pub use items::ItemsError;
-pub use links::{LinkCounters, LinkParameters, Links, LinksError, ReadOutError};
+pub use links::{LinkCounters, Links};
 pub use network::{BadLevel1Frame, Incoming, Level1Frame, NetworkError, NetworkParameters, NetworkTriggers};
+pub use parameters::{LinkParameters, LinksError, ReadOutError};
 pub use preprocessing::{PREPROCESSED, Preprocessing};
 pub use replay::{
     AssembleError, RECORD_SOURCE_ID, Replay, ReplayError, ReplayFacts, ReplayTriggers, assemble, original_source,

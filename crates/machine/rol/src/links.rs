@@ -7,56 +7,14 @@ use base::ids::EventId;
 use dataflow::message::EventInfo;
 use dataflow::readout::fragment::{FragmentHead, Unplaced};
 use eformat::{LOST_ROB_BYTES, WORD_BYTES};
-use transport::page_pool::{Page, Pool, PoolCounters, PoolError, PoolOptions};
+use transport::page_pool::{Page, Pool, PoolCounters, PoolOptions};
 use transport::waker::Waker;
 
 use crate::emulator::{Emulation, Emulator};
 use crate::fragments::{Fragments, Wanted};
-use crate::replay::{Replay, ReplayError, ReplayLinks};
+use crate::parameters::{LinkParameters, LinksError, ReadOutError};
+use crate::replay::{Replay, ReplayLinks};
 use crate::sample::{SampleInput, SampleLinks};
-
-/// How the links of a read-out system are set up, whatever their kind.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LinkParameters {
-    /// Name of the page pool in metrics and messages.
-    pub name: String,
-    /// Source identifiers of the links; the index in this list is the number of the link.
-    pub source_ids: Vec<u32>,
-    /// Run number in the ROD headers.
-    pub run_number: u32,
-    /// Detector event type in the ROD headers.
-    pub event_type: u32,
-    /// Whether each fragment ends with an Adler-32 of its ROD.
-    pub adler32: bool,
-    /// Length of a page in bytes: the longest fragment.
-    pub page_bytes: usize,
-    /// Pages of all links together. A page is in use until the last holder of its fragment lets go of it: inside one
-    /// process that can be the event builder or the recorder, long after the ROS has cleared the event.
-    pub pages: usize,
-    /// Whether the pages lie in memory that other processes can be given to read.
-    pub shared: bool,
-    /// The first event of the run, or one near it.
-    pub first: EventId,
-    /// Whether events come in order, as with a level 1; if not, an id out of sequence is no problem.
-    pub in_order: bool,
-}
-
-impl Default for LinkParameters {
-    fn default() -> Self {
-        Self {
-            name: "ros".to_owned(),
-            source_ids: Vec::new(),
-            run_number: 1,
-            event_type: 0,
-            adler32: false,
-            page_bytes: 4096,
-            pages: 1024,
-            shared: false,
-            first: EventId(0),
-            in_order: true,
-        }
-    }
-}
 
 /// The read-out links of one read-out system.
 ///
@@ -87,78 +45,6 @@ pub struct LinkCounters {
     pub no_page: u64,
 }
 
-/// Why an event could not be read out; nothing of it was delivered.
-#[derive(Debug, thiserror::Error)]
-pub enum ReadOutError {
-    /// Too few pages are free: try again when some have come back ([`Links::wake_on_return`]).
-    #[error("event {event}: {free} of the {needed} pages that it needs are free in pool {pool}")]
-    NoPage {
-        /// The event.
-        event: EventId,
-        /// Name of the pool.
-        pool: String,
-        /// Free pages.
-        free: usize,
-        /// Links of this read-out system.
-        needed: usize,
-    },
-    /// The input has no such event: it does not repeat, and level 1 should have stopped.
-    #[error("event {event}: the input has {events} events, number {ordinal} was asked for and input.repeat is off")]
-    BehindEnd {
-        /// The event.
-        event: EventId,
-        /// Its place in the run, from 0.
-        ordinal: u64,
-        /// Events of the input.
-        events: usize,
-    },
-    /// The event is too far from the ones before.
-    #[error("event {event}: its level-1 id {} is more than 2^30 away from the newest event {}", unplaced.lvl1_id, unplaced.newest)]
-    Unplaced {
-        /// The event.
-        event: EventId,
-        /// What the check says.
-        unplaced: Unplaced,
-    },
-    /// The recorded event cannot be read any more.
-    #[error(transparent)]
-    Replay(#[from] ReplayError),
-}
-
-/// Why there are no links.
-#[derive(Debug, thiserror::Error)]
-pub enum LinksError {
-    /// No memory for the pages, or impossible sizes.
-    #[error("ros.pages and ros.page_size: {0}")]
-    Pool(#[from] PoolError),
-    /// The configured page does not hold what it must.
-    #[error(
-        "a page of {page_bytes} bytes is too short for {what}: expected ros.page_size of at least {needed_bytes} bytes"
-    )]
-    PageTooShort {
-        /// Length of a page.
-        page_bytes: usize,
-        /// What does not fit.
-        what: &'static str,
-        /// The length needed.
-        needed_bytes: usize,
-    },
-    /// More links than a ROS can number.
-    #[error("{links} links in one read-out system, expected at most 65536")]
-    TooMany {
-        /// Links asked for.
-        links: usize,
-    },
-    /// A link that the input has no data for.
-    #[error("source {source_id:#010x} is not in the input, which has {sources} sources")]
-    UnknownSource {
-        /// Source identifier of the link.
-        source_id: u32,
-        /// Sources of the input.
-        sources: usize,
-    },
-}
-
 enum Input {
     Emulator(Emulator),
     Sample(SampleLinks),
@@ -185,7 +71,7 @@ impl Links {
         let padded = input.pad_bytes();
         if padded > 0 {
             let needed = padded.saturating_add(Fragments::new(&parameters).overhead_bytes());
-            check_page(&parameters, "a fragment of input.pad_to", needed)?;
+            parameters.check_page("a fragment of input.pad_to", needed)?;
         }
         let links = SampleLinks::new(&parameters, input)?;
         Self::new(parameters, Input::Sample(links))
@@ -199,7 +85,7 @@ impl Links {
     pub fn replay(parameters: LinkParameters, replay: Arc<Replay>, repeat: bool) -> Result<Self, LinksError> {
         let links = ReplayLinks::new(&parameters, replay, repeat)?;
         let longest = links.longest_fragment(&Fragments::new(&parameters));
-        check_page(&parameters, "the longest fragment of the files", longest)?;
+        parameters.check_page("the longest fragment of the files", longest)?;
         Self::new(parameters, Input::Replay(links))
     }
 
@@ -208,7 +94,7 @@ impl Links {
         if links > usize::from(u16::MAX) + 1 {
             return Err(LinksError::TooMany { links });
         }
-        check_page(&parameters, "an empty fragment", LOST_ROB_BYTES + WORD_BYTES)?;
+        parameters.check_page("an empty fragment", LOST_ROB_BYTES + WORD_BYTES)?;
         let fragments = Fragments::new(&parameters);
         let options = PoolOptions {
             name: parameters.name,
@@ -327,14 +213,6 @@ impl LinkCounters {
         self.bytes += u64::from(head.len_bytes);
         self.flagged += u64::from(head.status != 0);
     }
-}
-
-fn check_page(parameters: &LinkParameters, what: &'static str, needed_bytes: usize) -> Result<(), LinksError> {
-    let page_bytes = parameters.page_bytes;
-    if page_bytes >= needed_bytes {
-        return Ok(());
-    }
-    Err(LinksError::PageTooShort { page_bytes, what, needed_bytes })
 }
 
 /// Pages for the next events that are taken along, in bytes: for small fragments, so that the pool is not asked for each, and

@@ -19,7 +19,7 @@ use parquet::errors::ParquetError;
 use transport::page_pool::Page;
 
 use crate::fragments::{Fragments, Wanted, whole_words};
-use crate::links::{LinkParameters, LinksError, ReadOutError};
+use crate::parameters::{LinkParameters, LinksError, ReadOutError};
 
 pub use facts::SampleFacts;
 pub use input::SampleInput;

@@ -35,6 +35,7 @@
 mod backend;
 mod check;
 mod clock;
+mod closed_file;
 #[cfg(test)]
 mod damage_table;
 mod dump;
@@ -56,6 +57,7 @@ mod writer_config;
 pub use backend::{Backend, Disk, OutputFile};
 pub use check::{CheckLimits, CheckReport, Checks, Duplicates, check};
 pub use clock::{fresh_guid, local_stamp};
+pub use closed_file::ClosedFile;
 pub use dump::{Dump, DumpItem, DumpOptions, EventContent, EventDump, RobDump, dump};
 pub use left::finish_torn;
 pub use ls::{Listing, ls};
@@ -66,5 +68,5 @@ pub use salvage::Damage;
 pub use scan::{EVENT_BYTES_MAX, ReadError};
 pub use streams::{EventCopy, Streams};
 pub use write_error::WriteError;
-pub use writer::{ClosedFile, Unfinished, Writer};
+pub use writer::{Unfinished, Writer};
 pub use writer_config::{Dialect, WriterConfig};

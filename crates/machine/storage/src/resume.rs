@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use eformat::Adler32;
 
 use crate::backend::{Backend, Disk};
+use crate::closed_file::ClosedFile;
 use crate::journal::{Chronicle, FileHistory, JournalError, forget};
 use crate::output::Output;
 use crate::scan::{ReadError, Scan};
 use crate::write_error::WriteError;
-use crate::writer::{ClosedFile, OpenFile, SequenceCounts, Writer};
+use crate::writer::{OpenFile, SequenceCounts, Writer};
 use crate::writer_config::WriterConfig;
 
 /// What a former life of a writer has left, by [`Streams::resume`](crate::Streams::resume).

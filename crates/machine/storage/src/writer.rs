@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use eformat::{DataSeparator, FileEnd, FileName, event_size_bytes};
 
 use crate::backend::{Backend, Disk, OutputFile};
+use crate::closed_file::{ClosedFile, NAME_CLASH_STEP};
 use crate::journal::Journal;
 use crate::output::{Mark, Output};
 use crate::write_error::WriteError;
@@ -38,23 +39,6 @@ pub struct Unfinished {
     pub copies: u64,
     /// Bytes of these copies.
     pub event_bytes: u64,
-}
-
-/// A file that is complete and has its final name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClosedFile {
-    /// The `.data` file.
-    pub path: PathBuf,
-    /// Stream as `type_name`.
-    pub stream: String,
-    /// Events in the file.
-    pub events: u32,
-    /// Of these, events whose first copy is here: summed over all files of a run, its distinct events.
-    pub first_copies: u32,
-    /// Size of the file.
-    pub bytes: u64,
-    /// Adler-32 of all bytes of the file (note §11.8).
-    pub adler32: u32,
 }
 
 impl Writer {
@@ -578,6 +562,3 @@ fn event_bytes(parts: &[&[u8]]) -> Result<u32, WriteError> {
         _ => Err(WriteError::NotAnEvent { given_bytes, claimed_bytes }),
     }
 }
-
-/// Added to the sequence number of a name that is taken (note §11.9).
-pub(crate) const NAME_CLASH_STEP: u32 = 100;

@@ -6,6 +6,7 @@
 
 mod check;
 mod decimal;
+mod load;
 mod menu;
 mod partition;
 mod places;

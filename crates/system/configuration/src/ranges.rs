@@ -2,7 +2,7 @@
 
 use core::ops::RangeInclusive;
 
-use crate::partition::Partition;
+use crate::partition::{Partition, SLOTS_MAX};
 
 /// The integer keys that do not take all 32 bits, with their values and ranges.
 pub(crate) fn ranges(p: &Partition) -> Vec<(&'static str, u32, RangeInclusive<u32>)> {
@@ -65,7 +65,6 @@ const TASKS_MAX: u32 = 1024;
 const PAGES_MAX: u32 = 1 << 24;
 const GROUP_MAX: u32 = 10_000;
 const EVENTS_MAX: u32 = 1_000_000;
-pub(crate) const SLOTS_MAX: u32 = u16::MAX as u32;
 const RETRIES_MAX: u32 = 1000;
 const RESTARTS_MAX: u32 = 1000;
 const ROIS_MAX: u32 = dataflow::message::ROIS_MAX as u32;

@@ -11,7 +11,8 @@ use configuration::RequestCredits;
 use serde::Serialize;
 
 use super::BenchError;
-use super::network::{Asking, InNetwork, Run};
+use super::event_builder::{Asking, InNetwork};
+use super::network::Run;
 use super::paired::{Comparison, Figures, RatioOf, median};
 use super::points::{Point, Points};
 use crate::bench::arguments::BenchArgs;

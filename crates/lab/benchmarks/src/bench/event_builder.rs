@@ -19,7 +19,6 @@ use configuration::{Partition, RequestCredits};
 use serde::Serialize;
 
 use super::datagrams::{self, Datagrams};
-use super::network::{Asking, InNetwork};
 use super::paired::{Comparison, Figures, RatioOf};
 use super::reference::{self, Measurement};
 use super::ring::{self, Ring};
@@ -51,6 +50,24 @@ pub(crate) struct Parameters {
     asking: Option<Asking>,
     seconds: f64,
     pairs: usize,
+}
+
+/// What is built in a network of its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InNetwork {
+    pub(crate) sources: u32,
+    pub(crate) fragment_bytes: u32,
+    pub(crate) datagram_bytes: u32,
+    /// As many requests as the buffers hold, if nothing else.
+    pub(crate) asking: Option<Asking>,
+    pub(crate) seconds: f64,
+}
+
+/// How many requests the builder has on their way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Asking {
+    pub(crate) credits: RequestCredits,
+    pub(crate) outstanding_requests: u32,
 }
 
 /// Both sides, or the one that was asked for.

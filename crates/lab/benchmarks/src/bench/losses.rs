@@ -7,7 +7,8 @@
 use serde::Serialize;
 
 use super::BenchError;
-use super::network::{InNetwork, Run};
+use super::event_builder::InNetwork;
+use super::network::Run;
 use super::paired::{Comparison, Figures, RatioOf, median};
 use super::points::{Point, Points};
 use crate::bench::arguments::BenchArgs;

@@ -145,9 +145,9 @@ pub fn part(part: &BenchPart) -> Exit {
             adaptive,
         } => {
             let credits = if adaptive { RequestCredits::Adaptive } else { RequestCredits::Fixed };
-            let asking =
-                outstanding_requests.map(|outstanding_requests| network::Asking { credits, outstanding_requests });
-            let building = network::InNetwork { sources, fragment_bytes, datagram_bytes, asking, seconds };
+            let asking = outstanding_requests
+                .map(|outstanding_requests| event_builder::Asking { credits, outstanding_requests });
+            let building = event_builder::InNetwork { sources, fragment_bytes, datagram_bytes, asking, seconds };
             let said = network::main(parent, building);
             said.map(|said| _ = print(&said)).map_err(|error| error.to_string())
         }

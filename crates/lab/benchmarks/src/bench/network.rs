@@ -9,29 +9,11 @@ use dataflow::report::SfiCounters;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
-use super::event_builder::{self, Parameters as Building};
+use super::event_builder::{self, InNetwork, Parameters as Building};
 use super::paired::Figures;
 use super::reference::Sources;
 use super::{BenchError, sound};
 use crate::lossy;
-
-/// What is built in such a network.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct InNetwork {
-    pub(crate) sources: u32,
-    pub(crate) fragment_bytes: u32,
-    pub(crate) datagram_bytes: u32,
-    /// As many requests as the buffers hold, if nothing else.
-    pub(crate) asking: Option<Asking>,
-    pub(crate) seconds: f64,
-}
-
-/// How many requests the builder has on their way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Asking {
-    pub(crate) credits: RequestCredits,
-    pub(crate) outstanding_requests: u32,
-}
 
 /// What a run came to.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

@@ -10,9 +10,9 @@ use plotters::chart::SeriesLabelPosition;
 use simulator::atm::occupancy::Observation;
 use simulator::atm::scenario::{Point, Scenario};
 
+use super::error::StudyError;
 use super::plot::{Axis, Curve, Plot, Scale};
 use super::results;
-use super::selection::StudyError;
 use crate::arguments::StudyArgs;
 use partition::human::si;
 

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 
 use plotters::chart::SeriesLabelPosition;
 
+use super::error::StudyError;
 use super::plot::{Axis, Curve, Plot, Scale};
 use super::results;
-use super::selection::StudyError;
 use crate::arguments::StudyArgs;
 use sweep::{Point, Scenario, Sweep};
 

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use configuration::Partition;
 use simulator::world::Trace;
 
-use super::super::selection::StudyError;
+use super::super::error::StudyError;
 use simulation::simulate;
 
 /// The configuration that is varied.

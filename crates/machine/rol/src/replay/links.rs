@@ -12,7 +12,7 @@ use super::index::Replay;
 use super::source::RECORD_SOURCE_ID;
 use crate::fragments::{Fragments, Wanted};
 use crate::input_index;
-use crate::links::{LinkParameters, LinksError, ReadOutError};
+use crate::parameters::{LinkParameters, LinksError, ReadOutError};
 
 /// Reads an event from its file once per read-out system and copies the RODs of its links to their pages. Unlike the
 /// other kinds it allocates, per event, the list of the RODs and the record.

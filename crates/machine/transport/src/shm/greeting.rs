@@ -2,7 +2,6 @@
 
 use super::bell::Bell;
 use super::lane::{Geometry, Lane, Violation};
-use super::options::POOLS_MAX;
 use crate::error::OsError;
 use crate::link::Lost;
 use crate::page_pool::SHARED_HEADER_LEN;
@@ -121,6 +120,10 @@ fn map_one(descriptor: &OwnedFd, len: usize) -> Option<Region> {
 const MAGIC: u64 = u64::from_le_bytes(*b"weirshm1");
 const FIXED_WORDS: usize = 4;
 const FIXED_DESCRIPTORS: usize = 3;
+
+/// Shared pools of a process.
+pub(super) const POOLS_MAX: usize = 64;
+
 const DESCRIPTORS_MAX: usize = FIXED_DESCRIPTORS + POOLS_MAX;
 
 #[cfg(test)]

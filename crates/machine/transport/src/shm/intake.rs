@@ -1,8 +1,8 @@
 //! Frames out of the peer's ring. What a record is, is said in [`outbox`](super::outbox).
 
 use super::lane::{OwnLane, Violation};
-use super::outbox::{INLINE, PIECE_LEN, RECORD_HEAD_LEN};
 use super::peer::{Handle, Peer};
+use super::record::{INLINE, PIECE_LEN, RECORD_HEAD_LEN};
 use super::ring::{Consumer, Record};
 use crate::frame::{Frame, FrameLimits, LENGTH_FIELD_LEN};
 use crate::link::{LinkCounters, Lost};

@@ -3,10 +3,10 @@
 use super::greeting::{self, Received, Sizes};
 use super::intake::{Intake, Taken};
 use super::lane::{Lane, OwnLane, Violation};
-use super::listener::new_socket;
 use super::options::{Address, Process, ShmError};
 use super::outbox::Outbox;
 use super::peer::Peer;
+use super::socket::{check_user, new_socket};
 use crate::error::OsError;
 use crate::frame::Frame;
 use crate::link::{Filled, Flushed, Link, LinkCounters, Lost, SendError};
@@ -20,7 +20,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::SealFlags;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SocketAddrUnix, connect, recv, sockopt};
+use rustix::net::{RecvFlags, SocketAddrUnix, connect, recv};
 use std::sync::Arc;
 
 /// One side of a link through shared memory; see [`Link`] for its use, and the module.
@@ -435,17 +435,6 @@ fn await_end(socket: &OwnedFd) {
             }
             Ok((0, _)) | Err(_) => return,
         }
-    }
-}
-
-/// Whether the process at the other end belongs to our own user.
-pub(super) fn check_user(socket: &OwnedFd) -> Result<(), Lost> {
-    let credentials =
-        sockopt::socket_peercred(socket).map_err(|errno| Lost::Os(OsError::new("getsockopt(SO_PEERCRED)", errno)))?;
-    if credentials.uid == rustix::process::geteuid() {
-        Ok(())
-    } else {
-        Err(Lost::Violated(Violation::OtherUser { uid: credentials.uid.as_raw() }))
     }
 }
 

@@ -1,15 +1,14 @@
 //! Waiting for peers.
 
-use super::link::{ShmLink, check_user};
+use super::link::ShmLink;
 use super::options::{Address, Process, ShmError};
+use super::socket::{check_user, new_socket};
 use crate::error::OsError;
 use crate::page_pool::Pool;
 use crate::poller::{Poller, Readiness};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, getsockname, listen, socket_with,
-};
+use rustix::net::{SocketAddrUnix, SocketFlags, accept_with, bind, getsockname, listen};
 
 /// A socket that processes of this host connect to.
 #[derive(Debug)]
@@ -82,12 +81,6 @@ impl ShmListener {
             }
         }
     }
-}
-
-/// A socket that keeps the boundaries of messages and never blocks.
-pub(super) fn new_socket() -> Result<OwnedFd, OsError> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).map_err(|errno| OsError::new("socket", errno))
 }
 
 /// Peers that may wait to be accepted; the kernel lowers it to its own bound.

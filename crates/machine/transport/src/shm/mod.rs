@@ -72,7 +72,9 @@ mod listener;
 mod options;
 mod outbox;
 mod peer;
+mod record;
 mod ring;
+mod socket;
 
 pub(crate) use bell::SleepWord;
 pub use lane::Violation;

@@ -1,8 +1,9 @@
 //! How links through shared memory are set up.
 
 use super::bell::SleepWord;
+use super::greeting::POOLS_MAX;
 use super::lane::Geometry;
-use super::outbox::pieces_max;
+use super::record::pieces_max;
 use crate::error::OsError;
 use crate::frame::FrameLimits;
 use crate::page_pool::Pool;
@@ -218,9 +219,6 @@ const NAME_LEN_MAX: usize = 64;
 
 /// The most pools that a process can give pages away from.
 pub const LENT_POOLS_MAX: usize = POOLS_MAX - 1;
-
-/// Shared pools of a process.
-pub(super) const POOLS_MAX: usize = 64;
 
 #[cfg(test)]
 mod tests {

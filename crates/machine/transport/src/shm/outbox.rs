@@ -11,9 +11,10 @@
 //! | of a piece: 0 | its length in bytes | the region, or [`INLINE`] |
 //! | of a piece: 1, 2 | where it lies in the region | its ticket |
 
-use super::lane::{Geometry, Lane, OwnLane, Violation};
+use super::lane::{Lane, OwnLane, Violation};
 use super::ledger::Ledger;
 use super::options::Process;
+use super::record::{INLINE, PIECE_LEN, RECORD_HEAD_LEN, pieces_max};
 use super::ring::Producer;
 use crate::page_pool::Page;
 use base::bulk::{Bulk, PageSlice};
@@ -425,16 +426,6 @@ impl<'a> RecordWriter<'a> {
     }
 }
 
-/// The most pieces of a record besides as many bytes as may lie in it.
-pub(super) fn pieces_max(geometry: Geometry) -> usize {
-    (geometry.record_max() - geometry.inline_max() - RECORD_HEAD_LEN) / PIECE_LEN
-}
-
 fn halves(low: usize, high: u32) -> u64 {
     u64::from(u32::try_from(low).expect("lengths of frames fit in 32 bits")) | u64::from(high) << 32
 }
-
-/// The region of a piece that lies in the record.
-pub(super) const INLINE: u32 = u32::MAX;
-pub(super) const RECORD_HEAD_LEN: usize = 16;
-pub(super) const PIECE_LEN: usize = 24;

@@ -3,7 +3,7 @@
 use super::greeting::{self, Sizes};
 use super::lane::{Geometry, Lane, OwnLane, Violation};
 use super::options::{Address, Process, ShmOptions};
-use super::outbox::INLINE;
+use super::record::INLINE;
 use super::{ShmLink, SleepWord};
 use crate::clock;
 use crate::frame::FrameLimits;
@@ -42,7 +42,7 @@ fn pool_options(name: &str) -> PoolOptions {
 
 /// Connects one of our links to a socket of the peer's.
 fn connect() -> (ShmLink, OwnedFd, Pool) {
-    let socket = super::listener::new_socket().unwrap();
+    let socket = super::socket::new_socket().unwrap();
     bind(&socket, &SocketAddrUnix::new_unnamed()).unwrap();
     listen(&socket, 1).unwrap();
     let bound = SocketAddrUnix::try_from(getsockname(&socket).unwrap()).unwrap();

@@ -1,6 +1,8 @@
 //! Asking peers for what is missing of their messages, and telling them what was sent and what has come.
 
-use super::header::{Acknowledgement, Ask, HEADER_LEN, Notice, Seal};
+use super::header::{Acknowledgement, Ask, HEADER_LEN, Notice, Seal, Tagger};
+use super::options::UdpOptions;
+use super::outbox::Destination;
 use super::reassembly::Incomplete;
 
 /// What all asks and notices of an endpoint say.
@@ -8,6 +10,13 @@ pub(super) struct Asking<'a> {
     pub(super) incarnation: u32,
     pub(super) segment_len: usize,
     pub(super) seal: Seal<'a>,
+}
+
+impl<'a> Asking<'a> {
+    pub(super) fn new(options: &UdpOptions, tagger: &'a Tagger, to: &'a Destination) -> Self {
+        let seal = Seal { tagger, parties: &to.parties };
+        Self { incarnation: to.incarnation, segment_len: options.segment_len(), seal }
+    }
 }
 
 impl Asking<'_> {
@@ -92,12 +101,6 @@ pub(super) struct Asked {
     pub(super) messages: u64,
     /// How often the one was asked for that was asked for most often.
     pub(super) most: u32,
-}
-
-/// How much of a message is sent before its receiver asks for the rest, which it does in parts that its buffer holds. A long message
-/// that is sent at once would find no room, and be sent twice.
-pub(super) fn first_part_len(len: usize, segment_len: usize, unasked_len: usize) -> usize {
-    if len > unasked_len { len.min((unasked_len / segment_len).max(1) * segment_len) } else { len }
 }
 
 /// Of a message of which every other segment is missing, so many are asked for at a time.

@@ -287,6 +287,9 @@ const PROVED: u8 = 7;
 const NOTHING: [&[u8]; 0] = [];
 const TAG_AT: usize = 32;
 
+/// The lower bits of what a peer takes for our incarnation: as often it can be added again and told from before.
+pub(super) const REMOVED_BITS: u32 = u16::BITS;
+
 #[cfg(test)]
 mod tests {
     use super::*;

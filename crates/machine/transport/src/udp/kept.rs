@@ -1,7 +1,6 @@
 //! Messages that were sent of late, in case a part of them is asked for.
 
 use super::header::HEADER_LEN;
-use super::outbox::Ticket;
 use base::bulk::{Bulk, PageSlice};
 use core::ops::Range;
 use std::collections::VecDeque;
@@ -34,6 +33,10 @@ pub(super) struct Message {
     /// The place in the queue of what was queued again last, and where that ends in the message.
     again: Option<(Ticket, usize)>,
 }
+
+/// The place of a message among all that were ever queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ticket(pub(super) u64);
 
 impl Kept {
     /// Keeps a message, and forgets older ones beyond the bounds.

@@ -109,6 +109,7 @@ mod reassembly;
 mod segment;
 mod socket;
 mod system;
+mod unasked;
 mod window;
 
 #[doc(hidden)]

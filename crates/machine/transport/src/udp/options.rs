@@ -1,9 +1,8 @@
 //! How a UDP endpoint is set up.
 
-use super::asking::first_part_len;
-use super::header::HEADER_LEN;
-use super::peer::REMOVED_BITS;
+use super::header::{HEADER_LEN, REMOVED_BITS};
 use super::system::DATAGRAMS_PER_CALL;
+use super::unasked::first_part_len;
 use crate::error::OsError;
 use crate::frame::FrameLimits;
 use crate::page_pool::Pool;

@@ -1,7 +1,7 @@
 //! Messages on their way out.
 
 use super::header::{Cover, HEADER_LEN, Header, Parties, Seal, Tagger};
-use super::kept::{Message, cut};
+use super::kept::{Message, Ticket, cut};
 use super::options::{Authenticate, UdpOptions};
 use crate::frame::FrameLimits;
 use crate::send_queue::{Full, SendQueue};
@@ -56,10 +56,6 @@ pub(super) struct Destination {
     /// From us to it.
     pub(super) parties: Parties,
 }
-
-/// The place of a message among all that were ever queued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ticket(u64);
 
 struct Single {
     address: SocketAddrAny,

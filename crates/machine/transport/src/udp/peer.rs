@@ -2,7 +2,7 @@
 
 use super::acknowledged::SendWindow;
 use super::counters::UdpCounters;
-use super::header::Parties;
+use super::header::{Parties, REMOVED_BITS};
 use super::in_order::InOrder;
 use super::kept::Kept;
 use super::options::{Acknowledged, UdpOptions};
@@ -329,8 +329,4 @@ const UNKNOWN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0
 /// What is kept should stay in a cache of the processor; each telling may wake a process.
 const UNTOLD_BYTES_MAX: usize = 2 << 20;
 const UNTOLD_MESSAGES_MAX: u32 = 128;
-
-/// The lower bits of what a peer takes for our incarnation: as often it can be added again and told from before.
-pub(super) const REMOVED_BITS: u32 = u16::BITS;
-
 const NO_SUCH_PEER: &str = "a peer that was added and not removed";

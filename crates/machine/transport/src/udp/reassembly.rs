@@ -1,6 +1,6 @@
 //! Messages of which a part has come.
 
-use super::asking::first_part_len;
+use super::unasked::first_part_len;
 use base::bulk::PageSlice;
 use base::time::Time;
 use core::ops::Range;

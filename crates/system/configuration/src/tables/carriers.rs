@@ -3,8 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::system::{Connections, Transport};
-
 /// What carries a type of message that may be lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -133,82 +131,6 @@ impl MessageType {
             Self::Building => "transport.building",
             Self::Filter => "transport.filter",
             Self::Recording => "transport.recording",
-        }
-    }
-}
-
-impl Transport {
-    /// What carries a type of message.
-    pub fn way(&self, of: MessageType) -> Way {
-        let one = |carrier: Carrier| match carrier {
-            Carrier::Connection => self.connections.way(),
-            Carrier::Tcp => Way::Tcp,
-            Carrier::Shm => Way::Shm,
-            Carrier::Udp => Way::Udp,
-        };
-        let group = |carrier: GroupCarrier| match carrier {
-            GroupCarrier::Connection => self.connections.way(),
-            GroupCarrier::Tcp => Way::Tcp,
-            GroupCarrier::Shm => Way::Shm,
-            GroupCarrier::Udp => Way::Udp,
-            GroupCarrier::Multicast => Way::Multicast,
-        };
-        let ordered = |carrier: OrderedCarrier| match carrier {
-            OrderedCarrier::Connection => self.connections.way(),
-            OrderedCarrier::Tcp => Way::Tcp,
-            OrderedCarrier::Shm => Way::Shm,
-        };
-        match of {
-            MessageType::EventRequest => one(self.event_request),
-            MessageType::EventReply => one(self.event_reply),
-            MessageType::Pushed => one(self.pushed.unwrap_or(self.event_reply)),
-            MessageType::Credit => one(self.credit),
-            MessageType::Push => group(self.push.unwrap_or(self.clear)),
-            MessageType::RoiRequest => one(self.roi_request),
-            MessageType::RoiReply => one(self.roi_reply),
-            MessageType::Collected => one(self.collected),
-            MessageType::Clear => group(self.clear),
-            MessageType::Level1 => ordered(self.level1),
-            MessageType::Level2 => ordered(self.level2),
-            MessageType::Building => ordered(self.building),
-            MessageType::Filter => ordered(self.filter),
-            MessageType::Recording => ordered(self.recording),
-        }
-    }
-
-    /// Whether some type of message travels in datagrams.
-    pub fn has_datagrams(&self) -> bool {
-        self.any_goes_by(|way| matches!(way, Way::Udp | Way::Multicast))
-    }
-
-    /// Whether some type of message travels to all read-out systems at once.
-    pub fn has_multicasts(&self) -> bool {
-        self.any_goes_by(|way| way == Way::Multicast)
-    }
-
-    /// Whether some message travels through shared memory.
-    pub fn has_shared_memory(&self) -> bool {
-        self.connections == Connections::Shm || self.any_goes_by(|way| way == Way::Shm)
-    }
-
-    /// Whether data of read-out systems travel through shared memory, where they can be read in the pages of the links.
-    pub fn shares_fragments(&self) -> bool {
-        [MessageType::EventReply, MessageType::Pushed, MessageType::RoiReply]
-            .into_iter()
-            .any(|of| self.way(of) == Way::Shm)
-    }
-
-    fn any_goes_by(&self, is_one: impl Fn(Way) -> bool) -> bool {
-        MessageType::ALL.into_iter().any(|of| is_one(self.way(of)))
-    }
-}
-
-impl Connections {
-    /// What a message goes by that nothing else is said of.
-    pub const fn way(self) -> Way {
-        match self {
-            Self::Tcp => Way::Tcp,
-            Self::Shm => Way::Shm,
         }
     }
 }

@@ -1,12 +1,11 @@
 //! `[transport.udp]`: how datagrams are made.
 
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::Ipv4Addr;
 
 use schemars::JsonSchema;
 use serde::de::{self, Deserializer};
 use serde::{Deserialize, Serialize};
 
-use super::system::Transport;
 use crate::units::{Interval, Size};
 
 /// `[transport.udp]`: how datagrams are made, for the messages that travel in them.
@@ -84,31 +83,6 @@ impl Default for Udp {
     }
 }
 
-impl Transport {
-    /// Length of a full datagram in bytes.
-    pub fn datagram_len(&self) -> u64 {
-        let by_default = match self.host {
-            host if host.is_loopback() => DATAGRAM_LOOPBACK_MAX,
-            IpAddr::V4(_) => DATAGRAM_ETHERNET_V4,
-            IpAddr::V6(_) => DATAGRAM_ETHERNET_V6,
-        };
-        self.udp.datagram.map_or(by_default, Size::bytes)
-    }
-
-    /// Whether a CRC covers the payload of datagrams.
-    pub fn has_checksums(&self) -> bool {
-        self.udp.authenticate == Authenticate::Header && self.udp.checksum.unwrap_or(!self.host.is_loopback())
-    }
-
-    /// The interface that multicasts go through; `None` where there can be none, over IPv6.
-    pub fn multicast_interface(&self) -> Option<Ipv4Addr> {
-        match self.host {
-            IpAddr::V4(host) => Some(self.udp.interface.unwrap_or(host)),
-            IpAddr::V6(_) => None,
-        }
-    }
-}
-
 fn group<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Ipv4Addr, D::Error> {
     let text = String::deserialize(deserializer)?;
     let address = text.parse().ok().filter(Ipv4Addr::is_multicast);
@@ -129,5 +103,5 @@ pub(crate) const DATAGRAM_MIN: u64 = 256;
 
 /// The longest datagram of IPv4.
 pub(crate) const DATAGRAM_LOOPBACK_MAX: u64 = 65_507;
-const DATAGRAM_ETHERNET_V4: u64 = 1472;
-const DATAGRAM_ETHERNET_V6: u64 = 1452;
+pub(crate) const DATAGRAM_ETHERNET_V4: u64 = 1472;
+pub(crate) const DATAGRAM_ETHERNET_V6: u64 = 1452;

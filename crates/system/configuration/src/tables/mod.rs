@@ -15,6 +15,7 @@ mod simulation;
 mod stream;
 mod system;
 mod tolerate;
+mod transport;
 mod trigger;
 
 pub use building::{
@@ -37,6 +38,7 @@ pub use readout::{
 pub use recording::{Checksum, Compression, Dialect, Durability, EventOrder, Output, Sfo};
 pub use simulation::{Carrying, Driver, FaultKind, InputCost, Layout, SimulatedFault, Simulation, Topology};
 pub use stream::{RobSelection, Stream, StreamType};
-pub use system::{Connections, Identity, Idle, LossAction, OnLoss, Processes, Run, RunType, Secret, Transport};
+pub use system::{Identity, LossAction, OnLoss, Processes, Run, RunType, Secret};
 pub use tolerate::{Tolerance, Tolerate};
+pub use transport::{Connections, Idle, Transport};
 pub use trigger::{Decisions, L2pu, L2sv, L2svAssignment, Level1, Level1Source, Spacing, Strategy};

@@ -26,7 +26,7 @@ pub struct Ros {
     /// (EB2007). Each port has connections or sockets of its own; of what travels through shared memory, where the address has no
     /// meaning, a ring of its own. All are served by the one thread of the process. Without the key all goes by `transport.host`,
     /// as does the rest with it.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "super::system::ip_addresses")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "super::transport::ip_addresses")]
     #[schemars(with = "Vec<String>")]
     pub ports: Vec<IpAddr>,
     /// Size of a page of a ROB; a fragment with its headers must fit into one.

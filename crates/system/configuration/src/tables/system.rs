@@ -1,7 +1,6 @@
-//! `[partition]`, `[run]`, `[transport]`, `[processes]`.
+//! `[partition]`, `[run]`, `[processes]`.
 
 use core::fmt;
-use core::net::{IpAddr, Ipv4Addr};
 use std::borrow::Cow;
 
 use base::ids::Role;
@@ -9,11 +8,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::carriers::{Carrier, GroupCarrier, OrderedCarrier};
 use super::cores::Cores;
-use super::datagrams::Udp;
 use super::tolerate::Tolerate;
-use crate::units::{Interval, Size};
+use crate::units::Interval;
 
 /// `[partition]`: what this slice of the system is called.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -111,135 +108,6 @@ pub enum RunType {
     /// Anything else.
     #[default]
     Test,
-}
-
-/// `[transport]`: how applications talk to each other.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct Transport {
-    /// Size of a receive page; the largest reply must fit into one.
-    pub page_size: Size,
-    /// Receive pages of each process.
-    pub pages: u32,
-    /// What a scheduler does while there is no work.
-    pub idle: Idle,
-    /// IP address that sockets bind to and connect to.
-    #[serde(deserialize_with = "ip_address")]
-    #[schemars(with = "String")]
-    pub host: IpAddr,
-    /// Send and receive buffer of each socket, at most 1 GiB; without it the kernel decides.
-    pub socket_buffer: Option<Size>,
-    /// TCP congestion control by its kernel name, such as `reno`; without it the kernel decides.
-    pub congestion: Option<String>,
-    /// Messages below this size are copied together rather than sent as a list of parts.
-    pub copy_below: Size,
-    /// How applications in processes of their own are connected: what carries all messages for which no key below says otherwise.
-    pub connections: Connections,
-    /// What carries triggers, and what answers them: all ordered messages between level 1 and read-out systems, level 2 or
-    /// the DFM.
-    pub level1: OrderedCarrier,
-    /// What carries assignments, decisions and results of level 2: all ordered messages among its supervisors and units, the pROS
-    /// and the DFM.
-    pub level2: OrderedCarrier,
-    /// What carries assignments of events to builders, their ends and grants: all ordered messages between the DFM and event
-    /// builders or read-out systems.
-    pub building: OrderedCarrier,
-    /// What carries built events to the event filter, and their fates back.
-    pub filter: OrderedCarrier,
-    /// What carries events to recorders, and word of them back.
-    pub recording: OrderedCarrier,
-    /// What carries requests for building between processes.
-    pub event_request: Carrier,
-    /// What carries the replies to them.
-    pub event_reply: Carrier,
-    /// What carries data that read-out systems push; by default what `event_reply` says.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pushed: Option<Carrier>,
-    /// What carries the byte credits for what is pushed.
-    pub credit: Carrier,
-    /// What carries orders to push to the read-out systems; by default what `clear` says.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub push: Option<GroupCarrier>,
-    /// What carries requests of level 2 for regions of interest.
-    pub roi_request: Carrier,
-    /// What carries the replies to them.
-    pub roi_reply: Carrier,
-    /// What carries the data that level 2 collected on to event builders.
-    pub collected: Carrier,
-    /// What carries clears to the read-out systems.
-    pub clear: GroupCarrier,
-    /// How datagrams are made.
-    pub udp: Udp,
-}
-
-impl Default for Transport {
-    fn default() -> Self {
-        Self {
-            page_size: Size::from_bytes(1_000_000),
-            pages: 64,
-            idle: Idle::Park,
-            host: IpAddr::V4(Ipv4Addr::LOCALHOST),
-            socket_buffer: None,
-            congestion: None,
-            copy_below: Size::from_bytes(2000),
-            connections: Connections::Tcp,
-            level1: OrderedCarrier::Connection,
-            level2: OrderedCarrier::Connection,
-            building: OrderedCarrier::Connection,
-            filter: OrderedCarrier::Connection,
-            recording: OrderedCarrier::Connection,
-            event_request: Carrier::Connection,
-            event_reply: Carrier::Connection,
-            pushed: None,
-            credit: Carrier::Connection,
-            push: None,
-            roi_request: Carrier::Connection,
-            roi_reply: Carrier::Connection,
-            collected: Carrier::Connection,
-            clear: GroupCarrier::Connection,
-            udp: Udp::default(),
-        }
-    }
-}
-
-fn ip_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IpAddr, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    parse_address(&text).map_err(de::Error::custom)
-}
-
-/// A list of IP addresses.
-pub(super) fn ip_addresses<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpAddr>, D::Error> {
-    let texts = Vec::<String>::deserialize(deserializer)?;
-    texts.iter().map(|text| parse_address(text)).collect::<Result<_, _>>().map_err(de::Error::custom)
-}
-
-fn parse_address(text: &str) -> Result<IpAddr, String> {
-    text.parse().map_err(|_| format!("expected an IP address such as \"127.0.0.1\", found {text:?}"))
-}
-
-/// The kind of the ordered, lossless connections between applications. Run control and a process that hosts nothing else
-/// always use TCP.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Connections {
-    /// TCP.
-    #[default]
-    Tcp,
-    /// Memory that the processes of this host share; bulk is read where it was written.
-    Shm,
-}
-
-/// What a scheduler does while there is no work [L2SCI2000 §3.1].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Idle {
-    /// Polls on: shortest reaction, a whole processor core. Where processes outnumber cores it lets others run every 50 µs.
-    Spin,
-    /// Lets other threads run, then polls on.
-    Yield,
-    /// Lets other threads run for a while, then sleeps until something arrives.
-    #[default]
-    Park,
 }
 
 /// `[processes]`: rules for the applications as processes.

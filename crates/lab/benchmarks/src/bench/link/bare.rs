@@ -14,7 +14,6 @@ use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
 
 use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrIn, recvmmsg, sendmmsg};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -26,30 +25,11 @@ use transport::idle::{Idle, IdleStrategy, Pause};
 use transport::udp::DATAGRAM_LEN_LOOPBACK;
 
 use super::batches::Batches;
+use super::line::{LOOK_AGAIN, Line};
 use super::slots::Slots;
 use super::talk::{HEAD_BYTES, Outgoing, Talk, head, read_head};
 use super::{LinkArguments, Session, UDP_BUFFER_BYTES, listen_line, say_line};
 use crate::bench::arguments::BenchLink;
-
-/// One end of a bare link.
-pub(super) trait Line {
-    /// Sends a frame, now or with the next flush; false if there is no room now.
-    fn send(&mut self, frame: Outgoing) -> io::Result<bool>;
-
-    /// Hands over what was sent, as far as there is room.
-    fn flush(&mut self) -> io::Result<()>;
-
-    /// Whether something of it has found no room.
-    fn has_waiting(&self) -> bool {
-        false
-    }
-
-    /// Takes in what is there, in a bounded piece; whether there was something.
-    fn receive(&mut self, talk: &mut Talk) -> io::Result<bool>;
-
-    /// Sleeps until something comes, or until it is time to look again.
-    fn sleep(&mut self) -> io::Result<()>;
-}
 
 /// One end of a bare link between processes.
 pub(super) struct LineEnd(Box<dyn Line>);
@@ -338,6 +318,3 @@ const DATAGRAMS_PER_CALL: usize = 64;
 /// Two parts of each are fewer than the kernel takes at once.
 const FRAMES_PER_CALL: usize = 256;
 const READ_BYTES_MIN: usize = 256 << 10;
-
-/// Nothing is lost here; if it were, the measurement would end late rather than never.
-pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(50);

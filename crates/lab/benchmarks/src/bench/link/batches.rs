@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
 
 use super::LinkArguments;
-use super::bare::{LOOK_AGAIN, Line};
+use super::line::{LOOK_AGAIN, Line};
 use super::talk::{HEAD_BYTES, Outgoing, Talk, head, read_head};
 
 /// One end of both queues.

@@ -7,6 +7,7 @@
 
 mod bare;
 mod batches;
+mod line;
 mod ours;
 mod slots;
 mod talk;

@@ -13,7 +13,7 @@ use rustix::fd::{AsFd, BorrowedFd};
 use transport::shared_memory::{Progress, SharedSlots, SlotReader};
 
 use super::LinkArguments;
-use super::bare::{LOOK_AGAIN, Line};
+use super::line::{LOOK_AGAIN, Line};
 use super::talk::{HEAD_BYTES, Outgoing, Talk, head, read_head};
 use crate::bench::ring::{receive_descriptors, send_descriptors};
 

@@ -1,7 +1,7 @@
 //! What is acknowledged, as a sender and as a receiver.
 
-use super::missing::asking;
 use super::{Endpoint, QueueFull};
+use crate::udp::asking::Asking;
 use crate::udp::header::{Acknowledgement, Notice};
 use crate::udp::kept::Message;
 use crate::udp::outbox::{Destination, Outbox};
@@ -77,7 +77,7 @@ impl Endpoint {
         for peer in self.to_acknowledge.drain(..) {
             let peer = self.peers.found(peer);
             if let Some((sender, came)) = peer.pay() {
-                let asking = asking(&self.options, &self.tagger, &peer.to);
+                let asking = Asking::new(&self.options, &self.tagger, &peer.to);
                 self.outbox.push_single(&peer.to, asking.acknowledge(sender, came));
             }
         }
@@ -103,7 +103,7 @@ impl Endpoint {
                 // It waits for what was given up, or is a later life that does not know where we are.
                 let end = peer.kept.oldest().unwrap_or(peer.next_number);
                 if said.end < end {
-                    let notice = asking(&self.options, &self.tagger, &peer.to).given_up(end);
+                    let notice = Asking::new(&self.options, &self.tagger, &peer.to).given_up(end);
                     self.outbox.push_single(&peer.to, notice);
                 }
             }

@@ -4,10 +4,8 @@ use super::acknowledging::send_again;
 use super::{Endpoint, earlier};
 use crate::udp::acknowledged::Overdue;
 use crate::udp::asking::Asking;
-use crate::udp::header::{Ask, HEADER_LEN, Notice, Said, Seal, Tagger};
+use crate::udp::header::{Ask, HEADER_LEN, Notice, Said, Seal};
 use crate::udp::kept::Message;
-use crate::udp::options::UdpOptions;
-use crate::udp::outbox::Destination;
 use base::time::Time;
 use core::time::Duration;
 
@@ -18,7 +16,7 @@ impl Endpoint {
         let asks = !self.options.ask_after.is_zero();
         let part_len = self.part_len();
         for peer in self.peers.iter_mut() {
-            let asking = asking(&self.options, &self.tagger, &peer.to);
+            let asking = Asking::new(&self.options, &self.tagger, &peer.to);
             self.udp_counters.timed_out += peer.reassembly.expire(now);
             let (asked, datagrams) = asking.ask(peer.reassembly.due(now, patience), part_len);
             self.udp_counters.asked += asked.messages;
@@ -61,7 +59,7 @@ impl Endpoint {
                 // It would overtake it.
                 peer.notice_at = Some(now + self.options.ask_after);
             } else {
-                let asking = asking(&self.options, &self.tagger, &peer.to);
+                let asking = Asking::new(&self.options, &self.tagger, &peer.to);
                 self.outbox.push_single(&peer.to, asking.sent(peer.sent_below()));
                 peer.notice_pause *= 2;
                 // It may be lost, and comes again as long as what it tells of is of use.
@@ -118,7 +116,7 @@ impl Endpoint {
         let peer = self.peers.found(peer);
         let end = peer.received_end();
         if !self.options.ask_after.is_zero() {
-            self.outbox.push_single(&peer.to, asking(&self.options, &self.tagger, &peer.to).received(end));
+            self.outbox.push_single(&peer.to, Asking::new(&self.options, &self.tagger, &peer.to).received(end));
         }
     }
 
@@ -200,14 +198,6 @@ impl Endpoint {
         let in_parts: usize = self.peers.iter().map(|peer| peer.reassembly.in_parts()).sum();
         (self.buffers.receive_granted / KERNEL_BYTES_PER_BYTE / in_parts.max(1))
             .min(UNASKED_PER_PART * self.options.unasked_len)
-    }
-}
-
-pub(super) fn asking<'a>(options: &UdpOptions, tagger: &'a Tagger, to: &'a Destination) -> Asking<'a> {
-    Asking {
-        incarnation: to.incarnation,
-        segment_len: options.segment_len(),
-        seal: Seal { tagger, parties: &to.parties },
     }
 }
 
