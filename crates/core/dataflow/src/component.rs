@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::level1::trigger::Trigger;
+use crate::level1::source::Trigger;
 use crate::message::{BuiltEvent, Chains, Command, DebugReason, EventInfo, FileRecord, Message, Recording, Roi};
 use crate::readout::fragment::FragmentHead;
 use crate::report::Report;

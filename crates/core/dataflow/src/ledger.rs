@@ -4,7 +4,7 @@
 //! events below a bound. A later life of it goes on from the highest bound that anybody knows, and learns the rest
 //! event by event.
 
-use crate::message::{Fate, Grounds};
+use crate::message::terms::{Fate, Grounds};
 use base::ids::EventId;
 
 pub use crate::report::Tally;

@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::message::{BusyCause, Chains};
+use crate::message::terms::{BusyCause, Chains};
 use base::histogram::Histogram;
 use base::ids::{NodeId, Role};
 use base::random::Random;

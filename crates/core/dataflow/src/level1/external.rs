@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 
 use crate::component::{Outbox, Ticket, Work};
-use crate::level1::trigger::Trigger;
+use crate::level1::source::Trigger;
 
 /// Level 1's side of a source of triggers that it does not control: it asks for as many as it has credit for.
 ///

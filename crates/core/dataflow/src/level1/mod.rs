@@ -6,4 +6,5 @@ pub mod kept;
 pub(crate) mod owed;
 pub mod pace;
 pub mod roib;
+pub mod source;
 pub mod trigger;

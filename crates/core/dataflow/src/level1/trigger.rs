@@ -10,30 +10,12 @@ use crate::level1::external::External;
 use crate::level1::kept::{Keep, Kept};
 use crate::level1::owed::Owed;
 use crate::level1::pace::{Pace, Spacing};
+pub use crate::level1::source::{Trigger, TriggerSource};
 use crate::message::{BusyCause, Command, EventInfo, Grounds, Message, Roi};
 use crate::node::RUN_CONTROL;
 use crate::report::{BlockCause, BlockedClock, Level1Counters, PeerCount, Report};
 use base::ids::{EventId, Incarnation, NodeId, Role};
 use base::time::Time;
-
-/// What a trigger carries, apart from its number.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Trigger {
-    /// Bunch crossing.
-    pub bcid: u16,
-    /// Level-1 trigger type.
-    pub trigger_type: u8,
-    /// Items that fired, after their prescale.
-    pub items: u32,
-    /// Regions of interest.
-    pub rois: Vec<Roi>,
-}
-
-/// Where the content of triggers comes from: an emulator, a physics sample, a recorded file.
-pub trait TriggerSource {
-    /// The trigger with this ordinal; `None` when there are no more.
-    fn trigger(&mut self, ordinal: u64) -> Option<Trigger>;
-}
 
 /// Who makes the triggers.
 pub enum TriggerInput {

@@ -3,11 +3,21 @@
 use alloc::vec::Vec;
 
 use crate::component::PeerState;
-use crate::level2::l2sv::L2puAssignment;
 use crate::report::{BlockCause, BlockedClock};
 use base::ids::NodeId;
 use base::random::Random;
 use base::time::Time;
+
+/// How L2PUs are chosen among those with a free worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum L2puAssignment {
+    /// In turn.
+    RoundRobin,
+    /// At random.
+    Random,
+    /// The one with the fewest events.
+    LeastLoaded,
+}
 
 /// The units of one supervisor, each with its share of events.
 pub(crate) struct Farm {

@@ -8,6 +8,7 @@ use core::time::Duration;
 
 use crate::component::{Component, Input, Note, Outbox, PeerState};
 use crate::level2::farm::Farm;
+pub use crate::level2::farm::L2puAssignment;
 use crate::level2::forced::ForcedShare;
 use crate::level2::outlet::Outlet;
 use crate::level2::overrides::Overrides;
@@ -54,17 +55,6 @@ pub struct L2svParameters {
     pub returns: bool,
     /// For random assignment.
     pub seed: u64,
-}
-
-/// How L2PUs are chosen among those with a free worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum L2puAssignment {
-    /// In turn.
-    RoundRobin,
-    /// At random.
-    Random,
-    /// The one with the fewest events.
-    LeastLoaded,
 }
 
 /// A level-2 supervisor.
