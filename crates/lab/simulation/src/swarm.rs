@@ -25,6 +25,7 @@ fn many(first: u64, count: u64, level: Option<u32>) -> Exit {
         let plan = drawn(seed, level);
         if let Some(failure) = plan.verdict() {
             println(&format!("seed {seed}: {failure}\n{plan:#?}"));
+            show_configuration(&plan);
             show_least(&plan);
             let level = level.map_or_else(String::new, |level| format!(" --level {level}"));
             println(&format!("again, with every message: weir sim --seed {seed}{level} --trace FILE"));
@@ -38,6 +39,7 @@ fn many(first: u64, count: u64, level: Option<u32>) -> Exit {
 fn one(seed: u64, args: &SimArgs) -> Exit {
     let plan = drawn(seed, args.level);
     println(&format!("{plan:#?}"));
+    show_configuration(&plan);
     plan.applications().iter().for_each(|app| println(&format!("{:>4} {}", app.node.0, app.name)));
     let trace = match args.trace.as_deref().map(super::to_file).transpose() {
         Ok(trace) => trace.unwrap_or(Trace::None),
@@ -64,6 +66,13 @@ fn one(seed: u64, args: &SimArgs) -> Exit {
 
 fn drawn(seed: u64, level: Option<u32>) -> Plan {
     level.map_or_else(|| Plan::of_seed(seed), |level| Plan::draw(seed, level))
+}
+
+/// What a user would write to have the components of the plan.
+fn show_configuration(plan: &Plan) {
+    if let Some(toml) = plan.to_toml() {
+        println(&format!("its configuration:\n{toml}"));
+    }
 }
 
 fn show_least(plan: &Plan) -> Option<Plan> {

@@ -29,7 +29,7 @@ fn one_seed() {
     let drawn = Plan::draw(seed.parse().expect("a seed"), level.parse().expect("a level"));
     let least = std::env::var_os("WEIR_LEAST").and_then(|_| drawn.least());
     let plan = least.map_or(drawn, |(least, _)| least);
-    eprintln!("{plan:#?}");
+    eprintln!("{plan:#?}\n{}", plan.to_toml().unwrap_or_default());
     plan.applications().iter().for_each(|app| eprintln!("{} {}", app.node.0, app.name));
     let run = plan.run_traced(Trace::Text(Box::new(std::io::stderr())));
     eprintln!("{:#?}\n{}", run.outcomes.account, run.failures.join("\n"));
@@ -43,7 +43,8 @@ fn campaign(level: u32) {
         let plan = Plan::draw(seed, level);
         if let Some(failure) = plan.verdict() {
             let (least, how) = plan.least().expect("a run repeats");
-            panic!("level {level}, seed {seed}: {failure}\n{plan:#?}\nthe least that fails: {how}\n{least:#?}");
+            let toml = plan.to_toml().unwrap_or_default();
+            panic!("level {level}, seed {seed}: {failure}\n{plan:#?}\n{toml}\nthe least that fails: {how}\n{least:#?}");
         }
     }
 }

@@ -229,7 +229,7 @@ impl Assembly {
             workers: l2pu.workers as usize,
             ros_of_rob,
             pros: self.of(Role::Pros).first().copied(),
-            builder: l2pu.phased.then(|| self.of(Role::Sfi)[index]),
+            builder: l2pu.phased.then(|| self.of(Role::Sfi)).map(|sfis| sfis[index % sfis.len()]),
             overrides: self.overrides,
             sink: (l2pu.strategy == toml::Strategy::Sink).then(|| l2pu.accept.as_f64()),
             request_timeout: l2pu.request_timeout.duration(),

@@ -280,9 +280,10 @@ impl Check<'_> {
         };
         holds(lost(account) == 0, "events lost or doubled without a death");
         holds(plan.duration.is_some() || account.level1 == plan.events, "not every event was triggered");
-        // With more events under way than pages, one may wait for a page longer than all its requests.
-        let has_pages = plan.in_flight <= plan.pages as u64;
-        holds(!plan.is_healthy() || !has_pages || account.built_incomplete == 0, "data missing without a fault");
+        holds(
+            !plan.is_healthy() || !plan.waits_for_pages() || account.built_incomplete == 0,
+            "data missing without a fault",
+        );
         let doubtful = account.level2_forced + account.level2_incomplete;
         if plan.has_level2() {
             let accepted = (0..account.level1).filter(|&ordinal| plan.is_accepted(ordinal)).count() as u64;

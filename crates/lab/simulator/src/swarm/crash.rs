@@ -98,6 +98,7 @@ impl Plan {
         let sources: Vec<NodeId> = [Role::Ros, Role::Pros].into_iter().flat_map(|role| self.of(role)).collect();
         let is_of_others = |fault: &Fault| match fault {
             Fault::Kill(node) | Fault::Restart(node, _) => !sources.contains(node),
+            Fault::Pause(_) => true,
             _ => false,
         };
         // What these have to say of an event that is cleared, nobody else knows.

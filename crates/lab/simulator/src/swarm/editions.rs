@@ -36,6 +36,10 @@ impl Plan {
         if edition >= 3 && level == 3 {
             self.draw_silence(&mut Random::new(seed ^ 0x7369_6c65_6e63));
         }
+        if edition >= 8 {
+            self.draw_lawful(&mut Random::new(seed ^ 0x6c61_7766_756c));
+            self.draw_pauses(&mut Random::new(seed ^ 0x7061_7573_6573));
+        }
     }
 
     /// Nearly always everything heals, so that what is in hand must drain; else that it does not would never be seen.
@@ -159,6 +163,23 @@ impl Plan {
                     *fault = Fault::Restart(node, away);
                 }
             }
+        }
+    }
+
+    /// Run control pauses the run, also while it is paused or ends, and often when an application dies or returns.
+    fn draw_pauses(&mut self, r: &mut Random) {
+        if !r.chance(0.25) {
+            return;
+        }
+        let struck: Vec<Duration> = self.faults.iter().map(|(at, _)| *at).collect();
+        for _ in 0..1 + r.below(3) {
+            let near = (!struck.is_empty() && r.chance(0.6)).then(|| struck[r.below(struck.len() as u64) as usize]);
+            let latest_us = if near.is_some() || r.chance(0.5) { 2_000 } else { 20_000 };
+            let after = Duration::from_micros(100 + r.below(latest_us));
+            let at = near.map_or(after, |near| (near + after).saturating_sub(Duration::from_millis(1)));
+            let longest_us = if r.chance(0.5) { 1_000 } else { 20_000 };
+            let lasts = Duration::from_micros(r.below(longest_us));
+            self.faults.push((at.max(Duration::from_micros(100)), Fault::Pause(lasts)));
         }
     }
 

@@ -7,11 +7,13 @@ mod check;
 mod crash;
 mod editions;
 mod expected;
+mod lawful;
 mod outside;
 mod parts;
 mod plan;
 mod shaping;
 mod shrink;
+mod tables;
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,7 +25,7 @@ use crate::world::{Costs, Hosts, Outcomes, Setup, Trace, Wire, World};
 use check::Check;
 use outside::{Seen, Surroundings};
 
-pub use plan::{Counts, EDITION, InputKind, LEVELS, Plan, Push};
+pub use plan::{Counts, EDITION, Fine, InputKind, LEVELS, Plan, Push};
 
 /// A run that has ended, and what did not hold of it.
 pub struct Run {
@@ -106,16 +108,13 @@ impl Plan {
     }
 
     fn setup(&self, seen: Rc<RefCell<Seen>>) -> Setup {
-        let applications = self.applications();
-        let plan = self.clone();
-        let apps = applications.clone();
+        let (plan, assembly) = (self.clone(), self.assembly());
+        let applications = assembly.applications.clone();
         Setup {
             seed: self.seed,
             run: RunNumber(self.run),
             components: Box::new(move |node, incarnation| {
-                let app = &apps[usize::from(node.0) - 1];
-                let index = plan.of(app.role).iter().position(|n| *n == node).expect("the node has its role");
-                plan.component(app.role, index, incarnation)
+                plan.parameters(&assembly, node, incarnation.0 > 0).component(plan.triggers())
             }),
             outside: Box::new(Surroundings::new(self, seen)),
             hosts: Hosts::separate(applications.len()),

@@ -13,6 +13,7 @@ use dataflow::level1::trigger::Trigger;
 use dataflow::level2::steering::Skeleton;
 use dataflow::message::{BuiltEvent, Chains, DebugReason, EventInfo, Grounds, Recording};
 use dataflow::recording::sfo::Durable;
+use trigger::LEVEL2_RESULT;
 
 use super::expected::mixed;
 use super::parts::trigger;
@@ -201,6 +202,6 @@ impl Plan {
 }
 
 /// Source identifier of the ROB of the pROS.
-pub(super) const RESULT_ROB: u32 = 0x7c_0000;
+pub(super) const RESULT_ROB: u32 = LEVEL2_RESULT.0;
 const FRAGMENT_BYTES: u32 = 100;
 const RESULT_BYTES: u32 = 64;

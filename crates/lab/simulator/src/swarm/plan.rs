@@ -144,6 +144,11 @@ pub struct Plan {
     pub faults: Vec<(Duration, Fault)>,
     /// A bug to be found.
     pub planted: Option<Planted>,
+    /// Numbers with a key of their own in configurations.
+    pub fine: Fine,
+    /// Whether a user may write its configuration, and all numbers follow from that as in live runs; else the plan says what no
+    /// configuration can: more scarcity, and triggers in another rhythm.
+    pub is_lawful: bool,
 }
 
 /// What triggers building.
@@ -157,6 +162,45 @@ pub enum InputKind {
     Level1,
     /// The DFM itself.
     SelfTrigger,
+}
+
+/// Numbers that have a key of their own in configurations, and rarely matter.
+#[derive(Clone, Debug)]
+pub struct Fine {
+    /// Decisions in a group; without it as many as in a group of clears.
+    pub decision_group: Option<usize>,
+    /// Age at which a group of decisions goes out.
+    pub decision_age: Duration,
+    /// Age at which a group of clears goes out.
+    pub clear_age: Duration,
+    /// Age at which a group of events is pushed.
+    pub push_age: Duration,
+    /// After this time a read-out system answers without the data.
+    pub readout_timeout: Duration,
+    /// After this time level 2 asks for data again; without it, after the time of builders.
+    pub l2_request_timeout: Option<Duration>,
+    /// How often a builder asks again.
+    pub retries: u32,
+    /// Below the first part of its pages a read-out system lowers busy, above the second it raises it.
+    pub busy: (f64, f64),
+    /// Roles whose loss ends the run, unless the plan has them return.
+    pub stops: Vec<Role>,
+}
+
+impl Default for Fine {
+    fn default() -> Self {
+        Self {
+            decision_group: None,
+            decision_age: Duration::from_millis(2),
+            clear_age: Duration::from_millis(5),
+            push_age: Duration::from_millis(2),
+            readout_timeout: Duration::from_millis(10),
+            l2_request_timeout: None,
+            retries: 3,
+            busy: (0.5, 2.0 / 3.0),
+            stops: Vec::new(),
+        }
+    }
 }
 
 /// How data are pushed.
@@ -257,6 +301,8 @@ impl Plan {
             late: Vec::new(),
             faults: Vec::new(),
             planted: None,
+            fine: Fine::default(),
+            is_lawful: false,
         }
     }
 
@@ -384,6 +430,8 @@ impl Plan {
             late: Vec::new(),
             faults: Vec::new(),
             planted: None,
+            fine: Fine::default(),
+            is_lawful: false,
         };
         plan.draw_trigger(&mut Random::new(seed ^ 0x7216_6e72));
         plan.draw_transfer(&mut Random::new(seed ^ 0x0070_7573_6821));
@@ -577,10 +625,6 @@ impl Plan {
         self.applications().into_iter().filter(|app| app.role == role).map(|app| app.node).collect()
     }
 
-    pub(super) fn one(&self, role: Role) -> Option<NodeId> {
-        self.of(role).first().copied()
-    }
-
     /// After this time all that are not late have found one another.
     pub fn time_to_connect(&self) -> Duration {
         Duration::from_millis(1) + if self.slow_channels > 0.0 { self.links.delay_max } else { Duration::ZERO }
@@ -603,7 +647,8 @@ impl Plan {
             | Fault::Slow { lasts, .. }
             | Fault::ClockStep(_, lasts)
             | Fault::ClockBack(_, lasts)
-            | Fault::FullDisk(_, lasts) => *at + *lasts,
+            | Fault::FullDisk(_, lasts)
+            | Fault::Pause(lasts) => *at + *lasts,
             Fault::Kill(_) | Fault::Hang(_) | Fault::Force | Fault::Forged { .. } => *at,
         };
         let faults = self.faults.iter().map(over).max().unwrap_or_default();
@@ -629,8 +674,17 @@ impl Plan {
 
     /// Whether nothing is lost or late.
     pub fn is_healthy(&self) -> bool {
-        let undisturbed = self.faults.is_empty() && self.late.is_empty() && self.slow_channels == 0.0;
+        let is_pause = |(_, fault): &(Duration, Fault)| matches!(fault, Fault::Pause(_));
+        let undisturbed = self.faults.iter().all(is_pause) && self.late.is_empty() && self.slow_channels == 0.0;
         undisturbed && self.port.is_none() && self.links.is_perfect() && self.fragment_faults.is_perfect()
+    }
+
+    /// Whether requests wait for data as long as a page may have to be waited for: with more events under way than pages that is longer,
+    /// and so it is where clears are slow.
+    pub(super) fn waits_for_pages(&self) -> bool {
+        let Fine { clear_age, readout_timeout, retries, .. } = self.fine;
+        let is_patient = readout_timeout >= clear_age * 2 && self.request_timeout * (retries + 1) >= clear_age * 3;
+        self.in_flight <= self.pages as u64 && is_patient
     }
 
     pub(super) fn robs(&self, ros: usize) -> Vec<u32> {
@@ -660,4 +714,4 @@ const MESSAGES_OF_EVENT: u32 = 8;
 /// Levels of faults.
 pub const LEVELS: u32 = 6;
 /// The newest edition of the draws.
-pub const EDITION: u32 = 7;
+pub const EDITION: u32 = 8;

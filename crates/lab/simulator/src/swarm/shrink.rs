@@ -7,7 +7,7 @@ use base::ids::NodeId;
 use dataflow::level2::overrides::Overrides;
 
 use super::STEPS_MAX;
-use super::plan::{Counts, Plan};
+use super::plan::{Counts, Fine, Plan};
 use crate::world::{Fault, Links, Trace, TypeSet};
 
 impl Plan {
@@ -97,6 +97,7 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
     with(&|plan| plan.phased = None);
     with(&|plan| plan.push = None);
     with(&|plan| plan.overrides = Overrides::default());
+    with(&|plan| plan.fine = Fine::default());
     with(&|plan| plan.streams.truncate(1));
     with(&|plan| plan.filter_tasks = false);
     with(&|plan| plan.duration = None);
@@ -130,6 +131,7 @@ fn moved_fault(fault: &Fault, moved: &dyn Fn(NodeId) -> Option<NodeId>) -> Optio
         Fault::Restart(node, after) => Fault::Restart(moved(*node)?, *after),
         Fault::Hang(node) => Fault::Hang(moved(*node)?),
         Fault::Force => Fault::Force,
+        Fault::Pause(lasts) => Fault::Pause(*lasts),
         Fault::Split(nodes, lasts) => Fault::Split(nodes.iter().filter_map(|node| moved(*node)).collect(), *lasts),
         Fault::Slow { node, each, lasts } => Fault::Slow { node: moved(*node)?, each: *each, lasts: *lasts },
         Fault::ClockStep(node, step) => Fault::ClockStep(moved(*node)?, *step),

@@ -40,7 +40,9 @@ impl World {
             self.introduce((node, incarnation), (other, other_incarnation));
         }
         for command in self.slot(node).commands.clone() {
+            self.before_command(node, command);
             self.input(node, Input::Command(command));
+            self.after_command(node, command);
         }
     }
 
@@ -101,6 +103,7 @@ impl World {
                 self.forced = true;
                 self.with_controller(|controller, now, out| controller.force(now, "forced by the plan", out));
             }
+            Fault::Pause(lasts) => self.pause(lasts),
             Fault::Split(nodes, lasts) => self.splits.push((now + lasts, nodes)),
             Fault::Slow { node, each, lasts } => self.slot_mut(node).slow = Some((now + lasts, each)),
             Fault::ClockStep(node, step) => self.slot_mut(node).clock.step_forward(step),
@@ -119,6 +122,7 @@ impl World {
     }
 
     fn crash(&mut self, node: NodeId, state: PeerState) {
+        self.before_death(node);
         let (now, slot) = (self.now, self.slot_mut(node));
         let last = slot.node.take().map(|node| node.report(now));
         slot.wake = None;

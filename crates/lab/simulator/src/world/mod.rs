@@ -9,6 +9,7 @@ mod driver;
 mod lives;
 mod monitor;
 mod outcomes;
+mod pausing;
 mod processors;
 mod sending;
 mod setup;
@@ -37,6 +38,7 @@ use crate::slab::Slab;
 use clock::Clock;
 use driver::{Drivers, Frame, Turn};
 use monitor::Monitor;
+use pausing::Pausing;
 use processors::Processors;
 use setup::BEGINNING;
 
@@ -75,6 +77,7 @@ pub struct World {
     forced: bool,
     trace: Trace,
     monitor: Monitor,
+    pausing: Pausing,
     /// What the planted bug has come across.
     planted: u64,
     /// When triggers were first allowed.
@@ -168,6 +171,7 @@ enum What {
     Begin,
     WakeController,
     Fault(usize),
+    Resume,
     Appear(NodeId),
 }
 
@@ -219,6 +223,7 @@ impl World {
             forced: false,
             trace: Trace::None,
             monitor,
+            pausing: Pausing::default(),
             planted: 0,
             began: Time::ZERO,
             steps: 0,
@@ -308,6 +313,7 @@ impl World {
                 }
             }
             What::Fault(index) => self.strike(index),
+            What::Resume => self.resume(),
             What::Appear(node) => self.appear(node),
         }
     }
@@ -363,16 +369,24 @@ impl World {
     fn deliver(&mut self, envelope: &Envelope, message: Message) {
         let now = self.now;
         self.trace.note(now, envelope, &message, &mut self.encoded);
-        let slot = &mut self.slots[usize::from(envelope.to.0) - 1];
-        if slot.hangs {
+        if self.slot(envelope.to).hangs {
             return;
         }
+        let command = if let Message::Command(command) = message { Some(command) } else { None };
+        if let Some(command) = command {
+            self.before_command(envelope.to, command);
+        }
+        let slot = &mut self.slots[usize::from(envelope.to.0) - 1];
         let time = slot.reads_clock(now);
         let mut out = core::mem::take(&mut self.out);
-        if let Some(node) = &mut slot.node {
+        let is_unheard = command == Some(Command::Pause) && self.setup.planted == Some(Planted::UnheardPause);
+        if let Some(node) = slot.node.as_mut().filter(|_| !is_unheard) {
             self.inputs += 1;
             self.network.messages += 1;
             node.receive(time, envelope, message, &mut out);
+        }
+        if let Some(command) = command {
+            self.after_command(envelope.to, command);
         }
         self.after(envelope.to, &mut out);
         self.out = out;

@@ -199,6 +199,8 @@ pub enum Fault {
     Hang(NodeId),
     /// The run is forced to end.
     Force,
+    /// Run control pauses the run for this time.
+    Pause(Duration),
     /// Nothing gets through between these nodes and the others for this time: what may be lost is, the rest waits.
     Split(Vec<NodeId>, Duration),
     /// For `lasts`, every input takes `each` longer.
@@ -240,7 +242,7 @@ impl Fault {
             | Self::ClockStep(node, _)
             | Self::ClockBack(node, _)
             | Self::FullDisk(node, _) => Some(*node),
-            Self::Force | Self::Split(..) | Self::Forged { .. } => None,
+            Self::Force | Self::Pause(_) | Self::Split(..) | Self::Forged { .. } => None,
         }
     }
 
@@ -253,6 +255,7 @@ impl Fault {
                 | Self::ClockStep(..)
                 | Self::ClockBack(..)
                 | Self::FullDisk(..)
+                | Self::Pause(_)
                 | Self::Forged { .. }
         )
     }
@@ -301,11 +304,13 @@ pub enum Planted {
     Unshaped,
     /// Read-out systems have no bound on what they push.
     Unbounded,
+    /// Whoever triggers does not hear that the run is paused.
+    UnheardPause,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::LostEvent,
         Self::Duplicate,
         Self::Miscount,
@@ -326,6 +331,7 @@ impl Planted {
         Self::ForgottenStream,
         Self::Unshaped,
         Self::Unbounded,
+        Self::UnheardPause,
     ];
 
     /// The level of faults at which it shows: some only where an application dies.
