@@ -2,7 +2,7 @@
 
 use base::random::Random;
 
-use super::tcp::{Ack, Segment};
+use super::pieces::{Ack, Segment};
 use super::topology::{Link, Topology, TopologyError};
 use super::{Cause, HostId, Step, StepKind};
 use crate::engine::Queue;

@@ -31,6 +31,7 @@
 //! ```
 
 mod fabric;
+mod pieces;
 mod tcp;
 mod topology;
 

@@ -16,32 +16,10 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::fabric::{Body, Fabric, Frame, Passed};
+use super::pieces::{Ack, Segment};
 use super::topology::{Tcp, Topology};
 use super::{Cause, Fate, HostId, IP_HEADER_BYTES, Message, Outcome, Step, StepKind};
 use crate::engine::{Instant, Queue};
-
-/// Part of a stream.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Segment {
-    pub(super) to: HostId,
-    len_bytes: u16,
-    connection: u32,
-    life: u32,
-    start: u64,
-    sent: Instant,
-}
-
-/// What a receiver has.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Ack {
-    pub(super) to: HostId,
-    connection: u32,
-    life: u32,
-    /// All before this.
-    up_to: u64,
-    /// When the segment was sent that it answers.
-    echo: Instant,
-}
 
 /// One stream for each pair of ports that has used one.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use base::ids::{EventId, Role};
 
-use super::check::Failures;
+use super::Failures;
 use super::expected::Expected;
 use super::outside::{Recorded, Seen};
 use super::plan::{InputKind, Plan};

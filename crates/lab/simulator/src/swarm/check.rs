@@ -8,11 +8,11 @@ use dataflow::level1::pace::Spacing;
 use dataflow::message::Grounds;
 use dataflow::report::{DfmCounters, EfdCounters, Level1Counters, Report, RosCounters, SfiCounters};
 
-use super::books;
 use super::expected::Expected;
 use super::outside::{Recorded, Seen};
 use super::plan::{InputKind, Plan};
 use super::shaping;
+use super::{Failures, books};
 use crate::world::{Fault, Outcomes};
 
 /// A run that has ended, to be checked against its plan.
@@ -23,9 +23,6 @@ pub(super) struct Check<'a> {
     /// What the same plan without any fault has written, where that has to be the same.
     pub(super) twin: Option<&'a Seen>,
 }
-
-/// What did not hold, in words.
-pub(super) type Failures = Vec<String>;
 
 impl Check<'_> {
     /// All that does not hold.

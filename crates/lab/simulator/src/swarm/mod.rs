@@ -25,6 +25,9 @@ use crate::world::{Costs, Hosts, Outcomes, Setup, Trace, Wire, World};
 use check::Check;
 use outside::{Seen, Surroundings};
 
+/// What did not hold, in words.
+type Failures = Vec<String>;
+
 pub use plan::{Counts, EDITION, Fine, InputKind, LEVELS, Plan, Push};
 
 /// A run that has ended, and what did not hold of it.

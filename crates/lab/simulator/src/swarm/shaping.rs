@@ -6,7 +6,7 @@ use base::ids::NodeId;
 use dataflow::building::EVENT_BYTES;
 use dataflow::readout::lateness::LATENESS_MAX;
 
-use super::check::Failures;
+use super::Failures;
 use super::plan::{Plan, Push};
 use crate::world::{Outcomes, Pushed};
 

@@ -16,7 +16,7 @@ use dataflow::node::RUN_CONTROL;
 use dataflow::turns::{Turns, is_flushed_in_turn};
 use dataflow::work_kind::WorkKind;
 
-use super::setup::Hosts;
+use super::hosts::Hosts;
 use super::wire::Wire;
 use super::{Arriving, What, World};
 

@@ -6,6 +6,7 @@
 mod clock;
 mod costs;
 mod driver;
+mod hosts;
 mod lives;
 mod monitor;
 mod outcomes;
@@ -44,10 +45,12 @@ use setup::BEGINNING;
 
 pub use costs::{Cost, Costs};
 pub use driver::{Carrying, Driver};
-pub use outcomes::{Decided, Outcomes, Pushed, Struck, Troubles};
-pub use setup::{Effort, Fault, Hosts, Links, Outside, Place, Planted, Setup};
+pub use hosts::Hosts;
+pub use monitor::{Decided, Pushed};
+pub use outcomes::{Outcomes, Struck, Troubles};
+pub use setup::{Effort, Fault, Outside, Place, Planted, Setup};
 pub use trace::Trace;
-pub use wire::{Datagrams, Ethernet, Port, Strays, TypeSet, Wire};
+pub use wire::{Datagrams, Ethernet, Links, Port, Strays, TypeSet, Wire};
 
 /// A partition in virtual time.
 pub struct World {

@@ -9,8 +9,6 @@ use dataflow::component::Note;
 use dataflow::ledger::Finish;
 use dataflow::message::{BusyCause, Envelope, Fate, Message};
 
-use super::outcomes::{Decided, Pushed};
-
 /// Follows credits, busy, clears and who serves an event in what is sent.
 #[derive(Default)]
 pub(super) struct Monitor {
@@ -41,6 +39,38 @@ pub(super) struct Monitor {
     lost_built: BTreeMap<EventId, NodeId>,
     /// What must never be.
     pub(super) violations: Vec<String>,
+}
+
+/// A decision of level 2 as the DFM hears of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Decided {
+    /// When it was told.
+    pub at: Time,
+    /// Since level 1 had issued the event.
+    pub latency: Duration,
+}
+
+/// An event that a read-out system has pushed.
+#[derive(Clone, Copy, Debug)]
+pub struct Pushed {
+    /// The read-out system.
+    pub from: NodeId,
+    /// Its life.
+    pub life: Incarnation,
+    /// The event builder.
+    pub to: NodeId,
+    /// When it may have been decided to send it, by the clock of the sender: the beginning of its pass.
+    pub earliest: Time,
+    /// When it was sent, by that clock.
+    pub at: Time,
+    /// How late its sender was called in its life until then, at the worst.
+    pub late: Duration,
+    /// The event.
+    pub event: EventId,
+    /// Its data in bytes.
+    pub len_bytes: u32,
+    /// What the builder had said by then that it had taken, in bytes.
+    pub credit: u64,
 }
 
 /// An application in one of its lives.

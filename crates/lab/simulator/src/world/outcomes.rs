@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use base::ids::{EventId, Incarnation, NodeId, Role};
+use base::ids::{EventId, NodeId, Role};
 use base::time::Time;
 use dataflow::control::accounting::{Accounting, Books};
 use dataflow::control::controller::{Application, Ending};
@@ -12,42 +12,10 @@ use dataflow::report::{DfmCounters, Network};
 
 use super::World;
 use super::driver::Drivers;
-use super::monitor::Life;
+use super::monitor::{Decided, Life, Pushed};
 use super::setup::{Fault, Planted, Setup};
 use super::wire::Wire;
 use crate::network::Counters;
-
-/// A decision of level 2 as the DFM hears of it.
-#[derive(Clone, Copy, Debug)]
-pub struct Decided {
-    /// When it was told.
-    pub at: Time,
-    /// Since level 1 had issued the event.
-    pub latency: Duration,
-}
-
-/// An event that a read-out system has pushed.
-#[derive(Clone, Copy, Debug)]
-pub struct Pushed {
-    /// The read-out system.
-    pub from: NodeId,
-    /// Its life.
-    pub life: Incarnation,
-    /// The event builder.
-    pub to: NodeId,
-    /// When it may have been decided to send it, by the clock of the sender: the beginning of its pass.
-    pub earliest: Time,
-    /// When it was sent, by that clock.
-    pub at: Time,
-    /// How late its sender was called in its life until then, at the worst.
-    pub late: Duration,
-    /// The event.
-    pub event: EventId,
-    /// Its data in bytes.
-    pub len_bytes: u32,
-    /// What the builder had said by then that it had taken, in bytes.
-    pub credit: u64,
-}
 
 /// What became of messages between applications besides that they came, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

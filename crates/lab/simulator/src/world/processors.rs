@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base::time::Time;
 
-use super::setup::Hosts;
+use super::hosts::Hosts;
 
 /// Processes, each with one thread for all of its components, on hosts with cores.
 ///

@@ -10,8 +10,7 @@ use dataflow::message::{Envelope, Message};
 use dataflow::node::RUN_CONTROL;
 use dataflow::wire::encode;
 
-use super::setup::Links;
-use super::wire::{Flight, Receivers, Strays, TypeSet, Wire};
+use super::wire::{Flight, Links, Receivers, Strays, TypeSet, Wire};
 use super::{Arriving, What, World};
 use crate::network::{self, Cause, Fate, HostId, Protocol};
 

@@ -12,7 +12,8 @@ use dataflow::message::{BuiltEvent, EventInfo, Message, Recording};
 
 use super::costs::Costs;
 use super::driver::Driver;
-use super::wire::Wire;
+use super::hosts::Hosts;
+use super::wire::{Links, Wire};
 
 /// A run to be simulated.
 pub struct Setup {
@@ -116,76 +117,6 @@ pub enum Place {
     Aside,
     /// Anywhere: any number at once.
     Anywhere,
-}
-
-/// Processors and who runs on them.
-#[derive(Clone, Debug, Default)]
-pub struct Hosts {
-    /// Cores of each host.
-    pub cores: Vec<u32>,
-    /// The host of each process.
-    pub processes: Vec<usize>,
-    /// The process of each application, in their order.
-    pub applications: Vec<usize>,
-    /// The core of its host to which each process is bound, below their number; without one it runs on any that is free.
-    pub bound: Vec<Option<u32>>,
-}
-
-impl Hosts {
-    /// A host of its own for each of so many applications.
-    pub fn separate(applications: usize) -> Self {
-        Self {
-            cores: vec![1; applications],
-            processes: (0..applications).collect(),
-            applications: (0..applications).collect(),
-            bound: vec![None; applications],
-        }
-    }
-}
-
-/// A network that treats every pair alike, and what it does to messages.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Links {
-    /// The least that a message takes; it may take twice as long.
-    pub latency: Duration,
-    /// Probability that a message that may be lost is lost.
-    pub loss: f64,
-    /// Probability that such a message arrives twice.
-    pub duplication: f64,
-    /// Probability that such a message is delayed, and overtaken by others.
-    pub delay: f64,
-    /// Probability that such a message arrives with wrong bits, which its checksum tells.
-    pub corruption: f64,
-    /// Probability that such a message is seen again in another run, or from a former life of its sender.
-    pub stray: f64,
-    /// The longest delay.
-    pub delay_max: Duration,
-}
-
-impl Links {
-    /// Nothing is lost, doubled, delayed or damaged.
-    pub const fn perfect() -> Self {
-        Self {
-            latency: Duration::from_micros(20),
-            loss: 0.0,
-            duplication: 0.0,
-            delay: 0.0,
-            corruption: 0.0,
-            stray: 0.0,
-            delay_max: Duration::from_millis(30),
-        }
-    }
-
-    /// Whether nothing goes wrong.
-    pub fn is_perfect(&self) -> bool {
-        self.loss + self.duplication + self.delay + self.corruption + self.stray == 0.0
-    }
-
-    /// The same links without anything going wrong.
-    #[must_use]
-    pub const fn healed(self) -> Self {
-        Self { loss: 0.0, duplication: 0.0, delay: 0.0, corruption: 0.0, stray: 0.0, ..self }
-    }
 }
 
 /// What can happen to an application or its host.

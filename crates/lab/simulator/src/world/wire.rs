@@ -1,9 +1,10 @@
 //! How messages travel between applications.
 
+use std::time::Duration;
+
 use base::ids::NodeId;
 use dataflow::message::{DataReply, Envelope, Message};
 
-use super::setup::Links;
 use crate::network::{HostId, Network};
 use crate::slab::Slab;
 
@@ -220,4 +221,49 @@ pub struct Port {
     pub bytes_per_s: u64,
     /// What the buffer holds.
     pub buffer_bytes: u64,
+}
+
+/// A network that treats every pair alike, and what it does to messages.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Links {
+    /// The least that a message takes; it may take twice as long.
+    pub latency: Duration,
+    /// Probability that a message that may be lost is lost.
+    pub loss: f64,
+    /// Probability that such a message arrives twice.
+    pub duplication: f64,
+    /// Probability that such a message is delayed, and overtaken by others.
+    pub delay: f64,
+    /// Probability that such a message arrives with wrong bits, which its checksum tells.
+    pub corruption: f64,
+    /// Probability that such a message is seen again in another run, or from a former life of its sender.
+    pub stray: f64,
+    /// The longest delay.
+    pub delay_max: Duration,
+}
+
+impl Links {
+    /// Nothing is lost, doubled, delayed or damaged.
+    pub const fn perfect() -> Self {
+        Self {
+            latency: Duration::from_micros(20),
+            loss: 0.0,
+            duplication: 0.0,
+            delay: 0.0,
+            corruption: 0.0,
+            stray: 0.0,
+            delay_max: Duration::from_millis(30),
+        }
+    }
+
+    /// Whether nothing goes wrong.
+    pub fn is_perfect(&self) -> bool {
+        self.loss + self.duplication + self.delay + self.corruption + self.stray == 0.0
+    }
+
+    /// The same links without anything going wrong.
+    #[must_use]
+    pub const fn healed(self) -> Self {
+        Self { loss: 0.0, duplication: 0.0, delay: 0.0, corruption: 0.0, stray: 0.0, ..self }
+    }
 }
