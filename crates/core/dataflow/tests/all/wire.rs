@@ -19,6 +19,7 @@ use dataflow::report::{
 use dataflow::wire::{
     HEADER_LEN, VERSION, WireError, check_any_frame, decode, decode_numbered, decode_parts, encode, set_number,
 };
+use dataflow::work_kind::WorkKind;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -83,6 +84,23 @@ proptest! {
 fn a_message_of_every_kind_reads_back() {
     for (name, message) in messages_of_every_kind() {
         assert_eq!(decode(&frame(&ENVELOPE, &message)), Ok((ENVELOPE, message)), "{name}");
+    }
+}
+
+/// Random bytes are seldom so short that a certain field is the one that is missing.
+#[test]
+fn a_body_of_every_kind_that_ends_anywhere_is_refused() {
+    for (name, message) in messages_of_every_kind() {
+        let whole = frame(&ENVELOPE, &message).as_bytes().to_vec();
+        let body_len = u32::from_le_bytes(whole[4..8].try_into().unwrap());
+        for len in 0..body_len {
+            let mut bytes = whole[..HEADER_LEN + len as usize].to_vec();
+            let total = bytes.len() as u32;
+            bytes[0..4].copy_from_slice(&total.to_le_bytes());
+            bytes[4..8].copy_from_slice(&len.to_le_bytes());
+            let read = decode(&PageSlice::from(bytes));
+            assert!(matches!(read, Err(WireError::Body { .. })), "{name}, {len} of {body_len} bytes: {read:?}");
+        }
     }
 }
 
@@ -213,6 +231,29 @@ fn every_message_has_a_golden_frame() {
         writeln!(found, "{name} {message:?}").unwrap();
     }
     let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/messages.txt");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(golden, &found).unwrap();
+    }
+    assert_eq!(found, std::fs::read_to_string(golden).unwrap());
+}
+
+/// Who may say each kind of message to whom, and as what work it counts, with how many of it in a message.
+#[test]
+fn every_kind_has_its_ways_and_its_work() {
+    let mut found = String::new();
+    for (name, message) in messages_of_every_kind().into_iter().filter(|(name, _)| name.ends_with("_0")) {
+        let (work, count) = WorkKind::of(&message);
+        writeln!(found, "{name} {}: {count} {}", message.name(), work.name()).unwrap();
+        let roles = || Role::IN_DRAIN_ORDER.into_iter().chain([Role::RunControl]);
+        for from in roles() {
+            let receivers: Vec<_> = roles().filter(|to| message.may_go(from, *to)).collect();
+            if !receivers.is_empty() {
+                let receivers: Vec<String> = receivers.iter().map(ToString::to_string).collect();
+                writeln!(found, "  {from} -> {}", receivers.join(" ")).unwrap();
+            }
+        }
+    }
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/kinds.txt");
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(golden, &found).unwrap();
     }
