@@ -83,7 +83,7 @@ impl Journal {
         let file = backend.reopen(&path).map_err(|source| WriteError::io("open", &path, source))?;
         let output = Output::resumed(file, chronicle.bytes, chronicle.sum.clone());
         let streams = chronicle.streams.iter().map(|stream| stream_of(&stream.files[0].name)).collect();
-        Ok(Self { path, output, streams, compact_above: COMPACT_ABOVE_BYTES.max(2 * chronicle.bytes) })
+        Ok(Self { path, output, streams, compact_above: COMPACT_ABOVE_BYTES })
     }
 
     /// A file will be made.

@@ -437,8 +437,21 @@ mod tests {
         assert_eq!((damages.len(), *more_damages), (DAMAGES_MAX, 1));
         assert_eq!((*events_lost, *bytes_skipped, *may_be_more), (2 * all, 4 * all, false));
         assert!(!found.recovered.is_complete());
+        found.recovered.path = "b".into();
+        let text = found.recovered.to_string();
+        let said = ["0 events kept, 2002 lost, 4004 bytes skipped", "\n  bytes 10 to 14: 2 events lost (byte 0: "];
+        assert!(said.iter().all(|said| text.contains(said)) && text.ends_with("\n  and 1 more"), "{text}");
+        assert_eq!(text.lines().count(), 1 + DAMAGES_MAX + 1);
         found.damage(damage(None));
-        assert!(found.recovered.may_be_more);
+        assert!(found.recovered.may_be_more && found.recovered.to_string().contains("at least 2002 lost"));
+        let mut few = finding(true);
+        few.recovered.path = "b".into();
+        let texts = [Some(0), Some(1), None].map(|lost| {
+            few.damage(damage(lost));
+            few.recovered.to_string()
+        });
+        let said = ["no event lost", "1 event lost", "it is not known how many events are lost"];
+        assert!(texts.iter().zip(said).all(|(text, said)| text.lines().last().unwrap().contains(said)), "{texts:?}");
     }
 
     #[test]

@@ -535,4 +535,35 @@ mod tests {
         let kind = ProblemKind::Truncated { part, needed_bytes, have_bytes };
         assert_eq!(judge(1 << 30), Problem { offset: 1000, unpacked_offset: None, kind });
     }
+
+    /// A block of an event whose sizes are right, and nothing else: around this, which looks like the next ones.
+    fn broken(around: &[u8]) -> Vec<u8> {
+        let words = (8 + 400 + around.len()).div_ceil(4) as u32;
+        let mut block: Vec<u8> = [marker::FULL_EVENT, words].iter().flat_map(|word| word.to_le_bytes()).collect();
+        block.resize(208, 0);
+        block.extend(around);
+        block.resize(words as usize * 4, 0);
+        block
+    }
+
+    #[test]
+    fn what_lies_in_an_event_of_known_size_is_not_taken_for_the_next_one() {
+        let (first, inner, zeros) = (event(1, true), event(9, true), vec![0; 200]);
+        for (number, expected) in [(1, &[1][..]), (2, &[1]), (3, &[1, 9]), (4, &[1])] {
+            let separator = DataSeparator { block_number: number, block_bytes: inner.len() as u32 }.emit();
+            let block = broken(&[separator.as_slice(), &inner].concat());
+            // What follows it is damaged, so that nothing else tells where it ends.
+            let (_, ids) = found(&file(&[(Some(1), &first), (Some(2), &block), (None, &zeros)]));
+            assert_eq!(ids, expected, "a separator with number {number} within the block of number 2");
+        }
+    }
+
+    #[test]
+    fn an_event_without_separator_follows_right_behind_a_damaged_one() {
+        let (first, next, last) = (event(1, true), event(8, true), event(10, true));
+        let parts = [(Some(1), first.as_slice()), (Some(2), &broken(&[])), (None, &next), (Some(6), &last)];
+        let (recovered, ids) = found(&file(&parts));
+        assert_eq!(ids, [1, 8, 10]);
+        assert_eq!(recovered.damages[0].events_lost, Some(3), "numbers 2, 3 and 4");
+    }
 }

@@ -51,10 +51,15 @@ impl Processors {
         let cores = thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64);
         let elapsed_s = clock::now().since(self.at).as_secs_f64();
         let ((before, ours_before_s), (now, ours_s)) = self.before.zip(Ticks::now().zip(ours_s))?;
-        let others_s = (now.processes - before.processes) / TICKS_PER_S - (ours_s - ours_before_s);
-        let stolen_s = (now.stolen - before.stolen) / TICKS_PER_S;
-        Some(1.0 - (others_s.max(0.0) + stolen_s) / (elapsed_s * cores))
+        Some(left(before, now, ours_s - ours_before_s, elapsed_s * cores))
     }
+}
+
+/// The part of so many seconds of processors that others have not taken, where ours have had some of the time between these ticks.
+fn left(before: Ticks, now: Ticks, ours_s: f64, all_s: f64) -> f64 {
+    let others_s = (now.processes - before.processes) / TICKS_PER_S - ours_s;
+    let stolen_s = (now.stolen - before.stolen) / TICKS_PER_S;
+    1.0 - (others_s.max(0.0) + stolen_s) / all_s
 }
 
 /// Counts of the first line of `/proc/stat`.
@@ -122,6 +127,19 @@ mod tests {
         let before = had();
         while had() < before + 0.02 {}
         had() - 2e-6
+    }
+
+    #[test]
+    fn what_others_and_other_machines_take_is_not_left() {
+        let ticks = |processes, stolen| Ticks { processes, stolen };
+        // Of 4 s the processes have had 2.5 s, ours 1.5 s of them, and other machines 0.5 s.
+        assert_eq!(left(ticks(100.0, 20.0), ticks(350.0, 70.0), 1.5, 4.0), 1.0 - (1.0 + 0.5) / 4.0);
+        assert_eq!(left(ticks(100.0, 0.0), ticks(350.0, 0.0), 2.5, 4.0), 1.0, "all of it was ours");
+        assert_eq!(
+            left(ticks(100.0, 0.0), ticks(350.0, 100.0), 3.0, 4.0),
+            0.75,
+            "ticks are coarser than what ours say"
+        );
     }
 
     #[test]

@@ -78,6 +78,23 @@ fn a_failed_cut_is_repeated_before_the_next_event() {
 }
 
 #[test]
+fn a_cut_that_failed_is_no_change_by_somebody_else() {
+    for space in [0, 5] {
+        let directory = Directory::new();
+        let (mut writer, faults) = faulty(&directory, |config| config);
+        faults.set(|faults| faults.promises_nothing = true);
+        writer.write_event(&TestEvent::new(0, 10).parts()).unwrap();
+        faults.set(|faults| (faults.space, faults.truncate_fails) = (Some(space), true));
+        assert!(writer.write_event(&TestEvent::new(1, 10).parts()).unwrap_err().is_full());
+        writer.look().unwrap();
+        assert!(writer.take_remarks().is_empty(), "{space} bytes of the failed event lie behind the good one");
+        faults.set(|faults| (faults.space, faults.truncate_fails) = (None, false));
+        writer.write_event(&TestEvent::new(1, 10).parts()).unwrap();
+        assert_eq!(events(&writer.finish().unwrap()[0].path).len(), 2);
+    }
+}
+
+#[test]
 fn a_full_disk_leaves_an_event_in_all_its_streams_or_in_none() {
     let names = ["Main", "express", "calibration"];
     let written = [TestEvent::new(1, 10), TestEvent::new(2, 30), TestEvent::new(3, 10)];

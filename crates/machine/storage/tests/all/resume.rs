@@ -222,6 +222,32 @@ fn a_file_that_was_cut_is_asked_for() {
     }
 }
 
+#[test]
+fn a_closed_file_may_have_been_taken_away() {
+    let directory = Directory::new();
+    let mut first = Streams::new(settings(&directory, 1));
+    first.keep_journal().unwrap();
+    // The third event closes the file of the first two.
+    (1..=3).for_each(|id| write(&mut first, id, 0).unwrap());
+    let mut closed = first.take_closed();
+    drop(first);
+    closed.sort_by_key(|file| file.path.clone());
+    assert!(closed.len() > 1, "{closed:?}");
+    closed.iter().for_each(|file| fs::remove_file(&file.path).unwrap());
+    let mut resumed = Streams::new(settings(&directory, 1)).resume().unwrap().closed;
+    resumed.sort_by_key(|file| file.path.clone());
+    assert_eq!(resumed, closed, "the list knows them");
+}
+
+#[test]
+fn a_list_that_is_not_there_leaves_nothing_to_finish() {
+    let directory = Directory::new();
+    assert_eq!(finish_left(&journal(&directory)).unwrap(), []);
+    fs::create_dir(journal(&directory)).unwrap();
+    let error = finish_left(&journal(&directory)).unwrap_err();
+    assert!(matches!(error, ResumeError::Journal { .. }), "{error}");
+}
+
 /// A list of these lines.
 fn list_of(lines: &[&str]) -> String {
     lines.iter().fold(String::new(), |list, line| {
