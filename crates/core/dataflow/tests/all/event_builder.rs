@@ -13,9 +13,9 @@ use dataflow::component::{Action, Component, Input, Note, Outbox, PeerState};
 use dataflow::message::{Assignment, DataReply, DataRequest, EventInfo, Message};
 use dataflow::report::SfiCounters;
 
-const DFM: NodeId = NodeId(1);
-const FIRST_SOURCE: u16 = 10;
-const REQUEST_TIMEOUT: Duration = Duration::from_millis(100);
+pub(crate) const DFM: NodeId = NodeId(1);
+pub(crate) const FIRST_SOURCE: u16 = 10;
+pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_millis(100);
 
 #[test]
 fn events_beyond_its_room_are_counted_and_the_first_is_noted() {
@@ -127,23 +127,23 @@ fn cost_of_time_outs_of_many_sources() {
     println!("{:?}", driver.counters());
 }
 
-struct Driver {
-    sfi: Sfi,
-    now: Time,
-    ended: Vec<(EventId, u32)>,
+pub(crate) struct Driver {
+    pub(crate) sfi: Sfi,
+    pub(crate) now: Time,
+    pub(crate) ended: Vec<(EventId, u32)>,
     /// Of events that are assigned from now on.
     has_result: bool,
 }
 
 impl Driver {
-    fn new(parameters: SfiParameters) -> Self {
+    pub(crate) fn new(parameters: SfiParameters) -> Self {
         let sfi = Sfi::new(parameters);
         let mut driver = Self { sfi, now: Time::ZERO, ended: Vec::new(), has_result: false };
         driver.input(Input::Peer { node: DFM, state: PeerState::Up(Incarnation(0)) });
         driver
     }
 
-    fn input(&mut self, input: Input) -> Vec<Action> {
+    pub(crate) fn input(&mut self, input: Input) -> Vec<Action> {
         let mut out = Outbox::new();
         self.sfi.handle(self.now, input, &mut out);
         if self.sfi.next_deadline().is_some_and(|deadline| deadline <= self.now) {
@@ -159,7 +159,7 @@ impl Driver {
         actions
     }
 
-    fn build(&mut self, events: core::ops::Range<u64>) -> Vec<Action> {
+    pub(crate) fn build(&mut self, events: core::ops::Range<u64>) -> Vec<Action> {
         let has_result = self.has_result;
         let assigned = |event| Assignment {
             event: EventInfo { event: EventId(event), ..EventInfo::default() },
@@ -171,7 +171,7 @@ impl Driver {
     }
 
     /// All data that were asked for have come, and time has passed.
-    fn answer(&mut self, requests: Vec<(NodeId, DataRequest)>) -> Vec<Action> {
+    pub(crate) fn answer(&mut self, requests: Vec<(NodeId, DataRequest)>) -> Vec<Action> {
         let reply = |request: DataRequest| DataReply {
             event: request.event.event,
             attempt: request.attempt,
@@ -195,12 +195,12 @@ impl Driver {
         self.sfi.check();
     }
 
-    fn counters(&self) -> SfiCounters {
+    pub(crate) fn counters(&self) -> SfiCounters {
         SfiCounters::from_values(&self.sfi.report(self.now).counters)
     }
 }
 
-fn requests(actions: Vec<Action>) -> Vec<(NodeId, DataRequest)> {
+pub(crate) fn requests(actions: Vec<Action>) -> Vec<(NodeId, DataRequest)> {
     let of = |action| match action {
         Action::Send { to, message: Message::EventRequest { requests } } => {
             requests.iter().map(|request| (to, request.clone())).collect()
@@ -215,7 +215,7 @@ fn notes(actions: &[Action]) -> Vec<Note> {
     actions.iter().filter_map(note).collect()
 }
 
-fn parameters(sources: u16, events: usize) -> SfiParameters {
+pub(crate) fn parameters(sources: u16, events: usize) -> SfiParameters {
     let source = |index: u16| Source { node: NodeId(FIRST_SOURCE + index), robs: vec![index.into()], results: false };
     SfiParameters {
         sources: (0..sources).map(source).collect(),

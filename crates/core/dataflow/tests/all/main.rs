@@ -3,6 +3,7 @@
 mod accounting;
 mod accounting_in_full;
 mod event_builder;
+mod event_builder_serving;
 mod filter_daemon;
 mod gate;
 mod level1;
