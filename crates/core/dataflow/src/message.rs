@@ -445,6 +445,8 @@ pub enum Command {
     Abandon,
     /// Send a report.
     Report,
+    /// Give up configuration and connections, and join again: another run may follow.
+    Disconnect,
     /// End the process.
     Exit,
     /// Say at once how far it is.

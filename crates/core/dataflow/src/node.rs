@@ -178,7 +178,7 @@ impl Node {
     fn command(&mut self, now: Time, command: Command, out: &mut Outbox) {
         match command {
             Command::Report => self.report_due = true,
-            Command::Exit | Command::Progress => {}
+            Command::Exit | Command::Disconnect | Command::Progress => {}
             command => {
                 self.draining |= matches!(command, Command::Drain | Command::Abandon);
                 self.component.handle(now, Input::Command(command), out);

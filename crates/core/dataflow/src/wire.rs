@@ -813,7 +813,7 @@ impl Reader<'_> {
     }
 }
 
-const COMMANDS: [Command; 8] = [
+const COMMANDS: [Command; 9] = [
     Command::Start,
     Command::Pause,
     Command::Resume,
@@ -822,6 +822,7 @@ const COMMANDS: [Command; 8] = [
     Command::Report,
     Command::Exit,
     Command::Progress,
+    Command::Disconnect,
 ];
 
 fn command_number(command: Command) -> u8 {

@@ -1,4 +1,5 @@
-//! The conductor of one run: starts the applications, ends the run, drains stage by stage, collects the reports.
+//! The conductor of a partition: leads it from state to state, and conducts its runs. A run is started, drained stage by stage
+//! and reported; the next one may follow in the same processes.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -8,7 +9,7 @@ use core::time::Duration;
 
 use crate::component::Outbox;
 use crate::control::lives::Lives;
-use crate::control::states::{State, Verb};
+use crate::control::states::{Illegal, State, Verb};
 use crate::message::{Command, FileRecord, Message};
 use crate::report::Report;
 use base::ids::{NodeId, Role};
@@ -25,26 +26,32 @@ pub struct Application {
     pub node: NodeId,
 }
 
-/// How a run is conducted.
-#[derive(Clone, Debug)]
-pub struct ControllerParameters {
-    /// All applications.
-    pub applications: Vec<Application>,
+/// What a run keeps to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunLimits {
     /// Ends the run after this time.
     pub duration: Option<Duration>,
     /// How long a stage that drains may make no progress, and how long giving up and reporting may take.
     pub stop_timeout: Duration,
 }
 
-/// Conducts one run of connected applications. Losing one ends the run: the rest drains, and what was lost is counted.
+/// Leads a partition through the [state table](crate::control::states), and conducts one run after the other. Losing an application
+/// ends the run: the rest drains, and what was lost is counted.
 ///
 /// A stage may drain for as long as it, or what is behind it, makes progress: several times in a `stop_timeout` the
 /// controller looks at the [marks](crate::report::Report::mark) of all that have not drained, and only when none has changed
 /// for a whole `stop_timeout` it gives up. The counters behind the marks are those of events that get on, of which there are
 /// finitely many once level 1 has stopped, so that every stop ends.
 pub struct Controller {
-    parameters: ControllerParameters,
+    applications: Vec<Application>,
+    limits: RunLimits,
     state: State,
+    run: OneRun,
+}
+
+/// All that is known of one run. Nothing of it reaches the next one.
+#[derive(Default)]
+struct OneRun {
     phase: Phase,
     deadline: Option<Time>,
     /// Looks at the stage that drains since one of them saw progress.
@@ -64,8 +71,9 @@ pub struct Controller {
     forced: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
+    #[default]
     Waiting,
     Running,
     /// The stage of this index in the drain order.
@@ -96,50 +104,99 @@ pub struct Ending {
 }
 
 impl Controller {
-    /// A controller of applications that are all connected.
-    pub fn new(parameters: ControllerParameters) -> Self {
-        Self {
-            parameters,
-            state: State::Connected,
-            phase: Phase::Waiting,
-            deadline: None,
-            looks: 0,
-            marks: BTreeMap::new(),
-            ends_at: None,
-            started: None,
-            stopped: None,
-            drained: BTreeSet::new(),
-            dead: Vec::new(),
-            reports: BTreeMap::new(),
-            lives: Lives::default(),
-            files: Vec::new(),
-            reasons: Vec::new(),
-            forced: false,
-        }
+    /// A controller of applications that do not run yet.
+    pub fn new(applications: Vec<Application>) -> Self {
+        let limits = RunLimits { duration: None, stop_timeout: Duration::ZERO };
+        Self { applications, limits, state: State::Absent, run: OneRun::default() }
+    }
+
+    /// The applications run and have joined.
+    ///
+    /// # Errors
+    /// They do already.
+    pub fn boot(&mut self) -> Result<(), Illegal> {
+        self.go(Verb::Boot)
+    }
+
+    /// They have the configuration of a run with these limits. What the former run has left here is forgotten.
+    ///
+    /// # Errors
+    /// They do not run, or have another one.
+    pub fn configure(&mut self, limits: RunLimits) -> Result<(), Illegal> {
+        self.go(Verb::Configure)?;
+        (self.limits, self.run) = (limits, OneRun::default());
+        Ok(())
+    }
+
+    /// They have found one another.
+    ///
+    /// # Errors
+    /// They have no configuration, or no run may begin now.
+    pub fn connect(&mut self) -> Result<(), Illegal> {
+        self.go(Verb::Connect)
     }
 
     /// Begins the run: sinks first, so that nobody sends to one that has not begun.
-    pub fn start(&mut self, now: Time, out: &mut Outbox) {
-        self.change(Verb::Start);
-        self.phase = Phase::Running;
-        self.started = Some(now);
-        self.ends_at = self.parameters.duration.map(|duration| now + duration);
+    ///
+    /// # Errors
+    /// They are not connected.
+    pub fn start(&mut self, now: Time, out: &mut Outbox) -> Result<(), Illegal> {
+        if self.run.phase != Phase::Waiting {
+            return Err(Illegal { state: self.state, verb: Verb::Start });
+        }
+        self.go(Verb::Start)?;
+        self.run.phase = Phase::Running;
+        self.run.started = Some(now);
+        self.run.ends_at = self.limits.duration.map(|duration| now + duration);
         for role in Role::IN_DRAIN_ORDER.into_iter().rev() {
             self.command(role, Command::Start, out);
         }
+        Ok(())
     }
 
-    /// Takes a message of an application.
+    /// They have given up their configuration and connections, and wait for another run. It also ends a fault.
+    ///
+    /// # Errors
+    /// A run goes on, or they do not run.
+    pub fn disconnect(&mut self) -> Result<(), Illegal> {
+        self.go(Verb::Disconnect)
+    }
+
+    /// They end.
+    ///
+    /// # Errors
+    /// A run goes on, or they do not run.
+    pub fn shut_down(&mut self) -> Result<(), Illegal> {
+        self.go(Verb::Shutdown)
+    }
+
+    /// No run can begin as it is.
+    ///
+    /// # Errors
+    /// A run goes on.
+    pub fn fail(&mut self) -> Result<(), Illegal> {
+        self.go(Verb::Fail)
+    }
+
+    fn go(&mut self, verb: Verb) -> Result<(), Illegal> {
+        self.state = self.state.after(verb)?;
+        Ok(())
+    }
+
+    /// Takes a message of an application. Before a run begins there is none to take.
     pub fn on_message(&mut self, now: Time, from: NodeId, message: Message, out: &mut Outbox) {
+        if self.run.phase == Phase::Waiting {
+            return;
+        }
         match message {
             Message::Exhausted => self.stop(now, out),
-            Message::Drained => _ = self.drained.insert(from),
+            Message::Drained => _ = self.run.drained.insert(from),
             Message::Report(report) => {
-                self.lives.on_report(from, (*report).clone());
-                self.reports.insert(from, *report);
+                self.run.lives.on_report(from, (*report).clone());
+                self.run.reports.insert(from, *report);
             }
             Message::Progress(mark) => self.on_progress(from, mark),
-            Message::FileClosed(file) => self.files.push(file),
+            Message::FileClosed(file) => self.run.files.push(file),
             _ => {}
         }
         self.proceed(now, out);
@@ -147,9 +204,9 @@ impl Controller {
 
     /// Ends the run in order: what is in hand is finished.
     pub fn stop(&mut self, now: Time, out: &mut Outbox) {
-        if self.phase == Phase::Running {
+        if self.run.phase == Phase::Running {
             self.change(Verb::Stop);
-            self.stopped = Some(now);
+            self.run.stopped = Some(now);
             self.enter(now, 0, out);
             self.proceed(now, out);
         }
@@ -157,8 +214,8 @@ impl Controller {
 
     /// Ends the run in order, but not as it was meant to end.
     pub fn stop_because(&mut self, now: Time, reason: &str, out: &mut Outbox) {
-        if self.phase != Phase::Ended {
-            self.reasons.push(reason.into());
+        if self.run.phase != Phase::Ended {
+            self.run.reasons.push(reason.into());
             self.stop(now, out);
         }
     }
@@ -166,11 +223,11 @@ impl Controller {
     /// Ends the run at once: what is in hand is given up and counted.
     pub fn force(&mut self, now: Time, reason: &str, out: &mut Outbox) {
         self.stop(now, out);
-        if matches!(self.phase, Phase::Draining(_)) && !self.forced {
-            self.forced = true;
-            self.reasons.push(reason.into());
-            self.parameters.applications.iter().for_each(|app| out.send(app.node, Message::Command(Command::Abandon)));
-            self.deadline = Some(now + self.parameters.stop_timeout);
+        if matches!(self.run.phase, Phase::Draining(_)) && !self.run.forced {
+            self.run.forced = true;
+            self.run.reasons.push(reason.into());
+            self.applications.iter().for_each(|app| out.send(app.node, Message::Command(Command::Abandon)));
+            self.run.deadline = Some(now + self.limits.stop_timeout);
         }
     }
 
@@ -194,24 +251,24 @@ impl Controller {
 
     /// An application has died: the run ends, for that reason.
     pub fn on_death(&mut self, now: Time, node: NodeId, how: &str, out: &mut Outbox) {
-        if self.phase == Phase::Ended || self.dead.contains(&node) {
+        if self.run.phase == Phase::Ended || self.run.dead.contains(&node) {
             return;
         }
-        self.dead.push(node);
-        self.lives.on_death(node);
-        self.reasons.push(format!("{} died: {how}", self.name(node)));
+        self.run.dead.push(node);
+        self.run.lives.on_death(node);
+        self.run.reasons.push(format!("{} died: {how}", self.name(node)));
         self.stop(now, out);
         self.proceed(now, out);
     }
 
     /// The time that [`Controller::next_deadline`] named has come.
     pub fn on_deadline(&mut self, now: Time, out: &mut Outbox) {
-        if self.ends_at.is_some_and(|end| end <= now) {
-            self.ends_at = None;
+        if self.run.ends_at.is_some_and(|end| end <= now) {
+            self.run.ends_at = None;
             self.stop(now, out);
         }
-        if self.deadline.is_some_and(|deadline| deadline <= now) {
-            self.deadline = None;
+        if self.run.deadline.is_some_and(|deadline| deadline <= now) {
+            self.run.deadline = None;
             self.on_stage_timeout(now, out);
         }
         self.proceed(now, out);
@@ -219,19 +276,19 @@ impl Controller {
 
     /// When [`Controller::on_deadline`] is wanted.
     pub fn next_deadline(&self) -> Option<Time> {
-        let end = self.ends_at.filter(|_| self.phase == Phase::Running);
-        [self.deadline, end].into_iter().flatten().min()
+        let end = self.run.ends_at.filter(|_| self.run.phase == Phase::Running);
+        [self.run.deadline, end].into_iter().flatten().min()
     }
 
     /// A life of an application has ended and another one follows; its last report, if it is to be had otherwise than by a message.
     pub fn on_life_over(&mut self, node: NodeId, last: Option<Report>) {
-        last.into_iter().for_each(|report| self.lives.on_report(node, report));
-        self.lives.on_death(node);
+        last.into_iter().for_each(|report| self.run.lives.on_report(node, report));
+        self.run.lives.on_death(node);
     }
 
     /// What applications have counted so far, for progress while the run goes on.
     pub fn lives(&self) -> &Lives {
-        &self.lives
+        &self.run.lives
     }
 
     /// The state of the partition.
@@ -241,17 +298,17 @@ impl Controller {
 
     /// Whether what is in hand is given up.
     pub fn is_forced(&self) -> bool {
-        self.forced
+        self.run.forced
     }
 
     /// Whether the run goes on, paused or not.
     pub fn is_running(&self) -> bool {
-        self.phase == Phase::Running
+        self.run.phase == Phase::Running
     }
 
     /// The role that drains, if the run is being stopped.
     pub fn draining(&self) -> Option<Role> {
-        match self.phase {
+        match self.run.phase {
             Phase::Draining(stage) => Some(Role::IN_DRAIN_ORDER[stage]),
             Phase::Waiting | Phase::Running | Phase::Reporting | Phase::Ended => None,
         }
@@ -259,118 +316,113 @@ impl Controller {
 
     /// Whether the run has ended.
     pub fn has_ended(&self) -> bool {
-        self.phase == Phase::Ended
+        self.run.phase == Phase::Ended
     }
 
     /// The outcome, once the run has ended.
     pub fn ending(&self) -> Option<Ending> {
-        (self.phase == Phase::Ended).then(|| Ending {
-            began: self.started,
-            stopped: self.stopped,
-            reports: self.reports.clone(),
-            lives: self.lives.clone(),
-            dead: self.dead.clone(),
-            forced: self.forced,
+        (self.run.phase == Phase::Ended).then(|| Ending {
+            began: self.run.started,
+            stopped: self.run.stopped,
+            reports: self.run.reports.clone(),
+            lives: self.run.lives.clone(),
+            dead: self.run.dead.clone(),
+            forced: self.run.forced,
             files: self.files_once(),
-            reasons: self.reasons.clone(),
+            reasons: self.run.reasons.clone(),
         })
     }
 
     /// A recorder that returned has told of the files of its former life again.
     fn files_once(&self) -> Vec<FileRecord> {
         let mut paths = BTreeSet::new();
-        self.files.iter().filter(|file| paths.insert(&file.path)).cloned().collect()
+        self.run.files.iter().filter(|file| paths.insert(&file.path)).cloned().collect()
     }
 
     fn enter(&mut self, now: Time, stage: usize, out: &mut Outbox) {
-        self.phase = Phase::Draining(stage);
-        self.looks = 0;
-        self.deadline = Some(now + if self.forced { self.parameters.stop_timeout } else { self.look_interval() });
-        let command = if self.forced { Command::Abandon } else { Command::Drain };
+        self.run.phase = Phase::Draining(stage);
+        self.run.looks = 0;
+        self.run.deadline = Some(now + if self.run.forced { self.limits.stop_timeout } else { self.look_interval() });
+        let command = if self.run.forced { Command::Abandon } else { Command::Drain };
         self.command(Role::IN_DRAIN_ORDER[stage], command, out);
     }
 
     /// Goes on to the next stage as soon as this one is finished.
     fn proceed(&mut self, now: Time, out: &mut Outbox) {
-        while let Phase::Draining(stage) = self.phase {
+        while let Phase::Draining(stage) = self.run.phase {
             let role = Role::IN_DRAIN_ORDER[stage];
-            if !self.living(role).all(|node| self.drained.contains(&node)) {
+            if !self.living(role).all(|node| self.run.drained.contains(&node)) {
                 return;
             }
             if stage + 1 < Role::IN_DRAIN_ORDER.len() {
                 self.enter(now, stage + 1, out);
             } else {
-                self.phase = Phase::Reporting;
-                self.reports.clear();
-                self.deadline = Some(now + self.parameters.stop_timeout);
-                self.parameters
-                    .applications
-                    .iter()
-                    .for_each(|app| out.send(app.node, Message::Command(Command::Report)));
+                self.run.phase = Phase::Reporting;
+                self.run.reports.clear();
+                self.run.deadline = Some(now + self.limits.stop_timeout);
+                self.applications.iter().for_each(|app| out.send(app.node, Message::Command(Command::Report)));
             }
         }
-        let reported = |app: &Application| self.dead.contains(&app.node) || self.reports.contains_key(&app.node);
-        if self.phase == Phase::Reporting && self.parameters.applications.iter().all(reported) {
+        let reported =
+            |app: &Application| self.run.dead.contains(&app.node) || self.run.reports.contains_key(&app.node);
+        if self.run.phase == Phase::Reporting && self.applications.iter().all(reported) {
             self.end();
         }
     }
 
     fn look_interval(&self) -> Duration {
-        self.parameters.stop_timeout / LOOKS
+        self.limits.stop_timeout / LOOKS
     }
 
     /// Asks all that have not drained how far they are: an application waits for those behind it.
     fn look(&mut self, now: Time, stage: usize, out: &mut Outbox) {
-        self.looks += 1;
-        self.deadline = Some(now + self.look_interval());
+        self.run.looks += 1;
+        self.run.deadline = Some(now + self.look_interval());
         for role in &Role::IN_DRAIN_ORDER[stage..] {
-            let undrained = self.living(*role).filter(|node| !self.drained.contains(node));
+            let undrained = self.living(*role).filter(|node| !self.run.drained.contains(node));
             undrained.for_each(|node| out.send(node, Message::Command(Command::Progress)));
         }
     }
 
     fn on_progress(&mut self, from: NodeId, mark: u64) {
-        if self.marks.insert(from, mark) != Some(mark) {
-            self.looks = 0;
+        if self.run.marks.insert(from, mark) != Some(mark) {
+            self.run.looks = 0;
         }
     }
 
     /// A stage that cannot drain is told to give up; one that does not even do that is passed over.
     fn on_stage_timeout(&mut self, now: Time, out: &mut Outbox) {
-        match self.phase {
-            Phase::Draining(stage) if !self.forced && self.looks < LOOKS => self.look(now, stage, out),
+        match self.run.phase {
+            Phase::Draining(stage) if !self.run.forced && self.run.looks < LOOKS => self.look(now, stage, out),
             Phase::Draining(stage) => {
                 let role = Role::IN_DRAIN_ORDER[stage];
-                let stuck: Vec<NodeId> = self.living(role).filter(|node| !self.drained.contains(node)).collect();
+                let stuck: Vec<NodeId> = self.living(role).filter(|node| !self.run.drained.contains(node)).collect();
                 for &node in &stuck {
-                    let seconds = self.parameters.stop_timeout.as_secs_f64();
-                    let what = if self.forced {
+                    let seconds = self.limits.stop_timeout.as_secs_f64();
+                    let what = if self.run.forced {
                         format!("did not answer within {seconds} s")
                     } else {
                         format!("did not drain: no progress for {seconds} s")
                     };
-                    self.reasons.push(format!("{} {what} (run.stop_timeout)", self.name(node)));
+                    self.run.reasons.push(format!("{} {what} (run.stop_timeout)", self.name(node)));
                 }
-                if self.forced {
-                    self.drained.extend(stuck);
+                if self.run.forced {
+                    self.run.drained.extend(stuck);
                 } else {
-                    self.forced = true;
-                    self.parameters
-                        .applications
-                        .iter()
-                        .for_each(|app| out.send(app.node, Message::Command(Command::Abandon)));
-                    self.deadline = Some(now + self.parameters.stop_timeout);
+                    self.run.forced = true;
+                    self.applications.iter().for_each(|app| out.send(app.node, Message::Command(Command::Abandon)));
+                    self.run.deadline = Some(now + self.limits.stop_timeout);
                 }
             }
             Phase::Reporting => {
-                let silent =
-                    |app: &&Application| !self.dead.contains(&app.node) && !self.reports.contains_key(&app.node);
-                let silent: Vec<NodeId> =
-                    self.parameters.applications.iter().filter(silent).map(|app| app.node).collect();
+                let silent = |app: &&Application| {
+                    !self.run.dead.contains(&app.node) && !self.run.reports.contains_key(&app.node)
+                };
+                let silent: Vec<NodeId> = self.applications.iter().filter(silent).map(|app| app.node).collect();
                 for node in silent {
-                    self.reasons.push(format!("{} did not report", self.name(node)));
-                    self.lives.on_death(node);
-                    self.dead.push(node);
+                    self.run.reasons.push(format!("{} did not report", self.name(node)));
+                    self.run.lives.on_death(node);
+                    self.run.dead.push(node);
                 }
                 self.end();
             }
@@ -380,12 +432,12 @@ impl Controller {
 
     fn end(&mut self) {
         self.change(Verb::Drained);
-        self.phase = Phase::Ended;
-        self.deadline = None;
+        self.run.phase = Phase::Ended;
+        self.run.deadline = None;
     }
 
     fn change(&mut self, verb: Verb) {
-        self.state = self.state.after(verb).expect("the controller follows the table");
+        self.go(verb).expect("the controller follows the table");
     }
 
     fn command(&self, role: Role, command: Command, out: &mut Outbox) {
@@ -393,18 +445,17 @@ impl Controller {
     }
 
     fn living(&self, role: Role) -> impl Iterator<Item = NodeId> + '_ {
-        let alive = move |app: &&Application| app.role == role && !self.dead.contains(&app.node);
-        self.parameters.applications.iter().filter(alive).map(|app| app.node)
+        let alive = move |app: &&Application| app.role == role && !self.run.dead.contains(&app.node);
+        self.applications.iter().filter(alive).map(|app| app.node)
     }
 
     fn name(&self, node: NodeId) -> &str {
-        self.parameters
-            .applications
-            .iter()
-            .find(|app| app.node == node)
-            .map_or("an unknown application", |app| &app.name)
+        self.applications.iter().find(|app| app.node == node).map_or("an unknown application", |app| &app.name)
     }
 }
 
 /// Looks at a stage within the time for which it may make no progress.
 const LOOKS: u32 = 8;
+
+#[cfg(test)]
+mod tests;

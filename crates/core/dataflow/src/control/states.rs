@@ -20,7 +20,7 @@ pub enum State {
     Paused,
     /// The run ends: what is in hand is finished.
     Draining,
-    /// Something went wrong; only a shutdown leads on.
+    /// Something went wrong; no run can begin before the applications have disconnected.
     Fault,
 }
 
@@ -43,6 +43,8 @@ pub enum Verb {
     Stop,
     /// Everything is drained and accounted for.
     Drained,
+    /// Give up connections and configuration. The applications live on, for another run.
+    Disconnect,
     /// An application was lost or did not answer.
     Fail,
     /// End the applications.
@@ -60,6 +62,9 @@ pub const TRANSITIONS: &[(State, Verb, State)] = &[
     (State::Running, Verb::Stop, State::Draining),
     (State::Paused, Verb::Stop, State::Draining),
     (State::Draining, Verb::Drained, State::Connected),
+    (State::Connected, Verb::Disconnect, State::Booted),
+    (State::Configured, Verb::Disconnect, State::Booted),
+    (State::Fault, Verb::Disconnect, State::Booted),
     (State::Absent, Verb::Fail, State::Fault),
     (State::Booted, Verb::Fail, State::Fault),
     (State::Configured, Verb::Fail, State::Fault),
@@ -133,6 +138,14 @@ mod tests {
         ];
         let end = verbs.into_iter().try_fold(State::Absent, State::after);
         assert_eq!(end, Ok(State::Connected));
+    }
+
+    #[test]
+    fn runs_follow_one_another_in_the_same_processes() {
+        let run = [Verb::Configure, Verb::Connect, Verb::Start, Verb::Stop, Verb::Drained, Verb::Disconnect];
+        let verbs = [Verb::Boot].into_iter().chain(run).chain(run).chain([Verb::Shutdown]);
+        assert_eq!(verbs.into_iter().try_fold(State::Absent, State::after), Ok(State::Absent));
+        assert_eq!(State::Booted.after(Verb::Fail).unwrap().after(Verb::Disconnect), Ok(State::Booted));
     }
 
     #[test]

@@ -27,7 +27,7 @@ use base::ids::{EventId, Incarnation, NodeId, Role};
 use base::random::Random;
 use base::time::Time;
 use dataflow::component::{Action, Input, Outbox};
-use dataflow::control::controller::{Application, Controller, ControllerParameters};
+use dataflow::control::controller::{Application, Controller, RunLimits};
 use dataflow::message::{Command, Envelope, FileRecord, Message};
 use dataflow::node::{Node, RUN_CONTROL, route};
 use dataflow::readout::fragment::{FragmentCheck, FragmentHead};
@@ -196,11 +196,7 @@ impl World {
     /// A world before its first moment.
     pub fn new(setup: Setup) -> Self {
         let applications = setup.applications.clone();
-        let controller = Controller::new(ControllerParameters {
-            applications: applications.clone(),
-            duration: setup.duration,
-            stop_timeout: setup.stop_timeout,
-        });
+        let controller = Controller::new(applications.clone());
         let of = |role: Role| applications.iter().filter(move |app| app.role == role).map(|app| app.node);
         let readout = of(Role::Ros).chain(of(Role::Pros)).collect();
         let monitor = Monitor::new(setup.checks, of(Role::Sfi));
@@ -307,7 +303,12 @@ impl World {
             What::Frames { from, to, frames } => self.frames_come(from, to, frames),
             What::Begin => {
                 self.began = self.now;
-                self.with_controller(Controller::start);
+                let limits = RunLimits { duration: self.setup.duration, stop_timeout: self.setup.stop_timeout };
+                self.with_controller(|controller, now, out| {
+                    let begun = controller.boot().and_then(|()| controller.configure(limits));
+                    let begun = begun.and_then(|()| controller.connect()).and_then(|()| controller.start(now, out));
+                    begun.expect("a world has one run");
+                });
             }
             What::WakeController => {
                 if self.controller_wake == Some(self.now) {
