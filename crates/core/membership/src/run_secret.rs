@@ -28,6 +28,12 @@ impl RunSecret {
         self.0
     }
 
+    /// The secret of the next run of the same members. It tells nothing of this one.
+    #[must_use]
+    pub fn next(&self) -> Self {
+        Self(self.key_for("weir 2026 the secret of the next run"))
+    }
+
     /// A key for one purpose: keys of different purposes tell nothing of each other, nor of the secret.
     pub fn key_for(&self, purpose: &'static str) -> [u8; 32] {
         blake3::derive_key(purpose, &self.0)
@@ -53,6 +59,13 @@ mod tests {
         let keys: BTreeSet<_> = secrets.iter().flat_map(|run| ["a", "b"].map(|purpose| run.key_for(purpose))).collect();
         assert_eq!(keys.len(), 2 * secrets.len());
         assert_eq!(RunSecret::new("key", &[1; 16]).key_for("a"), secrets[0].key_for("a"));
+    }
+
+    #[test]
+    fn the_next_run_has_a_secret_of_its_own() {
+        let first = RunSecret::new("key", &[1; 16]);
+        let secrets: BTreeSet<_> = [&first, &first.next(), &first.next().next()].map(RunSecret::to_bytes).into();
+        assert_eq!((secrets.len(), first.next()), (3, first.next()));
     }
 
     #[test]

@@ -20,6 +20,21 @@ pub enum Exit {
     Degraded = 4,
 }
 
+impl Exit {
+    /// The worse of two ends: what could not start is worse than a run that was aborted, and that is worse than a degraded one.
+    #[must_use]
+    pub fn or_worse(self, other: Self) -> Self {
+        let severity = |exit: Self| match exit {
+            Self::Well => 0,
+            Self::Degraded => 1,
+            Self::Aborted => 2,
+            Self::NotStarted => 3,
+            Self::Wrong => 4,
+        };
+        if severity(other) > severity(self) { other } else { self }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit as u8)

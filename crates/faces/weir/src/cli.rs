@@ -80,12 +80,15 @@ pub struct RunArgs {
     /// Changes of keys.
     #[command(flatten)]
     pub overrides: Overrides,
-    /// Write the summary of the run to this file, as JSON
+    /// Write the summary of the run to this file, as JSON; of several runs to FILE with the run number before its ending
     #[arg(long, value_name = "FILE")]
     pub summary: Option<PathBuf>,
     /// Give every application a process of its own
     #[arg(long)]
     pub processes: bool,
+    /// Take N runs, one after the other in the same processes; each has its number, its limits, its table
+    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = clap::value_parser!(u32).range(1..))]
+    pub runs: u32,
 }
 
 /// `weir check`.
@@ -233,12 +236,14 @@ Examples:
   weir run quickstart.toml
   weir run quickstart.toml --events 100000 --summary summary.json
   weir run quickstart.toml --duration 10s --processes
+  weir run quickstart.toml --events 100k --runs 5
   weir run quickstart.toml --set sfi.count=3 --set 'output.directory=\"/data/test\"'
   weir run replay.toml --set 'input.files=[\"my.raw\"]'
 
 The first SIGINT (Ctrl-C) or SIGTERM stops the run in the order of the data, so that nothing is
 lost; a second one forces the stop. Files are valid in both cases. Progress goes to the standard
-error, the final table to the standard output.
+error, the final table to the standard output. With --runs an interrupt ends the runs that would
+follow as well, and so does a run that cannot begin; the exit status is the worst of all runs.
 
 With --processes an application that dies ends the run in order; with processes.on_loss = \"restart\"
 it is started again and the run goes on, where its role allows that. What was lost is counted.

@@ -58,6 +58,18 @@ impl Progress {
 }
 
 impl Probe for Progress {
+    fn begun(&mut self) {
+        self.recent = Recent::default();
+        match &mut self.display {
+            // That of the run before.
+            Display::Bar(former) if former.is_finished() => {
+                *former = bar(self.events.is_some() || self.duration.is_some());
+            }
+            Display::Bar(_) => {}
+            Display::Lines(lines) => lines.next = LINE_PERIOD,
+        }
+    }
+
     fn figures(&mut self, figures: &Figures) {
         self.recent.add(figures);
         let fraction = self.fraction(figures);

@@ -1,9 +1,11 @@
-//! `weir run`: a whole partition on this machine.
+//! `weir run`: a whole partition on this machine, for one run or several.
+
+use std::path::{Path, PathBuf};
 
 use configuration::Partition;
 use partition::machine::{Findings, judge};
 use partition::table::Table;
-use partition::{Outcome, Placement, Run, conduct};
+use partition::{Outcome, Placement, Run, RunSettings, Running, Session, StartError, conduct};
 use terminal::{Exit, Interrupts, can_hold_a_file, complain, print_table};
 
 use crate::cli::RunArgs;
@@ -37,8 +39,48 @@ pub(crate) fn run(args: &RunArgs) -> Exit {
     let placement = if args.processes { Placement::processes() } else { Placement::local() };
     let run = Run::new(partition).place(placement).observe(Progress::new(limits.0, limits.1));
     let caught = Interrupts::end(run.control());
-    let conducted = caught.map_err(|error| format!("signals cannot be caught: {error}"));
-    match conducted.and_then(|_interrupts| conduct(run).map_err(|error| error.to_string())) {
+    let _interrupts = match caught {
+        Ok(interrupts) => interrupts,
+        Err(error) => {
+            complain(&format!("weir: signals cannot be caught: {error}"));
+            return Exit::NotStarted;
+        }
+    };
+    if args.runs > 1 { several(args, run) } else { reported(args, conduct(run)) }
+}
+
+/// One run after the other in the same processes, until one did not begin or somebody interrupts. The worst of their ends.
+fn several(args: &RunArgs, run: Run) -> Exit {
+    let mut partition = match run.boot() {
+        Ok(partition) => partition,
+        Err(error) => return reported(args, Err(error)),
+    };
+    let mut worst = Exit::Well;
+    for index in 0..args.runs {
+        let outcome = partition.start(settings(&partition, index)).and_then(Running::wait);
+        if index > 0 && matches!(outcome, Err(StartError::Interrupted)) {
+            break;
+        }
+        let is_last = outcome.as_ref().map_or(true, |outcome| outcome.interrupted);
+        worst = worst.or_worse(reported(args, outcome));
+        if is_last {
+            break;
+        }
+    }
+    match partition.shut_down() {
+        Ok(()) => worst,
+        Err(error) => worst.or_worse(reported(args, Err(error))),
+    }
+}
+
+/// The first run has the number that the configuration gives, the others the next free ones.
+fn settings(partition: &Session, index: u32) -> RunSettings {
+    let settings = partition.settings();
+    RunSettings { number: settings.number.filter(|_| index == 0), ..settings }
+}
+
+fn reported(args: &RunArgs, outcome: Result<Outcome, StartError>) -> Exit {
+    match outcome {
         Ok(outcome) => report(args, &outcome),
         Err(error) => {
             complain(&format!("weir: {error}"));
@@ -50,10 +92,33 @@ pub(crate) fn run(args: &RunArgs) -> Exit {
 fn report(args: &RunArgs, outcome: &Outcome) -> Exit {
     let (facts, summary) = (outcome.facts(), outcome.summary());
     print_table(Table { facts: &facts, ending: &outcome.ending, summary: &summary });
-    if let Some(path) = &args.summary
-        && let Err(error) = summary.write_to(path)
+    let path = args
+        .summary
+        .as_deref()
+        .map(|path| if args.runs > 1 { numbered(path, summary.run_number) } else { path.into() });
+    if let Some(path) = path
+        && let Err(error) = summary.write_to(&path)
     {
         complain(&format!("weir: {error}"));
     }
     summary.state.into()
+}
+
+/// `summary.json` of run 7 is `summary.7.json`.
+fn numbered(path: &Path, number: u32) -> PathBuf {
+    match path.extension() {
+        Some(ending) => path.with_extension(format!("{number}.{}", ending.display())),
+        None => path.with_extension(number.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_run_has_a_summary_of_its_own() {
+        assert_eq!(numbered(Path::new("out/summary.json"), 7), Path::new("out/summary.7.json"));
+        assert_eq!(numbered(Path::new("out/summary"), 7), Path::new("out/summary.7"));
+    }
 }

@@ -14,6 +14,7 @@ use crate::host::{Strategy, replies_kept};
 use crate::observer::Observer;
 
 /// An assembly, with the selection that its configuration names and what only a run in processes of its own has.
+#[derive(Clone)]
 pub struct Assembly {
     assembly: assembly::Assembly,
     /// The selection, if there is one.

@@ -14,7 +14,7 @@ use membership::run_secret::RunSecret;
 use crate::host::{FIRST_LIFE, LinkId, PeerAddress};
 use crate::introduction::Introduction;
 
-/// The child processes of a run. Dropping them ends those that still live.
+/// The child processes of a partition. Dropping them ends those that still live.
 #[derive(Default)]
 pub(crate) struct Children(Vec<Entry>);
 
@@ -84,8 +84,21 @@ impl Children {
         (secret, run): (&RunSecret, RunNumber),
         by: Time,
     ) -> io::Result<()> {
+        let life = Incarnation(self.life(node).0 + 1);
+        self.start_in_life(node, life, join, (secret, run))?;
+        self.at(node).into_iter().for_each(|entry| entry.ready_by = Some(by));
+        Ok(())
+    }
+
+    /// Starts a child that has ended again, in this life.
+    pub(crate) fn start_in_life(
+        &mut self,
+        node: NodeId,
+        life: Incarnation,
+        join: &PeerAddress,
+        (secret, run): (&RunSecret, RunNumber),
+    ) -> io::Result<()> {
         let Some(entry) = self.at(node) else { return Ok(()) };
-        let life = Incarnation(entry.life.0 + 1);
         entry.child = start(
             &entry.program,
             &entry.name,
@@ -94,13 +107,18 @@ impl Children {
             &entry.ports,
         )?;
         entry.life = life;
-        (entry.ended, entry.starts_at, entry.ready_by) = (None, None, Some(by));
+        (entry.ended, entry.starts_at, entry.ready_by) = (None, None, None);
         Ok(())
     }
 
     /// All children.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry> {
         self.0.iter()
+    }
+
+    /// All of them, to be changed.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Entry> {
+        self.0.iter_mut()
     }
 
     /// The child at a node.
@@ -168,6 +186,11 @@ impl Entry {
     /// Whether its process has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended.is_some()
+    }
+
+    /// How its process has ended, if it has.
+    pub(crate) fn how_it_ended(&self) -> Option<String> {
+        self.ended.map(describe)
     }
 
     /// The id of its process.

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dataflow::control::states::{Illegal, State, Verb};
 
-/// Pauses, resumes and ends a run, from any thread. Clones control the same run, which hears of it within 20 ms.
+/// Pauses, resumes and ends the run of a partition, from any thread. Clones control the same partition, which hears of it within
+/// 20 ms. What is wanted between two runs is wanted of the next one.
 #[derive(Clone, Debug, Default)]
 pub struct Control(Arc<Mutex<Shared>>);
 
@@ -105,11 +106,9 @@ impl Control {
         self.shared().ends
     }
 
-    /// Nothing can be wanted of the run any more.
-    pub(crate) fn over(&self) {
-        let mut shared = self.shared();
-        shared.wishes.clear();
-        shared.state = State::Absent;
+    /// Nothing can be wanted of the run any more: this is the state of the partition now. Whether somebody has wanted an early end.
+    pub(crate) fn over(&self, state: State) -> bool {
+        core::mem::replace(&mut *self.shared(), Shared { state, ..Shared::default() }).ends
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared> {

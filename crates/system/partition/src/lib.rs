@@ -19,7 +19,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `examples/embed.rs` watches a run as well.
+//! One run may follow the other in the same processes: [`Run::boot`] makes a [`Session`], which starts runs with settings of their own.
+//! `examples/embed.rs` has two runs, and watches the first.
 //!
 //! Nothing here parses command lines, draws progress bars, catches signals or chooses an allocator: a program does.
 #![forbid(unsafe_code)]
@@ -45,11 +46,13 @@ mod run;
 mod run_number;
 mod running;
 pub mod scratch;
+mod session;
 pub mod summary;
 pub mod table;
 
 pub use assembly::Assembly;
 pub use conductor::{Metered, Outcome, Restart, StartError, conduct, conduct_metered};
+pub use configuration::Run as RunSettings;
 pub use control::Control;
 pub use facts::{facts_of, fragment_overhead_bytes};
 pub use host::{LinksError, WorkshopError};
@@ -59,3 +62,4 @@ pub use probe::{Figures, Probe, Wait};
 pub use run::{Placement, Run};
 pub use run_number::RunNumberError;
 pub use running::Running;
+pub use session::{FixedKey, Session};

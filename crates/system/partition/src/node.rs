@@ -16,6 +16,7 @@ use dataflow::node::RUN_CONTROL;
 use rol::Inputs;
 use transport::clock;
 use transport::error::OsError;
+use transport::idle::IdleStrategy;
 use transport::scheduler::{Context, Scheduler, Task, allowed_cpus, pin_to_cpu};
 use transport::waker::Waker;
 
@@ -62,7 +63,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// Lives until the run ends. The standard input holds what run control tells nobody else.
+    /// Lives until run control ends it, through one run or several. The standard input holds what run control tells nobody else.
     ///
     /// # Errors
     /// It cannot take part, or run control is gone.
@@ -75,7 +76,7 @@ impl Node {
 /// Lives as the application `name` until run control ends it.
 fn take_part(Node { join, name, ports }: &Node, introduction: Introduction) -> Result<(), NodeError> {
     let address: PeerAddress = join.parse()?;
-    let mut scheduler = Scheduler::<Host>::new(transport::idle::IdleStrategy::default())?;
+    let mut scheduler = Scheduler::<Host>::new(IdleStrategy::default())?;
     let waker = scheduler.waker();
     let options = NetworkOptions::joining(address.tcp.ip());
     let mut links = Links::listen(options, introduction.prover(), true, scheduler.poller(), &waker)?;
@@ -103,6 +104,8 @@ struct Member {
     /// Further connections to them.
     further: Vec<FurtherLink>,
     is_ready: bool,
+    /// It has had a run before the present one.
+    was_in_run: bool,
     ends_at: Option<Time>,
     failure: Option<NodeError>,
     done: bool,
@@ -158,6 +161,7 @@ impl Member {
             peers: Vec::new(),
             further: Vec::new(),
             is_ready: false,
+            was_in_run: false,
             ends_at: None,
             failure: None,
             done: false,
@@ -196,6 +200,7 @@ impl Member {
             }
             Message::Gone(peer) if from_control => self.on_gone(context, peer),
             Message::Command(Command::Exit) if from_control => self.done = true,
+            Message::Command(Command::Disconnect) if from_control => self.disconnect(context),
             message if context.shared.links.is_open(link) => context.shared.deliver(context.now, envelope, message),
             _ => context.shared.refuse(link),
         }
@@ -281,6 +286,25 @@ impl Member {
         host.send_over(self.control, &envelope, &Message::Join { name: self.name.clone(), address });
     }
 
+    /// Gives up all that it has of a run, and joins again over the connection to run control: another run may follow.
+    fn disconnect(&mut self, context: &mut Context<'_, Host>) {
+        let host = &mut *context.shared;
+        let (mut links, mut events) = (core::mem::take(&mut host.links), core::mem::take(&mut host.link_events));
+        links.keep_only(self.control);
+        events.retain(|event| event.link() == Some(self.control));
+        *host = Host::empty(links);
+        host.link_events = events;
+        self.say_who(host);
+        let Introduction { secret, life, .. } = &mut self.introduction;
+        (*secret, *life) = (secret.next(), FIRST_LIFE);
+        host.links.prove_with(&self.introduction.prover());
+        (self.to_parent, self.place, self.awaited, self.is_ready) = (None, None, None, false);
+        self.was_in_run = true;
+        self.peers.clear();
+        self.further.clear();
+        context.set_idle(IdleStrategy::default());
+    }
+
     fn tell_of_a_crowd(&self, host: &mut Host, who: String) {
         if let Some(Place { node, .. }) = self.place {
             let envelope = host.envelope(node, RUN_CONTROL);
@@ -313,7 +337,7 @@ impl Member {
         if self.done {
             return context.stop();
         }
-        self.failure = Some(if self.place.is_some() {
+        self.failure = Some(if self.place.is_some() || self.was_in_run {
             NodeError::Orphaned
         } else {
             NodeError::Refused(format!("run control did not take it in: {reason}"))

@@ -1,6 +1,6 @@
 //! The number of a run: the next free one of the directory that its files go to, unless one is given.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::os::linux::net::SocketAddrExt;
@@ -32,6 +32,8 @@ pub enum RunNumberError {
     Taken { number: u32, path: PathBuf, remedy: &'static str },
     #[error("another run {number} is recorded into {} at this moment: {remedy}", path.display())]
     Running { number: u32, path: PathBuf, remedy: &'static str },
+    #[error("run {number} was a run of these processes already: {remedy}")]
+    Used { number: u32, remedy: &'static str },
     #[error("run {number} cannot be claimed: {cause}")]
     Claim { number: u32, cause: io::Error },
     #[error("{} holds files of run {}, the last there can be: give another output.directory", path.display(), u32::MAX)]
@@ -43,20 +45,34 @@ impl RunNumber {
     ///
     /// # Errors
     ///
-    /// Files of this number are there, or are being written by another run.
-    pub(crate) fn claim(partition: &Partition, replayed: Option<u32>) -> Result<Self, RunNumberError> {
-        let wanted = wanted(partition, replayed)?;
-        if partition.sfo.is_none() {
-            return Ok(Self { number: wanted.unwrap_or(partition.run.number()), _claim: None });
+    /// Files of this number are there, or are being written by another run; or one of the runs that were `used` had it.
+    pub(crate) fn claim(
+        partition: &Partition,
+        replayed: Option<u32>,
+        used: &BTreeSet<u32>,
+    ) -> Result<Self, RunNumberError> {
+        let (wanted, path) = (wanted(partition, replayed)?, Path::new(&partition.output.directory));
+        if let Some(number) = wanted.filter(|number| used.contains(number)) {
+            return Err(RunNumberError::Used { number, remedy: remedy(replayed) });
         }
-        Self::of_directory(Path::new(&partition.output.directory), wanted, remedy(replayed))
+        let last = used.last().copied();
+        if partition.sfo.is_none() {
+            let number =
+                wanted.map_or_else(|| last.map_or(Ok(partition.run.number()), |last| after(last, path)), Ok)?;
+            return Ok(Self { number, _claim: None });
+        }
+        Self::of_directory(path, wanted, last, remedy(replayed))
     }
 
-    fn of_directory(path: &Path, wanted: Option<u32>, remedy: &'static str) -> Result<Self, RunNumberError> {
+    fn of_directory(
+        path: &Path,
+        wanted: Option<u32>,
+        last: Option<u32>,
+        remedy: &'static str,
+    ) -> Result<Self, RunNumberError> {
         let failed = |cause| RunNumberError::Directory { path: path.to_owned(), cause };
         fs::create_dir_all(path).map_err(failed)?;
-        let after = |last: u32| last.checked_add(1).ok_or_else(|| RunNumberError::Exhausted { path: path.to_owned() });
-        let next = || after(files(path).map_err(failed)?.into_keys().last().unwrap_or(0));
+        let next = || after(files(path).map_err(failed)?.into_keys().chain(last).max().unwrap_or(0), path);
         let mut number = wanted.map_or_else(next, Ok)?;
         loop {
             match claim(path, number) {
@@ -66,7 +82,9 @@ impl RunNumber {
                     Some(_) if wanted.is_none() => number = next()?,
                     Some(path) => return Err(RunNumberError::Taken { number, path, remedy }),
                 },
-                Err(error) if error.kind() == io::ErrorKind::AddrInUse && wanted.is_none() => number = after(number)?,
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse && wanted.is_none() => {
+                    number = after(number, path)?;
+                }
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                     return Err(RunNumberError::Running { number, path: path.to_owned(), remedy });
                 }
@@ -74,6 +92,10 @@ impl RunNumber {
             }
         }
     }
+}
+
+fn after(last: u32, path: &Path) -> Result<u32, RunNumberError> {
+    last.checked_add(1).ok_or_else(|| RunNumberError::Exhausted { path: path.to_owned() })
 }
 
 /// Whether [`RunNumber::claim`] would refuse the number that a run must have, before there is a run.
@@ -87,7 +109,7 @@ pub(crate) fn is_free(partition: &Partition, replayed: Option<u32>) -> Result<()
     if wanted.is_none() || !path.is_dir() {
         return Ok(());
     }
-    RunNumber::of_directory(path, wanted, remedy(replayed)).map(drop)
+    RunNumber::of_directory(path, wanted, None, remedy(replayed)).map(drop)
 }
 
 /// The number that a run must have, if it cannot choose.
@@ -142,7 +164,7 @@ mod tests {
     use super::*;
 
     fn claim_in(directory: &TempDir, wanted: Option<u32>) -> Result<RunNumber, RunNumberError> {
-        RunNumber::of_directory(directory.path(), wanted, REMEDY)
+        RunNumber::of_directory(directory.path(), wanted, None, REMEDY)
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A run that goes on in a thread of its own.
 
 use std::iter;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use dataflow::control::states::Illegal;
@@ -19,7 +19,16 @@ pub struct Running {
     control: Control,
     news: Mailbox,
     /// None once it was waited for.
-    thread: Option<JoinHandle<Result<Outcome, StartError>>>,
+    end: Option<End>,
+}
+
+/// Where its outcome comes from.
+#[derive(Debug)]
+enum End {
+    /// It has a thread of its own, and ends with it.
+    Thread(JoinHandle<Result<Outcome, StartError>>),
+    /// It is one of several.
+    Session(Receiver<Result<Outcome, StartError>>),
 }
 
 impl Run {
@@ -42,13 +51,18 @@ impl Run {
         let conducted = thread::Builder::new().name("conductor".into()).spawn(move || conduct(self));
         let thread = conducted.map_err(StartError::Thread)?;
         match begun.recv() {
-            Ok(()) => Ok(Running { control, news, thread: Some(thread) }),
-            Err(_) => join(thread).map(|_| unreachable!("a run that is over has begun")),
+            Ok(()) => Ok(Running { control, news, end: Some(End::Thread(thread)) }),
+            Err(_) => End::Thread(thread).wait().map(|_| unreachable!("a run that is over has begun")),
         }
     }
 }
 
 impl Running {
+    /// One of several runs of a partition.
+    pub(crate) fn of_session(control: Control, news: Mailbox, outcome: Receiver<Result<Outcome, StartError>>) -> Self {
+        Self { control, news, end: Some(End::Session(outcome)) }
+    }
+
     /// Holds back triggers. What is in hand is finished, and time goes on.
     ///
     /// # Errors
@@ -89,22 +103,37 @@ impl Running {
     /// # Panics
     /// If the thread of the run has panicked.
     pub fn wait(mut self) -> Result<Outcome, StartError> {
-        join(self.thread.take().expect("a run is waited for once"))
+        self.end.take().expect("a run is waited for once").wait()
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Some(thread) = self.thread.take() {
-            self.control.stop();
-            // Nobody wants to know how it went.
-            let _ = thread.join();
+        let Some(end) = self.end.take() else { return };
+        match end {
+            End::Thread(thread) => {
+                self.control.stop();
+                // Nobody wants to know how it went.
+                let _ = thread.join();
+            }
+            End::Session(outcome) => {
+                // One that is over is not ended again: the next one would be.
+                if let Err(TryRecvError::Empty) = outcome.try_recv() {
+                    self.control.stop();
+                    let _ = outcome.recv();
+                }
+            }
         }
     }
 }
 
-fn join(thread: JoinHandle<Result<Outcome, StartError>>) -> Result<Outcome, StartError> {
-    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+impl End {
+    fn wait(self) -> Result<Outcome, StartError> {
+        match self {
+            Self::Thread(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Self::Session(outcome) => outcome.recv().unwrap_or(Err(StartError::ShutDown)),
+        }
+    }
 }
 
 /// Tells the one who started the run, and the probe that watches it.

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use configuration::Partition;
-use dataflow::control::states::{State, Verb};
+use dataflow::control::states::{Illegal, State, Verb};
 use partition::summary::RunState;
-use partition::{News, Run, Running, StartError};
+use partition::{News, Placement, Run, RunSettings, Running, Session, StartError};
 use testkit::TempDir;
 
 #[path = "../../../../examples/embed.rs"]
@@ -14,11 +14,13 @@ use testkit::TempDir;
 mod embed;
 
 #[test]
-fn the_example_takes_data_pauses_goes_on_and_stops() {
+fn the_example_takes_data_pauses_goes_on_and_stops_and_then_has_another_run() {
     let folder = TempDir::new("embedded");
-    let summary = embed::take_data(folder.path()).unwrap().summary();
-    assert_eq!((summary.state, summary.accounting.residual), (RunState::Ok, 0));
-    assert!(summary.accounting.level1 >= 2000, "{:?}", summary.accounting);
+    let [first, second] = embed::take_data(folder.path(), Placement::local()).unwrap().map(|outcome| outcome.summary());
+    assert_eq!((first.state, first.accounting.residual), (RunState::Ok, 0));
+    assert!(first.accounting.level1 >= 2000, "{:?}", first.accounting);
+    assert_eq!((second.state, second.accounting.residual, second.accounting.level1), (RunState::Ok, 0, 500));
+    assert!(second.run_number > first.run_number, "each run has its number");
 }
 
 #[test]
@@ -77,6 +79,73 @@ fn a_run_that_was_ended_before_it_began_does_not_begin() {
     let run = Run::new(configuration());
     run.control().stop();
     assert!(matches!(run.start().unwrap_err(), StartError::Interrupted));
+}
+
+/// Each run has counters, limits and a number of its own.
+#[test]
+fn runs_follow_one_another_in_the_same_session() {
+    let mut partition = Run::new(configuration()).boot().unwrap();
+    assert_eq!(partition.state(), State::Booted);
+    for (number, events) in [(1, 500), (2, 300), (3, 700)] {
+        let run = partition.start(events_of(&partition, events)).unwrap();
+        let outcome = run.wait().unwrap();
+        let summary = outcome.summary();
+        assert_eq!((summary.run_number, summary.accounting.level1, summary.accounting.residual), (number, events, 0));
+        assert_eq!((outcome.stale, partition.state()), (0, State::Booted), "{}", outcome.to_text());
+    }
+    let control = partition.control();
+    partition.shut_down().unwrap();
+    assert_eq!(control.state(), State::Absent);
+}
+
+#[test]
+fn a_second_run_waits_until_the_first_is_over() {
+    let mut partition = Run::new(configuration()).boot().unwrap();
+    let run = partition.start(partition.settings()).unwrap();
+    let error = partition.start(partition.settings()).unwrap_err();
+    assert!(matches!(error, StartError::State(Illegal { verb: Verb::Start, .. })), "{error}");
+    drop(run);
+    let outcome = partition.start(events_of(&partition, 100)).unwrap().wait().unwrap();
+    assert_eq!((outcome.summary().accounting.level1, outcome.interrupted), (100, false), "the first one was stopped");
+}
+
+#[test]
+fn a_run_that_was_forced_or_could_not_begin_leaves_room_for_the_next() {
+    let mut partition = Run::new(configuration()).boot().unwrap();
+    let run = partition.start(partition.settings()).unwrap();
+    partition.control().force();
+    assert!(run.wait().unwrap().ending.forced);
+    let again = RunSettings { number: Some(1), ..partition.settings() };
+    let error = partition.start(again).unwrap_err().to_string();
+    assert!(error.contains("run 1 was a run of these processes already"), "{error}");
+    partition.control().stop();
+    assert!(matches!(partition.start(partition.settings()).unwrap_err(), StartError::Interrupted));
+    let summary = partition.start(events_of(&partition, 200)).unwrap().wait().unwrap().summary();
+    assert_eq!((summary.state, summary.run_number, summary.accounting.level1), (RunState::Ok, 2, 200));
+}
+
+#[test]
+fn only_settings_of_a_run_change_between_runs() {
+    let partition = Run::new(configuration()).boot().unwrap();
+    let mut other = configuration();
+    (other.run.seed, other.run.events) = (99, Some(5));
+    assert_eq!(partition.settings_of(&other), Ok(other.run.clone()));
+    other.ros.count += 1;
+    let error = partition.settings_of(&other).unwrap_err();
+    assert_eq!(error.key, "ros.count");
+}
+
+#[test]
+fn a_session_that_is_dropped_in_a_run_ends() {
+    let mut partition = Run::new(configuration()).boot().unwrap();
+    let (control, run) = (partition.control(), partition.start(partition.settings()).unwrap());
+    drop(partition);
+    assert_eq!(control.state(), State::Absent);
+    assert_eq!(run.wait().unwrap().summary().accounting.residual, 0);
+}
+
+fn events_of(partition: &Session, events: u64) -> RunSettings {
+    RunSettings { events: Some(events), ..partition.settings() }
 }
 
 fn started() -> Running {

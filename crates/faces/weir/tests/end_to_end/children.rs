@@ -52,6 +52,13 @@ pub(crate) fn resident_bytes(pid: i32) -> u64 {
     line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()).map_or(0, |kb| kb << 10)
 }
 
+/// Memory that a process has at this moment, in bytes.
+pub(crate) fn bytes_now(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10
+}
+
 fn socket(line: &str) -> Option<(SocketAddr, u64)> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let [_, local, _, LISTEN, _, _, _, _, _, inode, ..] = fields[..] else { return None };

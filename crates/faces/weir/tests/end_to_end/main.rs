@@ -32,6 +32,7 @@ mod run_number;
 mod running;
 mod secret;
 mod selection;
+mod several_runs;
 mod sharing;
 mod simulation;
 mod stop;

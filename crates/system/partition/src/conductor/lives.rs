@@ -8,6 +8,7 @@ use configuration::LossAction;
 use dataflow::component::PeerState;
 use dataflow::message::{Command, Message, PeerPlace};
 
+use super::site::NO_RUN;
 use super::{Conductor, GRACE, Phase};
 use crate::host::Host;
 use assembly::{recovers, returns};
@@ -106,7 +107,7 @@ impl Conductor {
 
     /// Starts children again whose time has come. What a former life has sent is taken first.
     pub(super) fn start_again(&mut self, now: Time, host: &mut Host) {
-        if !matches!(self.phase, Phase::Running(_)) {
+        if !matches!(self.phase, Phase::Running) {
             return;
         }
         let is_due = |at: Time| at <= now;
@@ -130,7 +131,7 @@ impl Conductor {
         host.tell_all(now, node, PeerState::Down, |a, b| assembly.talk(a, b));
         let address = host.links.address().expect("a process with children listens");
         let by = now + self.assembly.partition.processes.start_timeout.duration();
-        if let Err(cause) = self.children.start_again(node, &address, (&self.secret, self.assembly.run()), by) {
+        if let Err(cause) = self.children.start_again(node, &address, (&self.secret, NO_RUN), by) {
             return self.lose_for_good(now, host, node, &format!("it cannot be started again: {cause}"));
         }
         host.set_life(node, self.children.life(node));
@@ -139,7 +140,7 @@ impl Conductor {
 
     /// A child has joined: in the run it is told what the former life was told, and the others where it is.
     pub(super) fn introduce_again(&mut self, host: &mut Host, node: NodeId) {
-        if !matches!(self.phase, Phase::Running(_)) {
+        if !matches!(self.phase, Phase::Running) {
             return host.send_from_control(node, Message::Command(Command::Exit));
         }
         for command in self.commands.get(&node).cloned().unwrap_or_default() {

@@ -56,6 +56,16 @@ pub enum LinkEvent {
     Lost { link: LinkId, reason: String },
 }
 
+impl LinkEvent {
+    /// The connection, if it is about one that is or was proved.
+    pub fn link(&self) -> Option<LinkId> {
+        match self {
+            Self::Proven { link } | Self::Message { link, .. } | Self::Lost { link, .. } => Some(*link),
+            Self::NotAccepted { .. } | Self::Crowd { .. } => None,
+        }
+    }
+}
+
 /// Settings of all connections of a process.
 #[derive(Clone, Debug)]
 pub struct NetworkOptions {
@@ -191,6 +201,12 @@ impl NetworkOptions {
 }
 
 impl NetworkOptions {
+    /// Whether pages that were made for the one serve the other: from run to run a process keeps its memory.
+    fn has_pools_of(&self, other: &Self) -> bool {
+        let pools = |of: &Self| (of.page_len, of.bulk_pages, of.control_pages, of.has_many_peers);
+        pools(self) == pools(other)
+    }
+
     /// Whether connections to other applications, or some of them, go through shared memory.
     pub fn shares(&self) -> bool {
         self.shm.is_some()
@@ -229,7 +245,9 @@ impl Links {
     /// not before: each connection is of the partition's settings from its beginning.
     pub fn reconfigure(&mut self, options: NetworkOptions, waker: &Waker) -> Result<(), LinksError> {
         let network = self.network.as_mut().expect("a process that listens");
-        (network.bulk, network.control) = pools(&options, waker)?;
+        if !network.options.has_pools_of(&options) {
+            (network.bulk, network.control) = pools(&options, waker)?;
+        }
         let NetworkOptions { tcp, strangers_max, made_max, greet_timeout, .. } = &options;
         network.unproven.renew(tcp, *strangers_max, *made_max, *greet_timeout)?;
         // Before the partition is known nobody is accepted.
@@ -255,6 +273,28 @@ impl Links {
         let unproven = Unproven::new(prover, tcp, *strangers_max, *made_max, *greet_timeout)?;
         let network = Some(NetworkParts { listener, ports: Vec::new(), options, bulk, control, unproven });
         Ok(Self { network, sharing, ..Self::default() })
+    }
+
+    /// Proves with this from now on who it is. Who has proved it already stays.
+    pub fn prove_with(&mut self, prover: &Prover) {
+        self.network.iter_mut().for_each(|network| network.unproven.prove_with(prover.clone()));
+    }
+
+    /// Whoever has proved to be at the other end is this member from now on.
+    pub fn rename(&mut self, link: LinkId, member: Member) {
+        self.slot(link).into_iter().for_each(|slot| slot.peer = member);
+    }
+
+    /// Ends all connections but this one.
+    pub fn keep_only(&mut self, link: LinkId) {
+        self.slots.retain(|(other, _)| *other == link);
+        self.forget_run();
+    }
+
+    /// Nobody comes through shared memory or sends datagrams until there is another run.
+    pub fn forget_run(&mut self) {
+        self.datagrams = None;
+        self.sharing.iter_mut().for_each(|sharing| sharing.process = None);
     }
 
     /// Listens at this address as well: a network port of a read-out system `[EB2007 §II-A]`.

@@ -92,6 +92,8 @@ pub struct Host {
     touched: Vec<NodeId>,
     encoded: Vec<u8>,
     network: Network,
+    /// Messages of another run to run control, which were refused.
+    stale: u64,
     /// Says where the time goes, in a calibration.
     meter: Option<Box<Meter>>,
     /// The newest time that a component here was given.
@@ -153,6 +155,7 @@ impl Host {
             touched: Vec::new(),
             encoded: Vec::new(),
             network: Network::default(),
+            stale: 0,
             meter: None,
             latest: Time::ZERO,
             deadlines: vec![None; node_count],
@@ -360,6 +363,11 @@ impl Host {
     pub fn network(&self) -> Network {
         let datagrams = self.links.datagrams.as_ref().map(Datagrams::counts).unwrap_or_default();
         Network { datagrams, ..self.network }
+    }
+
+    /// Messages of another run to run control, which were refused.
+    pub fn stale(&self) -> u64 {
+        self.stale
     }
 
     /// Feeds finished work back.
@@ -570,7 +578,11 @@ impl Host {
     /// Hands a message to run control or to a component here.
     pub fn deliver(&mut self, now: Time, envelope: &Envelope, message: Message) {
         if envelope.to == RUN_CONTROL {
-            return self.control.push_back((envelope.from, message));
+            match envelope.run == self.run {
+                true => self.control.push_back((envelope.from, message)),
+                false => self.stale += 1,
+            }
+            return;
         }
         if let (Some(meter), Some(Some(hosted))) = (&mut self.meter, self.nodes.get(usize::from(envelope.to.0))) {
             let (section, count, bytes) = Section::of_message(hosted.role, &message);
@@ -796,7 +808,7 @@ fn is_about_joining(message: &Message) -> bool {
             | Message::Failed(_)
             | Message::Lost { .. }
             | Message::Gone(_)
-    ) || matches!(message, Message::Command(Command::Exit))
+    ) || matches!(message, Message::Command(Command::Exit | Command::Disconnect))
 }
 
 fn describe(note: &Note) -> String {

@@ -171,6 +171,13 @@ impl Unproven {
         Ok(())
     }
 
+    /// Proves with this from now on. Who is on the way to a former proof will not arrive.
+    pub(super) fn prove_with(&mut self, prover: Prover) {
+        self.prover = prover;
+        self.made.clear();
+        self.strangers.clear();
+    }
+
     /// Takes a connection in that this process has made to a member.
     pub(super) fn add_made(&mut self, link: LinkId, channel: Channel, to: Member, nonce: Nonce, now: Time) {
         let challenge = Challenge::of_connected(to, nonce);

@@ -1,0 +1,443 @@
+//! What leads from one run to the next in the same processes: applications start, begin a run, give it up, wait for another.
+
+use std::collections::BTreeSet;
+use std::sync::mpsc::{SyncSender, TryRecvError};
+
+use base::ids::{NodeId, Role};
+use base::time::Time;
+use configuration::LossAction;
+use dataflow::control::accounting::Books;
+use dataflow::control::controller::{Ending, RunLimits};
+use dataflow::control::states::State;
+use dataflow::message::{Command, Message};
+use dataflow::node::RUN_CONTROL;
+use membership::challenge::Prover;
+use transport::idle::IdleStrategy;
+use transport::scheduler::Context;
+
+use super::site::{NO_RUN, Planned, bare_host, idle};
+use super::{
+    Conductor, EXIT_TIMEOUT, Figures, Host, Measures, NOT_ENDED, Outcome, Phase, StartError, Words, outcome::network,
+};
+use crate::RunSettings;
+use crate::children::{Children, Entry};
+use crate::host::FIRST_LIFE;
+use crate::news::Mailbox;
+
+/// What somebody asks of a partition, and where the answer goes.
+pub(crate) enum Request {
+    /// All applications start that do not run, which ends a fault.
+    Boot(SyncSender<Result<(), StartError>>),
+    /// A run.
+    Start(Box<Wanted>),
+    /// All applications end.
+    ShutDown,
+}
+
+/// A run that somebody wants.
+pub(crate) struct Wanted {
+    pub(crate) settings: RunSettings,
+    pub(crate) news: Option<Mailbox>,
+    /// Is told when the run begins.
+    pub(crate) begin: Option<SyncSender<()>>,
+    /// How it went, or why it did not begin.
+    pub(crate) over: SyncSender<Result<Outcome, StartError>>,
+}
+
+impl Drop for Wanted {
+    fn drop(&mut self) {
+        self.news.iter().for_each(Mailbox::close);
+    }
+}
+
+impl Conductor {
+    /// Looks whether somebody asks for something, when nothing else goes on.
+    pub(super) fn do_what_is_asked(&mut self, context: &mut Context<'_, Host>) {
+        if !matches!(self.phase, Phase::Idle) {
+            return;
+        }
+        let Some(request) = self.next_request() else {
+            return self.start_between_runs(context.now, context.shared);
+        };
+        match request {
+            Request::Boot(done) => self.boot(context.now, context.shared, done),
+            Request::Start(wanted) => {
+                self.wanted = Some(wanted);
+                match self.plan() {
+                    Ok(planned) => self.start(context, planned),
+                    Err(error) if self.controller.state() == State::Absent => self.fail(error),
+                    Err(error) => {
+                        self.failure = Some(error);
+                        self.control.over(self.controller.state());
+                        self.answer(None);
+                    }
+                }
+            }
+            Request::ShutDown => self.let_go(context.now, context.shared, None, false),
+        }
+        self.advance(context.now, context.shared);
+    }
+
+    /// What is asked for next, if anything is.
+    fn next_request(&mut self) -> Option<Request> {
+        self.asked.take().or_else(|| match self.requests.try_recv() {
+            Ok(request) => Some(request),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => Some(Request::ShutDown),
+        })
+    }
+
+    /// Whether somebody may ask for another run.
+    fn goes_on(&mut self) -> bool {
+        self.asked = self.next_request();
+        !matches!(self.asked, Some(Request::ShutDown))
+    }
+
+    fn boot(&mut self, now: Time, host: &mut Host, done: SyncSender<Result<(), StartError>>) {
+        self.boots = Some(done);
+        match self.start_missing(host) {
+            Ok(()) => self.phase = Phase::Booting { deadline: now + self.start_timeout() },
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// All applications have joined.
+    pub(super) fn booted(&mut self) {
+        let at_fault = self.controller.state() == State::Fault;
+        let led = match self.controller.state() {
+            State::Booted => Ok(()),
+            _ if at_fault => self.controller.disconnect(),
+            _ => self.controller.boot(),
+        };
+        led.expect("between runs nothing else can be");
+        self.lost = None;
+        self.phase = Phase::Idle;
+        self.control.is(self.controller.state());
+        self.answer_boot(Ok(()));
+    }
+
+    fn answer_boot(&mut self, answer: Result<(), StartError>) {
+        if let Some(boots) = self.boots.take() {
+            // Whoever asked may be gone.
+            let _ = boots.send(answer);
+        }
+    }
+
+    /// The run that is wanted, if it can be.
+    fn plan(&mut self) -> Result<Planned, StartError> {
+        if self.control.ends() {
+            return Err(StartError::Interrupted);
+        }
+        if let Some((node, how)) = &self.lost {
+            return Err(StartError::Lost { name: self.name(*node), how: how.clone() });
+        }
+        self.site.plan(self.wanted.as_ref().expect("somebody wants it").settings.clone())
+    }
+
+    /// Begins to start a run.
+    fn start(&mut self, context: &mut Context<'_, Host>, Planned { assembly, number, left_files }: Planned) {
+        if self.controller.state() != State::Absent {
+            self.measures = Measures::launch(context.now, &self.children);
+        }
+        (self.assembly, self.number, self.left_files) = (assembly, Some(number), Some(left_files));
+        self.returned.clear();
+        self.commands.clear();
+        (self.words, self.shown, self.next_progress) = (Words::default(), Figures::default(), context.now);
+        self.phase = Phase::Starting { deadline: context.now + self.start_timeout() };
+        if let Err(error) = self.make_ready(context) {
+            self.fail(error);
+        }
+    }
+
+    /// Makes the components of this process, and has those children configured that have joined.
+    fn make_ready(&mut self, context: &mut Context<'_, Host>) -> Result<(), StartError> {
+        let (now, host) = (context.now, &mut *context.shared);
+        self.renew(host);
+        self.meter.take().into_iter().for_each(|meter| host.set_meter(meter));
+        self.site.populate(&self.assembly, &self.secret, host, context.poller)?;
+        self.start_missing(host)?;
+        let joined = self.children.iter().filter(|child| child.address.is_some()).map(|child| child.node);
+        joined.collect::<Vec<_>>().into_iter().for_each(|node| self.take_in(now, host, node));
+        self.introduce(host);
+        context.set_idle(idle(&self.assembly.partition));
+        self.rests = false;
+        Ok(())
+    }
+
+    /// A host without components, in the place of the one that was.
+    fn renew(&self, host: &mut Host) {
+        let (links, events) = (core::mem::take(&mut host.links), core::mem::take(&mut host.link_events));
+        *host = bare_host(&self.assembly, links, &self.children);
+        host.link_events = events;
+    }
+
+    /// Starts the processes of applications that have none.
+    fn start_missing(&mut self, host: &mut Host) -> Result<(), StartError> {
+        let Some(address) = host.links.address() else { return Ok(()) };
+        let program = self.assembly.program().map_err(StartError::Program)?;
+        for (node, role) in self.site.outside(&self.assembly) {
+            let name = self.assembly.name(node);
+            let secret = (&self.secret, NO_RUN);
+            let started = match self.children.at(node) {
+                Some(child) if !child.has_ended() => continue,
+                Some(child) => {
+                    child.forget_life().into_iter().flatten().for_each(|link| host.links.close(link));
+                    host.set_life(node, FIRST_LIFE);
+                    self.children.start_in_life(node, FIRST_LIFE, &address, secret)
+                }
+                None => {
+                    let ports = if role == Role::Ros { &self.assembly.partition.ros.ports[..] } else { &[] };
+                    self.children.spawn(&program, (node, &name), &address, secret, ports)
+                }
+            };
+            started.map_err(|cause| StartError::Spawn { name, cause })?;
+        }
+        Ok(())
+    }
+
+    /// All applications have their configuration.
+    pub(super) fn configured(&mut self) {
+        let run = &self.assembly.partition.run;
+        let duration = run.duration.map(configuration::Interval::duration);
+        let limits = RunLimits { duration, stop_timeout: run.stop_timeout.duration() };
+        if self.controller.state() == State::Absent {
+            self.controller.boot().expect("nothing else can be done yet");
+        }
+        self.controller.configure(limits).expect("a run starts between runs");
+    }
+
+    pub(super) fn have_all_joined(&self) -> bool {
+        self.children.iter().all(|child| child.address.is_some())
+    }
+
+    pub(super) fn have_all_that_live_joined(&self) -> bool {
+        self.children.iter().filter(|child| !child.has_ended()).all(|child| child.address.is_some())
+    }
+
+    /// A child that waits for a run: whatever it was, it is in its first life then.
+    pub(super) fn begin_anew(&mut self, host: &mut Host, node: NodeId) {
+        let Some(child) = self.children.at(node) else { return };
+        child.life = FIRST_LIFE;
+        host.set_life(node, FIRST_LIFE);
+        child.link.into_iter().for_each(|link| host.links.rename(link, (node, FIRST_LIFE)));
+    }
+
+    /// The run is over.
+    pub(super) fn end(&mut self, now: Time, host: &mut Host, mut ending: Ending) {
+        let returned = self.returned.iter().map(|restart| restart.node);
+        self.measures.end(now, &self.children, returned);
+        if ending.forced {
+            let said = core::mem::take(&mut self.words).into_last();
+            ending.reasons.extend(said.map(|(node, text)| format!("{} said last: {text}", self.name(node))));
+        }
+        // Those that did not even report are stuck.
+        ending.dead.iter().for_each(|&node| self.children.kill(node));
+        let goes_on = self.goes_on();
+        self.let_go(now, host, Some(Box::new(ending)), goes_on);
+    }
+
+    /// The run did not begin, or the applications have not started.
+    pub(super) fn give_up(&mut self, now: Time, host: &mut Host) {
+        let Phase::Failed(error) = core::mem::replace(&mut self.phase, Phase::Over) else { return };
+        self.failure = Some(error);
+        let was_booted = self.controller.state() != State::Absent;
+        // One that is at fault stays so.
+        let _ = self.controller.fail();
+        if was_booted && self.goes_on() {
+            self.let_go(now, host, None, true);
+        } else {
+            // Those that have not joined cannot be told to end: all are killed.
+            self.children = Children::default();
+            self.phase = Phase::Ending { ending: None, deadline: now, goes_on: false };
+        }
+        self.advance(now, host);
+    }
+
+    /// The applications give up what they have of the run, and end unless it goes on.
+    fn let_go(&mut self, now: Time, host: &mut Host, ending: Option<Box<Ending>>, goes_on: bool) {
+        if goes_on {
+            self.disconnect(host);
+        } else {
+            for app in &self.assembly.applications {
+                host.send_from_control(app.node, Message::Command(Command::Exit));
+            }
+        }
+        self.phase = Phase::Ending { ending, deadline: now + EXIT_TIMEOUT, goes_on };
+    }
+
+    /// What was said and proved so far is of no use from here on.
+    fn disconnect(&mut self, host: &mut Host) {
+        self.secret = self.secret.next();
+        host.links.prove_with(&Prover::new(&self.secret, NO_RUN, (RUN_CONTROL, FIRST_LIFE)));
+        let mut strays = Vec::new();
+        for child in self.children.iter_mut() {
+            child.data_link.take().into_iter().for_each(|link| host.links.close(link));
+            (child.address, child.ready, child.starts_at, child.ready_by) = (None, false, None, None);
+            match child.link {
+                Some(_) => host.send_from_control(child.node, Message::Command(Command::Disconnect)),
+                // It has yet to join the run that is over.
+                None => strays.push(child.node),
+            }
+        }
+        strays.into_iter().for_each(|node| self.children.kill(node));
+    }
+
+    /// Ends children that have not done what they were told, makes valid files of what a dead recorder left, and says how it went.
+    pub(super) fn finish(&mut self, host: &mut Host) {
+        let Phase::Ending { ending, goes_on, .. } = core::mem::replace(&mut self.phase, Phase::Over) else {
+            unreachable!("only what ends is finished")
+        };
+        let is_left = |child: &&Entry| !(child.has_ended() || goes_on && child.address.is_some());
+        let left: Vec<NodeId> = self.children.iter().filter(is_left).map(|child| child.node).collect();
+        for node in left {
+            let what = if goes_on { NOT_DISCONNECTED } else { NOT_ENDED };
+            self.say(&format!("{} {what} within {EXIT_TIMEOUT:?} and is killed", self.name(node)));
+            self.children.kill(node);
+        }
+        if !goes_on {
+            self.children = Children::default();
+        }
+        let outcome = ending.and_then(|ending| self.conclude(host, *ending));
+        self.renew_between_runs(host);
+        if self.controller.state() != State::Absent {
+            let led = if goes_on { self.controller.disconnect() } else { self.controller.shut_down() };
+            led.expect("nothing else goes on");
+        }
+        self.note_lost(host);
+        let interrupted = self.control.over(self.controller.state());
+        if goes_on {
+            self.phase = Phase::Idle;
+        }
+        self.answer(outcome.map(|outcome| Outcome { interrupted, ..outcome }));
+    }
+
+    /// Nothing of the run is left here: files are closed and pages are free.
+    fn renew_between_runs(&mut self, host: &mut Host) {
+        let meter = host.take_meter();
+        host.links.forget_run();
+        self.renew(host);
+        meter.into_iter().for_each(|meter| host.set_meter(meter));
+        self.complaints.clear();
+        (self.number, self.left_files, self.not_accepted) = (None, None, None);
+        self.rests = false;
+    }
+
+    /// Says how it went to whoever wanted it.
+    fn answer(&mut self, outcome: Option<Outcome>) {
+        let failure = self.failure.take();
+        if let Some(probe) = self.probe.0.as_mut().filter(|_| self.wanted.is_some()) {
+            probe.over();
+        }
+        match (self.wanted.take(), failure) {
+            (Some(mut wanted), failure) => {
+                wanted.begin = None;
+                let answer = outcome.ok_or_else(|| failure.unwrap_or(StartError::ShutDown));
+                // Whoever wanted the run may be gone.
+                let _ = wanted.over.send(answer);
+            }
+            (None, Some(failure)) => self.answer_boot(Err(failure)),
+            (None, None) => {}
+        }
+    }
+
+    /// The account of a run that is over.
+    fn conclude(&mut self, host: &Host, mut ending: Ending) -> Option<Outcome> {
+        let returned = self.returned.iter().map(|restart| restart.node);
+        let touched: BTreeSet<NodeId> = returned.chain(ending.dead.iter().copied()).collect();
+        for &node in &touched {
+            let is_recorder = self.assembly.application(node).is_some_and(|app| app.role == Role::Sfo);
+            if let Some(left_files) = self.left_files.as_ref().filter(|_| is_recorder) {
+                let (files, remarks) = left_files.of(&self.name(node), &ending.files);
+                ending.files.extend(files);
+                remarks.iter().for_each(|remark| self.say(remark));
+            }
+        }
+        let touched: Vec<NodeId> = touched.into_iter().collect();
+        let account = Books {
+            applications: &self.assembly.applications,
+            reports: &ending.reports,
+            files: &ending.files,
+            touched: &touched,
+            forced: ending.forced,
+        }
+        .account();
+        let measures = core::mem::replace(&mut self.measures, Measures::launch(self.tick, &self.children));
+        let measured = measures.measured(&self.children)?;
+        let (network, stale) = network(host, &ending);
+        Some(Outcome {
+            assembly: self.assembly.clone(),
+            account,
+            restarts: core::mem::take(&mut self.returned),
+            began: measured.began,
+            duration: measured.duration,
+            starting: measured.starting,
+            cpu_starting: measured.cpu_starting,
+            cpu: measured.cpu,
+            cpu_of_children: measured.cpu_of_children,
+            processes: measured.processes,
+            cpu_while_running: measured.cpu_while_running,
+            left_to_us: measured.left_to_us,
+            cores_used: measured.cores_used,
+            network,
+            stale,
+            interrupted: false,
+            ending,
+        })
+    }
+
+    /// Children that have ended by now are started again where that is wanted; else no run can begin.
+    fn note_lost(&mut self, host: &mut Host) {
+        let dead = self.children.iter().filter_map(|child| Some((child.node, child.how_it_ended()?)));
+        for (node, how) in dead.collect::<Vec<_>>() {
+            self.on_death_between_runs(self.tick, host, node, &how);
+        }
+    }
+
+    /// A child has died while there is no run.
+    pub(super) fn on_death_between_runs(&mut self, now: Time, host: &mut Host, node: NodeId, how: &str) {
+        let Some(role) = self.assembly.application(node).map(|app| app.role) else { return };
+        let is_wanted = self.assembly.partition.processes.on_loss.of(role) == LossAction::Restart;
+        let restart = is_wanted.then(|| self.restarts.after_death(now, node));
+        let Some(child) = self.children.at(node) else { return };
+        child.forget_life().into_iter().flatten().for_each(|link| host.links.close(link));
+        match restart {
+            Some(Ok(pause)) => {
+                child.starts_at = Some(now + pause);
+                self.say(&format!("{} is dead between two runs: {how}; it is started again", self.name(node)));
+            }
+            other => {
+                child.starts_at = None;
+                let why = other.and_then(Result::err).map(|error| format!("; {error}")).unwrap_or_default();
+                let how = format!("{how}{why}");
+                self.say(&format!("{} is dead between two runs: {how}; no run can begin", self.name(node)));
+                // One that is at fault stays so.
+                let _ = self.controller.fail();
+                self.lost.get_or_insert((node, how));
+            }
+        }
+    }
+
+    /// Children that have died between two runs are there for the next one.
+    fn start_between_runs(&mut self, now: Time, host: &mut Host) {
+        let is_due = self.children.iter().any(|child| child.starts_at.is_some_and(|at| at <= now));
+        if is_due
+            && self.lost.is_none()
+            && let Err(error) = self.start_missing(host)
+        {
+            self.say(&error.to_string());
+        }
+    }
+
+    /// While nothing goes on no processor is kept busy.
+    pub(super) fn rest(&mut self, context: &mut Context<'_, Host>) {
+        if matches!(self.phase, Phase::Idle) && !core::mem::replace(&mut self.rests, true) {
+            context.set_idle(IdleStrategy::default());
+        }
+    }
+
+    fn start_timeout(&self) -> core::time::Duration {
+        self.assembly.partition.processes.start_timeout.duration()
+    }
+}
+
+const NOT_DISCONNECTED: &str = "was told to disconnect, did not";
