@@ -2,56 +2,30 @@
 //! them.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use base::bulk::PageSlice;
-use base::ids::NodeId;
-use dataflow::building::dfm::{Dfm, DfmParameters};
-use dataflow::building::sfi::{Sfi, SfiParameters};
-use dataflow::component::{Component, Outcome};
-use dataflow::filter::efd::{Decider, Efd, EfdParameters};
-use dataflow::filter::policy::FilterPolicy;
-use dataflow::filter::streams::one_stream;
-use dataflow::level2::steering::{Skeleton, Strategy};
+use base::ids::Role;
+use configuration::{Ef, Partition as Configuration, Run, Sfo};
+use dataflow::component::Outcome;
 use dataflow::message::Recording;
-use dataflow::readout::ros::Ros;
-use dataflow::recording::sfo::{Durable, Sfo, SfoParameters};
 use eformat::{EventHeader, event_envelope};
 use storage::{Streams, WriterConfig};
 
-use crate::building::{self, DFM, SFI};
+use crate::building;
 use crate::partition::Partition;
 
 /// Events of four fragments of 1 kB, each written once it is built and accepted.
 pub(crate) fn recorded(events: u64) {
-    let readout: Vec<NodeId> = (building::FIRST_ROS..EFD.0).map(NodeId).collect();
-    let dfm = DfmParameters { efds: vec![EFD], ..building::dfm(events) };
-    let sfi = SfiParameters { efds: vec![EFD], ..building::sfi(&readout, DATA_BYTES) };
-    let mut components: Vec<(NodeId, Box<dyn Component + Send>)> =
-        vec![(DFM, Box::new(Dfm::new(dfm))), (SFI, Box::new(Sfi::new(sfi)))];
-    for &node in &readout {
-        components.push((node, Box::new(Ros::new(building::ros(node)))));
-    }
-    components.push((EFD, Box::new(Efd::new(efd()))));
-    let sfo = SfoParameters { durable: Durable::Write, retry_after: Duration::from_secs(1), late: false };
-    components.push((SFO, Box::new(Sfo::new(sfo))));
-    let nothing = Skeleton { strategy: Strategy::None { accept: 0.0 }, robs: Vec::new(), seed: 1 };
-    let partition = Partition::new(components, readout, nothing, DATA_BYTES, building::PAGES_PER_ROB);
-    let mut partition = partition.with_files(Files::new());
+    let built = building::configuration(4, DATA_BYTES);
+    let configuration = Configuration {
+        run: Run { events: Some(events), ..Run::default() },
+        ef: Some(Ef { slots: 32, ..Ef::default() }),
+        sfo: Some(Sfo::default()),
+        ..built
+    };
+    let mut partition = Partition::new(configuration, &[], DATA_BYTES).with_files(Files::new());
     partition.start();
-    partition.run_until(DFM, |report| building::finished(report) >= events);
-}
-
-fn efd() -> EfdParameters {
-    EfdParameters {
-        sfis: vec![SFI],
-        sfos: vec![SFO],
-        dfm: DFM,
-        dfm_returns: false,
-        slots: 32,
-        decider: Decider::Policy(FilterPolicy::AcceptAll),
-        streams: one_stream(),
-    }
+    partition.run_until(Role::Dfm, |report| building::finished(report) >= events);
 }
 
 /// Files of one stream, removed in the end.
@@ -94,6 +68,4 @@ impl Drop for Files {
     }
 }
 
-const EFD: NodeId = NodeId(building::FIRST_ROS + 4);
-const SFO: NodeId = NodeId(EFD.0 + 1);
 const DATA_BYTES: usize = 1000;

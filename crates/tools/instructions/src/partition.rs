@@ -3,12 +3,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use assembly::Assembly;
 use base::bulk::{Bulk, PageSlice};
-use base::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
+use base::ids::{EventId, Incarnation, NodeId, Role};
 use base::time::Time;
-use dataflow::component::{Action, Component, Input, Outbox, Outcome, PeerState, Ticket, Work};
+use dataflow::component::{Action, Input, Outbox, Outcome, PeerState, Ticket, Work};
+use dataflow::level1::trigger::{Trigger, TriggerSource};
 use dataflow::level2::steering::Skeleton;
-use dataflow::message::{Command, Envelope, EventInfo, Message};
+use dataflow::message::{Command, Envelope, EventInfo, Message, Roi};
 use dataflow::node::{Node, RUN_CONTROL};
 use dataflow::readout::fragment::FragmentHead;
 use dataflow::report::Report;
@@ -34,28 +36,24 @@ pub(crate) struct Partition {
 }
 
 impl Partition {
-    /// Components by rising node; those of `readout` have one ROB, with the number of the node for its identifier. No more than
-    /// `pages_per_rob` of its fragments are in hand.
-    pub(crate) fn new(
-        components: Vec<(NodeId, Box<dyn Component + Send>)>,
-        readout: Vec<NodeId>,
-        steering: Skeleton,
-        data_bytes: usize,
-        pages_per_rob: usize,
-    ) -> Self {
-        let count = components.iter().map(|(id, _)| usize::from(id.0) + 1).max().unwrap_or(1);
-        let mut nodes: Vec<Option<Node>> = (0..count).map(|_| None).collect();
-        let mut roles = vec![Role::RunControl; count];
-        components.iter().for_each(|(id, component)| roles[usize::from(id.0)] = component.report(Time::ZERO).role);
-        let roles: Arc<[Role]> = roles.into();
-        for (id, component) in components {
-            nodes[usize::from(id.0)] = Some(Node::new(id, RunNumber(1), Incarnation(0), Arc::clone(&roles), component));
-        }
+    /// The applications of a configuration; read-out systems have one ROB each. Triggers have these regions of interest.
+    pub(crate) fn new(configuration: configuration::Partition, rois: &[Roi], data_bytes: usize) -> Self {
+        let robs = (0..configuration.ros.count).map(|rob| vec![rob]).collect();
+        let pages_per_rob = configuration.ros.pages as usize;
+        let assembly = Assembly::new(configuration, robs);
+        let roles: Arc<[Role]> = assembly.roles().into();
+        let node = |id| {
+            let component = assembly.component(id, Some(Box::new(Triggers { rois: rois.to_vec() })));
+            Node::new(id, assembly.run(), Incarnation(0), Arc::clone(&roles), component)
+        };
+        let applications = assembly.applications.iter().map(|app| Some(node(app.node)));
+        let nodes = core::iter::once(None).chain(applications).collect();
+        let readout = assembly.of(Role::Ros);
         let pages = fragment_pages(data_bytes, pages_per_rob * readout.len());
         Self {
             nodes,
             readout,
-            steering,
+            steering: assembly.skeleton(),
             data_bytes,
             pages,
             files: None,
@@ -88,8 +86,10 @@ impl Partition {
         }
     }
 
-    /// Goes on until nothing is left to do now and `done` says so of the report of a node; between, until deadlines.
-    pub(crate) fn run_until(&mut self, node: NodeId, done: impl Fn(&Report) -> bool) {
+    /// Goes on until nothing is left to do now and `done` says so of the report of the one with a role; between, until deadlines.
+    pub(crate) fn run_until(&mut self, role: Role, done: impl Fn(&Report) -> bool) {
+        let of_role = |node: &&Node| node.report(Time::ZERO).role == role;
+        let node = self.nodes.iter().flatten().find(of_role).expect("there is one with the role").id();
         loop {
             self.run_now();
             if done(&self.node(node).report(self.now)) {
@@ -186,11 +186,26 @@ impl Partition {
     }
 
     fn fragment(&self, node: NodeId, event: &EventInfo) -> (FragmentHead, Bulk) {
-        fragment(&self.pages, u32::from(node.0), event.event, self.data_bytes)
+        fragment(&self.pages, self.rob(node), event.event, self.data_bytes)
+    }
+
+    /// Those of the read-out systems count from 0, as these do.
+    fn rob(&self, node: NodeId) -> u32 {
+        u32::from(node.0 - self.readout[0].0)
     }
 
     fn node(&self, id: NodeId) -> &Node {
         self.nodes[usize::from(id.0)].as_ref().expect("a node of this partition")
+    }
+}
+
+struct Triggers {
+    rois: Vec<Roi>,
+}
+
+impl TriggerSource for Triggers {
+    fn trigger(&mut self, _: u64) -> Option<Trigger> {
+        Some(Trigger { rois: self.rois.clone(), ..Trigger::default() })
     }
 }
 

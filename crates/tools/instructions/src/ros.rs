@@ -1,10 +1,11 @@
 //! One read-out system of twelve ROBs with triggers, requests of level 2, building and clears together `[EB2007 Fig. 6]`.
 
-use base::ids::{EventId, NodeId};
+use assembly::Assembly;
+use base::ids::{EventId, NodeId, Role};
 use base::time::Time;
+use configuration::{Dfm, DfmInput, L2pu, L2sv, Level1, Partition as Configuration};
 use dataflow::component::{Action, Component, Input, Outbox, Outcome, Work};
 use dataflow::message::{DataRequest, EventInfo, Message};
-use dataflow::readout::ros::{ReadOut, Ros, RosParameters};
 use transport::page_pool::Pool;
 
 use crate::building;
@@ -15,19 +16,19 @@ pub(crate) fn requests(events: u64) {
     let mut source = Source::new();
     for number in 0..events {
         let event = EventInfo { event: EventId(number), ordinal: number, ..EventInfo::default() };
-        source.take(LEVEL1, Message::L1Accept(vec![event]));
+        source.take(source.level1, Message::L1Accept(vec![event]));
         let first = (number % (ROBS - ROBS_PER_REQUEST)) as u32;
         let robs = (first..first + ROBS_PER_REQUEST as u32).collect();
-        source.take(L2PU, Message::RoiRequest { event: event.event, request: 1, robs });
+        source.take(source.l2pu, Message::RoiRequest { event: event.event, request: 1, robs });
         if number.is_multiple_of(ACCEPTED_ONE_IN) {
             let request = DataRequest { event, attempt: 1, request: 1, robs: Vec::new() };
-            source.take(building::SFI, Message::EventRequest { requests: vec![request].into() });
+            source.take(source.sfi, Message::EventRequest { requests: vec![request].into() });
         }
         if (number + 1).is_multiple_of(CLEAR_GROUP) {
             let cleared = number + 1 - CLEAR_GROUP..number + 1;
             let (sequence, oldest_valid) = ((number + 1) / CLEAR_GROUP, EventId(number + 1));
             let events = cleared.map(EventId).collect::<Vec<_>>().into();
-            source.take(building::DFM, Message::Clear { sequence, oldest_valid, last: false, events });
+            source.take(source.dfm, Message::Clear { sequence, oldest_valid, last: false, events });
         }
         source.flush();
     }
@@ -36,7 +37,11 @@ pub(crate) fn requests(events: u64) {
 }
 
 struct Source {
-    ros: Ros,
+    ros: Box<dyn Component + Send>,
+    level1: NodeId,
+    l2pu: NodeId,
+    dfm: NodeId,
+    sfi: NodeId,
     pages: Pool,
     out: Outbox,
     fragments_out: u64,
@@ -44,15 +49,27 @@ struct Source {
 
 impl Source {
     fn new() -> Self {
-        let parameters = RosParameters {
-            robs: (0..ROBS as u32).collect(),
-            read_out: ReadOut::OnTrigger,
-            level1: Some(LEVEL1),
-            in_flight: 2 * CLEAR_GROUP,
-            ..building::ros(NodeId(building::FIRST_ROS))
+        let built = building::configuration(1, DATA_BYTES);
+        let configuration = Configuration {
+            level1: Some(Level1 { in_flight: 2 * CLEAR_GROUP as u32, ..Level1::default() }),
+            l2sv: Some(L2sv::default()),
+            l2pu: Some(L2pu::default()),
+            dfm: Dfm { input: DfmInput::Level2, ..built.dfm },
+            ..built
         };
+        let assembly = Assembly::new(configuration, vec![(0..ROBS as u32).collect()]);
+        let one = |role| assembly.of(role)[0];
         let pages = partition::fragment_pages(DATA_BYTES, (2 * CLEAR_GROUP * ROBS) as usize);
-        Self { ros: Ros::new(parameters), pages, out: Outbox::new(), fragments_out: 0 }
+        Self {
+            ros: assembly.component(one(Role::Ros), None),
+            level1: one(Role::Level1),
+            l2pu: one(Role::L2pu),
+            dfm: one(Role::Dfm),
+            sfi: one(Role::Sfi),
+            pages,
+            out: Outbox::new(),
+            fragments_out: 0,
+        }
     }
 
     fn take(&mut self, from: NodeId, message: Message) {
@@ -97,8 +114,6 @@ fn fragments(message: &Message) -> u64 {
     message.bulk().map_or(0, |bulk| bulk.slices().len() as u64)
 }
 
-const LEVEL1: NodeId = NodeId(100);
-const L2PU: NodeId = NodeId(101);
 const ROBS: u64 = 12;
 const ROBS_PER_REQUEST: u64 = 2;
 const ACCEPTED_ONE_IN: u64 = 10;

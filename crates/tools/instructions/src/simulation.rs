@@ -5,16 +5,13 @@
 use dataflow::work_kind::WorkKind;
 use std::time::Duration;
 
+use assembly::Assembly;
 use base::bulk::Bulk;
-use base::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
-use dataflow::building::dfm::{Dfm, DfmInput, DfmParameters};
-use dataflow::building::sfi::{Sfi, SfiParameters, Source};
-use dataflow::component::{Component, Processed, Steer, Steered};
-use dataflow::control::controller::Application;
-use dataflow::level1::pace::Spacing;
+use base::ids::{Incarnation, NodeId, Role, RunNumber};
+use configuration::{Dfm, Partition as Configuration, Rate, Ros, Sfi};
+use dataflow::component::{Processed, Steer, Steered};
 use dataflow::level1::trigger::Trigger;
 use dataflow::message::{BuiltEvent, EventInfo, Recording};
-use dataflow::readout::ros::{Ros, RosParameters};
 use simulator::network::{HostId, Network, Topology};
 use simulator::world::{Cost, Costs, Datagrams, Effort, Ethernet, Hosts, Links, Outside, Place, Setup, Wire, World};
 
@@ -30,7 +27,8 @@ pub(crate) fn event_building(events: u64) {
 }
 
 fn setup(events: u64) -> Setup {
-    let applications: Vec<Application> = applications();
+    let assembly = assembly();
+    let applications = assembly.applications.clone();
     let count = applications.len();
     let topology = Topology::star(count as u16);
     let network = Network::new(&topology, 1).expect("a star can be built");
@@ -40,7 +38,7 @@ fn setup(events: u64) -> Setup {
         seed: 1,
         run: RunNumber(1),
         applications,
-        components: Box::new(|node, _: Incarnation| component(node)),
+        components: Box::new(move |node, _: Incarnation| assembly.component(node, None)),
         outside: Box::new(Outsiders),
         hosts: Hosts::separate(count),
         costs: costs(),
@@ -62,40 +60,16 @@ fn setup(events: u64) -> Setup {
     }
 }
 
-fn applications() -> Vec<Application> {
-    let roles = [(Role::Dfm, 1), (Role::Sfi, SFIS), (Role::Ros, ROSS)];
-    let names = roles.into_iter().flat_map(|(role, count)| (1..=count).map(move |n| (role, format!("{role}-{n}"))));
-    (1..).zip(names).map(|(node, (role, name))| Application { name, role, node: NodeId(node) }).collect()
-}
-
-fn component(node: NodeId) -> Box<dyn Component + Send> {
-    match node.0 {
-        1 => Box::new(Dfm::new(dfm())),
-        node if node < FIRST_ROS => Box::new(Sfi::new(sfi(node))),
-        _ => Box::new(Ros::new(RosParameters { robs: robs(node), ..building::ros(node) })),
-    }
-}
-
-fn dfm() -> DfmParameters {
-    let input = DfmInput::SelfTrigger {
-        readout: Vec::new(),
-        first: EventId(0),
-        limit: None,
-        spacing: Spacing::Fixed(INTERVAL),
-        seed: 1,
+fn assembly() -> Assembly {
+    let built = building::configuration(ROSS, usize::from(LINKS) * DATA_BYTES);
+    let robs = (0..ROSS).map(|ros| (0..u32::from(LINKS)).map(|link| ros << 8 | link).collect()).collect();
+    let configuration = Configuration {
+        ros: Ros { robs: LINKS.into(), ..built.ros },
+        dfm: Dfm { rate: Some(Rate::from_millihertz(1_000_000 / INTERVAL.as_millis() as u64)), ..built.dfm },
+        sfi: Sfi { count: SFIS, outstanding_requests: 20, ..built.sfi },
+        ..built
     };
-    DfmParameters { input, sfis: (FIRST_SFI..FIRST_ROS).map(NodeId).collect(), ..building::dfm(0) }
-}
-
-fn sfi(node: u16) -> SfiParameters {
-    let readout: Vec<NodeId> = (FIRST_ROS..FIRST_ROS + ROSS).map(NodeId).collect();
-    let source = |&node: &NodeId| Source { node, robs: robs(node), results: false };
-    let sources = readout.iter().map(source).collect();
-    SfiParameters { sources, outstanding_requests: 20, seed: node.into(), ..building::sfi(&readout, 10 * DATA_BYTES) }
-}
-
-fn robs(node: NodeId) -> Vec<u32> {
-    (0..u32::from(LINKS)).map(|link| u32::from(node.0) << 8 | link).collect()
+    Assembly::new(configuration, robs)
 }
 
 fn costs() -> Costs {
@@ -141,11 +115,9 @@ impl Outside for Outsiders {
 
 /// Of each read-out system the request, the fragments and the end of reading them out; the replies at the builder.
 const INPUTS_PER_EVENT: u64 = ROSS as u64 * (LINKS as u64 + 3);
-const SFIS: u16 = 4;
-const ROSS: u16 = 40;
+const SFIS: u32 = 4;
+const ROSS: u32 = 40;
 const LINKS: u16 = 10;
-const FIRST_SFI: u16 = 2;
-const FIRST_ROS: u16 = FIRST_SFI + SFIS;
 const DATA_BYTES: usize = 900;
 /// What four builders take over Gigabit Ethernet, and some time to spare.
 const INTERVAL: Duration = Duration::from_millis(2);

@@ -114,6 +114,7 @@ mod tests {
             let read = Partition::parse("drawn.toml", &text, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
             let drawn = plan.assembly();
             let written = plan.assembly_of(read);
+            assert_eq!(drawn.applications, plan.applications());
             assert_eq!(drawn.applications, written.applications, "{text}");
             for node in (1..=drawn.applications.len() as u16).map(NodeId) {
                 let of = |assembly| format!("{:?}", plan.parameters(assembly, node, false));
