@@ -69,6 +69,11 @@ impl NodeId {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Incarnation(pub u32);
 
+impl Incarnation {
+    /// Nothing of this application was in the run before.
+    pub const FIRST: Self = Self(0);
+}
+
 /// What an application is in the dataflow (DESIGN §1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]

@@ -549,6 +549,9 @@ pub struct DataRequest {
     pub robs: Vec<u32>,
 }
 
+/// The number of the request that nobody made: of data that are pushed.
+pub const UNASKED: u32 = 0;
+
 /// The data of one event from one source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataReply {

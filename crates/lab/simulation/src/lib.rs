@@ -289,9 +289,10 @@ pub fn simulate(mut partition: Partition, trace: Trace) -> Result<Simulated, Sim
     let assembly = Assembly::new(partition, inputs.shares().to_vec())?;
     let facts = facts_of(&assembly);
     let streams = streams(&assembly.partition);
+    let bounds = assembly.bounds();
     let setup = setup::setup(assembly, inputs)?;
     let cpu_before = cpu_seconds(UsageWho::RUSAGE_SELF);
-    let outcomes = World::new(setup).traced(trace).run();
+    let outcomes = World::new(setup).bounded(bounds).traced(trace).run();
     let own_cpu_s = cpu_seconds(UsageWho::RUSAGE_SELF) - cpu_before;
     let stale = outcomes.ending.lives.all().values().map(|report| report.stale).sum();
     let began = outcomes.ending.began.unwrap_or(outcomes.began);

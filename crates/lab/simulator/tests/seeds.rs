@@ -1,6 +1,6 @@
 //! Seeded random runs of whole partitions with every fault of a network and its hosts.
 
-use simulator::swarm::{EDITION_OF_JOINS, InputKind, LEVELS, Plan};
+use simulator::swarm::{InputKind, LEVELS, Plan};
 use simulator::world::{Planted, Trace};
 
 /// Seeds per level of faults; `WEIR_SEEDS` sets another number for long campaigns.
@@ -38,24 +38,15 @@ fn one_seed() {
 }
 
 fn campaign(level: u32) {
-    campaign_of(level, Plan::draw);
-}
-
-fn campaign_of(level: u32, draw: impl Fn(u64, u32) -> Plan) {
     let first = first_seed();
     for seed in first..first + seeds() {
-        let plan = draw(seed, level);
+        let plan = Plan::draw(seed, level);
         if let Some(failure) = plan.verdict() {
             let (least, how) = plan.least().expect("a run repeats");
             let toml = plan.to_toml().unwrap_or_default();
             panic!("level {level}, seed {seed}: {failure}\n{plan:#?}\n{toml}\nthe least that fails: {how}\n{least:#?}");
         }
     }
-}
-
-#[test]
-fn applications_join_whoever_else_wants_to() {
-    (0..=3).for_each(|level| campaign_of(level, |seed, level| Plan::draw_in(EDITION_OF_JOINS, seed, level)));
 }
 
 #[test]
@@ -118,6 +109,16 @@ fn a_lost_credit_is_found_beside_a_restart() {
     let found = (0..1000).find(|&seed| {
         let run = Plan { planted: Some(Planted::LostCredit), ..Plan::draw(seed, 2) }.run();
         !run.outcomes.touched.is_empty() && run.failures.iter().any(|failure| failure.contains("credits at"))
+    });
+    assert!(found.is_some());
+}
+
+/// More is on its way then than credits cover, whatever becomes of it.
+#[test]
+fn a_credit_that_is_given_twice_is_found_by_the_bounds() {
+    let found = (0..100).find(|&seed| {
+        let failure = Plan { planted: Some(Planted::DoubleCredit), ..Plan::draw(seed, 0) }.verdict();
+        failure.is_some_and(|failure| failure.contains("of Pull from") || failure.contains("of Slot from"))
     });
     assert!(found.is_some());
 }

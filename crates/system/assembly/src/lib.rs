@@ -4,6 +4,7 @@
 //! input or output: live runs, simulated ones and measurements make their components of the same parameters.
 #![forbid(unsafe_code)]
 
+pub mod bounds;
 mod parameters;
 mod returns;
 mod scale;

@@ -27,6 +27,7 @@ use dataflow::recording::sfo::{Durable, Sfo, SfoParameters};
 use trigger::LEVEL2_RESULT;
 
 use crate::Assembly;
+use crate::bounds::L2PU_RETRIES;
 use crate::returns::returns;
 
 /// Everything that a component is told at its birth.
@@ -131,7 +132,7 @@ impl Assembly {
 
     /// The window of level 1. All that is in it when a ROS raises busy must find a page: level 2 asks for the data of an
     /// event that waits for one in vain, and decides without them.
-    fn in_flight(&self) -> u64 {
+    pub(crate) fn in_flight(&self) -> u64 {
         if let Some(in_flight) = self.scale.in_flight {
             return in_flight;
         }
@@ -233,7 +234,7 @@ impl Assembly {
             overrides: self.overrides,
             sink: (l2pu.strategy == toml::Strategy::Sink).then(|| l2pu.accept.as_f64()),
             request_timeout: l2pu.request_timeout.duration(),
-            retries: 2,
+            retries: L2PU_RETRIES as u32,
         }
     }
 

@@ -243,7 +243,7 @@ impl Member {
         let connections_to =
             |other| if hosted.contains(&other) { 1 } else { host.carriers().connections(node, other).len() };
         let to_peers: Vec<usize> = peers.map(connections_to).collect();
-        let network = NetworkOptions::new(&assembly.partition, &to_peers);
+        let network = NetworkOptions::new(&assembly, &to_peers);
         let datagram_options = DatagramOptions::new(&assembly, &[node], &self.introduction.secret, network.frame_max());
         let ports = if role == Role::Ros { &assembly.partition.ros.ports[..] } else { &[] };
         let datagram_options = datagram_options.map(|options| options.of_life(life).at_ports(ports));

@@ -20,7 +20,7 @@ use crate::building::request_credits::RequestCredits;
 use crate::component::{Component, Input, Note, Outbox, PeerState};
 use crate::groups::Groups;
 use crate::ledger::Finish;
-use crate::message::{Assignment, Attempt, Command, DataReply, Ended, EventInfo, Fate, Message};
+use crate::message::{Assignment, Attempt, Command, DataReply, Ended, EventInfo, Fate, Message, UNASKED};
 use crate::readout::event_manager::EventManager;
 use crate::report::{BlockCause, BlockedClock, Report, SfiCounters};
 use base::bulk::{Bulk, BulkParts};
@@ -832,8 +832,6 @@ impl Component for Sfi {
 
 /// Finished events travel to the DFM in groups.
 const FINISHED_GROUP: usize = 32;
-/// The number of the request that nobody made.
-const UNASKED: u32 = 0;
 /// The data of later attempts are asked for.
 const FIRST_ATTEMPT: u16 = 1;
 const FINISHED_AGE: Duration = Duration::from_millis(5);

@@ -322,7 +322,7 @@ impl Efd {
             self.dfm_up = matches!(state, PeerState::Up(_));
             // It asks again.
             self.asked.fill(None);
-            if matches!(state, PeerState::Up(life) if life > FIRST_LIFE) {
+            if matches!(state, PeerState::Up(life) if life > Incarnation::FIRST) {
                 self.tell_finished(out);
                 self.untold.clear();
             }
@@ -441,8 +441,6 @@ fn finish(built: &BuiltEvent, fate: Fate) -> Finish {
     Finish { event: built.event.event, fate, complete: built.missing.is_empty(), grounds: built.event.grounds }
 }
 
-/// No life of the DFM was in the run before it.
-const FIRST_LIFE: Incarnation = Incarnation(0);
 /// Far below the room that a frame has for lists.
 const TOLD_TOGETHER_MAX: usize = 512;
 

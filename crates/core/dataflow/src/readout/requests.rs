@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use crate::message::UNASKED;
 use base::ids::{EventId, NodeId};
 use base::time::Time;
 
@@ -101,9 +102,6 @@ impl WaitingRequests {
         self.rising.partition_point(|waiting| waiting.request.event <= event)
     }
 }
-
-/// The number of the request that nobody made.
-pub(crate) const UNASKED: u32 = 0;
 
 #[cfg(test)]
 mod tests {

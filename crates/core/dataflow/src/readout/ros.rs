@@ -10,14 +10,16 @@ use core::time::Duration;
 
 use crate::building::destinations::DestinationTable;
 use crate::component::{Component, Input, Note, Outbox, Outcome, PeerState, Ticket, Work};
-use crate::message::{BusyCause, Command, DataReply, DataRequest, EventInfo, Holdings, Message, Missing, PushOrder};
+use crate::message::{
+    BusyCause, Command, DataReply, DataRequest, EventInfo, Holdings, Message, Missing, PushOrder, UNASKED,
+};
 use crate::readout::clear_sequence::ClearSequence;
 use crate::readout::cleared_ids::ClearedIds;
 use crate::readout::few_events::FewEvents;
 use crate::readout::fragment::FragmentHead;
 use crate::readout::pusher::{Destination, Pusher};
 use crate::readout::replies::{Parts, Replies};
-use crate::readout::requests::{Named, Request, RequestKind, UNASKED, Waiting, WaitingRequests};
+use crate::readout::requests::{Named, Request, RequestKind, Waiting, WaitingRequests};
 use crate::readout::rob::{Refusal, Rob};
 use crate::readout::valid_bound::ValidBound;
 use crate::report::{Report, RosCounters};
@@ -762,7 +764,7 @@ impl Ros {
     /// the former one falls below its bound.
     fn on_clearer(&mut self, life: Incarnation, out: &mut Outbox) {
         let before = self.clearer.replace(life);
-        if before == Some(life) || life == FIRST_LIFE {
+        if before == Some(life) || life == Incarnation::FIRST {
             return;
         }
         if before.is_some() {
@@ -854,8 +856,6 @@ impl Component for Ros {
     }
 }
 
-/// No life of whoever clears was in the run before it.
-const FIRST_LIFE: Incarnation = Incarnation(0);
 /// Most events in one piece of work: their fragments are answered while they are still in the cache.
 const READ_TOGETHER_MAX: usize = 16;
 /// Lists of ROBs that are kept for further requests.

@@ -1,13 +1,15 @@
 //! What can be told from messages alone, beside the components' own counts.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
-use base::ids::{EventId, Incarnation, NodeId};
+use assembly::bounds::{Bounds, Credit};
+use base::ids::{EventId, Incarnation, NodeId, Role};
 use base::time::Time;
 use dataflow::component::Note;
 use dataflow::ledger::Finish;
-use dataflow::message::{BusyCause, Envelope, Fate, Message};
+use dataflow::message::{BusyCause, Envelope, Fate, Message, UNASKED};
 
 /// Follows credits, busy, clears and who serves an event in what is sent.
 #[derive(Default)]
@@ -37,6 +39,9 @@ pub(super) struct Monitor {
     fates: BTreeMap<EventId, NodeId>,
     /// Events that a DFM that lives took for lost with their builder: its next life may find them.
     lost_built: BTreeMap<EventId, NodeId>,
+    /// What may be on its way, and what is: by the life that has sent it, the life that is to take it, and the credit.
+    bounds: Option<(Bounds, Arc<[Role]>)>,
+    on_the_way: BTreeMap<(Life, Life, Credit), usize>,
     /// What must never be.
     pub(super) violations: Vec<String>,
 }
@@ -79,6 +84,36 @@ pub(super) type Life = (NodeId, Incarnation);
 impl Monitor {
     pub(super) fn new(enabled: bool, sfis: impl Iterator<Item = NodeId>) -> Self {
         Self { enabled, sfis: sfis.collect(), ..Self::default() }
+    }
+
+    /// No more than this may be on its way between applications with these roles.
+    pub(super) fn bounded(&mut self, bounds: Bounds, roles: Arc<[Role]>) {
+        self.bounds = Some((bounds, roles));
+    }
+
+    /// A message is on its way.
+    ///
+    /// # Panics
+    /// If no credit is left for it.
+    pub(super) fn goes(&mut self, envelope: &Envelope, message: &Message) {
+        let Some((bounds, roles)) = &self.bounds else { return };
+        let Some((credit, count)) = Credit::of(message) else { return };
+        let on_the_way = self.on_the_way.entry(way_of(envelope, credit)).or_default();
+        *on_the_way += count;
+        let role = |node: NodeId| roles[usize::from(node.0)];
+        let most = bounds.most(credit, role(envelope.from), role(envelope.to));
+        let Envelope { from, to, .. } = envelope;
+        assert!(*on_the_way <= most, "{on_the_way} of {credit:?} from {from:?} to {to:?}: {most} credits");
+    }
+
+    /// It is taken.
+    pub(super) fn comes(&mut self, envelope: &Envelope, message: &Message) {
+        if self.bounds.is_some()
+            && let Some((credit, count)) = Credit::of(message)
+            && let Some(on_the_way) = self.on_the_way.get_mut(&way_of(envelope, credit))
+        {
+            *on_the_way = on_the_way.saturating_sub(count);
+        }
     }
 
     pub(super) fn noted(&mut self, from: NodeId, note: &Note) {
@@ -236,8 +271,9 @@ impl Monitor {
     }
 }
 
-/// The number of the request that nobody made.
-const UNASKED: u32 = 0;
+fn way_of(envelope: &Envelope, credit: Credit) -> (Life, Life, Credit) {
+    ((envelope.from, envelope.from_incarnation), (envelope.to, envelope.to_incarnation), credit)
+}
 
 #[cfg(test)]
 mod tests {

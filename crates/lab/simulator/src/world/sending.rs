@@ -69,6 +69,9 @@ impl World {
         let slot = self.slot(from);
         let times = (slot.pass_began, slot.clock.at(self.now), slot.late);
         self.monitor.pushed(times, &envelope, &message);
+        for _ in 0..copies {
+            self.monitor.goes(&envelope, &message);
+        }
         if self.drivers.is_some() {
             return self.hand_out(envelope, message);
         }
@@ -337,7 +340,7 @@ impl World {
         }
     }
 
-    pub(super) fn latency(&mut self) -> Duration {
+    fn latency(&mut self) -> Duration {
         self.links().latency.mul_f64(1.0 + self.random.unit())
     }
 

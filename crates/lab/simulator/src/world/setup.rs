@@ -13,7 +13,6 @@ use dataflow::message::{BuiltEvent, EventInfo, Message, Recording};
 use super::costs::Costs;
 use super::driver::Driver;
 use super::hosts::Hosts;
-use super::joins::Joins;
 use super::wire::{Links, Wire};
 
 /// A run to be simulated.
@@ -48,9 +47,7 @@ pub struct Setup {
     pub stop_timeout: Duration,
     /// After this time all that are not late have found one another, and run control starts the run.
     pub time_to_connect: Duration,
-    /// How applications join; without it they know each other at once.
-    pub joins: Option<Joins>,
-    /// Applications that appear so long after the others; where they join, the run waits for them.
+    /// Applications that appear so long after the others.
     pub late: Vec<(NodeId, Duration)>,
     /// What goes wrong, and when, counted from the start of the run.
     pub faults: Vec<(Duration, Fault)>,
@@ -62,13 +59,6 @@ pub struct Setup {
     pub checks: bool,
     /// More steps than this are a run that does not end.
     pub steps_max: u64,
-}
-
-impl Setup {
-    /// Whether an application is started again when it dies, as far as that goes.
-    pub(super) fn returns(&self, node: NodeId) -> bool {
-        self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Restart(of, _) if *of == node))
-    }
 }
 
 /// What drivers do for components, and what comes from outside the partition.
@@ -213,6 +203,8 @@ pub enum Planted {
     Miscount,
     /// An EFD forgets to ask for the next event, once.
     LostCredit,
+    /// An EFD asks for two events where it has room for one.
+    DoubleCredit,
     /// A DFM clears an event again that it has cleared in another group.
     DoubleClear,
     /// SFIs forget their time-outs some way into the run.
@@ -251,11 +243,12 @@ pub enum Planted {
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::LostEvent,
         Self::Duplicate,
         Self::Miscount,
         Self::LostCredit,
+        Self::DoubleCredit,
         Self::DoubleClear,
         Self::ForgottenTimeout,
         Self::ForgottenHoldings,

@@ -255,6 +255,7 @@ impl World {
                 Message::DecisionsTaken { up_to, oldest_unfinished: EventId(u64::MAX) }
             }
             (Some(Planted::TwoGrants), Message::Revoked(attempts)) => Message::Granted(attempts),
+            (Some(Planted::DoubleCredit), Message::Pull(1)) => Message::Pull(2),
             (Some(Planted::ForgottenDecisions), Message::FinishedBelow(_)) => Message::FinishedBelow(EventId(u64::MAX)),
             (Some(Planted::UnendedAnswers), Message::Orphans { sfi, life, events, finished, .. }) => {
                 Message::Orphans { sfi, life, events, finished, last: false }

@@ -81,7 +81,7 @@ impl Site {
         let partition = &assembly.partition;
         // That by which a child joins, and one to the components here.
         let to_child = if partition.transport.has_shared_memory() { 2 } else { 1 };
-        let network = NetworkOptions::new(partition, &vec![to_child; outside]);
+        let network = NetworkOptions::new(assembly, &vec![to_child; outside]);
         self.frame_max = network.frame_max();
         let shares = network.shares() && outside < assembly.applications.len();
         let prover = Prover::new(secret, NO_RUN, (RUN_CONTROL, FIRST_LIFE));

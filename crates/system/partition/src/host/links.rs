@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use base::ids::{Incarnation, NodeId};
 use base::time::Time;
-use configuration::Partition;
 use dataflow::message::{DatagramAddresses, Envelope, Message};
 use dataflow::node::RUN_CONTROL;
 use dataflow::wire;
@@ -28,7 +27,8 @@ use super::channel::{Channel, PeerAddress};
 use super::datagrams::{DatagramOptions, Datagrams};
 use super::sharing::{self, Sharing};
 use super::unproven::{Outcome, Unproven};
-use assembly::REPLY_GROUP_BYTES;
+use assembly::Assembly;
+use assembly::bounds::{self, Covered, SendQueue};
 
 /// Names a connection of this process; never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,6 +71,8 @@ impl LinkEvent {
 pub struct NetworkOptions {
     address: SocketAddr,
     tcp: TcpOptions,
+    /// What the send queue of a connection may hold.
+    queue: SendQueue,
     /// For connections through shared memory, if there are any.
     shm: Option<ShmOptions>,
     page_len: usize,
@@ -135,6 +137,14 @@ struct NetworkParts {
     unproven: Unproven,
 }
 
+/// Why a message does not go out.
+pub(super) enum NotSent {
+    /// The connection is gone.
+    Gone,
+    /// So many bytes wait, and no credit covers the message.
+    NoRoom { covered: Covered, queued_bytes: usize },
+}
+
 /// A peer was accepted.
 pub struct Accepted {
     /// A stranger was ended for it: who is there.
@@ -157,42 +167,33 @@ struct Slot {
 
 impl NetworkOptions {
     /// The settings that a partition asks for, for a process with so many connections to each of its peers.
-    pub fn new(partition: &Partition, to_peers: &[usize]) -> Self {
+    pub fn new(assembly: &Assembly, to_peers: &[usize]) -> Self {
+        let partition = &assembly.partition;
         let transport = &partition.transport;
-        let event_max = usize::try_from(partition.sfi.max_event_size.bytes()).unwrap_or(usize::MAX / 4);
-        let frame_max = event_max.max(REPLY_GROUP_BYTES).saturating_add(FRAME_OVERHEAD_BYTES);
-        let page_len = usize::try_from(transport.page_size.bytes()).unwrap_or(usize::MAX / 4).max(frame_max);
+        let page_len = bounds::page_len(partition);
+        let frame_max = bounds::frame_max(partition);
         let limits = FrameLimits::new(wire::HEADER_LEN, frame_max).expect("a header is shorter than a frame");
         let buffer = transport.socket_buffer.map(|size| usize::try_from(size.bytes()).unwrap_or(usize::MAX));
+        let queue = assembly.bounds().send_queue();
         let tcp = TcpOptions {
             copy_below: usize::try_from(transport.copy_below.bytes()).unwrap_or(usize::MAX),
-            queue_bytes_max: usize::MAX / 2,
-            queue_frames_max: SEND_QUEUE_FRAMES,
+            queue_bytes_max: queue.bytes,
+            queue_frames_max: queue.frames,
             send_buffer_bytes: buffer,
             receive_buffer_bytes: buffer,
             congestion_control: transport.congestion.clone(),
             ..TcpOptions::new(limits)
         };
-        // A held event may pin a page that it shares with others: twice the events' own pages, and some on the way.
-        let held = (partition.sfi.events as usize).saturating_mul(event_max).div_ceil(page_len);
-        // Data that are pushed wait for their event: as much as credits allow by each port, and a message more of each source.
-        let ahead = partition.push().map_or(0, |_| {
-            let window = usize::try_from(partition.push_window().bytes()).unwrap_or(usize::MAX / 4);
-            let window = window.saturating_mul(partition.ros.ports.len().max(1));
-            window.saturating_add(frame_max).saturating_mul(partition.ros.count as usize).div_ceil(page_len)
-        });
-        // Each connection keeps a page once it has read.
         let connections = to_peers.iter().sum::<usize>();
-        let in_use = 3 * to_peers.len() + connections;
-        let bulk_pages = (2 * (held + ahead) + in_use).max(transport.pages as usize);
         Self {
             address: SocketAddr::new(transport.host, 0),
+            shm: sharing::options(partition, &tcp),
             tcp,
-            shm: sharing::options(partition, limits),
+            queue,
             page_len,
-            bulk_pages,
-            control_pages: in_use + 16,
-            strangers_max: STRANGERS_MAX.max(2 * connections),
+            bulk_pages: bounds::receive_pages(partition, to_peers),
+            control_pages: bounds::control_pages(to_peers),
+            strangers_max: bounds::strangers(connections),
             made_max: connections,
             has_many_peers: connections.saturating_mul(page_len) > HUGE_PAGES_BYTES_MAX,
             greet_timeout: partition.processes.start_timeout.duration(),
@@ -220,13 +221,13 @@ impl NetworkOptions {
     /// Settings to join a partition with, before its own are known.
     pub fn joining(host: IpAddr) -> Self {
         let limits = FrameLimits::new(wire::HEADER_LEN, JOINING_PAGE_LEN).expect("a header is shorter than a frame");
-        // The connection to the parent stays when the partition is known, and builders may live there.
-        let (queue_bytes_max, queue_frames_max) = (usize::MAX / 2, SEND_QUEUE_FRAMES);
-        let tcp = TcpOptions { queue_bytes_max, queue_frames_max, ..TcpOptions::new(limits) };
+        // The connection to the parent stays, and has the bounds of the partition when that is known.
+        let tcp = TcpOptions::new(limits);
         let address = SocketAddr::new(host, 0);
         let greet_timeout = GREET_TIMEOUT_JOINING;
         Self {
             address,
+            queue: SendQueue::of(tcp.queue_frames_max, tcp.queue_bytes_max),
             tcp,
             shm: None,
             page_len: JOINING_PAGE_LEN,
@@ -285,11 +286,9 @@ impl Links {
         self.slot(link).into_iter().for_each(|slot| slot.peer = member);
     }
 
-    /// Ends all connections but this one. Peers wait to be accepted until this process has [new settings](Links::reconfigure), and
-    /// so its place in the next run.
+    /// Ends all connections but this one.
     pub fn keep_only(&mut self, link: LinkId) {
         self.slots.retain(|(other, _)| *other == link);
-        self.network.iter_mut().for_each(|network| network.unproven.admit_nobody());
         self.forget_run();
     }
 
@@ -537,9 +536,15 @@ impl Links {
     }
 
     /// Where a frame goes that is sent now, and its number.
-    pub(super) fn next_sent(&mut self, link: LinkId) -> Option<(&mut Channel, u32)> {
-        let slot = self.slot(link)?;
-        Some((&mut slot.connection, slot.numbers.next_sent()))
+    pub(super) fn next_sent(&mut self, link: LinkId, message: &Message) -> Result<(&mut Channel, u32), NotSent> {
+        let place = self.place(link).ok_or(NotSent::Gone)?;
+        let network = self.network.as_ref().expect("who has connections has a network");
+        let slot = &mut self.slots[place].1;
+        let queued_bytes = slot.connection.queued_bytes();
+        if let Some(covered) = network.options.queue.has_no_room(queued_bytes, message) {
+            return Err(NotSent::NoRoom { covered, queued_bytes });
+        }
+        Ok((&mut slot.connection, slot.numbers.next_sent()))
     }
 
     /// The next frame that came, and the number that it has to have.
@@ -660,12 +665,6 @@ pub(crate) const JOINING_PAGE_LEN: usize = 1 << 20;
 /// Pages of connections that may be huge altogether: idle ones hold them, too, and a machine may have hundreds of processes.
 const HUGE_PAGES_BYTES_MAX: usize = 64 << 20;
 
-/// Room in a frame for headers, lists of missing ROBs, and the configuration.
-const FRAME_OVERHEAD_BYTES: usize = 256 << 10;
-
-/// More than all credits of a partition allow to be on the way over one connection.
-pub(super) const SEND_QUEUE_FRAMES: usize = 1 << 22;
-
 /// What became of a connection on the way to its proof.
 pub(super) struct Heard {
     pub(super) link: LinkId,
@@ -673,9 +672,6 @@ pub(super) struct Heard {
     pub(super) is_ours: bool,
     pub(super) outcome: Outcome,
 }
-
-/// The least of [`NetworkOptions::strangers_max`] once the partition is known.
-const STRANGERS_MAX: usize = 512;
 
 /// Before the partition's own limit is known.
 const GREET_TIMEOUT_JOINING: Duration = Duration::from_secs(10);

@@ -26,6 +26,7 @@ mod workshop;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use assembly::bounds::Covered;
 use base::bulk::{Bulk, PageSlice};
 use base::ids::{Incarnation, NodeId, Role, RunNumber};
 use base::time::Time;
@@ -50,8 +51,8 @@ pub use checks::byte_sum;
 pub(crate) use datagrams::{DatagramOptions, replies_kept};
 use datagrams::{Datagrams, Sent};
 pub use filtering::processed;
-use links::Heard;
 pub use links::LinksError;
+use links::{Heard, NotSent};
 pub(crate) use links::{JOINING_PAGE_LEN, LinkEvent, LinkId, Links, NetworkOptions};
 pub use meter::{Meter, Sample, Samples, Section};
 pub(crate) use recorder::file_record;
@@ -362,7 +363,7 @@ impl Host {
     /// What this process received over the network.
     pub fn network(&self) -> Network {
         let datagrams = self.links.datagrams.as_ref().map(Datagrams::counts).unwrap_or_default();
-        Network { datagrams, ..self.network }
+        Network { datagrams: self.network.datagrams.plus(datagrams), ..self.network }
     }
 
     /// Messages of another run to run control, which were refused.
@@ -723,14 +724,14 @@ impl Host {
         }
         let routes = &self.further_routes[usize::from(envelope.to.0)];
         let chosen = Kind::of(choice.way).and_then(|kind| routes.find(kind, choice.port));
-        self.queue(chosen.unwrap_or(link), envelope.to, bulk);
+        self.queue(chosen.unwrap_or(link), envelope.to, message, bulk);
     }
 
     /// Encodes a message into the send queue of a connection.
     pub fn send_over(&mut self, link: LinkId, envelope: &Envelope, message: &Message) {
         self.encode(envelope, message);
         let none = Bulk::empty();
-        self.queue(link, envelope.to, message.bulk().unwrap_or(&none));
+        self.queue(link, envelope.to, message, message.bulk().unwrap_or(&none));
     }
 
     fn encode(&mut self, envelope: &Envelope, message: &Message) {
@@ -739,8 +740,17 @@ impl Host {
     }
 
     /// Queues what is encoded, and bulk behind it, on a connection.
-    fn queue(&mut self, link: LinkId, to: NodeId, bulk: &Bulk) {
-        let Some((connection, number)) = self.links.next_sent(link) else { return };
+    fn queue(&mut self, link: LinkId, to: NodeId, message: &Message, bulk: &Bulk) {
+        let (connection, number) = match self.links.next_sent(link, message) {
+            Ok(next) => next,
+            Err(NotSent::Gone) => return,
+            Err(NotSent::NoRoom { covered: Covered::ByRepetition, .. }) => return self.network.datagrams.not_sent += 1,
+            Err(NotSent::NoRoom { queued_bytes, .. }) => {
+                self.links.close(link);
+                let reason = format!("it has not taken {queued_bytes} bytes");
+                return self.link_events.push_back(LinkEvent::Lost { link, reason });
+            }
+        };
         wire::set_number(&mut self.encoded, number);
         match connection.link_mut().send(&self.encoded, bulk) {
             Ok(()) if connection.has_batch() => {

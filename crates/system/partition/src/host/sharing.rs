@@ -1,10 +1,11 @@
 //! Connections through shared memory.
 
+use assembly::bounds;
 use configuration::Partition;
-use transport::frame::FrameLimits;
 use transport::page_pool::{Pool, PoolOptions};
 use transport::poller::Poller;
 use transport::shm::{LENT_POOLS_MAX, Process, ShmListener, ShmOptions};
+use transport::tcp::TcpOptions;
 use transport::waker::Waker;
 
 use super::links::LinksError;
@@ -45,52 +46,16 @@ impl Sharing {
     }
 }
 
-/// The settings that a partition asks for; `None` if no connection is of that kind.
-pub(super) fn options(partition: &Partition, limits: FrameLimits) -> Option<ShmOptions> {
-    let Partition { transport, ros, sfi, l2pu, .. } = partition;
-    if !transport.has_shared_memory() {
-        return None;
-    }
-    // A builder may hold a slice of each link of a ROS for each of its events, a unit of level 2 for each of its workers, and
-    // as many that they asked for in vain.
-    let links = if ros.robs == 0 { LINKS_UNKNOWN } else { ros.robs };
-    let workers = l2pu.as_ref().map_or(0, |l2pu| l2pu.workers);
-    let held = 4 * u64::from(sfi.events.max(workers).max(1)) * u64::from(links);
-    let copy_below = usize::try_from(transport.copy_below.bytes()).unwrap_or(usize::MAX).min(COPY_BELOW_MAX);
-    Some(ShmOptions {
-        copy_below,
-        queue_bytes_max: usize::MAX / 2,
-        queue_frames_max: super::links::SEND_QUEUE_FRAMES,
-        tickets_max: held.next_power_of_two().clamp(TICKETS_MIN, TICKETS_MAX) as usize,
-        ..ShmOptions::new(limits)
+/// The settings that a partition asks for, beside those of TCP; `None` if no connection is of that kind.
+pub(super) fn options(partition: &Partition, tcp: &TcpOptions) -> Option<ShmOptions> {
+    partition.transport.has_shared_memory().then(|| ShmOptions {
+        copy_below: tcp.copy_below.min(COPY_BELOW_MAX),
+        queue_bytes_max: tcp.queue_bytes_max,
+        queue_frames_max: tcp.queue_frames_max,
+        tickets_max: bounds::tickets(partition),
+        ..ShmOptions::new(tcp.limits)
     })
 }
 
-/// Links of a read-out system where the input says how many.
-const LINKS_UNKNOWN: u32 = 64;
-const TICKETS_MIN: u64 = 1024;
-const TICKETS_MAX: u64 = 1 << 20;
-
 /// Longer bulk is cheaper to hand over than to copy.
 const COPY_BELOW_MAX: usize = 512;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tickets_last_for_all_that_a_peer_may_hold() {
-        let tickets = |events: u32, workers: u32| {
-            let text = format!(
-                "partition.name = \"p\"\ntransport.connections = \"shm\"\nros.count = 1\nros.robs = 12\n\
-                 sfi = {{ count = 1, events = {events}, building = 4 }}\nl2pu = {{ count = 1, workers = {workers} }}\n\
-                 l2sv = {{}}\nlevel1 = {{}}\n"
-            );
-            let partition = Partition::parse("p", &text, &[]).unwrap();
-            options(&partition, FrameLimits::new(32, 1 << 20).unwrap()).unwrap().tickets_max
-        };
-        assert_eq!(tickets(8, 1), TICKETS_MIN as usize);
-        assert!(tickets(8, 200) >= 12 * 200);
-        assert!(tickets(200, 1) >= 12 * 200);
-    }
-}

@@ -5,6 +5,8 @@ use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
+use assembly::Assembly;
+use base::bulk::{Bulk, PageSlice};
 use base::ids::{Incarnation, NodeId, RunNumber};
 use configuration::Partition;
 use dataflow::message::{Envelope, Message};
@@ -147,6 +149,27 @@ enum Meddling {
     Splice,
 }
 
+/// A peer that was stopped took no more, and what was sent to it without a credit filled the memory.
+#[test]
+fn a_peer_that_takes_nothing_loses_what_is_repeated_and_then_its_connection() {
+    let (mut first, mut second) = (process("tcp", FIRST), process("tcp", SECOND));
+    let address = second.host.links.address().unwrap();
+    let (link, _) = connected((&mut first, &mut second), &address, Kind::Tcp);
+    let reply =
+        Message::EventReply { pushed: 0, replies: Vec::new(), bulk: Bulk::Pages(PageSlice::from(vec![0; 300_000])) };
+    until(|| {
+        first.host.send_over(link, &said_by(FIRST), &reply);
+        (first.host.network().datagrams.not_sent == 100).then_some(())
+    });
+    assert!(first.host.link_events.is_empty(), "{:?}", first.host.link_events);
+    let notice = Message::Notice("x".repeat(60_000));
+    let lost = until(|| {
+        first.host.send_over(link, &said_by(FIRST), &notice);
+        first.host.link_events.pop_front()
+    });
+    assert!(matches!(&lost, LinkEvent::Lost { reason, .. } if reason.contains("it has not taken")), "{lost:?}");
+}
+
 /// Relays a connection, and returns the frames that came from the one who has made it.
 fn relay(listener: &TcpListener, to: SocketAddr, meddling: Meddling, of_another: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut from = listener.accept().unwrap().0;
@@ -220,7 +243,7 @@ fn process(connections: &str, here: Member) -> Process {
     let partition = Partition::parse("p", text, &[format!("transport.connections={connections}")]).unwrap();
     let mut scheduler = Scheduler::<Host>::new(IdleStrategy::Yield).unwrap();
     let waker = scheduler.waker();
-    let options = NetworkOptions::new(&partition, &[1]);
+    let options = NetworkOptions::new(&Assembly::new(partition, Vec::new()), &[1]);
     let shares = options.shares();
     let prover = Prover::new(&RunSecret::new("key", &[1; 16]), RunNumber(1), here);
     let mut links = Links::listen(options, prover, shares, scheduler.poller(), &waker).unwrap();

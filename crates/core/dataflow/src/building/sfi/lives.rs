@@ -64,7 +64,7 @@ impl Sfi {
                     // It has given what was not granted to others.
                     self.drop_ungranted();
                 }
-                if life > FIRST_LIFE {
+                if life > Incarnation::FIRST {
                     self.tell_held(out);
                 } else {
                     self.tell_finished(out);
@@ -133,7 +133,5 @@ fn held(building: &Building) -> HeldEvent {
     HeldEvent { assigned, granted: building.is_granted(), missing: building.missing.len() as u32 }
 }
 
-/// No life of the DFM was in the run before it.
-const FIRST_LIFE: Incarnation = Incarnation(0);
 /// Far below the room that a frame has for lists.
 const TOLD_TOGETHER_MAX: usize = 512;
