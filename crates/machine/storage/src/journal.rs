@@ -17,6 +17,7 @@ use crate::backend::Backend;
 use crate::closed_file::{ClosedFile, NAME_CLASH_STEP};
 use crate::output::Output;
 use crate::write_error::WriteError;
+use crate::writer::Unfinished;
 
 /// The journal of the files of a run, being written.
 pub(crate) struct Journal {
@@ -46,6 +47,8 @@ pub(crate) struct Chronicle {
 pub(crate) struct StreamHistory {
     /// In order; the last one may still be open.
     pub(crate) files: Vec<FileHistory>,
+    /// What was in files that were set aside.
+    pub(crate) set_aside: Unfinished,
 }
 
 /// A file, as far as it is known.
@@ -195,6 +198,11 @@ impl Chronicle {
         })
     }
 
+    /// What was in files that were set aside.
+    pub(crate) fn set_aside(&self) -> Unfinished {
+        self.streams.iter().fold(Unfinished::default(), |sum, stream| sum.plus(stream.set_aside))
+    }
+
     /// What the journal at `path` tells; nothing, if there is none.
     pub(crate) fn read(path: &Path) -> Result<Self, JournalError> {
         let io = |source| JournalError::Io { path: path.to_owned(), source };
@@ -244,16 +252,26 @@ impl Chronicle {
                         stream.files.pop_if(|last| !last.made);
                         stream.files.push(file);
                     }
-                    None if number == streams => self.streams.push(StreamHistory { files: vec![file] }),
+                    None if number == streams => {
+                        self.streams.push(StreamHistory { files: vec![file], set_aside: Unfinished::default() });
+                    }
                     None => return None,
                 }
             }
             "made" => self.last_of(next(&mut words)?)?.made = true,
             "gone" => {
-                let file = self.last_of(next(&mut words)?)?;
+                let number = next(&mut words)?;
+                let file = self.last_of(number)?;
+                let lost = file.lost();
                 // What was set aside has its name but for the ending, and keeps it.
                 let next = file.name.with_sequence(file.name.sequence() + 1);
                 *file = FileHistory::new(next, file.header_bytes);
+                self.lose(number, lost)?;
+            }
+            "lost" => {
+                let number = next(&mut words)?;
+                let (first_copies, copies) = (next(&mut words)?, next(&mut words)?);
+                self.lose(number, Unfinished { first_copies, copies, event_bytes: next(&mut words)? })?;
             }
             "event" => {
                 let (event, oldest) = (next(&mut words)?, next(&mut words)?);
@@ -291,6 +309,12 @@ impl Chronicle {
         }
     }
 
+    fn lose(&mut self, number: usize, lost: Unfinished) -> Option<()> {
+        let stream = self.streams.get_mut(number)?;
+        stream.set_aside = stream.set_aside.checked_plus(lost)?;
+        Some(())
+    }
+
     fn last_of(&mut self, number: usize) -> Option<&mut FileHistory> {
         self.streams.get_mut(number)?.files.last_mut()
     }
@@ -308,6 +332,10 @@ impl Chronicle {
                 }
                 lines.extend(file.closed.map(|(bytes, adler32)| format!("closed {number} {bytes} {adler32}")));
             }
+            let Unfinished { first_copies, copies, event_bytes } = stream.set_aside;
+            if copies > 0 {
+                lines.push(format!("lost {number} {first_copies} {copies} {event_bytes}"));
+            }
         }
         lines.extend(self.events.iter().map(|event| format!("event {event} {}", self.oldest)));
         lines
@@ -322,6 +350,12 @@ impl FileHistory {
     /// Bytes of the events in it.
     pub(crate) fn event_bytes(&self) -> u64 {
         self.end - self.header_bytes - separator_bytes(self.events)
+    }
+
+    /// What is lost with it.
+    fn lost(&self) -> Unfinished {
+        let (first_copies, copies) = (u64::from(self.first_copies), u64::from(self.events));
+        Unfinished { first_copies, copies, event_bytes: self.event_bytes() }
     }
 
     /// It holds so much; `None` if it cannot, or if it held more before.
@@ -411,6 +445,22 @@ mod tests {
         let gone = chronicle(&[&begin(0, 4, 100), "made 0", "event 1 0 0 150", "gone 0"]).unwrap();
         let [file] = &gone.streams[0].files[..] else { panic!("{gone:?}") };
         assert_eq!((file.name.sequence(), file.made, file.events), (5, false, 0));
+    }
+
+    #[test]
+    fn what_was_set_aside_is_not_forgotten() {
+        let (first, second) = (begin(0, 1, 100), begin(0, 3, 100));
+        let lines = [&first, "made 0", "event 1 0 0 150", "gone 0", "lost 0 1 2 300", &second, "made 0", "gone 0"];
+        let all = chronicle(&lines).unwrap();
+        let event_bytes = 300 + 50 - DataSeparator::BYTES as u64;
+        assert_eq!(all.set_aside(), Unfinished { first_copies: 2, copies: 3, event_bytes });
+        assert_eq!(all.totals(), [0; 3]);
+        let again = all.lines();
+        let again = chronicle(&again.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
+        assert_eq!(again.set_aside(), all.set_aside());
+        assert!(chronicle(&[&first, "lost 0 1 2"]).is_none() && chronicle(&[&first, "lost 1 1 2 3"]).is_none());
+        let most = format!("lost 0 {} 1 1", u64::MAX);
+        assert!(chronicle(&[&first, &most]).is_some() && chronicle(&[&first, &most, &most]).is_none());
     }
 
     #[test]

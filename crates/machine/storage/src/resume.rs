@@ -8,11 +8,11 @@ use eformat::Adler32;
 
 use crate::backend::{Backend, Disk};
 use crate::closed_file::ClosedFile;
-use crate::journal::{Chronicle, FileHistory, JournalError, forget};
+use crate::journal::{Chronicle, FileHistory, JournalError, StreamHistory, forget};
 use crate::output::Output;
 use crate::scan::{ReadError, Scan};
 use crate::write_error::WriteError;
-use crate::writer::{OpenFile, SequenceCounts, Writer};
+use crate::writer::{OpenFile, SequenceCounts, Unfinished, Writer};
 use crate::writer_config::WriterConfig;
 
 /// What a former life of a writer has left, by [`Streams::resume`](crate::Streams::resume).
@@ -28,6 +28,8 @@ pub struct Resumed {
     pub copies: u64,
     /// Bytes of these copies.
     pub event_bytes: u64,
+    /// What was in files that the former life has set aside. [`Streams::unfinished`](crate::Streams::unfinished) goes on with it.
+    pub set_aside: Unfinished,
 }
 
 /// Why the files of a former life cannot be taken up. They are as they were; it may be tried again.
@@ -97,7 +99,7 @@ pub(crate) fn writers(
 ) -> Result<(Vec<Writer>, Vec<ClosedFile>), ResumeError> {
     let (mut writers, mut closed) = (Vec::new(), Vec::new());
     for stream in chronicle.streams {
-        writers.push(writer(config, stream.files, backend(), &mut closed)?);
+        writers.push(writer(config, stream, backend(), &mut closed)?);
     }
     if config.durable && !writers.is_empty() {
         let directory = &config.directory;
@@ -108,7 +110,7 @@ pub(crate) fn writers(
 
 fn writer(
     config: &WriterConfig,
-    files: Vec<FileHistory>,
+    StreamHistory { files, set_aside }: StreamHistory,
     backend: Box<dyn Backend>,
     all_closed: &mut Vec<ClosedFile>,
 ) -> Result<Writer, ResumeError> {
@@ -138,7 +140,7 @@ fn writer(
     }
     let (stream_type, stream_name) = (name.stream_type().to_owned(), name.stream_name().to_owned());
     let config = WriterConfig { stream_type, stream_name, ..config.clone() };
-    Ok(Writer::resumed(config, backend, name, open, sequence))
+    Ok(Writer::resumed(config, backend, name, open, sequence, set_aside))
 }
 
 /// The open file, cut behind its last whole event.

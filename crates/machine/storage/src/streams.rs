@@ -107,10 +107,10 @@ impl Streams {
         let mut chronicle = Chronicle::read(&path)?;
         let journal = Journal::resume(&*backend, path, &chronicle)?;
         let events = core::mem::take(&mut chronicle.events).into_iter().collect();
-        let [first_copies, copies, event_bytes] = chronicle.totals();
+        let ([first_copies, copies, event_bytes], set_aside) = (chronicle.totals(), chronicle.set_aside());
         let (writers, closed) = resume::writers(&self.config, chronicle, &*self.backend)?;
         (self.writers, self.journal) = (writers, Some(journal));
-        Ok(Resumed { events, closed, first_copies, copies, event_bytes })
+        Ok(Resumed { events, closed, first_copies, copies, event_bytes, set_aside })
     }
 
     fn journal_path(&self) -> Result<PathBuf, WriteError> {

@@ -61,18 +61,19 @@ impl Writer {
         let io = |source| WriteError::io("create directory", &config.directory, source);
         backend.create_directory(&config.directory).map_err(io)?;
         let sequence = SequenceCounts::new(&config.dialect);
-        Ok(Self::resumed(config, backend, name, None, sequence))
+        Ok(Self::resumed(config, backend, name, None, sequence, Unfinished::default()))
     }
 
-    /// A writer that goes on where another has ended.
+    /// A writer that goes on where another has ended, which had set files aside with so much in them.
     pub(crate) fn resumed(
         config: WriterConfig,
         backend: Box<dyn Backend>,
         name: FileName,
         open: Option<OpenFile>,
         sequence: SequenceCounts,
+        damaged: Unfinished,
     ) -> Self {
-        let (closed, damaged, remarks) = (Vec::new(), Unfinished::default(), Vec::new());
+        let (closed, remarks) = (Vec::new(), Vec::new());
         Self { config, backend, name, open, sequence, closed, damaged, remarks }
     }
 
@@ -293,6 +294,15 @@ impl Writer {
 }
 
 impl Unfinished {
+    /// `None` for sums that cannot be.
+    pub(crate) fn checked_plus(self, other: Self) -> Option<Self> {
+        Some(Self {
+            first_copies: self.first_copies.checked_add(other.first_copies)?,
+            copies: self.copies.checked_add(other.copies)?,
+            event_bytes: self.event_bytes.checked_add(other.event_bytes)?,
+        })
+    }
+
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             first_copies: self.first_copies + other.first_copies,

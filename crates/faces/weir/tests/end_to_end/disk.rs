@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 use testkit::TempDir;
 
-use crate::running::{Ended, Job, Running};
+use crate::running::{Ended, Job, Running, send};
 
 fn job(processes: bool) -> Job {
     Job::example("quickstart").patient().set("ros.count", "2").processes(processes)
@@ -145,6 +145,32 @@ fn an_open_file_that_somebody_cut_went_unnoticed() {
         let report = storage::check(good, &storage::CheckLimits::default()).unwrap();
         assert!(report.is_good(), "{report}");
     }
+}
+
+/// Its next life counted the events as recorded.
+#[test]
+fn what_a_recorder_had_set_aside_was_forgotten_when_it_died() {
+    let keys = [("processes.on_loss", "restart"), ("dfm.clear_after", "recorded")];
+    let job = keys.into_iter().fold(job(true).endless(), |job, (key, value)| job.set(key, value));
+    let mut running = job.start();
+    running.until_recording();
+    let mut entries = fs::read_dir(running.output()).unwrap().map(|entry| entry.unwrap().path());
+    let open = entries.find(|path| path.extension().is_some_and(|suffix| suffix == "writing")).unwrap();
+    fs::OpenOptions::new().write(true).open(open).unwrap().set_len(2000).unwrap();
+    running.until("it is said", |running| running.error_output().contains("somebody else has changed it"));
+    running.until_more_is_recorded();
+    send(running.child("sfo-1"), Signal::SIGKILL);
+    running.until("it is back", |running| running.error_output().contains("sfo-1 is back"));
+    running.until_more_is_recorded();
+    running.signal(Signal::SIGINT);
+    let ended = running.end().expect(4);
+    let (lost, _) = lost_in_recording(&ended);
+    let count = |row: &str| {
+        let line = ended.stdout.lines().find_map(|line| line.trim_start().strip_prefix(row)).expect("it has the row");
+        let line = line.trim_start();
+        line.split(" =").next().and_then(|count| count.split("  ").next()).expect("a count").to_owned()
+    };
+    assert!(lost > 0 && count("sfo ") == count("recorded "), "{}", ended.stdout);
 }
 
 /// Of a run whose account closes and that says it has lost events in recording and nothing else; with all that is in its directory.

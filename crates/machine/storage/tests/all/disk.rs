@@ -144,6 +144,8 @@ fn a_file_that_somebody_cut_was_closed_as_good() {
             streams = Streams::new(WriterConfig { events_max: 4, ..config(&directory) });
             let resumed = streams.resume().unwrap();
             assert_eq!((resumed.first_copies, resumed.closed.len()), (1, 0));
+            let known = [resumed.set_aside.copies, streams.unfinished().copies];
+            assert_eq!(known, [4, 5], "the next life did not know what was set aside");
         }
         let files = streams.finish().unwrap();
         assert_eq!((files.len(), ids(&files[0])), (1, vec![4]));

@@ -161,12 +161,15 @@ impl Files {
 
     /// Takes the files of a former life in hand: the events in them, and the files that it has closed.
     fn take_over(&mut self) -> Result<Outcome, RecordError> {
-        let Resumed { events, closed, first_copies, copies, event_bytes } = self.writers.resume()?;
+        let Resumed { events, closed, first_copies, copies, event_bytes, set_aside } = self.writers.resume()?;
         self.begun = true;
+        // The former life has counted what it set aside. It is taken off at the end, as in one life.
+        let recorded =
+            [first_copies + set_aside.first_copies, copies + set_aside.copies, event_bytes + set_aside.event_bytes];
         Ok(Outcome::TakenOver {
             events: events.into_iter().map(EventId).collect(),
             closed: closed.into_iter().map(file_record).collect(),
-            recorded: [first_copies, copies, event_bytes],
+            recorded,
         })
     }
 
