@@ -315,11 +315,13 @@ impl Dfm {
         self.open.first().map_or(to_come, |event| to_come.min(event))
     }
 
-    /// The oldest event whose fate is not known.
+    /// The oldest event whose fate is not known, or that was accepted and may be told again: with this life its supervisor may die, and
+    /// the next ones take what is below, and is not told again, for rejected.
     fn oldest_unfinished(&self) -> EventId {
         let oldest_valid = self.oldest_valid();
-        let cleared = self.cleared.first();
-        [cleared, self.orphans.oldest()].into_iter().flatten().fold(oldest_valid, EventId::min)
+        let unsettled = self.supervisors.iter().filter_map(|supervisor| supervisor.remembered.oldest_accepted());
+        let unknown = [self.cleared.first(), self.orphans.oldest()];
+        unknown.into_iter().flatten().chain(unsettled).fold(oldest_valid, EventId::min)
     }
 
     fn update_busy(&mut self, now: Time, out: &mut Outbox) {

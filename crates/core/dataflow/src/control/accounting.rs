@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use crate::control::controller::Application;
 use crate::message::FileRecord;
 use crate::report::{
-    DfmCounters, EfdCounters, L2puCounters, L2svCounters, Level1Counters, Report, SfiCounters, SfoCounters,
+    DfmCounters, EfdCounters, L2puCounters, L2svCounters, Level1Counters, Report, RosCounters, SfiCounters, SfoCounters,
 };
 use base::ids::{NodeId, Role};
 
@@ -107,7 +107,7 @@ impl Books<'_> {
             // A DFM that has returned goes on counting what it triggers where it was. If it has not, the event builders know
             // what they were given, some of it twice, and the files what was given to those that died.
             let triggered = if dfm.self_triggered > 0 { dfm.self_triggered } else { self.sfi().assigned };
-            (0, triggered.max(level1.issued).max(self.built_at_least()))
+            (0, triggered.max(self.triggers()).max(self.built_at_least()))
         };
         let decided = account.level2_rejected + account.level2_accepted;
         account.level1 = if !self.has(Role::Level1) {
@@ -115,7 +115,7 @@ impl Books<'_> {
         } else if self.lives(Role::Level1) {
             level1.issued
         } else {
-            decided.max(l2sv.received)
+            decided.max(l2sv.received).max(self.triggers())
         };
         account.duplicates += dfm.duplicates;
         let exact = self.are_exact(&[Role::Level1, Role::L2sv, Role::Dfm]);
@@ -327,6 +327,11 @@ impl Books<'_> {
 
     fn level1(&self) -> Level1Counters {
         Level1Counters::total(self.reports_of(Role::Level1).map(|(_, report)| report))
+    }
+
+    /// How many triggers the read-out systems know of, whoever of those that were to decide has died with them.
+    fn triggers(&self) -> u64 {
+        RosCounters::total(self.reports_of(Role::Ros).map(|(_, report)| report)).triggers
     }
 
     fn l2sv(&self) -> L2svCounters {

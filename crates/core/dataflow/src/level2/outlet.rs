@@ -170,6 +170,14 @@ impl Outlet {
         }
     }
 
+    /// Everything below is finished for good, as far as the DFM has said so.
+    pub(crate) fn finished_below(&self) -> EventId {
+        match self {
+            Self::Dfm(groups) => groups.ledger.below,
+            Self::Clears(_) => EventId(0),
+        }
+    }
+
     /// A DFM that comes back is told again what it has not taken over. Whether groups have new numbers.
     pub(crate) fn on_peer(&mut self, node: NodeId, state: PeerState, done: bool, out: &mut Outbox) -> bool {
         let Self::Dfm(groups) = self else { return false };

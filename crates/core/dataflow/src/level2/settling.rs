@@ -153,6 +153,14 @@ impl Settling {
         self.before.as_ref()?.get(&event).copied()
     }
 
+    /// Those of the events that wait for the DFM which it has not named.
+    pub(crate) fn not_named(&self, decided: &[Settlement]) -> Vec<EventId> {
+        let is_named = |event: &EventId| {
+            self.before_so_far.contains_key(event) || decided.iter().any(|settlement| settlement.event == *event)
+        };
+        self.unsure.iter().copied().filter(|event| !is_named(event)).collect()
+    }
+
     /// Whether the DFM has said what it has taken over from former lives.
     pub(crate) fn is_sure(&self) -> bool {
         self.before.is_some()

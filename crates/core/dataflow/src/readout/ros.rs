@@ -143,6 +143,8 @@ impl Ros {
 
     fn on_l1_accepts(&mut self, now: Time, events: Vec<EventInfo>, out: &mut Outbox) {
         events.iter().for_each(|event| self.valid.note_issued(event.event));
+        let issued = events.last().map_or(0, |last| last.ordinal.saturating_add(1));
+        self.counters.triggers = self.counters.triggers.max(issued);
         let to_read = |event: EventInfo| ToRead { event, request: None, builder: self.destinations.of(event.event) };
         self.to_read.extend(events.into_iter().map(to_read));
         self.read_next(now, out);

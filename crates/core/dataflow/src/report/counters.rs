@@ -300,6 +300,8 @@ counters! {
         clears_refused: Idle,
         /// Fragments with an error bit in their status.
         flagged,
+        /// Triggers that level 1 had issued with the last one that came: each says how many there were before it.
+        triggers: Most,
     }
 }
 

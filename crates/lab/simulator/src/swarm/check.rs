@@ -32,6 +32,7 @@ impl Check<'_> {
         shaping::too_fast(self.plan, self.outcomes, &mut failures);
         shaping::too_much(self.plan, self.outcomes, &mut failures);
         self.files(&mut failures);
+        self.what_is_missing_is_counted(&mut failures);
         if self.plan.is_hindered() {
             self.hindrance_is_overcome(&mut failures);
         } else {
@@ -70,8 +71,7 @@ impl Check<'_> {
             failures.extend(missing.map(|event| format!("{event} is lost in a crash")));
         }
         let account = &outcomes.account;
-        let lost = account.level2_lost + account.not_built + account.lost_after_build + account.lost_in_recording;
-        if lost > 0 {
+        if lost(account) > 0 {
             failures.push(format!("events count as lost: {account:?}"));
         }
         let accepted = (0..account.level1).filter(|&ordinal| plan.is_accepted(ordinal)).count() as u64;
@@ -145,6 +145,21 @@ impl Check<'_> {
             failures.push(format!(
                 "level 2 decided {forced} without and {incomplete} on a part of their data: {account:?}"
             ));
+        }
+    }
+
+    /// As many events as are to be recorded and are in no file count as lost, or were issued behind what the account knows.
+    fn what_is_missing_is_counted(&self, failures: &mut Failures) {
+        let Self { plan, outcomes, seen, .. } = self;
+        if plan.of(Role::Sfo).is_empty() || plan.counts.efd == 0 {
+            return;
+        }
+        let files: BTreeSet<EventId> = seen.events().collect();
+        let selected = (0..outcomes.account.level1).filter(|&ordinal| self.is_recorded(ordinal));
+        let missing: Vec<u64> = selected.filter(|ordinal| !files.contains(&EventId(plan.first + ordinal))).collect();
+        if missing.len() as u64 > lost(&outcomes.account) {
+            failures
+                .push(format!("missing in the files are {missing:?}, and not all are lost: {:?}", outcomes.account));
         }
     }
 
@@ -275,7 +290,7 @@ impl Check<'_> {
                 failures.push(format!("{what}: {account:?}"));
             }
         };
-        holds(lost(account) == 0, "events lost or doubled without a death");
+        holds(lost(account) + account.duplicates == 0, "events lost or doubled without a death");
         holds(plan.duration.is_some() || account.level1 == plan.events, "not every event was triggered");
         holds(
             !plan.is_healthy() || !plan.waits_for_pages() || account.built_incomplete == 0,
@@ -304,7 +319,7 @@ impl Check<'_> {
 /// Without progress a stage is given up, has as long to do that, and so has every stage to say that it has, and the end its report.
 const TIMEOUTS_OF_FORCED_END: u32 = 5;
 
-/// What a run without deaths must not have.
+/// What was issued, and neither rejected nor recorded.
 fn lost(account: &Accounting) -> u64 {
-    account.level2_lost + account.not_built + account.lost_after_build + account.lost_in_recording + account.duplicates
+    account.level2_lost + account.not_built + account.lost_after_build + account.lost_in_recording
 }

@@ -89,6 +89,42 @@ fn what_a_supervisor_that_returned_had_accepted_outlives_the_dfm() {
     }
 }
 
+/// What the DFM had finished and level 1 did not know of was decided again, without its data, and counted twice or not at all.
+#[test]
+fn what_was_finished_before_supervisor_and_dfm_died_is_not_decided_again() {
+    let mut told_again = 0;
+    for after_us in (1_000..20_000).step_by(1_000) {
+        for dfm_us in [1_000, 5_000, 15_000] {
+            let mut plan = Plan { clear_after: ClearAfter::Recorded, ..busy() };
+            let restarts = |role, us: u64, away_ms| {
+                (Duration::from_micros(after_us + us), Fault::Restart(plan.of(role)[0], Duration::from_millis(away_ms)))
+            };
+            plan.faults = vec![restarts(Role::L2sv, 0, 20), restarts(Role::Dfm, dfm_us, 1)];
+            let run = held(&plan);
+            assert_eq!(lost(&run), 0, "restarted after {after_us} and {dfm_us} us: {:?}", run.outcomes.account);
+            told_again += l2sv(&run).told_again;
+        }
+    }
+    assert!(told_again > 100, "{told_again}");
+}
+
+/// What L2PUs had in hand was known to read-out systems alone, and nobody counted it.
+#[test]
+fn what_dies_with_level_1_and_its_supervisor_counts_as_lost() {
+    let mut lost_undecided = 0;
+    for after_us in (1_000..20_000).step_by(500) {
+        for (level1_us, l2sv_us) in [(0, 0), (0, 400), (400, 0)] {
+            let mut plan = busy();
+            let dies = |role, us: u64| (Duration::from_micros(after_us + us), Fault::Kill(plan.of(role)[0]));
+            plan.faults = vec![dies(Role::Level1, level1_us), dies(Role::L2sv, l2sv_us)];
+            let run = held(&plan);
+            let account = &run.outcomes.account;
+            lost_undecided += account.level2_lost;
+        }
+    }
+    assert!(lost_undecided > 100, "{lost_undecided}");
+}
+
 /// A result that came again waited for a page, though it was there: with no page free everything stood still.
 #[test]
 fn a_result_that_comes_again_needs_no_page() {

@@ -180,6 +180,9 @@ impl Dfm {
         if !self.supervisors.iter().any(|s| s.asks_taken && s.reachable) {
             return;
         }
+        let asking: Vec<NodeId> =
+            self.supervisors.iter().filter(|s| s.asks_taken && s.reachable).map(|s| s.node).collect();
+        asking.into_iter().for_each(|node| self.tell_ledger(node, out));
         let accepted_before = self.accepted_before();
         for (index, supervisor) in self.supervisors.iter_mut().enumerate().filter(|(_, s)| s.asks_taken && s.reachable)
         {

@@ -38,8 +38,16 @@ impl L2sv {
             self.counters.abandoned += 1;
             return;
         }
-        if let Some(settlement) = self.settling.as_ref().and_then(|settling| settling.decided_before(number)) {
+        let settling = self.settling.as_mut();
+        if let Some(settlement) = settling.as_ref().and_then(|settling| settling.decided_before(number)) {
             return self.count_decided(settlement);
+        }
+        if let Some(settling) = settling
+            && settling.is_sure()
+            && number < self.outlet.finished_below()
+        {
+            settling.tell_group(0, alloc::vec![rejected(number)], out);
+            return self.count_decided(rejected(number));
         }
         let undecided = Event { event, rois, since: now, attempt: 0, assigned_to: None, overdue: None };
         if !self.undecided.insert(number, undecided) {
@@ -63,8 +71,14 @@ impl L2sv {
     }
 
     /// The DFM says what it has taken over from former lives.
-    pub(super) fn on_taken_before(&mut self, now: Time, decided: Vec<Settlement>, last: bool, out: &mut Outbox) {
+    pub(super) fn on_taken_before(&mut self, now: Time, mut decided: Vec<Settlement>, last: bool, out: &mut Outbox) {
         let Some(settling) = &mut self.settling else { return };
+        if last {
+            // What is finished for good and was accepted the DFM names, also when it has returned itself.
+            let below = self.outlet.finished_below();
+            let finished = settling.not_named(&decided).into_iter().filter(|event| *event < below);
+            decided.extend(finished.map(rejected));
+        }
         let waiting = settling.on_taken_before(decided, last, out);
         for event in waiting {
             match self.settling.as_ref().and_then(|settling| settling.decided_before(event)) {
@@ -145,4 +159,8 @@ impl L2sv {
             self.flush(now, out);
         }
     }
+}
+
+fn rejected(event: EventId) -> Settlement {
+    Settlement { event, accept: false, grounds: Grounds::Data }
 }
