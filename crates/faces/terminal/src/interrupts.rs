@@ -1,14 +1,19 @@
 //! SIGINT and SIGTERM end a run.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use partition::Control;
 use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag::register_conditional_default;
 use signal_hook::iterator::{Handle, Signals};
 
-/// As long as it lives, the first SIGINT or SIGTERM stops a run in order, and the second one forces the stop.
+/// As long as it lives, the first SIGINT or SIGTERM stops a run in order, and the second one forces the stop. Behind it, as before it,
+/// they end the program. Runs of a program that catches them so follow one another.
 pub struct Interrupts {
+    between_runs: Arc<AtomicBool>,
     signals: Handle,
     thread: Option<JoinHandle<()>>,
 }
@@ -19,19 +24,39 @@ impl Interrupts {
     /// # Errors
     /// The system lets nobody catch them.
     pub fn end(control: Control) -> io::Result<Self> {
-        let mut caught = Signals::new([SIGINT, SIGTERM])?;
+        let between_runs = between_runs()?;
+        let mut caught = Signals::new(ENDING)?;
         let signals = caught.handle();
         let thread = thread::Builder::new().name("interrupts".into()).spawn(move || {
             caught.forever().for_each(|_| control.interrupt());
         })?;
-        Ok(Self { signals, thread: Some(thread) })
+        between_runs.store(false, Ordering::SeqCst);
+        Ok(Self { between_runs, signals, thread: Some(thread) })
     }
 }
 
 impl Drop for Interrupts {
     fn drop(&mut self) {
+        self.between_runs.store(true, Ordering::SeqCst);
         self.signals.close();
         // It only counts signals: it cannot have failed.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
+
+/// Whether no run is there to be ended. A signal that was caught once is ignored when nobody catches it any more, unless this says
+/// otherwise.
+fn between_runs() -> io::Result<Arc<AtomicBool>> {
+    static BETWEEN_RUNS: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
+    let mut known = BETWEEN_RUNS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = &*known {
+        return Ok(Arc::clone(known));
+    }
+    let between_runs = Arc::new(AtomicBool::new(true));
+    for signal in ENDING {
+        register_conditional_default(signal, Arc::clone(&between_runs))?;
+    }
+    Ok(Arc::clone(known.insert(between_runs)))
+}
+
+const ENDING: [i32; 2] = [SIGINT, SIGTERM];

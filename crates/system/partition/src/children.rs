@@ -222,10 +222,10 @@ impl Entry {
 
 impl Drop for Children {
     fn drop(&mut self) {
-        for entry in self.0.iter_mut().filter(|entry| entry.ended.is_none()) {
-            let _ = entry.child.kill();
-            let _ = entry.child.wait();
-        }
+        // All of them before any is waited for: none sees another end, and complains.
+        let mut living: Vec<_> = self.0.iter_mut().filter(|entry| entry.ended.is_none()).collect();
+        living.iter_mut().for_each(|entry| _ = entry.child.kill());
+        living.iter_mut().for_each(|entry| _ = entry.child.wait());
     }
 }
 
