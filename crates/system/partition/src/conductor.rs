@@ -419,9 +419,7 @@ impl Conductor {
     }
 
     fn on_tick(&mut self, now: Time, host: &mut Host) {
-        for (node, how) in self.children.reap() {
-            self.on_death(now, host, node, &how);
-        }
+        self.reap(now, host);
         self.end_the_lost(now);
         self.start_again(now, host);
         self.settle_complaints(now, host);
@@ -441,6 +439,12 @@ impl Conductor {
         let lost: Vec<NodeId> =
             self.children.iter().filter(|child| overdue(&child.lost)).map(|child| child.node).collect();
         lost.into_iter().for_each(|node| self.children.kill(node));
+    }
+
+    fn reap(&mut self, now: Time, host: &mut Host) {
+        for (node, how) in self.children.reap() {
+            self.on_death(now, host, node, &how);
+        }
     }
 
     fn on_death(&mut self, now: Time, host: &mut Host, node: NodeId, how: &str) {

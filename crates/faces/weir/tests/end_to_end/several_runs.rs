@@ -202,6 +202,8 @@ fn process(outcome: &Outcome, role: Role) -> (NodeId, u32) {
 /// Ends a process of a session, which is at an end then.
 fn end(process: u32) {
     kill(Pid::from_raw(i32::try_from(process).unwrap()), Signal::SIGKILL).unwrap();
+    let lives = || fs::read_to_string(format!("/proc/{process}/stat")).is_ok_and(|stat| !stat.contains(") Z "));
+    within_deadline("its end", || !lives());
 }
 
 fn until_built(run: &Running, more: u64) {

@@ -63,6 +63,8 @@ impl Conductor {
             Request::Boot(done) => self.boot(context.now, context.shared, done),
             Request::Start(wanted) => {
                 self.wanted = Some(wanted);
+                // Who is dead already is started again for the run.
+                self.reap(context.now, context.shared);
                 match self.plan() {
                     Ok(planned) => self.start(context, planned),
                     Err(error) if self.controller.state() == State::Absent => self.fail(error),
