@@ -286,9 +286,11 @@ impl Links {
         self.slot(link).into_iter().for_each(|slot| slot.peer = member);
     }
 
-    /// Ends all connections but this one.
+    /// Ends all connections but this one. Peers wait to be accepted until this process has [new settings](Links::reconfigure), and
+    /// so its place in the next run.
     pub fn keep_only(&mut self, link: LinkId) {
         self.slots.retain(|(other, _)| *other == link);
+        self.network.iter_mut().for_each(|network| network.unproven.admit_nobody());
         self.forget_run();
     }
 

@@ -178,6 +178,11 @@ impl Unproven {
         self.strangers.clear();
     }
 
+    /// Has no place for strangers until it is renewed.
+    pub(super) fn admit_nobody(&mut self) {
+        self.places = 0;
+    }
+
     /// Takes a connection in that this process has made to a member.
     pub(super) fn add_made(&mut self, link: LinkId, channel: Channel, to: Member, nonce: Nonce, now: Time) {
         let challenge = Challenge::of_connected(to, nonce);
