@@ -46,6 +46,7 @@ pub(super) fn setup(assembly: Assembly, inputs: Inputs) -> Result<Setup, Simulat
         duration,
         stop_timeout,
         time_to_connect: Duration::from_millis(1),
+        joins: None,
         late: Vec::new(),
         faults: simulation.fault.iter().flat_map(|wanted| faults(wanted, &applications)).collect(),
         healed_after: None,

@@ -1,6 +1,6 @@
 //! Seeded random runs of whole partitions with every fault of a network and its hosts.
 
-use simulator::swarm::{InputKind, LEVELS, Plan};
+use simulator::swarm::{EDITION_OF_JOINS, InputKind, LEVELS, Plan};
 use simulator::world::{Planted, Trace};
 
 /// Seeds per level of faults; `WEIR_SEEDS` sets another number for long campaigns.
@@ -38,15 +38,24 @@ fn one_seed() {
 }
 
 fn campaign(level: u32) {
+    campaign_of(level, Plan::draw);
+}
+
+fn campaign_of(level: u32, draw: impl Fn(u64, u32) -> Plan) {
     let first = first_seed();
     for seed in first..first + seeds() {
-        let plan = Plan::draw(seed, level);
+        let plan = draw(seed, level);
         if let Some(failure) = plan.verdict() {
             let (least, how) = plan.least().expect("a run repeats");
             let toml = plan.to_toml().unwrap_or_default();
             panic!("level {level}, seed {seed}: {failure}\n{plan:#?}\n{toml}\nthe least that fails: {how}\n{least:#?}");
         }
     }
+}
+
+#[test]
+fn applications_join_whoever_else_wants_to() {
+    (0..=3).for_each(|level| campaign_of(level, |seed, level| Plan::draw_in(EDITION_OF_JOINS, seed, level)));
 }
 
 #[test]

@@ -7,8 +7,10 @@ use base::random::Random;
 use dataflow::building::dfm::ClearAfter;
 use dataflow::filter::streams::StreamRule;
 
+use dataflow::node::RUN_CONTROL;
+
 use super::plan::{InputKind, Plan};
-use crate::world::{Fault, Links, Port, TypeSet};
+use crate::world::{Fault, Impostor, JoinFault, Joins, Links, Moment, Port, TypeSet};
 
 impl Plan {
     pub(super) fn draw_more(&mut self, edition: u32, level: u32) {
@@ -40,6 +42,65 @@ impl Plan {
             self.draw_lawful(&mut Random::new(seed ^ 0x6c61_7766_756c));
             self.draw_pauses(&mut Random::new(seed ^ 0x7061_7573_6573));
         }
+        if (edition >= 9 && level <= 3) || edition >= 10 {
+            self.draw_joins(&mut Random::new(seed ^ 0x6a6f_696e_6564));
+        }
+    }
+
+    /// Applications join, and are joined by others than they seem: without the secret, or with that of a former life or of this one.
+    fn draw_joins(&mut self, r: &mut Random) {
+        let notice_max = Duration::from_micros([0, 200, 1_000, 30_000][r.below(4) as usize]);
+        let mut faults = Vec::new();
+        for _ in 0..r.below(4) {
+            let at = if r.chance(0.5) { RUN_CONTROL } else { self.any(r) };
+            // As those whose peers connect to them, too.
+            let as_whom = self.any(r);
+            if as_whom == at {
+                continue;
+            }
+            let (lives_ahead, skips_proof) = (r.below(3) as i32 - 1, r.chance(0.3));
+            let impostor = Impostor { as_whom, lives_ahead, at, knows_secret: false, skips_proof };
+            let of_start = r.chance(0.5);
+            let after = Duration::from_micros(r.below(if of_start { 600 } else { 15_000 }));
+            let moment = if of_start { Moment::OfStart(after) } else { Moment::OfRun(after) };
+            faults.push((moment, JoinFault::Impostor(impostor)));
+        }
+        for (at, node, away) in self.returning() {
+            // About when the next life joins.
+            let near = |r: &mut Random| {
+                let most_us = if r.chance(0.5) { 500 } else { 2_000 };
+                Moment::OfRun(at + away + Duration::from_micros(r.below(most_us)))
+            };
+            let any_time =
+                |r: &mut Random| Moment::OfRun(at + Duration::from_micros(r.below(2_000)) + away.mul_f64(r.unit()));
+            let mut other = self.any(r);
+            while other == node {
+                other = self.any(r);
+            }
+            let known =
+                Impostor { as_whom: node, lives_ahead: 0, at: RUN_CONTROL, knows_secret: true, skips_proof: false };
+            if r.chance(0.5) {
+                // The former life speaks once more, to run control or to a peer.
+                let at = if r.chance(0.3) { RUN_CONTROL } else { other };
+                faults.push((near(r), JoinFault::Impostor(Impostor { lives_ahead: -1, at, ..known })));
+            }
+            if r.chance(0.3) {
+                faults.push((any_time(r), JoinFault::Impostor(known)));
+            }
+            if r.chance(0.2) {
+                faults.push((near(r), JoinFault::Cut(node)));
+            }
+        }
+        self.joins = Some(Joins { notice_max, faults });
+    }
+
+    /// Those that die and return: when, who, and for how long they are away.
+    fn returning(&self) -> Vec<(Duration, NodeId, Duration)> {
+        let of = |(at, fault): &(Duration, Fault)| match fault {
+            Fault::Restart(node, away) => Some((*at, *node, *away)),
+            _ => None,
+        };
+        self.faults.iter().filter_map(of).collect()
     }
 
     /// Nearly always everything heals, so that what is in hand must drain; else that it does not would never be seen.

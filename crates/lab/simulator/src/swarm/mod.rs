@@ -28,7 +28,7 @@ use outside::{Seen, Surroundings};
 /// What did not hold, in words.
 type Failures = Vec<String>;
 
-pub use plan::{Counts, EDITION, Fine, InputKind, LEVELS, Plan, Push};
+pub use plan::{Counts, EDITION, EDITION_OF_JOINS, Fine, InputKind, LEVELS, Plan, Push};
 
 /// A run that has ended, and what did not hold of it.
 pub struct Run {
@@ -74,7 +74,7 @@ impl Plan {
 
     /// The same without any fault, where the files have to be the same.
     fn twin(&self) -> Option<Self> {
-        let twin = || Self { faults: Vec::new(), late: Vec::new(), ..self.clone() };
+        let twin = || Self { faults: Vec::new(), late: Vec::new(), joins: None, ..self.clone() };
         (self.keeps_all() && self.keeps_data()).then(twin)
     }
 
@@ -135,6 +135,7 @@ impl Plan {
             duration: self.duration,
             stop_timeout: self.stop_timeout,
             time_to_connect: self.time_to_connect(),
+            joins: self.joins.clone(),
             late: self.late.clone(),
             faults: self.faults.clone(),
             healed_after: self.healed_after,

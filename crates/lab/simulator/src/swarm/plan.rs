@@ -19,7 +19,7 @@ use dataflow::level2::steering::{Skeleton, Strategy};
 use dataflow::readout::pusher::Destination;
 use dataflow::recording::sfo::Durable;
 
-use crate::world::{Fault, Links, Planted, Port, TypeSet};
+use crate::world::{Fault, Joins, Links, Planted, Port, TypeSet};
 
 /// What a run consists of: drawn from a seed, printed with every failure.
 #[derive(Clone, Debug)]
@@ -142,6 +142,8 @@ pub struct Plan {
     pub late: Vec<(NodeId, Duration)>,
     /// What goes wrong, and when.
     pub faults: Vec<(Duration, Fault)>,
+    /// How applications join; without it they know each other at once.
+    pub joins: Option<Joins>,
     /// A bug to be found.
     pub planted: Option<Planted>,
     /// Numbers with a key of their own in configurations.
@@ -300,6 +302,7 @@ impl Plan {
             service: Duration::ZERO,
             late: Vec::new(),
             faults: Vec::new(),
+            joins: None,
             planted: None,
             fine: Fine::default(),
             is_lawful: false,
@@ -429,6 +432,7 @@ impl Plan {
             service: Duration::ZERO,
             late: Vec::new(),
             faults: Vec::new(),
+            joins: None,
             planted: None,
             fine: Fine::default(),
             is_lawful: false,
@@ -713,5 +717,7 @@ const BUILD_TIMEOUT: Duration = Duration::from_millis(200);
 const MESSAGES_OF_EVENT: u32 = 8;
 /// Levels of faults.
 pub const LEVELS: u32 = 6;
-/// The newest edition of the draws.
+/// The newest edition of the draws in which applications know each other at once.
 pub const EDITION: u32 = 8;
+/// The edition in which they join, up to level 3.
+pub const EDITION_OF_JOINS: u32 = 9;

@@ -70,6 +70,11 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
         with(&|plan| _ = plan.faults.remove(index));
     }
     with(&|plan| plan.late.clear());
+    with(&|plan| plan.joins = None);
+    with(&|plan| plan.joins.iter_mut().for_each(|joins| joins.notice_max = Duration::ZERO));
+    for index in 0..plan.joins.as_ref().map_or(0, |joins| joins.faults.len()) {
+        with(&|plan| plan.joins.iter_mut().for_each(|joins| _ = joins.faults.remove(index)));
+    }
     with(&|plan| plan.links.loss = 0.0);
     with(&|plan| plan.links.duplication = 0.0);
     with(&|plan| plan.links.delay = 0.0);

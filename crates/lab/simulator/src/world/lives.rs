@@ -24,9 +24,7 @@ impl World {
         let component = (self.setup.components)(node, incarnation);
         let new = Node::new(node, self.setup.run, incarnation, Arc::clone(&self.roles), component);
         self.slot_mut(node).node = Some(new);
-        let now = self.now;
-        let has_died = |struck: &&mut Struck| matches!(struck.fault, Fault::Restart(died, _) if died == node);
-        self.struck.iter_mut().filter(has_died).for_each(|struck| _ = struck.back.get_or_insert(now));
+        self.note_return(node);
         self.input(node, Input::Peer { node: RUN_CONTROL, state: PeerState::Up(Incarnation(0)) });
         for index in 0..self.slots.len() {
             let other = self.slots[index].app.node;
@@ -44,6 +42,12 @@ impl World {
             self.input(node, Input::Command(command));
             self.after_command(node, command);
         }
+    }
+
+    pub(super) fn note_return(&mut self, node: NodeId) {
+        let now = self.now;
+        let has_died = |struck: &&mut Struck| matches!(struck.fault, Fault::Restart(died, _) if died == node);
+        self.struck.iter_mut().filter(has_died).for_each(|struck| _ = struck.back.get_or_insert(now));
     }
 
     /// The news travels in order with the messages of the peer.
@@ -90,9 +94,13 @@ impl World {
         self.struck.push(Struck { at: now, fault: fault.clone(), back: None });
         match fault {
             Fault::Kill(node) | Fault::Restart(node, _) if self.slot(node).gone => {}
-            Fault::Kill(node) => self.crash(node, PeerState::Gone),
+            Fault::Kill(node) => _ = self.end_process(node, PeerState::Gone, "killed by a fault"),
+            Fault::Restart(node, after) if self.joining.is_some() => {
+                self.set_away(node, after);
+                self.end_process(node, PeerState::Down, "killed by a fault");
+            }
             Fault::Restart(node, after) => {
-                self.crash(node, PeerState::Down);
+                self.crash(node, PeerState::Down, "killed by a fault");
                 self.schedule(now + after, What::Appear(node));
             }
             Fault::Hang(node) => {
@@ -121,7 +129,23 @@ impl World {
         self.schedule(self.now, What::Arrives(to, Arriving::Message(envelope, message)));
     }
 
-    fn crash(&mut self, node: NodeId, state: PeerState) {
+    /// The process of an application ends; false if it has none.
+    pub(super) fn end_process(&mut self, node: NodeId, state: PeerState, how: &'static str) -> bool {
+        let lives = self.joining.is_none() || self.has_process(node);
+        if lives && self.only_joins() {
+            let member = (node, self.slot(node).incarnation);
+            self.slot_mut(node).incarnation.0 += 1;
+            self.process_ended(member, how);
+        } else if lives {
+            self.crash(node, state, how);
+        } else {
+            self.slot_mut(node).gone |= state == PeerState::Gone;
+        }
+        lives
+    }
+
+    fn crash(&mut self, node: NodeId, state: PeerState, how: &'static str) {
+        let member = (node, self.slot(node).incarnation);
         self.before_death(node);
         let (now, slot) = (self.now, self.slot_mut(node));
         let last = slot.node.take().map(|node| node.report(now));
@@ -139,6 +163,9 @@ impl World {
             ethernet.reset(node);
         }
         self.take_outcomes();
+        if self.joining.is_some() {
+            return self.process_ended(member, how);
+        }
         for index in 0..self.slots.len() {
             let other = self.slots[index].app.node;
             if other != node {
@@ -147,7 +174,7 @@ impl World {
         }
         if state == PeerState::Gone {
             self.with_controller(|controller: &mut Controller, now: Time, out| {
-                controller.on_death(now, node, "killed by a fault", out);
+                controller.on_death(now, node, how, out);
             });
         }
     }

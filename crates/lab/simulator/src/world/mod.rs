@@ -7,6 +7,8 @@ mod clock;
 mod costs;
 mod driver;
 mod hosts;
+mod joining;
+mod joins;
 mod lives;
 mod monitor;
 mod outcomes;
@@ -39,6 +41,7 @@ use crate::network::Step;
 use crate::slab::Slab;
 use clock::Clock;
 use driver::{Drivers, Frame, Turn};
+use joining::{JoinEvent, Joining};
 use monitor::Monitor;
 use pausing::Pausing;
 use processors::Processors;
@@ -47,6 +50,7 @@ use setup::BEGINNING;
 pub use costs::{Cost, Costs};
 pub use driver::{Carrying, Driver};
 pub use hosts::Hosts;
+pub use joins::{Impostor, JoinFault, Joins, Moment};
 pub use monitor::{Decided, Pushed};
 pub use outcomes::{Outcomes, Struck, Troubles};
 pub use setup::{Effort, Fault, Outside, Place, Planted, Setup};
@@ -68,6 +72,8 @@ pub struct World {
     pending: Slab<What>,
     processors: Processors,
     drivers: Option<Drivers>,
+    /// Those that join; without it applications know each other at once.
+    joining: Option<Joining>,
     /// When the last reliable message of a pair arrives: they keep their order.
     in_order: Vec<Time>,
     /// By pair and type, for those that have connections of their own.
@@ -177,6 +183,7 @@ enum What {
     Fault(usize),
     Resume,
     Appear(NodeId),
+    Join(JoinEvent),
 }
 
 enum Arriving {
@@ -213,6 +220,7 @@ impl World {
             queue: Queue::new(),
             pending: Slab::default(),
             processors: Processors::new(&setup.hosts),
+            joining: setup.joins.as_ref().map(|joins| Joining::new(joins, &setup)),
             drivers: setup.driver.map(|driver| Drivers::new(driver, &setup.hosts)),
             in_order: vec![Time::ZERO; pairs],
             in_order_of_types: BTreeMap::new(),
@@ -256,6 +264,22 @@ impl World {
     /// # Panics
     /// If a component finds its state inconsistent, or the run does not end.
     pub fn run(mut self) -> Outcomes {
+        if self.joining.is_some() {
+            self.start_processes();
+        } else {
+            self.appear_all();
+        }
+        while !self.controller.has_ended() {
+            self.step();
+        }
+        let ended = self.now;
+        self.settle_joining();
+        self.now = ended;
+        self.conclude()
+    }
+
+    /// Applications know each other at once, and run control starts the run a while later; those that are late come into it.
+    fn appear_all(&mut self) {
         for index in 0..self.slots.len() {
             let node = self.slots[index].app.node;
             let late = self.setup.late.iter().find(|(late, _)| *late == node).map(|(_, after)| *after);
@@ -265,16 +289,25 @@ impl World {
             }
         }
         let begin = self.now + self.setup.time_to_connect;
-        // Run control starts a run when the applications have found one another; those that are late come into it. A fault comes
-        // later: a run does not begin with an application that is dead.
+        // A fault comes later: a run does not begin with an application that is dead.
         self.schedule(begin, What::Begin);
         for index in 0..self.setup.faults.len() {
             self.schedule(begin + self.setup.faults[index].0, What::Fault(index));
         }
-        while !self.controller.has_ended() {
-            self.step();
+    }
+
+    /// What is pending next until then, of what nothing else is done with.
+    fn next_until(&mut self, until: Time) -> Option<What> {
+        loop {
+            let event = self.queue.pop()?;
+            self.now = self.queue.now().to_time();
+            if self.now > until {
+                return None;
+            }
+            if let Event::Pending(index) = event {
+                return Some(self.pending.remove(index));
+            }
         }
-        self.conclude()
     }
 
     fn step(&mut self) {
@@ -327,6 +360,7 @@ impl World {
             What::Fault(index) => self.strike(index),
             What::Resume => self.resume(),
             What::Appear(node) => self.appear(node),
+            What::Join(event) => self.on_join_event(event),
         }
     }
 
@@ -507,6 +541,10 @@ impl World {
         let mut sends = Vec::new();
         route(&mut out, &[], |to, message| sends.push((to, message)), |_| {});
         for (to, message) in sends {
+            if self.joining.is_some() {
+                self.command_joined(to, message);
+                continue;
+            }
             let to_incarnation = self.slot(to).incarnation;
             let run = self.setup.run;
             let from_incarnation = Incarnation(0);

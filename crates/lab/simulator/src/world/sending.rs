@@ -340,7 +340,7 @@ impl World {
         }
     }
 
-    fn latency(&mut self) -> Duration {
+    pub(super) fn latency(&mut self) -> Duration {
         self.links().latency.mul_f64(1.0 + self.random.unit())
     }
 

@@ -13,6 +13,7 @@ use dataflow::message::{BuiltEvent, EventInfo, Message, Recording};
 use super::costs::Costs;
 use super::driver::Driver;
 use super::hosts::Hosts;
+use super::joins::Joins;
 use super::wire::{Links, Wire};
 
 /// A run to be simulated.
@@ -47,7 +48,9 @@ pub struct Setup {
     pub stop_timeout: Duration,
     /// After this time all that are not late have found one another, and run control starts the run.
     pub time_to_connect: Duration,
-    /// Applications that appear so long after the others.
+    /// How applications join; without it they know each other at once.
+    pub joins: Option<Joins>,
+    /// Applications that appear so long after the others; where they join, the run waits for them.
     pub late: Vec<(NodeId, Duration)>,
     /// What goes wrong, and when, counted from the start of the run.
     pub faults: Vec<(Duration, Fault)>,
@@ -59,6 +62,13 @@ pub struct Setup {
     pub checks: bool,
     /// More steps than this are a run that does not end.
     pub steps_max: u64,
+}
+
+impl Setup {
+    /// Whether an application is started again when it dies, as far as that goes.
+    pub(super) fn returns(&self, node: NodeId) -> bool {
+        self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Restart(of, _) if *of == node))
+    }
 }
 
 /// What drivers do for components, and what comes from outside the partition.

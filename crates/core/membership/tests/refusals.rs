@@ -1,0 +1,381 @@
+//! What must not get in: a join taken twice, a former life, who says what is not his to say.
+
+use std::time::Duration;
+
+use base::ids::{Incarnation, NodeId, RunNumber};
+use base::time::Time;
+use dataflow::component::PeerState;
+use dataflow::message::{Command, DatagramAddresses, Envelope, Message, PeerPlace};
+use dataflow::node::RUN_CONTROL;
+use membership::FIRST_LIFE;
+use membership::challenge::Member;
+use membership::participant::{End, Identity, Participant, ParticipantDriver, Place, Ties, Welcome};
+use membership::passage::{Driver, Kind, LinkId, Part, Passage, Recipient, Way};
+use membership::registrar::{AfterDeath, Applicant, Registrar, RegistrarDriver, RegistrarParameters};
+
+#[test]
+fn a_life_joins_once() {
+    let (mut registrar, mut did) = (registrar(), Did::default());
+    join(&mut registrar, &mut did, LinkId(1), (SFI, FIRST_LIFE));
+    assert_eq!(did.take(), ["opens 1", "says Welcome over 1", "tells of 2: Up(Incarnation(0))"]);
+    join(&mut registrar, &mut did, LinkId(2), (SFI, FIRST_LIFE));
+    assert_eq!(did.take(), ["refuses 2"]);
+    assert_eq!(registrar.link(SFI), Some(LinkId(1)));
+}
+
+/// It has joined, and says so again over the same connection: that is lost, and its process with it.
+#[test]
+fn who_joins_again_over_its_connection_is_lost() {
+    let (mut registrar, mut did) = (registrar(), Did::default());
+    join(&mut registrar, &mut did, LinkId(1), (SFI, FIRST_LIFE));
+    join(&mut registrar, &mut did, LinkId(1), (SFI, FIRST_LIFE));
+    assert_eq!((registrar.link(SFI), registrar.next_deadline()), (None, Some(SECOND)));
+    did.take();
+    did.now = SECOND;
+    registrar.on_deadline(&mut did);
+    assert_eq!(did.take(), ["kills 2"]);
+}
+
+#[test]
+fn neither_a_former_nor_a_future_life_joins() {
+    let (mut registrar, mut did) = (registrar(), Did::default());
+    for (node, link) in [(ROS, 1), (SFI, 2)] {
+        join(&mut registrar, &mut did, LinkId(link), (node, FIRST_LIFE));
+        registrar.on_message(&mut did, LinkId(link), envelope((node, FIRST_LIFE)), ready());
+    }
+    assert!(registrar.all_ready());
+    registrar.begin();
+    registrar.on_lost(&mut did, LinkId(2));
+    registrar.on_ended(&mut did, SFI, "killed by SIGKILL");
+    did.take();
+    registrar.on_deadline(&mut did);
+    assert_eq!(did.take(), ["tells of 2: Down", "starts 2 in life 1"]);
+    for (link, life) in [(3, 0), (4, 2)] {
+        join(&mut registrar, &mut did, LinkId(link), (SFI, Incarnation(life)));
+        assert_eq!(did.take(), [format!("refuses {link}")]);
+    }
+    join(&mut registrar, &mut did, LinkId(5), (SFI, NEXT_LIFE));
+    assert_eq!(did.take()[..2], ["opens 5", "says Welcome over 5"]);
+}
+
+#[test]
+fn an_application_that_may_not_return_ends_the_run_and_others_are_told() {
+    let (mut registrar, mut did) = (registrar(), Did::default());
+    for (node, link) in [(ROS, 1), (SFI, 2)] {
+        join(&mut registrar, &mut did, LinkId(link), (node, FIRST_LIFE));
+    }
+    registrar.begin();
+    did.take();
+    registrar.on_ended(&mut did, ROS, "exited with status 1");
+    assert_eq!(did.take(), ["says Gone over 2", "tells of 1: Gone", "loses 1 for good: exited with status 1; alone"]);
+}
+
+/// It was away when another was lost for good, and waited for that one in vain.
+#[test]
+fn a_new_life_is_told_who_is_gone_and_waits_for_nobody_else() {
+    let (mut registrar, mut did) = (registrar(), Did::default());
+    for (node, link) in [(ROS, 1), (SFI, 2)] {
+        join(&mut registrar, &mut did, LinkId(link), (node, FIRST_LIFE));
+    }
+    registrar.begin();
+    registrar.on_lost(&mut did, LinkId(2));
+    registrar.on_ended(&mut did, SFI, "killed by SIGKILL");
+    registrar.on_deadline(&mut did);
+    registrar.on_ended(&mut did, ROS, "killed by SIGKILL");
+    did.take();
+    join(&mut registrar, &mut did, LinkId(3), (SFI, NEXT_LIFE));
+    let said: Vec<String> = did.take().into_iter().filter(|done| done.starts_with("says")).collect();
+    assert_eq!(said, ["says Welcome over 3", "says Gone over 3", "says Peers over 3"]);
+    assert_eq!(did.introduced, 0);
+}
+
+#[test]
+fn a_lost_connection_that_a_death_explains_is_no_reason_to_stop() {
+    for is_explained in [false, true] {
+        let (mut registrar, mut did) = (registrar(), Did::default());
+        for (node, link) in [(ROS, 1), (SFI, 2)] {
+            join(&mut registrar, &mut did, LinkId(link), (node, FIRST_LIFE));
+        }
+        registrar.begin();
+        let lost = Message::Lost { node: SFI, life: FIRST_LIFE, reason: "closed".into() };
+        registrar.on_message(&mut did, LinkId(1), envelope((ROS, FIRST_LIFE)), lost);
+        did.take();
+        did.now = SECOND;
+        if is_explained {
+            registrar.on_ended(&mut did, SFI, "killed by SIGKILL");
+        }
+        registrar.on_deadline(&mut did);
+        let stops = did.take().iter().any(|done| done == "stops: ros-1: connection to sfi-1 lost: closed");
+        assert_eq!(stops, !is_explained);
+    }
+}
+
+/// What was said to a former life is said to the next one; what was lifted is not.
+#[test]
+fn a_new_life_is_told_what_the_former_one_was_told() {
+    let (mut registrar, mut did) = (registrar(), Did::default());
+    join(&mut registrar, &mut did, LinkId(1), (SFI, FIRST_LIFE));
+    registrar.begin();
+    for command in [Command::Start, Command::Pause, Command::Resume, Command::Progress] {
+        registrar.remember(SFI, &Message::Command(command));
+    }
+    registrar.on_lost(&mut did, LinkId(1));
+    registrar.on_ended(&mut did, SFI, "killed by SIGKILL");
+    registrar.on_deadline(&mut did);
+    did.take();
+    join(&mut registrar, &mut did, LinkId(2), (SFI, NEXT_LIFE));
+    let said: Vec<String> = did.take().into_iter().filter(|done| done.starts_with("says")).collect();
+    assert_eq!(said, ["says Welcome over 2", "says Command over 2", "says Peers over 2"]);
+}
+
+#[test]
+fn a_greeting_of_a_former_life_is_turned_away() {
+    for is_told in [false, true] {
+        let (mut participant, mut did) = participant();
+        if is_told {
+            let places = vec![PeerPlace { node: SFI, life: NEXT_LIFE, address: String::new() }];
+            participant.on_message(&mut did, CONTROL, envelope((RUN_CONTROL, FIRST_LIFE)), Message::Peers(places));
+        } else {
+            participant.on_message(&mut did, LinkId(1), envelope((SFI, NEXT_LIFE)), greeting());
+            assert_eq!(participant.knows(SFI), Some(NEXT_LIFE));
+            participant.on_lost(&mut did, LinkId(1), "closed");
+        }
+        did.take();
+        participant.on_message(&mut did, LinkId(2), envelope((SFI, FIRST_LIFE)), greeting());
+        assert_eq!((did.take(), participant.knows(SFI)), (vec!["refuses 2".to_owned()], None));
+    }
+}
+
+#[test]
+fn the_next_life_replaces_one_whose_loss_was_not_seen() {
+    let (mut participant, mut did) = participant();
+    participant.on_message(&mut did, LinkId(1), envelope((SFI, FIRST_LIFE)), greeting());
+    assert_eq!(did.take(), ["says Greet over 1", "opens 1", "tells of 2: Up(Incarnation(0))"]);
+    participant.on_message(&mut did, LinkId(2), envelope((SFI, NEXT_LIFE)), greeting());
+    let done = ["tells of 2: Down", "says Greet over 2", "opens 2", "tells of 2: Up(Incarnation(1))"];
+    assert_eq!(did.take(), done);
+    participant.on_lost(&mut did, LinkId(1), "closed");
+    assert_eq!((did.take(), participant.knows(SFI)), (Vec::<String>::new(), Some(NEXT_LIFE)));
+}
+
+/// Two processes in one life: the second finds the place taken.
+#[test]
+fn a_second_connection_of_a_life_that_is_there_is_turned_away() {
+    let (mut participant, mut did) = participant();
+    participant.on_message(&mut did, LinkId(1), envelope((SFI, FIRST_LIFE)), greeting());
+    did.take();
+    participant.on_message(&mut did, LinkId(2), envelope((SFI, FIRST_LIFE)), greeting());
+    assert_eq!(did.take(), ["refuses 2"]);
+    assert_eq!(participant.knows(SFI), Some(FIRST_LIFE));
+}
+
+#[test]
+fn who_greets_twice_over_a_connection_is_lost() {
+    let (mut participant, mut did) = participant();
+    participant.on_message(&mut did, LinkId(1), envelope((SFI, FIRST_LIFE)), greeting());
+    did.take();
+    participant.on_message(&mut did, LinkId(1), envelope((SFI, FIRST_LIFE)), greeting());
+    assert_eq!(did.take(), ["refuses 1", "tells of 2: Down", "says Lost over 0"]);
+    assert_eq!(participant.knows(SFI), None);
+}
+
+#[test]
+fn an_application_without_run_control_ends() {
+    let (mut participant, mut did) = participant();
+    participant.on_lost(&mut did, CONTROL, "closed");
+    assert_eq!(participant.end(), Some(&End::Orphaned));
+    participant.on_message(&mut did, LinkId(1), envelope((SFI, FIRST_LIFE)), greeting());
+    assert_eq!(participant.knows(SFI), None);
+}
+
+#[test]
+fn a_connection_takes_messages_of_the_member_that_it_has_proved_alone() {
+    let mut passage = Passage::new((SFI, NEXT_LIFE));
+    let credit = Message::Credit(0);
+    assert_eq!(passage.recipient(&envelope((SFI, NEXT_LIFE)), &credit), Recipient::Joining);
+    passage.open();
+    assert_eq!(passage.recipient(&envelope((SFI, NEXT_LIFE)), &credit), Recipient::Component);
+    assert_eq!(passage.recipient(&envelope((SFI, NEXT_LIFE)), &greeting()), Recipient::Joining);
+    for other in [(SFI, FIRST_LIFE), (ROS, NEXT_LIFE), (RUN_CONTROL, FIRST_LIFE)] {
+        assert_eq!(passage.recipient(&envelope(other), &credit), Recipient::Nobody, "{other:?}");
+    }
+    let mut of_control = Passage::new((RUN_CONTROL, FIRST_LIFE));
+    of_control.open();
+    assert_eq!(of_control.recipient(&envelope((SFI, FIRST_LIFE)), &credit), Recipient::Component, "it hosts some");
+}
+
+fn registrar() -> Registrar {
+    let applicant =
+        |(node, name, after_death): (NodeId, &str, AfterDeath)| Applicant { node, name: name.into(), after_death };
+    let alone = AfterDeath::EndsRun("; alone".into());
+    let applicants = [(ROS, "ros-1", alone), (SFI, "sfi-1", AfterDeath::Returns)].map(applicant).to_vec();
+    let welcome = Message::Welcome {
+        configuration: String::new(),
+        hosted: Vec::new(),
+        robs: Vec::new(),
+        datagrams: Box::default(),
+    };
+    let start_timeout = Duration::from_secs(10);
+    let (run, shares, restarts, window) = (RUN, false, 5, Duration::from_secs(60));
+    Registrar::new(RegistrarParameters { run, applicants, welcome, shares, start_timeout, restarts, window })
+}
+
+/// It has joined as somebody of the run; no name is wrong.
+fn join(registrar: &mut Registrar, did: &mut Did, link: LinkId, member: Member) {
+    let name = if member.0 == SFI { "sfi-1" } else { "ros-1" };
+    let join = Message::Join { name: name.into(), address: format!("at {}", link.0) };
+    registrar.on_message(did, link, envelope(member), join);
+}
+
+/// The read-out system, which has its place.
+fn participant() -> (Participant, Did) {
+    let mut did = Did::default();
+    let identity = Identity {
+        run: RUN,
+        member: (ROS, FIRST_LIFE),
+        name: "ros-1".into(),
+        address: String::new(),
+        control: String::new(),
+    };
+    let mut participant = Participant::join(&mut did, identity).unwrap();
+    participant.on_proven(&mut did, CONTROL);
+    let welcome = Message::Welcome {
+        configuration: String::new(),
+        hosted: Vec::new(),
+        robs: Vec::new(),
+        datagrams: Box::default(),
+    };
+    participant.on_message(&mut did, CONTROL, envelope((RUN_CONTROL, FIRST_LIFE)), welcome);
+    assert_eq!(did.take(), ["connects to 0", "says Join over 0"]);
+    assert!(participant.has_place());
+    (participant, did)
+}
+
+fn envelope((from, from_incarnation): Member) -> Envelope {
+    Envelope { from, to: ROS, run: RUN, from_incarnation, to_incarnation: FIRST_LIFE }
+}
+
+fn greeting() -> Message {
+    Message::Greet { part: 0, datagrams: Box::default() }
+}
+
+fn ready() -> Message {
+    Message::Ready { datagrams: Box::default() }
+}
+
+/// What was done, in words.
+struct Did {
+    words: Vec<String>,
+    /// How many places the last words about peers held.
+    introduced: usize,
+    now: Time,
+}
+
+impl Default for Did {
+    fn default() -> Self {
+        Self { words: Vec::new(), introduced: 0, now: Time::ZERO }
+    }
+}
+
+impl Did {
+    fn take(&mut self) -> Vec<String> {
+        core::mem::take(&mut self.words)
+    }
+
+    fn did(&mut self, what: String) {
+        self.words.push(what);
+    }
+}
+
+impl Driver for Did {
+    fn say(&mut self, link: LinkId, _: Envelope, message: Message) {
+        self.did(format!("says {} over {}", message.name(), link.0));
+        if let Message::Peers(places) = message {
+            self.introduced = places.len();
+        }
+    }
+
+    fn open(&mut self, link: LinkId) {
+        self.did(format!("opens {}", link.0));
+    }
+
+    fn close(&mut self, _: LinkId) {}
+
+    fn refuse(&mut self, link: LinkId) {
+        self.did(format!("refuses {}", link.0));
+    }
+
+    fn deliver(&mut self, _: Envelope, message: Message) {
+        self.did(format!("delivers {}", message.name()));
+    }
+
+    fn route(&mut self, _: NodeId, _: LinkId, _: Way) {}
+
+    fn set_life(&mut self, _: Member) {}
+
+    fn meet(&mut self, _: Member, _: &DatagramAddresses) -> bool {
+        true
+    }
+
+    fn datagram_addresses(&self) -> DatagramAddresses {
+        DatagramAddresses::default()
+    }
+
+    fn tell(&mut self, node: NodeId, state: PeerState) {
+        self.did(format!("tells of {}: {state:?}", node.0));
+    }
+
+    fn now(&self) -> Time {
+        self.now
+    }
+}
+
+impl RegistrarDriver for Did {
+    fn start(&mut self, (node, life): Member) -> Result<(), String> {
+        self.did(format!("starts {} in life {}", node.0, life.0));
+        Ok(())
+    }
+
+    fn kill(&mut self, node: NodeId) {
+        self.did(format!("kills {}", node.0));
+    }
+
+    fn life_over(&mut self, _: NodeId) {}
+
+    fn lost_for_good(&mut self, node: NodeId, how: &str) {
+        self.did(format!("loses {} for good: {how}", node.0));
+    }
+
+    fn stop_because(&mut self, reason: &str) {
+        self.did(format!("stops: {reason}"));
+    }
+
+    fn name(&self, node: NodeId) -> String {
+        if node == SFI { "sfi-1".into() } else { "ros-1".into() }
+    }
+
+    fn announce(&mut self, _: &str) {}
+}
+
+impl ParticipantDriver for Did {
+    fn connect(&mut self, to: Member, _: &str, _: Part) -> Result<LinkId, String> {
+        self.did(format!("connects to {}", to.0.0));
+        Ok(CONTROL)
+    }
+
+    fn take_place(&mut self, _: Welcome, _: LinkId) -> Result<Place, String> {
+        let ties = Ties { parts: vec![Part { kind: Kind::Tcp, port: None }], returns: true };
+        Ok(Place { peers: [(SFI, ties)].into(), ..Place::default() })
+    }
+
+    fn kind(&self, _: LinkId) -> Option<Kind> {
+        Some(Kind::Tcp)
+    }
+}
+
+const RUN: RunNumber = RunNumber(1);
+const ROS: NodeId = NodeId(1);
+const SFI: NodeId = NodeId(2);
+const NEXT_LIFE: Incarnation = Incarnation(1);
+const CONTROL: LinkId = LinkId(0);
+const SECOND: Time = Time::from_ns(1_000_000_000);

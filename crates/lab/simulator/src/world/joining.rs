@@ -1,0 +1,734 @@
+//! Applications join, die and return by the protocol of live runs, over connections with faults of their own.
+//!
+//! Only what is said about joining travels over these connections, and the orders of run control; the messages of components go as
+//! the world's wire carries them. Both keep one order from an application to another.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use base::ids::{Incarnation, NodeId};
+use base::random::Random;
+use base::time::Time;
+use dataflow::component::{Input, PeerState};
+use dataflow::control::controller::Controller;
+use dataflow::message::{DatagramAddresses, Envelope, Message};
+use dataflow::node::{Node, RUN_CONTROL};
+use membership::FIRST_LIFE;
+use membership::challenge::{Challenge, Member, Prover};
+use membership::participant::{End, Identity, Participant, ParticipantDriver, Place, Ties, Welcome};
+use membership::passage::{Driver, Kind, LinkId, Part, Passage, Recipient, Way};
+use membership::registrar::{AfterDeath, Applicant, Registrar, RegistrarDriver, RegistrarParameters};
+use membership::run_secret::RunSecret;
+
+use super::joins::{Impostor, JoinFault, Joins, Moment};
+use super::setup::Setup;
+use super::{Arriving, What, World};
+
+/// What happens to those that join.
+pub(super) enum JoinEvent {
+    /// A process starts.
+    Starts(NodeId),
+    /// Something comes over a connection.
+    Says(LinkId, Envelope, Message),
+    /// The other end of a connection is gone.
+    Lost(LinkId),
+    /// Run control learns that a process has ended.
+    Ended(NodeId, &'static str),
+    /// The registrar wants to be called.
+    Wake,
+    /// Something goes wrong.
+    Fault(usize),
+}
+
+/// Those that join.
+pub(super) struct Joining {
+    joins: Joins,
+    /// None while it is called.
+    registrar: Option<Registrar>,
+    /// By application; none while it is called, and without a process.
+    participants: Vec<Option<Participant>>,
+    ends: Vec<ConnectionEnd>,
+    random: Random,
+    wake: Option<Time>,
+    has_begun: bool,
+    /// The run is over: nobody has a component any more.
+    is_over: bool,
+    /// How long each is away when it dies.
+    away: BTreeMap<NodeId, Duration>,
+    /// Those that have their place, and accept others from then on.
+    placed: BTreeSet<Member>,
+    /// Those that have joined, each in its lives.
+    admitted: BTreeSet<Member>,
+    /// Lives that run control knows to be over.
+    over: BTreeSet<Member>,
+    /// The newest life of the second that the first has heard of.
+    heard: BTreeMap<(NodeId, NodeId), Incarnation>,
+}
+
+/// One end of a connection; that of a number and that of the next one belong together.
+struct ConnectionEnd {
+    owner: Owner,
+    state: State,
+    /// What it says first, once it is accepted.
+    first: Option<(Envelope, Message)>,
+    /// When what was sent last from here arrives.
+    last: Time,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    Control,
+    Application(Member),
+    Impostor(Impostor, Incarnation),
+}
+
+enum State {
+    Unproven(Challenge),
+    Proven(Passage),
+    Closed,
+}
+
+impl Joining {
+    pub(super) fn new(joins: &Joins, setup: &Setup) -> Self {
+        let applicant = |app: &dataflow::control::controller::Application| Applicant {
+            node: app.node,
+            name: app.name.clone(),
+            after_death: if setup.returns(app.node) { AfterDeath::Returns } else { AfterDeath::EndsRun(String::new()) },
+        };
+        let welcome = Message::Welcome {
+            configuration: String::new(),
+            hosted: Vec::new(),
+            robs: Vec::new(),
+            datagrams: Box::default(),
+        };
+        let registrar = Registrar::new(RegistrarParameters {
+            run: setup.run,
+            applicants: setup.applications.iter().map(applicant).collect(),
+            welcome,
+            shares: false,
+            start_timeout: START_TIMEOUT,
+            restarts: usize::MAX,
+            window: START_TIMEOUT,
+        });
+        Self {
+            joins: joins.clone(),
+            registrar: Some(registrar),
+            participants: setup.applications.iter().map(|_| None).collect(),
+            ends: Vec::new(),
+            random: Random::new(setup.seed ^ 0x6a6f_696e_7321),
+            wake: None,
+            has_begun: false,
+            is_over: false,
+            away: BTreeMap::new(),
+            placed: BTreeSet::new(),
+            admitted: BTreeSet::new(),
+            over: BTreeSet::new(),
+            heard: BTreeMap::new(),
+        }
+    }
+
+    fn nonce(&mut self) -> [u8; 32] {
+        core::array::from_fn(|_| self.random.below(256) as u8)
+    }
+
+    fn owner(&self, link: LinkId) -> Owner {
+        self.ends[link.0].owner
+    }
+}
+
+/// Does at once what is to be done for one side; what concerns the whole run waits until it has said all.
+struct Hands<'a> {
+    world: &'a mut World,
+    here: Owner,
+    asked: Vec<Asked>,
+}
+
+enum Asked {
+    LostForGood(NodeId, String),
+    StopBecause(String),
+}
+
+impl Driver for Hands<'_> {
+    fn say(&mut self, link: LinkId, envelope: Envelope, message: Message) {
+        self.world.say(link, envelope, message);
+    }
+
+    fn open(&mut self, link: LinkId) {
+        self.world.open(link);
+    }
+
+    fn close(&mut self, link: LinkId) {
+        self.world.close(link);
+    }
+
+    fn refuse(&mut self, link: LinkId) {
+        self.world.close(link);
+    }
+
+    fn deliver(&mut self, envelope: Envelope, message: Message) {
+        if let Owner::Application((node, _)) = self.here
+            && !self.world.only_joins()
+        {
+            self.world.arrives(node, Arriving::Message(envelope, message));
+        }
+    }
+
+    fn route(&mut self, node: NodeId, link: LinkId, way: Way) {
+        if self.here == Owner::Control && way == Way::All {
+            self.world.note_admission(node, link);
+        }
+    }
+
+    fn set_life(&mut self, _: Member) {}
+
+    fn meet(&mut self, _: Member, _: &DatagramAddresses) -> bool {
+        true
+    }
+
+    fn datagram_addresses(&self) -> DatagramAddresses {
+        DatagramAddresses::default()
+    }
+
+    fn tell(&mut self, node: NodeId, state: PeerState) {
+        if let Owner::Application(here) = self.here {
+            self.world.tell_joined(here, node, state);
+        }
+    }
+
+    fn now(&self) -> Time {
+        self.world.now
+    }
+}
+
+impl RegistrarDriver for Hands<'_> {
+    fn start(&mut self, (node, life): Member) -> Result<(), String> {
+        if self.world.slot(node).gone {
+            return Err("killed by a fault".into());
+        }
+        assert_eq!(self.world.slot(node).incarnation, life, "lives are counted alike");
+        let away = self.world.joining().away.get(&node).copied().unwrap_or(START);
+        self.world.schedule(self.world.now + away, What::Join(JoinEvent::Starts(node)));
+        Ok(())
+    }
+
+    fn kill(&mut self, node: NodeId) {
+        if !self.world.end_process(node, PeerState::Down, KILLED) {
+            self.world.tell_ended(node, KILLED);
+        }
+    }
+
+    fn life_over(&mut self, _: NodeId) {}
+
+    fn lost_for_good(&mut self, node: NodeId, how: &str) {
+        self.asked.push(Asked::LostForGood(node, how.to_owned()));
+    }
+
+    fn stop_because(&mut self, reason: &str) {
+        self.asked.push(Asked::StopBecause(reason.to_owned()));
+    }
+
+    fn name(&self, node: NodeId) -> String {
+        self.world.slot(node).app.name.clone()
+    }
+
+    fn announce(&mut self, text: &str) {
+        self.world.trace.tell(self.world.now, text);
+    }
+}
+
+impl ParticipantDriver for Hands<'_> {
+    fn connect(&mut self, to: Member, _: &str, _: Part) -> Result<LinkId, String> {
+        Ok(self.world.connect(self.here, to))
+    }
+
+    fn take_place(&mut self, _: Welcome, control: LinkId) -> Result<Place, String> {
+        let Owner::Application((here, life)) = self.here else { unreachable!("an application takes its place") };
+        let setup = &self.world.setup;
+        let ties = |node| Ties { parts: vec![Part { kind: Kind::Tcp, port: None }], returns: setup.returns(node) };
+        let others = self.world.slots.iter().map(|slot| slot.app.node).filter(|node| *node != here);
+        let peers = others.map(|node| (node, ties(node))).collect();
+        self.world.open(control);
+        self.world.put_together(here);
+        self.world.accept_those_that_wait((here, life));
+        Ok(Place { peers, ..Place::default() })
+    }
+
+    fn kind(&self, _: LinkId) -> Option<Kind> {
+        Some(Kind::Tcp)
+    }
+}
+
+impl World {
+    /// The processes are started.
+    pub(super) fn start_processes(&mut self) {
+        for index in 0..self.slots.len() {
+            let node = self.slots[index].app.node;
+            let late =
+                self.setup.late.iter().find(|(late, _)| *late == node).map_or(Duration::ZERO, |(_, after)| *after);
+            self.schedule(self.now + late, What::Join(JoinEvent::Starts(node)));
+        }
+        let faults = self.joining().joins.faults.clone();
+        for (index, (moment, _)) in faults.into_iter().enumerate() {
+            if let Moment::OfStart(after) = moment {
+                self.schedule(self.now + after, What::Join(JoinEvent::Fault(index)));
+            }
+        }
+    }
+
+    pub(super) fn on_join_event(&mut self, event: JoinEvent) {
+        match event {
+            JoinEvent::Starts(node) => self.start_process(node),
+            JoinEvent::Says(link, envelope, message) => self.hear(link, envelope, message),
+            JoinEvent::Lost(link) => self.lose_connection(link),
+            JoinEvent::Ended(node, how) => self.with_registrar(|registrar, hands| {
+                hands.world.joining().over.insert((node, registrar.life(node)));
+                registrar.on_ended(hands, node, how);
+            }),
+            JoinEvent::Wake => {
+                let now = self.now;
+                if self.joining().wake == Some(now) {
+                    self.joining().wake = None;
+                    self.with_registrar(|_, _| {});
+                }
+            }
+            JoinEvent::Fault(index) => self.strike_at_joining(index),
+        }
+    }
+
+    /// What is said to an application goes over the connection by which it has joined, if it has.
+    pub(super) fn command_joined(&mut self, to: NodeId, message: Message) {
+        let run = self.setup.run;
+        let registrar = self.joining().registrar.as_mut().expect("nobody commands within a call of the registrar");
+        registrar.remember(to, &message);
+        let (link, to_incarnation) = (registrar.link(to), registrar.life(to));
+        let envelope = Envelope { from: RUN_CONTROL, to, run, from_incarnation: FIRST_LIFE, to_incarnation };
+        link.into_iter().for_each(|link| self.say(link, envelope, message.clone()));
+    }
+
+    /// Whether an application has a process.
+    pub(super) fn has_process(&mut self, node: NodeId) -> bool {
+        self.joining().participants[usize::from(node.0) - 1].is_some()
+    }
+
+    /// Whether the run is over, and only joining goes on.
+    pub(super) fn only_joins(&self) -> bool {
+        self.joining.as_ref().is_some_and(|joining| joining.is_over)
+    }
+
+    /// It is away for so long when it dies.
+    pub(super) fn set_away(&mut self, node: NodeId, away: Duration) {
+        self.joining().away.insert(node, away);
+    }
+
+    /// The process of an application has ended: its connections are gone, and run control is told.
+    pub(super) fn process_ended(&mut self, member: Member, how: &'static str) {
+        self.joining().participants[usize::from(member.0.0) - 1] = None;
+        let is_own = |end: &ConnectionEnd| end.owner == Owner::Application(member);
+        let own = |(index, end): (usize, &ConnectionEnd)| is_own(end).then_some(LinkId(index));
+        let links: Vec<LinkId> = self.joining().ends.iter().enumerate().filter_map(own).collect();
+        links.into_iter().for_each(|link| self.close(link));
+        self.tell_ended(member.0, how);
+    }
+
+    fn tell_ended(&mut self, node: NodeId, how: &'static str) {
+        let at = self.now + self.latency();
+        self.schedule(at, What::Join(JoinEvent::Ended(node, how)));
+    }
+
+    /// Lets those come that are on their way back when the run has ended, and looks whether all know each other.
+    pub(super) fn settle_joining(&mut self) {
+        if self.joining.is_none() || self.slots.iter().any(|slot| slot.hangs) {
+            return;
+        }
+        self.joining().is_over = true;
+        let until = self.now + SETTLING;
+        while let Some(what) = self.next_until(until) {
+            if let What::Join(event) = what {
+                self.on_join_event(event);
+            }
+        }
+        let lives: Vec<Member> =
+            self.slots.iter().filter(|slot| !slot.gone).map(|slot| (slot.app.node, slot.incarnation)).collect();
+        let mut lonely = Vec::new();
+        for (here, life) in &lives {
+            let participant = self.joining().participants[usize::from(here.0) - 1].as_ref();
+            let is_ready = participant.is_some_and(Participant::is_ready);
+            let knows =
+                |(other, life): &Member| other == here || participant.and_then(|p| p.knows(*other)) == Some(*life);
+            if !is_ready || !lives.iter().all(knows) {
+                lonely.push(format!("{here:?} in life {} has not found all others, ready: {is_ready}", life.0));
+            }
+        }
+        self.monitor.violations.extend(lonely);
+    }
+
+    pub(super) fn joining(&mut self) -> &mut Joining {
+        self.joining.as_mut().expect("a world in which applications join")
+    }
+
+    fn with_registrar(&mut self, call: impl FnOnce(&mut Registrar, &mut Hands<'_>)) {
+        let mut registrar = self.joining().registrar.take().expect("the registrar is not called twice");
+        let mut hands = Hands { world: self, here: Owner::Control, asked: Vec::new() };
+        call(&mut registrar, &mut hands);
+        registrar.on_deadline(&mut hands);
+        let asked = hands.asked;
+        let (next, is_complete) = (registrar.next_deadline(), registrar.all_ready());
+        let joining = self.joining();
+        joining.registrar = Some(registrar);
+        if is_complete && !joining.has_begun {
+            self.begin_joined();
+        }
+        for asked in asked {
+            self.with_controller(|controller: &mut Controller, now, out| match asked {
+                Asked::LostForGood(node, how) => controller.on_death(now, node, &how, out),
+                Asked::StopBecause(reason) => controller.stop_because(now, &reason, out),
+            });
+        }
+        if let Some(next) = next
+            && self.joining().wake.is_none_or(|wake| next < wake)
+        {
+            let at = next.max(self.now);
+            self.joining().wake = Some(at);
+            self.schedule(at, What::Join(JoinEvent::Wake));
+        }
+    }
+
+    /// All are ready: the run begins, and what is to go wrong in it.
+    fn begin_joined(&mut self) {
+        let joining = self.joining();
+        joining.has_begun = true;
+        joining.registrar.as_mut().expect("the registrar is not called").begin();
+        let faults = joining.joins.faults.clone();
+        self.schedule(self.now, What::Begin);
+        for (index, (moment, _)) in faults.into_iter().enumerate() {
+            if let Moment::OfRun(after) = moment {
+                self.schedule(self.now + after, What::Join(JoinEvent::Fault(index)));
+            }
+        }
+        for index in 0..self.setup.faults.len() {
+            self.schedule(self.now + self.setup.faults[index].0, What::Fault(index));
+        }
+    }
+
+    fn start_process(&mut self, node: NodeId) {
+        let (gone, life) = (self.slot(node).gone, self.slot(node).incarnation);
+        if gone {
+            return self.tell_ended(node, KILLED);
+        }
+        let (name, here) = (self.slot(node).app.name.clone(), Owner::Application((node, life)));
+        let identity = Identity {
+            run: self.setup.run,
+            member: (node, life),
+            name,
+            address: String::new(),
+            control: String::new(),
+        };
+        let mut hands = Hands { world: self, here, asked: Vec::new() };
+        let participant = Participant::join(&mut hands, identity).expect("everybody can connect");
+        self.joining().participants[usize::from(node.0) - 1] = Some(participant);
+    }
+
+    fn with_participant(&mut self, (node, life): Member, call: impl FnOnce(&mut Participant, &mut Hands<'_>)) {
+        let index = usize::from(node.0) - 1;
+        if self.slots[index].hangs {
+            return;
+        }
+        let Some(mut participant) = self.joining().participants[index].take() else { return };
+        let mut hands = Hands { world: self, here: Owner::Application((node, life)), asked: Vec::new() };
+        call(&mut participant, &mut hands);
+        let how = match participant.end() {
+            None => None,
+            Some(End::Dismissed) => Some("exited with status 0"),
+            Some(End::Refused(_) | End::Orphaned) => Some("exited with status 1"),
+        };
+        self.joining().participants[index] = Some(participant);
+        if let Some(how) = how {
+            self.end_process(node, PeerState::Down, how);
+        }
+    }
+
+    /// Its component comes to life.
+    fn put_together(&mut self, node: NodeId) {
+        if self.only_joins() {
+            return;
+        }
+        let incarnation = self.slot(node).incarnation;
+        self.trace.tell(self.now, &format!("{node:?} has its place in life {}", incarnation.0));
+        let component = (self.setup.components)(node, incarnation);
+        let new = Node::new(node, self.setup.run, incarnation, self.roles.clone(), component);
+        self.slot_mut(node).node = Some(new);
+        self.note_return(node);
+        self.input(node, Input::Peer { node: RUN_CONTROL, state: PeerState::Up(FIRST_LIFE) });
+    }
+
+    fn tell_joined(&mut self, (here, life): Member, node: NodeId, state: PeerState) {
+        if let PeerState::Up(up) = state {
+            let heard = self.joining().heard.entry((here, node)).or_default();
+            if up < *heard {
+                let heard = heard.0;
+                self.violates(format!("{here:?} takes {node:?} in life {} though it has heard of {heard}", up.0));
+            } else {
+                *heard = up;
+            }
+        }
+        if !self.only_joins() {
+            self.arrives(here, Arriving::Input(life, Input::Peer { node, state }));
+        }
+    }
+
+    fn note_admission(&mut self, node: NodeId, link: LinkId) {
+        let member = match self.joining().owner(LinkId(link.0 ^ 1)) {
+            Owner::Control => (RUN_CONTROL, FIRST_LIFE),
+            Owner::Application(member) => member,
+            Owner::Impostor(impostor, life) => (impostor.as_whom, life),
+        };
+        if !self.joining().admitted.insert(member) {
+            self.violates(format!("{member:?} has joined twice"));
+        }
+        if member.0 != node || self.joining().over.contains(&member) {
+            self.violates(format!("{member:?} has joined as {node:?}"));
+        }
+    }
+
+    fn violates(&mut self, what: String) {
+        self.monitor.violations.push(what);
+    }
+
+    /// A connection to a member, if that one is there.
+    fn connect(&mut self, from: Owner, to: Member) -> LinkId {
+        let accepts = match to {
+            (RUN_CONTROL, _) => true,
+            (node, life) => {
+                let lives =
+                    self.joining().participants[usize::from(node.0) - 1].is_some() || self.slot(node).node.is_some();
+                lives && self.slot(node).incarnation == life
+            }
+        };
+        let there = if to.0 == RUN_CONTROL { Owner::Control } else { Owner::Application(to) };
+        let nonces = [self.joining().nonce(), self.joining().nonce()];
+        let link = LinkId(self.joining().ends.len());
+        let made = State::Unproven(Challenge::of_connected(to, nonces[0]));
+        let prover = self.prover(there);
+        let (challenge, (envelope, message)) = Challenge::of_accepted(&prover, nonces[1]);
+        let accepted = if accepts { State::Unproven(challenge) } else { State::Closed };
+        for (owner, state, first) in [(from, made, None), (there, accepted, Some((envelope, message)))] {
+            self.joining().ends.push(ConnectionEnd { owner, state, first, last: Time::ZERO });
+        }
+        if to.0 == RUN_CONTROL || self.joining().placed.contains(&to) {
+            self.accept(LinkId(link.0 + 1));
+        }
+        if !accepts {
+            let at = self.now + self.latency();
+            self.schedule(at, What::Join(JoinEvent::Lost(link)));
+        }
+        link
+    }
+
+    fn accept(&mut self, link: LinkId) {
+        if let Some((envelope, message)) = self.joining().ends[link.0].first.take() {
+            self.say(link, envelope, message);
+        }
+    }
+
+    /// It has its place: those are accepted that wait.
+    fn accept_those_that_wait(&mut self, member: Member) {
+        self.joining().placed.insert(member);
+        let is_its_own = |end: &ConnectionEnd| end.owner == Owner::Application(member);
+        let ends = self.joining().ends.iter().enumerate();
+        let waiting: Vec<usize> = ends.filter(|(_, end)| is_its_own(end)).map(|(index, _)| index).collect();
+        waiting.into_iter().for_each(|index| self.accept(LinkId(index)));
+    }
+
+    fn prover(&self, of: Owner) -> Prover {
+        let (secret, here) = match of {
+            Owner::Control => ("secret", (RUN_CONTROL, FIRST_LIFE)),
+            Owner::Application(member) => ("secret", member),
+            Owner::Impostor(impostor, life) => {
+                (if impostor.knows_secret { "secret" } else { "guess" }, (impostor.as_whom, life))
+            }
+        };
+        Prover::new(&RunSecret::new(secret, &[0; 16]), self.setup.run, here)
+    }
+
+    fn say(&mut self, link: LinkId, envelope: Envelope, message: Message) {
+        if matches!(self.joining().ends[link.0].state, State::Closed) {
+            return;
+        }
+        let at = self.arrival_over(link);
+        self.schedule(at, What::Join(JoinEvent::Says(LinkId(link.0 ^ 1), envelope, message)));
+    }
+
+    /// Between applications in order with all else that is reliable between them.
+    fn arrival_over(&mut self, link: LinkId) -> Time {
+        let ends = [link, LinkId(link.0 ^ 1)].map(|link| match self.joining().owner(link) {
+            Owner::Control => Some(RUN_CONTROL),
+            Owner::Application((node, _)) => Some(node),
+            Owner::Impostor(..) => None,
+        });
+        let at = match ends {
+            [Some(from), Some(to)] => self.arrival(from, to),
+            _ => self.now + self.latency(),
+        };
+        let last = &mut self.joining().ends[link.0].last;
+        *last = at.max(*last);
+        *last
+    }
+
+    fn open(&mut self, link: LinkId) {
+        if let Owner::Impostor(impostor, _) = self.joining().owner(LinkId(link.0 ^ 1))
+            && !impostor.knows_secret
+        {
+            self.violates(format!("{impostor:?} was let in without the secret"));
+        }
+        if let State::Proven(passage) = &mut self.joining().ends[link.0].state {
+            passage.open();
+        }
+    }
+
+    /// Ends a connection; the other end sees that when all that was said before has come, or a while later.
+    fn close(&mut self, link: LinkId) {
+        if matches!(self.joining().ends[link.0].state, State::Closed) {
+            return;
+        }
+        self.joining().ends[link.0].state = State::Closed;
+        let at = self.arrival_over(link);
+        let joining = self.joining();
+        let later = joining.joins.notice_max.mul_f64(joining.random.unit());
+        self.schedule(at + later, What::Join(JoinEvent::Lost(LinkId(link.0 ^ 1))));
+    }
+
+    fn lose_connection(&mut self, link: LinkId) {
+        if matches!(self.joining().ends[link.0].state, State::Closed) {
+            return;
+        }
+        self.joining().ends[link.0].state = State::Closed;
+        self.tell_of_loss(link, "closed by the peer");
+    }
+
+    fn tell_of_loss(&mut self, link: LinkId, reason: &str) {
+        match self.joining().owner(link) {
+            Owner::Control => self.with_registrar(|registrar, hands| registrar.on_lost(hands, link)),
+            Owner::Application(member) => {
+                self.with_participant(member, |participant, hands| participant.on_lost(hands, link, reason));
+            }
+            Owner::Impostor(..) => {}
+        }
+    }
+
+    fn hear(&mut self, link: LinkId, envelope: Envelope, message: Message) {
+        let owner = self.joining().owner(link);
+        if let Owner::Application((node, _)) = owner
+            && self.slot(node).hangs
+        {
+            return;
+        }
+        let prover = self.prover(owner);
+        match &mut self.joining().ends[link.0].state {
+            State::Closed => {}
+            State::Unproven(_) if matches!(owner, Owner::Impostor(impostor, _) if impostor.skips_proof) => {
+                self.pretend(link, owner);
+            }
+            State::Unproven(challenge) => match challenge.on_message(&prover, &envelope, &message) {
+                Ok(step) => {
+                    if let Some(proven) = step.proven {
+                        self.joining().ends[link.0].state = State::Proven(Passage::new(proven.peer));
+                    }
+                    step.say.into_iter().for_each(|(envelope, message)| self.say(link, envelope, message));
+                    if step.proven.is_some() {
+                        self.on_proven(link, owner);
+                    }
+                }
+                Err(_) => self.turn_away(link),
+            },
+            State::Proven(passage) => match passage.recipient(&envelope, &message) {
+                Recipient::Nobody => self.turn_away(link),
+                Recipient::Component => {
+                    Hands { world: self, here: owner, asked: Vec::new() }.deliver(envelope, message);
+                }
+                Recipient::Joining => match owner {
+                    Owner::Control => {
+                        self.with_registrar(|registrar, hands| registrar.on_message(hands, link, envelope, message));
+                    }
+                    Owner::Application(member) => {
+                        self.hear_of(member.0, &message);
+                        self.with_participant(member, |participant, hands| {
+                            participant.on_message(hands, link, envelope, message);
+                        });
+                    }
+                    Owner::Impostor(..) => {}
+                },
+            },
+        }
+    }
+
+    /// From here on an application knows of these lives.
+    fn hear_of(&mut self, here: NodeId, message: &Message) {
+        if let Message::Peers(places) = message {
+            for place in places {
+                let heard = self.joining().heard.entry((here, place.node)).or_default();
+                *heard = place.life.max(*heard);
+            }
+        }
+    }
+
+    fn on_proven(&mut self, link: LinkId, owner: Owner) {
+        match owner {
+            Owner::Control => {}
+            Owner::Application(member) => {
+                self.with_participant(member, |participant, hands| participant.on_proven(hands, link));
+            }
+            Owner::Impostor(..) => self.pretend(link, owner),
+        }
+    }
+
+    /// Who has said what he has not to say is turned away.
+    fn turn_away(&mut self, link: LinkId) {
+        self.close(link);
+        self.tell_of_loss(link, "turned away");
+    }
+
+    /// An impostor says what he comes for.
+    fn pretend(&mut self, link: LinkId, owner: Owner) {
+        let Owner::Impostor(Impostor { as_whom, at, .. }, life) = owner else { return };
+        let to_incarnation = if at == RUN_CONTROL { FIRST_LIFE } else { self.slot(at).incarnation };
+        let envelope = Envelope { from: as_whom, to: at, run: self.setup.run, from_incarnation: life, to_incarnation };
+        let message = if at == RUN_CONTROL {
+            Message::Join { name: self.slot(as_whom).app.name.clone(), address: "elsewhere".into() }
+        } else {
+            Message::Greet { part: 0, datagrams: Box::default() }
+        };
+        self.say(link, envelope, message);
+    }
+
+    fn strike_at_joining(&mut self, index: usize) {
+        let fault = self.joining().joins.faults[index].1.clone();
+        self.trace.tell(self.now, &format!("{fault:?}"));
+        match fault {
+            // It would be taken for one that may die.
+            JoinFault::Impostor(Impostor { as_whom: node, knows_secret: true, .. }) | JoinFault::Cut(node)
+                if !self.setup.returns(node) => {}
+            JoinFault::Impostor(impostor) => {
+                let Incarnation(life) = self.slot(impostor.as_whom).incarnation;
+                let life = Incarnation(life.saturating_add_signed(impostor.lives_ahead));
+                let at_life = if impostor.at == RUN_CONTROL { FIRST_LIFE } else { self.slot(impostor.at).incarnation };
+                self.connect(Owner::Impostor(impostor, life), (impostor.at, at_life));
+            }
+            JoinFault::Cut(node) => {
+                let own = Owner::Application((node, self.slot(node).incarnation));
+                let ends = &self.joining().ends;
+                let is_to_control = |link: &usize| ends[*link].owner == own && ends[link ^ 1].owner == Owner::Control;
+                let link = (0..ends.len()).find(is_to_control).map(LinkId);
+                if let Some(link) = link {
+                    self.turn_away(LinkId(link.0 ^ 1));
+                }
+            }
+        }
+    }
+}
+
+const KILLED: &str = "killed by SIGKILL";
+/// How long a process takes to start that has died by itself.
+const START: Duration = Duration::from_millis(1);
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+/// Longer than the longest pause before a restart, and what follows.
+const SETTLING: Duration = Duration::from_secs(60);
