@@ -52,9 +52,7 @@ pub enum Credit {
     Settled,
     /// A worker of a level-2 processing unit: its event and its decision.
     Worker,
-    /// A worker of a level-2 processing unit: its result.
-    Result,
-    /// Groups of decisions of a supervisor, and what is said of them.
+    /// Decisions of a supervisor.
     Decided,
     /// Events that an SFI builds.
     Building,
@@ -106,13 +104,12 @@ impl Covered {
 }
 
 impl Credit {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 12] = [
         Self::Window,
         Self::Again,
         Self::Taken,
         Self::Settled,
         Self::Worker,
-        Self::Result,
         Self::Decided,
         Self::Building,
         Self::Answered,
@@ -132,9 +129,8 @@ impl Credit {
             Message::Settled { decided, .. } => (Self::Settled, decided.len().max(1)),
             Message::SettledTaken => (Self::Settled, 1),
             Message::Assign { .. } | Message::L2Decision { .. } => (Self::Worker, 1),
-            Message::L2Result { .. } | Message::L2ResultTaken(_) => (Self::Result, 1),
-            Message::Decisions { decisions, .. } => (Self::Decided, decisions.len().max(1)),
-            Message::DecisionsTaken { .. } => (Self::Decided, 1),
+            // A group without decisions comes by time, and so does what answers it.
+            Message::Decisions { decisions, .. } if !decisions.is_empty() => (Self::Decided, decisions.len()),
             Message::Build { events, .. } => (Self::Building, events.len()),
             Message::EndOfEvent(ended) => (Self::Building, ended.len()),
             Message::Granted(attempts) | Message::Revoked(attempts) => (Self::Answered, attempts.len()),
@@ -189,7 +185,7 @@ impl Assembly {
 impl Bounds {
     /// How much of a credit may be on its way from an application to another, each in one life: sent, and not taken.
     pub fn most(&self, credit: Credit, from: Role, to: Role) -> usize {
-        use Role::{Dfm, Efd, L2pu, L2sv, Level1, Pros, Ros, Sfi, Sfo};
+        use Role::{Dfm, Efd, L2pu, L2sv, Level1, Ros, Sfi, Sfo};
         let Self { window, in_level2, alive, workers, building, sfi_events, slots, .. } = *self;
         // A builder has been told to build what is on its way to it, too.
         let in_sfi = sfi_events + building;
@@ -205,17 +201,15 @@ impl Bounds {
             (Credit::Settled, L2sv, Level1) | (Credit::Settled, Level1, L2sv) => alive + 1,
             // A unit answers a later life of a supervisor what a former one had given it.
             (Credit::Worker, L2sv, L2pu) | (Credit::Worker, L2pu, L2sv) => 2 * workers,
-            (Credit::Result, L2pu, Pros) | (Credit::Result, Pros, L2pu) => 2 * workers,
-            // A group of decisions has an event that the supervisor still keeps, or says once that nothing is undecided below.
+            // The supervisor keeps them.
             // What it has told a DFM that returns may come behind that.
-            (Credit::Decided, L2sv, Dfm) | (Credit::Decided, Dfm, L2sv) => {
-                in_level2.saturating_add(alive).saturating_mul(2).saturating_add(1)
-            }
+            (Credit::Decided, L2sv, Dfm) => in_level2.saturating_add(alive).saturating_mul(2),
             // The ends of events that a former life of the DFM gave it may open room for as many.
             (Credit::Building, Dfm, Sfi) => in_sfi + building,
             (Credit::Building, Sfi, Dfm) | (Credit::Answered, Dfm, Sfi) => in_sfi + building,
             // Nobody answers it: the DFM, which takes it last, has not heard of these events that they are finished.
-            (Credit::Fate, Sfi, Dfm) | (Credit::Fate, Efd, Sfi | Dfm) => alive,
+            // A later life of it is told again of those behind the oldest that is open.
+            (Credit::Fate, Sfi, Dfm) | (Credit::Fate, Efd, Sfi | Dfm) => alive.saturating_mul(2),
             (Credit::Pull, Efd, Sfi) | (Credit::Slot, Sfi, Efd) => slots,
             // Events of a former life of an SFI stay, while its later life has the room for as many.
             (Credit::Recording, Efd, Sfo) | (Credit::Recording, Sfo, Efd) => 2 * slots,
@@ -258,7 +252,7 @@ impl Bounds {
     /// The longest message that takes one of this credit; one that takes more has as much less for each.
     fn len_max(&self, credit: Credit) -> usize {
         match credit {
-            Credit::Slot | Credit::Recording | Credit::Result => self.frame_max,
+            Credit::Slot | Credit::Recording => self.frame_max,
             Credit::Window | Credit::Again | Credit::Worker => SHORT_BYTES + ROIS_MAX * ROI_BYTES,
             _ => SHORT_BYTES,
         }
