@@ -1,4 +1,4 @@
-//! A file that is complete.
+//! What became of what was written: files that are complete, and what is in none.
 
 use std::path::PathBuf;
 
@@ -17,6 +17,17 @@ pub struct ClosedFile {
     pub bytes: u64,
     /// Adler-32 of all bytes of the file (note §11.8).
     pub adler32: u32,
+}
+
+/// What was written and is in no file that is closed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Unfinished {
+    /// Events whose first copy it was.
+    pub first_copies: u64,
+    /// Copies of events.
+    pub copies: u64,
+    /// Bytes of these copies.
+    pub event_bytes: u64,
 }
 
 /// Added to the sequence number of a name that is taken (note §11.9).

@@ -14,10 +14,10 @@ use std::str::{FromStr, SplitAsciiWhitespace};
 use eformat::{Adler32, DataSeparator, FileName};
 
 use crate::backend::Backend;
+use crate::closed_file::Unfinished;
 use crate::closed_file::{ClosedFile, NAME_CLASH_STEP};
 use crate::output::Output;
 use crate::write_error::WriteError;
-use crate::writer::Unfinished;
 
 /// The journal of the files of a run, being written.
 pub(crate) struct Journal {

@@ -8,11 +8,12 @@ use eformat::Adler32;
 
 use crate::backend::{Backend, Disk};
 use crate::closed_file::ClosedFile;
+use crate::closed_file::Unfinished;
 use crate::journal::{Chronicle, FileHistory, JournalError, StreamHistory, forget};
 use crate::output::Output;
 use crate::scan::{ReadError, Scan};
 use crate::write_error::WriteError;
-use crate::writer::{OpenFile, SequenceCounts, Unfinished, Writer};
+use crate::writer::{OpenFile, SequenceCounts, Writer};
 use crate::writer_config::WriterConfig;
 
 /// What a former life of a writer has left, by [`Streams::resume`](crate::Streams::resume).

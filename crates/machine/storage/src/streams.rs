@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use crate::backend::{Backend, Disk};
 use crate::closed_file::ClosedFile;
+use crate::closed_file::Unfinished;
 use crate::journal::{self, Chronicle, Journal};
 use crate::resume::{self, ResumeError, Resumed};
 use crate::write_error::WriteError;
-use crate::writer::{Unfinished, Writer, WrittenCopy};
+use crate::writer::{Writer, WrittenCopy};
 use crate::writer_config::WriterConfig;
 
 /// One [`Writer`] for each stream, made when its first event comes: at most one open file for each. The limits of files hold

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use eformat::{DataSeparator, FileEnd, FileName, event_size_bytes};
 
 use crate::backend::{Backend, Disk, OutputFile};
-use crate::closed_file::{ClosedFile, NAME_CLASH_STEP};
+use crate::closed_file::{ClosedFile, NAME_CLASH_STEP, Unfinished};
 use crate::journal::Journal;
 use crate::output::{Mark, Output};
 use crate::write_error::WriteError;
@@ -28,17 +28,6 @@ pub struct Writer {
     closed: Vec<ClosedFile>,
     damaged: Unfinished,
     remarks: Vec<String>,
-}
-
-/// What was written and is in no file that is closed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Unfinished {
-    /// Events whose first copy it was.
-    pub first_copies: u64,
-    /// Copies of events.
-    pub copies: u64,
-    /// Bytes of these copies.
-    pub event_bytes: u64,
 }
 
 impl Writer {

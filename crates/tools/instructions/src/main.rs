@@ -18,6 +18,7 @@
 mod building;
 mod callgrind;
 mod counts;
+mod files;
 mod filter;
 mod level2;
 mod limits;

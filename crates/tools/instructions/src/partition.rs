@@ -17,7 +17,7 @@ use dataflow::report::Report;
 use eformat::{RobParams, RodHeader, SourceId, check_rob, write_rob_fragment};
 use transport::page_pool::{Pool, PoolOptions};
 
-use crate::filter::Files;
+use crate::files::Files;
 
 /// The components, and what is on its way between them.
 pub(crate) struct Partition {

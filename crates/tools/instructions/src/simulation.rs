@@ -53,6 +53,7 @@ fn setup(events: u64) -> Setup {
         time_to_connect: Duration::from_millis(1),
         joins: None,
         late: Vec::new(),
+        joins: None,
         faults: Vec::new(),
         healed_after: None,
         planted: None,

@@ -296,10 +296,10 @@ impl World {
     }
 
     /// What is said to an application goes over the connection by which it has joined, if it has.
-    pub(super) fn command_joined(&mut self, to: NodeId, message: Message) {
+    pub(super) fn command_joined(&mut self, to: NodeId, message: &Message) {
         let run = self.setup.run;
         let registrar = self.joining().registrar.as_mut().expect("nobody commands within a call of the registrar");
-        registrar.remember(to, &message);
+        registrar.remember(to, message);
         let (link, to_incarnation) = (registrar.link(to), registrar.life(to));
         let envelope = Envelope { from: RUN_CONTROL, to, run, from_incarnation: FIRST_LIFE, to_incarnation };
         link.into_iter().for_each(|link| self.say(link, envelope, message.clone()));

@@ -542,7 +542,7 @@ impl World {
         route(&mut out, &[], |to, message| sends.push((to, message)), |_| {});
         for (to, message) in sends {
             if self.joining.is_some() {
-                self.command_joined(to, message);
+                self.command_joined(to, &message);
                 continue;
             }
             let to_incarnation = self.slot(to).incarnation;

@@ -381,11 +381,6 @@ impl Endpoint {
         self.outbox.single_datagrams()
     }
 
-    /// Whether what is sent to one peer is acknowledged.
-    pub(super) fn is_acknowledged(&self) -> bool {
-        self.options.acknowledged.is_some()
-    }
-
     /// Whether messages to a peer were given up because it acknowledged none of them, and it has acknowledged nothing since.
     ///
     /// # Panics

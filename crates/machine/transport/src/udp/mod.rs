@@ -2,7 +2,7 @@
 //!
 //! An [`Endpoint`] is one socket that exchanges frames with any number of peers. One system call brings datagrams
 //! of many peers, and 160 peers cost one descriptor. Its calls are those of a [`Link`](crate::link::Link), with a
-//! peer beside each frame. [`UdpLink`] is an endpoint with one peer as a `Link`. A frame is cut into datagrams of a
+//! peer beside each frame. A frame is cut into datagrams of a
 //! configured length, and the receiver puts it together again.
 //!
 //! # What is promised
@@ -101,7 +101,6 @@ mod header;
 mod in_order;
 mod intake;
 mod kept;
-mod link;
 mod options;
 mod outbox;
 mod peer;
@@ -116,7 +115,6 @@ mod window;
 pub use conversation::check_any_conversation;
 pub use counters::UdpCounters;
 pub use endpoint::{Endpoint, IncompleteMessage, QueueFull};
-pub use link::UdpLink;
 pub use options::{
     Acknowledged, Authenticate, DATAGRAM_LEN_ETHERNET, DATAGRAM_LEN_LOOPBACK, InvalidOptions, MulticastOptions,
     PartitionKey, SocketBuffers, UdpOptions,

@@ -2,6 +2,7 @@
 
 use crate::network::{Random, Treatment, carry};
 use crate::suite::{COPY_BELOW, Fixture, LEN_MIN, PAGE_LEN, QUEUE_BYTES_MAX, QUEUE_FRAMES_MAX, Stranger, Watchdog};
+use crate::udp_link::UdpLink;
 use base::bulk::Bulk;
 use base::time::Time;
 use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, send, socket_with};
@@ -17,7 +18,7 @@ use transport::page_pool::{Pool, PoolOptions};
 use transport::poller::Poller;
 use transport::shm::{Process, ShmLink, ShmListener, ShmOptions};
 use transport::tcp::{Connection, Listener, TcpOptions};
-use transport::udp::{Acknowledged, Endpoint, UdpLink, UdpOptions};
+use transport::udp::{Acknowledged, Endpoint, UdpOptions};
 use transport::waker::Waker;
 
 pub(crate) struct TcpFixture {
@@ -140,7 +141,8 @@ impl<const DATAGRAM_LEN: usize, const OFFLOAD: bool> Fixture for UdpFixture<DATA
     fn pair(&mut self) -> (UdpLink, UdpLink) {
         let (first, second) = (self.bind(), self.bind());
         let (first_address, second_address) = (first.local_address(), second.local_address());
-        (UdpLink::new(first, second_address), UdpLink::new(second, first_address))
+        let acknowledged = self.options.acknowledged.is_some();
+        (UdpLink::new(first, second_address, acknowledged), UdpLink::new(second, first_address, acknowledged))
     }
 
     fn stranger(&mut self) -> Option<(UdpLink, Stranger)> {
@@ -148,7 +150,7 @@ impl<const DATAGRAM_LEN: usize, const OFFLOAD: bool> Fixture for UdpFixture<DATA
         let (victim, stranger_address) = (self.bind(), stranger.local_addr().unwrap());
         let address = victim.local_address();
         let write = Box::new(move |bytes: &[u8]| _ = stranger.send_to(bytes, address));
-        Some((UdpLink::new(victim, stranger_address), write))
+        Some((UdpLink::new(victim, stranger_address, self.options.acknowledged.is_some()), write))
     }
 
     fn watch(side: &mut UdpLink, poller: &mut Poller, _waker: &Waker) {
@@ -218,8 +220,9 @@ impl<const ACKNOWLEDGED: bool> Fixture for BadNetworkFixture<ACKNOWLEDGED> {
         let (first, second) = (self.plain.bind(), self.plain.bind());
         let (to_first, to_second) = (UdpSocket::bind(LOOPBACK).unwrap(), UdpSocket::bind(LOOPBACK).unwrap());
         let addresses = [first.local_address(), second.local_address()];
-        let first = UdpLink::new(first, to_second.local_addr().unwrap());
-        let second = UdpLink::new(second, to_first.local_addr().unwrap());
+        let acknowledged = self.plain.options.acknowledged.is_some();
+        let first = UdpLink::new(first, to_second.local_addr().unwrap(), acknowledged);
+        let second = UdpLink::new(second, to_first.local_addr().unwrap(), acknowledged);
         self.seed += 1;
         let network = Arc::new(Mutex::new(BadNetwork::new([to_first, to_second], addresses, self.seed)));
         (BadLink { link: first, network: Arc::clone(&network) }, BadLink { link: second, network })

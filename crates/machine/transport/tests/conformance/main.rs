@@ -9,6 +9,7 @@ mod may_lose;
 #[path = "../network/mod.rs"]
 mod network;
 mod suite;
+mod udp_link;
 
 may_lose!(udp_ethernet, fixtures::UdpFixture<1472, false>);
 may_lose!(udp_ethernet_offloaded, fixtures::UdpFixture<1472, true>);

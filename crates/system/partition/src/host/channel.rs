@@ -1,7 +1,7 @@
 //! One connection of a process, of either kind.
 
 use core::fmt;
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use core::str::FromStr;
 
 use transport::frame::Frame;
@@ -11,13 +11,22 @@ use transport::shm::{Address, ShmLink};
 use transport::tcp::{Connection, InvalidOptions, TcpOptions};
 
 use super::carriers::Kind;
-use super::unproven::Origin;
 
 /// An ordered, lossless connection.
 #[expect(clippy::large_enum_variant, reason = "connections of a process are nearly always of one kind")]
 pub(super) enum Channel {
     Tcp(Connection),
     Shm(Box<ShmLink>),
+}
+
+/// From where a connection came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Origin {
+    /// This process made it.
+    Ours,
+    Address(IpAddr),
+    /// Through shared memory, or so short that its address is not known any more.
+    ThisHost,
 }
 
 impl Channel {

@@ -10,36 +10,25 @@ use dataflow::node::RUN_CONTROL;
 use dataflow::wire;
 use membership::challenge::{Member, Proven, Prover};
 use membership::frame_numbers::FrameNumbers;
-use transport::error::OsError;
 use transport::frame::{Frame, FrameLimits};
 use transport::link::{Filled, Link, Lost};
 use transport::page_pool::{Pool, PoolError, PoolOptions};
 use transport::poller::Poller;
 use transport::random::random;
-use transport::shm::{ShmError, ShmLink, ShmOptions};
-use transport::tcp::{Connection, InvalidOptions, ListenError, Listener, TcpOptions};
-use transport::udp;
+use transport::shm::{ShmLink, ShmOptions};
+use transport::tcp::{Connection, Listener, TcpOptions};
 use transport::waker::Waker;
 
 use super::FIRST_LIFE;
 use super::carriers::{Kind, Part};
 use super::channel::{Channel, PeerAddress};
 use super::datagrams::{DatagramOptions, Datagrams};
+use super::link_id::LinkId;
+use super::links_error::LinksError;
 use super::sharing::{self, Sharing};
 use super::unproven::{Outcome, Unproven};
 use assembly::Assembly;
 use assembly::bounds::{self, Covered, SendQueue};
-
-/// Names a connection of this process; never used twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LinkId(usize);
-
-#[cfg(test)]
-impl LinkId {
-    pub(super) fn of_number(number: usize) -> Self {
-        Self(number)
-    }
-}
 
 /// What happened on a connection, for whoever conducts the process.
 #[derive(Debug)]
@@ -88,28 +77,6 @@ pub struct NetworkOptions {
     /// How long a connection may stay without a peer that has proved who it is and then said what it comes for: as long as a
     /// whole start, in which many processes share few processors.
     greet_timeout: Duration,
-}
-
-/// Why a process has no network.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what is wrong")]
-pub enum LinksError {
-    #[error("transport.pages, transport.page_size, sfi.events and sfi.max_event_size: {0}")]
-    Pool(#[from] PoolError),
-    #[error(transparent)]
-    Listen(#[from] ListenError),
-    #[error(transparent)]
-    Options(#[from] InvalidOptions),
-    #[error("datagrams: {0}")]
-    Datagrams(#[from] udp::InvalidOptions),
-    #[error("transport.udp.group and transport.udp.port: {0}")]
-    Group(udp::InvalidOptions),
-    #[error(transparent)]
-    Shm(#[from] ShmError),
-    #[error("peer at {address} does not listen as the partition asks for: {part}")]
-    NoWay { address: PeerAddress, part: Part },
-    #[error(transparent)]
-    Os(#[from] OsError),
 }
 
 /// All connections of a process, with the pages that they receive into.

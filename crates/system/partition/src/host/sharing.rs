@@ -8,7 +8,7 @@ use transport::shm::{LENT_POOLS_MAX, Process, ShmListener, ShmOptions};
 use transport::tcp::TcpOptions;
 use transport::waker::Waker;
 
-use super::links::LinksError;
+use super::links_error::LinksError;
 
 /// What a process needs for them.
 pub(super) struct Sharing {

@@ -5,7 +5,6 @@
 
 use core::fmt;
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::time::Duration;
 
 use base::time::Time;
@@ -17,8 +16,8 @@ use transport::link::{Lost, SendError};
 use transport::page_pool::{Pool, PoolError, PoolOptions};
 use transport::tcp::TcpOptions;
 
-use super::channel::Channel;
-use super::links::LinkId;
+use super::channel::{Channel, Origin};
+use super::link_id::LinkId;
 
 /// The connections of a process that are on the way to their proof.
 pub(super) struct Unproven {
@@ -57,16 +56,6 @@ pub(super) struct Waiting {
     pub(super) since: Time,
     origin: Origin,
     outcome: Option<Outcome>,
-}
-
-/// From where a connection came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Origin {
-    /// This process made it.
-    Ours,
-    Address(IpAddr),
-    /// Through shared memory, or so short that its address is not known any more.
-    ThisHost,
 }
 
 /// What became of one.

@@ -4,4 +4,5 @@ mod dependencies;
 mod documents;
 mod purity;
 mod sources;
+mod structure;
 mod tree;

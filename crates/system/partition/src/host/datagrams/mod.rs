@@ -22,7 +22,7 @@ use transport::page_pool::Pool;
 use transport::poller::Poller;
 use transport::udp::{Endpoint, InvalidOptions, PeerId, TooManyRemoved, UdpOptions};
 
-use super::links::LinksError;
+use super::links_error::LinksError;
 
 pub(crate) use plan::{DatagramOptions, replies_kept};
 

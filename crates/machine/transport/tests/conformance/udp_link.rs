@@ -1,21 +1,21 @@
 //! An endpoint with one peer as a link.
 
-use super::{Endpoint, PeerId};
-use crate::error::OsError;
-use crate::frame::Frame;
-use crate::link::{Filled, Flushed, Link, LinkCounters, Lost, SendError};
-use crate::poller::Poller;
 use base::bulk::Bulk;
 use base::time::Time;
 use std::net::SocketAddr;
+use transport::error::OsError;
+use transport::frame::Frame;
+use transport::link::{Filled, Flushed, Link, LinkCounters, Lost, SendError};
+use transport::poller::Poller;
+use transport::udp::{Endpoint, PeerId};
 
 /// An [`Endpoint`] with one peer, as a [`Link`] that neither keeps order nor delivers everything, whose receiver does not
 /// hold its sender up, and which never loses its peer: it does not know whether there is one.
 ///
-/// With [acknowledgements](super::UdpOptions::acknowledged) it keeps order, delivers everything once, and holds its sender
+/// With [acknowledgements](transport::udp::UdpOptions::acknowledged) it keeps order, delivers everything once, and holds its sender
 /// up; a peer that is gone is one that acknowledges nothing for long, and nobody tells that it closes.
 #[derive(Debug)]
-pub struct UdpLink {
+pub(crate) struct UdpLink {
     endpoint: Endpoint,
     peer: PeerId,
     acknowledged: bool,
@@ -28,9 +28,8 @@ impl UdpLink {
     ///
     /// # Panics
     /// If it has removed 65,536.
-    pub fn new(mut endpoint: Endpoint, peer: SocketAddr) -> Self {
+    pub(crate) fn new(mut endpoint: Endpoint, peer: SocketAddr, acknowledged: bool) -> Self {
         let peer = endpoint.add_peer(peer).expect("an endpoint without a peer before has removed none");
-        let acknowledged = endpoint.is_acknowledged();
         Self { endpoint, peer, acknowledged, is_lost: false }
     }
 
@@ -38,7 +37,7 @@ impl UdpLink {
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub fn register(&mut self, poller: &mut Poller) -> Result<(), OsError> {
+    pub(crate) fn register(&mut self, poller: &mut Poller) -> Result<(), OsError> {
         self.endpoint.register(poller)
     }
 
@@ -52,7 +51,7 @@ impl UdpLink {
     }
 
     /// The endpoint, for what only it knows.
-    pub fn endpoint(&self) -> &Endpoint {
+    pub(crate) fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 }
