@@ -51,7 +51,6 @@ fn setup(events: u64) -> Setup {
         duration: Some(INTERVAL * u32::try_from(events).expect("few events")),
         stop_timeout: Duration::from_secs(1),
         time_to_connect: Duration::from_millis(1),
-        joins: None,
         late: Vec::new(),
         joins: None,
         faults: Vec::new(),

@@ -9,6 +9,7 @@ mod may_lose;
 #[path = "../network/mod.rs"]
 mod network;
 mod suite;
+#[path = "../../../../lab/benchmarks/src/bench/link/udp_link.rs"]
 mod udp_link;
 
 may_lose!(udp_ethernet, fixtures::UdpFixture<1472, false>);

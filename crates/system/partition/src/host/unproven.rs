@@ -350,6 +350,8 @@ const TICK: Duration = Duration::from_millis(1);
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use super::*;
 
     #[test]

@@ -11,6 +11,7 @@ mod line;
 mod ours;
 mod slots;
 mod talk;
+mod udp_link;
 
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};

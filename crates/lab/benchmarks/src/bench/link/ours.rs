@@ -15,9 +15,10 @@ use transport::page_pool::{Pool, PoolOptions};
 use transport::scheduler::{Context, Scheduler, Task};
 use transport::shm::{Process, ShmLink, ShmListener, ShmOptions};
 use transport::tcp::{Connection, Listener, TcpOptions};
-use transport::udp::{DATAGRAM_LEN_LOOPBACK, Endpoint, UdpLink, UdpOptions};
+use transport::udp::{DATAGRAM_LEN_LOOPBACK, Endpoint, UdpOptions};
 
 use super::talk::{HEAD_BYTES, Talk, head, read_head};
+use super::udp_link::UdpLink;
 use super::{LinkArguments, Session, listen_line, say_line};
 use crate::bench::PATIENCE;
 use crate::bench::arguments::BenchLink;
@@ -144,7 +145,7 @@ impl End {
                 let endpoint = Endpoint::bind(loopback, &udp_options(arguments), &pool).map_err(io::Error::other)?;
                 say_line(socket, &endpoint.local_address().to_string())?;
                 let peer = listen_line(socket)?.parse().map_err(io::Error::other)?;
-                let mut link = UdpLink::new(endpoint, peer);
+                let mut link = UdpLink::new(endpoint, peer, false);
                 link.register(scheduler.poller()).map_err(io::Error::other)?;
                 Ok(Self::new(Box::new(link), data))
             }

@@ -49,11 +49,6 @@ impl UdpLink {
         }
         if self.is_lost { Err(Lost::TimedOut) } else { Ok(()) }
     }
-
-    /// The endpoint, for what only it knows.
-    pub(crate) fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
 }
 
 impl Link for UdpLink {
