@@ -67,7 +67,8 @@ pub enum Message {
         /// Its regions of interest.
         rois: Vec<Roi>,
     },
-    /// Level 1 → every L2SV, or the DFM: all events up to this one were sent, to whomever. At most one per period.
+    /// Level 1 → every L2SV, or the DFM: all events up to this one were sent, to whomever. At most one per period. → ROS in a
+    /// new life: it will not be told of any of them.
     IssuedUpTo(EventId),
     /// Level 1 → L2SV or DFM, L2SV → DFM, and SFI → DFM: nothing follows in this run. A stop by command would overtake
     /// what is on its way on other connections. Said again to a peer that comes back.

@@ -387,9 +387,13 @@ impl Level1 {
 
     fn tell_issued(&mut self, out: &mut Outbox) {
         self.tell_due = None;
-        let Some(last) = self.next.0.checked_sub(1) else { return };
-        for receiver in self.deciders().iter().filter(|r| r.reachable && !self.is_told_again(r.node)) {
-            out.send(receiver.node, Message::IssuedUpTo(EventId(last)));
+        let deciders = self.deciders().iter().filter(|r| r.reachable && !self.is_told_again(r.node));
+        deciders.for_each(|receiver| self.tell_last(receiver.node, out));
+    }
+
+    fn tell_last(&self, node: NodeId, out: &mut Outbox) {
+        if let Some(last) = self.next.0.checked_sub(1) {
+            out.send(node, Message::IssuedUpTo(EventId(last)));
         }
     }
 
@@ -438,6 +442,9 @@ impl Level1 {
                     self.kept.tell_again(node, out);
                     let unfinished = self.kept.unfinished_from(EventId(0));
                     self.again = unfinished.map(|info| Again { node, from: info.event, told: 0 });
+                } else if self.counters.issued > 0 && self.parameters.readout.contains(&node) {
+                    // The next trigger may be long in coming.
+                    self.tell_last(node, out);
                 }
             }
             if decides && !self.is_told_again(node) {
@@ -478,9 +485,7 @@ impl Level1 {
 
     /// A decider that comes up learns how far level 1 has come, and whether it goes on.
     fn catch_up(&self, decider: NodeId, out: &mut Outbox) {
-        if let Some(last) = self.next.0.checked_sub(1) {
-            out.send(decider, Message::IssuedUpTo(EventId(last)));
-        }
+        self.tell_last(decider, out);
         if self.draining {
             out.send(decider, Message::NoMore);
         }

@@ -26,7 +26,7 @@ impl Message {
             Self::L1Result { .. } | Self::Resume { .. } | Self::L1Again { .. } | Self::SettledTaken => {
                 &[(LEVEL1, L2SV)]
             }
-            Self::IssuedUpTo(_) => &[(LEVEL1, L2SV | DFM)],
+            Self::IssuedUpTo(_) => &[(LEVEL1, ROS | L2SV | DFM)],
             Self::NoMore => &[(LEVEL1, L2SV | DFM), (L2SV | SFI, DFM)],
             Self::Taken(_) | Self::Busy { .. } => &[(ROS | L2SV | DFM, LEVEL1)],
             Self::Assign { .. } => &[(L2SV, L2PU)],

@@ -50,7 +50,7 @@ impl Rob {
         self.fragments.free()
     }
 
-    /// The newest event whose fragment has come.
+    /// The newest event whose fragment has come, or would have.
     pub fn newest(&self) -> Option<EventId> {
         self.newest
     }
@@ -58,6 +58,11 @@ impl Rob {
     /// Whether the link has gone past this event: a fragment that is not here will not come.
     pub fn has_passed(&self, event: EventId) -> bool {
         self.ordered && self.newest >= Some(event)
+    }
+
+    /// Level 1 has gone past this event in a former life of the application.
+    pub fn pass(&mut self, event: EventId) {
+        self.newest = self.newest.max(Some(event));
     }
 
     /// Takes a fragment from the link. It is kept, unless it is refused or there already: then it is dropped and counted.

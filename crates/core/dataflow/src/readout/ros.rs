@@ -150,6 +150,15 @@ impl Ros {
         self.read_next(now, out);
     }
 
+    /// What was issued before this life: nobody reads it out any more.
+    fn on_issued_up_to(&mut self, last: EventId, out: &mut Outbox) {
+        self.valid.note_issued(last);
+        for rob in 0..self.robs.len() {
+            self.robs[rob].pass(last);
+            self.answer_unblocked(rob, last, out);
+        }
+    }
+
     fn on_l2_result(&mut self, from: NodeId, event: EventId, bulk: Bulk, out: &mut Outbox) {
         if self.robs[0].find(event).is_some() {
             // A supervisor that returned has had it decided again.
@@ -688,6 +697,7 @@ impl Ros {
     fn on_message(&mut self, now: Time, from: NodeId, message: Message, out: &mut Outbox) {
         match message {
             Message::L1Accept(events) => self.on_l1_accepts(now, events, out),
+            Message::IssuedUpTo(last) => self.on_issued_up_to(last, out),
             Message::L2Result { event, bulk } => self.on_l2_result(from, event, bulk, out),
             Message::RoiRequest { event, request, robs } => {
                 let request = self.request(from, event, RequestKind::Roi { request }, &robs);

@@ -10,7 +10,7 @@ use dataflow::level1::pace::Spacing;
 use dataflow::level2::steering::Strategy;
 use dataflow::readout::pusher::Destination;
 use dataflow::recording::sfo::Durable;
-use dataflow::report::{DfmCounters, SfiCounters};
+use dataflow::report::{DfmCounters, RosCounters, SfiCounters};
 
 use simulator::swarm::{Counts, InputKind, Plan, Push};
 use simulator::world::{Fault, Links, Outcomes};
@@ -124,6 +124,21 @@ fn builders_and_filters_that_die_at_any_time_and_return_lose_nothing() {
             all_recorded(&with_restart(&plan(InputKind::Level2), role, at_us));
         }
     }
+}
+
+/// While level 1 was held back, a read-out system that returned heard of no trigger: each request waited for its time-out.
+#[test]
+fn a_read_out_system_that_returns_answers_at_once_for_what_was_issued_without_it() {
+    let mut incomplete = 0;
+    for input in [InputKind::Level2, InputKind::Level1] {
+        for at_us in (0..RUN_US).step_by(STEP_US) {
+            let outcomes = all_recorded(&with_restart(&plan(input), Role::Ros, at_us));
+            incomplete += outcomes.account.built_incomplete;
+            let ros = RosCounters::total(outcomes.ending.reports.values().filter(|report| report.role == Role::Ros));
+            assert_eq!(ros.timeouts, 0, "died after {at_us} us");
+        }
+    }
+    assert!(incomplete > 0, "what was lost is named");
 }
 
 #[test]
