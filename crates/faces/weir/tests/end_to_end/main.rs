@@ -17,6 +17,7 @@ mod faults;
 mod files;
 mod filter;
 mod forged;
+mod frozen;
 mod full_disk;
 mod hostile;
 mod level2_only;
