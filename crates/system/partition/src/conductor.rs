@@ -551,7 +551,7 @@ impl Conductor {
         self.control.is(self.controller.state());
         if let Some(begin) = self.wanted.as_mut().and_then(|wanted| wanted.begin.take()) {
             // Whoever wanted the run may have lost patience.
-            let _ = begin.send(());
+            let _ = begin.send(self.control.of_this_run());
         }
         if let Some(probe) = &mut self.probe.0 {
             probe.begun();

@@ -5,13 +5,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use dataflow::control::states::{Illegal, State, Verb};
 
 /// Pauses, resumes and ends the run of a partition, from any thread. Clones control the same partition, which hears of it within
-/// 20 ms. What is wanted between two runs is wanted of the next one.
+/// 20 ms. What is wanted between two runs is wanted of the next one. The control of one run alone reaches no other.
 #[derive(Clone, Debug, Default)]
-pub struct Control(Arc<Mutex<Shared>>);
+pub struct Control {
+    shared: Arc<Mutex<Shared>>,
+    /// The only run that it reaches; none if it reaches each.
+    run: Option<u64>,
+}
 
 #[derive(Debug)]
 struct Shared {
     state: State,
+    /// So many runs are over, or did not begin.
+    over: u64,
     wishes: Vec<Wish>,
     interrupts: u32,
     /// Whether somebody has wanted an early end.
@@ -19,6 +25,11 @@ struct Shared {
 }
 
 impl Shared {
+    /// Whether a control of this run reaches the one that goes on, or comes next.
+    fn is_of(&self, run: Option<u64>) -> bool {
+        run.is_none_or(|run| run == self.over)
+    }
+
     fn end(&mut self, wish: Wish) {
         self.ends = true;
         self.state = self.state.after(Verb::Stop).unwrap_or(self.state);
@@ -59,20 +70,20 @@ impl Control {
     /// Ends the run in the order of the data, so that nothing is lost. One that has not begun does not begin, and one that is over
     /// stays so.
     pub fn stop(&self) {
-        self.shared().end(Wish::Stop);
+        self.end(|_| Wish::Stop);
     }
 
     /// Ends the run at once: what is in hand is given up, and counted.
     pub fn force(&self) {
-        self.shared().end(Wish::Force("forced to stop"));
+        self.end(|_| Wish::Force("forced to stop"));
     }
 
     /// The first interrupt is as [`Control::stop`], further ones are as [`Control::force`].
     pub fn interrupt(&self) {
-        let mut shared = self.shared();
-        shared.interrupts += 1;
-        let wish = if shared.interrupts == 1 { Wish::Interrupt } else { Wish::Force(SECOND_INTERRUPT) };
-        shared.end(wish);
+        self.end(|shared| {
+            shared.interrupts += 1;
+            if shared.interrupts == 1 { Wish::Interrupt } else { Wish::Force(SECOND_INTERRUPT) }
+        });
     }
 
     /// The state of the partition.
@@ -83,9 +94,26 @@ impl Control {
     /// A verb that the state allows leads on at once for those who ask, so that pause and resume may follow one another.
     fn wish(&self, wish: Wish, verb: Verb) -> Result<(), Illegal> {
         let mut shared = self.shared();
+        if !shared.is_of(self.run) {
+            return Err(Illegal { state: State::Booted, verb });
+        }
         shared.state = shared.state.after(verb)?;
         shared.wishes.push(wish);
         Ok(())
+    }
+
+    /// One that is over is not ended again: the next one would be.
+    fn end(&self, wish: impl FnOnce(&mut Shared) -> Wish) {
+        let mut shared = self.shared();
+        if shared.is_of(self.run) {
+            let wish = wish(&mut shared);
+            shared.end(wish);
+        }
+    }
+
+    /// The same for the run that goes on, or comes next, alone.
+    pub(crate) fn of_this_run(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared), run: Some(self.shared().over) }
     }
 
     /// What is wanted since the last call; the state is what it leads to.
@@ -108,17 +136,19 @@ impl Control {
 
     /// Nothing can be wanted of the run any more: this is the state of the partition now. Whether somebody has wanted an early end.
     pub(crate) fn over(&self, state: State) -> bool {
-        core::mem::replace(&mut *self.shared(), Shared { state, ..Shared::default() }).ends
+        let mut shared = self.shared();
+        let next = Shared { state, over: shared.over + 1, ..Shared::default() };
+        core::mem::replace(&mut *shared, next).ends
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Default for Shared {
     fn default() -> Self {
-        Self { state: State::Absent, wishes: Vec::new(), interrupts: 0, ends: false }
+        Self { state: State::Absent, over: 0, wishes: Vec::new(), interrupts: 0, ends: false }
     }
 }
 
@@ -148,6 +178,24 @@ mod tests {
         control.stop();
         assert_eq!(control.pause().unwrap_err(), Illegal { state: State::Draining, verb: Verb::Pause });
         assert!(control.ends());
+    }
+
+    #[test]
+    fn what_is_wanted_of_a_run_that_is_over_does_not_reach_the_next() {
+        let control = Control::default();
+        let first = control.of_this_run();
+        control.is(State::Running);
+        first.pause().unwrap();
+        assert_eq!(control.take(), [Wish::Pause]);
+        assert!(!control.over(State::Booted));
+        control.is(State::Running);
+        assert_eq!(first.pause().unwrap_err(), Illegal { state: State::Booted, verb: Verb::Pause });
+        first.stop();
+        first.force();
+        (0..2).for_each(|_| first.interrupt());
+        assert!(!control.ends() && control.take().is_empty());
+        control.interrupt();
+        assert_eq!(control.take(), [Wish::Interrupt]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A run that goes on in a thread of its own.
 
 use std::iter;
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use dataflow::control::states::Illegal;
@@ -42,7 +42,7 @@ impl Run {
     pub fn start(mut self) -> Result<Running, StartError> {
         let news = Mailbox::default();
         let (begin, begun) = sync_channel(1);
-        let control = self.control();
+        let control = self.control().of_this_run();
         self.probe = Watched(Some(Box::new(Telling {
             news: news.clone(),
             begin: Some(begin),
@@ -66,7 +66,7 @@ impl Running {
     /// Holds back triggers. What is in hand is finished, and time goes on.
     ///
     /// # Errors
-    /// The run is paused already, or ends.
+    /// The run is paused already, or ends, or is over.
     pub fn pause(&self) -> Result<(), Illegal> {
         self.control.pause()
     }
@@ -79,12 +79,12 @@ impl Running {
         self.control.resume()
     }
 
-    /// Ends the run in the order of the data, so that nothing is lost.
+    /// Ends the run in the order of the data, so that nothing is lost. One that is over stays so, and the next one goes on.
     pub fn stop(&self) {
         self.control.stop();
     }
 
-    /// What pauses and ends it from other threads.
+    /// What pauses and ends it, and no other run, from other threads.
     pub fn control(&self) -> Control {
         self.control.clone()
     }
@@ -110,19 +110,11 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         let Some(end) = self.end.take() else { return };
+        self.control.stop();
+        // Nobody wants to know how it went.
         match end {
-            End::Thread(thread) => {
-                self.control.stop();
-                // Nobody wants to know how it went.
-                let _ = thread.join();
-            }
-            End::Session(outcome) => {
-                // One that is over is not ended again: the next one would be.
-                if let Err(TryRecvError::Empty) = outcome.try_recv() {
-                    self.control.stop();
-                    let _ = outcome.recv();
-                }
-            }
+            End::Thread(thread) => _ = thread.join(),
+            End::Session(outcome) => _ = outcome.recv(),
         }
     }
 }

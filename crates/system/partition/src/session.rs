@@ -72,7 +72,7 @@ impl Session {
         let wanted = Wanted { settings, news: Some(news.clone()), begin: Some(begin), over };
         self.ask(Request::Start(Box::new(wanted)))?;
         match (begun.recv(), outcome) {
-            (Ok(()), outcome) => Ok(Running::of_session(self.control.clone(), news, outcome)),
+            (Ok(control), outcome) => Ok(Running::of_session(control, news, outcome)),
             (Err(_), outcome) => match outcome.recv() {
                 Ok(outcome) => Err(outcome.err().unwrap_or(StartError::ShutDown)),
                 Err(_) => Err(self.gone()),

@@ -125,6 +125,20 @@ fn a_run_that_was_forced_or_could_not_begin_leaves_room_for_the_next() {
 }
 
 #[test]
+fn a_stop_that_comes_late_does_not_cancel_the_next_run() {
+    let mut partition = Run::new(configuration()).boot().unwrap();
+    let first = partition.start(events_of(&partition, 100)).unwrap();
+    let late = first.control();
+    first.wait().unwrap();
+    late.stop();
+    let second = partition.start(events_of(&partition, 200)).unwrap();
+    late.force();
+    assert_eq!(late.pause().unwrap_err().verb, Verb::Pause);
+    let outcome = second.wait().unwrap();
+    assert_eq!((outcome.summary().accounting.level1, outcome.interrupted), (200, false), "{}", outcome.to_text());
+}
+
+#[test]
 fn only_settings_of_a_run_change_between_runs() {
     let partition = Run::new(configuration()).boot().unwrap();
     let mut other = configuration();

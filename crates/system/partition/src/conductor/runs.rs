@@ -21,6 +21,7 @@ use super::{
 };
 use crate::RunSettings;
 use crate::children::{Children, Entry};
+use crate::control::Control;
 use crate::host::FIRST_LIFE;
 use crate::news::Mailbox;
 
@@ -38,8 +39,8 @@ pub(crate) enum Request {
 pub(crate) struct Wanted {
     pub(crate) settings: RunSettings,
     pub(crate) news: Option<Mailbox>,
-    /// Is told when the run begins.
-    pub(crate) begin: Option<SyncSender<()>>,
+    /// Is told when the run begins, and what controls it alone.
+    pub(crate) begin: Option<SyncSender<Control>>,
     /// How it went, or why it did not begin.
     pub(crate) over: SyncSender<Result<Outcome, StartError>>,
 }
