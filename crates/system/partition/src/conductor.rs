@@ -301,6 +301,12 @@ impl Conductor {
     fn on_joining(&mut self, now: Time, host: &mut Host, link: LinkId, envelope: &Envelope, message: Message) {
         match message {
             Message::Join { name, address } => self.on_join(now, host, link, (&name, envelope), address),
+            // What comes late from a run that was given up says nothing of the next one.
+            Message::Greet { .. } | Message::Ready { .. } if !self.is_connecting() => {
+                if self.children.behind(link).is_none() {
+                    host.refuse(link);
+                }
+            }
             Message::Greet { part: 0, .. } => self.on_greet(now, host, link, envelope.from),
             Message::Ready { datagrams } => {
                 if let Some(child) = self.children.behind(link) {
@@ -325,6 +331,11 @@ impl Conductor {
             message if host.links.is_open(link) => host.deliver(now, envelope, message),
             _ => host.refuse(link),
         }
+    }
+
+    /// Whether children connect, for the first time or again.
+    fn is_connecting(&self) -> bool {
+        matches!(self.phase, Phase::Starting { .. } | Phase::Running)
     }
 
     /// A child says who it is. It has proved that; what is no child in its present life is turned away.

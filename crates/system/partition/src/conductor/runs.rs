@@ -217,10 +217,12 @@ impl Conductor {
         self.children.iter().filter(|child| !child.has_ended()).all(|child| child.address.is_some())
     }
 
-    /// A child that waits for a run: whatever it was, it is in its first life then.
+    /// A child that waits for a run: whatever it was, it is in its first life then, and nothing of the last run counts.
     pub(super) fn begin_anew(&mut self, host: &mut Host, node: NodeId) {
         let Some(child) = self.children.at(node) else { return };
         child.life = FIRST_LIFE;
+        (child.ready, child.lost) = (false, None);
+        child.data_link.take().into_iter().for_each(|link| host.links.close(link));
         host.set_life(node, FIRST_LIFE);
         child.link.into_iter().for_each(|link| host.links.rename(link, (node, FIRST_LIFE)));
     }
