@@ -160,7 +160,7 @@ impl Children {
 
     /// Whether one has ended that is not started again.
     pub(crate) fn any_ended_for_good(&self) -> bool {
-        self.0.iter().any(|entry| entry.ended.is_some() && entry.starts_at.is_none())
+        self.0.iter().any(Entry::is_gone)
     }
 
     /// Whether one has ended.
@@ -186,6 +186,11 @@ impl Entry {
     /// Whether its process has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended.is_some()
+    }
+
+    /// Whether it has ended and is not started again.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.ended.is_some() && self.starts_at.is_none()
     }
 
     /// How its process has ended, if it has.

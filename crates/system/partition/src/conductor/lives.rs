@@ -95,7 +95,7 @@ impl Conductor {
     /// A child will not return: the run ends.
     fn lose_for_good(&mut self, now: Time, host: &mut Host, node: NodeId, how: &str) {
         if let Some(child) = self.children.at(node) {
-            child.starts_at = None;
+            (child.starts_at, child.address) = (None, None);
         }
         self.say(&format!("{} died: {how}; the run ends", self.name(node)));
         let others: Vec<NodeId> = self.children.iter().map(|child| child.node).filter(|other| *other != node).collect();
@@ -145,6 +145,10 @@ impl Conductor {
         }
         for command in self.commands.get(&node).cloned().unwrap_or_default() {
             host.send_from_control(node, Message::Command(command));
+        }
+        // It was not there when the others were told.
+        for gone in self.children.iter().filter(|child| child.is_gone()) {
+            host.send_from_control(node, Message::Gone(gone.node));
         }
         let (own, others): (Vec<PeerPlace>, Vec<PeerPlace>) =
             self.children.places().partition(|place| place.node == node);
