@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use configuration::Partition;
+use configuration::{Partition, Size};
 use dataflow::control::states::{Illegal, State, Verb};
 use partition::summary::RunState;
 use partition::{News, Placement, Run, RunSettings, Running, Session, StartError};
@@ -122,6 +122,24 @@ fn a_run_that_was_forced_or_could_not_begin_leaves_room_for_the_next() {
     assert!(matches!(partition.start(partition.settings()).unwrap_err(), StartError::Interrupted));
     let summary = partition.start(events_of(&partition, 200)).unwrap().wait().unwrap().summary();
     assert_eq!((summary.state, summary.run_number, summary.accounting.level1), (RunState::Ok, 2, 200));
+}
+
+#[test]
+fn inputs_of_a_run_that_was_refused_are_not_those_of_the_next() {
+    let bytes_built = |seed_of_refused: Option<u64>| {
+        let mut configuration = configuration();
+        configuration.ros.fragment.kind = configuration::FragmentKind::Exponential;
+        configuration.ros.fragment.mean = Some(Size::from_bytes(2000));
+        let mut partition = Run::new(configuration).boot().unwrap();
+        partition.start(events_of(&partition, 10)).unwrap().wait().unwrap();
+        if let Some(seed) = seed_of_refused {
+            let refused = RunSettings { number: Some(1), seed, ..partition.settings() };
+            assert!(matches!(partition.start(refused).unwrap_err(), StartError::RunNumber(_)));
+        }
+        let summary = partition.start(events_of(&partition, 100)).unwrap().wait().unwrap().summary();
+        (summary.throughput_bytes_per_s.built * summary.duration_s).round()
+    };
+    assert_eq!(bytes_built(Some(99)), bytes_built(None));
 }
 
 #[test]

@@ -67,7 +67,7 @@ impl Site {
         let (used, frame_max) = (BTreeSet::new(), usize::MAX);
         let mut site =
             Self { partition, inputs, placement, observer, waker, frame_max, used, _port_of_group: port_of_group };
-        let assembly = site.assembly(site.partition.run.clone())?;
+        let assembly = site.assembly(&site.partition, &site.inputs)?;
         let links = site.listen(&assembly, secret, scheduler.poller())?;
         Ok((site, assembly, links))
     }
@@ -94,25 +94,26 @@ impl Site {
         assembly.applications.iter().filter(move |app| in_children(app.role)).map(|app| (app.node, app.role))
     }
 
-    /// Finds a number for a run with these settings that no other has.
+    /// Finds a number for a run with these settings that no other has. Of a run that is refused nothing stays.
     pub(super) fn plan(&mut self, settings: RunSettings) -> Result<Planned, StartError> {
         let mut partition = Partition { run: settings, ..self.partition.clone() };
         let of_input = |run: &RunSettings| (run.seed, run.first_lvl1_id);
-        if of_input(&partition.run) != of_input(&self.partition.run) {
-            self.inputs = Inputs::open(&partition)?;
-        }
-        let number = RunNumber::claim(&partition, self.inputs.replay().map(Replay::run_number), &self.used)?;
+        let inputs = match of_input(&partition.run) == of_input(&self.partition.run) {
+            true => self.inputs.clone(),
+            false => Inputs::open(&partition)?,
+        };
+        let number = RunNumber::claim(&partition, inputs.replay().map(Replay::run_number), &self.used)?;
         partition.run.number = Some(number.number);
-        self.inputs = self.inputs.clone().of_run(number.number);
+        let inputs = inputs.of_run(number.number);
         let left_files = LeftFiles::new(&partition.output.directory, number.number);
-        let assembly = self.assembly(partition.run)?;
+        let assembly = self.assembly(&partition, &inputs)?;
         self.used.insert(number.number);
+        (self.partition, self.inputs) = (partition, inputs);
         Ok(Planned { assembly, number, left_files })
     }
 
-    fn assembly(&mut self, settings: RunSettings) -> Result<Assembly, StartError> {
-        self.partition.run = settings;
-        let assembly = Assembly::new(self.partition.clone(), self.inputs.shares().to_vec())?;
+    fn assembly(&self, partition: &Partition, inputs: &Inputs) -> Result<Assembly, StartError> {
+        let assembly = Assembly::new(partition.clone(), inputs.shares().to_vec())?;
         Ok(assembly.observed_by(self.observer.clone()).with_program(self.placement.program.clone()))
     }
 
