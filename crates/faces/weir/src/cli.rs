@@ -80,7 +80,8 @@ pub struct RunArgs {
     /// Changes of keys.
     #[command(flatten)]
     pub overrides: Overrides,
-    /// Write the summary of the run to this file, as JSON; of several runs to FILE with the run number before its ending
+    /// Write the summary of the run to this file, as JSON; of several runs to FILE with the run number before its ending. With `-` it
+    /// goes to the standard output, and the table to the standard error
     #[arg(long, value_name = "FILE")]
     pub summary: Option<PathBuf>,
     /// Give every application a process of its own

@@ -1,5 +1,6 @@
 //! `weir run`: a whole partition on this machine, for one run or several.
 
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use configuration::Partition;
@@ -27,7 +28,8 @@ pub(crate) fn run(args: &RunArgs) -> Exit {
     if !errors.is_empty() {
         return Exit::Wrong;
     }
-    if let Some(path) = args.summary.as_deref().filter(|path| !can_hold_a_file(path)) {
+    let summary_file = args.summary.as_deref().filter(|path| !is_standard_output(path));
+    if let Some(path) = summary_file.filter(|path| !can_hold_a_file(path)) {
         complain(&format!("weir: --summary {}: expected a file in a directory that exists", path.display()));
         return Exit::NotStarted;
     }
@@ -91,7 +93,14 @@ fn reported(args: &RunArgs, outcome: Result<Outcome, StartError>) -> Exit {
 
 fn report(args: &RunArgs, outcome: &Outcome) -> Exit {
     let (facts, summary) = (outcome.facts(), outcome.summary());
-    print_table(Table { facts: &facts, ending: &outcome.ending, summary: &summary });
+    let table = Table { facts: &facts, ending: &outcome.ending, summary: &summary };
+    if args.summary.as_deref().is_some_and(is_standard_output) {
+        complain(table.to_string().trim_end());
+        // A reader that has left still gets the exit status.
+        let _ = io::stdout().write_all(summary.to_json().as_bytes());
+        return summary.state.into();
+    }
+    print_table(table);
     let path = args
         .summary
         .as_deref()
@@ -102,6 +111,11 @@ fn report(args: &RunArgs, outcome: &Outcome) -> Exit {
         complain(&format!("weir: {error}"));
     }
     summary.state.into()
+}
+
+/// Whether a summary goes where users of `-` expect it.
+fn is_standard_output(path: &Path) -> bool {
+    path == Path::new("-")
 }
 
 /// `summary.json` of run 7 is `summary.7.json`.

@@ -1,12 +1,14 @@
 //! The main job: its account, its files, its summary, its table.
 
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
+use testkit::TempDir;
 
 use crate::account::Summary;
 use crate::files::recorded;
-use crate::running::{Ended, Job};
+use crate::running::{Ended, Job, examples};
 
 #[test]
 fn the_quickstart_in_one_process_accounts_for_every_event() {
@@ -28,6 +30,21 @@ fn check_quickstart(processes: bool, events: u64) {
     check_traffic(&summary, processes);
     check_command(&ended, summary.count("recorded"));
     assert!(ended.stdout.contains("residual"), "{}", ended.stdout);
+}
+
+/// It was written to a file of that name.
+#[test]
+fn a_summary_for_the_standard_output() {
+    let (example, output) = (examples().join("quickstart.toml"), TempDir::new("summary-of-a-run"));
+    let arguments = ["run".as_ref(), example.as_os_str(), "--summary".as_ref(), "-".as_ref()];
+    let tolerated = ["run.tolerate.level2_forced", "run.tolerate.level2_incomplete"];
+    let job = Job::command(&arguments, 1 << 40).recording_into(output.join("out")).events(200).set("ros.count", "2");
+    let job = tolerated.into_iter().fold(job, |job, key| job.set(key, "100 %"));
+    let ended = job.run().expect(0);
+    let summary: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {}", ended.stdout));
+    assert_eq!(summary["accounting"]["level1"], 200);
+    assert!(ended.stderr.contains("account of events"), "{}", ended.stderr);
+    assert!(!Path::new("-").exists() && !ended.directory.join("-").exists(), "nothing is called that");
 }
 
 /// Every key of the contract, with the type that it has there.
