@@ -1,15 +1,28 @@
 //! Runs within a command: they say on the standard error what is said in them, and Ctrl-C ends them.
 
+use std::io;
+
 use crate::{Interrupts, complain};
 use partition::driver::Meter;
 use partition::{Figures, Metered, Outcome, Probe, Run, StartError};
+
+/// Why a command has no outcome of a run.
+#[derive(Debug, thiserror::Error)]
+pub enum ConductError {
+    /// The run did not begin.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// Nobody could have interrupted it.
+    #[error("signals cannot be caught: {0}")]
+    Signals(io::Error),
+}
 
 /// Conducts a run from start to account.
 ///
 /// # Errors
 ///
 /// That the run could not start, or that signals cannot be caught.
-pub fn conduct(run: Run) -> Result<Outcome, StartError> {
+pub fn conduct(run: Run) -> Result<Outcome, ConductError> {
     conduct_metered(run, None).map(|(conducted, _)| conducted)
 }
 
@@ -18,9 +31,9 @@ pub fn conduct(run: Run) -> Result<Outcome, StartError> {
 /// # Errors
 ///
 /// Those of [`conduct`].
-pub fn conduct_metered(run: Run, meter: Option<Meter>) -> Result<(Outcome, Metered), StartError> {
-    let _interrupts = Interrupts::end(run.control()).map_err(StartError::Signals)?;
-    partition::conduct_metered(run.observe(Heard), meter)
+pub fn conduct_metered(run: Run, meter: Option<Meter>) -> Result<(Outcome, Metered), ConductError> {
+    let _interrupts = Interrupts::end(run.control()).map_err(ConductError::Signals)?;
+    Ok(partition::conduct_metered(run.observe(Heard), meter)?)
 }
 
 /// Says what is said.

@@ -4,8 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use configuration::{BadMenu, ConfigurationError};
-use partition::StartError;
-use terminal::Exit;
+use terminal::{ConductError, Exit};
 
 use crate::sample::BadSample;
 
@@ -30,7 +29,7 @@ pub(super) enum StudyError {
     #[error(transparent)]
     Sample(#[from] BadSample),
     #[error(transparent)]
-    Start(#[from] StartError),
+    Start(#[from] ConductError),
     #[error("cannot write {}: {cause}", path.display())]
     Output { path: PathBuf, cause: io::Error },
     #[error("cannot draw the figure: {0}")]

@@ -45,10 +45,10 @@ use transport::error::OsError;
 use crate::calibration::CalibrationError;
 use ::simulation::SimulationError;
 use paired::to_json;
-use partition::{Outcome, StartError};
+use partition::Outcome;
 use reference::ReferenceError;
-use terminal::Exit;
 use terminal::on_standard_streams;
+use terminal::{ConductError, Exit};
 
 pub(crate) use arguments::seconds;
 pub use arguments::{BenchArgs, BenchPart, EXAMPLES};
@@ -169,7 +169,7 @@ pub(crate) enum BenchError {
     #[error(transparent)]
     Configuration(#[from] ConfigurationError),
     #[error(transparent)]
-    Start(#[from] StartError),
+    Start(#[from] ConductError),
     #[error(transparent)]
     Reference(#[from] ReferenceError),
     #[error(transparent)]

@@ -35,9 +35,9 @@ use self::shapes::Shape;
 pub(crate) use self::shapes::{DATAGRAMS, SHARED, as_simulated, bound_to};
 use partition::driver::{Meter, Sample, Section};
 use partition::scratch::Scratch;
-use partition::{Outcome, Placement, Run, StartError};
+use partition::{Outcome, Placement, Run};
 use terminal::Exit;
-use terminal::conduct_metered;
+use terminal::{ConductError, conduct_metered};
 
 /// Why there is no calibration.
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +45,7 @@ pub(crate) enum CalibrationError {
     #[error(transparent)]
     Configuration(#[from] ConfigurationError),
     #[error("a run of the calibration: {0}")]
-    Start(#[from] StartError),
+    Start(#[from] ConductError),
     #[error("interrupted")]
     Interrupted,
     #[error("a run of the calibration was not sound: {0}")]

@@ -84,8 +84,6 @@ pub enum StartError {
     Spawn { name: String, cause: io::Error },
     #[error("no port for the multicast group of the read-out systems: {0}")]
     Port(io::Error),
-    #[error("signals cannot be caught: {0}")]
-    Signals(io::Error),
     #[error("this program does not know where it is: {0}")]
     Program(io::Error),
     #[error("no thread for the run: {0}")]
