@@ -173,6 +173,15 @@ impl Children {
         self.0.iter().all(|entry| entry.ended.is_some())
     }
 
+    /// Ends children at once, and waits until they have ended.
+    pub(crate) fn end(&mut self, nodes: &[NodeId]) {
+        // All of them before any is waited for: none sees another end, and complains.
+        let is_wanted = |entry: &&mut Entry| entry.ended.is_none() && nodes.contains(&entry.node);
+        let mut living: Vec<_> = self.0.iter_mut().filter(is_wanted).collect();
+        living.iter_mut().for_each(|entry| _ = entry.child.kill());
+        living.iter_mut().for_each(|entry| entry.ended = entry.child.wait().ok());
+    }
+
     /// Ends a child at once.
     pub(crate) fn kill(&mut self, node: NodeId) {
         if let Some(entry) = self.at(node).filter(|entry| entry.ended.is_none()) {
@@ -227,10 +236,8 @@ impl Entry {
 
 impl Drop for Children {
     fn drop(&mut self) {
-        // All of them before any is waited for: none sees another end, and complains.
-        let mut living: Vec<_> = self.0.iter_mut().filter(|entry| entry.ended.is_none()).collect();
-        living.iter_mut().for_each(|entry| _ = entry.child.kill());
-        living.iter_mut().for_each(|entry| _ = entry.child.wait());
+        let all: Vec<NodeId> = self.0.iter().map(|entry| entry.node).collect();
+        self.end(&all);
     }
 }
 

@@ -294,11 +294,12 @@ impl Conductor {
         };
         let is_left = |child: &&Entry| !(child.has_ended() || goes_on && child.address.is_some());
         let left: Vec<NodeId> = self.children.iter().filter(is_left).map(|child| child.node).collect();
-        for node in left {
+        for &node in &left {
             let what = if goes_on { NOT_DISCONNECTED } else { NOT_ENDED };
             self.say(&format!("{} {what} within {EXIT_TIMEOUT:?} and is killed", self.name(node)));
-            self.children.kill(node);
         }
+        // What they have left in files is read when they write no more.
+        self.children.end(&left);
         if !goes_on {
             self.children = Children::default();
         }
