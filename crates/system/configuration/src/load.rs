@@ -71,6 +71,25 @@ impl Partition {
         build(name, text, None, overrides, None).map(|(partition, _)| partition)
     }
 
+    /// Whether the keys of `[run]` are as [`Partition::parse`] would take them, for those that a program has set.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with them.
+    pub fn check_run(&self) -> Result<(), ConfigurationError> {
+        let name = "settings of the run";
+        let place = Place::File { name: name.to_owned() };
+        let text = toml::to_string(self).map_err(|error| {
+            let message = format!("{error}; expected whole numbers below 2^63");
+            ConfigurationError { problems: vec![Problem { place: place.clone(), key: "run".to_owned(), message }] }
+        })?;
+        let Err(mut error) = Self::parse(name, &text, &[]) else { return Ok(()) };
+        error.problems.retain(|problem| problem.key.starts_with("run."));
+        // Nobody sees the lines of this text.
+        error.problems.iter_mut().for_each(|problem| problem.place = place.clone());
+        if error.problems.is_empty() { Ok(()) } else { Err(error) }
+    }
+
     /// [`Partition::parse`] with measured costs, see [`Partition::load_with_costs`].
     ///
     /// # Errors

@@ -143,6 +143,15 @@ fn inputs_of_a_run_that_was_refused_are_not_those_of_the_next() {
 }
 
 #[test]
+fn settings_that_no_configuration_could_have_are_refused() {
+    let mut partition = Run::new(configuration()).boot().unwrap();
+    let error = partition.start(events_of(&partition, 0)).unwrap_err();
+    let StartError::Settings(error) = error else { panic!("{error}") };
+    assert_eq!(error.problems[0].key, "run.events", "{error}");
+    assert_eq!(partition.start(events_of(&partition, 100)).unwrap().wait().unwrap().summary().accounting.level1, 100);
+}
+
+#[test]
 fn a_stop_that_comes_late_does_not_cancel_the_next_run() {
     let mut partition = Run::new(configuration()).boot().unwrap();
     let first = partition.start(events_of(&partition, 100)).unwrap();

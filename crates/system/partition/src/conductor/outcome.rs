@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base::ids::{NodeId, Role};
 use base::time::Time;
-use configuration::BadMenu;
+use configuration::{BadMenu, ConfigurationError};
 use dataflow::control::accounting::Accounting;
 use dataflow::control::controller::Ending;
 use dataflow::control::states::Illegal;
@@ -68,6 +68,8 @@ impl Outcome {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what is wrong")]
 pub enum StartError {
+    #[error(transparent)]
+    Settings(#[from] ConfigurationError),
     #[error(transparent)]
     Input(#[from] InputError),
     #[error(transparent)]

@@ -97,6 +97,7 @@ impl Site {
     /// Finds a number for a run with these settings that no other has. Of a run that is refused nothing stays.
     pub(super) fn plan(&mut self, settings: RunSettings) -> Result<Planned, StartError> {
         let mut partition = Partition { run: settings, ..self.partition.clone() };
+        partition.check_run()?;
         let of_input = |run: &RunSettings| (run.seed, run.first_lvl1_id);
         let inputs = match of_input(&partition.run) == of_input(&self.partition.run) {
             true => self.inputs.clone(),
