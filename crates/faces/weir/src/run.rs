@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use configuration::Partition;
+use configuration::{Partition, RosInput};
 use partition::machine::{Findings, judge};
 use partition::table::Table;
 use partition::{Outcome, Placement, Run, RunSettings, Running, Session, StartError, conduct};
@@ -35,6 +35,10 @@ pub(crate) fn run(args: &RunArgs) -> Exit {
     }
     if args.processes && partition.l2pu.as_ref().is_some_and(|l2pu| l2pu.phased) {
         complain("weir: l2pu.phased is for units and builders in one process: run without --processes");
+        return Exit::Wrong;
+    }
+    if args.runs > 1 && partition.ros.input == RosInput::Replay {
+        complain("weir: --runs: replayed files keep their run number, which one run alone can have: leave --runs out");
         return Exit::Wrong;
     }
     let limits = (partition.run.events, partition.run.duration.map(configuration::Interval::duration));

@@ -168,6 +168,12 @@ fn the_command_takes_several_runs() {
     }
 }
 
+#[test]
+fn the_command_refuses_several_runs_of_replayed_files() {
+    let ended = Job::example("replay").with(&["--runs", "2"]).run().expect(1);
+    assert!(ended.stderr.contains("leave --runs out"), "{}", ended.stderr);
+}
+
 fn booted(example: &str, output: &Path, changes: &[&str]) -> Session {
     booted_at(example, output, changes, Placement::processes())
 }
