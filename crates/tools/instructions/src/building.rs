@@ -62,7 +62,7 @@ fn build(shape: &Shape, events: u64) {
         sfi: Sfi { building: in_hand, events: 2 * in_hand, outstanding_requests: in_hand * sources, ..plain.sfi },
         ..plain
     };
-    let mut partition = Partition::new(follow_level1(configuration), &[], data_bytes);
+    let mut partition = Partition::new(follow_level1(configuration), 0, data_bytes);
     partition.start();
     partition.run_until(Role::Dfm, |report| finished(report) >= events);
 }

@@ -17,7 +17,7 @@ pub(crate) fn recorded(events: u64) {
         sfo: Some(Sfo::default()),
         ..built
     };
-    let mut partition = Partition::new(configuration, &[], DATA_BYTES).with_files(Files::new());
+    let mut partition = Partition::new(configuration, 0, DATA_BYTES).with_files(Files::new());
     partition.start();
     partition.run_until(Role::Dfm, |report| building::finished(report) >= events);
 }

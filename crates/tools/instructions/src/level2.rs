@@ -2,7 +2,6 @@
 
 use base::ids::Role;
 use configuration::{Dfm, DfmInput, Fraction, Interval, L2pu, L2sv, Level1, Partition as Configuration, Ros, Run, Sfi};
-use dataflow::message::Roi;
 use dataflow::report::L2svCounters;
 
 use crate::partition::Partition;
@@ -27,7 +26,7 @@ pub(crate) fn two_step(events: u64) {
         sfi: Sfi { count: 0, ..Sfi::default() },
         ..Configuration::default()
     };
-    let mut partition = Partition::new(configuration, &[Roi::default(), Roi::default()], 64);
+    let mut partition = Partition::new(configuration, 2, 64);
     partition.start();
     partition.run_until(Role::L2sv, |report| {
         let counters = L2svCounters::from_values(&report.counters);

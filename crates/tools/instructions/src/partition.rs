@@ -36,14 +36,14 @@ pub(crate) struct Partition {
 }
 
 impl Partition {
-    /// The applications of a configuration; read-out systems have one ROB each. Triggers have these regions of interest.
-    pub(crate) fn new(configuration: configuration::Partition, rois: &[Roi], data_bytes: usize) -> Self {
+    /// The applications of a configuration; read-out systems have one ROB each. Triggers have so many regions of interest.
+    pub(crate) fn new(configuration: configuration::Partition, rois: usize, data_bytes: usize) -> Self {
         let robs = (0..configuration.ros.count).map(|rob| vec![rob]).collect();
         let pages_per_rob = configuration.ros.pages as usize;
         let assembly = Assembly::new(configuration, robs);
         let roles: Arc<[Role]> = assembly.roles().into();
         let node = |id| {
-            let component = assembly.component(id, Some(Box::new(Triggers { rois: rois.to_vec() })));
+            let component = assembly.component(id, Some(Box::new(Triggers { rois })));
             Node::new(id, assembly.run(), Incarnation(0), Arc::clone(&roles), component)
         };
         let applications = assembly.applications.iter().map(|app| Some(node(app.node)));
@@ -200,12 +200,12 @@ impl Partition {
 }
 
 struct Triggers {
-    rois: Vec<Roi>,
+    rois: usize,
 }
 
 impl TriggerSource for Triggers {
     fn trigger(&mut self, _: u64) -> Option<Trigger> {
-        Some(Trigger { rois: self.rois.clone(), ..Trigger::default() })
+        Some(Trigger { rois: vec![Roi::default(); self.rois], ..Trigger::default() })
     }
 }
 
