@@ -1,9 +1,9 @@
 //! How the members of a run find each other, prove that they belong to it, are lost, and return: pure state machines.
 //!
 //! [`registrar::Registrar`] is run control's side, [`participant::Participant`] that of an application. Each is told what
-//! happens on connections and to processes, and says what is to be done through a trait that its driver implements. The
-//! simulator drives both through drawn faults. Of these a live run takes the proofs so far, which [`challenge`] holds, and sees to
-//! the rest itself. [`passage`] says what a connection lets through behind the proofs.
+//! happens on connections and to processes, and says what is to be done through a trait that its driver implements. The live
+//! driver is in `partition`; the simulator drives the same two through drawn faults. [`challenge`] holds the proofs, and
+//! [`passage`] what a connection lets through behind them.
 //!
 //! `docs/protocols/joining.md` describes the protocol.
 #![no_std]
@@ -19,7 +19,10 @@ pub mod registrar;
 pub mod restarts;
 pub mod run_secret;
 
-use base::ids::Incarnation;
+use base::ids::{Incarnation, RunNumber};
 
 /// The life of an application that was not started again.
 pub const FIRST_LIFE: Incarnation = Incarnation(0);
+
+/// Who joins a partition that is to have several runs proves that before any of them.
+pub const NO_RUN: RunNumber = RunNumber(0);

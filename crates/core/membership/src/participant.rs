@@ -2,6 +2,7 @@
 //!
 //! Of two peers the one with the higher node id connects; to the network ports of a read-out system those connect who ask it.
 //! A connection belongs to one life of a peer: what comes from a former life than the one that is known is turned away.
+//! When a run is over it joins again, over the same connection to run control.
 
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
@@ -21,7 +22,7 @@ use crate::passage::{Driver, Kind, LinkId, Part, Way};
 /// Who joins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The run.
+    /// The run that it joins, if it cannot have several.
     pub run: RunNumber,
     /// Which application, in which life.
     pub member: Member,
@@ -78,6 +79,9 @@ pub trait ParticipantDriver: Driver {
     /// # Errors
     /// It cannot take part, for this reason.
     fn take_place(&mut self, welcome: Welcome, control: LinkId) -> Result<Place, String>;
+    /// Gives up all that it has of a run and ends all connections but that to run control. From now on it is in its first life, and
+    /// proves that it belongs to the next run.
+    fn leave_place(&mut self, control: LinkId);
     /// What a connection is, if it is there.
     fn kind(&self, link: LinkId) -> Option<Kind>;
 }
@@ -85,6 +89,8 @@ pub trait ParticipantDriver: Driver {
 /// An application's side of joining.
 pub struct Participant {
     identity: Identity,
+    /// As run control names it, once there is a place in it.
+    run: RunNumber,
     control: LinkId,
     place: Option<Place>,
     /// A connection of its own to the components in the parent.
@@ -97,6 +103,8 @@ pub struct Participant {
     /// The newest life of each that was heard of.
     lives: BTreeMap<NodeId, Incarnation>,
     is_ready: bool,
+    /// It has had a run before the present one.
+    was_in_run: bool,
     end: Option<End>,
     is_alone: bool,
 }
@@ -147,6 +155,7 @@ impl Participant {
         let part = Part { kind: Kind::Tcp, port: None };
         let control = driver.connect((RUN_CONTROL, FIRST_LIFE), &identity.control, part)?;
         Ok(Self {
+            run: identity.run,
             identity,
             control,
             place: None,
@@ -156,6 +165,7 @@ impl Participant {
             further: Vec::new(),
             lives: BTreeMap::new(),
             is_ready: false,
+            was_in_run: false,
             end: None,
             is_alone: false,
         })
@@ -189,8 +199,7 @@ impl Participant {
     /// Both ends of a connection have proved who they are: the one that made it begins.
     pub fn on_proven(&self, driver: &mut dyn ParticipantDriver, link: LinkId) {
         if link == self.control {
-            let Identity { name, address, .. } = &self.identity;
-            return self.say_to_control(driver, Message::Join { name: name.clone(), address: address.clone() });
+            return self.say_who(driver);
         }
         let first = self.peers.iter().filter(|peer| peer.link == link).map(|peer| (peer.node, 0));
         let further = self.further.iter().filter(|further| further.link == link);
@@ -216,6 +225,7 @@ impl Participant {
         match message {
             Message::Welcome { configuration, hosted, robs, datagrams } if from_control && self.place.is_none() => {
                 let welcome = Welcome { configuration, hosted, robs };
+                self.run = envelope.run;
                 let welcomed = self.on_welcome(driver, welcome, &datagrams);
                 self.report_failure(driver, welcomed);
             }
@@ -228,6 +238,7 @@ impl Participant {
             }
             Message::Gone(peer) if from_control => self.on_gone(driver, peer),
             Message::Command(Command::Exit) if from_control => self.end = Some(End::Dismissed),
+            Message::Command(Command::Disconnect) if from_control => self.disconnect(driver),
             message if self.is_open(link) => driver.deliver(envelope, message),
             _ => self.turn_away(driver, link),
         }
@@ -240,7 +251,8 @@ impl Participant {
         if link == self.control {
             self.is_alone = true;
             let refused = || End::Refused(format!("run control did not take it in: {reason}"));
-            let end = if self.place.is_some() { End::Orphaned } else { refused() };
+            let was_taken_in = self.place.is_some() || self.was_in_run;
+            let end = if was_taken_in { End::Orphaned } else { refused() };
             self.end.get_or_insert(end);
         } else if self.end.is_none() {
             self.lose(driver, link, reason);
@@ -252,6 +264,26 @@ impl Participant {
         if self.place.is_some() {
             self.say_to_control(driver, Message::Notice(text));
         }
+    }
+
+    /// Run control has proved who it is: it is told where peers reach this process.
+    fn say_who(&self, driver: &mut dyn ParticipantDriver) {
+        let Identity { name, address, .. } = &self.identity;
+        self.say_to_control(driver, Message::Join { name: name.clone(), address: address.clone() });
+    }
+
+    /// Gives up all that it has of a run, and joins again: another run may follow. It says so in its present life, and is in its first
+    /// one from then on.
+    fn disconnect(&mut self, driver: &mut dyn ParticipantDriver) {
+        driver.leave_place(self.control);
+        self.run = self.identity.run;
+        self.say_who(driver);
+        self.identity.member.1 = FIRST_LIFE;
+        (self.place, self.to_parent, self.awaited, self.is_ready) = (None, None, None, false);
+        self.peers.clear();
+        self.further.clear();
+        self.lives.clear();
+        self.was_in_run = true;
     }
 
     /// Takes its place: what is needed for that is opened, and those in the parent are there.
@@ -522,8 +554,8 @@ impl Participant {
     }
 
     fn envelope(&self, to: NodeId) -> Envelope {
-        let Identity { run, member: (from, from_incarnation), .. } = self.identity;
-        Envelope { from, to, run, from_incarnation, to_incarnation: self.life(to) }
+        let (from, from_incarnation) = self.identity.member;
+        Envelope { from, to, run: self.run, from_incarnation, to_incarnation: self.life(to) }
     }
 
     fn hear_of(&mut self, driver: &mut dyn ParticipantDriver, member: Member) {

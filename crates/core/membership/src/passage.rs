@@ -89,6 +89,11 @@ impl Passage {
         self.is_open
     }
 
+    /// Whoever has proved to be at the other end is this member from now on.
+    pub const fn rename(&mut self, peer: Member) {
+        self.peer = peer;
+    }
+
     /// For whom a message is. Run control proves for all applications in its process.
     pub fn recipient(&self, envelope: &Envelope, message: &Message) -> Recipient {
         let is_its_own = self.peer == (envelope.from, envelope.from_incarnation) || self.peer.0 == RUN_CONTROL;
@@ -111,7 +116,7 @@ fn is_about_joining(message: &Message) -> bool {
             | Message::Failed(_)
             | Message::Lost { .. }
             | Message::Gone(_)
-    ) || matches!(message, Message::Command(Command::Exit))
+    ) || matches!(message, Message::Command(Command::Exit | Command::Disconnect))
 }
 
 /// What a driver does at once for whoever sees to joining.

@@ -1,7 +1,8 @@
 //! Run control's side of joining: who has joined, who is lost, who is started again.
 //!
-//! It knows the processes of a run by their lives. A life joins once, over a connection on which it has proved who it is. When its
-//! process has ended, the next life is started where that is wanted, or all are told that it will not return.
+//! It knows the processes of a partition by their lives. A life joins once, over a connection on which it has proved who it is. When
+//! its process has ended, the next life is started where that is wanted, or all are told that it will not return. Between two runs
+//! all join again, in their first lives.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -15,27 +16,33 @@ use dataflow::component::PeerState;
 use dataflow::message::{Command, Envelope, Message, PeerPlace};
 use dataflow::node::RUN_CONTROL;
 
-use crate::FIRST_LIFE;
+use crate::challenge::Member;
 use crate::passage::{Driver, Kind, LinkId, Part, Way};
 use crate::restarts::Restarts;
+use crate::{FIRST_LIFE, NO_RUN};
 
-/// What the registrar of a run has to know.
+/// What the registrar of a partition has to know.
 #[derive(Clone, Debug)]
 pub struct RegistrarParameters {
-    /// The run.
-    pub run: RunNumber,
-    /// All applications that have a process of their own; each of them has been started.
+    /// All applications that have a process of their own.
     pub applicants: Vec<Applicant>,
-    /// What one is told that has joined.
-    pub welcome: Message,
-    /// Whether components here have a connection of their own to each process.
-    pub shares: bool,
     /// How long one that was started again may take until it is ready.
     pub start_timeout: Duration,
     /// How often an application is started again within the window.
     pub restarts: usize,
     /// See `restarts`.
     pub window: Duration,
+}
+
+/// A run that applications join.
+#[derive(Clone, Debug)]
+pub struct RunToJoin {
+    /// Its number.
+    pub number: RunNumber,
+    /// What one is told that has joined.
+    pub welcome: Message,
+    /// Whether components here have a connection of their own to each process.
+    pub shares: bool,
 }
 
 /// An application that is to join.
@@ -45,31 +52,45 @@ pub struct Applicant {
     pub node: NodeId,
     /// `sfi-1`.
     pub name: String,
-    /// What is done when it dies within the run.
+    /// What is done when it dies.
     pub after_death: AfterDeath,
 }
 
-/// What is done when an application dies within the run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What is done when an application dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterDeath {
     /// It is started again.
     Returns,
-    /// The run ends; behind how it died people are told this.
-    EndsRun(String),
+    /// Between two runs it is started again. A run cannot go on without it, and ends.
+    ReturnsBetweenRuns,
+    /// The run ends, and no other begins before all are started.
+    EndsRun,
+}
+
+/// An application has no process.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot start {name}: {cause}")]
+pub struct NotStarted {
+    /// `sfi-1`.
+    pub name: String,
+    /// What the driver has said.
+    pub cause: String,
 }
 
 /// What a driver does for the registrar.
 pub trait RegistrarDriver: Driver {
-    /// Starts the next life of an application whose process has ended.
+    /// Starts a life of an application that has no process, or whose process has ended.
     ///
     /// # Errors
     /// It cannot be started, for this reason.
-    fn start(&mut self, member: (NodeId, Incarnation)) -> Result<(), String>;
+    fn start(&mut self, member: Member) -> Result<(), String>;
     /// Ends a process, if it has not ended.
     fn kill(&mut self, node: NodeId);
+    /// Who has proved to be at the other end of a connection is this member from now on.
+    fn rename(&mut self, link: LinkId, member: Member);
     /// A life is over and another one follows.
     fn life_over(&mut self, node: NodeId);
-    /// An application has died and will not return: the run ends.
+    /// An application has died and will not return: the run ends, or between two runs no other begins.
     fn lost_for_good(&mut self, node: NodeId, how: &str);
     /// The run ends in order, though not as it was meant to.
     fn stop_because(&mut self, reason: &str);
@@ -84,9 +105,11 @@ pub struct Registrar {
     parameters: RegistrarParameters,
     entries: Vec<Entry>,
     stage: Stage,
+    /// The one that begins or goes on; none between two runs.
+    run: Option<RunToJoin>,
     restarts: Restarts,
     returned: Vec<Restart>,
-    /// All that run control said to each application; a new life is told again.
+    /// All that run control said to each application in this run; a new life is told again.
     commands: BTreeMap<NodeId, Vec<Command>>,
     /// What living applications said against others, which a death may yet explain.
     complaints: Vec<Complaint>,
@@ -109,15 +132,29 @@ pub struct Restart {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
+    /// No run is wanted.
+    Waiting,
+    /// The applications start, or a run begins.
     Starting,
     Running,
+    /// A run is over, and another one may follow.
+    Leaving,
+    /// No other run follows.
     Over,
+}
+
+enum Process {
+    NotStarted,
+    Lives,
+    /// So it has ended.
+    Ended(String),
 }
 
 /// An application, in its present life.
 struct Entry {
     node: NodeId,
     name: String,
+    after_death: AfterDeath,
     life: Incarnation,
     /// The connection by which it has joined.
     link: Option<LinkId>,
@@ -128,7 +165,7 @@ struct Entry {
     is_ready: bool,
     /// One of its connections was lost then.
     lost: Option<Time>,
-    has_ended: bool,
+    process: Process,
     /// It has ended, and is started again then.
     starts_at: Option<Time>,
     /// It was started again, and has to be ready by then.
@@ -150,12 +187,13 @@ struct Complaint {
 }
 
 impl Registrar {
-    /// Of a run whose processes have been started and have not joined.
+    /// Of a partition whose applications have not been started.
     pub fn new(parameters: RegistrarParameters) -> Self {
-        let entries = parameters.applicants.iter().map(|of| Entry::new(of.node, of.name.clone())).collect();
+        let entries = parameters.applicants.iter().cloned().map(Entry::new).collect();
         Self {
             entries,
-            stage: Stage::Starting,
+            stage: Stage::Waiting,
+            run: None,
             restarts: Restarts::new(parameters.restarts, parameters.window),
             returned: Vec::new(),
             commands: BTreeMap::new(),
@@ -165,12 +203,67 @@ impl Registrar {
         }
     }
 
-    /// The run begins: from now on a death does not fail the start.
+    /// Applications are started that have no process.
+    ///
+    /// # Errors
+    /// One cannot be started.
+    pub fn start_missing(&mut self, driver: &mut dyn RegistrarDriver) -> Result<(), NotStarted> {
+        self.stage = Stage::Starting;
+        for place in 0..self.entries.len() {
+            if !self.entries[place].lives() {
+                let started = self.start(driver, place, FIRST_LIFE);
+                started.map_err(|cause| NotStarted { name: self.entries[place].name.clone(), cause })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A run begins: those that have joined are told their place in it.
+    pub fn configure(&mut self, driver: &mut dyn RegistrarDriver, run: RunToJoin) {
+        self.stage = Stage::Starting;
+        self.run = Some(run);
+        self.returned.clear();
+        self.commands.clear();
+        self.complaints.clear();
+        let joined: Vec<usize> = (0..self.entries.len()).filter(|place| self.entries[*place].has_joined()).collect();
+        joined.into_iter().for_each(|place| self.welcome(driver, place));
+        self.introduce_if_complete(driver);
+    }
+
+    /// The run has begun: from now on a death does not fail the start.
     pub fn begin(&mut self) {
         self.stage = Stage::Running;
     }
 
-    /// The run is over: processes end, and none is started again.
+    /// The run is over, or did not begin: all give up what they have of it and join again. Who has not joined cannot be told so.
+    pub fn disconnect(&mut self, driver: &mut dyn RegistrarDriver) {
+        self.stage = Stage::Leaving;
+        for place in 0..self.entries.len() {
+            self.say(driver, place, Message::Command(Command::Disconnect));
+            let entry = &mut self.entries[place];
+            entry.leave_run().into_iter().for_each(|link| driver.close(link));
+            if entry.link.is_none() && entry.lives() {
+                entry.is_killed = true;
+                driver.kill(entry.node);
+            }
+        }
+        self.run = None;
+    }
+
+    /// No run is wanted. Who has died by now is started again where that is wanted.
+    pub fn wait(&mut self, driver: &mut dyn RegistrarDriver) {
+        self.stage = Stage::Waiting;
+        self.complaints.clear();
+        self.not_accepted = None;
+        for place in 0..self.entries.len() {
+            if let Process::Ended(how) = &self.entries[place].process {
+                let how = how.clone();
+                self.on_death_between_runs(driver, place, &how);
+            }
+        }
+    }
+
+    /// No other run follows: processes end, and none is started again.
     pub fn end(&mut self) {
         self.stage = Stage::Over;
     }
@@ -190,11 +283,12 @@ impl Registrar {
     pub fn on_message(&mut self, driver: &mut dyn RegistrarDriver, link: LinkId, envelope: Envelope, message: Message) {
         match message {
             Message::Join { name, address } => self.on_join(driver, link, (&name, envelope), address),
-            Message::Greet { part: 0, .. } => self.on_greet(driver, link, envelope.from),
+            Message::Greet { part: 0, .. } => self.on_greet(driver, link, (envelope.from, envelope.from_incarnation)),
             message => match (self.behind(link), message) {
+                // Its run may be over.
+                (Some(place), Message::Ready { .. }) if !self.is_in_run(place) => {}
                 (Some(place), Message::Ready { datagrams }) => {
-                    let member = (self.entries[place].node, self.entries[place].life);
-                    let is_met = driver.meet(member, &datagrams);
+                    let is_met = driver.meet(self.entries[place].member(), &datagrams);
                     self.entries[place].is_ready = is_met;
                     if is_met {
                         self.on_ready(driver, place);
@@ -224,12 +318,13 @@ impl Registrar {
     /// A process has ended.
     pub fn on_ended(&mut self, driver: &mut dyn RegistrarDriver, node: NodeId, how: &str) {
         let Some(place) = self.place(node) else { return };
-        self.entries[place].has_ended = true;
+        self.entries[place].process = Process::Ended(how.into());
         match self.stage {
             // What it had to say itself may still be on its way.
             Stage::Starting => self.complain(driver.now(), node, None, how.into()),
             Stage::Running => self.on_death(driver, place, how),
-            Stage::Over => {}
+            Stage::Waiting => self.on_death_between_runs(driver, place, how),
+            Stage::Leaving | Stage::Over => {}
         }
     }
 
@@ -240,20 +335,22 @@ impl Registrar {
             entry.is_killed = true;
             driver.kill(entry.node);
         }
-        if self.stage == Stage::Running {
+        if self.starts_again() {
             let due = |entry: &Entry| entry.starts_again_at().is_some_and(|at| at <= now);
             let due: Vec<usize> = (0..self.entries.len()).filter(|place| due(&self.entries[*place])).collect();
             due.into_iter().for_each(|place| self.start_again(driver, place));
+        }
+        if self.stage == Stage::Running {
             self.settle_complaints(driver);
         }
     }
 
     /// When [`Registrar::on_deadline`] is wanted.
     pub fn next_deadline(&self) -> Option<Time> {
-        let is_running = self.stage == Stage::Running;
         let hopeless = self.entries.iter().filter_map(Entry::hopeless_at);
-        let again = self.entries.iter().filter_map(Entry::starts_again_at);
-        hopeless.chain(again.chain(self.complaints.iter().map(Complaint::due)).filter(|_| is_running)).min()
+        let again = self.entries.iter().filter_map(Entry::starts_again_at).filter(|_| self.starts_again());
+        let due = self.complaints.iter().map(Complaint::due).filter(|_| self.stage == Stage::Running);
+        hopeless.chain(again).chain(due).min()
     }
 
     /// Who is to blame for a start that has failed, and why: the one that ended, in its own words if it had any.
@@ -271,21 +368,37 @@ impl Registrar {
 
     /// Whether all are connected to their peers.
     pub fn all_ready(&self) -> bool {
-        self.entries.iter().all(|entry| entry.is_ready && !entry.has_ended)
+        self.entries.iter().all(|entry| entry.is_ready && entry.lives())
     }
 
-    /// Those that are not, by name.
-    pub fn waiting(&self) -> Vec<&str> {
-        self.entries.iter().filter(|entry| !entry.is_ready).map(|entry| entry.name.as_str()).collect()
+    /// Whether all have joined, for the run if there is one.
+    pub fn all_joined(&self) -> bool {
+        self.entries.iter().all(|entry| entry.has_joined() && entry.lives())
+    }
+
+    /// Whether all have joined that live.
+    pub fn all_living_joined(&self) -> bool {
+        self.entries.iter().all(|entry| entry.has_joined() || !entry.lives())
+    }
+
+    /// Whether an application has joined, for the run if there is one.
+    pub fn has_joined(&self, node: NodeId) -> bool {
+        self.place(node).is_some_and(|place| self.entries[place].has_joined())
+    }
+
+    /// Those that are not ready for the run, or have not joined where there is none; by name.
+    pub fn missing(&self) -> Vec<&str> {
+        let is_there = |entry: &Entry| if self.run.is_some() { entry.is_ready } else { entry.has_joined() };
+        self.entries.iter().filter(|entry| !is_there(entry)).map(|entry| entry.name.as_str()).collect()
     }
 
     /// Why somebody was not let in, if anybody still has to join.
     pub fn take_not_accepted(&mut self) -> Option<String> {
-        let all_joined = self.entries.iter().all(|entry| entry.address.is_some());
+        let all_joined = self.entries.iter().all(Entry::has_joined);
         self.not_accepted.take().filter(|_| !all_joined)
     }
 
-    /// Applications that were started again, in order.
+    /// Applications that were started again in this run, in order.
     pub fn returned(&self) -> &[Restart] {
         &self.returned
     }
@@ -293,6 +406,11 @@ impl Registrar {
     /// The present life of an application.
     pub fn life(&self, node: NodeId) -> Incarnation {
         self.place(node).map_or(FIRST_LIFE, |place| self.entries[place].life)
+    }
+
+    /// All applications, each in its present life and with the connection by which it has joined, if it is there.
+    pub fn members(&self) -> impl Iterator<Item = (Member, Option<LinkId>)> {
+        self.entries.iter().map(|entry| (entry.member(), entry.link))
     }
 
     /// The connection by which an application has joined, if it is there.
@@ -323,38 +441,58 @@ impl Registrar {
         (name, envelope): (&str, Envelope),
         address: String,
     ) {
-        let is_life = |entry: &Entry| entry.life == envelope.from_incarnation && !entry.has_ended;
-        let is_it = |entry: &Entry| entry.name == name && is_life(entry);
+        let is_it = |entry: &Entry| entry.name == name && entry.is_life(envelope.from_incarnation);
         let place = self.place(envelope.from).filter(|place| is_it(&self.entries[*place]));
-        let Some(place) = place.filter(|place| self.entries[*place].address.is_none()) else {
+        let Some(place) = place.filter(|place| !self.entries[*place].has_joined()) else {
             return self.turn_away(driver, link);
         };
         self.not_accepted = None;
         let entry = &mut self.entries[place];
         (entry.link, entry.address) = (Some(link), Some(address));
-        let member = (entry.node, entry.life);
         driver.open(link);
-        driver.route(member.0, link, Way::All);
-        self.say(driver, place, self.parameters.welcome.clone());
-        if !self.parameters.shares {
-            driver.tell(member.0, PeerState::Up(member.1));
-        }
-        if self.stage != Stage::Starting {
-            self.introduce_again(driver, place);
-        } else if self.entries.iter().all(|entry| entry.address.is_some()) {
-            self.introduce(driver);
+        driver.route(entry.node, link, Way::All);
+        match self.stage {
+            Stage::Over => self.say(driver, place, Message::Command(Command::Exit)),
+            _ if self.run.is_none() => self.begin_anew(driver, place),
+            Stage::Running => {
+                self.welcome(driver, place);
+                self.introduce_again(driver, place);
+            }
+            _ => {
+                self.welcome(driver, place);
+                self.introduce_if_complete(driver);
+            }
         }
     }
 
+    /// Tells one that has joined its place in the run.
+    fn welcome(&self, driver: &mut dyn RegistrarDriver, place: usize) {
+        let Some(RunToJoin { welcome, shares, .. }) = &self.run else { return };
+        self.say(driver, place, welcome.clone());
+        if !shares {
+            let (node, life) = self.entries[place].member();
+            driver.tell(node, PeerState::Up(life));
+        }
+    }
+
+    /// One has joined that waits for a run: whatever it was, it is in its first life then.
+    fn begin_anew(&mut self, driver: &mut dyn RegistrarDriver, place: usize) {
+        let entry = &mut self.entries[place];
+        entry.life = FIRST_LIFE;
+        (entry.is_ready, entry.lost) = (false, None);
+        driver.set_life(entry.member());
+        entry.link.into_iter().for_each(|link| driver.rename(link, entry.member()));
+    }
+
     /// A child that has joined makes another connection, for the components here; it is answered.
-    fn on_greet(&mut self, driver: &mut dyn RegistrarDriver, link: LinkId, node: NodeId) {
-        let joined = |entry: &Entry| entry.link.is_some() && entry.data_link.is_none();
-        let is_new = self.parameters.shares && self.behind(link).is_none();
-        let place = self.place(node).filter(|place| is_new && joined(&self.entries[*place]));
+    fn on_greet(&mut self, driver: &mut dyn RegistrarDriver, link: LinkId, (node, life): Member) {
+        let is_new = self.run.as_ref().is_some_and(|run| run.shares) && self.behind(link).is_none();
+        let place = self.place(node).filter(|place| is_new && self.is_in_run(*place));
+        let awaits = |entry: &Entry| entry.is_life(life) && entry.link.is_some() && entry.data_link.is_none();
+        let place = place.filter(|place| awaits(&self.entries[*place]));
         let Some(place) = place else { return self.turn_away(driver, link) };
         let entry = &mut self.entries[place];
         entry.data_link = Some(link);
-        let life = entry.life;
         driver.open(link);
         driver.route(node, link, Way::Data);
         for (kind, link) in [(Kind::Tcp, entry.link), (Kind::Shm, Some(link))] {
@@ -373,17 +511,17 @@ impl Registrar {
         }
     }
 
-    /// Tells everybody where the others are.
-    fn introduce(&self, driver: &mut dyn RegistrarDriver) {
+    /// Tells everybody where the others are, if all have joined.
+    fn introduce_if_complete(&self, driver: &mut dyn RegistrarDriver) {
+        if !self.entries.iter().all(Entry::has_joined) {
+            return;
+        }
         let peers: Vec<PeerPlace> = self.entries.iter().filter_map(Entry::address).collect();
         (0..self.entries.len()).for_each(|place| self.say(driver, place, Message::Peers(peers.clone())));
     }
 
     /// One has joined in the run: it is told what the former life was told, and the others where it is.
     fn introduce_again(&self, driver: &mut dyn RegistrarDriver, place: usize) {
-        if self.stage != Stage::Running {
-            return self.say(driver, place, Message::Command(Command::Exit));
-        }
         let node = self.entries[place].node;
         for command in self.commands.get(&node).into_iter().flatten() {
             self.say(driver, place, Message::Command(*command));
@@ -395,7 +533,7 @@ impl Registrar {
         let places = self.entries.iter().filter_map(Entry::address);
         let (own, others): (Vec<PeerPlace>, Vec<PeerPlace>) = places.partition(|place| place.node == node);
         for other in (0..self.entries.len()).filter(|other| *other != place) {
-            if self.entries[other].address.is_some() {
+            if self.entries[other].has_joined() {
                 self.say(driver, other, Message::Peers(own.clone()));
             }
         }
@@ -419,11 +557,13 @@ impl Registrar {
         let how = if overdue { self.why_not_ready() } else { how.into() };
         let entry = &mut self.entries[place];
         let node = entry.node;
-        let after_death =
-            self.parameters.applicants.iter().find(|of| of.node == node).map(|applicant| &applicant.after_death);
-        if let Some(AfterDeath::EndsRun(why)) = after_death {
-            let how = how + why;
-            return self.lose_for_good(driver, place, &how);
+        let why = match entry.after_death {
+            AfterDeath::Returns => None,
+            AfterDeath::ReturnsBetweenRuns => Some(format!("; a run cannot go on without {}", entry.name)),
+            AfterDeath::EndsRun => Some(String::new()),
+        };
+        if let Some(why) = why {
+            return self.lose_for_good(driver, place, &(how + &why));
         }
         match self.restarts.after_death(now, node) {
             Ok(pause) => {
@@ -433,6 +573,33 @@ impl Registrar {
             }
             Err(error) => self.lose_for_good(driver, place, &format!("{how}; {error}")),
         }
+    }
+
+    /// It is started again where that is wanted; else no run can begin.
+    fn on_death_between_runs(&mut self, driver: &mut dyn RegistrarDriver, place: usize, how: &str) {
+        let entry = &mut self.entries[place];
+        let node = entry.node;
+        entry.forget_life().into_iter().flatten().for_each(|link| driver.close(link));
+        entry.starts_at = None;
+        let restart = match entry.after_death {
+            AfterDeath::EndsRun => Err(String::new()),
+            AfterDeath::Returns | AfterDeath::ReturnsBetweenRuns => {
+                self.restarts.after_death(driver.now(), node).map_err(|error| format!("; {error}"))
+            }
+        };
+        match restart {
+            Ok(pause) => {
+                entry.starts_at = Some(driver.now() + pause);
+                driver.announce(&format!("{} is dead between two runs: {how}; it is started again", entry.name));
+            }
+            Err(why) => self.lose_between_runs(driver, place, &format!("{how}{why}")),
+        }
+    }
+
+    fn lose_between_runs(&mut self, driver: &mut dyn RegistrarDriver, place: usize, how: &str) {
+        let Entry { node, name, .. } = &self.entries[place];
+        driver.announce(&format!("{name} is dead between two runs: {how}; no run can begin"));
+        driver.lost_for_good(*node, how);
     }
 
     fn why_not_ready(&mut self) -> String {
@@ -455,18 +622,44 @@ impl Registrar {
 
     /// Its time has come. What its former life has sent was taken before, or takes too long to come.
     fn start_again(&mut self, driver: &mut dyn RegistrarDriver, place: usize) {
-        let entry = &mut self.entries[place];
-        let next = (entry.node, Incarnation(entry.life.0 + 1));
-        entry.forget_life().into_iter().flatten().for_each(|link| driver.close(link));
-        driver.tell(next.0, PeerState::Down);
-        if let Err(cause) = driver.start(next) {
-            return self.lose_for_good(driver, place, &format!("it cannot be started again: {cause}"));
+        let (node, Incarnation(life)) = self.entries[place].member();
+        let is_in_run = self.run.is_some();
+        if is_in_run {
+            self.close(driver, place);
+            driver.tell(node, PeerState::Down);
         }
-        let by = driver.now() + self.parameters.start_timeout;
+        let next = if is_in_run { Incarnation(life + 1) } else { FIRST_LIFE };
+        match self.start(driver, place, next) {
+            Ok(()) if is_in_run => {
+                self.entries[place].ready_by = Some(driver.now() + self.parameters.start_timeout);
+                driver.life_over(node);
+            }
+            Ok(()) => {}
+            Err(cause) => {
+                self.entries[place].starts_at = None;
+                let how = format!("it cannot be started again: {cause}");
+                if is_in_run {
+                    self.lose_for_good(driver, place, &how);
+                } else {
+                    self.lose_between_runs(driver, place, &how);
+                }
+            }
+        }
+    }
+
+    /// Starts the process of one that has none.
+    fn start(&mut self, driver: &mut dyn RegistrarDriver, place: usize, life: Incarnation) -> Result<(), String> {
+        self.close(driver, place);
         let entry = &mut self.entries[place];
-        (entry.life, entry.has_ended, entry.starts_at, entry.ready_by) = (next.1, false, None, Some(by));
-        driver.set_life(next);
-        driver.life_over(next.0);
+        driver.start((entry.node, life))?;
+        (entry.life, entry.process, entry.starts_at, entry.is_gone) = (life, Process::Lives, None, false);
+        driver.set_life(entry.member());
+        Ok(())
+    }
+
+    /// Nothing is left of a life that is over.
+    fn close(&mut self, driver: &mut dyn RegistrarDriver, place: usize) {
+        self.entries[place].forget_life().into_iter().flatten().for_each(|link| driver.close(link));
     }
 
     fn complain(&mut self, at: Time, from: NodeId, lost: Option<(NodeId, Incarnation)>, text: String) {
@@ -486,19 +679,30 @@ impl Registrar {
     /// Whether somebody has died, which explains the complaint.
     fn is_explained(&self, complaint: &Complaint) -> bool {
         let has_died = |(node, life)| self.has_ended(node) || self.life(node) > life;
-        let any_ended_for_good = self.entries.iter().any(|entry| entry.has_ended && entry.starts_at.is_none());
+        let any_ended_for_good = self.entries.iter().any(|entry| entry.has_ended() && entry.starts_at.is_none());
         any_ended_for_good || has_died((complaint.from, complaint.life)) || complaint.lost.is_some_and(has_died)
     }
 
     fn say(&self, driver: &mut dyn RegistrarDriver, place: usize, message: Message) {
         let entry = &self.entries[place];
         if let Some(link) = entry.link {
-            driver.say(link, self.envelope((entry.node, entry.life)), message);
+            driver.say(link, self.envelope(entry.member()), message);
         }
     }
 
-    fn envelope(&self, (to, to_incarnation): (NodeId, Incarnation)) -> Envelope {
-        Envelope { from: RUN_CONTROL, to, run: self.parameters.run, from_incarnation: FIRST_LIFE, to_incarnation }
+    fn envelope(&self, (to, to_incarnation): Member) -> Envelope {
+        let run = self.run.as_ref().map_or(NO_RUN, |run| run.number);
+        Envelope { from: RUN_CONTROL, to, run, from_incarnation: FIRST_LIFE, to_incarnation }
+    }
+
+    /// Whether one that has ended is started again when its time has come.
+    fn starts_again(&self) -> bool {
+        matches!(self.stage, Stage::Running | Stage::Waiting)
+    }
+
+    /// Whether one has joined for the run.
+    fn is_in_run(&self, place: usize) -> bool {
+        self.run.is_some() && self.entries[place].has_joined()
     }
 
     fn place(&self, node: NodeId) -> Option<usize> {
@@ -511,27 +715,49 @@ impl Registrar {
     }
 
     fn has_ended(&self, node: NodeId) -> bool {
-        self.place(node).is_some_and(|place| self.entries[place].has_ended)
+        self.place(node).is_some_and(|place| self.entries[place].has_ended())
     }
 }
 
 impl Entry {
-    fn new(node: NodeId, name: String) -> Self {
+    fn new(Applicant { node, name, after_death }: Applicant) -> Self {
         Self {
             node,
             name,
+            after_death,
             life: FIRST_LIFE,
             link: None,
             data_link: None,
             address: None,
             is_ready: false,
             lost: None,
-            has_ended: false,
+            process: Process::NotStarted,
             starts_at: None,
             ready_by: None,
             is_killed: false,
             is_gone: false,
         }
+    }
+
+    fn member(&self) -> Member {
+        (self.node, self.life)
+    }
+
+    fn lives(&self) -> bool {
+        matches!(self.process, Process::Lives)
+    }
+
+    fn has_ended(&self) -> bool {
+        matches!(self.process, Process::Ended(_))
+    }
+
+    /// Whether it is in this life.
+    fn is_life(&self, life: Incarnation) -> bool {
+        self.life == life && self.lives()
+    }
+
+    fn has_joined(&self) -> bool {
+        self.address.is_some()
     }
 
     /// Where it listens, once it has joined.
@@ -542,7 +768,7 @@ impl Entry {
     /// When it is ended, unless it ends before: without a connection it can take no part, and it may not take too long.
     fn hopeless_at(&self) -> Option<Time> {
         let lost = self.lost.map(|at| at + GRACE);
-        [lost, self.ready_by].into_iter().flatten().min().filter(|_| !self.has_ended && !self.is_killed)
+        [lost, self.ready_by].into_iter().flatten().min().filter(|_| self.lives() && !self.is_killed)
     }
 
     /// When its next life is started: what the former one has sent is taken first, if that does not take too long.
@@ -559,6 +785,13 @@ impl Entry {
             self.link = None;
         }
         self.lost = Some(now);
+    }
+
+    /// It joins again before the next run.
+    fn leave_run(&mut self) -> Option<LinkId> {
+        (self.address, self.is_ready, self.lost) = (None, false, None);
+        (self.starts_at, self.ready_by) = (None, None);
+        self.data_link.take()
     }
 
     /// It has ended: nothing of its life is left.

@@ -1,4 +1,4 @@
-//! What must not get in: a join taken twice, a former life, who says what is not his to say.
+//! What must not get in: a join taken twice, a former life or run, who says what is not his to say.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use membership::FIRST_LIFE;
 use membership::challenge::Member;
 use membership::participant::{End, Identity, Participant, ParticipantDriver, Place, Ties, Welcome};
 use membership::passage::{Driver, Kind, LinkId, Part, Passage, Recipient, Way};
-use membership::registrar::{AfterDeath, Applicant, Registrar, RegistrarDriver, RegistrarParameters};
+use membership::registrar::{AfterDeath, Applicant, Registrar, RegistrarDriver, RegistrarParameters, RunToJoin};
 
 #[test]
 fn a_life_joins_once() {
-    let (mut registrar, mut did) = (registrar(), Did::default());
+    let (mut registrar, mut did) = registrar();
     join(&mut registrar, &mut did, LinkId(1), (SFI, FIRST_LIFE));
     assert_eq!(did.take(), ["opens 1", "says Welcome over 1", "tells of 2: Up(Incarnation(0))"]);
     join(&mut registrar, &mut did, LinkId(2), (SFI, FIRST_LIFE));
@@ -26,7 +26,7 @@ fn a_life_joins_once() {
 /// It has joined, and says so again over the same connection: that is lost, and its process with it.
 #[test]
 fn who_joins_again_over_its_connection_is_lost() {
-    let (mut registrar, mut did) = (registrar(), Did::default());
+    let (mut registrar, mut did) = registrar();
     join(&mut registrar, &mut did, LinkId(1), (SFI, FIRST_LIFE));
     join(&mut registrar, &mut did, LinkId(1), (SFI, FIRST_LIFE));
     assert_eq!((registrar.link(SFI), registrar.next_deadline()), (None, Some(SECOND)));
@@ -38,7 +38,7 @@ fn who_joins_again_over_its_connection_is_lost() {
 
 #[test]
 fn neither_a_former_nor_a_future_life_joins() {
-    let (mut registrar, mut did) = (registrar(), Did::default());
+    let (mut registrar, mut did) = registrar();
     for (node, link) in [(ROS, 1), (SFI, 2)] {
         join(&mut registrar, &mut did, LinkId(link), (node, FIRST_LIFE));
         registrar.on_message(&mut did, LinkId(link), envelope((node, FIRST_LIFE)), ready());
@@ -60,20 +60,27 @@ fn neither_a_former_nor_a_future_life_joins() {
 
 #[test]
 fn an_application_that_may_not_return_ends_the_run_and_others_are_told() {
-    let (mut registrar, mut did) = (registrar(), Did::default());
+    let (mut registrar, mut did) = registrar();
     for (node, link) in [(ROS, 1), (SFI, 2)] {
         join(&mut registrar, &mut did, LinkId(link), (node, FIRST_LIFE));
     }
     registrar.begin();
     did.take();
     registrar.on_ended(&mut did, ROS, "exited with status 1");
-    assert_eq!(did.take(), ["says Gone over 2", "tells of 1: Gone", "loses 1 for good: exited with status 1; alone"]);
+    assert_eq!(
+        did.take(),
+        [
+            "says Gone over 2",
+            "tells of 1: Gone",
+            "loses 1 for good: exited with status 1; a run cannot go on without ros-1"
+        ]
+    );
 }
 
 /// It was away when another was lost for good, and waited for that one in vain.
 #[test]
 fn a_new_life_is_told_who_is_gone_and_waits_for_nobody_else() {
-    let (mut registrar, mut did) = (registrar(), Did::default());
+    let (mut registrar, mut did) = registrar();
     for (node, link) in [(ROS, 1), (SFI, 2)] {
         join(&mut registrar, &mut did, LinkId(link), (node, FIRST_LIFE));
     }
@@ -92,7 +99,7 @@ fn a_new_life_is_told_who_is_gone_and_waits_for_nobody_else() {
 #[test]
 fn a_lost_connection_that_a_death_explains_is_no_reason_to_stop() {
     for is_explained in [false, true] {
-        let (mut registrar, mut did) = (registrar(), Did::default());
+        let (mut registrar, mut did) = registrar();
         for (node, link) in [(ROS, 1), (SFI, 2)] {
             join(&mut registrar, &mut did, LinkId(link), (node, FIRST_LIFE));
         }
@@ -113,7 +120,7 @@ fn a_lost_connection_that_a_death_explains_is_no_reason_to_stop() {
 /// What was said to a former life is said to the next one; what was lifted is not.
 #[test]
 fn a_new_life_is_told_what_the_former_one_was_told() {
-    let (mut registrar, mut did) = (registrar(), Did::default());
+    let (mut registrar, mut did) = registrar();
     join(&mut registrar, &mut did, LinkId(1), (SFI, FIRST_LIFE));
     registrar.begin();
     for command in [Command::Start, Command::Pause, Command::Resume, Command::Progress] {
@@ -126,6 +133,127 @@ fn a_new_life_is_told_what_the_former_one_was_told() {
     join(&mut registrar, &mut did, LinkId(2), (SFI, NEXT_LIFE));
     let said: Vec<String> = did.take().into_iter().filter(|done| done.starts_with("says")).collect();
     assert_eq!(said, ["says Welcome over 2", "says Command over 2", "says Peers over 2"]);
+}
+
+/// It is in its second life, and joins as that: in the next run it is in its first one.
+#[test]
+fn all_join_again_after_a_run_and_are_in_their_first_lives() {
+    let (mut registrar, mut did) = registrar();
+    for (node, link) in [(ROS, 1), (SFI, 2)] {
+        join(&mut registrar, &mut did, LinkId(link), (node, FIRST_LIFE));
+        registrar.on_message(&mut did, LinkId(link), envelope((node, FIRST_LIFE)), ready());
+    }
+    registrar.begin();
+    registrar.on_lost(&mut did, LinkId(2));
+    registrar.on_ended(&mut did, SFI, "killed by SIGKILL");
+    registrar.on_deadline(&mut did);
+    join(&mut registrar, &mut did, LinkId(3), (SFI, NEXT_LIFE));
+    did.take();
+    registrar.disconnect(&mut did);
+    assert_eq!(did.take(), ["says Command over 1", "says Command over 3"]);
+    // It was on its way when the run was over.
+    registrar.on_message(&mut did, LinkId(3), envelope((SFI, NEXT_LIFE)), ready());
+    assert!(!registrar.all_living_joined());
+    join(&mut registrar, &mut did, LinkId(1), (ROS, FIRST_LIFE));
+    join(&mut registrar, &mut did, LinkId(3), (SFI, NEXT_LIFE));
+    assert_eq!(did.take(), ["opens 1", "takes 1 for 1 in life 0", "opens 3", "takes 3 for 2 in life 0"]);
+    assert!(registrar.all_joined());
+    registrar.wait(&mut did);
+    registrar.configure(&mut did, run(NEXT_RUN, false));
+    let done = did.take();
+    let said: Vec<&String> = done.iter().filter(|done| done.starts_with("says")).collect();
+    assert_eq!(said, ["says Welcome over 1", "says Welcome over 3", "says Peers over 1", "says Peers over 3"]);
+    assert!(!registrar.all_ready() && registrar.returned().is_empty());
+    for (node, link) in [(ROS, 1), (SFI, 3)] {
+        registrar.on_message(&mut did, LinkId(link), envelope((node, FIRST_LIFE)), ready());
+    }
+    assert!(registrar.all_ready());
+}
+
+/// It cannot be told that the run is over, and what it knows is of no use any more.
+#[test]
+fn who_has_not_joined_when_a_run_is_over_is_ended() {
+    let (mut registrar, mut did) = registrar();
+    join(&mut registrar, &mut did, LinkId(1), (ROS, FIRST_LIFE));
+    did.take();
+    registrar.disconnect(&mut did);
+    assert_eq!(did.take(), ["says Command over 1", "kills 2"]);
+}
+
+#[test]
+fn who_dies_between_two_runs_is_started_again_in_its_first_life() {
+    for is_asked in [false, true] {
+        let (mut registrar, mut did) = between_runs([AfterDeath::ReturnsBetweenRuns, AfterDeath::Returns]);
+        registrar.on_ended(&mut did, ROS, "killed by SIGKILL");
+        assert!(!registrar.has_joined(ROS));
+        if is_asked {
+            registrar.start_missing(&mut did).unwrap();
+        } else {
+            registrar.on_deadline(&mut did);
+        }
+        assert_eq!(did.take(), ["starts 1 in life 0"]);
+        join(&mut registrar, &mut did, LinkId(3), (ROS, FIRST_LIFE));
+        assert!(registrar.all_joined());
+    }
+}
+
+#[test]
+fn who_is_lost_between_two_runs_is_started_when_that_is_asked_for() {
+    let (mut registrar, mut did) = between_runs([AfterDeath::EndsRun, AfterDeath::Returns]);
+    registrar.on_ended(&mut did, ROS, "exited with status 1");
+    registrar.on_deadline(&mut did);
+    assert_eq!(did.take(), ["loses 1 for good: exited with status 1"]);
+    registrar.start_missing(&mut did).unwrap();
+    assert_eq!(did.take(), ["starts 1 in life 0"]);
+}
+
+/// Of a process that components here share memory with.
+#[test]
+fn a_greeting_of_another_life_or_run_is_no_connection_to_the_components_of_run_control() {
+    let (mut registrar, mut did) = registrar_of([AfterDeath::Returns; 2], true);
+    join(&mut registrar, &mut did, LinkId(1), (SFI, FIRST_LIFE));
+    did.take();
+    registrar.on_message(&mut did, LinkId(2), envelope((SFI, NEXT_LIFE)), greeting());
+    assert_eq!(did.take(), ["refuses 2"]);
+    registrar.disconnect(&mut did);
+    did.take();
+    registrar.on_message(&mut did, LinkId(3), envelope((SFI, FIRST_LIFE)), greeting());
+    assert_eq!(did.take(), ["refuses 3"]);
+    join(&mut registrar, &mut did, LinkId(1), (SFI, FIRST_LIFE));
+    registrar.configure(&mut did, run(NEXT_RUN, true));
+    did.take();
+    registrar.on_message(&mut did, LinkId(4), envelope((SFI, FIRST_LIFE)), greeting());
+    assert_eq!(did.take(), ["opens 4", "says Greet over 4", "tells of 2: Up(Incarnation(0))"]);
+}
+
+#[test]
+fn an_application_joins_again_after_a_run_and_knows_nobody_of_it() {
+    let (mut participant, mut did) = participant();
+    participant.on_message(&mut did, LinkId(1), envelope((SFI, NEXT_LIFE)), greeting());
+    did.take();
+    let of_control = || envelope((RUN_CONTROL, FIRST_LIFE));
+    participant.on_message(&mut did, CONTROL, of_control(), Message::Command(Command::Disconnect));
+    assert_eq!(did.take(), ["leaves its place", "says Join over 0"]);
+    assert!(!participant.has_place() && participant.knows(SFI).is_none());
+    participant.on_message(&mut did, LinkId(2), envelope((SFI, FIRST_LIFE)), greeting());
+    assert_eq!(participant.knows(SFI), None, "before it has a place");
+    let of_next = Envelope { run: NEXT_RUN, ..of_control() };
+    participant.on_message(&mut did, CONTROL, of_next, welcome());
+    participant.on_message(&mut did, LinkId(3), envelope((SFI, FIRST_LIFE)), greeting());
+    assert_eq!(participant.knows(SFI), Some(FIRST_LIFE), "lives begin again");
+    participant.notice(&mut did, "words".into());
+    assert_eq!(did.said_last.as_ref().unwrap().run, NEXT_RUN);
+    participant.on_lost(&mut did, CONTROL, "closed");
+    assert_eq!(participant.end(), Some(&End::Orphaned));
+}
+
+#[test]
+fn an_application_without_run_control_between_two_runs_is_orphaned() {
+    let (mut participant, mut did) = participant();
+    let of_control = envelope((RUN_CONTROL, FIRST_LIFE));
+    participant.on_message(&mut did, CONTROL, of_control, Message::Command(Command::Disconnect));
+    participant.on_lost(&mut did, CONTROL, "closed");
+    assert_eq!(participant.end(), Some(&End::Orphaned));
 }
 
 #[test]
@@ -204,20 +332,48 @@ fn a_connection_takes_messages_of_the_member_that_it_has_proved_alone() {
     assert_eq!(of_control.recipient(&envelope((SFI, FIRST_LIFE)), &credit), Recipient::Component, "it hosts some");
 }
 
-fn registrar() -> Registrar {
+/// The read-out system and the event builder are started for a run.
+fn registrar() -> (Registrar, Did) {
+    registrar_of([AfterDeath::ReturnsBetweenRuns, AfterDeath::Returns], false)
+}
+
+fn registrar_of([of_ros, of_sfi]: [AfterDeath; 2], shares: bool) -> (Registrar, Did) {
     let applicant =
         |(node, name, after_death): (NodeId, &str, AfterDeath)| Applicant { node, name: name.into(), after_death };
-    let alone = AfterDeath::EndsRun("; alone".into());
-    let applicants = [(ROS, "ros-1", alone), (SFI, "sfi-1", AfterDeath::Returns)].map(applicant).to_vec();
-    let welcome = Message::Welcome {
-        configuration: String::new(),
-        hosted: Vec::new(),
-        robs: Vec::new(),
-        datagrams: Box::default(),
-    };
-    let start_timeout = Duration::from_secs(10);
-    let (run, shares, restarts, window) = (RUN, false, 5, Duration::from_secs(60));
-    Registrar::new(RegistrarParameters { run, applicants, welcome, shares, start_timeout, restarts, window })
+    let applicants = [(ROS, "ros-1", of_ros), (SFI, "sfi-1", of_sfi)].map(applicant).to_vec();
+    let (start_timeout, restarts, window) = (Duration::from_secs(10), 5, Duration::from_secs(60));
+    let mut registrar = Registrar::new(RegistrarParameters { applicants, start_timeout, restarts, window });
+    let mut did = Did::default();
+    registrar.start_missing(&mut did).unwrap();
+    registrar.configure(&mut did, run(RUN, shares));
+    assert_eq!(did.take(), ["starts 1 in life 0", "starts 2 in life 0"]);
+    (registrar, did)
+}
+
+/// Both have had a run, and wait for another one.
+fn between_runs(after_death: [AfterDeath; 2]) -> (Registrar, Did) {
+    let (mut registrar, mut did) = registrar_of(after_death, false);
+    join_all(&mut registrar, &mut did);
+    registrar.begin();
+    registrar.disconnect(&mut did);
+    join_all(&mut registrar, &mut did);
+    registrar.wait(&mut did);
+    did.take();
+    (registrar, did)
+}
+
+fn join_all(registrar: &mut Registrar, did: &mut Did) {
+    for (node, link) in [(ROS, 1), (SFI, 2)] {
+        join(registrar, did, LinkId(link), (node, FIRST_LIFE));
+    }
+}
+
+fn run(number: RunNumber, shares: bool) -> RunToJoin {
+    RunToJoin { number, welcome: welcome(), shares }
+}
+
+fn welcome() -> Message {
+    Message::Welcome { configuration: String::new(), hosted: Vec::new(), robs: Vec::new(), datagrams: Box::default() }
 }
 
 /// It has joined as somebody of the run; no name is wrong.
@@ -239,13 +395,7 @@ fn participant() -> (Participant, Did) {
     };
     let mut participant = Participant::join(&mut did, identity).unwrap();
     participant.on_proven(&mut did, CONTROL);
-    let welcome = Message::Welcome {
-        configuration: String::new(),
-        hosted: Vec::new(),
-        robs: Vec::new(),
-        datagrams: Box::default(),
-    };
-    participant.on_message(&mut did, CONTROL, envelope((RUN_CONTROL, FIRST_LIFE)), welcome);
+    participant.on_message(&mut did, CONTROL, envelope((RUN_CONTROL, FIRST_LIFE)), welcome());
     assert_eq!(did.take(), ["connects to 0", "says Join over 0"]);
     assert!(participant.has_place());
     (participant, did)
@@ -268,12 +418,13 @@ struct Did {
     words: Vec<String>,
     /// How many places the last words about peers held.
     introduced: usize,
+    said_last: Option<Envelope>,
     now: Time,
 }
 
 impl Default for Did {
     fn default() -> Self {
-        Self { words: Vec::new(), introduced: 0, now: Time::ZERO }
+        Self { words: Vec::new(), introduced: 0, said_last: None, now: Time::ZERO }
     }
 }
 
@@ -288,7 +439,8 @@ impl Did {
 }
 
 impl Driver for Did {
-    fn say(&mut self, link: LinkId, _: Envelope, message: Message) {
+    fn say(&mut self, link: LinkId, envelope: Envelope, message: Message) {
+        self.said_last = Some(envelope);
         self.did(format!("says {} over {}", message.name(), link.0));
         if let Message::Peers(places) = message {
             self.introduced = places.len();
@@ -340,6 +492,10 @@ impl RegistrarDriver for Did {
         self.did(format!("kills {}", node.0));
     }
 
+    fn rename(&mut self, link: LinkId, (node, life): Member) {
+        self.did(format!("takes {} for {} in life {}", link.0, node.0, life.0));
+    }
+
     fn life_over(&mut self, _: NodeId) {}
 
     fn lost_for_good(&mut self, node: NodeId, how: &str) {
@@ -368,12 +524,17 @@ impl ParticipantDriver for Did {
         Ok(Place { peers: [(SFI, ties)].into(), ..Place::default() })
     }
 
+    fn leave_place(&mut self, _: LinkId) {
+        self.did("leaves its place".into());
+    }
+
     fn kind(&self, _: LinkId) -> Option<Kind> {
         Some(Kind::Tcp)
     }
 }
 
 const RUN: RunNumber = RunNumber(1);
+const NEXT_RUN: RunNumber = RunNumber(2);
 const ROS: NodeId = NodeId(1);
 const SFI: NodeId = NodeId(2);
 const NEXT_LIFE: Incarnation = Incarnation(1);

@@ -6,12 +6,9 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use base::ids::{Incarnation, NodeId, RunNumber};
-use base::time::Time;
-use dataflow::message::PeerPlace;
-use membership::run_secret::RunSecret;
+use base::ids::NodeId;
 
-use crate::host::{FIRST_LIFE, LinkId, PeerAddress};
+use crate::host::PeerAddress;
 use crate::introduction::Introduction;
 
 /// The child processes of a partition. Dropping them ends those that still live.
@@ -22,118 +19,45 @@ pub(crate) struct Children(Vec<Entry>);
 pub(crate) struct Entry {
     pub(crate) node: NodeId,
     pub(crate) name: String,
-    /// How often it was started again.
-    pub(crate) life: Incarnation,
     program: PathBuf,
     child: Child,
     /// Addresses of its further network ports.
     ports: Vec<IpAddr>,
-    /// Its connection, once it has joined.
-    pub(crate) link: Option<LinkId>,
-    /// Another one for the messages of components here, if it has made one.
-    pub(crate) data_link: Option<LinkId>,
-    /// Where its peers reach it.
-    pub(crate) address: Option<String>,
-    pub(crate) ready: bool,
-    /// Its connection was lost then, for this reason.
-    pub(crate) lost: Option<(Time, String)>,
     ended: Option<ExitStatus>,
-    /// It has ended, and is started again then.
-    pub(crate) starts_at: Option<Time>,
-    /// It was started again, and has to be ready by then.
-    pub(crate) ready_by: Option<Time>,
 }
 
 impl Children {
     /// Starts the process of an application with this `weir`; it listens at the `ports` as well.
     pub(crate) fn spawn(
         &mut self,
-        program: &Path,
-        (node, name): (NodeId, &str),
+        program: PathBuf,
+        name: String,
         join: &PeerAddress,
-        (secret, run): (&RunSecret, RunNumber),
-        ports: &[IpAddr],
+        introduction: &Introduction,
+        ports: Vec<IpAddr>,
     ) -> io::Result<()> {
-        let life = FIRST_LIFE;
-        let child = start(program, name, join, &Introduction { secret: secret.clone(), run, node, life }, ports)?;
-        let name = name.to_owned();
-        self.0.push(Entry {
-            node,
-            name,
-            life,
-            program: program.to_owned(),
-            child,
-            ports: ports.to_vec(),
-            link: None,
-            data_link: None,
-            address: None,
-            ready: false,
-            lost: None,
-            ended: None,
-            starts_at: None,
-            ready_by: None,
-        });
+        let child = start(&program, &name, join, introduction, &ports)?;
+        self.0.push(Entry { node: introduction.node, name, program, child, ports, ended: None });
         Ok(())
     }
 
-    /// Starts a child that has ended again, in its next life, to be ready at some time.
-    pub(crate) fn start_again(
-        &mut self,
-        node: NodeId,
-        join: &PeerAddress,
-        (secret, run): (&RunSecret, RunNumber),
-        by: Time,
-    ) -> io::Result<()> {
-        let life = Incarnation(self.life(node).0 + 1);
-        self.start_in_life(node, life, join, (secret, run))?;
-        self.at(node).into_iter().for_each(|entry| entry.ready_by = Some(by));
+    /// Starts a child that has ended again.
+    pub(crate) fn start_again(&mut self, join: &PeerAddress, introduction: &Introduction) -> io::Result<()> {
+        if let Some(entry) = self.0.iter_mut().find(|entry| entry.node == introduction.node) {
+            entry.child = start(&entry.program, &entry.name, join, introduction, &entry.ports)?;
+            entry.ended = None;
+        }
         Ok(())
     }
 
-    /// Starts a child that has ended again, in this life.
-    pub(crate) fn start_in_life(
-        &mut self,
-        node: NodeId,
-        life: Incarnation,
-        join: &PeerAddress,
-        (secret, run): (&RunSecret, RunNumber),
-    ) -> io::Result<()> {
-        let Some(entry) = self.at(node) else { return Ok(()) };
-        entry.child = start(
-            &entry.program,
-            &entry.name,
-            join,
-            &Introduction { secret: secret.clone(), run, node, life },
-            &entry.ports,
-        )?;
-        entry.life = life;
-        (entry.ended, entry.starts_at, entry.ready_by) = (None, None, None);
-        Ok(())
+    /// Whether an application has or had a process.
+    pub(crate) fn has(&self, node: NodeId) -> bool {
+        self.0.iter().any(|entry| entry.node == node)
     }
 
     /// All children.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry> {
         self.0.iter()
-    }
-
-    /// All of them, to be changed.
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Entry> {
-        self.0.iter_mut()
-    }
-
-    /// The child at a node.
-    pub(crate) fn at(&mut self, node: NodeId) -> Option<&mut Entry> {
-        self.0.iter_mut().find(|entry| entry.node == node)
-    }
-
-    /// Where those that have joined listen.
-    pub(crate) fn places(&self) -> impl Iterator<Item = PeerPlace> {
-        self.0.iter().filter_map(Entry::place)
-    }
-
-    /// The child behind a connection.
-    pub(crate) fn behind(&mut self, link: LinkId) -> Option<&mut Entry> {
-        self.0.iter_mut().find(|entry| [entry.link, entry.data_link].contains(&Some(link)))
     }
 
     /// Children that have ended since the last call, with how.
@@ -148,43 +72,25 @@ impl Children {
         ended
     }
 
-    /// Whether the child at a node has ended.
-    pub(crate) fn has_ended(&self, node: NodeId) -> bool {
-        self.0.iter().any(|entry| entry.node == node && entry.ended.is_some())
-    }
-
-    /// The life of the child at a node.
-    pub(crate) fn life(&self, node: NodeId) -> Incarnation {
-        self.0.iter().find(|entry| entry.node == node).map_or(FIRST_LIFE, |entry| entry.life)
-    }
-
-    /// Whether one has ended that is not started again.
-    pub(crate) fn any_ended_for_good(&self) -> bool {
-        self.0.iter().any(Entry::is_gone)
-    }
-
-    /// Whether one has ended.
-    pub(crate) fn any_ended(&self) -> bool {
-        self.0.iter().any(|entry| entry.ended.is_some())
-    }
-
     /// Whether all have ended.
     pub(crate) fn all_ended(&self) -> bool {
         self.0.iter().all(|entry| entry.ended.is_some())
     }
 
-    /// Ends children at once, and waits until they have ended.
-    pub(crate) fn end(&mut self, nodes: &[NodeId]) {
+    /// Ends children at once, and waits until they have ended; says how each did.
+    pub(crate) fn end(&mut self, nodes: &[NodeId]) -> Vec<(NodeId, String)> {
         // All of them before any is waited for: none sees another end, and complains.
         let is_wanted = |entry: &&mut Entry| entry.ended.is_none() && nodes.contains(&entry.node);
         let mut living: Vec<_> = self.0.iter_mut().filter(is_wanted).collect();
         living.iter_mut().for_each(|entry| _ = entry.child.kill());
         living.iter_mut().for_each(|entry| entry.ended = entry.child.wait().ok());
+        living.into_iter().filter_map(|entry| Some((entry.node, describe(entry.ended?)))).collect()
     }
 
     /// Ends a child at once.
     pub(crate) fn kill(&mut self, node: NodeId) {
-        if let Some(entry) = self.at(node).filter(|entry| entry.ended.is_none()) {
+        let living = self.0.iter_mut().find(|entry| entry.node == node && entry.ended.is_none());
+        if let Some(entry) = living {
             // It may have ended by itself in between.
             let _ = entry.child.kill();
         }
@@ -197,40 +103,9 @@ impl Entry {
         self.ended.is_some()
     }
 
-    /// Whether it has ended and is not started again.
-    pub(crate) fn is_gone(&self) -> bool {
-        self.ended.is_some() && self.starts_at.is_none()
-    }
-
-    /// How its process has ended, if it has.
-    pub(crate) fn how_it_ended(&self) -> Option<String> {
-        self.ended.map(describe)
-    }
-
     /// The id of its process.
     pub(crate) fn process(&self) -> u32 {
         self.child.id()
-    }
-
-    /// Where it listens, once it has joined.
-    pub(crate) fn place(&self) -> Option<PeerPlace> {
-        Some(PeerPlace { node: self.node, life: self.life, address: self.address.clone()? })
-    }
-
-    /// One of its connections is gone.
-    pub(crate) fn lose(&mut self, now: Time, link: LinkId, reason: String) {
-        if self.data_link == Some(link) {
-            self.data_link = None;
-        } else {
-            self.link = None;
-        }
-        self.lost = Some((now, reason));
-    }
-
-    /// It has ended: nothing of its life is left.
-    pub(crate) fn forget_life(&mut self) -> [Option<LinkId>; 2] {
-        (self.address, self.ready, self.lost, self.ready_by) = (None, false, None, None);
-        [self.link.take(), self.data_link.take()]
     }
 }
 

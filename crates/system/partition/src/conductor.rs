@@ -15,33 +15,33 @@ use std::time::Duration;
 
 use base::ids::{NodeId, Role};
 use base::time::Time;
-use dataflow::component::{Outbox, PeerState};
+use dataflow::component::Outbox;
 use dataflow::control::controller::{Controller, Ending};
 use dataflow::control::states::State;
-use dataflow::message::{Command, Envelope, Message, PeerPlace};
-use dataflow::node::{RUN_CONTROL, route};
+use dataflow::message::{Command, Message};
+use dataflow::node::route;
+use membership::registrar::Registrar;
 use membership::run_secret::RunSecret;
 use nix::sys::resource::UsageWho;
 use transport::clock;
 use transport::scheduler::{Context, Scheduler, Task};
 
 use crate::assembly::Assembly;
-use crate::children::{Children, Entry};
+use crate::children::Children;
 use crate::control::{Control, Wish};
 use crate::cpu::cpu_seconds;
-use crate::host::{Host, Kind, LinkEvent, LinkId, Meter, Part, Samples, Section};
+use crate::host::{Host, Meter, Samples, Section};
 use crate::probe::{Figures, Watched};
-use crate::restarts::Restarts;
 use crate::run::Run;
 use crate::run_number::RunNumber;
 use left_files::LeftFiles;
-use lives::Complaint;
+use lives::registrar;
 use measures::Measures;
-use site::{Site, draw_secret, welcome};
+use site::{Site, draw_secret};
 use view::figures;
 use words::Words;
 
-pub use lives::Restart;
+pub use membership::registrar::Restart;
 pub use outcome::{Outcome, StartError};
 pub(crate) use runs::{Request, Wanted};
 pub use site::idle;
@@ -132,23 +132,15 @@ struct Conductor {
     /// Whether this process is told to sleep when there is nothing to do.
     rests: bool,
     children: Children,
-    /// Why a process that connected last was not let in.
-    not_accepted: Option<String>,
+    registrar: Registrar,
     /// What members know until the next run.
     secret: RunSecret,
     control: Control,
     probe: Watched,
     meter: Option<Meter>,
     tick: Time,
-    restarts: Restarts,
     left_files: Option<LeftFiles>,
     measures: Measures,
-    /// Complaints of living applications about others, which a death may yet explain.
-    complaints: Vec<Complaint>,
-    /// Applications that were started again in this run, in order.
-    returned: Vec<Restart>,
-    /// All that run control said to each application in this run; a new life is told again.
-    commands: BTreeMap<NodeId, Vec<Command>>,
     words: Words,
     next_progress: Time,
     shown: Figures,
@@ -209,10 +201,10 @@ impl Conductor {
         let (now, children) = (clock::now(), Children::default());
         let measures = Measures::launch(now, &children);
         let secret = draw_secret(&run.configuration)?;
-        let restarts = Restarts::new(&run.configuration.processes);
         let (control, probe) = (run.control.clone(), core::mem::take(&mut run.probe));
         let (site, assembly, links) = Site::open(run, &secret, scheduler)?;
-        let host = site::bare_host(&assembly, links, &children);
+        let registrar = registrar(&assembly, site.outside(&assembly));
+        let host = site::bare_host(&assembly, links, &registrar);
         let controller = Controller::new(assembly.applications.clone());
         let conductor = Self {
             site,
@@ -228,18 +220,14 @@ impl Conductor {
             lost: None,
             rests: false,
             children,
-            not_accepted: None,
+            registrar,
             secret,
             control,
             probe,
             meter,
             tick: now,
-            restarts,
             left_files: None,
             measures,
-            complaints: Vec::new(),
-            returned: Vec::new(),
-            commands: BTreeMap::new(),
             words: Words::default(),
             next_progress: now,
             shown: Figures::default(),
@@ -275,141 +263,9 @@ impl Conductor {
         call(&mut self.controller, &mut out);
         let mut sends = Vec::new();
         route(&mut out, &[], |to, message| sends.push((to, message)), |_| {});
-        self.remember(&sends);
-        sends.into_iter().for_each(|(to, message)| host.send_from_control(to, message));
-    }
-
-    fn on_link_event(&mut self, now: Time, host: &mut Host, event: LinkEvent) {
-        match event {
-            LinkEvent::NotAccepted { reason } => self.not_accepted = Some(reason),
-            LinkEvent::Crowd { who } => {
-                self.say(&format!("{who}; the oldest are ended to let others in"));
-                self.not_accepted = Some(who);
-            }
-            // Whoever has connected says what it comes for.
-            LinkEvent::Proven { .. } => {}
-            LinkEvent::Message { link, envelope, message } => self.on_joining(now, host, link, &envelope, message),
-            LinkEvent::Lost { link, reason } => {
-                host.links.close(link);
-                if let Some(child) = self.children.behind(link) {
-                    child.lose(now, link, reason);
-                }
-            }
-        }
-    }
-
-    fn on_joining(&mut self, now: Time, host: &mut Host, link: LinkId, envelope: &Envelope, message: Message) {
-        match message {
-            Message::Join { name, address } => self.on_join(now, host, link, (&name, envelope), address),
-            // What comes late from a run that was given up says nothing of the next one.
-            Message::Greet { .. } | Message::Ready { .. } if !self.is_connecting() => {
-                if self.children.behind(link).is_none() {
-                    host.refuse(link);
-                }
-            }
-            Message::Greet { part: 0, .. } => self.on_greet(now, host, link, envelope.from),
-            Message::Ready { datagrams } => {
-                if let Some(child) = self.children.behind(link) {
-                    let (node, met) = (child.node, host.links.meet(child.node, child.life, &datagrams));
-                    child.ready = met;
-                    if met {
-                        self.on_ready(now, node);
-                    }
-                }
-            }
-            Message::Failed(reason) => match self.children.behind(link).map(|child| child.node) {
-                Some(node) => self.complain(now, node, None, reason),
-                None => host.refuse(link),
-            },
-            Message::Lost { node, life, reason } => match self.children.behind(link).map(|child| child.node) {
-                Some(from) => {
-                    let text = format!("connection to {} lost: {reason}", self.name(node));
-                    self.complain(now, from, Some((node, life)), text);
-                }
-                None => host.refuse(link),
-            },
-            message if host.links.is_open(link) => host.deliver(now, envelope, message),
-            _ => host.refuse(link),
-        }
-    }
-
-    /// Whether children connect, for the first time or again.
-    fn is_connecting(&self) -> bool {
-        matches!(self.phase, Phase::Starting { .. } | Phase::Running)
-    }
-
-    /// A child says who it is. It has proved that; what is no child in its present life is turned away.
-    fn on_join(
-        &mut self,
-        now: Time,
-        host: &mut Host,
-        link: LinkId,
-        (name, envelope): (&str, &Envelope),
-        address: String,
-    ) {
-        let is_it = |child: &&mut Entry| child.name == name && child.life == envelope.from_incarnation;
-        let Some(child) = self.children.at(envelope.from).filter(is_it).filter(|child| child.address.is_none()) else {
-            return host.refuse(link);
-        };
-        self.not_accepted = None;
-        child.link = Some(link);
-        child.address = Some(address);
-        let node = child.node;
-        host.links.open(link);
-        host.route_over(node, link);
-        match self.phase {
-            Phase::Starting { .. } => {
-                self.take_in(now, host, node);
-                self.introduce(host);
-            }
-            Phase::Running => {
-                self.take_in(now, host, node);
-                self.introduce_again(host, node);
-            }
-            // It waits for a run.
-            Phase::Idle | Phase::Booting { .. } | Phase::Ending { goes_on: true, .. } => self.begin_anew(host, node),
-            _ => host.send_from_control(node, Message::Command(Command::Exit)),
-        }
-    }
-
-    /// Gives a child that has joined its configuration.
-    fn take_in(&self, now: Time, host: &mut Host, node: NodeId) {
-        host.send_from_control(node, welcome(&self.assembly, host));
-        if !host.links.are_shared() {
-            let assembly = &self.assembly;
-            host.tell_all(now, node, PeerState::Up(host.life(node)), |a, b| assembly.talk(a, b));
-        }
-    }
-
-    /// A child that has joined makes another connection, for the components here; it is answered.
-    fn on_greet(&mut self, now: Time, host: &mut Host, link: LinkId, node: NodeId) {
-        let genuine = host.links.are_shared() && !host.links.is_open(link);
-        let joined = |child: &&mut Entry| child.link.is_some() && child.data_link.is_none();
-        let Some(child) = self.children.at(node).filter(joined).filter(|_| genuine) else {
-            return host.refuse(link);
-        };
-        child.data_link = Some(link);
-        host.links.open(link);
-        host.route_data_over(node, link);
-        for (kind, link) in [(Kind::Tcp, child.link), (Kind::Shm, Some(link))] {
-            link.map(|link| host.route_part_over(node, Part { kind, port: None }, link));
-        }
-        let envelope = host.envelope(RUN_CONTROL, node);
-        let greeting = Message::Greet { part: 0, datagrams: Box::new(host.links.datagram_addresses()) };
-        host.send_over(link, &envelope, &greeting);
-        let assembly = &self.assembly;
-        host.tell_all(now, node, PeerState::Up(host.life(node)), |a, b| assembly.talk(a, b));
-    }
-
-    /// All that have joined have their configuration. If all have, tells every child where the others are.
-    fn introduce(&mut self, host: &mut Host) {
-        if !self.have_all_joined() {
-            return;
-        }
-        self.configured();
-        let peers: Vec<PeerPlace> = self.children.places().collect();
-        for child in self.children.iter() {
-            host.send_from_control(child.node, Message::Peers(peers.clone()));
+        for (to, message) in sends {
+            self.registrar.remember(to, &message);
+            host.send_from_control(to, message);
         }
     }
 
@@ -431,9 +287,12 @@ impl Conductor {
 
     fn on_tick(&mut self, now: Time, host: &mut Host) {
         self.reap(now, host);
-        self.end_the_lost(now);
-        self.start_again(now, host);
-        self.settle_complaints(now, host);
+        self.with_registrar(now, host, |registrar, hands| registrar.on_deadline(hands));
+        if let Phase::Starting { .. } | Phase::Booting { .. } = self.phase
+            && let Some((node, reason)) = self.registrar.blamed(now)
+        {
+            self.fail(StartError::Child { name: self.name(node), reason });
+        }
         for wish in self.control.take() {
             self.fulfil(now, host, wish);
         }
@@ -444,53 +303,9 @@ impl Conductor {
         }
     }
 
-    /// A child whose connection is gone and that does not end is ended: it can take no part any more.
-    fn end_the_lost(&mut self, now: Time) {
-        let overdue = |lost: &Option<(Time, String)>| lost.as_ref().is_some_and(|(at, _)| now.since(*at) > GRACE);
-        let lost: Vec<NodeId> =
-            self.children.iter().filter(|child| overdue(&child.lost)).map(|child| child.node).collect();
-        lost.into_iter().for_each(|node| self.children.kill(node));
-    }
-
     fn reap(&mut self, now: Time, host: &mut Host) {
         for (node, how) in self.children.reap() {
-            self.on_death(now, host, node, &how);
-        }
-    }
-
-    fn on_death(&mut self, now: Time, host: &mut Host, node: NodeId, how: &str) {
-        match self.phase {
-            // What it had to say itself may still be on its way.
-            Phase::Starting { .. } | Phase::Booting { .. } => self.complain(now, node, None, how.to_owned()),
-            Phase::Running => self.on_death_in_run(now, host, node, how),
-            Phase::Idle => self.on_death_between_runs(now, host, node, how),
-            Phase::Ending { .. } | Phase::Over | Phase::Failed(_) => {}
-        }
-    }
-
-    /// A complaint that no death explains ends the run, or its start, as well.
-    fn settle_complaints(&mut self, now: Time, host: &mut Host) {
-        if !self.complaints.iter().any(|complaint| complaint.is_due(now)) {
-            return;
-        }
-        if let Phase::Starting { .. } | Phase::Booting { .. } = self.phase {
-            return self.fail_for_a_complaint();
-        }
-        let due: Vec<Complaint> = self.complaints.extract_if(.., |complaint| complaint.is_due(now)).collect();
-        for complaint in due.iter().filter(|complaint| !self.is_explained(complaint)).collect::<Vec<_>>() {
-            let reason = format!("{}: {}", self.name(complaint.from()), complaint.text());
-            self.with_controller(host, |controller, out| controller.stop_because(now, &reason, out));
-        }
-    }
-
-    /// Names who is to blame for a failed start: the one that ended, in its own words if it had any.
-    fn fail_for_a_complaint(&mut self) {
-        let complaints = core::mem::take(&mut self.complaints);
-        let of_the_dead = complaints.iter().find(|complaint| self.children.has_ended(complaint.from()));
-        if let Some(complaint) = of_the_dead.or(complaints.first()) {
-            let is_own = |other: &&Complaint| other.from() == complaint.from() && !is_exit(other.text());
-            let reason = complaints.iter().find(is_own).unwrap_or(complaint).text().to_owned();
-            self.fail(StartError::Child { name: self.name(complaint.from()), reason });
+            self.with_registrar(now, host, |registrar, hands| registrar.on_ended(hands, node, &how));
         }
     }
 
@@ -522,7 +337,10 @@ impl Conductor {
         match &self.phase {
             Phase::Starting { deadline } => {
                 let deadline = *deadline;
-                if self.children.iter().all(|child| child.ready) && !self.children.any_ended() {
+                if self.registrar.all_joined() {
+                    self.configured();
+                }
+                if self.registrar.all_ready() {
                     self.begin(now, host);
                 } else if deadline <= now {
                     self.fail_to_start();
@@ -530,8 +348,8 @@ impl Conductor {
             }
             Phase::Booting { deadline } => {
                 let deadline = *deadline;
-                if self.have_all_joined() && !self.children.any_ended() {
-                    self.booted();
+                if self.registrar.all_joined() {
+                    self.booted(now, host);
                 } else if deadline <= now {
                     self.fail_to_start();
                 }
@@ -542,9 +360,9 @@ impl Conductor {
                 }
             }
             Phase::Ending { deadline, goes_on, .. } => {
-                let are_done = if *goes_on { self.have_all_that_live_joined() } else { self.children.all_ended() };
+                let are_done = if *goes_on { self.registrar.all_living_joined() } else { self.children.all_ended() };
                 if are_done || *deadline <= now {
-                    self.finish(host);
+                    self.finish(now, host);
                 }
             }
             Phase::Idle | Phase::Over | Phase::Failed(_) => {}
@@ -557,6 +375,7 @@ impl Conductor {
     fn begin(&mut self, now: Time, host: &mut Host) {
         self.controller.connect().expect("they were configured");
         self.phase = Phase::Running;
+        self.registrar.begin();
         self.measures.begin(now, &self.children);
         self.with_controller(host, |controller, out| controller.start(now, out).expect("they are connected"));
         self.control.is(self.controller.state());
@@ -570,17 +389,12 @@ impl Conductor {
     }
 
     fn fail_to_start(&mut self) {
-        let boots = matches!(self.phase, Phase::Booting { .. });
-        let is_there = |child: &Entry| if boots { child.address.is_some() } else { child.ready };
-        let waiting: Vec<&str> =
-            self.children.iter().filter(|child| !is_there(child)).map(|child| child.name.as_str()).collect();
+        let waiting = self.registrar.missing();
         let mut missing = waiting[..waiting.len().min(NAMED)].join(", ");
         if waiting.len() > NAMED {
             missing += &format!(" and {} more", waiting.len() - NAMED);
         }
-        // Who has joined does not wait to be let in.
-        let all_joined = self.children.iter().all(|child| child.address.is_some());
-        let cause = self.not_accepted.take().filter(|_| !all_joined);
+        let cause = self.registrar.take_not_accepted();
         let cause = cause.map(|reason| format!(" ({reason})")).unwrap_or_default();
         let timeout = self.assembly.partition.processes.start_timeout.duration();
         self.fail(StartError::StartTimeout { timeout, missing, cause });
@@ -639,16 +453,9 @@ impl Conductor {
     }
 }
 
-/// Whether these words are the parent's on how a child ended.
-fn is_exit(text: &str) -> bool {
-    text.starts_with("exited with") || text.starts_with("killed by")
-}
-
 const TICK: Duration = Duration::from_millis(20);
 const PROGRESS_EVERY: Duration = Duration::from_millis(250);
 
-/// How long a lost connection may stay without a death that explains it.
-const GRACE: Duration = Duration::from_secs(1);
 const EXIT_TIMEOUT: Duration = Duration::from_secs(20);
 /// So many of the applications that are missing are named.
 const NAMED: usize = 8;

@@ -17,7 +17,7 @@ use membership::FIRST_LIFE;
 use membership::challenge::{Challenge, Member, Prover};
 use membership::participant::{End, Identity, Participant, ParticipantDriver, Place, Ties, Welcome};
 use membership::passage::{Driver, Kind, LinkId, Part, Passage, Recipient, Way};
-use membership::registrar::{AfterDeath, Applicant, Registrar, RegistrarDriver, RegistrarParameters};
+use membership::registrar::{AfterDeath, Applicant, Registrar, RegistrarDriver, RegistrarParameters, RunToJoin};
 use membership::run_secret::RunSecret;
 
 use super::joins::{Impostor, JoinFault, Joins, Moment};
@@ -93,19 +93,10 @@ impl Joining {
         let applicant = |app: &dataflow::control::controller::Application| Applicant {
             node: app.node,
             name: app.name.clone(),
-            after_death: if setup.returns(app.node) { AfterDeath::Returns } else { AfterDeath::EndsRun(String::new()) },
-        };
-        let welcome = Message::Welcome {
-            configuration: String::new(),
-            hosted: Vec::new(),
-            robs: Vec::new(),
-            datagrams: Box::default(),
+            after_death: if setup.returns(app.node) { AfterDeath::Returns } else { AfterDeath::EndsRun },
         };
         let registrar = Registrar::new(RegistrarParameters {
-            run: setup.run,
             applicants: setup.applications.iter().map(applicant).collect(),
-            welcome,
-            shares: false,
             start_timeout: START_TIMEOUT,
             restarts: usize::MAX,
             window: START_TIMEOUT,
@@ -206,7 +197,7 @@ impl RegistrarDriver for Hands<'_> {
             return Err("killed by a fault".into());
         }
         assert_eq!(self.world.slot(node).incarnation, life, "lives are counted alike");
-        let away = self.world.joining().away.get(&node).copied().unwrap_or(START);
+        let away = if life == FIRST_LIFE { self.world.setup.lateness(node) } else { self.world.away(node) };
         self.world.schedule(self.world.now + away, What::Join(JoinEvent::Starts(node)));
         Ok(())
     }
@@ -216,6 +207,8 @@ impl RegistrarDriver for Hands<'_> {
             self.world.tell_ended(node, KILLED);
         }
     }
+
+    fn rename(&mut self, _: LinkId, _: Member) {}
 
     fn life_over(&mut self, _: NodeId) {}
 
@@ -253,6 +246,10 @@ impl ParticipantDriver for Hands<'_> {
         Ok(Place { peers, ..Place::default() })
     }
 
+    fn leave_place(&mut self, _: LinkId) {
+        unreachable!("a world has one run");
+    }
+
     fn kind(&self, _: LinkId) -> Option<Kind> {
         Some(Kind::Tcp)
     }
@@ -261,12 +258,17 @@ impl ParticipantDriver for Hands<'_> {
 impl World {
     /// The processes are started.
     pub(super) fn start_processes(&mut self) {
-        for index in 0..self.slots.len() {
-            let node = self.slots[index].app.node;
-            let late =
-                self.setup.late.iter().find(|(late, _)| *late == node).map_or(Duration::ZERO, |(_, after)| *after);
-            self.schedule(self.now + late, What::Join(JoinEvent::Starts(node)));
-        }
+        let number = self.setup.run;
+        let welcome = Message::Welcome {
+            configuration: String::new(),
+            hosted: Vec::new(),
+            robs: Vec::new(),
+            datagrams: Box::default(),
+        };
+        self.with_registrar(|registrar, hands| {
+            registrar.start_missing(hands).expect("nobody is gone before the start");
+            registrar.configure(hands, RunToJoin { number, welcome, shares: false });
+        });
         let faults = self.joining().joins.faults.clone();
         for (index, (moment, _)) in faults.into_iter().enumerate() {
             if let Moment::OfStart(after) = moment {
@@ -313,6 +315,10 @@ impl World {
     /// Whether the run is over, and only joining goes on.
     pub(super) fn only_joins(&self) -> bool {
         self.joining.as_ref().is_some_and(|joining| joining.is_over)
+    }
+
+    fn away(&mut self, node: NodeId) -> Duration {
+        self.joining().away.get(&node).copied().unwrap_or(START)
     }
 
     /// It is away for so long when it dies.

@@ -69,6 +69,11 @@ impl Setup {
     pub(super) fn returns(&self, node: NodeId) -> bool {
         self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Restart(of, _) if *of == node))
     }
+
+    /// How long after the others the process of an application starts.
+    pub(super) fn lateness(&self, node: NodeId) -> Duration {
+        self.late.iter().find(|(late, _)| *late == node).map_or(Duration::ZERO, |(_, after)| *after)
+    }
 }
 
 /// What drivers do for components, and what comes from outside the partition.

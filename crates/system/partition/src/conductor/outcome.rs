@@ -11,6 +11,7 @@ use dataflow::control::accounting::Accounting;
 use dataflow::control::controller::Ending;
 use dataflow::control::states::Illegal;
 use dataflow::report::{Network, Report};
+use membership::registrar::NotStarted;
 use rol::InputError;
 use transport::error::OsError;
 
@@ -82,8 +83,8 @@ pub enum StartError {
     Links(#[from] LinksError),
     #[error(transparent)]
     Os(#[from] OsError),
-    #[error("cannot start {name}: {cause}")]
-    Spawn { name: String, cause: io::Error },
+    #[error(transparent)]
+    Spawn(#[from] NotStarted),
     #[error("no port for the multicast group of the read-out systems: {0}")]
     Port(io::Error),
     #[error("this program does not know where it is: {0}")]

@@ -5,17 +5,18 @@ use std::sync::mpsc::{SyncSender, TryRecvError};
 
 use base::ids::{NodeId, Role};
 use base::time::Time;
-use configuration::LossAction;
 use dataflow::control::accounting::Books;
 use dataflow::control::controller::{Ending, RunLimits};
 use dataflow::control::states::State;
 use dataflow::message::{Command, Message};
 use dataflow::node::RUN_CONTROL;
+use membership::NO_RUN;
 use membership::challenge::Prover;
+use membership::registrar::RunToJoin;
 use transport::idle::IdleStrategy;
 use transport::scheduler::Context;
 
-use super::site::{NO_RUN, Planned, bare_host, idle};
+use super::site::{Planned, bare_host, idle, welcome};
 use super::{
     Conductor, EXIT_TIMEOUT, Figures, Host, Measures, NOT_ENDED, Outcome, Phase, StartError, Words, outcome::network,
 };
@@ -57,9 +58,7 @@ impl Conductor {
         if !matches!(self.phase, Phase::Idle) {
             return;
         }
-        let Some(request) = self.next_request() else {
-            return self.start_between_runs(context.now, context.shared);
-        };
+        let Some(request) = self.next_request() else { return };
         match request {
             Request::Boot(done) => self.boot(context.now, context.shared, done),
             Request::Start(wanted) => {
@@ -98,14 +97,14 @@ impl Conductor {
 
     fn boot(&mut self, now: Time, host: &mut Host, done: SyncSender<Result<(), StartError>>) {
         self.boots = Some(done);
-        match self.start_missing(host) {
+        match self.start_missing(now, host) {
             Ok(()) => self.phase = Phase::Booting { deadline: now + self.start_timeout() },
             Err(error) => self.fail(error),
         }
     }
 
     /// All applications have joined.
-    pub(super) fn booted(&mut self) {
+    pub(super) fn booted(&mut self, now: Time, host: &mut Host) {
         let at_fault = self.controller.state() == State::Fault;
         let led = match self.controller.state() {
             State::Booted => Ok(()),
@@ -114,6 +113,7 @@ impl Conductor {
         };
         led.expect("between runs nothing else can be");
         self.lost = None;
+        self.with_registrar(now, host, |registrar, hands| registrar.wait(hands));
         self.phase = Phase::Idle;
         self.control.is(self.controller.state());
         self.answer_boot(Ok(()));
@@ -143,8 +143,6 @@ impl Conductor {
             self.measures = Measures::launch(context.now, &self.children);
         }
         (self.assembly, self.number, self.left_files) = (assembly, Some(number), Some(left_files));
-        self.returned.clear();
-        self.commands.clear();
         (self.words, self.shown, self.next_progress) = (Words::default(), Figures::default(), context.now);
         self.phase = Phase::Starting { deadline: context.now + self.start_timeout() };
         if let Err(error) = self.make_ready(context) {
@@ -158,10 +156,10 @@ impl Conductor {
         self.renew(host);
         self.meter.take().into_iter().for_each(|meter| host.set_meter(meter));
         self.site.populate(&self.assembly, &self.secret, host, context.poller)?;
-        self.start_missing(host)?;
-        let joined = self.children.iter().filter(|child| child.address.is_some()).map(|child| child.node);
-        joined.collect::<Vec<_>>().into_iter().for_each(|node| self.take_in(now, host, node));
-        self.introduce(host);
+        self.start_missing(now, host)?;
+        let (number, welcome) = (self.assembly.run(), welcome(&self.assembly, host));
+        let run = RunToJoin { number, welcome, shares: host.links.are_shared() };
+        self.with_registrar(now, host, |registrar, hands| registrar.configure(hands, run));
         context.set_idle(idle(&self.assembly.partition));
         self.rests = false;
         Ok(())
@@ -170,36 +168,23 @@ impl Conductor {
     /// A host without components, in the place of the one that was.
     fn renew(&self, host: &mut Host) {
         let (links, events) = (core::mem::take(&mut host.links), core::mem::take(&mut host.link_events));
-        *host = bare_host(&self.assembly, links, &self.children);
+        *host = bare_host(&self.assembly, links, &self.registrar);
         host.link_events = events;
     }
 
     /// Starts the processes of applications that have none.
-    fn start_missing(&mut self, host: &mut Host) -> Result<(), StartError> {
-        let Some(address) = host.links.address() else { return Ok(()) };
-        let program = self.assembly.program().map_err(StartError::Program)?;
-        for (node, role) in self.site.outside(&self.assembly) {
-            let name = self.assembly.name(node);
-            let secret = (&self.secret, NO_RUN);
-            let started = match self.children.at(node) {
-                Some(child) if !child.has_ended() => continue,
-                Some(child) => {
-                    child.forget_life().into_iter().flatten().for_each(|link| host.links.close(link));
-                    host.set_life(node, FIRST_LIFE);
-                    self.children.start_in_life(node, FIRST_LIFE, &address, secret)
-                }
-                None => {
-                    let ports = if role == Role::Ros { &self.assembly.partition.ros.ports[..] } else { &[] };
-                    self.children.spawn(&program, (node, &name), &address, secret, ports)
-                }
-            };
-            started.map_err(|cause| StartError::Spawn { name, cause })?;
+    fn start_missing(&mut self, now: Time, host: &mut Host) -> Result<(), StartError> {
+        if host.links.address().is_some() {
+            self.assembly.program().map_err(StartError::Program)?;
         }
-        Ok(())
+        Ok(self.with_registrar(now, host, |registrar, hands| registrar.start_missing(hands))?)
     }
 
     /// All applications have their configuration.
     pub(super) fn configured(&mut self) {
+        if !matches!(self.controller.state(), State::Absent | State::Booted) {
+            return;
+        }
         let run = &self.assembly.partition.run;
         let duration = run.duration.map(configuration::Interval::duration);
         let limits = RunLimits { duration, stop_timeout: run.stop_timeout.duration() };
@@ -209,27 +194,9 @@ impl Conductor {
         self.controller.configure(limits).expect("a run starts between runs");
     }
 
-    pub(super) fn have_all_joined(&self) -> bool {
-        self.children.iter().all(|child| child.address.is_some())
-    }
-
-    pub(super) fn have_all_that_live_joined(&self) -> bool {
-        self.children.iter().filter(|child| !child.has_ended()).all(|child| child.address.is_some())
-    }
-
-    /// A child that waits for a run: whatever it was, it is in its first life then, and nothing of the last run counts.
-    pub(super) fn begin_anew(&mut self, host: &mut Host, node: NodeId) {
-        let Some(child) = self.children.at(node) else { return };
-        child.life = FIRST_LIFE;
-        (child.ready, child.lost) = (false, None);
-        child.data_link.take().into_iter().for_each(|link| host.links.close(link));
-        host.set_life(node, FIRST_LIFE);
-        child.link.into_iter().for_each(|link| host.links.rename(link, (node, FIRST_LIFE)));
-    }
-
     /// The run is over.
     pub(super) fn end(&mut self, now: Time, host: &mut Host, mut ending: Ending) {
-        let returned = self.returned.iter().map(|restart| restart.node);
+        let returned = self.registrar.returned().iter().map(|restart| restart.node);
         self.measures.end(now, &self.children, returned);
         if ending.forced {
             let said = core::mem::take(&mut self.words).into_last();
@@ -253,6 +220,7 @@ impl Conductor {
         } else {
             // Those that have not joined cannot be told to end: all are killed.
             self.children = Children::default();
+            self.registrar.end();
             self.phase = Phase::Ending { ending: None, deadline: now, goes_on: false };
         }
         self.advance(now, host);
@@ -261,8 +229,9 @@ impl Conductor {
     /// The applications give up what they have of the run, and end unless it goes on.
     fn let_go(&mut self, now: Time, host: &mut Host, ending: Option<Box<Ending>>, goes_on: bool) {
         if goes_on {
-            self.disconnect(host);
+            self.disconnect(now, host);
         } else {
+            self.registrar.end();
             for app in &self.assembly.applications {
                 host.send_from_control(app.node, Message::Command(Command::Exit));
             }
@@ -271,35 +240,27 @@ impl Conductor {
     }
 
     /// What was said and proved so far is of no use from here on.
-    fn disconnect(&mut self, host: &mut Host) {
+    fn disconnect(&mut self, now: Time, host: &mut Host) {
         self.secret = self.secret.next();
         host.links.prove_with(&Prover::new(&self.secret, NO_RUN, (RUN_CONTROL, FIRST_LIFE)));
-        let mut strays = Vec::new();
-        for child in self.children.iter_mut() {
-            child.data_link.take().into_iter().for_each(|link| host.links.close(link));
-            (child.address, child.ready, child.starts_at, child.ready_by) = (None, false, None, None);
-            match child.link {
-                Some(_) => host.send_from_control(child.node, Message::Command(Command::Disconnect)),
-                // It has yet to join the run that is over.
-                None => strays.push(child.node),
-            }
-        }
-        strays.into_iter().for_each(|node| self.children.kill(node));
+        self.with_registrar(now, host, |registrar, hands| registrar.disconnect(hands));
     }
 
     /// Ends children that have not done what they were told, makes valid files of what a dead recorder left, and says how it went.
-    pub(super) fn finish(&mut self, host: &mut Host) {
+    pub(super) fn finish(&mut self, now: Time, host: &mut Host) {
         let Phase::Ending { ending, goes_on, .. } = core::mem::replace(&mut self.phase, Phase::Over) else {
             unreachable!("only what ends is finished")
         };
-        let is_left = |child: &&Entry| !(child.has_ended() || goes_on && child.address.is_some());
+        let is_left = |child: &&Entry| !(child.has_ended() || goes_on && self.registrar.has_joined(child.node));
         let left: Vec<NodeId> = self.children.iter().filter(is_left).map(|child| child.node).collect();
         for &node in &left {
             let what = if goes_on { NOT_DISCONNECTED } else { NOT_ENDED };
             self.say(&format!("{} {what} within {EXIT_TIMEOUT:?} and is killed", self.name(node)));
         }
         // What they have left in files is read when they write no more.
-        self.children.end(&left);
+        for (node, how) in self.children.end(&left) {
+            self.with_registrar(now, host, |registrar, hands| registrar.on_ended(hands, node, &how));
+        }
         if !goes_on {
             self.children = Children::default();
         }
@@ -309,7 +270,9 @@ impl Conductor {
             let led = if goes_on { self.controller.disconnect() } else { self.controller.shut_down() };
             led.expect("nothing else goes on");
         }
-        self.note_lost(host);
+        if goes_on {
+            self.with_registrar(now, host, |registrar, hands| registrar.wait(hands));
+        }
         let interrupted = self.control.over(self.controller.state());
         if goes_on {
             self.phase = Phase::Idle;
@@ -323,8 +286,7 @@ impl Conductor {
         host.links.forget_run();
         self.renew(host);
         meter.into_iter().for_each(|meter| host.set_meter(meter));
-        self.complaints.clear();
-        (self.number, self.left_files, self.not_accepted) = (None, None, None);
+        (self.number, self.left_files) = (None, None);
         self.rests = false;
     }
 
@@ -348,7 +310,7 @@ impl Conductor {
 
     /// The account of a run that is over.
     fn conclude(&mut self, host: &Host, mut ending: Ending) -> Option<Outcome> {
-        let returned = self.returned.iter().map(|restart| restart.node);
+        let returned = self.registrar.returned().iter().map(|restart| restart.node);
         let touched: BTreeSet<NodeId> = returned.chain(ending.dead.iter().copied()).collect();
         for &node in &touched {
             let is_recorder = self.assembly.application(node).is_some_and(|app| app.role == Role::Sfo);
@@ -373,7 +335,7 @@ impl Conductor {
         Some(Outcome {
             assembly: self.assembly.clone(),
             account,
-            restarts: core::mem::take(&mut self.returned),
+            restarts: self.registrar.returned().to_vec(),
             began: measured.began,
             duration: measured.duration,
             starting: measured.starting,
@@ -389,49 +351,6 @@ impl Conductor {
             interrupted: false,
             ending,
         })
-    }
-
-    /// Children that have ended by now are started again where that is wanted; else no run can begin.
-    fn note_lost(&mut self, host: &mut Host) {
-        let dead = self.children.iter().filter_map(|child| Some((child.node, child.how_it_ended()?)));
-        for (node, how) in dead.collect::<Vec<_>>() {
-            self.on_death_between_runs(self.tick, host, node, &how);
-        }
-    }
-
-    /// A child has died while there is no run.
-    pub(super) fn on_death_between_runs(&mut self, now: Time, host: &mut Host, node: NodeId, how: &str) {
-        let Some(role) = self.assembly.application(node).map(|app| app.role) else { return };
-        let is_wanted = self.assembly.partition.processes.on_loss.of(role) == LossAction::Restart;
-        let restart = is_wanted.then(|| self.restarts.after_death(now, node));
-        let Some(child) = self.children.at(node) else { return };
-        child.forget_life().into_iter().flatten().for_each(|link| host.links.close(link));
-        match restart {
-            Some(Ok(pause)) => {
-                child.starts_at = Some(now + pause);
-                self.say(&format!("{} is dead between two runs: {how}; it is started again", self.name(node)));
-            }
-            other => {
-                child.starts_at = None;
-                let why = other.and_then(Result::err).map(|error| format!("; {error}")).unwrap_or_default();
-                let how = format!("{how}{why}");
-                self.say(&format!("{} is dead between two runs: {how}; no run can begin", self.name(node)));
-                // One that is at fault stays so.
-                let _ = self.controller.fail();
-                self.lost.get_or_insert((node, how));
-            }
-        }
-    }
-
-    /// Children that have died between two runs are there for the next one.
-    fn start_between_runs(&mut self, now: Time, host: &mut Host) {
-        let is_due = self.children.iter().any(|child| child.starts_at.is_some_and(|at| at <= now));
-        if is_due
-            && self.lost.is_none()
-            && let Err(error) = self.start_missing(host)
-        {
-            self.say(&error.to_string());
-        }
     }
 
     /// While nothing goes on no processor is kept busy.

@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 use std::io;
 use std::net::UdpSocket;
 
-use base::ids::{NodeId, Role, RunNumber as RunId};
+use base::ids::{NodeId, Role};
 use configuration::{Partition, Transport};
 use dataflow::message::Message;
 use dataflow::node::RUN_CONTROL;
 use dataflow::wire;
+use membership::NO_RUN;
 use membership::challenge::Prover;
+use membership::registrar::Registrar;
 use membership::run_secret::RunSecret;
 use rol::{Inputs, Replay};
 use transport::clock;
@@ -24,7 +26,6 @@ use super::StartError;
 use super::left_files::LeftFiles;
 use crate::RunSettings;
 use crate::assembly::Assembly;
-use crate::children::Children;
 use crate::host::{
     Carriers, DatagramOptions, FIRST_LIFE, FragmentChecks, Host, JOINING_PAGE_LEN, Links, NetworkOptions, Workshop,
 };
@@ -152,12 +153,12 @@ impl Site {
 }
 
 /// Run control, and those that have joined: a host that has none of the components.
-pub(super) fn bare_host(assembly: &Assembly, links: Links, children: &Children) -> Host {
+pub(super) fn bare_host(assembly: &Assembly, links: Links, registrar: &Registrar) -> Host {
     let mut host = new_host(assembly, links);
     host.host_control();
-    for child in children.iter() {
-        host.set_life(child.node, child.life);
-        child.link.into_iter().for_each(|link| host.route_over(child.node, link));
+    for ((node, life), link) in registrar.members() {
+        host.set_life(node, life);
+        link.into_iter().for_each(|link| host.route_over(node, link));
     }
     host
 }
@@ -218,6 +219,3 @@ pub(super) fn draw_secret(partition: &Partition) -> Result<RunSecret, OsError> {
         None => Ok(RunSecret::of_bytes(random()?)),
     }
 }
-
-/// Who joins a partition that is to have several runs proves that before any of them.
-pub(super) const NO_RUN: RunId = RunId(0);

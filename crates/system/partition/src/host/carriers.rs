@@ -8,7 +8,6 @@
 //! back by the port of its request, and what is asked for again goes by another one. Groups are divided among the
 //! ports.
 
-use core::fmt;
 use std::collections::BTreeMap;
 
 use base::bulk::{Bulk, BulkParts, PageSlice};
@@ -16,49 +15,22 @@ use base::ids::{EventId, NodeId, Role};
 use configuration::{MessageType, Partition, Transport, Way};
 use dataflow::message::{DataReply, DataRequest, Envelope, Message};
 use dataflow::report::CarrierKind;
+use membership::passage::{Kind, LinkId, Part};
 
-use super::LinkId;
-
-/// A kind of connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    Tcp,
-    Shm,
-}
-
-impl Kind {
-    /// The kind of connection of what goes over one.
-    pub(super) fn of(way: Way) -> Option<Self> {
-        match way {
-            Way::Tcp => Some(Self::Tcp),
-            Way::Shm => Some(Self::Shm),
-            Way::Udp | Way::Multicast => None,
-        }
-    }
-
-    /// As what it counts.
-    pub(super) fn counted(self) -> CarrierKind {
-        match self {
-            Self::Tcp => CarrierKind::Tcp,
-            Self::Shm => CarrierKind::Shm,
-        }
+/// The kind of connection of what goes over one.
+pub(super) fn kind_of(way: Way) -> Option<Kind> {
+    match way {
+        Way::Tcp => Some(Kind::Tcp),
+        Way::Shm => Some(Kind::Shm),
+        Way::Udp | Way::Multicast => None,
     }
 }
 
-/// One of the connections between two processes: its kind, and by which network port of a read-out system it goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
-    pub kind: Kind,
-    pub port: Option<usize>,
-}
-
-impl fmt::Display for Part {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.kind {
-            Kind::Tcp => "TCP",
-            Kind::Shm => "shared memory",
-        })?;
-        self.port.iter().try_for_each(|port| write!(f, ", network port {}", port + 1))
+/// As what it counts.
+pub(super) fn counted(kind: Kind) -> CarrierKind {
+    match kind {
+        Kind::Tcp => CarrierKind::Tcp,
+        Kind::Shm => CarrierKind::Shm,
     }
 }
 
@@ -106,11 +78,10 @@ impl Carriers {
     /// sides come to the same list.
     pub fn connections(&self, one: NodeId, other: NodeId) -> Vec<Part> {
         let (one, other) = (self.role(one), self.role(other));
-        let first =
-            Part { kind: Kind::of(self.ordered(one, other)).expect("what is ordered is connected"), port: None };
+        let first = Part { kind: kind_of(self.ordered(one, other)).expect("what is ordered is connected"), port: None };
         let mut parts = vec![first];
         for of in self.types_between(one, other) {
-            let Some(kind) = Kind::of(self.transport.way(of)) else { continue };
+            let Some(kind) = kind_of(self.transport.way(of)) else { continue };
             let ports = if is_spread(of) { self.ports_between(one, other) } else { 0 };
             let port = |port| Part { kind, port };
             let needed =
@@ -429,7 +400,7 @@ mod tests {
     fn what_has_no_connection_of_its_own_takes_the_first() {
         let mut routes = Routes::default();
         let (tcp, by_port) = (Part { kind: Kind::Tcp, port: None }, Part { kind: Kind::Tcp, port: Some(1) });
-        let links = [5, 6].map(LinkId::of_number);
+        let links = [5, 6].map(LinkId);
         assert!(routes.add(tcp, links[0]) && routes.add(by_port, links[1]) && !routes.add(tcp, links[1]));
         assert_eq!(routes.find(Kind::Tcp, Some(1)), Some(links[1]));
         assert_eq!(routes.find(Kind::Tcp, Some(0)), Some(links[0]));

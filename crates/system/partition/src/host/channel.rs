@@ -4,13 +4,12 @@ use core::fmt;
 use core::net::{IpAddr, SocketAddr};
 use core::str::FromStr;
 
+use membership::passage::Kind;
 use transport::frame::Frame;
 use transport::link::Link;
 use transport::page_pool::Pool;
 use transport::shm::{Address, ShmLink};
 use transport::tcp::{Connection, InvalidOptions, TcpOptions};
-
-use super::carriers::Kind;
 
 /// An ordered, lossless connection.
 #[expect(clippy::large_enum_variant, reason = "connections of a process are nearly always of one kind")]

@@ -6,10 +6,10 @@ use std::time::Duration;
 use base::ids::{Incarnation, NodeId};
 use base::time::Time;
 use dataflow::message::{DatagramAddresses, Envelope, Message};
-use dataflow::node::RUN_CONTROL;
 use dataflow::wire;
 use membership::challenge::{Member, Proven, Prover};
 use membership::frame_numbers::FrameNumbers;
+use membership::passage::{Kind, LinkId, Part, Passage, Recipient};
 use transport::frame::{Frame, FrameLimits};
 use transport::link::{Filled, Link, Lost};
 use transport::page_pool::{Pool, PoolError, PoolOptions};
@@ -19,11 +19,8 @@ use transport::shm::{ShmLink, ShmOptions};
 use transport::tcp::{Connection, Listener, TcpOptions};
 use transport::waker::Waker;
 
-use super::FIRST_LIFE;
-use super::carriers::{Kind, Part};
 use super::channel::{Channel, PeerAddress};
 use super::datagrams::{DatagramOptions, Datagrams};
-use super::link_id::LinkId;
 use super::links_error::LinksError;
 use super::sharing::{self, Sharing};
 use super::unproven::{Outcome, Unproven};
@@ -122,10 +119,8 @@ struct Slot {
     connection: Channel,
     /// Of the frames from now on.
     numbers: FrameNumbers,
-    /// Who has proved to be at the other end.
-    peer: Member,
-    /// Whether it has said what it comes for: its messages go to the components.
-    open: bool,
+    /// Who is at the other end, and what it lets through.
+    passage: Passage,
     /// When it was accepted, until it is open; none if this process has made the connection.
     accepted_at: Option<Time>,
     /// By which network port of a read-out system it goes, once both know.
@@ -250,7 +245,7 @@ impl Links {
 
     /// Whoever has proved to be at the other end is this member from now on.
     pub fn rename(&mut self, link: LinkId, member: Member) {
-        self.slot(link).into_iter().for_each(|slot| slot.peer = member);
+        self.slot(link).into_iter().for_each(|slot| slot.passage.rename(member));
     }
 
     /// Ends all connections but this one. Peers wait to be accepted until this process has [new settings](Links::reconfigure), and
@@ -316,18 +311,7 @@ impl Links {
         })
     }
 
-    /// Begins to connect to run control.
-    pub fn connect_to_control(
-        &mut self,
-        address: SocketAddr,
-        now: Time,
-        poller: &mut Poller,
-    ) -> Result<LinkId, LinksError> {
-        let connection = self.connect_by_tcp(address, now, poller)?;
-        self.add_made(connection, (RUN_CONTROL, FIRST_LIFE), now)
-    }
-
-    /// Begins to connect to a peer that sends bulk.
+    /// Begins to connect to run control, or to a peer that sends bulk.
     pub fn connect(
         &mut self,
         (to, address): (Member, &PeerAddress),
@@ -412,7 +396,7 @@ impl Links {
                 let pool = if is_ours { &network.bulk } else { &network.control };
                 connection.renew(&network.options.tcp, pool).expect("the pools hold frames of the settings");
                 let accepted_at = (!is_ours).then_some(since);
-                let slot = Slot { connection, numbers, peer, open: false, accepted_at, port: None };
+                let slot = Slot { connection, numbers, passage: Passage::new(peer), accepted_at, port: None };
                 let place = self.slots.partition_point(|(other, _)| *other < link);
                 self.slots.insert(place, (link, slot));
             }
@@ -421,14 +405,9 @@ impl Links {
         heard
     }
 
-    /// Whether a message says that it comes from whoever has proved to be at the other end, or from an application in the process
-    /// of run control, which proves for all of them.
-    pub(super) fn may_come_from(&self, link: LinkId, envelope: &Envelope) -> bool {
-        let from = (envelope.from, envelope.from_incarnation);
-        self.place(link).is_some_and(|place| {
-            let peer = self.slots[place].1.peer;
-            peer == from || peer.0 == RUN_CONTROL
-        })
+    /// For whom a message is that came over a connection.
+    pub(super) fn recipient(&self, link: LinkId, envelope: &Envelope, message: &Message) -> Recipient {
+        self.place(link).map_or(Recipient::Nobody, |place| self.slots[place].1.passage.recipient(envelope, message))
     }
 
     fn accept_tcp(&self, poller: &mut Poller) -> Result<Option<Connection>, LinksError> {
@@ -469,14 +448,9 @@ impl Links {
     pub fn open(&mut self, link: LinkId) {
         if let Some(place) = self.place(link) {
             let slot = &mut self.slots[place].1;
-            slot.open = true;
+            slot.passage.open();
             slot.accepted_at = None;
         }
-    }
-
-    /// Whether [`Links::open`] was called and the connection is still there.
-    pub fn is_open(&self, link: LinkId) -> bool {
-        self.place(link).is_some_and(|place| self.slots[place].1.open)
     }
 
     /// Ends a connection.

@@ -1,12 +1,12 @@
 //! Why a process has no network.
 
+use membership::passage::Part;
 use transport::error::OsError;
 use transport::page_pool::PoolError;
 use transport::shm::ShmError;
 use transport::tcp::{InvalidOptions, ListenError};
 use transport::udp;
 
-use super::carriers::Part;
 use super::channel::PeerAddress;
 
 /// Why a process has no network.

@@ -11,7 +11,6 @@ mod checks;
 mod datagrams;
 mod external;
 mod filtering;
-mod link_id;
 mod links;
 mod links_error;
 mod meter;
@@ -44,8 +43,8 @@ use transport::frame::Frame;
 use transport::link::{Lost, SendError};
 use transport::page_pool::Pool;
 
-pub(crate) use carriers::{Carriers, Kind, Part};
-use carriers::{Choice, InSeveralWays, Routes};
+pub(crate) use carriers::Carriers;
+use carriers::{Choice, InSeveralWays, Routes, counted, kind_of};
 pub(crate) use channel::{InvalidPeerAddress, PeerAddress};
 pub use channel::{SHM_BATCH, SLICES_BATCH};
 pub(crate) use checks::FragmentChecks;
@@ -53,10 +52,12 @@ pub use checks::byte_sum;
 pub(crate) use datagrams::{DatagramOptions, replies_kept};
 use datagrams::{Datagrams, Sent};
 pub use filtering::processed;
-pub(crate) use link_id::LinkId;
 use links::{Heard, NotSent};
 pub(crate) use links::{JOINING_PAGE_LEN, LinkEvent, Links, NetworkOptions};
 pub use links_error::LinksError;
+pub(crate) use membership::FIRST_LIFE;
+use membership::passage::Recipient;
+pub(crate) use membership::passage::{LinkId, Part};
 pub use meter::{Meter, Sample, Samples, Section};
 pub(crate) use recorder::file_record;
 pub use steering::{Steering, Strategy, fragments};
@@ -267,18 +268,17 @@ impl Host {
         self.routes[usize::from(node.0)] = Route::Link(link);
     }
 
-    /// What is chosen to travel so to this node travels over this connection from now on. False if there is such a one already.
-    pub fn route_part_over(&mut self, node: NodeId, part: Part, link: LinkId) -> bool {
-        let is_new = self.further_routes[usize::from(node.0)].add(part, link);
-        if is_new {
+    /// What is chosen to travel so to this node travels over this connection from now on, unless there is such a one already.
+    pub fn route_part_over(&mut self, node: NodeId, part: Part, link: LinkId) {
+        if self.further_routes[usize::from(node.0)].add(part, link) {
             self.links.set_port(link, part.port);
         }
-        is_new
     }
 
-    /// What travels over this further connection to a node goes over the first one again.
-    pub fn forget_part(&mut self, node: NodeId, link: LinkId) {
-        self.further_routes[usize::from(node.0)].remove(link);
+    /// Ends a connection. What travels over a further one to a node goes over the first one again.
+    pub fn close(&mut self, link: LinkId) {
+        self.links.close(link);
+        self.further_routes.iter_mut().for_each(|routes| routes.remove(link));
     }
 
     /// What carries messages to other processes.
@@ -424,7 +424,7 @@ impl Host {
         let (part, before) = (self.links.part(link), (self.network.messages, self.network.bytes));
         self.receive_metered(now, link);
         if let Some(Part { kind, port }) = part {
-            self.network.count_since(before, kind.counted());
+            self.network.count_since(before, counted(kind));
             if let Some(port) = port {
                 self.network.ports[port] += self.network.bytes - before.1;
             }
@@ -486,13 +486,14 @@ impl Host {
                 return self.link_events.push_back(LinkEvent::Lost { link, reason: error.to_string() });
             }
         };
-        if !self.links.may_come_from(link, &envelope) {
-            self.refuse(link);
-            let reason = "it says that it is another than it has proved to be".to_owned();
-            return self.link_events.push_back(LinkEvent::Lost { link, reason });
-        }
-        if !self.links.is_open(link) || is_about_joining(&message) {
-            return self.link_events.push_back(LinkEvent::Message { link, envelope, message });
+        match self.links.recipient(link, &envelope, &message) {
+            Recipient::Component => {}
+            Recipient::Joining => return self.link_events.push_back(LinkEvent::Message { link, envelope, message }),
+            Recipient::Nobody => {
+                self.refuse(link);
+                let reason = "it says that it is another than it has proved to be".to_owned();
+                return self.link_events.push_back(LinkEvent::Lost { link, reason });
+            }
         }
         let message = if has_own_page { message } else { self.unpinned(message) };
         self.take(now, envelope, message);
@@ -726,7 +727,7 @@ impl Host {
             return;
         }
         let routes = &self.further_routes[usize::from(envelope.to.0)];
-        let chosen = Kind::of(choice.way).and_then(|kind| routes.find(kind, choice.port));
+        let chosen = kind_of(choice.way).and_then(|kind| routes.find(kind, choice.port));
         self.queue(chosen.unwrap_or(link), envelope.to, message, bulk);
     }
 
@@ -784,7 +785,7 @@ impl Host {
     /// Ends a connection for what came over it, and counts that.
     pub fn refuse(&mut self, link: LinkId) {
         self.network.malformed += 1;
-        self.links.close(link);
+        self.close(link);
     }
 
     /// Gives up everything here and says so: run control is gone.
@@ -808,20 +809,6 @@ impl Host {
 /// Whether a peer was lost for what it sent, or in the middle of it.
 fn is_malformed(lost: &Lost) -> bool {
     matches!(lost, Lost::Malformed(_) | Lost::ClosedWithinFrame { .. } | Lost::Violated(_))
-}
-
-fn is_about_joining(message: &Message) -> bool {
-    matches!(
-        message,
-        Message::Join { .. }
-            | Message::Welcome { .. }
-            | Message::Peers(_)
-            | Message::Greet { .. }
-            | Message::Ready { .. }
-            | Message::Failed(_)
-            | Message::Lost { .. }
-            | Message::Gone(_)
-    ) || matches!(message, Message::Command(Command::Exit | Command::Disconnect))
 }
 
 fn describe(note: &Note) -> String {
@@ -852,9 +839,6 @@ pub(crate) const RECORDING_STALLED: &str = "recording has stalled and will be tr
 
 /// What it says when the stall is over.
 pub(crate) const RECORDING_RESUMED: &str = "recording goes on";
-
-/// That of an application which was not started again.
-pub(crate) const FIRST_LIFE: Incarnation = Incarnation(0);
 
 /// Bound of a pass, so that no source starves the others.
 const FILLS_PER_PASS: usize = 4;

@@ -12,12 +12,13 @@ use configuration::Partition;
 use dataflow::message::{Envelope, Message};
 use dataflow::node::RUN_CONTROL;
 use membership::challenge::{Member, Prover};
+use membership::passage::Kind;
 use membership::run_secret::RunSecret;
 use transport::clock;
 use transport::idle::IdleStrategy;
 use transport::scheduler::Scheduler;
 
-use super::{FIRST_LIFE, Host, Kind, LinkEvent, LinkId, Links, NetworkOptions, Part, PeerAddress};
+use super::{FIRST_LIFE, Host, LinkEvent, LinkId, Links, NetworkOptions, Part, PeerAddress};
 
 /// What a peer sent before it went is delivered, although sending to it has failed meanwhile.
 #[test]

@@ -11,13 +11,13 @@ use base::time::Time;
 use dataflow::message::{Envelope, Message};
 use dataflow::wire;
 use membership::challenge::{Challenge, Member, Nonce, Proven, Prover};
+use membership::passage::LinkId;
 use transport::frame::{Frame, FrameLimits};
 use transport::link::{Lost, SendError};
 use transport::page_pool::{Pool, PoolError, PoolOptions};
 use transport::tcp::TcpOptions;
 
 use super::channel::{Channel, Origin};
-use super::link_id::LinkId;
 
 /// The connections of a process that are on the way to their proof.
 pub(super) struct Unproven {

@@ -58,6 +58,49 @@ fn a_peer_is_lost_with_any_of_its_connections() {
     run.end();
 }
 
+/// Its connection was ended, and it was taken for there all the same.
+#[test]
+fn a_peer_that_greets_twice_is_lost() {
+    let mut run = Run::new();
+    let mut link = run.connect(run.address.tcp, 0);
+    assert!(link.is_greeted(0));
+    link.say((run.sfi, run.ros), &Message::Greet { part: 0, datagrams: Box::default() });
+    assert!(link.hear().is_none());
+    assert!(matches!(run.control.hear(), Some((_, Message::Lost { node, .. })) if node == run.sfi));
+    assert!(run.connect(run.address.tcp, 0).is_greeted(0), "there is room for it");
+    run.end();
+}
+
+#[test]
+fn a_greeting_of_a_former_life_is_turned_away() {
+    let run = Run::new();
+    let next = Incarnation(LIFE.0 + 1);
+    assert!(run.connect_in_life(run.address.tcp, 0, next).is_greeted(0));
+    for (at, part) in [(run.address.tcp, 0), (run.address.ports[0], 1)] {
+        assert!(!run.connect(at, part).is_greeted(part), "part {part}");
+    }
+    assert!(run.connect_in_life(run.address.ports[0], 1, next).is_greeted(1));
+    run.end();
+}
+
+#[test]
+fn an_application_joins_again_after_a_run_and_takes_nobody_of_it() {
+    let mut run = Run::new();
+    let mut of_former_run = run.connect(run.address.tcp, 0);
+    assert!(of_former_run.is_greeted(0));
+    run.control.say((RUN_CONTROL, run.ros), &Message::Command(Command::Disconnect));
+    assert!(
+        matches!(run.control.hear(), Some((_, Message::Join { address, .. })) if address == run.address.to_string())
+    );
+    assert!(of_former_run.hear().is_none());
+    run.welcome();
+    let mut of_former_secret = Talk::new(TcpStream::connect(run.address.tcp).unwrap());
+    assert!(!run.is_proved(&mut of_former_secret, LIFE));
+    run.secret = run.secret.next();
+    assert!(run.connect(run.address.tcp, 0).is_greeted(0));
+    run.end();
+}
+
 #[test]
 fn connections_from_before_the_welcome_carry_frames_of_the_partitions_length() {
     let mut run = Run::not_welcomed();
@@ -65,7 +108,8 @@ fn connections_from_before_the_welcome_carry_frames_of_the_partitions_length() {
     let long = "x".repeat(JOINING_PAGE_LEN + 1);
     let stream = TcpStream::connect(run.address.tcp).unwrap();
     run.welcome();
-    let mut early = run.prove(stream);
+    let mut early = Talk::new(stream);
+    assert!(run.is_proved(&mut early, LIFE));
     let datagrams = Box::new(DatagramAddresses { control: long.clone(), ..DatagramAddresses::default() });
     early.say((run.sfi, run.ros), &Message::Greet { part: 0, datagrams });
     assert!(early.is_greeted(0));
@@ -82,6 +126,7 @@ struct Run {
     ros: NodeId,
     sfi: NodeId,
     welcome: Message,
+    secret: RunSecret,
     process: JoinHandle<Result<(), NodeError>>,
 }
 
@@ -114,7 +159,7 @@ impl Run {
         control.challenge((ros, LIFE));
         let Some((_, Message::Join { address, .. })) = control.hear() else { panic!("it does not join") };
         let welcome = Message::Welcome { configuration, hosted: Vec::new(), robs, datagrams: Box::default() };
-        Self { control, address: address.parse().unwrap(), ros, sfi, welcome, process }
+        Self { control, address: address.parse().unwrap(), ros, sfi, welcome, secret: secret(), process }
     }
 
     fn welcome(&mut self) {
@@ -123,19 +168,23 @@ impl Run {
 
     /// A connection of the event builder, which says which one it is.
     fn connect(&self, at: SocketAddr, part: u16) -> Talk {
-        let mut link = self.prove(TcpStream::connect(at).unwrap());
+        self.connect_in_life(at, part, LIFE)
+    }
+
+    fn connect_in_life(&self, at: SocketAddr, part: u16, life: Incarnation) -> Talk {
+        let mut link = Talk::new(TcpStream::connect(at).unwrap());
+        assert!(self.is_proved(&mut link, life));
+        link.life = life;
         link.say((self.sfi, self.ros), &Message::Greet { part, datagrams: Box::default() });
         link
     }
 
-    /// The event builder and the read-out system prove to each other who they are.
-    fn prove(&self, stream: TcpStream) -> Talk {
-        let mut link = Talk::new(stream);
-        let prover = Prover::new(&secret(), RUN, (self.sfi, LIFE));
+    /// Whether the event builder and the read-out system prove to each other who they are.
+    fn is_proved(&self, link: &mut Talk, life: Incarnation) -> bool {
+        let prover = Prover::new(&self.secret, RUN, (self.sfi, life));
         let mut challenge = Challenge::of_connected((self.ros, LIFE), [1; 32]);
         let proven = core::iter::from_fn(|| link.go_on(&mut challenge, &prover).map(|step| step.proven));
-        assert!(proven.flatten().any(|proven| proven.peer == (self.ros, LIFE)));
-        link
+        proven.flatten().any(|proven| proven.peer == (self.ros, LIFE))
     }
 
     fn end(mut self) {
@@ -146,6 +195,8 @@ impl Run {
 
 struct Talk {
     stream: TcpStream,
+    /// Who says it is in this life.
+    life: Incarnation,
     /// Of the frames behind the proof.
     numbers: Option<FrameNumbers>,
 }
@@ -153,11 +204,11 @@ struct Talk {
 impl Talk {
     fn new(stream: TcpStream) -> Self {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        Self { stream, numbers: None }
+        Self { stream, life: LIFE, numbers: None }
     }
 
     fn say(&mut self, (from, to): (NodeId, NodeId), message: &Message) {
-        self.send(&Envelope { from, to, run: RUN, from_incarnation: LIFE, to_incarnation: LIFE }, message);
+        self.send(&Envelope { from, to, run: RUN, from_incarnation: self.life, to_incarnation: LIFE }, message);
     }
 
     fn send(&mut self, envelope: &Envelope, message: &Message) {

@@ -1,0 +1,145 @@
+//! What an application needs for its place in the partition: its component, and its ways to others.
+
+use base::ids::{NodeId, Role};
+use configuration::Partition;
+use dataflow::node::RUN_CONTROL;
+use membership::FIRST_LIFE;
+use membership::challenge::Member;
+use membership::participant::{ParticipantDriver, Place, Ties, Welcome};
+use membership::passage::{Kind, LinkId, Part};
+use rol::Inputs;
+use transport::idle::IdleStrategy;
+use transport::poller::Poller;
+use transport::scheduler::{allowed_cpus, pin_to_cpu};
+use transport::waker::Waker;
+
+use crate::assembly::Assembly;
+use crate::conductor::{idle, new_host};
+use crate::hands::{Hands, KnowsTalk};
+use crate::host::{DatagramOptions, Host, NetworkOptions, PeerAddress, Workshop};
+use crate::introduction::Introduction;
+
+/// What the process of an application does for it.
+pub(super) struct Child<'a> {
+    pub(super) introduction: &'a mut Introduction,
+    pub(super) waker: &'a Waker,
+    pub(super) poller: &'a mut Poller,
+    /// The partition, once it has its place.
+    pub(super) assembly: &'a mut Option<Assembly>,
+    /// How the process waits from now on.
+    pub(super) idle: &'a mut Option<IdleStrategy>,
+}
+
+impl KnowsTalk for Child<'_> {
+    fn talk(&self, one: NodeId, other: NodeId) -> bool {
+        self.assembly.as_ref().is_some_and(|assembly| assembly.talk(one, other))
+    }
+}
+
+impl ParticipantDriver for Hands<'_, Child<'_>> {
+    fn connect(&mut self, to: Member, address: &str, part: Part) -> Result<LinkId, String> {
+        let address: PeerAddress = address.parse().map_err(|error| format!("{error}"))?;
+        let Child { poller, waker, .. } = &mut self.side;
+        self.host.links.connect((to, &address), part, self.now, poller, waker).map_err(|error| error.to_string())
+    }
+
+    fn take_place(&mut self, welcome: Welcome, control: LinkId) -> Result<Place, String> {
+        let Welcome { configuration, hosted, robs } = welcome;
+        let partition =
+            Partition::parse("the configuration of run control", &configuration, &[]).map_err(|e| e.to_string())?;
+        let assembly = Assembly::new(partition, robs).map_err(|error| error.to_string())?;
+        self.put_together(&assembly, &hosted, control)?;
+        *self.side.idle = Some(idle(&assembly.partition));
+        let place = self.place(&assembly, &hosted);
+        *self.side.assembly = Some(assembly);
+        Ok(place)
+    }
+
+    fn leave_place(&mut self, control: LinkId) {
+        let host = &mut *self.host;
+        let (mut links, mut events) = (core::mem::take(&mut host.links), core::mem::take(&mut host.link_events));
+        links.keep_only(control);
+        events.retain(|event| event.link() == Some(control));
+        *host = Host::empty(links);
+        host.link_events = events;
+        let introduction = &mut *self.side.introduction;
+        (introduction.secret, introduction.life) = (introduction.secret.next(), FIRST_LIFE);
+        host.links.prove_with(&introduction.prover());
+        *self.side.assembly = None;
+        *self.side.idle = Some(IdleStrategy::default());
+    }
+
+    fn kind(&self, link: LinkId) -> Option<Kind> {
+        self.host.links.part(link).map(|part| part.kind)
+    }
+}
+
+impl Hands<'_, Child<'_>> {
+    /// Opens what its component needs, and takes it in.
+    fn put_together(&mut self, assembly: &Assembly, hosted: &[NodeId], control: LinkId) -> Result<(), String> {
+        let Introduction { node, life, secret, .. } = &*self.side.introduction;
+        let (node, life) = (*node, *life);
+        let (now, host, waker) = (self.now, &mut *self.host, self.side.waker);
+        let role = assembly.application(node).ok_or("no such application")?.role;
+        if let Some(core) = assembly.core_of(node) {
+            // Before it has threads, which then are bound with it.
+            pin_to_cpu(core as usize).map_err(|error| {
+                format!("processes.cores: core {core}: {error}: expected one of {:?}", allowed_cpus())
+            })?;
+        }
+        let inputs = needs_inputs(assembly, role).then(|| Inputs::open(&assembly.partition)).transpose();
+        let inputs = inputs.map_err(|error| error.to_string())?;
+        let workshop = Workshop::new(assembly, inputs.as_ref(), node, waker).map_err(|error| error.to_string())?;
+        let triggers = inputs.as_ref().and_then(Inputs::triggers).filter(|_| role == Role::Level1);
+        let component = assembly.parameters(node, life != FIRST_LIFE).component(triggers);
+        let (links, events) = (core::mem::take(&mut host.links), core::mem::take(&mut host.link_events));
+        *host = new_host(assembly, links);
+        host.link_events = events;
+        host.set_life(node, life);
+        let peers = assembly.applications.iter().map(|app| app.node).filter(|other| assembly.talk(*other, node));
+        let connections_to =
+            |other| if hosted.contains(&other) { 1 } else { host.carriers().connections(node, other).len() };
+        let to_peers: Vec<usize> = peers.map(connections_to).collect();
+        let network = NetworkOptions::new(assembly, &to_peers);
+        let datagram_options = DatagramOptions::new(assembly, &[node], secret, network.frame_max());
+        let ports = if role == Role::Ros { &assembly.partition.ros.ports[..] } else { &[] };
+        let datagram_options = datagram_options.map(|options| options.of_life(life).at_ports(ports));
+        host.links.reconfigure(network, waker).map_err(|error| error.to_string())?;
+        if let Some(options) = &datagram_options {
+            host.links.open_datagrams(options, self.side.poller).map_err(|error| error.to_string())?;
+        }
+        host.links.open(control);
+        host.route_over(RUN_CONTROL, control);
+        host.host(now, node, component, workshop, |a, b| assembly.talk(a, b));
+        host.links.share(host.lent_pools(), waker).map_err(|error| error.to_string())?;
+        host.complain_of_buffers(node);
+        Ok(())
+    }
+
+    fn place(&self, assembly: &Assembly, hosted: &[NodeId]) -> Place {
+        let node = self.side.introduction.node;
+        let talks = |app: &NodeId| *app != node && assembly.talk(*app, node);
+        let others = assembly.applications.iter().map(|app| app.node).filter(talks);
+        let (in_parent, elsewhere): (Vec<NodeId>, Vec<NodeId>) = others.partition(|other| hosted.contains(other));
+        let ties = |other: NodeId| {
+            let role = assembly.application(other).map(|app| app.role);
+            let returns = role.is_some_and(|role| ::assembly::returns(role, &assembly.partition));
+            Ties { parts: self.host.carriers().connections(node, other), returns }
+        };
+        Place {
+            peers: elsewhere.into_iter().map(|other| (other, ties(other))).collect(),
+            in_parent,
+            shares: self.host.links.are_shared(),
+            asks: assembly.application(node).is_some_and(|app| app.role != Role::Ros),
+        }
+    }
+}
+
+fn needs_inputs(assembly: &Assembly, role: Role) -> bool {
+    let as_input = |sfo: &configuration::Sfo| sfo.dialect == configuration::Dialect::Input;
+    match role {
+        Role::Level1 | Role::Ros => true,
+        Role::Sfo => assembly.partition.sfo.as_ref().is_some_and(as_input),
+        _ => false,
+    }
+}
