@@ -52,7 +52,7 @@ impl Default for LinkParameters {
 /// Why an event could not be read out; nothing of it was delivered.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadOutError {
-    /// Too few pages are free: try again when some have come back ([`Links::wake_on_return`]).
+    /// Too few pages are free: try again when some have come back ([`Links::wake_on_return`](crate::Links::wake_on_return)).
     #[error("event {event}: {free} of the {needed} pages that it needs are free in pool {pool}")]
     NoPage {
         /// The event.
