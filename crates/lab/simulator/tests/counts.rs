@@ -57,7 +57,9 @@ fn what_is_counted_stays_the_same() {
         std::fs::write(path, &text).unwrap();
     }
     let known = std::fs::read_to_string(path).unwrap();
-    assert_eq!(text, known, "if it was to change, UPDATE_GOLDEN=1 writes {path} anew: read its difference");
+    let other: Vec<_> = text.lines().zip(known.lines()).filter(|(now, known)| now != known).collect();
+    let whole = "if it was to change, UPDATE_GOLDEN=1 writes the file anew: read its difference";
+    assert!(text == known, "{path}, line by line what is counted now and what was: {other:#?}\n{whole}");
 }
 
 const SEEDS: u64 = 40;

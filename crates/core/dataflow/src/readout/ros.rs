@@ -143,11 +143,15 @@ impl Ros {
 
     fn on_l1_accepts(&mut self, now: Time, events: Vec<EventInfo>, out: &mut Outbox) {
         events.iter().for_each(|event| self.valid.note_issued(event.event));
-        let issued = events.last().map_or(0, |last| last.ordinal.saturating_add(1));
-        self.counters.triggers = self.counters.triggers.max(issued);
+        events.last().into_iter().for_each(|last| self.note_trigger(last));
         let to_read = |event: EventInfo| ToRead { event, request: None, builder: self.destinations.of(event.event) };
         self.to_read.extend(events.into_iter().map(to_read));
         self.read_next(now, out);
+    }
+
+    /// As many triggers were issued as this one says: they belong to the account even if all who decided on them are gone.
+    fn note_trigger(&mut self, event: &EventInfo) {
+        self.counters.triggers = self.counters.triggers.max(event.ordinal.saturating_add(1));
     }
 
     /// What was issued before this life: nobody reads it out any more.
@@ -452,6 +456,7 @@ impl Ros {
     /// A request for building; [`Ros::read_next`] is for the caller.
     fn take_request(&mut self, deadline: Time, event: EventInfo, request: Request, out: &mut Outbox) {
         if self.parameters.read_out == ReadOut::OnRequest {
+            self.note_trigger(&event);
             self.to_read.push_back(ToRead { event, request: Some((request, deadline)), builder: None });
         } else {
             self.on_request(deadline, request, out);

@@ -267,6 +267,13 @@ fn events_accepted_without_all_data_are_counted_though_a_supervisor_and_the_dfm_
     holds_in(7, 880_006_073, 5);
 }
 
+/// A DFM that triggers itself died with a builder, for good: nobody counted the events that only they had, though they had asked
+/// the read-out systems for them.
+#[test]
+fn events_of_a_dfm_that_triggers_itself_are_counted_though_it_dies_with_a_builder() {
+    holds_in(8, 2_354_424_110_440, 5);
+}
+
 /// Rejected without all its data, an event was to be in no file, and not to be missed either.
 #[test]
 fn an_incomplete_event_that_the_event_filter_rejects_counts_as_a_loss() {
