@@ -778,7 +778,7 @@ impl Reader<'_> {
     /// Counters that travel without their number.
     fn counters<C: Counters>(&mut self) -> Read<C> {
         let values: Read<Vec<u64>> = C::COUNTERS.iter().map(|_| self.u64()).collect();
-        Ok(C::of_values(&values?))
+        Ok(C::from_values(&values?))
     }
 
     fn report(&mut self) -> Read<Report> {

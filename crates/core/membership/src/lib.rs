@@ -19,10 +19,7 @@ pub mod registrar;
 pub mod restarts;
 pub mod run_secret;
 
-use base::ids::{Incarnation, RunNumber};
-
-/// The life of an application that was not started again.
-pub const FIRST_LIFE: Incarnation = Incarnation(0);
+use base::ids::RunNumber;
 
 /// Who joins a partition that is to have several runs proves that before any of them.
 pub const NO_RUN: RunNumber = RunNumber(0);

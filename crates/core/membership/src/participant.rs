@@ -15,7 +15,6 @@ use dataflow::component::PeerState;
 use dataflow::message::{Command, DatagramAddresses, Envelope, Message, PeerPlace};
 use dataflow::node::RUN_CONTROL;
 
-use crate::FIRST_LIFE;
 use crate::challenge::Member;
 use crate::passage::{Driver, Kind, LinkId, Part, Way};
 
@@ -153,7 +152,7 @@ impl Participant {
     /// There is no way to it, for this reason.
     pub fn join(driver: &mut dyn ParticipantDriver, identity: Identity) -> Result<Self, String> {
         let part = Part { kind: Kind::Tcp, port: None };
-        let control = driver.connect((RUN_CONTROL, FIRST_LIFE), &identity.control, part)?;
+        let control = driver.connect((RUN_CONTROL, Incarnation::FIRST), &identity.control, part)?;
         Ok(Self {
             run: identity.run,
             identity,
@@ -278,7 +277,7 @@ impl Participant {
         driver.leave_place(self.control);
         self.run = self.identity.run;
         self.say_who(driver);
-        self.identity.member.1 = FIRST_LIFE;
+        self.identity.member.1 = Incarnation::FIRST;
         (self.place, self.to_parent, self.awaited, self.is_ready) = (None, None, None, false);
         self.peers.clear();
         self.further.clear();
@@ -295,15 +294,15 @@ impl Participant {
     ) -> Result<(), String> {
         let place = driver.take_place(welcome, self.control)?;
         for &other in &place.in_parent {
-            driver.meet((other, FIRST_LIFE), datagrams);
+            driver.meet((other, Incarnation::FIRST), datagrams);
             if !place.shares {
                 driver.route(other, self.control, Way::All);
-                driver.tell(other, PeerState::Up(FIRST_LIFE));
+                driver.tell(other, PeerState::Up(Incarnation::FIRST));
             }
         }
         if place.shares && !place.in_parent.is_empty() {
             let part = Part { kind: Kind::Shm, port: None };
-            let link = driver.connect((RUN_CONTROL, FIRST_LIFE), &self.identity.control, part)?;
+            let link = driver.connect((RUN_CONTROL, Incarnation::FIRST), &self.identity.control, part)?;
             self.to_parent = Some(ToParent { link, is_open: false });
         }
         self.place = Some(place);
@@ -314,7 +313,7 @@ impl Participant {
     /// read-out systems those connect who ask them.
     fn on_peers(&mut self, driver: &mut dyn ParticipantDriver, places: &[PeerPlace]) -> Result<(), String> {
         let Some(place) = &self.place else { return Err("peers before a place".into()) };
-        let is_first = self.identity.member.1 == FIRST_LIFE && self.awaited.is_none();
+        let is_first = self.identity.member.1 == Incarnation::FIRST && self.awaited.is_none();
         let places: Vec<&PeerPlace> = places.iter().filter(|of| place.peers.contains_key(&of.node)).collect();
         self.awaited.get_or_insert_default().extend(places.iter().map(|place| place.node));
         for place in places {
@@ -404,12 +403,12 @@ impl Participant {
         let Some(Place { in_parent, .. }) = &self.place else { return };
         driver.open(link);
         for &node in in_parent {
-            self.peers.push(Peer { node, life: FIRST_LIFE, link, is_up: true });
+            self.peers.push(Peer { node, life: Incarnation::FIRST, link, is_up: true });
             driver.route(node, link, Way::All);
             for (kind, link) in [(Kind::Tcp, self.control), (Kind::Shm, link)] {
                 driver.route(node, link, Way::Part(Part { kind, port: None }));
             }
-            driver.tell(node, PeerState::Up(FIRST_LIFE));
+            driver.tell(node, PeerState::Up(Incarnation::FIRST));
         }
     }
 
@@ -499,7 +498,7 @@ impl Participant {
     }
 
     fn tell_lost(&mut self, driver: &mut dyn ParticipantDriver, (node, life): Member, reason: &str) {
-        let is_late = self.identity.member.1 != FIRST_LIFE;
+        let is_late = self.identity.member.1 != Incarnation::FIRST;
         if let Some(awaited) = self.awaited.as_mut().filter(|_| is_late) {
             awaited.retain(|other| *other != node);
         }
@@ -565,7 +564,7 @@ impl Participant {
 
     /// The newest life of an application that was heard of.
     fn life(&self, node: NodeId) -> Incarnation {
-        self.lives.get(&node).copied().unwrap_or(FIRST_LIFE)
+        self.lives.get(&node).copied().unwrap_or(Incarnation::FIRST)
     }
 
     fn is_open(&self, link: LinkId) -> bool {

@@ -84,11 +84,6 @@ impl Passage {
         self.is_open = true;
     }
 
-    /// Whether it has.
-    pub const fn is_open(&self) -> bool {
-        self.is_open
-    }
-
     /// Whoever has proved to be at the other end is this member from now on.
     pub const fn rename(&mut self, peer: Member) {
         self.peer = peer;

@@ -16,10 +16,10 @@ use dataflow::component::PeerState;
 use dataflow::message::{Command, Envelope, Message, PeerPlace};
 use dataflow::node::RUN_CONTROL;
 
+use crate::NO_RUN;
 use crate::challenge::Member;
 use crate::passage::{Driver, Kind, LinkId, Part, Way};
 use crate::restarts::Restarts;
-use crate::{FIRST_LIFE, NO_RUN};
 
 /// What the registrar of a partition has to know.
 #[derive(Clone, Debug)]
@@ -211,7 +211,7 @@ impl Registrar {
         self.stage = Stage::Starting;
         for place in 0..self.entries.len() {
             if !self.entries[place].lives() {
-                let started = self.start(driver, place, FIRST_LIFE);
+                let started = self.start(driver, place, Incarnation::FIRST);
                 started.map_err(|cause| NotStarted { name: self.entries[place].name.clone(), cause })?;
             }
         }
@@ -405,7 +405,7 @@ impl Registrar {
 
     /// The present life of an application.
     pub fn life(&self, node: NodeId) -> Incarnation {
-        self.place(node).map_or(FIRST_LIFE, |place| self.entries[place].life)
+        self.place(node).map_or(Incarnation::FIRST, |place| self.entries[place].life)
     }
 
     /// All applications, each in its present life and with the connection by which it has joined, if it is there.
@@ -478,7 +478,7 @@ impl Registrar {
     /// One has joined that waits for a run: whatever it was, it is in its first life then.
     fn begin_anew(&mut self, driver: &mut dyn RegistrarDriver, place: usize) {
         let entry = &mut self.entries[place];
-        entry.life = FIRST_LIFE;
+        entry.life = Incarnation::FIRST;
         (entry.is_ready, entry.lost) = (false, None);
         driver.set_life(entry.member());
         entry.link.into_iter().for_each(|link| driver.rename(link, entry.member()));
@@ -628,7 +628,7 @@ impl Registrar {
             self.close(driver, place);
             driver.tell(node, PeerState::Down);
         }
-        let next = if is_in_run { Incarnation(life + 1) } else { FIRST_LIFE };
+        let next = if is_in_run { Incarnation(life + 1) } else { Incarnation::FIRST };
         match self.start(driver, place, next) {
             Ok(()) if is_in_run => {
                 self.entries[place].ready_by = Some(driver.now() + self.parameters.start_timeout);
@@ -692,7 +692,7 @@ impl Registrar {
 
     fn envelope(&self, (to, to_incarnation): Member) -> Envelope {
         let run = self.run.as_ref().map_or(NO_RUN, |run| run.number);
-        Envelope { from: RUN_CONTROL, to, run, from_incarnation: FIRST_LIFE, to_incarnation }
+        Envelope { from: RUN_CONTROL, to, run, from_incarnation: Incarnation::FIRST, to_incarnation }
     }
 
     /// Whether one that has ended is started again when its time has come.
@@ -725,7 +725,7 @@ impl Entry {
             node,
             name,
             after_death,
-            life: FIRST_LIFE,
+            life: Incarnation::FIRST,
             link: None,
             data_link: None,
             address: None,

@@ -7,7 +7,6 @@ use base::time::Time;
 use dataflow::component::PeerState;
 use dataflow::message::{Command, DatagramAddresses, Envelope, Message, PeerPlace};
 use dataflow::node::RUN_CONTROL;
-use membership::FIRST_LIFE;
 use membership::challenge::Member;
 use membership::participant::{End, Identity, Participant, ParticipantDriver, Place, Ties, Welcome};
 use membership::passage::{Driver, Kind, LinkId, Part, Passage, Recipient, Way};
@@ -16,9 +15,9 @@ use membership::registrar::{AfterDeath, Applicant, Registrar, RegistrarDriver, R
 #[test]
 fn a_life_joins_once() {
     let (mut registrar, mut did) = registrar();
-    join(&mut registrar, &mut did, LinkId(1), (SFI, FIRST_LIFE));
+    join(&mut registrar, &mut did, LinkId(1), (SFI, Incarnation::FIRST));
     assert_eq!(did.take(), ["opens 1", "says Welcome over 1", "tells of 2: Up(Incarnation(0))"]);
-    join(&mut registrar, &mut did, LinkId(2), (SFI, FIRST_LIFE));
+    join(&mut registrar, &mut did, LinkId(2), (SFI, Incarnation::FIRST));
     assert_eq!(did.take(), ["refuses 2"]);
     assert_eq!(registrar.link(SFI), Some(LinkId(1)));
 }
@@ -27,8 +26,8 @@ fn a_life_joins_once() {
 #[test]
 fn who_joins_again_over_its_connection_is_lost() {
     let (mut registrar, mut did) = registrar();
-    join(&mut registrar, &mut did, LinkId(1), (SFI, FIRST_LIFE));
-    join(&mut registrar, &mut did, LinkId(1), (SFI, FIRST_LIFE));
+    join(&mut registrar, &mut did, LinkId(1), (SFI, Incarnation::FIRST));
+    join(&mut registrar, &mut did, LinkId(1), (SFI, Incarnation::FIRST));
     assert_eq!((registrar.link(SFI), registrar.next_deadline()), (None, Some(SECOND)));
     did.take();
     did.now = SECOND;
@@ -40,8 +39,8 @@ fn who_joins_again_over_its_connection_is_lost() {
 fn neither_a_former_nor_a_future_life_joins() {
     let (mut registrar, mut did) = registrar();
     for (node, link) in [(ROS, 1), (SFI, 2)] {
-        join(&mut registrar, &mut did, LinkId(link), (node, FIRST_LIFE));
-        registrar.on_message(&mut did, LinkId(link), envelope((node, FIRST_LIFE)), ready());
+        join(&mut registrar, &mut did, LinkId(link), (node, Incarnation::FIRST));
+        registrar.on_message(&mut did, LinkId(link), envelope((node, Incarnation::FIRST)), ready());
     }
     assert!(registrar.all_ready());
     registrar.begin();
@@ -62,7 +61,7 @@ fn neither_a_former_nor_a_future_life_joins() {
 fn an_application_that_may_not_return_ends_the_run_and_others_are_told() {
     let (mut registrar, mut did) = registrar();
     for (node, link) in [(ROS, 1), (SFI, 2)] {
-        join(&mut registrar, &mut did, LinkId(link), (node, FIRST_LIFE));
+        join(&mut registrar, &mut did, LinkId(link), (node, Incarnation::FIRST));
     }
     registrar.begin();
     did.take();
@@ -82,7 +81,7 @@ fn an_application_that_may_not_return_ends_the_run_and_others_are_told() {
 fn a_new_life_is_told_who_is_gone_and_waits_for_nobody_else() {
     let (mut registrar, mut did) = registrar();
     for (node, link) in [(ROS, 1), (SFI, 2)] {
-        join(&mut registrar, &mut did, LinkId(link), (node, FIRST_LIFE));
+        join(&mut registrar, &mut did, LinkId(link), (node, Incarnation::FIRST));
     }
     registrar.begin();
     registrar.on_lost(&mut did, LinkId(2));
@@ -101,11 +100,11 @@ fn a_lost_connection_that_a_death_explains_is_no_reason_to_stop() {
     for is_explained in [false, true] {
         let (mut registrar, mut did) = registrar();
         for (node, link) in [(ROS, 1), (SFI, 2)] {
-            join(&mut registrar, &mut did, LinkId(link), (node, FIRST_LIFE));
+            join(&mut registrar, &mut did, LinkId(link), (node, Incarnation::FIRST));
         }
         registrar.begin();
-        let lost = Message::Lost { node: SFI, life: FIRST_LIFE, reason: "closed".into() };
-        registrar.on_message(&mut did, LinkId(1), envelope((ROS, FIRST_LIFE)), lost);
+        let lost = Message::Lost { node: SFI, life: Incarnation::FIRST, reason: "closed".into() };
+        registrar.on_message(&mut did, LinkId(1), envelope((ROS, Incarnation::FIRST)), lost);
         did.take();
         did.now = SECOND;
         if is_explained {
@@ -121,7 +120,7 @@ fn a_lost_connection_that_a_death_explains_is_no_reason_to_stop() {
 #[test]
 fn a_new_life_is_told_what_the_former_one_was_told() {
     let (mut registrar, mut did) = registrar();
-    join(&mut registrar, &mut did, LinkId(1), (SFI, FIRST_LIFE));
+    join(&mut registrar, &mut did, LinkId(1), (SFI, Incarnation::FIRST));
     registrar.begin();
     for command in [Command::Start, Command::Pause, Command::Resume, Command::Progress] {
         registrar.remember(SFI, &Message::Command(command));
@@ -140,8 +139,8 @@ fn a_new_life_is_told_what_the_former_one_was_told() {
 fn all_join_again_after_a_run_and_are_in_their_first_lives() {
     let (mut registrar, mut did) = registrar();
     for (node, link) in [(ROS, 1), (SFI, 2)] {
-        join(&mut registrar, &mut did, LinkId(link), (node, FIRST_LIFE));
-        registrar.on_message(&mut did, LinkId(link), envelope((node, FIRST_LIFE)), ready());
+        join(&mut registrar, &mut did, LinkId(link), (node, Incarnation::FIRST));
+        registrar.on_message(&mut did, LinkId(link), envelope((node, Incarnation::FIRST)), ready());
     }
     registrar.begin();
     registrar.on_lost(&mut did, LinkId(2));
@@ -154,7 +153,7 @@ fn all_join_again_after_a_run_and_are_in_their_first_lives() {
     // It was on its way when the run was over.
     registrar.on_message(&mut did, LinkId(3), envelope((SFI, NEXT_LIFE)), ready());
     assert!(!registrar.all_living_joined());
-    join(&mut registrar, &mut did, LinkId(1), (ROS, FIRST_LIFE));
+    join(&mut registrar, &mut did, LinkId(1), (ROS, Incarnation::FIRST));
     join(&mut registrar, &mut did, LinkId(3), (SFI, NEXT_LIFE));
     assert_eq!(did.take(), ["opens 1", "takes 1 for 1 in life 0", "opens 3", "takes 3 for 2 in life 0"]);
     assert!(registrar.all_joined());
@@ -165,7 +164,7 @@ fn all_join_again_after_a_run_and_are_in_their_first_lives() {
     assert_eq!(said, ["says Welcome over 1", "says Welcome over 3", "says Peers over 1", "says Peers over 3"]);
     assert!(!registrar.all_ready() && registrar.returned().is_empty());
     for (node, link) in [(ROS, 1), (SFI, 3)] {
-        registrar.on_message(&mut did, LinkId(link), envelope((node, FIRST_LIFE)), ready());
+        registrar.on_message(&mut did, LinkId(link), envelope((node, Incarnation::FIRST)), ready());
     }
     assert!(registrar.all_ready());
 }
@@ -174,7 +173,7 @@ fn all_join_again_after_a_run_and_are_in_their_first_lives() {
 #[test]
 fn who_has_not_joined_when_a_run_is_over_is_ended() {
     let (mut registrar, mut did) = registrar();
-    join(&mut registrar, &mut did, LinkId(1), (ROS, FIRST_LIFE));
+    join(&mut registrar, &mut did, LinkId(1), (ROS, Incarnation::FIRST));
     did.take();
     registrar.disconnect(&mut did);
     assert_eq!(did.take(), ["says Command over 1", "kills 2"]);
@@ -192,7 +191,7 @@ fn who_dies_between_two_runs_is_started_again_in_its_first_life() {
             registrar.on_deadline(&mut did);
         }
         assert_eq!(did.take(), ["starts 1 in life 0"]);
-        join(&mut registrar, &mut did, LinkId(3), (ROS, FIRST_LIFE));
+        join(&mut registrar, &mut did, LinkId(3), (ROS, Incarnation::FIRST));
         assert!(registrar.all_joined());
     }
 }
@@ -211,18 +210,18 @@ fn who_is_lost_between_two_runs_is_started_when_that_is_asked_for() {
 #[test]
 fn a_greeting_of_another_life_or_run_is_no_connection_to_the_components_of_run_control() {
     let (mut registrar, mut did) = registrar_of([AfterDeath::Returns; 2], true);
-    join(&mut registrar, &mut did, LinkId(1), (SFI, FIRST_LIFE));
+    join(&mut registrar, &mut did, LinkId(1), (SFI, Incarnation::FIRST));
     did.take();
     registrar.on_message(&mut did, LinkId(2), envelope((SFI, NEXT_LIFE)), greeting());
     assert_eq!(did.take(), ["refuses 2"]);
     registrar.disconnect(&mut did);
     did.take();
-    registrar.on_message(&mut did, LinkId(3), envelope((SFI, FIRST_LIFE)), greeting());
+    registrar.on_message(&mut did, LinkId(3), envelope((SFI, Incarnation::FIRST)), greeting());
     assert_eq!(did.take(), ["refuses 3"]);
-    join(&mut registrar, &mut did, LinkId(1), (SFI, FIRST_LIFE));
+    join(&mut registrar, &mut did, LinkId(1), (SFI, Incarnation::FIRST));
     registrar.configure(&mut did, run(NEXT_RUN, true));
     did.take();
-    registrar.on_message(&mut did, LinkId(4), envelope((SFI, FIRST_LIFE)), greeting());
+    registrar.on_message(&mut did, LinkId(4), envelope((SFI, Incarnation::FIRST)), greeting());
     assert_eq!(did.take(), ["opens 4", "says Greet over 4", "tells of 2: Up(Incarnation(0))"]);
 }
 
@@ -231,16 +230,16 @@ fn an_application_joins_again_after_a_run_and_knows_nobody_of_it() {
     let (mut participant, mut did) = participant();
     participant.on_message(&mut did, LinkId(1), envelope((SFI, NEXT_LIFE)), greeting());
     did.take();
-    let of_control = || envelope((RUN_CONTROL, FIRST_LIFE));
+    let of_control = || envelope((RUN_CONTROL, Incarnation::FIRST));
     participant.on_message(&mut did, CONTROL, of_control(), Message::Command(Command::Disconnect));
     assert_eq!(did.take(), ["leaves its place", "says Join over 0"]);
     assert!(!participant.has_place() && participant.knows(SFI).is_none());
-    participant.on_message(&mut did, LinkId(2), envelope((SFI, FIRST_LIFE)), greeting());
+    participant.on_message(&mut did, LinkId(2), envelope((SFI, Incarnation::FIRST)), greeting());
     assert_eq!(participant.knows(SFI), None, "before it has a place");
     let of_next = Envelope { run: NEXT_RUN, ..of_control() };
     participant.on_message(&mut did, CONTROL, of_next, welcome());
-    participant.on_message(&mut did, LinkId(3), envelope((SFI, FIRST_LIFE)), greeting());
-    assert_eq!(participant.knows(SFI), Some(FIRST_LIFE), "lives begin again");
+    participant.on_message(&mut did, LinkId(3), envelope((SFI, Incarnation::FIRST)), greeting());
+    assert_eq!(participant.knows(SFI), Some(Incarnation::FIRST), "lives begin again");
     participant.notice(&mut did, "words".into());
     assert_eq!(did.said_last.as_ref().unwrap().run, NEXT_RUN);
     participant.on_lost(&mut did, CONTROL, "closed");
@@ -250,7 +249,7 @@ fn an_application_joins_again_after_a_run_and_knows_nobody_of_it() {
 #[test]
 fn an_application_without_run_control_between_two_runs_is_orphaned() {
     let (mut participant, mut did) = participant();
-    let of_control = envelope((RUN_CONTROL, FIRST_LIFE));
+    let of_control = envelope((RUN_CONTROL, Incarnation::FIRST));
     participant.on_message(&mut did, CONTROL, of_control, Message::Command(Command::Disconnect));
     participant.on_lost(&mut did, CONTROL, "closed");
     assert_eq!(participant.end(), Some(&End::Orphaned));
@@ -262,14 +261,19 @@ fn a_greeting_of_a_former_life_is_turned_away() {
         let (mut participant, mut did) = participant();
         if is_told {
             let places = vec![PeerPlace { node: SFI, life: NEXT_LIFE, address: String::new() }];
-            participant.on_message(&mut did, CONTROL, envelope((RUN_CONTROL, FIRST_LIFE)), Message::Peers(places));
+            participant.on_message(
+                &mut did,
+                CONTROL,
+                envelope((RUN_CONTROL, Incarnation::FIRST)),
+                Message::Peers(places),
+            );
         } else {
             participant.on_message(&mut did, LinkId(1), envelope((SFI, NEXT_LIFE)), greeting());
             assert_eq!(participant.knows(SFI), Some(NEXT_LIFE));
             participant.on_lost(&mut did, LinkId(1), "closed");
         }
         did.take();
-        participant.on_message(&mut did, LinkId(2), envelope((SFI, FIRST_LIFE)), greeting());
+        participant.on_message(&mut did, LinkId(2), envelope((SFI, Incarnation::FIRST)), greeting());
         assert_eq!((did.take(), participant.knows(SFI)), (vec!["refuses 2".to_owned()], None));
     }
 }
@@ -277,7 +281,7 @@ fn a_greeting_of_a_former_life_is_turned_away() {
 #[test]
 fn the_next_life_replaces_one_whose_loss_was_not_seen() {
     let (mut participant, mut did) = participant();
-    participant.on_message(&mut did, LinkId(1), envelope((SFI, FIRST_LIFE)), greeting());
+    participant.on_message(&mut did, LinkId(1), envelope((SFI, Incarnation::FIRST)), greeting());
     assert_eq!(did.take(), ["says Greet over 1", "opens 1", "tells of 2: Up(Incarnation(0))"]);
     participant.on_message(&mut did, LinkId(2), envelope((SFI, NEXT_LIFE)), greeting());
     let done = ["tells of 2: Down", "says Greet over 2", "opens 2", "tells of 2: Up(Incarnation(1))"];
@@ -290,19 +294,19 @@ fn the_next_life_replaces_one_whose_loss_was_not_seen() {
 #[test]
 fn a_second_connection_of_a_life_that_is_there_is_turned_away() {
     let (mut participant, mut did) = participant();
-    participant.on_message(&mut did, LinkId(1), envelope((SFI, FIRST_LIFE)), greeting());
+    participant.on_message(&mut did, LinkId(1), envelope((SFI, Incarnation::FIRST)), greeting());
     did.take();
-    participant.on_message(&mut did, LinkId(2), envelope((SFI, FIRST_LIFE)), greeting());
+    participant.on_message(&mut did, LinkId(2), envelope((SFI, Incarnation::FIRST)), greeting());
     assert_eq!(did.take(), ["refuses 2"]);
-    assert_eq!(participant.knows(SFI), Some(FIRST_LIFE));
+    assert_eq!(participant.knows(SFI), Some(Incarnation::FIRST));
 }
 
 #[test]
 fn who_greets_twice_over_a_connection_is_lost() {
     let (mut participant, mut did) = participant();
-    participant.on_message(&mut did, LinkId(1), envelope((SFI, FIRST_LIFE)), greeting());
+    participant.on_message(&mut did, LinkId(1), envelope((SFI, Incarnation::FIRST)), greeting());
     did.take();
-    participant.on_message(&mut did, LinkId(1), envelope((SFI, FIRST_LIFE)), greeting());
+    participant.on_message(&mut did, LinkId(1), envelope((SFI, Incarnation::FIRST)), greeting());
     assert_eq!(did.take(), ["refuses 1", "tells of 2: Down", "says Lost over 0"]);
     assert_eq!(participant.knows(SFI), None);
 }
@@ -312,7 +316,7 @@ fn an_application_without_run_control_ends() {
     let (mut participant, mut did) = participant();
     participant.on_lost(&mut did, CONTROL, "closed");
     assert_eq!(participant.end(), Some(&End::Orphaned));
-    participant.on_message(&mut did, LinkId(1), envelope((SFI, FIRST_LIFE)), greeting());
+    participant.on_message(&mut did, LinkId(1), envelope((SFI, Incarnation::FIRST)), greeting());
     assert_eq!(participant.knows(SFI), None);
 }
 
@@ -324,12 +328,16 @@ fn a_connection_takes_messages_of_the_member_that_it_has_proved_alone() {
     passage.open();
     assert_eq!(passage.recipient(&envelope((SFI, NEXT_LIFE)), &credit), Recipient::Component);
     assert_eq!(passage.recipient(&envelope((SFI, NEXT_LIFE)), &greeting()), Recipient::Joining);
-    for other in [(SFI, FIRST_LIFE), (ROS, NEXT_LIFE), (RUN_CONTROL, FIRST_LIFE)] {
+    for other in [(SFI, Incarnation::FIRST), (ROS, NEXT_LIFE), (RUN_CONTROL, Incarnation::FIRST)] {
         assert_eq!(passage.recipient(&envelope(other), &credit), Recipient::Nobody, "{other:?}");
     }
-    let mut of_control = Passage::new((RUN_CONTROL, FIRST_LIFE));
+    let mut of_control = Passage::new((RUN_CONTROL, Incarnation::FIRST));
     of_control.open();
-    assert_eq!(of_control.recipient(&envelope((SFI, FIRST_LIFE)), &credit), Recipient::Component, "it hosts some");
+    assert_eq!(
+        of_control.recipient(&envelope((SFI, Incarnation::FIRST)), &credit),
+        Recipient::Component,
+        "it hosts some"
+    );
 }
 
 /// The read-out system and the event builder are started for a run.
@@ -364,7 +372,7 @@ fn between_runs(after_death: [AfterDeath; 2]) -> (Registrar, Did) {
 
 fn join_all(registrar: &mut Registrar, did: &mut Did) {
     for (node, link) in [(ROS, 1), (SFI, 2)] {
-        join(registrar, did, LinkId(link), (node, FIRST_LIFE));
+        join(registrar, did, LinkId(link), (node, Incarnation::FIRST));
     }
 }
 
@@ -388,21 +396,21 @@ fn participant() -> (Participant, Did) {
     let mut did = Did::default();
     let identity = Identity {
         run: RUN,
-        member: (ROS, FIRST_LIFE),
+        member: (ROS, Incarnation::FIRST),
         name: "ros-1".into(),
         address: String::new(),
         control: String::new(),
     };
     let mut participant = Participant::join(&mut did, identity).unwrap();
     participant.on_proven(&mut did, CONTROL);
-    participant.on_message(&mut did, CONTROL, envelope((RUN_CONTROL, FIRST_LIFE)), welcome());
+    participant.on_message(&mut did, CONTROL, envelope((RUN_CONTROL, Incarnation::FIRST)), welcome());
     assert_eq!(did.take(), ["connects to 0", "says Join over 0"]);
     assert!(participant.has_place());
     (participant, did)
 }
 
 fn envelope((from, from_incarnation): Member) -> Envelope {
-    Envelope { from, to: ROS, run: RUN, from_incarnation, to_incarnation: FIRST_LIFE }
+    Envelope { from, to: ROS, run: RUN, from_incarnation, to_incarnation: Incarnation::FIRST }
 }
 
 fn greeting() -> Message {

@@ -13,7 +13,8 @@ use dataflow::control::controller::{Application, Ending};
 use dataflow::control::lives::Lives;
 use dataflow::message::{BusyCause, FileRecord};
 use dataflow::report::{
-    BlockCause, Blocked, DfmCounters, L2svCounters, Level1Counters, Report, RosCounters, SfiCounters, SfoCounters,
+    BlockCause, Blocked, Counters, DfmCounters, L2svCounters, Level1Counters, Report, RosCounters, SfiCounters,
+    SfoCounters,
 };
 use eformat::{EventHeader, RobParams, event_envelope, lost_rob, marker};
 use partition::summary::{Network, RunFacts, RunState, Summary};

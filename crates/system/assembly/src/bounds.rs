@@ -201,8 +201,7 @@ impl Bounds {
             (Credit::Settled, L2sv, Level1) | (Credit::Settled, Level1, L2sv) => alive + 1,
             // A unit answers a later life of a supervisor what a former one had given it.
             (Credit::Worker, L2sv, L2pu) | (Credit::Worker, L2pu, L2sv) => 2 * workers,
-            // The supervisor keeps them.
-            // What it has told a DFM that returns may come behind that.
+            // A supervisor keeps its decisions. It tells them again to a DFM that returns, and the first telling may still come.
             (Credit::Decided, L2sv, Dfm) => in_level2.saturating_add(alive).saturating_mul(2),
             // The ends of events that a former life of the DFM gave it may open room for as many.
             (Credit::Building, Dfm, Sfi) => in_sfi + building,

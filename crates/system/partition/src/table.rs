@@ -242,7 +242,8 @@ impl Text<'_> {
         }
         self.simulated(f)?;
         let Some(d) = n.datagrams else { return Ok(()) };
-        let counts = DatagramCounts::COUNTERS.iter().zip(d.values()).filter(|(counter, _)| !counter.words.is_empty());
+        let counts =
+            DatagramCounts::COUNTERS.iter().zip(d.to_values()).filter(|(counter, _)| !counter.words.is_empty());
         let (traffic, causes): (Vec<_>, Vec<_>) = counts.partition(|(counter, _)| counter.nature == Nature::Progress);
         let told = traffic.into_iter().chain(causes.into_iter().filter(|(_, count)| *count > 0));
         figure(f, "datagrams", &listed(told.map(|(counter, count)| (count, counter.words))))

@@ -2,7 +2,7 @@
 
 use base::ids::Role;
 use configuration::{BuildingMode, Dfm, Interval, Level1, Partition as Configuration, Push, Ros, Run, Sfi, Size};
-use dataflow::report::{DfmCounters, Report};
+use dataflow::report::{Counters, DfmCounters, Report};
 
 use crate::partition::Partition;
 

@@ -2,7 +2,7 @@
 
 use base::ids::Role;
 use configuration::{Dfm, DfmInput, Fraction, Interval, L2pu, L2sv, Level1, Partition as Configuration, Ros, Run, Sfi};
-use dataflow::report::L2svCounters;
+use dataflow::report::{Counters, L2svCounters};
 
 use crate::partition::Partition;
 

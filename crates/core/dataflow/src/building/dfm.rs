@@ -21,7 +21,7 @@ use crate::ledger::Finish;
 use crate::level1::pace::Pace;
 use crate::message::{Assignment, Attempt, BusyCause, Command, Ended, Message, MissedClears};
 use crate::readout::clears::Clears;
-use crate::report::{BlockCause, BlockedClock, DfmCounters, PeerCount, Report};
+use crate::report::{BlockCause, BlockedClock, Counters, DfmCounters, PeerCount, Report};
 use crate::window::TakenCount;
 use base::histogram::Histogram;
 use base::ids::{EventId, NodeId, Role};

@@ -22,7 +22,7 @@ use crate::groups::Groups;
 use crate::ledger::Finish;
 use crate::message::{Assignment, Attempt, Command, DataReply, Ended, EventInfo, Fate, Message, UNASKED};
 use crate::readout::event_manager::EventManager;
-use crate::report::{BlockCause, BlockedClock, Report, SfiCounters};
+use crate::report::{BlockCause, BlockedClock, Counters, Report, SfiCounters};
 use base::bulk::{Bulk, BulkParts};
 use base::ids::{EventId, NodeId, Role};
 use base::random::Random;

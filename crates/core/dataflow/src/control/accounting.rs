@@ -9,7 +9,8 @@ use alloc::vec::Vec;
 use crate::control::controller::Application;
 use crate::message::FileRecord;
 use crate::report::{
-    DfmCounters, EfdCounters, L2puCounters, L2svCounters, Level1Counters, Report, RosCounters, SfiCounters, SfoCounters,
+    Counters, DfmCounters, EfdCounters, L2puCounters, L2svCounters, Level1Counters, Report, RosCounters, SfiCounters,
+    SfoCounters,
 };
 use base::ids::{NodeId, Role};
 
@@ -329,7 +330,7 @@ impl Books<'_> {
         Level1Counters::total(self.reports_of(Role::Level1).map(|(_, report)| report))
     }
 
-    /// How many triggers the read-out systems know of, whoever of those that were to decide has died with them.
+    /// How many triggers the read-out systems know of. They know them even if all that were to decide on them have died.
     fn triggers(&self) -> u64 {
         RosCounters::total(self.reports_of(Role::Ros).map(|(_, report)| report)).triggers
     }

@@ -59,7 +59,9 @@ mod tests {
 
     use super::*;
     use crate::message::BusyCause;
-    use crate::report::{BlockCause, Blocked, ChainCount, L2svCounters, RosCounters, SfiCounters, SfoCounters};
+    use crate::report::{
+        BlockCause, Blocked, ChainCount, Counters, L2svCounters, RosCounters, SfiCounters, SfoCounters,
+    };
     use base::ids::Role;
 
     const NODE: NodeId = NodeId(5);

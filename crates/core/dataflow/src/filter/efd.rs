@@ -12,7 +12,7 @@ use crate::filter::streams::{StreamRule, streams_of};
 use crate::groups::Groups;
 use crate::ledger::{Finish, Ledger};
 use crate::message::{BuiltEvent, Command, DebugReason, Fate, Holdings, Message, Recording};
-use crate::report::{BlockCause, BlockedClock, ChainCounts, EfdCounters, Report};
+use crate::report::{BlockCause, BlockedClock, ChainCounts, Counters, EfdCounters, Report};
 use crate::several::Several;
 use base::bulk::Bulk;
 use base::ids::{EventId, Incarnation, NodeId, Role};

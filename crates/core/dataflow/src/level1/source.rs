@@ -1,4 +1,4 @@
-//! Where the content of triggers comes from.
+//! Sources of the content of triggers.
 
 use alloc::vec::Vec;
 
@@ -17,7 +17,7 @@ pub struct Trigger {
     pub rois: Vec<Roi>,
 }
 
-/// Where the content of triggers comes from: an emulator, a physics sample, a recorded file.
+/// Gives triggers their content: an emulator, a physics sample, or a recorded file.
 pub trait TriggerSource {
     /// The trigger with this ordinal; `None` when there are no more.
     fn trigger(&mut self, ordinal: u64) -> Option<Trigger>;

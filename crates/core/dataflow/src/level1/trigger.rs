@@ -13,7 +13,7 @@ use crate::level1::pace::{Pace, Spacing};
 pub use crate::level1::source::{Trigger, TriggerSource};
 use crate::message::{BusyCause, Command, EventInfo, Grounds, Message, Roi};
 use crate::node::RUN_CONTROL;
-use crate::report::{BlockCause, BlockedClock, Level1Counters, PeerCount, Report};
+use crate::report::{BlockCause, BlockedClock, Counters, Level1Counters, PeerCount, Report};
 use base::ids::{EventId, Incarnation, NodeId, Role};
 use base::time::Time;
 

@@ -7,7 +7,7 @@ use core::time::Duration;
 use crate::component::{Component, Input, Outbox, Outcome, PeerState, Steer, Steered, Ticket, Work};
 use crate::level2::overrides::Overrides;
 use crate::message::{Command, EventInfo, Message, Missing, Roi};
-use crate::report::{ChainCounts, L2puCounters, Report};
+use crate::report::{ChainCounts, Counters, L2puCounters, Report};
 use base::bulk::Bulk;
 use base::ids::{EventId, NodeId, Role};
 use base::random::unit_of_event;

@@ -15,7 +15,7 @@ use crate::level2::overrides::Overrides;
 use crate::level2::settling::Settling;
 use crate::level2::undecided::Undecided;
 use crate::message::{BusyCause, Command, Decision, EventInfo, Grounds, Message, Roi};
-use crate::report::{BlockedClock, L2svCounters, Report};
+use crate::report::{BlockedClock, Counters, L2svCounters, Report};
 use crate::window::TakenCount;
 use base::histogram::Histogram;
 use base::ids::{EventId, NodeId, Role};

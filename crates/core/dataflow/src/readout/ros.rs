@@ -22,7 +22,7 @@ use crate::readout::replies::{Parts, Replies};
 use crate::readout::requests::{Named, Request, RequestKind, Waiting, WaitingRequests};
 use crate::readout::rob::{Refusal, Rob};
 use crate::readout::valid_bound::ValidBound;
-use crate::report::{Report, RosCounters};
+use crate::report::{Counters, Report, RosCounters};
 use crate::window::TakenCount;
 use base::bulk::Bulk;
 use base::ids::{EventId, Incarnation, NodeId, Role};

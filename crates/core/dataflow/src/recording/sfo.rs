@@ -8,7 +8,7 @@ use crate::component::{Component, Input, Note, Outbox, Outcome, PeerState, Ticke
 use crate::message::{BuiltEvent, Command, FileRecord, Message, Recording};
 use crate::node::RUN_CONTROL;
 use crate::recording::recorded::RecordedEvents;
-use crate::report::{Report, SfoCounters};
+use crate::report::{Counters, Report, SfoCounters};
 use crate::several::Several;
 use base::ids::{EventId, NodeId, Role};
 use base::time::Time;

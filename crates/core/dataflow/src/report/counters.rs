@@ -1,5 +1,5 @@
-//! What is counted: each counter is declared here once, with its name, its nature and its words. From that come its place on
-//! the wire, its key in the summary, its sum over lives and applications, and what people are shown.
+//! The declarations of all counters. Each has a name, which is its key in the summary, and words, which people are shown.
+//! Its nature says how counts of several lives and applications add up. Counters travel in the order in which they stand here.
 
 use alloc::vec::Vec;
 
@@ -39,10 +39,10 @@ pub trait Counters: Copy {
     const COUNTERS: &'static [Counter];
 
     /// The values, in the same order.
-    fn values(self) -> Vec<u64>;
+    fn to_values(self) -> Vec<u64>;
 
     /// From values in the same order; what is not given is 0.
-    fn of_values(values: &[u64]) -> Self;
+    fn from_values(values: &[u64]) -> Self;
 }
 
 impl Counter {
@@ -82,17 +82,6 @@ macro_rules! counters {
         pub struct $name { $($(#[doc = $doc])+ pub $field: u64,)+ }
 
         impl $name {
-            /// The values, in the order of the fields.
-            pub fn to_values(self) -> Vec<u64> {
-                alloc::vec![$(self.$field),+]
-            }
-
-            /// From values in the order of the fields; what is not given is 0.
-            pub fn from_values(values: &[u64]) -> Self {
-                let mut values = values.iter().copied();
-                Self { $($field: values.next().unwrap_or(0)),+ }
-            }
-
             /// Both together.
             #[must_use]
             pub fn plus(self, other: Self) -> Self {
@@ -114,12 +103,13 @@ macro_rules! counters {
                 words: concat!($($words)?),
             }),+];
 
-            fn values(self) -> Vec<u64> {
-                self.to_values()
+            fn to_values(self) -> Vec<u64> {
+                alloc::vec![$(self.$field),+]
             }
 
-            fn of_values(values: &[u64]) -> Self {
-                Self::from_values(values)
+            fn from_values(values: &[u64]) -> Self {
+                let mut values = values.iter().copied();
+                Self { $($field: values.next().unwrap_or(0)),+ }
             }
         }
     };

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use super::{Fault, Read, Reader, Writer};
 use crate::ledger::{Finish, Ledger};
 use crate::message::{Fate, Grounds, HeldEvent, Holdings};
+use crate::report::Counters;
 use base::ids::EventId;
 
 impl Writer<'_> {

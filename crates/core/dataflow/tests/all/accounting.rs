@@ -6,7 +6,7 @@ use base::ids::{NodeId, Role};
 use dataflow::control::accounting::{Accounting, Books};
 use dataflow::control::controller::Application;
 use dataflow::message::FileRecord;
-use dataflow::report::{EfdCounters, L2svCounters, Report, SfiCounters, SfoCounters};
+use dataflow::report::{Counters, EfdCounters, L2svCounters, Report, SfiCounters, SfoCounters};
 
 const DFM: NodeId = NodeId(1);
 const SFI: NodeId = NodeId(2);

@@ -7,7 +7,8 @@ use dataflow::control::accounting::{Accounting, Books};
 use dataflow::control::controller::Application;
 use dataflow::message::FileRecord;
 use dataflow::report::{
-    DfmCounters, EfdCounters, L2puCounters, L2svCounters, Level1Counters, PeerCount, Report, SfiCounters, SfoCounters,
+    Counters, DfmCounters, EfdCounters, L2puCounters, L2svCounters, Level1Counters, PeerCount, Report, SfiCounters,
+    SfoCounters,
 };
 
 const LEVEL1: NodeId = NodeId(1);

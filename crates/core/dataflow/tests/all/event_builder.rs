@@ -11,7 +11,7 @@ use dataflow::building::request_credits::CreditPolicy;
 use dataflow::building::sfi::{RequestOrder, Sfi, SfiParameters, Source};
 use dataflow::component::{Action, Component, Input, Note, Outbox, PeerState};
 use dataflow::message::{Assignment, DataReply, DataRequest, EventInfo, Message};
-use dataflow::report::SfiCounters;
+use dataflow::report::{Counters, SfiCounters};
 
 pub(crate) const DFM: NodeId = NodeId(1);
 pub(crate) const FIRST_SOURCE: u16 = 10;

@@ -11,7 +11,7 @@ use dataflow::level1::kept::Keep;
 use dataflow::level1::pace::Spacing;
 use dataflow::level1::trigger::{Level1, Level1Parameters, Trigger, TriggerInput, TriggerSource};
 use dataflow::message::{BusyCause, Command, Message};
-use dataflow::report::Level1Counters;
+use dataflow::report::{Counters, Level1Counters};
 
 const DECIDER: NodeId = NodeId(2);
 const START: Time = Time::from_ns(1_000_003);

@@ -10,7 +10,7 @@ use dataflow::level2::l2pu::{L2pu, L2puParameters, sink_accepts};
 use dataflow::level2::l2sv::{L2puAssignment, L2sv, L2svParameters};
 use dataflow::level2::overrides::{Override, Overrides};
 use dataflow::message::{Chains, Command, EventInfo, Grounds, Message, MissedClears, Missing, Settlement};
-use dataflow::report::{L2puCounters, L2svCounters};
+use dataflow::report::{Counters, L2puCounters, L2svCounters};
 
 const LEVEL1: NodeId = NodeId(1);
 const L2PU: NodeId = NodeId(3);

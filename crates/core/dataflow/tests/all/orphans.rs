@@ -14,7 +14,7 @@ use dataflow::filter::policy::FilterPolicy;
 use dataflow::filter::streams::one_stream;
 use dataflow::ledger::Finish;
 use dataflow::message::{BuiltEvent, Command, DebugReason, Ended, EventInfo, Fate, Grounds, Message};
-use dataflow::report::DfmCounters;
+use dataflow::report::{Counters, DfmCounters};
 
 const LEVEL1: NodeId = NodeId(1);
 const DFM: NodeId = NodeId(3);

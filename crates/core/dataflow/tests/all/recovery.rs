@@ -15,7 +15,7 @@ use dataflow::message::{
     Recording,
 };
 use dataflow::recording::sfo::{Durable, Sfo, SfoParameters};
-use dataflow::report::{DfmCounters, SfoCounters};
+use dataflow::report::{Counters, DfmCounters, SfoCounters};
 
 const L2SV: NodeId = NodeId(2);
 const SFIS: [NodeId; 2] = [NodeId(4), NodeId(5)];

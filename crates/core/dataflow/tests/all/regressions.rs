@@ -13,7 +13,7 @@ use dataflow::component::{Action, Component, Input, Outbox, Outcome, PeerState, 
 use dataflow::message::{DataRequest, Decision, EventInfo, Message, Missing};
 use dataflow::readout::fragment::FragmentHead;
 use dataflow::readout::ros::{ReadOut, Ros, RosParameters};
-use dataflow::report::RosCounters;
+use dataflow::report::{Counters, RosCounters};
 
 /// A pROS that had returned let builders wait for results that it had lost.
 #[test]

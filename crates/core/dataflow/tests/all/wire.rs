@@ -14,7 +14,8 @@ use dataflow::message::{
     Missing, PeerPlace, PushOrder, Recording, Roi, Settlement,
 };
 use dataflow::report::{
-    BlockCause, Blocked, Carried, ChainCount, DatagramCounts, Network, PORTS_MAX, PeerCount, Report, Unexpected,
+    BlockCause, Blocked, Carried, ChainCount, Counters, DatagramCounts, Network, PORTS_MAX, PeerCount, Report,
+    Unexpected,
 };
 use dataflow::wire::{
     HEADER_LEN, VERSION, WireError, check_any_frame, decode, decode_numbered, decode_parts, encode, set_number,

@@ -131,11 +131,7 @@ fn an_open_file_that_somebody_cut_went_unnoticed() {
     for processes in [false, true] {
         let mut running = job(processes).endless().start();
         running.until_recording();
-        let mut entries = fs::read_dir(running.output()).unwrap().map(|entry| entry.unwrap().path());
-        let open = entries.find(|path| path.extension().is_some_and(|suffix| suffix == "writing")).unwrap();
-        fs::OpenOptions::new().write(true).open(open).unwrap().set_len(2000).unwrap();
-        running.until("it is said", |running| running.error_output().contains("somebody else has changed it"));
-        running.until_more_is_recorded();
+        cut_the_open_file(&mut running);
         running.signal(Signal::SIGINT);
         let ended = running.end().expect(4);
         let (lost, mut left) = lost_in_recording(&ended);
@@ -154,11 +150,7 @@ fn what_a_recorder_had_set_aside_was_forgotten_when_it_died() {
     let job = keys.into_iter().fold(job(true).endless(), |job, (key, value)| job.set(key, value));
     let mut running = job.start();
     running.until_recording();
-    let mut entries = fs::read_dir(running.output()).unwrap().map(|entry| entry.unwrap().path());
-    let open = entries.find(|path| path.extension().is_some_and(|suffix| suffix == "writing")).unwrap();
-    fs::OpenOptions::new().write(true).open(open).unwrap().set_len(2000).unwrap();
-    running.until("it is said", |running| running.error_output().contains("somebody else has changed it"));
-    running.until_more_is_recorded();
+    cut_the_open_file(&mut running);
     send(running.child("sfo-1"), Signal::SIGKILL);
     running.until("it is back", |running| running.error_output().contains("sfo-1 is back"));
     running.until_more_is_recorded();
@@ -171,6 +163,15 @@ fn what_a_recorder_had_set_aside_was_forgotten_when_it_died() {
         line.split(" =").next().and_then(|count| count.split("  ").next()).expect("a count").to_owned()
     };
     assert!(lost > 0 && count("sfo ") == count("recorded "), "{}", ended.stdout);
+}
+
+/// Until the recorder has noticed and goes on.
+fn cut_the_open_file(running: &mut Running) {
+    let mut entries = fs::read_dir(running.output()).unwrap().map(|entry| entry.unwrap().path());
+    let open = entries.find(|path| path.extension().is_some_and(|suffix| suffix == "writing")).unwrap();
+    fs::OpenOptions::new().write(true).open(open).unwrap().set_len(2000).unwrap();
+    running.until("it is said", |running| running.error_output().contains("somebody else has changed it"));
+    running.until_more_is_recorded();
 }
 
 /// Of a run whose account closes and that says it has lost events in recording and nothing else; with all that is in its directory.

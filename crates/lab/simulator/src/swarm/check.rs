@@ -6,7 +6,7 @@ use base::ids::{EventId, Role};
 use dataflow::control::accounting::Accounting;
 use dataflow::level1::pace::Spacing;
 use dataflow::message::Grounds;
-use dataflow::report::{DfmCounters, EfdCounters, Level1Counters, Report, RosCounters, SfiCounters};
+use dataflow::report::{Counters, DfmCounters, EfdCounters, Level1Counters, Report, RosCounters, SfiCounters};
 
 use super::expected::Expected;
 use super::outside::{Recorded, Seen};

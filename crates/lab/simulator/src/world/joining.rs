@@ -13,7 +13,6 @@ use dataflow::component::{Input, PeerState};
 use dataflow::control::controller::Controller;
 use dataflow::message::{DatagramAddresses, Envelope, Message};
 use dataflow::node::{Node, RUN_CONTROL};
-use membership::FIRST_LIFE;
 use membership::challenge::{Challenge, Member, Prover};
 use membership::participant::{End, Identity, Participant, ParticipantDriver, Place, Ties, Welcome};
 use membership::passage::{Driver, Kind, LinkId, Part, Passage, Recipient, Way};
@@ -197,7 +196,7 @@ impl RegistrarDriver for Hands<'_> {
             return Err("killed by a fault".into());
         }
         assert_eq!(self.world.slot(node).incarnation, life, "lives are counted alike");
-        let away = if life == FIRST_LIFE { self.world.setup.lateness(node) } else { self.world.away(node) };
+        let away = if life == Incarnation::FIRST { self.world.setup.lateness(node) } else { self.world.away(node) };
         self.world.schedule(self.world.now + away, What::Join(JoinEvent::Starts(node)));
         Ok(())
     }
@@ -303,7 +302,7 @@ impl World {
         let registrar = self.joining().registrar.as_mut().expect("nobody commands within a call of the registrar");
         registrar.remember(to, message);
         let (link, to_incarnation) = (registrar.link(to), registrar.life(to));
-        let envelope = Envelope { from: RUN_CONTROL, to, run, from_incarnation: FIRST_LIFE, to_incarnation };
+        let envelope = Envelope { from: RUN_CONTROL, to, run, from_incarnation: Incarnation::FIRST, to_incarnation };
         link.into_iter().for_each(|link| self.say(link, envelope, message.clone()));
     }
 
@@ -464,7 +463,7 @@ impl World {
         let new = Node::new(node, self.setup.run, incarnation, self.roles.clone(), component);
         self.slot_mut(node).node = Some(new);
         self.note_return(node);
-        self.input(node, Input::Peer { node: RUN_CONTROL, state: PeerState::Up(FIRST_LIFE) });
+        self.input(node, Input::Peer { node: RUN_CONTROL, state: PeerState::Up(Incarnation::FIRST) });
     }
 
     fn tell_joined(&mut self, (here, life): Member, node: NodeId, state: PeerState) {
@@ -484,7 +483,7 @@ impl World {
 
     fn note_admission(&mut self, node: NodeId, link: LinkId) {
         let member = match self.joining().owner(LinkId(link.0 ^ 1)) {
-            Owner::Control => (RUN_CONTROL, FIRST_LIFE),
+            Owner::Control => (RUN_CONTROL, Incarnation::FIRST),
             Owner::Application(member) => member,
             Owner::Impostor(impostor, life) => (impostor.as_whom, life),
         };
@@ -547,7 +546,7 @@ impl World {
 
     fn prover(&self, of: Owner) -> Prover {
         let (secret, here) = match of {
-            Owner::Control => ("secret", (RUN_CONTROL, FIRST_LIFE)),
+            Owner::Control => ("secret", (RUN_CONTROL, Incarnation::FIRST)),
             Owner::Application(member) => ("secret", member),
             Owner::Impostor(impostor, life) => {
                 (if impostor.knows_secret { "secret" } else { "guess" }, (impostor.as_whom, life))
@@ -696,7 +695,7 @@ impl World {
     /// An impostor says what he comes for.
     fn pretend(&mut self, link: LinkId, owner: Owner) {
         let Owner::Impostor(Impostor { as_whom, at, .. }, life) = owner else { return };
-        let to_incarnation = if at == RUN_CONTROL { FIRST_LIFE } else { self.slot(at).incarnation };
+        let to_incarnation = if at == RUN_CONTROL { Incarnation::FIRST } else { self.slot(at).incarnation };
         let envelope = Envelope { from: as_whom, to: at, run: self.setup.run, from_incarnation: life, to_incarnation };
         let message = if at == RUN_CONTROL {
             Message::Join { name: self.slot(as_whom).app.name.clone(), address: "elsewhere".into() }
@@ -716,7 +715,8 @@ impl World {
             JoinFault::Impostor(impostor) => {
                 let Incarnation(life) = self.slot(impostor.as_whom).incarnation;
                 let life = Incarnation(life.saturating_add_signed(impostor.lives_ahead));
-                let at_life = if impostor.at == RUN_CONTROL { FIRST_LIFE } else { self.slot(impostor.at).incarnation };
+                let at_life =
+                    if impostor.at == RUN_CONTROL { Incarnation::FIRST } else { self.slot(impostor.at).incarnation };
                 self.connect(Owner::Impostor(impostor, life), (impostor.at, at_life));
             }
             JoinFault::Cut(node) => {

@@ -8,7 +8,7 @@ use base::time::Time;
 use dataflow::control::accounting::{Accounting, Books};
 use dataflow::control::controller::{Application, Ending};
 use dataflow::message::{BusyCause, FileRecord};
-use dataflow::report::{DfmCounters, Network};
+use dataflow::report::{Counters as _, DfmCounters, Network};
 
 use super::World;
 use super::driver::Drivers;

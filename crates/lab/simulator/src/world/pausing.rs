@@ -6,7 +6,7 @@ use std::time::Duration;
 use base::ids::{NodeId, Role};
 use dataflow::control::controller::Controller;
 use dataflow::message::Command;
-use dataflow::report::{DfmCounters, Level1Counters};
+use dataflow::report::{Counters, DfmCounters, Level1Counters};
 
 use super::{What, World};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use base::ids::Role;
 use dataflow::level1::pace::Spacing;
 use dataflow::message::BusyCause;
-use dataflow::report::{L2svCounters, Level1Counters};
+use dataflow::report::{Counters, L2svCounters, Level1Counters};
 
 use simulator::swarm::{Counts, Plan};
 use simulator::world::{Fault, Links, Outcomes};

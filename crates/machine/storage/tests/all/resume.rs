@@ -32,6 +32,18 @@ fn journal(directory: &Directory) -> PathBuf {
     directory.path().join("data_test.00000007.SFO-1.journal")
 }
 
+/// A life that writes the events up to `last`, all of which somebody may ask for, and dies.
+fn write_and_die(directory: &Directory, events_max: u32, last: u32) {
+    let mut streams = Streams::new(settings(directory, events_max));
+    streams.keep_journal().unwrap();
+    (1..=last).for_each(|id| write(&mut streams, id, 0).unwrap());
+}
+
+/// The name of a file that is not closed.
+fn open_file(directory: &Directory) -> String {
+    directory.names().into_iter().find(|name| name.ends_with(".writing")).unwrap()
+}
+
 /// The ids in all files of a stream, in order.
 fn ids(directory: &Path, stream: &str) -> Vec<u32> {
     let mut files: Vec<_> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -131,15 +143,9 @@ fn a_death_at_any_byte_leaves_whole_events() {
 #[test]
 fn files_of_an_earlier_run_are_left_alone() {
     let directory = Directory::new();
-    let mut earlier = Streams::new(settings(&directory, 2));
-    earlier.keep_journal().unwrap();
-    (1..=5).for_each(|id| write(&mut earlier, id, 0).unwrap());
-    drop(earlier);
+    write_and_die(&directory, 2, 5);
     let before = directory.names();
-    let mut first = Streams::new(settings(&directory, 2));
-    first.keep_journal().unwrap();
-    (1..=3).for_each(|id| write(&mut first, id, 0).unwrap());
-    drop(first);
+    write_and_die(&directory, 2, 3);
     let mut second = Streams::new(settings(&directory, 2));
     let resumed = second.resume().unwrap();
     assert_eq!(resumed.events, [1, 2, 3]);
@@ -177,11 +183,8 @@ fn the_list_stays_short() {
 #[test]
 fn a_file_that_is_gone_is_asked_for() {
     let directory = Directory::new();
-    let mut first = Streams::new(settings(&directory, 4));
-    first.keep_journal().unwrap();
-    write(&mut first, 1, 0).unwrap();
-    drop(first);
-    let name = directory.names().into_iter().find(|name| name.ends_with(".writing")).unwrap();
+    write_and_die(&directory, 4, 1);
+    let name = open_file(&directory);
     let (there, away) = (directory.path().join(&name), directory.path().join("away"));
     fs::rename(&there, &away).unwrap();
     let mut second = Streams::new(settings(&directory, 4));
@@ -195,11 +198,8 @@ fn a_file_that_is_gone_is_asked_for() {
 fn a_file_that_was_cut_is_asked_for() {
     for is_renamed in [false, true] {
         let directory = Directory::new();
-        let mut first = Streams::new(settings(&directory, 4));
-        first.keep_journal().unwrap();
-        write(&mut first, 1, 0).unwrap();
-        drop(first);
-        let name = directory.names().into_iter().find(|name| name.ends_with(".writing")).unwrap();
+        write_and_die(&directory, 4, 1);
+        let name = open_file(&directory);
         let (mut path, whole) = (directory.path().join(&name), fs::read(directory.path().join(&name)).unwrap());
         if is_renamed {
             // It died after that, and before its journal said so.
@@ -330,10 +330,7 @@ fn what_is_left_for_good_is_closed_behind_the_last_event_in_all_its_streams() {
 #[test]
 fn what_is_left_for_good_may_be_closed_in_several_attempts() {
     let directory = Directory::new();
-    let mut writer = Streams::new(settings(&directory, 4));
-    writer.keep_journal().unwrap();
-    (1..=9).for_each(|id| write(&mut writer, id, 0).unwrap());
-    drop(writer);
+    write_and_die(&directory, 4, 9);
     let left = fs::read(journal(&directory)).unwrap();
     let taken = directory.names().into_iter().rfind(|name| name.ends_with(".writing")).unwrap();
     let taken = directory.file(&taken.replace(".writing", ".data"), b"of somebody else");
@@ -426,10 +423,7 @@ proptest! {
     #[test]
     fn a_damaged_list_is_refused(damage in damage()) {
         let directory = Directory::new();
-        let mut first = Streams::new(settings(&directory, 0));
-        first.keep_journal().unwrap();
-        (1..=9).for_each(|id| write(&mut first, id, 0).unwrap());
-        drop(first);
+        write_and_die(&directory, 0, 9);
         let list = fs::read(journal(&directory)).unwrap();
         fs::write(journal(&directory), damaged(&list, &damage)).unwrap();
         let mut second = Streams::new(settings(&directory, 0));

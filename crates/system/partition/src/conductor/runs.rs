@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::mpsc::{SyncSender, TryRecvError};
 
-use base::ids::{NodeId, Role};
+use base::ids::{Incarnation, NodeId, Role};
 use base::time::Time;
 use dataflow::control::accounting::Books;
 use dataflow::control::controller::{Ending, RunLimits};
@@ -23,7 +23,6 @@ use super::{
 use crate::RunSettings;
 use crate::children::{Children, Entry};
 use crate::control::Control;
-use crate::host::FIRST_LIFE;
 use crate::news::Mailbox;
 
 /// What somebody asks of a partition, and where the answer goes.
@@ -242,7 +241,7 @@ impl Conductor {
     /// What was said and proved so far is of no use from here on.
     fn disconnect(&mut self, now: Time, host: &mut Host) {
         self.secret = self.secret.next();
-        host.links.prove_with(&Prover::new(&self.secret, NO_RUN, (RUN_CONTROL, FIRST_LIFE)));
+        host.links.prove_with(&Prover::new(&self.secret, NO_RUN, (RUN_CONTROL, Incarnation::FIRST)));
         self.with_registrar(now, host, |registrar, hands| registrar.disconnect(hands));
     }
 

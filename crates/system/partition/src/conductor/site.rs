@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::net::UdpSocket;
 
-use base::ids::{NodeId, Role};
+use base::ids::{Incarnation, NodeId, Role};
 use configuration::{Partition, Transport};
 use dataflow::message::Message;
 use dataflow::node::RUN_CONTROL;
@@ -26,9 +26,7 @@ use super::StartError;
 use super::left_files::LeftFiles;
 use crate::RunSettings;
 use crate::assembly::Assembly;
-use crate::host::{
-    Carriers, DatagramOptions, FIRST_LIFE, FragmentChecks, Host, JOINING_PAGE_LEN, Links, NetworkOptions, Workshop,
-};
+use crate::host::{Carriers, DatagramOptions, FragmentChecks, Host, JOINING_PAGE_LEN, Links, NetworkOptions, Workshop};
 use crate::observer::Observer;
 use crate::run::{Placement, Run};
 use crate::run_number::RunNumber;
@@ -85,7 +83,7 @@ impl Site {
         let network = NetworkOptions::new(assembly, &vec![to_child; outside]);
         self.frame_max = network.frame_max();
         let shares = network.shares() && outside < assembly.applications.len();
-        let prover = Prover::new(secret, NO_RUN, (RUN_CONTROL, FIRST_LIFE));
+        let prover = Prover::new(secret, NO_RUN, (RUN_CONTROL, Incarnation::FIRST));
         Ok(Links::listen(network, prover, shares, poller, &self.waker)?)
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use base::ids::Role;
-use dataflow::report::{DfmCounters, Level1Counters, Report, SfiCounters, SfoCounters};
+use dataflow::report::{Counters, DfmCounters, Level1Counters, Report, SfiCounters, SfoCounters};
 
 use crate::assembly::Assembly;
 use crate::probe::{Figures, Wait};

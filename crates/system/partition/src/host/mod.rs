@@ -55,7 +55,6 @@ pub use filtering::processed;
 use links::{Heard, NotSent};
 pub(crate) use links::{JOINING_PAGE_LEN, LinkEvent, Links, NetworkOptions};
 pub use links_error::LinksError;
-pub(crate) use membership::FIRST_LIFE;
 use membership::passage::Recipient;
 pub(crate) use membership::passage::{LinkId, Part};
 pub use meter::{Meter, Sample, Samples, Section};
@@ -143,7 +142,7 @@ impl Host {
             run,
             roles,
             nodes: (0..node_count).map(|_| None).collect(),
-            lives: vec![FIRST_LIFE; node_count],
+            lives: vec![Incarnation::FIRST; node_count],
             routes: vec![Route::Nowhere; node_count],
             control_routes: vec![Route::Nowhere; node_count],
             further_routes: vec![Routes::default(); node_count],
@@ -194,7 +193,7 @@ impl Host {
 
     /// The present life of an application, as far as it is known.
     pub fn life(&self, node: NodeId) -> Incarnation {
-        self.lives.get(usize::from(node.0)).copied().unwrap_or(FIRST_LIFE)
+        self.lives.get(usize::from(node.0)).copied().unwrap_or(Incarnation::FIRST)
     }
 
     /// Says where the time goes from now on.
@@ -244,7 +243,7 @@ impl Host {
         self.nodes[usize::from(id.0)] = Some(Hosted { node, role, workshop, touched: false });
         self.routes[usize::from(id.0)] = Route::Here;
         self.control_routes[usize::from(id.0)] = Route::Here;
-        self.tell_peer(now, id, RUN_CONTROL, PeerState::Up(FIRST_LIFE));
+        self.tell_peer(now, id, RUN_CONTROL, PeerState::Up(Incarnation::FIRST));
         let here: Vec<NodeId> = self.hosted().filter(|other| *other != id && talk(id, *other)).collect();
         for other in here {
             self.tell_peer(now, other, id, PeerState::Up(self.life(id)));

@@ -18,7 +18,7 @@ use transport::clock;
 use transport::idle::IdleStrategy;
 use transport::scheduler::Scheduler;
 
-use super::{FIRST_LIFE, Host, LinkEvent, LinkId, Links, NetworkOptions, Part, PeerAddress};
+use super::{Host, LinkEvent, LinkId, Links, NetworkOptions, Part, PeerAddress};
 
 /// What a peer sent before it went is delivered, although sending to it has failed meanwhile.
 #[test]
@@ -137,7 +137,7 @@ fn a_member_that_speaks_in_the_name_of_another_is_ended() {
 
 /// A message to run control.
 fn said_by((from, from_incarnation): Member) -> Envelope {
-    Envelope { from, to: RUN_CONTROL, run: RunNumber(0), from_incarnation, to_incarnation: FIRST_LIFE }
+    Envelope { from, to: RUN_CONTROL, run: RunNumber(0), from_incarnation, to_incarnation: Incarnation::FIRST }
 }
 
 /// What a proxy does to one of the frames behind the proof.
@@ -263,8 +263,8 @@ fn until<T>(mut happens: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-const FIRST: Member = (NodeId(1), FIRST_LIFE);
-const SECOND: Member = (NodeId(2), FIRST_LIFE);
+const FIRST: Member = (NodeId(1), Incarnation::FIRST);
+const SECOND: Member = (NodeId(2), Incarnation::FIRST);
 const FRAMES: usize = 100;
 /// The message that a proxy meddles with.
 const MEDDLED: usize = 40;

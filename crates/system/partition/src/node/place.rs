@@ -1,9 +1,8 @@
 //! What an application needs for its place in the partition: its component, and its ways to others.
 
-use base::ids::{NodeId, Role};
+use base::ids::{Incarnation, NodeId, Role};
 use configuration::Partition;
 use dataflow::node::RUN_CONTROL;
-use membership::FIRST_LIFE;
 use membership::challenge::Member;
 use membership::participant::{ParticipantDriver, Place, Ties, Welcome};
 use membership::passage::{Kind, LinkId, Part};
@@ -63,7 +62,7 @@ impl ParticipantDriver for Hands<'_, Child<'_>> {
         *host = Host::empty(links);
         host.link_events = events;
         let introduction = &mut *self.side.introduction;
-        (introduction.secret, introduction.life) = (introduction.secret.next(), FIRST_LIFE);
+        (introduction.secret, introduction.life) = (introduction.secret.next(), Incarnation::FIRST);
         host.links.prove_with(&introduction.prover());
         *self.side.assembly = None;
         *self.side.idle = Some(IdleStrategy::default());
@@ -91,7 +90,7 @@ impl Hands<'_, Child<'_>> {
         let inputs = inputs.map_err(|error| error.to_string())?;
         let workshop = Workshop::new(assembly, inputs.as_ref(), node, waker).map_err(|error| error.to_string())?;
         let triggers = inputs.as_ref().and_then(Inputs::triggers).filter(|_| role == Role::Level1);
-        let component = assembly.parameters(node, life != FIRST_LIFE).component(triggers);
+        let component = assembly.parameters(node, life != Incarnation::FIRST).component(triggers);
         let (links, events) = (core::mem::take(&mut host.links), core::mem::take(&mut host.link_events));
         *host = new_host(assembly, links);
         host.link_events = events;

@@ -21,7 +21,7 @@ impl<C> Deref for Named<C> {
 impl<C: Counters> Serialize for Named<C> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let names = C::COUNTERS.iter().map(|counter| counter.name);
-        serializer.collect_map(names.zip(self.0.values()))
+        serializer.collect_map(names.zip(self.0.to_values()))
     }
 }
 
@@ -31,6 +31,6 @@ impl<'de, C: Counters> Deserialize<'de> for Named<C> {
         let counts = BTreeMap::<String, u64>::deserialize(deserializer)?;
         let count = |name: &str| counts.get(name).copied().unwrap_or(0);
         let values: Vec<u64> = C::COUNTERS.iter().map(|counter| count(counter.name)).collect();
-        Ok(Self(C::of_values(&values)))
+        Ok(Self(C::from_values(&values)))
     }
 }

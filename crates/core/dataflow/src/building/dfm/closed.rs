@@ -205,7 +205,9 @@ impl Dfm {
     /// An event that counts as built is finished.
     pub(super) fn close_built(&mut self, finish: &Finish) {
         let Finish { event, fate, complete, grounds } = *finish;
-        *self.counters.fate(fate) += 1;
+        let mut tally = Tally::default();
+        *tally.of_fate(fate) += 1;
+        self.counters.count(tally, u64::wrapping_add);
         self.closed_events.insert(event, Outcome::Finished { complete, fate }, grounds);
     }
 }
@@ -215,17 +217,7 @@ impl DfmCounters {
         if complete { &mut self.built_complete } else { &mut self.built_incomplete }
     }
 
-    fn fate(&mut self, fate: Fate) -> &mut u64 {
-        match fate {
-            Fate::Rejected => &mut self.rejected,
-            Fate::Accepted => &mut self.accepted,
-            Fate::Debug => &mut self.debug,
-            Fate::Unrecorded => &mut self.unrecorded,
-            Fate::Abandoned => &mut self.abandoned,
-        }
-    }
-
-    fn count(&mut self, mut tally: Tally, count: fn(u64, u64) -> u64) {
+    fn count(&mut self, tally: Tally, count: fn(u64, u64) -> u64) {
         let change = |counter: &mut u64, by: u64| *counter = count(*counter, by);
         change(&mut self.taken_accepted, tally.events());
         change(&mut self.built_complete, tally.complete);
@@ -234,8 +226,10 @@ impl DfmCounters {
         change(&mut self.lost_built, tally.lost);
         change(&mut self.taken_forced, tally.forced);
         change(&mut self.taken_incomplete, tally.on_part);
-        for fate in Fate::ALL {
-            change(self.fate(fate), *tally.of_fate(fate));
-        }
+        change(&mut self.rejected, tally.rejected);
+        change(&mut self.accepted, tally.accepted);
+        change(&mut self.debug, tally.debug);
+        change(&mut self.unrecorded, tally.unrecorded);
+        change(&mut self.abandoned, tally.abandoned);
     }
 }

@@ -74,7 +74,7 @@ impl L2sv {
     pub(super) fn on_taken_before(&mut self, now: Time, mut decided: Vec<Settlement>, last: bool, out: &mut Outbox) {
         let Some(settling) = &mut self.settling else { return };
         if last {
-            // What is finished for good and was accepted the DFM names, also when it has returned itself.
+            // The DFM names all accepted events, even those finished for good, and even after its own return. Any other was rejected.
             let below = self.outlet.finished_below();
             let finished = settling.not_named(&decided).into_iter().filter(|event| *event < below);
             decided.extend(finished.map(rejected));

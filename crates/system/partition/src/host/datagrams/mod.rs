@@ -346,8 +346,7 @@ fn group(transport: &Transport) -> Option<(SocketAddrV4, std::net::Ipv4Addr)> {
 mod tests {
     use super::*;
     use crate::assembly::Assembly;
-    use crate::host::FIRST_LIFE;
-    use base::ids::{EventId, Role, RunNumber};
+    use base::ids::{EventId, Incarnation, Role, RunNumber};
     use configuration::Partition;
     use dataflow::message::Envelope;
     use dataflow::wire;
@@ -408,7 +407,7 @@ mod tests {
         }
         assert_eq!((asks.counts().foreign, answers.counts().foreign), (0, 0));
         asks.part(NODE);
-        assert!(asks.ports.is_empty() && asks.meet(NODE, FIRST_LIFE, &answers.addresses()));
+        assert!(asks.ports.is_empty() && asks.meet(NODE, Incarnation::FIRST, &answers.addresses()));
     }
 
     #[test]
@@ -449,13 +448,13 @@ mod tests {
             (good.bulk.as_str(), good.control.as_str()),
         ] {
             let bad = DatagramAddresses { control: control.to_owned(), bulk: bulk.to_owned(), ports: Vec::new() };
-            assert!(!first.meet(other, FIRST_LIFE, &bad), "{bad:?}");
+            assert!(!first.meet(other, Incarnation::FIRST, &bad), "{bad:?}");
         }
         // Two nodes of one process.
-        assert!(first.meet(other, FIRST_LIFE, &good) && first.meet(NODE, FIRST_LIFE, &good));
+        assert!(first.meet(other, Incarnation::FIRST, &good) && first.meet(NODE, Incarnation::FIRST, &good));
         first.part(other);
         first.part(NODE);
-        assert!(first.meet(other, FIRST_LIFE, &good));
+        assert!(first.meet(other, Incarnation::FIRST, &good));
     }
 
     #[test]
@@ -463,7 +462,7 @@ mod tests {
         let (mut first, second) = pair("transport.clear=udp");
         let returns = (0..100_000).take_while(|_| {
             first.part(NODE);
-            first.meet(NODE, FIRST_LIFE, &second.addresses())
+            first.meet(NODE, Incarnation::FIRST, &second.addresses())
         });
         assert_eq!(returns.count(), 65_535);
     }
@@ -472,8 +471,8 @@ mod tests {
         from: NodeId(3),
         to: NODE,
         run: RunNumber(1),
-        from_incarnation: crate::host::FIRST_LIFE,
-        to_incarnation: crate::host::FIRST_LIFE,
+        from_incarnation: Incarnation::FIRST,
+        to_incarnation: Incarnation::FIRST,
     };
 
     /// Two that know each other, the second as node [`NODE`].
@@ -497,7 +496,8 @@ mod tests {
         };
         let (mut first, mut second) = (open(Role::Dfm, &[]), open(Role::Ros, ports));
         assert!(
-            first.meet(NODE, FIRST_LIFE, &second.addresses()) && second.meet(NodeId(3), FIRST_LIFE, &first.addresses())
+            first.meet(NODE, Incarnation::FIRST, &second.addresses())
+                && second.meet(NodeId(3), Incarnation::FIRST, &first.addresses())
         );
         (first, second, poller)
     }

@@ -10,7 +10,6 @@ use transport::frame::FrameLimits;
 use transport::udp::{Acknowledged, Authenticate, MulticastOptions, PartitionKey, SocketBuffers, UdpOptions};
 
 use crate::assembly::Assembly;
-use crate::host::FIRST_LIFE;
 
 /// Settings of the datagrams of a process.
 #[derive(Clone, Debug)]
@@ -66,7 +65,7 @@ impl DatagramOptions {
                 None => load.kernel_bytes(datagram_len).clamp(BUFFER_MIN, BUFFER_MAX),
             };
             UdpOptions {
-                incarnation: FIRST_LIFE.0,
+                incarnation: Incarnation::FIRST.0,
                 datagram_len,
                 authenticate: match transport.udp.authenticate {
                     configuration::Authenticate::Everything => Authenticate::Everything,
