@@ -13,7 +13,8 @@ pub struct OsError {
 }
 
 impl OsError {
-    pub(crate) fn new(call: &'static str, errno: Errno) -> Self {
+    /// From what the kernel said to this call.
+    pub fn new(call: &'static str, errno: Errno) -> Self {
         Self { call, code: errno.raw_os_error() }
     }
 }

@@ -100,8 +100,20 @@ impl Pool {
     /// # Errors
     /// As [`new`](Self::new).
     pub fn shared(options: &PoolOptions) -> Result<Self, PoolError> {
+        Self::in_file(options, SealFlags::FUTURE_WRITE)
+    }
+
+    /// As [`shared`](Self::shared), but another process can be given the pages to write.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn lendable(options: &PoolOptions) -> Result<Self, PoolError> {
+        Self::in_file(options, SealFlags::empty())
+    }
+
+    fn in_file(options: &PoolOptions, seals: SealFlags) -> Result<Self, PoolError> {
         Self::with_memory(options, |len| {
-            let (region, file) = make("weir-pages", SHARED_HEADER_LEN + len, SealFlags::FUTURE_WRITE)?;
+            let (region, file) = make("weir-pages", SHARED_HEADER_LEN + len, seals)?;
             region.advise(options.prefault);
             Ok(Memory::Shared { region, file })
         })
@@ -226,14 +238,14 @@ impl Pool {
     }
 
     /// Where these bytes lie, from the beginning of the first page; `None` if they do not lie in this pool.
-    pub(crate) fn offset_of(&self, bytes: &[u8]) -> Option<usize> {
+    pub fn offset_of(&self, bytes: &[u8]) -> Option<usize> {
         let offset = (bytes.as_ptr() as usize).checked_sub(self.0.start.as_ptr() as usize)?;
         (offset < self.pages_len() && bytes.len() <= self.pages_len() - offset).then_some(offset)
     }
 
     /// The file behind a shared pool: [`SHARED_HEADER_LEN`] bytes, of which the first four are not zero while the pool is
     /// empty, then the pages.
-    pub(crate) fn file(&self) -> Option<BorrowedFd<'_>> {
+    pub fn file(&self) -> Option<BorrowedFd<'_>> {
         match &self.0.memory {
             Memory::Shared { file, .. } => Some(file.as_fd()),
             Memory::Private(_) => None,
@@ -572,7 +584,7 @@ pub(crate) fn prefetch_ends(bulk: &[u8]) {
 }
 
 /// What lies before the first page of a shared pool: a memory page, so that the pages are aligned to those of the kernel.
-pub(crate) const SHARED_HEADER_LEN: usize = 4096;
+pub const SHARED_HEADER_LEN: usize = 4096;
 
 #[cfg(test)]
 mod tests {

@@ -193,7 +193,7 @@ impl AsFd for Progress {
 
 /// A shared mapping of a sealed file.
 #[derive(Debug)]
-pub(crate) struct Region {
+pub struct Region {
     start: NonNull<u8>,
     len: usize,
 }
@@ -204,7 +204,14 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    pub(crate) fn map(fd: BorrowedFd<'_>, len: usize, protection: ProtFlags) -> Result<Self, OsError> {
+    /// Maps so many bytes of a file; one of another process was [checked](check_foreign).
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    ///
+    /// # Panics
+    /// Never.
+    pub fn map(fd: BorrowedFd<'_>, len: usize, protection: ProtFlags) -> Result<Self, OsError> {
         // SAFETY: a new mapping at an address of the kernel's choice touches no existing memory.
         let start = unsafe { mmap(null_mut(), len, protection, MapFlags::SHARED, fd, 0) }
             .map_err(|errno| OsError::new("mmap", errno))?;
@@ -237,7 +244,11 @@ impl Region {
         self.start
     }
 
-    pub(crate) fn at(&self, offset: usize) -> *mut u8 {
+    /// Where the byte at `offset` lies, as long as the region lives.
+    ///
+    /// # Panics
+    /// If it is not in the region.
+    pub fn at(&self, offset: usize) -> *mut u8 {
         assert!(offset < self.len, "an offset in the mapping");
         // SAFETY: inside the mapping.
         unsafe { self.start.as_ptr().add(offset) }
@@ -253,7 +264,10 @@ impl Drop for Region {
 }
 
 /// Makes, maps and only then seals: the seal against writing spares mappings that exist.
-pub(crate) fn make(name: &str, len: usize, more_seals: SealFlags) -> Result<(Region, OwnedFd), OsError> {
+///
+/// # Errors
+/// If the kernel refuses.
+pub fn make(name: &str, len: usize, more_seals: SealFlags) -> Result<(Region, OwnedFd), OsError> {
     let fd = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
         .map_err(|errno| OsError::new("memfd_create", errno))?;
     ftruncate(&fd, len as u64).map_err(|errno| OsError::new("ftruncate", errno))?;
@@ -273,7 +287,10 @@ fn checked_len(slots: usize, slot_bytes: usize) -> Result<usize, SharedMemoryErr
 
 /// Checks that memory of another process is sealed like this, at least `len` bytes long, and of pages of the usual length: of
 /// others only whole ones can be unmapped.
-pub(crate) fn check_foreign(fd: BorrowedFd<'_>, len: usize, seals: SealFlags) -> Result<(), SharedMemoryError> {
+///
+/// # Errors
+/// Memory that is shorter or not sealed so.
+pub fn check_foreign(fd: BorrowedFd<'_>, len: usize, seals: SealFlags) -> Result<(), SharedMemoryError> {
     let sealed = fcntl_get_seals(fd).is_ok_and(|found| found.contains(seals))
         && fstatfs(fd).is_ok_and(|found| u64::try_from(found.f_type) == Ok(TMPFS_MAGIC));
     let found = fstat(fd).map_err(|errno| OsError::new("fstat", errno))?.st_size;

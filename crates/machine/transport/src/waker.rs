@@ -54,7 +54,7 @@ impl Waker {
     ///
     /// # Panics
     /// If the word is another living scheduler's: a sleeper would not be woken while the other is awake.
-    pub(crate) fn show_sleep_in(&self, word: &Arc<SleepWord>) {
+    pub fn show_sleep_in(&self, word: &Arc<SleepWord>) {
         assert!(word.belongs_to(&self.0), "the links of a shm::Process are registered with one scheduler");
         let mut words = self.lock_words();
         if !words.iter().any(|known| Arc::ptr_eq(known, word)) {

@@ -11,14 +11,16 @@ use std::sync::{Arc, Mutex, Weak};
 
 /// Says to other processes whether this one sleeps: odd while it does, and never the same twice. It is one scheduler's.
 #[derive(Debug)]
-pub(crate) struct SleepWord {
+pub struct SleepWord {
     region: Region,
     file: OwnedFd,
     owner: Mutex<Weak<waker::Shared>>,
 }
 
 impl SleepWord {
-    pub(super) fn new() -> Result<Self, OsError> {
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn new() -> Result<Self, OsError> {
         let (region, file) = make("weir-sleep", WORD_LEN, SealFlags::FUTURE_WRITE)?;
         Ok(Self { region, file, owner: Mutex::new(Weak::new()) })
     }
@@ -53,7 +55,7 @@ impl AsFd for SleepWord {
 
 /// Wakes the process at the other end.
 #[derive(Debug)]
-pub(super) struct Bell {
+pub struct Bell {
     sleep: Region,
     event: OwnedFd,
     /// The sleep that was ended last.
@@ -62,7 +64,7 @@ pub(super) struct Bell {
 
 impl Bell {
     /// From what the peer sent; `None` if it is not what it should be.
-    pub(super) fn new(sleep: &OwnedFd, event: OwnedFd) -> Option<Self> {
+    pub fn new(sleep: &OwnedFd, event: OwnedFd) -> Option<Self> {
         check_foreign(sleep.as_fd(), WORD_LEN, SealFlags::SHRINK).ok()?;
         let sleep = Region::map(sleep.as_fd(), WORD_LEN, ProtFlags::READ).ok()?;
         // Whatever the peer gave us, writing to it must not hold us up.
@@ -71,7 +73,7 @@ impl Bell {
     }
 
     /// To be called after something was written that the peer reads: wakes it if it sleeps and `cares`.
-    pub(super) fn ring_if(&self, cares: impl FnOnce() -> bool) {
+    pub fn ring_if(&self, cares: impl FnOnce() -> bool) {
         // Pairs with that of a scheduler between its announcement of sleep and its last look: we see the one, or it sees what we
         // wrote.
         fence(Ordering::SeqCst);

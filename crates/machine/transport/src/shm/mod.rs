@@ -76,7 +76,7 @@ mod record;
 mod ring;
 mod socket;
 
-pub(crate) use bell::SleepWord;
+pub use bell::{Bell, SleepWord};
 pub use lane::Violation;
 pub use link::ShmLink;
 pub use listener::ShmListener;

@@ -1,0 +1,82 @@
+//! What is known of a connection: which run, how many fragments.
+
+use super::Arrival;
+use crate::error::Violation;
+use crate::kind::Kind;
+use crate::record::{RecordHead, TEXT_BYTES_MAX};
+
+/// Checks the heads of one connection.
+pub(super) struct Book {
+    run: u32,
+    former: Option<u32>,
+    is_started: bool,
+    received: u64,
+    size_max: usize,
+}
+
+/// What a head says, once it is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// A fragment of this run, the next one.
+    Fragment,
+    /// A fragment of the run before.
+    Stale,
+    /// Something else that a source says, with a short body or none.
+    Other,
+}
+
+impl Book {
+    pub(super) fn new(run: u32, size_max: usize) -> Self {
+        Self { run, former: None, is_started: false, received: 0, size_max }
+    }
+
+    pub(super) fn start(&mut self, run: u32) {
+        if run != self.run {
+            self.former = self.is_started.then_some(self.run);
+            (self.run, self.received) = (run, 0);
+        }
+        self.is_started = true;
+    }
+
+    pub(super) fn check(&self, head: &RecordHead) -> Result<Entry, Violation> {
+        let (len_max, expected) = match head.kind {
+            Kind::Fragment => (self.size_max, "at most size_max of the source"),
+            Kind::Status => (TEXT_BYTES_MAX, "at most 4096"),
+            Kind::Idle | Kind::End => (0, "0"),
+            kind => return Err(Violation::OutOfTurn { kind }),
+        };
+        if head.len as usize > len_max {
+            return Err(Violation::Length { kind: head.kind, len: head.len.into(), expected });
+        }
+        if head.kind != Kind::Fragment {
+            return Ok(Entry::Other);
+        }
+        if Some(head.run) == self.former {
+            return Ok(Entry::Stale);
+        }
+        if !self.is_started {
+            return Err(Violation::OutOfTurn { kind: Kind::Fragment });
+        }
+        if head.run != self.run {
+            return Err(Violation::Run { found: head.run, expected: self.run });
+        }
+        if head.sequence != self.received {
+            return Err(Violation::Sequence { found: head.sequence, expected: self.received });
+        }
+        Ok(Entry::Fragment)
+    }
+
+    pub(super) fn note_fragment(&mut self) {
+        self.received += 1;
+    }
+
+    /// What a mark or the end of a run says; nothing if it is said of another run.
+    pub(super) fn arrival(&self, head: &RecordHead) -> Option<Arrival> {
+        match head.kind {
+            _ if head.run != self.run => None,
+            Kind::Idle => Some(Arrival::Idle { number: head.number, time: head.begin }),
+            Kind::End => Some(Arrival::Ended { sent: head.sequence, received: self.received }),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Where sources come in.
+
+use std::fs;
+use std::io;
+use std::net::TcpListener;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, accept_with};
+use transport::error::OsError;
+use transport::poller::{Poller, Readiness};
+
+use crate::address::{Address, make_folder};
+use crate::error::LinkError;
+
+/// A socket that sources connect to.
+pub(super) struct Doorway {
+    socket: OwnedFd,
+    readiness: Readiness,
+    address: String,
+    /// The socket in the file system, removed in the end.
+    path: Option<PathBuf>,
+}
+
+impl Doorway {
+    pub(super) fn open(at: &Address) -> Result<Self, LinkError> {
+        let readiness = Readiness::default();
+        match at {
+            Address::Tcp(place) => {
+                let refused = |error: io::Error| refusal_of("bind", &error, at);
+                let listener = TcpListener::bind(place).map_err(refused)?;
+                listener.set_nonblocking(true).map_err(refused)?;
+                let address = format!("tcp://{}", listener.local_addr().map_err(refused)?);
+                Ok(Self { socket: listener.into(), readiness, address, path: None })
+            }
+            Address::Shared(path) => {
+                make_folder(path)?;
+                let listener = bind(path).map_err(|error| refusal_of("bind", &error, at))?;
+                listener.set_nonblocking(true).map_err(|error| refusal_of("fcntl", &error, at))?;
+                Ok(Self { socket: listener.into(), readiness, address: at.to_string(), path: Some(path.clone()) })
+            }
+        }
+    }
+
+    pub(super) fn register(&mut self, poller: &mut Poller) -> Result<(), OsError> {
+        self.readiness = poller.register(&self.socket)?;
+        Ok(())
+    }
+
+    pub(super) fn address(&self) -> &str {
+        &self.address
+    }
+
+    pub(super) fn is_acceptable(&self) -> bool {
+        self.readiness.is_readable()
+    }
+
+    /// The next visitor. A host out of descriptors lets nobody in until the next one comes.
+    pub(super) fn accept(&self) -> Option<OwnedFd> {
+        while self.is_acceptable() {
+            self.readiness.clear_readable();
+            match accept_with(&self.socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+                Ok(socket) => {
+                    self.readiness.set_readable();
+                    return Some(socket);
+                }
+                // The one that waited is gone; the next may be there.
+                Err(Errno::CONNABORTED | Errno::INTR | Errno::PROTO) => self.readiness.set_readable(),
+                Err(_) => return None,
+            }
+        }
+        None
+    }
+}
+
+impl Drop for Doorway {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path {
+            // Somebody may have tidied it away.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// Takes the place of a socket whose owner has died.
+fn bind(path: &Path) -> io::Result<UnixListener> {
+    match UnixListener::bind(path) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            let answer = UnixStream::connect(path);
+            if answer.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
+                fs::remove_file(path)?;
+                return UnixListener::bind(path);
+            }
+            Err(error)
+        }
+        bound => bound,
+    }
+}
+
+fn refusal_of(call: &'static str, error: &io::Error, at: &Address) -> LinkError {
+    let at = at.to_string();
+    match error.raw_os_error() {
+        _ if error.kind() == io::ErrorKind::AddrInUse => LinkError::InUse { at },
+        Some(code) => LinkError::System(OsError { call, code }),
+        None => LinkError::Address { at, expected: "not an address of this host, or too long a path" },
+    }
+}

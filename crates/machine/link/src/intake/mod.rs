@@ -1,0 +1,360 @@
+//! The read-out system's end of a link.
+
+mod book;
+mod doorway;
+mod stranger;
+mod stream;
+
+use base::time::Time;
+use transport::page_pool::{Page, Pool, PoolOptions};
+use transport::poller::Poller;
+use transport::waker::Waker;
+
+use crate::address::Address;
+use crate::error::LinkError;
+use crate::greeting::{Greeting, Welcome, refusal};
+use crate::kind::Kind;
+use crate::proof::{Hash, Secret};
+use crate::record::{Flags, Head, RecordHead};
+use crate::socket::{Lost, watch_over, write};
+use doorway::Doorway;
+use stranger::{Step, Stranger};
+use stream::StreamLine;
+
+/// What an intake is made of.
+#[derive(Clone, Debug)]
+pub struct IntakeParameters {
+    /// Where it listens.
+    pub at: Address,
+    /// The name of the source that it waits for.
+    pub name: String,
+    /// Its source identifier; one that says another is refused.
+    pub id: u32,
+    /// What both ends prove; needed over TCP.
+    pub key: Option<Secret>,
+    /// The longest payload in bytes.
+    pub size_max: usize,
+    /// Bytes of a page before the payload.
+    pub headroom: usize,
+    /// Bytes of a page behind the longest payload.
+    pub tailroom: usize,
+    /// Number of pages.
+    pub pages: usize,
+    /// The run that a source is told first.
+    pub run: u32,
+    /// Whether pages of a TCP link lie in memory that other processes can be given to read. Over shared memory they lie where the
+    /// source writes them.
+    pub shared: bool,
+}
+
+/// The read-out system's end of a link. It has no thread: whoever owns it calls [`poll`](Self::poll) when it
+/// [is ready](Self::is_ready).
+pub struct Intake {
+    parameters: IntakeParameters,
+    doorway: Doorway,
+    strangers: Vec<Stranger>,
+    line: Option<StreamLine>,
+    pool: Pool,
+    told: Told,
+    counters: IntakeCounters,
+}
+
+/// What a source has to know, whenever it comes.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    run: u32,
+    is_running: bool,
+    is_off: bool,
+}
+
+/// What a source is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkOrder {
+    /// A run begins.
+    Start {
+        /// Its number.
+        run: u32,
+    },
+    /// No more triggers; what is there may still come, and the end of the run after it.
+    Stop,
+    /// No more fragments for now (XOFF).
+    Off,
+    /// Fragments again (XON).
+    On,
+}
+
+/// What comes from a link.
+#[derive(Debug)]
+pub enum Arrival {
+    /// The source is there.
+    Up {
+        /// The name that it says.
+        name: String,
+    },
+    /// The source is gone; all that it has sent was delivered before, as far as it came.
+    Down {
+        /// Why.
+        reason: Lost,
+    },
+    /// Somebody wanted to be the source, and was turned away.
+    TurnedAway {
+        /// Why, for people.
+        why: String,
+    },
+    /// A fragment.
+    Fragment {
+        /// What the source says of it.
+        head: Head,
+        /// The page; the payload begins behind the headroom.
+        page: Page,
+        /// Length of the payload in bytes.
+        len: usize,
+        /// Whether the checksum of the source says that the payload is damaged.
+        damaged: bool,
+    },
+    /// Nothing with a lower number or an earlier time follows.
+    Idle {
+        /// The number.
+        number: u64,
+        /// The time in ns of the source's clock.
+        time: u64,
+    },
+    /// What the source says of itself.
+    Status(String),
+    /// The source has ended the run.
+    Ended {
+        /// Fragments that it says it sent on this connection in this run.
+        sent: u64,
+        /// Fragments that came.
+        received: u64,
+    },
+}
+
+/// What an intake has seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IntakeCounters {
+    /// Sources that came.
+    pub connections: u64,
+    /// Visitors that were turned away.
+    pub turned_away: u64,
+    /// Connections that ended because the source did not keep to the protocol.
+    pub violations: u64,
+    /// Fragments delivered.
+    pub fragments: u64,
+    /// Bytes of their payloads.
+    pub bytes: u64,
+    /// Fragments delivered as damaged.
+    pub damaged: u64,
+    /// Fragments of a former run, dropped.
+    pub stale: u64,
+}
+
+impl Intake {
+    /// Listens. The waker is that of the scheduler whose task polls the intake.
+    ///
+    /// # Errors
+    /// An address that is not to be had; a TCP address without a key; impossible sizes; memory that the kernel refuses.
+    pub fn open(parameters: IntakeParameters, waker: Waker) -> Result<Self, LinkError> {
+        if matches!(parameters.at, Address::Tcp(_)) && parameters.key.is_none() {
+            return Err(LinkError::KeyMissing { at: parameters.at.to_string() });
+        }
+        let pool = new_pool(&parameters)?;
+        pool.wake_on_return(waker);
+        let doorway = Doorway::open(&parameters.at)?;
+        let told = Told { run: parameters.run, is_running: false, is_off: false };
+        let counters = IntakeCounters::default();
+        Ok(Self { parameters, doorway, strangers: Vec::new(), line: None, pool, told, counters })
+    }
+
+    /// Lets a scheduler sleep until somebody comes.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn register(&mut self, poller: &mut Poller) -> Result<(), LinkError> {
+        Ok(self.doorway.register(poller)?)
+    }
+
+    /// Takes at most `room` fragments, sees to visitors, says what is to be said. The poller is that of the scheduler: a source
+    /// that comes is registered with it. Returns whether anything came.
+    pub fn poll(&mut self, now: Time, poller: &mut Poller, room: usize, deliver: &mut dyn FnMut(Arrival)) -> bool {
+        let is_busy = self.poll_line(room, deliver);
+        is_busy | self.meet(now, poller, deliver)
+    }
+
+    /// Whether a poll with so much room may find something. No system call.
+    pub fn is_ready(&self, room: usize) -> bool {
+        self.line.as_ref().is_some_and(|line| line.is_ready(room, &self.pool))
+            || self.doorway.is_acceptable()
+            || self.strangers.iter().any(Stranger::is_ready)
+    }
+
+    /// Tells the source, and every one that comes later.
+    pub fn order(&mut self, order: LinkOrder) {
+        let told = &mut self.told;
+        match order {
+            LinkOrder::Start { run } => *told = Told { run, is_running: true, is_off: told.is_off },
+            LinkOrder::Stop => told.is_running = false,
+            LinkOrder::Off => told.is_off = true,
+            LinkOrder::On => told.is_off = false,
+        }
+        if let Some(line) = &mut self.line {
+            line.order(order);
+        }
+    }
+
+    /// Where the pages come from now. Over shared memory each source has a pool of its own.
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// The address, with the real port.
+    pub fn address(&self) -> String {
+        self.doorway.address().to_owned()
+    }
+
+    /// Whether a source is connected.
+    pub fn is_up(&self) -> bool {
+        self.line.is_some()
+    }
+
+    /// What it has seen.
+    pub fn counters(&self) -> IntakeCounters {
+        self.counters
+    }
+
+    fn poll_line(&mut self, room: usize, deliver: &mut dyn FnMut(Arrival)) -> bool {
+        let Some(line) = &mut self.line else { return false };
+        match line.poll(room, &self.pool, &mut self.counters, deliver) {
+            Ok(is_busy) => is_busy,
+            Err(reason) => {
+                self.counters.violations += u64::from(matches!(reason, Lost::Violated(_)));
+                line.dismiss(reason);
+                self.line = None;
+                deliver(Arrival::Down { reason });
+                true
+            }
+        }
+    }
+
+    fn meet(&mut self, now: Time, poller: &mut Poller, deliver: &mut dyn FnMut(Arrival)) -> bool {
+        let mut is_busy = self.let_in(now, poller);
+        self.strangers.retain(|stranger| !stranger.is_overdue(now));
+        for at in (0..self.strangers.len()).rev() {
+            let stranger = &mut self.strangers[at];
+            if !stranger.is_ready() {
+                continue;
+            }
+            match stranger.step(&self.parameters) {
+                Step::Wait => continue,
+                Step::Proven { greeting, proof } => {
+                    let stranger = self.strangers.swap_remove(at);
+                    self.admit(stranger, greeting, proof, deliver);
+                }
+                Step::TurnAway { why } => {
+                    let stranger = self.strangers.swap_remove(at);
+                    self.turn_away(&stranger, why, false, deliver);
+                }
+            }
+            is_busy = true;
+        }
+        is_busy
+    }
+
+    fn let_in(&mut self, now: Time, poller: &mut Poller) -> bool {
+        let mut is_busy = false;
+        for _ in 0..STRANGERS_MAX {
+            let Some(socket) = self.doorway.accept() else { break };
+            is_busy = true;
+            let is_watched = match self.parameters.at {
+                Address::Tcp(_) => watch_over(&socket).is_ok(),
+                Address::Shared(_) => crate::socket::is_own_user(&socket).unwrap_or(false),
+            };
+            let Some(readiness) = is_watched.then(|| poller.register(&socket).ok()).flatten() else {
+                self.counters.turned_away += 1;
+                continue;
+            };
+            if self.strangers.len() == STRANGERS_MAX {
+                self.strangers.remove(0);
+                self.counters.turned_away += 1;
+            }
+            self.strangers.push(Stranger::new(socket, readiness, now));
+        }
+        is_busy
+    }
+
+    fn admit(&mut self, stranger: Stranger, greeting: Greeting, proof: Option<Hash>, deliver: &mut dyn FnMut(Arrival)) {
+        if self.line.is_some() {
+            let why = format!("a source named {} is connected already; end it first", greeting.name);
+            return self.turn_away(&stranger, why, true, deliver);
+        }
+        let welcome = Welcome { proof, size_max: self.parameters.size_max as u32, memory: None, run: self.told.run };
+        let mut line = StreamLine::new(stranger, &self.parameters, self.told.run);
+        line.say(&welcome.encode());
+        if self.told.is_running {
+            line.order(LinkOrder::Start { run: self.told.run });
+        }
+        if self.told.is_off {
+            line.order(LinkOrder::Off);
+        }
+        self.line = Some(line);
+        self.counters.connections += 1;
+        deliver(Arrival::Up { name: greeting.name });
+    }
+
+    fn turn_away(&mut self, stranger: &Stranger, why: String, again: bool, deliver: &mut dyn FnMut(Arrival)) {
+        // One that is gone need not be told.
+        let _ = write(stranger.socket(), &refusal(&why, again));
+        self.counters.turned_away += 1;
+        deliver(Arrival::TurnedAway { why });
+    }
+}
+
+impl IntakeCounters {
+    /// Counts a fragment and says it, with a look at its checksum if it has one.
+    fn fragment(&mut self, head: &RecordHead, page: Page, headroom: usize) -> Arrival {
+        let len = head.len as usize;
+        let has_sum = head.flags.contains(Flags::CRC);
+        let damaged = has_sum && crc32c::crc32c(&page.bytes()[headroom..headroom + len]) != head.crc;
+        self.fragments += 1;
+        self.bytes += len as u64;
+        self.damaged += u64::from(damaged);
+        Arrival::Fragment { head: head.fragment(), page, len, damaged }
+    }
+}
+
+impl LinkOrder {
+    fn to_record(self) -> [u8; crate::record::HEAD_BYTES] {
+        let (kind, run) = match self {
+            Self::Start { run } => (Kind::Start, run),
+            Self::Stop => (Kind::Stop, 0),
+            Self::Off => (Kind::Xoff, 0),
+            Self::On => (Kind::Xon, 0),
+        };
+        RecordHead { run, ..RecordHead::plain(kind, 0) }.encode()
+    }
+}
+
+fn new_pool(parameters: &IntakeParameters) -> Result<Pool, LinkError> {
+    let IntakeParameters { size_max, headroom, tailroom, pages, .. } = *parameters;
+    let fit = (1..=SIZE_MAX).contains(&size_max)
+        && (1..=PAGES_MAX).contains(&pages)
+        && headroom <= ROOM_MAX
+        && tailroom <= ROOM_MAX;
+    if !fit {
+        return Err(LinkError::Sizes { pages, size_max });
+    }
+    let page_len = (headroom + size_max + tailroom).next_multiple_of(64);
+    let name = format!("link {}", parameters.name);
+    let options = PoolOptions { name, page_len, pages, prefault: false };
+    Ok(match parameters.at {
+        Address::Shared(_) => Pool::lendable(&options)?,
+        Address::Tcp(_) if parameters.shared => Pool::shared(&options)?,
+        Address::Tcp(_) => Pool::new(&options)?,
+    })
+}
+
+/// Visitors that have not proved who they are.
+const STRANGERS_MAX: usize = 8;
+const SIZE_MAX: usize = 1 << 30;
+const ROOM_MAX: usize = 1 << 20;
+const PAGES_MAX: usize = 1 << 20;

@@ -1,0 +1,250 @@
+//! A source behind a stream of bytes (TCP).
+
+use rustix::fd::OwnedFd;
+use transport::page_pool::{Page, Pool};
+use transport::poller::Readiness;
+
+use super::book::{Book, Entry};
+use super::stranger::Stranger;
+use super::{Arrival, IntakeCounters, IntakeParameters, LinkOrder};
+use crate::greeting::{refusal, text};
+use crate::inbox::Inbox;
+use crate::kind::Kind;
+use crate::record::{HEAD_BYTES, RecordHead};
+use crate::socket::{Lost, read, read_both, write};
+
+/// A connection with a source.
+pub(super) struct StreamLine {
+    socket: OwnedFd,
+    readiness: Readiness,
+    inbox: Inbox,
+    outbox: Vec<u8>,
+    book: Book,
+    headroom: usize,
+    partial: Option<Partial>,
+    /// Taken from the pool, many at a time.
+    pages: Vec<Page>,
+    held: Held,
+}
+
+/// A fragment whose payload has not come as a whole.
+struct Partial {
+    head: RecordHead,
+    /// `None` of a fragment that is dropped.
+    page: Option<Page>,
+    filled: usize,
+}
+
+/// What the next poll needs to get on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Held {
+    /// Bytes from the source.
+    Bytes,
+    /// Room for a fragment.
+    Room,
+    /// A page.
+    Page,
+    /// Nothing.
+    Nothing,
+}
+
+impl StreamLine {
+    pub(super) fn new(stranger: Stranger, parameters: &IntakeParameters, run: u32) -> Self {
+        let Stranger { socket, readiness, inbox, .. } = stranger;
+        Self {
+            socket,
+            readiness,
+            inbox: inbox.lengthened(INBOX_BYTES),
+            outbox: Vec::new(),
+            book: Book::new(run, parameters.size_max),
+            headroom: parameters.headroom,
+            partial: None,
+            pages: Vec::with_capacity(PAGES_AT_ONCE),
+            held: Held::Nothing,
+        }
+    }
+
+    pub(super) fn is_ready(&self, room: usize, pool: &Pool) -> bool {
+        let can_go_on = match self.held {
+            Held::Bytes => self.readiness.is_readable(),
+            Held::Room => room > 0,
+            Held::Page => room > 0 && pool.has_free(),
+            Held::Nothing => true,
+        };
+        can_go_on || (!self.outbox.is_empty() && self.readiness.is_writable())
+    }
+
+    pub(super) fn order(&mut self, order: LinkOrder) {
+        if let LinkOrder::Start { run } = order {
+            self.book.start(run);
+        }
+        self.say(&order.to_record());
+    }
+
+    /// What does not fit into the socket goes with the next poll.
+    pub(super) fn say(&mut self, bytes: &[u8]) {
+        self.outbox.extend_from_slice(bytes);
+        // An error is found again by the next poll, which has somebody to tell.
+        let _ = self.flush();
+    }
+
+    /// Tells the source why, if it hears.
+    pub(super) fn dismiss(&mut self, reason: Lost) {
+        if let Lost::Violated(_) = reason {
+            self.say(&refusal(&reason.to_string(), false));
+        }
+    }
+
+    pub(super) fn poll(
+        &mut self,
+        room: usize,
+        pool: &Pool,
+        counters: &mut IntakeCounters,
+        deliver: &mut dyn FnMut(Arrival),
+    ) -> Result<bool, Lost> {
+        self.flush()?;
+        if self.outbox.len() > OUTBOX_BYTES_MAX {
+            return Err(Lost::Deaf);
+        }
+        let (mut left, mut is_busy) = (room, false);
+        for _ in 0..room + OTHERS_PER_POLL {
+            self.held = self.step(&mut left, pool, counters, deliver)?;
+            if self.held != Held::Nothing {
+                break;
+            }
+            is_busy = true;
+        }
+        Ok(is_busy)
+    }
+
+    /// One record, or as much of it as there is.
+    fn step(
+        &mut self,
+        left: &mut usize,
+        pool: &Pool,
+        counters: &mut IntakeCounters,
+        deliver: &mut dyn FnMut(Arrival),
+    ) -> Result<Held, Lost> {
+        while self.partial.is_none() {
+            let Some(head) = self.inbox.head()? else {
+                if !self.read()? {
+                    return Ok(Held::Bytes);
+                }
+                continue;
+            };
+            match self.book.check(&head)? {
+                Entry::Fragment if *left == 0 => return Ok(Held::Room),
+                Entry::Fragment => {
+                    let Some(page) = self.page(pool) else { return Ok(Held::Page) };
+                    self.inbox.skip(HEAD_BYTES);
+                    self.partial = Some(Partial { head, page: Some(page), filled: 0 });
+                }
+                Entry::Stale => {
+                    self.inbox.skip(HEAD_BYTES);
+                    self.partial = Some(Partial { head, page: None, filled: 0 });
+                }
+                Entry::Other => {
+                    if self.hear(&head, deliver)? {
+                        return Ok(Held::Nothing);
+                    }
+                    if !self.read()? {
+                        return Ok(Held::Bytes);
+                    }
+                }
+            }
+        }
+        while !self.fill_from_inbox() {
+            if !self.read()? {
+                return Ok(Held::Bytes);
+            }
+        }
+        let Some(Partial { head, page, .. }) = self.partial.take() else { return Ok(Held::Nothing) };
+        let Some(page) = page else {
+            counters.stale += 1;
+            return Ok(Held::Nothing);
+        };
+        *left -= 1;
+        self.book.note_fragment();
+        deliver(counters.fragment(&head, page, self.headroom));
+        Ok(Held::Nothing)
+    }
+
+    /// Says what the record says, if it is all there.
+    fn hear(&mut self, head: &RecordHead, deliver: &mut dyn FnMut(Arrival)) -> Result<bool, Lost> {
+        let Some(body) = self.inbox.body(head.len as usize) else { return Ok(false) };
+        if head.kind == Kind::Status {
+            deliver(Arrival::Status(text(Kind::Status, body)?));
+        } else if let Some(arrival) = self.book.arrival(head) {
+            deliver(arrival);
+        }
+        Ok(true)
+    }
+
+    fn page(&mut self, pool: &Pool) -> Option<Page> {
+        if self.pages.is_empty() && pool.take_some(PAGES_AT_ONCE, &mut self.pages) == 0 {
+            // Says that somebody waits, so that the page that comes back wakes us.
+            self.pages.extend(pool.take());
+        }
+        self.pages.pop()
+    }
+
+    /// Whether the payload is complete.
+    fn fill_from_inbox(&mut self) -> bool {
+        let Some(partial) = &mut self.partial else { return true };
+        let unread = self.inbox.unread();
+        let len = (partial.head.len as usize - partial.filled).min(unread.len());
+        if let Some(page) = &mut partial.page {
+            let place = self.headroom + partial.filled;
+            page.bytes_mut()[place..place + len].copy_from_slice(&unread[..len]);
+        }
+        partial.filled += len;
+        self.inbox.skip(len);
+        partial.filled == partial.head.len as usize
+    }
+
+    /// Reads what has come: what is missing of a payload straight into its page. False if nothing has.
+    fn read(&mut self) -> Result<bool, Lost> {
+        if !self.readiness.is_readable() {
+            return Ok(false);
+        }
+        self.readiness.clear_readable();
+        let room = self.inbox.room();
+        let (read, asked) = match &mut self.partial {
+            Some(Partial { head, page: Some(page), filled }) => {
+                let (place, missing) = (self.headroom + *filled, head.len as usize - *filled);
+                let asked = missing + room.len();
+                let read = read_both(&self.socket, &mut page.bytes_mut()[place..place + missing], room)?;
+                *filled += read.unwrap_or(0).min(missing);
+                self.inbox.filled(read.unwrap_or(0).saturating_sub(missing));
+                (read, asked)
+            }
+            _ => {
+                let asked = room.len();
+                let read = read(&self.socket, room)?;
+                self.inbox.filled(read.unwrap_or(0));
+                (read, asked)
+            }
+        };
+        // Less than there was room for was all that there is; the poller says when more comes.
+        if read == Some(asked) {
+            self.readiness.set_readable();
+        }
+        Ok(read.is_some())
+    }
+
+    fn flush(&mut self) -> Result<(), Lost> {
+        if !self.outbox.is_empty() {
+            let written = write(&self.socket, &self.outbox)?;
+            self.outbox.drain(..written);
+        }
+        Ok(())
+    }
+}
+
+/// Some hundred fragments of a kilobyte with one system call.
+const INBOX_BYTES: usize = 256 << 10;
+/// A source that reads nothing is told no more than this.
+const OUTBOX_BYTES_MAX: usize = 64 << 10;
+const PAGES_AT_ONCE: usize = 16;
+/// Records in one poll that are no fragments.
+const OTHERS_PER_POLL: usize = 64;

@@ -1,0 +1,68 @@
+//! What the read-out system says.
+
+use rustix::fd::OwnedFd;
+
+use super::{Order, Orders};
+use crate::error::Violation;
+use crate::greeting::text;
+use crate::inbox::Inbox;
+use crate::kind::Kind;
+use crate::record::TEXT_BYTES_MAX;
+use crate::socket::{Lost, read};
+
+/// What was said and not obeyed yet.
+pub(super) struct Told {
+    inbox: Inbox,
+    orders: Orders,
+    is_off: bool,
+    /// Why the link ended, if the other end said so.
+    refusal: Option<String>,
+}
+
+impl Told {
+    pub(super) fn new(inbox: Inbox) -> Self {
+        Self { inbox, orders: Orders::new(), is_off: false, refusal: None }
+    }
+
+    pub(super) fn is_off(&self) -> bool {
+        self.is_off
+    }
+
+    pub(super) fn next_order(&mut self) -> Option<Order> {
+        self.orders.pop_front()
+    }
+
+    /// Why the link ended, if the other end said so.
+    pub(super) fn refusal(&self) -> Option<&str> {
+        self.refusal.as_deref()
+    }
+
+    /// Reads all that has come.
+    pub(super) fn read(&mut self, socket: &OwnedFd) -> Result<(), Lost> {
+        loop {
+            self.understand()?;
+            let Some(len) = read(socket, self.inbox.room())? else { return Ok(()) };
+            self.inbox.filled(len);
+        }
+    }
+
+    fn understand(&mut self) -> Result<(), Violation> {
+        while let Some((head, body)) = self.inbox.record(TEXT_BYTES_MAX)? {
+            match head.kind {
+                Kind::Start => self.orders.push_back(Order::Start { run: head.run }),
+                Kind::Stop => self.orders.push_back(Order::Stop),
+                Kind::Xoff => self.is_off = true,
+                Kind::Xon => self.is_off = false,
+                Kind::Refused => self.refusal = Some(text(Kind::Refused, body)?),
+                kind => return Err(Violation::OutOfTurn { kind }),
+            }
+            if self.orders.len() > ORDERS_MAX {
+                return Err(Violation::OutOfTurn { kind: head.kind });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// More than a source can have missed of runs that it took part in.
+const ORDERS_MAX: usize = 1024;

@@ -1,0 +1,268 @@
+//! The source's end of a link.
+
+mod control;
+mod opening;
+mod stream;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use transport::clock;
+
+use crate::error::LinkError;
+use crate::kind::Kind;
+use crate::proof::Secret;
+use crate::record::{Flags, Head, NAME_BYTES_MAX, RecordHead, TEXT_BYTES_MAX};
+use crate::socket::Lost;
+use control::Told;
+use stream::Stream;
+
+/// What a source says of itself.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Its name, the one that the configuration of the partition has.
+    pub name: String,
+    /// Its source identifier, if it knows it.
+    pub id: Option<u32>,
+    /// What both ends prove; needed over TCP.
+    pub key: Option<Secret>,
+    /// How long to wait for a partition.
+    pub patience: Duration,
+}
+
+/// What a source is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// A run begins: fragments from now on are of this run.
+    Start {
+        /// Its number.
+        run: u32,
+    },
+    /// No more triggers. The source sends what it has, then [`Sender::end`].
+    Stop,
+    /// Nothing, or there may be room again.
+    Nothing,
+    /// The partition has ended the link.
+    Closed,
+}
+
+/// The source's end of a link. One thread uses it.
+///
+/// 1. [`open`](Self::open), then [`wait`](Self::wait) for the start of a run.
+/// 2. For each fragment: [`reserve`](Self::reserve), write, [`commit`](Self::commit).
+/// 3. [`flush`](Self::flush) or [`wait`](Self::wait) when there is nothing more to send for now.
+/// 4. After [`Order::Stop`]: [`end`](Self::end), then wait for the next run.
+pub struct Sender {
+    at: String,
+    carrier: Stream,
+    told: Told,
+    run: u32,
+    is_running: bool,
+    sequence: u64,
+    size_max: usize,
+    reserved: Option<usize>,
+    /// The length that there was no room for.
+    wanted: Option<usize>,
+    is_closed: bool,
+}
+
+/// What the other end said, in order.
+type Orders = VecDeque<Order>;
+
+impl Sender {
+    /// Connects to a partition: `shm:NAME`, `shm:PARTITION/NAME`, `shm:/PATH` or `tcp://HOST:PORT`. Waits for it.
+    ///
+    /// # Errors
+    /// What is no address; nobody there in time; a refusal; an end that does not know the key.
+    pub fn open(at: &str, settings: &Settings) -> Result<Self, LinkError> {
+        check_text("name", &settings.name, NAME_BYTES_MAX)?;
+        let opened = opening::open(at, settings)?;
+        let size_max = opened.welcome.size_max as usize;
+        let carrier = Stream::new(opened.socket, size_max);
+        let told = Told::new(opened.inbox);
+        let run = opened.welcome.run;
+        Ok(Self {
+            at: at.to_owned(),
+            carrier,
+            told,
+            run,
+            is_running: false,
+            sequence: 0,
+            size_max,
+            reserved: None,
+            wanted: None,
+            is_closed: false,
+        })
+    }
+
+    /// Flushes, then waits for an order, or until there may be room again for what was last refused, or for so long.
+    ///
+    /// # Errors
+    /// A partition that does not keep to the protocol.
+    pub fn wait(&mut self, timeout: Duration) -> Result<Order, LinkError> {
+        let until = clock::now() + timeout;
+        loop {
+            self.exchange()?;
+            if let Some(order) = self.told.next_order() {
+                return Ok(self.obey(order));
+            }
+            if self.is_closed {
+                return Ok(Order::Closed);
+            }
+            if self.has_room_again() {
+                self.wanted = None;
+                return Ok(Order::Nothing);
+            }
+            let left = until.since(clock::now());
+            if left.is_zero() {
+                return Ok(Order::Nothing);
+            }
+            self.carrier.sleep(self.wanted.is_some(), left)?;
+        }
+    }
+
+    /// Room for a payload of `len` bytes, to be written and [committed](Self::commit). `None`: not now, since there is no run, the
+    /// read-out system is busy (XOFF), or no page or buffer is free; try again, and count it as dead time.
+    ///
+    /// # Errors
+    /// A payload longer than [`size_max`](Self::size_max); a link that has ended.
+    pub fn reserve(&mut self, len: usize) -> Result<Option<&mut [u8]>, LinkError> {
+        if len > self.size_max {
+            return Err(LinkError::TooLong { len, size_max: self.size_max });
+        }
+        self.reserved = None;
+        self.check_open()?;
+        if !self.is_running {
+            return Ok(None);
+        }
+        if self.told.is_off() || !self.carrier.has_room(len) {
+            self.wanted = Some(len);
+            self.exchange()?;
+            self.check_open()?;
+            if self.told.is_off() || !self.carrier.has_room(len) {
+                return Ok(None);
+            }
+        }
+        (self.wanted, self.reserved) = (None, Some(len));
+        Ok(Some(self.carrier.payload(len)))
+    }
+
+    /// Sends what was reserved last, or its first `len` bytes. It may travel with the next ones: see [`flush`](Self::flush).
+    ///
+    /// # Errors
+    /// More than was reserved; a link that has ended.
+    pub fn commit(&mut self, head: &Head, len: usize) -> Result<(), LinkError> {
+        let reserved = self.reserved.take();
+        let Some(_) = reserved.filter(|reserved| len <= *reserved) else {
+            return Err(LinkError::NotReserved { len, reserved: reserved.unwrap_or_default() });
+        };
+        let payload = &self.carrier.payload(len)[..len];
+        let head = RecordHead::of_fragment(head, len as u32, self.sequence, self.run, || crc32c::crc32c(payload));
+        self.sequence += 1;
+        self.carrier.commit(&head);
+        if self.carrier.is_well_filled() { self.exchange() } else { Ok(()) }
+    }
+
+    /// Says that nothing with a lower number or an earlier time (ns) follows.
+    ///
+    /// # Errors
+    /// A link that has ended.
+    pub fn idle(&mut self, number: u64, time: u64) -> Result<(), LinkError> {
+        let flags = Flags::NUMBER | Flags::TIME;
+        let head = RecordHead { number, begin: time, flags, ..RecordHead::plain(Kind::Idle, 0) };
+        self.say(&head, &[])
+    }
+
+    /// Says something for people.
+    ///
+    /// # Errors
+    /// A text longer than [`TEXT_BYTES_MAX`]; a link that has ended.
+    pub fn report(&mut self, text: &str) -> Result<(), LinkError> {
+        check_text("a status", text, TEXT_BYTES_MAX)?;
+        self.say(&RecordHead::plain(Kind::Status, text.len() as u32), text.as_bytes())
+    }
+
+    /// Ends the run: says how many fragments were sent. [`reserve`](Self::reserve) gives nothing until the next start.
+    ///
+    /// # Errors
+    /// A link that has ended.
+    pub fn end(&mut self) -> Result<(), LinkError> {
+        self.is_running = false;
+        self.say(&RecordHead { sequence: self.sequence, ..RecordHead::plain(Kind::End, 0) }, &[])?;
+        self.exchange()
+    }
+
+    /// Sends what has been committed, as far as the connection takes it now.
+    ///
+    /// # Errors
+    /// A link that has ended.
+    pub fn flush(&mut self) -> Result<(), LinkError> {
+        self.exchange()?;
+        self.check_open()
+    }
+
+    /// The longest payload in bytes.
+    pub fn size_max(&self) -> usize {
+        self.size_max
+    }
+
+    /// Fragments committed on this connection in this run.
+    pub fn sent(&self) -> u64 {
+        self.sequence
+    }
+
+    fn say(&mut self, head: &RecordHead, body: &[u8]) -> Result<(), LinkError> {
+        self.reserved = None;
+        self.check_open()?;
+        self.carrier.say(&RecordHead { run: self.run, ..*head }, body);
+        Ok(())
+    }
+
+    fn check_open(&self) -> Result<(), LinkError> {
+        match self.told.refusal() {
+            _ if !self.is_closed => Ok(()),
+            Some(why) => Err(LinkError::Refused { at: self.at.clone(), why: why.to_owned() }),
+            None => Err(LinkError::Closed),
+        }
+    }
+
+    fn obey(&mut self, order: Order) -> Order {
+        if let Order::Start { run } = order {
+            if run != self.run {
+                (self.run, self.sequence) = (run, 0);
+            }
+            self.is_running = true;
+        }
+        order
+    }
+
+    /// Writes what is there to be written and reads what was said.
+    fn exchange(&mut self) -> Result<(), LinkError> {
+        let exchanged = self.carrier.flush().and_then(|()| self.told.read(self.carrier.socket()));
+        match exchanged {
+            Ok(()) => Ok(()),
+            Err(Lost::Closed | Lost::Silent | Lost::Deaf) => {
+                // What was said last tells why.
+                self.is_closed = true;
+                Ok(())
+            }
+            Err(Lost::Violated(violation)) => {
+                self.is_closed = true;
+                Err(violation.into())
+            }
+            Err(Lost::System(error)) => {
+                self.is_closed = true;
+                Err(error.into())
+            }
+        }
+    }
+
+    fn has_room_again(&self) -> bool {
+        self.wanted.is_some_and(|len| !self.told.is_off() && self.carrier.has_room(len))
+    }
+}
+
+fn check_text(what: &'static str, text: &str, len_max: usize) -> Result<(), LinkError> {
+    let fits = (1..=len_max).contains(&text.len());
+    if fits { Ok(()) } else { Err(LinkError::Text { what, len: text.len(), len_max }) }
+}

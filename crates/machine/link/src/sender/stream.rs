@@ -1,0 +1,92 @@
+//! A stream of bytes (TCP) to a read-out system.
+
+use core::time::Duration;
+
+use rustix::fd::{AsFd, OwnedFd};
+use transport::error::OsError;
+
+use crate::record::{HEAD_BYTES, RecordHead};
+use crate::socket::{Lost, sleep, write};
+
+/// Records on their way: many small ones go out with one system call.
+pub(super) struct Stream {
+    socket: OwnedFd,
+    buffer: Box<[u8]>,
+    /// What was not written yet.
+    start: usize,
+    end: usize,
+    /// Short records that found the buffer full.
+    late: Vec<u8>,
+}
+
+impl Stream {
+    pub(super) fn new(socket: OwnedFd, size_max: usize) -> Self {
+        let len = (2 * (HEAD_BYTES + size_max)).max(BUFFER_BYTES_MIN);
+        Self { socket, buffer: vec![0; len].into(), start: 0, end: 0, late: Vec::new() }
+    }
+
+    pub(super) fn socket(&self) -> &OwnedFd {
+        &self.socket
+    }
+
+    pub(super) fn has_room(&self, len: usize) -> bool {
+        self.late.is_empty() && self.buffer.len() - self.end >= HEAD_BYTES + len
+    }
+
+    /// Where a payload goes; there is room for it.
+    pub(super) fn payload(&mut self, len: usize) -> &mut [u8] {
+        let place = self.end + HEAD_BYTES;
+        &mut self.buffer[place..place + len]
+    }
+
+    /// Puts the head before the payload that is there.
+    pub(super) fn commit(&mut self, head: &RecordHead) {
+        self.buffer[self.end..self.end + HEAD_BYTES].copy_from_slice(&head.encode());
+        self.end += HEAD_BYTES + head.len as usize;
+    }
+
+    /// Whether it is worth a system call.
+    pub(super) fn is_well_filled(&self) -> bool {
+        self.end - self.start >= WRITE_BYTES
+    }
+
+    pub(super) fn say(&mut self, head: &RecordHead, body: &[u8]) {
+        if self.has_room(body.len()) {
+            self.payload(body.len()).copy_from_slice(body);
+            self.commit(head);
+        } else {
+            self.late.extend_from_slice(&head.encode());
+            self.late.extend_from_slice(body);
+        }
+    }
+
+    pub(super) fn flush(&mut self) -> Result<(), Lost> {
+        if self.start < self.end {
+            self.start += write(&self.socket, &self.buffer[self.start..self.end])?;
+        }
+        self.make_room();
+        if self.start == self.end && !self.late.is_empty() {
+            let written = write(&self.socket, &self.late)?;
+            self.late.drain(..written);
+        }
+        Ok(())
+    }
+
+    pub(super) fn sleep(&self, _for_room: bool, timeout: Duration) -> Result<(), OsError> {
+        let has_more = self.start < self.end || !self.late.is_empty();
+        sleep(&[self.socket.as_fd()], has_more, timeout)
+    }
+
+    /// Moves what is left to the beginning, where that is little beside the room that it makes.
+    fn make_room(&mut self) {
+        let left = self.end - self.start;
+        if left <= self.start {
+            self.buffer.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, left);
+        }
+    }
+}
+
+const BUFFER_BYTES_MIN: usize = 512 << 10;
+/// Of small fragments, so that one system call is little beside what it moves.
+const WRITE_BYTES: usize = 64 << 10;

@@ -1,0 +1,201 @@
+//! An intake and what a test needs around it.
+
+use std::fmt;
+use std::time::Duration;
+
+use link::{Address, Arrival, Head, Intake, IntakeParameters, Lost, Order, Secret, Sender, Settings};
+use testkit::TempDir;
+use transport::clock;
+use transport::idle::IdleStrategy;
+use transport::poller::Poller;
+use transport::scheduler::Scheduler;
+
+pub(crate) const CARRIERS: [Carrier; 2] = [Carrier::Tcp, Carrier::Shared];
+pub(crate) const SIZE_MAX: usize = 40_000;
+pub(crate) const PAGES: usize = 16;
+/// Long beyond what a busy host needs, so that a test that hangs says where.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carrier {
+    Tcp,
+    Shared,
+}
+
+/// An intake that the test polls itself.
+pub(crate) struct Bench {
+    pub(crate) intake: Intake,
+    pub(crate) poller: Poller,
+    pub(crate) room: usize,
+    came: Vec<Came>,
+    at: String,
+    _folder: TempDir,
+}
+
+/// What came, with the payload of a fragment copied and its page given back.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Came {
+    Up(String),
+    Down(Lost),
+    TurnedAway(String),
+    Fragment(Fragment),
+    Idle { number: u64, time: u64 },
+    Status(String),
+    Ended { sent: u64, received: u64 },
+}
+
+#[derive(PartialEq)]
+pub(crate) struct Fragment {
+    pub(crate) head: Head,
+    pub(crate) payload: Vec<u8>,
+    pub(crate) damaged: bool,
+}
+
+impl fmt::Debug for Fragment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { head, payload, damaged } = self;
+        write!(f, "{:?} of {} bytes, damaged: {damaged}", head.number, payload.len())
+    }
+}
+
+impl Came {
+    pub(crate) fn fragment(&self) -> Option<&Fragment> {
+        match self {
+            Self::Fragment(fragment) => Some(fragment),
+            _ => None,
+        }
+    }
+
+    fn of(arrival: Arrival) -> Self {
+        match arrival {
+            Arrival::Up { name } => Self::Up(name),
+            Arrival::Down { reason } => Self::Down(reason),
+            Arrival::TurnedAway { why } => Self::TurnedAway(why),
+            Arrival::Fragment { head, page, len, damaged } => {
+                let payload = page.bytes()[HEADROOM..HEADROOM + len].to_vec();
+                Self::Fragment(Fragment { head, payload, damaged })
+            }
+            Arrival::Idle { number, time } => Self::Idle { number, time },
+            Arrival::Status(text) => Self::Status(text),
+            Arrival::Ended { sent, received } => Self::Ended { sent, received },
+        }
+    }
+}
+
+impl Bench {
+    pub(crate) fn new(carrier: Carrier) -> Self {
+        Self::with(carrier, |_| {})
+    }
+
+    pub(crate) fn with(carrier: Carrier, change: impl FnOnce(&mut IntakeParameters)) -> Self {
+        let folder = TempDir::new("link");
+        let at = match carrier {
+            Carrier::Tcp => "tcp://127.0.0.1:0".to_owned(),
+            Carrier::Shared => format!("shm:{}", folder.path().join("tlu.sock").display()),
+        };
+        let mut parameters = IntakeParameters {
+            at: Address::of_intake(&at, "test").unwrap(),
+            name: "tlu".into(),
+            id: 0x51_0000,
+            key: (carrier == Carrier::Tcp).then(|| Secret::new("key")),
+            size_max: SIZE_MAX,
+            headroom: HEADROOM,
+            tailroom: 20,
+            pages: PAGES,
+            run: 7,
+            shared: false,
+        };
+        change(&mut parameters);
+        let mut poller = Poller::new().unwrap();
+        let waker = Scheduler::<()>::new(IdleStrategy::default()).unwrap().waker();
+        let mut intake = Intake::open(parameters, waker).unwrap();
+        intake.register(&mut poller).unwrap();
+        let at = intake.address();
+        Self { intake, poller, room: usize::MAX >> 1, came: Vec::new(), at, _folder: folder }
+    }
+
+    pub(crate) fn at(&self) -> &str {
+        &self.at
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        let key = self.at.starts_with("tcp").then(|| Secret::new("key"));
+        Settings { name: "tlu".into(), id: None, key, patience: PATIENCE }
+    }
+
+    pub(crate) fn connected(&mut self) -> Sender {
+        let settings = self.settings();
+        let sender = self.open(&settings).unwrap();
+        self.until(|came| matches!(came.last(), Some(Came::Up(name)) if name == "tlu"));
+        sender
+    }
+
+    /// Opens a sender while the intake is polled.
+    pub(crate) fn open(&mut self, settings: &Settings) -> Result<Sender, link::LinkError> {
+        let at = self.at.clone();
+        std::thread::scope(|scope| {
+            let opening = scope.spawn(|| Sender::open(&at, settings));
+            while !opening.is_finished() {
+                self.poll();
+            }
+            opening.join().unwrap()
+        })
+    }
+
+    /// Polls once, after news from the kernel or a moment without.
+    pub(crate) fn poll(&mut self) {
+        if !self.intake.is_ready(self.room) {
+            self.poller.wait(Some(Duration::from_millis(1))).unwrap();
+        }
+        let came = &mut self.came;
+        self.intake.poll(clock::now(), &mut self.poller, self.room, &mut |arrival| came.push(Came::of(arrival)));
+    }
+
+    /// Polls until what came since the last call is enough.
+    pub(crate) fn until(&mut self, is_enough: impl Fn(&[Came]) -> bool) -> Vec<Came> {
+        let deadline = clock::now() + PATIENCE;
+        while !is_enough(&self.came) {
+            assert!(clock::now() < deadline, "still waiting; came: {:?}", self.came);
+            self.poll();
+        }
+        std::mem::take(&mut self.came)
+    }
+
+    /// As [`until`](Self::until), with a sender that goes on sending.
+    pub(crate) fn until_with(&mut self, sender: &mut Sender, is_enough: impl Fn(&[Came]) -> bool) -> Vec<Came> {
+        let deadline = clock::now() + PATIENCE;
+        while !is_enough(&self.came) {
+            assert!(clock::now() < deadline, "still waiting; came: {:?}", self.came);
+            sender.flush().unwrap();
+            self.poll();
+        }
+        std::mem::take(&mut self.came)
+    }
+
+    /// Waits for an order while the intake is polled.
+    pub(crate) fn expect(&mut self, sender: &mut Sender, expected: Order) {
+        let deadline = clock::now() + PATIENCE;
+        loop {
+            self.poll();
+            match sender.wait(Duration::ZERO).unwrap() {
+                Order::Nothing => assert!(clock::now() < deadline, "no {expected:?}"),
+                found => return assert_eq!(found, expected),
+            }
+        }
+    }
+
+    /// Sends a fragment while the intake is polled.
+    pub(crate) fn push(&mut self, sender: &mut Sender, head: &Head, payload: &[u8]) {
+        let deadline = clock::now() + PATIENCE;
+        loop {
+            if let Some(place) = sender.reserve(payload.len()).unwrap() {
+                place.copy_from_slice(payload);
+                return sender.commit(head, payload.len()).unwrap();
+            }
+            assert!(clock::now() < deadline, "busy for ever");
+            self.poll();
+        }
+    }
+}
+
+const HEADROOM: usize = 92;
