@@ -101,6 +101,8 @@ pub struct Participant {
     further: Vec<FurtherLink>,
     /// The newest life of each that was heard of.
     lives: BTreeMap<NodeId, Incarnation>,
+    /// The newest life of each that is over: a connection to it was lost.
+    over: BTreeMap<NodeId, Incarnation>,
     is_ready: bool,
     /// It has had a run before the present one.
     was_in_run: bool,
@@ -163,6 +165,7 @@ impl Participant {
             peers: Vec::new(),
             further: Vec::new(),
             lives: BTreeMap::new(),
+            over: BTreeMap::new(),
             is_ready: false,
             was_in_run: false,
             end: None,
@@ -282,6 +285,7 @@ impl Participant {
         self.peers.clear();
         self.further.clear();
         self.lives.clear();
+        self.over.clear();
         self.was_in_run = true;
     }
 
@@ -380,7 +384,8 @@ impl Participant {
         }
         let part = place.peers.get(&peer).and_then(|ties| ties.parts.get(usize::from(index))).copied();
         let part = part.filter(|part| driver.kind(link) == Some(part.kind));
-        let is_new = !self.is_open(link) && life >= self.life(peer);
+        let is_over = self.over.get(&peer).is_some_and(|over| life <= *over);
+        let is_new = !self.is_open(link) && life >= self.life(peer) && !is_over;
         let Some(part) = part.filter(|_| is_new) else { return self.turn_away(driver, link) };
         if index > 0 {
             return self.on_further_greet(driver, link, (peer, life), (index, part));
@@ -519,6 +524,7 @@ impl Participant {
         let gone = place.map(|place| self.peers.swap_remove(place));
         if let Some(gone) = &gone {
             driver.close(gone.link);
+            self.over.insert(node, gone.life);
         }
         // Those of the next life may be there before its first connection.
         let life = gone.as_ref().map(|gone| gone.life);

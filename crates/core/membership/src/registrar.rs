@@ -488,7 +488,8 @@ impl Registrar {
     fn on_greet(&mut self, driver: &mut dyn RegistrarDriver, link: LinkId, (node, life): Member) {
         let is_new = self.run.as_ref().is_some_and(|run| run.shares) && self.behind(link).is_none();
         let place = self.place(node).filter(|place| is_new && self.is_in_run(*place));
-        let awaits = |entry: &Entry| entry.is_life(life) && entry.link.is_some() && entry.data_link.is_none();
+        let has_none = |entry: &Entry| entry.link.is_some() && entry.data_link.is_none() && entry.lost.is_none();
+        let awaits = |entry: &Entry| entry.is_life(life) && has_none(entry);
         let place = place.filter(|place| awaits(&self.entries[*place]));
         let Some(place) = place else { return self.turn_away(driver, link) };
         let entry = &mut self.entries[place];
