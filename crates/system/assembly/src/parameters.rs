@@ -126,6 +126,11 @@ impl Assembly {
         self.dfm_node().or_else(|| self.of(Role::L2sv).first().copied()).expect("checked: one of them is there")
     }
 
+    /// Each application of a role draws other random numbers.
+    fn seed_of(&self, index: usize) -> u64 {
+        self.partition.run.seed.wrapping_add(index as u64)
+    }
+
     fn first(&self) -> EventId {
         EventId(u64::from(self.partition.run.first_lvl1_id))
     }
@@ -216,7 +221,7 @@ impl Assembly {
             group_age: l2sv.group_age.duration(),
             in_flight: self.in_flight(),
             returns: self.supervisors_return(),
-            seed: self.partition.run.seed + index as u64,
+            seed: self.seed_of(index),
         }
     }
 
@@ -259,7 +264,7 @@ impl Assembly {
                 burst_bytes: push.burst.bytes(),
                 group: push.group as usize,
                 group_age: push.group_age.duration(),
-                seed: self.partition.run.seed + index as u64,
+                seed: self.seed_of(index),
             }),
             read_out: if self.level1_node().is_some() { ReadOut::OnTrigger } else { ReadOut::OnRequest },
             level1: self.level1_node(),
@@ -373,7 +378,7 @@ impl Assembly {
             request_timeout: sfi.request_timeout.duration(),
             retries: sfi.retries,
             in_order: self.partition.sfo.as_ref().is_some_and(|sfo| sfo.order == toml::EventOrder::Event),
-            seed: self.partition.run.seed + index as u64,
+            seed: self.seed_of(index),
         }
     }
 
@@ -450,3 +455,24 @@ fn spacing(rate: Option<toml::Rate>, poisson: bool) -> Spacing {
 
 /// What a reply to some requests has around their data.
 const REPLY_HEAD_BYTES: u64 = 1024;
+
+#[cfg(test)]
+mod tests {
+    use configuration::Partition;
+
+    use super::*;
+
+    /// The sum with the place of an application went beyond the numbers that there are.
+    #[test]
+    fn the_largest_seed_gives_each_application_another_one() {
+        let text = "partition.name = \"p\"\nros.count = 1\nsfi.count = 3\nrun.seed = 18446744073709551615\n";
+        let partition = Partition::parse("p", text, &[]).unwrap();
+        let assembly = Assembly::new(partition, vec![vec![0]]);
+        let builders = assembly.of(Role::Sfi).into_iter();
+        let seeds = builders.map(|node| match assembly.parameters(node, false) {
+            Parameters::Sfi(sfi) => sfi.seed,
+            other => panic!("{other:?} is no event builder"),
+        });
+        assert!(seeds.eq([u64::MAX, 0, 1]));
+    }
+}
