@@ -59,6 +59,11 @@ impl External {
         self.arrived.is_empty()
     }
 
+    /// Whether there is none now, and may be one later.
+    pub fn has_to_be_waited_for(&self) -> bool {
+        self.arrived.is_empty() && !self.ended
+    }
+
     /// Whether there will be none, either.
     pub fn is_over(&self) -> bool {
         self.ended && self.arrived.is_empty()

@@ -551,7 +551,7 @@ impl Component for Level1 {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        let has_none = matches!(&self.input, TriggerInput::External(external) if external.is_empty());
+        let has_none = matches!(&self.input, TriggerInput::External(external) if external.has_to_be_waited_for());
         let waits = has_none || self.pace.is_unlimited() && self.is_held_back();
         let offer = self.pace.next().filter(|_| !waits);
         let owed = self.owed.is_late() && self.is_held_back();
