@@ -672,6 +672,8 @@ impl Sfi {
                 self.requests.forget(node);
                 self.give_up_source(source, out);
                 self.ask(now, out);
+            } else if matches!(state, PeerState::Up(_)) {
+                self.ask_anew(now, source, out);
             }
         }
         if let Some(efd) = self.efds.iter().position(|efd| efd.node == node) {

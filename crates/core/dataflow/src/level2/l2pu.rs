@@ -244,8 +244,7 @@ impl L2pu {
         let (event, request) = (worker.assigned.event.event, collection.request);
         for of_one in by_ros(&collection.waiting) {
             self.counters.roi_requests += 1;
-            let robs = of_one.iter().map(|(_, rob)| *rob).collect();
-            out.send(of_one[0].0, Message::RoiRequest { event, request, robs });
+            out.send(of_one[0].0, collection.request_to(event, of_one));
         }
         self.timeouts.push_back((now + self.parameters.request_timeout, index, request));
         self.finish_collection(index, out);
@@ -400,13 +399,16 @@ impl L2pu {
         Some(builder)
     }
 
-    fn on_peer(&mut self, node: NodeId, state: PeerState, out: &mut Outbox) {
+    fn on_peer(&mut self, now: Time, node: NodeId, state: PeerState, out: &mut Outbox) {
         if Some(node) == self.parameters.pros {
             self.pros_up = matches!(state, PeerState::Up(_));
             self.settle_results(out);
         }
         if Some(node) == self.parameters.builder {
             self.builder_up = matches!(state, PeerState::Up(_));
+        }
+        if let PeerState::Up(_) = state {
+            self.ask_anew(now, node, out);
         }
         if state == PeerState::Gone {
             self.gone.push(node);
@@ -447,6 +449,18 @@ impl L2pu {
         }
     }
 
+    /// What a ROS was asked for while it was out of reach, or in its former life, it is asked for now: that is no further try.
+    fn ask_anew(&mut self, now: Time, ros: NodeId, out: &mut Outbox) {
+        for (index, worker) in self.workers.iter().enumerate() {
+            let Some(Worker { assigned, state: State::Collecting(collection), .. }) = worker else { continue };
+            let Some(its) = by_ros(&collection.waiting).find(|its| its[0].0 == ros) else { continue };
+            self.counters.roi_requests += 1;
+            out.send(ros, collection.request_to(assigned.event.event, its));
+            self.timeouts.retain(|(_, other, request)| (*other, *request) != (index, collection.request));
+            self.timeouts.push_back((now + self.parameters.request_timeout, index, collection.request));
+        }
+    }
+
     /// A ROS that will not return: its ROBs are missing.
     fn give_up_on(&mut self, ros: NodeId, out: &mut Outbox) {
         for index in 0..self.workers.len() {
@@ -479,6 +493,12 @@ impl L2pu {
 }
 
 impl Collection {
+    /// The request for these ROBs of one ROS.
+    fn request_to(&self, event: EventId, of_one: &[(NodeId, u32)]) -> Message {
+        let robs = of_one.iter().map(|(_, rob)| *rob).collect();
+        Message::RoiRequest { event, request: self.request, robs }
+    }
+
     /// What these read-out systems have will not come.
     fn give_up(&mut self, is_gone: impl Fn(NodeId) -> bool) {
         let before = self.waiting.len();
@@ -501,7 +521,7 @@ impl Component for L2pu {
                 _ => {}
             },
             Input::Done { ticket, outcome: Outcome::Steered(steered) } => self.on_steered(now, ticket, steered, out),
-            Input::Peer { node, state } => self.on_peer(node, state, out),
+            Input::Peer { node, state } => self.on_peer(now, node, state, out),
             Input::Command(command) => self.on_command(command),
             Input::Deadline => self.on_deadline(now, out),
             Input::Fragment { .. } | Input::Done { .. } => {}

@@ -52,10 +52,23 @@ impl Sfi {
         }
     }
 
+    /// What a source was asked for while it was out of reach, or in its former life, it is asked for now: that is no further try.
+    pub(super) fn ask_anew(&mut self, now: Time, source: usize, out: &mut Outbox) {
+        self.requests.forget(self.parameters.sources[source].node);
+        for event in self.in_order(|building| self.asked.at(building.number, source).awaited) {
+            self.send_try(now, event, source as u16, out);
+        }
+    }
+
     pub(super) fn send_request(&mut self, now: Time, event: EventId, source: u16, out: &mut Outbox) {
-        let building = self.events.find_mut(event).expect("the event is held");
+        let building = self.events.find(event).expect("the event is held");
+        self.asked.at_mut(building.number, usize::from(source)).serial += 1;
+        self.send_try(now, event, source, out);
+    }
+
+    fn send_try(&mut self, now: Time, event: EventId, source: u16, out: &mut Outbox) {
+        let building = self.events.find(event).expect("the event is held");
         let asked = self.asked.at_mut(building.number, usize::from(source));
-        asked.serial += 1;
         asked.sent = now;
         self.counters.requests += 1;
         let (attempt, serial) = (building.attempt, asked.serial);
