@@ -38,13 +38,14 @@ struct Silent {
 
 impl Recovery {
     pub(super) fn new(parameters: &DfmParameters) -> Self {
-        let mut silent = parameters.sfis.clone();
-        let needs_all = matches!(parameters.input, DfmInput::SelfTrigger { .. });
-        match &parameters.input {
-            DfmInput::SelfTrigger { readout, .. } => silent.extend(readout),
-            // A builder that has died as well may have told the former life alone what had become of its events.
-            _ => silent.extend(&parameters.efds),
-        }
+        // A builder that has died as well may have told the former life alone what had become of its events.
+        let mut silent = [&parameters.sfis[..], &parameters.efds].concat();
+        let needs_all = if let DfmInput::SelfTrigger { readout, .. } = &parameters.input {
+            silent.extend(readout);
+            true
+        } else {
+            false
+        };
         let silent = silent.into_iter().map(|node| Silent { node, reachable: false }).collect();
         Self { silent, deadline: None, patient_until: Time::ZERO, needs_all, newest: None, waiting: VecDeque::new() }
     }
@@ -186,10 +187,7 @@ impl Dfm {
         self.counters.recovered_without += recovery.silent.len() as u64;
         recovery.silent.iter().for_each(|silent| out.note(Note::RecoveredWithout(silent.node)));
         if let DfmInput::SelfTrigger { first, limit, .. } = self.parameters.input {
-            // Nobody living may have seen an event that was given up at a dead builder, but it was counted.
-            let counted = EventId(first.0 + self.closed_events.below_bound());
-            self.next_event = recovery.newest.map_or(first, EventId::next).max(counted);
-            self.counters.self_triggered = self.next_event.0.saturating_sub(first.0);
+            self.tell_itself_again(first, recovery.newest);
             self.exhaust_at(limit, out);
         }
         self.catches_up = true;
@@ -200,6 +198,18 @@ impl Dfm {
         self.acknowledge(out);
         self.publish(out);
         self.assign(now, out);
+    }
+
+    /// Of events that it has triggered itself no source tells again. What nobody knows of the numbers that are taken died with a
+    /// builder, or on the way to it.
+    fn tell_itself_again(&mut self, first: EventId, newest: Option<EventId>) {
+        // Nobody living may have seen an event that was given up at a dead builder, but it was counted.
+        let counted = EventId(first.0 + self.closed_events.below_bound());
+        self.next_event = newest.map_or(first, EventId::next).max(counted);
+        self.counters.self_triggered = self.next_event.0.saturating_sub(first.0);
+        for ordinal in counted.0 - first.0..self.counters.self_triggered {
+            self.trigger_unknown(EventId(first.0 + ordinal), ordinal);
+        }
     }
 }
 

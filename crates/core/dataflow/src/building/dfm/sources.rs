@@ -153,16 +153,19 @@ impl Dfm {
             if !self.pace.as_mut().is_some_and(|pace| pace.take(now)) {
                 return;
             }
-            let event =
-                EventInfo { event: self.next_event, ordinal: self.counters.self_triggered, ..EventInfo::default() };
-            self.next_event = self.next_event.next();
+            let (event, ordinal) = (self.next_event, self.counters.self_triggered);
+            self.next_event = event.next();
             self.counters.self_triggered += 1;
-            // A filter daemon may have told of one that a former life had triggered, and that died with its builder.
-            if !self.knows(event.event) {
-                self.accept(event, false, None, None);
-                self.assign_queued(now, out);
-            }
+            self.trigger_unknown(event, ordinal);
+            self.assign_queued(now, out);
             self.exhaust_at(limit, out);
+        }
+    }
+
+    /// Somebody may know of an event that a former life had triggered.
+    pub(super) fn trigger_unknown(&mut self, event: EventId, ordinal: u64) {
+        if !self.knows(event) {
+            self.accept(EventInfo { event, ordinal, ..EventInfo::default() }, false, None, None);
         }
     }
 
