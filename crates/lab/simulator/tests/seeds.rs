@@ -1,6 +1,6 @@
 //! Seeded random runs of whole partitions with every fault of a network and its hosts.
 
-use simulator::swarm::{EDITION_OF_JOINS, InputKind, LEVELS, Plan};
+use simulator::swarm::{EDITION, EDITION_OF_JOINS, InputKind, LEVELS, Plan};
 use simulator::world::{Planted, Trace};
 
 /// Seeds per level of faults; `WEIR_SEEDS` sets another number for long campaigns.
@@ -21,12 +21,13 @@ fn number(variable: &str) -> Option<u64> {
 }
 
 /// Prints the run of one seed: `WEIR_SEED=LEVEL:SEED cargo test -p simulator --test seeds one_seed -- --nocapture`; with `WEIR_LEAST`
-/// set, that of the least plan that fails in the same way.
+/// set, that of the least plan that fails in the same way. Where applications join, `WEIR_EDITION` names the edition of the draws.
 #[test]
 fn one_seed() {
     let text = std::env::var("WEIR_SEED").unwrap_or_else(|_| "3:1".to_owned());
     let (level, seed) = text.split_once(':').expect("WEIR_SEED is LEVEL:SEED");
-    let drawn = Plan::draw(seed.parse().expect("a seed"), level.parse().expect("a level"));
+    let edition = number("WEIR_EDITION").map_or(EDITION, |edition| edition as u32);
+    let drawn = Plan::draw_in(edition, seed.parse().expect("a seed"), level.parse().expect("a level"));
     let least = std::env::var_os("WEIR_LEAST").and_then(|_| drawn.least());
     let plan = least.map_or(drawn, |(least, _)| least);
     eprintln!("{plan:#?}\n{}", plan.to_toml().unwrap_or_default());
@@ -55,7 +56,7 @@ fn campaign_of(level: u32, draw: impl Fn(u64, u32) -> Plan) {
 
 #[test]
 fn applications_join_whoever_else_wants_to() {
-    (0..=3).for_each(|level| campaign_of(level, |seed, level| Plan::draw_in(EDITION_OF_JOINS, seed, level)));
+    (0..LEVELS).for_each(|level| campaign_of(level, |seed, level| Plan::draw_in(EDITION_OF_JOINS, seed, level)));
 }
 
 #[test]

@@ -719,5 +719,5 @@ const MESSAGES_OF_EVENT: u32 = 8;
 pub const LEVELS: u32 = 6;
 /// The newest edition of the draws in which applications know each other at once.
 pub const EDITION: u32 = 8;
-/// The edition in which they join, up to level 3.
-pub const EDITION_OF_JOINS: u32 = 9;
+/// The newest edition in which they join.
+pub const EDITION_OF_JOINS: u32 = 10;

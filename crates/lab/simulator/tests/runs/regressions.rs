@@ -6,6 +6,7 @@ use base::ids::{NodeId, Role};
 use dataflow::building::dfm::ClearAfter;
 use dataflow::control::losses::Cause;
 use dataflow::filter::policy::FilterPolicy;
+use dataflow::level1::dead_time::DeadTimeParameters;
 use dataflow::level1::pace::Spacing;
 use dataflow::level2::steering::Strategy;
 use dataflow::report::SfoCounters;
@@ -312,6 +313,51 @@ fn disks_of_the_first_edition_do_not_heal() {
 fn a_level_1_that_is_always_a_little_late_gets_on() {
     holds_in(7, 930_001_220, 1);
     holds_in(7, 930_003_891, 5);
+}
+
+/// The outside said that there were no more triggers shortly before the run was paused: when it went on, the next crossing was still to
+/// come, and level 1 did not ask to be called then.
+#[test]
+fn triggers_from_outside_that_are_over_end_a_run_that_was_paused() {
+    for us in (1_000..3_000).step_by(50) {
+        passes(&Plan {
+            credit: Some(3),
+            limited: false,
+            crossings: Some(DeadTimeParameters { simple: 7468, complex: Vec::new() }),
+            faults: vec![(Duration::from_micros(us), Fault::Pause(Duration::from_micros(17_445)))],
+            ..Plan::plain(7)
+        });
+    }
+}
+
+/// Behind the end of a connection a former life of the DFM greeted once more: a builder gave up what the next one asked it for.
+#[test]
+fn a_life_that_was_lost_is_not_taken_in_again() {
+    holds_in(9, 2_702_635_577_588, 2);
+}
+
+/// What a DFM that triggers itself had sent to one builder was on its way when it died, and behind that came word of its next life:
+/// nobody knew of the event, and others knew of later ones.
+#[test]
+fn a_dfm_that_triggers_itself_gives_out_again_what_nobody_knows() {
+    holds_in(10, 115, 4);
+    holds_in(10, 66, 5);
+    holds_in(10, 5_000_000_003_309, 5);
+}
+
+/// A builder that returned got events before it had found the read-out systems, and its requests went nowhere.
+#[test]
+fn a_source_that_was_out_of_reach_is_asked_when_it_comes() {
+    holds_in(10, 5_000_000_000_331, 5);
+    holds_in(10, 5_000_000_003_433, 5);
+}
+
+/// Events that were on their way from a level 1 that died reached nobody, and later ones did. So it was with a DFM that triggered itself
+/// when a builder and the read-out system died, too.
+#[test]
+fn what_is_known_of_one_that_triggered_and_died_need_not_be_its_first_events() {
+    holds_in(10, 5_000_000_002_929, 3);
+    holds_in(10, 6_000_000_001_727, 5);
 }
 
 fn holds(seed: u64, level: u32) {
