@@ -184,7 +184,7 @@ pub enum Violation {
     #[error("page {index} committed, which was not lent")]
     Page {
         /// Its index.
-        index: u32,
+        index: u64,
     },
     /// A counter of a ring that cannot be.
     #[error("ring counter {found} after {before}: expected at most {capacity} more")]

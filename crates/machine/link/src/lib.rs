@@ -14,6 +14,7 @@ mod greeting;
 mod inbox;
 mod intake;
 mod kind;
+mod memory;
 mod proof;
 mod record;
 mod sender;

@@ -13,7 +13,7 @@ use rustix::net::{
 };
 use transport::error::OsError;
 
-use crate::error::Violation;
+use crate::error::{LinkError, Violation};
 
 /// Why a connection is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,6 +33,16 @@ pub enum Lost {
     /// The kernel refuses.
     #[error(transparent)]
     System(#[from] OsError),
+}
+
+impl From<Lost> for LinkError {
+    fn from(lost: Lost) -> Self {
+        match lost {
+            Lost::Closed | Lost::Silent | Lost::Deaf => Self::Closed,
+            Lost::Violated(violation) => Self::Violated(violation),
+            Lost::System(error) => Self::System(error),
+        }
+    }
 }
 
 impl Lost {

@@ -2,12 +2,17 @@
 
 mod book;
 mod doorway;
+mod line;
+mod shared;
 mod stranger;
 mod stream;
+
+use std::sync::Arc;
 
 use base::time::Time;
 use transport::page_pool::{Page, Pool, PoolOptions};
 use transport::poller::Poller;
+use transport::shm::SleepWord;
 use transport::waker::Waker;
 
 use crate::address::Address;
@@ -18,6 +23,8 @@ use crate::proof::{Hash, Secret};
 use crate::record::{Flags, Head, RecordHead};
 use crate::socket::{Lost, watch_over, write};
 use doorway::Doorway;
+use line::Line;
+use shared::SharedLine;
 use stranger::{Step, Stranger};
 use stream::StreamLine;
 
@@ -53,8 +60,13 @@ pub struct Intake {
     parameters: IntakeParameters,
     doorway: Doorway,
     strangers: Vec<Stranger>,
-    line: Option<StreamLine>,
+    line: Option<Line>,
     pool: Pool,
+    /// Whether a source has had the pool.
+    is_pool_used: bool,
+    waker: Waker,
+    /// Says to sources whether our scheduler sleeps.
+    sleep: Option<Arc<SleepWord>>,
     told: Told,
     counters: IntakeCounters,
 }
@@ -159,11 +171,17 @@ impl Intake {
             return Err(LinkError::KeyMissing { at: parameters.at.to_string() });
         }
         let pool = new_pool(&parameters)?;
-        pool.wake_on_return(waker);
+        pool.wake_on_return(waker.clone());
+        let sleep = match parameters.at {
+            Address::Shared(_) => Some(Arc::new(SleepWord::new()?)),
+            Address::Tcp(_) => None,
+        };
+        sleep.iter().for_each(|sleep| waker.show_sleep_in(sleep));
         let doorway = Doorway::open(&parameters.at)?;
         let told = Told { run: parameters.run, is_running: false, is_off: false };
         let counters = IntakeCounters::default();
-        Ok(Self { parameters, doorway, strangers: Vec::new(), line: None, pool, told, counters })
+        let (strangers, is_pool_used) = (Vec::new(), false);
+        Ok(Self { parameters, doorway, strangers, line: None, pool, is_pool_used, waker, sleep, told, counters })
     }
 
     /// Lets a scheduler sleep until somebody comes.
@@ -185,7 +203,7 @@ impl Intake {
     pub fn is_ready(&self, room: usize) -> bool {
         self.line.as_ref().is_some_and(|line| line.is_ready(room, &self.pool))
             || self.doorway.is_acceptable()
-            || self.strangers.iter().any(Stranger::is_ready)
+            || (!self.is_ending() && self.strangers.iter().any(Stranger::is_ready))
     }
 
     /// Tells the source, and every one that comes later.
@@ -236,9 +254,17 @@ impl Intake {
         }
     }
 
+    /// Whether a source is gone whose fragments are not all delivered: visitors wait so long.
+    fn is_ending(&self) -> bool {
+        self.line.as_ref().is_some_and(Line::is_ending)
+    }
+
     fn meet(&mut self, now: Time, poller: &mut Poller, deliver: &mut dyn FnMut(Arrival)) -> bool {
         let mut is_busy = self.let_in(now, poller);
         self.strangers.retain(|stranger| !stranger.is_overdue(now));
+        if self.is_ending() {
+            return is_busy;
+        }
         for at in (0..self.strangers.len()).rev() {
             let stranger = &mut self.strangers[at];
             if !stranger.is_ready() {
@@ -248,7 +274,7 @@ impl Intake {
                 Step::Wait => continue,
                 Step::Proven { greeting, proof } => {
                     let stranger = self.strangers.swap_remove(at);
-                    self.admit(stranger, greeting, proof, deliver);
+                    self.admit(stranger, greeting, proof, poller, deliver);
                 }
                 Step::TurnAway { why } => {
                     let stranger = self.strangers.swap_remove(at);
@@ -282,14 +308,26 @@ impl Intake {
         is_busy
     }
 
-    fn admit(&mut self, stranger: Stranger, greeting: Greeting, proof: Option<Hash>, deliver: &mut dyn FnMut(Arrival)) {
+    fn admit(
+        &mut self,
+        stranger: Stranger,
+        greeting: Greeting,
+        proof: Option<Hash>,
+        poller: &mut Poller,
+        deliver: &mut dyn FnMut(Arrival),
+    ) {
         if self.line.is_some() {
             let why = format!("a source named {} is connected already; end it first", greeting.name);
             return self.turn_away(&stranger, why, true, deliver);
         }
         let welcome = Welcome { proof, size_max: self.parameters.size_max as u32, memory: None, run: self.told.run };
-        let mut line = StreamLine::new(stranger, &self.parameters, self.told.run);
-        line.say(&welcome.encode());
+        let mut line = match self.line_with(stranger, welcome, poller) {
+            Ok(line) => line,
+            Err(error) => {
+                self.counters.turned_away += 1;
+                return deliver(Arrival::TurnedAway { why: error.to_string() });
+            }
+        };
         if self.told.is_running {
             line.order(LinkOrder::Start { run: self.told.run });
         }
@@ -299,6 +337,22 @@ impl Intake {
         self.line = Some(line);
         self.counters.connections += 1;
         deliver(Arrival::Up { name: greeting.name });
+    }
+
+    /// Over shared memory each source gets pages that no other one has had.
+    fn line_with(&mut self, stranger: Stranger, welcome: Welcome, poller: &mut Poller) -> Result<Line, LinkError> {
+        let Some(sleep) = &self.sleep else {
+            let mut line = StreamLine::new(stranger, &self.parameters, welcome.run);
+            line.say(&welcome.encode());
+            return Ok(Line::Stream(Box::new(line)));
+        };
+        if self.is_pool_used {
+            self.pool = new_pool(&self.parameters)?;
+            self.pool.wake_on_return(self.waker.clone());
+        }
+        self.is_pool_used = true;
+        let line = SharedLine::new(stranger, &self.parameters, &self.pool, sleep, welcome, poller)?;
+        Ok(Line::Shared(Box::new(line)))
     }
 
     fn turn_away(&mut self, stranger: &Stranger, why: String, again: bool, deliver: &mut dyn FnMut(Arrival)) {

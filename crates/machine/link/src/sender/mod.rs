@@ -1,7 +1,9 @@
 //! The source's end of a link.
 
+mod carrier;
 mod control;
 mod opening;
+mod shared;
 mod stream;
 
 use std::collections::VecDeque;
@@ -13,8 +15,9 @@ use crate::error::LinkError;
 use crate::kind::Kind;
 use crate::proof::Secret;
 use crate::record::{Flags, Head, NAME_BYTES_MAX, RecordHead, TEXT_BYTES_MAX};
-use crate::socket::Lost;
+use carrier::Carrier;
 use control::Told;
+use shared::Shared;
 use stream::Stream;
 
 /// What a source says of itself.
@@ -54,13 +57,15 @@ pub enum Order {
 /// 4. After [`Order::Stop`]: [`end`](Self::end), then wait for the next run.
 pub struct Sender {
     at: String,
-    carrier: Stream,
+    carrier: Carrier,
     told: Told,
     run: u32,
     is_running: bool,
     sequence: u64,
     size_max: usize,
     reserved: Option<usize>,
+    /// What could not be said yet, one of each kind at most: a later one says all that an earlier one would.
+    late: VecDeque<(RecordHead, Vec<u8>)>,
     /// The length that there was no room for.
     wanted: Option<usize>,
     is_closed: bool,
@@ -76,11 +81,13 @@ impl Sender {
     /// What is no address; nobody there in time; a refusal; an end that does not know the key.
     pub fn open(at: &str, settings: &Settings) -> Result<Self, LinkError> {
         check_text("name", &settings.name, NAME_BYTES_MAX)?;
-        let opened = opening::open(at, settings)?;
-        let size_max = opened.welcome.size_max as usize;
-        let carrier = Stream::new(opened.socket, size_max);
-        let told = Told::new(opened.inbox);
-        let run = opened.welcome.run;
+        let (opened, inbox) = opening::open(at, settings)?;
+        let (run, size_max) = (opened.welcome.run, opened.welcome.size_max as usize);
+        let told = Told::new(inbox);
+        let carrier = match opened.welcome.memory {
+            Some(_) => Carrier::Shared(Shared::new(opened)?),
+            None => Carrier::Stream(Stream::new(opened.socket, size_max)),
+        };
         Ok(Self {
             at: at.to_owned(),
             carrier,
@@ -90,6 +97,7 @@ impl Sender {
             sequence: 0,
             size_max,
             reserved: None,
+            late: VecDeque::new(),
             wanted: None,
             is_closed: false,
         })
@@ -102,7 +110,7 @@ impl Sender {
     pub fn wait(&mut self, timeout: Duration) -> Result<Order, LinkError> {
         let until = clock::now() + timeout;
         loop {
-            self.exchange()?;
+            self.exchange(true)?;
             if let Some(order) = self.told.next_order() {
                 return Ok(self.obey(order));
             }
@@ -135,11 +143,15 @@ impl Sender {
         if !self.is_running {
             return Ok(None);
         }
-        if self.told.is_off() || !self.carrier.has_room(len) {
-            self.wanted = Some(len);
-            self.exchange()?;
+        if self.carrier.shows_news() {
+            self.exchange(true)?;
             self.check_open()?;
-            if self.told.is_off() || !self.carrier.has_room(len) {
+        }
+        if !self.can_take(len) {
+            self.wanted = Some(len);
+            self.exchange(true)?;
+            self.check_open()?;
+            if !self.can_take(len) {
                 return Ok(None);
             }
         }
@@ -160,7 +172,7 @@ impl Sender {
         let head = RecordHead::of_fragment(head, len as u32, self.sequence, self.run, || crc32c::crc32c(payload));
         self.sequence += 1;
         self.carrier.commit(&head);
-        if self.carrier.is_well_filled() { self.exchange() } else { Ok(()) }
+        if self.carrier.is_well_filled() { self.exchange(false) } else { Ok(()) }
     }
 
     /// Says that nothing with a lower number or an earlier time (ns) follows.
@@ -189,7 +201,7 @@ impl Sender {
     pub fn end(&mut self) -> Result<(), LinkError> {
         self.is_running = false;
         self.say(&RecordHead { sequence: self.sequence, ..RecordHead::plain(Kind::End, 0) }, &[])?;
-        self.exchange()
+        self.exchange(false)
     }
 
     /// Sends what has been committed, as far as the connection takes it now.
@@ -197,7 +209,7 @@ impl Sender {
     /// # Errors
     /// A link that has ended.
     pub fn flush(&mut self) -> Result<(), LinkError> {
-        self.exchange()?;
+        self.exchange(false)?;
         self.check_open()
     }
 
@@ -214,7 +226,9 @@ impl Sender {
     fn say(&mut self, head: &RecordHead, body: &[u8]) -> Result<(), LinkError> {
         self.reserved = None;
         self.check_open()?;
-        self.carrier.say(&RecordHead { run: self.run, ..*head }, body);
+        self.late.retain(|(late, _)| late.kind != head.kind);
+        self.late.push_back((RecordHead { run: self.run, ..*head }, body.to_vec()));
+        self.say_what_is_late();
         Ok(())
     }
 
@@ -236,29 +250,45 @@ impl Sender {
         order
     }
 
-    /// Writes what is there to be written and reads what was said.
-    fn exchange(&mut self) -> Result<(), LinkError> {
-        let exchanged = self.carrier.flush().and_then(|()| self.told.read(self.carrier.socket()));
-        match exchanged {
-            Ok(()) => Ok(()),
-            Err(Lost::Closed | Lost::Silent | Lost::Deaf) => {
-                // What was said last tells why.
-                self.is_closed = true;
-                Ok(())
-            }
-            Err(Lost::Violated(violation)) => {
-                self.is_closed = true;
-                Err(violation.into())
-            }
-            Err(Lost::System(error)) => {
-                self.is_closed = true;
-                Err(error.into())
-            }
+    /// Whether all that was committed and said has been handed over.
+    pub fn is_flushed(&self) -> bool {
+        self.late.is_empty() && self.carrier.is_flushed()
+    }
+
+    /// Writes what is there to be written, and reads what was said: where that costs a system call for nothing, only if it `must`.
+    fn exchange(&mut self, must_read: bool) -> Result<(), LinkError> {
+        self.say_what_is_late();
+        let mut exchanged = self.carrier.flush();
+        // What the other end said before it closed tells why.
+        if exchanged.is_err() || self.carrier.has_news() || must_read {
+            let read = self.told.read(self.carrier.socket());
+            exchanged = exchanged.and(read);
+        }
+        let Err(lost) = exchanged else { return Ok(()) };
+        self.is_closed = true;
+        match lost.into() {
+            LinkError::Closed => Ok(()),
+            error => Err(error),
         }
     }
 
-    fn has_room_again(&self) -> bool {
-        self.wanted.is_some_and(|len| !self.told.is_off() && self.carrier.has_room(len))
+    fn say_what_is_late(&mut self) {
+        while let Some((head, body)) = self.late.front() {
+            if !self.carrier.try_say(head, body) {
+                return;
+            }
+            self.late.pop_front();
+        }
+    }
+
+    /// Nothing overtakes what is late.
+    #[inline]
+    fn can_take(&mut self, len: usize) -> bool {
+        !self.told.is_off() && self.late.is_empty() && self.carrier.has_room(len)
+    }
+
+    fn has_room_again(&mut self) -> bool {
+        self.wanted.is_some_and(|len| self.can_take(len))
     }
 }
 

@@ -25,8 +25,6 @@ pub(super) struct Opened {
     pub(super) socket: OwnedFd,
     pub(super) welcome: Welcome,
     pub(super) descriptors: Vec<OwnedFd>,
-    /// What came behind the welcome.
-    pub(super) inbox: Inbox,
 }
 
 /// Why a try came to nothing.
@@ -36,8 +34,8 @@ enum Failed {
     Lastingly(LinkError),
 }
 
-/// Tries until it succeeds, fails for good, or patience is at its end.
-pub(super) fn open(at: &str, settings: &Settings) -> Result<Opened, LinkError> {
+/// Tries until it succeeds, fails for good, or patience is at its end. With what came behind the welcome.
+pub(super) fn open(at: &str, settings: &Settings) -> Result<(Opened, Inbox), LinkError> {
     let until = clock::now() + settings.patience;
     loop {
         let last = match try_once(at, settings, until.max(clock::now() + ANSWER_MIN)) {
@@ -54,7 +52,7 @@ pub(super) fn open(at: &str, settings: &Settings) -> Result<Opened, LinkError> {
     }
 }
 
-fn try_once(at: &str, settings: &Settings, until: Time) -> Result<Opened, Failed> {
+fn try_once(at: &str, settings: &Settings, until: Time) -> Result<(Opened, Inbox), Failed> {
     let address = Address::of_source(at).map_err(Failed::Lastingly)?;
     let Some(address) = address else { return Err(Failed::ForNow("no partition has a source of this name".into())) };
     if matches!(address, Address::Tcp(_)) && settings.key.is_none() {
@@ -101,7 +99,7 @@ struct Meeting<'a> {
 }
 
 impl Meeting<'_> {
-    fn run(mut self) -> Result<Opened, Failed> {
+    fn run(mut self) -> Result<(Opened, Inbox), Failed> {
         let nonce = random().map_err(|error| Failed::Lastingly(error.into()))?;
         let Settings { name, id, .. } = self.settings;
         let greeting = Greeting { version: VERSION, id: *id, nonce, name: name.clone() };
@@ -121,7 +119,7 @@ impl Meeting<'_> {
                 Said::Welcome(welcome) => {
                     self.check(&greeting, challenge.as_ref(), &welcome)?;
                     let Self { socket, inbox, descriptors, .. } = self;
-                    return Ok(Opened { socket, welcome, descriptors, inbox });
+                    return Ok((Opened { socket, welcome, descriptors }, inbox));
                 }
                 Said::Refused { why, again: true } => return Err(Failed::ForNow(why)),
                 Said::Refused { why, again: false } => {

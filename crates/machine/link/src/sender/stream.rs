@@ -15,14 +15,12 @@ pub(super) struct Stream {
     /// What was not written yet.
     start: usize,
     end: usize,
-    /// Short records that found the buffer full.
-    late: Vec<u8>,
 }
 
 impl Stream {
     pub(super) fn new(socket: OwnedFd, size_max: usize) -> Self {
         let len = (2 * (HEAD_BYTES + size_max)).max(BUFFER_BYTES_MIN);
-        Self { socket, buffer: vec![0; len].into(), start: 0, end: 0, late: Vec::new() }
+        Self { socket, buffer: vec![0; len].into(), start: 0, end: 0 }
     }
 
     pub(super) fn socket(&self) -> &OwnedFd {
@@ -30,7 +28,7 @@ impl Stream {
     }
 
     pub(super) fn has_room(&self, len: usize) -> bool {
-        self.late.is_empty() && self.buffer.len() - self.end >= HEAD_BYTES + len
+        self.buffer.len() - self.end >= HEAD_BYTES + len
     }
 
     /// Where a payload goes; there is room for it.
@@ -50,14 +48,17 @@ impl Stream {
         self.end - self.start >= WRITE_BYTES
     }
 
-    pub(super) fn say(&mut self, head: &RecordHead, body: &[u8]) {
-        if self.has_room(body.len()) {
+    pub(super) fn try_say(&mut self, head: &RecordHead, body: &[u8]) -> bool {
+        let has_room = self.has_room(body.len());
+        if has_room {
             self.payload(body.len()).copy_from_slice(body);
             self.commit(head);
-        } else {
-            self.late.extend_from_slice(&head.encode());
-            self.late.extend_from_slice(body);
         }
+        has_room
+    }
+
+    pub(super) fn is_flushed(&self) -> bool {
+        self.start == self.end
     }
 
     pub(super) fn flush(&mut self) -> Result<(), Lost> {
@@ -65,16 +66,11 @@ impl Stream {
             self.start += write(&self.socket, &self.buffer[self.start..self.end])?;
         }
         self.make_room();
-        if self.start == self.end && !self.late.is_empty() {
-            let written = write(&self.socket, &self.late)?;
-            self.late.drain(..written);
-        }
         Ok(())
     }
 
-    pub(super) fn sleep(&self, _for_room: bool, timeout: Duration) -> Result<(), OsError> {
-        let has_more = self.start < self.end || !self.late.is_empty();
-        sleep(&[self.socket.as_fd()], has_more, timeout)
+    pub(super) fn sleep(&self, timeout: Duration) -> Result<(), OsError> {
+        sleep(&[self.socket.as_fd()], !self.is_flushed(), timeout)
     }
 
     /// Moves what is left to the beginning, where that is little beside the room that it makes.

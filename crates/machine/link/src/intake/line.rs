@@ -1,0 +1,58 @@
+//! The connection with a source, whatever carries it.
+
+use transport::page_pool::Pool;
+
+use super::shared::SharedLine;
+use super::stream::StreamLine;
+use super::{Arrival, IntakeCounters, LinkOrder};
+use crate::socket::Lost;
+
+pub(super) enum Line {
+    Stream(Box<StreamLine>),
+    Shared(Box<SharedLine>),
+}
+
+impl Line {
+    pub(super) fn poll(
+        &mut self,
+        room: usize,
+        pool: &Pool,
+        counters: &mut IntakeCounters,
+        deliver: &mut dyn FnMut(Arrival),
+    ) -> Result<bool, Lost> {
+        match self {
+            Self::Stream(line) => line.poll(room, pool, counters, deliver),
+            Self::Shared(line) => line.poll(room, pool, counters, deliver),
+        }
+    }
+
+    pub(super) fn is_ready(&self, room: usize, pool: &Pool) -> bool {
+        match self {
+            Self::Stream(line) => line.is_ready(room, pool),
+            Self::Shared(line) => line.is_ready(room, pool),
+        }
+    }
+
+    /// Whether the source is gone and some of what it has sent is not delivered.
+    pub(super) fn is_ending(&self) -> bool {
+        match self {
+            Self::Stream(_) => false,
+            Self::Shared(line) => line.is_ending(),
+        }
+    }
+
+    pub(super) fn order(&mut self, order: LinkOrder) {
+        match self {
+            Self::Stream(line) => line.order(order),
+            Self::Shared(line) => line.order(order),
+        }
+    }
+
+    /// Tells the source why, if it hears.
+    pub(super) fn dismiss(&mut self, reason: Lost) {
+        match self {
+            Self::Stream(line) => line.dismiss(reason),
+            Self::Shared(line) => line.dismiss(reason),
+        }
+    }
+}
