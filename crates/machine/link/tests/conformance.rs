@@ -2,16 +2,16 @@
 
 mod bench;
 
-use bench::{Bench, CARRIERS, Came};
-use link::{Flags, Head, LinkOrder, Order};
+use std::time::Duration;
+
+use bench::{Bench, CARRIERS, Came, Carrier, PAGES, SIZE_MAX};
+use link::{Flags, Head, LinkError, LinkOrder, Lost, Order, Secret, Sender, Settings};
 
 #[test]
 fn fragments_come_as_they_were_sent() {
     for carrier in CARRIERS {
         let mut bench = Bench::new(carrier);
-        let mut sender = bench.connected();
-        bench.intake.order(LinkOrder::Start { run: 7 });
-        bench.expect(&mut sender, Order::Start { run: 7 });
+        let mut sender = bench.started(7);
         let heads: Vec<Head> = (0..200).map(head).collect();
         for (index, head) in heads.iter().enumerate() {
             bench.push(&mut sender, head, &payload(index));
@@ -41,6 +41,269 @@ fn head(index: usize) -> Head {
 
 /// Of all lengths from nothing to the longest.
 fn payload(index: usize) -> Vec<u8> {
-    let len = (index * 331) % (bench::SIZE_MAX + 1);
+    let len = (index * 331) % (SIZE_MAX + 1);
     (0..len).map(|at| (at * 7 + index) as u8).collect()
+}
+
+#[test]
+fn marks_and_texts_come_among_the_fragments() {
+    for carrier in CARRIERS {
+        let mut bench = Bench::new(carrier);
+        let mut sender = bench.started(7);
+        sender.report("all is well").unwrap();
+        bench.push(&mut sender, &head(0), &payload(0));
+        sender.idle(4, 99).unwrap();
+        bench.push(&mut sender, &head(2), &payload(2));
+        sender.end().unwrap();
+        let came = bench.until_with(&mut sender, |came| came.len() == 5);
+        assert!(came.contains(&Came::Status("all is well".into())), "{carrier:?} {came:?}");
+        let others: Vec<_> = came.iter().filter(|came| !matches!(came, Came::Status(_))).collect();
+        assert!(matches!(others[0], Came::Fragment(_)) && matches!(others[2], Came::Fragment(_)), "{carrier:?}");
+        assert_eq!(*others[1], Came::Idle { number: 4, time: 99 }, "{carrier:?}");
+        assert_eq!(*others[3], Came::Ended { sent: 2, received: 2 }, "{carrier:?}");
+    }
+}
+
+#[test]
+fn nothing_is_taken_before_the_start_nor_after_the_end() {
+    for carrier in CARRIERS {
+        let mut bench = Bench::new(carrier);
+        let mut sender = bench.connected();
+        assert!(sender.reserve(8).unwrap().is_none(), "{carrier:?}");
+        bench.intake.order(LinkOrder::Start { run: 7 });
+        bench.expect(&mut sender, Order::Start { run: 7 });
+        bench.push(&mut sender, &head(0), &payload(0));
+        bench.intake.order(LinkOrder::Stop);
+        bench.expect(&mut sender, Order::Stop);
+        bench.push(&mut sender, &head(1), &payload(1));
+        sender.end().unwrap();
+        assert!(sender.reserve(8).unwrap().is_none(), "{carrier:?}");
+        bench.until_with(&mut sender, |came| came.contains(&Came::Ended { sent: 2, received: 2 }));
+        bench.intake.order(LinkOrder::Start { run: 8 });
+        bench.expect(&mut sender, Order::Start { run: 8 });
+        bench.push(&mut sender, &head(0), &payload(0));
+        sender.end().unwrap();
+        bench.until_with(&mut sender, |came| came.contains(&Came::Ended { sent: 1, received: 1 }));
+    }
+}
+
+#[test]
+fn fragments_of_a_former_run_are_dropped_and_counted() {
+    for carrier in CARRIERS {
+        let mut bench = Bench::new(carrier);
+        let mut sender = bench.started(7);
+        bench.push(&mut sender, &head(0), &payload(3));
+        bench.until_with(&mut sender, |came| !came.is_empty());
+        // Committed, and on its way when the next run begins.
+        sender.reserve(9).unwrap().unwrap().fill(1);
+        sender.commit(&head(1), 9).unwrap();
+        bench.intake.order(LinkOrder::Start { run: 8 });
+        bench.expect(&mut sender, Order::Start { run: 8 });
+        bench.push(&mut sender, &head(2), &payload(2));
+        sender.end().unwrap();
+        let came = bench.until_with(&mut sender, |came| matches!(came.last(), Some(Came::Ended { .. })));
+        let numbers: Vec<_> = came.iter().filter_map(Came::fragment).map(|fragment| fragment.head.number).collect();
+        assert_eq!(numbers, [Some(6)], "{carrier:?}");
+        assert_eq!(bench.intake.counters().stale, 1, "{carrier:?}");
+    }
+}
+
+#[test]
+fn xoff_holds_a_source_back_until_xon() {
+    for carrier in CARRIERS {
+        let mut bench = Bench::new(carrier);
+        let mut sender = bench.started(7);
+        bench.intake.order(LinkOrder::Off);
+        bench.wait_until(&mut sender, |sender| sender.reserve(8).unwrap().is_none());
+        assert_eq!(sender.wait(Duration::ZERO).unwrap(), Order::Nothing);
+        assert!(sender.reserve(8).unwrap().is_none(), "{carrier:?}");
+        bench.intake.order(LinkOrder::On);
+        bench.wait_until(&mut sender, |sender| sender.reserve(8).unwrap().is_some());
+        sender.commit(&head(0), 8).unwrap();
+        bench.until_with(&mut sender, |came| came.len() == 1);
+    }
+}
+
+#[test]
+fn a_source_that_comes_during_a_run_is_told_how_things_stand() {
+    for carrier in CARRIERS {
+        let mut bench = Bench::new(carrier);
+        bench.intake.order(LinkOrder::Start { run: 9 });
+        bench.intake.order(LinkOrder::Off);
+        let mut sender = bench.connected();
+        bench.expect(&mut sender, Order::Start { run: 9 });
+        assert!(sender.reserve(8).unwrap().is_none(), "{carrier:?}");
+    }
+}
+
+#[test]
+fn without_pages_a_source_waits_and_loses_nothing() {
+    for carrier in CARRIERS {
+        let mut bench = Bench::new(carrier);
+        bench.keeps_pages = true;
+        let mut sender = bench.started(7);
+        let (mut sent, mut held) = (0_usize, 0);
+        // A stream has buffers on its way: it takes as much as these hold besides.
+        while held < 200 {
+            match sender.reserve(SIZE_MAX).unwrap() {
+                Some(place) => {
+                    place.fill(sent as u8);
+                    sender.commit(&head(sent), SIZE_MAX).unwrap();
+                    (sent, held) = (sent + 1, 0);
+                }
+                None => held += 1,
+            }
+            bench.poll();
+        }
+        assert_eq!(bench.kept.len(), PAGES, "{carrier:?}");
+        bench.keeps_pages = false;
+        bench.kept.clear();
+        sender.end().unwrap();
+        let expected = Came::Ended { sent: sent as u64, received: sent as u64 };
+        let came = bench.until_with(&mut sender, |came| came.contains(&expected));
+        let fragments: Vec<_> = came.iter().filter_map(Came::fragment).collect();
+        assert_eq!(fragments.len(), sent, "{carrier:?}");
+        let is_whole = |(index, fragment): (usize, &&bench::Fragment)| {
+            fragment.head.number == Some(3 * index as u64) && fragment.payload == vec![index as u8; SIZE_MAX]
+        };
+        assert!(fragments.iter().enumerate().all(is_whole), "{carrier:?}");
+    }
+}
+
+#[test]
+fn no_more_is_delivered_than_there_is_room_for() {
+    for carrier in CARRIERS {
+        let mut bench = Bench::new(carrier);
+        let mut sender = bench.started(7);
+        bench.room = 0;
+        for index in 0..5 {
+            bench.push(&mut sender, &head(index), &payload(index));
+        }
+        for _ in 0..20 {
+            sender.flush().unwrap();
+            bench.poll();
+        }
+        assert!(bench.until(|_| true).is_empty(), "{carrier:?}");
+        assert!(!bench.intake.is_ready(0) && bench.intake.is_ready(1), "{carrier:?}");
+        bench.room = 2;
+        bench.poll();
+        assert_eq!(bench.until(|_| true).len(), 2, "{carrier:?}");
+        bench.until(|came| came.len() == 3);
+    }
+}
+
+#[test]
+fn a_fragment_that_is_too_long_or_not_reserved_is_refused_at_once() {
+    for carrier in CARRIERS {
+        let mut bench = Bench::new(carrier);
+        let mut sender = bench.started(7);
+        let too_long = LinkError::TooLong { len: SIZE_MAX + 1, size_max: SIZE_MAX };
+        assert_eq!(sender.reserve(SIZE_MAX + 1).err(), Some(too_long), "{carrier:?}");
+        assert_eq!(sender.commit(&head(0), 1), Err(LinkError::NotReserved { len: 1, reserved: 0 }), "{carrier:?}");
+        assert!(sender.reserve(5).unwrap().is_some());
+        assert_eq!(sender.commit(&head(0), 6), Err(LinkError::NotReserved { len: 6, reserved: 5 }), "{carrier:?}");
+        bench.push(&mut sender, &head(0), &payload(5));
+        bench.until_with(&mut sender, |came| came.len() == 1);
+    }
+}
+
+#[test]
+fn a_source_that_ends_has_delivered_all_and_may_come_back() {
+    for carrier in CARRIERS {
+        let mut bench = Bench::new(carrier);
+        for life in 0..3 {
+            let mut sender = bench.started(7);
+            for index in 0..5 {
+                bench.push(&mut sender, &head(index), &payload(index));
+            }
+            bench.wait_until(&mut sender, |sender| sender.is_flushed());
+            drop(sender);
+            let came = bench.until(|came| matches!(came.last(), Some(Came::Down(_))));
+            assert_eq!(came.iter().filter_map(Came::fragment).count(), 5, "{carrier:?} {life}");
+            assert_eq!(came.last(), Some(&Came::Down(Lost::Closed)), "{carrier:?}");
+        }
+        assert_eq!(bench.intake.counters().connections, 3);
+    }
+}
+
+#[test]
+fn a_second_source_of_the_same_name_is_refused_while_the_first_lives() {
+    for carrier in CARRIERS {
+        let mut bench = Bench::new(carrier);
+        let sender = bench.connected();
+        let settings = Settings { patience: Duration::ZERO, ..bench.settings() };
+        let refused = bench.open(&settings).err().unwrap().to_string();
+        assert!(refused.contains("a source named tlu is connected already"), "{carrier:?} {refused}");
+        let came = bench.until(|came| !came.is_empty());
+        assert!(came.iter().all(|came| matches!(came, Came::TurnedAway(_))), "{carrier:?} {came:?}");
+        drop(sender);
+        drop(bench.connected());
+    }
+}
+
+#[test]
+fn strangers_are_turned_away_with_the_reason() {
+    for carrier in CARRIERS {
+        let mut bench = Bench::with(carrier, |parameters| parameters.key = Some(Secret::new("key")));
+        let right = Settings { key: Some(Secret::new("key")), ..bench.settings() };
+        for (settings, expected) in [
+            (Settings { name: "other".into(), ..right.clone() }, "this is the link of tlu, not of other"),
+            (Settings { id: Some(5), ..right.clone() }, "has source id 0x00510000 here, and says 0x00000005"),
+            (Settings { key: Some(Secret::new("yek")), ..right.clone() }, "does not know the key"),
+        ] {
+            let refused = bench.open(&settings).err().unwrap();
+            assert!(matches!(refused, LinkError::Refused { .. }), "{carrier:?} {refused}");
+            assert!(refused.to_string().contains(expected), "{carrier:?} {refused}");
+        }
+        assert_eq!(bench.intake.counters().turned_away, 3, "{carrier:?}");
+        assert!(bench.open(&right).is_ok(), "{carrier:?}");
+    }
+}
+
+#[test]
+fn a_key_that_only_one_end_has_makes_no_link() {
+    let mut bench = Bench::new(Carrier::Shared);
+    let with_key = Settings { key: Some(Secret::new("key")), ..bench.settings() };
+    assert!(matches!(bench.open(&with_key).err(), Some(LinkError::Unproven { .. })));
+    let mut bench = Bench::with(Carrier::Shared, |parameters| parameters.key = Some(Secret::new("key")));
+    let without = bench.settings();
+    assert!(matches!(bench.open(&without).err(), Some(LinkError::Unproven { .. })));
+    let without = Settings { key: None, ..without };
+    assert!(matches!(Sender::open("tcp://127.0.0.1:1", &without).err(), Some(LinkError::KeyMissing { .. })));
+}
+
+#[test]
+fn a_source_learns_that_the_partition_is_gone() {
+    for carrier in CARRIERS {
+        let mut bench = Bench::new(carrier);
+        let mut sender = bench.started(7);
+        drop(bench);
+        assert_eq!(sender.wait(Duration::from_secs(60)).unwrap(), Order::Closed, "{carrier:?}");
+        assert_eq!(sender.reserve(1).err(), Some(LinkError::Closed), "{carrier:?}");
+        assert_eq!(sender.flush(), Err(LinkError::Closed), "{carrier:?}");
+    }
+}
+
+#[test]
+fn an_address_without_a_partition_is_an_error_that_says_so() {
+    let folder = testkit::TempDir::new("link");
+    let at = format!("shm:{}", folder.path().join("nobody.sock").display());
+    let settings = Settings { name: "tlu".into(), id: None, key: None, patience: Duration::ZERO };
+    let error = Sender::open(&at, &settings).err().unwrap();
+    assert!(matches!(&error, LinkError::NoPartition { .. }), "{error}");
+}
+
+#[test]
+fn a_socket_whose_owner_died_is_taken_over_and_a_living_one_is_not() {
+    let bench = Bench::new(Carrier::Shared);
+    let path = bench.at().strip_prefix("shm:").unwrap().to_owned();
+    let parameters = || bench::parameters(link::Address::Shared(path.clone().into()), None);
+    assert!(matches!(bench::open_intake(parameters()).err(), Some(LinkError::InUse { .. })));
+    let kept = std::fs::hard_link(&path, format!("{path}.kept"));
+    kept.unwrap();
+    let folder = bench.into_folder();
+    // What a process leaves that cannot tidy up: the name of a socket where nobody listens.
+    std::fs::rename(format!("{path}.kept"), &path).unwrap();
+    assert!(bench::open_intake(parameters()).is_ok());
+    drop(folder);
 }

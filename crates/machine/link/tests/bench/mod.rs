@@ -3,10 +3,13 @@
 use std::fmt;
 use std::time::Duration;
 
-use link::{Address, Arrival, Head, Intake, IntakeParameters, Lost, Order, Secret, Sender, Settings};
+use link::{
+    Address, Arrival, Head, Intake, IntakeParameters, LinkError, LinkOrder, Lost, Order, Secret, Sender, Settings,
+};
 use testkit::TempDir;
 use transport::clock;
 use transport::idle::IdleStrategy;
+use transport::page_pool::Page;
 use transport::poller::Poller;
 use transport::scheduler::Scheduler;
 
@@ -27,9 +30,12 @@ pub(crate) struct Bench {
     pub(crate) intake: Intake,
     pub(crate) poller: Poller,
     pub(crate) room: usize,
+    /// Whether pages of fragments stay away from their pool, as in a read-out system that is full.
+    pub(crate) keeps_pages: bool,
+    pub(crate) kept: Vec<Page>,
     came: Vec<Came>,
     at: String,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 /// What came, with the payload of a fragment copied and its page given back.
@@ -66,13 +72,16 @@ impl Came {
         }
     }
 
-    fn of(arrival: Arrival) -> Self {
+    fn of(arrival: Arrival, kept: Option<&mut Vec<Page>>) -> Self {
         match arrival {
             Arrival::Up { name } => Self::Up(name),
             Arrival::Down { reason } => Self::Down(reason),
             Arrival::TurnedAway { why } => Self::TurnedAway(why),
             Arrival::Fragment { head, page, len, damaged } => {
                 let payload = page.bytes()[HEADROOM..HEADROOM + len].to_vec();
+                if let Some(kept) = kept {
+                    kept.push(page);
+                }
                 Self::Fragment(Fragment { head, payload, damaged })
             }
             Arrival::Idle { number, time } => Self::Idle { number, time },
@@ -93,25 +102,14 @@ impl Bench {
             Carrier::Tcp => "tcp://127.0.0.1:0".to_owned(),
             Carrier::Shared => format!("shm:{}", folder.path().join("tlu.sock").display()),
         };
-        let mut parameters = IntakeParameters {
-            at: Address::of_intake(&at, "test").unwrap(),
-            name: "tlu".into(),
-            id: 0x51_0000,
-            key: (carrier == Carrier::Tcp).then(|| Secret::new("key")),
-            size_max: SIZE_MAX,
-            headroom: HEADROOM,
-            tailroom: 20,
-            pages: PAGES,
-            run: 7,
-            shared: false,
-        };
+        let key = (carrier == Carrier::Tcp).then(|| Secret::new("key"));
+        let mut parameters = parameters(Address::of_intake(&at, "test").unwrap(), key);
         change(&mut parameters);
         let mut poller = Poller::new().unwrap();
-        let waker = Scheduler::<()>::new(IdleStrategy::default()).unwrap().waker();
-        let mut intake = Intake::open(parameters, waker).unwrap();
+        let mut intake = open_intake(parameters).unwrap();
         intake.register(&mut poller).unwrap();
-        let at = intake.address();
-        Self { intake, poller, room: usize::MAX >> 1, came: Vec::new(), at, _folder: folder }
+        let (at, room, keeps_pages, kept, came) = (intake.address(), usize::MAX >> 1, false, Vec::new(), Vec::new());
+        Self { intake, poller, room, keeps_pages, kept, came, at, folder }
     }
 
     pub(crate) fn at(&self) -> &str {
@@ -130,8 +128,21 @@ impl Bench {
         sender
     }
 
+    /// A sender that knows that the run has begun.
+    pub(crate) fn started(&mut self, run: u32) -> Sender {
+        let mut sender = self.connected();
+        self.intake.order(LinkOrder::Start { run });
+        self.expect(&mut sender, Order::Start { run });
+        sender
+    }
+
+    /// Ends the intake, and keeps the folder of its socket.
+    pub(crate) fn into_folder(self) -> TempDir {
+        self.folder
+    }
+
     /// Opens a sender while the intake is polled.
-    pub(crate) fn open(&mut self, settings: &Settings) -> Result<Sender, link::LinkError> {
+    pub(crate) fn open(&mut self, settings: &Settings) -> Result<Sender, LinkError> {
         let at = self.at.clone();
         std::thread::scope(|scope| {
             let opening = scope.spawn(|| Sender::open(&at, settings));
@@ -147,8 +158,9 @@ impl Bench {
         if !self.intake.is_ready(self.room) {
             self.poller.wait(Some(Duration::from_millis(1))).unwrap();
         }
-        let came = &mut self.came;
-        self.intake.poll(clock::now(), &mut self.poller, self.room, &mut |arrival| came.push(Came::of(arrival)));
+        let (came, kept, keeps) = (&mut self.came, &mut self.kept, self.keeps_pages);
+        let deliver = &mut |arrival| came.push(Came::of(arrival, keeps.then_some(&mut *kept)));
+        self.intake.poll(clock::now(), &mut self.poller, self.room, deliver);
     }
 
     /// Polls until what came since the last call is enough.
@@ -170,6 +182,16 @@ impl Bench {
             self.poll();
         }
         std::mem::take(&mut self.came)
+    }
+
+    /// Until this is so of a sender that goes on, while the intake is polled.
+    pub(crate) fn wait_until(&mut self, sender: &mut Sender, is_so: impl Fn(&mut Sender) -> bool) {
+        let deadline = clock::now() + PATIENCE;
+        while !is_so(sender) {
+            assert!(clock::now() < deadline, "still waiting");
+            self.poll();
+            sender.flush().unwrap();
+        }
     }
 
     /// Waits for an order while the intake is polled.
@@ -196,6 +218,25 @@ impl Bench {
             self.poll();
         }
     }
+}
+
+pub(crate) fn parameters(at: Address, key: Option<Secret>) -> IntakeParameters {
+    IntakeParameters {
+        at,
+        name: "tlu".into(),
+        id: 0x51_0000,
+        key,
+        size_max: SIZE_MAX,
+        headroom: HEADROOM,
+        tailroom: 20,
+        pages: PAGES,
+        run: 7,
+        shared: false,
+    }
+}
+
+pub(crate) fn open_intake(parameters: IntakeParameters) -> Result<Intake, LinkError> {
+    Intake::open(parameters, Scheduler::<()>::new(IdleStrategy::default()).unwrap().waker())
 }
 
 const HEADROOM: usize = 92;
