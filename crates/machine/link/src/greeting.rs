@@ -117,6 +117,9 @@ pub fn refusal(why: &str, is_worth_another_try: bool) -> Vec<u8> {
 }
 
 /// A record with this body.
+///
+/// # Panics
+/// If the body is longer than 4 GiB.
 pub fn record(kind: Kind, run: u32, body: &[u8]) -> Vec<u8> {
     let len = u32::try_from(body.len()).expect("what is said beside fragments is short");
     let mut bytes = Vec::with_capacity(HEAD_BYTES + body.len());

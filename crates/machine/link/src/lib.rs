@@ -10,6 +10,7 @@
 
 mod address;
 mod error;
+mod fuzzing;
 mod greeting;
 mod inbox;
 mod intake;
@@ -31,6 +32,7 @@ pub use socket::Lost;
 
 /// The protocol in bytes: for tests, and for who reads what travels.
 pub mod wire {
+    pub use crate::fuzzing::check_any_stream;
     pub use crate::greeting::{Greeting, MemorySizes, Welcome, record, refusal, text};
     pub use crate::proof::{Hash, NONCE_BYTES, Nonce, Prover};
     pub use crate::record::{HEAD_BYTES, RecordHead};

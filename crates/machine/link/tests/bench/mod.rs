@@ -1,5 +1,9 @@
 //! An intake and what a test needs around it.
 
+#![allow(dead_code, reason = "each test file uses what it needs")]
+
+pub(crate) mod raw;
+
 use std::fmt;
 use std::time::Duration;
 

@@ -1,0 +1,47 @@
+//! The inputs that a fuzzer found, and the seeds that it begins with, replayed on stable Rust.
+
+use std::fs;
+use std::path::PathBuf;
+
+use link::wire::{Greeting, RecordHead, Welcome, record, refusal};
+use link::{Flags, Head, Kind};
+
+#[test]
+fn whatever_comes_is_understood_or_refused() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/corpus/link");
+    if std::env::var_os("UPDATE_CORPUS").is_some() {
+        fs::create_dir_all(&folder).unwrap();
+        for (name, bytes) in seeds() {
+            fs::write(folder.join(name), bytes).unwrap();
+        }
+    }
+    let entries: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(entries.len() >= seeds().len(), "the corpus lies in {}", folder.display());
+    for entry in entries {
+        link::wire::check_any_stream(&fs::read(entry).unwrap());
+    }
+}
+
+/// Conversations of each end, and what is almost one.
+fn seeds() -> Vec<(&'static str, Vec<u8>)> {
+    let greeting = Greeting { version: 1, id: Some(1), nonce: [7; 32], name: "tlu".into() }.encode();
+    let welcome = Welcome { proof: None, size_max: 100, memory: None, run: 3 }.encode();
+    let head = Head { number: Some(5), time: Some((6, 7)), trigger_type: 8, flags: Flags::CRC };
+    let fragment = [&RecordHead::of_fragment(&head, 3, 0, 3, || 9).encode()[..], b"abc"].concat();
+    let status = record(Kind::Status, 3, "läuft".as_bytes());
+    let end = RecordHead { sequence: 1, run: 3, ..RecordHead::plain(Kind::End, 0) }.encode();
+    let source = [&greeting[..], &record(Kind::Proof, 0, &[1; 32]), &fragment, &status, &end].concat();
+    let orders = [Kind::Start, Kind::Xoff, Kind::Xon, Kind::Stop].map(|kind| record(kind, 3, &[])).concat();
+    let intake = [&record(Kind::Challenge, 0, &[2; 32])[..], &welcome, &orders, &refusal("no more", false)].concat();
+    let too_long = RecordHead::plain(Kind::Status, u32::MAX).encode().to_vec();
+    let not_text = record(Kind::Status, 0, &[0xff, 0xfe]);
+    let cut = source[..source.len() - 20].to_vec();
+    vec![
+        ("source", source),
+        ("intake", intake),
+        ("too_long", too_long),
+        ("not_text", not_text),
+        ("cut", cut),
+        ("nothing", Vec::new()),
+    ]
+}
