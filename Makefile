@@ -5,16 +5,12 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
-export PATH := $(CARGO_TARGET_DIR)/tools/bin:$(PATH)
 export WEIR_PYTHON ?= $(CARGO_TARGET_DIR)/venv/bin/python
 WEIR = "$(CARGO_TARGET_DIR)/release/weir"
 
-# In the order in which they run: what fails soonest comes first. `tidy` and `unit` choose packages so that both see the
-# same features of dependencies, as do `release`, `instructions` and `demo`: then nothing is compiled twice.
-CHECKS = fmt clippy doc deny tidy unit release instructions demo
-
-# The crates that make up the program: their tests run in the release build, which is made anyway.
-PROGRAM = weir terminal partition simulation benchmarks studies
+# In the order in which they run: what fails soonest comes first. All choose packages so that dependencies have the same
+# features: then nothing is compiled twice in a profile.
+CHECKS = fmt tidy clippy doc build unit instructions demo
 
 # Seeds per level of faults and time per target of `make soak`.
 SEEDS ?= 25000
@@ -49,22 +45,18 @@ clippy: ## lints, as errors
 doc: ## the documentation of the sources builds without warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 
-deny: ## licences and origin of dependencies
-	@if cargo deny --version >/dev/null 2>&1; then cargo deny --locked check --hide-inclusion-graph bans licenses sources; \
-	else scripts/skip deny "cargo-deny is not installed and could not be built"; fi
+advisories: ## known vulnerabilities of dependencies (needs cargo-deny and the network)
+	cargo deny --locked check
 
 tidy: ## the tree keeps to the rules of CONTRIBUTING.md
-	cargo test --locked --workspace $(foreach crate,$(PROGRAM),--exclude $(crate)) --test tidy
+	cargo test --locked --workspace --test tidy
 
 purity: ## the protocol logic has no I/O, clock, thread or entropy (part of tidy)
-	cargo test --locked --workspace $(foreach crate,$(PROGRAM),--exclude $(crate)) --test tidy purity
+	cargo test --locked --workspace --test tidy purity
 
-unit: ## tests of all crates but those of the program
-	WEIR_SEEDS=$(FRESH_SEEDS) WEIR_FIRST_SEED=$(FIRST_SEED) \
-	cargo test --locked --workspace --exclude tidy $(foreach crate,$(PROGRAM),--exclude $(crate))
-
-release: ## tests of the program as users run it
-	cargo test --locked --release $(foreach crate,$(PROGRAM),-p $(crate))
+unit: build ## all other tests; those of whole runs drive the program as users have it, in the release build
+	WEIR_SEEDS=$(FRESH_SEEDS) WEIR_FIRST_SEED=$(FIRST_SEED) WEIR_PROGRAM=$(WEIR) \
+	cargo test --locked --workspace --exclude tidy
 
 instructions: ## an event costs on each hot path what crates/tools/instructions/limits.txt says
 	@scripts/instructions check

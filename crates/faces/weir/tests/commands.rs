@@ -23,9 +23,12 @@ use storage::{Writer, WriterConfig};
 use terminal::Exit;
 use testkit::TempDir;
 
+fn program() -> String {
+    testkit::program(env!("CARGO_BIN_EXE_weir"))
+}
+
 fn weir(directory: &Path, arguments: &[&str]) -> Output {
-    let program = env!("CARGO_BIN_EXE_weir");
-    let mut command = Command::new(program);
+    let mut command = Command::new(program());
     command.args(arguments).current_dir(directory).stdin(Stdio::null()).output().unwrap()
 }
 
@@ -150,8 +153,9 @@ fn the_first_configuration_of_the_readme_does_what_the_readme_says() {
     let (text, after) = after.split_once("```\n\n```sh\n").expect("what to do with it");
     let (commands, _) = after.split_once("```").unwrap();
     fs::write(directory.join("first.toml"), text).unwrap();
-    let program = Path::new(env!("CARGO_BIN_EXE_weir")).parent().unwrap().display().to_string();
-    let path = format!("{program}:{}", std::env::var("PATH").unwrap_or_default());
+    let program = program();
+    let path =
+        format!("{}:{}", Path::new(&program).parent().unwrap().display(), std::env::var("PATH").unwrap_or_default());
     for line in commands.lines() {
         let ended = Command::new("sh").args(["-ec", line]).env("PATH", &path).current_dir(directory.path()).output();
         let ended = ended.unwrap();
@@ -333,7 +337,7 @@ fn an_event_in_two_files_of_a_stream_is_reported() {
 fn a_reader_that_leaves_ends_a_dump_silently() {
     let directory = TempDir::new("file");
     let good = recorded(directory.path(), 2000);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+    let mut command = Command::new(program());
     command.args(["file", "dump"]).arg(&good).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     drop(child.stdout.take());

@@ -37,6 +37,18 @@ pub fn shared(test: &str, relative: &str) -> Option<PathBuf> {
     path
 }
 
+/// The program that tests of whole runs drive. `make test` names the one that users have, in the release build, in `WEIR_PROGRAM`;
+/// otherwise it is `built`, which cargo has built in the profile of the tests.
+///
+/// # Panics
+/// If `WEIR_PROGRAM` names no file.
+#[must_use]
+pub fn program(built: &str) -> String {
+    let program = std::env::var("WEIR_PROGRAM").unwrap_or_else(|_| built.to_owned());
+    assert!(Path::new(&program).is_file(), "{program} is not there: run `make build`");
+    program
+}
+
 /// The Python interpreter that has the packages of `tests/requirements.txt`; without it the test `test` is skipped by
 /// name. `make test` prepares one and names it in `WEIR_PYTHON`.
 ///

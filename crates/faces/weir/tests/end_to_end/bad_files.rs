@@ -11,7 +11,7 @@ use std::process::Command;
 use eformat::marker;
 use testkit::TempDir;
 
-use crate::running::{Ended, Job, examples, within_deadline};
+use crate::running::{Ended, Job, examples, program, within_deadline};
 
 #[test]
 fn as_a_sample() {
@@ -256,7 +256,7 @@ struct User {
 impl User {
     /// `directory` is theirs. `None`, and the test is skipped, if the other user cannot run the program even there.
     fn new(test: &str, directory: &TempDir) -> Option<Self> {
-        let built = PathBuf::from(env!("CARGO_BIN_EXE_weir"));
+        let built = PathBuf::from(program());
         if fs::metadata("/proc/self").unwrap().uid() != 0 {
             return Some(Self { id: None, program: built, examples: examples() });
         }

@@ -170,14 +170,14 @@ impl Job {
     }
 
     fn program(&self) -> Command {
-        let program = env!("CARGO_BIN_EXE_weir");
+        let program = program();
         if let Some(commands) = &self.network {
             return lossy::in_network(commands, program.as_ref());
         }
         let Some(limit) = &self.limit else { return Command::new(program) };
         let mut shell = Command::new("sh");
         let limited = format!("ulimit {limit} && exec \"$0\" \"$@\"");
-        shell.args(["-c", &limited, program]);
+        shell.args(["-c", &limited, &program]);
         shell
     }
 
@@ -338,6 +338,11 @@ fn is_within_deadline(mut condition: impl FnMut() -> bool) -> bool {
         std::thread::sleep(BETWEEN_LOOKS);
     }
     true
+}
+
+/// The program that is tested.
+pub(crate) fn program() -> String {
+    testkit::program(env!("CARGO_BIN_EXE_weir"))
 }
 
 /// The examples of the project.

@@ -1,8 +1,10 @@
 //! Runs that follow one another in the same processes.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use base::ids::{NodeId, Role};
 use configuration::Partition;
@@ -14,7 +16,7 @@ use partition::{News, Outcome, Placement, Run, RunSettings, Running, Session, St
 use testkit::TempDir;
 
 use crate::children;
-use crate::running::{Job, examples, within_deadline};
+use crate::running::{Job, examples, program, send, within_deadline};
 
 #[path = "../../../../../examples/embed.rs"]
 #[expect(dead_code, reason = "its `main` is for those who run it as a program")]
@@ -23,7 +25,7 @@ mod embed;
 #[test]
 fn the_example_has_two_runs_in_processes_too() {
     let directory = TempDir::new("several-runs");
-    let placement = Placement::processes().with_program(env!("CARGO_BIN_EXE_weir"));
+    let placement = Placement::processes().with_program(program());
     let outcomes = embed::take_data(directory.path(), placement).unwrap();
     let summaries = outcomes.each_ref().map(Outcome::summary);
     assert_eq!(outcomes[0].processes, outcomes[1].processes);
@@ -76,7 +78,7 @@ fn all_carriers_begin_anew_with_each_run() {
 fn some_applications_in_this_process_have_runs_with_others_in_theirs() {
     let directory = TempDir::new("several-runs");
     for choice in ["transport.connections=tcp", "transport.connections=shm", "transport.event_reply=udp"] {
-        let placement = Placement::apart(|role| role == Role::Ros);
+        let placement = Placement::apart(|role| role == Role::Ros).with_program(program());
         let mut partition = booted_at("event-builder", directory.path(), &[choice], placement);
         [500, 200, 300].into_iter().for_each(|events| drop(taken(&mut partition, events)));
     }
@@ -169,13 +171,50 @@ fn the_command_takes_several_runs() {
 }
 
 #[test]
+fn a_series_went_on_after_a_death_that_was_to_end_it() {
+    let series = Job::example("quickstart").patient().with(&["--runs", "3"]).set("processes.on_loss", "stop");
+    let mut running = series.processes(true).endless().start();
+    running.until_recording();
+    send(running.child("sfi-1"), Signal::SIGKILL);
+    let ended = running.end().expect(3);
+    assert!(ended.stderr.contains("sfi-1 died"), "{}", ended.stderr);
+    assert!(ended.directory.join("summary.1.json").exists() && !ended.directory.join("summary.2.json").exists());
+}
+
+#[test]
+fn what_dies_at_once_between_two_runs_is_started_a_few_times_with_pauses() {
+    let directory = TempDir::new("several-runs");
+    let (wrapper, starts, is_broken) = (directory.join("weir"), directory.join("starts"), directory.join("broken"));
+    let [starts_path, marker] = [&starts, &is_broken].map(|path| path.display());
+    let script = format!("#!/bin/sh\n[ -e {marker} ] && echo >>{starts_path} && exit 7\nexec {} \"$@\"\n", program());
+    fs::write(&wrapper, script).unwrap();
+    fs::set_permissions(&wrapper, Permissions::from_mode(0o700)).unwrap();
+    let changes = ["processes.on_loss=restart", "processes.restarts=4"];
+    let mut partition =
+        booted_at("quickstart", directory.path(), &changes, Placement::processes().with_program(&wrapper));
+    let first = taken(&mut partition, 300);
+    fs::write(&is_broken, "").unwrap();
+    let broken_at = Instant::now();
+    end(process(&first, Role::Sfi).1);
+    within_deadline("fault", || partition.state() == State::Fault);
+    // At once, after 100, after 200 and after 400 ms.
+    assert!(broken_at.elapsed() >= Duration::from_millis(700), "{:?}", broken_at.elapsed());
+    assert_eq!(fs::read(&starts).unwrap().len(), 4);
+    let error = partition.start(partition.settings()).unwrap_err();
+    assert!(error.to_string().contains("it was started again 4 times"), "{error}");
+    fs::remove_file(&is_broken).unwrap();
+    partition.boot_again().unwrap();
+    taken(&mut partition, 300);
+}
+
+#[test]
 fn the_command_refuses_several_runs_of_replayed_files() {
     let ended = Job::example("replay").with(&["--runs", "2"]).run().expect(1);
     assert!(ended.stderr.contains("leave --runs out"), "{}", ended.stderr);
 }
 
 fn booted(example: &str, output: &Path, changes: &[&str]) -> Session {
-    booted_at(example, output, changes, Placement::processes())
+    booted_at(example, output, changes, Placement::processes().with_program(program()))
 }
 
 fn booted_at(example: &str, output: &Path, changes: &[&str], placement: Placement) -> Session {
@@ -185,7 +224,7 @@ fn booted_at(example: &str, output: &Path, changes: &[&str], placement: Placemen
     let changes = changes.iter().chain(&patience).map(|change| (*change).to_owned()).chain([output]);
     let path = examples().join(example).with_extension("toml");
     let configuration = Partition::load(path, &changes.collect::<Vec<_>>()).unwrap();
-    Run::new(configuration).place(placement.with_program(env!("CARGO_BIN_EXE_weir"))).boot().unwrap()
+    Run::new(configuration).place(placement).boot().unwrap()
 }
 
 /// A run of so many events, which goes well.

@@ -14,7 +14,7 @@ use crate::account::Summary;
 use crate::files::recorded;
 use crate::full_disk::SmallDisk;
 use crate::restart::names;
-use crate::running::{Job, Running, send};
+use crate::running::{Job, Running, program, send};
 
 #[test]
 fn every_event_is_in_each_of_its_streams_once() {
@@ -55,7 +55,7 @@ fn no_file_is_larger_than_its_limit() {
 fn check_command(output: &Path) {
     let files = recorded(output);
     let told = |verb: &str| {
-        let output = Command::new(env!("CARGO_BIN_EXE_weir")).args(["file", verb]).args(&files).output().unwrap();
+        let output = Command::new(program()).args(["file", verb]).args(&files).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     };

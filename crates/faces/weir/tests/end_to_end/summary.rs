@@ -8,7 +8,7 @@ use testkit::TempDir;
 
 use crate::account::Summary;
 use crate::files::recorded;
-use crate::running::{Ended, Job, examples};
+use crate::running::{Ended, Job, examples, program};
 
 #[test]
 fn the_quickstart_in_one_process_accounts_for_every_event() {
@@ -94,7 +94,7 @@ fn check_traffic(summary: &Summary, processes: bool) {
 fn check_command(ended: &Ended, events: u64) {
     let files = recorded(ended.output());
     let told = |verb: &str| {
-        let output = Command::new(env!("CARGO_BIN_EXE_weir")).args(["file", verb]).args(&files).output().unwrap();
+        let output = Command::new(program()).args(["file", verb]).args(&files).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
