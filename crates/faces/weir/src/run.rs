@@ -55,7 +55,8 @@ pub(crate) fn run(args: &RunArgs) -> Exit {
     if args.runs > 1 { several(args, run) } else { reported(args, conduct(run)) }
 }
 
-/// One run after the other in the same processes, until one did not begin or somebody interrupts. The worst of their ends.
+/// One run after the other in the same processes, until one did not begin, has lost an application for good, or was interrupted. The
+/// worst of their ends.
 fn several(args: &RunArgs, run: Run) -> Exit {
     let mut partition = match run.boot() {
         Ok(partition) => partition,
@@ -67,7 +68,7 @@ fn several(args: &RunArgs, run: Run) -> Exit {
         if index > 0 && matches!(outcome, Err(StartError::Interrupted)) {
             break;
         }
-        let is_last = outcome.as_ref().map_or(true, |outcome| outcome.interrupted);
+        let is_last = outcome.as_ref().map_or(true, |outcome| outcome.interrupted || is_broken(&partition, outcome));
         worst = worst.or_worse(reported(args, outcome));
         if is_last {
             break;
@@ -77,6 +78,11 @@ fn several(args: &RunArgs, run: Run) -> Exit {
         Ok(()) => worst,
         Err(error) => worst.or_worse(reported(args, Err(error))),
     }
+}
+
+/// Whether the run has ended by a death behind which no other run can begin.
+fn is_broken(partition: &Session, outcome: &Outcome) -> bool {
+    !outcome.ending.dead.is_empty() && partition.is_at_fault()
 }
 
 /// The first run has the number that the configuration gives, the others the next free ones.

@@ -120,6 +120,11 @@ impl Session {
         self.control.state()
     }
 
+    /// Whether an application is lost without which no run can begin.
+    pub fn is_at_fault(&self) -> bool {
+        self.state() == State::Fault
+    }
+
     /// Ends the applications. A run that goes on is stopped first.
     ///
     /// # Errors
