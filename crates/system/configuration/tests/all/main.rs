@@ -1,0 +1,9 @@
+//! The language of configurations: what it takes, what it says of errors, and what it stands for.
+
+mod constants;
+mod errors;
+mod inputs;
+mod partition;
+mod schema;
+mod simulation;
+mod streams;
