@@ -125,8 +125,7 @@ impl Plan {
 
     /// Whether no accepted event may be lost, though applications die: read-out systems keep an event until it is recorded, and what
     /// died returns, or there is another that does its work. A DFM and a supervisor may not both die: what the one had taken from
-    /// the other is lost if it has not been assigned. Nor may a DFM that triggers itself and a builder: nobody else knows of an event.
-    /// With the pROS go results, never events.
+    /// the other is lost if it has not been assigned. With the pROS go results, never events.
     pub fn keeps_all(&self) -> bool {
         let (crashes, roles) = (self.crashes(), self.crashed_roles());
         let dies = |role| roles.contains(&role);
@@ -138,8 +137,7 @@ impl Plan {
             }
             ([_, ..], _) => {
                 let all_return = crashes.iter().all(|crash| matches!(crash, Fault::Restart(..)));
-                let forgets = dies(Role::L2sv) || (dies(Role::Sfi) && self.input == InputKind::SelfTrigger);
-                all_return && !dies(Role::Level1) && !(dies(Role::Dfm) && forgets)
+                all_return && !dies(Role::Level1) && !(dies(Role::Dfm) && dies(Role::L2sv))
             }
             _ => false,
         };

@@ -250,6 +250,16 @@ fn a_builder_that_hangs_is_not_waited_for_for_ever_by_a_dfm_that_returns() {
     assert!(outcomes.account.recorded > EVENTS * 8 / 10, "the other builds: {:#?}", outcomes.account);
 }
 
+#[test]
+fn a_filter_daemon_that_hangs_is_not_waited_for_for_ever_by_a_dfm_that_triggers_itself() {
+    let counts = Counts { efd: 2, ..Plan::plain(0).counts };
+    let mut plan = with_restart(&Plan { counts, ..plan(InputKind::SelfTrigger) }, Role::Dfm, 5_000);
+    plan.faults.push((Duration::from_millis(4), Fault::Hang(node(&plan, Role::Efd))));
+    let outcomes = plan.run_checked();
+    assert_eq!(dfm(&outcomes).recovered_without, 1, "it is counted");
+    assert!(outcomes.account.recorded > EVENTS * 8 / 10, "the other filters: {:#?}", outcomes.account);
+}
+
 /// One builder was late with an event that another had built, ended it while the DFM was away, and was heard first by the next
 /// DFM: both were granted it. So they were where the other had been told that the event was finished for all, and was heard last.
 #[test]

@@ -23,8 +23,8 @@ pub(super) struct Recovery {
     /// When it goes on without those that cannot be reached, then without those that can.
     deadline: Option<Time>,
     patient_until: Time,
-    /// A DFM that triggers itself has nobody else to ask which numbers are taken, and does not go on without any of them.
-    needs_all: bool,
+    /// The first of these times has come.
+    is_due: bool,
     /// The newest event that one of the others has heard of.
     newest: Option<EventId>,
     /// What the sources say, and ends of event, in order.
@@ -34,20 +34,26 @@ pub(super) struct Recovery {
 struct Silent {
     node: NodeId,
     reachable: bool,
+    /// Whether it is not gone on without: a DFM that triggers itself has nobody else to ask which numbers are taken.
+    is_needed: bool,
 }
 
 impl Recovery {
     pub(super) fn new(parameters: &DfmParameters) -> Self {
+        let readout = if let DfmInput::SelfTrigger { readout, .. } = &parameters.input { &readout[..] } else { &[] };
+        let triggers = matches!(parameters.input, DfmInput::SelfTrigger { .. });
+        let silent = |is_needed| move |&node: &NodeId| Silent { node, reachable: false, is_needed };
+        let of_numbers = parameters.sfis.iter().chain(readout).map(silent(triggers));
         // A builder that has died as well may have told the former life alone what had become of its events.
-        let mut silent = [&parameters.sfis[..], &parameters.efds].concat();
-        let needs_all = if let DfmInput::SelfTrigger { readout, .. } = &parameters.input {
-            silent.extend(readout);
-            true
-        } else {
-            false
-        };
-        let silent = silent.into_iter().map(|node| Silent { node, reachable: false }).collect();
-        Self { silent, deadline: None, patient_until: Time::ZERO, needs_all, newest: None, waiting: VecDeque::new() }
+        let of_fates = parameters.efds.iter().map(silent(false));
+        Self {
+            silent: of_numbers.chain(of_fates).collect(),
+            deadline: None,
+            patient_until: Time::ZERO,
+            is_due: false,
+            newest: None,
+            waiting: VecDeque::new(),
+        }
     }
 
     /// When it goes on without those that have not told.
@@ -75,22 +81,19 @@ impl Recovery {
     }
 
     fn begin(&mut self, now: Time, timeout: Duration) {
-        if self.deadline.is_none() && !self.needs_all {
+        if self.deadline.is_none() && !self.is_due {
             self.deadline = Some(now + timeout);
             self.patient_until = now + timeout * PATIENCE;
         }
     }
 
     fn is_over(&mut self, now: Time) -> bool {
-        let is_due = self.deadline.is_some_and(|deadline| deadline <= now);
-        if self.silent.is_empty() || (now >= self.patient_until && !self.needs_all) {
-            return true;
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            self.is_due = true;
+            self.deadline = Some(self.patient_until).filter(|until| *until > now);
         }
-        let waits_on = self.silent.iter().any(|silent| silent.reachable);
-        if is_due && waits_on {
-            self.deadline = Some(self.patient_until);
-        }
-        is_due && !waits_on
+        let is_late = self.is_due && self.deadline.is_none();
+        self.silent.iter().all(|silent| !silent.is_needed && self.is_due && (is_late || !silent.reachable))
     }
 }
 
