@@ -125,6 +125,11 @@ pub(crate) fn write_with_descriptors(
     }
 }
 
+/// Says that nothing more follows; whether the kernel took it.
+pub(crate) fn shut_down(socket: &OwnedFd) -> bool {
+    rustix::net::shutdown(socket, rustix::net::Shutdown::Write).is_ok()
+}
+
 /// Sleeps until one of these can be read, the first can be written if `writes`, or the time is over.
 pub(crate) fn sleep(sources: &[BorrowedFd<'_>], writes: bool, timeout: Duration) -> Result<(), OsError> {
     let timeout = timeout.min(Duration::from_secs(3600));

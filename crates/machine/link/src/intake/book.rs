@@ -8,7 +8,8 @@ use crate::record::{RecordHead, TEXT_BYTES_MAX};
 /// Checks the heads of one connection.
 pub(super) struct Book {
     run: u32,
-    former: Option<u32>,
+    /// Runs that the source was told of before.
+    former: Vec<u32>,
     is_started: bool,
     received: u64,
     size_max: usize,
@@ -19,7 +20,7 @@ pub(super) struct Book {
 pub(super) enum Entry {
     /// A fragment of this run, the next one.
     Fragment,
-    /// A fragment of the run before.
+    /// A fragment of a former run.
     Stale,
     /// Something else that a source says, with a short body or none.
     Other,
@@ -27,12 +28,13 @@ pub(super) enum Entry {
 
 impl Book {
     pub(super) fn new(run: u32, size_max: usize) -> Self {
-        Self { run, former: None, is_started: false, received: 0, size_max }
+        Self { run, former: Vec::new(), is_started: false, received: 0, size_max }
     }
 
     pub(super) fn start(&mut self, run: u32) {
         if run != self.run {
-            self.former = self.is_started.then_some(self.run);
+            self.former.extend(self.is_started.then_some(self.run));
+            self.former.retain(|former| *former != run);
             (self.run, self.received) = (run, 0);
         }
         self.is_started = true;
@@ -51,7 +53,7 @@ impl Book {
         if head.kind != Kind::Fragment {
             return Ok(Entry::Other);
         }
-        if Some(head.run) == self.former {
+        if head.run != self.run && self.former.contains(&head.run) {
             return Ok(Entry::Stale);
         }
         if !self.is_started {

@@ -157,7 +157,7 @@ pub struct IntakeCounters {
     pub bytes: u64,
     /// Fragments delivered as damaged.
     pub damaged: u64,
-    /// Fragments of a former run, dropped.
+    /// Fragments of former runs, dropped.
     pub stale: u64,
 }
 

@@ -297,8 +297,12 @@ impl SharedLine {
 
     fn flush(&mut self) -> Result<(), Lost> {
         if !self.outbox.is_empty() {
+            self.readiness.clear_writable();
             let written = write(&self.socket, &self.outbox)?;
             self.outbox.drain(..written);
+            if self.outbox.is_empty() {
+                self.readiness.set_writable();
+            }
             self.news += 1;
             self.rings.word(Word::News).store(self.news, Ordering::Release);
         }

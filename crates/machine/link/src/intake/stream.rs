@@ -181,9 +181,8 @@ impl StreamLine {
     }
 
     fn page(&mut self, pool: &Pool) -> Option<Page> {
-        if self.pages.is_empty() && pool.take_some(PAGES_AT_ONCE, &mut self.pages) == 0 {
-            // Says that somebody waits, so that the page that comes back wakes us.
-            self.pages.extend(pool.take());
+        if self.pages.is_empty() {
+            pool.take_some(PAGES_AT_ONCE, &mut self.pages);
         }
         self.pages.pop()
     }
@@ -234,8 +233,12 @@ impl StreamLine {
 
     fn flush(&mut self) -> Result<(), Lost> {
         if !self.outbox.is_empty() {
+            self.readiness.clear_writable();
             let written = write(&self.socket, &self.outbox)?;
             self.outbox.drain(..written);
+            if self.outbox.is_empty() {
+                self.readiness.set_writable();
+            }
         }
         Ok(())
     }

@@ -97,10 +97,10 @@ impl Carrier {
         }
     }
 
-    pub(super) fn sleep(&mut self, wants_room: bool, timeout: Duration) -> Result<(), OsError> {
+    pub(super) fn sleep(&mut self, wants_room: bool, wants_to_say: bool, timeout: Duration) -> Result<(), OsError> {
         match self {
             Self::Stream(stream) => stream.sleep(timeout),
-            Self::Shared(shared) => shared.sleep(wants_room, timeout),
+            Self::Shared(shared) => shared.sleep(wants_room, wants_to_say, timeout),
         }
     }
 }

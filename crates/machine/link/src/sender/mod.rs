@@ -15,6 +15,7 @@ use crate::error::LinkError;
 use crate::kind::Kind;
 use crate::proof::Secret;
 use crate::record::{Flags, Head, NAME_BYTES_MAX, RecordHead, TEXT_BYTES_MAX};
+use crate::socket::shut_down;
 use carrier::Carrier;
 use control::Told;
 use shared::Shared;
@@ -54,7 +55,7 @@ pub enum Order {
 /// 1. [`open`](Self::open), then [`wait`](Self::wait) for the start of a run.
 /// 2. For each fragment: [`reserve`](Self::reserve), write, [`commit`](Self::commit).
 /// 3. [`flush`](Self::flush) or [`wait`](Self::wait) when there is nothing more to send for now.
-/// 4. After [`Order::Stop`]: [`end`](Self::end), then wait for the next run.
+/// 4. After [`Order::Stop`]: [`end`](Self::end), then wait for the next run, or [`close`](Self::close).
 pub struct Sender {
     at: String,
     carrier: Carrier,
@@ -125,7 +126,9 @@ impl Sender {
             if left.is_zero() {
                 return Ok(Order::Nothing);
             }
-            self.carrier.sleep(self.wanted.is_some(), left)?;
+            // What XOFF or something late hinders, room alone does not help.
+            let wants_room = self.wanted.is_some() && !self.told.is_off() && self.late.is_empty();
+            self.carrier.sleep(wants_room, !self.late.is_empty(), left)?;
         }
     }
 
@@ -211,6 +214,30 @@ impl Sender {
     pub fn flush(&mut self) -> Result<(), LinkError> {
         self.exchange(false)?;
         self.check_open()
+    }
+
+    /// Ends the link: sends what is left, and waits until the other end has taken all and closed. Whether it has in time. A sender that
+    /// is only dropped may leave fragments behind that are still on their way.
+    ///
+    /// # Errors
+    /// A partition that does not keep to the protocol.
+    pub fn close(mut self, patience: Duration) -> Result<bool, LinkError> {
+        let until = clock::now() + patience;
+        let mut has_shut_down = false;
+        loop {
+            self.exchange(true)?;
+            if self.is_closed {
+                return Ok(has_shut_down);
+            }
+            if self.is_flushed() && !has_shut_down {
+                has_shut_down = shut_down(self.carrier.socket());
+            }
+            let left = until.since(clock::now());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            self.carrier.sleep(false, !self.late.is_empty(), left)?;
+        }
     }
 
     /// The longest payload in bytes.

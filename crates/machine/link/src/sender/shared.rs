@@ -163,20 +163,22 @@ impl Shared {
         self.outbox.is_empty()
     }
 
-    /// Sleeps until the other end says something, or there is room if that is `wanted`.
-    pub(super) fn sleep(&mut self, wanted: bool, timeout: Duration) -> Result<(), OsError> {
-        if wanted {
+    /// Sleeps until the other end says something, or there may be what is wanted: room for a fragment, or for something else.
+    pub(super) fn sleep(&mut self, wants_room: bool, wants_to_say: bool, timeout: Duration) -> Result<(), OsError> {
+        let waits_for_ring = wants_room || wants_to_say;
+        if waits_for_ring {
             self.asleep += 1;
             self.rings.word(Word::Asleep).store(self.asleep, Ordering::Relaxed);
             // What was lent without seeing our announcement is seen after this.
             fence(Ordering::SeqCst);
         }
         let mut slept = Ok(());
-        if !(wanted && self.has_room()) {
+        let has_it = (wants_room && self.has_room()) || (wants_to_say && self.outbox.is_empty() && self.has_place());
+        if !has_it {
             slept = sleep(&[self.socket.as_fd(), self.event.as_fd()], !self.outbox.is_empty(), timeout);
             let _ = rustix::io::read(&self.event, &mut [0; 8]);
         }
-        if wanted {
+        if waits_for_ring {
             self.asleep += 1;
             self.rings.word(Word::Asleep).store(self.asleep, Ordering::Release);
         }
