@@ -24,7 +24,7 @@ MUTANTS ?= 100
 MUTATED ?= dataflow eformat storage trigger
 SEED ?= 1
 
-.PHONY: help test $(CHECKS) purity limits tools python build soak kills mutants miri bench reference clean
+.PHONY: help test $(CHECKS) purity advisories limits tools python build soak kills mutants miri bench reference clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
