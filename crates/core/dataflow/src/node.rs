@@ -143,9 +143,9 @@ impl Node {
             && self.life_of(envelope.from) == Some(envelope.from_incarnation)
     }
 
-    /// Whether it is for one of this role to hear, from one of that role.
+    /// Whether it is for a component of this role to hear, from one of that role.
     fn is_expected(&self, from: NodeId, message: &Message) -> bool {
-        message.may_go(self.roles[usize::from(from.0)], self.role)
+        !message.is_about_connections() && message.may_go(self.roles[usize::from(from.0)], self.role)
     }
 
     /// Counts it by kind and sender, as far as there are few.

@@ -479,7 +479,7 @@ impl Dfm {
                     self.on_orphans(from, (sfi, life), &events, last, out);
                 }
                 Message::ClearAsk(missed) => self.on_clear_ask(from, missed, out),
-                _ => {}
+                message => message.passes_no_gate(),
             },
             Input::Peer { node, state } => self.on_peer(now, node, state, out),
             Input::Command(command) => self.on_command(now, command, out),

@@ -765,7 +765,7 @@ impl Component for Sfi {
                 Message::Pull(count) => self.on_pull(now, from, count, out),
                 Message::Finished(fates) => self.on_finished(now, from, &fates, out),
                 Message::Ledger(ledger) => self.history.on_ledger(&ledger),
-                _ => {}
+                message => message.passes_no_gate(),
             },
             Input::Peer { node, state } => self.on_peer(now, node, state, out),
             Input::Command(command) => self.on_command(now, command, out),

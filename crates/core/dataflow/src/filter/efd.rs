@@ -375,8 +375,10 @@ impl Component for Efd {
                     self.on_recorded(now, event, (fresh, complete), out);
                 }
                 Message::Orphaned { sfi, life } => self.on_orphaned(sfi, life, out),
-                Message::Refused(event) if self.recording.contains(event) => self.give_up(event, out),
-                _ => {}
+                // One that it has given up already may be refused, too.
+                Message::Refused(event) if !self.recording.contains(event) => {}
+                Message::Refused(event) => self.give_up(event, out),
+                message => message.passes_no_gate(),
             },
             Input::Peer { node, state } => self.on_peer(now, node, state, out),
             Input::Command(command) => self.on_command(command, out),

@@ -402,22 +402,24 @@ impl Level1 {
             Message::Ledger(ledger) => self.kept.on_ledger(ledger),
             Message::FinishedBelow(oldest) => self.kept.on_finished_below(*oldest),
             Message::Settled { cleared, decided } => self.kept.on_settled(from, *cleared, decided, out),
-            _ => {}
-        }
-        let Some(receiver) = self.receivers.iter_mut().find(|r| r.node == from) else {
-            return;
-        };
-        match *message {
             Message::Taken(count) => {
-                let count = receiver.before.saturating_add(count);
-                receiver.taken = receiver.taken.max(count.min(receiver.sent));
+                if let Some(receiver) = self.receiver(from) {
+                    let count = receiver.before.saturating_add(*count);
+                    receiver.taken = receiver.taken.max(count.min(receiver.sent));
+                }
             }
             Message::Busy { cause, on } => {
-                let others = receiver.busy & !bit(cause);
-                receiver.busy = if on { others | bit(cause) } else { others };
+                if let Some(receiver) = self.receiver(from) {
+                    let others = receiver.busy & !bit(*cause);
+                    receiver.busy = if *on { others | bit(*cause) } else { others };
+                }
             }
-            _ => {}
+            message => message.passes_no_gate(),
         }
+    }
+
+    fn receiver(&mut self, node: NodeId) -> Option<&mut Receiver> {
+        self.receivers.iter_mut().find(|receiver| receiver.node == node)
     }
 
     /// A receiver in a new life begins to count anew, with what it is told again.

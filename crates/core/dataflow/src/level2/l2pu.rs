@@ -518,7 +518,7 @@ impl Component for L2pu {
                     self.on_roi_reply(from, event, request, &missing, bulk, out);
                 }
                 Message::L2ResultTaken(event) => self.on_result_taken(event, out),
-                _ => {}
+                message => message.passes_no_gate(),
             },
             Input::Done { ticket, outcome: Outcome::Steered(steered) } => self.on_steered(now, ticket, steered, out),
             Input::Peer { node, state } => self.on_peer(now, node, state, out),

@@ -468,7 +468,7 @@ impl Component for L2sv {
                 Message::DecisionsTaken { up_to, oldest_unfinished } => {
                     self.on_decisions_taken(now, up_to, oldest_unfinished, out);
                 }
-                _ => {}
+                message => message.passes_no_gate(),
             },
             Input::Peer { node, state } => self.on_peer(now, node, state, out),
             Input::Command(command) => self.on_command(now, command, out),

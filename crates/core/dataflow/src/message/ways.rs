@@ -13,6 +13,26 @@ impl Message {
         self.ways().iter().any(|(senders, receivers)| senders & bit(from) != 0 && receivers & bit(to) != 0)
     }
 
+    /// Whether it is for those in front of the gates of components, who connect them.
+    pub const fn is_about_connections(&self) -> bool {
+        matches!(
+            self,
+            Self::Challenge { .. }
+                | Self::Response { .. }
+                | Self::Confirm { .. }
+                | Self::Greet { .. }
+                | Self::Welcome { .. }
+                | Self::Peers(_)
+                | Self::Gone(_)
+        )
+    }
+
+    /// For the arm of a component that takes what its gate does not let through.
+    #[cold]
+    pub(crate) fn passes_no_gate(&self) -> ! {
+        panic!("{} passes no gate to this component", self.name())
+    }
+
     /// Its kind in words. It takes as long as to print the message.
     pub fn name(&self) -> String {
         let text = format!("{self:?}");

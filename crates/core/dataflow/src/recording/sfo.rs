@@ -425,7 +425,8 @@ impl Component for Sfo {
             },
             Input::Command(command) => self.on_command(command, out),
             Input::Deadline => self.on_deadline(now, out),
-            Input::Message { .. } | Input::Fragment { .. } => {}
+            Input::Message { message, .. } => message.passes_no_gate(),
+            Input::Fragment { .. } => {}
             // Acknowledgements to a lost daemon are dropped on the way; its successor asks again.
             Input::Peer { state: PeerState::Up(_) | PeerState::Down | PeerState::Gone, .. } => {}
         }

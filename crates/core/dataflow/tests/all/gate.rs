@@ -75,6 +75,20 @@ fn what_a_role_has_not_to_say_is_counted_by_kind_and_sender_and_goes_no_further(
     assert_eq!((report.counters.as_slice(), report.unexpected.as_slice()), (&[2][..], &expected[..]));
 }
 
+/// Each application may say these to each other one, and no component takes them.
+#[test]
+fn what_connects_applications_was_swallowed_behind_the_gate() {
+    let mut node = ros();
+    say(&mut node, SFI, Message::Greet { part: 0, datagrams: Box::default() });
+    say(&mut node, SFI, Message::Confirm { proof: Default::default() });
+    say(&mut node, RUN_CONTROL, Message::Gone(SFI));
+    say(&mut node, RUN_CONTROL, Message::Peers(Vec::new()));
+    let report = node.report(Time::ZERO);
+    let counted: Vec<_> = report.unexpected.iter().map(|refused| (refused.from, refused.message.as_str())).collect();
+    assert_eq!(counted, [(SFI, "Greet"), (SFI, "Confirm"), (RUN_CONTROL, "Gone"), (RUN_CONTROL, "Peers")]);
+    assert_eq!(report.counters, [0]);
+}
+
 #[test]
 fn a_later_life_goes_on_counting_what_former_ones_refused() {
     let (mut former, mut later) = (ros(), ros());
