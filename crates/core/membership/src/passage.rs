@@ -84,6 +84,11 @@ impl Passage {
         self.is_open = true;
     }
 
+    /// Which application has proved to be at the other end.
+    pub const fn peer(&self) -> NodeId {
+        self.peer.0
+    }
+
     /// Whoever has proved to be at the other end is this member from now on.
     pub const fn rename(&mut self, peer: Member) {
         self.peer = peer;

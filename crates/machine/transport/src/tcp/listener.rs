@@ -113,4 +113,4 @@ impl Listener {
 }
 
 /// Peers that may wait to be accepted; the kernel lowers it to its own bound.
-const BACKLOG: i32 = 1024;
+const BACKLOG: i32 = 4096;

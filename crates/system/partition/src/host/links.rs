@@ -10,6 +10,7 @@ use dataflow::wire;
 use membership::challenge::{Member, Proven, Prover};
 use membership::frame_numbers::FrameNumbers;
 use membership::passage::{Kind, LinkId, Part, Passage, Recipient};
+use transport::clock;
 use transport::frame::{Frame, FrameLimits};
 use transport::link::{Filled, Link, Lost};
 use transport::page_pool::{Pool, PoolError, PoolOptions};
@@ -111,8 +112,8 @@ pub(super) enum NotSent {
 
 /// A peer was accepted.
 pub struct Accepted {
-    /// A stranger was ended for it: who is there.
-    pub(super) crowd: Option<String>,
+    /// Whether a stranger was ended for it.
+    pub(super) in_a_crowd: bool,
 }
 
 struct Slot {
@@ -121,6 +122,8 @@ struct Slot {
     numbers: FrameNumbers,
     /// Who is at the other end, and what it lets through.
     passage: Passage,
+    /// Whether this process has made the connection.
+    is_ours: bool,
     /// When it was accepted, until it is open; none if this process has made the connection.
     accepted_at: Option<Time>,
     /// By which network port of a read-out system it goes, once both know.
@@ -376,8 +379,13 @@ impl Links {
         };
         let (link, origin) = (self.new_id(), connection.origin());
         let network = self.network.as_mut().expect("a process that accepts has a network");
-        let crowd = network.unproven.admit(link, connection, origin, nonce, now);
-        Ok(Some(Accepted { crowd }))
+        let in_a_crowd = network.unproven.admit(link, connection, origin, nonce, now);
+        Ok(Some(Accepted { in_a_crowd }))
+    }
+
+    /// Who has not proved who he is, in words.
+    pub(super) fn crowd(&self) -> String {
+        self.network.as_ref().map(|network| network.unproven.describe()).unwrap_or_default()
     }
 
     /// Whether somebody who has not proved who he is has something to say.
@@ -396,7 +404,7 @@ impl Links {
                 let pool = if is_ours { &network.bulk } else { &network.control };
                 connection.renew(&network.options.tcp, pool).expect("the pools hold frames of the settings");
                 let accepted_at = (!is_ours).then_some(since);
-                let slot = Slot { connection, numbers, passage: Passage::new(peer), accepted_at, port: None };
+                let slot = Slot { connection, numbers, passage: Passage::new(peer), is_ours, accepted_at, port: None };
                 let place = self.slots.partition_point(|(other, _)| *other < link);
                 self.slots.insert(place, (link, slot));
             }
@@ -455,10 +463,12 @@ impl Links {
 
     /// Ends a connection.
     pub fn close(&mut self, link: LinkId) {
-        if let Some(place) = self.place(link) {
-            self.slots.remove(place);
-        } else if let Some(network) = &mut self.network {
-            network.unproven.close(link);
+        let slot = self.place(link).map(|place| self.slots.remove(place).1);
+        let Some(network) = &mut self.network else { return };
+        match slot {
+            Some(slot) if !slot.is_ours => network.unproven.miss(slot.passage.peer(), clock::now()),
+            Some(_) => {}
+            None => network.unproven.close(link),
         }
     }
 

@@ -50,10 +50,13 @@ impl Task<Host> for Accept {
         for _ in 0..ACCEPTED_PER_PASS {
             match host.links.accept(context.now, context.poller, &self.waker) {
                 Ok(Some(accepted)) => {
-                    let Some(who) = accepted.crowd else { continue };
+                    if !accepted.in_a_crowd {
+                        continue;
+                    }
                     host.network.malformed += 1;
                     if self.told.is_none_or(|told| context.now.since(told) > BETWEEN_CROWDS) {
                         self.told = Some(context.now);
+                        let who = host.links.crowd();
                         host.link_events.push_back(LinkEvent::Crowd { who });
                     }
                 }

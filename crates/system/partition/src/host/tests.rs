@@ -1,7 +1,8 @@
 //! A process and its connections, without components.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -133,6 +134,68 @@ fn a_member_that_speaks_in_the_name_of_another_is_ended() {
         assert!(reason.contains("another than it has proved to be"), "{reason}");
         assert_eq!(second.host.network.malformed, 1);
     }
+}
+
+/// Slower than members are, it was shown out each time it came, as others came again at once.
+#[test]
+fn a_slow_member_that_returns_was_shown_out_for_strangers_again_and_again() {
+    let (mut first, mut second) = (process("tcp", FIRST), process("tcp", SECOND));
+    let address = second.host.links.address().unwrap();
+    let (_, from_first) = connected((&mut first, &mut second), &address, Kind::Tcp);
+    let door = address.tcp;
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| crowd(door, &is_over));
+        second.host.links.close(from_first);
+        until(|| {
+            let (waker, part, now) = (first.scheduler.waker(), Part { kind: Kind::Tcp, port: None }, clock::now());
+            let poller = first.scheduler.poller();
+            first.host.links.connect((SECOND, &address), part, now, poller, &waker).unwrap();
+            first.host.link_events.clear();
+            // It says nothing for so long after it has connected, and then all that it has to say.
+            while clock::now().since(now) < SLOWNESS {
+                turn(&mut second);
+            }
+            until(|| {
+                turn(&mut first);
+                turn(&mut second);
+                first.host.link_events.pop_front()
+            });
+            let is_back = |event: &LinkEvent| matches!(event, LinkEvent::Proven { .. });
+            second.host.link_events.iter().any(is_back).then_some(())
+        });
+        is_over.store(true, Ordering::Relaxed);
+    });
+}
+
+/// Strangers that come again as soon as they are shown out, more than there are places.
+fn crowd(door: SocketAddr, is_over: &AtomicBool) {
+    let come = || {
+        let stranger = TcpStream::connect(door).unwrap();
+        stranger.set_nonblocking(true).unwrap();
+        stranger
+    };
+    let mut strangers: Vec<TcpStream> = (0..600).map(|_| come()).collect();
+    while !is_over.load(Ordering::Relaxed) {
+        for stranger in &mut strangers {
+            let is_out = match stranger.read(&mut [0; 128]) {
+                Ok(bytes) => bytes == 0,
+                Err(error) => error.kind() != ErrorKind::WouldBlock,
+            };
+            if is_out {
+                *stranger = come();
+            }
+        }
+    }
+}
+
+/// Accepts who waits, and hears what is said.
+fn turn(process: &mut Process) {
+    process.scheduler.poller().wait(Some(Duration::ZERO)).unwrap();
+    let waker = process.scheduler.waker();
+    while process.host.links.accept(clock::now(), process.scheduler.poller(), &waker).unwrap().is_some() {}
+    process.host.hear_unproven(clock::now());
+    process.host.links.flush(clock::now());
 }
 
 /// A message to run control.
@@ -268,6 +331,9 @@ const SECOND: Member = (NodeId(2), Incarnation::FIRST);
 const FRAMES: usize = 100;
 /// The message that a proxy meddles with.
 const MEDDLED: usize = 40;
+
+/// More than a stranger stays while members are quick.
+const SLOWNESS: Duration = Duration::from_millis(300);
 
 /// What needs milliseconds on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(600);
