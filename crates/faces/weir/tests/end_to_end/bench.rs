@@ -104,6 +104,8 @@ fn losses() {
 fn memory() {
     let found = tried("memory", &["--events", "20000"]);
     assert_eq!(found["events"].as_u64(), Some(20_000));
+    let counted = found["result"]["events_per_s"].as_f64().unwrap() * found["seconds"].as_f64().unwrap();
+    assert!((counted - 20_000.0).abs() < 1.0, "{found}");
     let tenths = found["resident_bytes"].as_array().unwrap();
     assert!(tenths.iter().all(|bytes| bytes.as_f64().is_some_and(|bytes| bytes > 1e6)), "{found}");
     assert!(found["growth_bytes"].is_number() && found["flat"].is_boolean(), "{found}");
@@ -497,6 +499,11 @@ fn check(found: &Value) {
     let number = |value: &Value| value.as_f64().filter(|number| *number > 0.0).unwrap_or_else(|| panic!("{found}"));
     let (low, ratio, high) = (number(&found["spread"][0]), number(&found["ratio"]), number(&found["spread"][1]));
     assert!(low <= ratio && ratio <= high, "{found}");
+    if low == high && found["ratio_of"] == "events_per_s" {
+        // One pair: the medians are its figures.
+        let [ours, bare] = ["result", "reference"].map(|side| number(&found[side][format!("{units}_per_s")]));
+        assert!((ratio - ours / bare).abs() < 1e-6 * ratio, "{found}");
+    }
 }
 
 /// A second, far more than a start takes.

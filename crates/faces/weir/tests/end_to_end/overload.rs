@@ -31,7 +31,8 @@ fn when_the_load_drops_decisions_are_fast_again() {
 fn overload_in_one_process_is_dead_time() {
     let (_, summary) = slow_level2(false).set("l2sv.timeout", "\"20 s\"").events(300).run().expect_ok();
     assert_eq!((summary.count("level1"), summary.count("level2_forced")), (300, 0), "none is due");
-    assert!(summary.dead_time() > 0.3, "{summary:?}");
+    // Of four triggers one is decided, but for those that find the queue empty.
+    assert!(summary.dead_time() > 0.5, "{summary:?}");
     assert!(summary.level1_waits_for_level2(), "not for others: {summary:?}");
 }
 
@@ -45,7 +46,8 @@ fn few_events_are_accepted_by_force() {
     let forced = summary.count("level2_forced");
     // The end of the run forces those that are overdue then: as many as there are workers, on a machine that is busy.
     assert!((1..=summary.count("level1") / 20 + 16).contains(&forced), "{summary:?}");
-    assert!(summary.dead_time() > 0.3, "{summary:?}");
+    // All but some 500 of the 2000 of the first second, and none of those that follow.
+    assert!(summary.dead_time() > 0.45, "{summary:?}");
     assert!(summary.level1_waits_for_level2(), "{summary:?}");
     // What level 2 accepts by lot is 1 in 10; what was forced is accepted besides.
     assert!(summary.count("level2_accepted") >= forced, "{summary:?}");

@@ -40,13 +40,7 @@ fn the_end_of_the_time_drains_and_accounts() {
 fn a_second_interrupt_forces_and_everything_lost_is_counted() {
     for processes in [false, true] {
         // So slow that level 2 cannot have drained before the second interrupt, and so kind that its first event is recorded.
-        let mut running = few_sources(processes)
-            .set("l2pu.cost", "100 ms")
-            .set("l2pu.step_accept", "1")
-            .set("l2pu.workers", "1")
-            .set("l2sv.timeout", "60 s")
-            .endless()
-            .start();
+        let mut running = slow_level2(processes).endless().start();
         running.until_recording();
         running.signal(Signal::SIGINT);
         running.until("the first interrupt is taken", |running| running.error_output().contains("stopping"));
@@ -55,6 +49,18 @@ fn a_second_interrupt_forces_and_everything_lost_is_counted() {
         let lost = ["level2_lost", "not_built", "lost_after_build", "lost_in_recording"].map(|key| summary.count(key));
         assert!(summary.count("recorded") > 0 && lost.iter().sum::<u64>() > 0, "{summary:?}");
     }
+}
+
+/// What level 1 has issued is finished, and the run is not the worse for it.
+#[test]
+fn an_interrupt_while_a_run_drains_loses_nothing() {
+    let mut running = slow_level2(true).events(20).start();
+    // All is issued long before the first event has gone all the way.
+    running.until_recording();
+    running.signal(Signal::SIGINT);
+    let (_, summary) = running.end().expect_ok();
+    assert_eq!(summary.count("level1"), 20, "{summary:?}");
+    assert!(summary.count("recorded") > 0, "{summary:?}");
 }
 
 #[test]
@@ -74,4 +80,10 @@ fn endless(processes: bool) -> Running {
 
 fn few_sources(processes: bool) -> Job {
     Job::example("quickstart").patient().set("ros.count", "2").processes(processes)
+}
+
+/// A decision takes 100 ms and more, is never late, and accepts.
+fn slow_level2(processes: bool) -> Job {
+    let slow = [("l2pu.cost", "100 ms"), ("l2pu.step_accept", "1"), ("l2pu.workers", "1"), ("l2sv.timeout", "60 s")];
+    slow.into_iter().fold(few_sources(processes), |job, (key, value)| job.set(key, value))
 }

@@ -270,7 +270,7 @@ mod tests {
             unit: Unit::Event,
             events_per_s,
             bytes_per_s: Some(1.0),
-            cpu_us_per_event: 2.0,
+            cpu_us_per_event: 10.0 * events_per_s,
             round_trip_ns: Some(1e9 / events_per_s),
         };
         let next = |values: &mut dyn Iterator<Item = f64>| Ok::<_, ()>(run(values.next().unwrap()));
@@ -280,7 +280,29 @@ mod tests {
         };
         let compared = measure(RatioOf::EventsPerS).compared;
         assert_eq!((compared.ratio, compared.spread), (1.0, [0.5, 3.0]));
-        assert_eq!(measure(RatioOf::RoundTripNs).compared.spread, [1.0 / 3.0, 2.0]);
-        assert_eq!(compared.result.events_per_s, 20.0);
+        let round_trips = measure(RatioOf::RoundTripNs).compared;
+        assert_eq!(round_trips.spread, [1.0 / 3.0, 2.0]);
+        assert_eq!((compared.result.events_per_s, compared.reference.events_per_s), (20.0, 10.0));
+        assert_eq!(compared.result.bytes_per_s, Some(1.0));
+        assert_eq!((compared.cpu_ratio, round_trips.cpu_ratio), (1.0, 1.0));
+    }
+
+    #[test]
+    fn the_ratio_is_that_of_the_result_to_its_reference() {
+        let [ours, bare] = [(30.0, 2.0), (10.0, 8.0)].map(|(events_per_s, cpu_us_per_event)| Figures {
+            events_per_s,
+            cpu_us_per_event,
+            ..Figures::default()
+        });
+        let compared = Compared::of(RatioOf::EventsPerS, &[(ours, bare)]);
+        assert_eq!((compared.ratio, compared.spread, compared.cpu_ratio), (3.0, [3.0; 2], 0.25));
+    }
+
+    #[test]
+    fn figures_are_of_the_events_that_were_counted() {
+        let figures = Figures::of(10.0, Some(3.0), 2.0, 0.5);
+        assert_eq!((figures.events_per_s, figures.bytes_per_s, figures.cpu_us_per_event), (5.0, Some(15.0), 50_000.0));
+        assert_eq!((figures.unit, figures.round_trip_ns), (Unit::Event, None));
+        assert_eq!(Figures::of(10.0, None, 2.0, 0.5).bytes_per_s, None);
     }
 }
