@@ -224,7 +224,7 @@ fn a_greeting_of_another_life_or_run_is_no_connection_to_the_components_of_run_c
     registrar.on_message(&mut did, LinkId(4), envelope((SFI, Incarnation::FIRST)), greeting());
     assert_eq!(did.take(), ["opens 4", "says Greet over 4", "tells of 2: Up(Incarnation(0))"]);
     registrar.on_lost(&mut did, LinkId(4));
-    registrar.on_message(&mut did, LinkId(5), envelope((SFI, FIRST_LIFE)), greeting());
+    registrar.on_message(&mut did, LinkId(5), envelope((SFI, Incarnation::FIRST)), greeting());
     assert_eq!(did.take(), ["refuses 5"], "it has lost one, and is about to end");
 }
 
@@ -285,10 +285,10 @@ fn a_greeting_of_a_former_life_is_turned_away() {
 #[test]
 fn a_life_that_was_lost_is_turned_away() {
     let (mut participant, mut did) = participant();
-    participant.on_message(&mut did, LinkId(1), envelope((SFI, FIRST_LIFE)), greeting());
+    participant.on_message(&mut did, LinkId(1), envelope((SFI, Incarnation::FIRST)), greeting());
     participant.on_lost(&mut did, LinkId(1), "closed");
     did.take();
-    participant.on_message(&mut did, LinkId(2), envelope((SFI, FIRST_LIFE)), greeting());
+    participant.on_message(&mut did, LinkId(2), envelope((SFI, Incarnation::FIRST)), greeting());
     assert_eq!((did.take(), participant.knows(SFI)), (vec!["refuses 2".to_owned()], None));
     participant.on_message(&mut did, LinkId(3), envelope((SFI, NEXT_LIFE)), greeting());
     assert_eq!(participant.knows(SFI), Some(NEXT_LIFE));
