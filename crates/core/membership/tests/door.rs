@@ -81,6 +81,8 @@ fn who_says_nothing_is_shown_out_when_its_time_is_over() {
     assert_eq!((door.next_deadline(), door.next_late(Time::ZERO + TIMEOUT)), (Some(late), None));
     assert_eq!((door.next_late(late), door.next_late(late)), (Some(LinkId(1)), None));
     assert_eq!((door.next_deadline(), door.crowd()), (Some(late + TIMEOUT), vec![((), 1)]));
+    door.clear();
+    assert_eq!((door.next_deadline(), door.crowd()), (None, vec![]), "whoever came for a former run");
 }
 
 #[test]
