@@ -52,7 +52,7 @@ impl Plan {
     /// # Panics
     /// If a component finds its state inconsistent, or the run does not end.
     pub fn run_traced(&self, trace: Trace) -> Run {
-        self.run_within(trace, STEPS_MAX)
+        self.run_within(trace, self.steps_max())
     }
 
     fn run_within(&self, trace: Trace, steps_max: u64) -> Run {
@@ -95,7 +95,7 @@ impl Plan {
 
     /// The same, with every message noted.
     pub fn verdict_traced(&self, trace: Trace) -> Option<String> {
-        self.verdict_within(trace, STEPS_MAX)
+        self.verdict_within(trace, self.steps_max())
     }
 
     /// The same; a run that takes more than so many steps is wrong.
@@ -141,11 +141,8 @@ impl Plan {
             healed_after: self.healed_after,
             planted: self.planted,
             checks: true,
-            steps_max: STEPS_MAX,
+            steps_max: self.steps_max(),
             applications,
         }
     }
 }
-
-/// Far more than any drawn run needs.
-const STEPS_MAX: u64 = 1_000_000;

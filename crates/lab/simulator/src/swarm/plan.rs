@@ -666,9 +666,21 @@ impl Plan {
         if self.slow_channels == 0.0 {
             return self.stop_timeout;
         }
-        let each = self.links.delay_max * MESSAGES_OF_EVENT + self.request_timeout * 2;
         let at_once = self.building as u64 * u64::from(self.counts.sfi.max(1));
-        self.stop_timeout + each * self.events.div_ceil(at_once) as u32
+        self.stop_timeout + self.slow_event() * self.events.div_ceil(at_once) as u32
+    }
+
+    /// What an event takes over slow connections.
+    fn slow_event(&self) -> Duration {
+        self.links.delay_max * MESSAGES_OF_EVENT + self.request_timeout * 2
+    }
+
+    /// Far more steps than a run takes that ends. Each offer of a trigger is one, also while level 1 is held back by events that come one
+    /// after the other.
+    pub(super) fn steps_max(&self) -> u64 {
+        let (Spacing::Fixed(interval) | Spacing::Poisson(interval)) = self.spacing else { return STEPS_MAX };
+        let lasts = self.quiet_after().unwrap_or_default() + self.patience() + self.slow_event() * self.events as u32;
+        STEPS_MAX + (lasts.as_nanos() / interval.as_nanos().max(1)) as u64
     }
 
     /// Whether something never answers, so that the end has to be forced.
@@ -715,6 +727,8 @@ const BUILD_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// From level 1 to the DFM, through building, and back to the DFM.
 const MESSAGES_OF_EVENT: u32 = 8;
+/// Steps of a run, besides offers of triggers.
+const STEPS_MAX: u64 = 1_000_000;
 /// Levels of faults.
 pub const LEVELS: u32 = 6;
 /// The newest edition of the draws in which applications know each other at once.

@@ -6,7 +6,6 @@ use std::time::Duration;
 use base::ids::NodeId;
 use dataflow::level2::overrides::Overrides;
 
-use super::STEPS_MAX;
 use super::plan::{Counts, Fine, Plan};
 use crate::world::{Fault, Links, Trace, TypeSet};
 
@@ -20,7 +19,7 @@ impl Plan {
         let is_alike = |verdict: &String| !kinds.is_disjoint(&kinds_of(verdict));
         // A run that does not end shows that soon.
         let soon = self.verdict_within(Trace::None, STEPS_OF_SMALLER).filter(is_alike).is_some();
-        let steps_max = if soon { STEPS_OF_SMALLER } else { STEPS_MAX };
+        let steps_max = if soon { STEPS_OF_SMALLER } else { self.steps_max() };
         let least = shrink(self, |plan| plan.verdict_within(Trace::None, steps_max).as_ref().is_some_and(is_alike));
         let verdict = least.verdict().unwrap_or(verdict);
         Some((least, verdict))
@@ -151,7 +150,7 @@ fn moved_fault(fault: &Fault, moved: &dyn Fn(NodeId) -> Option<NodeId>) -> Optio
 /// Far more than what the smallest plan takes that fails in a way that is to be understood.
 const TRIES_MAX: u32 = 1_000;
 /// More than any drawn run needs.
-const STEPS_OF_SMALLER: u64 = STEPS_MAX / 4;
+const STEPS_OF_SMALLER: u64 = 250_000;
 
 type Count = fn(&mut Counts) -> &mut u16;
 

@@ -712,6 +712,9 @@ impl World {
             // It would be taken for one that may die.
             JoinFault::Impostor(Impostor { as_whom: node, knows_secret: true, .. }) | JoinFault::Cut(node)
                 if !self.setup.returns(node) => {}
+            // Of one that has not died yet nobody knows another life.
+            JoinFault::Impostor(Impostor { as_whom: node, lives_ahead: ..0, knows_secret: true, .. })
+                if self.slot(node).incarnation == Incarnation::FIRST => {}
             JoinFault::Impostor(impostor) => {
                 let Incarnation(life) = self.slot(impostor.as_whom).incarnation;
                 let life = Incarnation(life.saturating_add_signed(impostor.lives_ahead));

@@ -360,6 +360,18 @@ fn what_is_known_of_one_that_triggered_and_died_need_not_be_its_first_events() {
     holds_in(10, 6_000_000_001_727, 5);
 }
 
+/// A run had ended before one died, of whose former life an impostor was to speak: he spoke as the present one, and was let in.
+#[test]
+fn nobody_speaks_as_a_former_life_of_one_that_has_not_died() {
+    holds_in(10, 10_000_000_007_660, 5);
+}
+
+/// One event at a time, over slow connections, and a trigger offered each microsecond: more than a million in vain.
+#[test]
+fn a_plan_with_many_offers_in_vain_is_not_endless() {
+    holds_in(8, 10_000_000_004_210, 5);
+}
+
 fn holds(seed: u64, level: u32) {
     holds_in(1, seed, level);
 }
