@@ -15,12 +15,14 @@ pub(super) struct Stream {
     /// What was not written yet.
     start: usize,
     end: usize,
+    /// Bytes that came since we last tried to write.
+    fresh: usize,
 }
 
 impl Stream {
     pub(super) fn new(socket: OwnedFd, size_max: usize) -> Self {
         let len = (2 * (HEAD_BYTES + size_max)).max(BUFFER_BYTES_MIN);
-        Self { socket, buffer: vec![0; len].into(), start: 0, end: 0 }
+        Self { socket, buffer: vec![0; len].into(), start: 0, end: 0, fresh: 0 }
     }
 
     pub(super) fn socket(&self) -> &OwnedFd {
@@ -41,11 +43,12 @@ impl Stream {
     pub(super) fn commit(&mut self, head: &RecordHead) {
         self.buffer[self.end..self.end + HEAD_BYTES].copy_from_slice(&head.encode());
         self.end += HEAD_BYTES + head.len as usize;
+        self.fresh += HEAD_BYTES + head.len as usize;
     }
 
-    /// Whether it is worth a system call.
+    /// Whether it is worth a system call; where the socket was full, not before as much has come again.
     pub(super) fn is_well_filled(&self) -> bool {
-        self.end - self.start >= WRITE_BYTES
+        self.fresh >= WRITE_BYTES
     }
 
     pub(super) fn try_say(&mut self, head: &RecordHead, body: &[u8]) -> bool {
@@ -62,6 +65,7 @@ impl Stream {
     }
 
     pub(super) fn flush(&mut self) -> Result<(), Lost> {
+        self.fresh = 0;
         if self.start < self.end {
             self.start += write(&self.socket, &self.buffer[self.start..self.end])?;
         }
