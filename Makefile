@@ -24,7 +24,10 @@ MUTANTS ?= 100
 MUTATED ?= dataflow eformat storage trigger
 SEED ?= 1
 
-.PHONY: help test $(CHECKS) purity advisories limits tools python build soak kills mutants miri bench reference clean
+# Where `make install` puts things; DESTDIR stands before it, for those who make packages.
+PREFIX ?= /usr/local
+
+.PHONY: help test $(CHECKS) purity advisories limits tools python build install uninstall soak kills mutants miri bench reference clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
@@ -66,6 +69,13 @@ limits: ## measure what an event costs on hot paths and write that file
 
 build: ## build the program: target/release/weir
 	cargo build --locked --release -p weir --bin weir
+
+install: ## PREFIX=/usr/local: the program, and what sources in C, C++ and Python need; DESTDIR stands before it
+	cargo build --locked --release -p weir --bin weir -p weir-c --lib
+	@scripts/install $(WEIR) "$(CARGO_TARGET_DIR)/release" "$(PREFIX)"
+
+uninstall: ## take away what `make install` has put below PREFIX
+	@scripts/install --uninstall "$(PREFIX)"
 
 tools: ## install cargo components and tools that the checks need, where possible
 	@scripts/tools

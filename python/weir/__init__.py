@@ -1,7 +1,9 @@
-"""Event-filter algorithms in Python for the Weir trigger and data-acquisition system.
+"""Event-filter algorithms and read-outs of detectors in Python for the Weir trigger and data-acquisition system.
 
 An algorithm is a class with ``process(event) -> Decision``; see :class:`Event` and :class:`Decision`. Weir runs it in
 processes of its own, which read events in place in shared memory: ``python -m weir.pt FILE.py:Class``.
+
+A detector's read-out is a generator function or class with the decorator :func:`source`, in a program of its own.
 """
 
 import sys as _sys
@@ -15,6 +17,22 @@ except ImportError as _missing:
     ) from None
 
 from weir.decision import Decision
+from weir.detector import Reading, Sent, Source, source
 from weir.event import Event, EventOver, Fragment, Fragments, Setup
+from weir.link import Link, LinkError, Order
 
-__all__ = ["Decision", "Event", "EventOver", "Fragment", "Fragments", "Setup"]
+__all__ = [
+    "Decision",
+    "Event",
+    "EventOver",
+    "Fragment",
+    "Fragments",
+    "Link",
+    "LinkError",
+    "Order",
+    "Reading",
+    "Sent",
+    "Setup",
+    "Source",
+    "source",
+]

@@ -9,6 +9,8 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use terminal::{Exit, Limits, Overrides};
 
+use crate::feed::{self, FeedArgs};
+
 /// Takes data from detector links to checked files.
 #[derive(Debug, Parser)]
 #[command(
@@ -46,6 +48,9 @@ pub enum Command {
     /// Look into RAW files, check them, make torn ones whole
     #[command(subcommand, after_help = FILE_EXAMPLES)]
     File(FileCommand),
+    /// Be a detector: push emulated fragments to a partition that runs
+    #[command(after_help = feed::EXAMPLES)]
+    Feed(FeedArgs),
     /// Simulate a partition in virtual time, or search drawn partitions for faults that they do not survive
     #[command(after_help = simulation::EXAMPLES)]
     Sim(simulation::SimArgs),
@@ -355,6 +360,8 @@ mod tests {
             &["weir", "bench", "x", "--seconds", "NaN"],
             &["weir", "bench", "x", "--sources", "257"],
             &["weir", "node", "--name", "sfi-1"],
+            &["weir", "feed"],
+            &["weir", "feed", "shm:tlu", "--rate", "fast"],
         ];
         for line in wrong {
             assert_eq!(exit_of(&Cli::try_parse_from(line.iter()).unwrap_err()), Exit::Wrong, "{line:?}");

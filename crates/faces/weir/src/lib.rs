@@ -5,6 +5,7 @@
 
 pub mod cli;
 pub mod commands;
+pub mod feed;
 mod node;
 mod open_files;
 pub mod progress;
@@ -34,6 +35,7 @@ pub fn run_command<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item 
         Command::Schema => on_standard_streams(|out, _| commands::schema(out)),
         Command::Init(args) => on_standard_streams(|out, err| commands::init(&args, out, err)),
         Command::File(command) => on_standard_streams(|out, err| commands::file(&command, out, err)),
+        Command::Feed(args) => feed::feed(&args),
         Command::Calibrate(args) => calibration::calibrate(&args),
         Command::Bench(args) => bench::bench(&args),
         Command::Sim(args) => simulation::sim(&args),

@@ -19,7 +19,9 @@ pub struct PythonCommand {
 pub const PACKAGE_FILES: &[(&str, &str)] = &[
     ("weir/__init__.py", include_str!("../../../../python/weir/__init__.py")),
     ("weir/decision.py", include_str!("../../../../python/weir/decision.py")),
+    ("weir/detector.py", include_str!("../../../../python/weir/detector.py")),
     ("weir/event.py", include_str!("../../../../python/weir/event.py")),
+    ("weir/link.py", include_str!("../../../../python/weir/link.py")),
     ("weir/pt.py", include_str!("../../../../python/weir/pt.py")),
     ("weir/py.typed", include_str!("../../../../python/weir/py.typed")),
 ];

@@ -27,6 +27,8 @@ mod overload;
 mod payload;
 mod ports;
 mod push;
+#[path = "../../../weir-source/tests/five_functions/readout.rs"]
+mod readout;
 mod replay;
 mod restart;
 mod run_number;
@@ -36,6 +38,7 @@ mod selection;
 mod several_runs;
 mod sharing;
 mod simulation;
+mod sources;
 mod stop;
 mod streams;
 mod study;

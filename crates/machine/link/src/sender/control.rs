@@ -28,6 +28,10 @@ impl Told {
         self.is_off
     }
 
+    pub(super) fn has_order(&self) -> bool {
+        !self.orders.is_empty() || !self.inbox.unread().is_empty()
+    }
+
     pub(super) fn next_order(&mut self) -> Option<Order> {
         self.orders.pop_front()
     }

@@ -9,6 +9,7 @@ mod stream;
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use rustix::fd::{AsFd, BorrowedFd};
 use transport::clock;
 
 use crate::error::LinkError;
@@ -250,6 +251,11 @@ impl Sender {
         self.sequence
     }
 
+    /// Whether an order was read that [`wait`](Self::wait) has not given yet.
+    pub fn has_order(&self) -> bool {
+        self.told.has_order()
+    }
+
     fn say(&mut self, head: &RecordHead, body: &[u8]) -> Result<(), LinkError> {
         self.reserved = None;
         self.check_open()?;
@@ -316,6 +322,13 @@ impl Sender {
 
     fn has_room_again(&mut self) -> bool {
         self.wanted.is_some_and(|len| self.can_take(len))
+    }
+}
+
+/// Readable while an order waits to be read: for a watch over a source that blocks. Not to be read from.
+impl AsFd for Sender {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.carrier.socket().as_fd()
     }
 }
 

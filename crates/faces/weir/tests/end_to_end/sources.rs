@@ -1,0 +1,244 @@
+//! Programs of detectors: those of the examples, built with an installed Weir, and `weir feed`. An intake takes their fragments.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use nix::sys::signal::Signal;
+use testkit::TempDir;
+
+use crate::readout::Readout;
+use crate::running::{examples, program};
+
+#[test]
+fn the_examples_in_c_and_cpp_are_built_with_an_installed_weir_and_lose_nothing() {
+    let test = "the_examples_in_c_and_cpp_are_built_with_an_installed_weir_and_lose_nothing";
+    for tool in ["make", "pkg-config", "cc", "c++"] {
+        if !is_installed(tool) {
+            return testkit::skip(test, &format!("{tool} is not installed"));
+        }
+    }
+    let installed = Installed::new();
+    let built = installed.directory.join("by-make");
+    fs::create_dir(&built).unwrap();
+    let mut make = Command::new("make");
+    make.arg("-C").arg(examples().join("detector")).arg(format!("OUT={}", built.display()));
+    well(make.env("PKG_CONFIG_PATH", installed.prefix.join("lib/pkgconfig")));
+    check_c(&built.join("detector-c"));
+    check_cpp(&built.join("detector-cpp"));
+}
+
+#[test]
+fn the_examples_are_built_by_cmake_with_an_installed_weir() {
+    if !is_installed("cmake") {
+        return testkit::skip("the_examples_are_built_by_cmake_with_an_installed_weir", "cmake is not installed");
+    }
+    let installed = Installed::new();
+    let built = installed.directory.join("by-cmake");
+    let mut configure = Command::new("cmake");
+    configure.arg("-S").arg(examples().join("detector")).arg("-B").arg(&built);
+    well(configure.arg(format!("-DCMAKE_PREFIX_PATH={}", installed.prefix.display())));
+    well(Command::new("cmake").arg("--build").arg(&built));
+    check_c(&built.join("detector-c"));
+    check_cpp(&built.join("detector-cpp"));
+}
+
+#[test]
+fn the_example_in_python_runs_with_an_installed_weir() {
+    let Some(python) = testkit::python("the_example_in_python_runs_with_an_installed_weir") else { return };
+    let installed = Installed::new();
+    let mut command = Command::new(python);
+    command.arg(examples().join("detector/detector.py")).env("PYTHONPATH", installed.prefix.join("lib/weir/python"));
+    command.env("PYTHONDONTWRITEBYTECODE", "1");
+    check(
+        "tlu",
+        |at| command.arg(at).args(["--set", "rate=1e9"]),
+        |number| [number.to_le_bytes(), (number * 25).to_le_bytes()].concat(),
+    );
+}
+
+#[test]
+fn what_is_installed_is_taken_away_again_and_destdir_stands_before_it() {
+    let installed = Installed::new();
+    let stage = installed.directory.join("stage");
+    let under = |arguments: &[&str]| {
+        let mut install = Command::new(root().join("scripts/install"));
+        well(install.args(arguments).env("DESTDIR", &stage));
+    };
+    let (program, libraries) = (program(), libraries());
+    under(&[&program, libraries.to_str().unwrap(), "/usr"]);
+    let package = fs::read_to_string(stage.join("usr/lib/pkgconfig/weir.pc")).unwrap();
+    assert!(package.starts_with("prefix=/usr\n"), "{package}");
+    assert!(stage.join("usr/bin/weir").is_file());
+    under(&["--uninstall", "/usr"]);
+    let left: Vec<PathBuf> = files_below(&stage);
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_fed_partition_gets_what_the_feed_wrote_down() {
+    let mut readout = Readout::of("board");
+    let directory = TempDir::new("feed");
+    let record = directory.join("record");
+    let mut feed = feed(&readout, &["--spread", "exponential", "--size", "500 B", "--checksum", "--count", "3000"]);
+    let fed = spawn(feed.arg("--record").arg(&record));
+    readout.start(1);
+    readout.until("all came", |came| came.ended == [(3000, 3000)]);
+    readout.stop();
+    let came = std::mem::take(&mut readout.came);
+    drop(readout);
+    let ended = ended(fed);
+    assert!(ended.status.success(), "{ended:?}");
+    assert!(String::from_utf8_lossy(&ended.stderr).starts_with("board: 3000 fragments, "), "{ended:?}");
+    let mut written = Vec::new();
+    for (number, payload) in &came.payloads {
+        written.extend_from_slice(&number.to_le_bytes());
+        written.extend_from_slice(&(payload.len() as u32).to_le_bytes());
+        written.extend_from_slice(payload);
+    }
+    assert!(fs::read(record).unwrap() == written, "what came is what was written down");
+}
+
+#[test]
+fn a_feed_misbehaves_as_it_is_told() {
+    let mut readout = Readout::of("board");
+    let fed = spawn(&mut feed(&readout, &["--skip", "10", "--double", "20", "--damage", "30", "--die-at", "40"]));
+    readout.start(1);
+    readout.until("it dies", |came| came.down.len() == 1);
+    assert_eq!(ended(fed).status.signal(), Some(Signal::SIGKILL as i32));
+    // Those that were on their way with the one that was never sent may have died with it.
+    let came = &readout.came;
+    assert!(!came.payloads.contains_key(&10) && !came.payloads.contains_key(&40), "{came:?}");
+
+    let mut readout = Readout::of("board");
+    let arguments = ["--count", "35", "--skip", "10", "--double", "20", "--damage", "30"];
+    let fed = spawn(&mut feed(&readout, &arguments));
+    readout.start(1);
+    readout.until("all came", |came| came.ended == [(35, 35)]);
+    let came = std::mem::take(&mut readout.came);
+    assert_eq!((came.payloads.len(), came.fragments, came.damaged), (34, 35, vec![30]));
+    assert!(!came.payloads.contains_key(&10));
+    drop(readout);
+    assert!(ended(fed).status.success());
+}
+
+#[test]
+fn a_feed_that_hangs_is_ended_by_name_when_the_run_stops() {
+    let mut readout = Readout::of("board");
+    let fed = spawn(&mut feed(&readout, &["--hang-at", "0", "--deadline", "100 ms"]));
+    readout.until("it is there", |came| came.up == 1);
+    readout.start(1);
+    readout.stop();
+    readout.until("it is gone", |came| came.down.len() == 1);
+    let ended = ended(fed);
+    assert_eq!(ended.status.code(), Some(3), "{ended:?}");
+    assert!(String::from_utf8_lossy(&ended.stderr).contains("source board: read has not returned"), "{ended:?}");
+}
+
+#[test]
+fn a_feed_without_a_partition_says_what_to_do() {
+    let directory = TempDir::new("feed");
+    let at = format!("shm:{}", directory.join("nobody.sock").display());
+    for (arguments, status, expected) in [
+        (&[at.as_str(), "--patience", "20 ms"][..], 2, "start the partition"),
+        (&["tcp://127.0.0.1:9", "--name", "board"], 1, "needs a key"),
+        (&["telescope"], 1, "expected shm:NAME"),
+    ] {
+        let ended = Command::new(program()).arg("feed").args(arguments).output().unwrap();
+        let says = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.code() == Some(status) && says.contains(expected), "{arguments:?}: {ended:?}");
+    }
+}
+
+fn check_c(program: &Path) {
+    check_program("device", program, |number| (0..100 + number % 200).map(|at| (number + at) as u8).collect());
+}
+
+fn check_cpp(program: &Path) {
+    check_program("telescope", program, |number| {
+        (0..500 + number * 7 % 1500).map(|at| (number * 3 + at) as u8).collect()
+    });
+}
+
+fn check_program(name: &str, program: &Path, payload: impl Fn(u64) -> Vec<u8>) {
+    let mut command = Command::new(program);
+    check(name, |at| command.arg(at), payload);
+}
+
+/// Leads a source through two runs and looks at every byte.
+fn check<'a>(name: &str, command: impl FnOnce(&str) -> &'a mut Command, payload: impl Fn(u64) -> Vec<u8>) {
+    let mut readout = Readout::of(name);
+    let source = spawn(command(readout.at()));
+    for run in [1, 2] {
+        readout.start(run);
+        let before = readout.came.fragments;
+        readout.until("fragments come", |came| came.fragments > before + 1000);
+        readout.stop();
+        readout.until("the run ends", |came| came.ended.len() as u32 == run);
+        let (sent, received) = *readout.came.ended.last().unwrap();
+        assert_eq!((sent, readout.came.fragments - before), (received, received), "{name}, run {run}");
+        let found = std::mem::take(&mut readout.came.payloads);
+        assert_eq!(found.len() as u64, received);
+        for (number, found) in found {
+            assert!(found == payload(number), "{name}, event {number}");
+        }
+    }
+    drop(readout);
+    let ended = ended(source);
+    assert!(ended.status.success(), "{name}: {ended:?}");
+}
+
+/// A Weir that is installed as `make install` does it.
+struct Installed {
+    directory: TempDir,
+    prefix: PathBuf,
+}
+
+impl Installed {
+    fn new() -> Self {
+        let directory = TempDir::new("installed");
+        let prefix = directory.join("prefix");
+        let mut install = Command::new(root().join("scripts/install"));
+        well(install.arg(program()).arg(libraries()).arg(&prefix).env_remove("DESTDIR"));
+        Self { directory, prefix }
+    }
+}
+
+/// Where cargo puts the libraries of `weir-c`, on which these tests depend: beside the program that runs them.
+fn libraries() -> PathBuf {
+    std::env::current_exe().unwrap().parent().unwrap().to_owned()
+}
+
+fn root() -> PathBuf {
+    examples().parent().unwrap().to_owned()
+}
+
+fn files_below(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
+}
+
+fn is_installed(tool: &str) -> bool {
+    Command::new(tool).arg("--version").output().is_ok()
+}
+
+fn feed(readout: &Readout, arguments: &[&str]) -> Command {
+    let mut feed = Command::new(program());
+    feed.arg("feed").arg(readout.at()).args(arguments);
+    feed
+}
+
+fn spawn(command: &mut Command) -> Child {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn ended(child: Child) -> Output {
+    child.wait_with_output().unwrap()
+}
+
+fn well(command: &mut Command) {
+    let output = command.output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{command:?}\n{}\n{}", text(&output.stdout), text(&output.stderr));
+}
