@@ -85,7 +85,7 @@ thread_local! {
 pub unsafe extern "C" fn weir_open(at: *const c_char, settings: *const Settings) -> *mut Link {
     // SAFETY: what the caller gives is NULL or what `weir.h` asks for.
     let arguments = unsafe { arguments(at, settings) };
-    match arguments.and_then(|(at, settings)| Link::open(at, settings)) {
+    match arguments.and_then(|(at, settings)| Link::open(at, settings, leave)) {
         Ok(link) => Box::into_raw(Box::new(link)),
         Err(error) => {
             remember(error);
@@ -250,7 +250,7 @@ pub unsafe extern "C" fn weir_run(at: *const c_char, settings: *const Settings, 
 }
 
 /// Ends the process at once, without anything that a hanging thread could hold up.
-pub(crate) fn leave(status: c_int) -> ! {
+fn leave(status: c_int) {
     // SAFETY: it takes a number and does not return.
     unsafe { libc::_exit(status) }
 }

@@ -93,19 +93,19 @@ pub struct Link {
 }
 
 impl Link {
-    /// Connects. A program that does not look for orders ends.
+    /// Connects. A program that does not look for orders leaves, with a status.
     ///
     /// # Errors
     /// Those of [`Sender::open`].
-    pub fn open(at: &str, settings: Settings) -> Result<Self, Error> {
+    pub fn open(at: &str, settings: Settings, leave: fn(i32)) -> Result<Self, Error> {
         let Settings { name, id, key, patience, deadline, .. } = settings;
         let sender = Sender::open(at, &LinkSettings { name: name.clone(), id, key, patience })?;
         let beat = Beat::default();
         beat.read(sender.has_order());
         let system = |error: std::io::Error| Error::new(Code::System, &format!("no watch over the source: {error}"));
         let orders = sender.as_fd().try_clone_to_owned().map_err(system)?;
-        let watch =
-            Watch::over(orders, deadline, beat.clone(), move |_| end_program(&name, deadline)).map_err(system)?;
+        let watch = Watch::over(orders, deadline, beat.clone(), move |_| end_program(&name, deadline, leave))
+            .map_err(system)?;
         Ok(Self { sender, beat, reserved: None, is_stopping: false, error: Error::default(), _watch: watch })
     }
 
@@ -235,12 +235,12 @@ fn code_of(error: &LinkError) -> Code {
 }
 
 /// Ends a program whose only thread hangs: no code of its own would do it.
-fn end_program(name: &str, deadline: Duration) {
+fn end_program(name: &str, deadline: Duration, leave: fn(i32)) {
     eprintln!(
         "weir: source {name}: it has not called weir_wait while the partition waited for {deadline:?}; it ends: wait for the device \
          with a time-out"
     );
-    crate::boundary::leave(EXIT_BLOCKED);
+    leave(EXIT_BLOCKED);
 }
 
 /// `EX_SOFTWARE`.
