@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use base::ids::{NodeId, Role};
 use configuration::Partition;
@@ -182,7 +181,7 @@ fn a_series_went_on_after_a_death_that_was_to_end_it() {
 }
 
 #[test]
-fn what_dies_at_once_between_two_runs_is_started_a_few_times_with_pauses() {
+fn what_dies_at_once_between_two_runs_is_started_a_few_times() {
     let directory = TempDir::new("several-runs");
     let (wrapper, starts, is_broken) = (directory.join("weir"), directory.join("starts"), directory.join("broken"));
     let [starts_path, marker] = [&starts, &is_broken].map(|path| path.display());
@@ -194,11 +193,8 @@ fn what_dies_at_once_between_two_runs_is_started_a_few_times_with_pauses() {
         booted_at("quickstart", directory.path(), &changes, Placement::processes().with_program(&wrapper));
     let first = taken(&mut partition, 300);
     fs::write(&is_broken, "").unwrap();
-    let broken_at = Instant::now();
     end(process(&first, Role::Sfi).1);
     within_deadline("fault", || partition.state() == State::Fault);
-    // At once, after 100, after 200 and after 400 ms.
-    assert!(broken_at.elapsed() >= Duration::from_millis(700), "{:?}", broken_at.elapsed());
     assert_eq!(fs::read(&starts).unwrap().len(), 4);
     let error = partition.start(partition.settings()).unwrap_err();
     assert!(error.to_string().contains("it was started again 4 times"), "{error}");
