@@ -418,7 +418,9 @@ impl World {
         if self.slot(envelope.to).hangs {
             return;
         }
-        let command = if let Message::Command(command) = message { Some(command) } else { None };
+        // What was said to a former life is not heard.
+        let is_heard = self.slot(envelope.to).incarnation == envelope.to_incarnation;
+        let command = if let Message::Command(command) = message { Some(command).filter(|_| is_heard) } else { None };
         if let Some(command) = command {
             self.before_command(envelope.to, command);
         }

@@ -372,6 +372,12 @@ fn a_plan_with_many_offers_in_vain_is_not_endless() {
     holds_in(8, 10_000_000_004_210, 5);
 }
 
+/// Over a slow connection a pause came to the next life, which it was not meant for: that life, told to go on by then, was taken for paused.
+#[test]
+fn a_pause_that_a_former_life_was_told_does_not_hold_the_next_one() {
+    holds_in(8, 10_000_000_006_037, 2);
+}
+
 fn holds(seed: u64, level: u32) {
     holds_in(1, seed, level);
 }
