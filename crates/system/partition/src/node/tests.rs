@@ -40,7 +40,8 @@ fn a_peer_is_lost_with_any_of_its_connections() {
     let mut run = Run::new();
     for lost in 0..2 {
         let (first, port) = (run.address.tcp, run.address.ports[0]);
-        let mut links = [run.connect(first, 0), run.connect(port, 1)];
+        let life = Incarnation(LIFE.0 + lost);
+        let mut links = [run.connect_in_life(first, 0, life), run.connect_in_life(port, 1, life)];
         assert!((0..).zip(&mut links).all(|(part, link)| link.is_greeted(part)));
         let [mut one, mut other] = links;
         if lost == 0 {
@@ -67,7 +68,8 @@ fn a_peer_that_greets_twice_is_lost() {
     link.say((run.sfi, run.ros), &Message::Greet { part: 0, datagrams: Box::default() });
     assert!(link.hear().is_none());
     assert!(matches!(run.control.hear(), Some((_, Message::Lost { node, .. })) if node == run.sfi));
-    assert!(run.connect(run.address.tcp, 0).is_greeted(0), "there is room for it");
+    let next = Incarnation(LIFE.0 + 1);
+    assert!(run.connect_in_life(run.address.tcp, 0, next).is_greeted(0), "there is room for its next life");
     run.end();
 }
 
@@ -75,7 +77,8 @@ fn a_peer_that_greets_twice_is_lost() {
 fn a_greeting_of_a_former_life_is_turned_away() {
     let run = Run::new();
     let next = Incarnation(LIFE.0 + 1);
-    assert!(run.connect_in_life(run.address.tcp, 0, next).is_greeted(0));
+    let mut present = run.connect_in_life(run.address.tcp, 0, next);
+    assert!(present.is_greeted(0));
     for (at, part) in [(run.address.tcp, 0), (run.address.ports[0], 1)] {
         assert!(!run.connect(at, part).is_greeted(part), "part {part}");
     }
