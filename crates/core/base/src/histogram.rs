@@ -29,7 +29,7 @@ impl Histogram {
             self.bins.clone_from(&other.bins);
         } else {
             for (bin, count) in self.bins.iter_mut().zip(&other.bins) {
-                *bin += count;
+                *bin = bin.saturating_add(*count);
             }
         }
         self.max = self.max.max(other.max);
@@ -37,7 +37,7 @@ impl Histogram {
 
     /// How many values there are.
     pub fn count(&self) -> u64 {
-        self.bins.iter().sum()
+        self.bins.iter().copied().fold(0, u64::saturating_add)
     }
 
     /// The largest value, exactly; 0 if there is none.
@@ -50,7 +50,7 @@ impl Histogram {
         let rank = (fraction * self.count() as f64) as u64;
         let mut below = 0;
         for (index, &count) in self.bins.iter().enumerate() {
-            below += count;
+            below = count.saturating_add(below);
             if count > 0 && below > rank {
                 return upper_edge(index).min(self.max);
             }

@@ -9,6 +9,9 @@ use base::ids::EventId;
 
 pub use crate::report::Tally;
 
+/// More than a run has: ten thousand years of triggers at 100 kHz.
+pub const EVENTS_MAX: u64 = 1 << 55;
+
 /// What became of an event, and of what it was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finish {
@@ -50,6 +53,14 @@ impl Tally {
             Fate::Unrecorded => &mut self.unrecorded,
             Fate::Abandoned => &mut self.abandoned,
         }
+    }
+
+    /// Whether every built event has one fate, and no run is too short for so many.
+    pub fn adds_up(&self) -> bool {
+        let fates = [self.rejected, self.accepted, self.debug, self.unrecorded, self.abandoned, self.lost];
+        let finished = fates.into_iter().fold(0, u64::saturating_add);
+        let is_built = finished == self.complete.saturating_add(self.incomplete);
+        is_built && self.events() <= EVENTS_MAX && self.forced.saturating_add(self.on_part) <= self.events()
     }
 
     /// All events.

@@ -143,9 +143,10 @@ impl Node {
             && self.life_of(envelope.from) == Some(envelope.from_incarnation)
     }
 
-    /// Whether it is for a component of this role to hear, from one of that role.
+    /// Whether it is for a component of this role to hear, from one of that role, and can be.
     fn is_expected(&self, from: NodeId, message: &Message) -> bool {
-        !message.is_about_connections() && message.may_go(self.roles[usize::from(from.0)], self.role)
+        let may_go = message.may_go(self.roles[usize::from(from.0)], self.role);
+        !message.is_about_connections() && may_go && message.adds_up()
     }
 
     /// Counts it by kind and sender, as far as there are few.

@@ -112,15 +112,15 @@ impl Network {
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         let carried = |index: usize| Carried {
-            messages: self.carried[index].messages + other.carried[index].messages,
-            bytes: self.carried[index].bytes + other.carried[index].bytes,
+            messages: self.carried[index].messages.saturating_add(other.carried[index].messages),
+            bytes: self.carried[index].bytes.saturating_add(other.carried[index].bytes),
         };
         Self {
-            messages: self.messages + other.messages,
-            bytes: self.bytes + other.bytes,
-            malformed: self.malformed + other.malformed,
+            messages: self.messages.saturating_add(other.messages),
+            bytes: self.bytes.saturating_add(other.bytes),
+            malformed: self.malformed.saturating_add(other.malformed),
             carried: core::array::from_fn(carried),
-            ports: core::array::from_fn(|port| self.ports[port] + other.ports[port]),
+            ports: core::array::from_fn(|port| self.ports[port].saturating_add(other.ports[port])),
             datagrams: self.datagrams.plus(other.datagrams),
             data_sum: self.data_sum.wrapping_add(other.data_sum),
         }

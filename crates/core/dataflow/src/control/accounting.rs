@@ -110,7 +110,7 @@ impl Books<'_> {
             let triggered = if dfm.self_triggered > 0 { dfm.self_triggered } else { self.sfi().assigned };
             (0, triggered.max(self.triggers()).max(self.built_at_least()))
         };
-        let decided = account.level2_rejected + account.level2_accepted;
+        let decided = sum([account.level2_rejected, account.level2_accepted]);
         account.level1 = if !self.has(Role::Level1) {
             decided
         } else if self.lives(Role::Level1) {
@@ -118,7 +118,7 @@ impl Books<'_> {
         } else {
             decided.max(l2sv.received).max(self.triggers())
         };
-        account.duplicates += dfm.duplicates;
+        account.duplicates = sum([account.duplicates, dfm.duplicates]);
         let exact = self.are_exact(&[Role::Level1, Role::L2sv, Role::Dfm]);
         account.level2_lost = account.settle("level-1 events, against decisions", account.level1, decided, exact);
         if has_level2 && self.lives(Role::Dfm) {
@@ -155,11 +155,11 @@ impl Books<'_> {
     /// Where no time-out took an event from an L2PU, it decided as often as its supervisors.
     fn l2pus(&self, account: &mut Accounting) {
         let (l2sv, l2pu) = (self.l2sv(), self.l2pu());
-        if l2sv.forced + l2sv.late_decisions + l2sv.reassigned > 0 {
+        if sum([l2sv.forced, l2sv.late_decisions, l2sv.reassigned]) > 0 {
             return;
         }
-        let decided = l2sv.rejected + l2sv.accepted;
-        account.settle("decided by the L2SVs, against the L2PUs", decided, l2pu.rejected + l2pu.accepted, true);
+        let decided = sum([l2sv.rejected, l2sv.accepted]);
+        account.settle("decided by the L2SVs, against the L2PUs", decided, sum([l2pu.rejected, l2pu.accepted]), true);
         if l2sv.overridden == 0 {
             account.settle("accepted by the L2SVs, against the L2PUs", l2sv.accepted, l2pu.accepted, true);
         }
@@ -175,23 +175,23 @@ impl Books<'_> {
         if !self.dfm_knows() {
             account.built_complete = sfi.built_complete;
             account.built_incomplete = sfi.built_incomplete;
-            let built = sfi.built_complete + sfi.built_incomplete;
+            let built = sum([sfi.built_complete, sfi.built_incomplete]);
             account.not_built = account.settle("accepted, against built", account.level2_accepted, built, false);
             return;
         }
         account.built_complete = dfm.built_complete;
         account.built_incomplete = dfm.built_incomplete;
-        let ended = dfm.built_complete + dfm.built_incomplete + dfm.not_built;
+        let ended = sum([dfm.built_complete, dfm.built_incomplete, dfm.not_built]);
         let what = "accepted, against built and given up";
         let exact = self.lives(Role::Dfm);
-        account.not_built = dfm.not_built + account.settle(what, account.level2_accepted, ended, exact);
+        account.not_built = sum([dfm.not_built, account.settle(what, account.level2_accepted, ended, exact)]);
         if !exact {
             return;
         }
         for (node, report) in self.reports_of(Role::Sfi).filter(|(node, _)| !self.touched.contains(node)) {
             let own = SfiCounters::from_values(&report.counters);
             let granted = self.peer_counts(Role::Dfm, node);
-            let finished = own.rejected + own.accepted + own.debug + own.unrecorded + own.abandoned;
+            let finished = sum([own.rejected, own.accepted, own.debug, own.unrecorded, own.abandoned]);
             let name = self.name(node);
             let exact = !self.forced;
             account.settle(&format!("granted to {name} complete"), granted[0], own.built_complete, exact);
@@ -208,24 +208,24 @@ impl Books<'_> {
         }
         let (rejected, accepted, debug, unrecorded) = if self.dfm_knows() {
             let dfm = self.dfm();
-            account.duplicates += dfm.finished_twice;
+            account.duplicates = sum([account.duplicates, dfm.finished_twice]);
             (dfm.rejected, dfm.accepted, dfm.debug, dfm.unrecorded)
         } else {
             let sfi = self.sfi();
             (sfi.rejected, sfi.accepted, sfi.debug, sfi.unrecorded)
         };
         account.filter_rejected = rejected;
-        account.filter_accepted = accepted + unrecorded;
+        account.filter_accepted = sum([accepted, unrecorded]);
         account.filter_debug = debug;
-        let built = account.built_complete + account.built_incomplete;
-        let decided = account.filter_rejected + account.filter_accepted + account.filter_debug;
+        let built = sum([account.built_complete, account.built_incomplete]);
+        let decided = sum([account.filter_rejected, account.filter_accepted, account.filter_debug]);
         let exact = self.are_exact(&[Role::Dfm, Role::Sfi, Role::Efd]);
         account.lost_after_build = account.settle("built, against filtered", built, decided, exact);
         if exact && self.has(Role::Efd) {
             let efd = self.efd();
             account.settle("rejected by the EFDs, against the SFIs", efd.rejected, rejected, true);
-            let passed = account.filter_accepted + debug;
-            account.settle("accepted by the EFDs, against the SFIs", efd.accepted + efd.debug, passed, true);
+            let passed = sum([account.filter_accepted, debug]);
+            account.settle("accepted by the EFDs, against the SFIs", sum([efd.accepted, efd.debug]), passed, true);
         }
     }
 
@@ -234,57 +234,62 @@ impl Books<'_> {
     fn built_at_least(&self) -> u64 {
         let sfi = self.sfi();
         let recorded = if self.has(Role::Sfo) { self.recorded() } else { 0 };
-        (sfi.built_complete + sfi.built_incomplete).max(sfi.rejected + recorded)
+        sum([sfi.built_complete, sfi.built_incomplete]).max(sum([sfi.rejected, recorded]))
     }
 
     /// The files of a dead recorder tell what it recorded.
     fn recorded(&self) -> u64 {
-        let in_files = || self.files.iter().map(|file| file.first_copies).sum();
+        let in_files = || sum(self.files.iter().map(|file| file.first_copies));
         if self.lives(Role::Sfo) { self.sfo().recorded } else { in_files() }
     }
 
     /// `recorded = accepted + debug - lost in recording`, and as many copies in the files as were written
     fn recording(&self, account: &mut Accounting) {
         if !self.has(Role::Sfo) {
-            account.recorded = account.filter_accepted + account.filter_debug;
+            account.recorded = sum([account.filter_accepted, account.filter_debug]);
             return;
         }
         let sfo = self.sfo();
-        account.duplicates += sfo.duplicates;
-        account.recorded_copies = self.files.iter().map(|file| file.events).sum();
-        let first_copies = self.files.iter().map(|file| file.first_copies).sum();
+        account.duplicates = sum([account.duplicates, sfo.duplicates]);
+        account.recorded_copies = sum(self.files.iter().map(|file| file.events));
+        let first_copies = sum(self.files.iter().map(|file| file.first_copies));
         account.recorded = self.recorded();
         let exact = self.are_exact(&[Role::Dfm, Role::Sfi, Role::Efd, Role::Sfo]);
         if !exact {
             self.credit_the_dead(account);
         }
-        let passed = account.filter_accepted + account.filter_debug;
+        let passed = sum([account.filter_accepted, account.filter_debug]);
         // What the recorders refused is known to the EFDs, one by one; what they took and could not finish only to themselves.
-        let known = if exact { self.efd().unrecorded + sfo.unfinished } else { 0 };
-        let lost = account.settle("accepted, against recorded", passed, account.recorded + known, exact);
-        account.lost_in_recording = lost + known;
+        let known = if exact { sum([self.efd().unrecorded, sfo.unfinished]) } else { 0 };
+        let lost = account.settle("accepted, against recorded", passed, sum([account.recorded, known]), exact);
+        account.lost_in_recording = sum([lost, known]);
         if self.lives(Role::Sfo) {
             account.settle("copies written, against the files", sfo.copies, account.recorded_copies, true);
             account.settle("recorded, against first copies in the files", sfo.recorded, first_copies, true);
         }
         if exact {
             let efd = self.efd();
-            let fresh = efd.recorded - efd.recorded_before;
-            account.settle("acknowledged to the EFDs, against recorded", fresh, sfo.recorded + sfo.unfinished, true);
+            let fresh = efd.recorded.saturating_sub(efd.recorded_before);
+            account.settle(
+                "acknowledged to the EFDs, against recorded",
+                fresh,
+                sum([sfo.recorded, sfo.unfinished]),
+                true,
+            );
             account.settle("seen twice though nobody was lost", account.duplicates, 0, true);
         }
     }
 
     /// An event in a file was accepted, even if the EFD that accepted it died before it could tell.
     fn credit_the_dead(&self, account: &mut Accounting) {
-        let passed = account.filter_accepted + account.filter_debug;
+        let passed = sum([account.filter_accepted, account.filter_debug]);
         let surplus = account.recorded.saturating_sub(passed).min(account.lost_after_build);
         account.filter_accepted += surplus;
         account.lost_after_build -= surplus;
         // With the DFM dead, what a dead SFI had built is known from the files alone.
-        let surplus = account.recorded.saturating_sub(passed + surplus).min(account.not_built);
+        let surplus = account.recorded.saturating_sub(sum([passed, surplus])).min(account.not_built);
         account.filter_accepted += surplus;
-        account.built_complete += surplus;
+        account.built_complete = sum([account.built_complete, surplus]);
         account.not_built -= surplus;
     }
 
@@ -323,7 +328,7 @@ impl Books<'_> {
 
     fn peer_counts(&self, role: Role, peer: NodeId) -> [u64; 3] {
         let counts = self.reports_of(role).flat_map(|(_, report)| &report.peers).filter(|counts| counts.node == peer);
-        counts.fold([0; 3], |sum, next| [0, 1, 2].map(|i| sum[i] + next.counts[i]))
+        counts.fold([0; 3], |all, next| [0, 1, 2].map(|i| sum([all[i], next.counts[i]])))
     }
 
     fn level1(&self) -> Level1Counters {
@@ -373,9 +378,14 @@ impl Accounting {
         }
         let difference = custodian.abs_diff(receiver);
         if difference > 0 {
-            self.residual += difference;
+            self.residual = sum([self.residual, difference]);
             self.differences.push(format!("{what}: {custodian} against {receiver}"));
         }
         0
     }
+}
+
+/// What members have counted is no number that may end run control: the sum stops at the largest.
+fn sum(counts: impl IntoIterator<Item = u64>) -> u64 {
+    counts.into_iter().fold(0, u64::saturating_add)
 }

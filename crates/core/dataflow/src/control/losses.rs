@@ -86,7 +86,7 @@ impl Accounting {
     }
 
     fn loss(&self, cause: Cause) -> Loss {
-        let built = self.built_complete + self.built_incomplete;
+        let built = self.built_complete.saturating_add(self.built_incomplete);
         let (events, of) = match cause {
             Cause::Level2Lost => (self.level2_lost, self.level1),
             Cause::Level2Forced => (self.level2_forced, self.level1),
@@ -95,7 +95,7 @@ impl Accounting {
             Cause::BuiltIncomplete => (self.built_incomplete, built),
             Cause::LostAfterBuild => (self.lost_after_build, built),
             Cause::FilterDebug => (self.filter_debug, built),
-            Cause::LostInRecording => (self.lost_in_recording, self.filter_accepted + self.filter_debug),
+            Cause::LostInRecording => (self.lost_in_recording, self.filter_accepted.saturating_add(self.filter_debug)),
         };
         Loss { cause, events, of }
     }

@@ -6,6 +6,7 @@ use alloc::string::String;
 use base::ids::Role;
 
 use super::Message;
+use crate::ledger::EVENTS_MAX;
 
 impl Message {
     /// Whether an application of role `from` may say this to one of role `to`.
@@ -25,6 +26,18 @@ impl Message {
                 | Self::Peers(_)
                 | Self::Gone(_)
         )
+    }
+
+    /// Whether the counts that a receiver takes over agree with one another, as those of somebody who has counted do.
+    pub fn adds_up(&self) -> bool {
+        match self {
+            Self::Held(holdings) => holdings.ledger.tally.adds_up(),
+            Self::Ledger(ledger) => ledger.tally.adds_up(),
+            &Self::Resume { rejected, accepted, forced, incomplete, .. } => {
+                [rejected, accepted, forced, incomplete].into_iter().all(|count| count <= EVENTS_MAX)
+            }
+            _ => true,
+        }
     }
 
     /// For the arm of a component that takes what its gate does not let through.

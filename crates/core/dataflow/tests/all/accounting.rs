@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use base::histogram::Histogram;
 use base::ids::{NodeId, Role};
 use dataflow::control::accounting::{Accounting, Books};
 use dataflow::control::controller::Application;
 use dataflow::message::FileRecord;
-use dataflow::report::{Counters, EfdCounters, L2svCounters, Report, SfiCounters, SfoCounters};
+use dataflow::report::{
+    Counter, Counters, EfdCounters, L2svCounters, Network, PeerCount, Report, SfiCounters, SfoCounters,
+};
 
 const DFM: NodeId = NodeId(1);
 const SFI: NodeId = NodeId(2);
@@ -54,6 +57,49 @@ fn events_of_a_file_that_could_not_be_closed_were_a_residual() {
     let books = Books { applications: &applications, reports: &reports, files, touched: &[], forced: false };
     let account = books.account();
     assert_eq!((account.recorded, account.lost_in_recording, account.residual), (60, 40, 0), "{account:#?}");
+}
+
+/// Members may say any number: it ended run control.
+#[test]
+fn wild_counts_of_members_are_summed_up_without_end_to_the_account() {
+    let most = u64::MAX;
+    let node = |index| NodeId(index as u16 + 1);
+    for touched in [&[][..], &[node(3)], &[node(4), node(5)]] {
+        for others in [0, most] {
+            let say = |(index, role): (usize, Role)| {
+                let counters = Counter::of_role(role).iter().map(|_| if index % 2 == 0 { most } else { others });
+                let peers = (1..20).map(|peer| PeerCount { node: NodeId(peer % 10), counts: [most; 3] }).collect();
+                let network = Network { messages: most, bytes: most, malformed: most, ..Network::default() };
+                let latency_ns = Histogram::from_entries(&[(3, most)], 3).expect("one bin");
+                let own = Report { peers, network, latency_ns, ..report(node(index), role, counters.collect()) };
+                let of_both_lives = own.clone().after(&own);
+                assert_eq!(of_both_lives.latency_ns.count(), most);
+                (own.node, of_both_lives)
+            };
+            let roles = Role::IN_DRAIN_ORDER.into_iter().chain([Role::Sfi, Role::L2sv]);
+            let reports: BTreeMap<_, _> = roles.enumerate().map(say).collect();
+            let named = |(node, report): (&NodeId, &Report)| Application {
+                name: String::new(),
+                role: report.role,
+                node: *node,
+            };
+            let applications: Vec<_> = reports.iter().map(named).collect();
+            let file = FileRecord {
+                path: String::new(),
+                stream: String::new(),
+                events: most,
+                first_copies: most,
+                bytes: most,
+                adler32: 1,
+            };
+            let files = &[file.clone(), file];
+            for forced in [false, true] {
+                let account =
+                    Books { applications: &applications, reports: &reports, files, touched, forced }.account();
+                assert_eq!((account.recorded, account.losses().count() < 9), (most, true), "{account:#?}");
+            }
+        }
+    }
 }
 
 /// The builder was assigned 100 events, has built 90, and was told of 50.

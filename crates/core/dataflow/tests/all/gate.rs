@@ -5,6 +5,7 @@ use std::sync::Arc;
 use base::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use base::time::Time;
 use dataflow::component::{Component, Input, Outbox, PeerState};
+use dataflow::ledger::{EVENTS_MAX, Ledger, Tally};
 use dataflow::message::{Command, Envelope, Message};
 use dataflow::node::{Node, RUN_CONTROL};
 use dataflow::report::{Report, Unexpected};
@@ -98,4 +99,28 @@ fn a_later_life_goes_on_counting_what_former_ones_refused() {
     let all = later.report(Time::ZERO).after(&former.report(Time::ZERO));
     let counted: Vec<_> = all.unexpected.iter().map(|refused| (refused.from, refused.count)).collect();
     assert_eq!(counted, [(SFI, 2), (LEVEL1, 1)]);
+}
+
+/// Such counts, taken over, ended the component or the account.
+#[test]
+fn counts_that_do_not_add_up_are_refused_and_go_no_further() {
+    let ledger = |tally| Message::Ledger(Box::new(Ledger { below: EventId(9), tally }));
+    let resume = |accepted| Message::Resume { rejected: 1, accepted, forced: 0, incomplete: 0, uncleared: Vec::new() };
+    let built = Tally { complete: 2, incomplete: 1, not_built: 1, rejected: 2, lost: 1, forced: 4, ..Tally::default() };
+    let wild = EVENTS_MAX + 1;
+    assert!(ledger(built).adds_up() && resume(EVENTS_MAX).adds_up());
+    assert!(!resume(wild).adds_up());
+    let most = Tally { complete: wild, accepted: wild, ..Tally::default() };
+    for tally in [Tally { lost: 2, ..built }, Tally { lost: u64::MAX, ..built }, Tally { on_part: 1, ..built }, most] {
+        assert!(!ledger(tally).adds_up(), "{tally:?}");
+        let roles = [Role::RunControl, Role::Sfi, Role::Dfm].into();
+        let mut node = Node::new(NodeId(1), RunNumber(1), Incarnation(0), roles, Box::new(Listener(0)));
+        let up = Input::Peer { node: NodeId(2), state: PeerState::Up(Incarnation(0)) };
+        node.handle(Time::ZERO, up, &mut Outbox::new());
+        say(&mut node, NodeId(2), ledger(built));
+        say(&mut node, NodeId(2), ledger(tally));
+        let report = node.report(Time::ZERO);
+        let refused = Unexpected { from: NodeId(2), message: "Ledger".to_owned(), count: 1 };
+        assert_eq!((report.counters, report.unexpected), (vec![1], vec![refused]));
+    }
 }

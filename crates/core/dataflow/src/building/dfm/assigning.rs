@@ -78,7 +78,8 @@ impl Dfm {
         let Some(open) = self.open.get_mut(event) else { return };
         let to = self.sfis[sfi].node;
         // The first attempt is pushed; one that is not, is not the first.
-        open.attempt += if open.attempt == 0 && self.push.is_on() && !self.push.is_pushed(event, to) { 2 } else { 1 };
+        let is_late = open.attempt == 0 && self.push.is_on() && !self.push.is_pushed(event, to);
+        open.attempt = open.attempt.saturating_add(if is_late { 2 } else { 1 });
         open.state = State::Building { sfi, since: now };
         self.sfis[sfi].building += 1;
         self.timeouts.push_back((now + self.parameters.build_timeout, event, open.attempt));
