@@ -72,6 +72,13 @@ pub enum Input {
         /// The whole ROB fragment.
         bulk: Bulk,
     },
+    /// Something came from the link of a source that sends by itself.
+    Link {
+        /// Index of the link in its ROS.
+        rob: u16,
+        /// What.
+        news: LinkNews,
+    },
     /// Work that the component started has ended.
     Done {
         /// As given in [`Action::Start`].
@@ -85,6 +92,45 @@ pub enum Input {
 
 /// Inputs and actions are moved several times, and what is larger is moved by a call.
 const _: () = assert!(size_of::<Input>() <= 112 && size_of::<Action>() <= 112);
+
+/// What comes from the link of a source that sends by itself.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LinkNews {
+    /// The source is there.
+    Up,
+    /// It is not; it may return.
+    Down,
+    /// A fragment, checked, whole, and with its number unwrapped.
+    Fragment {
+        /// The checked head.
+        head: FragmentHead,
+        /// As the source says.
+        trigger_type: u8,
+        /// The whole ROB fragment.
+        bulk: Bulk,
+    },
+    /// Nothing older than this event follows.
+    Idle(EventId),
+    /// Nothing follows in this run.
+    Ended {
+        /// Fragments that the source says to have sent.
+        sent: u64,
+    },
+}
+
+/// What the source of a link is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkOrder {
+    /// The run begins.
+    Start,
+    /// It ends: the source is to send what it has, and then that it has ended.
+    Stop,
+    /// Nothing more fits: nothing is to be handed in from this link, until [`LinkOrder::On`]. What is handed in within one pass must
+    /// fit the pages above `busy_above`.
+    Off,
+    /// Go on.
+    On,
+}
 
 /// What is known of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,6 +161,13 @@ pub enum Action {
         ticket: Ticket,
         /// The work.
         work: Work,
+    },
+    /// Say something to the source of a link.
+    Link {
+        /// Index of the link in its ROS.
+        rob: u16,
+        /// What.
+        order: LinkOrder,
     },
     /// Something rare that people and tests want to know.
     Note(Note),
@@ -323,6 +376,12 @@ impl Outbox {
     /// Adds work.
     pub fn start(&mut self, ticket: Ticket, work: Work) {
         self.actions.push(Action::Start { ticket, work });
+    }
+
+    /// Adds an order to the source of a link.
+    pub fn link(&mut self, rob: usize, order: LinkOrder) {
+        let rob = u16::try_from(rob).expect("a ROS has few links");
+        self.actions.push(Action::Link { rob, order });
     }
 
     /// Adds a note.

@@ -67,6 +67,15 @@ pub enum Message {
         /// Its regions of interest.
         rois: Vec<Roi>,
     },
+    /// ROS → level 1: triggers that the leading source has sent, in order. At most `in_flight` that were not issued.
+    LinkTriggers {
+        /// They.
+        triggers: Vec<LinkTrigger>,
+        /// Whether none follows.
+        last: bool,
+    },
+    /// Level 1 → ROS of the leading source: this is to start, or to stop.
+    Lead(bool),
     /// Level 1 → every L2SV, or the DFM: all events up to this one were sent, to whomever. At most one per period. → ROS in a
     /// new life: it will not be told of any of them.
     IssuedUpTo(EventId),
@@ -469,6 +478,15 @@ pub struct EventInfo {
     pub items: u32,
     /// On what level 2 has accepted it.
     pub grounds: Grounds,
+}
+
+/// A trigger that is the fragment of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkTrigger {
+    /// The event: the number of the fragment.
+    pub event: EventId,
+    /// As the source says.
+    pub trigger_type: u8,
 }
 
 /// A region of interest found by level 1.

@@ -38,8 +38,51 @@ pub struct Report {
     pub stale: u64,
     /// Messages refused because their sender has not to say them, or not to this role.
     pub unexpected: Vec<Unexpected>,
+    /// What a read-out system counts of each link whose source sends by itself.
+    pub links: Vec<LinkReport>,
     /// What its process moved over the network; filled in by the driver.
     pub network: Network,
+}
+
+/// One link whose source sends by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkReport {
+    /// The source identifier of its ROB.
+    pub rob: u32,
+    /// How it is with its source.
+    pub state: LinkState,
+    /// What the ROB counts.
+    pub counters: RosCounters,
+}
+
+/// How it is with a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum LinkState {
+    /// It has not come yet.
+    Awaited = 0,
+    /// It is there.
+    Up = 1,
+    /// It is away for a short while.
+    Down = 2,
+    /// It is away for so long that events do without it.
+    Lost = 3,
+    /// It has said that nothing follows.
+    Ended = 4,
+}
+
+impl LinkState {
+    /// From the wire value.
+    pub const fn from_u8(value: u8) -> Option<Self> {
+        match value {
+            0 => Some(Self::Awaited),
+            1 => Some(Self::Up),
+            2 => Some(Self::Down),
+            3 => Some(Self::Lost),
+            4 => Some(Self::Ended),
+            _ => None,
+        }
+    }
 }
 
 /// Messages of one kind that one peer should not have sent.
@@ -140,6 +183,7 @@ impl Report {
             chains: Vec::new(),
             stale: 0,
             unexpected: Vec::new(),
+            links: Vec::new(),
             network: Network::default(),
         }
     }
@@ -179,6 +223,15 @@ impl Report {
             match self.unexpected.iter_mut().find(|own| (own.from, &own.message) == (other.from, &other.message)) {
                 Some(own) => own.count = own.count.saturating_add(other.count),
                 None => self.unexpected.push(other.clone()),
+            }
+        }
+        for link in &former.links {
+            match self.links.iter_mut().find(|own| own.rob == link.rob) {
+                Some(own) => {
+                    let resident = own.counters.resident;
+                    own.counters = RosCounters { resident, ..own.counters.plus(link.counters) };
+                }
+                None => self.links.push(*link),
             }
         }
         self.network = self.network.plus(former.network);

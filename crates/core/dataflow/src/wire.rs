@@ -31,11 +31,12 @@ use alloc::vec::Vec;
 use crate::building::destinations::Destinations;
 use crate::message::{
     Assignment, Attempt, BuiltEvent, BusyCause, Command, DataReply, DataRequest, DatagramAddresses, DebugReason,
-    Decision, Ended, Envelope, EventInfo, FileRecord, Grounds, Message, MissedClears, Missing, PeerPlace, PushOrder,
-    Recording, Roi, Settlement,
+    Decision, Ended, Envelope, EventInfo, FileRecord, Grounds, LinkTrigger, Message, MissedClears, Missing, PeerPlace,
+    PushOrder, Recording, Roi, Settlement,
 };
 use crate::report::{
-    BlockCause, Blocked, Carried, CarrierKind, ChainCount, Counters, Network, PORTS_MAX, PeerCount, Report, Unexpected,
+    BlockCause, Blocked, Carried, CarrierKind, ChainCount, Counters, LinkReport, LinkState, Network, PORTS_MAX,
+    PeerCount, Report, RosCounters, Unexpected,
 };
 use base::bulk::{Bulk, PageSlice};
 use base::histogram::Histogram;
@@ -44,7 +45,7 @@ use base::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 pub use error::WireError;
 
 /// Version of the layout; both ends must have the same.
-pub const VERSION: u16 = 12;
+pub const VERSION: u16 = 13;
 
 /// Length of the header in bytes.
 pub const HEADER_LEN: usize = 32;
@@ -171,6 +172,13 @@ impl Writer<'_> {
                 kind::L1_ACCEPT
             }
             Message::L1Result { event, rois } => self.info(event).rois(rois).kind(kind::L1_RESULT),
+            Message::LinkTriggers { triggers, last } => {
+                self.flag(*last).list(triggers, |w, trigger| {
+                    w.u64(trigger.event.0).u8(trigger.trigger_type);
+                });
+                kind::LINK_TRIGGERS
+            }
+            Message::Lead(on) => self.flag(*on).kind(kind::LEAD),
             Message::IssuedUpTo(event) => self.u64(event.0).kind(kind::ISSUED_UP_TO),
             Message::NoMore => kind::NO_MORE,
             Message::Taken(count) => self.u64(*count).kind(kind::TAKEN),
@@ -454,6 +462,10 @@ impl Writer<'_> {
         self.list(&report.chains, |w, chain| {
             w.u64(chain.input).u64(chain.passed);
         });
+        self.list(&report.links, |w, link| {
+            w.u32(link.rob).u8(link.state as u8);
+            link.counters.to_values().into_iter().fold(w, Self::u64);
+        });
         let Network { messages, bytes, malformed, carried, ports, datagrams, data_sum } = report.network;
         self.u64(messages).u64(bytes).u64(malformed).u64(data_sum);
         carried.iter().for_each(|Carried { messages, bytes }| {
@@ -492,6 +504,11 @@ impl Reader<'_> {
         Ok(match kind {
             kind::L1_ACCEPT => Message::L1Accept(self.list(24, Self::info)?),
             kind::L1_RESULT => Message::L1Result { event: self.info()?, rois: self.rois()? },
+            kind::LINK_TRIGGERS => {
+                let trigger = |r: &mut Self| Ok(LinkTrigger { event: r.event()?, trigger_type: r.u8()? });
+                Message::LinkTriggers { last: self.flag()?, triggers: self.list(9, trigger)? }
+            }
+            kind::LEAD => Message::Lead(self.flag()?),
             kind::ISSUED_UP_TO => Message::IssuedUpTo(self.event()?),
             kind::NO_MORE => Message::NoMore,
             kind::TAKEN => Message::Taken(self.u64()?),
@@ -798,6 +815,10 @@ impl Reader<'_> {
         let entries = self.list(10, |r| Ok((r.u16()?, r.u64()?)))?;
         let latency_ns = Histogram::from_entries(&entries, max).ok_or(Fault::Body)?;
         let chains = self.list(16, |r| Ok(ChainCount { input: r.u64()?, passed: r.u64()? }))?;
+        let links = self.list(5 + 8 * RosCounters::COUNTERS.len(), |r| {
+            let (rob, state) = (r.u32()?, LinkState::from_u8(r.u8()?).ok_or(Fault::Body)?);
+            Ok(LinkReport { rob, state, counters: r.counters()? })
+        })?;
         let (messages, bytes, malformed, data_sum) = (self.u64()?, self.u64()?, self.u64()?, self.u64()?);
         let mut carried = [Carried::default(); CarrierKind::COUNT];
         for count in &mut carried {
@@ -809,7 +830,7 @@ impl Reader<'_> {
             *port = self.u64()?;
         }
         let network = Network { messages, bytes, malformed, carried, ports, datagrams, data_sum };
-        Ok(Report { node, role, counters, peers, blocked, latency_ns, chains, stale, unexpected, network })
+        Ok(Report { node, role, counters, peers, blocked, latency_ns, chains, stale, unexpected, links, network })
     }
 }
 

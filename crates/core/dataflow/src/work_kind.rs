@@ -1,6 +1,6 @@
 //! Kinds of work that a process does for its components: what simulations take costs of, and calibrations measure.
 
-use crate::component::{Input, Outcome};
+use crate::component::{Input, LinkNews, Outcome};
 use crate::message::Message;
 
 /// A kind of input, or of what a driver does because of inputs, as far as its cost goes.
@@ -127,7 +127,8 @@ impl WorkKind {
             Input::Fragment { .. } => (Self::Fragment, 1),
             Input::Done { outcome: Outcome::ReadOut(events), .. } => (Self::Done, *events),
             Input::Done { .. } => (Self::Done, 1),
-            Input::Deadline | Input::Peer { .. } | Input::Command(_) => (Self::Other, 1),
+            Input::Link { news: LinkNews::Fragment { .. }, .. } => (Self::Fragment, 1),
+            Input::Link { .. } | Input::Deadline | Input::Peer { .. } | Input::Command(_) => (Self::Other, 1),
         }
     }
 

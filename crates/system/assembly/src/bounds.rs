@@ -123,6 +123,7 @@ impl Credit {
     pub fn of(message: &Message) -> Option<(Self, usize)> {
         Some(match message {
             Message::L1Accept(events) => (Self::Window, events.len()),
+            Message::LinkTriggers { triggers, .. } => (Self::Window, triggers.len()),
             Message::L1Result { .. } => (Self::Window, 1),
             Message::L1Again { .. } => (Self::Again, 1),
             Message::Taken(_) | Message::Busy { .. } => (Self::Taken, 1),
@@ -190,7 +191,7 @@ impl Bounds {
         // A builder has been told to build what is on its way to it, too.
         let in_sfi = sfi_events + building;
         match (credit, from, to) {
-            (Credit::Window, Level1, Ros | L2sv) => window,
+            (Credit::Window, Level1, Ros | L2sv) | (Credit::Window, Ros, Level1) => window,
             // Where the DFM takes triggers, a later life of it is told of all that is not finished.
             (Credit::Window, Level1, Dfm) => window.saturating_add(alive),
             (Credit::Again, Level1, L2sv) => alive,

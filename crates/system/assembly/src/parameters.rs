@@ -22,7 +22,7 @@ use dataflow::level1::trigger::{Level1, Level1Parameters, TriggerInput, TriggerS
 use dataflow::level2::l2pu::{L2pu, L2puParameters};
 use dataflow::level2::l2sv::{L2puAssignment, L2sv, L2svParameters};
 use dataflow::readout::pusher::{Destination, PushParameters};
-use dataflow::readout::ros::{ReadOut, Ros, RosParameters};
+use dataflow::readout::ros::{LinksParameters, ReadOut, Ros, RosParameters};
 use dataflow::recording::sfo::{Durable, Sfo, SfoParameters};
 use trigger::LEVEL2_RESULT;
 
@@ -267,6 +267,7 @@ impl Assembly {
                 seed: self.seed_of(index),
             }),
             read_out: if self.level1_node().is_some() { ReadOut::OnTrigger } else { ReadOut::OnRequest },
+            links: LinksParameters::default(),
             level1: self.level1_node(),
             in_flight: self.in_flight(),
             dfm: self.clearer(),

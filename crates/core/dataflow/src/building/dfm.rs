@@ -484,7 +484,7 @@ impl Dfm {
             Input::Peer { node, state } => self.on_peer(now, node, state, out),
             Input::Command(command) => self.on_command(now, command, out),
             Input::Deadline => self.on_deadline(now, out),
-            Input::Fragment { .. } | Input::Done { .. } => {}
+            Input::Fragment { .. } | Input::Link { .. } | Input::Done { .. } => {}
         }
     }
 }

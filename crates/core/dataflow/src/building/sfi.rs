@@ -770,7 +770,7 @@ impl Component for Sfi {
             Input::Peer { node, state } => self.on_peer(now, node, state, out),
             Input::Command(command) => self.on_command(now, command, out),
             Input::Deadline => self.on_deadline(now, out),
-            Input::Fragment { .. } | Input::Done { .. } => {}
+            Input::Fragment { .. } | Input::Link { .. } | Input::Done { .. } => {}
         }
         if self.is_drained() && self.dfm_up && !self.done {
             self.done = true;

@@ -385,7 +385,7 @@ impl Component for Efd {
             Input::Done { ticket: Ticket(event), outcome: Outcome::Processed(processed) } => {
                 self.on_processed(now, EventId(event), processed, out);
             }
-            Input::Fragment { .. } | Input::Done { .. } | Input::Deadline => {}
+            Input::Fragment { .. } | Input::Link { .. } | Input::Done { .. } | Input::Deadline => {}
         }
     }
 

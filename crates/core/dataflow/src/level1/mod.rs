@@ -3,6 +3,7 @@
 pub mod dead_time;
 pub mod external;
 pub mod kept;
+pub mod led;
 pub(crate) mod owed;
 pub mod pace;
 pub mod roib;

@@ -8,10 +8,11 @@ use crate::component::{Component, Input, Outbox, Outcome, PeerState};
 use crate::level1::dead_time::{DeadTime, DeadTimeCause, DeadTimeParameters};
 use crate::level1::external::External;
 use crate::level1::kept::{Keep, Kept};
+use crate::level1::led::Led;
 use crate::level1::owed::Owed;
 use crate::level1::pace::{Pace, Spacing};
 pub use crate::level1::source::{Trigger, TriggerSource};
-use crate::message::{BusyCause, Command, EventInfo, Grounds, Message, Roi};
+use crate::message::{BusyCause, Command, EventInfo, Grounds, LinkTrigger, Message, Roi};
 use crate::node::RUN_CONTROL;
 use crate::report::{BlockCause, BlockedClock, Counters, Level1Counters, PeerCount, Report};
 use base::ids::{EventId, Incarnation, NodeId, Role};
@@ -24,6 +25,43 @@ pub enum TriggerInput {
     /// The outside: level 1 asks its driver for them and issues them as they come, in order. The spacing has to be
     /// [`Spacing::Unlimited`]; while level 1 is held back it asks for none, so that the outside has to wait.
     External(External),
+    /// A source that leads: its fragments are the triggers, and their numbers the events. As for triggers from outside, nothing
+    /// spaces them; while level 1 is held back its read-out system holds them back in turn.
+    Link(Led),
+}
+
+impl TriggerInput {
+    /// Whether there is no trigger to issue now.
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Source(_) => false,
+            Self::External(external) => external.is_empty(),
+            Self::Link(led) => led.is_empty(),
+        }
+    }
+
+    /// Whether there will be none, either.
+    fn is_over(&self) -> bool {
+        match self {
+            Self::Source(_) => false,
+            Self::External(external) => external.is_over(),
+            Self::Link(led) => led.is_over(),
+        }
+    }
+
+    /// Whether there is neither a trigger to issue now nor an end to tell.
+    fn has_to_be_waited_for(&self) -> bool {
+        self.is_empty() && !self.is_over()
+    }
+
+    /// Drops what came and was not issued; how many.
+    fn discard(&mut self) -> usize {
+        match self {
+            Self::Source(_) => 0,
+            Self::External(external) => external.discard(),
+            Self::Link(led) => led.discard(),
+        }
+    }
 }
 
 impl From<Box<dyn TriggerSource + Send>> for TriggerInput {
@@ -85,6 +123,8 @@ pub struct Level1 {
     has_waited: bool,
     exhausted: bool,
     draining: bool,
+    /// To drain when the leading source has ended.
+    closing: bool,
     blocked: BlockedClock,
     counters: Level1Counters,
 }
@@ -128,7 +168,7 @@ impl Level1 {
         let input = input.into();
         let spaced = parameters.spacing != Spacing::Unlimited || !parameters.profile.is_empty();
         assert!(
-            !(spaced && matches!(input, TriggerInput::External(_))),
+            !(spaced && !matches!(input, TriggerInput::Source(_))),
             "triggers from outside are issued as they come"
         );
         assert!(
@@ -165,6 +205,7 @@ impl Level1 {
             has_waited: false,
             exhausted: false,
             draining: false,
+            closing: false,
             blocked: BlockedClock::default(),
             counters: Level1Counters::default(),
         }
@@ -198,10 +239,8 @@ impl Level1 {
             let Some(due) = self.pace.next().filter(|due| self.running && !self.exhausted && *due <= now) else {
                 return self.note_caught_up();
             };
-            if let TriggerInput::External(external) = &self.input
-                && external.is_empty()
-            {
-                if external.is_over() {
+            if self.input.is_empty() {
+                if self.input.is_over() {
                     self.exhaust(out);
                 }
                 self.has_waited = true;
@@ -261,14 +300,20 @@ impl Level1 {
         } += 1;
     }
 
-    fn next_trigger(&mut self) -> Option<Trigger> {
+    /// The number of the next event, and what it carries.
+    fn next_trigger(&mut self) -> Option<(EventId, Trigger)> {
         if self.left() == 0 {
             return None;
         }
-        match &mut self.input {
+        let trigger = match &mut self.input {
             TriggerInput::Source(source) => source.trigger(self.counters.issued),
             TriggerInput::External(external) => external.pop(),
-        }
+            TriggerInput::Link(led) => {
+                let LinkTrigger { event, trigger_type } = led.pop()?;
+                return Some((event, Trigger { trigger_type, ..Trigger::default() }));
+            }
+        };
+        trigger.map(|trigger| (self.next, trigger))
     }
 
     /// How many triggers the run may still have.
@@ -277,7 +322,7 @@ impl Level1 {
     }
 
     fn issue_one(&mut self, now: Time, due: Time, out: &mut Outbox) {
-        let Some(trigger) = self.next_trigger() else {
+        let Some((event, trigger)) = self.next_trigger() else {
             return self.exhaust(out);
         };
         self.pace.take(now);
@@ -287,7 +332,8 @@ impl Level1 {
         }
         let decider = self.next_decider().expect("level 1 is held back while no decider can be reached");
         let Trigger { bcid, trigger_type, items, rois } = trigger;
-        let (event, ordinal) = (self.next, self.counters.issued);
+        let ordinal = self.counters.issued;
+        self.next = event.next();
         let event = EventInfo { event, ordinal, bcid, trigger_type, items, grounds: Grounds::Data };
         for receiver in self.receivers[..self.parameters.readout.len()].iter_mut().filter(|r| r.reachable) {
             receiver.sent += 1;
@@ -298,7 +344,6 @@ impl Level1 {
         if self.dfm().is_none() {
             self.results.push((self.receivers[decider].node, rois));
         }
-        self.next = self.next.next();
         self.counters.issued += 1;
         self.tell_due.get_or_insert(now + TELL_EVERY);
         if self.left() == 0 {
@@ -314,6 +359,21 @@ impl Level1 {
         }
     }
 
+    /// The leading source begins when all others have come, and ends first.
+    fn lead(&mut self, out: &mut Outbox) {
+        let TriggerInput::Link(led) = &mut self.input else { return };
+        let may = !(self.closing || self.exhausted || self.draining);
+        let wanted = may && (self.running || led.is_started());
+        let awaits = self.receivers.iter().any(|r| r.reachable && r.busy & bit(BusyCause::Source) != 0);
+        if (!wanted || !awaits) && led.turn(wanted) {
+            out.send(led.ros(), Message::Lead(wanted));
+        }
+    }
+
+    fn waits_for_leader(&self) -> bool {
+        matches!(&self.input, TriggerInput::Link(led) if led.is_started() && !led.is_over()) && !self.exhausted
+    }
+
     fn on_trigger(&mut self, trigger: Option<Trigger>) {
         if let TriggerInput::External(external) = &mut self.input {
             external.arrive(trigger);
@@ -323,10 +383,8 @@ impl Level1 {
 
     /// Triggers from outside that came too late for the run.
     fn discard_unused(&mut self) {
-        if let TriggerInput::External(external) = &mut self.input
-            && (self.draining || self.exhausted)
-        {
-            self.counters.unused += external.discard() as u64;
+        if self.draining || self.exhausted {
+            self.counters.unused += self.input.discard() as u64;
         }
     }
 
@@ -401,6 +459,12 @@ impl Level1 {
         match message {
             Message::Ledger(ledger) => self.kept.on_ledger(ledger),
             Message::FinishedBelow(oldest) => self.kept.on_finished_below(*oldest),
+            Message::LinkTriggers { triggers, last } => {
+                if let TriggerInput::Link(led) = &mut self.input {
+                    led.arrive(triggers, *last);
+                }
+                self.discard_unused();
+            }
             Message::Settled { cleared, decided } => self.kept.on_settled(from, *cleared, decided, out),
             Message::Taken(count) => {
                 if let Some(receiver) = self.receiver(from) {
@@ -430,6 +494,18 @@ impl Level1 {
         };
         receiver.reachable = false;
         receiver.busy = 0;
+        if let TriggerInput::Link(led) = &mut self.input
+            && self.parameters.readout.contains(&node)
+        {
+            // It says when its sources have come.
+            receiver.busy = bit(BusyCause::Source);
+            if led.ros() == node {
+                led.forget();
+                if state == PeerState::Gone || self.closing {
+                    led.end();
+                }
+            }
+        }
         if state == PeerState::Gone {
             self.kept.forget(node);
             self.again.take_if(|again| again.node == node);
@@ -514,7 +590,13 @@ impl Level1 {
                 self.veto_owed(now);
                 self.pace.stop();
             }
+            Command::Drain if self.waits_for_leader() => {
+                self.running = true;
+                self.closing = true;
+                self.pace.start(now);
+            }
             Command::Drain | Command::Abandon => {
+                self.closing = false;
                 self.running = false;
                 self.draining = true;
                 self.veto_owed(now);
@@ -544,7 +626,11 @@ impl Component for Level1 {
         }
         self.tell_again(out);
         self.issue(now, out);
+        if self.closing && self.exhausted {
+            self.on_command(now, Command::Drain, out);
+        }
         self.ask(out);
+        self.lead(out);
         self.has_waited |= self.dead_time.is_some() && self.is_held_back();
         self.update_blocked(now);
         if self.tell_due.is_some_and(|due| due <= now) {
@@ -553,7 +639,7 @@ impl Component for Level1 {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        let has_none = matches!(&self.input, TriggerInput::External(external) if external.has_to_be_waited_for());
+        let has_none = self.input.has_to_be_waited_for();
         let waits = has_none || self.pace.is_unlimited() && self.is_held_back();
         let offer = self.pace.next().filter(|_| !waits);
         let owed = self.owed.is_late() && self.is_held_back();

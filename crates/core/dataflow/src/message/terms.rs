@@ -86,6 +86,8 @@ pub enum BusyCause {
     BuildQueue = 3,
     /// The window of triggers in flight is used up.
     Window = 4,
+    /// A source that sends by itself is not there yet.
+    Source = 5,
 }
 
 impl Fate {
@@ -136,7 +138,8 @@ impl DebugReason {
 
 impl BusyCause {
     /// All causes.
-    pub const ALL: [Self; 5] = [Self::Pages, Self::EventsInSystem, Self::ForcedLimit, Self::BuildQueue, Self::Window];
+    pub const ALL: [Self; 6] =
+        [Self::Pages, Self::EventsInSystem, Self::ForcedLimit, Self::BuildQueue, Self::Window, Self::Source];
 
     /// From its wire value.
     pub fn from_u8(value: u8) -> Option<Self> {
@@ -151,6 +154,7 @@ impl BusyCause {
             Self::ForcedLimit => "level-2 time-outs",
             Self::BuildQueue => "events waiting to be built",
             Self::Window => "triggers not yet taken",
+            Self::Source => "a source that has not come",
         }
     }
 }

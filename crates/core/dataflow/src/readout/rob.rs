@@ -17,6 +17,10 @@ pub struct Rob {
     newest: Option<EventId>,
     /// Whether fragments come in the order of their events, so that one passed over will not come.
     ordered: bool,
+    /// Nothing below comes any more, in whatever order.
+    over_below: EventId,
+    /// Nothing comes any more, for now.
+    closed: bool,
     counters: RosCounters,
 }
 
@@ -27,12 +31,24 @@ pub enum Refusal {
     Old,
     /// Its event was cleared.
     Cleared,
+    /// Its number is too far from all others to be one.
+    Unplaced,
+    /// It came when the last trigger had been issued, and belongs to none.
+    NeverTriggered,
 }
 
 impl Rob {
     /// An empty buffer of `pages` fragments.
     pub fn new(source_id: u32, pages: usize, ordered: bool) -> Self {
-        Self { source_id, fragments: EventManager::new(pages), newest: None, ordered, counters: RosCounters::default() }
+        Self {
+            source_id,
+            fragments: EventManager::new(pages),
+            newest: None,
+            ordered,
+            over_below: EventId(0),
+            closed: false,
+            counters: RosCounters::default(),
+        }
     }
 
     /// The source identifier of its link.
@@ -57,7 +73,7 @@ impl Rob {
 
     /// Whether the link has gone past this event: a fragment that is not here will not come.
     pub fn has_passed(&self, event: EventId) -> bool {
-        self.ordered && self.newest >= Some(event)
+        (self.ordered && self.newest >= Some(event)) || self.closed || event < self.over_below
     }
 
     /// Level 1 has gone past this event in a former life of the application.
@@ -65,15 +81,36 @@ impl Rob {
         self.newest = self.newest.max(Some(event));
     }
 
+    /// Nothing older than this event comes any more.
+    pub fn pass_below(&mut self, event: EventId) {
+        self.over_below = self.over_below.max(event);
+    }
+
+    /// Whether nothing comes any more, for now: its source has ended, or is away for long.
+    pub fn close(&mut self, closed: bool) {
+        self.closed = closed;
+    }
+
+    /// Counters that others keep.
+    pub(crate) fn counters_mut(&mut self) -> &mut RosCounters {
+        &mut self.counters
+    }
+
     /// Takes a fragment from the link. It is kept, unless it is refused or there already: then it is dropped and counted.
     pub fn insert(&mut self, head: FragmentHead, bulk: Bulk, refusal: Option<Refusal>) {
         self.counters.fragments_in += 1;
         self.counters.bytes_in += u64::from(head.len_bytes);
         self.counters.flagged += u64::from(head.status != 0);
-        self.newest = self.newest.max(Some(head.event));
+        let newest = self.newest;
+        self.newest = newest.max(Some(head.event));
         match refusal {
             Some(Refusal::Old) => self.counters.dropped_old += 1,
             Some(Refusal::Cleared) => self.counters.dropped_cleared += 1,
+            Some(Refusal::Unplaced) => {
+                self.newest = newest;
+                self.counters.dropped_unplaced += 1;
+            }
+            Some(Refusal::NeverTriggered) => self.counters.never_triggered += 1,
             None => match self.fragments.insert(head.event, bulk) {
                 Ok(()) => {}
                 Err(InsertError::Duplicate(_)) => self.counters.dropped_duplicate += 1,
@@ -87,17 +124,34 @@ impl Rob {
         self.fragments.find(event)
     }
 
+    /// Whether the fragment of an event is here.
+    pub fn contains(&self, event: EventId) -> bool {
+        self.fragments.contains(event)
+    }
+
+    /// Whether fragments come in the order of their events.
+    pub fn is_ordered(&self) -> bool {
+        self.ordered
+    }
+
     /// Forgets an event.
     pub fn clear(&mut self, event: EventId) {
         self.counters.cleared += u64::from(self.fragments.remove(event).is_some());
     }
 
-    /// Removes every fragment below `oldest_valid`, the last resort for room; how many.
-    pub fn collect_garbage(&mut self, oldest_valid: EventId) -> u64 {
-        let before = self.fragments.len();
-        self.fragments.remove_older_than(oldest_valid, |_, _| {});
-        let collected = (before - self.fragments.len()) as u64;
+    /// Forgets an event that was triggered, and counts it if its fragment has not come.
+    pub fn clear_triggered(&mut self, event: EventId) {
+        let found = self.fragments.remove(event).is_some();
+        self.counters.cleared += u64::from(found);
+        self.counters.absent += u64::from(!found);
+    }
+
+    /// Removes every fragment below `oldest_valid`, the last resort for room; how many there were of events that were issued.
+    pub fn collect_garbage(&mut self, oldest_valid: EventId, was_issued: impl Fn(EventId) -> bool) -> u64 {
+        let mut collected = 0;
+        let all = self.fragments.remove_older_than(oldest_valid, |event, _| collected += u64::from(was_issued(event)));
         self.counters.garbage_collected += collected;
+        self.counters.never_triggered += all as u64 - collected;
         collected
     }
 
@@ -112,10 +166,10 @@ impl Rob {
     /// If one is not.
     pub fn check(&self) {
         let c = self.counters();
-        let dropped = c.dropped_duplicate + c.dropped_old + c.dropped_cleared + c.dropped_full;
+        let dropped = c.dropped_duplicate + c.dropped_old + c.dropped_cleared + c.dropped_full + c.dropped_unplaced;
         assert_eq!(
             c.fragments_in,
-            c.cleared + dropped + c.garbage_collected + c.resident,
+            c.cleared + dropped + c.garbage_collected + c.never_triggered + c.resident,
             "every fragment accounted for"
         );
         self.fragments.check();

@@ -1,5 +1,6 @@
 //! The read-out system: several ROBs behind one set of requests.
 
+mod links;
 mod parameters;
 
 use alloc::boxed::Box;
@@ -28,7 +29,8 @@ use base::bulk::Bulk;
 use base::ids::{EventId, Incarnation, NodeId, Role};
 use base::time::Time;
 
-pub use parameters::{ReadOut, RosParameters};
+use links::Links;
+pub use parameters::{LinkParameters, LinksParameters, ReadOut, RosParameters};
 
 /// A read-out system or, with [`ReadOut::Results`], the pseudo-ROS.
 ///
@@ -60,6 +62,8 @@ pub struct Ros {
     /// Answers for building of this pass.
     replies: Replies,
     pusher: Option<Pusher>,
+    /// Where sources send by themselves.
+    links: Option<Box<Links>>,
     /// Where events go by their number.
     destinations: DestinationTable,
     /// Events of this pass that are to be pushed.
@@ -102,8 +106,14 @@ enum Lookup<'a> {
 impl Ros {
     /// A read-out system with empty buffers.
     pub fn new(parameters: RosParameters) -> Self {
-        let ordered = parameters.read_out == ReadOut::OnTrigger;
-        let robs = parameters.robs.iter().map(|&id| Rob::new(id, parameters.pages_per_rob, ordered)).collect();
+        let is_ordered = |index: usize| match parameters.read_out {
+            ReadOut::OnTrigger => true,
+            ReadOut::Pushed => !parameters.links.each[index].unordered,
+            ReadOut::OnRequest | ReadOut::Results => false,
+        };
+        let rob = |(index, &id)| Rob::new(id, parameters.pages_per_rob, is_ordered(index));
+        let robs = parameters.robs.iter().enumerate().map(rob).collect();
+        let links = (parameters.read_out == ReadOut::Pushed).then(|| Links::new(&parameters.links, parameters.late));
         let clears = if parameters.late { ClearSequence::from_next_seen() } else { ClearSequence::from_start() };
         let taken = TakenCount::new(parameters.level1, parameters.in_flight);
         let cleared = ClearedIds::new(2 * parameters.pages_per_rob);
@@ -127,6 +137,7 @@ impl Ros {
             results: VecDeque::new(),
             replies,
             pusher,
+            links,
             destinations: DestinationTable::default(),
             to_push: Vec::new(),
             spare: Vec::new(),
@@ -144,6 +155,9 @@ impl Ros {
     fn on_l1_accepts(&mut self, now: Time, events: Vec<EventInfo>, out: &mut Outbox) {
         events.iter().for_each(|event| self.valid.note_issued(event.event));
         events.last().into_iter().for_each(|last| self.note_trigger(last));
+        if self.parameters.read_out == ReadOut::Pushed {
+            return self.on_accepts_pushed(now, &events, out);
+        }
         let to_read = |event: EventInfo| ToRead { event, request: None, builder: self.destinations.of(event.event) };
         self.to_read.extend(events.into_iter().map(to_read));
         self.read_next(now, out);
@@ -157,6 +171,7 @@ impl Ros {
     /// What was issued before this life: nobody reads it out any more.
     fn on_issued_up_to(&mut self, last: EventId, out: &mut Outbox) {
         self.valid.note_issued(last);
+        self.on_issued_before(last);
         for rob in 0..self.robs.len() {
             self.robs[rob].pass(last);
             self.answer_unblocked(rob, last, out);
@@ -273,7 +288,9 @@ impl Ros {
     /// Removes what nobody can ask for any more, and was not cleared; whether there was any.
     fn collect_garbage(&mut self, out: &mut Outbox) -> bool {
         let oldest_valid = self.valid.oldest();
-        let fragments: u64 = self.robs.iter_mut().map(|rob| rob.collect_garbage(oldest_valid)).sum();
+        let links = self.links.as_deref();
+        let was_issued = |event| links.is_none_or(|links| links.was_issued(event));
+        let fragments: u64 = self.robs.iter_mut().map(|rob| rob.collect_garbage(oldest_valid, was_issued)).sum();
         if fragments > 0 {
             self.clears.forget_lost();
             out.note(Note::GarbageCollected { fragments });
@@ -518,6 +535,9 @@ impl Ros {
                 }
                 Lookup::Never => true,
             };
+            if lost && self.links.as_ref().is_some_and(|links| links.is_tolerated(rob)) {
+                continue;
+            }
             missing.push(Missing { rob: self.robs[rob].source_id(), lost });
         }
         Ok(missing)
@@ -589,8 +609,13 @@ impl Ros {
             return;
         }
         for &event in events {
+            let counts = self.links.is_some() && !self.cleared.contains(event);
             self.remember_cleared(event);
-            self.robs.iter_mut().for_each(|rob| rob.clear(event));
+            if counts {
+                self.robs.iter_mut().for_each(|rob| rob.clear_triggered(event));
+            } else {
+                self.robs.iter_mut().for_each(|rob| rob.clear(event));
+            }
             self.reconsider(event, event, |_| true, out);
         }
         // Others may be missing by now, and are asked for at once.
@@ -602,13 +627,14 @@ impl Ros {
             self.ask_for_clears(now, out);
         }
         self.update_busy(out);
-        if self.busy {
+        if self.busy || self.links.as_ref().is_some_and(|links| links.is_any_off()) {
             self.make_room(now, out);
         }
         if self.clears.is_complete() {
             // The run is over: what is left below the last bound was cleared in a group that is too old to be repeated.
             self.collect_garbage(out);
         }
+        self.collect_untriggered(out);
         self.read_next(now, out);
         self.keep_results_if_pseudo(now, out);
     }
@@ -617,6 +643,17 @@ impl Ros {
         if event >= self.valid.oldest() {
             self.cleared.insert(event);
         }
+    }
+
+    /// With every clear that has come, what is left below the oldest valid event belongs to none that was triggered.
+    fn collect_untriggered(&mut self, out: &mut Outbox) {
+        if self.links.is_none() || self.clears.first_missing().is_some() {
+            return;
+        }
+        self.collect_garbage(out);
+        self.turn_links_on(out);
+        let oldest = self.valid.oldest();
+        self.links.iter_mut().for_each(|links| links.forget_below(oldest));
     }
 
     fn keep_results_if_pseudo(&mut self, now: Time, out: &mut Outbox) {
@@ -645,6 +682,9 @@ impl Ros {
     }
 
     fn update_busy(&mut self, out: &mut Outbox) {
+        if self.links.is_some() {
+            return self.turn_links_on(out);
+        }
         let fullest = self.robs.iter().map(Rob::used).max().expect("a ROS has a ROB");
         let busy = if self.busy { fullest >= self.parameters.busy_below } else { fullest > self.parameters.busy_above };
         if busy != self.busy {
@@ -661,6 +701,7 @@ impl Ros {
 
     fn on_deadline(&mut self, now: Time, out: &mut Outbox) {
         self.taken.on_deadline(now, out);
+        self.on_link_deadline(now, out);
         if let Some(pusher) = &mut self.pusher {
             pusher.on_deadline(now);
         }
@@ -702,6 +743,7 @@ impl Ros {
     fn on_message(&mut self, now: Time, from: NodeId, message: Message, out: &mut Outbox) {
         match message {
             Message::L1Accept(events) => self.on_l1_accepts(now, events, out),
+            Message::Lead(on) => self.on_lead(now, on, out),
             Message::IssuedUpTo(last) => self.on_issued_up_to(last, out),
             Message::L2Result { event, bulk } => self.on_l2_result(from, event, bulk, out),
             Message::RoiRequest { event, request, robs } => {
@@ -763,6 +805,7 @@ impl Ros {
             if Some(node) == self.parameters.level1 {
                 self.taken.tell(out);
                 self.tell_busy(out);
+                self.tell_awaited(true, out);
             }
             return;
         }
@@ -801,8 +844,10 @@ impl Ros {
 
     fn on_command(&mut self, now: Time, command: Command, out: &mut Outbox) {
         match command {
+            Command::Start => self.start_links(now, out),
             Command::Drain => {
                 self.draining = true;
+                self.stop_links(now, out);
                 self.valid.settle();
                 if self.clears.is_complete() {
                     self.collect_garbage(out);
@@ -813,6 +858,7 @@ impl Ros {
             Command::Abandon => {
                 self.draining = true;
                 self.abandoned = true;
+                self.stop_links(now, out);
             }
             _ => {}
         }
@@ -824,6 +870,7 @@ impl Component for Ros {
         match input {
             Input::Message { from, message } => self.on_message(now, from, message, out),
             Input::Fragment { rob, head, bulk } => self.on_fragment(usize::from(rob), head, bulk, out),
+            Input::Link { rob, news } => self.on_link(now, usize::from(rob), news, out),
             Input::Done { ticket, outcome: Outcome::ReadOut(count) } => self.on_read_out(now, ticket, count, out),
             Input::Done { .. } => {}
             Input::Peer { node, state } => self.on_peer(node, state, out),
@@ -841,13 +888,17 @@ impl Component for Ros {
         let timeout = self.timeouts.front().map(|(deadline, _)| *deadline);
         let to_read = self.to_read.front().and_then(|next| Some(next.request.as_ref()?.1));
         let push = self.pusher.as_ref().and_then(Pusher::next_deadline);
-        [self.taken.next_deadline(), self.ask_due, timeout, to_read, push].into_iter().flatten().min()
+        let links = self.links.as_ref().and_then(|links| links.next_deadline());
+        [self.taken.next_deadline(), self.ask_due, timeout, to_read, push, links].into_iter().flatten().min()
     }
 
     fn is_drained(&self) -> bool {
         let idle =
             self.waiting.is_empty() && self.reading.is_empty() && self.to_read.is_empty() && self.replies.is_empty();
-        self.abandoned || (self.draining && (self.dfm_gone || (idle && self.clears.is_complete())))
+        self.abandoned
+            || (self.draining
+                && (self.dfm_gone
+                    || (idle && self.clears.is_complete() && self.links.as_ref().is_none_or(|links| links.are_over()))))
     }
 
     fn report(&self, _now: Time) -> Report {
@@ -859,7 +910,8 @@ impl Component for Ros {
             }
         }
         let role = if self.parameters.read_out == ReadOut::Results { Role::Pros } else { Role::Ros };
-        Report::of(role, sum)
+        let links = self.links.as_ref().map_or_else(Vec::new, |links| links.report(&self.robs));
+        Report { links, ..Report::of(role, sum) }
     }
 
     fn check(&self) {

@@ -426,7 +426,7 @@ impl Component for Sfo {
             Input::Command(command) => self.on_command(command, out),
             Input::Deadline => self.on_deadline(now, out),
             Input::Message { message, .. } => message.passes_no_gate(),
-            Input::Fragment { .. } => {}
+            Input::Fragment { .. } | Input::Link { .. } => {}
             // Acknowledgements to a lost daemon are dropped on the way; its successor asks again.
             Input::Peer { state: PeerState::Up(_) | PeerState::Down | PeerState::Gone, .. } => {}
         }

@@ -252,7 +252,7 @@ counters! {
 }
 
 counters! {
-    /// ROS and pROS, summed over their ROBs: `in = cleared + dropped + garbage_collected + resident`.
+    /// ROS and pROS, summed over their ROBs: `in = cleared + dropped + garbage_collected + never_triggered + resident`.
     RosCounters {
         /// Fragments that came in.
         fragments_in,
@@ -292,6 +292,16 @@ counters! {
         flagged,
         /// Triggers that level 1 had issued with the last one that came: each says how many there were before it.
         triggers: Most,
+        /// Dropped: the number was too far from all others to be one.
+        dropped_unplaced,
+        /// Fragments that a source has sent of events that were never issued, and that were removed.
+        never_triggered,
+        /// Events times links without a fragment when they were cleared. It may have come later, and is then dropped.
+        absent,
+        /// Fragments that sources say to have sent.
+        announced,
+        /// How often a source was lost.
+        sources_lost: Idle,
     }
 }
 

@@ -9,6 +9,7 @@ mod gate;
 mod level1;
 mod level2;
 mod level2_cost;
+mod links;
 mod orphans;
 mod pushing;
 mod recovery;

@@ -10,7 +10,7 @@ use dataflow::component::{Action, Component, Input, Outbox, Outcome, PeerState, 
 use dataflow::message::{DataRequest, EventInfo, Message, Missing, PushOrder};
 use dataflow::readout::fragment::FragmentHead;
 use dataflow::readout::pusher::{Destination, PushParameters};
-use dataflow::readout::ros::{ReadOut, Ros, RosParameters};
+use dataflow::readout::ros::{LinksParameters, ReadOut, Ros, RosParameters};
 
 const LEVEL1: NodeId = NodeId(1);
 const DFM: NodeId = NodeId(3);
@@ -144,6 +144,7 @@ impl Driver {
             request_timeout: TIMEOUT,
             group_bytes_max: 10_000,
             read_out: ReadOut::OnTrigger,
+            links: LinksParameters::default(),
             push: Some(push),
             level1: Some(LEVEL1),
             in_flight: 100,

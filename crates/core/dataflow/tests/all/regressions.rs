@@ -12,7 +12,7 @@ use dataflow::building::push_control::BuildingMode;
 use dataflow::component::{Action, Component, Input, Outbox, Outcome, PeerState, Work};
 use dataflow::message::{DataRequest, Decision, EventInfo, Message, Missing};
 use dataflow::readout::fragment::FragmentHead;
-use dataflow::readout::ros::{ReadOut, Ros, RosParameters};
+use dataflow::readout::ros::{LinksParameters, ReadOut, Ros, RosParameters};
 use dataflow::report::{Counters, RosCounters};
 
 /// A pROS that had returned let builders wait for results that it had lost.
@@ -173,6 +173,7 @@ fn readout(dfm: NodeId) -> RosParameters {
         request_timeout: Duration::from_millis(100),
         group_bytes_max: 1 << 16,
         read_out: ReadOut::OnRequest,
+        links: LinksParameters::default(),
         push: None,
         level1: None,
         in_flight: 16,

@@ -10,12 +10,12 @@ use dataflow::building::destinations::Destinations;
 use dataflow::ledger::{Finish, Ledger, Tally};
 use dataflow::message::{
     Assignment, Attempt, BuiltEvent, BusyCause, Command, DataReply, DataRequest, DatagramAddresses, DebugReason,
-    Decision, Ended, Envelope, EventInfo, Fate, FileRecord, Grounds, HeldEvent, Holdings, Message, MissedClears,
-    Missing, PeerPlace, PushOrder, Recording, Roi, Settlement,
+    Decision, Ended, Envelope, EventInfo, Fate, FileRecord, Grounds, HeldEvent, Holdings, LinkTrigger, Message,
+    MissedClears, Missing, PeerPlace, PushOrder, Recording, Roi, Settlement,
 };
 use dataflow::report::{
-    BlockCause, Blocked, Carried, ChainCount, Counters, DatagramCounts, Network, PORTS_MAX, PeerCount, Report,
-    Unexpected,
+    BlockCause, Blocked, Carried, ChainCount, Counters, DatagramCounts, LinkReport, LinkState, Network, PORTS_MAX,
+    PeerCount, Report, RosCounters, Unexpected,
 };
 use dataflow::wire::{
     HEADER_LEN, VERSION, WireError, check_any_frame, decode, decode_numbered, decode_parts, encode, set_number,
@@ -166,7 +166,7 @@ fn the_layout_is_the_documented_one() {
         &3_u32.to_le_bytes(),
         &4_u32.to_le_bytes(),
         &5_u32.to_le_bytes(),
-        &[23, 0, 12, 0],
+        &[23, 0, 13, 0],
         &[0; 4],
         &1_u32.to_le_bytes(),
         &[8, 7, 6, 5, 4, 3, 2, 1],
@@ -349,6 +349,10 @@ fn messages() -> impl Strategy<Value = Message> {
             attempt,
             rois
         }),
+        (vec(any::<(u64, u8)>(), 0..4), any::<bool>()).prop_map(|(triggers, last)| {
+            let trigger = |(event, trigger_type)| LinkTrigger { event: EventId(event), trigger_type };
+            Message::LinkTriggers { triggers: triggers.into_iter().map(trigger).collect(), last }
+        }),
         (select(BusyCause::ALL.to_vec()), any::<bool>()).prop_map(|(cause, on)| Message::Busy { cause, on }),
         (event(), any::<u32>(), ids()).prop_map(|(event, request, robs)| Message::RoiRequest { event, request, robs }),
         (event(), any::<u32>(), missing(), bulk()).prop_map(|(event, request, missing, bulk)| Message::RoiReply {
@@ -438,6 +442,7 @@ fn simple_messages() -> Vec<Message> {
     vec![
         Message::IssuedUpTo(event),
         Message::NoMore,
+        Message::Lead(true),
         Message::Taken(u64::MAX),
         Message::L2ResultTaken(event),
         Message::DecisionsTaken { up_to: 3, oldest_unfinished: event },
@@ -630,6 +635,12 @@ fn reports() -> impl Strategy<Value = Report> {
                 |(index, &count): (usize, &u64)| Unexpected { from: NodeId(7), message: "x".repeat(index), count };
             let unexpected = counters.iter().enumerate().take(4).map(refused).collect();
             let chains = counters.iter().map(|&input| ChainCount { input, passed: input / 2 }).collect();
+            let link = |&count: &u64| LinkReport {
+                rob: count as u32,
+                state: LinkState::from_u8((count % 5) as u8).unwrap(),
+                counters: RosCounters { fragments_in: count, ..RosCounters::default() },
+            };
+            let links = counters.iter().take(3).map(link).collect();
             let carried = [[a, b], [c, d], [e, f]].map(|[messages, bytes]| Carried { messages, bytes });
             let network = Network {
                 messages,
@@ -650,6 +661,7 @@ fn reports() -> impl Strategy<Value = Report> {
                 chains,
                 stale,
                 unexpected,
+                links,
                 network,
             }
         },

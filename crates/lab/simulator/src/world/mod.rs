@@ -506,6 +506,7 @@ impl World {
                     self.multicast(from, message);
                 }
                 Action::Start { ticket, work } => self.work(from, ticket, work),
+                Action::Link { .. } => unreachable!("no plan has links that push"),
                 Action::Note(note) => self.monitor.noted(from, &note),
             }
         }

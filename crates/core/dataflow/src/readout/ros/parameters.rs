@@ -23,6 +23,8 @@ pub struct RosParameters {
     pub group_bytes_max: usize,
     /// When fragments come.
     pub read_out: ReadOut,
+    /// With [`ReadOut::Pushed`], the links of the ROBs.
+    pub links: LinksParameters,
     /// How data are pushed, if they are.
     pub push: Option<PushParameters>,
     /// Where triggers come from, if any do.
@@ -44,4 +46,26 @@ pub enum ReadOut {
     OnRequest,
     /// Level-2 results sent by L2PUs, in any order: the pseudo-ROS.
     Results,
+    /// Whatever is outside, whenever that likes: before a level-1 accept, behind it, or never.
+    Pushed,
+}
+
+/// Links whose sources send by themselves.
+#[derive(Clone, Debug, Default)]
+pub struct LinksParameters {
+    /// One for each ROB.
+    pub each: Vec<LinkParameters>,
+    /// Events do without a source that is away for longer. One that was told to stop has as long to end.
+    pub grace: Duration,
+}
+
+/// How it is with the link of a source that sends by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkParameters {
+    /// Whether fragments may come in another order than that of their numbers, so that one passed over may still come.
+    pub unordered: bool,
+    /// Whether an event is complete without its fragment.
+    pub tolerated: bool,
+    /// Whether its fragments are the triggers.
+    pub leads: bool,
 }

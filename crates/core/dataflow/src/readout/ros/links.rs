@@ -1,0 +1,337 @@
+//! Links whose sources send by themselves: fragments come before or after their trigger, or never.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::Ros;
+use super::parameters::{LinkParameters, LinksParameters};
+use crate::component::{LinkNews, LinkOrder, Outbox};
+use crate::message::{BusyCause, EventInfo, LinkTrigger, Message};
+use crate::readout::fragment::FragmentHead;
+use crate::readout::rob::{Refusal, Rob};
+use crate::report::{LinkReport, LinkState};
+use base::bulk::Bulk;
+use base::ids::EventId;
+use base::time::Time;
+
+/// What a read-out system knows of the sources of its links.
+pub(super) struct Links {
+    each: Vec<Link>,
+    grace: Duration,
+    /// Issued events that may not be cleared, rising.
+    issued: VecDeque<EventId>,
+    newest_issued: Option<EventId>,
+    /// Of older events it is not known which were issued: that was before this life.
+    known_from: EventId,
+    lead: Lead,
+    started: bool,
+    stopping: bool,
+    /// As level 1 was told.
+    awaits: bool,
+}
+
+struct Link {
+    parameters: LinkParameters,
+    state: LinkState,
+    /// Whether it was told to send nothing for now.
+    off: bool,
+    /// When it is lost, if it is away, or has to have ended, if it was told to stop.
+    due: Option<Time>,
+}
+
+/// The source whose fragments are the triggers.
+#[derive(Default)]
+struct Lead {
+    /// Whether level 1 wants it to send.
+    on: bool,
+    newest: Option<EventId>,
+    /// Triggers that level 1 has not been told, in order.
+    waiting: VecDeque<LinkTrigger>,
+    /// Triggers that it was told and has not issued.
+    told: VecDeque<EventId>,
+    /// Whether no trigger follows, and whether level 1 knows.
+    over: bool,
+    told_over: bool,
+}
+
+impl Links {
+    pub(super) fn new(parameters: &LinksParameters, late: bool) -> Box<Self> {
+        // Whoever was there before does not hold up a run that goes on.
+        let state = if late { LinkState::Down } else { LinkState::Awaited };
+        let link = |&parameters: &LinkParameters| Link { parameters, state, off: false, due: None };
+        Box::new(Self {
+            each: parameters.each.iter().map(link).collect(),
+            grace: parameters.grace,
+            issued: VecDeque::new(),
+            newest_issued: None,
+            known_from: EventId(0),
+            lead: Lead::default(),
+            started: false,
+            stopping: false,
+            awaits: false,
+        })
+    }
+
+    /// Whether an event was issued, as far as that is known.
+    pub(super) fn was_issued(&self, event: EventId) -> bool {
+        event < self.known_from || self.issued.binary_search(&event).is_ok()
+    }
+
+    pub(super) fn forget_below(&mut self, oldest: EventId) {
+        while self.issued.pop_front_if(|event| *event < oldest).is_some() {}
+    }
+
+    pub(super) fn is_tolerated(&self, rob: usize) -> bool {
+        self.each[rob].parameters.tolerated
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Time> {
+        self.each.iter().filter_map(|link| link.due).min()
+    }
+
+    /// Whether a source could still send what belongs to this run.
+    pub(super) fn are_over(&self) -> bool {
+        self.each.iter().all(|link| link.state != LinkState::Up || (self.stopping && link.due.is_none()))
+    }
+
+    pub(super) fn is_any_off(&self) -> bool {
+        self.each.iter().any(|link| link.off)
+    }
+
+    pub(super) fn report(&self, robs: &[Rob]) -> Vec<LinkReport> {
+        let report = |(rob, link): (&Rob, &Link)| {
+            let (rob, counters) = (rob.source_id(), rob.counters());
+            LinkReport { rob, state: link.state, counters }
+        };
+        robs.iter().zip(&self.each).map(report).collect()
+    }
+
+    /// A number is near those that were issued, or those of its link; before the first of both it may be any.
+    fn is_placed(&self, event: EventId, newest: Option<EventId>) -> bool {
+        let known = [self.newest_issued, newest];
+        known == [None; 2] || known.into_iter().flatten().any(|near| near.0.abs_diff(event.0) <= PLACED_WITHIN)
+    }
+
+    /// Tells a source to send, if it is its turn: the leading one when level 1 says so.
+    fn start(&self, rob: usize, out: &mut Outbox) {
+        let link = &self.each[rob];
+        let wanted = if link.parameters.leads { self.lead.on } else { self.started && !self.stopping };
+        if wanted && link.state == LinkState::Up {
+            out.link(rob, LinkOrder::Start);
+        }
+    }
+
+    fn stop(&mut self, now: Time, rob: usize, out: &mut Outbox) {
+        let link = &mut self.each[rob];
+        if link.state == LinkState::Up {
+            link.due.get_or_insert(now + self.grace);
+            out.link(rob, LinkOrder::Stop);
+        }
+    }
+}
+
+impl Ros {
+    /// Level 1 is held back until all sources have come.
+    pub(super) fn tell_awaited(&mut self, again: bool, out: &mut Outbox) {
+        let Some(links) = &mut self.links else { return };
+        let awaits = links.each.iter().any(|link| link.state == LinkState::Awaited);
+        if (awaits != core::mem::replace(&mut links.awaits, awaits) || again)
+            && let Some(level1) = self.parameters.level1
+        {
+            out.send(level1, Message::Busy { cause: BusyCause::Source, on: awaits });
+        }
+    }
+
+    pub(super) fn on_accepts_pushed(&mut self, now: Time, events: &[EventInfo], out: &mut Outbox) {
+        let destinations = events.iter().filter_map(|event| Some((self.destinations.of(event.event)?, event.event)));
+        self.to_push.extend(destinations);
+        self.taken.take(now, events.len(), out);
+        let links = self.links.as_deref_mut().expect("links that push");
+        for &EventInfo { event, .. } in events {
+            if links.newest_issued < Some(event) {
+                links.newest_issued = Some(event);
+                links.issued.push_back(event);
+            }
+        }
+        let newest = links.newest_issued;
+        while links.lead.told.pop_front_if(|told| Some(*told) <= newest).is_some() {}
+        self.tell_triggers(out);
+    }
+
+    /// What was issued before this life.
+    pub(super) fn on_issued_before(&mut self, last: EventId) {
+        let Some(links) = &mut self.links else { return };
+        links.newest_issued = links.newest_issued.max(Some(last));
+        links.known_from = links.known_from.max(last.next());
+        links.lead.newest = links.lead.newest.max(Some(last));
+        self.robs.iter_mut().for_each(|rob| rob.pass_below(last.next()));
+    }
+
+    /// Level 1 says whether the leading source is to send.
+    pub(super) fn on_lead(&mut self, now: Time, on: bool, out: &mut Outbox) {
+        let Some(links) = &mut self.links else { return };
+        let Some(rob) = links.each.iter().position(|link| link.parameters.leads) else { return };
+        links.lead.on = on;
+        if on {
+            links.start(rob, out);
+            links.lead.told_over = false;
+        } else if links.each[rob].state == LinkState::Up {
+            links.stop(now, rob, out);
+        } else {
+            links.lead.over = true;
+        }
+        self.tell_triggers(out);
+    }
+
+    pub(super) fn on_link(&mut self, now: Time, rob: usize, news: LinkNews, out: &mut Outbox) {
+        let Some(links) = &mut self.links else { return };
+        let link = &mut links.each[rob];
+        match news {
+            LinkNews::Fragment { head, trigger_type, bulk } => {
+                return self.on_pushed(rob, head, trigger_type, bulk, out);
+            }
+            LinkNews::Idle(event) => {
+                self.robs[rob].pass_below(event);
+                return self.reconsider(EventId(0), event, |waiting| waiting.blocked_on == rob, out);
+            }
+            LinkNews::Up => {
+                (link.state, link.due) = (LinkState::Up, None);
+                self.robs[rob].close(false);
+                let off = link.off;
+                links.start(rob, out);
+                if off {
+                    out.link(rob, LinkOrder::Off);
+                }
+            }
+            LinkNews::Down if matches!(link.state, LinkState::Up) => {
+                self.robs[rob].counters_mut().sources_lost += 1;
+                link.state = if links.started { LinkState::Down } else { LinkState::Awaited };
+                link.due = links.started.then(|| now + links.grace);
+            }
+            LinkNews::Down => {}
+            LinkNews::Ended { sent } => {
+                (link.state, link.due) = (LinkState::Ended, None);
+                self.robs[rob].counters_mut().announced += sent;
+                self.end_link(rob, out);
+            }
+        }
+        self.tell_awaited(false, out);
+    }
+
+    /// Nothing comes from a link any more, for now at least: events do without it.
+    fn end_link(&mut self, rob: usize, out: &mut Outbox) {
+        self.robs[rob].close(true);
+        self.reconsider(EventId(0), EventId(u64::MAX), |waiting| waiting.blocked_on == rob, out);
+        let links = self.links.as_deref_mut().expect("links that push");
+        if links.each[rob].parameters.leads {
+            links.lead.over = true;
+            self.tell_triggers(out);
+        }
+    }
+
+    fn on_pushed(&mut self, rob: usize, head: FragmentHead, trigger_type: u8, bulk: Bulk, out: &mut Outbox) {
+        let event = head.event;
+        let refusal = self.pushed_refusal(rob, event);
+        let links = self.links.as_deref_mut().expect("links that push");
+        let leads = links.each[rob].parameters.leads && refusal.is_none() && links.lead.newest < Some(event);
+        if leads {
+            links.lead.newest = Some(event);
+            links.lead.waiting.push_back(LinkTrigger { event, trigger_type });
+        }
+        self.robs[rob].insert(head, bulk, refusal);
+        if refusal != Some(Refusal::Unplaced) && !self.waiting.is_empty() {
+            let first = if self.robs[rob].is_ordered() { EventId(0) } else { event };
+            self.reconsider(first, event, |waiting| waiting.blocked_on == rob, out);
+        }
+        if leads {
+            self.tell_triggers(out);
+        }
+        let links = self.links.as_deref_mut().expect("links that push");
+        if !links.each[rob].off && self.robs[rob].used() > self.parameters.busy_above {
+            links.each[rob].off = true;
+            out.link(rob, LinkOrder::Off);
+        }
+    }
+
+    fn pushed_refusal(&self, rob: usize, event: EventId) -> Option<Refusal> {
+        let links = self.links.as_deref()?;
+        let is_new = !self.robs[rob].contains(event);
+        if !links.is_placed(event, self.robs[rob].newest()) {
+            return Some(Refusal::Unplaced);
+        }
+        if event < self.valid.oldest() {
+            let is_behind = links.newest_issued < Some(event);
+            return Some(if is_behind { Refusal::NeverTriggered } else { Refusal::Old });
+        }
+        // A trigger that goes back is none.
+        let goes_back = links.each[rob].parameters.leads && is_new && links.lead.newest >= Some(event);
+        self.refusal(event).or(goes_back.then_some(Refusal::Old))
+    }
+
+    /// Tells level 1 of triggers, as many as its window holds.
+    fn tell_triggers(&mut self, out: &mut Outbox) {
+        let (Some(links), Some(level1)) = (&mut self.links, self.parameters.level1) else { return };
+        let Lead { on: _, newest: _, waiting, told, over, told_over } = &mut links.lead;
+        let window = usize::try_from(self.parameters.in_flight).unwrap_or(usize::MAX);
+        let count = waiting.len().min(window.saturating_sub(told.len()));
+        let last = *over && count == waiting.len();
+        if count == 0 && (!last || *told_over) {
+            return;
+        }
+        let triggers: Vec<LinkTrigger> = waiting.drain(..count).collect();
+        told.extend(triggers.iter().map(|trigger| trigger.event));
+        *told_over |= last;
+        out.send(level1, Message::LinkTriggers { triggers, last });
+    }
+
+    pub(super) fn start_links(&mut self, now: Time, out: &mut Outbox) {
+        let Some(links) = &mut self.links else { return };
+        links.started = true;
+        for rob in 0..links.each.len() {
+            let link = &mut links.each[rob];
+            if link.state == LinkState::Down {
+                link.due.get_or_insert(now + links.grace);
+            }
+            if !link.parameters.leads {
+                links.start(rob, out);
+            }
+        }
+    }
+
+    pub(super) fn stop_links(&mut self, now: Time, out: &mut Outbox) {
+        let Some(links) = &mut self.links else { return };
+        links.stopping = true;
+        (0..links.each.len()).for_each(|rob| links.stop(now, rob, out));
+    }
+
+    pub(super) fn on_link_deadline(&mut self, now: Time, out: &mut Outbox) {
+        let Some(links) = &self.links else { return };
+        for rob in 0..links.each.len() {
+            let links = self.links.as_deref_mut().expect("links that push");
+            let link = &mut links.each[rob];
+            if link.due.take_if(|due| *due <= now).is_none() {
+                continue;
+            }
+            if link.state == LinkState::Down {
+                link.state = LinkState::Lost;
+            }
+            self.end_link(rob, out);
+        }
+    }
+
+    /// What was cleared may have made room.
+    pub(super) fn turn_links_on(&mut self, out: &mut Outbox) {
+        let Some(links) = &mut self.links else { return };
+        for (rob, link) in links.each.iter_mut().enumerate().filter(|(_, link)| link.off) {
+            if self.robs[rob].used() < self.parameters.busy_below {
+                link.off = false;
+                out.link(rob, LinkOrder::On);
+            }
+        }
+    }
+}
+
+/// A number that is further from all others than this is none.
+const PLACED_WITHIN: u64 = 1 << 30;
