@@ -31,6 +31,16 @@ impl Secret {
         Self(blake3::derive_key("weir 2026 proofs on links", partition_key.as_bytes()))
     }
 
+    /// From the bytes that [`Secret::to_bytes`] gave, for a child process of the same partition.
+    pub const fn of_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// What a child process of the same partition needs.
+    pub const fn to_bytes(&self) -> [u8; 32] {
+        self.0
+    }
+
     /// The proof of this end, over the record of the greeting and the number of the intake.
     pub fn proof(&self, prover: Prover, greeting: &[u8], challenge: &Nonce) -> Hash {
         *self.hash(prover, greeting, challenge).as_bytes()

@@ -91,7 +91,7 @@ impl Triggers {
             }
             (Level1Source::Sample | Level1Source::Replay, _) => Self::Input,
             (Level1Source::File, Some(path)) => Self::File(FileTriggers::read(Path::new(path), repeat)?),
-            (Level1Source::File, None) | (Level1Source::Network, _) => Self::None,
+            (Level1Source::File, None) | (Level1Source::Network | Level1Source::Link, _) => Self::None,
         })
     }
 }
@@ -101,6 +101,8 @@ enum Source {
     Emulation(Emulation),
     Sample(SampleInput),
     Replay(Arc<Replay>),
+    /// Programs that send by themselves.
+    Pushed(Vec<u32>),
 }
 
 impl Inputs {
@@ -117,6 +119,10 @@ impl Inputs {
             }
             RosInput::Sample => Source::Sample(sample_input(partition)?),
             RosInput::Replay => Source::Replay(Arc::new(replay(input)?)),
+            RosInput::Links => {
+                let ids = partition.source.iter().enumerate().map(|(place, source)| source.source_id(place));
+                Source::Pushed(ids.collect())
+            }
         };
         let triggers = match level1 {
             Some(level1) => Triggers::open(level1, run.seed, input.repeat)?,
@@ -132,6 +138,7 @@ impl Inputs {
             }
             Source::Sample(input) => input.sample().source_ids().to_vec(),
             Source::Replay(replay) => replay.source_ids().to_vec(),
+            Source::Pushed(ids) => ids.clone(),
         };
         let (ros_count, links) = (ros.count as usize, source_ids.len());
         if ros_count == 0 || ros_count > links {
@@ -166,7 +173,7 @@ impl Inputs {
     /// pages for each beside these: for fragments that the ROS has cleared and somebody in the process still holds.
     ///
     /// # Errors
-    /// No memory for the pages, or pages that are too short.
+    /// No memory for the pages, or pages that are too short; sources that send by themselves.
     ///
     /// # Panics
     /// If there is no such read-out system.
@@ -179,10 +186,11 @@ impl Inputs {
             Source::Emulation(emulation) => Links::emulator(parameters, emulation),
             Source::Sample(input) => Links::sample(parameters, input.clone()),
             Source::Replay(replay) => Links::replay(parameters, Arc::clone(replay), self.repeat),
+            Source::Pushed(_) => Err(LinksError::Pushed),
         }
     }
 
-    /// The triggers that `level1.source` names; `None` without `[level1]`, or if they come over the network.
+    /// The triggers that `level1.source` names; `None` without `[level1]`, or if they come over the network or a link.
     pub fn triggers(&self) -> Option<Box<dyn TriggerSource + Send>> {
         match (&self.triggers, &self.source) {
             (Triggers::Emulated(triggers), _) => Some(Box::new(triggers.clone())),

@@ -43,6 +43,7 @@ mod links;
 mod network;
 mod parameters;
 mod preprocessing;
+mod pushed;
 mod replay;
 mod sample;
 mod trigger_file;
@@ -55,6 +56,7 @@ pub use links::{LinkCounters, Links};
 pub use network::{BadLevel1Frame, Incoming, Level1Frame, NetworkError, NetworkParameters, NetworkTriggers};
 pub use parameters::{LinkParameters, LinksError, ReadOutError};
 pub use preprocessing::{PREPROCESSED, Preprocessing};
+pub use pushed::{Pushed, PushedFragments};
 pub use replay::{
     AssembleError, RECORD_SOURCE_ID, Replay, ReplayError, ReplayFacts, ReplayTriggers, assemble, original_source,
 };

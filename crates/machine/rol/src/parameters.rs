@@ -105,6 +105,9 @@ pub enum LinksError {
         /// The length needed.
         needed_bytes: usize,
     },
+    /// Nobody reads out what comes by itself.
+    #[error("ros.input = \"links\": sources send by themselves, and only `weir run` waits for them")]
+    Pushed,
     /// More links than a ROS can number.
     #[error("{links} links in one read-out system, expected at most 65536")]
     TooMany {

@@ -16,7 +16,7 @@ use dataflow::level2::overrides::{Override, Overrides};
 use dataflow::level2::steering::{Skeleton, Strategy};
 use dataflow::node::RUN_CONTROL;
 
-pub use parameters::Parameters;
+pub use parameters::{Parameters, TriggersFrom};
 pub use returns::{recovers, returns};
 pub use scale::{REPLY_GROUP_BYTES, Scale};
 

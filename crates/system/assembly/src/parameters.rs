@@ -17,12 +17,13 @@ use dataflow::filter::streams::{StreamRule, one_stream};
 use dataflow::level1::dead_time::{DeadTimeParameters, LeakyBucket};
 use dataflow::level1::external::External;
 use dataflow::level1::kept::Keep;
+use dataflow::level1::led::Led;
 use dataflow::level1::pace::Spacing;
 use dataflow::level1::trigger::{Level1, Level1Parameters, TriggerInput, TriggerSource};
 use dataflow::level2::l2pu::{L2pu, L2puParameters};
 use dataflow::level2::l2sv::{L2puAssignment, L2sv, L2svParameters};
 use dataflow::readout::pusher::{Destination, PushParameters};
-use dataflow::readout::ros::{LinksParameters, ReadOut, Ros, RosParameters};
+use dataflow::readout::ros::{LinkParameters, LinksParameters, ReadOut, Ros, RosParameters};
 use dataflow::recording::sfo::{Durable, Sfo, SfoParameters};
 use trigger::LEVEL2_RESULT;
 
@@ -33,8 +34,8 @@ use crate::returns::returns;
 /// Everything that a component is told at its birth.
 #[derive(Clone, Debug)]
 pub enum Parameters {
-    /// Of level 1, which asks for so many triggers ahead if they come from outside.
-    Level1(Level1Parameters, usize),
+    /// Of level 1.
+    Level1(Level1Parameters, TriggersFrom),
     /// Of a level-2 supervisor.
     L2sv(L2svParameters),
     /// Of a level-2 processing unit.
@@ -51,12 +52,27 @@ pub enum Parameters {
     Sfo(SfoParameters),
 }
 
+/// Where level 1 has its triggers from, if it does not make them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TriggersFrom {
+    /// From outside: it asks for so many ahead.
+    Outside {
+        /// So many.
+        ahead: usize,
+    },
+    /// From a source whose link this read-out system has.
+    Link(NodeId),
+}
+
 impl Parameters {
     /// The component. `triggers` is for level 1; without them they come from outside.
     pub fn component(self, triggers: Option<Box<dyn TriggerSource + Send>>) -> Box<dyn Component + Send> {
         match self {
-            Self::Level1(parameters, ahead) => {
-                let outside = || TriggerInput::External(External::new(ahead));
+            Self::Level1(parameters, from) => {
+                let outside = || match from {
+                    TriggersFrom::Outside { ahead } => TriggerInput::External(External::new(ahead)),
+                    TriggersFrom::Link(ros) => TriggerInput::Link(Led::by(ros)),
+                };
                 Box::new(Level1::new(parameters, triggers.map_or_else(outside, TriggerInput::Source)))
             }
             Self::L2sv(parameters) => Box::new(L2sv::new(parameters)),
@@ -94,7 +110,9 @@ impl Assembly {
         match role {
             Role::Level1 => {
                 let ahead = usize::try_from(self.in_flight()).unwrap_or(usize::MAX);
-                Parameters::Level1(self.level1(), ahead.clamp(1, self.scale.triggers_ahead))
+                let ahead = ahead.clamp(1, self.scale.triggers_ahead);
+                let from = self.leading_ros().map_or(TriggersFrom::Outside { ahead }, TriggersFrom::Link);
+                Parameters::Level1(self.level1(), from)
             }
             Role::L2sv => Parameters::L2sv(self.l2sv(index)),
             Role::L2pu => Parameters::L2pu(self.l2pu(index)),
@@ -266,13 +284,46 @@ impl Assembly {
                 group_age: push.group_age.duration(),
                 seed: self.seed_of(index),
             }),
-            read_out: if self.level1_node().is_some() { ReadOut::OnTrigger } else { ReadOut::OnRequest },
-            links: LinksParameters::default(),
+            read_out: match (self.partition.ros.input, self.level1_node()) {
+                (toml::RosInput::Links, _) => ReadOut::Pushed,
+                (_, Some(_)) => ReadOut::OnTrigger,
+                (_, None) => ReadOut::OnRequest,
+            },
+            links: self.links(index),
             level1: self.level1_node(),
             in_flight: self.in_flight(),
             dfm: self.clearer(),
             late: false,
         }
+    }
+
+    /// The sources of a read-out system, by the place of its ROBs among all.
+    fn links(&self, index: usize) -> LinksParameters {
+        if self.partition.ros.input != toml::RosInput::Links {
+            return LinksParameters::default();
+        }
+        let leader = self.partition.leader();
+        let link = |(place, source): (usize, &toml::LinkSource)| LinkParameters {
+            unordered: false,
+            tolerated: source.on_missing == toml::OnMissing::Tolerate,
+            leads: leader == Some(place),
+        };
+        LinksParameters { each: self.sources_of(index).map(link).collect(), grace: SOURCE_GRACE }
+    }
+
+    /// The sources of a read-out system with their places among all.
+    pub fn sources_of(&self, ros: usize) -> impl Iterator<Item = (usize, &toml::LinkSource)> {
+        let robs = &self.robs[ros];
+        let all = self.partition.source.iter().enumerate();
+        all.filter(|(place, source)| robs.contains(&source.source_id(*place)))
+    }
+
+    /// The read-out system of the source that leads, if one does.
+    pub fn leading_ros(&self) -> Option<NodeId> {
+        let leader = self.partition.leader()?;
+        let id = self.partition.source[leader].source_id(leader);
+        let index = self.robs.iter().position(|robs| robs.contains(&id))?;
+        self.of(Role::Ros).get(index).copied()
     }
 
     /// Most bytes of replies for building in one message: what fits one datagram, if that is long.
@@ -297,6 +348,7 @@ impl Assembly {
             busy_above: pages,
             busy_below: pages,
             read_out: ReadOut::Results,
+            links: LinksParameters::default(),
             push: None,
             level1: None,
             ..self.ros(0)
@@ -456,6 +508,9 @@ fn spacing(rate: Option<toml::Rate>, poisson: bool) -> Spacing {
 
 /// What a reply to some requests has around their data.
 const REPLY_HEAD_BYTES: u64 = 1024;
+
+/// A source that is away for longer is lost, and one that was told to stop has as long to end.
+const SOURCE_GRACE: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {

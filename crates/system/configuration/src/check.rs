@@ -3,6 +3,7 @@
 mod carriers;
 mod faults;
 mod input;
+mod links;
 mod ports;
 mod push;
 mod selection;
@@ -35,6 +36,7 @@ pub(crate) fn check(partition: &Partition, root: &Node, bad: &BTreeSet<String>) 
     checker.topology();
     checker.input();
     checker.inputs();
+    checker.links();
     checker.fragment();
     checker.capacities();
     checker.push();
@@ -48,12 +50,13 @@ pub(crate) fn check(partition: &Partition, root: &Node, bad: &BTreeSet<String>) 
     checker.problems
 }
 
-/// What can be told only with the files that the configuration names.
+/// What can be told only with the files that the configuration names, and with its secrets: others get it without.
 pub(crate) fn check_files(partition: &Partition, root: &Node) -> Vec<Problem> {
     let bad = BTreeSet::new();
     let mut checker = Checker { partition, root, bad: &bad, problems: Vec::new() };
     checker.names_of_menu();
     checker.names_of_prescales();
+    checker.keys_of_sources();
     checker.problems
 }
 
@@ -234,7 +237,11 @@ impl Checker<'_> {
                 (Level1Source::Emulator, RosInput::Emulator)
                     | (Level1Source::Sample, RosInput::Sample)
                     | (Level1Source::Replay, RosInput::Replay)
-                    | (Level1Source::File | Level1Source::Network, _)
+                    | (Level1Source::Link, RosInput::Links)
+                    | (
+                        Level1Source::File | Level1Source::Network,
+                        RosInput::Emulator | RosInput::Sample | RosInput::Replay
+                    )
             );
             if !agree {
                 let message = format!(
@@ -245,10 +252,11 @@ impl Checker<'_> {
                 self.problem(&["ros.input", "level1.source"], message);
             }
         } else if input != RosInput::Emulator {
-            let message = format!("{0} needs the table [level1] with source = {0}", word(input));
+            let source = if input == RosInput::Links { word(Level1Source::Link) } else { word(input) };
+            let message = format!("{} needs the table [level1] with source = {source}", word(input));
             self.problem(&["ros.input", "level1"], message);
         }
-        if input != RosInput::Emulator && p.input.files.is_empty() {
+        if matches!(input, RosInput::Sample | RosInput::Replay) && p.input.files.is_empty() {
             let message = format!("missing; expected the files that ros.input = {} reads", word(input));
             self.problem(&["input.files", "ros.input", "level1.source"], message);
         }

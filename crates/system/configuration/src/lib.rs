@@ -31,10 +31,10 @@ pub use tables::{
     Cores, Cuts, DeadTime, Decisions, Dfm, DfmInput, Dialect, Driver, Durability, Ef, EventOrder,
     FRAGMENT_OVERHEAD_BYTES, FaultKind, FilterPolicy, Fragment, FragmentCheck, FragmentKind, Generator, GroupCarrier,
     Identity, Idle, Input, InputCost, Kinds, L2pu, L2sv, L2svAssignment, Layout, LeakyBucket, Level1, Level1Source,
-    LossAction, Menu, MessageType, Mix, Multiplicity, OnLoss, OrderedCarrier, Output, Payload, Position, Preprocessing,
-    Processes, ProfileStep, Pt, Push, RequestCredits, RequestOrder, RobSelection, Ros, RosInput, Run, RunType, Secret,
-    Sfi, SfiAssignment, Sfo, SimulatedFault, Simulation, SizeDistribution, Spacing, Spectrum, Strategy, Stream,
-    StreamType, Tolerance, Tolerate, Topology, Transport, Udp, Way,
+    LinkSource, LossAction, Menu, MessageType, Mix, Multiplicity, OnLoss, OnMissing, OrderedCarrier, Output, Payload,
+    Position, Preprocessing, Processes, ProfileStep, Pt, Push, RequestCredits, RequestOrder, RobSelection, Ros,
+    RosInput, Run, RunType, Secret, Sfi, SfiAssignment, Sfo, SimulatedFault, Simulation, SizeDistribution, Spacing,
+    Spectrum, Strategy, Stream, StreamType, Tolerance, Tolerate, Topology, Transport, Udp, Way,
 };
 pub use template::{TEMPLATES, Template, template};
 pub use units::{Energy, Fraction, Interval, Rate, Size};

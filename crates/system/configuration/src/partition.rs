@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::source::Node;
 use crate::tables::{
-    BuildingMode, Dfm, DfmInput, Ef, FragmentKind, Identity, Input, L2pu, L2sv, Level1, Level1Source, Menu, Output,
-    Processes, Pt, Push, Ros, RosInput, Run, Sfi, Sfo, Simulation, Strategy, Stream, Transport,
+    BuildingMode, Dfm, DfmInput, Ef, FragmentKind, Identity, Input, L2pu, L2sv, Level1, Level1Source, LinkSource, Menu,
+    Output, Processes, Pt, Push, Ros, RosInput, Run, Sfi, Sfo, Simulation, Strategy, Stream, Transport,
 };
 use crate::units::Size;
 
@@ -34,6 +34,9 @@ pub struct Partition {
     pub menu: Option<Menu>,
     /// The read-out systems and their read-out buffers (ROBs).
     pub ros: Ros,
+    /// The programs that send fragments by themselves; for `ros.input = "links"`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub source: Vec<LinkSource>,
     /// The dataflow manager, which assigns events to event builders and clears the read-out systems.
     pub dfm: Dfm,
     /// The event builders. Required.
@@ -118,6 +121,13 @@ impl Partition {
         }
     }
 
+    /// The place of the source whose fragments are the triggers, if one leads.
+    pub fn leader(&self) -> Option<usize> {
+        let level1 = self.level1.as_ref().filter(|level1| level1.source == Level1Source::Link)?;
+        let is_it = |source: &LinkSource| level1.leader.as_ref().is_none_or(|leader| *leader == source.name);
+        self.source.iter().position(is_it)
+    }
+
     /// Names of the streams as `type_name`, in the order of their bits; those that an algorithm may ask for.
     pub fn stream_names(&self) -> Vec<String> {
         self.stream.iter().map(|stream| format!("{}_{}", stream.stream_type.name(), stream.name)).collect()
@@ -149,6 +159,7 @@ impl Partition {
             self.ros.input = match self.level1.as_ref().map(|level1| level1.source) {
                 Some(Level1Source::Sample) => RosInput::Sample,
                 Some(Level1Source::Replay) => RosInput::Replay,
+                Some(Level1Source::Link) => RosInput::Links,
                 Some(Level1Source::Emulator | Level1Source::File | Level1Source::Network) | None => RosInput::Emulator,
             };
         }

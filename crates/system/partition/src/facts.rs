@@ -64,7 +64,9 @@ pub fn fragment_overhead_bytes(partition: &Partition) -> usize {
 pub fn facts_of(assembly: &Assembly) -> RunFacts {
     let partition = &assembly.partition;
     let chains = partition.menu.iter().flat_map(|menu| &menu.chain).map(|chain| chain.name.clone()).collect();
+    let sources = partition.source.iter().enumerate();
     RunFacts {
+        sources: sources.map(|(place, source)| (source.source_id(place), source.name.clone())).collect(),
         run_number: partition.run.number(),
         tolerate: partition.run.tolerate,
         applications: assembly.applications.clone(),

@@ -20,6 +20,8 @@ pub(crate) struct Introduction {
     pub(crate) run: RunNumber,
     pub(crate) node: NodeId,
     pub(crate) life: Incarnation,
+    /// What the sources of links prove, if the partition has a key.
+    pub(crate) links: Option<link::Secret>,
 }
 
 impl Introduction {
@@ -46,25 +48,31 @@ impl Introduction {
     }
 
     fn to_bytes(&self) -> Vec<u8> {
-        let Self { secret, run, node, life } = self;
-        [&secret.to_bytes()[..], &run.0.to_le_bytes(), &node.0.to_le_bytes(), &life.0.to_le_bytes()].concat()
+        let Self { secret, run, node, life, links } = self;
+        let has_links = [u8::from(links.is_some())];
+        let links = links.as_ref().map_or([0; 32], link::Secret::to_bytes);
+        let (run, node, life) = (run.0.to_le_bytes(), node.0.to_le_bytes(), life.0.to_le_bytes());
+        [&secret.to_bytes()[..], &run, &node, &life, &has_links, &links].concat()
     }
 
     fn from_bytes(bytes: &[u8; LEN]) -> Self {
         let (secret, rest) = bytes.split_first_chunk().expect("a secret comes first");
         let (run, rest) = rest.split_first_chunk().expect("then the run number");
         let (node, rest) = rest.split_first_chunk().expect("then the node");
-        let life = rest.first_chunk().expect("then its life");
+        let (life, rest) = rest.split_first_chunk().expect("then its life");
+        let ([has_links], rest) = rest.split_first_chunk().expect("then whether there is a key of links");
+        let links = rest.first_chunk().copied().expect("then that");
         Self {
             secret: RunSecret::of_bytes(*secret),
             run: RunNumber(u32::from_le_bytes(*run)),
             node: NodeId(u16::from_le_bytes(*node)),
             life: Incarnation(u32::from_le_bytes(*life)),
+            links: (*has_links != 0).then(|| link::Secret::of_bytes(links)),
         }
     }
 }
 
-const LEN: usize = 32 + 4 + 2 + 4;
+const LEN: usize = 32 + 4 + 2 + 4 + 1 + 32;
 
 #[cfg(test)]
 mod tests {
@@ -73,8 +81,11 @@ mod tests {
     #[test]
     fn it_is_heard_as_it_is_told() {
         let secret = RunSecret::new("key", &[1; 16]);
-        let told = Introduction { secret, run: RunNumber(7), node: NodeId(300), life: Incarnation(2) };
-        let bytes = told.to_bytes();
-        assert_eq!(Introduction::from_bytes(bytes.as_slice().try_into().unwrap()), told);
+        for links in [None, Some(link::Secret::new("key"))] {
+            let (secret, run, node, life) = (secret.clone(), RunNumber(7), NodeId(300), Incarnation(2));
+            let told = Introduction { secret, run, node, life, links };
+            let bytes = told.to_bytes();
+            assert_eq!(Introduction::from_bytes(bytes.as_slice().try_into().unwrap()), told);
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The summary of a run (DESIGN §7), for other programs.
 
+mod links;
 mod named;
 mod selection;
 mod simulated;
@@ -21,6 +22,7 @@ use dataflow::report::{
 };
 use serde::{Deserialize, Serialize};
 
+pub use links::Link;
 pub use named::Named;
 pub use selection::{Chain, Failures, Level2Data, Selection};
 pub use simulated::{Frames, Messages, Simulated, StruckFault};
@@ -57,6 +59,8 @@ pub struct RunFacts {
     pub restarts: Vec<Restarted>,
     /// What only a simulation knows.
     pub simulated: Option<Simulated>,
+    /// Source identifiers and names of the sources that send by themselves.
+    pub sources: Vec<(u32, String)>,
 }
 
 /// The summary; the keys and their order are a contract, further ones follow behind.
@@ -119,6 +123,9 @@ pub struct Summary {
     /// account is exact all the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lower_bounds: Vec<String>,
+    /// What came of each source that sends by itself, in the order of the configuration.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<Link>,
 }
 
 /// An application that died and was started again.
@@ -337,6 +344,7 @@ impl Summary {
             simulated: facts.simulated.clone(),
             start_s: facts.starting.map(|starting| starting.as_secs_f64()),
             lower_bounds: lower_bounds(facts, ending, account),
+            links: links::links(&facts.sources, of(Role::Ros)),
         }
     }
 

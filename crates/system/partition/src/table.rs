@@ -57,6 +57,7 @@ impl fmt::Display for Text<'_> {
         self.account(f)?;
         self.selection(f)?;
         self.figures(f)?;
+        self.links(f)?;
         self.waits(f)?;
         self.files(f)?;
         self.restarts(f)?;
@@ -305,6 +306,31 @@ impl Text<'_> {
             [(crash, "crash"), (exception, "exception"), (timeout, "time-out"), (memory, "memory"), (other, "other")];
         for (count, reason) in failures.into_iter().filter(|(count, _)| *count > 0) {
             writeln!(f, "event filter failed on {} events: {reason}", grouped(count))?;
+        }
+        Ok(())
+    }
+
+    fn links(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.summary.links.is_empty() {
+            return Ok(());
+        }
+        writeln!(f, "\n{}", self.paint(BOLD, "sources"))?;
+        for link in &self.summary.links {
+            let troubles = [
+                (link.missing, "missing"),
+                (link.late, "late"),
+                (link.doubled, "doubled"),
+                (link.damaged, "damaged"),
+                (link.unplaced, "with a wild number"),
+                (link.never_triggered, "never triggered"),
+                (link.lost, "times lost"),
+            ];
+            let mut parts = vec![format!("{},", link.state), counted((link.fragments, "fragments"))];
+            for trouble in troubles.into_iter().filter(|(count, _)| *count > 0) {
+                parts.last_mut().expect("there are fragments").push(',');
+                parts.push(counted(trouble));
+            }
+            figure(f, &link.name, &parts)?;
         }
         Ok(())
     }

@@ -21,6 +21,7 @@ mod frozen;
 mod full_disk;
 mod hostile;
 mod level2_only;
+mod links;
 mod lossy;
 mod open_files;
 mod overload;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use assembly::{Assembly, Parameters, Scale};
+use assembly::{Assembly, Parameters, Scale, TriggersFrom};
 use base::ids::{NodeId, Role};
 use configuration::Partition;
 use dataflow::building::dfm::DfmInput;
@@ -63,9 +63,9 @@ impl Plan {
     /// What no configuration can say, and plans say all the same.
     fn depart(&self, parameters: &mut Parameters) {
         match parameters {
-            Parameters::Level1(level1, ahead) => {
+            Parameters::Level1(level1, from) => {
                 level1.profile.clone_from(&self.profile);
-                *ahead = self.credit.unwrap_or(1);
+                *from = TriggersFrom::Outside { ahead: self.credit.unwrap_or(1) };
             }
             Parameters::L2sv(l2sv) => {
                 l2sv.l2pus = self.of(Role::L2pu);

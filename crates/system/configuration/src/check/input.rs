@@ -93,6 +93,7 @@ impl Checker<'_> {
         let keys = [
             ("level1.file", level1.file.is_some(), Level1Source::File, true),
             ("level1.listen", level1.listen.is_some(), Level1Source::Network, true),
+            ("level1.leader", level1.leader.is_some(), Level1Source::Link, false),
             ("level1.sources", level1.sources != 1, Level1Source::Network, false),
             (
                 "level1.join_timeout",
@@ -112,10 +113,10 @@ impl Checker<'_> {
             }
         }
         for (key, present) in [("level1.rate", level1.rate.is_some()), ("level1.profile", !level1.profile.is_empty())] {
-            if source != Level1Source::Network || !present {
+            if !matches!(source, Level1Source::Network | Level1Source::Link) || !present {
                 continue;
             }
-            let message = "not with level1.source = \"network\": triggers are issued as they come".to_owned();
+            let message = format!("not with level1.source = {}: triggers are issued as they come", word(source));
             self.problem(&[key, "level1.source"], message);
         }
         if level1.join_timeout == Interval::default() {

@@ -1,6 +1,6 @@
 //! What the tables of the selection demand of each other: `[menu]`, `[l2pu]`, `[ef]`, `[pt]`.
 
-use super::{Checker, is_word};
+use super::{Checker, is_word, word};
 use crate::tables::{EventOrder, FilterPolicy, Level1Source, Preprocessing, Pt, Strategy};
 use crate::units::Interval;
 
@@ -82,8 +82,9 @@ impl Checker<'_> {
             }
             before = step.from;
         }
-        if !level1.profile.is_empty() && matches!(level1.source, Level1Source::Network) {
-            let message = "not for level1.source = \"network\", whose triggers come when they come".to_owned();
+        if !level1.profile.is_empty() && matches!(level1.source, Level1Source::Network | Level1Source::Link) {
+            let message =
+                format!("not for level1.source = {}, whose triggers come when they come", word(level1.source));
             self.problem(&["level1.profile", "level1.source"], message);
         }
     }

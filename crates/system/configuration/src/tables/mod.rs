@@ -7,6 +7,7 @@ mod datagrams;
 mod dead_time;
 mod generator;
 mod input;
+mod link_source;
 mod menu;
 mod processing;
 mod readout;
@@ -30,6 +31,7 @@ pub(crate) use datagrams::{DATAGRAM_LOOPBACK_MAX, DATAGRAM_MIN};
 pub use dead_time::{DeadTime, LeakyBucket, ProfileStep};
 pub use generator::{Generator, Kinds, Multiplicity, Position, Spectrum};
 pub use input::{Input, Mix};
+pub use link_source::{LinkSource, OnMissing};
 pub use menu::{Algorithm, Chain, Cuts, Menu};
 pub use processing::Pt;
 pub use readout::{

@@ -133,6 +133,8 @@ pub enum RosInput {
     Sample,
     /// From the events of recorded files.
     Replay,
+    /// From the programs of `[[source]]`, which send when they like.
+    Links,
 }
 
 /// `ros.fragment`: sizes of the data of emulated fragments, without headers, rounded down to whole words of 4 bytes.

@@ -38,6 +38,9 @@ pub struct Level1 {
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "socket_address")]
     #[schemars(with = "Option<String>")]
     pub listen: Option<SocketAddr>,
+    /// The `[[source]]` whose fragments are the triggers, by its name; by default the first; for the source `link`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leader: Option<String>,
     /// Number of level-1 processors, each of which sends its part of every event; for the source `network`.
     pub sources: u32,
     /// An event goes on without the parts of processors that have not sent theirs after this time; for the source `network`.
@@ -58,6 +61,7 @@ impl Default for Level1 {
             rois_per_event: 2,
             file: None,
             listen: None,
+            leader: None,
             sources: 1,
             join_timeout: Interval::from_ms(100),
             generator: Generator::default(),
@@ -86,6 +90,8 @@ pub enum Level1Source {
     File,
     /// From level-1 processors that connect to `level1.listen`.
     Network,
+    /// From a source of `[[source]]`: each of its fragments is a trigger.
+    Link,
 }
 
 /// How triggers are spaced in time.

@@ -43,6 +43,8 @@ const OTHERS: &[&str] = &[
     "input.prescales",
     "level1.file",
     "level1.listen",
+    "level1.leader",
+    "source",
     "run.number",
     "dfm.rate",
     "sfo.stream",

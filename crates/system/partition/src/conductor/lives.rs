@@ -12,6 +12,7 @@ use membership::run_secret::RunSecret;
 use super::{Conductor, Phase};
 use crate::assembly::Assembly;
 use crate::children::Children;
+use crate::conductor::site::link_key;
 use crate::hands::{Hands, KnowsTalk};
 use crate::host::{Host, LinkEvent};
 use crate::introduction::Introduction;
@@ -42,7 +43,8 @@ impl RegistrarDriver for Hands<'_, Parent<'_>> {
     fn start(&mut self, (node, life): Member) -> Result<(), String> {
         let Parent { assembly, children, secret, .. } = &mut self.side;
         let address = self.host.links.address().expect("a process with children listens");
-        let introduction = Introduction { secret: secret.clone(), run: NO_RUN, node, life };
+        let links = link_key(&assembly.partition);
+        let introduction = Introduction { secret: secret.clone(), run: NO_RUN, node, life, links };
         let started = if children.has(node) {
             children.start_again(&address, &introduction)
         } else {

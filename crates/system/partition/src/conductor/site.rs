@@ -136,7 +136,8 @@ impl Site {
         }
         let now = clock::now();
         for app in here {
-            let workshop = Workshop::new(assembly, Some(&self.inputs), app.node, &self.waker)?;
+            let key = link_key(&assembly.partition);
+            let workshop = Workshop::new(assembly, Some(&self.inputs), app.node, key.as_ref(), &self.waker)?;
             let triggers = self.inputs.triggers().filter(|_| app.role == Role::Level1);
             let component = assembly.component(app.node, triggers);
             host.host(now, app.node, component, workshop, |a, b| assembly.talk(a, b));
@@ -207,6 +208,11 @@ pub fn idle(partition: &configuration::Partition) -> IdleStrategy {
         configuration::Idle::Yield => IdleStrategy::Yield,
         configuration::Idle::Park => IdleStrategy::default(),
     }
+}
+
+/// What the sources of links prove, if the partition has a key.
+pub(super) fn link_key(partition: &Partition) -> Option<link::Secret> {
+    partition.partition.key.as_ref().map(|key| link::Secret::new(&key.0))
 }
 
 /// The secret of the first run alone: from the configured key, if there is one, and a number that is drawn for it. The next

@@ -16,6 +16,7 @@ mod links_error;
 mod meter;
 mod recorder;
 mod sharing;
+mod sources;
 mod steering;
 mod tasks;
 #[cfg(test)]
@@ -32,7 +33,7 @@ use base::bulk::{Bulk, PageSlice};
 use base::ids::{Incarnation, NodeId, Role, RunNumber};
 use base::time::Time;
 use configuration::Way;
-use dataflow::component::{Action, Component, Input, Note, Outbox, PeerState};
+use dataflow::component::{Action, Component, Input, LinkNews, Note, Outbox, PeerState};
 use dataflow::message::{Command, Envelope, Message};
 use dataflow::node::{Node, RUN_CONTROL};
 use dataflow::report::{CarrierKind, Network, Report};
@@ -109,6 +110,10 @@ pub struct Host {
     /// Nodes whose work may have something for them: those whose work goes on in threads of its own, and read-out systems that
     /// wait for pages.
     working: Vec<NodeId>,
+    /// Read-out systems whose sources send by themselves.
+    sourced: Vec<NodeId>,
+    /// What their sources have sent; empty between passes.
+    news: Vec<(u16, LinkNews)>,
 }
 
 struct Hosted {
@@ -165,6 +170,8 @@ impl Host {
             deadlines: vec![None; node_count],
             earliest: None,
             working: Vec::new(),
+            sourced: Vec::new(),
+            news: Vec::new(),
         }
     }
 
@@ -239,6 +246,9 @@ impl Host {
         let node = Node::new(id, self.run, self.life(id), Arc::clone(&self.roles), component);
         if workshop.has_thread() {
             self.working.push(id);
+        }
+        if workshop.sources().is_some() {
+            self.sourced.push(id);
         }
         self.nodes[usize::from(id.0)] = Some(Hosted { node, role, workshop, touched: false });
         self.routes[usize::from(id.0)] = Route::Here;
@@ -634,6 +644,7 @@ impl Host {
                 Action::Send { to, message } => self.send_from(from, to, message),
                 Action::MulticastToReadout(message) => self.multicast(from, &message),
                 Action::Start { ticket, work } => self.start(now, from, ticket, work),
+                Action::Link { rob, order } => self.order_source(from, rob, order),
                 Action::Note(note) => self.notice(from, describe(&note)),
             }
         }

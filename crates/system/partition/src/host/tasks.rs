@@ -20,6 +20,7 @@ impl Host {
         let waker = scheduler.waker();
         scheduler.add("accept", Accept { waker, not_before: None, told: None });
         scheduler.add("receive", Receive::default());
+        scheduler.add("sources", TakeFromSources);
         scheduler.add("local", Local);
         scheduler.add("deadlines", Deadlines::default());
         scheduler.add("work", Work);
@@ -98,6 +99,18 @@ impl Task<Host> for Receive {
         }
         context.shared.serve_building(context.now);
         context.shared.flush_components(context.now);
+    }
+}
+
+struct TakeFromSources;
+
+impl Task<Host> for TakeFromSources {
+    fn poll(&mut self, context: &mut Context<'_, Host>) -> bool {
+        context.shared.have_sources_work()
+    }
+
+    fn action(&mut self, context: &mut Context<'_, Host>) {
+        context.shared.take_from_sources(context.now, context.poller);
     }
 }
 

@@ -9,6 +9,7 @@ use base::time::Time;
 use dataflow::component::{Input, Outcome, Ticket, Work};
 use dataflow::message::{EventInfo, Message};
 use dataflow::readout::fragment::FragmentHead;
+use link::{LinkError, Secret};
 use rol::{Inputs, Links, LinksError, NetworkError, NetworkParameters, NetworkTriggers, Preprocessing, ReadOutError};
 use transport::page_pool::Pool;
 use transport::waker::Waker;
@@ -16,6 +17,7 @@ use transport::waker::Waker;
 use super::external::External;
 use super::filtering::{Filtering, FilteringError};
 use super::recorder::{Done, Recorder, RecorderError};
+use super::sources::Sources;
 use super::steering::Steering;
 use super::{Host, Section};
 use crate::assembly::Assembly;
@@ -46,6 +48,7 @@ enum Kind {
     None,
     External(Box<External>),
     Links(Box<Links>),
+    Sources(Box<Sources>),
     Steering(Steering),
     Filtering(Box<Filtering>),
     Recorder(Recorder),
@@ -59,6 +62,8 @@ pub enum WorkshopError {
     Network(#[from] NetworkError),
     #[error(transparent)]
     Links(#[from] LinksError),
+    #[error("[[source]]: {0}")]
+    Source(#[from] LinkError),
     #[error(transparent)]
     Filtering(#[from] FilteringError),
     #[error(transparent)]
@@ -66,11 +71,12 @@ pub enum WorkshopError {
 }
 
 impl Workshop {
-    /// What the application at `node` needs.
+    /// What the application at `node` needs. `key` is what sources prove.
     pub fn new(
         assembly: &Assembly,
         inputs: Option<&Inputs>,
         node: NodeId,
+        key: Option<&Secret>,
         waker: &Waker,
     ) -> Result<Self, WorkshopError> {
         let app = assembly.application(node).expect("an application of the partition");
@@ -83,6 +89,10 @@ impl Workshop {
                 }
                 None => Kind::None,
             },
+            Role::Ros if partition.ros.input == configuration::RosInput::Links => {
+                let ros = assembly.index_in_role(node);
+                Kind::Sources(Box::new(Sources::open(assembly, ros, key, waker)?))
+            }
             Role::Ros => {
                 let inputs = inputs.expect("a ROS has an input");
                 let links = inputs.links(assembly.index_in_role(node), assembly.events_behind_ros())?;
@@ -129,7 +139,7 @@ impl Workshop {
             Kind::External(external) => external.has_work(),
             Kind::Recorder(recorder) => recorder.has_done(),
             Kind::Filtering(filtering) => filtering.has_done(),
-            Kind::None | Kind::Steering(_) => false,
+            Kind::None | Kind::Sources(_) | Kind::Steering(_) => false,
         }
     }
 
@@ -141,12 +151,21 @@ impl Workshop {
         }
     }
 
+    /// Sources that send by themselves.
+    pub(super) fn sources(&self) -> Option<&Sources> {
+        if let Kind::Sources(sources) = &self.kind { Some(sources) } else { None }
+    }
+
+    pub(super) fn sources_mut(&mut self) -> Option<&mut Sources> {
+        if let Kind::Sources(sources) = &mut self.kind { Some(sources) } else { None }
+    }
+
     pub(super) fn next_done(&mut self) -> Option<Done> {
         match &mut self.kind {
             Kind::External(external) => external.next_done(),
             Kind::Recorder(recorder) => recorder.next_done(),
             Kind::Filtering(filtering) => filtering.next_done(),
-            Kind::None | Kind::Links(_) | Kind::Steering(_) => None,
+            Kind::None | Kind::Links(_) | Kind::Sources(_) | Kind::Steering(_) => None,
         }
     }
 

@@ -33,7 +33,7 @@ pub(super) fn warning(partition: &Partition, free: u64, room: &str) -> Option<(&
 
 /// Whether events never run out.
 fn is_endless(partition: &Partition) -> bool {
-    partition.ros.input == RosInput::Emulator || partition.input.repeat
+    matches!(partition.ros.input, RosInput::Emulator | RosInput::Links) || partition.input.repeat
 }
 
 fn rate_hz(partition: &Partition) -> Option<f64> {

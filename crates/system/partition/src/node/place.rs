@@ -76,7 +76,7 @@ impl ParticipantDriver for Hands<'_, Child<'_>> {
 impl Hands<'_, Child<'_>> {
     /// Opens what its component needs, and takes it in.
     fn put_together(&mut self, assembly: &Assembly, hosted: &[NodeId], control: LinkId) -> Result<(), String> {
-        let Introduction { node, life, secret, .. } = &*self.side.introduction;
+        let Introduction { node, life, secret, links, .. } = &*self.side.introduction;
         let (node, life) = (*node, *life);
         let (now, host, waker) = (self.now, &mut *self.host, self.side.waker);
         let role = assembly.application(node).ok_or("no such application")?.role;
@@ -88,7 +88,8 @@ impl Hands<'_, Child<'_>> {
         }
         let inputs = needs_inputs(assembly, role).then(|| Inputs::open(&assembly.partition)).transpose();
         let inputs = inputs.map_err(|error| error.to_string())?;
-        let workshop = Workshop::new(assembly, inputs.as_ref(), node, waker).map_err(|error| error.to_string())?;
+        let workshop = Workshop::new(assembly, inputs.as_ref(), node, links.as_ref(), waker);
+        let workshop = workshop.map_err(|error| error.to_string())?;
         let triggers = inputs.as_ref().and_then(Inputs::triggers).filter(|_| role == Role::Level1);
         let component = assembly.parameters(node, life != Incarnation::FIRST).component(triggers);
         let (links, events) = (core::mem::take(&mut host.links), core::mem::take(&mut host.link_events));

@@ -1,0 +1,197 @@
+//! Detectors that push: sources of unequal sizes send by themselves, and every byte of theirs is in the files or counted.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use eformat::Event;
+use link::{Head, Order, Secret, Sender, Settings};
+use nix::sys::signal::Signal;
+use testkit::TempDir;
+
+use crate::account::Summary;
+use crate::files::{check_all, each_event, recorded};
+use crate::running::{Job, Running};
+
+#[test]
+fn every_payload_of_three_unequal_sources_is_in_the_file() {
+    for processes in [false, true] {
+        let beam = Beam::new(processes);
+        let running = beam.start();
+        let sources = [(0, 40), (1, 3000), (2, 333)].map(|(place, len)| beam.source(place, len, Skips::Nothing));
+        let (ended, summary) = running.end().expect_ok();
+        let sent = sources.map(|source| source.join().unwrap());
+        assert_eq!(summary.count("recorded"), EVENTS);
+        check_all(ended.output());
+        assert_eq!(in_files(ended.output()), together(&sent));
+        for (place, link) in summary.0["links"].as_array().unwrap().iter().enumerate() {
+            assert_eq!(link["name"], NAMES[place]);
+            assert_eq!((link["fragments"].as_u64(), link["missing"].as_u64()), (Some(EVENTS), Some(0)), "{link}");
+        }
+    }
+}
+
+#[test]
+fn a_number_that_a_source_skips_is_named_with_its_source() {
+    let beam = Beam::new(false);
+    let running = beam.start();
+    let skips = [Skips::Nothing, Skips::Number(17), Skips::Nothing];
+    let sources = [0, 1, 2].map(|place| beam.source(place, 100, skips[place]));
+    let (ended, summary) = running.end().expect_degraded(&["built_incomplete"]);
+    let sent = sources.map(|source| source.join().unwrap());
+    assert_eq!((summary.count("recorded"), summary.count("built_incomplete")), (EVENTS, 1));
+    assert_eq!(in_files(ended.output()), together(&sent));
+    assert_eq!(missing(&summary), [0, 1, 0]);
+}
+
+#[test]
+fn an_interrupt_ends_a_run_whose_sources_never_stop() {
+    let beam = Beam::new(false);
+    let mut running = beam.start();
+    let sources = [0, 1, 2].map(|place| beam.source(place, 100, Skips::Stop));
+    running.until_recording();
+    running.signal(Signal::SIGINT);
+    let (_, summary) = running.end().expect_end();
+    assert_eq!(summary.0["state"], "ok", "{summary:?}");
+    sources.map(|source| source.join().unwrap());
+}
+
+#[test]
+fn who_does_not_know_the_key_is_turned_away_and_named() {
+    let beam = Beam::new(false);
+    let mut running = beam.start();
+    let stranger = Settings { key: Some(Secret::new("another")), ..settings(0) };
+    assert!(Sender::open(&beam.at(0), &stranger).is_err());
+    running.until("it is told", |running| running.error_output().contains("source tlu: a visitor was turned away"));
+    let sources = [0, 1, 2].map(|place| beam.source(place, 100, Skips::Nothing));
+    running.end().expect_ok();
+    sources.map(|source| source.join().unwrap());
+}
+
+/// What a source keeps back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Skips {
+    Nothing,
+    Number(u64),
+    /// The end: it goes on until the link is closed.
+    Stop,
+}
+
+/// A test beam with three sources: two over shared memory, one over TCP.
+struct Beam {
+    directory: TempDir,
+    port: u16,
+    processes: bool,
+}
+
+impl Beam {
+    fn new(processes: bool) -> Self {
+        // The port is free when the run begins, as far as anybody can tell.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        Self { directory: TempDir::new("beam"), port, processes }
+    }
+
+    fn at(&self, place: usize) -> String {
+        match place {
+            2 => format!("tcp://127.0.0.1:{}", self.port),
+            _ => format!("shm:{}/{}.sock", self.directory.path().display(), NAMES[place]),
+        }
+    }
+
+    fn start(&self) -> Running {
+        let mut text = format!(
+            "[partition]\nname = \"beam\"\nkey = {KEY:?}\n[level1]\nsource = \"link\"\n[ros]\ncount = 2\n[dfm]\n\
+             [sfi]\ncount = 1\n[sfo]\ncount = 1\n"
+        );
+        for (place, name) in NAMES.iter().enumerate() {
+            text += &format!("[[source]]\nname = {name:?}\nat = {:?}\n", self.at(place));
+        }
+        let path = self.directory.join("beam.toml");
+        fs::write(&path, text).unwrap();
+        Job::of(&path).patient().processes(self.processes).start()
+    }
+
+    /// Sends [`EVENTS`] fragments of about this length; each with its bytes.
+    fn source(&self, place: usize, len: usize, skips: Skips) -> JoinHandle<Payloads> {
+        let at = self.at(place);
+        thread::spawn(move || {
+            let mut sender = Sender::open(&at, &settings(place)).unwrap();
+            while !matches!(sender.wait(Duration::from_secs(60)).unwrap(), Order::Start { .. }) {}
+            let last = if skips == Skips::Stop { u64::MAX } else { EVENTS };
+            let mut sent = Payloads::new();
+            for number in (0..last).filter(|number| skips != Skips::Number(*number)) {
+                let payload = payload(place, number, len);
+                loop {
+                    if let Ok(Some(slot)) = sender.reserve(payload.len()) {
+                        slot[..payload.len()].copy_from_slice(&payload);
+                        break;
+                    }
+                    if sender.wait(Duration::from_millis(10)).is_ok_and(|order| order != Order::Closed) {
+                        continue;
+                    }
+                    return sent;
+                }
+                let head = Head { number: Some(number), ..Head::default() };
+                if sender.commit(&head, payload.len()).is_err() {
+                    return sent;
+                }
+                if last == EVENTS {
+                    sent.insert((number, FIRST_ID + place as u32), payload);
+                }
+            }
+            sender.end().unwrap();
+            sender.flush().unwrap();
+            while sender.wait(Duration::from_secs(60)).is_ok_and(|order| order != Order::Closed) {}
+            sent
+        })
+    }
+}
+
+/// Payloads by event and source.
+type Payloads = BTreeMap<(u64, u32), Vec<u8>>;
+
+fn settings(place: usize) -> Settings {
+    Settings { name: NAMES[place].into(), id: None, key: Some(Secret::new(KEY)), patience: Duration::from_secs(60) }
+}
+
+/// Of no length in whole words, and different everywhere.
+fn payload(place: usize, number: u64, len: usize) -> Vec<u8> {
+    let len = len + (number as usize * 7 + place) % 5;
+    (0..len).map(|at| (at as u64 * 31 + number * 131 + place as u64) as u8).collect()
+}
+
+fn together(sent: &[Payloads]) -> Payloads {
+    sent.iter().flat_map(|payloads| payloads.clone()).collect()
+}
+
+/// What the files hold, cut to the length that each source has said.
+fn in_files(output: &Path) -> Payloads {
+    let mut found = Payloads::new();
+    for file in recorded(output) {
+        each_event(&file, |bytes| {
+            let event = Event::parse(bytes).unwrap();
+            let payload = event.unpacked_payload(64 << 20).unwrap();
+            for rob in event.robs(&payload) {
+                let rob = rob.unwrap();
+                let rod = rob.rod().unwrap();
+                if rob.status().0 == 0 {
+                    let data = rod.data()[..rod.event_type() as usize].to_vec();
+                    found.insert((event.global_id(), rob.source_id().0), data);
+                }
+            }
+        });
+    }
+    found
+}
+
+fn missing(summary: &Summary) -> Vec<u64> {
+    summary.0["links"].as_array().unwrap().iter().map(|link| link["missing"].as_u64().unwrap()).collect()
+}
+
+const NAMES: [&str; 3] = ["tlu", "telescope", "device"];
+const KEY: &str = "a key of the test beam";
+const FIRST_ID: u32 = 0x0051_0000;
+const EVENTS: u64 = 2_000;

@@ -1,0 +1,63 @@
+//! `[[source]]`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::Size;
+
+/// `[[source]]`: a program that sends fragments by itself, for `ros.input = "links"`. Sources are shared out over the read-out
+/// systems in their order, one ROB for each.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, expecting = "a table such as { name = \"tlu\", at = \"shm:tlu\" }")]
+pub struct LinkSource {
+    /// Its name in messages and tables; the program says the same of itself. Required.
+    pub name: String,
+    /// Source identifier of its ROB, such as 0x00510000; by default that number and its place in the list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<u32>,
+    /// Where its read-out system waits for it: `shm:NAME`, a socket in the folder of the partition below `$XDG_RUNTIME_DIR/weir` or
+    /// `/tmp/weir-UID`; `shm:/PATH`; or `tcp://ADDRESS:PORT`, which needs `partition.key`. By default `shm:` and its name.
+    pub at: String,
+    /// The longest payload of a fragment.
+    pub size_max: Size,
+    /// What becomes of an event without its fragment.
+    pub on_missing: OnMissing,
+}
+
+impl Default for LinkSource {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            id: None,
+            at: String::new(),
+            size_max: Size::from_bytes(64 << 10),
+            on_missing: OnMissing::Flag,
+        }
+    }
+}
+
+impl LinkSource {
+    /// Where its read-out system waits for it.
+    pub fn address(&self) -> String {
+        if self.at.is_empty() { format!("shm:{}", self.name) } else { self.at.clone() }
+    }
+
+    /// Source identifier of its ROB, where it is in this place of the list.
+    pub fn source_id(&self, place: usize) -> u32 {
+        self.id.unwrap_or(FIRST_ID.saturating_add(u32::try_from(place).unwrap_or(u32::MAX)))
+    }
+}
+
+/// What becomes of an event without the fragment of a source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnMissing {
+    /// It is built, marked incomplete, and counted as such.
+    #[default]
+    Flag,
+    /// It is built as if complete; only the source counts it.
+    Tolerate,
+}
+
+/// Test beam.
+const FIRST_ID: u32 = 0x0051_0000;

@@ -1,0 +1,193 @@
+//! The links of a read-out system whose sources send by themselves.
+
+use base::bulk::Bulk;
+use base::ids::{EventId, NodeId};
+use base::time::Time;
+use dataflow::component::{Input, LinkNews, LinkOrder};
+use eformat::{GenericStatus, RobStatus, StatusWord};
+use link::{Address, Arrival, Flags, Head, Intake, IntakeParameters, LinkError, Secret};
+use rol::{Pushed, PushedFragments};
+use transport::poller::Poller;
+use transport::waker::Waker;
+
+use super::Host;
+use crate::assembly::Assembly;
+
+/// The sources of one read-out system.
+pub(super) struct Sources {
+    lines: Vec<Line>,
+    run: u32,
+    /// Most fragments of a link in a pass: so many fit when the read-out system has not said that it is full.
+    room: usize,
+    is_registered: bool,
+    /// For people, to be told with the next pass.
+    notices: Vec<String>,
+}
+
+struct Line {
+    name: String,
+    intake: Intake,
+    fragments: PushedFragments,
+    /// Of a fragment that says none.
+    next_number: u64,
+    is_off: bool,
+}
+
+impl Sources {
+    /// Waits for the sources of read-out system `ros`.
+    pub(super) fn open(
+        assembly: &Assembly,
+        ros: usize,
+        key: Option<&Secret>,
+        waker: &Waker,
+    ) -> Result<Self, LinkError> {
+        let partition = &assembly.partition;
+        let (pages, busy_above) = (partition.ros.pages as usize, partition.ros.busy_above.as_f64());
+        let room = pages.saturating_sub((busy_above * pages as f64) as usize).clamp(1, FRAGMENTS_PER_PASS);
+        let adler32 = partition.ros.checksum == configuration::Checksum::Adler32;
+        let (mut lines, mut notices) = (Vec::new(), Vec::new());
+        for (place, source) in assembly.sources_of(ros) {
+            let id = source.source_id(place);
+            let intake = Intake::open(
+                IntakeParameters {
+                    at: Address::of_intake(&source.address(), &partition.partition.name)?,
+                    name: source.name.clone(),
+                    id,
+                    key: key.cloned(),
+                    size_max: usize::try_from(source.size_max.bytes()).unwrap_or(usize::MAX),
+                    headroom: PushedFragments::HEADROOM,
+                    tailroom: PushedFragments::TAILROOM,
+                    pages: pages + room + assembly.events_behind_ros(),
+                    run: partition.run.number(),
+                    shared: partition.transport.shares_fragments(),
+                },
+                waker.clone(),
+            )?;
+            notices.push(format!("waits for source {} at {}", source.name, intake.address()));
+            let fragments = PushedFragments { source_id: id, run_number: partition.run.number(), adler32 };
+            lines.push(Line { name: source.name.clone(), intake, fragments, next_number: 0, is_off: false });
+        }
+        Ok(Self { lines, run: partition.run.number(), room, is_registered: false, notices })
+    }
+
+    /// What a source is to do.
+    pub(super) fn order(&mut self, rob: u16, order: LinkOrder) {
+        let line = &mut self.lines[usize::from(rob)];
+        match order {
+            LinkOrder::Start => line.intake.order(link::LinkOrder::Start { run: self.run }),
+            LinkOrder::Stop => line.intake.order(link::LinkOrder::Stop),
+            LinkOrder::Off => line.intake.order(link::LinkOrder::Off),
+            LinkOrder::On => line.intake.order(link::LinkOrder::On),
+        }
+        match order {
+            LinkOrder::Off => line.is_off = true,
+            LinkOrder::On => line.is_off = false,
+            LinkOrder::Start | LinkOrder::Stop => {}
+        }
+    }
+
+    fn has_work(&self) -> bool {
+        let room = |line: &Line| if line.is_off { 0 } else { self.room };
+        !self.is_registered
+            || !self.notices.is_empty()
+            || self.lines.iter().any(|line| line.intake.is_ready(room(line)))
+    }
+
+    /// What came since the last pass, for the read-out system and for people.
+    fn take(&mut self, now: Time, poller: &mut Poller, news: &mut Vec<(u16, LinkNews)>) -> Result<(), LinkError> {
+        if !core::mem::replace(&mut self.is_registered, true) {
+            self.lines.iter_mut().try_for_each(|line| line.intake.register(poller))?;
+        }
+        let Self { lines, notices, .. } = self;
+        for (rob, line) in (0..).zip(lines) {
+            let room = if line.is_off { 0 } else { self.room };
+            let Line { name, intake, fragments, next_number, .. } = line;
+            intake.poll(now, poller, room, &mut |arrival| {
+                let text = match arrival {
+                    Arrival::Fragment { head, page, len, damaged } => {
+                        let number = head.number.unwrap_or(*next_number);
+                        *next_number = number.wrapping_add(1);
+                        let (event, status) = (EventId(number), status_of(&head, damaged));
+                        let pushed = Pushed { event, trigger_type: head.trigger_type, status };
+                        let (head, slice) = fragments.frame(page, len, &pushed);
+                        let (trigger_type, bulk) = (pushed.trigger_type, Bulk::Pages(slice));
+                        return news.push((rob, LinkNews::Fragment { head, trigger_type, bulk }));
+                    }
+                    Arrival::Idle { number, .. } => return news.push((rob, LinkNews::Idle(EventId(number)))),
+                    Arrival::Ended { sent, received } => {
+                        news.push((rob, LinkNews::Ended { sent }));
+                        let lost = sent.abs_diff(received);
+                        if lost == 0 {
+                            return;
+                        }
+                        format!("source {name} says that it has sent {sent} fragments; {received} have come")
+                    }
+                    Arrival::Up { .. } => {
+                        news.push((rob, LinkNews::Up));
+                        format!("source {name} is there")
+                    }
+                    Arrival::Down { reason } => {
+                        news.push((rob, LinkNews::Down));
+                        format!("source {name} is lost: {reason}")
+                    }
+                    Arrival::TurnedAway { why } => format!("source {name}: a visitor was turned away: {why}"),
+                    Arrival::Status(text) => format!("source {name}: {text}"),
+                };
+                notices.push(text);
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Host {
+    /// Whether the sources of a read-out system here have something.
+    pub(super) fn have_sources_work(&self) -> bool {
+        let sourced = self.sourced.iter().filter_map(|node| self.nodes[usize::from(node.0)].as_ref());
+        sourced.filter_map(|hosted| hosted.workshop.sources()).any(Sources::has_work)
+    }
+
+    /// Hands what sources have sent to their read-out systems.
+    pub(super) fn take_from_sources(&mut self, now: Time, poller: &mut Poller) {
+        for index in 0..self.sourced.len() {
+            let node = self.sourced[index];
+            let mut news = core::mem::take(&mut self.news);
+            let hosted = self.nodes[usize::from(node.0)].as_mut();
+            let Some(sources) = hosted.and_then(|hosted| hosted.workshop.sources_mut()) else { continue };
+            let taken = sources.take(now, poller, &mut news);
+            let mut notices = core::mem::take(&mut sources.notices);
+            notices.extend(taken.err().map(|error| error.to_string()));
+            notices.into_iter().for_each(|text| self.notice(node, text));
+            for (rob, news) in news.drain(..) {
+                self.input(now, node, Input::Link { rob, news });
+            }
+            self.news = news;
+        }
+    }
+
+    /// A read-out system has something to say to a source.
+    pub(super) fn order_source(&mut self, node: NodeId, rob: u16, order: LinkOrder) {
+        let hosted = self.nodes[usize::from(node.0)].as_mut().expect("a component here");
+        hosted.workshop.sources_mut().expect("a read-out system with sources").order(rob, order);
+    }
+}
+
+/// What is wrong with a fragment, as far as its source or its checksum says.
+fn status_of(head: &Head, damaged: bool) -> StatusWord {
+    let mut generic = GenericStatus::default();
+    let mut rob = RobStatus::default();
+    if damaged {
+        generic |= GenericStatus::DATA_CORRUPTION;
+        rob |= RobStatus::LINK_ERROR;
+    }
+    if head.flags.contains(Flags::TRANSMISSION_ERROR) {
+        rob |= RobStatus::LINK_DATA_ERROR | RobStatus::LINK_ERROR;
+    }
+    if head.flags.contains(Flags::CUT) {
+        rob |= RobStatus::TRUNCATED;
+    }
+    StatusWord::rob(generic, rob)
+}
+
+/// Most fragments of a link in a pass, so that no source starves the others.
+const FRAGMENTS_PER_PASS: usize = 256;

@@ -1,0 +1,72 @@
+//! What came of each source that sends by itself.
+
+use dataflow::report::{LinkReport, LinkState, Report};
+use serde::{Deserialize, Serialize};
+
+/// What came of a source. `fragments` is what became of them: `kept`, dropped, or `never_triggered`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// The name of the source.
+    pub name: String,
+    /// Source identifier of its ROB.
+    pub id: u32,
+    /// How it was with the source at the end: `awaited`, `up`, `down`, `lost` or `ended`.
+    pub state: String,
+    /// Fragments that came.
+    pub fragments: u64,
+    /// Their bytes, headers included.
+    pub bytes: u64,
+    /// Fragments that the source says to have sent; 0 as long as it has not said so.
+    pub sent: u64,
+    /// Fragments of events that were triggered.
+    pub kept: u64,
+    /// Events for which nothing came, or not before they were decided.
+    pub missing: u64,
+    /// Fragments whose event was never triggered.
+    pub never_triggered: u64,
+    /// Dropped: their event was cleared or is not valid any more.
+    pub late: u64,
+    /// Dropped: the fragment of the event was there already.
+    pub doubled: u64,
+    /// Dropped: a number far from all others.
+    pub unplaced: u64,
+    /// Fragments with an error of the source, of the transmission, or of their checksum.
+    pub damaged: u64,
+    /// How often the source was lost.
+    pub lost: u64,
+}
+
+impl Link {
+    fn new(report: &LinkReport, name: &str) -> Self {
+        let c = report.counters;
+        let state = match report.state {
+            LinkState::Awaited => "awaited",
+            LinkState::Up => "up",
+            LinkState::Down => "down",
+            LinkState::Lost => "lost",
+            LinkState::Ended => "ended",
+        };
+        Self {
+            name: name.to_owned(),
+            id: report.rob,
+            state: state.to_owned(),
+            fragments: c.fragments_in,
+            bytes: c.bytes_in,
+            sent: c.announced,
+            kept: c.cleared + c.garbage_collected,
+            missing: c.absent,
+            never_triggered: c.never_triggered + c.resident,
+            late: c.dropped_old + c.dropped_cleared,
+            doubled: c.dropped_duplicate,
+            unplaced: c.dropped_unplaced,
+            damaged: c.flagged,
+            lost: c.sources_lost,
+        }
+    }
+}
+
+/// All sources, in the order of the configuration.
+pub(super) fn links<'a>(sources: &[(u32, String)], reports: impl Iterator<Item = &'a Report> + Clone) -> Vec<Link> {
+    let of = |id: u32| reports.clone().flat_map(|report| &report.links).find(move |link| link.rob == id);
+    sources.iter().filter_map(|(id, name)| Some(Link::new(of(*id)?, name))).collect()
+}
