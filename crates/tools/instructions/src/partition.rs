@@ -157,6 +157,7 @@ impl Partition {
                     }
                 }
                 Action::Start { ticket, work } => self.work.push_back((from, ticket, work)),
+                Action::Link { .. } => panic!("no source pushes here"),
                 Action::Note(note) => panic!("nothing rare happens here: {note:?}"),
             }
         }
