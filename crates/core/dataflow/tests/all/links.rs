@@ -13,7 +13,7 @@ use dataflow::level1::trigger::{Level1, Level1Parameters, TriggerInput};
 use dataflow::message::{BusyCause, Command, DataRequest, EventInfo, LinkTrigger, Message};
 use dataflow::readout::fragment::FragmentHead;
 use dataflow::readout::ros::{LinkParameters, LinksParameters, ReadOut, Ros, RosParameters};
-use dataflow::report::{LinkReport, LinkState, RosCounters};
+use dataflow::report::{Counters, LinkReport, LinkState, RosCounters};
 
 const LEVEL1: NodeId = NodeId(1);
 const DFM: NodeId = NodeId(3);
