@@ -1,5 +1,5 @@
-//! The words of every part of Weir: [`time`], identities ([`ids`]), bulk data ([`bulk`]), repeatable [`random`] numbers and
-//! [`histogram`]s.
+//! The words of every part of Weir: [`time`], identities ([`ids`]), bulk data ([`bulk`]) and where it is found by event
+//! ([`event_manager`]), repeatable [`random`] numbers and [`histogram`]s.
 //!
 //! Everything here is a value. Nothing does I/O, reads a clock or draws a number that a seed does not fix.
 #![no_std]
@@ -8,6 +8,7 @@
 extern crate alloc;
 
 pub mod bulk;
+pub mod event_manager;
 pub mod histogram;
 pub mod ids;
 pub mod random;

@@ -379,6 +379,9 @@ impl Outbox {
     }
 
     /// Adds an order to the source of a link.
+    ///
+    /// # Panics
+    /// For a link beyond the 65,536 that a read-out system can number.
     pub fn link(&mut self, rob: usize, order: LinkOrder) {
         let rob = u16::try_from(rob).expect("a ROS has few links");
         self.actions.push(Action::Link { rob, order });

@@ -344,7 +344,7 @@ impl Summary {
             simulated: facts.simulated.clone(),
             start_s: facts.starting.map(|starting| starting.as_secs_f64()),
             lower_bounds: lower_bounds(facts, ending, account),
-            links: links::links(&facts.sources, of(Role::Ros)),
+            links: links::links(&facts.sources, &of(Role::Ros)),
         }
     }
 

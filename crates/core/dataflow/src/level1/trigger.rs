@@ -167,10 +167,7 @@ impl Level1 {
     pub fn new(parameters: Level1Parameters, input: impl Into<TriggerInput>) -> Self {
         let input = input.into();
         let spaced = parameters.spacing != Spacing::Unlimited || !parameters.profile.is_empty();
-        assert!(
-            !(spaced && !matches!(input, TriggerInput::Source(_))),
-            "triggers from outside are issued as they come"
-        );
+        assert!(!spaced || matches!(input, TriggerInput::Source(_)), "triggers from outside are issued as they come");
         assert!(
             parameters.keep != Keep::Unfinished || parameters.deciders.len() == 1,
             "a DFM that decides has all events"

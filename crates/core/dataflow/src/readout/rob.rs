@@ -1,9 +1,9 @@
 //! The read-out buffer of one link.
 
-use crate::readout::event_manager::{EventManager, InsertError};
 use crate::readout::fragment::FragmentHead;
 use crate::report::RosCounters;
 use base::bulk::Bulk;
+use base::event_manager::{EventManager, InsertError};
 use base::ids::EventId;
 
 /// The fragments of one read-out link, from the link until they are cleared.

@@ -55,7 +55,7 @@ fn an_interrupt_ends_a_run_whose_sources_never_stop() {
     running.signal(Signal::SIGINT);
     let (_, summary) = running.end().expect_end();
     assert_eq!(summary.0["state"], "ok", "{summary:?}");
-    sources.map(|source| source.join().unwrap());
+    sources.into_iter().for_each(|source| drop(source.join().unwrap()));
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn who_does_not_know_the_key_is_turned_away_and_named() {
     running.until("it is told", |running| running.error_output().contains("source tlu: a visitor was turned away"));
     let sources = [0, 1, 2].map(|place| beam.source(place, 100, Skips::Nothing));
     running.end().expect_ok();
-    sources.map(|source| source.join().unwrap());
+    sources.into_iter().for_each(|source| drop(source.join().unwrap()));
 }
 
 /// What a source keeps back.
@@ -164,7 +164,7 @@ fn payload(place: usize, number: u64, len: usize) -> Vec<u8> {
 }
 
 fn together(sent: &[Payloads]) -> Payloads {
-    sent.iter().flat_map(|payloads| payloads.clone()).collect()
+    sent.iter().flat_map(Clone::clone).collect()
 }
 
 /// What the files hold, cut to the length that each source has said.

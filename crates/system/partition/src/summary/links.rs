@@ -66,7 +66,7 @@ impl Link {
 }
 
 /// All sources, in the order of the configuration.
-pub(super) fn links<'a>(sources: &[(u32, String)], reports: impl Iterator<Item = &'a Report> + Clone) -> Vec<Link> {
+pub(super) fn links<'a>(sources: &[(u32, String)], reports: &(impl Iterator<Item = &'a Report> + Clone)) -> Vec<Link> {
     let of = |id: u32| reports.clone().flat_map(|report| &report.links).find(move |link| link.rob == id);
     sources.iter().filter_map(|(id, name)| Some(Link::new(of(*id)?, name))).collect()
 }

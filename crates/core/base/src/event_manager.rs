@@ -5,7 +5,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-use base::ids::EventId;
+use crate::ids::EventId;
 
 mod index;
 #[cfg(test)]

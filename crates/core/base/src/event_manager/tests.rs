@@ -185,7 +185,7 @@ fn removal_of_the_oldest_goes_by_number_whether_few_or_many_numbers_lie_between(
 
 #[test]
 fn memory_is_what_the_documentation_says() {
-    type Fragment = ([u64; 2], base::bulk::Bulk);
+    type Fragment = ([u64; 2], crate::bulk::Bulk);
     let manager = EventManager::<Fragment>::new(100_000);
     assert_eq!(EventManager::<Fragment>::BYTES_PER_EVENT, 104);
     let expected = 100_000 * EventManager::<Fragment>::BYTES_PER_EVENT;

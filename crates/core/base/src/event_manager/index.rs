@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
-use base::ids::EventId;
+use crate::ids::EventId;
 
 /// A slot of the event manager.
 pub(super) type SlotNumber = u32;

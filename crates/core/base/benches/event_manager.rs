@@ -6,9 +6,9 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use base::bulk::Bulk;
+use base::event_manager::EventManager;
 use base::ids::EventId;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use dataflow::readout::event_manager::EventManager;
 
 const RESIDENT: u64 = 1_000_000;
 const SEED: u64 = 1;
