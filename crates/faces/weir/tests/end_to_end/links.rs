@@ -151,7 +151,7 @@ impl Beam {
 }
 
 /// Payloads by event and source.
-type Payloads = BTreeMap<(u64, u32), Vec<u8>>;
+pub(crate) type Payloads = BTreeMap<(u64, u32), Vec<u8>>;
 
 fn settings(place: usize) -> Settings {
     Settings { name: NAMES[place].into(), id: None, key: Some(Secret::new(KEY)), patience: Duration::from_secs(60) }
@@ -168,7 +168,7 @@ fn together(sent: &[Payloads]) -> Payloads {
 }
 
 /// What the files hold, cut to the length that each source has said.
-fn in_files(output: &Path) -> Payloads {
+pub(crate) fn in_files(output: &Path) -> Payloads {
     let mut found = Payloads::new();
     for file in recorded(output) {
         each_event(&file, |bytes| {

@@ -8,8 +8,9 @@ use std::process::{Child, Command, Output, Stdio};
 use nix::sys::signal::Signal;
 use testkit::TempDir;
 
+use crate::links::in_files;
 use crate::readout::Readout;
-use crate::running::{examples, program};
+use crate::running::{Job, examples, program};
 
 #[test]
 fn the_examples_in_c_and_cpp_are_built_with_an_installed_weir_and_lose_nothing() {
@@ -36,10 +37,7 @@ fn the_examples_are_built_by_cmake_with_an_installed_weir() {
     }
     let installed = Installed::new();
     let built = installed.directory.join("by-cmake");
-    let mut configure = Command::new("cmake");
-    configure.arg("-S").arg(examples().join("detector")).arg("-B").arg(&built);
-    well(configure.arg(format!("-DCMAKE_PREFIX_PATH={}", installed.prefix.display())));
-    well(Command::new("cmake").arg("--build").arg(&built));
+    build_by_cmake(&installed, &built);
     check_c(&built.join("detector-c"));
     check_cpp(&built.join("detector-cpp"));
 }
@@ -51,11 +49,50 @@ fn the_example_in_python_runs_with_an_installed_weir() {
     let mut command = Command::new(python);
     command.arg(examples().join("detector/detector.py")).env("PYTHONPATH", installed.prefix.join("lib/weir/python"));
     command.env("PYTHONDONTWRITEBYTECODE", "1");
-    check(
-        "tlu",
-        |at| command.arg(at).args(["--set", "rate=1e9"]),
-        |number| [number.to_le_bytes(), (number * 25).to_le_bytes()].concat(),
-    );
+    check("tlu", |at| command.arg(at).args(["--set", "rate=1e9"]), of_tlu);
+}
+
+/// The three examples are the detectors of the example of a test beam: what each makes up is in the files, to the last byte.
+#[test]
+fn a_test_beam_of_the_examples_is_recorded_byte_by_byte() {
+    let test = "a_test_beam_of_the_examples_is_recorded_byte_by_byte";
+    let Some(python) = testkit::python(test) else { return };
+    if !is_installed("cmake") {
+        return testkit::skip(test, "cmake is not installed");
+    }
+    let installed = Installed::new();
+    let built = installed.directory.join("by-cmake");
+    build_by_cmake(&installed, &built);
+    let at = |name: &str| format!("shm:{}/{name}.sock", installed.directory.path().display());
+    let mut text = fs::read_to_string(examples().join("test-beam.toml")).unwrap();
+    for name in ["tlu", "telescope", "device"] {
+        text = text.replace(&format!("at = \"shm:{name}\""), &format!("at = {:?}", at(name)));
+    }
+    let configuration = installed.directory.join("beam.toml");
+    fs::write(&configuration, text).unwrap();
+    let running = Job::of(&configuration).patient().events(BEAM_EVENTS).start();
+    let mut tlu = Command::new(python);
+    tlu.arg(examples().join("detector/detector.py")).arg(at("tlu")).args(["--set", "rate=1e9"]);
+    tlu.env("PYTHONPATH", installed.prefix.join("lib/weir/python")).env("PYTHONDONTWRITEBYTECODE", "1");
+    let mut telescope = Command::new(built.join("detector-cpp"));
+    let mut device = Command::new(built.join("detector-c"));
+    let sources = [&mut tlu, telescope.arg(at("telescope")), device.arg(at("device"))].map(spawn);
+    let (ended_run, summary) = running.end().expect_ok();
+    for source in sources {
+        let ended = ended(source);
+        assert!(ended.status.success(), "{ended:?}");
+    }
+    assert_eq!(summary.count("recorded"), BEAM_EVENTS);
+    let found = in_files(ended_run.output());
+    assert_eq!(found.len() as u64, 3 * BEAM_EVENTS);
+    for ((number, source), data) in found {
+        let expected = match source & 0xffff {
+            0 => of_tlu(number),
+            1 => of_telescope(number),
+            _ => of_device(number),
+        };
+        assert!(data == expected, "event {number} of source {source:#010x}");
+    }
 }
 
 #[test]
@@ -151,14 +188,32 @@ fn a_feed_without_a_partition_says_what_to_do() {
     }
 }
 
+fn build_by_cmake(installed: &Installed, built: &Path) {
+    let mut configure = Command::new("cmake");
+    configure.arg("-S").arg(examples().join("detector")).arg("-B").arg(built);
+    well(configure.arg(format!("-DCMAKE_PREFIX_PATH={}", installed.prefix.display())));
+    well(Command::new("cmake").arg("--build").arg(built));
+}
+
+/// What the examples make up.
+fn of_tlu(number: u64) -> Vec<u8> {
+    [number.to_le_bytes(), (number * 25).to_le_bytes()].concat()
+}
+
+fn of_telescope(number: u64) -> Vec<u8> {
+    (0..500 + number * 7 % 1500).map(|at| (number * 3 + at) as u8).collect()
+}
+
+fn of_device(number: u64) -> Vec<u8> {
+    (0..100 + number % 200).map(|at| (number + at) as u8).collect()
+}
+
 fn check_c(program: &Path) {
-    check_program("device", program, |number| (0..100 + number % 200).map(|at| (number + at) as u8).collect());
+    check_program("device", program, of_device);
 }
 
 fn check_cpp(program: &Path) {
-    check_program("telescope", program, |number| {
-        (0..500 + number * 7 % 1500).map(|at| (number * 3 + at) as u8).collect()
-    });
+    check_program("telescope", program, of_telescope);
 }
 
 fn check_program(name: &str, program: &Path, payload: impl Fn(u64) -> Vec<u8>) {
@@ -242,3 +297,5 @@ fn well(command: &mut Command) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(output.status.success(), "{command:?}\n{}\n{}", text(&output.stdout), text(&output.stderr));
 }
+
+const BEAM_EVENTS: u64 = 2_000;
