@@ -92,8 +92,11 @@ impl Books<'_> {
         (account.level2_forced, account.level2_incomplete) = if dfm_knows {
             (dfm.taken_forced, dfm.taken_incomplete)
         } else {
-            // An L2SV may have died with its counts, and a DFM that has returned is told of the rest.
-            (l2sv.forced.max(dfm.taken_forced), l2sv.incomplete.max(dfm.taken_incomplete))
+            // An L2SV may have died with its counts, and a DFM that has returned is told of the rest. If there is none, the L2PUs
+            // know how often they went on without data: at least as often as events were decided so.
+            let is_known = self.lives(Role::L2sv) || self.dfm_knows();
+            let of_l2pus = if is_known { 0 } else { self.l2pu().incomplete };
+            (l2sv.forced.max(dfm.taken_forced), l2sv.incomplete.max(dfm.taken_incomplete).max(of_l2pus))
         };
         (account.level2_rejected, account.level2_accepted) = if dfm_knows {
             (dfm.taken_rejected, dfm.taken_accepted)
@@ -110,6 +113,7 @@ impl Books<'_> {
             let triggered = if dfm.self_triggered > 0 { dfm.self_triggered } else { self.sfi().assigned };
             (0, triggered.max(self.triggers()).max(self.built_at_least()))
         };
+        account.level2_incomplete = account.level2_incomplete.min(account.level2_accepted);
         let decided = sum([account.level2_rejected, account.level2_accepted]);
         account.level1 = if !self.has(Role::Level1) {
             decided

@@ -275,6 +275,12 @@ fn events_of_a_dfm_that_triggers_itself_are_counted_though_it_dies_with_a_builde
     holds_in(8, 2_354_424_110_440, 5);
 }
 
+/// An L2SV died and the DFM hung: nobody counted which events had been accepted without all their data.
+#[test]
+fn events_accepted_without_all_data_are_counted_though_a_supervisor_dies_and_the_dfm_hangs() {
+    holds_in(8, 1_629_768_347_156, 3);
+}
+
 /// Rejected without all its data, an event was to be in no file, and not to be missed either.
 #[test]
 fn an_incomplete_event_that_the_event_filter_rejects_counts_as_a_loss() {
