@@ -101,22 +101,28 @@ impl Rob {
         self.counters.fragments_in += 1;
         self.counters.bytes_in += u64::from(head.len_bytes);
         self.counters.flagged += u64::from(head.status != 0);
-        let newest = self.newest;
-        self.newest = newest.max(Some(head.event));
-        match refusal {
-            Some(Refusal::Old) => self.counters.dropped_old += 1,
-            Some(Refusal::Cleared) => self.counters.dropped_cleared += 1,
-            Some(Refusal::Unplaced) => {
-                self.newest = newest;
-                self.counters.dropped_unplaced += 1;
-            }
-            Some(Refusal::NeverTriggered) => self.counters.never_triggered += 1,
-            None => match self.fragments.insert(head.event, bulk) {
-                Ok(()) => {}
-                Err(InsertError::Duplicate(_)) => self.counters.dropped_duplicate += 1,
-                Err(InsertError::Full(_)) => self.counters.dropped_full += 1,
-            },
+        if let Some(refusal) = refusal {
+            return self.refuse(head.event, refusal);
         }
+        self.newest = self.newest.max(Some(head.event));
+        match self.fragments.insert(head.event, bulk) {
+            Ok(()) => {}
+            Err(InsertError::Duplicate(_)) => self.counters.dropped_duplicate += 1,
+            Err(InsertError::Full(_)) => self.counters.dropped_full += 1,
+        }
+    }
+
+    #[cold]
+    fn refuse(&mut self, event: EventId, refusal: Refusal) {
+        if refusal != Refusal::Unplaced {
+            self.newest = self.newest.max(Some(event));
+        }
+        *match refusal {
+            Refusal::Old => &mut self.counters.dropped_old,
+            Refusal::Cleared => &mut self.counters.dropped_cleared,
+            Refusal::Unplaced => &mut self.counters.dropped_unplaced,
+            Refusal::NeverTriggered => &mut self.counters.never_triggered,
+        } += 1;
     }
 
     /// The whole ROB fragment of an event.

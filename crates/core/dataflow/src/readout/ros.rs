@@ -303,12 +303,24 @@ impl Ros {
     fn on_fragment(&mut self, rob: usize, head: FragmentHead, bulk: Bulk, out: &mut Outbox) {
         self.valid.note_issued(head.event);
         let refusal = self.refusal(head.event);
-        self.robs[rob].insert(head, bulk, refusal);
-        if !self.waiting.is_empty() {
-            self.answer_unblocked(rob, head.event, out);
-        }
+        self.take_fragment(rob, head, bulk, refusal, out);
         if !self.busy && self.robs[rob].used() > self.parameters.busy_above {
             self.update_busy(out);
+        }
+    }
+
+    /// Fragments of all kinds of links pass here, and nowhere else.
+    fn take_fragment(
+        &mut self,
+        rob: usize,
+        head: FragmentHead,
+        bulk: Bulk,
+        refusal: Option<Refusal>,
+        out: &mut Outbox,
+    ) {
+        self.robs[rob].insert(head, bulk, refusal);
+        if !self.waiting.is_empty() && refusal != Some(Refusal::Unplaced) {
+            self.answer_unblocked(rob, head.event, out);
         }
     }
 
@@ -360,7 +372,7 @@ impl Ros {
     /// Looks again at requests that waited for this ROB: for the event whose fragment came, and on an ordered link for
     /// those that it has passed.
     fn answer_unblocked(&mut self, rob: usize, event: EventId, out: &mut Outbox) {
-        let first = if self.parameters.read_out == ReadOut::OnTrigger { EventId(0) } else { event };
+        let first = if self.robs[rob].is_ordered() { EventId(0) } else { event };
         self.reconsider(first, event, |waiting| waiting.blocked_on == rob, out);
     }
 

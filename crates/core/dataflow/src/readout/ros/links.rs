@@ -240,11 +240,7 @@ impl Ros {
             links.lead.newest = Some(event);
             links.lead.waiting.push_back(LinkTrigger { event, trigger_type });
         }
-        self.robs[rob].insert(head, bulk, refusal);
-        if refusal != Some(Refusal::Unplaced) && !self.waiting.is_empty() {
-            let first = if self.robs[rob].is_ordered() { EventId(0) } else { event };
-            self.reconsider(first, event, |waiting| waiting.blocked_on == rob, out);
-        }
+        self.take_fragment(rob, head, bulk, refusal, out);
         if leads {
             self.tell_triggers(out);
         }
