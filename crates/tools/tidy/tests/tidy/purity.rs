@@ -1,6 +1,6 @@
 //! The protocol logic is pure (ARCHITECTURE.md): no I/O, clock, thread, entropy or unsafe code. What has neither `std`,
-//! nor `unsafe`, nor a dependency that brings them, can have none of these. Its two dependencies have no `std` either: `base` holds
-//! values, and `pages` counts holders of memory. `membership` proves with a hash besides.
+//! nor `unsafe`, nor a dependency that brings them, can have none of these. Its dependencies have no `std` either: `base` holds
+//! values, `pages` counts holders of memory, and `timing` matches by time. `membership` proves with a hash besides.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,7 +11,7 @@ use testkit::TempDir;
 
 use crate::tree::{directory, files, host, manifest, packages, root, run};
 
-const CORE: [&str; 2] = ["dataflow", "membership"];
+const CORE: [&str; 3] = ["dataflow", "membership", "timing"];
 
 /// Compiles the core with a toolchain that has `core` and `alloc` but no `std`: the stronger form of a look for
 /// `extern crate std`, and it needs no other target to be installed.
@@ -40,6 +40,8 @@ fn the_core_compiles_where_there_is_no_standard_library() {
             CORE[0],
             "-p",
             CORE[1],
+            "-p",
+            CORE[2],
             "--target",
             &host,
             "--target-dir",
@@ -72,9 +74,14 @@ fn the_core_depends_on_handles_alone() {
         let kept = package["dependencies"].as_array().unwrap().iter().filter(|dependency| dependency["kind"] != "dev");
         kept.map(|dependency| dependency["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    assert_eq!(dependencies("dataflow"), ["base", "pages"], "what the core depends on, build scripts included");
+    assert_eq!(
+        dependencies("dataflow"),
+        ["base", "pages", "timing"],
+        "what the core depends on, build scripts included"
+    );
     let of_membership = ["base", "blake3", "dataflow", "thiserror"];
     assert_eq!(dependencies("membership"), of_membership, "what proves membership, build scripts included");
+    assert_eq!(dependencies("timing"), ["base"], "what matches by time depends on, build scripts included");
     assert_eq!(dependencies("base"), ["pages"], "what its words depend on, build scripts included");
     assert_eq!(dependencies("pages"), Vec::<String>::new(), "what the handles depend on, build scripts included");
 }

@@ -1,0 +1,263 @@
+//! The chunks of one source, from their link until no event needs them.
+
+use alloc::collections::VecDeque;
+
+use base::ids::EventId;
+
+use crate::Interval;
+
+/// Chunks in the order of their times, and the events that were made of them.
+///
+/// A chunk stays while an event that it is in is not cleared, or while it may still get into one. Events come in the order
+/// of their numbers and of their times. So what ends before the *horizon*, below which no further event reaches, and is in none,
+/// can go.
+///
+/// Chunks may come in any order. One that is behind the horizon as a whole is late, and not kept.
+#[derive(Clone, Debug)]
+pub struct Chunks<T> {
+    /// By begin, then by arrival; what is gone may still have its place here.
+    places: VecDeque<Place<T>>,
+    /// Chunks that are kept.
+    len: usize,
+    /// No chunk with an earlier begin follows, as far as the source says.
+    watermark: Option<u64>,
+    /// No further event reaches below.
+    horizon: u64,
+    /// Events that were made and not cleared, rising.
+    events: VecDeque<Made>,
+    arrivals: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Place<T> {
+    interval: Interval,
+    /// No chunk up to this one ends behind that.
+    reach: u64,
+    arrival: u64,
+    /// Events with this chunk.
+    events: u32,
+    was_used: bool,
+    chunk: Option<T>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Made {
+    event: EventId,
+    interval: Interval,
+    /// Its chunks are the first so many that meet it, of those that had come by then.
+    chunks: usize,
+    arrivals: u64,
+}
+
+/// How a chunk came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// All its events are still to be made.
+    InTime,
+    /// An event that it may belong to was made without it; it may get into later ones.
+    PartlyLate,
+    /// It gets into none: it is not kept.
+    Late,
+}
+
+/// What leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Freed {
+    /// Chunks that were in an event.
+    pub used: u64,
+    /// Chunks that were in none.
+    pub unused: u64,
+}
+
+impl<T> Default for Chunks<T> {
+    fn default() -> Self {
+        Self { places: VecDeque::new(), len: 0, watermark: None, horizon: 0, events: VecDeque::new(), arrivals: 0 }
+    }
+}
+
+impl<T> Chunks<T> {
+    /// How many are kept.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// How many events were made and not cleared.
+    pub fn events(&self) -> usize {
+        self.events.len()
+    }
+
+    /// No chunk begins earlier that is still to come, as far as the source says; `None` before it has said anything.
+    pub fn watermark(&self) -> Option<u64> {
+        self.watermark
+    }
+
+    /// The source has come to this time: it says so, or begins a chunk there.
+    pub fn pass(&mut self, time: u64) {
+        self.watermark = self.watermark.max(Some(time));
+    }
+
+    /// No further event reaches below.
+    pub fn horizon(&self) -> u64 {
+        self.horizon
+    }
+
+    /// When the first chunk begins that is kept.
+    pub fn first_begin(&self) -> Option<u64> {
+        self.places.iter().find(|place| place.chunk.is_some()).map(|place| place.interval.begin)
+    }
+
+    /// Keeps a chunk, unless it is late.
+    pub fn insert(&mut self, interval: Interval, chunk: T) -> Arrival {
+        self.pass(interval.begin);
+        if interval.end <= self.horizon {
+            return Arrival::Late;
+        }
+        let at = self.places.partition_point(|place| place.interval.begin <= interval.begin);
+        let before = at.checked_sub(1).map_or(0, |before| self.places[before].reach);
+        let reach = before.max(interval.end);
+        let arrival = self.arrivals;
+        self.arrivals += 1;
+        let place = Place { interval, reach, arrival, events: 0, was_used: false, chunk: Some(chunk) };
+        self.places.insert(at, place);
+        let behind = self.places.range_mut(at + 1..);
+        behind.take_while(|place| place.reach < reach).for_each(|place| place.reach = reach);
+        self.len += 1;
+        if interval.begin < self.horizon { Arrival::PartlyLate } else { Arrival::InTime }
+    }
+
+    /// The chunks that meet an interval, by begin.
+    pub fn meeting(&self, interval: Interval) -> impl Iterator<Item = (Interval, &T)> {
+        self.places_of(interval).filter_map(|place| Some((place.interval, place.chunk.as_ref()?)))
+    }
+
+    /// Makes an event of the chunks that meet its interval, by begin, and of at most `chunks_max` of them: `each` is called for every
+    /// one. Whether there were more.
+    ///
+    /// # Panics
+    /// If the event is not newer than the one before.
+    pub fn make(
+        &mut self,
+        event: EventId,
+        interval: Interval,
+        chunks_max: usize,
+        mut each: impl FnMut(Interval, &T),
+    ) -> bool {
+        assert!(self.events.back().is_none_or(|last| last.event < event), "events are made in order");
+        let first = self.first_place(interval);
+        let (mut chunks, mut is_cut) = (0, false);
+        let places = self.places.range_mut(first..).take_while(|place| place.interval.begin < interval.end);
+        for place in places.filter(|place| place.interval.meets(interval)) {
+            let Some(chunk) = &place.chunk else { continue };
+            is_cut = chunks == chunks_max;
+            if is_cut {
+                break;
+            }
+            each(place.interval, chunk);
+            place.events += 1;
+            place.was_used = true;
+            chunks += 1;
+        }
+        self.events.push_back(Made { event, interval, chunks, arrivals: self.arrivals });
+        is_cut
+    }
+
+    /// The event is cleared: what is in no other, and gets into none, leaves.
+    pub fn clear(&mut self, event: EventId) -> Freed {
+        let at = self.events.binary_search_by_key(&event, |made| made.event).ok();
+        let Some(made) = at.and_then(|at| self.events.remove(at)) else { return Freed::default() };
+        let (first, horizon) = (self.first_place(made.interval), self.horizon);
+        let places = self.places.range_mut(first..);
+        let its = places.filter(|place| {
+            place.chunk.is_some() && place.arrival < made.arrivals && place.interval.meets(made.interval)
+        });
+        let mut freed = Freed::default();
+        for place in its.take(made.chunks) {
+            place.events -= 1;
+            if place.events == 0 && place.interval.end <= horizon {
+                place.chunk = None;
+                freed.used += 1;
+            }
+        }
+        self.forget(freed);
+        freed
+    }
+
+    /// Clears all events below this one.
+    pub fn clear_below(&mut self, oldest: EventId) -> Freed {
+        let mut freed = Freed::default();
+        while let Some(made) = self.events.front().filter(|made| made.event < oldest) {
+            freed += self.clear(made.event);
+        }
+        freed
+    }
+
+    /// No further event reaches below `horizon`: what ends there and is in no event leaves. The horizon does not go back.
+    pub fn advance(&mut self, horizon: u64) -> Freed {
+        let mut freed = Freed::default();
+        if horizon <= self.horizon {
+            return freed;
+        }
+        self.horizon = horizon;
+        for place in self.places.iter_mut().take_while(|place| place.interval.begin <= horizon) {
+            if place.interval.end <= horizon && place.events == 0 && place.chunk.take().is_some() {
+                *if place.was_used { &mut freed.used } else { &mut freed.unused } += 1;
+            }
+        }
+        self.forget(freed);
+        freed
+    }
+
+    fn places_of(&self, interval: Interval) -> impl Iterator<Item = &Place<T>> {
+        let places = self.places.range(self.first_place(interval)..);
+        places
+            .take_while(move |place| place.interval.begin < interval.end)
+            .filter(move |place| place.interval.meets(interval))
+    }
+
+    /// All chunks before this place end before the interval.
+    fn first_place(&self, interval: Interval) -> usize {
+        self.places.partition_point(|place| place.reach <= interval.begin)
+    }
+
+    /// Places without a chunk are forgotten, as soon as they are more than the others: each is moved once on average.
+    fn forget(&mut self, freed: Freed) {
+        self.len -= (freed.used + freed.unused) as usize;
+        while self.places.pop_front_if(|place| place.chunk.is_none()).is_some() {}
+        if self.places.len() > 2 * self.len + 16 {
+            self.places.retain(|place| place.chunk.is_some());
+        }
+    }
+
+    /// Asserts that places, events and counts agree.
+    ///
+    /// # Panics
+    /// If they do not.
+    pub fn check(&self) {
+        assert_eq!(self.places.iter().filter(|place| place.chunk.is_some()).count(), self.len, "chunks that are kept");
+        assert!(
+            self.places.iter().is_sorted_by_key(|place| place.interval.begin),
+            "chunks in the order of their begin"
+        );
+        assert!(self.places.iter().is_sorted_by_key(|place| place.reach), "a reach covers those before");
+        assert!(self.places.iter().all(|place| place.reach >= place.interval.end), "a reach covers its own chunk");
+        let in_events: usize = self.events.iter().map(|made| made.chunks).sum();
+        let uses: usize = self.places.iter().map(|place| place.events as usize).sum();
+        assert_eq!(in_events, uses, "each use of a chunk is one of an event");
+        assert!(self.events.iter().is_sorted_by_key(|made| made.event), "events in order");
+        let lingers =
+            |place: &Place<T>| place.chunk.is_some() && place.events == 0 && place.interval.end <= self.horizon;
+        assert!(!self.places.iter().any(lingers), "what no event needs has left");
+    }
+}
+
+impl core::ops::AddAssign for Freed {
+    fn add_assign(&mut self, other: Self) {
+        self.used += other.used;
+        self.unused += other.unused;
+    }
+}

@@ -1,0 +1,186 @@
+//! The store of chunks against one that is too simple to be wrong.
+
+use base::ids::EventId;
+use proptest::prelude::*;
+use timing::Interval;
+use timing::chunks::{Arrival, Chunks, Freed};
+
+/// Keeps all in one list, and looks at all of it each time.
+#[derive(Default)]
+struct Naive {
+    chunks: Vec<Known>,
+    events: Vec<(u64, Vec<u32>)>,
+    horizon: u64,
+}
+
+#[derive(Clone)]
+struct Known {
+    interval: Interval,
+    name: u32,
+    was_used: bool,
+}
+
+impl Naive {
+    fn insert(&mut self, interval: Interval, name: u32) -> Arrival {
+        if interval.end <= self.horizon {
+            return Arrival::Late;
+        }
+        let at = self.chunks.iter().position(|known| known.interval.begin > interval.begin);
+        self.chunks.insert(at.unwrap_or(self.chunks.len()), Known { interval, name, was_used: false });
+        if interval.begin < self.horizon { Arrival::PartlyLate } else { Arrival::InTime }
+    }
+
+    fn make(&mut self, event: u64, interval: Interval, most: usize) -> (Vec<u32>, bool) {
+        let meet = |known: &&mut Known| known.interval.begin < interval.end && interval.begin < known.interval.end;
+        let all: Vec<&mut Known> = self.chunks.iter_mut().filter(meet).collect();
+        let is_cut = all.len() > most;
+        let names: Vec<u32> = all
+            .into_iter()
+            .take(most)
+            .map(|known| {
+                known.was_used = true;
+                known.name
+            })
+            .collect();
+        self.events.push((event, names.clone()));
+        (names, is_cut)
+    }
+
+    fn free(&mut self) -> Freed {
+        let (mut freed, horizon, events) = (Freed::default(), self.horizon, &self.events);
+        self.chunks.retain(|known| {
+            let stays = known.interval.end > horizon || events.iter().any(|(_, names)| names.contains(&known.name));
+            if !stays {
+                *if known.was_used { &mut freed.used } else { &mut freed.unused } += 1;
+            }
+            stays
+        });
+        freed
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// A chunk, this much behind the newest, or ahead of it, and this long.
+    Insert {
+        back: u64,
+        ahead: u64,
+        len: u64,
+    },
+    /// An event so far behind the one before, so long, of at most so many chunks.
+    Make {
+        gap: u64,
+        len: u64,
+        most: usize,
+    },
+    /// Clears the event in this place.
+    Clear(usize),
+    ClearBelow(usize),
+    /// The horizon: this much before the begin of the newest event.
+    Advance(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    // Zero-length and huge ones among them.
+    let len = || prop_oneof![4 => 0..30_u64, 1 => Just(0), 1 => 100..2000_u64, 1 => Just(u64::MAX)];
+    prop_oneof![
+        6 => (prop_oneof![3 => Just(0), 1 => 0..200_u64], 0..30_u64, len())
+            .prop_map(|(back, ahead, len)| Step::Insert { back, ahead, len }),
+        3 => (0..40_u64, 1..60_u64, prop_oneof![2 => Just(usize::MAX), 1 => 0..4_usize])
+            .prop_map(|(gap, len, most)| Step::Make { gap, len, most }),
+        2 => (0..9_usize).prop_map(Step::Clear),
+        1 => (0..9_usize).prop_map(Step::ClearBelow),
+        2 => (0..20_u64).prop_map(Step::Advance),
+    ]
+}
+
+/// Does the same with both, from this time of the clock on.
+fn compare(origin: u64, steps: &[Step]) {
+    let (mut chunks, mut naive) = (Chunks::default(), Naive::default());
+    let (mut newest, mut event_begin, mut watermark) = (origin, origin, None);
+    let (mut names, mut numbers) = (0, 0);
+    let mut accounts = [0_u64; 4];
+    for step in steps {
+        match *step {
+            Step::Insert { back, ahead, len } => {
+                newest = newest.saturating_add(ahead);
+                let begin = newest.saturating_sub(back);
+                let interval = Interval::new(begin, begin.saturating_add(len));
+                names += 1;
+                watermark = watermark.max(Some(begin));
+                let arrival = chunks.insert(interval, names);
+                assert_eq!(arrival, naive.insert(interval, names));
+                accounts[0] += 1;
+                accounts[1] += u64::from(arrival == Arrival::Late);
+            }
+            Step::Make { gap, len, most } => {
+                event_begin = event_begin.saturating_add(gap).max(naive.horizon);
+                numbers += 1 + gap;
+                let interval = Interval::new(event_begin, event_begin.saturating_add(len));
+                let mut made = Vec::new();
+                let is_cut = chunks.make(EventId(numbers), interval, most, |_, name| made.push(*name));
+                assert_eq!((made, is_cut), naive.make(numbers, interval, most));
+            }
+            Step::Clear(place) => {
+                let event = if place < naive.events.len() { naive.events.remove(place).0 } else { numbers + 1 };
+                let freed = naive.free();
+                assert_eq!(chunks.clear(EventId(event)), freed);
+                accounts[2] += freed.used;
+            }
+            Step::ClearBelow(place) => {
+                let oldest = naive.events.get(place).map_or(0, |event| event.0);
+                naive.events.retain(|event| event.0 >= oldest);
+                let freed = naive.free();
+                assert_eq!(chunks.clear_below(EventId(oldest)), freed);
+                accounts[2] += freed.used;
+            }
+            Step::Advance(before) => {
+                let horizon = event_begin.saturating_sub(before).max(naive.horizon);
+                naive.horizon = horizon;
+                let freed = naive.free();
+                assert_eq!(chunks.advance(horizon), freed);
+                accounts[2] += freed.used;
+                accounts[3] += freed.unused;
+            }
+        }
+        chunks.check();
+        assert_eq!(chunks.len(), naive.chunks.len());
+        assert_eq!(chunks.watermark(), watermark);
+        assert_eq!(chunks.first_begin(), naive.chunks.first().map(|known| known.interval.begin));
+        let everything: Vec<u32> = chunks.meeting(Interval::new(0, u64::MAX)).map(|(_, name)| *name).collect();
+        let known = naive.chunks.iter().filter(|known| known.interval.begin < u64::MAX);
+        assert_eq!(everything, known.map(|known| known.name).collect::<Vec<_>>());
+        let [came, late, used, unused] = accounts;
+        assert_eq!(came, late + used + unused + chunks.len() as u64, "every chunk accounted for");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn chunks_are_in_the_events_that_they_meet(
+        origin in prop_oneof![3 => Just(0), 2 => Just(1_790_000_000_000_000_000), 1 => u64::MAX - 500..=u64::MAX],
+        steps in prop::collection::vec(step(), 1..80),
+    ) {
+        compare(origin, &steps);
+    }
+}
+
+/// The oldest event held the place of every later chunk.
+#[test]
+fn an_event_that_is_never_cleared_does_not_make_the_list_grow() {
+    let mut chunks = Chunks::default();
+    chunks.insert(Interval::new(0, 10), ());
+    chunks.make(EventId(0), Interval::new(0, 10), 9, |_, ()| {});
+    for number in 1..10_000_u64 {
+        let interval = Interval::new(number * 10, number * 10 + 10);
+        chunks.insert(interval, ());
+        chunks.make(EventId(number), interval, 9, |_, ()| {});
+        chunks.advance(interval.end);
+        assert_eq!(chunks.clear(EventId(number)), Freed { used: 1, unused: 0 });
+    }
+    assert_eq!(chunks.len(), 1);
+    chunks.check();
+    assert_eq!(chunks.clear(EventId(0)), Freed { used: 1, unused: 0 });
+}
