@@ -5,6 +5,7 @@ use transport::page_pool::Pool;
 use super::shared::SharedLine;
 use super::stream::StreamLine;
 use super::{Arrival, IntakeCounters, LinkOrder};
+use crate::greeting::refusal;
 use crate::socket::Lost;
 
 pub(super) enum Line {
@@ -42,17 +43,27 @@ impl Line {
     }
 
     pub(super) fn order(&mut self, order: LinkOrder) {
-        match self {
-            Self::Stream(line) => line.order(order),
-            Self::Shared(line) => line.order(order),
+        if let LinkOrder::Start { run } = order {
+            match self {
+                Self::Stream(line) => line.book.start(run),
+                Self::Shared(line) => line.book.start(run),
+            }
         }
+        self.say(&order.to_record());
     }
 
     /// Tells the source why, if it hears.
     pub(super) fn dismiss(&mut self, reason: Lost) {
+        if let Lost::Violated(_) = reason {
+            self.say(&refusal(&reason.to_string(), false));
+        }
+    }
+
+    /// What does not fit into the socket goes with the next poll.
+    pub(super) fn say(&mut self, bytes: &[u8]) {
         match self {
-            Self::Stream(line) => line.dismiss(reason),
-            Self::Shared(line) => line.dismiss(reason),
+            Self::Stream(line) => drop(line.channel.say(bytes)),
+            Self::Shared(line) => line.say(bytes),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The read-out system's end of a link.
 
 mod book;
+mod channel;
 mod doorway;
 mod line;
 mod shared;
@@ -342,9 +343,9 @@ impl Intake {
     /// Over shared memory each source gets pages that no other one has had.
     fn line_with(&mut self, stranger: Stranger, welcome: Welcome, poller: &mut Poller) -> Result<Line, LinkError> {
         let Some(sleep) = &self.sleep else {
-            let mut line = StreamLine::new(stranger, &self.parameters, welcome.run);
+            let mut line = Line::Stream(Box::new(StreamLine::new(stranger, &self.parameters, welcome.run)));
             line.say(&welcome.encode());
-            return Ok(Line::Stream(Box::new(line)));
+            return Ok(line);
         };
         if self.is_pool_used {
             self.pool = new_pool(&self.parameters)?;

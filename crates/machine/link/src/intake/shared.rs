@@ -11,23 +11,22 @@ use transport::poller::{Poller, Readiness};
 use transport::shm::SleepWord;
 
 use super::book::{Book, Entry};
+use super::channel::Channel;
 use super::stranger::Stranger;
-use super::{Arrival, IntakeCounters, IntakeParameters, LinkOrder};
+use super::{Arrival, IntakeCounters, IntakeParameters};
 use crate::error::Violation;
-use crate::greeting::{MemorySizes, Welcome, refusal, text};
+use crate::greeting::{MemorySizes, Welcome, text};
 use crate::inbox::Inbox;
 use crate::kind::Kind;
 use crate::memory::{Rings, Word};
 use crate::record::{HEAD_WORDS, RecordHead, TEXT_BYTES_MAX};
-use crate::socket::{Lost, read, write, write_with_descriptors};
+use crate::socket::{Lost, read, write_with_descriptors};
 
 /// A connection with a source.
 pub(super) struct SharedLine {
-    socket: OwnedFd,
-    readiness: Readiness,
+    channel: Channel,
     inbox: Inbox,
-    outbox: Vec<u8>,
-    book: Book,
+    pub(super) book: Book,
     headroom: usize,
     rings: Rings,
     /// What the source has now, by index.
@@ -76,10 +75,8 @@ impl SharedLine {
         };
         let Stranger { socket, readiness, inbox, .. } = stranger;
         let mut line = Self {
-            socket,
-            readiness,
+            channel: Channel::new(socket, readiness),
             inbox: inbox.lengthened(INBOX_BYTES),
-            outbox: Vec::new(),
             book: Book::new(welcome.run, parameters.size_max),
             headroom: parameters.headroom,
             rings,
@@ -101,7 +98,7 @@ impl SharedLine {
         let file = pool.file().expect("a pool whose pages can be lent has a file");
         let descriptors = [file, rings_file.as_fd(), sleep.as_fd(), line.event.as_fd(), line.bell.as_fd()];
         let welcome = Welcome { memory: Some(sizes), ..welcome };
-        write_with_descriptors(&line.socket, &welcome.encode(), &descriptors)?;
+        write_with_descriptors(&line.channel.socket, &welcome.encode(), &descriptors)?;
         Ok(line)
     }
 
@@ -109,27 +106,14 @@ impl SharedLine {
         (self.has_entries() && (room > 0 || !self.is_held))
             || (self.lent_now < self.lent_max && pool.has_free())
             || (self.lost.is_some() && !self.has_entries())
-            || (self.lost.is_none() && self.readiness.is_readable())
+            || (self.lost.is_none() && self.channel.readiness.is_readable())
             || self.event_readiness.is_readable()
-            || (!self.outbox.is_empty() && self.readiness.is_writable())
+            || self.channel.has_to_say()
     }
 
     /// Whether the source is gone and some of what it has sent is not delivered.
     pub(super) fn is_ending(&self) -> bool {
         self.lost.is_some()
-    }
-
-    pub(super) fn order(&mut self, order: LinkOrder) {
-        if let LinkOrder::Start { run } = order {
-            self.book.start(run);
-        }
-        self.say(&order.to_record());
-    }
-
-    pub(super) fn dismiss(&mut self, reason: Lost) {
-        if let Lost::Violated(_) = reason {
-            self.say(&refusal(&reason.to_string(), false));
-        }
     }
 
     pub(super) fn poll(
@@ -162,9 +146,7 @@ impl SharedLine {
         if self.lost.is_some() {
             return Ok(false);
         }
-        if self.outbox.len() > OUTBOX_BYTES_MAX {
-            return Err(Lost::Deaf);
-        }
+        self.channel.check_heard()?;
         let heard = self.flush().and_then(|()| self.read(deliver));
         match heard {
             Err(lost @ Lost::Violated(_)) => Err(lost),
@@ -185,12 +167,12 @@ impl SharedLine {
                 }
                 deliver(Arrival::Status(text(Kind::Status, body)?));
             }
-            if !self.readiness.is_readable() {
+            if !self.channel.readiness.is_readable() {
                 break;
             }
-            self.readiness.clear_readable();
-            let Some(len) = read(&self.socket, self.inbox.room())? else { break };
-            self.readiness.set_readable();
+            self.channel.readiness.clear_readable();
+            let Some(len) = read(&self.channel.socket, self.inbox.room())? else { break };
+            self.channel.readiness.set_readable();
             self.inbox.filled(len);
             is_busy = true;
         }
@@ -289,24 +271,23 @@ impl SharedLine {
     }
 
     /// What does not fit into the socket goes with the next poll.
-    fn say(&mut self, bytes: &[u8]) {
-        self.outbox.extend_from_slice(bytes);
-        // An error is found again by the next poll, which has somebody to tell.
-        let _ = self.flush();
+    pub(super) fn say(&mut self, bytes: &[u8]) {
+        if self.channel.say(bytes) {
+            self.show_news();
+        }
     }
 
     fn flush(&mut self) -> Result<(), Lost> {
-        if !self.outbox.is_empty() {
-            self.readiness.clear_writable();
-            let written = write(&self.socket, &self.outbox)?;
-            self.outbox.drain(..written);
-            if self.outbox.is_empty() {
-                self.readiness.set_writable();
-            }
-            self.news += 1;
-            self.rings.word(Word::News).store(self.news, Ordering::Release);
+        if self.channel.flush()? {
+            self.show_news();
         }
         Ok(())
+    }
+
+    /// The source reads its socket when it sees that something was said.
+    fn show_news(&mut self) {
+        self.news += 1;
+        self.rings.word(Word::News).store(self.news, Ordering::Release);
     }
 }
 
@@ -320,5 +301,4 @@ const LENT_MAX: usize = 1024;
 /// Entries for marks and ends of runs beside those of pages.
 const MARKS: usize = 64;
 const INBOX_BYTES: usize = 8 << 10;
-const OUTBOX_BYTES_MAX: usize = 64 << 10;
 const OTHERS_PER_POLL: usize = 64;

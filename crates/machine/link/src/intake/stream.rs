@@ -1,25 +1,22 @@
 //! A source behind a stream of bytes (TCP).
 
-use rustix::fd::OwnedFd;
 use transport::page_pool::{Page, Pool};
-use transport::poller::Readiness;
 
 use super::book::{Book, Entry};
+use super::channel::Channel;
 use super::stranger::Stranger;
-use super::{Arrival, IntakeCounters, IntakeParameters, LinkOrder};
-use crate::greeting::{refusal, text};
+use super::{Arrival, IntakeCounters, IntakeParameters};
+use crate::greeting::text;
 use crate::inbox::Inbox;
 use crate::kind::Kind;
 use crate::record::{HEAD_BYTES, RecordHead};
-use crate::socket::{Lost, read, read_both, write};
+use crate::socket::{Lost, read, read_both};
 
 /// A connection with a source.
 pub(super) struct StreamLine {
-    socket: OwnedFd,
-    readiness: Readiness,
+    pub(super) channel: Channel,
     inbox: Inbox,
-    outbox: Vec<u8>,
-    book: Book,
+    pub(super) book: Book,
     headroom: usize,
     partial: Option<Partial>,
     /// Taken from the pool, many at a time.
@@ -52,10 +49,8 @@ impl StreamLine {
     pub(super) fn new(stranger: Stranger, parameters: &IntakeParameters, run: u32) -> Self {
         let Stranger { socket, readiness, inbox, .. } = stranger;
         Self {
-            socket,
-            readiness,
+            channel: Channel::new(socket, readiness),
             inbox: inbox.lengthened(INBOX_BYTES),
-            outbox: Vec::new(),
             book: Book::new(run, parameters.size_max),
             headroom: parameters.headroom,
             partial: None,
@@ -66,33 +61,12 @@ impl StreamLine {
 
     pub(super) fn is_ready(&self, room: usize, pool: &Pool) -> bool {
         let can_go_on = match self.held {
-            Held::Bytes => self.readiness.is_readable(),
+            Held::Bytes => self.channel.readiness.is_readable(),
             Held::Room => room > 0,
             Held::Page => room > 0 && pool.has_free(),
             Held::Nothing => true,
         };
-        can_go_on || (!self.outbox.is_empty() && self.readiness.is_writable())
-    }
-
-    pub(super) fn order(&mut self, order: LinkOrder) {
-        if let LinkOrder::Start { run } = order {
-            self.book.start(run);
-        }
-        self.say(&order.to_record());
-    }
-
-    /// What does not fit into the socket goes with the next poll.
-    pub(super) fn say(&mut self, bytes: &[u8]) {
-        self.outbox.extend_from_slice(bytes);
-        // An error is found again by the next poll, which has somebody to tell.
-        let _ = self.flush();
-    }
-
-    /// Tells the source why, if it hears.
-    pub(super) fn dismiss(&mut self, reason: Lost) {
-        if let Lost::Violated(_) = reason {
-            self.say(&refusal(&reason.to_string(), false));
-        }
+        can_go_on || self.channel.has_to_say()
     }
 
     pub(super) fn poll(
@@ -102,10 +76,8 @@ impl StreamLine {
         counters: &mut IntakeCounters,
         deliver: &mut dyn FnMut(Arrival),
     ) -> Result<bool, Lost> {
-        self.flush()?;
-        if self.outbox.len() > OUTBOX_BYTES_MAX {
-            return Err(Lost::Deaf);
-        }
+        self.channel.flush()?;
+        self.channel.check_heard()?;
         let (mut left, mut is_busy) = (room, false);
         for _ in 0..room + OTHERS_PER_POLL {
             self.held = self.step(&mut left, pool, counters, deliver)?;
@@ -203,51 +175,37 @@ impl StreamLine {
 
     /// Reads what has come: what is missing of a payload straight into its page. False if nothing has.
     fn read(&mut self) -> Result<bool, Lost> {
-        if !self.readiness.is_readable() {
+        if !self.channel.readiness.is_readable() {
             return Ok(false);
         }
-        self.readiness.clear_readable();
+        self.channel.readiness.clear_readable();
         let room = self.inbox.room();
         let (read, asked) = match &mut self.partial {
             Some(Partial { head, page: Some(page), filled }) => {
                 let (place, missing) = (self.headroom + *filled, head.len as usize - *filled);
                 let asked = missing + room.len();
-                let read = read_both(&self.socket, &mut page.bytes_mut()[place..place + missing], room)?;
+                let read = read_both(&self.channel.socket, &mut page.bytes_mut()[place..place + missing], room)?;
                 *filled += read.unwrap_or(0).min(missing);
                 self.inbox.filled(read.unwrap_or(0).saturating_sub(missing));
                 (read, asked)
             }
             _ => {
                 let asked = room.len();
-                let read = read(&self.socket, room)?;
+                let read = read(&self.channel.socket, room)?;
                 self.inbox.filled(read.unwrap_or(0));
                 (read, asked)
             }
         };
         // Less than there was room for was all that there is; the poller says when more comes.
         if read == Some(asked) {
-            self.readiness.set_readable();
+            self.channel.readiness.set_readable();
         }
         Ok(read.is_some())
-    }
-
-    fn flush(&mut self) -> Result<(), Lost> {
-        if !self.outbox.is_empty() {
-            self.readiness.clear_writable();
-            let written = write(&self.socket, &self.outbox)?;
-            self.outbox.drain(..written);
-            if self.outbox.is_empty() {
-                self.readiness.set_writable();
-            }
-        }
-        Ok(())
     }
 }
 
 /// Some hundred fragments of a kilobyte with one system call.
 const INBOX_BYTES: usize = 256 << 10;
-/// A source that reads nothing is told no more than this.
-const OUTBOX_BYTES_MAX: usize = 64 << 10;
 const PAGES_AT_ONCE: usize = 16;
 /// Records in one poll that are no fragments.
 const OTHERS_PER_POLL: usize = 64;
