@@ -95,6 +95,17 @@ pub(crate) fn make_folder(socket: &Path) -> Result<(), LinkError> {
     Ok(())
 }
 
+/// Removes the folder of a socket that is gone, if it is one of those that we make and holds nothing else.
+pub(crate) fn remove_folder(socket: &Path) {
+    let root = root();
+    for folder in socket.ancestors().skip(1).take_while(|folder| folder.starts_with(&root)) {
+        // One that holds something stays.
+        if fs::remove_dir(folder).is_err() {
+            return;
+        }
+    }
+}
+
 enum Parsed<'a> {
     Tcp(&'a str),
     Path(&'a str),

@@ -22,6 +22,8 @@ pub enum Kind {
     Xoff = 18,
     /// Intake: fragments again.
     Xon = 19,
+    /// Intake: does the source still live?
+    Ask = 20,
     /// Source: a fragment.
     Fragment = 32,
     /// Source: nothing with a lower number or an earlier time follows.
@@ -30,6 +32,8 @@ pub enum Kind {
     Status = 34,
     /// Source: the end of the run; `sequence` is the number of fragments sent.
     End = 35,
+    /// Source: it lives.
+    Here = 36,
 }
 
 impl Kind {
@@ -45,10 +49,12 @@ impl Kind {
             17 => Self::Stop,
             18 => Self::Xoff,
             19 => Self::Xon,
+            20 => Self::Ask,
             32 => Self::Fragment,
             33 => Self::Idle,
             34 => Self::Status,
             35 => Self::End,
+            36 => Self::Here,
             _ => return None,
         })
     }

@@ -270,6 +270,48 @@ fn a_second_source_of_the_same_name_is_refused_while_the_first_lives() {
 }
 
 #[test]
+fn a_second_source_takes_the_place_of_one_that_does_not_answer() {
+    for carrier in CARRIERS {
+        let mut bench = Bench::new(carrier);
+        // As one that is stopped: its end of the link is open, and nobody reads there.
+        let mut stopped = bench.started(7);
+        bench.push(&mut stopped, &head(0), &payload(0));
+        stopped.flush().unwrap();
+        bench.until(|came| came.iter().any(|came| came.fragment().is_some()));
+        let settings = Settings { patience: Duration::ZERO, ..bench.settings() };
+        for _ in 0..3 {
+            assert!(bench.open(&settings).is_err(), "{carrier:?}");
+        }
+        let came = bench.until(|came| !came.is_empty());
+        assert!(matches!(came[..], [Came::TurnedAway(_)]), "people are told once: {came:?}");
+        bench.ahead = Duration::from_secs(10);
+        let mut second = bench.open(&settings).unwrap();
+        let came = bench.until(|came| came.len() == 2);
+        assert_eq!(came, [Came::Down(Lost::Silent), Came::Up("tlu".into())], "{carrier:?}");
+        bench.expect(&mut second, Order::Start { run: 7 });
+        assert!(stopped.wait(Duration::ZERO).is_ok_and(|order| order == Order::Closed), "{carrier:?}");
+    }
+}
+
+#[test]
+fn a_source_that_has_nothing_to_send_keeps_its_place_since_it_answers() {
+    for carrier in CARRIERS {
+        let mut bench = Bench::new(carrier);
+        let mut sender = bench.started(7);
+        let settings = Settings { patience: Duration::ZERO, ..bench.settings() };
+        for _ in 0..3 {
+            assert!(bench.open(&settings).is_err(), "{carrier:?}");
+            assert_eq!(sender.wait(Duration::ZERO).unwrap(), Order::Nothing);
+            bench.wait_until(&mut sender, |sender| sender.is_flushed());
+            (0..20).for_each(|_| bench.poll());
+            bench.ahead += Duration::from_secs(10);
+        }
+        let came = bench.until(|came| came.len() == 3);
+        assert!(came.iter().all(|came| matches!(came, Came::TurnedAway(_))), "{carrier:?} {came:?}");
+    }
+}
+
+#[test]
 fn strangers_are_turned_away_with_the_reason() {
     for carrier in CARRIERS {
         let mut bench = Bench::with(carrier, |parameters| parameters.key = Some(Secret::new("key")));

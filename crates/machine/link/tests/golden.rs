@@ -66,10 +66,12 @@ fn each_kind_has_its_number() {
         (Kind::Stop, 17),
         (Kind::Xoff, 18),
         (Kind::Xon, 19),
+        (Kind::Ask, 20),
         (Kind::Fragment, 32),
         (Kind::Idle, 33),
         (Kind::Status, 34),
         (Kind::End, 35),
+        (Kind::Here, 36),
     ];
     let mut known = 0;
     for byte in 0..=u8::MAX {

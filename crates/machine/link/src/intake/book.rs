@@ -44,7 +44,7 @@ impl Book {
         let (len_max, expected) = match head.kind {
             Kind::Fragment => (self.size_max, "at most size_max of the source"),
             Kind::Status => (TEXT_BYTES_MAX, "at most 4096"),
-            Kind::Idle | Kind::End => (0, "0"),
+            Kind::Idle | Kind::End | Kind::Here => (0, "0"),
             kind => return Err(Violation::OutOfTurn { kind }),
         };
         if head.len as usize > len_max {

@@ -12,7 +12,7 @@ use rustix::net::{SocketFlags, accept_with};
 use transport::error::OsError;
 use transport::poller::{Poller, Readiness};
 
-use crate::address::{Address, make_folder};
+use crate::address::{Address, make_folder, remove_folder};
 use crate::error::LinkError;
 
 /// A socket that sources connect to.
@@ -36,8 +36,7 @@ impl Doorway {
                 Ok(Self { socket: listener.into(), readiness, address, path: None })
             }
             Address::Shared(path) => {
-                make_folder(path)?;
-                let listener = bind(path).map_err(|error| refusal_of("bind", &error, at))?;
+                let listener = bind_in_folder(path, at)?;
                 listener.set_nonblocking(true).map_err(|error| refusal_of("fcntl", &error, at))?;
                 Ok(Self { socket: listener.into(), readiness, address: at.to_string(), path: Some(path.clone()) })
             }
@@ -80,8 +79,21 @@ impl Drop for Doorway {
         if let Some(path) = &self.path {
             // Somebody may have tidied it away.
             let _ = fs::remove_file(path);
+            remove_folder(path);
         }
     }
+}
+
+/// Whoever removes the folder just now finds it empty: it is made again.
+fn bind_in_folder(path: &Path, at: &Address) -> Result<UnixListener, LinkError> {
+    for _ in 0..FOLDER_TRIES {
+        make_folder(path)?;
+        match bind(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            bound => return bound.map_err(|error| refusal_of("bind", &error, at)),
+        }
+    }
+    bind(path).map_err(|error| refusal_of("bind", &error, at))
 }
 
 /// Takes the place of a socket whose owner has died.
@@ -107,3 +119,5 @@ fn refusal_of(call: &'static str, error: &io::Error, at: &Address) -> LinkError 
         None => LinkError::Address { at, expected: "not an address of this host, or too long a path" },
     }
 }
+
+const FOLDER_TRIES: usize = 100;

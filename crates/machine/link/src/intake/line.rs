@@ -6,6 +6,8 @@ use super::shared::SharedLine;
 use super::stream::StreamLine;
 use super::{Arrival, IntakeCounters, LinkOrder};
 use crate::greeting::refusal;
+use crate::kind::Kind;
+use crate::record::RecordHead;
 use crate::socket::Lost;
 
 pub(super) enum Line {
@@ -40,6 +42,19 @@ impl Line {
             Self::Stream(_) => false,
             Self::Shared(line) => line.is_ending(),
         }
+    }
+
+    /// Whether what the source has sent waits for room here: it need not be able to say more.
+    pub(super) fn is_held(&self) -> bool {
+        match self {
+            Self::Stream(line) => line.is_held(),
+            Self::Shared(line) => line.is_held(),
+        }
+    }
+
+    /// Asks the source whether it lives.
+    pub(super) fn ask(&mut self) {
+        self.say(&RecordHead::plain(Kind::Ask, 0).encode());
     }
 
     pub(super) fn order(&mut self, order: LinkOrder) {

@@ -4,6 +4,7 @@ mod book;
 mod channel;
 mod doorway;
 mod line;
+mod rival;
 mod shared;
 mod stranger;
 mod stream;
@@ -25,6 +26,7 @@ use crate::record::{Flags, Head, RecordHead};
 use crate::socket::{Lost, watch_over, write};
 use doorway::Doorway;
 use line::Line;
+use rival::{Question, Verdict};
 use shared::SharedLine;
 use stranger::{Step, Stranger};
 use stream::StreamLine;
@@ -62,6 +64,8 @@ pub struct Intake {
     doorway: Doorway,
     strangers: Vec<Stranger>,
     line: Option<Line>,
+    /// Put to the source when a second one comes.
+    question: Question,
     pool: Pool,
     /// Whether a source has had the pool.
     is_pool_used: bool,
@@ -181,8 +185,19 @@ impl Intake {
         let doorway = Doorway::open(&parameters.at)?;
         let told = Told { run: parameters.run, is_running: false, is_off: false };
         let counters = IntakeCounters::default();
-        let (strangers, is_pool_used) = (Vec::new(), false);
-        Ok(Self { parameters, doorway, strangers, line: None, pool, is_pool_used, waker, sleep, told, counters })
+        Ok(Self {
+            parameters,
+            doorway,
+            strangers: Vec::new(),
+            line: None,
+            question: Question::default(),
+            pool,
+            is_pool_used: false,
+            waker,
+            sleep,
+            told,
+            counters,
+        })
     }
 
     /// Lets a scheduler sleep until somebody comes.
@@ -244,15 +259,25 @@ impl Intake {
     fn poll_line(&mut self, room: usize, deliver: &mut dyn FnMut(Arrival)) -> bool {
         let Some(line) = &mut self.line else { return false };
         match line.poll(room, &self.pool, &mut self.counters, deliver) {
-            Ok(is_busy) => is_busy,
+            Ok(is_busy) => {
+                if is_busy || line.is_held() {
+                    self.question.answer();
+                }
+                is_busy
+            }
             Err(reason) => {
-                self.counters.violations += u64::from(matches!(reason, Lost::Violated(_)));
-                line.dismiss(reason);
-                self.line = None;
-                deliver(Arrival::Down { reason });
+                self.lose(reason, deliver);
                 true
             }
         }
+    }
+
+    fn lose(&mut self, reason: Lost, deliver: &mut dyn FnMut(Arrival)) {
+        self.counters.violations += u64::from(matches!(reason, Lost::Violated(_)));
+        if let Some(mut line) = self.line.take() {
+            line.dismiss(reason);
+        }
+        deliver(Arrival::Down { reason });
     }
 
     /// Whether a source is gone whose fragments are not all delivered: visitors wait so long.
@@ -275,7 +300,7 @@ impl Intake {
                 Step::Wait => continue,
                 Step::Proven { greeting, proof } => {
                     let stranger = self.strangers.swap_remove(at);
-                    self.admit(stranger, greeting, proof, poller, deliver);
+                    self.admit(now, stranger, greeting, proof, poller, deliver);
                 }
                 Step::TurnAway { why } => {
                     let stranger = self.strangers.swap_remove(at);
@@ -311,15 +336,24 @@ impl Intake {
 
     fn admit(
         &mut self,
+        now: Time,
         stranger: Stranger,
         greeting: Greeting,
         proof: Option<Hash>,
         poller: &mut Poller,
         deliver: &mut dyn FnMut(Arrival),
     ) {
-        if self.line.is_some() {
+        if let Some(line) = &mut self.line {
             let why = format!("a source named {} is connected already; end it first", greeting.name);
-            return self.turn_away(&stranger, why, true, deliver);
+            match self.question.judge(now) {
+                Verdict::Ask => {
+                    line.ask();
+                    return self.turn_away(&stranger, why, true, deliver);
+                }
+                // It tries many times a second; people are told of the first time.
+                Verdict::Wait => return self.turn_away(&stranger, why, true, &mut |_| {}),
+                Verdict::Replace => self.lose(Lost::Silent, deliver),
+            }
         }
         let welcome = Welcome { proof, size_max: self.parameters.size_max as u32, memory: None, run: self.told.run };
         let mut line = match self.line_with(stranger, welcome, poller) {
@@ -335,7 +369,7 @@ impl Intake {
         if self.told.is_off {
             line.order(LinkOrder::Off);
         }
-        self.line = Some(line);
+        (self.line, self.question) = (Some(line), Question::default());
         self.counters.connections += 1;
         deliver(Arrival::Up { name: greeting.name });
     }

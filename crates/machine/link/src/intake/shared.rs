@@ -116,6 +116,10 @@ impl SharedLine {
         self.lost.is_some()
     }
 
+    pub(super) fn is_held(&self) -> bool {
+        self.is_held
+    }
+
     pub(super) fn poll(
         &mut self,
         room: usize,
@@ -162,10 +166,11 @@ impl SharedLine {
         let mut is_busy = false;
         for _ in 0..OTHERS_PER_POLL {
             while let Some((head, body)) = self.inbox.record(TEXT_BYTES_MAX)? {
-                if head.kind != Kind::Status {
-                    return Err(Violation::OutOfTurn { kind: head.kind }.into());
+                match head.kind {
+                    Kind::Status => deliver(Arrival::Status(text(Kind::Status, body)?)),
+                    Kind::Here => {}
+                    kind => return Err(Violation::OutOfTurn { kind }.into()),
                 }
-                deliver(Arrival::Status(text(Kind::Status, body)?));
             }
             if !self.channel.readiness.is_readable() {
                 break;
@@ -216,8 +221,8 @@ impl SharedLine {
                     self.take_page(index[0])?;
                     counters.stale += 1;
                 }
-                Entry::Other if head.kind == Kind::Status => {
-                    return Err(Violation::OutOfTurn { kind: Kind::Status });
+                Entry::Other if matches!(head.kind, Kind::Status | Kind::Here) => {
+                    return Err(Violation::OutOfTurn { kind: head.kind });
                 }
                 Entry::Other => self.book.arrival(&head).into_iter().for_each(&mut *deliver),
             }

@@ -69,6 +69,10 @@ impl StreamLine {
         can_go_on || self.channel.has_to_say()
     }
 
+    pub(super) fn is_held(&self) -> bool {
+        matches!(self.held, Held::Room | Held::Page)
+    }
+
     pub(super) fn poll(
         &mut self,
         room: usize,

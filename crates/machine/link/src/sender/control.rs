@@ -15,13 +15,14 @@ pub(super) struct Told {
     inbox: Inbox,
     orders: Orders,
     is_off: bool,
+    is_asked: bool,
     /// Why the link ended, if the other end said so.
     refusal: Option<String>,
 }
 
 impl Told {
     pub(super) fn new(inbox: Inbox) -> Self {
-        Self { inbox, orders: Orders::new(), is_off: false, refusal: None }
+        Self { inbox, orders: Orders::new(), is_off: false, is_asked: false, refusal: None }
     }
 
     pub(super) fn is_off(&self) -> bool {
@@ -30,6 +31,11 @@ impl Told {
 
     pub(super) fn has_order(&self) -> bool {
         !self.orders.is_empty() || !self.inbox.unread().is_empty()
+    }
+
+    /// Whether the other end has asked since the last time whether we live.
+    pub(super) fn was_asked(&mut self) -> bool {
+        std::mem::take(&mut self.is_asked)
     }
 
     pub(super) fn next_order(&mut self) -> Option<Order> {
@@ -57,6 +63,7 @@ impl Told {
                 Kind::Stop => self.orders.push_back(Order::Stop),
                 Kind::Xoff => self.is_off = true,
                 Kind::Xon => self.is_off = false,
+                Kind::Ask => self.is_asked = true,
                 Kind::Refused => self.refusal = Some(text(Kind::Refused, body)?),
                 kind => return Err(Violation::OutOfTurn { kind }),
             }

@@ -259,10 +259,14 @@ impl Sender {
     fn say(&mut self, head: &RecordHead, body: &[u8]) -> Result<(), LinkError> {
         self.reserved = None;
         self.check_open()?;
-        self.late.retain(|(late, _)| late.kind != head.kind);
-        self.late.push_back((RecordHead { run: self.run, ..*head }, body.to_vec()));
+        self.say_soon(head, body);
         self.say_what_is_late();
         Ok(())
+    }
+
+    fn say_soon(&mut self, head: &RecordHead, body: &[u8]) {
+        self.late.retain(|(late, _)| late.kind != head.kind);
+        self.late.push_back((RecordHead { run: self.run, ..*head }, body.to_vec()));
     }
 
     fn check_open(&self) -> Result<(), LinkError> {
@@ -297,6 +301,9 @@ impl Sender {
             let read = self.told.read(self.carrier.socket());
             exchanged = exchanged.and(read);
         }
+        if self.told.was_asked() {
+            self.say_soon(&RecordHead::plain(Kind::Here, 0), &[]);
+        }
         let Err(lost) = exchanged else { return Ok(()) };
         self.is_closed = true;
         match lost.into() {
@@ -305,7 +312,11 @@ impl Sender {
         }
     }
 
+    /// Not over what is being written.
     fn say_what_is_late(&mut self) {
+        if self.reserved.is_some() {
+            return;
+        }
         while let Some((head, body)) = self.late.front() {
             if !self.carrier.try_say(head, body) {
                 return;

@@ -121,7 +121,7 @@ impl Shared {
 
     /// Says what belongs among the fragments there, and texts on the socket; false: not now.
     pub(super) fn try_say(&mut self, head: &RecordHead, body: &[u8]) -> bool {
-        if head.kind == Kind::Status {
+        if matches!(head.kind, Kind::Status | Kind::Here) {
             if !self.outbox.is_empty() {
                 return false;
             }

@@ -37,6 +37,8 @@ pub(crate) struct Bench {
     /// Whether pages of fragments stay away from their pool, as in a read-out system that is full.
     pub(crate) keeps_pages: bool,
     pub(crate) kept: Vec<Page>,
+    /// How far the intake's time is ahead.
+    pub(crate) ahead: Duration,
     came: Vec<Came>,
     at: String,
     folder: TempDir,
@@ -113,7 +115,7 @@ impl Bench {
         let mut intake = open_intake(parameters).unwrap();
         intake.register(&mut poller).unwrap();
         let (at, room, keeps_pages, kept, came) = (intake.address(), usize::MAX >> 1, false, Vec::new(), Vec::new());
-        Self { intake, poller, room, keeps_pages, kept, came, at, folder }
+        Self { intake, poller, room, keeps_pages, kept, ahead: Duration::ZERO, came, at, folder }
     }
 
     pub(crate) fn at(&self) -> &str {
@@ -164,7 +166,7 @@ impl Bench {
         }
         let (came, kept, keeps) = (&mut self.came, &mut self.kept, self.keeps_pages);
         let deliver = &mut |arrival| came.push(Came::of(arrival, keeps.then_some(&mut *kept)));
-        self.intake.poll(clock::now(), &mut self.poller, self.room, deliver);
+        self.intake.poll(clock::now() + self.ahead, &mut self.poller, self.room, deliver);
     }
 
     /// Polls until what came since the last call is enough.
