@@ -326,7 +326,7 @@ impl Summary {
             },
             throughput_bytes_per_s: Throughput {
                 built: per_second(sfi.bytes_built),
-                recorded: per_second(SfoCounters::total(of(Role::Sfo)).bytes),
+                recorded: per_second(SfoCounters::total(of(Role::Sfo)).in_files().bytes),
             },
             latency_ns: Latencies { level2: latency(of(Role::L2sv)), build: latency(of(Role::Dfm)) },
             cpu_s: facts.cpu.as_secs_f64(),
@@ -437,7 +437,7 @@ pub fn is_lower_bound(role: Role, facts: &RunFacts, ending: &Ending, recorded: u
     let is_cut_short = of_role.clone().any(|app| ending.lives.cut_short().contains(&app.node));
     let reports: Vec<Report> = of_role.filter_map(|app| ending.lives.of(app.node)).collect();
     // A recorder that returns finds in its files what its former life had counted.
-    is_cut_short && (role != Role::Sfo || SfoCounters::total(reports.iter()).recorded < recorded)
+    is_cut_short && (role != Role::Sfo || SfoCounters::total(reports.iter()).in_files().recorded < recorded)
 }
 
 fn lower_bounds(facts: &RunFacts, ending: &Ending, account: &Accounting) -> Vec<String> {

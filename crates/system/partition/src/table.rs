@@ -442,7 +442,7 @@ impl Stage {
             }
             Role::Efd => (EfdCounters::total(reports).received, None, None),
             Role::Sfo => {
-                let sfo = SfoCounters::total(reports);
+                let sfo = SfoCounters::total(reports).in_files();
                 (sfo.recorded, Some(sfo.bytes), Some((sfo.failures, "failures")))
             }
         };

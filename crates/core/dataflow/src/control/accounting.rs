@@ -365,7 +365,7 @@ impl Books<'_> {
     }
 
     fn sfo(&self) -> SfoCounters {
-        SfoCounters::total(self.reports_of(Role::Sfo).map(|(_, report)| report))
+        SfoCounters::total(self.reports_of(Role::Sfo).map(|(_, report)| report)).in_files()
     }
 
     fn name(&self, node: NodeId) -> &str {

@@ -134,6 +134,19 @@ mod tests {
     }
 
     #[test]
+    fn what_a_recorder_had_told_before_its_death_hid_what_it_had_set_aside() {
+        let mut lives = Lives::default();
+        let sfo = |recorded, taken_over, unfinished| {
+            let counters = SfoCounters { recorded, taken_over, unfinished, ..SfoCounters::default() };
+            Report::of(Role::Sfo, counters.to_values())
+        };
+        lives.on_report(NODE, sfo(130, 0, 0));
+        lives.on_death(NODE);
+        lives.on_report(NODE, sfo(127, 130, 130));
+        assert_eq!(SfoCounters::total(lives.all().values()).in_files().recorded, 127);
+    }
+
+    #[test]
     fn what_died_in_a_buffer_is_not_in_it() {
         let mut lives = Lives::default();
         let ros = |fragments_in, resident| {

@@ -330,11 +330,8 @@ impl Sfo {
     /// What is in no file that is closed was not recorded, whatever was acknowledged.
     fn on_closed(&mut self, files: Vec<FileRecord>, unfinished: Unfinished, out: &mut Outbox) {
         files.into_iter().for_each(|file| out.send(RUN_CONTROL, Message::FileClosed(file)));
-        let Unfinished { events, copies, bytes } = unfinished;
         let c = &mut self.counters;
-        c.unfinished = take(events, &mut c.recorded, &mut c.taken_over);
-        take(copies, &mut c.copies, &mut c.taken_over_copies);
-        take(bytes, &mut c.bytes, &mut c.taken_over_bytes);
+        Unfinished { events: c.unfinished, copies: c.unfinished_copies, bytes: c.unfinished_bytes } = unfinished;
         self.closing = Closing::Done;
     }
 
@@ -382,14 +379,6 @@ impl Sfo {
             out.start(ticket, Work::Close);
         }
     }
-}
-
-/// Takes as many from what this life has counted, or else its former ones. Returns those of this life.
-fn take(count: u64, own: &mut u64, former: &mut u64) -> u64 {
-    let taken = count.min(*own);
-    *own -= taken;
-    *former = former.saturating_sub(count - taken);
-    taken
 }
 
 /// The first asker's request put the event in its file.
@@ -450,7 +439,7 @@ impl Component for Sfo {
         let in_hand = (self.writing.len() + self.stalled.len()) as u64;
         assert_eq!(
             c.received,
-            c.recorded + c.unfinished + c.refused + c.duplicates + c.abandoned + in_hand,
+            c.recorded + c.refused + c.duplicates + c.abandoned + in_hand,
             "every request settled or in hand"
         );
     }

@@ -451,9 +451,9 @@ counters! {
     SfoCounters {
         /// Requests to record.
         received,
-        /// Distinct events recorded.
+        /// Distinct events written.
         recorded: Told(taken_over),
-        /// Copies of events in files.
+        /// Copies of them.
         copies: Told(taken_over_copies),
         /// Requests for events recorded before.
         duplicates,
@@ -461,7 +461,7 @@ counters! {
         refused,
         /// Requests given up.
         abandoned,
-        /// Bytes of events recorded.
+        /// Bytes of these copies.
         bytes: Told(taken_over_bytes),
         /// Attempts to write that failed.
         failures: Idle,
@@ -471,7 +471,24 @@ counters! {
         taken_over_copies: Told(taken_over_copies),
         /// Bytes of these copies.
         taken_over_bytes: Told(taken_over_bytes),
-        /// Events written to files that could not be closed, or that others have changed: not among those recorded.
-        unfinished,
+        /// Events written to files that could not be closed, or that others have changed, in this life or a former one.
+        unfinished: Held,
+        /// Copies of these.
+        unfinished_copies: Held,
+        /// Bytes of these copies.
+        unfinished_bytes: Held,
+    }
+}
+
+impl SfoCounters {
+    /// Without what is in no good file: events, copies and bytes recorded.
+    #[must_use]
+    pub fn in_files(self) -> Self {
+        Self {
+            recorded: self.recorded.saturating_sub(self.unfinished),
+            copies: self.copies.saturating_sub(self.unfinished_copies),
+            bytes: self.bytes.saturating_sub(self.unfinished_bytes),
+            ..self
+        }
     }
 }

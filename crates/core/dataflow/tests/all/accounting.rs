@@ -46,7 +46,14 @@ fn files_tell_what_dead_builders_have_built() {
 fn events_of_a_file_that_could_not_be_closed_were_a_residual() {
     let sfi = SfiCounters { assigned: 100, built_complete: 100, accepted: 100, ..SfiCounters::default() };
     let efd = EfdCounters { received: 100, accepted: 100, recorded: 100, ..EfdCounters::default() };
-    let sfo = SfoCounters { received: 100, recorded: 60, unfinished: 40, copies: 60, ..SfoCounters::default() };
+    let sfo = SfoCounters {
+        received: 100,
+        recorded: 100,
+        copies: 100,
+        unfinished: 40,
+        unfinished_copies: 40,
+        ..SfoCounters::default()
+    };
     let counters =
         [(SFI, Role::Sfi, sfi.to_values()), (EFD, Role::Efd, efd.to_values()), (SFO, Role::Sfo, sfo.to_values())];
     let application = |node, role| Application { name: format!("{role:?}"), role, node };
@@ -96,7 +103,7 @@ fn wild_counts_of_members_are_summed_up_without_end_to_the_account() {
             for forced in [false, true] {
                 let account =
                     Books { applications: &applications, reports: &reports, files, touched, forced }.account();
-                assert_eq!((account.recorded, account.losses().count() < 9), (most, true), "{account:#?}");
+                assert_eq!((account.recorded_copies, account.losses().count() < 9), (most, true), "{account:#?}");
             }
         }
     }
