@@ -173,6 +173,18 @@ fn a_feed_that_hangs_is_ended_by_name_when_the_run_stops() {
     assert!(String::from_utf8_lossy(&ended.stderr).contains("source board: read has not returned"), "{ended:?}");
 }
 
+/// The short form of `scripts/kill-sources`: sources over shared memory and TCP, killed at random.
+#[test]
+fn a_run_whose_sources_are_killed_at_random_ends_names_them_and_leaves_nothing() {
+    let test = "a_run_whose_sources_are_killed_at_random_ends_names_them_and_leaves_nothing";
+    let Some(python) = testkit::python(test) else { return };
+    let directory = TempDir::new("killed-sources");
+    let mut campaign = Command::new(python);
+    campaign.arg(root().join("scripts/kill-sources")).arg("--weir").arg(program());
+    // Each of the three sources is a victim.
+    well(campaign.args(["--kills", "3", "--seed", "1", "--keep"]).arg(directory.join("kept")));
+}
+
 #[test]
 fn a_feed_without_a_partition_says_what_to_do() {
     let directory = TempDir::new("feed");

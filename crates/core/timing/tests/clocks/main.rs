@@ -1,0 +1,113 @@
+//! Clocks that drift and step, sources that slip, numbers of few bits.
+
+mod beam;
+mod slips;
+
+use base::random::Random;
+use beam::{Beam, Spacing};
+use proptest::prelude::*;
+use timing::clock::{Clock, FITTED_AFTER};
+use timing::unwrap::Unwrap;
+
+#[test]
+fn ten_ppm_are_found_among_jitter_and_wild_times() {
+    for seed in 0..50 {
+        let mut beam = Beam::new(seed, Spacing::Random(1e6));
+        beam.clock.drift_ppm = 10.0;
+        let mut clock = Clock::default();
+        for _ in 0..3_000 {
+            let (_, reference, source) = beam.next();
+            clock.observe(reference, source);
+        }
+        let fit = clock.fit().unwrap();
+        assert!((fit.drift - 10_000_000).abs() < 300_000, "seed {seed}: {fit:?}");
+        assert!(
+            (fit.offset_ns as f64 - beam.offset_ns()).abs() < 20_000.0,
+            "seed {seed}: {fit:?} {}",
+            beam.offset_ns()
+        );
+        assert!((200..600).contains(&fit.quality_ns), "seed {seed}: {fit:?}");
+        assert_eq!(clock.steps(), 0, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_step_of_a_millisecond_is_found_and_the_drift_stays() {
+    for seed in 0..50 {
+        let mut beam = Beam::new(seed, Spacing::Random(1e6));
+        beam.clock.drift_ppm = 10.0;
+        let mut clock = Clock::default();
+        for index in 0..4_000 {
+            beam.clock.offset_ns += if index == 2_000 { 1e6 } else { 0.0 };
+            let (_, reference, source) = beam.next();
+            clock.observe(reference, source);
+        }
+        let fit = clock.fit().unwrap();
+        assert_eq!(clock.steps(), 1, "seed {seed}");
+        assert!((fit.drift - 10_000_000).abs() < 1_000_000, "seed {seed}: {fit:?}");
+        assert!(
+            (fit.source_at(fit.at) as f64 - fit.at as f64 - beam.offset_ns()).abs() < 20_000.0,
+            "seed {seed}: {fit:?}"
+        );
+    }
+}
+
+#[test]
+fn a_clock_is_known_after_so_many_pairs_and_not_before() {
+    let mut beam = Beam::new(1, Spacing::Equal(1e6));
+    let mut clock = Clock::default();
+    for index in 1..=FITTED_AFTER {
+        let (_, reference, source) = beam.next();
+        clock.observe(reference, source);
+        assert_eq!(clock.fit().is_some(), index == FITTED_AFTER);
+    }
+}
+
+#[test]
+fn equal_pairs_give_equal_models() {
+    let of = || {
+        let mut beam = Beam::new(7, Spacing::Random(1e6));
+        let mut clock = Clock::default();
+        (0..10_000).for_each(|_| {
+            let (_, reference, source) = beam.next();
+            clock.observe(reference, source);
+        });
+        clock.fit()
+    };
+    assert_eq!(of(), of());
+}
+
+proptest! {
+    #[test]
+    fn any_times_are_borne(pairs in prop::collection::vec((any::<u64>(), any::<u64>()), 0..2_000)) {
+        let mut clock = Clock::default();
+        for (reference, source) in pairs {
+            clock.observe(reference, source);
+            if let Some(fit) = clock.fit() {
+                fit.source_at(source);
+            }
+        }
+    }
+
+    #[test]
+    fn narrow_numbers_become_whole_through_losses_and_exchanges(bits in 4_u32..=40, seed in any::<u64>()) {
+        let mut random = Random::new(seed);
+        let (mut unwrap, mut newest) = (Unwrap::new(bits), 0_u64);
+        let half = 1_u64 << (bits - 1);
+        prop_assert_eq!(unwrap.whole(0), 0);
+        for _ in 0..2_000 {
+            // Others were lost, or it comes late.
+            let number = if random.chance(0.5) { newest + random.below(half) } else { newest - random.below(half.min(newest + 1)) };
+            prop_assert_eq!(unwrap.whole(number & ((1 << bits) - 1)), number);
+            newest = newest.max(number);
+        }
+    }
+}
+
+#[test]
+fn numbers_of_all_bits_are_whole_already() {
+    let mut unwrap = Unwrap::new(64);
+    for number in [5, 3, u64::MAX >> 2, 0] {
+        assert_eq!(unwrap.whole(number), number);
+    }
+}
