@@ -38,7 +38,7 @@ pub struct Report {
     pub stale: u64,
     /// Messages refused because their sender has not to say them, or not to this role.
     pub unexpected: Vec<Unexpected>,
-    /// What a read-out system counts of each link whose source sends by itself.
+    /// The links of a read-out system whose sources send by themselves, each with its counts.
     pub links: Vec<LinkReport>,
     /// What its process moved over the network; filled in by the driver.
     pub network: Network,

@@ -389,7 +389,7 @@ impl Accounting {
     }
 }
 
-/// What members have counted is no number that may end run control: the sum stops at the largest.
+/// The sum, or the largest number there is: no count of a member may end run control.
 fn sum(counts: impl IntoIterator<Item = u64>) -> u64 {
     counts.into_iter().fold(0, u64::saturating_add)
 }

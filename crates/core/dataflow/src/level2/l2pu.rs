@@ -449,7 +449,7 @@ impl L2pu {
         }
     }
 
-    /// What a ROS was asked for while it was out of reach, or in its former life, it is asked for now: that is no further try.
+    /// Asks a ROS, once it is in reach or has a new life, for what it owes. That does not count as another try.
     fn ask_anew(&mut self, now: Time, ros: NodeId, out: &mut Outbox) {
         for (index, worker) in self.workers.iter().enumerate() {
             let Some(Worker { assigned, state: State::Collecting(collection), .. }) = worker else { continue };

@@ -52,7 +52,7 @@ impl Sfi {
         }
     }
 
-    /// What a source was asked for while it was out of reach, or in its former life, it is asked for now: that is no further try.
+    /// Asks a source, once it is in reach or has a new life, for what it owes. That does not count as another try.
     pub(super) fn ask_anew(&mut self, now: Time, source: usize, out: &mut Outbox) {
         self.requests.forget(self.parameters.sources[source].node);
         for event in self.in_order(|building| self.asked.at(building.number, source).awaited) {
