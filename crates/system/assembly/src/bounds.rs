@@ -13,6 +13,8 @@
 
 use base::ids::Role;
 use configuration::Partition;
+use dataflow::building::sfi::FINISHED_GROUP;
+use dataflow::level2::outlet::TOLD_TOGETHER_MAX;
 use dataflow::message::{Message, ROIS_MAX};
 use dataflow::wire;
 
@@ -25,14 +27,19 @@ pub struct Bounds {
     counts: [usize; ROLES],
     /// The window of level 1.
     window: usize,
-    /// Events that one supervisor has, and those that the window lets through when it has said that it is busy.
-    in_level2: usize,
     /// Events that level 1 has issued and that are not finished: each is with somebody.
     alive: usize,
-    workers: usize,
+    /// Events of one supervisor in a processing unit.
+    share: usize,
+    /// Decisions that a supervisor tells again at a time.
+    told_together: usize,
     building: usize,
     sfi_events: usize,
+    /// Events in a filter daemon, and those of them that may be of one builder.
     slots: usize,
+    slots_of_one: usize,
+    /// Lives of an application in the time of restarts.
+    lives: usize,
     /// Requests of a builder or unit at a time, each with its tries.
     requests: usize,
     frame_max: usize,
@@ -170,12 +177,14 @@ impl Assembly {
         Bounds {
             counts,
             window,
-            in_level2,
             alive,
-            workers: l2pu.workers as usize,
+            share: (l2pu.workers as usize).div_ceil(of(Role::L2sv).max(1)),
+            told_together: (l2sv.group as usize).max(TOLD_TOGETHER_MAX),
             building,
             sfi_events,
             slots,
+            slots_of_one: slots / of(Role::Sfi).max(1),
+            lives: partition.processes.restarts as usize + 1,
             requests: requests.saturating_mul(tries),
             frame_max: frame_max(partition),
             push_bytes: partition.push().map_or(0, |_| push_bytes(partition)),
@@ -187,9 +196,7 @@ impl Bounds {
     /// How much of a credit may be on its way from an application to another, each in one life: sent, and not taken.
     pub fn most(&self, credit: Credit, from: Role, to: Role) -> usize {
         use Role::{Dfm, Efd, L2pu, L2sv, Level1, Ros, Sfi, Sfo};
-        let Self { window, in_level2, alive, workers, building, sfi_events, slots, .. } = *self;
-        // A builder has been told to build what is on its way to it, too.
-        let in_sfi = sfi_events + building;
+        let Self { window, alive, share, told_together, building, sfi_events, slots, slots_of_one, lives, .. } = *self;
         match (credit, from, to) {
             (Credit::Window, Level1, Ros | L2sv) | (Credit::Window, Ros, Level1) => window,
             // Where the DFM takes triggers, a later life of it is told of all that is not finished.
@@ -200,19 +207,27 @@ impl Bounds {
             (Credit::Taken, L2sv | Dfm, Level1) => alive.saturating_add(1).saturating_mul(5),
             // A group has an event at least; those of former lives come in one more.
             (Credit::Settled, L2sv, Level1) | (Credit::Settled, Level1, L2sv) => alive + 1,
-            // A unit answers a later life of a supervisor what a former one had given it.
-            (Credit::Worker, L2sv, L2pu) | (Credit::Worker, L2pu, L2sv) => 2 * workers,
-            // A supervisor keeps its decisions. It tells them again to a DFM that returns, and the first telling may still come.
-            (Credit::Decided, L2sv, Dfm) => in_level2.saturating_add(alive).saturating_mul(2),
-            // The ends of events that a former life of the DFM gave it may open room for as many.
-            (Credit::Building, Dfm, Sfi) => in_sfi + building,
-            (Credit::Building, Sfi, Dfm) | (Credit::Answered, Dfm, Sfi) => in_sfi + building,
-            // Nobody answers it: the DFM, which takes it last, has not heard of these events that they are finished.
-            // A later life of it is told again of those behind the oldest that is open.
-            (Credit::Fate, Sfi, Dfm) | (Credit::Fate, Efd, Sfi | Dfm) => alive.saturating_mul(2),
-            (Credit::Pull, Efd, Sfi) | (Credit::Slot, Sfi, Efd) => slots,
-            // Events of a former life of an SFI stay, while its later life has the room for as many.
-            (Credit::Recording, Efd, Sfo) | (Credit::Recording, Sfo, Efd) => 2 * slots,
+            // A supervisor gives a unit its share, and a decision gives back what that very life had assigned: a unit does not answer
+            // for a life, or a connection, that is over.
+            (Credit::Worker, L2sv, L2pu) | (Credit::Worker, L2pu, L2sv) => share,
+            // What the DFM has not taken over is not cleared, and in the read-out systems. A later life is told again of all behind the
+            // oldest that is unfinished, but of so many at a time.
+            (Credit::Decided, L2sv, Dfm) => alive.saturating_add(told_together),
+            // The DFM counts an event from `Build` to the end of it. A later life counts those that the builder says it has not ended
+            // before it gives it others. An end is answered once, and until then the builder waits with the event.
+            (Credit::Building, Dfm, Sfi) | (Credit::Building, Sfi, Dfm) | (Credit::Answered, Dfm, Sfi) => building,
+            // While the DFM takes none of it, it takes no end of an event behind it, and grants none: it is what the builder held,
+            // and the group that waited.
+            (Credit::Fate, Sfi, Dfm) => sfi_events + FINISHED_GROUP,
+            // Behind each goes the `Pull` for the slot that it frees.
+            (Credit::Fate, Efd, Sfi) => slots_of_one,
+            // A daemon tells the DFM in the place of a builder that is lost: with each life no more than it had here of that one.
+            (Credit::Fate, Efd, Dfm) => slots.saturating_mul(lives),
+            // A slot is asked for, filled on the way, or taken here, by whichever life of the builder.
+            (Credit::Pull, Efd, Sfi) | (Credit::Slot, Sfi, Efd) => slots_of_one,
+            // A life of a daemon asks a life of a recorder for each event in its slots once, and that answers once: what a daemon
+            // asked for is forgotten with its connection.
+            (Credit::Recording, Efd, Sfo) | (Credit::Recording, Sfo, Efd) => slots,
             _ => 0,
         }
     }

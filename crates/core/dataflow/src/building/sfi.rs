@@ -833,7 +833,7 @@ impl Component for Sfi {
 }
 
 /// Finished events travel to the DFM in groups.
-const FINISHED_GROUP: usize = 32;
+pub const FINISHED_GROUP: usize = 32;
 /// The data of later attempts are asked for.
 const FIRST_ATTEMPT: u16 = 1;
 const FINISHED_AGE: Duration = Duration::from_millis(5);

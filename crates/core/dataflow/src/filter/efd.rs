@@ -125,7 +125,11 @@ impl Efd {
         let known = self.processing.get_mut(event.event).map(|(origins, _)| origins);
         let known = known.or_else(|| self.recording.get_mut(event.event).map(|(origins, _)| origins));
         if let Some(origins) = known {
-            return origins.push(sfi);
+            if origins.iter().all(|origin| *origin != sfi) {
+                return origins.push(sfi);
+            }
+            // Served again over a new connection: it has its slot.
+            return out.send(from, Message::Pull(1));
         }
         self.counters.received += 1;
         if self.abandoned {
@@ -239,7 +243,8 @@ impl Efd {
         origins.into_iter().for_each(|origin| self.finish(origin, finish, out));
     }
 
-    /// Tells the SFI, and asks it for another event; or the DFM, if the SFI that had the event is no more.
+    /// Tells the SFI, and asks it for another event; or the DFM, if the life of the SFI that had the event is over: then it asks
+    /// the next one.
     fn finish(&mut self, (sfi, state): Origin, finish: Finish, out: &mut Outbox) {
         self.told.push_back(Told { origin: (sfi, state), finish });
         if matches!(state, PeerState::Up(_)) && self.sfis[sfi] == state {
@@ -253,6 +258,15 @@ impl Efd {
         } else {
             self.untold.push(finish);
         }
+        if matches!(self.sfis[sfi], PeerState::Up(_)) && self.sfis[sfi] != state {
+            out.send(self.parameters.sfis[sfi], Message::Pull(1));
+        }
+    }
+
+    /// Where the events in hand came from, one for each slot that is taken.
+    fn origins(&self) -> impl Iterator<Item = &Origin> {
+        let processing = self.processing.values().flat_map(|(origins, _)| origins.iter());
+        processing.chain(self.recording.values().flat_map(|(origins, _)| origins.iter()))
     }
 
     fn on_ledger(&mut self, ledger: &Ledger) {
@@ -334,8 +348,10 @@ impl Efd {
             self.sfis[sfi] = state;
             self.fates.forget(node);
             self.tell_orphans(sfi, out);
-            if matches!(state, PeerState::Up(_)) {
-                out.send(node, Message::Pull(self.share()));
+            // What is here of it, in whatever life, keeps its slots.
+            let taken = self.origins().filter(|(index, _)| *index == sfi).count() as u32;
+            if matches!(state, PeerState::Up(_)) && taken < self.share() {
+                out.send(node, Message::Pull(self.share() - taken));
             }
         }
         if let Some(sfo) = self.parameters.sfos.iter().position(|sfo| *sfo == node) {
@@ -414,17 +430,9 @@ impl Component for Efd {
         let settled = c.recorded + c.unrecorded;
         let passed_on = if self.parameters.sfos.is_empty() { c.accepted + c.debug } else { settled + in_hand };
         assert_eq!(c.accepted + c.debug, passed_on, "every accepted event recorded, given up or in hand");
-        // A builder that returns is asked for as many as before, whatever is in hand of its former lives.
-        let processing = self.processing.values().flat_map(|(origins, _)| origins.iter());
-        let recording = self.recording.values().flat_map(|(origins, _)| origins.iter());
-        let mut of_lives: Vec<(Origin, u32)> = Vec::new();
-        for origin in processing.chain(recording) {
-            match of_lives.iter_mut().find(|(life, _)| life == origin) {
-                Some((_, count)) => *count += 1,
-                None => of_lives.push((*origin, 1)),
-            }
-        }
-        assert!(of_lives.iter().all(|(_, count)| *count <= self.share()), "events in hand within their bound");
+        let mut taken = vec![0; self.sfis.len()];
+        self.origins().for_each(|(sfi, _)| taken[*sfi] += 1);
+        assert!(taken.iter().all(|slots| *slots <= self.share()), "no builder has more than its share of the slots");
     }
 }
 

@@ -62,6 +62,8 @@ pub struct L2pu {
 
 struct Assigned {
     from: NodeId,
+    /// The supervisor has lost its connection since, or died: it counts on no decision.
+    is_void: bool,
     event: EventInfo,
     attempt: u16,
     rois: Vec<Roi>,
@@ -346,8 +348,8 @@ impl L2pu {
     /// The pROS has the result, if there is one, before anybody can ask for it. While it is away results are lost: as the event
     /// had one, its builder finds it missing.
     fn keep_result(&mut self, index: usize, result: Bulk, out: &mut Outbox) {
-        let Assigned { from, event, .. } = self.workers[index].as_ref().expect("a worker with an event").assigned;
-        let is_wanted = !self.gone.contains(&from) && self.may_be_accepted(event) && !result.is_empty();
+        let Assigned { is_void, event, .. } = self.workers[index].as_ref().expect("a worker with an event").assigned;
+        let is_wanted = !is_void && self.may_be_accepted(event) && !result.is_empty();
         let Some(pros) = self.parameters.pros.filter(|_| is_wanted) else {
             return self.decide(index, true, false, out);
         };
@@ -369,16 +371,18 @@ impl L2pu {
 
     fn decide(&mut self, index: usize, accept: bool, has_result: bool, out: &mut Outbox) {
         let worker = self.workers[index].take().expect("a worker with an event");
-        let (Assigned { from, event, attempt, .. }, lacks_data) = (worker.assigned, worker.lacks_data);
+        let (Assigned { from, is_void, event, attempt, .. }, lacks_data) = (worker.assigned, worker.lacks_data);
         let place = self.by_event.binary_search_by_key(&event.event, |(event, _)| *event);
         self.by_event.remove(place.expect("a working worker is found by its event"));
         self.idle.push(index);
         self.counters.accepted += u64::from(accept);
         self.counters.rejected += u64::from(!accept);
-        let is_wanted = accept && self.may_be_accepted(event);
+        let is_wanted = accept && !is_void && self.may_be_accepted(event);
         let builder = if is_wanted { self.give_to_builder(event.event, worker.collected, out) } else { None };
         let event = event.event;
-        out.send(from, Message::L2Decision { event, attempt, accept, lacks_data, has_result, builder });
+        if !is_void {
+            out.send(from, Message::L2Decision { event, attempt, accept, lacks_data, has_result, builder });
+        }
         self.begin(out);
     }
 
@@ -414,19 +418,19 @@ impl L2pu {
             self.gone.push(node);
             self.give_up_on(node, out);
         }
-        if !matches!(state, PeerState::Up(_)) {
-            // The events of a lost supervisor are nobody's any more; workers finish theirs unheard.
-            self.queue.retain(|assigned| assigned.from != node);
-            self.let_go(node, out);
-        }
+        // What a lost supervisor has assigned is void, whether or not it has returned; workers finish theirs unheard.
+        self.queue.retain(|assigned| assigned.from != node);
+        self.let_go(node, out);
     }
 
     /// Results of events of a lost supervisor do not wait for a pROS: what fills it may have to be decided first, in a later life, and
     /// the workers that wait are needed for that. If there is none, nobody clears it.
     fn let_go(&mut self, l2sv: NodeId, out: &mut Outbox) {
         for index in 0..self.workers.len() {
-            let is_its = |worker: &Worker| worker.assigned.from == l2sv && matches!(worker.state, State::Accepted(_));
-            if self.workers[index].as_ref().is_some_and(is_its) {
+            let its = self.workers[index].as_mut().filter(|worker| worker.assigned.from == l2sv);
+            let Some(worker) = its else { continue };
+            worker.assigned.is_void = true;
+            if matches!(worker.state, State::Accepted(_)) {
                 self.decide(index, true, false, out);
             }
         }
@@ -512,7 +516,7 @@ impl Component for L2pu {
         match input {
             Input::Message { from, message } => match message {
                 Message::Assign { event, attempt, rois } => {
-                    self.on_assign(Assigned { from, event, attempt, rois }, out);
+                    self.on_assign(Assigned { from, is_void: false, event, attempt, rois }, out);
                 }
                 Message::RoiReply { event, request, missing, bulk } => {
                     self.on_roi_reply(from, event, request, &missing, bulk, out);

@@ -271,7 +271,7 @@ impl L2sv {
     }
 
     fn on_decisions_taken(&mut self, now: Time, up_to: u64, oldest_unfinished: EventId, out: &mut Outbox) {
-        let taken = self.outlet.on_taken(up_to, oldest_unfinished, self.settling.is_some());
+        let taken = self.outlet.on_taken(up_to, oldest_unfinished, self.settling.is_some(), out);
         self.settle_taken(taken, out);
         self.update_busy(now, out);
         self.assign(now, out);

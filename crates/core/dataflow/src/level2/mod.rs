@@ -4,7 +4,7 @@ pub(crate) mod farm;
 pub mod forced;
 pub mod l2pu;
 pub mod l2sv;
-pub(crate) mod outlet;
+pub mod outlet;
 pub mod overrides;
 pub(crate) mod settling;
 pub mod steering;

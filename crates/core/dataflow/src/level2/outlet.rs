@@ -30,8 +30,15 @@ pub(crate) struct Groups {
     group: Vec<Decision>,
     due: Option<Time>,
     report_due: Option<Time>,
+    /// Flushed and not taken over.
     sent: VecDeque<Group>,
     sent_decisions: usize,
+    /// How many of these groups, from the front, the DFM was told, and their decisions. The others follow as it takes those over: a
+    /// DFM that returns may have to be told of many events.
+    told: usize,
+    told_decisions: usize,
+    /// Behind the last group nothing follows, and the DFM was not told that.
+    owes_no_more: bool,
     /// Taken over; with accepted events only, of which one at least may be unfinished.
     taken: VecDeque<Group>,
     /// What the DFM has counted, for a later life of it.
@@ -61,6 +68,9 @@ impl Outlet {
             report_due: None,
             sent: VecDeque::new(),
             sent_decisions: 0,
+            told: 0,
+            told_decisions: 0,
+            owes_no_more: false,
             taken: VecDeque::new(),
             ledger: Ledger::default(),
             life: None,
@@ -110,7 +120,10 @@ impl Outlet {
     /// Nothing follows what was flushed.
     pub(crate) fn close(&mut self, now: Time, counters: &mut L2svCounters, out: &mut Outbox) {
         match self {
-            Self::Dfm(groups) => out.send(groups.dfm, Message::NoMore),
+            Self::Dfm(groups) => {
+                groups.owes_no_more = true;
+                groups.tell(out);
+            }
             Self::Clears(clears) => {
                 counters.clear_groups += 1;
                 out.multicast_to_readout(clears.flush(now, EventId(u64::MAX), true));
@@ -125,12 +138,14 @@ impl Outlet {
         up_to: u64,
         oldest_unfinished: EventId,
         wanted: bool,
+        out: &mut Outbox,
     ) -> Vec<(u64, Vec<Settlement>)> {
         let Self::Dfm(groups) = self else { return Vec::new() };
         let is_taken = |group: &&Group| group.sequence <= up_to;
         let settled = |group: &Group| (group.sequence, group.decisions.iter().map(Settlement::from).collect());
         let taken = if wanted { groups.sent.iter().take_while(is_taken).map(settled).collect() } else { Vec::new() };
         groups.on_taken(up_to, oldest_unfinished);
+        groups.tell(out);
         taken
     }
 
@@ -195,10 +210,9 @@ impl Outlet {
                 groups.begin_anew();
                 anew = true;
             }
-            groups.sent.iter().for_each(|group| out.send(node, group.message()));
-            if done {
-                out.send(node, Message::NoMore);
-            }
+            (groups.told, groups.told_decisions) = (0, 0);
+            groups.owes_no_more = done;
+            groups.tell(out);
         }
         anew
     }
@@ -233,6 +247,7 @@ impl Outlet {
             groups.sent.clear();
             groups.taken.clear();
             groups.sent_decisions = 0;
+            (groups.told, groups.told_decisions) = (0, 0);
         }
     }
 
@@ -249,6 +264,8 @@ impl Outlet {
         if let Self::Dfm(groups) = self {
             let sent: usize = groups.sent.iter().map(|group| group.decisions.len()).sum();
             assert_eq!(groups.sent_decisions, sent, "decisions that the DFM has to acknowledge");
+            let told: usize = groups.sent.iter().take(groups.told).map(|group| group.decisions.len()).sum();
+            assert_eq!(groups.told_decisions, told, "decisions that the DFM was told");
             assert!(
                 groups.taken.iter().flat_map(|group| &group.decisions).all(|d| d.accept),
                 "accepted events are kept"
@@ -265,14 +282,43 @@ impl Groups {
         self.sequence += 1;
         let decisions = core::mem::replace(&mut self.group, Vec::with_capacity(self.size));
         let group = Group { sequence: self.sequence, oldest_undecided, decisions };
-        out.send(self.dfm, group.message());
         self.sent_decisions += group.decisions.len();
+        let waits = self.told < self.sent.len();
         self.sent.push_back(group);
+        if waits {
+            self.tell(out);
+        } else {
+            self.tell_next(out);
+        }
+    }
+
+    /// Tells groups that wait, as far as the DFM has taken over what it was told.
+    fn tell(&mut self, out: &mut Outbox) {
+        while let Some(group) = self.sent.get(self.told)
+            && (self.told_decisions == 0 || self.told_decisions + group.decisions.len() <= TOLD_TOGETHER_MAX)
+        {
+            self.tell_next(out);
+        }
+        if self.told == self.sent.len() && core::mem::take(&mut self.owes_no_more) {
+            out.send(self.dfm, Message::NoMore);
+        }
+    }
+
+    fn tell_next(&mut self, out: &mut Outbox) {
+        let group = &self.sent[self.told];
+        out.send(self.dfm, group.message());
+        self.told += 1;
+        self.told_decisions += group.decisions.len();
     }
 
     fn on_taken(&mut self, up_to: u64, oldest_unfinished: EventId) {
         while let Some(mut group) = self.sent.pop_front_if(|group| group.sequence <= up_to) {
             self.sent_decisions -= group.decisions.len();
+            // A DFM that was told in an earlier connection names groups that were not told again yet.
+            if self.told > 0 {
+                self.told -= 1;
+                self.told_decisions -= group.decisions.len();
+            }
             group.decisions.retain(|decision| decision.accept && decision.event.event >= oldest_unfinished);
             if !group.decisions.is_empty() {
                 self.taken.push_back(group);
@@ -307,7 +353,7 @@ impl Group {
     }
 }
 
-/// Far below the room that a frame has for lists.
-const TOLD_TOGETHER_MAX: usize = 512;
+/// Far below the room that a frame has for lists. No more is told again at a time, either.
+pub const TOLD_TOGETHER_MAX: usize = 512;
 /// The DFM learns at least this often how far level 2 has come, also when it is idle.
 const REPORT_EVERY: Duration = Duration::from_millis(100);

@@ -82,7 +82,7 @@ struct Written {
     bytes: u64,
 }
 
-/// Who wants to know: several, if an event was built again while the daemon that had it first still lives.
+/// Who wants to know: several, if an event was built again while the daemon that had it first still lives; nobody, if it was lost.
 type Askers = Several<NodeId>;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -186,6 +186,15 @@ impl Sfo {
                 self.stalled.push_back(request);
             }
         }
+    }
+
+    /// What a daemon has asked for goes with its connection: it asks again, and its next life for what that is given, so that it
+    /// hears of no event more often than it has asked.
+    fn forget(&mut self, efd: NodeId) {
+        self.early.retain(|(from, _)| *from != efd);
+        let requests = self.writing.values_mut().chain(&mut self.stalled).map(|request| &mut request.askers);
+        let written = self.unsynced.iter_mut().chain(&mut self.syncing).map(|written| &mut written.askers);
+        requests.chain(written).for_each(|askers| askers.retain(|asker| *asker != efd));
     }
 
     /// An event that is written but not durable yet is acknowledged with the others.
@@ -381,7 +390,7 @@ impl Sfo {
     }
 }
 
-/// The first asker's request put the event in its file.
+/// The first of them takes it for its own.
 fn acknowledge(askers: &Askers, event: EventId, complete: bool, out: &mut Outbox) {
     for (index, &to) in askers.iter().enumerate() {
         out.send(to, Message::Recorded { event, fresh: index == 0, complete });
@@ -416,8 +425,7 @@ impl Component for Sfo {
             Input::Deadline => self.on_deadline(now, out),
             Input::Message { message, .. } => message.passes_no_gate(),
             Input::Fragment { .. } | Input::Link { .. } => {}
-            // Acknowledgements to a lost daemon are dropped on the way; its successor asks again.
-            Input::Peer { state: PeerState::Up(_) | PeerState::Down | PeerState::Gone, .. } => {}
+            Input::Peer { node, state: PeerState::Up(_) | PeerState::Down | PeerState::Gone } => self.forget(node),
         }
         self.close(out);
     }

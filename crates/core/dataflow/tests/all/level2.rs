@@ -409,6 +409,30 @@ fn a_read_out_system_that_is_gone_is_not_asked() {
     assert_eq!((next.step, next.missing), (1, 1), "the next step begins at once, without the data");
 }
 
+/// A decision that was for a former life gave the next one a worker that was not free.
+#[test]
+fn what_a_former_life_of_a_supervisor_has_assigned_is_decided_for_nobody() {
+    const L2SV: NodeId = NodeId(2);
+    let mut l2pu = L2pu::new(that_vetoes());
+    let assign = |event, attempt| {
+        let event = EventInfo { event: EventId(event), ..EventInfo::default() };
+        Input::Message { from: L2SV, message: Message::Assign { event, attempt, rois: Vec::new() } }
+    };
+    let former = steering_of(&actions_of(&mut l2pu, assign(1, 7)));
+    actions_of(&mut l2pu, assign(2, 1));
+    actions_of(&mut l2pu, Input::Peer { node: L2SV, state: PeerState::Up(Incarnation(1)) });
+    actions_of(&mut l2pu, assign(3, 1));
+    let decides = |ticket| {
+        let (result, chains) = (Bulk::empty(), Chains::default());
+        let selection = Selection { accept: true, result, chains, payload_bytes: 0, lacks_data: false };
+        Input::Done { ticket, outcome: Outcome::Steered(Steered::Decide(selection)) }
+    };
+    let actions = actions_of(&mut l2pu, decides(former));
+    assert!(!actions.iter().any(|action| matches!(action, Action::Send { .. })), "{actions:?}");
+    let actions = actions_of(&mut l2pu, decides(steering_of(&actions)));
+    assert!(matches!(actions[..], [Action::Send { to: L2SV, message: Message::L2Decision { event: EventId(3), .. } }]));
+}
+
 #[test]
 fn bytes_of_regions_of_interest_are_summed() {
     let mut l2pu = L2pu::new(L2puParameters { ros_of_rob: vec![(7, ROS)], ..that_vetoes() });

@@ -10,6 +10,7 @@ mod level1;
 mod level2;
 mod level2_cost;
 mod links;
+mod lives;
 mod orphans;
 mod pushing;
 mod recovery;

@@ -22,8 +22,8 @@ pub(super) struct Monitor {
     /// Who has told whom that it is busy.
     pub(super) busy: BTreeSet<(NodeId, BusyCause, NodeId)>,
     pub(super) busy_changes: Vec<(Time, BusyCause, bool)>,
-    /// Of each EFD at each SFI, in their lives: what it asked for first, and what it has asked for beyond what it was sent.
-    pulls: BTreeMap<(Life, Life), (i64, i64)>,
+    /// Of each EFD at each SFI, in their lives: what it has asked for beyond what it was sent.
+    pulls: BTreeMap<(Life, Life), i64>,
     /// The clear group of each event, and the life of whoever sent it: what its former life has cleared may be cleared again.
     cleared: BTreeMap<EventId, (Incarnation, u64)>,
     /// The living event builder that has served or finished an event.
@@ -167,13 +167,11 @@ impl Monitor {
                 }
             }
             Message::Pull(count) => {
-                let count = i64::from(*count);
-                let (_, open) = self.pulls.entry((sender, receiver)).or_insert((count, 0));
-                *open += count;
+                *self.pulls.entry((sender, receiver)).or_default() += i64::from(*count);
             }
             Message::BuiltEvent(built) => {
                 self.serves(from, built.event.event);
-                if let Some((_, open)) = self.pulls.get_mut(&(receiver, sender)) {
+                if let Some(open) = self.pulls.get_mut(&(receiver, sender)) {
                     *open -= 1;
                 }
             }
@@ -261,11 +259,13 @@ impl Monitor {
         both.map(|(event, who)| format!("{event} is recorded, though {who:?} has rejected it")).collect()
     }
 
-    /// Credits of EFDs that are not back where they began, between the lives that are left.
+    /// Credits of EFDs that are not at their builders again, between the lives that are left.
     pub(super) fn lost_credits(&self, lives: impl Fn(Life) -> bool) -> Vec<String> {
-        let lost = self.pulls.iter().filter(|((efd, sfi), (first, open))| first != open && lives(*efd) && lives(*sfi));
-        let words = |((efd, sfi), (first, open)): (&(Life, Life), &(i64, i64))| {
-            format!("{:?} has {open} of {first} credits at {:?}", efd.0, sfi.0)
+        let Some((bounds, _)) = &self.bounds else { return Vec::new() };
+        let all = bounds.most(Credit::Pull, Role::Efd, Role::Sfi) as i64;
+        let lost = self.pulls.iter().filter(|((efd, sfi), open)| **open != all && lives(*efd) && lives(*sfi));
+        let words = |((efd, sfi), open): (&(Life, Life), &i64)| {
+            format!("{:?} has {open} of {all} credits at {:?}", efd.0, sfi.0)
         };
         lost.map(words).collect()
     }

@@ -384,6 +384,12 @@ fn a_pause_that_a_former_life_was_told_does_not_hold_the_next_one() {
     holds_in(8, 10_000_000_006_037, 2);
 }
 
+/// A filter daemon died twice while a recorder had its events and had not synced them: the recorder answered all its lives.
+#[test]
+fn a_recorder_answers_what_the_present_life_of_a_daemon_has_asked_for() {
+    holds_in(8, 20_000_000_008_975, 5);
+}
+
 fn holds(seed: u64, level: u32) {
     holds_in(1, seed, level);
 }

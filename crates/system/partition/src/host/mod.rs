@@ -738,14 +738,14 @@ impl Host {
         }
         let routes = &self.further_routes[usize::from(envelope.to.0)];
         let chosen = kind_of(choice.way).and_then(|kind| routes.find(kind, choice.port));
-        self.queue(chosen.unwrap_or(link), envelope.to, message, bulk);
+        self.queue(chosen.unwrap_or(link), message, bulk);
     }
 
     /// Encodes a message into the send queue of a connection.
     pub fn send_over(&mut self, link: LinkId, envelope: &Envelope, message: &Message) {
         self.encode(envelope, message);
         let none = Bulk::empty();
-        self.queue(link, envelope.to, message, message.bulk().unwrap_or(&none));
+        self.queue(link, message, message.bulk().unwrap_or(&none));
     }
 
     fn encode(&mut self, envelope: &Envelope, message: &Message) {
@@ -754,18 +754,15 @@ impl Host {
     }
 
     /// Queues what is encoded, and bulk behind it, on a connection.
-    fn queue(&mut self, link: LinkId, to: NodeId, message: &Message, bulk: &Bulk) {
+    fn queue(&mut self, link: LinkId, message: &Message, bulk: &Bulk) {
         let (connection, number) = match self.links.next_sent(link, message) {
             Ok(next) => next,
             Err(NotSent::Gone) => return,
             Err(NotSent::NoRoom { covered: Covered::ByRepetition, .. }) => return self.network.datagrams.not_sent += 1,
-            Err(NotSent::NoRoom { queued_bytes, .. }) => {
-                self.links.close(link);
-                let reason = format!("it has not taken {queued_bytes} bytes");
-                return self.link_events.push_back(LinkEvent::Lost { link, reason });
-            }
+            Err(NotSent::NoRoom { queued_bytes, .. }) => return self.lose_slow(link, queued_bytes),
         };
         wire::set_number(&mut self.encoded, number);
+        let queued_bytes = connection.queued_bytes();
         match connection.link_mut().send(&self.encoded, bulk) {
             Ok(()) if connection.has_batch() => {
                 if let Some(meter) = &mut self.meter {
@@ -776,8 +773,16 @@ impl Host {
                 self.leave();
             }
             Ok(()) | Err(SendError::Lost(_)) => {}
-            Err(SendError::Full) => panic!("send queue to {to:?} full: credits bound what is on the way"),
+            // More than credits allow: a peer gave more of them than it has. No message may be missing between those that arrive.
+            Err(SendError::Full) => self.lose_slow(link, queued_bytes),
         }
+    }
+
+    /// A peer does not take what is sent to it: it does not live any more, for this process.
+    fn lose_slow(&mut self, link: LinkId, queued_bytes: usize) {
+        self.links.close(link);
+        let reason = format!("it has not taken {queued_bytes} bytes");
+        self.link_events.push_back(LinkEvent::Lost { link, reason });
     }
 
     /// Tells run control where sockets have smaller buffers than they need.

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use assembly::Assembly;
 use base::bulk::{Bulk, PageSlice};
-use base::ids::{Incarnation, NodeId, RunNumber};
+use base::ids::{EventId, Incarnation, NodeId, RunNumber};
 use configuration::Partition;
-use dataflow::message::{Envelope, Message};
+use dataflow::message::{BuiltEvent, Envelope, EventInfo, Message};
 use dataflow::node::RUN_CONTROL;
 use membership::challenge::{Member, Prover};
 use membership::passage::Kind;
@@ -232,6 +232,23 @@ fn a_peer_that_takes_nothing_loses_what_is_repeated_and_then_its_connection() {
         first.host.link_events.pop_front()
     });
     assert!(matches!(&lost, LinkEvent::Lost { reason, .. } if reason.contains("it has not taken")), "{lost:?}");
+}
+
+/// A peer that had given more credits than it has ended the whole process, or would have missed a message.
+#[test]
+fn beyond_its_credits_a_peer_that_takes_nothing_loses_its_connection() {
+    let (mut first, mut second) = (process("tcp", FIRST), process("tcp", SECOND));
+    let address = second.host.links.address().unwrap();
+    let (link, _) = connected((&mut first, &mut second), &address, Kind::Tcp);
+    let bulk = Bulk::Pages(PageSlice::from(vec![0; 300_000]));
+    let built = BuiltEvent { event: EventInfo::default(), oldest_unfinished: EventId(0), missing: Vec::new(), bulk };
+    let built = Message::BuiltEvent(built);
+    let lost = until(|| {
+        first.host.send_over(link, &said_by(FIRST), &built);
+        first.host.link_events.pop_front()
+    });
+    assert!(matches!(&lost, LinkEvent::Lost { reason, .. } if reason.contains("it has not taken")), "{lost:?}");
+    assert!(first.host.links.connection(link).is_none(), "nothing follows what was left out");
 }
 
 /// Relays a connection, and returns the frames that came from the one who has made it.

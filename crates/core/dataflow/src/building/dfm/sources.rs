@@ -36,6 +36,9 @@ impl Dfm {
                 supervisor.remembered.add(sequence, decisions);
             }
             self.assign(now, out);
+        } else if sequence <= self.supervisors[index].sequence {
+            // It was not told that this group is taken, or the connection was lost on the way.
+            self.supervisors[index].seen = true;
         }
         self.acknowledge(out);
     }
