@@ -10,7 +10,9 @@ use configuration::{
 use dataflow::control::controller::Application;
 use rol::Inputs;
 use simulator::network::{Buffer, HostId, Link, Network, Port, Switch, SwitchId, Tcp, Topology, Trunk};
-use simulator::world::{Carrying, Cost, Costs, Datagrams, Driver, Ethernet, Fault, Hosts, Links, Setup, Strays, Wire};
+use simulator::world::{
+    Carrying, Cost, Costs, Datagrams, Detectors, Driver, Ethernet, Fault, Hosts, Links, Setup, Strays, Wire,
+};
 use transport::idle::IdleStrategy;
 
 use super::SimulationError;
@@ -36,6 +38,7 @@ pub(super) fn setup(assembly: Assembly, inputs: Inputs) -> Result<Setup, Simulat
     Ok(Setup {
         seed,
         run,
+        detectors: Detectors::default(),
         hosts: hosts(&simulation, &assembly)?,
         costs: costs(&simulation, partition.l2pu.is_some())?,
         driver: simulation.driver.as_ref().map(|costs| driver(costs, partition)),

@@ -13,7 +13,9 @@ use dataflow::component::{Processed, Steer, Steered};
 use dataflow::level1::trigger::Trigger;
 use dataflow::message::{BuiltEvent, EventInfo, Recording};
 use simulator::network::{HostId, Network, Topology};
-use simulator::world::{Cost, Costs, Datagrams, Effort, Ethernet, Hosts, Links, Outside, Place, Setup, Wire, World};
+use simulator::world::{
+    Cost, Costs, Datagrams, Detectors, Effort, Ethernet, Hosts, Links, Outside, Place, Setup, Wire, World,
+};
 
 use crate::building;
 
@@ -40,6 +42,7 @@ fn setup(events: u64) -> Setup {
         applications,
         components: Box::new(move |node, _: Incarnation| assembly.component(node, None)),
         outside: Box::new(Outsiders),
+        detectors: Detectors::default(),
         hosts: Hosts::separate(count),
         costs: costs(),
         driver: None,

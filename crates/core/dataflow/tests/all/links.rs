@@ -15,6 +15,8 @@ use dataflow::readout::fragment::FragmentHead;
 use dataflow::readout::ros::{LinkParameters, LinksParameters, ReadOut, Ros, RosParameters};
 use dataflow::report::{Counters, LinkReport, LinkState, RosCounters};
 
+use crate::pass::pass;
+
 const LEVEL1: NodeId = NodeId(1);
 const DFM: NodeId = NodeId(3);
 const SFI: NodeId = NodeId(4);
@@ -229,16 +231,10 @@ impl Driver {
         driver
     }
 
-    /// What comes of the inputs of one pass, without what level 1 is told of its window.
+    /// What one pass makes of its inputs. That level 1 may send more goes without saying here.
     fn pass(&mut self, inputs: impl IntoIterator<Item = Input>) -> Vec<Action> {
-        let mut out = Outbox::new();
-        for input in inputs {
-            self.ros.handle(self.now, input, &mut out);
-            self.ros.check();
-        }
-        self.ros.flush(self.now, &mut out);
         let is_window = |action: &Action| matches!(action, Action::Send { message: Message::Taken(_), .. });
-        out.drain().filter(|action| !is_window(action)).collect()
+        pass(&mut self.ros, self.now, inputs).into_iter().filter(|action| !is_window(action)).collect()
     }
 
     fn of(&self, rob: u16) -> LinkReport {

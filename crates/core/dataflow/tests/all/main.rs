@@ -12,6 +12,7 @@ mod level2_cost;
 mod links;
 mod lives;
 mod orphans;
+mod pass;
 mod pushing;
 mod recovery;
 mod regressions;

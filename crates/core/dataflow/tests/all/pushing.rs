@@ -6,11 +6,13 @@ use base::bulk::Bulk;
 use base::ids::{EventId, Incarnation, NodeId};
 use base::time::Time;
 use dataflow::building::destinations::Destinations;
-use dataflow::component::{Action, Component, Input, Outbox, Outcome, PeerState, Ticket, Work};
+use dataflow::component::{Action, Input, Outcome, PeerState, Ticket, Work};
 use dataflow::message::{DataRequest, EventInfo, Message, Missing, PushOrder};
 use dataflow::readout::fragment::FragmentHead;
 use dataflow::readout::pusher::{Destination, PushParameters};
 use dataflow::readout::ros::{LinksParameters, ReadOut, Ros, RosParameters};
+
+use crate::pass::pass;
 
 const LEVEL1: NodeId = NodeId(1);
 const DFM: NodeId = NodeId(3);
@@ -159,15 +161,8 @@ impl Driver {
         driver
     }
 
-    /// What comes of the inputs of one pass.
     fn pass(&mut self, inputs: impl IntoIterator<Item = Input>) -> Vec<Action> {
-        let mut out = Outbox::new();
-        for input in inputs {
-            self.ros.handle(self.now, input, &mut out);
-            self.ros.check();
-        }
-        self.ros.flush(self.now, &mut out);
-        out.drain().collect()
+        pass(&mut self.ros, self.now, inputs)
     }
 
     /// Level 1 issues events; what is read out because of that.

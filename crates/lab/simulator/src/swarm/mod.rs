@@ -21,7 +21,7 @@ use std::rc::Rc;
 
 use base::ids::RunNumber;
 
-use crate::world::{Costs, Hosts, Outcomes, Setup, Trace, Wire, World};
+use crate::world::{Costs, Detectors, Hosts, Outcomes, Setup, Trace, Wire, World};
 use check::Check;
 use outside::{Seen, Surroundings};
 
@@ -120,6 +120,7 @@ impl Plan {
                 plan.parameters(&assembly, node, incarnation.0 > 0).component(plan.triggers())
             }),
             outside: Box::new(Surroundings::new(self, seen)),
+            detectors: Detectors::default(),
             hosts: Hosts::separate(applications.len()),
             costs: Costs::uniform(self.service),
             wire: Wire::Links {

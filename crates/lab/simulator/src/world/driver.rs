@@ -544,6 +544,10 @@ impl World {
                 self.charge(self.cost_of_fragments(to, &all));
                 self.input_fragments(to, incarnation, *all);
             }
+            Arriving::Pushed(incarnation, batch) => {
+                self.charge(self.cost_of_batch(to, &batch));
+                self.input_pushed(to, incarnation, batch);
+            }
             Arriving::Message(..) => unreachable!("messages are taken before"),
         }
     }

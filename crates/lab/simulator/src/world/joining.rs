@@ -462,6 +462,7 @@ impl World {
         let component = (self.setup.components)(node, incarnation);
         let new = Node::new(node, self.setup.run, incarnation, self.roles.clone(), component);
         self.slot_mut(node).node = Some(new);
+        self.connect_sources_of(node);
         self.note_return(node);
         self.input(node, Input::Peer { node: RUN_CONTROL, state: PeerState::Up(Incarnation::FIRST) });
     }

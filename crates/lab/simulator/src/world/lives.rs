@@ -24,6 +24,7 @@ impl World {
         let component = (self.setup.components)(node, incarnation);
         let new = Node::new(node, self.setup.run, incarnation, Arc::clone(&self.roles), component);
         self.slot_mut(node).node = Some(new);
+        self.connect_sources_of(node);
         self.note_return(node);
         self.input(node, Input::Peer { node: RUN_CONTROL, state: PeerState::Up(Incarnation(0)) });
         for index in 0..self.slots.len() {
@@ -156,6 +157,7 @@ impl World {
         slot.gone = state == PeerState::Gone;
         slot.incarnation.0 += 1;
         self.touched.push(node);
+        self.cut_sources_of(node);
         self.with_controller(|controller, _, _| controller.on_life_over(node, last));
         self.lose_unsynced(node);
         self.monitor.died(node);

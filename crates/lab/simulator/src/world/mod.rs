@@ -5,6 +5,7 @@
 
 mod clock;
 mod costs;
+mod detectors;
 mod driver;
 mod hosts;
 mod joining;
@@ -16,6 +17,7 @@ mod pausing;
 mod processors;
 mod sending;
 mod setup;
+mod sources;
 mod trace;
 mod wire;
 mod work;
@@ -46,8 +48,10 @@ use monitor::Monitor;
 use pausing::Pausing;
 use processors::Processors;
 use setup::BEGINNING;
+use sources::{Batch, SourceEvent, Sources};
 
 pub use costs::{Cost, Costs};
+pub use detectors::{Beam, Detectors, Doings, Habits, Rhythm, Source};
 pub use driver::{Carrying, Driver};
 pub use hosts::Hosts;
 pub use joins::{Impostor, JoinFault, Joins, Moment};
@@ -87,6 +91,7 @@ pub struct World {
     forced: bool,
     trace: Trace,
     monitor: Monitor,
+    sources: Sources,
     pausing: Pausing,
     /// What the planted bug has come across.
     planted: u64,
@@ -184,6 +189,7 @@ enum What {
     Resume,
     Appear(NodeId),
     Join(JoinEvent),
+    Source(SourceEvent),
 }
 
 enum Arriving {
@@ -192,6 +198,8 @@ enum Arriving {
     Input(Incarnation, Input),
     /// The fragments of an event from all links, then the end of reading out.
     Fragments(Incarnation, Box<Fragments>),
+    /// What was taken from a link that pushes.
+    Pushed(Incarnation, Batch),
 }
 
 struct Fragments {
@@ -231,6 +239,7 @@ impl World {
             forced: false,
             trace: Trace::None,
             monitor,
+            sources: Sources::new(&setup.detectors, setup.seed),
             pausing: Pausing::default(),
             planted: 0,
             began: Time::ZERO,
@@ -264,6 +273,7 @@ impl World {
     /// # Panics
     /// If a component finds its state inconsistent, or the run does not end.
     pub fn run(mut self) -> Outcomes {
+        self.start_sources();
         if self.joining.is_some() {
             self.start_processes();
         } else {
@@ -344,6 +354,7 @@ impl World {
             What::Frames { from, to, frames } => self.frames_come(from, to, frames),
             What::Begin => {
                 self.began = self.now;
+                self.doom_sources();
                 let limits = RunLimits { duration: self.setup.duration, stop_timeout: self.setup.stop_timeout };
                 self.with_controller(|controller, now, out| {
                     let begun = controller.boot().and_then(|()| controller.configure(limits));
@@ -361,6 +372,7 @@ impl World {
             What::Resume => self.resume(),
             What::Appear(node) => self.appear(node),
             What::Join(event) => self.on_join_event(event),
+            What::Source(event) => self.on_source_event(event),
         }
     }
 
@@ -375,6 +387,7 @@ impl World {
             Arriving::Message(envelope, message) => self.cost_of_message(envelope, message),
             Arriving::Input(_, input) => self.setup.costs.of_input(role, input),
             Arriving::Fragments(_, fragments) => self.cost_of_fragments(to, fragments),
+            Arriving::Pushed(_, batch) => self.cost_of_batch(to, batch),
         };
         if let Some((until, each)) = slot.slow
             && self.now < until
@@ -397,6 +410,11 @@ impl World {
         self.setup.costs.of_fragments(self.slot(of).app.role, all.events, all.fragments.len(), bytes)
     }
 
+    fn cost_of_batch(&self, of: NodeId, batch: &Batch) -> Duration {
+        let (count, bytes) = batch.size();
+        self.setup.costs.of_fragments(self.slot(of).app.role, 0, count, bytes)
+    }
+
     fn served(&mut self, to: NodeId, arriving: Arriving) {
         match arriving {
             Arriving::Message(envelope, message) => self.deliver(&envelope, message),
@@ -409,6 +427,7 @@ impl World {
                 }
             }
             Arriving::Fragments(incarnation, fragments) => self.input_fragments(to, incarnation, *fragments),
+            Arriving::Pushed(incarnation, batch) => self.input_pushed(to, incarnation, batch),
         }
     }
 
@@ -506,7 +525,7 @@ impl World {
                     self.multicast(from, message);
                 }
                 Action::Start { ticket, work } => self.work(from, ticket, work),
-                Action::Link { .. } => unreachable!("no plan has links that push"),
+                Action::Link { rob, order } => self.order_source(from, rob, order),
                 Action::Note(note) => self.monitor.noted(from, &note),
             }
         }

@@ -9,7 +9,7 @@ use base::ids::{EventId, Incarnation, NodeId, Role};
 use base::time::Time;
 use dataflow::component::Note;
 use dataflow::ledger::Finish;
-use dataflow::message::{BusyCause, Envelope, Fate, Message, UNASKED};
+use dataflow::message::{BusyCause, Envelope, EventInfo, Fate, Message, UNASKED};
 
 /// Follows credits, busy, clears and who serves an event in what is sent.
 #[derive(Default)]
@@ -18,6 +18,8 @@ pub(super) struct Monitor {
     sfis: BTreeSet<NodeId>,
     /// When level 1 issued the events that level 2 has not decided.
     issued: BTreeMap<EventId, Time>,
+    /// What level 1 has told anybody, by its place in the run.
+    pub(super) ordinals: BTreeMap<u64, EventId>,
     pub(super) level2: Vec<Decided>,
     /// Who has told whom that it is busy.
     pub(super) busy: BTreeSet<(NodeId, BusyCause, NodeId)>,
@@ -116,6 +118,18 @@ impl Monitor {
         }
     }
 
+    /// A place in the run has one event, and numbers rise with places.
+    fn orders(&mut self, info: &EventInfo) {
+        let EventInfo { event, ordinal, .. } = *info;
+        let known = *self.ordinals.entry(ordinal).or_insert(event);
+        let before = self.ordinals.range(..ordinal).next_back().is_none_or(|(_, before)| *before < event);
+        let after = self.ordinals.range(ordinal + 1..).next().is_none_or(|(_, after)| *after > event);
+        if known != event || !before || !after {
+            self.violations
+                .push(format!("{event} is in place {ordinal} of the run, where {known} is, or out of order"));
+        }
+    }
+
     pub(super) fn noted(&mut self, from: NodeId, note: &Note) {
         match note {
             Note::RecoveredWithout(node) => _ = self.given_up.insert(*node),
@@ -147,7 +161,11 @@ impl Monitor {
         let Envelope { from, to, from_incarnation, to_incarnation, .. } = *envelope;
         let (sender, receiver) = ((from, from_incarnation), (to, to_incarnation));
         match message {
-            Message::L1Result { event, .. } => _ = self.issued.insert(event.event, now),
+            Message::L1Accept(events) => events.iter().for_each(|event| self.orders(event)),
+            Message::L1Result { event, .. } => {
+                self.orders(event);
+                self.issued.insert(event.event, now);
+            }
             Message::Decisions { decisions, .. } => {
                 for decision in decisions {
                     if !decision.accept {

@@ -1,6 +1,6 @@
 //! What is left when a run has ended.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use base::ids::{EventId, NodeId, Role};
@@ -11,6 +11,7 @@ use dataflow::message::{BusyCause, FileRecord};
 use dataflow::report::{Counters as _, DfmCounters, Network};
 
 use super::World;
+use super::detectors::Doings;
 use super::driver::Drivers;
 use super::monitor::{Decided, Life, Pushed};
 use super::setup::{Fault, Planted, Setup};
@@ -83,6 +84,10 @@ pub struct Outcomes {
     pub troubles: Troubles,
     /// The faults that have struck, in order.
     pub struck: Vec<Struck>,
+    /// What sources did that send by themselves, in the order of the setup.
+    pub sources: Vec<Doings>,
+    /// The event of each trigger that level 1 has told anybody, by its place in the run; kept with checks only.
+    pub issued: BTreeMap<u64, EventId>,
     /// What became of frames, where there are some.
     pub frames: Option<Counters>,
     /// Traffic of all applications.
@@ -154,6 +159,8 @@ impl World {
             inputs: self.inputs,
             troubles: self.troubles,
             struck: self.struck,
+            sources: self.sources.doings(),
+            issued: self.monitor.ordinals,
             frames: match &self.setup.wire {
                 Wire::Ethernet(ethernet) => Some(ethernet.network.counters()),
                 Wire::Links { .. } => None,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use base::bulk::Bulk;
-use base::ids::{Incarnation, NodeId, RunNumber};
+use base::ids::{EventId, Incarnation, NodeId, RunNumber};
 use base::time::Time;
 use dataflow::component::{Component, Processed, Steer, Steered};
 use dataflow::control::controller::Application;
@@ -11,6 +11,7 @@ use dataflow::level1::trigger::Trigger;
 use dataflow::message::{BuiltEvent, EventInfo, Message, Recording};
 
 use super::costs::Costs;
+use super::detectors::Detectors;
 use super::driver::Driver;
 use super::hosts::Hosts;
 use super::joins::Joins;
@@ -28,6 +29,8 @@ pub struct Setup {
     pub components: Box<dyn Fn(NodeId, Incarnation) -> Box<dyn Component + Send>>,
     /// What drivers do for components.
     pub outside: Box<dyn Outside>,
+    /// Sources that send by themselves, where there are such.
+    pub detectors: Detectors,
     /// Who shares a processor.
     pub hosts: Hosts,
     /// What inputs cost.
@@ -80,6 +83,11 @@ impl Setup {
 pub trait Outside {
     /// The fragment that a link sends of an event; all links of a read-out system are asked one after the other, from 0.
     fn fragment(&mut self, node: NodeId, rob: u16, event: &EventInfo) -> Bulk;
+
+    /// The fragment that a source sends by itself of an event.
+    fn pushed(&mut self, _node: NodeId, _rob: u16, _event: EventId) -> Bulk {
+        Bulk::empty()
+    }
 
     /// The next trigger from outside; `None` if there will be no more.
     fn trigger(&mut self) -> Option<Trigger>;

@@ -1,0 +1,15 @@
+//! A pass of a driver, as every component has it.
+
+use base::time::Time;
+use dataflow::component::{Action, Component, Input, Outbox};
+
+/// What a component makes of all that is there at once.
+pub(crate) fn pass(component: &mut impl Component, now: Time, inputs: impl IntoIterator<Item = Input>) -> Vec<Action> {
+    let mut out = Outbox::new();
+    for input in inputs {
+        component.handle(now, input, &mut out);
+        component.check();
+    }
+    component.flush(now, &mut out);
+    out.drain().collect()
+}

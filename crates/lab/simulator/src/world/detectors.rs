@@ -1,0 +1,168 @@
+//! What is at the far ends of links that push: sources that send when they like, and in what they misbehave.
+
+use std::time::Duration;
+
+use base::ids::{EventId, NodeId};
+use base::random::unit_of_event;
+
+/// All sources of a partition, and the beam that they see.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Detectors {
+    /// The events that there are to see.
+    pub beam: Beam,
+    /// Most fragments that a read-out system takes from a link in a pass.
+    pub room: usize,
+    /// The sources.
+    pub each: Vec<Source>,
+}
+
+/// The numbers that belong to triggers. The others are gaps.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Beam {
+    /// No trigger has a smaller number.
+    pub first: u64,
+    /// No trigger has this number, or a greater one.
+    pub end: u64,
+    /// The fraction of the numbers that are gaps.
+    pub gaps: f64,
+    /// Which ones.
+    pub seed: u64,
+}
+
+impl Beam {
+    /// A beam of this number of triggers.
+    pub fn of(triggers: u64, first: u64, gaps: f64, seed: u64) -> Self {
+        let all = Self { first, end: u64::MAX, gaps, seed };
+        let last = (0..triggers).fold(None, |before, _| all.next(before.map_or(first, |before: u64| before + 1)));
+        Self { end: last.map_or(first, |last| last + 1), ..all }
+    }
+
+    /// Whether there is a trigger with this number.
+    pub fn has(&self, number: u64) -> bool {
+        (self.first..self.end).contains(&number) && unit_of_event(EventId(number), self.seed) >= self.gaps
+    }
+
+    /// The number of the first trigger that has not a smaller one than this.
+    pub fn next(&self, from: u64) -> Option<u64> {
+        (from.max(self.first)..self.end).find(|number| self.has(*number))
+    }
+}
+
+/// A source that sends by itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Source {
+    /// The read-out system that has its link.
+    pub ros: NodeId,
+    /// The link.
+    pub rob: u16,
+    /// Whether its fragments are the triggers. One source leads.
+    pub leads: bool,
+    /// When it sends.
+    pub rhythm: Rhythm,
+    /// What its link takes in each direction.
+    pub latency: Duration,
+    /// In what it misbehaves.
+    pub habits: Habits,
+}
+
+/// When a source sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rhythm {
+    /// On its own: a fragment after each such interval, which varies up to twice.
+    Alone(Duration),
+    /// So long behind the leading source.
+    Behind(Duration),
+}
+
+/// In what a source misbehaves: how often it does so for a fragment, from 0 to 1, or when. The default is a good one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Habits {
+    /// It sends the next fragment first.
+    pub swaps: f64,
+    /// It sends the fragment twice.
+    pub doubles: f64,
+    /// The fragment is damaged.
+    pub damages: f64,
+    /// It sends a fragment with a number far from all others.
+    pub runs_wild: f64,
+    /// It sends a fragment with a number a little below the others.
+    pub goes_back: f64,
+    /// It does not send the fragment.
+    pub leaves_out: f64,
+    /// It sends a fragment that belongs to no trigger.
+    pub invents: f64,
+    /// It says that nothing older follows.
+    pub idles: f64,
+    /// It waits before it sends.
+    pub hesitates: f64,
+    /// So long.
+    pub hesitation: Duration,
+    /// It sends nothing but its end.
+    pub is_silent: bool,
+    /// It sends although it was told not to.
+    pub is_deaf: bool,
+    /// It does not say that it has ended.
+    pub never_ends: bool,
+    /// It comes so long after the applications.
+    pub late: Duration,
+    /// It dies at these times of the run, and is away so long, or for good.
+    pub deaths: Vec<(Duration, Option<Duration>)>,
+    /// When it returns it begins with the first number again.
+    pub begins_anew: bool,
+}
+
+impl Habits {
+    /// Whether it does nothing amiss.
+    pub fn are_good(&self) -> bool {
+        *self == Self { idles: self.idles, late: self.late, ..Self::default() }
+    }
+}
+
+/// What a source has done, and what its read-out system was handed of that.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Doings {
+    /// Fragments that it sent.
+    pub sent: u64,
+    /// Of those in the order of triggers, the doubled ones, and so on: how often it did what it has the habit of.
+    pub swapped: u64,
+    /// Fragments sent twice.
+    pub doubled: u64,
+    /// Damaged ones.
+    pub damaged: u64,
+    /// Wild numbers.
+    pub wild: u64,
+    /// Numbers that went back.
+    pub back: u64,
+    /// Triggers left out.
+    pub left_out: u64,
+    /// Fragments of no trigger.
+    pub invented: u64,
+    /// Idle marks.
+    pub idle: u64,
+    /// Waits.
+    pub hesitated: u64,
+    /// Fragments sent although it was told not to.
+    pub unasked: u64,
+    /// How often it was told not to send.
+    pub turned_off: u64,
+    /// How often it had to wait because its link was full.
+    pub blocked: u64,
+    /// Its deaths.
+    pub died: u64,
+    /// Its returns.
+    pub returned: u64,
+    /// How often it was told to stop and did not say that it has ended.
+    pub unended: u64,
+    /// Numbers of the fragments that the present life of its read-out system was handed, in order; kept with checks only.
+    pub handed: Vec<u64>,
+    /// Fragments among them that were damaged.
+    pub handed_damaged: u64,
+    /// What it said at its ends to this life to have sent.
+    pub announced: u64,
+    /// Connections to this life.
+    pub connected: u64,
+    /// Whether it has a connection.
+    pub is_there: bool,
+    /// Whether it has said that it has ended, on this connection, and its read-out system has heard that.
+    pub has_ended: bool,
+}

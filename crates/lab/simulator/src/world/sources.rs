@@ -1,0 +1,510 @@
+//! Sources at work: they connect, obey read-out systems or do not, and send; what they send waits until it is taken.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use base::ids::{EventId, Incarnation, NodeId};
+use base::random::Random;
+use base::time::Time;
+use dataflow::component::{Input, LinkNews, LinkOrder};
+use dataflow::readout::fragment::{FragmentHead, status};
+
+use super::detectors::{Beam, Detectors, Doings, Rhythm, Source};
+use super::{Arriving, What, World};
+
+/// All sources of a world.
+#[derive(Default)]
+pub(super) struct Sources {
+    beam: Beam,
+    room: usize,
+    /// The leading source has sent all triggers below this number.
+    led_below: u64,
+    lines: Vec<Line>,
+}
+
+/// Something that happens to the source of this place, or on its link.
+pub(super) enum SourceEvent {
+    Appears(usize),
+    Dies(usize, Option<Duration>),
+    /// Its connection to this life of its read-out system stands, if both still live.
+    Connects(usize, Incarnation),
+    Wakes(usize),
+    /// On this connection of it.
+    Hears(usize, u64, LinkOrder),
+    /// What it sent comes to this life of its read-out system.
+    Comes(usize, Incarnation, Vec<LinkNews>),
+    /// Its read-out system looks after it.
+    Taken(usize),
+}
+
+/// What a read-out system takes from a link in a pass.
+pub(super) struct Batch {
+    line: usize,
+    news: Vec<LinkNews>,
+}
+
+impl Batch {
+    /// Fragments, and their bytes.
+    pub(super) fn size(&self) -> (usize, usize) {
+        let bytes = |news: &LinkNews| if let LinkNews::Fragment { bulk, .. } = news { Some(bulk.len()) } else { None };
+        self.news.iter().filter_map(bytes).fold((0, 0), |(count, sum), bytes| (count + 1, sum + bytes))
+    }
+}
+
+/// A source, its link, and what waits there.
+struct Line {
+    source: Source,
+    random: Random,
+    lives: bool,
+    /// The life of its read-out system that it has a connection to.
+    link: Option<Incarnation>,
+    /// How often it has connected.
+    connections: u64,
+    started: bool,
+    stopping: bool,
+    ended: bool,
+    /// As it was told.
+    off: bool,
+    wake: Option<Time>,
+    /// The first number that it has not come to.
+    next: u64,
+    /// It sends nothing before this time.
+    not_before: Time,
+    /// What has come to its read-out system and was not taken.
+    queue: VecDeque<LinkNews>,
+    /// Fragments sent and not taken.
+    on_way: usize,
+    /// As its read-out system has said.
+    is_off: bool,
+    is_taking: bool,
+    /// Fragments sent on this connection.
+    sent: u64,
+    doings: Doings,
+}
+
+impl Line {
+    fn new(source: Source, seed: u64, first: u64) -> Self {
+        let own = u64::from(source.ros.0) << 16 | u64::from(source.rob);
+        Self {
+            random: Random::new(seed ^ own ^ 0x736f_7572_6365),
+            source,
+            lives: false,
+            link: None,
+            connections: 0,
+            started: false,
+            stopping: false,
+            ended: false,
+            off: false,
+            wake: None,
+            next: first,
+            not_before: Time::ZERO,
+            queue: VecDeque::new(),
+            on_way: 0,
+            is_off: false,
+            is_taking: false,
+            sent: 0,
+            doings: Doings::default(),
+        }
+    }
+
+    fn cut(&mut self) {
+        self.link = None;
+        (self.started, self.stopping, self.ended, self.off) = (false, false, false, false);
+        self.sent = 0;
+    }
+
+    fn does(&mut self, how_often: f64) -> bool {
+        how_often > 0.0 && self.random.chance(how_often)
+    }
+
+    /// The number that it sends next, if there is one already.
+    fn ahead(&self, beam: &Beam, led_below: u64) -> Option<u64> {
+        let number = beam.next(self.next)?;
+        let may = match self.source.rhythm {
+            Rhythm::Alone(_) => true,
+            Rhythm::Behind(_) => number < led_below,
+        };
+        may.then_some(number)
+    }
+
+    /// What it sends at once, each with whether that is damaged.
+    fn fragments(&mut self, number: u64, beam: &Beam, led_below: u64) -> Vec<(u64, bool)> {
+        let habits = self.source.habits.clone();
+        let mut numbers = Vec::new();
+        if self.does(habits.invents) && number > self.next {
+            self.doings.invented += 1;
+            numbers.push(number - 1);
+        }
+        if self.does(habits.goes_back) {
+            self.doings.back += 1;
+            numbers.push(number.saturating_sub(1 + self.random.below(6)));
+        }
+        if self.does(habits.runs_wild) {
+            self.doings.wild += 1;
+            numbers.push(number ^ 1 << (32 + self.random.below(31)));
+        }
+        self.next = number + 1;
+        let second = self.ahead(beam, led_below);
+        if let Some(second) = second
+            && self.does(habits.swaps)
+        {
+            self.doings.swapped += 1;
+            self.next = second + 1;
+            numbers.push(second);
+        }
+        if self.does(habits.leaves_out) {
+            self.doings.left_out += 1;
+        } else {
+            numbers.push(number);
+            if self.does(habits.doubles) {
+                self.doings.doubled += 1;
+                numbers.push(number);
+            }
+        }
+        let damaged = |number| (number, self.does(habits.damages));
+        let all: Vec<(u64, bool)> = numbers.into_iter().map(damaged).collect();
+        self.doings.damaged += all.iter().filter(|(_, damaged)| *damaged).count() as u64;
+        self.doings.sent += all.len() as u64;
+        self.doings.unasked += if self.off { all.len() as u64 } else { 0 };
+        all
+    }
+}
+
+impl Sources {
+    pub(super) fn new(detectors: &Detectors, seed: u64) -> Self {
+        let Detectors { beam, room, each } = detectors;
+        let line = |source: &Source| Line::new(source.clone(), seed, beam.first);
+        Self { beam: *beam, room: *room, led_below: beam.first, lines: each.iter().map(line).collect() }
+    }
+
+    pub(super) fn doings(self) -> Vec<Doings> {
+        self.lines.into_iter().map(|line| line.doings).collect()
+    }
+
+    fn place(&self, ros: NodeId, rob: u16) -> Option<usize> {
+        self.lines.iter().position(|line| (line.source.ros, line.source.rob) == (ros, rob))
+    }
+}
+
+impl World {
+    /// Sources come, with the applications or later.
+    pub(super) fn start_sources(&mut self) {
+        for place in 0..self.sources.lines.len() {
+            let late = self.sources.lines[place].source.habits.late;
+            self.source_event(self.now + late, SourceEvent::Appears(place));
+        }
+    }
+
+    /// The run begins, by which their deaths are timed.
+    pub(super) fn doom_sources(&mut self) {
+        for place in 0..self.sources.lines.len() {
+            for (at, away) in self.sources.lines[place].source.habits.deaths.clone() {
+                self.source_event(self.now + at, SourceEvent::Dies(place, away));
+            }
+        }
+    }
+
+    /// A read-out system has come to life: its sources connect.
+    pub(super) fn connect_sources_of(&mut self, ros: NodeId) {
+        for place in 0..self.sources.lines.len() {
+            let line = &mut self.sources.lines[place];
+            if line.source.ros == ros {
+                line.doings.begin_anew();
+                self.connect_source(place);
+            }
+        }
+    }
+
+    /// A read-out system has died, with all that its links held.
+    pub(super) fn cut_sources_of(&mut self, ros: NodeId) {
+        for line in self.sources.lines.iter_mut().filter(|line| line.source.ros == ros) {
+            line.cut();
+            line.queue.clear();
+            (line.on_way, line.is_off, line.is_taking) = (0, false, false);
+        }
+    }
+
+    fn connect_source(&mut self, place: usize) {
+        let Line { source, lives, .. } = &self.sources.lines[place];
+        let (ros, latency) = (source.ros, source.latency);
+        if *lives && self.slot(ros).node.is_some() {
+            let life = self.slot(ros).incarnation;
+            self.source_event(self.now + latency, SourceEvent::Connects(place, life));
+        }
+    }
+
+    fn source_event(&mut self, at: Time, event: SourceEvent) {
+        self.schedule(at, What::Source(event));
+    }
+
+    pub(super) fn on_source_event(&mut self, event: SourceEvent) {
+        match event {
+            SourceEvent::Appears(place) => {
+                let line = &mut self.sources.lines[place];
+                line.lives = true;
+                if line.source.habits.begins_anew && line.doings.died > 0 {
+                    line.next = self.sources.beam.first;
+                }
+                line.doings.returned += u64::from(line.doings.died > 0);
+                self.connect_source(place);
+            }
+            SourceEvent::Dies(place, away) => self.source_dies(place, away),
+            SourceEvent::Connects(place, life) => self.source_connects(place, life),
+            SourceEvent::Wakes(place) => {
+                if self.sources.lines[place].wake == Some(self.now) {
+                    self.sources.lines[place].wake = None;
+                    self.source_sends(place);
+                }
+            }
+            SourceEvent::Hears(place, connection, order) => {
+                let line = &self.sources.lines[place];
+                if line.connections == connection && line.link.is_some() {
+                    self.source_hears(place, order);
+                }
+            }
+            SourceEvent::Comes(place, life, news) => {
+                let slot = self.slot(self.sources.lines[place].source.ros);
+                if slot.node.is_some() && slot.incarnation == life {
+                    self.sources.lines[place].queue.extend(news);
+                    self.take_from(place);
+                }
+            }
+            SourceEvent::Taken(place) => {
+                // There is room on the link.
+                self.wake_source(place, self.now + self.sources.lines[place].source.latency);
+                self.take_from(place);
+            }
+        }
+    }
+
+    fn source_dies(&mut self, place: usize, away: Option<Duration>) {
+        self.trace.tell(self.now, &format!("source {place} dies"));
+        let line = &mut self.sources.lines[place];
+        if !core::mem::replace(&mut line.lives, false) {
+            return;
+        }
+        line.doings.died += 1;
+        self.source_says(place, vec![LinkNews::Down]);
+        self.sources.lines[place].cut();
+        if let Some(away) = away {
+            self.source_event(self.now + away, SourceEvent::Appears(place));
+        }
+    }
+
+    fn source_connects(&mut self, place: usize, life: Incarnation) {
+        let slot = self.slot(self.sources.lines[place].source.ros);
+        let stands = slot.node.is_some() && slot.incarnation == life;
+        let line = &mut self.sources.lines[place];
+        if !stands || !line.lives || line.link == Some(life) {
+            return;
+        }
+        line.link = Some(life);
+        line.connections += 1;
+        self.source_says(place, vec![LinkNews::Up]);
+    }
+
+    fn source_hears(&mut self, place: usize, order: LinkOrder) {
+        self.trace.tell(self.now, &format!("source {place} hears {order:?}"));
+        let line = &mut self.sources.lines[place];
+        match order {
+            LinkOrder::Start => line.started = true,
+            LinkOrder::Stop => line.stopping = true,
+            LinkOrder::Off => {
+                line.off = true;
+                line.doings.turned_off += 1;
+            }
+            LinkOrder::On => line.off = false,
+        }
+        self.wake_source(place, self.now);
+    }
+
+    /// It looks what it has to send, at this time or when it would anyway.
+    fn wake_source(&mut self, place: usize, at: Time) {
+        let line = &mut self.sources.lines[place];
+        let at = at.max(line.not_before).max(self.now);
+        if line.wake.is_none_or(|wake| at < wake) {
+            line.wake = Some(at);
+            self.source_event(at, SourceEvent::Wakes(place));
+        }
+    }
+
+    /// It sends what there is for it to send now, or says that it has ended.
+    fn source_sends(&mut self, place: usize) {
+        let Sources { beam, led_below, lines, .. } = &mut self.sources;
+        let line = &mut lines[place];
+        let habits = &line.source.habits;
+        if line.link.is_none() || !(line.started || line.stopping) || line.ended || (line.off && !habits.is_deaf) {
+            return;
+        }
+        let sends = !habits.is_silent && !(line.stopping && matches!(line.source.rhythm, Rhythm::Alone(_)));
+        let ahead = line.ahead(beam, *led_below).filter(|_| sends);
+        let Some(number) = ahead else {
+            let is_over = line.source.leads && beam.next(line.next).is_none() && sends;
+            return if line.stopping || is_over { self.source_ends(place) } else { () };
+        };
+        if line.on_way >= ON_WAY_MAX {
+            line.doings.blocked += 1;
+            return;
+        }
+        if line.does(line.source.habits.hesitates) && line.not_before < self.now {
+            line.doings.hesitated += 1;
+            line.not_before = self.now + line.source.habits.hesitation;
+            return self.wake_source(place, self.now);
+        }
+        let all = line.fragments(number, beam, *led_below);
+        let idle = line.does(line.source.habits.idles).then_some(line.next);
+        line.doings.idle += u64::from(idle.is_some());
+        let pause = match line.source.rhythm {
+            Rhythm::Alone(interval) => interval.mul_f64(2.0 * line.random.unit()),
+            Rhythm::Behind(_) => Duration::ZERO,
+        };
+        line.not_before = self.now + pause.max(BETWEEN_FRAGMENTS);
+        let (leads, next) = (line.source.leads, line.next);
+        self.source_sends_fragments(place, &all, idle);
+        if leads {
+            self.followers_see(next);
+        }
+        self.wake_source(place, self.now);
+    }
+
+    fn source_sends_fragments(&mut self, place: usize, all: &[(u64, bool)], idle: Option<u64>) {
+        let Source { ros, rob, .. } = self.sources.lines[place].source;
+        let mut news: Vec<LinkNews> = Vec::with_capacity(all.len() + 1);
+        for &(number, damaged) in all {
+            let event = EventId(number);
+            let bulk = self.setup.outside.pushed(ros, rob, event);
+            let status = if damaged { status::TRUNCATED } else { 0 };
+            let head = FragmentHead { event, status, len_bytes: bulk.len() as u32 };
+            news.push(LinkNews::Fragment { head, trigger_type: 0x84, bulk });
+        }
+        news.extend(idle.map(|next| LinkNews::Idle(EventId(next))));
+        let line = &mut self.sources.lines[place];
+        line.on_way += all.len();
+        line.sent += all.len() as u64;
+        self.source_says(place, news);
+    }
+
+    /// The leading source has gone past all triggers below this number.
+    fn followers_see(&mut self, below: u64) {
+        self.sources.led_below = self.sources.led_below.max(below);
+        for place in 0..self.sources.lines.len() {
+            if let Rhythm::Behind(delay) = self.sources.lines[place].source.rhythm {
+                self.wake_source(place, self.now + delay);
+            }
+        }
+    }
+
+    fn source_ends(&mut self, place: usize) {
+        let line = &mut self.sources.lines[place];
+        line.ended = true;
+        if line.source.habits.never_ends {
+            line.doings.unended += 1;
+            return;
+        }
+        let sent = line.sent;
+        self.source_says(place, vec![LinkNews::Ended { sent }]);
+    }
+
+    fn source_says(&mut self, place: usize, news: Vec<LinkNews>) {
+        let line = &self.sources.lines[place];
+        let Some(life) = line.link else { return };
+        self.source_event(self.now + line.source.latency, SourceEvent::Comes(place, life, news));
+    }
+
+    /// What a read-out system has to say to a source.
+    pub(super) fn order_source(&mut self, ros: NodeId, rob: u16, order: LinkOrder) {
+        let place = self.sources.place(ros, rob).expect("a link with a source");
+        let line = &mut self.sources.lines[place];
+        match order {
+            LinkOrder::Off => line.is_off = true,
+            LinkOrder::On => line.is_off = false,
+            LinkOrder::Start | LinkOrder::Stop => {}
+        }
+        let (at, connection) = (self.now + line.source.latency, line.connections);
+        self.source_event(at, SourceEvent::Hears(place, connection, order));
+        self.take_from(place);
+    }
+
+    /// What waits on a link is taken in order: no fragments from one that is off, and of the others no more than there is room for.
+    fn take_from(&mut self, place: usize) {
+        let room = self.sources.room;
+        let line = &mut self.sources.lines[place];
+        if line.is_taking {
+            return;
+        }
+        let room = if line.is_off { 0 } else { room };
+        let mut news = Vec::new();
+        let mut fragments = 0;
+        while let Some(next) = line.queue.pop_front_if(|next| fragments < room || !is_fragment(next)) {
+            fragments += usize::from(is_fragment(&next));
+            news.push(next);
+        }
+        if news.is_empty() {
+            return;
+        }
+        line.is_taking = true;
+        line.on_way -= fragments;
+        let (ros, life) = (line.source.ros, self.slot(self.sources.lines[place].source.ros).incarnation);
+        self.arrives(ros, Arriving::Pushed(life, Batch { line: place, news }));
+    }
+
+    /// A read-out system is handed what it took.
+    pub(super) fn input_pushed(&mut self, to: NodeId, incarnation: Incarnation, batch: Batch) {
+        let now = self.now;
+        let slot = &mut self.slots[usize::from(to.0) - 1];
+        if slot.hangs || slot.incarnation != incarnation {
+            return;
+        }
+        let now = slot.reads_clock(now);
+        let Some(node) = &mut slot.node else { return };
+        let mut out = core::mem::take(&mut self.out);
+        self.inputs += batch.news.len() as u64;
+        let line = &mut self.sources.lines[batch.line];
+        for news in batch.news {
+            line.doings.note(&news, self.setup.checks);
+            let rob = line.source.rob;
+            node.handle(now, Input::Link { rob, news }, &mut out);
+        }
+        line.is_taking = false;
+        self.source_event(self.now, SourceEvent::Taken(batch.line));
+        self.after(to, &mut out);
+        self.out = out;
+    }
+}
+
+impl Doings {
+    /// What the present life of the read-out system was handed is nothing yet.
+    fn begin_anew(&mut self) {
+        self.handed.clear();
+        (self.handed_damaged, self.announced, self.connected) = (0, 0, 0);
+        (self.is_there, self.has_ended) = (false, false);
+    }
+
+    fn note(&mut self, news: &LinkNews, keeps: bool) {
+        match news {
+            LinkNews::Fragment { head, .. } => {
+                self.handed.extend(keeps.then_some(head.event.0));
+                self.handed_damaged += u64::from(head.status != 0);
+            }
+            LinkNews::Ended { sent } => {
+                self.announced += sent;
+                self.has_ended = true;
+            }
+            LinkNews::Up => {
+                self.connected += 1;
+                (self.is_there, self.has_ended) = (true, false);
+            }
+            LinkNews::Down => (self.is_there, self.has_ended) = (false, false),
+            LinkNews::Idle(_) => {}
+        }
+    }
+}
+
+fn is_fragment(news: &LinkNews) -> bool {
+    matches!(news, LinkNews::Fragment { .. })
+}
+
+/// A link holds so many fragments; a source that has sent more waits.
+const ON_WAY_MAX: usize = 64;
+/// No source is faster.
+const BETWEEN_FRAGMENTS: Duration = Duration::from_micros(1);
