@@ -123,8 +123,8 @@ pub struct Level1 {
     has_waited: bool,
     exhausted: bool,
     draining: bool,
-    /// To drain when the leading source has ended.
-    closing: bool,
+    /// To drain when the leading source has ended, or at this time if nothing can be issued then.
+    closing: Option<Time>,
     blocked: BlockedClock,
     counters: Level1Counters,
 }
@@ -202,7 +202,7 @@ impl Level1 {
             has_waited: false,
             exhausted: false,
             draining: false,
-            closing: false,
+            closing: None,
             blocked: BlockedClock::default(),
             counters: Level1Counters::default(),
         }
@@ -342,6 +342,7 @@ impl Level1 {
             self.results.push((self.receivers[decider].node, rois));
         }
         self.counters.issued += 1;
+        self.closing = self.closing.map(|_| now + CLOSING_PATIENCE);
         self.tell_due.get_or_insert(now + TELL_EVERY);
         if self.left() == 0 {
             self.exhaust(out);
@@ -359,7 +360,7 @@ impl Level1 {
     /// The leading source begins when all others have come, and ends first.
     fn lead(&mut self, out: &mut Outbox) {
         let TriggerInput::Link(led) = &mut self.input else { return };
-        let may = !(self.closing || self.exhausted || self.draining);
+        let may = !(self.closing.is_some() || self.exhausted || self.draining);
         let wanted = may && (self.running || led.is_started());
         let awaits = self.receivers.iter().any(|r| r.reachable && r.busy & bit(BusyCause::Source) != 0);
         if (!wanted || !awaits) && led.turn(wanted) {
@@ -369,6 +370,28 @@ impl Level1 {
 
     fn waits_for_leader(&self) -> bool {
         matches!(&self.input, TriggerInput::Link(led) if led.is_started() && !led.is_over()) && !self.exhausted
+    }
+
+    /// The run ends with the last trigger of the leading source, or when none could be issued for long: a stop does not hang.
+    fn close(&mut self, now: Time, out: &mut Outbox) {
+        let Some(due) = self.closing else { return };
+        if self.exhausted || (due <= now && self.is_held_back()) {
+            self.drain(now, out);
+        } else if !self.is_held_back() {
+            self.closing = Some(now + CLOSING_PATIENCE);
+        }
+    }
+
+    fn drain(&mut self, now: Time, out: &mut Outbox) {
+        self.closing = None;
+        self.running = false;
+        self.draining = true;
+        self.veto_owed(now);
+        self.pace.stop();
+        self.tell_issued(out);
+        let deciders = self.deciders().iter().filter(|receiver| !self.is_told_again(receiver.node));
+        deciders.for_each(|receiver| out.send(receiver.node, Message::NoMore));
+        self.discard_unused();
     }
 
     fn on_trigger(&mut self, trigger: Option<Trigger>) {
@@ -498,7 +521,7 @@ impl Level1 {
             receiver.busy = bit(BusyCause::Source);
             if led.ros() == node {
                 led.forget();
-                if state == PeerState::Gone || self.closing {
+                if state == PeerState::Gone || self.closing.is_some() {
                     led.end();
                 }
             }
@@ -589,22 +612,14 @@ impl Level1 {
             }
             Command::Drain if self.waits_for_leader() => {
                 self.running = true;
-                self.closing = true;
+                self.closing = Some(now + CLOSING_PATIENCE);
                 self.pace.start(now);
             }
             Command::Drain | Command::Abandon => {
-                self.closing = false;
-                self.running = false;
-                self.draining = true;
-                self.veto_owed(now);
-                self.pace.stop();
-                self.tell_issued(out);
                 if command == Command::Abandon {
                     self.again = None;
                 }
-                let deciders = self.deciders().iter().filter(|receiver| !self.is_told_again(receiver.node));
-                deciders.for_each(|receiver| out.send(receiver.node, Message::NoMore));
-                self.discard_unused();
+                self.drain(now, out);
             }
             _ => {}
         }
@@ -623,9 +638,7 @@ impl Component for Level1 {
         }
         self.tell_again(out);
         self.issue(now, out);
-        if self.closing && self.exhausted {
-            self.on_command(now, Command::Drain, out);
-        }
+        self.close(now, out);
         self.ask(out);
         self.lead(out);
         self.has_waited |= self.dead_time.is_some() && self.is_held_back();
@@ -641,7 +654,7 @@ impl Component for Level1 {
         let offer = self.pace.next().filter(|_| !waits);
         let owed = self.owed.is_late() && self.is_held_back();
         let offer = offer.map(|due| if owed { self.owed.until(due) } else { due });
-        [offer, self.tell_due].into_iter().flatten().min()
+        [offer, self.tell_due, self.closing].into_iter().flatten().min()
     }
 
     fn is_drained(&self) -> bool {
@@ -679,3 +692,5 @@ const BURST: u64 = 64;
 
 /// An idle L2SV learns at least this often how far level 1 has come.
 const TELL_EVERY: Duration = Duration::from_millis(10);
+/// For so long what is there at the end of a run may wait for room.
+const CLOSING_PATIENCE: Duration = Duration::from_secs(1);

@@ -548,7 +548,7 @@ impl Ros {
                 }
                 Lookup::Never => true,
             };
-            if lost && self.links.as_ref().is_some_and(|links| links.is_tolerated(rob)) {
+            if self.links.as_ref().is_some_and(|links| links.is_tolerated(rob)) {
                 continue;
             }
             missing.push(Missing { rob: self.robs[rob].source_id(), lost });

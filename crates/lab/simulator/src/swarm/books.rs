@@ -5,10 +5,17 @@ use std::collections::BTreeMap;
 use base::ids::{EventId, Role};
 
 use super::Failures;
-use super::expected::Expected;
+use super::expected::{Expected, Numbered};
 use super::outside::{Recorded, Seen};
 use super::plan::{InputKind, Plan};
 use crate::world::Outcomes;
+
+/// The first events of the run.
+pub(super) fn events(plan: &Plan, outcomes: &Outcomes, count: u64) -> impl Iterator<Item = Numbered> {
+    let of_source = |ordinal| plan.sending.is_some().then(|| outcomes.issued.get(&ordinal).copied());
+    let event = move |ordinal| of_source(ordinal).unwrap_or(Some(EventId(plan.first.wrapping_add(ordinal))));
+    (0..count).filter_map(move |ordinal| Some(Numbered { event: event(ordinal)?, ordinal }))
+}
 
 /// The account says of each event what became of it.
 pub(super) fn against_files(plan: &Plan, outcomes: &Outcomes, seen: &Seen, failures: &mut Failures) {
@@ -16,7 +23,8 @@ pub(super) fn against_files(plan: &Plan, outcomes: &Outcomes, seen: &Seen, failu
     if account.level2_forced + account.level2_incomplete > 0 || plan.input == InputKind::Level2Only {
         return;
     }
-    let expected: Vec<Expected> = (0..account.level1).map(|ordinal| plan.expected(ordinal)).collect();
+    let all = events(plan, outcomes, account.level1);
+    let expected: Vec<Expected> = all.map(|numbered| plan.expected(numbered)).collect();
     let count = |is: fn(&Expected) -> bool| expected.iter().filter(|expected| is(expected)).count() as u64;
     let filtered = count(|expected| *expected == Expected::Filtered);
     let failed = count(|expected| *expected == Expected::Recorded(0));

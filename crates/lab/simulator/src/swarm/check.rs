@@ -8,11 +8,11 @@ use dataflow::level1::pace::Spacing;
 use dataflow::message::Grounds;
 use dataflow::report::{Counters, DfmCounters, EfdCounters, Level1Counters, Report, RosCounters, SfiCounters};
 
-use super::expected::Expected;
+use super::expected::{Expected, Numbered};
 use super::outside::{Recorded, Seen};
 use super::plan::{InputKind, Plan};
 use super::shaping;
-use super::{Failures, books};
+use super::{Failures, books, link_books};
 use crate::world::{Fault, Outcomes};
 
 /// A run that has ended, to be checked against its plan.
@@ -33,6 +33,7 @@ impl Check<'_> {
         shaping::too_much(self.plan, self.outcomes, &mut failures);
         self.files(&mut failures);
         self.what_is_missing_is_counted(&mut failures);
+        link_books::check(self.plan, self.outcomes, &mut failures);
         if self.plan.is_hindered() {
             self.hindrance_is_overcome(&mut failures);
         } else {
@@ -65,8 +66,7 @@ impl Check<'_> {
     fn nothing_lost_in_a_crash(&self, failures: &mut Failures) {
         let Self { plan, outcomes, seen, .. } = self;
         let files: BTreeSet<EventId> = seen.events().collect();
-        let selected = (0..outcomes.account.level1).filter(|&ordinal| self.is_recorded(ordinal));
-        let missing = selected.map(|ordinal| EventId(plan.first + ordinal)).filter(|event| !files.contains(event));
+        let missing = self.selected().filter(|event| !files.contains(event));
         if plan.input != InputKind::Level2Only {
             failures.extend(missing.map(|event| format!("{event} is lost in a crash")));
         }
@@ -74,7 +74,7 @@ impl Check<'_> {
         if lost(account) > 0 {
             failures.push(format!("events count as lost: {account:?}"));
         }
-        let accepted = (0..account.level1).filter(|&ordinal| plan.is_accepted(ordinal)).count() as u64;
+        let accepted = self.events().filter(|&numbered| plan.is_accepted(numbered)).count() as u64;
         let doubtful = account.level2_forced + account.level2_incomplete;
         let may_be_accepted = accepted..=accepted + doubtful;
         if plan.has_level2() && !may_be_accepted.contains(&account.level2_accepted) {
@@ -108,12 +108,15 @@ impl Check<'_> {
             if !files.insert(*event) {
                 failures.push(format!("{event} is recorded twice"));
             }
-            let ordinal = event.0.wrapping_sub(self.plan.first);
-            match self.plan.expected_of_filter(ordinal) {
+            let Some(numbered) = self.numbered(*event) else {
+                failures.push(format!("{event} is recorded, and was no trigger"));
+                continue;
+            };
+            match self.plan.expected_of_filter(numbered) {
                 Expected::Recorded(expected) if expected == *streams => {}
                 other => failures.push(format!("{event} is in streams {streams:#b}, and is to be {other:?}")),
             }
-            if !self.plan.is_accepted(ordinal) {
+            if !self.plan.is_accepted(numbered) {
                 not_selected.push(event);
             }
         }
@@ -158,8 +161,7 @@ impl Check<'_> {
             return self.rejected_are_to_be(failures);
         }
         let files: BTreeSet<EventId> = seen.events().collect();
-        let selected = (0..outcomes.account.level1).filter(|&ordinal| self.is_recorded(ordinal));
-        let missing: Vec<u64> = selected.filter(|ordinal| !files.contains(&EventId(plan.first + ordinal))).collect();
+        let missing: Vec<EventId> = self.selected().filter(|event| !files.contains(event)).collect();
         if missing.len() as u64 > lost(&outcomes.account) {
             failures
                 .push(format!("missing in the files are {missing:?}, and not all are lost: {:?}", outcomes.account));
@@ -185,7 +187,8 @@ impl Check<'_> {
     /// Whichever events the account knows, it counts none as rejected that is to be recorded.
     fn rejected_are_to_be(&self, failures: &mut Failures) {
         let rejected = self.outcomes.account.level2_rejected + self.outcomes.account.filter_rejected;
-        let to_be = (0..self.plan.events).filter(|&ordinal| !self.is_recorded(ordinal)).count() as u64;
+        let all = books::events(self.plan, self.outcomes, self.plan.events);
+        let to_be = all.filter(|&numbered| !self.is_recorded(numbered)).count() as u64;
         if rejected > to_be {
             failures.push(format!("{to_be} events are to be rejected: {:?}", self.outcomes.account));
         }
@@ -210,7 +213,8 @@ impl Check<'_> {
         failures.extend(outcomes.lost_credits.iter().cloned());
         if outcomes.ending.dead.is_empty() {
             // Else what waits for the dead, to be decided, built or cleared, waits still.
-            failures.extend(outcomes.busy.iter().map(|busy| format!("busy not released: {busy}")));
+            let busy = outcomes.busy.iter().filter(|busy| !link_books::is_awaited(outcomes, busy));
+            failures.extend(busy.map(|busy| format!("busy not released: {busy}")));
             outcomes.ending.reports.values().for_each(|report| self.pages(report, failures));
         }
         if !outcomes.touched.is_empty() {
@@ -254,7 +258,8 @@ impl Check<'_> {
     }
 
     fn pages(&self, report: &Report, failures: &mut Failures) {
-        if matches!(report.role, Role::Ros | Role::Pros) {
+        // What sources sent in vain is in no event.
+        if matches!(report.role, Role::Ros | Role::Pros) && report.links.is_empty() {
             let c = RosCounters::from_values(&report.counters);
             let home = (c.resident > 0).then(|| format!("{:?}: pages not home: {:?}", report.node, report.counters));
             failures.extend(home);
@@ -289,7 +294,12 @@ impl Check<'_> {
             }
             Role::Level1 => {
                 let c = Level1Counters::from_values(&report.counters);
-                let given = if plan.credit.is_some() { seen.given } else { c.issued };
+                let given = match (plan.credit, &plan.sending) {
+                    (Some(_), _) => seen.given,
+                    // What its read-out system told of the leading source before that died, nobody counts.
+                    (None, Some(_)) => c.issued + c.unused,
+                    (None, None) => c.issued,
+                };
                 holds(c.issued + c.unused == given, "a trigger from outside neither issued nor counted");
                 holds(plan.spacing != Spacing::Unlimited || c.vetoed == 0, "vetoed what can wait");
                 holds(plan.crossings.is_some() || c.vetoed == c.vetoed_busy, "dead time of front ends without any");
@@ -319,28 +329,46 @@ impl Check<'_> {
             }
         };
         holds(lost(account) + account.duplicates == 0, "events lost or doubled without a death");
-        holds(plan.duration.is_some() || account.level1 == plan.events, "not every event was triggered");
+        let all_triggered = plan.duration.is_some() || account.level1 == plan.events || !plan.leader_is_good();
+        holds(all_triggered, "not every event was triggered");
         holds(
             !plan.is_healthy() || !plan.waits_for_pages() || account.built_incomplete == 0,
             "data missing without a fault",
         );
         let doubtful = account.level2_forced + account.level2_incomplete;
         if plan.has_level2() {
-            let accepted = (0..account.level1).filter(|&ordinal| plan.is_accepted(ordinal)).count() as u64;
+            let accepted = self.events().filter(|&numbered| plan.is_accepted(numbered)).count() as u64;
             let may_be_accepted = accepted..=accepted + doubtful;
             holds(may_be_accepted.contains(&account.level2_accepted), "level 2 passed other events than it accepts");
         }
         if plan.counts.efd > 0 && plan.input != InputKind::Level2Only {
-            let selected = (0..account.level1).filter(|&ordinal| self.is_recorded(ordinal));
-            let expected: BTreeSet<EventId> = selected.map(|ordinal| EventId(plan.first + ordinal)).collect();
+            let expected: BTreeSet<EventId> = self.selected().collect();
             let files: BTreeSet<EventId> = seen.events().collect();
             let may_hold_more = doubtful > 0 && files.is_superset(&expected);
             holds(files == expected || may_hold_more, "the files hold other events than were selected");
         }
     }
 
-    fn is_recorded(&self, ordinal: u64) -> bool {
-        matches!(self.plan.expected(ordinal), Expected::Recorded(_))
+    /// The events that the account knows.
+    fn events(&self) -> impl Iterator<Item = Numbered> {
+        books::events(self.plan, self.outcomes, self.outcomes.account.level1)
+    }
+
+    /// Those of them that are to be recorded.
+    fn selected(&self) -> impl Iterator<Item = EventId> {
+        self.events().filter(|&numbered| self.is_recorded(numbered)).map(|numbered| numbered.event)
+    }
+
+    fn is_recorded(&self, numbered: Numbered) -> bool {
+        matches!(self.plan.expected(numbered), Expected::Recorded(_))
+    }
+
+    fn numbered(&self, event: EventId) -> Option<Numbered> {
+        if self.plan.sending.is_none() {
+            return Some(Numbered { event, ordinal: event.0.wrapping_sub(self.plan.first) });
+        }
+        let (ordinal, _) = self.outcomes.issued.iter().find(|(_, issued)| **issued == event)?;
+        Some(Numbered { event, ordinal: *ordinal })
     }
 }
 

@@ -45,6 +45,9 @@ impl Plan {
         if (edition >= 9 && level <= 3) || edition >= 10 {
             self.draw_joins(&mut Random::new(seed ^ 0x6a6f_696e_6564));
         }
+        if edition >= 11 {
+            self.draw_sources(level, &mut Random::new(seed ^ 0x7075_7368_6564));
+        }
     }
 
     /// Applications join, and are joined by others than they seem: without the secret, or with that of a former life or of this one.

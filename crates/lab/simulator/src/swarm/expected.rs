@@ -19,15 +19,22 @@ pub(super) enum Expected {
     Recorded(u32),
 }
 
+/// An event and its place in the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Numbered {
+    pub(super) event: EventId,
+    pub(super) ordinal: u64,
+}
+
 impl Plan {
-    /// What is to become of the event with this place in the run.
-    pub(super) fn expected(&self, ordinal: u64) -> Expected {
-        if self.is_accepted(ordinal) { self.expected_of_filter(ordinal) } else { Expected::RejectedByLevel2 }
+    /// What is to become of an event.
+    pub(super) fn expected(&self, numbered: Numbered) -> Expected {
+        if self.is_accepted(numbered) { self.expected_of_filter(numbered) } else { Expected::RejectedByLevel2 }
     }
 
     /// The same, if level 2 accepts it.
-    pub(super) fn expected_of_filter(&self, ordinal: u64) -> Expected {
-        let event = self.first.wrapping_add(ordinal);
+    pub(super) fn expected_of_filter(&self, numbered: Numbered) -> Expected {
+        let Numbered { event: EventId(event), ordinal } = numbered;
         if self.filter_tasks && mixed(event).is_multiple_of(17) {
             return Expected::Recorded(0);
         }
@@ -44,11 +51,12 @@ impl Plan {
     }
 
     /// Whether level 2 lets it pass.
-    pub(super) fn is_accepted(&self, ordinal: u64) -> bool {
+    pub(super) fn is_accepted(&self, numbered: Numbered) -> bool {
         if !self.has_level2() {
             return true;
         }
-        let item = 1_u32 << (ordinal % 7);
+        // Sources say nothing of items.
+        let item = if self.sending.is_some() { 0 } else { 1_u32 << (numbered.ordinal % 7) };
         match self.overrides.all {
             Override::ForceAccept => return true,
             Override::ForceReject => return false,
@@ -57,7 +65,7 @@ impl Plan {
         if self.overrides.veto_items & item != 0 {
             return false;
         }
-        self.is_recommended(EventId(self.first.wrapping_add(ordinal))) || self.overrides.force_accept_items & item != 0
+        self.is_recommended(numbered.event) || self.overrides.force_accept_items & item != 0
     }
 
     /// Whether the steering of level 2 accepts it: whether a lot of each step is small enough, of which the first only asks for data.

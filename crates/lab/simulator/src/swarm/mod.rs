@@ -8,11 +8,13 @@ mod crash;
 mod editions;
 mod expected;
 mod lawful;
+mod link_books;
 mod outside;
 mod parts;
 mod plan;
 mod shaping;
 mod shrink;
+mod sources;
 mod tables;
 
 use std::cell::RefCell;
@@ -21,14 +23,16 @@ use std::rc::Rc;
 
 use base::ids::RunNumber;
 
-use crate::world::{Costs, Detectors, Hosts, Outcomes, Setup, Trace, Wire, World};
+use crate::world::{Costs, Hosts, Outcomes, Setup, Trace, Wire, World};
 use check::Check;
 use outside::{Seen, Surroundings};
 
 /// What did not hold, in words.
 type Failures = Vec<String>;
 
-pub use plan::{Counts, EDITION, EDITION_OF_JOINS, Fine, InputKind, LEVELS, Plan, Push};
+pub use plan::{Counts, EDITION, EDITION_OF_JOINS, EDITION_OF_LINKS, Fine, InputKind, LEVELS, Plan, Push};
+
+pub use sources::{Drawn, Sending};
 
 /// A run that has ended, and what did not hold of it.
 pub struct Run {
@@ -120,7 +124,7 @@ impl Plan {
                 plan.parameters(&assembly, node, incarnation.0 > 0).component(plan.triggers())
             }),
             outside: Box::new(Surroundings::new(self, seen)),
-            detectors: Detectors::default(),
+            detectors: self.detectors(),
             hosts: Hosts::separate(applications.len()),
             costs: Costs::uniform(self.service),
             wire: Wire::Links {

@@ -1,11 +1,11 @@
 //! The outside of a drawn partition: triggers, steering, tasks and disks, in what they do and how they fail.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
-use base::bulk::Bulk;
+use base::bulk::{Bulk, PageSlice};
 use base::ids::{EventId, NodeId, Role};
 use base::random::Random;
 use dataflow::component::{Processed, Selection, Steer, Steered};
@@ -18,6 +18,7 @@ use trigger::LEVEL2_RESULT;
 use super::expected::mixed;
 use super::parts::trigger;
 use super::plan::Plan;
+use super::sources::Drawn;
 use crate::world::{Effort, Outside, Place};
 
 /// What the outside has seen.
@@ -78,12 +79,58 @@ impl Surroundings {
 
     /// Every ROB is in the event once, with its fragment or as missing.
     fn check_content(&self, built: &BuiltEvent) {
+        if self.plan.sending.is_some() {
+            return self.check_pushed(built);
+        }
         let missing = built.missing.iter().filter(|rob| **rob != RESULT_ROB).count();
         let fragments = built.bulk.len() / FRAGMENT_BYTES as usize + missing;
         let result = built.bulk.len() % FRAGMENT_BYTES as usize;
         let robs = self.plan.counts.ros * self.plan.robs_per_ros;
         assert_eq!(fragments, usize::from(robs), "fragments and missing ones of {built:?}");
         assert!(result == 0 || result == RESULT_BYTES as usize, "result of level 2 in {built:?}");
+        self.check_result(built, result);
+    }
+
+    /// The same where sources push: what is there under a number is what its source sent under that, and what is not is flagged,
+    /// unless an event is complete without it.
+    fn check_pushed(&self, built: &BuiltEvent) {
+        let (mut here, mut result) = (BTreeSet::new(), 0);
+        for slice in built.bulk.slices() {
+            let bytes = slice.as_bytes();
+            if bytes == [0; RESULT_BYTES as usize] {
+                result += bytes.len();
+                continue;
+            }
+            assert_eq!(bytes.len(), FRAGMENT_BYTES as usize, "a fragment of {built:?}");
+            let word = |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().expect("within a fragment"));
+            let (rob, number) = (word(0), word(8));
+            assert_eq!(number, built.event.event.0, "a fragment of rob {rob:#x} in {built:?}");
+            assert!(here.insert(rob as u32), "rob {rob:#x} twice in {built:?}");
+        }
+        let is_flagged = |drawn: &Drawn| built.missing.contains(&self.rob_of(drawn));
+        let sources = self.plan.sources();
+        for drawn in &sources {
+            // Who does not answer at all does not say what is tolerated; but level 2 may have had some of it.
+            let is_silent =
+                || self.plan.phased.is_some() || sources.iter().filter(|other| other.ros == drawn.ros).all(is_flagged);
+            let (is_here, rob) = (here.remove(&self.rob_of(drawn)), self.rob_of(drawn));
+            let may = if is_flagged(drawn) {
+                !is_here && (!drawn.is_tolerated || is_silent())
+            } else {
+                is_here || drawn.is_tolerated
+            };
+            assert!(may, "rob {rob:#x} is there, or flagged, or tolerated, in {built:?}");
+        }
+        assert!(here.is_empty(), "fragments of no source: {here:x?} in {built:?}");
+        assert!(result == 0 || result == RESULT_BYTES as usize, "result of level 2 in {built:?}");
+        self.check_result(built, result);
+    }
+
+    fn rob_of(&self, drawn: &Drawn) -> u32 {
+        self.plan.robs(drawn.ros)[usize::from(drawn.rob)]
+    }
+
+    fn check_result(&self, built: &BuiltEvent, result: usize) {
         if self.plan.has_result(&built.event) {
             let is_flagged = built.missing.contains(&RESULT_ROB);
             assert!((result > 0) != is_flagged, "the result of level 2 is there or flagged as missing in {built:?}");
@@ -100,6 +147,14 @@ impl Outside for Surroundings {
         Bulk::Modelled { len_bytes: FRAGMENT_BYTES, seed: event.ordinal as u32 }
     }
 
+    fn pushed(&mut self, node: NodeId, rob: u16, event: EventId) -> Bulk {
+        let ros = self.ros.iter().position(|ros| *ros == node).expect("a read-out system");
+        let mut bytes = vec![0x5a; FRAGMENT_BYTES as usize];
+        bytes[..8].copy_from_slice(&u64::from(self.plan.robs(ros)[usize::from(rob)]).to_le_bytes());
+        bytes[8..16].copy_from_slice(&event.0.to_le_bytes());
+        Bulk::Pages(PageSlice::from(bytes))
+    }
+
     /// The outside gives as many triggers as the run is to have, and no more.
     fn trigger(&mut self) -> Option<Trigger> {
         let given = &mut self.seen.borrow_mut().given;
@@ -113,7 +168,9 @@ impl Outside for Surroundings {
     fn steer(&mut self, _: NodeId, steer: &Steer) -> Steered {
         match self.skeleton.step(steer) {
             Steered::Decide(selection) if selection.accept => {
-                let result = Bulk::Modelled { len_bytes: RESULT_BYTES, seed: 1 };
+                let bytes = || Bulk::Pages(PageSlice::from(vec![0; RESULT_BYTES as usize]));
+                let modelled = || Bulk::Modelled { len_bytes: RESULT_BYTES, seed: 1 };
+                let result = if self.plan.sending.is_some() { bytes() } else { modelled() };
                 Steered::Decide(Selection { result, ..selection })
             }
             other => other,

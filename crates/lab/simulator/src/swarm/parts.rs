@@ -31,13 +31,18 @@ impl Plan {
         if !self.is_lawful {
             self.depart(&mut parameters);
         }
+        if let Parameters::Ros(ros) = &mut parameters
+            && ros.read_out == ReadOut::Pushed
+        {
+            self.depart_links(assembly.index_in_role(node), &mut ros.links);
+        }
         self.plant(&mut parameters);
         parameters
     }
 
     /// The triggers of level 1, unless they come from outside.
     pub(super) fn triggers(&self) -> Option<Box<dyn TriggerSource + Send>> {
-        if self.credit.is_some() { None } else { Some(Box::new(Triggers)) }
+        if self.credit.is_some() || self.sending.is_some() { None } else { Some(Box::new(Triggers)) }
     }
 
     fn scale(&self) -> Scale {
@@ -65,7 +70,9 @@ impl Plan {
         match parameters {
             Parameters::Level1(level1, from) => {
                 level1.profile.clone_from(&self.profile);
-                *from = TriggersFrom::Outside { ahead: self.credit.unwrap_or(1) };
+                if self.sending.is_none() {
+                    *from = TriggersFrom::Outside { ahead: self.credit.unwrap_or(1) };
+                }
             }
             Parameters::L2sv(l2sv) => {
                 l2sv.l2pus = self.of(Role::L2pu);

@@ -19,6 +19,7 @@ use dataflow::level2::steering::{Skeleton, Strategy};
 use dataflow::readout::pusher::Destination;
 use dataflow::recording::sfo::Durable;
 
+use super::sources::Sending;
 use crate::world::{Fault, Joins, Links, Planted, Port, TypeSet};
 
 /// What a run consists of: drawn from a seed, printed with every failure.
@@ -144,6 +145,8 @@ pub struct Plan {
     pub faults: Vec<(Duration, Fault)>,
     /// How applications join; without it they know each other at once.
     pub joins: Option<Joins>,
+    /// Sources that send by themselves; without them a link is read out when level 1 says so.
+    pub sending: Option<Sending>,
     /// A bug to be found.
     pub planted: Option<Planted>,
     /// Numbers with a key of their own in configurations.
@@ -303,6 +306,7 @@ impl Plan {
             late: Vec::new(),
             faults: Vec::new(),
             joins: None,
+            sending: None,
             planted: None,
             fine: Fine::default(),
             is_lawful: false,
@@ -323,17 +327,18 @@ impl Plan {
     /// The same in an edition of the draws, up to [`EDITION`]: each draws more than the one before, and a test that names a seed
     /// keeps its plan by naming the edition, too.
     pub fn draw_in(edition: u32, seed: u64, level: u32) -> Self {
-        let mut plan = Self::draw_first(seed, level);
+        let mut plan = Self::draw_first(edition, seed, level);
         plan.draw_more(edition, level);
         plan
     }
 
-    fn draw_first(seed: u64, level: u32) -> Self {
+    fn draw_first(edition: u32, seed: u64, level: u32) -> Self {
         let mut random = Random::new(seed);
         let r = &mut random;
         let pick = |r: &mut Random, low: u64, high: u64| low + r.below(high - low + 1);
         let input = match r.below(6) {
             0 => InputKind::Level1,
+            1 if edition >= EDITION_OF_LINKS => InputKind::Level1,
             1 => InputKind::SelfTrigger,
             _ => InputKind::Level2,
         };
@@ -433,6 +438,7 @@ impl Plan {
             late: Vec::new(),
             faults: Vec::new(),
             joins: None,
+            sending: None,
             planted: None,
             fine: Fine::default(),
             is_lawful: false,
@@ -657,17 +663,19 @@ impl Plan {
         };
         let faults = self.faults.iter().map(over).max().unwrap_or_default();
         let late = self.late.iter().map(|(_, after)| *after).max().unwrap_or_default();
-        network.map(|network| network.max(faults).max(late))
+        let sources = self.sources_are_over_after();
+        network.map(|network| network.max(faults).max(late) + sources)
     }
 
     /// How long what is in hand may take to drain, or what is still to be triggered to come, once nothing goes wrong any more: over slow
     /// connections builders wait for each event, from its assignment to its data, and now and then ask again.
     pub(super) fn patience(&self) -> Duration {
+        let patience = self.stop_timeout + self.waits_for_sources();
         if self.slow_channels == 0.0 {
-            return self.stop_timeout;
+            return patience;
         }
         let at_once = self.building as u64 * u64::from(self.counts.sfi.max(1));
-        self.stop_timeout + self.slow_event() * self.events.div_ceil(at_once) as u32
+        patience + self.slow_event() * self.events.div_ceil(at_once) as u32
     }
 
     /// What an event takes over slow connections.
@@ -692,7 +700,8 @@ impl Plan {
     pub fn is_healthy(&self) -> bool {
         let is_pause = |(_, fault): &(Duration, Fault)| matches!(fault, Fault::Pause(_));
         let undisturbed = self.faults.iter().all(is_pause) && self.late.is_empty() && self.slow_channels == 0.0;
-        undisturbed && self.port.is_none() && self.links.is_perfect() && self.fragment_faults.is_perfect()
+        let is_near = self.port.is_none() && self.links.is_perfect() && self.fragment_faults.is_perfect();
+        undisturbed && is_near && self.sources_are_good()
     }
 
     /// Whether requests wait for data as long as a page may have to be waited for: with more events under way than pages that is longer,
@@ -735,3 +744,5 @@ pub const LEVELS: u32 = 6;
 pub const EDITION: u32 = 8;
 /// The newest edition in which they join.
 pub const EDITION_OF_JOINS: u32 = 10;
+/// The newest edition in which links push; applications join, or know each other at once.
+pub const EDITION_OF_LINKS: u32 = 11;

@@ -7,7 +7,8 @@ use base::ids::NodeId;
 use dataflow::level2::overrides::Overrides;
 
 use super::plan::{Counts, Fine, Plan};
-use crate::world::{Fault, Links, Trace, TypeSet};
+use super::sources::Drawn;
+use crate::world::{Fault, Habits, Links, Trace, TypeSet};
 
 impl Plan {
     /// The smallest plan found that fails in the way in which this one does, with what is wrong with it; none if nothing is wrong.
@@ -69,6 +70,24 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
         with(&|plan| _ = plan.faults.remove(index));
     }
     with(&|plan| plan.late.clear());
+    with(&|plan| sources(plan).for_each(|drawn| drawn.habits = Habits::default()));
+    for index in 0..plan.sources().len() {
+        with(&|plan| source(plan, index).habits = Habits::default());
+        for habit in HABITS {
+            with(&|plan| *habit(&mut source(plan, index).habits) = 0.0);
+        }
+        for switch in SWITCHES {
+            with(&|plan| *switch(&mut source(plan, index).habits) = false);
+        }
+        with(&|plan| source(plan, index).habits.deaths.clear());
+        with(&|plan| _ = source(plan, index).habits.deaths.pop());
+        with(&|plan| source(plan, index).habits.late = Duration::ZERO);
+        with(&|plan| source(plan, index).is_unordered = false);
+        with(&|plan| source(plan, index).is_tolerated = false);
+        with(&|plan| source(plan, index).latency = Duration::from_micros(1));
+    }
+    with(&|plan| plan.sending.iter_mut().for_each(|sending| sending.gaps = 0.0));
+    with(&|plan| plan.sending.iter_mut().for_each(|sending| sending.more = 0));
     with(&|plan| plan.joins = None);
     with(&|plan| plan.joins.iter_mut().for_each(|joins| joins.notice_max = Duration::ZERO));
     for index in 0..plan.joins.as_ref().map_or(0, |joins| joins.faults.len()) {
@@ -112,6 +131,16 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
     all
 }
 
+fn sources(plan: &mut Plan) -> impl Iterator<Item = &mut Drawn> {
+    plan.sending.iter_mut().flat_map(|sending| &mut sending.each)
+}
+
+/// The source of this place among those of the links that there are.
+fn source(plan: &mut Plan, index: usize) -> &mut Drawn {
+    let Drawn { ros, rob, .. } = plan.sources()[index];
+    sources(plan).find(|drawn| (drawn.ros, drawn.rob) == (ros, rob)).expect("it is one of all")
+}
+
 /// One application less of a role; what happens to the others happens to them still.
 fn fewer(plan: &mut Plan, count: Count) {
     let number = count(&mut plan.counts);
@@ -151,6 +180,29 @@ fn moved_fault(fault: &Fault, moved: &dyn Fn(NodeId) -> Option<NodeId>) -> Optio
 const TRIES_MAX: u32 = 1_000;
 /// More than any drawn run needs.
 const STEPS_OF_SMALLER: u64 = 250_000;
+
+type Habit = fn(&mut Habits) -> &mut f64;
+
+const HABITS: [Habit; 9] = [
+    |habits| &mut habits.swaps,
+    |habits| &mut habits.doubles,
+    |habits| &mut habits.damages,
+    |habits| &mut habits.runs_wild,
+    |habits| &mut habits.goes_back,
+    |habits| &mut habits.leaves_out,
+    |habits| &mut habits.invents,
+    |habits| &mut habits.idles,
+    |habits| &mut habits.hesitates,
+];
+
+type Switch = fn(&mut Habits) -> &mut bool;
+
+const SWITCHES: [Switch; 4] = [
+    |habits| &mut habits.is_silent,
+    |habits| &mut habits.is_deaf,
+    |habits| &mut habits.never_ends,
+    |habits| &mut habits.begins_anew,
+];
 
 type Count = fn(&mut Counts) -> &mut u16;
 

@@ -17,6 +17,7 @@ use dataflow::readout::pusher::Destination;
 use dataflow::recording::sfo::Durable;
 
 use super::plan::{InputKind, Plan};
+use super::sources::Drawn;
 use crate::world::Fault;
 
 impl Plan {
@@ -31,6 +32,7 @@ impl Plan {
             l2pu: self.has_level2().then(|| self.l2pu_table()),
             menu: (!chains.is_empty()).then(|| toml::Menu { chain: chains, ..toml::Menu::default() }),
             ros: self.ros_table(),
+            source: self.source_tables(),
             dfm: self.dfm_table(),
             sfi: self.sfi_table(),
             ef: self.is_filtered().then(|| self.ef_table()),
@@ -52,7 +54,7 @@ impl Plan {
             number: Some(self.run),
             events: self.limited.then_some(self.events),
             duration: self.duration.map(interval),
-            first_lvl1_id: self.first as u32,
+            first_lvl1_id: if self.sending.is_some() { 0 } else { self.first as u32 },
             seed: self.seed,
             stop_timeout: interval(self.stop_timeout),
             ..toml::Run::default()
@@ -62,7 +64,12 @@ impl Plan {
     fn level1_table(&self) -> toml::Level1 {
         let is_poisson = matches!(self.spacing, Spacing::Poisson(_));
         toml::Level1 {
-            source: if self.credit.is_some() { toml::Level1Source::Network } else { toml::Level1Source::Emulator },
+            source: match (&self.sending, self.credit) {
+                (Some(_), _) => toml::Level1Source::Link,
+                (None, Some(_)) => toml::Level1Source::Network,
+                (None, None) => toml::Level1Source::Emulator,
+            },
+            leader: self.sources().iter().find(|drawn| drawn.leads).map(name_of_source),
             listen: self.credit.map(|_| ([127, 0, 0, 1], 0).into()),
             rate: rate(self.spacing),
             spacing: if is_poisson { toml::Spacing::Poisson } else { toml::Spacing::Fixed },
@@ -130,7 +137,8 @@ impl Plan {
         let (below, above) = self.fine.busy;
         toml::Ros {
             count: self.counts.ros.into(),
-            robs: self.robs_per_ros.into(),
+            robs: if self.sending.is_some() { 1 } else { self.robs_per_ros.into() },
+            input: if self.sending.is_some() { toml::RosInput::Links } else { toml::RosInput::Emulator },
             pages: self.pages as u32,
             busy_above: fraction(above),
             busy_below: fraction(below),
@@ -145,6 +153,17 @@ impl Plan {
             }),
             ..toml::Ros::default()
         }
+    }
+
+    fn source_tables(&self) -> Vec<toml::LinkSource> {
+        let table = |drawn: &Drawn| toml::LinkSource {
+            name: name_of_source(drawn),
+            id: Some(self.robs(drawn.ros)[usize::from(drawn.rob)]),
+            size_max: Size::from_bytes(FRAGMENT_DATA_BYTES),
+            on_missing: if drawn.is_tolerated { toml::OnMissing::Tolerate } else { toml::OnMissing::Flag },
+            ..toml::LinkSource::default()
+        };
+        self.sources().iter().map(table).collect()
     }
 
     fn dfm_table(&self) -> toml::Dfm {
@@ -266,6 +285,10 @@ impl Plan {
             sfo: of(Role::Sfo),
         }
     }
+}
+
+fn name_of_source(drawn: &Drawn) -> String {
+    format!("source-{}-{}", drawn.ros + 1, drawn.rob + 1)
 }
 
 fn chains(plan: &Plan) -> Vec<toml::Chain> {

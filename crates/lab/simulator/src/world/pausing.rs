@@ -38,6 +38,9 @@ impl World {
 
     /// Behind what it was told.
     pub(super) fn after_command(&mut self, of: NodeId, command: Command) {
+        if command == Command::Report {
+            self.close_books_of(of);
+        }
         if command == Command::Pause {
             self.note_triggers(of);
             self.pausing.paused.insert(of);

@@ -80,6 +80,8 @@ struct Line {
     /// Fragments sent on this connection.
     sent: u64,
     doings: Doings,
+    /// Whether its read-out system has reported.
+    is_closed: bool,
 }
 
 impl Line {
@@ -104,6 +106,7 @@ impl Line {
             is_taking: false,
             sent: 0,
             doings: Doings::default(),
+            is_closed: false,
         }
     }
 
@@ -222,6 +225,11 @@ impl World {
             line.queue.clear();
             (line.on_way, line.is_off, line.is_taking) = (0, false, false);
         }
+    }
+
+    /// A read-out system has given its report: what comes later is in no book.
+    pub(super) fn close_books_of(&mut self, ros: NodeId) {
+        self.sources.lines.iter_mut().filter(|line| line.source.ros == ros).for_each(|line| line.is_closed = true);
     }
 
     fn connect_source(&mut self, place: usize) {
@@ -461,7 +469,9 @@ impl World {
         self.inputs += batch.news.len() as u64;
         let line = &mut self.sources.lines[batch.line];
         for news in batch.news {
-            line.doings.note(&news, self.setup.checks);
+            if !line.is_closed {
+                line.doings.note(&news, self.setup.checks);
+            }
             let rob = line.source.rob;
             node.handle(now, Input::Link { rob, news }, &mut out);
         }
@@ -494,7 +504,7 @@ impl Doings {
                 self.connected += 1;
                 (self.is_there, self.has_ended) = (true, false);
             }
-            LinkNews::Down => (self.is_there, self.has_ended) = (false, false),
+            LinkNews::Down => self.is_there = false,
             LinkNews::Idle(_) => {}
         }
     }

@@ -44,8 +44,8 @@ struct Link {
 /// The source whose fragments are the triggers.
 #[derive(Default)]
 struct Lead {
-    /// Whether level 1 wants it to send.
-    on: bool,
+    /// Whether level 1 wants it to send, once it has said so.
+    on: Option<bool>,
     newest: Option<EventId>,
     /// Triggers that level 1 has not been told, in order.
     waiting: VecDeque<LinkTrigger>,
@@ -114,10 +114,17 @@ impl Links {
         known == [None; 2] || known.into_iter().flatten().any(|near| near.0.abs_diff(event.0) <= PLACED_WITHIN)
     }
 
+    /// Level 1 has begun: all sources had come, and who is away now is not awaited any more.
+    fn begin(&mut self, now: Time) {
+        for link in self.each.iter_mut().filter(|link| link.state == LinkState::Awaited) {
+            (link.state, link.due) = (LinkState::Down, Some(now + self.grace));
+        }
+    }
+
     /// Tells a source to send, if it is its turn: the leading one when level 1 says so.
     fn start(&self, rob: usize, out: &mut Outbox) {
         let link = &self.each[rob];
-        let wanted = if link.parameters.leads { self.lead.on } else { self.started && !self.stopping };
+        let wanted = if link.parameters.leads { self.lead.on == Some(true) } else { self.started && !self.stopping };
         if wanted && link.state == LinkState::Up {
             out.link(rob, LinkOrder::Start);
         }
@@ -149,6 +156,9 @@ impl Ros {
         self.to_push.extend(destinations);
         self.taken.take(now, events.len(), out);
         let links = self.links.as_deref_mut().expect("links that push");
+        if links.newest_issued.is_none() {
+            links.begin(now);
+        }
         for &EventInfo { event, .. } in events {
             if links.newest_issued < Some(event) {
                 links.newest_issued = Some(event);
@@ -158,6 +168,7 @@ impl Ros {
         let newest = links.newest_issued;
         while links.lead.told.pop_front_if(|told| Some(*told) <= newest).is_some() {}
         self.tell_triggers(out);
+        self.tell_awaited(false, out);
     }
 
     /// What was issued before this life.
@@ -173,7 +184,7 @@ impl Ros {
     pub(super) fn on_lead(&mut self, now: Time, on: bool, out: &mut Outbox) {
         let Some(links) = &mut self.links else { return };
         let Some(rob) = links.each.iter().position(|link| link.parameters.leads) else { return };
-        links.lead.on = on;
+        links.lead.on = Some(on);
         if on {
             links.start(rob, out);
             links.lead.told_over = false;
@@ -199,16 +210,20 @@ impl Ros {
             LinkNews::Up => {
                 (link.state, link.due) = (LinkState::Up, None);
                 self.robs[rob].close(false);
-                let off = link.off;
+                let (off, leads) = (link.off, link.parameters.leads);
                 links.start(rob, out);
+                if links.stopping || (leads && links.lead.on == Some(false)) {
+                    links.stop(now, rob, out);
+                }
                 if off {
                     out.link(rob, LinkOrder::Off);
                 }
             }
             LinkNews::Down if matches!(link.state, LinkState::Up) => {
                 self.robs[rob].counters_mut().sources_lost += 1;
-                link.state = if links.started { LinkState::Down } else { LinkState::Awaited };
-                link.due = links.started.then(|| now + links.grace);
+                let has_begun = links.started || links.newest_issued.is_some();
+                link.state = if has_begun { LinkState::Down } else { LinkState::Awaited };
+                link.due = has_begun.then(|| now + links.grace);
             }
             LinkNews::Down => {}
             LinkNews::Ended { sent } => {
