@@ -5,6 +5,7 @@
 mod books;
 mod check;
 mod crash;
+mod drawn;
 mod editions;
 mod expected;
 mod lawful;
@@ -32,7 +33,7 @@ type Failures = Vec<String>;
 
 pub use plan::{Counts, EDITION, EDITION_OF_JOINS, EDITION_OF_LINKS, Fine, InputKind, LEVELS, Plan, Push};
 
-pub use sources::{Drawn, Sending};
+pub use drawn::{Drawn, Sending};
 
 /// A run that has ended, and what did not hold of it.
 pub struct Run {

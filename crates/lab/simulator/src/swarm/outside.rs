@@ -15,10 +15,10 @@ use dataflow::message::{BuiltEvent, Chains, DebugReason, EventInfo, Grounds, Rec
 use dataflow::recording::sfo::Durable;
 use trigger::LEVEL2_RESULT;
 
+use super::drawn::Drawn;
 use super::expected::mixed;
 use super::parts::trigger;
 use super::plan::Plan;
-use super::sources::Drawn;
 use crate::world::{Effort, Outside, Place};
 
 /// What the outside has seen.

@@ -19,7 +19,7 @@ use dataflow::level2::steering::{Skeleton, Strategy};
 use dataflow::readout::pusher::Destination;
 use dataflow::recording::sfo::Durable;
 
-use super::sources::Sending;
+use super::drawn::Sending;
 use crate::world::{Fault, Joins, Links, Planted, Port, TypeSet};
 
 /// What a run consists of: drawn from a seed, printed with every failure.

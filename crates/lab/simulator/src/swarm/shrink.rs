@@ -6,8 +6,8 @@ use std::time::Duration;
 use base::ids::NodeId;
 use dataflow::level2::overrides::Overrides;
 
+use super::drawn::Drawn;
 use super::plan::{Counts, Fine, Plan};
-use super::sources::Drawn;
 use crate::world::{Fault, Habits, Links, Trace, TypeSet};
 
 impl Plan {

@@ -16,8 +16,8 @@ use dataflow::level2::steering::Strategy;
 use dataflow::readout::pusher::Destination;
 use dataflow::recording::sfo::Durable;
 
+use super::drawn::Drawn;
 use super::plan::{InputKind, Plan};
-use super::sources::Drawn;
 use crate::world::Fault;
 
 impl Plan {

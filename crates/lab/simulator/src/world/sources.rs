@@ -344,11 +344,15 @@ impl World {
         if line.link.is_none() || !(line.started || line.stopping) || line.ended || (line.off && !habits.is_deaf) {
             return;
         }
-        let sends = !habits.is_silent && !(line.stopping && matches!(line.source.rhythm, Rhythm::Alone(_)));
+        let runs_ahead = matches!(line.source.rhythm, Rhythm::Alone(_));
+        let sends = !(habits.is_silent || line.stopping && runs_ahead);
         let ahead = line.ahead(beam, *led_below).filter(|_| sends);
         let Some(number) = ahead else {
             let is_over = line.source.leads && beam.next(line.next).is_none() && sends;
-            return if line.stopping || is_over { self.source_ends(place) } else { () };
+            if line.stopping || is_over {
+                self.source_ends(place);
+            }
+            return;
         };
         if line.on_way >= ON_WAY_MAX {
             line.doings.blocked += 1;

@@ -8,4 +8,5 @@ mod recovery;
 mod regressions;
 mod shaping;
 mod slow_stop;
+mod sources;
 mod supervisors;
