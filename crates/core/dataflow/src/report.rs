@@ -53,6 +53,42 @@ pub struct LinkReport {
     pub state: LinkState,
     /// What the ROB counts.
     pub counters: RosCounters,
+    /// Its clock beside that of the reference, if it is known; filled in by the driver.
+    pub clock: Option<LinkClock>,
+}
+
+/// The clock of a source, and where its numbers slipped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkClock {
+    /// How far it is ahead, ns.
+    pub offset_ns: i64,
+    /// How much faster it goes, in 10⁻¹².
+    pub drift: i64,
+    /// Median distance of its times from the model, ns.
+    pub quality_ns: u64,
+    /// Steps of the clock.
+    pub steps: u64,
+    /// Slips of its numbers.
+    pub slips: u64,
+    /// The event of the last slip.
+    pub slipped_at: u64,
+    /// What has to be added to its numbers since.
+    pub shift: i64,
+}
+
+impl LinkClock {
+    pub(crate) const VALUES: usize = 7;
+
+    pub(crate) fn to_values(self) -> [u64; Self::VALUES] {
+        let Self { offset_ns, drift, quality_ns, steps, slips, slipped_at, shift } = self;
+        [offset_ns.cast_unsigned(), drift.cast_unsigned(), quality_ns, steps, slips, slipped_at, shift.cast_unsigned()]
+    }
+
+    pub(crate) fn from_values(values: [u64; Self::VALUES]) -> Self {
+        let [offset_ns, drift, quality_ns, steps, slips, slipped_at, shift] = values;
+        let (offset_ns, drift, shift) = (offset_ns.cast_signed(), drift.cast_signed(), shift.cast_signed());
+        Self { offset_ns, drift, quality_ns, steps, slips, slipped_at, shift }
+    }
 }
 
 /// How it is with a source.
@@ -230,6 +266,7 @@ impl Report {
                 Some(own) => {
                     let resident = own.counters.resident;
                     own.counters = RosCounters { resident, ..own.counters.plus(link.counters) };
+                    own.clock = own.clock.or(link.clock);
                 }
                 None => self.links.push(*link),
             }

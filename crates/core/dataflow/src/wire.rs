@@ -35,8 +35,8 @@ use crate::message::{
     PushOrder, Recording, Roi, Settlement,
 };
 use crate::report::{
-    BlockCause, Blocked, Carried, CarrierKind, ChainCount, Counters, LinkReport, LinkState, Network, PORTS_MAX,
-    PeerCount, Report, RosCounters, Unexpected,
+    BlockCause, Blocked, Carried, CarrierKind, ChainCount, Counters, LinkClock, LinkReport, LinkState, Network,
+    PORTS_MAX, PeerCount, Report, RosCounters, Unexpected,
 };
 use base::bulk::{Bulk, PageSlice};
 use base::histogram::Histogram;
@@ -45,7 +45,7 @@ use base::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 pub use error::WireError;
 
 /// Version of the layout; both ends must have the same.
-pub const VERSION: u16 = 13;
+pub const VERSION: u16 = 14;
 
 /// Length of the header in bytes.
 pub const HEADER_LEN: usize = 32;
@@ -464,7 +464,9 @@ impl Writer<'_> {
         });
         self.list(&report.links, |w, link| {
             w.u32(link.rob).u8(link.state as u8);
-            link.counters.to_values().into_iter().fold(w, Self::u64);
+            link.counters.to_values().into_iter().fold(&mut *w, Self::u64);
+            w.u8(link.clock.is_some().into());
+            link.clock.unwrap_or_default().to_values().into_iter().fold(w, Self::u64);
         });
         let Network { messages, bytes, malformed, carried, ports, datagrams, data_sum } = report.network;
         self.u64(messages).u64(bytes).u64(malformed).u64(data_sum);
@@ -815,9 +817,14 @@ impl Reader<'_> {
         let entries = self.list(10, |r| Ok((r.u16()?, r.u64()?)))?;
         let latency_ns = Histogram::from_entries(&entries, max).ok_or(Fault::Body)?;
         let chains = self.list(16, |r| Ok(ChainCount { input: r.u64()?, passed: r.u64()? }))?;
-        let links = self.list(5 + 8 * RosCounters::COUNTERS.len(), |r| {
+        let links = self.list(6 + 8 * (RosCounters::COUNTERS.len() + LinkClock::VALUES), |r| {
             let (rob, state) = (r.u32()?, LinkState::from_u8(r.u8()?).ok_or(Fault::Body)?);
-            Ok(LinkReport { rob, state, counters: r.counters()? })
+            let (counters, has_clock) = (r.counters()?, r.u8()? == 1);
+            let mut values = [0; LinkClock::VALUES];
+            for value in &mut values {
+                *value = r.u64()?;
+            }
+            Ok(LinkReport { rob, state, counters, clock: has_clock.then(|| LinkClock::from_values(values)) })
         })?;
         let (messages, bytes, malformed, data_sum) = (self.u64()?, self.u64()?, self.u64()?, self.u64()?);
         let mut carried = [Carried::default(); CarrierKind::COUNT];

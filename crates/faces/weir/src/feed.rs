@@ -22,6 +22,7 @@ Examples:
   weir feed shm:tlu --rate '1 kHz'   fragments of the events 0, 1, 2 …
   weir feed shm:telescope --rate '1 kHz' --size '2 kB' --spread exponential
   weir feed tcp://127.0.0.1:7101 --name board --key-file key --count 1000
+  weir feed shm:telescope --beam '1 kHz' --drift 10 --repeat-number 5000   a clock that drifts, a lost trigger
   weir feed shm:telescope --skip 500 --double 600 --damage 700 --die-at 800
 
 Exit status: 0 the partition has ended the link; 1 wrong usage; 2 no partition; 3 the link broke, or the source did not take orders.";
@@ -67,6 +68,34 @@ pub struct FeedArgs {
     /// Write each fragment to FILE, too: number (8 bytes) and length (4 bytes), little-endian, then the payload
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    /// Send with each fragment the time of its trigger in an emulated beam of this mean rate; all sources see the same triggers
+    #[arg(long, value_name = "RATE")]
+    pub beam: Option<Rate>,
+    /// With --beam: the clock is ahead by at most so much, at random
+    #[arg(long, value_name = "TIME", requires = "beam", default_value = "100 ns")]
+    pub jitter: Interval,
+    /// With --beam: the clock goes faster by so many parts in a million
+    #[arg(
+        long,
+        value_name = "PPM",
+        requires = "beam",
+        default_value_t = 0.0,
+        allow_negative_numbers = true,
+        help_heading = "Misbehaviour"
+    )]
+    pub drift: f64,
+    /// With --beam: from event N on the clock is ahead by TIME
+    #[arg(long, value_name = "N:TIME", requires = "beam", value_parser = step, help_heading = "Misbehaviour")]
+    pub clock_step: Option<(u64, Duration)>,
+    /// From event N on, say numbers that are higher by 1, as a source that has counted a trigger too many
+    #[arg(long, value_name = "N", help_heading = "Misbehaviour")]
+    pub skip_number: Vec<u64>,
+    /// From event N on, say numbers that are lower by 1, as a source that has lost a trigger
+    #[arg(long, value_name = "N", help_heading = "Misbehaviour")]
+    pub repeat_number: Vec<u64>,
+    /// Say only so many bits of each number
+    #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u32).range(1..=64), default_value_t = 64)]
+    pub number_bits: u32,
     /// Leave out the fragment of event N; may be given several times, as those below
     #[arg(long, value_name = "N", help_heading = "Misbehaviour")]
     pub skip: Vec<u64>,
@@ -154,10 +183,42 @@ struct Feed {
     damage: BTreeSet<u64>,
     /// Of the next fragment.
     number: u64,
+    beam: Option<Beam>,
     begun: Time,
     sent_in_run: u64,
     is_stopped: bool,
     record: Option<BufWriter<File>>,
+}
+
+/// Triggers at random times, the same for all sources.
+struct Beam {
+    triggers: Random,
+    jitter: Random,
+    mean_ns: u64,
+    next: u64,
+    now_ns: u64,
+}
+
+impl Beam {
+    fn of(args: &FeedArgs) -> Option<Self> {
+        let mean_ns = args.beam?.period_ns()?;
+        let jitter = Random::new(args.seed ^ BEAM_SEED);
+        Some(Self { triggers: Random::new(BEAM_SEED), jitter, mean_ns, next: 0, now_ns: 0 })
+    }
+
+    /// The time of an event by the clock of the source, ns; events rise.
+    fn time_of(&mut self, event: u64, args: &FeedArgs) -> u64 {
+        while self.next <= event {
+            // A tenth of the mean is dead time.
+            self.now_ns += (self.mean_ns as f64 * (0.1 + 0.9 * self.triggers.exponential())) as u64;
+            self.next += 1;
+        }
+        let drift = (self.now_ns as f64 * args.drift * 1e-6) as i64;
+        let step = args.clock_step.filter(|(at, _)| event >= *at).map_or(Duration::ZERO, |(_, step)| step);
+        let jitter = args.jitter.duration().as_nanos() as u64;
+        let ahead = step.as_nanos() as u64 + self.jitter.below(jitter + 1);
+        (self.now_ns + CLOCK_BEGINS_NS).saturating_add_signed(drift).saturating_add(ahead)
+    }
 }
 
 impl Feed {
@@ -169,6 +230,7 @@ impl Feed {
             double: BTreeSet::new(),
             damage: args.damage.iter().copied().collect(),
             number: args.first,
+            beam: Beam::of(args),
             begun: clock::now(),
             sent_in_run: 0,
             is_stopped: false,
@@ -198,6 +260,13 @@ impl Feed {
         len
     }
 
+    /// The number that it says of an event.
+    fn said(&self, number: u64) -> u64 {
+        let before = |events: &[u64]| events.iter().filter(|event| **event <= number).count() as u64;
+        let said = (number + before(&self.args.skip_number)).saturating_sub(before(&self.args.repeat_number));
+        said & (u64::MAX >> (u64::BITS - self.args.number_bits))
+    }
+
     fn misbehave(&self, number: u64) {
         if self.args.die_at == Some(number) {
             // Nothing can be done against it, and nothing may go wrong with it.
@@ -223,6 +292,7 @@ impl Source for Feed {
     fn start(&mut self, _: u32) -> Result<(), Failure> {
         self.is_stopped = false;
         self.number = self.args.first;
+        self.beam = Beam::of(&self.args);
         self.double = self.args.double.iter().copied().collect();
         self.sent_in_run = 0;
         self.begun = clock::now();
@@ -243,10 +313,14 @@ impl Source for Feed {
         self.misbehave(number);
         let len = self.fill(number, slot);
         self.write_down(number, &slot[..len])?;
-        let mut head = Head { number: Some(number), ..Head::default() };
+        let mut head = Head { number: Some(self.said(number)), ..Head::default() };
         if self.args.checksum {
             head.time = Some((clock::now().as_ns(), clock::now().as_ns()));
             head.flags |= Flags::CRC;
+        }
+        if let Some(beam) = &mut self.beam {
+            let time = beam.time_of(number, &self.args);
+            head.time = Some((time, time));
         }
         head.flags.set(Flags::TRANSMISSION_ERROR, self.damage.contains(&number));
         self.sent_in_run += 1;
@@ -268,6 +342,18 @@ impl Source for Feed {
         format!("event {}", self.number)
     }
 }
+
+/// `1000:1 ms`.
+fn step(text: &str) -> Result<(u64, Duration), String> {
+    let expected = || format!("expected an event and a time, such as \"1000:1 ms\", found {text:?}");
+    let (event, time) = text.split_once(':').ok_or_else(expected)?;
+    let time: Interval = time.trim().parse().map_err(|_| expected())?;
+    Ok((event.trim().parse().map_err(|_| expected())?, time.duration()))
+}
+
+const BEAM_SEED: u64 = 0x5ea_b0a7;
+/// No time is before the begin of the clock, however slow it goes.
+const CLOCK_BEGINS_NS: u64 = 1_000_000_000_000;
 
 #[cfg(test)]
 mod tests {

@@ -33,8 +33,8 @@ pub use tables::{
     Identity, Idle, Input, InputCost, Kinds, L2pu, L2sv, L2svAssignment, Layout, LeakyBucket, Level1, Level1Source,
     LinkSource, LossAction, Menu, MessageType, Mix, Multiplicity, OnLoss, OnMissing, OrderedCarrier, Output, Payload,
     Position, Preprocessing, Processes, ProfileStep, Pt, Push, RequestCredits, RequestOrder, RobSelection, Ros,
-    RosInput, Run, RunType, Secret, Sfi, SfiAssignment, Sfo, SimulatedFault, Simulation, SizeDistribution, Spacing,
-    Spectrum, Strategy, Stream, StreamType, Tolerance, Tolerate, Topology, Transport, Udp, Way,
+    RosInput, Run, RunType, Secret, Sfi, SfiAssignment, Sfo, SimulatedFault, Simulation, SizeDistribution, SourceClock,
+    Spacing, Spectrum, Strategy, Stream, StreamType, Tolerance, Tolerate, Topology, Transport, Udp, Way,
 };
 pub use template::{TEMPLATES, Template, template};
 pub use units::{Energy, Fraction, Interval, Rate, Size};

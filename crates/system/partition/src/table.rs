@@ -11,7 +11,7 @@ use dataflow::report::{
 };
 
 use crate::human::{elapsed, grouped, percent, si, time, wrapped};
-use crate::summary::{Failures, Latency, RunFacts, RunState, Summary, is_lower_bound};
+use crate::summary::{Clock, Failures, Latency, RunFacts, RunState, Summary, is_lower_bound};
 
 /// What a run came to; its `Display` is the whole text, without colours.
 #[derive(Clone, Copy, Debug)]
@@ -331,6 +331,9 @@ impl Text<'_> {
                 parts.push(counted(trouble));
             }
             figure(f, &link.name, &parts)?;
+            if let Some(clock) = &link.clock {
+                figure(f, "", &of_clock(clock))?;
+            }
         }
         Ok(())
     }
@@ -468,6 +471,24 @@ fn trouble((count, what): (u64, &str)) -> String {
 
 fn counted((count, what): (u64, &str)) -> String {
     format!("{} {what}", grouped(count))
+}
+
+/// A clock beside that of the reference.
+fn of_clock(clock: &Clock) -> Vec<String> {
+    let mut parts = vec![
+        "clock".to_owned(),
+        format!("{:+} ns,", clock.offset_ns),
+        format!("{:+.3} ppm,", clock.drift_ppt as f64 / 1e6),
+        format!("±{} ns", clock.quality_ns),
+    ];
+    for (count, what) in [(clock.steps, "steps"), (clock.slips, "slips")].into_iter().filter(|(count, _)| *count > 0) {
+        parts.last_mut().expect("there is a clock").push(',');
+        parts.push(counted((count, what)));
+    }
+    if clock.slips > 0 {
+        parts.push(format!("(the last at event {}, {:+})", clock.slipped_at, clock.shift));
+    }
+    parts
 }
 
 /// Counts with a comma behind each but the last.

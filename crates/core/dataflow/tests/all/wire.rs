@@ -14,8 +14,8 @@ use dataflow::message::{
     MissedClears, Missing, PeerPlace, PushOrder, Recording, Roi, Settlement,
 };
 use dataflow::report::{
-    BlockCause, Blocked, Carried, ChainCount, Counters, DatagramCounts, LinkReport, LinkState, Network, PORTS_MAX,
-    PeerCount, Report, RosCounters, Unexpected,
+    BlockCause, Blocked, Carried, ChainCount, Counters, DatagramCounts, LinkClock, LinkReport, LinkState, Network,
+    PORTS_MAX, PeerCount, Report, RosCounters, Unexpected,
 };
 use dataflow::wire::{
     HEADER_LEN, VERSION, WireError, check_any_frame, decode, decode_numbered, decode_parts, encode, set_number,
@@ -166,7 +166,7 @@ fn the_layout_is_the_documented_one() {
         &3_u32.to_le_bytes(),
         &4_u32.to_le_bytes(),
         &5_u32.to_le_bytes(),
-        &[23, 0, 13, 0],
+        &[23, 0, 14, 0],
         &[0; 4],
         &1_u32.to_le_bytes(),
         &[8, 7, 6, 5, 4, 3, 2, 1],
@@ -639,6 +639,11 @@ fn reports() -> impl Strategy<Value = Report> {
                 rob: count as u32,
                 state: LinkState::from_u8((count % 5) as u8).unwrap(),
                 counters: RosCounters { fragments_in: count, ..RosCounters::default() },
+                clock: (count % 3 > 0).then(|| LinkClock {
+                    drift: -(count.cast_signed() >> 1),
+                    slipped_at: count,
+                    ..LinkClock::default()
+                }),
             };
             let links = counters.iter().take(3).map(link).collect();
             let carried = [[a, b], [c, d], [e, f]].map(|[messages, bytes]| Carried { messages, bytes });

@@ -9,6 +9,7 @@ mod bench;
 mod calibrate;
 mod carriers;
 mod children;
+mod clocks;
 mod cores;
 mod datagrams;
 mod death;

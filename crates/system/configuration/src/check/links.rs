@@ -74,6 +74,9 @@ impl Checker<'_> {
                 }
             }
         }
+        if let Some(bits) = source.number_bits.filter(|bits| !(1..=u64::BITS).contains(bits)) {
+            self.problem(&[&key("number_bits")], format!("expected 1 to 64 bits, found {bits}"));
+        }
         if !(1..=SIZE_MAX).contains(&source.size_max.bytes()) {
             let message =
                 format!("expected a size from 1 B to {}, found {}", Size::from_bytes(SIZE_MAX), source.size_max);

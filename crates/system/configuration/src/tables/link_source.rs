@@ -22,6 +22,11 @@ pub struct LinkSource {
     pub size_max: Size,
     /// What becomes of an event without its fragment.
     pub on_missing: OnMissing,
+    /// Bits of its numbers, if they begin again after fewer than 64: a EUDET TLU counts with 15. They are made whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number_bits: Option<u32>,
+    /// What its times are good for.
+    pub clock: SourceClock,
 }
 
 impl Default for LinkSource {
@@ -32,6 +37,8 @@ impl Default for LinkSource {
             at: String::new(),
             size_max: Size::from_bytes(64 << 10),
             on_missing: OnMissing::Flag,
+            number_bits: None,
+            clock: SourceClock::None,
         }
     }
 }
@@ -57,6 +64,18 @@ pub enum OnMissing {
     Flag,
     /// It is built as if complete; only the source counts it.
     Tolerate,
+}
+
+/// What the times of a source are good for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SourceClock {
+    /// Nothing.
+    #[default]
+    None,
+    /// They are those of the triggers, by a clock of its own. Its read-out system compares them with those of the leader, or of the first
+    /// such source: it finds offset and drift of the clock, and where the source loses or repeats a trigger.
+    Model,
 }
 
 /// Test beam.

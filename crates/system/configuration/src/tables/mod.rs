@@ -31,7 +31,7 @@ pub(crate) use datagrams::{DATAGRAM_LOOPBACK_MAX, DATAGRAM_MIN};
 pub use dead_time::{DeadTime, LeakyBucket, ProfileStep};
 pub use generator::{Generator, Kinds, Multiplicity, Position, Spectrum};
 pub use input::{Input, Mix};
-pub use link_source::{LinkSource, OnMissing};
+pub use link_source::{LinkSource, OnMissing, SourceClock};
 pub use menu::{Algorithm, Chain, Cuts, Menu};
 pub use processing::Pt;
 pub use readout::{

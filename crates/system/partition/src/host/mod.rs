@@ -8,6 +8,7 @@
 mod carriers;
 mod channel;
 mod checks;
+mod clocks;
 mod datagrams;
 mod external;
 mod filtering;
@@ -369,7 +370,8 @@ impl Host {
     /// The report of a component here.
     pub fn report(&self, now: Time, node: NodeId) -> Option<Report> {
         let hosted = self.nodes.get(usize::from(node.0))?.as_ref()?;
-        Some(Report { network: self.network(), ..hosted.node.report(now) })
+        let report = hosted.node.report(now);
+        Some(Report { network: self.network(), ..hosted.workshop.with_clocks(report) })
     }
 
     /// What this process received over the network.
@@ -690,7 +692,10 @@ impl Host {
         let hosted = self.nodes[usize::from(from.0)].as_ref().expect("a component here sends");
         let Some(envelope) = hosted.node.envelope_to(to) else { return };
         let message = match message {
-            Message::Report(report) => Message::Report(Box::new(Report { network: self.network(), ..*report })),
+            Message::Report(report) => {
+                let report = hosted.workshop.with_clocks(*report);
+                Message::Report(Box::new(Report { network: self.network(), ..report }))
+            }
             message => hosted.workshop.prepared(message),
         };
         self.send(envelope, message);

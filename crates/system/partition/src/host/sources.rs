@@ -4,18 +4,22 @@ use base::bulk::Bulk;
 use base::ids::{EventId, NodeId};
 use base::time::Time;
 use dataflow::component::{Input, LinkNews, LinkOrder};
+use dataflow::report::LinkClock;
 use eformat::{GenericStatus, RobStatus, StatusWord};
 use link::{Address, Arrival, Flags, Head, Intake, IntakeParameters, LinkError, Secret};
 use rol::{Pushed, PushedFragments};
+use timing::unwrap::Unwrap;
 use transport::poller::Poller;
 use transport::waker::Waker;
 
 use super::Host;
+use super::clocks::Clocks;
 use crate::assembly::Assembly;
 
 /// The sources of one read-out system.
 pub(super) struct Sources {
     lines: Vec<Line>,
+    clocks: Clocks,
     run: u32,
     /// Most fragments of a link in a pass: so many fit when the read-out system has not said that it is full.
     room: usize,
@@ -28,6 +32,8 @@ struct Line {
     name: String,
     intake: Intake,
     fragments: PushedFragments,
+    /// Makes numbers of few bits whole.
+    unwrap: Option<Unwrap>,
     /// Of a fragment that says none.
     next_number: u64,
     is_off: bool,
@@ -65,9 +71,18 @@ impl Sources {
             )?;
             notices.push(format!("waits for source {} at {}", source.name, intake.address()));
             let fragments = PushedFragments { source_id: id, run_number: partition.run.number(), adler32 };
-            lines.push(Line { name: source.name.clone(), intake, fragments, next_number: 0, is_off: false });
+            lines.push(Line {
+                name: source.name.clone(),
+                intake,
+                fragments,
+                unwrap: source.number_bits.map(Unwrap::new),
+                next_number: 0,
+                is_off: false,
+            });
         }
-        Ok(Self { lines, run: partition.run.number(), room, is_registered: false, notices })
+        let leader = partition.leader().map(|place| partition.source[place].name.as_str());
+        let clocks = Clocks::new(assembly.sources_of(ros).map(|(_, source)| source), leader);
+        Ok(Self { lines, clocks, run: partition.run.number(), room, is_registered: false, notices })
     }
 
     /// What a source is to do.
@@ -86,6 +101,11 @@ impl Sources {
         }
     }
 
+    /// The clock of the source of a ROB, if it is known.
+    pub(super) fn clock_of(&self, rob: u32) -> Option<LinkClock> {
+        self.clocks.of(self.lines.iter().position(|line| line.fragments.source_id == rob)?)
+    }
+
     fn has_work(&self) -> bool {
         let room = |line: &Line| if line.is_off { 0 } else { self.room };
         !self.is_registered
@@ -98,22 +118,26 @@ impl Sources {
         if !core::mem::replace(&mut self.is_registered, true) {
             self.lines.iter_mut().try_for_each(|line| line.intake.register(poller))?;
         }
-        let Self { lines, notices, .. } = self;
-        for (rob, line) in (0..).zip(lines) {
+        let Self { lines, clocks, notices, .. } = self;
+        for (rob, line) in (0_u16..).zip(&mut *lines) {
             let room = if line.is_off { 0 } else { self.room };
-            let Line { name, intake, fragments, next_number, .. } = line;
+            let Line { name, intake, fragments, unwrap, next_number, .. } = line;
+            let mut whole = |number: u64| unwrap.as_mut().map_or(number, |unwrap| unwrap.whole(number));
             intake.poll(now, poller, room, &mut |arrival| {
                 let text = match arrival {
                     Arrival::Fragment { head, page, len, damaged } => {
-                        let number = head.number.unwrap_or(*next_number);
+                        let number = head.number.map_or(*next_number, &mut whole);
                         *next_number = number.wrapping_add(1);
+                        if let Some((begin, _)) = head.time {
+                            clocks.observe(rob.into(), number, begin);
+                        }
                         let (event, status) = (EventId(number), status_of(&head, damaged));
                         let pushed = Pushed { event, trigger_type: head.trigger_type, status };
                         let (head, slice) = fragments.frame(page, len, &pushed);
                         let (trigger_type, bulk) = (pushed.trigger_type, Bulk::Pages(slice));
                         return news.push((rob, LinkNews::Fragment { head, trigger_type, bulk }));
                     }
-                    Arrival::Idle { number, .. } => return news.push((rob, LinkNews::Idle(EventId(number)))),
+                    Arrival::Idle { number, .. } => return news.push((rob, LinkNews::Idle(EventId(whole(number))))),
                     Arrival::Ended { sent, received } => {
                         news.push((rob, LinkNews::Ended { sent }));
                         let lost = sent.abs_diff(received);
@@ -136,6 +160,7 @@ impl Sources {
                 notices.push(text);
             });
         }
+        clocks.judge(|link| lines[link].name.clone(), notices);
         Ok(())
     }
 }

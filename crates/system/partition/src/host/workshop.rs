@@ -9,6 +9,7 @@ use base::time::Time;
 use dataflow::component::{Input, Outcome, Ticket, Work};
 use dataflow::message::{EventInfo, Message};
 use dataflow::readout::fragment::FragmentHead;
+use dataflow::report::Report;
 use link::{LinkError, Secret};
 use rol::{Inputs, Links, LinksError, NetworkError, NetworkParameters, NetworkTriggers, Preprocessing, ReadOutError};
 use transport::page_pool::Pool;
@@ -154,6 +155,14 @@ impl Workshop {
     /// Sources that send by themselves.
     pub(super) fn sources(&self) -> Option<&Sources> {
         if let Kind::Sources(sources) = &self.kind { Some(sources) } else { None }
+    }
+
+    /// A report of a read-out system has what is known of the clocks of its sources.
+    pub(super) fn with_clocks(&self, mut report: Report) -> Report {
+        if let Kind::Sources(sources) = &self.kind {
+            report.links.iter_mut().for_each(|link| link.clock = sources.clock_of(link.rob));
+        }
+        report
     }
 
     pub(super) fn sources_mut(&mut self) -> Option<&mut Sources> {

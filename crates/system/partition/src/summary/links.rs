@@ -1,6 +1,6 @@
 //! What came of each source that sends by itself.
 
-use dataflow::report::{LinkReport, LinkState, Report};
+use dataflow::report::{LinkClock, LinkReport, LinkState, Report};
 use serde::{Deserialize, Serialize};
 
 /// What came of a source. `fragments` is what became of them: `kept`, dropped, or `never_triggered`.
@@ -34,6 +34,28 @@ pub struct Link {
     pub damaged: u64,
     /// How often the source was lost.
     pub lost: u64,
+    /// Its clock beside that of the leader, or of the first source with `clock = "model"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<Clock>,
+}
+
+/// A clock beside that of the reference, and where the numbers of its source slipped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clock {
+    /// How far it is ahead, ns.
+    pub offset_ns: i64,
+    /// How much faster it goes, in 10⁻¹²: 10 ppm are 10,000,000.
+    pub drift_ppt: i64,
+    /// Median distance of its times from the model, ns.
+    pub quality_ns: u64,
+    /// Steps of the clock.
+    pub steps: u64,
+    /// Slips of its numbers.
+    pub slips: u64,
+    /// The event of the last slip; 0 if there is none.
+    pub slipped_at: u64,
+    /// What has to be added to its numbers since.
+    pub shift: i64,
 }
 
 impl Link {
@@ -61,7 +83,15 @@ impl Link {
             unplaced: c.dropped_unplaced,
             damaged: c.flagged,
             lost: c.sources_lost,
+            clock: report.clock.map(Clock::from),
         }
+    }
+}
+
+impl From<LinkClock> for Clock {
+    fn from(clock: LinkClock) -> Self {
+        let LinkClock { offset_ns, drift, quality_ns, steps, slips, slipped_at, shift } = clock;
+        Self { offset_ns, drift_ppt: drift, quality_ns, steps, slips, slipped_at, shift }
     }
 }
 

@@ -103,7 +103,7 @@ impl Links {
     pub(super) fn report(&self, robs: &[Rob]) -> Vec<LinkReport> {
         let report = |(rob, link): (&Rob, &Link)| {
             let (rob, counters) = (rob.source_id(), rob.counters());
-            LinkReport { rob, state: link.state, counters }
+            LinkReport { rob, state: link.state, counters, clock: None }
         };
         robs.iter().zip(&self.each).map(report).collect()
     }
