@@ -9,6 +9,7 @@ use crate::report::Report;
 use base::bulk::Bulk;
 use base::ids::{EventId, Incarnation, NodeId};
 use base::time::Time;
+use timing::Interval;
 
 /// A role of the dataflow as a pure state machine: no I/O, clock, thread or randomness of its own.
 ///
@@ -111,6 +112,17 @@ pub enum LinkNews {
     },
     /// Nothing older than this event follows.
     Idle(EventId),
+    /// A chunk of data that belongs to events by its time.
+    Chunk {
+        /// As the source says.
+        interval: Interval,
+        /// First status word of the ROB headers of its events, as far as it is known.
+        status: u32,
+        /// A head with its times and length, and the payload: whole words.
+        bulk: Bulk,
+    },
+    /// Nothing begins before this time, in ns of the source, that follows.
+    Passed(u64),
     /// Nothing follows in this run.
     Ended {
         /// Fragments that the source says to have sent.

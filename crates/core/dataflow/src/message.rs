@@ -16,6 +16,7 @@ use crate::ledger::{Finish, Ledger};
 use crate::report::Report;
 use base::bulk::Bulk;
 use base::ids::{EventId, Incarnation, NodeId, RunNumber};
+use timing::slices::Passed;
 
 pub use terms::{BusyCause, Chains, DebugReason, Fate, Grounds};
 
@@ -74,10 +75,14 @@ pub enum Message {
         /// Whether none follows.
         last: bool,
     },
-    /// Level 1 → ROS of the leading source: this is to start, or to stop.
+    /// ROS → level 1: how far its sources have come in slices of time; changes only. At most `in_flight` slices beyond those
+    /// that it knows to be issued or left out, and each raises one of two bounds.
+    Passed(Passed),
+    /// Level 1 → ROS of the leading source: this is to start, or to stop. Where events are slices of time, to every ROS: all sources are
+    /// to stop.
     Lead(bool),
     /// Level 1 → every L2SV, or the DFM: all events up to this one were sent, to whomever. At most one per period. → ROS in a
-    /// new life: it will not be told of any of them.
+    /// new life, or where events are slices of time: it will not be told of any of them any more.
     IssuedUpTo(EventId),
     /// Level 1 → L2SV or DFM, L2SV → DFM, and SFI → DFM: nothing follows in this run. A stop by command would overtake
     /// what is on its way on other connections. Said again to a peer that comes back.

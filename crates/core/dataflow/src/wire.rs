@@ -41,11 +41,12 @@ use crate::report::{
 use base::bulk::{Bulk, PageSlice};
 use base::histogram::Histogram;
 use base::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
+use timing::slices::Passed;
 
 pub use error::WireError;
 
 /// Version of the layout; both ends must have the same.
-pub const VERSION: u16 = 14;
+pub const VERSION: u16 = 15;
 
 /// Length of the header in bytes.
 pub const HEADER_LEN: usize = 32;
@@ -177,6 +178,9 @@ impl Writer<'_> {
                     w.u64(trigger.event.0).u8(trigger.trigger_type);
                 });
                 kind::LINK_TRIGGERS
+            }
+            Message::Passed(Passed { first, all, any, last }) => {
+                self.u64(*first).u64(*all).u64(*any).flag(*last).kind(kind::PASSED)
             }
             Message::Lead(on) => self.flag(*on).kind(kind::LEAD),
             Message::IssuedUpTo(event) => self.u64(event.0).kind(kind::ISSUED_UP_TO),
@@ -509,6 +513,10 @@ impl Reader<'_> {
             kind::LINK_TRIGGERS => {
                 let trigger = |r: &mut Self| Ok(LinkTrigger { event: r.event()?, trigger_type: r.u8()? });
                 Message::LinkTriggers { last: self.flag()?, triggers: self.list(9, trigger)? }
+            }
+            kind::PASSED => {
+                let [first, all, any] = [self.u64()?, self.u64()?, self.u64()?];
+                Message::Passed(Passed { first, all, any, last: self.flag()? })
             }
             kind::LEAD => Message::Lead(self.flag()?),
             kind::ISSUED_UP_TO => Message::IssuedUpTo(self.event()?),

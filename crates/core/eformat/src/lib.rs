@@ -56,6 +56,7 @@ pub mod fuzzing;
 mod guid;
 mod id_set;
 mod layout;
+mod pieces;
 mod problem;
 mod record;
 mod renumber;
@@ -85,6 +86,7 @@ pub use id_set::IdSet;
 pub use layout::{
     EMPTY_ROB_WORDS, EVENT_HEADER_WORDS_MIN, ROB_HEADER_WORDS, ROD_HEADER_WORDS, ROD_TRAILER_WORDS, ROD_VERSION, marker,
 };
+pub use pieces::{check_parts, each_rob};
 pub use problem::{Part, Problem, ProblemKind};
 pub use record::{
     DataSeparator, FileEnd, FileNames, FileStart, FileVersion, Metadata, Parsed, RECORD_BYTES_MAX, RESERVED_KEYS,

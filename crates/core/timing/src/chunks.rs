@@ -21,6 +21,8 @@ pub struct Chunks<T> {
     len: usize,
     /// No chunk with an earlier begin follows, as far as the source says.
     watermark: Option<u64>,
+    /// The latest begin of a chunk.
+    newest: Option<u64>,
     /// No further event reaches below.
     horizon: u64,
     /// Events that were made and not cleared, rising.
@@ -71,7 +73,15 @@ pub struct Freed {
 
 impl<T> Default for Chunks<T> {
     fn default() -> Self {
-        Self { places: VecDeque::new(), len: 0, watermark: None, horizon: 0, events: VecDeque::new(), arrivals: 0 }
+        Self {
+            places: VecDeque::new(),
+            len: 0,
+            watermark: None,
+            newest: None,
+            horizon: 0,
+            events: VecDeque::new(),
+            arrivals: 0,
+        }
     }
 }
 
@@ -96,6 +106,11 @@ impl<T> Chunks<T> {
         self.watermark
     }
 
+    /// The latest begin of a chunk that has come.
+    pub fn newest(&self) -> Option<u64> {
+        self.newest
+    }
+
     /// The source has come to this time: it says so, or begins a chunk there.
     pub fn pass(&mut self, time: u64) {
         self.watermark = self.watermark.max(Some(time));
@@ -114,6 +129,7 @@ impl<T> Chunks<T> {
     /// Keeps a chunk, unless it is late.
     pub fn insert(&mut self, interval: Interval, chunk: T) -> Arrival {
         self.pass(interval.begin);
+        self.newest = self.newest.max(Some(interval.begin));
         if interval.end <= self.horizon {
             return Arrival::Late;
         }

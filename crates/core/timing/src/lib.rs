@@ -1,4 +1,4 @@
-//! What belongs together in time.
+//! When triggers are offered, and what belongs together in time.
 //!
 //! An event is an [`Interval`] of time. A source sends [chunks](chunks::Chunks), each of which covers an interval of its own. An event has
 //! the chunks that meet it, so that one may be in several events. All times are in ns of one clock.
@@ -13,7 +13,11 @@ extern crate alloc;
 pub mod chunks;
 pub mod clock;
 pub mod compare;
+pub mod dead_time;
 mod interval;
+pub mod pace;
+pub mod sliced;
+pub mod slices;
 pub mod slip;
 pub mod unwrap;
 

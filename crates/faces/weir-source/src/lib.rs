@@ -90,6 +90,8 @@ pub enum Reading {
     Nothing,
     /// Nothing is there, and no fragment of a lower number will come: run control need not wait for one.
     Idle(u64),
+    /// Nothing is there, and nothing will come that begins before this time, in ns: time goes on without data.
+    Passed(u64),
     /// Nothing is there, and nothing more will come in this run.
     End,
 }

@@ -272,6 +272,7 @@ impl<S: Source> Server<S> {
             }
             Ok(Reading::Nothing) => {}
             Ok(Reading::Idle(number)) => self.link.idle(number, 0)?,
+            Ok(Reading::Passed(time)) => self.link.idle(0, time)?,
             Ok(Reading::End) => self.end()?,
             Err(failure) => return Err(self.failed(Function::Read, failure)),
         }

@@ -5,12 +5,12 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::mpsc::sync_channel;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base::random::Random;
 use base::time::Time;
 use clap::{Args, ValueEnum};
-use configuration::{Interval, Rate, Size};
+use configuration::{Fraction, Interval, Rate, Size};
 use nix::sys::signal::{Signal, raise};
 use terminal::{Exit, complain};
 use transport::clock;
@@ -23,6 +23,7 @@ Examples:
   weir feed shm:telescope --rate '1 kHz' --size '2 kB' --spread exponential
   weir feed tcp://127.0.0.1:7101 --name board --key-file key --count 1000
   weir feed shm:telescope --beam '1 kHz' --drift 10 --repeat-number 5000   a clock that drifts, a lost trigger
+  weir feed shm:radio --time-based --chunk '2 ms' --overlap '10 %'   chunks of time, without numbers
   weir feed shm:telescope --skip 500 --double 600 --damage 700 --die-at 800
 
 Exit status: 0 the partition has ended the link; 1 wrong usage; 2 no partition; 3 the link broke, or the source did not take orders.";
@@ -53,6 +54,21 @@ pub struct FeedArgs {
     /// Send so many fragments per second; as fast as the partition takes them by default
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Rate>,
+    /// Send chunks of time instead of numbered fragments: each says from when to when it is, in ns since 1970
+    #[arg(long, help_heading = "Time")]
+    pub time_based: bool,
+    /// The length of a chunk; it is sent when that is over
+    #[arg(long, value_name = "TIME", default_value = "1 ms", requires = "time_based", help_heading = "Time")]
+    pub chunk: Interval,
+    /// How much of a chunk is in the next one, too. With --rate, chunks begin when that says
+    #[arg(long, value_name = "FRACTION", default_value = "0", requires = "time_based", help_heading = "Time")]
+    pub overlap: Fraction,
+    /// Send each chunk so much later
+    #[arg(long, value_name = "TIME", default_value = "0 s", requires = "time_based", help_heading = "Time")]
+    pub delay: Interval,
+    /// From chunk N on, say nothing and live on
+    #[arg(long, value_name = "N", requires = "time_based", help_heading = "Misbehaviour")]
+    pub silent_from: Option<u64>,
     /// The size of a payload, or its mean
     #[arg(long, value_name = "SIZE", default_value = "1 kB")]
     pub size: Size,
@@ -65,7 +81,8 @@ pub struct FeedArgs {
     /// Send the time and a checksum with each fragment
     #[arg(long)]
     pub checksum: bool,
-    /// Write each fragment to FILE, too: number (8 bytes) and length (4 bytes), little-endian, then the payload
+    /// Write each fragment to FILE, too: number (8 bytes), or begin and end (8 bytes each), and length (4 bytes), little-endian, then
+    /// the payload
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
     /// Send with each fragment the time of its trigger in an emulated beam of this mean rate; all sources see the same triggers
@@ -185,6 +202,10 @@ struct Feed {
     number: u64,
     beam: Option<Beam>,
     begun: Time,
+    /// The same in ns since 1970.
+    origin: u64,
+    /// Whether it has said when the next chunk begins.
+    has_said: bool,
     sent_in_run: u64,
     is_stopped: bool,
     record: Option<BufWriter<File>>,
@@ -232,6 +253,8 @@ impl Feed {
             number: args.first,
             beam: Beam::of(args),
             begun: clock::now(),
+            origin: unix_ns(),
+            has_said: false,
             sent_in_run: 0,
             is_stopped: false,
             record,
@@ -243,6 +266,29 @@ impl Feed {
         let Some(period) = self.args.rate.and_then(Rate::period_ns) else { return true };
         let due = u64::try_from(Duration::from_nanos(period).as_nanos().saturating_mul(self.sent_in_run.into()));
         due.is_ok_and(|due| clock::now().since(self.begun) >= Duration::from_nanos(due))
+    }
+
+    /// When the chunk of this number begins and ends.
+    fn time_of(&self, number: u64) -> (u64, u64) {
+        let length = self.args.chunk.ns();
+        let step = length - (length as f64 * self.args.overlap.as_f64()) as u64;
+        let step = self.args.rate.and_then(Rate::period_ns).unwrap_or(step).max(1);
+        let begin = self.origin.saturating_add(step.saturating_mul(number - self.args.first));
+        (begin, begin.saturating_add(length))
+    }
+
+    /// What it says while no chunk is due; `None` if one is.
+    fn wait_for_time(&mut self) -> Option<Reading> {
+        let (begin, end) = self.time_of(self.number);
+        if self.args.silent_from.is_some_and(|from| self.number >= from) {
+            return Some(Reading::Nothing);
+        }
+        if unix_ns() >= end.saturating_add(self.args.delay.ns()) {
+            self.has_said = false;
+            return None;
+        }
+        let says = !std::mem::replace(&mut self.has_said, true);
+        Some(if says { Reading::Passed(begin) } else { Reading::Nothing })
     }
 
     /// Writes the payload of an event, which depends on the event and the seed alone. Gives its length.
@@ -281,8 +327,14 @@ impl Feed {
     }
 
     fn write_down(&mut self, number: u64, payload: &[u8]) -> io::Result<()> {
+        let (begin, end) = self.time_of(number);
         let Some(record) = &mut self.record else { return Ok(()) };
-        record.write_all(&number.to_le_bytes())?;
+        if self.args.time_based {
+            record.write_all(&begin.to_le_bytes())?;
+            record.write_all(&end.to_le_bytes())?;
+        } else {
+            record.write_all(&number.to_le_bytes())?;
+        }
         record.write_all(&u32::try_from(payload.len()).unwrap_or(u32::MAX).to_le_bytes())?;
         record.write_all(payload)
     }
@@ -296,6 +348,7 @@ impl Source for Feed {
         self.double = self.args.double.iter().copied().collect();
         self.sent_in_run = 0;
         self.begun = clock::now();
+        self.origin = unix_ns();
         Ok(())
     }
 
@@ -307,16 +360,23 @@ impl Source for Feed {
         if self.args.count.is_some_and(|count| number >= self.args.first.saturating_add(count)) {
             return Ok(Reading::End);
         }
-        if self.is_stopped || !self.is_due() {
+        if self.is_stopped || !(self.args.time_based || self.is_due()) {
             return Ok(Reading::Nothing);
+        }
+        if self.args.time_based
+            && let Some(waits) = self.wait_for_time()
+        {
+            return Ok(waits);
         }
         self.misbehave(number);
         let len = self.fill(number, slot);
         self.write_down(number, &slot[..len])?;
         let mut head = Head { number: Some(self.said(number)), ..Head::default() };
-        if self.args.checksum {
+        head.flags.set(Flags::CRC, self.args.checksum);
+        if self.args.time_based {
+            head = Head { number: None, time: Some(self.time_of(number)), ..head };
+        } else if self.args.checksum {
             head.time = Some((clock::now().as_ns(), clock::now().as_ns()));
-            head.flags |= Flags::CRC;
         }
         if let Some(beam) = &mut self.beam {
             let time = beam.time_of(number, &self.args);
@@ -354,6 +414,13 @@ fn step(text: &str) -> Result<(u64, Duration), String> {
 const BEAM_SEED: u64 = 0x5ea_b0a7;
 /// No time is before the begin of the clock, however slow it goes.
 const CLOCK_BEGINS_NS: u64 = 1_000_000_000_000;
+
+/// The time that hosts have in common, as far as they keep it.
+#[expect(clippy::disallowed_methods, reason = "the time of an emulated chunk is the wall clock's")]
+fn unix_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
 
 #[cfg(test)]
 mod tests {

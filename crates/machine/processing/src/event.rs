@@ -195,8 +195,8 @@ pub(crate) enum Unfit {
          are for its index: make the slots larger"
     )]
     TooLarge { slot_bytes: usize },
-    #[error("part {part} of the event holds something else than ROB fragments: {problem}")]
-    Malformed { part: usize, problem: Problem },
+    #[error("the event holds something else than ROB fragments: {problem}")]
+    Malformed { problem: Problem },
 }
 
 /// Writes events into slots.
@@ -219,10 +219,12 @@ impl EventWriter {
         for rob in head.missing {
             put(slot, &mut at, &rob.to_le_bytes()).ok_or_else(|| too_large.clone())?;
         }
-        for (part, bytes) in parts.into_iter().enumerate() {
-            self.list(at, bytes).map_err(|problem| Unfit::Malformed { part, problem })?;
+        let start = at;
+        for bytes in parts {
             put(slot, &mut at, bytes).ok_or_else(|| too_large.clone())?;
         }
+        // A fragment may have come in several parts.
+        self.list(start, &slot[start..at]).map_err(|problem| Unfit::Malformed { problem })?;
         let index = at;
         let end = index + self.index.len() * INDEX_BYTES_PER_FRAGMENT;
         let columns = slot.get_mut(index..end).ok_or(too_large)?.as_chunks_mut::<WORD>().0;
@@ -379,7 +381,7 @@ mod tests {
         assert!(matches!(writer.write(small, &EventHead::default(), [rob.as_slice()]), Err(Unfit::TooLarge { .. })));
         let torn = &rob[..40];
         let refused = writer.write(&mut slot, &EventHead::default(), [rob.as_slice(), torn]);
-        assert!(matches!(refused, Err(Unfit::Malformed { part: 1, .. }) | Err(Unfit::TooLarge { .. })), "{refused:?}");
+        assert!(matches!(refused, Err(Unfit::Malformed { .. }) | Err(Unfit::TooLarge { .. })), "{refused:?}");
     }
 
     #[test]

@@ -91,7 +91,9 @@ impl Triggers {
             }
             (Level1Source::Sample | Level1Source::Replay, _) => Self::Input,
             (Level1Source::File, Some(path)) => Self::File(FileTriggers::read(Path::new(path), repeat)?),
-            (Level1Source::File, None) | (Level1Source::Network | Level1Source::Link, _) => Self::None,
+            (Level1Source::File, None) | (Level1Source::Network | Level1Source::Link | Level1Source::Time, _) => {
+                Self::None
+            }
         })
     }
 }

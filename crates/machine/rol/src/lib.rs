@@ -46,6 +46,7 @@ mod preprocessing;
 mod pushed;
 mod replay;
 mod sample;
+mod timed;
 mod trigger_file;
 
 pub use deal::deal;
@@ -65,6 +66,7 @@ pub use sample::{
     read_rows,
 };
 
+pub use timed::{Chunk, ChunkHead, EventHead, TIMED, TimedFragments};
 pub use trigger_file::{FileTriggers, TriggerFileError};
 
 /// Which event of an input of `events` events the trigger `ordinal` is; `None` behind the end.

@@ -55,6 +55,8 @@ pub enum Credit {
     Again,
     /// What receivers of triggers have taken, and whether they are busy.
     Taken,
+    /// How far sources have come in slices of time.
+    Passed,
     /// Settled events, and that this is known.
     Settled,
     /// A worker of a level-2 processing unit: its event and its decision.
@@ -111,10 +113,11 @@ impl Covered {
 }
 
 impl Credit {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Window,
         Self::Again,
         Self::Taken,
+        Self::Passed,
         Self::Settled,
         Self::Worker,
         Self::Decided,
@@ -134,6 +137,7 @@ impl Credit {
             Message::L1Result { .. } => (Self::Window, 1),
             Message::L1Again { .. } => (Self::Again, 1),
             Message::Taken(_) | Message::Busy { .. } => (Self::Taken, 1),
+            Message::Passed(_) => (Self::Passed, 1),
             Message::Settled { decided, .. } => (Self::Settled, decided.len().max(1)),
             Message::SettledTaken => (Self::Settled, 1),
             Message::Assign { .. } | Message::L2Decision { .. } => (Self::Worker, 1),
@@ -205,6 +209,8 @@ impl Bounds {
             // With each trigger that is taken the receiver may say so, become busy, and cease to be, for two causes.
             (Credit::Taken, Ros, Level1) => window.saturating_add(1).saturating_mul(5),
             (Credit::Taken, L2sv | Dfm, Level1) => alive.saturating_add(1).saturating_mul(5),
+            // Each raises one of two bounds, which are in the window, or says the first slice, or the end.
+            (Credit::Passed, Ros, Level1) => window.saturating_mul(2).saturating_add(8),
             // A group has an event at least; those of former lives come in one more.
             (Credit::Settled, L2sv, Level1) | (Credit::Settled, Level1, L2sv) => alive + 1,
             // A supervisor gives a unit its share, and a decision gives back what that very life had assigned: a unit does not answer

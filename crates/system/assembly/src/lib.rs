@@ -5,9 +5,12 @@
 #![forbid(unsafe_code)]
 
 pub mod bounds;
+mod modelled;
 mod parameters;
 mod returns;
 mod scale;
+
+use std::sync::Arc;
 
 use base::ids::{NodeId, Role, RunNumber};
 use configuration::Partition;
@@ -15,6 +18,9 @@ use dataflow::control::controller::Application;
 use dataflow::level2::overrides::{Override, Overrides};
 use dataflow::level2::steering::{Skeleton, Strategy};
 use dataflow::node::RUN_CONTROL;
+use dataflow::readout::ros::Framing;
+
+use modelled::Modelled;
 
 pub use parameters::{Parameters, TriggersFrom};
 pub use returns::{recovers, returns};
@@ -33,6 +39,8 @@ pub struct Assembly {
     overrides: Overrides,
     /// What no configuration says.
     scale: Scale,
+    /// What stands around data that belong to events by their time.
+    framing: Arc<dyn Framing>,
 }
 
 impl Assembly {
@@ -42,7 +50,7 @@ impl Assembly {
         let applications =
             numbered.map(|(node, app)| Application { name: app.name, role: app.role, node: NodeId(node) }).collect();
         let overrides = Overrides { all: decisions(&partition), ..Overrides::default() };
-        Self { partition, applications, robs, overrides, scale: Scale::default() }
+        Self { partition, applications, robs, overrides, scale: Scale::default(), framing: Arc::new(Modelled) }
     }
 
     /// The same, with the bits of the level-1 items that are accepted by force and of those that are vetoed: the configuration has
@@ -50,6 +58,12 @@ impl Assembly {
     #[must_use]
     pub fn with_items(self, force_accept_items: u32, veto_items: u32) -> Self {
         Self { overrides: Overrides { force_accept_items, veto_items, ..self.overrides }, ..self }
+    }
+
+    /// The same, where data that belong to events by their time have bytes.
+    #[must_use]
+    pub fn framed_by(self, framing: Arc<dyn Framing>) -> Self {
+        Self { framing, ..self }
     }
 
     /// The same on another scale.

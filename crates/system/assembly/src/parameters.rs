@@ -19,11 +19,12 @@ use dataflow::level1::external::External;
 use dataflow::level1::kept::Keep;
 use dataflow::level1::led::Led;
 use dataflow::level1::pace::Spacing;
+use dataflow::level1::sliced::Sliced;
 use dataflow::level1::trigger::{Level1, Level1Parameters, TriggerInput, TriggerSource};
 use dataflow::level2::l2pu::{L2pu, L2puParameters};
 use dataflow::level2::l2sv::{L2puAssignment, L2sv, L2svParameters};
 use dataflow::readout::pusher::{Destination, PushParameters};
-use dataflow::readout::ros::{LinkParameters, LinksParameters, ReadOut, Ros, RosParameters};
+use dataflow::readout::ros::{LinkParameters, LinksParameters, ReadOut, Ros, RosParameters, TimedParameters};
 use dataflow::recording::sfo::{Durable, Sfo, SfoParameters};
 use trigger::LEVEL2_RESULT;
 
@@ -62,6 +63,13 @@ pub enum TriggersFrom {
     },
     /// From a source whose link this read-out system has.
     Link(NodeId),
+    /// There are none: events are slices of time.
+    Time {
+        /// Of a slice.
+        length: Duration,
+        /// How long it waits.
+        grace: Duration,
+    },
 }
 
 impl Parameters {
@@ -69,7 +77,9 @@ impl Parameters {
     pub fn component(self, triggers: Option<Box<dyn TriggerSource + Send>>) -> Box<dyn Component + Send> {
         match self {
             Self::Level1(parameters, from) => {
+                let readout = parameters.readout.clone();
                 let outside = || match from {
+                    TriggersFrom::Time { length, grace } => TriggerInput::Time(Sliced::of(length, grace, readout)),
                     TriggersFrom::Outside { ahead } => TriggerInput::External(External::new(ahead)),
                     TriggersFrom::Link(ros) => TriggerInput::Link(Led::by(ros)),
                 };
@@ -112,6 +122,7 @@ impl Assembly {
                 let ahead = usize::try_from(self.in_flight()).unwrap_or(usize::MAX);
                 let ahead = ahead.clamp(1, self.scale.triggers_ahead);
                 let from = self.leading_ros().map_or(TriggersFrom::Outside { ahead }, TriggersFrom::Link);
+                let from = self.time().unwrap_or(from);
                 Parameters::Level1(self.level1(), from)
             }
             Role::L2sv => Parameters::L2sv(self.l2sv(index)),
@@ -307,8 +318,32 @@ impl Assembly {
             unordered: false,
             tolerated: source.on_missing == toml::OnMissing::Tolerate,
             leads: leader == Some(place),
+            timed: self.timed(source),
         };
-        LinksParameters { each: self.sources_of(index).map(link).collect(), grace: SOURCE_GRACE }
+        LinksParameters {
+            each: self.sources_of(index).map(link).collect(),
+            grace: SOURCE_GRACE,
+            slice: self.partition.slice_ns(),
+            framing: Some(self.framing.clone()),
+        }
+    }
+
+    /// How the data of a source are matched by time, if they are.
+    pub fn timed(&self, source: &toml::LinkSource) -> Option<TimedParameters> {
+        let level1 = self.partition.level1.as_ref().filter(|level1| level1.source == toml::Level1Source::Time)?;
+        Some(TimedParameters {
+            offset: 0,
+            before: level1.before.map_or(0, toml::Interval::ns),
+            after: level1.after.map_or(0, toml::Interval::ns),
+            chunks_max: source.chunks as usize,
+        })
+    }
+
+    /// Where events are slices of time.
+    fn time(&self) -> Option<TriggersFrom> {
+        let level1 = self.partition.level1.as_ref()?;
+        let length = Duration::from_nanos(level1.slice_ns()?);
+        Some(TriggersFrom::Time { length, grace: level1.slice_grace().duration() })
     }
 
     /// The sources of a read-out system with their places among all.

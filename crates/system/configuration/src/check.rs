@@ -237,7 +237,7 @@ impl Checker<'_> {
                 (Level1Source::Emulator, RosInput::Emulator)
                     | (Level1Source::Sample, RosInput::Sample)
                     | (Level1Source::Replay, RosInput::Replay)
-                    | (Level1Source::Link, RosInput::Links)
+                    | (Level1Source::Link | Level1Source::Time, RosInput::Links)
                     | (
                         Level1Source::File | Level1Source::Network,
                         RosInput::Emulator | RosInput::Sample | RosInput::Replay

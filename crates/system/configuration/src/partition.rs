@@ -128,6 +128,11 @@ impl Partition {
         self.source.iter().position(is_it)
     }
 
+    /// Length of a slice in ns, where events are slices of time.
+    pub fn slice_ns(&self) -> Option<u64> {
+        self.level1.as_ref().and_then(Level1::slice_ns)
+    }
+
     /// Names of the streams as `type_name`, in the order of their bits; those that an algorithm may ask for.
     pub fn stream_names(&self) -> Vec<String> {
         self.stream.iter().map(|stream| format!("{}_{}", stream.stream_type.name(), stream.name)).collect()
@@ -159,7 +164,7 @@ impl Partition {
             self.ros.input = match self.level1.as_ref().map(|level1| level1.source) {
                 Some(Level1Source::Sample) => RosInput::Sample,
                 Some(Level1Source::Replay) => RosInput::Replay,
-                Some(Level1Source::Link) => RosInput::Links,
+                Some(Level1Source::Link | Level1Source::Time) => RosInput::Links,
                 Some(Level1Source::Emulator | Level1Source::File | Level1Source::Network) | None => RosInput::Emulator,
             };
         }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use assembly::Scale;
 use configuration as toml;
 use configuration::{BadMenu, Partition};
+use rol::TimedFragments;
 use trigger::Menu;
 
 use crate::host::{Strategy, replies_kept};
@@ -33,7 +34,10 @@ impl Assembly {
         let menu = partition.resolve_menu()?;
         let (force_accept, veto) = partition.overridden_items()?;
         let scale = Scale { replies_kept: replies_kept(&partition), ..Scale::default() };
+        let adler32 = partition.ros.checksum == configuration::Checksum::Adler32;
+        let framing = Arc::new(TimedFragments { run_number: partition.run.number(), adler32 });
         let assembly = assembly::Assembly::new(partition, robs).with_items(force_accept, veto).on_scale(scale);
+        let assembly = assembly.framed_by(framing);
         Ok(Self { assembly, menu, observer: None, program: None })
     }
 

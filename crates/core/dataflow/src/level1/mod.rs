@@ -1,11 +1,11 @@
 //! Level 1: where events begin.
 
-pub mod dead_time;
 pub mod external;
 pub mod kept;
 pub mod led;
 pub(crate) mod owed;
-pub mod pace;
 pub mod roib;
 pub mod source;
 pub mod trigger;
+
+pub use timing::{dead_time, pace, sliced};

@@ -5,18 +5,19 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::component::{Component, Input, Outbox, Outcome, PeerState};
-use crate::level1::dead_time::{DeadTime, DeadTimeCause, DeadTimeParameters};
 use crate::level1::external::External;
 use crate::level1::kept::{Keep, Kept};
 use crate::level1::led::Led;
 use crate::level1::owed::Owed;
-use crate::level1::pace::{Pace, Spacing};
 pub use crate::level1::source::{Trigger, TriggerSource};
 use crate::message::{BusyCause, Command, EventInfo, Grounds, LinkTrigger, Message, Roi};
 use crate::node::RUN_CONTROL;
 use crate::report::{BlockCause, BlockedClock, Counters, Level1Counters, PeerCount, Report};
 use base::ids::{EventId, Incarnation, NodeId, Role};
 use base::time::Time;
+use timing::dead_time::{DeadTime, DeadTimeCause, DeadTimeParameters};
+use timing::pace::{Pace, Spacing};
+use timing::sliced::Sliced;
 
 /// Who makes the triggers.
 pub enum TriggerInput {
@@ -28,6 +29,8 @@ pub enum TriggerInput {
     /// A source that leads: its fragments are the triggers, and their numbers the events. As for triggers from outside, nothing
     /// spaces them; while level 1 is held back its read-out system holds them back in turn.
     Link(Led),
+    /// Time: events are its slices. Those that nobody has room for are left out.
+    Time(Sliced),
 }
 
 impl TriggerInput {
@@ -37,6 +40,7 @@ impl TriggerInput {
             Self::Source(_) => false,
             Self::External(external) => external.is_empty(),
             Self::Link(led) => led.is_empty(),
+            Self::Time(sliced) => sliced.is_empty(),
         }
     }
 
@@ -46,6 +50,7 @@ impl TriggerInput {
             Self::Source(_) => false,
             Self::External(external) => external.is_over(),
             Self::Link(led) => led.is_over(),
+            Self::Time(sliced) => sliced.is_over(),
         }
     }
 
@@ -57,7 +62,7 @@ impl TriggerInput {
     /// Drops what came and was not issued; how many.
     fn discard(&mut self) -> usize {
         match self {
-            Self::Source(_) => 0,
+            Self::Source(_) | Self::Time(_) => 0,
             Self::External(external) => external.discard(),
             Self::Link(led) => led.discard(),
         }
@@ -211,6 +216,7 @@ impl Level1 {
     /// Issues what is due, as long as the receivers have room; at most a burst, so that the driver can deliver it. Offers that
     /// are vetoed do not count: after a long pass all that fell into it are behind.
     fn issue(&mut self, now: Time, out: &mut Outbox) {
+        self.leave_out_slices(now);
         self.issue_due(now, out);
         self.send_issued(out);
     }
@@ -273,6 +279,29 @@ impl Level1 {
         }
     }
 
+    /// Slices are left out while nothing is issued at all or read-out systems are full, and when they have waited for long.
+    fn leave_out_slices(&mut self, now: Time) {
+        let TriggerInput::Time(sliced) = &mut self.input else { return };
+        sliced.look(now);
+        if self.exhausted || self.draining || (!self.running && self.counters.issued == 0) {
+            return;
+        }
+        let full =
+            self.receivers.iter().any(|receiver| receiver.reachable && receiver.busy & bit(BusyCause::Pages) != 0);
+        let is_held_back = self.is_held_back();
+        let TriggerInput::Time(sliced) = &mut self.input else { return };
+        while !sliced.is_empty() && (!self.running || (is_held_back && (full || sliced.is_late(now)))) {
+            let slice = sliced.pop(now).expect("there is one");
+            self.next = slice.next();
+            self.tell_due.get_or_insert(now + TELL_EVERY);
+            if self.running {
+                self.counters.offered += 1;
+                self.counters.vetoed += 1;
+                self.counters.vetoed_busy += 1;
+            }
+        }
+    }
+
     fn veto(&self, due: Time) -> Option<Veto> {
         if self.is_held_back() {
             return Some(Veto::Busy);
@@ -298,7 +327,7 @@ impl Level1 {
     }
 
     /// The number of the next event, and what it carries.
-    fn next_trigger(&mut self) -> Option<(EventId, Trigger)> {
+    fn next_trigger(&mut self, now: Time) -> Option<(EventId, Trigger)> {
         if self.left() == 0 {
             return None;
         }
@@ -309,6 +338,7 @@ impl Level1 {
                 let LinkTrigger { event, trigger_type } = led.pop()?;
                 return Some((event, Trigger { trigger_type, ..Trigger::default() }));
             }
+            TriggerInput::Time(sliced) => return sliced.pop(now).map(|slice| (slice, Trigger::default())),
         };
         trigger.map(|trigger| (self.next, trigger))
     }
@@ -319,7 +349,7 @@ impl Level1 {
     }
 
     fn issue_one(&mut self, now: Time, due: Time, out: &mut Outbox) {
-        let Some((event, trigger)) = self.next_trigger() else {
+        let Some((event, trigger)) = self.next_trigger(now) else {
             return self.exhaust(out);
         };
         self.pace.take(now);
@@ -359,8 +389,12 @@ impl Level1 {
 
     /// The leading source begins when all others have come, and ends first.
     fn lead(&mut self, out: &mut Outbox) {
-        let TriggerInput::Link(led) = &mut self.input else { return };
         let may = !(self.closing.is_some() || self.exhausted || self.draining);
+        if let TriggerInput::Time(sliced) = &mut self.input {
+            let told = if may { &[] } else { sliced.stop() };
+            return told.iter().for_each(|ros| out.send(*ros, Message::Lead(false)));
+        }
+        let TriggerInput::Link(led) = &mut self.input else { return };
         let wanted = may && (self.running || led.is_started());
         let awaits = self.receivers.iter().any(|r| r.reachable && r.busy & bit(BusyCause::Source) != 0);
         if (!wanted || !awaits) && led.turn(wanted) {
@@ -369,7 +403,12 @@ impl Level1 {
     }
 
     fn waits_for_leader(&self) -> bool {
-        matches!(&self.input, TriggerInput::Link(led) if led.is_started() && !led.is_over()) && !self.exhausted
+        let goes_on = match &self.input {
+            TriggerInput::Link(led) => led.is_started() && !led.is_over(),
+            TriggerInput::Time(sliced) => !sliced.is_over(),
+            TriggerInput::Source(_) | TriggerInput::External(_) => false,
+        };
+        goes_on && !self.exhausted
     }
 
     /// The run ends with the last trigger of the leading source, or when none could be issued for long: a stop does not hang.
@@ -467,6 +506,10 @@ impl Level1 {
         self.tell_due = None;
         let deciders = self.deciders().iter().filter(|r| r.reachable && !self.is_told_again(r.node));
         deciders.for_each(|receiver| self.tell_last(receiver.node, out));
+        if matches!(self.input, TriggerInput::Time(_)) {
+            let readout = self.receivers[..self.parameters.readout.len()].iter().filter(|r| r.reachable);
+            readout.for_each(|receiver| self.tell_last(receiver.node, out));
+        }
     }
 
     fn tell_last(&self, node: NodeId, out: &mut Outbox) {
@@ -475,7 +518,7 @@ impl Level1 {
         }
     }
 
-    fn on_message(&mut self, from: NodeId, message: &Message, out: &mut Outbox) {
+    fn on_message(&mut self, now: Time, from: NodeId, message: &Message, out: &mut Outbox) {
         match message {
             Message::Ledger(ledger) => self.kept.on_ledger(ledger),
             Message::FinishedBelow(oldest) => self.kept.on_finished_below(*oldest),
@@ -484,6 +527,11 @@ impl Level1 {
                     led.arrive(triggers, *last);
                 }
                 self.discard_unused();
+            }
+            Message::Passed(passed) => {
+                if let TriggerInput::Time(sliced) = &mut self.input {
+                    sliced.take(now, from, *passed);
+                }
             }
             Message::Settled { cleared, decided } => self.kept.on_settled(from, *cleared, decided, out),
             Message::Taken(count) => {
@@ -514,16 +562,23 @@ impl Level1 {
         };
         receiver.reachable = false;
         receiver.busy = 0;
-        if let TriggerInput::Link(led) = &mut self.input
-            && self.parameters.readout.contains(&node)
-        {
+        let has_sources = matches!(self.input, TriggerInput::Link(_) | TriggerInput::Time(_));
+        if has_sources && self.parameters.readout.contains(&node) {
             // It says when its sources have come.
             receiver.busy = bit(BusyCause::Source);
-            if led.ros() == node {
-                led.forget();
-                if state == PeerState::Gone || self.closing.is_some() {
-                    led.end();
-                }
+        }
+        if let TriggerInput::Time(sliced) = &mut self.input {
+            match state {
+                PeerState::Up(_) => sliced.come(node),
+                PeerState::Down | PeerState::Gone => sliced.leave(node, state == PeerState::Gone),
+            }
+        }
+        if let TriggerInput::Link(led) = &mut self.input
+            && led.ros() == node
+        {
+            led.forget();
+            if state == PeerState::Gone || self.closing.is_some() {
+                led.end();
             }
         }
         if state == PeerState::Gone {
@@ -630,7 +685,7 @@ impl Component for Level1 {
     fn handle(&mut self, now: Time, input: Input, out: &mut Outbox) {
         self.note_lateness(now);
         match input {
-            Input::Message { from, message } => self.on_message(from, &message, out),
+            Input::Message { from, message } => self.on_message(now, from, &message, out),
             Input::Peer { node, state } => self.on_peer(node, state, out),
             Input::Command(command) => self.on_command(now, command, out),
             Input::Done { outcome: Outcome::Trigger(trigger), .. } => self.on_trigger(trigger),
@@ -654,7 +709,11 @@ impl Component for Level1 {
         let offer = self.pace.next().filter(|_| !waits);
         let owed = self.owed.is_late() && self.is_held_back();
         let offer = offer.map(|due| if owed { self.owed.until(due) } else { due });
-        [offer, self.tell_due, self.closing].into_iter().flatten().min()
+        let slice = match &self.input {
+            TriggerInput::Time(sliced) if !self.exhausted => sliced.next_deadline(),
+            _ => None,
+        };
+        [offer, self.tell_due, self.closing, slice].into_iter().flatten().min()
     }
 
     fn is_drained(&self) -> bool {

@@ -59,7 +59,7 @@ impl Message {
             Self::L1Result { .. } | Self::Resume { .. } | Self::L1Again { .. } | Self::SettledTaken => {
                 &[(LEVEL1, L2SV)]
             }
-            Self::LinkTriggers { .. } => &[(ROS, LEVEL1)],
+            Self::LinkTriggers { .. } | Self::Passed(_) => &[(ROS, LEVEL1)],
             Self::Lead(_) => &[(LEVEL1, ROS)],
             Self::IssuedUpTo(_) => &[(LEVEL1, ROS | L2SV | DFM)],
             Self::NoMore => &[(LEVEL1, L2SV | DFM), (L2SV | SFI, DFM)],

@@ -15,6 +15,8 @@ pub struct FragmentHead {
 
 /// Bits of the first ROB status word that this crate sets; the formats crate defines the rest (format note §7).
 pub mod status {
+    /// Not all that belongs to the event had come when it was made.
+    pub const TIMEOUT: u32 = 0x0004;
     /// The level-1 id is not the one after the fragment before.
     pub const OUT_OF_SEQUENCE: u32 = 0x0200 << 16;
     /// The fragment was larger than the configured maximum and was cut.

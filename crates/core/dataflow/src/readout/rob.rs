@@ -1,10 +1,14 @@
 //! The read-out buffer of one link.
 
-use crate::readout::fragment::FragmentHead;
+use crate::readout::fragment::{FragmentHead, status};
+use crate::readout::replies::Parts;
 use crate::report::RosCounters;
+use alloc::boxed::Box;
 use base::bulk::Bulk;
 use base::event_manager::{EventManager, InsertError};
 use base::ids::EventId;
+use timing::Interval;
+use timing::chunks::{Arrival, Chunks, Freed};
 
 /// The fragments of one read-out link, from the link until they are cleared.
 ///
@@ -21,7 +25,15 @@ pub struct Rob {
     over_below: EventId,
     /// Nothing comes any more, for now.
     closed: bool,
+    /// Where data belong to events by their time: fragments are made of these.
+    chunks: Option<Box<Chunks<Chunk>>>,
     counters: RosCounters,
+}
+
+/// Data of an interval of time.
+pub(super) struct Chunk {
+    bulk: Bulk,
+    status: u32,
 }
 
 /// Why a fragment is not kept.
@@ -47,8 +59,14 @@ impl Rob {
             ordered,
             over_below: EventId(0),
             closed: false,
+            chunks: None,
             counters: RosCounters::default(),
         }
+    }
+
+    /// The same for chunks, of which there is one to a page.
+    pub(super) fn timed(self) -> Self {
+        Self { chunks: Some(Box::default()), ..self }
     }
 
     /// The source identifier of its link.
@@ -58,7 +76,7 @@ impl Rob {
 
     /// Pages with a fragment.
     pub fn used(&self) -> usize {
-        self.fragments.len()
+        self.fragments.len().max(self.chunks.as_ref().map_or(0, |chunks| chunks.len()))
     }
 
     /// Pages without a fragment.
@@ -125,6 +143,62 @@ impl Rob {
         } += 1;
     }
 
+    /// Takes a chunk. It is kept, unless all its events were made.
+    pub(super) fn insert_chunk(&mut self, interval: Interval, status: u32, bulk: Bulk, is_unplaced: bool) {
+        self.counters.fragments_in += 1;
+        self.counters.bytes_in += bulk.len() as u64;
+        self.counters.flagged += u64::from(status != 0);
+        let chunks = self.chunks.as_mut().expect("a timed link");
+        if is_unplaced {
+            self.counters.dropped_unplaced += 1;
+            return;
+        }
+        match chunks.insert(interval, Chunk { bulk, status }) {
+            Arrival::InTime => {}
+            Arrival::PartlyLate => self.counters.late_in_part += 1,
+            Arrival::Late => self.counters.dropped_old += 1,
+        }
+    }
+
+    /// The chunks of a timed link.
+    pub(super) fn chunks(&self) -> Option<&Chunks<Chunk>> {
+        self.chunks.as_deref()
+    }
+
+    /// The source has come to this time.
+    pub(super) fn pass_time(&mut self, time: u64) {
+        self.chunks.iter_mut().for_each(|chunks| chunks.pass(time));
+    }
+
+    /// Gathers the chunks of an event: how many there are, and what is known to be wrong with them.
+    pub(super) fn gather(&mut self, event: EventId, interval: Interval, most: usize, parts: &mut Parts) -> (u32, u32) {
+        let (mut count, mut problems) = (0, 0);
+        let is_cut = self.chunks.as_mut().expect("a timed link").make(event, interval, most, |_, chunk| {
+            parts.add(chunk.bulk.clone());
+            problems |= chunk.status;
+            count += 1;
+        });
+        (count, if is_cut { problems | status::TRUNCATED } else { problems })
+    }
+
+    /// Keeps what was made of chunks, if there is room.
+    pub(super) fn keep(&mut self, event: EventId, fragment: Bulk) {
+        if self.fragments.insert(event, fragment).is_err() {
+            self.remove(event);
+        }
+    }
+
+    /// No event reaches back beyond this time any more.
+    pub(super) fn advance(&mut self, horizon: u64) {
+        let freed = self.chunks.as_mut().map(|chunks| chunks.advance(horizon));
+        self.count_freed(freed.unwrap_or_default());
+    }
+
+    fn count_freed(&mut self, Freed { used, unused }: Freed) {
+        self.counters.cleared += used;
+        self.counters.never_triggered += unused;
+    }
+
     /// The whole ROB fragment of an event.
     pub fn find(&self, event: EventId) -> Option<&Bulk> {
         self.fragments.find(event)
@@ -142,13 +216,25 @@ impl Rob {
 
     /// Forgets an event.
     pub fn clear(&mut self, event: EventId) {
-        self.counters.cleared += u64::from(self.fragments.remove(event).is_some());
+        self.remove(event);
+    }
+
+    /// Whether it was there.
+    fn remove(&mut self, event: EventId) -> bool {
+        let found = self.fragments.remove(event).is_some();
+        match &mut self.chunks {
+            None => self.counters.cleared += u64::from(found),
+            Some(chunks) => {
+                let freed = chunks.clear(event);
+                self.count_freed(freed);
+            }
+        }
+        found
     }
 
     /// Forgets an event that was triggered, and counts it if its fragment has not come.
     pub fn clear_triggered(&mut self, event: EventId) {
-        let found = self.fragments.remove(event).is_some();
-        self.counters.cleared += u64::from(found);
+        let found = self.remove(event);
         self.counters.absent += u64::from(!found);
     }
 
@@ -156,6 +242,12 @@ impl Rob {
     pub fn collect_garbage(&mut self, oldest_valid: EventId, was_issued: impl Fn(EventId) -> bool) -> u64 {
         let mut collected = 0;
         let all = self.fragments.remove_older_than(oldest_valid, |event, _| collected += u64::from(was_issued(event)));
+        if let Some(chunks) = &mut self.chunks {
+            let Freed { used, unused } = chunks.clear_below(oldest_valid);
+            self.counters.garbage_collected += used;
+            self.counters.never_triggered += unused;
+            return used;
+        }
         self.counters.garbage_collected += collected;
         self.counters.never_triggered += all as u64 - collected;
         collected
@@ -163,7 +255,8 @@ impl Rob {
 
     /// The counters of this buffer; those of requests are the ROS's.
     pub fn counters(&self) -> RosCounters {
-        RosCounters { resident: self.fragments.len() as u64, ..self.counters }
+        let resident = self.chunks.as_ref().map_or(self.fragments.len(), |chunks| chunks.len());
+        RosCounters { resident: resident as u64, ..self.counters }
     }
 
     /// Asserts that every fragment is accounted for.
@@ -179,5 +272,9 @@ impl Rob {
             "every fragment accounted for"
         );
         self.fragments.check();
+        if let Some(chunks) = &self.chunks {
+            chunks.check();
+            assert_eq!(chunks.events(), self.fragments.len(), "each fragment is made of chunks");
+        }
     }
 }

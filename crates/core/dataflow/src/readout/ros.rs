@@ -2,7 +2,9 @@
 
 mod clearing;
 mod links;
+mod matching;
 mod parameters;
+mod timed;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -31,7 +33,7 @@ use base::ids::{EventId, Incarnation, NodeId, Role};
 use base::time::Time;
 
 use links::Links;
-pub use parameters::{LinkParameters, LinksParameters, ReadOut, RosParameters};
+pub use parameters::{Framing, LinkParameters, LinksParameters, ReadOut, RosParameters, TimedHead, TimedParameters};
 
 /// A read-out system or, with [`ReadOut::Results`], the pseudo-ROS.
 ///
@@ -109,10 +111,17 @@ impl Ros {
     pub fn new(parameters: RosParameters) -> Self {
         let is_ordered = |index: usize| match parameters.read_out {
             ReadOut::OnTrigger => true,
-            ReadOut::Pushed => !parameters.links.each[index].unordered,
+            ReadOut::Pushed => {
+                let link = &parameters.links.each[index];
+                !link.unordered && link.timed.is_none()
+            }
             ReadOut::OnRequest | ReadOut::Results => false,
         };
-        let rob = |(index, &id)| Rob::new(id, parameters.pages_per_rob, is_ordered(index));
+        let rob = |(index, &id)| {
+            let rob = Rob::new(id, parameters.pages_per_rob, is_ordered(index));
+            let is_timed = parameters.links.each.get(index).is_some_and(|link| link.timed.is_some());
+            if is_timed { rob.timed() } else { rob }
+        };
         let robs = parameters.robs.iter().enumerate().map(rob).collect();
         let links = (parameters.read_out == ReadOut::Pushed).then(|| Links::new(&parameters.links, parameters.late));
         let clears = if parameters.late { ClearSequence::from_next_seen() } else { ClearSequence::from_start() };
@@ -177,6 +186,8 @@ impl Ros {
             self.robs[rob].pass(last);
             self.answer_unblocked(rob, last, out);
         }
+        self.on_slices_issued(last);
+        self.turn_links_on(out);
     }
 
     fn on_l2_result(&mut self, from: NodeId, event: EventId, bulk: Bulk, out: &mut Outbox) {
@@ -729,6 +740,7 @@ impl Ros {
                 self.taken.tell(out);
                 self.tell_busy(out);
                 self.tell_awaited(true, out);
+                self.links.iter_mut().for_each(|links| links.tell_again());
             }
             return;
         }
@@ -774,6 +786,7 @@ impl Ros {
                 self.valid.settle();
                 if self.clears.is_complete() {
                     self.collect_garbage(out);
+                    self.end_slices();
                     self.read_next(now, out);
                     self.keep_results_if_pseudo(now, out);
                 }
@@ -803,6 +816,7 @@ impl Component for Ros {
     }
 
     fn flush(&mut self, now: Time, out: &mut Outbox) {
+        self.tell_passed(out);
         self.push(now, out);
         self.replies.flush(out);
     }

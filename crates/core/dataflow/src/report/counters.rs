@@ -296,6 +296,8 @@ counters! {
         dropped_unplaced,
         /// Fragments that a source has sent of events that were never issued, and that were removed.
         never_triggered,
+        /// Chunks that came when an event that they meet had been made without them; they are in later ones.
+        late_in_part,
         /// Events times links without a fragment when they were cleared. It may have come later, and is then dropped.
         absent,
         /// Fragments that sources say to have sent.

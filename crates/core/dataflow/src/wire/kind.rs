@@ -9,6 +9,7 @@ pub const TAKEN: u16 = 5;
 pub const BUSY: u16 = 6;
 pub const LINK_TRIGGERS: u16 = 7;
 pub const LEAD: u16 = 8;
+pub const PASSED: u16 = 9;
 pub const ASSIGN: u16 = 10;
 pub const ROI_REQUEST: u16 = 11;
 pub const ROI_REPLY: u16 = 12;

@@ -219,7 +219,7 @@ impl Driver {
             request_timeout: Duration::from_secs(1),
             group_bytes_max: 10_000,
             read_out: ReadOut::Pushed,
-            links: LinksParameters { each: vec![leader, other], grace: GRACE },
+            links: LinksParameters { each: vec![leader, other], grace: GRACE, ..LinksParameters::default() },
             push: None,
             level1: Some(LEVEL1),
             in_flight: 4,

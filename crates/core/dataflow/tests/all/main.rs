@@ -16,4 +16,5 @@ mod pass;
 mod pushing;
 mod recovery;
 mod regressions;
+mod slices;
 mod wire;

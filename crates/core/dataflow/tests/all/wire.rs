@@ -26,6 +26,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
+use timing::slices::Passed;
 
 proptest! {
     #[test]
@@ -166,7 +167,7 @@ fn the_layout_is_the_documented_one() {
         &3_u32.to_le_bytes(),
         &4_u32.to_le_bytes(),
         &5_u32.to_le_bytes(),
-        &[23, 0, 14, 0],
+        &[23, 0, 15, 0],
         &[0; 4],
         &1_u32.to_le_bytes(),
         &[8, 7, 6, 5, 4, 3, 2, 1],
@@ -442,6 +443,7 @@ fn simple_messages() -> Vec<Message> {
     vec![
         Message::IssuedUpTo(event),
         Message::NoMore,
+        Message::Passed(Passed { first: 1 << 40, all: 3, any: u64::MAX, last: true }),
         Message::Lead(true),
         Message::Taken(u64::MAX),
         Message::L2ResultTaken(event),

@@ -74,6 +74,9 @@ fn limits(partition: &Partition) -> String {
         (Some(events), None) => format!("a run ends after {events} level-1 events"),
         (None, Some(duration)) => format!("a run ends after {duration}"),
         (None, None) if partition.ros.input == RosInput::Emulator => "a run ends when it is stopped".to_owned(),
+        (None, None) if partition.slice_ns().is_some() => {
+            "a run ends when all its sources have ended, or when it is stopped".to_owned()
+        }
         (None, None) if partition.ros.input == RosInput::Links => {
             "a run ends when its leading source ends, or when it is stopped".to_owned()
         }

@@ -40,6 +40,7 @@ mod selection;
 mod several_runs;
 mod sharing;
 mod simulation;
+mod slices;
 mod sources;
 mod stop;
 mod streams;

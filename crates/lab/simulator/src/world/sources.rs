@@ -509,7 +509,8 @@ impl Doings {
                 (self.is_there, self.has_ended) = (true, false);
             }
             LinkNews::Down => self.is_there = false,
-            LinkNews::Idle(_) => {}
+            // The sources of a world send numbered fragments, and no chunks.
+            LinkNews::Idle(_) | LinkNews::Passed(_) | LinkNews::Chunk { .. } => {}
         }
     }
 }

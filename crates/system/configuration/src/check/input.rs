@@ -14,6 +14,7 @@ impl Checker<'_> {
         self.preprocessing();
         if let Some(level1) = &self.partition.level1 {
             self.level1_source(level1);
+            self.slices(level1);
             self.generator(level1);
         }
     }
@@ -94,6 +95,10 @@ impl Checker<'_> {
             ("level1.file", level1.file.is_some(), Level1Source::File, true),
             ("level1.listen", level1.listen.is_some(), Level1Source::Network, true),
             ("level1.leader", level1.leader.is_some(), Level1Source::Link, false),
+            ("level1.slice", level1.slice.is_some(), Level1Source::Time, false),
+            ("level1.before", level1.before.is_some(), Level1Source::Time, false),
+            ("level1.after", level1.after.is_some(), Level1Source::Time, false),
+            ("level1.grace", level1.grace.is_some(), Level1Source::Time, false),
             ("level1.sources", level1.sources != 1, Level1Source::Network, false),
             (
                 "level1.join_timeout",
@@ -113,7 +118,7 @@ impl Checker<'_> {
             }
         }
         for (key, present) in [("level1.rate", level1.rate.is_some()), ("level1.profile", !level1.profile.is_empty())] {
-            if !matches!(source, Level1Source::Network | Level1Source::Link) || !present {
+            if !matches!(source, Level1Source::Network | Level1Source::Link | Level1Source::Time) || !present {
                 continue;
             }
             let message = format!("not with level1.source = {}: triggers are issued as they come", word(source));

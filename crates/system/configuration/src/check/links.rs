@@ -1,8 +1,8 @@
 //! What sources that send by themselves demand: `[[source]]`, `ros.input = "links"` and `level1.source = "link"`.
 
 use super::{Checker, is_word};
-use crate::tables::{FRAGMENT_OVERHEAD_BYTES, Level1Source, RosInput};
-use crate::units::Size;
+use crate::tables::{Level1, Level1Source, LinkSource, RosInput};
+use crate::units::{Interval, Size};
 
 impl Checker<'_> {
     pub(super) fn links(&mut self) {
@@ -29,7 +29,8 @@ impl Checker<'_> {
         }
         (0..p.source.len()).for_each(|place| self.source(place));
         self.leader();
-        let sizes = p.source.iter().map(|source| source.size_max.bytes().saturating_add(FRAGMENT_OVERHEAD_BYTES));
+        let is_timed = p.slice_ns().is_some();
+        let sizes = p.source.iter().map(|source| source.fragment_max(is_timed).bytes());
         let needed = Size::from_bytes(sizes.fold(0, u64::saturating_add));
         if needed > p.sfi.max_event_size {
             let message = format!(
@@ -82,6 +83,14 @@ impl Checker<'_> {
                 format!("expected a size from 1 B to {}, found {}", Size::from_bytes(SIZE_MAX), source.size_max);
             self.problem(&[&key("size_max")], message);
         }
+        if !(1..=CHUNKS_MAX).contains(&source.chunks) {
+            let message = format!("expected an integer from 1 to {CHUNKS_MAX}, found {}", source.chunks);
+            self.problem(&[&key("chunks")], message);
+        }
+        if source.chunks != LinkSource::default().chunks && p.slice_ns().is_none() {
+            let message = "only for data that belong to events by their time: level1.source = \"time\"".to_owned();
+            self.problem(&[&key("chunks"), "level1.source"], message);
+        }
     }
 
     pub(super) fn keys_of_sources(&mut self) {
@@ -93,6 +102,21 @@ impl Checker<'_> {
             let message = "over TCP a source has to prove a key: expected partition.key, which is absent; \
                            or shm: for a program on the same host";
             self.problem(&[&format!("source.{place}.at"), "partition.key"], message.to_owned());
+        }
+    }
+
+    pub(super) fn slices(&mut self, level1: &Level1) {
+        if level1.source != Level1Source::Time {
+            return;
+        }
+        for (key, value) in [("level1.slice", level1.slice), ("level1.grace", level1.grace)] {
+            if value == Some(Interval::default()) {
+                self.problem(&[key], "expected a time above 0, found \"0 s\"".to_owned());
+            }
+        }
+        if self.partition.run.first_lvl1_id != 0 {
+            let message = "not with level1.source = \"time\": the time of a slice is its number".to_owned();
+            self.problem(&["run.first_lvl1_id", "level1.source"], message);
         }
     }
 
@@ -112,6 +136,9 @@ impl Checker<'_> {
 fn is_place(text: &str) -> bool {
     text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
 }
+
+/// Pieces of a message.
+const CHUNKS_MAX: u32 = 1000;
 
 /// A page holds it.
 const SIZE_MAX: u64 = 1 << 28;

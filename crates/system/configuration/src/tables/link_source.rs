@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::FRAGMENT_OVERHEAD_BYTES;
 use crate::units::Size;
 
 /// `[[source]]`: a program that sends fragments by itself, for `ros.input = "links"`. Sources are shared out over the read-out
@@ -27,6 +28,8 @@ pub struct LinkSource {
     pub number_bits: Option<u32>,
     /// What its times are good for.
     pub clock: SourceClock,
+    /// Most chunks of it in an event; what is beyond is cut off, and the event marked. For data that belong to events by their time.
+    pub chunks: u32,
 }
 
 impl Default for LinkSource {
@@ -39,11 +42,19 @@ impl Default for LinkSource {
             on_missing: OnMissing::Flag,
             number_bits: None,
             clock: SourceClock::None,
+            chunks: 16,
         }
     }
 }
 
 impl LinkSource {
+    /// The longest fragment of an event, with what stands around it.
+    pub fn fragment_max(&self, timed: bool) -> Size {
+        let chunk = self.size_max.bytes().saturating_add(CHUNK_OVERHEAD_BYTES);
+        let data = if timed { chunk.saturating_mul(self.chunks.into()) } else { self.size_max.bytes() };
+        Size::from_bytes(data.saturating_add(FRAGMENT_OVERHEAD_BYTES))
+    }
+
     /// Where its read-out system waits for it.
     pub fn address(&self) -> String {
         if self.at.is_empty() { format!("shm:{}", self.name) } else { self.at.clone() }
@@ -77,6 +88,9 @@ pub enum SourceClock {
     /// such source: it finds offset and drift of the clock, and where the source loses or repeats a trigger.
     Model,
 }
+
+/// Its head, and what fills it up to whole words.
+const CHUNK_OVERHEAD_BYTES: u64 = 27;
 
 /// Test beam.
 const FIRST_ID: u32 = 0x0051_0000;

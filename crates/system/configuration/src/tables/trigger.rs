@@ -41,6 +41,19 @@ pub struct Level1 {
     /// The `[[source]]` whose fragments are the triggers, by its name; by default the first; for the source `link`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leader: Option<String>,
+    /// Length of a slice, by default 1 ms; for the source `time`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slice: Option<Interval>,
+    /// A slice takes so much of the time before it, too, by default nothing; for the source `time`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Interval>,
+    /// Likewise of the time behind it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Interval>,
+    /// A slice waits so long for other sources when the first one has passed it, and then for room: by default 100 ms; for
+    /// the source `time`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grace: Option<Interval>,
     /// Number of level-1 processors, each of which sends its part of every event; for the source `network`.
     pub sources: u32,
     /// An event goes on without the parts of processors that have not sent theirs after this time; for the source `network`.
@@ -62,10 +75,26 @@ impl Default for Level1 {
             file: None,
             listen: None,
             leader: None,
+            slice: None,
+            before: None,
+            after: None,
+            grace: None,
             sources: 1,
             join_timeout: Interval::from_ms(100),
             generator: Generator::default(),
         }
+    }
+}
+
+impl Level1 {
+    /// Length of a slice in ns, where events are slices of time.
+    pub fn slice_ns(&self) -> Option<u64> {
+        (self.source == Level1Source::Time).then(|| self.slice.unwrap_or(Interval::from_ms(1)).ns())
+    }
+
+    /// How long a slice waits.
+    pub fn slice_grace(&self) -> Interval {
+        self.grace.unwrap_or(Interval::from_ms(100))
     }
 }
 
@@ -92,6 +121,8 @@ pub enum Level1Source {
     Network,
     /// From a source of `[[source]]`: each of its fragments is a trigger.
     Link,
+    /// None: events are slices of time, with what sources of `[[source]]` say to be of that time.
+    Time,
 }
 
 /// How triggers are spaced in time.

@@ -17,6 +17,23 @@ pub struct FragmentChecks {
 impl FragmentChecks {
     /// Whether every fragment of every reply is what it should be.
     pub(super) fn passes(self, replies: &[DataReply], bulk: &Bulk) -> bool {
+        self.passes_as_whole(replies, bulk) || self.passes_in_pieces(replies, bulk)
+    }
+
+    /// Fragments may lie in several pieces, where their data are in pages of their own.
+    #[cold]
+    fn passes_in_pieces(self, replies: &[DataReply], bulk: &Bulk) -> bool {
+        let mut parts = BulkParts::new(bulk.clone());
+        replies.iter().all(|reply| {
+            let part = parts.take(reply.len_bytes as usize);
+            let is_it = |id: u32| !self.rods || id == reply.event.lvl1_id().0;
+            let sound = |rob: &[&[u8]]| eformat::check_parts(rob).is_some_and(|(_, lvl1_id)| is_it(lvl1_id));
+            part.len() == reply.len_bytes as usize
+                && eformat::each_rob(part.slices().iter().map(PageSlice::as_bytes), sound)
+        })
+    }
+
+    fn passes_as_whole(self, replies: &[DataReply], bulk: &Bulk) -> bool {
         let mut slices = bulk.slices().iter().map(PageSlice::as_bytes);
         let mut rest: &[u8] = &[];
         replies.iter().all(|reply| {

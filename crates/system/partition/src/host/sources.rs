@@ -7,8 +7,10 @@ use dataflow::component::{Input, LinkNews, LinkOrder};
 use dataflow::report::LinkClock;
 use eformat::{GenericStatus, RobStatus, StatusWord};
 use link::{Address, Arrival, Flags, Head, Intake, IntakeParameters, LinkError, Secret};
-use rol::{Pushed, PushedFragments};
+use rol::{ChunkHead, Pushed, PushedFragments};
+use timing::Interval;
 use timing::unwrap::Unwrap;
+use transport::page_pool::Page;
 use transport::poller::Poller;
 use transport::waker::Waker;
 
@@ -36,6 +38,8 @@ struct Line {
     unwrap: Option<Unwrap>,
     /// Of a fragment that says none.
     next_number: u64,
+    /// Whether its data belong to events by their time.
+    is_timed: bool,
     is_off: bool,
 }
 
@@ -54,6 +58,14 @@ impl Sources {
         let (mut lines, mut notices) = (Vec::new(), Vec::new());
         for (place, source) in assembly.sources_of(ros) {
             let id = source.source_id(place);
+            let is_timed = assembly.timed(source).is_some();
+            let (headroom, tailroom) = if is_timed {
+                (ChunkHead::BYTES, ChunkHead::TAILROOM)
+            } else {
+                (PushedFragments::HEADROOM, PushedFragments::TAILROOM)
+            };
+            let behind = assembly.events_behind_ros();
+            let behind = if is_timed { behind.max(BEHIND_MAX.min(behind * source.chunks as usize)) } else { behind };
             let intake = Intake::open(
                 IntakeParameters {
                     at: Address::of_intake(&source.address(), &partition.partition.name)?,
@@ -61,9 +73,9 @@ impl Sources {
                     id,
                     key: key.cloned(),
                     size_max: usize::try_from(source.size_max.bytes()).unwrap_or(usize::MAX),
-                    headroom: PushedFragments::HEADROOM,
-                    tailroom: PushedFragments::TAILROOM,
-                    pages: pages + room + assembly.events_behind_ros(),
+                    headroom,
+                    tailroom,
+                    pages: pages + room + behind,
                     run: partition.run.number(),
                     shared: partition.transport.shares_fragments(),
                 },
@@ -77,6 +89,7 @@ impl Sources {
                 fragments,
                 unwrap: source.number_bits.map(Unwrap::new),
                 next_number: 0,
+                is_timed,
                 is_off: false,
             });
         }
@@ -121,10 +134,14 @@ impl Sources {
         let Self { lines, clocks, notices, .. } = self;
         for (rob, line) in (0_u16..).zip(&mut *lines) {
             let room = if line.is_off { 0 } else { self.room };
-            let Line { name, intake, fragments, unwrap, next_number, .. } = line;
+            let Line { name, intake, fragments, unwrap, next_number, is_timed, .. } = line;
             let mut whole = |number: u64| unwrap.as_mut().map_or(number, |unwrap| unwrap.whole(number));
             intake.poll(now, poller, room, &mut |arrival| {
                 let text = match arrival {
+                    Arrival::Fragment { head, page, len, damaged } if *is_timed => {
+                        return news.push((rob, chunk(&head, page, len, damaged)));
+                    }
+                    Arrival::Idle { time, .. } if *is_timed => return news.push((rob, LinkNews::Passed(time))),
                     Arrival::Fragment { head, page, len, damaged } => {
                         let number = head.number.map_or(*next_number, &mut whole);
                         *next_number = number.wrapping_add(1);
@@ -197,6 +214,15 @@ impl Host {
     }
 }
 
+/// Data that belong to events by their time. Those without a time belong to none.
+fn chunk(head: &Head, page: Page, len: usize, damaged: bool) -> LinkNews {
+    let status = status_of(head, damaged);
+    let (begin, end) = head.time.unwrap_or((u64::MAX, u64::MAX));
+    let chunk = ChunkHead { begin, end, len: len as u32, status };
+    let bulk = Bulk::Pages(chunk.put(page));
+    LinkNews::Chunk { interval: Interval::new(begin, end), status: status.0, bulk }
+}
+
 /// What is wrong with a fragment, as far as its source or its checksum says.
 fn status_of(head: &Head, damaged: bool) -> StatusWord {
     let mut generic = GenericStatus::default();
@@ -216,3 +242,6 @@ fn status_of(head: &Head, damaged: bool) -> StatusWord {
 
 /// Most fragments of a link in a pass, so that no source starves the others.
 const FRAGMENTS_PER_PASS: usize = 256;
+
+/// Most pages for what event builders and those behind them hold: with fewer, a source waits for them.
+const BEHIND_MAX: usize = 16_384;

@@ -91,10 +91,20 @@ fn selection(decision: &Decision, event: &EventInfo, run_number: u32) -> Selecti
 /// The ROB fragments of a reply, with the detector data of each. One that is damaged inside is missing; where none begins the
 /// reply ends.
 pub fn fragments(bulk: &Bulk) -> impl Iterator<Item = (u32, PageSlice)> {
-    bulk.slices().iter().flat_map(|slice| {
+    joined(bulk).into_iter().flat_map(|slice| {
         let robs = Robs::new(EventFormat::V5, slice.as_bytes()).map_while(Result::ok);
-        robs.filter_map(|rob| Some((rob.source_id().0, slice.slice_of(rob.rod().ok()?.data()))))
+        let found = robs.filter_map(|rob| Some((rob.source_id().0, slice.slice_of(rob.rod().ok()?.data()))));
+        found.collect::<Vec<_>>()
     })
+}
+
+/// Slices with whole fragments: one that lies in several pieces is put together.
+fn joined(bulk: &Bulk) -> Vec<PageSlice> {
+    let is_whole = |slice: &PageSlice| Robs::new(EventFormat::V5, slice.as_bytes()).all(|rob| rob.is_ok());
+    if bulk.slices().len() < 2 || bulk.slices().iter().all(is_whole) {
+        return bulk.slices().to_vec();
+    }
+    vec![PageSlice::from(bulk.slices().iter().flat_map(PageSlice::as_bytes).copied().collect::<Vec<u8>>())]
 }
 
 /// A ROB fragment of our own around these data words.

@@ -30,6 +30,7 @@ impl Ros {
         }
         for &event in events {
             let counts = self.links.is_some() && !self.cleared.contains(event);
+            self.links.iter_mut().for_each(|links| links.forget(event));
             self.remember_cleared(event);
             if counts {
                 self.robs.iter_mut().for_each(|rob| rob.clear_triggered(event));
@@ -53,6 +54,7 @@ impl Ros {
         if self.clears.is_complete() {
             // The run is over: what is left below the last bound was cleared in a group that is too old to be repeated.
             self.collect_garbage(out);
+            self.end_slices();
         }
         self.collect_untriggered(out);
         self.read_next(now, out);

@@ -2,11 +2,13 @@
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::Ros;
-use super::parameters::{LinkParameters, LinksParameters};
+use super::parameters::{Framing, LinkParameters, LinksParameters};
+use super::timed::Timed;
 use crate::component::{LinkNews, LinkOrder, Outbox};
 use crate::message::{BusyCause, EventInfo, LinkTrigger, Message};
 use crate::readout::fragment::FragmentHead;
@@ -15,14 +17,17 @@ use crate::report::{LinkReport, LinkState};
 use base::bulk::Bulk;
 use base::ids::EventId;
 use base::time::Time;
+use timing::slices::Passed;
 
 /// What a read-out system knows of the sources of its links.
 pub(super) struct Links {
-    each: Vec<Link>,
+    pub(super) each: Vec<Link>,
     grace: Duration,
+    pub(super) slice: Option<u64>,
+    pub(super) framing: Option<Arc<dyn Framing>>,
     /// Issued events that may not be cleared, rising.
     issued: VecDeque<EventId>,
-    newest_issued: Option<EventId>,
+    pub(super) newest_issued: Option<EventId>,
     /// Of older events it is not known which were issued: that was before this life.
     known_from: EventId,
     lead: Lead,
@@ -30,15 +35,19 @@ pub(super) struct Links {
     stopping: bool,
     /// As level 1 was told.
     awaits: bool,
+    /// Whether a timed link may have come further than level 1 was told.
+    pub(super) has_moved: bool,
+    pub(super) told_passed: Passed,
 }
 
-struct Link {
+pub(super) struct Link {
     parameters: LinkParameters,
-    state: LinkState,
+    pub(super) state: LinkState,
     /// Whether it was told to send nothing for now.
-    off: bool,
+    pub(super) off: bool,
     /// When it is lost, if it is away, or has to have ended, if it was told to stop.
     due: Option<Time>,
+    pub(super) timed: Option<Timed>,
 }
 
 /// The source whose fragments are the triggers.
@@ -60,10 +69,15 @@ impl Links {
     pub(super) fn new(parameters: &LinksParameters, late: bool) -> Box<Self> {
         // Whoever was there before does not hold up a run that goes on.
         let state = if late { LinkState::Down } else { LinkState::Awaited };
-        let link = |&parameters: &LinkParameters| Link { parameters, state, off: false, due: None };
+        let link = |&parameters: &LinkParameters| {
+            let timed = parameters.timed.map(Timed::new);
+            Link { parameters, state, off: false, due: None, timed }
+        };
         Box::new(Self {
             each: parameters.each.iter().map(link).collect(),
             grace: parameters.grace,
+            slice: parameters.slice,
+            framing: parameters.framing.clone(),
             issued: VecDeque::new(),
             newest_issued: None,
             known_from: EventId(0),
@@ -71,6 +85,8 @@ impl Links {
             started: false,
             stopping: false,
             awaits: false,
+            has_moved: false,
+            told_passed: Passed::default(),
         })
     }
 
@@ -83,17 +99,38 @@ impl Links {
         while self.issued.pop_front_if(|event| *event < oldest).is_some() {}
     }
 
+    /// Level 1 may have heard nothing.
+    pub(super) fn tell_again(&mut self) {
+        self.told_passed = Passed::default();
+        self.has_moved = true;
+    }
+
+    /// The event is cleared.
+    pub(super) fn forget(&mut self, event: EventId) {
+        self.each.iter_mut().filter_map(|link| link.timed.as_mut()).for_each(|timed| timed.forget(event));
+    }
+
     pub(super) fn is_tolerated(&self, rob: usize) -> bool {
         self.each[rob].parameters.tolerated
     }
 
     pub(super) fn next_deadline(&self) -> Option<Time> {
-        self.each.iter().filter_map(|link| link.due).min()
+        let made = |link: &Link| link.timed.as_ref().and_then(Timed::next_deadline);
+        self.each.iter().flat_map(|link| [link.due, made(link)]).flatten().min()
     }
 
     /// Whether a source could still send what belongs to this run.
     pub(super) fn are_over(&self) -> bool {
-        self.each.iter().all(|link| link.state != LinkState::Up || (self.stopping && link.due.is_none()))
+        self.each.iter().all(|link| link.state != LinkState::Up || self.is_over(link))
+    }
+
+    /// Whether nothing comes from a link any more, for now at least.
+    pub(super) fn is_over(&self, link: &Link) -> bool {
+        match link.state {
+            LinkState::Ended | LinkState::Lost => true,
+            LinkState::Up => self.stopping && link.due.is_none(),
+            LinkState::Awaited | LinkState::Down => self.stopping,
+        }
     }
 
     pub(super) fn is_any_off(&self) -> bool {
@@ -167,7 +204,10 @@ impl Ros {
         }
         let newest = links.newest_issued;
         while links.lead.told.pop_front_if(|told| Some(*told) <= newest).is_some() {}
+        links.has_moved = true;
         self.tell_triggers(out);
+        self.await_slices(now, events);
+        self.make_events(now, out);
         self.tell_awaited(false, out);
     }
 
@@ -177,12 +217,16 @@ impl Ros {
         links.newest_issued = links.newest_issued.max(Some(last));
         links.known_from = links.known_from.max(last.next());
         links.lead.newest = links.lead.newest.max(Some(last));
+        links.has_moved = true;
         self.robs.iter_mut().for_each(|rob| rob.pass_below(last.next()));
     }
 
     /// Level 1 says whether the leading source is to send.
     pub(super) fn on_lead(&mut self, now: Time, on: bool, out: &mut Outbox) {
         let Some(links) = &mut self.links else { return };
+        if links.slice.is_some() && !on {
+            return self.stop_links(now, out);
+        }
         let Some(rob) = links.each.iter().position(|link| link.parameters.leads) else { return };
         links.lead.on = Some(on);
         if on {
@@ -207,6 +251,8 @@ impl Ros {
                 self.robs[rob].pass_below(event);
                 return self.reconsider(EventId(0), event, |waiting| waiting.blocked_on == rob, out);
             }
+            LinkNews::Chunk { interval, status, bulk } => return self.on_chunk(rob, interval, status, bulk, out),
+            LinkNews::Passed(time) => return self.on_link_passed(rob, time),
             LinkNews::Up => {
                 (link.state, link.due) = (LinkState::Up, None);
                 self.robs[rob].close(false);
@@ -232,12 +278,17 @@ impl Ros {
                 self.end_link(rob, out);
             }
         }
+        self.make_events(now, out);
         self.tell_awaited(false, out);
     }
 
     /// Nothing comes from a link any more, for now at least: events do without it.
     fn end_link(&mut self, rob: usize, out: &mut Outbox) {
-        self.robs[rob].close(true);
+        let links = self.links.as_deref_mut().expect("links that push");
+        links.has_moved = true;
+        if links.each[rob].timed.is_none() {
+            self.robs[rob].close(true);
+        }
         self.reconsider(EventId(0), EventId(u64::MAX), |waiting| waiting.blocked_on == rob, out);
         let links = self.links.as_deref_mut().expect("links that push");
         if links.each[rob].parameters.leads {
@@ -259,11 +310,7 @@ impl Ros {
         if leads {
             self.tell_triggers(out);
         }
-        let links = self.links.as_deref_mut().expect("links that push");
-        if !links.each[rob].off && self.robs[rob].used() > self.parameters.busy_above {
-            links.each[rob].off = true;
-            out.link(rob, LinkOrder::Off);
-        }
+        self.turn_off_if_full(rob, out);
     }
 
     fn pushed_refusal(&self, rob: usize, event: EventId) -> Option<Refusal> {
@@ -314,6 +361,7 @@ impl Ros {
     pub(super) fn stop_links(&mut self, now: Time, out: &mut Outbox) {
         let Some(links) = &mut self.links else { return };
         links.stopping = true;
+        links.has_moved = true;
         (0..links.each.len()).for_each(|rob| links.stop(now, rob, out));
     }
 
@@ -330,6 +378,7 @@ impl Ros {
             }
             self.end_link(rob, out);
         }
+        self.make_events(now, out);
     }
 
     /// What was cleared may have made room.
@@ -341,8 +390,9 @@ impl Ros {
                 out.link(rob, LinkOrder::On);
             }
         }
+        self.tell_full(out);
     }
 }
 
 /// A number that is further from all others than this is none.
-const PLACED_WITHIN: u64 = 1 << 30;
+pub(super) const PLACED_WITHIN: u64 = 1 << 30;

@@ -1,10 +1,15 @@
 //! How a read-out system is set up.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt::Debug;
 use core::time::Duration;
 
+use crate::message::EventInfo;
 use crate::readout::pusher::PushParameters;
+use base::bulk::Bulk;
 use base::ids::NodeId;
+use timing::Interval;
 
 /// How a read-out system is set up.
 #[derive(Clone, Debug)]
@@ -57,6 +62,31 @@ pub struct LinksParameters {
     pub each: Vec<LinkParameters>,
     /// Events do without a source that is away for longer. One that was told to stop has as long to end.
     pub grace: Duration,
+    /// Where events are slices of time, the length of a slice in ns.
+    pub slice: Option<u64>,
+    /// Where links are timed: what stands around the chunks of an event.
+    pub framing: Option<Arc<dyn Framing>>,
+}
+
+/// Writes what stands around the chunks of an event. The chunks stay where they are.
+pub trait Framing: Debug + Send + Sync {
+    /// The whole ROB fragment.
+    fn frame(&self, head: &TimedHead, chunks: Bulk) -> Bulk;
+}
+
+/// What the ROB fragment of an event is made of, besides chunks.
+#[derive(Clone, Copy, Debug)]
+pub struct TimedHead {
+    /// Source identifier of the ROB.
+    pub rob: u32,
+    /// The event.
+    pub event: EventInfo,
+    /// What its chunks meet, in ns.
+    pub interval: Interval,
+    /// How many there are.
+    pub chunks: u32,
+    /// First status word of the ROB header.
+    pub status: u32,
 }
 
 /// How it is with the link of a source that sends by itself.
@@ -68,4 +98,19 @@ pub struct LinkParameters {
     pub tolerated: bool,
     /// Whether its fragments are the triggers.
     pub leads: bool,
+    /// Where its data belong to events by their time.
+    pub timed: Option<TimedParameters>,
+}
+
+/// How the times of a source are matched, in ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TimedParameters {
+    /// Added to all times that the source says.
+    pub offset: i64,
+    /// An event takes so much more before its interval.
+    pub before: u64,
+    /// And behind it.
+    pub after: u64,
+    /// Most chunks in an event; what is beyond is cut off, and the event marked.
+    pub chunks_max: usize,
 }

@@ -73,7 +73,7 @@ impl EventMaker {
             return self.enclosed(&parts.header, robs.chain(lost).collect());
         }
         let mut robs = Vec::new();
-        parts.slices.iter().for_each(|slice| select(slice.as_bytes(), tag, &mut robs));
+        select(parts.slices, tag, &mut robs);
         let lost = parts.lost.iter().filter(|(rob, _)| tag.takes(*rob));
         let robs = robs.into_iter().chain(lost.map(|(_, rob)| rob.as_slice())).collect();
         let mut header = parts.header.clone();
@@ -166,7 +166,24 @@ fn status(recording: &Recording) -> Vec<u32> {
 
 /// Adds the ROBs that a stream takes; those that lie one behind the other as one piece. Bytes in which no further ROB can be
 /// found are kept: what is wrong with them can be seen then.
-fn select<'a>(slice: &'a [u8], tag: &StreamTag, out: &mut Vec<&'a [u8]>) {
+fn select<'a>(slices: &'a [PageSlice], tag: &StreamTag, out: &mut Vec<&'a [u8]>) {
+    let first = out.len();
+    let pieces = || slices.iter().map(PageSlice::as_bytes);
+    let is_whole = slices.iter().all(|slice| Robs::new(EventFormat::V5, slice.as_bytes()).all(|rob| rob.is_ok()));
+    let in_pieces = !is_whole
+        && eformat::each_rob(pieces(), |rob| {
+            let takes = eformat::check_parts(rob).is_none_or(|(source, _)| tag.takes(SourceId(source)));
+            out.extend(rob.iter().filter(|_| takes));
+            true
+        });
+    if !in_pieces {
+        out.truncate(first);
+        pieces().for_each(|slice| select_in(slice, tag, out));
+    }
+}
+
+/// The same in one piece, which has whole ROBs.
+fn select_in<'a>(slice: &'a [u8], tag: &StreamTag, out: &mut Vec<&'a [u8]>) {
     let (mut from, mut to) = (0, 0);
     for rob in Robs::new(EventFormat::V5, slice) {
         let Ok(rob) = rob else {
@@ -292,8 +309,8 @@ mod tests {
         let mut broken = rob(0x41_0001, &[1]);
         broken[0] = 0;
         let bytes = [rob(0x42_0001, &[1]), rob(0x41_0001, &[1]), broken].concat();
-        let mut pieces = Vec::new();
-        select(&bytes, &tag(&[], &[0x41]), &mut pieces);
+        let (mut pieces, slices) = (Vec::new(), [PageSlice::copy_of(&bytes)]);
+        select(&slices, &tag(&[], &[0x41]), &mut pieces);
         assert_eq!(pieces, [&bytes[rob(0x42_0001, &[1]).len()..]]);
     }
 

@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::level1::dead_time::CROSSING;
+use crate::dead_time::CROSSING;
 use base::random::Random;
 use base::time::Time;
 

@@ -1,0 +1,383 @@
+//! Events that are slices of time: what a read-out system makes of chunks, and when level 1 issues a slice.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::bulk::Bulk;
+use base::ids::{EventId, Incarnation, NodeId};
+use base::time::Time;
+use dataflow::component::{Action, Component, Input, LinkNews, LinkOrder, Outbox, PeerState};
+use dataflow::level1::kept::Keep;
+use dataflow::level1::pace::Spacing;
+use dataflow::level1::trigger::{Level1, Level1Parameters, TriggerInput};
+use dataflow::message::{BusyCause, Command, DataRequest, EventInfo, Message};
+use dataflow::readout::fragment::status;
+use dataflow::readout::ros::{
+    Framing, LinkParameters, LinksParameters, ReadOut, Ros, RosParameters, TimedHead, TimedParameters,
+};
+use dataflow::report::{Counters, Level1Counters, LinkState, RosCounters};
+use timing::Interval;
+use timing::sliced::Sliced;
+use timing::slices::Passed;
+
+const LEVEL1: NodeId = NodeId(1);
+const ROS: [NodeId; 2] = [NodeId(2), NodeId(5)];
+const DFM: NodeId = NodeId(3);
+const SFI: NodeId = NodeId(4);
+const GRACE: Duration = Duration::from_millis(5);
+/// Of a slice.
+const LENGTH: u64 = 100;
+
+#[test]
+fn a_chunk_is_in_every_slice_that_it_meets_and_counted_once() {
+    let mut ros =
+        Driver::running(TimedParameters { before: 10, after: 10, chunks_max: 9, ..TimedParameters::default() });
+    ros.pass([chunk(0, 10, 20), chunk(0, 95, 105), chunk(0, 150, 160), chunk(0, 500, 501)]);
+    ros.pass([passed(1, 500), accept(&[0, 1, 2])]);
+    assert_eq!(
+        ros.fragments(0),
+        [(0, [2, 0]), (1, [2, 0]), (2, [0, 0])],
+        "the second one is in both, the last in none"
+    );
+    ros.pass([clear(1, 1, &[0])]);
+    assert_eq!(ros.books(0), [4, 1, 0, 0, 3], "the second one is still in slice 1");
+    ros.pass([clear(2, 3, &[1, 2])]);
+    assert_eq!(ros.books(0), [4, 3, 0, 0, 1]);
+}
+
+#[test]
+fn empty_differs_from_missing() {
+    let mut ros = Driver::running(timed());
+    ros.pass([chunk(0, 10, 20), passed(0, 300), passed(1, 150), accept(&[0])]);
+    assert_eq!(ros.fragments(1), [(0, [0, 0])], "it lives, and has nothing");
+    ros.pass([link(1, LinkNews::Down)]);
+    ros.now = ros.now + GRACE;
+    ros.pass([Input::Deadline, accept(&[1])]);
+    assert_eq!(ros.reply(1), vec![1], "it is gone");
+    assert_eq!(ros.reply(0), vec![]);
+}
+
+#[test]
+fn a_slice_that_ends_by_grace_says_who_had_not_passed_it() {
+    let mut ros = Driver::running(timed());
+    ros.pass([chunk(0, 10, 20), chunk(0, 150, 160), accept(&[0])]);
+    assert_eq!(ros.fragments(0), [(0, [1, 0])]);
+    assert_eq!(ros.fragments(1), [(0, [0, status::TIMEOUT])]);
+    ros.pass([chunk(1, 20, 30), chunk(1, 90, 110)]);
+    assert_eq!(ros.books(1), [2, 0, 1, 0, 1], "one is late, and the other may get into slice 1");
+    assert_eq!(ros.counters(1).late_in_part, 1);
+}
+
+#[test]
+fn chunks_of_slices_that_are_left_out_are_counted_as_such() {
+    let mut ros = Driver::running(timed());
+    ros.pass([chunk(0, 10, 20), chunk(0, 90, 110), chunk(0, 150, 160), chunk(0, 210, 220)]);
+    ros.pass([says(LEVEL1, Message::IssuedUpTo(EventId(0)))]);
+    assert_eq!(ros.books(0), [4, 0, 0, 1, 3]);
+    ros.pass([accept(&[2])]);
+    assert_eq!(ros.books(0), [4, 0, 0, 3, 1], "an accept says the same of what is below it");
+}
+
+#[test]
+fn more_chunks_than_a_slice_takes_are_cut_off_and_the_slice_is_marked() {
+    let mut ros = Driver::running(TimedParameters { chunks_max: 2, ..timed() });
+    ros.pass([chunk(0, 10, 20), chunk(0, 30, 40), chunk(0, 50, 60), chunk(0, 100, 101), accept(&[0])]);
+    assert_eq!(ros.fragments(0), [(0, [2, status::TRUNCATED])]);
+    assert_eq!(ros.books(0), [4, 0, 0, 1, 3]);
+}
+
+#[test]
+fn an_offset_moves_the_times_of_a_source() {
+    let mut ros = Driver::running(TimedParameters { offset: -100, ..timed() });
+    ros.pass([chunk(0, 110, 120), passed(0, 205), accept(&[0])]);
+    assert_eq!(ros.fragments(0), [(0, [1, 0])]);
+}
+
+#[test]
+fn level_1_is_told_how_far_all_and_the_first_have_come_once_per_slice() {
+    let mut ros = Driver::running(timed());
+    let told = |first, all, any, last| vec![Passed { first, all, any, last }];
+    assert_eq!(ros.told([chunk(0, 710, 720), chunk(0, 930, 940)]), told(7, 0, 9, false));
+    assert_eq!(ros.told([chunk(0, 931, 941), chunk(1, 690, 699)]), told(6, 6, 9, false));
+    assert_eq!(ros.told([chunk(1, 695, 699)]), []);
+    assert_eq!(ros.told([passed(1, 1000)]), told(6, 9, 10, false));
+    assert_eq!(ros.told([chunk(0, 5000, 5001)]), told(6, 10, 10, false), "not beyond the window");
+    assert_eq!(ros.told([accept(&[6])]), told(6, 10, 11, false));
+    let ends = [0, 1].map(|rob| link(rob, LinkNews::Ended { sent: 3 }));
+    assert_eq!(ros.told(ends), told(6, 11, 11, false));
+    assert_eq!(ros.told([accept(&[60])]), told(6, 51, 51, true));
+}
+
+#[test]
+fn a_time_far_from_all_others_is_none() {
+    let mut ros = Driver::running(timed());
+    ros.pass([chunk(0, 10, 20), passed(0, 100), accept(&[0])]);
+    ros.pass([chunk(0, 1 << 60, 1 << 61), passed(0, 1 << 60), chunk(0, u64::MAX, 0), chunk(0, 120, 130)]);
+    assert_eq!((ros.counters(0).dropped_unplaced, ros.counters(0).resident), (2, 2));
+}
+
+#[test]
+fn a_full_link_tells_level_1_to_leave_out_slices() {
+    let mut ros = Driver::running(timed());
+    let busy = |on| Action::Send { to: LEVEL1, message: Message::Busy { cause: BusyCause::Pages, on } };
+    let off = ros.pass((0..5).map(|at| chunk(0, at * 100, at * 100 + 10)));
+    assert!(off.contains(&busy(true)) && off.contains(&Action::Link { rob: 0, order: LinkOrder::Off }), "{off:?}");
+    let on = ros.pass([says(LEVEL1, Message::IssuedUpTo(EventId(2)))]);
+    assert!(on.contains(&busy(false)) && on.contains(&Action::Link { rob: 0, order: LinkOrder::On }), "{on:?}");
+}
+
+#[test]
+fn level_1_issues_a_slice_when_all_have_passed_it_and_ends_with_the_sources() {
+    let mut level1 = Metronome::running(100);
+    assert_eq!(level1.tell(0, 7, 9, 9), []);
+    assert_eq!(level1.tell(1, 8, 8, 8), [7]);
+    assert_eq!(level1.tell(1, 8, 30, 30), [8]);
+    let stops = level1.input(Input::Command(Command::Drain));
+    let stop = |to| Action::Send { to, message: Message::Lead(false) };
+    assert!(ROS.iter().all(|ros| stops.contains(&stop(*ros))), "{stops:?}");
+    assert!(!level1.level1.is_drained());
+    assert_eq!(level1.last(0, 10), Vec::from_iter(9..30), "the other has more");
+    assert!(!level1.level1.is_drained(), "and may have more");
+    assert_eq!(level1.last(1, 30), []);
+    assert!(level1.level1.is_drained());
+    assert_eq!((level1.counters().issued, level1.counters().vetoed), (23, 0));
+}
+
+#[test]
+fn a_slice_is_issued_a_grace_behind_the_first_source() {
+    let mut level1 = Metronome::running(100);
+    level1.tell(0, 0, 0, 0);
+    assert_eq!(level1.tell(1, 0, 3, 3), []);
+    level1.now = level1.now + GRACE;
+    assert_eq!(level1.level1.next_deadline(), Some(level1.now));
+    assert_eq!(level1.issued(Input::Deadline), [0], "and the next one when it is its time");
+}
+
+#[test]
+fn slices_that_nobody_has_room_for_are_left_out_as_dead_time() {
+    let mut level1 = Metronome::running(2);
+    level1.tell(0, 0, 9, 9);
+    assert_eq!(level1.tell(1, 0, 4, 4), [0, 1], "the window");
+    assert_eq!(level1.issued(Input::Deadline), [], "the others may wait");
+    level1.input(says(ROS[0], Message::Busy { cause: BusyCause::Pages, on: true }));
+    assert_eq!((level1.counters().vetoed, level1.counters().vetoed_busy), (2, 2), "not while pages are missing");
+    for ros in ROS {
+        level1.input(says(ros, Message::Taken(2)));
+    }
+    level1.input(says(DFM, Message::Taken(2)));
+    level1.input(says(ROS[0], Message::Busy { cause: BusyCause::Pages, on: false }));
+    assert_eq!(level1.tell(1, 0, 6, 6), [4, 5], "the same are left out for all");
+    assert_eq!(level1.tell(1, 0, 9, 9), []);
+    level1.now = level1.now + GRACE * 3;
+    level1.issued(Input::Deadline);
+    assert_eq!(level1.counters().vetoed, 5, "nor do they wait for ever");
+    let c = level1.counters();
+    assert_eq!((c.issued, c.offered), (4, 9));
+}
+
+/// A read-out system with two links of six pages each.
+struct Driver {
+    ros: Ros,
+    now: Time,
+    sequence: u32,
+}
+
+impl Driver {
+    fn running(timed: TimedParameters) -> Self {
+        let each = LinkParameters { timed: Some(timed), ..LinkParameters::default() };
+        let ros = Ros::new(RosParameters {
+            robs: vec![0, 1],
+            pages_per_rob: 6,
+            busy_above: 4,
+            busy_below: 3,
+            request_timeout: Duration::from_secs(1),
+            group_bytes_max: 10_000,
+            read_out: ReadOut::Pushed,
+            links: LinksParameters {
+                each: vec![each; 2],
+                grace: GRACE,
+                slice: Some(LENGTH),
+                framing: Some(Arc::new(Heads)),
+            },
+            push: None,
+            level1: Some(LEVEL1),
+            in_flight: 4,
+            dfm: DFM,
+            late: false,
+        });
+        let mut driver = Self { ros, now: Time::ZERO, sequence: 0 };
+        driver.pass([LEVEL1, DFM, SFI].map(|node| Input::Peer { node, state: PeerState::Up(Incarnation(0)) }));
+        driver.pass([link(0, LinkNews::Up), link(1, LinkNews::Up), Input::Command(Command::Start)]);
+        driver
+    }
+
+    fn pass(&mut self, inputs: impl IntoIterator<Item = Input>) -> Vec<Action> {
+        let mut out = Outbox::new();
+        for input in inputs {
+            self.ros.handle(self.now, input, &mut out);
+            self.ros.check();
+        }
+        self.ros.flush(self.now, &mut out);
+        out.drain().collect()
+    }
+
+    fn told(&mut self, inputs: impl IntoIterator<Item = Input>) -> Vec<Passed> {
+        let said = |action| {
+            if let Action::Send { message: Message::Passed(passed), .. } = action { Some(passed) } else { None }
+        };
+        self.pass(inputs).into_iter().filter_map(said).collect()
+    }
+
+    /// The ROBs without data of an event.
+    fn reply(&mut self, event: u64) -> Vec<u32> {
+        self.request(event, Vec::new()).map(|(missing, _)| missing).unwrap()
+    }
+
+    /// Slices that a link has a fragment of, with their chunks and their status.
+    fn fragments(&mut self, rob: u32) -> Vec<(u64, [u32; 2])> {
+        let newest = 9;
+        let of = |event| Some((event, self.request(event, vec![rob])?.1?));
+        (0..newest).filter_map(of).collect()
+    }
+
+    fn request(&mut self, event: u64, robs: Vec<u32>) -> Option<(Vec<u32>, Option<[u32; 2]>)> {
+        self.sequence += 1;
+        let info = EventInfo { event: EventId(event), ..EventInfo::default() };
+        let requests = vec![DataRequest { event: info, attempt: 1, request: self.sequence, robs }];
+        let actions = self.pass([says(SFI, Message::EventRequest { requests: requests.into() })]);
+        let reply = actions.into_iter().find_map(|action| match action {
+            Action::Send { message: Message::EventReply { replies, bulk, .. }, .. } => Some((replies, bulk)),
+            _ => None,
+        });
+        let (replies, bulk) = reply?;
+        let missing: Vec<u32> = replies[0].missing.iter().map(|missing| missing.rob).collect();
+        let head = match bulk {
+            Bulk::Modelled { len_bytes, seed } if len_bytes > 0 => Some([len_bytes - 1, seed]),
+            _ => None,
+        };
+        Some((missing, head))
+    }
+
+    fn counters(&self, rob: usize) -> RosCounters {
+        self.ros.report(self.now).links[rob].counters
+    }
+
+    /// Chunks that came, were in slices that were cleared, were late, or in slices that were left out, and those that are there.
+    fn books(&self, rob: usize) -> [u64; 5] {
+        let c = self.counters(rob);
+        assert_eq!(self.ros.report(self.now).links[rob].state, LinkState::Up);
+        [c.fragments_in, c.cleared, c.dropped_old, c.never_triggered, c.resident]
+    }
+}
+
+/// As many bytes as there are chunks, and one; the status for the content.
+#[derive(Debug)]
+struct Heads;
+
+impl Framing for Heads {
+    fn frame(&self, head: &TimedHead, chunks: Bulk) -> Bulk {
+        assert_eq!(chunks.len(), head.chunks as usize * CHUNK_BYTES as usize);
+        Bulk::Modelled { len_bytes: head.chunks + 1, seed: head.status }
+    }
+}
+
+/// Level 1 before two read-out systems.
+struct Metronome {
+    level1: Level1,
+    now: Time,
+}
+
+impl Metronome {
+    fn running(in_flight: u64) -> Self {
+        let parameters = Level1Parameters {
+            readout: ROS.to_vec(),
+            deciders: vec![DFM],
+            keep: Keep::Nothing,
+            listeners: Vec::new(),
+            first: EventId(0),
+            limit: None,
+            spacing: Spacing::Unlimited,
+            profile: Vec::new(),
+            crossings: None,
+            in_flight,
+            seed: 1,
+        };
+        let slices = Sliced::of(Duration::from_millis(1), GRACE, ROS.to_vec());
+        let level1 = Level1::new(parameters, TriggerInput::Time(slices));
+        let mut driver = Self { level1, now: Time::from_ns(1000) };
+        for node in [ROS[0], ROS[1], DFM] {
+            driver.input(Input::Peer { node, state: PeerState::Up(Incarnation(0)) });
+        }
+        for ros in ROS {
+            driver.input(says(ros, Message::Busy { cause: BusyCause::Source, on: false }));
+        }
+        driver.input(Input::Command(Command::Start));
+        driver
+    }
+
+    fn input(&mut self, input: Input) -> Vec<Action> {
+        let mut out = Outbox::new();
+        self.level1.handle(self.now, input, &mut out);
+        self.level1.check();
+        out.drain().collect()
+    }
+
+    /// The slices that are issued, which is said to all alike.
+    fn issued(&mut self, input: Input) -> Vec<u64> {
+        let actions = self.input(input);
+        let to = |node| {
+            let said = actions.iter().filter_map(move |action| match action {
+                Action::Send { to, message: Message::L1Accept(events) } if *to == node => Some(events),
+                _ => None,
+            });
+            said.flatten().map(|event| event.event.0).collect::<Vec<_>>()
+        };
+        assert_eq!(to(ROS[0]), to(ROS[1]));
+        to(ROS[0])
+    }
+
+    fn tell(&mut self, ros: usize, first: u64, all: u64, any: u64) -> Vec<u64> {
+        self.issued(says(ROS[ros], Message::Passed(Passed { first, all, any, last: false })))
+    }
+
+    fn last(&mut self, ros: usize, end: u64) -> Vec<u64> {
+        self.issued(says(ROS[ros], Message::Passed(Passed { first: 7, all: end, any: end, last: true })))
+    }
+
+    fn counters(&self) -> Level1Counters {
+        Level1Counters::from_values(&self.level1.report(self.now).counters)
+    }
+}
+
+fn timed() -> TimedParameters {
+    TimedParameters { chunks_max: 9, ..TimedParameters::default() }
+}
+
+fn says(from: NodeId, message: Message) -> Input {
+    Input::Message { from, message }
+}
+
+fn link(rob: u16, news: LinkNews) -> Input {
+    Input::Link { rob, news }
+}
+
+fn chunk(rob: u16, begin: u64, end: u64) -> Input {
+    let bulk = Bulk::Modelled { len_bytes: CHUNK_BYTES, seed: 0 };
+    link(rob, LinkNews::Chunk { interval: Interval::new(begin, end), status: 0, bulk })
+}
+
+fn passed(rob: u16, time: u64) -> Input {
+    link(rob, LinkNews::Passed(time))
+}
+
+fn accept(events: &[u64]) -> Input {
+    let info = |&event: &u64| EventInfo { event: EventId(event), ..EventInfo::default() };
+    says(LEVEL1, Message::L1Accept(events.iter().map(info).collect()))
+}
+
+fn clear(sequence: u64, oldest_valid: u64, events: &[u64]) -> Input {
+    let events: Vec<EventId> = events.iter().map(|event| EventId(*event)).collect();
+    says(DFM, Message::Clear { sequence, oldest_valid: EventId(oldest_valid), last: false, events: events.into() })
+}
+
+const CHUNK_BYTES: u32 = 100;

@@ -1,0 +1,111 @@
+//! ROBs that lie in several pieces of memory, such as those whose data are in pages of their own.
+
+use crate::layout::{ROB_HEADER_WORDS, ROD_HEADER_WORDS, generic, marker, rod};
+use crate::rob::{ROB_PREFIX_BYTES, ROB_SUFFIX_BYTES, check_rob};
+use crate::word::WORD_BYTES;
+
+/// Calls `each` for the parts of every ROB in bytes that lie in these pieces, as long as it says so. A header lies in one piece.
+/// False if it has said no, or where no whole ROB begins.
+///
+/// ```
+/// let rob = eformat::lost_rob(&Default::default());
+/// let mut found = Vec::new();
+/// assert!(eformat::each_rob([&rob[..], &rob[..70], &rob[70..]], |parts| {
+///     found.push(parts.len());
+///     true
+/// }));
+/// assert_eq!(found, [1, 2]);
+/// ```
+pub fn each_rob<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, mut each: impl FnMut(&[&'a [u8]]) -> bool) -> bool {
+    let mut begun: Vec<&'a [u8]> = Vec::new();
+    let mut missing = 0;
+    for piece in pieces {
+        let (part, mut rest) = piece.split_at(missing.min(piece.len()));
+        if missing > 0 {
+            begun.push(part);
+            missing -= part.len();
+            if missing == 0 && !each(&core::mem::take(&mut begun)) {
+                return false;
+            }
+        }
+        while !rest.is_empty() {
+            let Some(len) = rob_len(rest) else { return false };
+            let Some((rob, behind)) = rest.split_at_checked(len) else {
+                begun.push(rest);
+                missing = len - rest.len();
+                break;
+            };
+            if !each(&[rob]) {
+                return false;
+            }
+            rest = behind;
+        }
+    }
+    missing == 0
+}
+
+/// Source identifier and extended level-1 id of a ROB in these parts, if it is sound, but for its checksum: [`check_rob`] where it is
+/// one part; else as those are that [`rob_prefix`](crate::rob_prefix) and [`rob_suffix`](crate::rob_suffix) make.
+pub fn check_parts(parts: &[&[u8]]) -> Option<(u32, u32)> {
+    let (first, last) = match parts {
+        [rob] => return check_rob(rob).ok().map(|summary| (summary.source_id.0, summary.lvl1_id)),
+        parts => (*parts.first()?, *parts.last()?),
+    };
+    let word = |at: usize| word_at(first, at);
+    let len: usize = parts.iter().map(|part| part.len()).sum();
+    let checksum_bytes = if word(ROB_HEADER_WORDS - 1)? == 0 { 0 } else { WORD_BYTES };
+    let data_bytes = len.checked_sub(ROB_PREFIX_BYTES + ROB_SUFFIX_BYTES + checksum_bytes)?;
+    let suffix = last.get(last.len().checked_sub(ROB_SUFFIX_BYTES + checksum_bytes)?..)?;
+    let is_sound = word(generic::MARKER)? == marker::ROB
+        && word(generic::HEADER_SIZE)? as usize == ROB_HEADER_WORDS
+        && word(generic::STATUS_COUNT)? == 1
+        && word(ROB_HEADER_WORDS + rod::MARKER)? == marker::ROD
+        && word(ROB_HEADER_WORDS + rod::HEADER_SIZE)? as usize == ROD_HEADER_WORDS
+        && word_at(suffix, 1)? == 1
+        && word_at(suffix, 2)? as usize == data_bytes / WORD_BYTES;
+    is_sound.then_some((word(generic::SOURCE_ID)?, word(ROB_HEADER_WORDS + rod::LVL1_ID)?))
+}
+
+/// Length of the ROB that begins here, as it says.
+fn rob_len(bytes: &[u8]) -> Option<usize> {
+    let len = (word_at(bytes, generic::FRAGMENT_SIZE)? as usize).checked_mul(WORD_BYTES)?;
+    (word_at(bytes, generic::MARKER)? == marker::ROB && len > 0).then_some(len)
+}
+
+fn word_at(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at * WORD_BYTES..)?.first_chunk().map(|word| u32::from_le_bytes(*word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{RobParams, RodHeader, SourceId, write_rob_fragment};
+
+    #[test]
+    fn a_rob_is_sound_wherever_its_data_are_cut_and_no_byte_of_its_frame_may_change() {
+        for adler32 in [false, true] {
+            let rod = RodHeader { source_id: SourceId(7), lvl1_id: 9, ..RodHeader::default() };
+            let params = RobParams { rod, adler32, ..RobParams::default() };
+            let mut rob = vec![0xab; params.rob_bytes(40)];
+            write_rob_fragment(&mut rob, &params, 40);
+            for cut in ROB_PREFIX_BYTES..=ROB_PREFIX_BYTES + 40 {
+                let (head, rest) = rob.split_at(cut);
+                assert_eq!(check_parts(&[head, rest]), Some((7, 9)), "{cut}");
+                let mut found = 0;
+                assert!(each_rob([&rob[..], head, &[], rest, &rob[..]], |parts| {
+                    found += 1;
+                    parts.concat() == rob
+                }));
+                assert_eq!(found, 3);
+                assert!(!each_rob([&rob[..], head], |_| true), "cut");
+            }
+            let suffix = rob.len() - params.suffix_bytes();
+            for at in [0, 8, 20, 32, 36, suffix + 4, suffix + 8] {
+                let mut bad = rob.clone();
+                bad[at] ^= 0x40;
+                let (head, rest) = bad.split_at(80);
+                assert_eq!(check_parts(&[head, rest]), None, "{at}");
+            }
+        }
+    }
+}

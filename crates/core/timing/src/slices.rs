@@ -1,0 +1,277 @@
+//! Time in slices of one length: slice n is what lies from n lengths on, up to n + 1.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use base::time::Time;
+
+use crate::Interval;
+
+/// How time is cut, in ns. Slices have a length, and may reach into their neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slices {
+    /// Of a slice; at least 1.
+    pub length: u64,
+    /// How far it reaches back.
+    pub before: u64,
+    /// How far it reaches ahead.
+    pub after: u64,
+}
+
+impl Slices {
+    /// The slice of a time.
+    pub fn of(&self, time: u64) -> u64 {
+        time / self.length
+    }
+
+    /// What a slice covers with its reach.
+    pub fn interval(&self, slice: u64) -> Interval {
+        let begin = slice.saturating_mul(self.length);
+        Interval::new(begin, begin.saturating_add(self.length)).widened(self.before, self.after)
+    }
+
+    /// All slices below this one are complete, where nothing comes any more that begins before `watermark`.
+    pub fn passed(&self, watermark: u64) -> u64 {
+        watermark.saturating_sub(self.after) / self.length
+    }
+
+    /// No slice from this one on reaches below.
+    pub fn horizon(&self, slice: u64) -> u64 {
+        slice.saturating_mul(self.length).saturating_sub(self.before)
+    }
+}
+
+/// How far the sources of a read-out system have come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// The first slice that it has something of.
+    pub first: u64,
+    /// Slices below are complete at all sources that live.
+    pub all: u64,
+    /// Slices below are complete at one source at least.
+    pub any: u64,
+    /// Whether nothing follows.
+    pub last: bool,
+}
+
+/// Says when the next slice is to be made of what read-out systems have.
+///
+/// That is when all sources have passed it; or a *grace* after the first one has. Slices that end by grace follow one another no
+/// faster than time itself: a source whose clock has jumped ahead makes nobody late for good. The first slice is the
+/// first that somebody has something of, when all have said so, or a grace behind who said so first.
+#[derive(Clone, Debug)]
+pub struct Metronome {
+    length: Duration,
+    grace: Duration,
+    /// By read-out system.
+    told: Vec<Told>,
+    next: Option<u64>,
+    /// When a source was first known to have passed the slices below: rising in both.
+    seen: VecDeque<(u64, Time)>,
+    /// When the last slice ended by grace.
+    ended: Option<Time>,
+    /// Slices below can be made.
+    ready: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Told {
+    /// It will not return.
+    Gone,
+    /// It is not there, and is not waited for.
+    Away,
+    /// It may say something.
+    Nothing,
+    Passed(Passed),
+}
+
+impl Metronome {
+    /// For slices of this length, of so many read-out systems, which are away.
+    pub fn new(length: Duration, grace: Duration, readouts: usize) -> Self {
+        let told = alloc::vec![Told::Away; readouts];
+        Self { length, grace, told, next: None, seen: VecDeque::new(), ended: None, ready: 0 }
+    }
+
+    /// A read-out system is there, maybe in a new life.
+    pub fn come(&mut self, readout: usize) {
+        self.told[readout] = Told::Nothing;
+    }
+
+    /// A read-out system is away; it may return, if it is not gone for good.
+    pub fn leave(&mut self, readout: usize, for_good: bool) {
+        self.told[readout] = if for_good { Told::Gone } else { Told::Away };
+    }
+
+    /// Takes what a read-out system says.
+    pub fn take(&mut self, now: Time, readout: usize, passed: Passed) {
+        self.told[readout] = Told::Passed(passed);
+        let reach = passed.any.max(passed.all).max(passed.first);
+        if self.seen.back().is_none_or(|(slice, _)| *slice < reach) {
+            self.seen.push_back((reach, now));
+        }
+    }
+
+    /// Looks what can be made now. The next slice, if it can.
+    pub fn ready(&mut self, now: Time) -> Option<u64> {
+        let next = self.begin(now)?;
+        self.ready = self.complete().max(self.ready);
+        if self.ready <= next && self.due(next).is_some_and(|due| due <= now) {
+            self.ready = next + 1;
+            self.ended = Some(now);
+        }
+        (next < self.ready).then_some(next)
+    }
+
+    /// The next slice is made, or left out.
+    pub fn take_next(&mut self) {
+        let next = self.next.map_or(0, |next| next + 1);
+        self.next = Some(next);
+        while self.seen.pop_front_if(|(slice, _)| *slice <= next).is_some() {}
+    }
+
+    /// When it has to be looked again, if nobody says anything before.
+    pub fn next_deadline(&self) -> Option<Time> {
+        match self.next {
+            None => self.seen.front().map(|(_, seen)| *seen + self.grace),
+            Some(next) => self.due(next),
+        }
+    }
+
+    /// Until when the next slice, which can be made, may wait for room.
+    pub fn waits_until(&self) -> Option<Time> {
+        self.due(self.next?).map(|due| due + self.grace)
+    }
+
+    /// Whether all that are not gone have said that nothing follows, and all that they have is made.
+    pub fn is_over(&self) -> bool {
+        let is_last = |told: &Told| matches!(told, Told::Gone | Told::Passed(Passed { last: true, .. }));
+        let end = self.passed().map(|passed| passed.all).max();
+        self.told.iter().all(is_last) && end.is_none_or(|end| self.next.is_some_and(|next| next >= end) || end == 0)
+    }
+
+    /// The next slice, as soon as it is known which is the first.
+    fn begin(&mut self, now: Time) -> Option<u64> {
+        if self.next.is_none() {
+            let is_late = self.next_deadline().is_some_and(|due| due <= now);
+            let has_said = |told: &Told| !matches!(told, Told::Nothing);
+            let first = self.passed().filter(|passed| passed.any > passed.first).map(|passed| passed.first).min();
+            self.next = first.filter(|_| is_late || self.told.iter().all(has_said));
+        }
+        self.next
+    }
+
+    /// Slices below are complete everywhere.
+    fn complete(&self) -> u64 {
+        let is_silent = self.told.iter().any(|told| matches!(told, Told::Nothing));
+        let goes_on = self.passed().filter(|passed| !passed.last).map(|passed| passed.all).min();
+        let all = goes_on.or_else(|| self.passed().map(|passed| passed.all).max());
+        all.filter(|_| !is_silent).unwrap_or(0)
+    }
+
+    /// When this slice ends by grace.
+    fn due(&self, slice: u64) -> Option<Time> {
+        let (_, seen) = self.seen.iter().find(|(end, _)| *end > slice)?;
+        let due = *seen + self.grace;
+        Some(self.ended.map_or(due, |ended| due.max(ended + self.length)))
+    }
+
+    fn passed(&self) -> impl Iterator<Item = &Passed> {
+        self.told.iter().filter_map(|told| if let Told::Passed(passed) = told { Some(passed) } else { None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn ms(ms: u64) -> Time {
+        Time::from_ns(ms * MS)
+    }
+
+    fn metronome(readouts: usize) -> Metronome {
+        let mut metronome = Metronome::new(Duration::from_millis(1), Duration::from_millis(10), readouts);
+        (0..readouts).for_each(|readout| metronome.come(readout));
+        metronome
+    }
+
+    fn passed(first: u64, all: u64, any: u64) -> Passed {
+        Passed { first, all, any, last: false }
+    }
+
+    /// Slices that can be made now, which are taken.
+    fn taken(metronome: &mut Metronome, now: Time) -> Vec<u64> {
+        core::iter::from_fn(|| metronome.ready(now).inspect(|_| metronome.take_next())).collect()
+    }
+
+    #[test]
+    fn a_slice_covers_its_time_and_its_reach() {
+        let slices = Slices { length: 10, before: 2, after: 3 };
+        assert_eq!((slices.interval(0), slices.interval(4)), (Interval::new(0, 13), Interval::new(38, 53)));
+        assert_eq!([0, 12, 13, 23].map(|time| slices.passed(time)), [0, 0, 1, 2]);
+        assert_eq!((slices.of(39), slices.horizon(4), slices.horizon(0)), (3, 38, 0));
+        let last = slices.interval(u64::MAX);
+        assert_eq!(last, Interval { begin: u64::MAX - 2, end: u64::MAX });
+    }
+
+    #[test]
+    fn slices_are_made_when_all_have_passed_them_from_the_first_on() {
+        let mut metronome = metronome(2);
+        metronome.take(ms(0), 0, passed(700, 702, 705));
+        assert_eq!(taken(&mut metronome, ms(1)), [], "the other may have older ones");
+        metronome.take(ms(1), 1, passed(699, 701, 701));
+        assert_eq!(taken(&mut metronome, ms(1)), [699, 700]);
+        metronome.take(ms(2), 1, passed(701, 800, 800));
+        assert_eq!(taken(&mut metronome, ms(2)), [701]);
+    }
+
+    #[test]
+    fn a_grace_behind_the_first_source_a_slice_is_made_without_the_others() {
+        let mut metronome = metronome(2);
+        metronome.take(ms(5), 0, passed(0, 2, 2));
+        metronome.take(ms(5), 1, passed(0, 0, 0));
+        assert_eq!((taken(&mut metronome, ms(14)), metronome.next_deadline()), (vec![], Some(ms(15))));
+        assert_eq!(taken(&mut metronome, ms(15)), [0]);
+        assert_eq!(metronome.next_deadline(), Some(ms(16)), "no faster than time");
+        assert_eq!(taken(&mut metronome, ms(16)), [1]);
+        assert_eq!((taken(&mut metronome, ms(99)), metronome.next_deadline()), (vec![], None), "nobody has passed it");
+    }
+
+    #[test]
+    fn a_clock_that_has_jumped_ahead_does_not_pull_the_others_along() {
+        let mut metronome = metronome(1);
+        metronome.take(ms(0), 0, passed(0, 1, 1_000_000));
+        let made = (0..100).map(|now| taken(&mut metronome, ms(now)).len()).sum::<usize>();
+        assert_eq!(made, 1 + 90, "one for each ms behind the grace");
+    }
+
+    #[test]
+    fn who_is_away_is_not_waited_for() {
+        let mut metronome = metronome(2);
+        metronome.take(ms(0), 0, passed(0, 3, 3));
+        metronome.leave(1, false);
+        assert_eq!(taken(&mut metronome, ms(0)), [0, 1, 2]);
+        metronome.take(ms(0), 0, Passed { last: true, ..passed(3, 3, 3) });
+        assert!(!metronome.is_over(), "it may return");
+        metronome.leave(1, true);
+        assert!(metronome.is_over());
+    }
+
+    #[test]
+    fn it_is_over_when_all_that_was_told_is_made() {
+        let mut metronome = metronome(2);
+        metronome.take(ms(0), 0, Passed { last: true, ..passed(0, 2, 2) });
+        assert!(!metronome.is_over());
+        metronome.take(ms(0), 1, Passed { last: true, ..passed(0, 3, 3) });
+        assert!(!metronome.is_over());
+        assert_eq!(taken(&mut metronome, ms(0)), [0, 1, 2]);
+        assert!(metronome.is_over());
+        let mut nothing = super::tests::metronome(1);
+        nothing.take(ms(0), 0, Passed { last: true, ..Passed::default() });
+        assert!(nothing.is_over(), "nobody had anything");
+    }
+}
