@@ -152,6 +152,16 @@ mod tests {
     use base::random::Random;
 
     #[test]
+    fn a_gap_moves_nothing_until_gaps_are_more_than_half() {
+        let mut map = EventMap::new();
+        (0..100).for_each(|event| _ = map.insert(EventId(event), ()));
+        (1..=60).for_each(|event| _ = map.remove(EventId(event)));
+        assert_eq!((map.len(), map.rising.len()), (40, 100));
+        (61..=70).for_each(|event| _ = map.remove(EventId(event)));
+        assert!(map.rising.len() < 60, "{}", map.rising.len());
+    }
+
+    #[test]
     fn it_does_what_a_tree_does() {
         for seed in 0..40 {
             let mut random = Random::new(seed);

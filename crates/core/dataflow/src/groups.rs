@@ -85,6 +85,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_dropped_does_not_go_with_what_comes_next() {
+        let mut groups = Groups::new();
+        groups.add(NodeId(1), 'a', WEIGHT_MAX - 1);
+        groups.clear();
+        assert!(groups.is_empty());
+        assert_eq!(groups.add(NodeId(1), 'b', 1), None, "the weight is gone, too");
+        groups.drain(|to, items| assert_eq!((to.0, items), (1, alloc::vec!['b'])));
+    }
+
+    #[test]
     fn groups_go_in_the_order_of_their_beginning_and_the_full_at_once() {
         let mut groups = Groups::new();
         for (to, item) in [(4, 'a'), (2, 'b'), (4, 'c'), (3, 'd')] {

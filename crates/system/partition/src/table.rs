@@ -179,7 +179,7 @@ impl Text<'_> {
         let recording = [(a.filter_accepted, "accepted"), (a.filter_debug, "debug"), (a.lost_in_recording, "lost")];
         self.sum(f, "recorded", a.recorded, &recording, &[" + ", " - "])?;
         if self.facts.applications.iter().any(|application| application.role == Role::Sfo) {
-            let in_files = self.summary.files.iter().map(|file| file.events).sum();
+            let in_files = self.summary.files.iter().map(|file| file.events).fold(0, u64::saturating_add);
             self.sum(f, "copies", a.recorded_copies, &[(in_files, "in files")], &[])?;
         }
         if a.duplicates > 0 {

@@ -174,6 +174,14 @@ mod tests {
     }
 
     #[test]
+    fn a_reply_that_is_a_few_times_later_than_usual_takes_none() {
+        let mut credits = RequestCredits::new(CreditPolicy::Adaptive, 64);
+        replies(&mut credits, 0, 1000, 3000);
+        replies(&mut credits, 10_000_000, 5_000, 1);
+        assert_eq!(credits.limit(), 64);
+    }
+
+    #[test]
     fn slow_replies_take_none() {
         let mut credits = RequestCredits::new(CreditPolicy::Adaptive, 64);
         replies(&mut credits, 0, 50, 1);

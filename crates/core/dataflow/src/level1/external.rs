@@ -105,6 +105,18 @@ mod tests {
     }
 
     #[test]
+    fn a_trigger_is_waited_for_while_there_is_none_and_one_may_come() {
+        let mut external = External::new(2);
+        assert!(external.has_to_be_waited_for());
+        external.arrive(Some(Trigger::default()));
+        assert!(!external.has_to_be_waited_for());
+        external.pop();
+        assert!(external.has_to_be_waited_for());
+        external.arrive(None);
+        assert!(!external.has_to_be_waited_for());
+    }
+
+    #[test]
     fn after_the_end_nothing_is_asked_for() {
         let mut external = External::new(2);
         assert_eq!(asked(&mut external, 9), 2);

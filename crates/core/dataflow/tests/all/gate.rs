@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base::ids::{EventId, Incarnation, NodeId, Role, RunNumber};
 use base::time::Time;
-use dataflow::component::{Component, Input, Outbox, PeerState};
+use dataflow::component::{Action, Component, Input, Outbox, PeerState};
 use dataflow::ledger::{EVENTS_MAX, Ledger, Tally};
 use dataflow::message::{Command, Envelope, Message};
 use dataflow::node::{Node, RUN_CONTROL};
@@ -88,6 +88,32 @@ fn what_connects_applications_was_swallowed_behind_the_gate() {
     let counted: Vec<_> = report.unexpected.iter().map(|refused| (refused.from, refused.message.as_str())).collect();
     assert_eq!(counted, [(SFI, "Greet"), (SFI, "Confirm"), (RUN_CONTROL, "Gone"), (RUN_CONTROL, "Peers")]);
     assert_eq!(report.counters, [0]);
+}
+
+/// What the node tells run control.
+fn tells(node: &mut Node, command: Command) -> Vec<Message> {
+    let mut out = Outbox::new();
+    assert!(out.is_empty());
+    node.handle(Time::ZERO, Input::Command(command), &mut out);
+    let is_silent = out.is_empty();
+    let of = |action| match action {
+        Action::Send { to: RUN_CONTROL, message } => message,
+        other => panic!("{other:?}"),
+    };
+    let said: Vec<Message> = out.drain().map(of).collect();
+    assert_eq!(said.is_empty(), is_silent);
+    said
+}
+
+#[test]
+fn run_control_is_told_what_it_asks_for_and_once_that_all_is_drained() {
+    let mut node = ros();
+    assert_eq!(tells(&mut node, Command::Start), []);
+    let report = tells(&mut node, Command::Report);
+    assert!(matches!(report[..], [Message::Report(_)]), "{report:?}");
+    assert_eq!(tells(&mut node, Command::Pause), []);
+    assert_eq!(tells(&mut node, Command::Drain), [Message::Drained]);
+    assert_eq!(tells(&mut node, Command::Drain), []);
 }
 
 #[test]

@@ -434,6 +434,21 @@ fn what_a_former_life_of_a_supervisor_has_assigned_is_decided_for_nobody() {
 }
 
 #[test]
+fn a_unit_is_drained_once_it_has_decided() {
+    let mut l2pu = L2pu::new(that_vetoes());
+    assert!(!l2pu.is_drained(), "it was not told to be");
+    let event = EventInfo { event: EventId(1), ..EventInfo::default() };
+    let message = Message::Assign { event, attempt: 1, rois: Vec::new() };
+    let ticket = steering_of(&actions_of(&mut l2pu, Input::Message { from: NodeId(2), message }));
+    actions_of(&mut l2pu, Input::Command(Command::Drain));
+    assert!(!l2pu.is_drained(), "it has an event");
+    let (result, chains) = (Bulk::empty(), Chains::default());
+    let selection = Selection { accept: false, result, chains, payload_bytes: 0, lacks_data: false };
+    actions_of(&mut l2pu, Input::Done { ticket, outcome: Outcome::Steered(Steered::Decide(selection)) });
+    assert!(l2pu.is_drained());
+}
+
+#[test]
 fn bytes_of_regions_of_interest_are_summed() {
     let mut l2pu = L2pu::new(L2puParameters { ros_of_rob: vec![(7, ROS)], ..that_vetoes() });
     actions_of(&mut l2pu, Input::Peer { node: ROS, state: PeerState::Up(Incarnation(0)) });

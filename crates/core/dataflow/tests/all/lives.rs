@@ -7,10 +7,12 @@ use base::ids::{EventId, Incarnation, NodeId};
 use base::time::Time;
 use dataflow::component::{Action, Component, Input, Outbox, Outcome, PeerState, Processed, Ticket};
 use dataflow::filter::efd::{Decider, Efd, EfdParameters};
+use dataflow::filter::policy::FilterPolicy;
 use dataflow::filter::streams::one_stream;
+use dataflow::ledger::Ledger;
 use dataflow::level2::l2sv::{L2puAssignment, L2sv, L2svParameters};
 use dataflow::level2::overrides::Overrides;
-use dataflow::message::{BuiltEvent, Chains, Command, EventInfo, Message, Recording};
+use dataflow::message::{BuiltEvent, Chains, Command, EventInfo, Fate, Message, Recording, Settlement};
 use dataflow::recording::sfo::{Durable, Sfo, SfoParameters};
 
 const DFM: NodeId = NodeId(1);
@@ -18,6 +20,7 @@ const SFI: NodeId = NodeId(2);
 const EFDS: [NodeId; 2] = [NodeId(3), NodeId(4)];
 const L2PU: NodeId = NodeId(5);
 const LEVEL1: NodeId = NodeId(6);
+const SFO: NodeId = NodeId(7);
 
 /// Takes one input, and tells what is sent.
 fn sent(component: &mut impl Component, input: Input) -> Vec<(NodeId, Message)> {
@@ -93,6 +96,50 @@ fn an_event_that_is_served_again_after_a_broken_connection_takes_no_second_slot(
     assert!(matches!(&told[..], [(SFI, Message::Finished(fates)), (SFI, Message::Pull(1))] if fates.len() == 1));
 }
 
+fn finished(sent: &[(NodeId, Message)]) -> Vec<(u64, Fate)> {
+    let of = |(_, message): &(NodeId, Message)| match message {
+        Message::Finished(fates) => fates.iter().map(|finish| (finish.event.0, finish.fate)).collect(),
+        _ => Vec::new(),
+    };
+    sent.iter().flat_map(of).collect()
+}
+
+#[test]
+fn a_daemon_gives_up_what_its_tasks_have_when_it_is_told_to_and_not_before() {
+    let mut efd = daemon();
+    serve(&mut efd, 3);
+    for command in [Command::Start, Command::Drain] {
+        assert_eq!(sent(&mut efd, Input::Command(command)), []);
+    }
+    assert_eq!(finished(&sent(&mut efd, Input::Command(Command::Abandon))), [(3, Fate::Abandoned)]);
+    assert_eq!(finished(&serve(&mut efd, 4)), [(4, Fate::Abandoned)]);
+}
+
+#[test]
+fn what_nobody_is_left_to_record_is_finished() {
+    let mut efd = recording_daemon();
+    serve(&mut efd, 0);
+    let gone = Input::Peer { node: SFO, state: PeerState::Gone };
+    assert_eq!(finished(&sent(&mut efd, gone)), [(0, Fate::Unrecorded)]);
+    assert_eq!(finished(&serve(&mut efd, 1)), [(1, Fate::Unrecorded)]);
+}
+
+/// A daemon that accepts everything, and a recorder.
+fn recording_daemon() -> Efd {
+    let parameters = EfdParameters {
+        sfis: vec![SFI],
+        sfos: vec![SFO],
+        dfm: DFM,
+        dfm_returns: false,
+        slots: 4,
+        decider: Decider::Policy(FilterPolicy::Prescale { factor: 1 }),
+        streams: one_stream(),
+    };
+    let mut efd = Efd::new(parameters);
+    [DFM, SFI, SFO].into_iter().for_each(|node| _ = sent(&mut efd, up(node, 0)));
+    efd
+}
+
 /// A recorder that syncs when it is told to stop.
 fn recorder() -> Sfo {
     let durable = Durable::Sync { age: Duration::from_secs(1), events: 10 };
@@ -140,9 +187,28 @@ fn who_has_asked_second_counts_an_event_as_recorded_for_it_where_the_first_has_d
     }
 }
 
-/// A supervisor that had 1,500 events accepted, which the DFM has taken over and not finished.
+/// A supervisor that had so many events accepted, which the DFM has taken over and not finished.
 fn supervisor(events: u64) -> L2sv {
-    let mut l2sv = L2sv::new(L2svParameters {
+    let mut l2sv = L2sv::new(l2sv_parameters());
+    [LEVEL1, L2PU, DFM].into_iter().for_each(|node| _ = sent(&mut l2sv, up(node, 0)));
+    for number in 0..events {
+        accept(&mut l2sv, number);
+        taken(&mut l2sv, number + 1);
+    }
+    l2sv
+}
+
+/// In its second life.
+fn returning_supervisor() -> L2sv {
+    let mut l2sv = L2sv::new(L2svParameters { returns: true, ..l2sv_parameters() });
+    [LEVEL1, L2PU, DFM].into_iter().for_each(|node| _ = sent(&mut l2sv, up(node, 0)));
+    let resume = Message::Resume { rejected: 0, accepted: 0, forced: 0, incomplete: 0, uncleared: Vec::new() };
+    sent(&mut l2sv, Input::Message { from: LEVEL1, message: resume });
+    l2sv
+}
+
+fn l2sv_parameters() -> L2svParameters {
+    L2svParameters {
         level1: LEVEL1,
         l2pus: vec![L2PU],
         share: 10,
@@ -158,13 +224,7 @@ fn supervisor(events: u64) -> L2sv {
         in_flight: 10,
         returns: false,
         seed: 1,
-    });
-    [LEVEL1, L2PU, DFM].into_iter().for_each(|node| _ = sent(&mut l2sv, up(node, 0)));
-    for number in 0..events {
-        accept(&mut l2sv, number);
-        taken(&mut l2sv, number + 1);
     }
-    l2sv
 }
 
 fn accept(l2sv: &mut L2sv, number: u64) -> Vec<(NodeId, Message)> {
@@ -211,4 +271,54 @@ fn that_nothing_follows_is_told_behind_all_that_a_dfm_is_told_again() {
     let message = Message::DecisionsTaken { up_to: 1, oldest_unfinished: EventId(0) };
     let told = sent(&mut l2sv, Input::Message { from: DFM, message });
     assert!(groups(&told) == [(2, 88)] && is_last(&told), "{told:?}");
+}
+
+#[test]
+fn a_dfm_that_returns_is_told_what_its_former_life_had_counted() {
+    let held = |sent: &[(NodeId, Message)]| -> Vec<EventId> {
+        let of = |(_, message): &(NodeId, Message)| match message {
+            Message::Held(holdings) => Some(holdings.ledger.below),
+            _ => None,
+        };
+        sent.iter().filter_map(of).collect()
+    };
+    let mut l2sv = supervisor(1);
+    assert_eq!(held(&sent(&mut l2sv, up(DFM, 1))), [], "it had counted nothing");
+    let ledger = Box::new(Ledger { below: EventId(9), ..Ledger::default() });
+    sent(&mut l2sv, Input::Message { from: DFM, message: Message::Ledger(ledger) });
+    assert_eq!(held(&sent(&mut l2sv, up(DFM, 2))), [EventId(9)]);
+}
+
+#[test]
+fn a_supervisor_that_gives_up_does_not_wait_for_the_dfm() {
+    let mut l2sv = supervisor(0);
+    accept(&mut l2sv, 0);
+    sent(&mut l2sv, Input::Message { from: LEVEL1, message: Message::NoMore });
+    sent(&mut l2sv, Input::Command(Command::Drain));
+    assert!(!l2sv.is_drained(), "the DFM has not taken the event");
+    sent(&mut l2sv, Input::Command(Command::Abandon));
+    assert!(l2sv.is_drained());
+}
+
+/// Of what is below the bound, the DFM names all that was accepted.
+#[test]
+fn an_event_below_the_bound_that_the_dfm_does_not_name_was_rejected_and_the_next_was_not() {
+    let mut l2sv = returning_supervisor();
+    let ledger = Box::new(Ledger { below: EventId(6), ..Ledger::default() });
+    sent(&mut l2sv, Input::Message { from: DFM, message: Message::Ledger(ledger) });
+    for event in [5, 6] {
+        let event = EventInfo { event: EventId(event), ..EventInfo::default() };
+        sent(&mut l2sv, Input::Message { from: LEVEL1, message: Message::L1Again { event, rois: Vec::new() } });
+    }
+    let told =
+        sent(&mut l2sv, Input::Message { from: DFM, message: Message::TakenBefore { decided: vec![], last: true } });
+    let assigned =
+        |(_, message): &(NodeId, Message)| matches!(message, Message::Assign { event, .. } if event.event.0 == 6);
+    assert_eq!(told.iter().filter(|said| assigned(said)).count(), 1, "{told:?}");
+    let settled = |(_, message): &(NodeId, Message)| match message {
+        Message::Settled { decided, .. } => decided.clone(),
+        _ => Vec::new(),
+    };
+    let settled: Vec<Settlement> = told.iter().flat_map(settled).collect();
+    assert!(matches!(settled[..], [Settlement { event: EventId(5), accept: false, .. }]), "{settled:?}");
 }

@@ -14,7 +14,7 @@ use dataflow::filter::policy::FilterPolicy;
 use dataflow::filter::streams::one_stream;
 use dataflow::ledger::Finish;
 use dataflow::message::{BuiltEvent, Command, DebugReason, Ended, EventInfo, Fate, Grounds, Message};
-use dataflow::report::{Counters, DfmCounters};
+use dataflow::report::{Counters, DfmCounters, Report};
 
 const LEVEL1: NodeId = NodeId(1);
 const DFM: NodeId = NodeId(3);
@@ -123,6 +123,51 @@ fn asks(actions: &[Action]) -> Vec<NodeId> {
         _ => None,
     };
     actions.iter().filter_map(asked).collect()
+}
+
+#[test]
+fn a_dfm_is_settled_once_all_that_is_built_is_finished() {
+    let mut driver = Driver::new();
+    assert!(driver.component.is_settled(), "the run goes on");
+    driver.says(LEVEL1, Message::NoMore);
+    driver.input(Input::Command(Command::Drain));
+    driver.says(SFI, Message::NoMore);
+    assert!(!driver.component.is_settled(), "three events are with the event filter");
+    driver.says(SFI, Message::Finished((0..3).map(|event| finish(event, Fate::Accepted)).collect()));
+    assert!(driver.component.is_settled());
+}
+
+#[test]
+fn what_is_given_up_is_not_waited_for() {
+    let mut driver = Driver::new();
+    driver.input(Input::Command(Command::Abandon));
+    assert!(driver.component.is_settled());
+}
+
+#[test]
+fn a_finished_event_is_cleared_once() {
+    let clears = |actions: &[Action]| actions.iter().filter(|a| matches!(a, Action::MulticastToReadout(_))).count();
+    for (clear_after, expected) in [(ClearAfter::Built, 0), (ClearAfter::Recorded, 1)] {
+        let mut driver = Driver::clearing_after(clear_after);
+        let actions = driver.says(SFI, Message::Finished(vec![finish(0, Fate::Accepted)]));
+        assert_eq!(clears(&actions), expected, "{actions:?}");
+    }
+    let unknown =
+        Driver::new().says(SFI, Message::Finished(vec![finish(0, Fate::Accepted), finish(0, Fate::Accepted)]));
+    assert_eq!(clears(&unknown), 0, "{unknown:?}");
+}
+
+#[test]
+fn the_report_of_a_dfm_names_what_each_builder_has_built_and_who_has_no_room() {
+    let mut driver = Driver::new();
+    driver.says(SFI, Message::Finished(vec![finish(0, Fate::Accepted)]));
+    let second = Time::from_ns(1_000_000_000);
+    let of_sfi = |report: &Report| report.peers.iter().find(|peer| peer.node == SFI).map(|peer| peer.counts);
+    let report = driver.component.report(second);
+    assert_eq!((of_sfi(&report), report.blocked.len()), (Some([3, 0, 1]), 0));
+    driver.says(LEVEL1, Message::L1Accept((10..19).map(info).collect()));
+    let blocked = driver.component.report(second).blocked;
+    assert!(matches!(&blocked[..], [one] if one.by == SFI && one.time_ns == second.as_ns()), "{blocked:?}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use dataflow::building::dfm::{ClearAfter, Dfm, DfmInput, DfmParameters};
 use dataflow::building::push_control::BuildingMode;
 use dataflow::component::{Action, Component, Input, Note, Outbox, Outcome, PeerState, Ticket, Unfinished, Work};
 use dataflow::ledger::{Finish, Ledger, Tally};
+use dataflow::level1::pace::Spacing;
 use dataflow::message::{
     Assignment, Attempt, BuiltEvent, Command, Decision, Ended, EventInfo, Fate, Grounds, HeldEvent, Holdings, Message,
     Recording,
@@ -34,10 +35,14 @@ impl Driver {
     }
 
     fn with_daemons(efds: Vec<NodeId>) -> Self {
+        Self::with(efds, DfmInput::Level2 { l2svs: vec![L2SV], level1: NodeId(1) })
+    }
+
+    fn with(efds: Vec<NodeId>, input: DfmInput) -> Self {
         let dfm = Dfm::new(DfmParameters {
             supervisors_return: false,
             returns: false,
-            input: DfmInput::Level2 { l2svs: vec![L2SV], level1: NodeId(1) },
+            input,
             sfis: SFIS.to_vec(),
             efds,
             building: 4,
@@ -124,6 +129,29 @@ fn nothing_is_given_out_that_a_builder_has_or_has_finished() {
     assert!(actions.contains(&Action::Send { to: SFIS[1], message: Message::Revoked(attempt(1)) }), "{actions:?}");
     let actions = driver.says(SFIS[0], ended(3));
     assert!(actions.contains(&Action::Send { to: SFIS[0], message: Message::Granted(attempt(3)) }), "{actions:?}");
+}
+
+#[test]
+fn numbers_that_a_builder_has_heard_of_are_not_given_to_other_events() {
+    let (readout, first, spacing) = (Vec::new(), EventId(0), Spacing::Unlimited);
+    let mut driver = Driver::with(Vec::new(), DfmInput::SelfTrigger { readout, first, limit: None, spacing, seed: 1 });
+    driver.input(Time::ZERO, Input::Command(Command::Start));
+    SFIS.into_iter().for_each(|node| _ = driver.up(node));
+    let finished = (0..4).map(|event| finish(event, Fate::Accepted)).collect();
+    let first = Holdings { finished, newest: Some(EventId(5)), last: true, ..Holdings::default() };
+    assert_eq!(builds(&driver.says(SFIS[0], Message::Held(first))), []);
+    let second = Holdings { newest: Some(EventId(3)), last: true, ..Holdings::default() };
+    let actions = driver.says(SFIS[1], Message::Held(second));
+    let events: Vec<u64> = builds(&actions).iter().map(|(_, event)| *event).collect();
+    let sorted = std::collections::BTreeSet::from_iter(events.iter().copied());
+    assert_eq!(sorted, (4..12).collect(), "4 and 5 are lost and triggered again: {actions:?}");
+    let ordinals = |action: &Action| match action {
+        Action::Send { message: Message::Build { events, .. }, .. } => {
+            events.iter().all(|assigned| assigned.event.ordinal == assigned.event.event.0)
+        }
+        _ => true,
+    };
+    assert!(actions.iter().all(ordinals), "{actions:?}");
 }
 
 #[test]

@@ -35,6 +35,19 @@ proptest! {
     }
 
     #[test]
+    fn a_frame_behind_another_says_its_own_length(first in messages(), message in messages()) {
+        let mut bytes = Vec::new();
+        encode(&ENVELOPE, &first, &mut bytes);
+        let start = bytes.len();
+        encode(&ENVELOPE, &message, &mut bytes);
+        let bulk = message.bulk().map_or(Vec::new(), bytes_of);
+        let whole = [&bytes[start..], &bulk].concat();
+        let length = |at: usize| u32::from_le_bytes(whole[at..at + 4].try_into().unwrap()) as usize;
+        prop_assert_eq!((length(0), length(4)), (whole.len(), whole.len() - HEADER_LEN - bulk.len()));
+        prop_assert_eq!(decode(&PageSlice::from(whole)), Ok((ENVELOPE, message)));
+    }
+
+    #[test]
     fn bulk_that_came_by_handle_is_taken_as_it_is(message in messages(), cut in any::<prop::sample::Index>()) {
         let whole = frame(&ENVELOPE, &message);
         let bulk_len = message.bulk().map_or(0, Bulk::len);
