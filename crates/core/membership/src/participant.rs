@@ -513,6 +513,8 @@ impl Participant {
     /// Run control says that a peer will not return.
     fn on_gone(&mut self, driver: &mut dyn ParticipantDriver, node: NodeId) {
         self.part(driver, node, PeerState::Gone);
+        // Nor does it speak, in whatever life: one that was never met here, either.
+        self.over.insert(node, Incarnation(u32::MAX));
         if let Some(awaited) = &mut self.awaited {
             awaited.retain(|other| *other != node);
         }

@@ -294,6 +294,18 @@ fn a_life_that_was_lost_is_turned_away() {
     assert_eq!(participant.knows(SFI), Some(NEXT_LIFE));
 }
 
+/// One that had never been met there was let in, after run control had said that it will not return.
+#[test]
+fn one_that_will_not_return_is_turned_away_in_any_life() {
+    let (mut participant, mut did) = participant();
+    participant.on_message(&mut did, CONTROL, envelope((RUN_CONTROL, Incarnation::FIRST)), Message::Gone(SFI));
+    did.take();
+    for (link, life) in [(1, Incarnation::FIRST), (2, NEXT_LIFE)] {
+        participant.on_message(&mut did, LinkId(link), envelope((SFI, life)), greeting());
+        assert_eq!((did.take(), participant.knows(SFI)), (vec![format!("refuses {link}")], None));
+    }
+}
+
 #[test]
 fn the_next_life_replaces_one_whose_loss_was_not_seen() {
     let (mut participant, mut did) = participant();

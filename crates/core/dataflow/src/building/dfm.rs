@@ -412,7 +412,7 @@ impl Dfm {
         match command {
             Command::Start | Command::Resume => {
                 self.clears.start(now);
-                if let Some(pace) = self.pace.as_mut().filter(|_| !self.exhausted) {
+                if let Some(pace) = self.pace.as_mut().filter(|_| !self.exhausted && !self.draining) {
                     pace.start(now);
                 }
             }

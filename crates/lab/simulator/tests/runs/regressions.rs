@@ -390,6 +390,18 @@ fn a_recorder_answers_what_the_present_life_of_a_daemon_has_asked_for() {
     holds_in(8, 20_000_000_008_975, 5);
 }
 
+/// A dataflow manager that triggers itself was told to go on when it had drained: it offered triggers to nobody, without end.
+#[test]
+fn who_has_drained_offers_no_triggers_when_a_pause_ends() {
+    holds_in(8, 30_000_000_001_424, 4);
+}
+
+/// One that had died before a later life of its peer came was gone, until an impostor spoke as it there: then it might have returned.
+#[test]
+fn nobody_speaks_as_one_that_will_not_return() {
+    holds_in(10, 30_000_000_004_512, 5);
+}
+
 fn holds(seed: u64, level: u32) {
     holds_in(1, seed, level);
 }
