@@ -17,4 +17,5 @@ mod pushing;
 mod recovery;
 mod regressions;
 mod slices;
+mod window;
 mod wire;
