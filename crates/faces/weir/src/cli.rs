@@ -50,7 +50,7 @@ pub enum Command {
     File(FileCommand),
     /// Be a detector: push emulated fragments to a partition that runs
     #[command(after_help = feed::EXAMPLES)]
-    Feed(FeedArgs),
+    Feed(Box<FeedArgs>),
     /// Simulate a partition in virtual time, or search drawn partitions for faults that they do not survive
     #[command(after_help = simulation::EXAMPLES)]
     Sim(simulation::SimArgs),

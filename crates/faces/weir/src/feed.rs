@@ -61,7 +61,7 @@ pub struct FeedArgs {
     #[arg(long, value_name = "TIME", default_value = "1 ms", requires = "time_based", help_heading = "Time")]
     pub chunk: Interval,
     /// How much of a chunk is in the next one, too. With --rate, chunks begin when that says
-    #[arg(long, value_name = "FRACTION", default_value = "0", requires = "time_based", help_heading = "Time")]
+    #[arg(long, value_name = "FRACTION", default_value = "0 %", requires = "time_based", help_heading = "Time")]
     pub overlap: Fraction,
     /// Send each chunk so much later
     #[arg(long, value_name = "TIME", default_value = "0 s", requires = "time_based", help_heading = "Time")]
