@@ -705,10 +705,11 @@ impl Plan {
     }
 
     /// Whether requests wait for data as long as a page may have to be waited for: with more events under way than pages that is longer,
-    /// and so it is where clears are slow.
+    /// and so it is where clears are slow. A link that is off waits for decisions, too.
     pub(super) fn waits_for_pages(&self) -> bool {
-        let Fine { clear_age, readout_timeout, retries, .. } = self.fine;
-        let is_patient = readout_timeout >= clear_age * 2 && self.request_timeout * (retries + 1) >= clear_age * 3;
+        let Fine { clear_age, decision_age, readout_timeout, retries, .. } = self.fine;
+        let age = if self.sending.is_some() { clear_age + decision_age } else { clear_age };
+        let is_patient = readout_timeout >= age * 2 && self.request_timeout * (retries + 1) >= age * 3;
         self.in_flight <= self.pages as u64 && is_patient
     }
 
