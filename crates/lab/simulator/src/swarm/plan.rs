@@ -710,7 +710,9 @@ impl Plan {
         let Fine { clear_age, decision_age, readout_timeout, retries, .. } = self.fine;
         let age = if self.sending.is_some() { clear_age + decision_age } else { clear_age };
         let is_patient = readout_timeout >= age * 2 && self.request_timeout * (retries + 1) >= age * 3;
-        self.in_flight <= self.pages as u64 && is_patient
+        // Sources that run ahead fill pages with fragments of every event that is not cleared.
+        let under_way = if self.sending.is_some() { self.events_in_system as u64 } else { self.in_flight };
+        under_way <= self.pages as u64 && is_patient
     }
 
     pub(super) fn robs(&self, ros: usize) -> Vec<u32> {
