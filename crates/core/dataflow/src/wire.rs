@@ -46,7 +46,7 @@ use timing::slices::Passed;
 pub use error::WireError;
 
 /// Version of the layout; both ends must have the same.
-pub const VERSION: u16 = 15;
+pub const VERSION: u16 = 16;
 
 /// Length of the header in bytes.
 pub const HEADER_LEN: usize = 32;
@@ -469,8 +469,8 @@ impl Writer<'_> {
         self.list(&report.links, |w, link| {
             w.u32(link.rob).u8(link.state as u8);
             link.counters.to_values().into_iter().fold(&mut *w, Self::u64);
-            w.u8(link.clock.is_some().into());
-            link.clock.unwrap_or_default().to_values().into_iter().fold(w, Self::u64);
+            w.flag(link.clock.is_some());
+            link.clock.iter().flat_map(|clock| clock.to_values()).fold(w, Self::u64);
         });
         let Network { messages, bytes, malformed, carried, ports, datagrams, data_sum } = report.network;
         self.u64(messages).u64(bytes).u64(malformed).u64(data_sum);
@@ -825,14 +825,11 @@ impl Reader<'_> {
         let entries = self.list(10, |r| Ok((r.u16()?, r.u64()?)))?;
         let latency_ns = Histogram::from_entries(&entries, max).ok_or(Fault::Body)?;
         let chains = self.list(16, |r| Ok(ChainCount { input: r.u64()?, passed: r.u64()? }))?;
-        let links = self.list(6 + 8 * (RosCounters::COUNTERS.len() + LinkClock::VALUES), |r| {
+        let links = self.list(6 + 8 * RosCounters::COUNTERS.len(), |r| {
             let (rob, state) = (r.u32()?, LinkState::from_u8(r.u8()?).ok_or(Fault::Body)?);
-            let (counters, has_clock) = (r.counters()?, r.u8()? == 1);
-            let mut values = [0; LinkClock::VALUES];
-            for value in &mut values {
-                *value = r.u64()?;
-            }
-            Ok(LinkReport { rob, state, counters, clock: has_clock.then(|| LinkClock::from_values(values)) })
+            let counters = r.counters()?;
+            let clock = if r.flag()? { Some(r.link_clock()?) } else { None };
+            Ok(LinkReport { rob, state, counters, clock })
         })?;
         let (messages, bytes, malformed, data_sum) = (self.u64()?, self.u64()?, self.u64()?, self.u64()?);
         let mut carried = [Carried::default(); CarrierKind::COUNT];
@@ -846,6 +843,14 @@ impl Reader<'_> {
         }
         let network = Network { messages, bytes, malformed, carried, ports, datagrams, data_sum };
         Ok(Report { node, role, counters, peers, blocked, latency_ns, chains, stale, unexpected, links, network })
+    }
+
+    fn link_clock(&mut self) -> Read<LinkClock> {
+        let mut values = [0; LinkClock::VALUES];
+        for value in &mut values {
+            *value = self.u64()?;
+        }
+        Ok(LinkClock::from_values(values))
     }
 }
 

@@ -102,6 +102,19 @@ fn a_message_of_every_kind_reads_back() {
     }
 }
 
+/// A drawn bit seldom is the one that a reader overlooks.
+#[test]
+fn each_flipped_bit_of_every_kind_is_refused_or_makes_another_message() {
+    for (_, message) in messages_of_every_kind() {
+        let mut bytes = frame(&ENVELOPE, &message).as_bytes().to_vec();
+        for bit in 0..bytes.len() * 8 {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            check_any_frame(&bytes);
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+    }
+}
+
 /// Random bytes are seldom so short that a certain field is the one that is missing.
 #[test]
 fn a_body_of_every_kind_that_ends_anywhere_is_refused() {
@@ -180,7 +193,7 @@ fn the_layout_is_the_documented_one() {
         &3_u32.to_le_bytes(),
         &4_u32.to_le_bytes(),
         &5_u32.to_le_bytes(),
-        &[23, 0, 15, 0],
+        &[23, 0, 16, 0],
         &[0; 4],
         &1_u32.to_le_bytes(),
         &[8, 7, 6, 5, 4, 3, 2, 1],
