@@ -263,7 +263,7 @@ impl Efd {
         }
     }
 
-    /// Where the events in hand came from, one for each slot that is taken.
+    /// The origin of each event in hand; each takes a slot.
     fn origins(&self) -> impl Iterator<Item = &Origin> {
         let processing = self.processing.values().flat_map(|(origins, _)| origins.iter());
         processing.chain(self.recording.values().flat_map(|(origins, _)| origins.iter()))

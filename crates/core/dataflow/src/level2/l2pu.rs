@@ -418,7 +418,7 @@ impl L2pu {
             self.gone.push(node);
             self.give_up_on(node, out);
         }
-        // What a lost supervisor has assigned is void, whether or not it has returned; workers finish theirs unheard.
+        // No assignment of a lost supervisor counts, even if it returned; nobody hears what workers finish of them.
         self.queue.retain(|assigned| assigned.from != node);
         self.let_go(node, out);
     }

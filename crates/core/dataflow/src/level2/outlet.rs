@@ -33,8 +33,8 @@ pub(crate) struct Groups {
     /// Flushed and not taken over.
     sent: VecDeque<Group>,
     sent_decisions: usize,
-    /// How many of these groups, from the front, the DFM was told, and their decisions. The others follow as it takes those over: a
-    /// DFM that returns may have to be told of many events.
+    /// The DFM knows so many of these groups, from the front, and so many decisions. It hears the others as it takes those over:
+    /// for a DFM that returns they may be many.
     told: usize,
     told_decisions: usize,
     /// Behind the last group nothing follows, and the DFM was not told that.

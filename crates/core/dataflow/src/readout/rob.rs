@@ -222,14 +222,18 @@ impl Rob {
     /// Whether it was there.
     fn remove(&mut self, event: EventId) -> bool {
         let found = self.fragments.remove(event).is_some();
-        match &mut self.chunks {
-            None => self.counters.cleared += u64::from(found),
-            Some(chunks) => {
-                let freed = chunks.clear(event);
-                self.count_freed(freed);
-            }
+        if self.chunks.is_none() {
+            self.counters.cleared += u64::from(found);
+        } else {
+            self.clear_chunks(event);
         }
         found
+    }
+
+    #[cold]
+    fn clear_chunks(&mut self, event: EventId) {
+        let freed = self.chunks.as_mut().map(|chunks| chunks.clear(event));
+        self.count_freed(freed.unwrap_or_default());
     }
 
     /// Forgets an event that was triggered, and counts it if its fragment has not come.

@@ -55,6 +55,12 @@ fn what_is_not_told_is_not_drained() {
     assert!(daemon.efd.is_drained());
 }
 
+/// A daemon with four slots whose output is not recorded, before a DFM that does not return.
+pub(crate) fn parameters(sfis: &[NodeId], dfm: NodeId, decider: Decider) -> EfdParameters {
+    let (sfis, sfos) = (sfis.to_vec(), Vec::new());
+    EfdParameters { sfis, sfos, dfm, dfm_returns: false, slots: 4, decider, streams: one_stream() }
+}
+
 /// Accepts events with even numbers.
 struct Daemon {
     efd: Efd,
@@ -64,12 +70,7 @@ struct Daemon {
 impl Daemon {
     fn new() -> Self {
         let decider = Decider::Policy(FilterPolicy::Prescale { factor: 2 });
-        let streams = one_stream();
-        let (sfis, sfos) = (SFIS.to_vec(), Vec::new());
-        let mut daemon = Self {
-            efd: Efd::new(EfdParameters { sfis, sfos, dfm: DFM, dfm_returns: false, slots: 4, decider, streams }),
-            out: Outbox::new(),
-        };
+        let mut daemon = Self { efd: Efd::new(parameters(&SFIS, DFM, decider)), out: Outbox::new() };
         [DFM, SFIS[0], SFIS[1]].into_iter().for_each(|node| _ = daemon.peer(node, PeerState::Up(Incarnation(0))));
         daemon
     }

@@ -24,7 +24,7 @@ impl TriggerSource for Numbered {
     }
 }
 
-fn parameters(spacing: Spacing, crossings: Option<DeadTimeParameters>) -> Level1Parameters {
+pub(crate) fn parameters(spacing: Spacing, crossings: Option<DeadTimeParameters>) -> Level1Parameters {
     Level1Parameters {
         readout: Vec::new(),
         deciders: vec![DECIDER],

@@ -8,13 +8,14 @@ use base::bulk::Bulk;
 use base::ids::{EventId, Incarnation, NodeId};
 use base::time::Time;
 use dataflow::component::{Action, Component, Input, Outbox, Outcome, PeerState, Selection, Steered, Work};
-use dataflow::level1::kept::Keep;
 use dataflow::level1::pace::Spacing;
 use dataflow::level1::trigger::{Level1, Level1Parameters, Trigger, TriggerInput, TriggerSource};
 use dataflow::level2::l2pu::{L2pu, L2puParameters};
 use dataflow::level2::l2sv::{L2puAssignment, L2sv, L2svParameters};
 use dataflow::level2::overrides::Overrides;
 use dataflow::message::{Chains, Command, EventInfo, Message, Roi};
+
+use crate::level1;
 
 const LEVEL1: NodeId = NodeId(1);
 const L2SV: NodeId = NodeId(2);
@@ -54,15 +55,9 @@ fn level1() {
     let parameters = Level1Parameters {
         readout: vec![ROS],
         deciders: vec![L2SV],
-        keep: Keep::Nothing,
         listeners: vec![DFM],
-        first: EventId(0),
-        limit: None,
-        spacing: Spacing::Unlimited,
-        profile: Vec::new(),
-        crossings: None,
         in_flight: BATCH,
-        seed: 1,
+        ..level1::parameters(Spacing::Unlimited, None)
     };
     let mut level1 = Level1::new(parameters, TriggerInput::Source(Box::new(Triggers)));
     let mut out = Outbox::new();

@@ -6,7 +6,6 @@ use base::bulk::Bulk;
 use base::ids::{EventId, Incarnation, NodeId};
 use base::time::Time;
 use dataflow::component::{Action, Component, Input, LinkNews, LinkOrder, Outbox, PeerState};
-use dataflow::level1::kept::Keep;
 use dataflow::level1::led::Led;
 use dataflow::level1::pace::Spacing;
 use dataflow::level1::trigger::{Level1, Level1Parameters, TriggerInput};
@@ -15,6 +14,7 @@ use dataflow::readout::fragment::FragmentHead;
 use dataflow::readout::ros::{LinkParameters, LinksParameters, ReadOut, Ros, RosParameters};
 use dataflow::report::{Counters, LinkReport, LinkState, RosCounters};
 
+use crate::level1;
 use crate::pass::pass;
 
 const LEVEL1: NodeId = NodeId(1);
@@ -256,15 +256,8 @@ impl LedLevel1 {
         let parameters = Level1Parameters {
             readout: vec![SFI],
             deciders: vec![DFM],
-            keep: Keep::Nothing,
-            listeners: Vec::new(),
-            first: EventId(0),
-            limit: None,
-            spacing: Spacing::Unlimited,
-            profile: Vec::new(),
-            crossings: None,
             in_flight: 100,
-            seed: 1,
+            ..level1::parameters(Spacing::Unlimited, None)
         };
         let mut level1 = Self { level1: Level1::new(parameters, TriggerInput::Link(Led::by(SFI))) };
         for node in [SFI, DFM] {

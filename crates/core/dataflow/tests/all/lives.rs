@@ -8,12 +8,13 @@ use base::time::Time;
 use dataflow::component::{Action, Component, Input, Outbox, Outcome, PeerState, Processed, Ticket};
 use dataflow::filter::efd::{Decider, Efd, EfdParameters};
 use dataflow::filter::policy::FilterPolicy;
-use dataflow::filter::streams::one_stream;
 use dataflow::ledger::Ledger;
 use dataflow::level2::l2sv::{L2puAssignment, L2sv, L2svParameters};
 use dataflow::level2::overrides::Overrides;
 use dataflow::message::{BuiltEvent, Chains, Command, EventInfo, Fate, Message, Recording, Settlement};
 use dataflow::recording::sfo::{Durable, Sfo, SfoParameters};
+
+use crate::filter_daemon;
 
 const DFM: NodeId = NodeId(1);
 const SFI: NodeId = NodeId(2);
@@ -43,16 +44,7 @@ fn built(event: u64) -> BuiltEvent {
 
 /// A daemon whose tasks decide when the test says so, with four slots for one builder.
 fn daemon() -> Efd {
-    let parameters = EfdParameters {
-        sfis: vec![SFI],
-        sfos: Vec::new(),
-        dfm: DFM,
-        dfm_returns: false,
-        slots: 4,
-        decider: Decider::Tasks,
-        streams: one_stream(),
-    };
-    let mut efd = Efd::new(parameters);
+    let mut efd = Efd::new(filter_daemon::parameters(&[SFI], DFM, Decider::Tasks));
     assert_eq!(sent(&mut efd, up(DFM, 0)), []);
     assert_eq!(sent(&mut efd, up(SFI, 0)), [(SFI, Message::Pull(4))]);
     efd
@@ -126,15 +118,8 @@ fn what_nobody_is_left_to_record_is_finished() {
 
 /// A daemon that accepts everything, and a recorder.
 fn recording_daemon() -> Efd {
-    let parameters = EfdParameters {
-        sfis: vec![SFI],
-        sfos: vec![SFO],
-        dfm: DFM,
-        dfm_returns: false,
-        slots: 4,
-        decider: Decider::Policy(FilterPolicy::Prescale { factor: 1 }),
-        streams: one_stream(),
-    };
+    let decider = Decider::Policy(FilterPolicy::Prescale { factor: 1 });
+    let parameters = EfdParameters { sfos: vec![SFO], ..filter_daemon::parameters(&[SFI], DFM, decider) };
     let mut efd = Efd::new(parameters);
     [DFM, SFI, SFO].into_iter().for_each(|node| _ = sent(&mut efd, up(node, 0)));
     efd

@@ -9,12 +9,13 @@ use dataflow::building::assignment::SfiAssignment;
 use dataflow::building::dfm::{ClearAfter, Dfm, DfmInput, DfmParameters};
 use dataflow::building::push_control::BuildingMode;
 use dataflow::component::{Action, Component, Input, Note, Outbox, Outcome, PeerState, Processed, Ticket};
-use dataflow::filter::efd::{Decider, Efd, EfdParameters};
+use dataflow::filter::efd::{Decider, Efd};
 use dataflow::filter::policy::FilterPolicy;
-use dataflow::filter::streams::one_stream;
 use dataflow::ledger::Finish;
 use dataflow::message::{BuiltEvent, Command, DebugReason, Ended, EventInfo, Fate, Grounds, Message};
 use dataflow::report::{Counters, DfmCounters, Report};
+
+use crate::filter_daemon;
 
 const LEVEL1: NodeId = NodeId(1);
 const DFM: NodeId = NodeId(3);
@@ -334,16 +335,7 @@ fn a_daemon_remembers_what_it_has_told_the_dfm_in_place_of_a_lost_builder() {
 }
 
 fn daemon(decider: Decider) -> Driver<Efd> {
-    let parameters = EfdParameters {
-        sfis: vec![SFI],
-        sfos: Vec::new(),
-        dfm: DFM,
-        dfm_returns: false,
-        slots: 4,
-        decider,
-        streams: one_stream(),
-    };
-    Driver { component: Efd::new(parameters), out: Outbox::new() }
+    Driver { component: Efd::new(filter_daemon::parameters(&[SFI], DFM, decider)), out: Outbox::new() }
 }
 
 fn built(event: u64, oldest_unfinished: u64) -> Message {

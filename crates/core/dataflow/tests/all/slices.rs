@@ -7,7 +7,6 @@ use base::bulk::Bulk;
 use base::ids::{EventId, Incarnation, NodeId};
 use base::time::Time;
 use dataflow::component::{Action, Component, Input, LinkNews, LinkOrder, Outbox, PeerState};
-use dataflow::level1::kept::Keep;
 use dataflow::level1::pace::Spacing;
 use dataflow::level1::trigger::{Level1, Level1Parameters, TriggerInput};
 use dataflow::message::{BusyCause, Command, DataRequest, EventInfo, Message};
@@ -19,6 +18,8 @@ use dataflow::report::{Counters, Level1Counters, LinkState, RosCounters};
 use timing::Interval;
 use timing::sliced::Sliced;
 use timing::slices::Passed;
+
+use crate::level1;
 
 const LEVEL1: NodeId = NodeId(1);
 const ROS: [NodeId; 2] = [NodeId(2), NodeId(5)];
@@ -292,15 +293,8 @@ impl Metronome {
         let parameters = Level1Parameters {
             readout: ROS.to_vec(),
             deciders: vec![DFM],
-            keep: Keep::Nothing,
-            listeners: Vec::new(),
-            first: EventId(0),
-            limit: None,
-            spacing: Spacing::Unlimited,
-            profile: Vec::new(),
-            crossings: None,
             in_flight,
-            seed: 1,
+            ..level1::parameters(Spacing::Unlimited, None)
         };
         let slices = Sliced::of(Duration::from_millis(1), GRACE, ROS.to_vec());
         let level1 = Level1::new(parameters, TriggerInput::Time(slices));

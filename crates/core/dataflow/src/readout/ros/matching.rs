@@ -72,7 +72,7 @@ impl Ros {
         timed.waiting.pop_front();
         let horizon = length.map_or(interval.begin, |length| timed.slices(length).horizon(info.event.0 + 1));
         let most = timed.parameters.chunks_max;
-        // Who lives, and has nothing, has said so with a fragment without chunks. Who does not is missing.
+        // A living source without data sends a fragment without chunks; the fragment of any other is missing.
         let has_any = is_whole || state == LinkState::Up || chunks.meeting(interval).next().is_some();
         let event = info.event;
         if has_any && self.refusal(event).is_none() {
