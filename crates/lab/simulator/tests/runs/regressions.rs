@@ -402,6 +402,13 @@ fn nobody_speaks_as_one_that_will_not_return() {
     holds_in(10, 30_000_000_004_512, 5);
 }
 
+/// Level 1 came late, and met a read-out system behind a slow connection when it had issued all: what it had passed over there
+/// counted as fragments of events.
+#[test]
+fn who_is_met_by_a_late_level_1_takes_all_before_for_issued() {
+    holds_in(11, 228_393_986_973, 1);
+}
+
 fn holds(seed: u64, level: u32) {
     holds_in(1, seed, level);
 }
