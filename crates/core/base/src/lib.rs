@@ -1,5 +1,6 @@
 //! The words of every part of Weir: [`time`], identities ([`ids`]), bulk data ([`bulk`]) and where it is found by event
-//! ([`event_manager`]), repeatable [`random`] numbers and [`histogram`]s.
+//! ([`event_manager`]), repeatable [`random`] numbers, [`histogram`]s,
+//! and [`losses`] of devices.
 //!
 //! Everything here is a value. Nothing does I/O, reads a clock or draws a number that a seed does not fix.
 #![no_std]
@@ -11,5 +12,6 @@ pub mod bulk;
 pub mod event_manager;
 pub mod histogram;
 pub mod ids;
+pub mod losses;
 pub mod random;
 pub mod time;

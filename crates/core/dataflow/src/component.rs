@@ -8,6 +8,7 @@ use crate::readout::fragment::FragmentHead;
 use crate::report::Report;
 use base::bulk::Bulk;
 use base::ids::{EventId, Incarnation, NodeId};
+use base::losses::Losses;
 use base::time::Time;
 use timing::Interval;
 
@@ -128,6 +129,8 @@ pub enum LinkNews {
         /// Fragments that the source says to have sent.
         sent: u64,
     },
+    /// So much did not become fragments.
+    Lost(Losses),
 }
 
 /// What the source of a link is to do.

@@ -220,6 +220,8 @@ fn code_of(error: &LinkError) -> Code {
         LinkError::Address { .. }
         | LinkError::Ambiguous { .. }
         | LinkError::KeyMissing { .. }
+        | LinkError::FramesUndescribed { .. }
+        | LinkError::Unreadable { .. }
         | LinkError::NotReserved { .. }
         | LinkError::Text { .. } => Code::BadArgument,
         LinkError::NoPartition { .. } => Code::Unreachable,

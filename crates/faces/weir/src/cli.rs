@@ -63,6 +63,9 @@ pub enum Command {
     /// Measure a figure or table: data, SVG and HTML
     #[command(after_help = studies::EXAMPLES)]
     Study(studies::StudyArgs),
+    /// Record and read traces: where the time of each thread goes, and what becomes of an event
+    #[command(subcommand, after_help = traces::EXAMPLES)]
+    Trace(traces::TraceCommand),
     /// Run one application of a partition; `weir run --processes` starts it
     #[command(hide = true)]
     Node(NodeArgs),
@@ -95,6 +98,21 @@ pub struct RunArgs {
     /// Take N runs, one after the other in the same processes; each has its number, its limits, its table
     #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub runs: u32,
+    /// Traces.
+    #[command(flatten)]
+    pub trace: TraceArgs,
+}
+
+/// Time stamps of a process.
+#[derive(Clone, Debug, Args)]
+pub struct TraceArgs {
+    /// Record time stamps from the start, in a file of this directory for each process. Without it SIGUSR2 begins, and ends,
+    /// traces in the directory trace
+    #[arg(long = "trace", value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+    /// Stamp Poll functions as well, most of which find nothing to do
+    #[arg(long = "trace-polls")]
+    pub polls: bool,
 }
 
 /// `weir check`.
@@ -204,6 +222,9 @@ pub struct NodeArgs {
     /// An address of a further network port; may be given several times
     #[arg(long, value_name = "IP")]
     pub port: Vec<IpAddr>,
+    /// Traces.
+    #[command(flatten)]
+    pub trace: TraceArgs,
 }
 
 /// Reads a command line, the name of the program first.

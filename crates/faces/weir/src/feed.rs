@@ -1,5 +1,7 @@
 //! `weir feed`: an emulated detector as a process of its own. It can misbehave, for tests of what stands behind it.
 
+mod board;
+
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -24,6 +26,7 @@ Examples:
   weir feed tcp://127.0.0.1:7101 --name board --key-file key --count 1000
   weir feed shm:telescope --beam '1 kHz' --drift 10 --repeat-number 5000   a clock that drifts, a lost trigger
   weir feed shm:radio --time-based --chunk '2 ms' --overlap '10 %'   chunks of time, without numbers
+  weir feed udp://127.0.0.1:7201 --rate '1 kHz'   datagrams, as a board sends them
   weir feed shm:telescope --skip 500 --double 600 --damage 700 --die-at 800
 
 Exit status: 0 the partition has ended the link; 1 wrong usage; 2 no partition; 3 the link broke, or the source did not take orders.";
@@ -31,7 +34,7 @@ Exit status: 0 the partition has ended the link; 1 wrong usage; 2 no partition; 
 /// `weir feed`.
 #[derive(Clone, Debug, Args)]
 pub struct FeedArgs {
-    /// Where the partition listens: shm:NAME, shm:/path.sock or tcp://HOST:PORT
+    /// Where the partition listens: shm:NAME, shm:/path.sock, tcp://HOST:PORT or udp://HOST:PORT
     pub at: String,
     /// The name of the source in the configuration; by default that of shm:NAME
     #[arg(long)]
@@ -161,6 +164,9 @@ pub(crate) fn feed(args: &FeedArgs) -> Exit {
             return Exit::NotStarted;
         }
     };
+    if let Some(place) = args.at.strip_prefix("udp://") {
+        return board::feed(place, &name, feed);
+    }
     match weir_source::run(&args.at, settings, feed) {
         Ok(sent) => {
             let (runs, busy) = (sent.runs, sent.busy);

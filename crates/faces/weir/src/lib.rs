@@ -10,6 +10,7 @@ mod node;
 mod open_files;
 pub mod progress;
 mod run;
+mod tracing;
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -40,6 +41,7 @@ pub fn run_command<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item 
         Command::Bench(args) => bench::bench(&args),
         Command::Sim(args) => simulation::sim(&args),
         Command::Study(args) => studies::study(&args),
+        Command::Trace(command) => traces::trace(&command),
         Command::Node(args) => node::main(&args),
         Command::Pt => commands::pt(),
         Command::BenchPart(part) => bench::part(&part),

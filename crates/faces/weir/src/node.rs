@@ -7,6 +7,7 @@ use signal_hook::consts::SIGINT;
 use terminal::{Exit, complain};
 
 use crate::cli::NodeArgs;
+use crate::tracing::Tracing;
 
 /// Lives until the run ends.
 pub(crate) fn main(args: &NodeArgs) -> Exit {
@@ -15,6 +16,13 @@ pub(crate) fn main(args: &NodeArgs) -> Exit {
         complain(&format!("weir node {}: signals cannot be set up: {error}", args.name));
         return Exit::NotStarted;
     }
+    let _tracing = match Tracing::start(&args.trace, &args.name) {
+        Ok(tracing) => tracing,
+        Err(error) => {
+            complain(&format!("weir node {}: {error}", args.name));
+            return Exit::NotStarted;
+        }
+    };
     let node = Node { join: args.join.clone(), name: args.name.clone(), ports: args.port.clone() };
     match node.run() {
         Ok(()) => Exit::Well,

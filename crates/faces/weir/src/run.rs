@@ -11,6 +11,7 @@ use terminal::{Exit, Interrupts, can_hold_a_file, complain, print_table};
 
 use crate::cli::RunArgs;
 use crate::progress::Progress;
+use crate::tracing::{Tracing, options};
 
 /// Runs a partition from its configuration to its account.
 pub(crate) fn run(args: &RunArgs) -> Exit {
@@ -43,7 +44,17 @@ pub(crate) fn run(args: &RunArgs) -> Exit {
     }
     let limits = (partition.run.events, partition.run.duration.map(configuration::Interval::duration));
     let placement = if args.processes { Placement::processes() } else { Placement::local() };
-    let run = Run::new(partition).place(placement).observe(Progress::new(limits.0, limits.1));
+    let run = Run::new(partition)
+        .place(placement)
+        .give_children(options(&args.trace))
+        .observe(Progress::new(limits.0, limits.1));
+    let _tracing = match Tracing::start(&args.trace, "weir") {
+        Ok(tracing) => tracing,
+        Err(error) => {
+            complain(&format!("weir: {error}"));
+            return Exit::NotStarted;
+        }
+    };
     let caught = Interrupts::end(run.control());
     let _interrupts = match caught {
         Ok(interrupts) => interrupts,

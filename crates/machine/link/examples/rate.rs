@@ -68,6 +68,8 @@ fn measure(at: &str, bytes: usize, fragments: usize) -> (f64, f64) {
         pages: 4096,
         run: 1,
         shared: false,
+        frames: None,
+        from: None,
     };
     let mut scheduler = Scheduler::new(IdleStrategy::default()).expect("a scheduler");
     let mut intake = Intake::open(parameters, scheduler.waker()).expect("an intake");
@@ -110,8 +112,8 @@ struct Sink {
 }
 
 impl Task for Sink {
-    fn poll(&mut self, _: &mut Context<'_>) -> bool {
-        self.intake.is_ready(ROOM)
+    fn poll(&mut self, context: &mut Context<'_>) -> bool {
+        self.intake.is_ready(context.now, ROOM)
     }
 
     fn action(&mut self, context: &mut Context<'_>) {

@@ -1,4 +1,4 @@
-//! Where a link is: `shm:NAME`, `shm:PARTITION/NAME`, `shm:/PATH`, `tcp://HOST:PORT`.
+//! Where a link is: `shm:NAME`, `shm:PARTITION/NAME`, `shm:/PATH`, `tcp://HOST:PORT`, `udp://HOST:PORT`, `file:/PATH`.
 
 use std::fmt;
 use std::fs;
@@ -16,6 +16,10 @@ pub enum Address {
     Shared(PathBuf),
     /// A host and a port.
     Tcp(String),
+    /// An own host and a port, to which a board sends datagrams.
+    Udp(String),
+    /// A file of frames, a named pipe, or a directory of such files.
+    File(PathBuf),
 }
 
 impl Address {
@@ -26,6 +30,8 @@ impl Address {
     pub fn of_intake(at: &str, partition: &str) -> Result<Self, LinkError> {
         Ok(match parse(at)? {
             Parsed::Tcp(place) => Self::Tcp(place.to_owned()),
+            Parsed::Udp(place) => Self::Udp(place.to_owned()),
+            Parsed::File(path) => Self::File(path.into()),
             Parsed::Path(path) => Self::Shared(path.into()),
             Parsed::Named { partition: of, name } => Self::Shared(socket_in(&root(), of.unwrap_or(partition), name)),
         })
@@ -42,6 +48,10 @@ impl Address {
     fn of_source_below(root: &Path, at: &str) -> Result<Option<Self>, LinkError> {
         let (partition, name) = match parse(at)? {
             Parsed::Tcp(place) => return Ok(Some(Self::Tcp(place.to_owned()))),
+            Parsed::Udp(_) | Parsed::File(_) => {
+                let expected = "a source does not connect to what a device writes to";
+                return Err(LinkError::Address { at: at.to_owned(), expected });
+            }
             Parsed::Path(path) => return Ok(Some(Self::Shared(path.into()))),
             Parsed::Named { partition, name } => (partition, name),
         };
@@ -66,6 +76,8 @@ impl fmt::Display for Address {
         match self {
             Self::Shared(path) => write!(f, "shm:{}", path.display()),
             Self::Tcp(place) => write!(f, "tcp://{place}"),
+            Self::Udp(place) => write!(f, "udp://{place}"),
+            Self::File(path) => write!(f, "file:{}", path.display()),
         }
     }
 }
@@ -108,18 +120,23 @@ pub(crate) fn remove_folder(socket: &Path) {
 
 enum Parsed<'a> {
     Tcp(&'a str),
+    Udp(&'a str),
+    File(&'a str),
     Path(&'a str),
     Named { partition: Option<&'a str>, name: &'a str },
 }
 
 fn parse(at: &str) -> Result<Parsed<'_>, LinkError> {
     let refused = |expected| LinkError::Address { at: at.to_owned(), expected };
-    if let Some(place) = at.strip_prefix("tcp://") {
+    if let Some((carrier @ ("tcp" | "udp"), place)) = at.split_once("://") {
         let port = place.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);
         port.and_then(|port| port.parse::<u16>().ok()).ok_or(refused("no host and port"))?;
-        return Ok(Parsed::Tcp(place));
+        return Ok(if carrier == "tcp" { Parsed::Tcp(place) } else { Parsed::Udp(place) });
     }
-    let place = at.strip_prefix("shm:").ok_or(refused("neither shm: nor tcp://"))?;
+    if let Some(path) = at.strip_prefix("file:") {
+        return path.starts_with('/').then_some(Parsed::File(path)).ok_or(refused("no path that begins with /"));
+    }
+    let place = at.strip_prefix("shm:").ok_or(refused("of no known kind"))?;
     if place.starts_with('/') {
         return Ok(Parsed::Path(place));
     }
@@ -180,6 +197,7 @@ mod tests {
     fn addresses_are_understood_or_refused() {
         let of = |at: &str| Address::of_intake(at, "beam");
         assert_eq!(of("shm:/a/b.sock"), Ok(Address::Shared("/a/b.sock".into())));
+        assert_eq!(of("file:/a/frames"), Ok(Address::File("/a/frames".into())));
         assert_eq!(of("tcp://127.0.0.1:0"), Ok(Address::Tcp("127.0.0.1:0".into())));
         let Ok(Address::Shared(path)) = of("shm:tlu") else { panic!("a path") };
         assert!(path.ends_with(Path::new("beam/tlu.sock")), "{path:?}");
@@ -195,6 +213,8 @@ mod tests {
             "tcp://host",
             "tcp://:1",
             "tcp://h:99999",
+            "file:",
+            "file:frames",
         ] {
             assert!(matches!(of(wrong), Err(LinkError::Address { .. })), "{wrong}");
         }

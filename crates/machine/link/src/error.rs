@@ -11,7 +11,9 @@ use crate::kind::Kind;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LinkError {
     /// The address cannot be understood.
-    #[error("{at}: {expected}; expected shm:NAME, shm:PARTITION/NAME, shm:/PATH or tcp://HOST:PORT")]
+    #[error(
+        "{at}: {expected}; expected shm:NAME, shm:PARTITION/NAME, shm:/PATH, tcp://HOST:PORT, udp://HOST:PORT or file:/PATH"
+    )]
     Address {
         /// What was given.
         at: String,
@@ -39,6 +41,20 @@ pub enum LinkError {
     KeyMissing {
         /// The address.
         at: String,
+    },
+    /// A device that knows nothing of Weir, without a description of what it sends.
+    #[error("{at}: nothing says what the frames look like; describe them in [source.frame]")]
+    FramesUndescribed {
+        /// The address.
+        at: String,
+    },
+    /// A file of frames that cannot be read.
+    #[error("{at}: {why}; expected a regular file, a named pipe or a directory that this user can read")]
+    Unreadable {
+        /// The address.
+        at: String,
+        /// Why.
+        why: String,
     },
     /// Another process listens there.
     #[error("{at}: another process listens there; end it or choose another address")]

@@ -1,9 +1,54 @@
 //! What a fuzzer and its corpus feed with bytes.
 
+use base::time::Time;
+
+use crate::frame::{ByteOrder, Counter, Extent, Field, FrameFormat, Sorter};
 use crate::greeting::{Greeting, Welcome, text};
 use crate::inbox::Inbox;
 use crate::kind::Kind;
 use crate::record::{HEAD_BYTES, TEXT_BYTES_MAX};
+
+/// Takes any bytes as a description and a datagram apart, as a board's line does. Frames are whole, and come out in order.
+///
+/// # Panics
+/// If they are not, or do not.
+pub fn check_any_datagram(bytes: &[u8]) {
+    let Some((description, mut rest)) = bytes.split_first_chunk::<8>() else { return };
+    let [flags, header, at, width, counter_at, counter_width, modulus, plus] = *description;
+    let order = if flags & 1 == 0 { ByteOrder::Big } else { ByteOrder::Little };
+    let field = |at: u8, width: u8| Field { at: at.into(), width: usize::from(width % 8) + 1, order };
+    let extent = match flags >> 1 & 3 {
+        0 => Extent::Whole,
+        1 => Extent::Fixed(usize::from(plus)),
+        _ => Extent::Said { field: field(at, width), unit: u64::from(flags >> 3), plus: plus.into() },
+    };
+    let modulus = (modulus > 1).then_some(modulus.into());
+    let counter = Counter { field: field(counter_at, counter_width), modulus };
+    let format = FrameFormat {
+        header: header.into(),
+        strip: flags & 0x80 != 0,
+        extent,
+        counter: Some(counter),
+        time: Vec::new(),
+    };
+    let mut unwrapping = counter.follow();
+    let (mut sorter, mut newest, mut came) = (Sorter::new(), None, 0_u64);
+    while let Ok(Some(len)) = format.len_of(rest, rest.len()) {
+        assert!(len > 0 && len >= format.header, "a frame holds its header");
+        let (frame, others) = rest.split_at(len);
+        let payload = format.payload(frame).expect("the header is there");
+        assert_eq!(payload.len(), if format.strip { len - format.header } else { len });
+        if let Some(number) = counter.field.read(frame).and_then(|count| unwrapping.whole_within(count, 1 << 30)) {
+            came += u64::from(sorter.push(Time::ZERO, number, ()));
+        }
+        while let Some((number, ())) = sorter.pop(Time::ZERO, others.is_empty()) {
+            assert!(newest < Some(number), "frames come out in order");
+            (newest, came) = (Some(number), came - 1);
+        }
+        rest = others;
+    }
+    assert_eq!(came, sorter.restart() as u64, "what went in came out, or is held");
+}
 
 /// Reads any bytes as records, as they come in pieces of all lengths. What is understood comes out unchanged.
 ///

@@ -7,9 +7,12 @@
 //!
 //! Both speak the protocol of `docs/protocols/link.md` over one of two carriers. Over TCP fragments are bytes in a stream. Over
 //! shared memory the source fills pages that the read-out system has lent, and nothing is copied.
+//!
+//! A device that knows nothing of Weir sends datagrams or writes files; an [`Intake`] takes them by a [`FrameFormat`].
 
 mod address;
 mod error;
+mod frame;
 mod fuzzing;
 mod greeting;
 mod inbox;
@@ -23,6 +26,7 @@ mod socket;
 
 pub use address::{Address, runtime_folder};
 pub use error::{LinkError, Violation};
+pub use frame::{BadFrame, ByteOrder, Counter, Extent, Field, FrameFormat, Ticks};
 pub use intake::{Arrival, Intake, IntakeCounters, IntakeParameters, LinkOrder};
 pub use kind::Kind;
 pub use proof::Secret;
@@ -32,7 +36,7 @@ pub use socket::Lost;
 
 /// The protocol in bytes: for tests, and for who reads what travels.
 pub mod wire {
-    pub use crate::fuzzing::check_any_stream;
+    pub use crate::fuzzing::{check_any_datagram, check_any_stream};
     pub use crate::greeting::{Greeting, MemorySizes, Welcome, record, refusal, text};
     pub use crate::proof::{Hash, NONCE_BYTES, Nonce, Prover};
     pub use crate::record::{HEAD_BYTES, RecordHead};

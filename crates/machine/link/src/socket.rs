@@ -30,6 +30,9 @@ pub enum Lost {
     /// The other end does not keep to the protocol.
     #[error(transparent)]
     Violated(#[from] Violation),
+    /// The directory that files appeared in is not there any more.
+    #[error("the directory was removed or has moved")]
+    Gone,
     /// The kernel refuses.
     #[error(transparent)]
     System(#[from] OsError),
@@ -38,7 +41,7 @@ pub enum Lost {
 impl From<Lost> for LinkError {
     fn from(lost: Lost) -> Self {
         match lost {
-            Lost::Closed | Lost::Silent | Lost::Deaf => Self::Closed,
+            Lost::Closed | Lost::Silent | Lost::Deaf | Lost::Gone => Self::Closed,
             Lost::Violated(violation) => Self::Violated(violation),
             Lost::System(error) => Self::System(error),
         }

@@ -4,6 +4,7 @@ mod bench;
 
 use std::time::Duration;
 
+use base::time::Time;
 use bench::{Bench, CARRIERS, Came, Carrier, PAGES, SIZE_MAX};
 use link::{Flags, Head, LinkError, LinkOrder, Lost, Order, Secret, Sender, Settings};
 
@@ -187,7 +188,7 @@ fn no_more_is_delivered_than_there_is_room_for() {
             bench.poll();
         }
         assert!(bench.until(|_| true).is_empty(), "{carrier:?}");
-        assert!(!bench.intake.is_ready(0) && bench.intake.is_ready(1), "{carrier:?}");
+        assert!(!bench.intake.is_ready(Time::ZERO, 0) && bench.intake.is_ready(Time::ZERO, 1), "{carrier:?}");
         bench.room = 2;
         bench.poll();
         assert_eq!(bench.until(|_| true).len(), 2, "{carrier:?}");

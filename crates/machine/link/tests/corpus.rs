@@ -8,18 +8,43 @@ use link::{Flags, Head, Kind};
 
 #[test]
 fn whatever_comes_is_understood_or_refused() {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/corpus/link");
+    replay("link", &seeds(), link::wire::check_any_stream);
+}
+
+#[test]
+fn whatever_a_board_sends_is_taken_apart_or_counted() {
+    replay("frames", &frames(), link::wire::check_any_datagram);
+}
+
+fn replay(corpus: &str, seeds: &[(&str, Vec<u8>)], check: impl Fn(&[u8])) {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/corpus").join(corpus);
     if std::env::var_os("UPDATE_CORPUS").is_some() {
         fs::create_dir_all(&folder).unwrap();
-        for (name, bytes) in seeds() {
+        for (name, bytes) in seeds {
             fs::write(folder.join(name), bytes).unwrap();
         }
     }
     let entries: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    assert!(entries.len() >= seeds().len(), "the corpus lies in {}", folder.display());
+    assert!(entries.len() >= seeds.len(), "the corpus lies in {}", folder.display());
     for entry in entries {
-        link::wire::check_any_stream(&fs::read(entry).unwrap());
+        check(&fs::read(entry).unwrap());
     }
+}
+
+/// A description in eight bytes, then a datagram: see `check_any_datagram`.
+fn frames() -> Vec<(&'static str, Vec<u8>)> {
+    let said = |counts: &[u8]| -> Vec<u8> {
+        let frames = counts.iter().flat_map(|count| [&[6, *count][..], &[0xa5; 6]].concat());
+        [&[0b1100, 2, 0, 0, 1, 0, 9, 2][..], &frames.collect::<Vec<_>>()].concat()
+    };
+    vec![
+        ("in_order", said(&[7, 8, 0, 1])),
+        ("turned_round", said(&[0, 2, 1, 1, 5, 3])),
+        ("lying_length", [&said(&[0])[..], &[0xff, 1, 2]].concat()),
+        ("fixed", [&[0b10, 4, 0, 0, 0, 3, 0, 5][..], &[0, 0, 0, 1, 9, 0, 0, 0, 2, 9, 0, 0]].concat()),
+        ("whole", [&[0x80, 4, 0, 0, 0, 7, 0, 0][..], &[0xff; 12]].concat()),
+        ("nothing", Vec::new()),
+    ]
 }
 
 /// Conversations of each end, and what is almost one.

@@ -5,6 +5,7 @@ mod bench;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 
+use base::time::Time;
 use bench::raw::{RawShared, RawStream};
 use bench::{Bench, Came, Carrier, PAGES, SIZE_MAX};
 use link::wire::{HEAD_BYTES, RecordHead, record};
@@ -95,7 +96,7 @@ fn a_source_that_never_commits_keeps_its_own_pages_and_nobody_awake() {
     for _ in 0..100 {
         bench.poll();
     }
-    assert!(!bench.intake.is_ready(usize::MAX >> 1), "there is nothing to do");
+    assert!(!bench.intake.is_ready(Time::ZERO, usize::MAX >> 1), "there is nothing to do");
     assert_eq!(bench.intake.pool().counters().in_use, PAGES);
     let pool = bench.intake.pool().clone();
     drop(raw);

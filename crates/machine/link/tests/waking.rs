@@ -21,8 +21,8 @@ struct ReadOut {
 }
 
 impl Task for ReadOut {
-    fn poll(&mut self, _: &mut Context<'_>) -> bool {
-        self.intake.is_ready(usize::MAX >> 1)
+    fn poll(&mut self, context: &mut Context<'_>) -> bool {
+        self.intake.is_ready(context.now, usize::MAX >> 1)
     }
 
     fn action(&mut self, context: &mut Context<'_>) {

@@ -1,4 +1,4 @@
-//! The operating-system side of the data path on Linux: page pool, links, scheduler, clock and time stamps.
+//! The operating-system side of the data path on Linux: page pool, links, scheduler and clock.
 //!
 //! This crate moves *frames* and knows nothing of what they mean. A frame is a byte string that starts with its own
 //! length ([`frame`]). The kernel or a producer writes bulk bytes once, to a page of a fixed [`page_pool::Pool`].
@@ -16,7 +16,7 @@
 //! | [`shared_memory`] | memory that other processes of the host read in place |
 //! | [`scheduler`] | Poll/Action tasks under one thread \[DAQ1999 §2.2\]; [`idle`], [`poller`], [`waker`] serve it |
 //! | [`random`](mod@random) | numbers that nobody can foretell |
-//! | [`clock`], [`timestamp`] | monotonic time, profiling stamps \[DAQ1999 §4.2\] |
+//! | [`clock`] | monotonic time, from `stamps` |
 //!
 //! # Example
 //!
@@ -61,10 +61,10 @@
 //! # Unsafe code
 //! * In [`page_pool`] and the memory mapping below it: one holder writes a page while others read the part that is finished;
 //! * in [`shared_memory`] and the memory of [`shm`];
-//! * the call that reads the time-stamp counter;
 //! * in [`udp`] the system calls that `rustix` lacks. All others go through `rustix`.
 
-pub mod clock;
+pub use stamps::clock;
+
 pub mod error;
 pub mod frame;
 pub mod idle;
@@ -78,7 +78,6 @@ pub mod scheduler;
 pub mod shared_memory;
 pub mod shm;
 pub mod tcp;
-pub mod timestamp;
 pub mod udp;
 pub mod waker;
 

@@ -10,12 +10,12 @@ use crate::clock;
 use crate::error::OsError;
 use crate::idle::{Idle, IdleStrategy, Pause};
 use crate::poller::{Poller, Readiness, sleep_until};
-use crate::timestamp::{StampId, StampKind, Timestamps};
 use crate::waker::Waker;
 use base::time::Time;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, sched_yield};
+use stamps::{NOWHERE, Section};
 use std::sync::Arc;
 
 /// A task; `S` is what the tasks of a scheduler share, such as the software FIFOs between them.
@@ -40,8 +40,6 @@ pub struct Context<'a, S = ()> {
     pub shared: &'a mut S,
     /// Where sources are registered.
     pub poller: &'a mut Poller,
-    /// Time stamps of named sections.
-    pub stamps: &'a mut Timestamps,
     idle: &'a mut Idle,
     stop: &'a AtomicBool,
 }
@@ -81,7 +79,6 @@ pub struct Scheduler<'t, S = ()> {
     waker_readiness: Readiness,
     kernel: KernelNews,
     idle: Idle,
-    stamps: Timestamps,
     stop: Arc<AtomicBool>,
     counters: SchedulerCounters,
 }
@@ -101,7 +98,6 @@ impl<'t, S> Scheduler<'t, S> {
             waker_readiness,
             kernel: KernelNews::default(),
             idle: Idle::new(idle),
-            stamps: Timestamps::new(STAMPS),
             stop: Arc::new(AtomicBool::new(false)),
             counters: SchedulerCounters::default(),
         })
@@ -109,13 +105,8 @@ impl<'t, S> Scheduler<'t, S> {
 
     /// Adds a task behind the others; the name is that of its time stamps.
     pub fn add(&mut self, name: &str, task: impl Task<S> + 't) {
-        let stamp = self.stamps.add(name);
-        self.tasks.push(Entry { stamp, task: Box::new(task) });
-    }
-
-    /// A section of code that tasks put time stamps around.
-    pub fn add_section(&mut self, name: &str) -> StampId {
-        self.stamps.add(name)
+        let [poll, action] = ["poll", "action"].map(|function| stamps::section(&format!("{function} {name}")));
+        self.tasks.push(Entry { poll, action, task: Box::new(task) });
     }
 
     /// Where sources are registered before running.
@@ -131,11 +122,6 @@ impl<'t, S> Scheduler<'t, S> {
     /// Stops this scheduler from any thread.
     pub fn stopper(&self) -> Stopper {
         Stopper { stop: Arc::clone(&self.stop), waker: self.waker() }
-    }
-
-    /// The time stamps.
-    pub fn stamps(&self) -> &Timestamps {
-        &self.stamps
     }
 
     /// The counters.
@@ -183,18 +169,21 @@ impl<'t, S> Scheduler<'t, S> {
     }
 
     fn run_tasks(&mut self, now: Time, shared: &mut S) -> bool {
-        self.stamps.begin_pass();
-        let mut actions = 0;
-        let (poller, stamps, idle, stop) = (&mut self.poller, &mut self.stamps, &mut self.idle, &*self.stop);
-        let mut context = Context { now, shared, poller, stamps, idle, stop };
-        for Entry { stamp, task } in &mut self.tasks {
-            context.stamps.poll(*stamp, StampKind::PollEnter);
+        let (mut actions, polls) = (0, stamps::are_polls_armed());
+        let (poller, idle, stop) = (&mut self.poller, &mut self.idle, &*self.stop);
+        let mut context = Context { now, shared, poller, idle, stop };
+        for Entry { poll, action, task } in &mut self.tasks {
+            if polls {
+                stamps::enter(*poll, NOWHERE, NOWHERE, None);
+            }
             let has_work = task.poll(&mut context);
-            context.stamps.poll(*stamp, StampKind::PollExit);
+            if polls {
+                stamps::leave();
+            }
             if has_work {
-                context.stamps.action(*stamp, StampKind::ActionEnter);
+                stamps::enter(*action, NOWHERE, NOWHERE, None);
                 task.action(&mut context);
-                context.stamps.action(*stamp, StampKind::ActionExit);
+                stamps::leave();
                 actions += 1;
             }
         }
@@ -292,7 +281,8 @@ pub fn allowed_cpus() -> Vec<usize> {
 }
 
 struct Entry<'t, S> {
-    stamp: StampId,
+    poll: Section,
+    action: Section,
     task: Box<dyn Task<S> + 't>,
 }
 
@@ -303,9 +293,6 @@ const PASSES_IDLE: u32 = 4;
 
 /// Longer than many short passes, shorter than what a peer behind a socket would notice.
 const UNASKED_MAX: Duration = Duration::from_micros(200);
-
-/// Stamps in the ring: a megabyte, some ten thousand passes of a few tasks.
-const STAMPS: usize = 1 << 16;
 
 #[cfg(test)]
 mod tests {

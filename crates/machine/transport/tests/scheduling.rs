@@ -6,7 +6,6 @@ use transport::clock;
 use transport::idle::IdleStrategy;
 use transport::local::{Receiver, Sender, queue};
 use transport::scheduler::{Context, Scheduler, Stopper, Task};
-use transport::timestamp::{Armed, StampKind};
 
 /// Counts down in its actions, and stops the scheduler at zero.
 struct Countdown(u32);
@@ -172,45 +171,38 @@ fn a_sleeping_scheduler_is_stopped_from_another_thread() {
     });
 }
 
-/// Works in a named section once.
-struct Work(transport::timestamp::StampId, bool);
+/// Works once.
+struct Work(bool);
 
 impl Task for Work {
     fn poll(&mut self, _context: &mut Context<'_>) -> bool {
-        !self.1
+        !self.0
     }
 
-    fn action(&mut self, context: &mut Context<'_>) {
-        context.stamps.enter(self.0);
-        self.1 = true;
-        context.stamps.exit(self.0);
+    fn action(&mut self, _context: &mut Context<'_>) {
+        self.0 = true;
     }
 }
 
 #[test]
 fn armed_stamps_show_the_sequence_of_a_pass() {
+    use stamps::recorder::{arm, disarm, drain, section_names, stamp_polls};
+
     let mut scheduler = Scheduler::new(IdleStrategy::Spin).unwrap();
-    let section = scheduler.add_section("collect");
     scheduler.add("bored", Bored);
-    scheduler.add("work", Work(section, false));
-    scheduler.stamps().switch().arm(Armed { polls: true, actions: true, sections: true });
+    scheduler.add("work", Work(false));
+    stamp_polls(true);
+    arm(1 << 12);
     assert!(scheduler.pass(clock::now(), &mut ()).unwrap());
     assert!(!scheduler.pass(clock::now(), &mut ()).unwrap());
-    let stamps = scheduler.stamps();
-    let sequence: Vec<_> = stamps.export().iter().map(|stamp| (stamps.name(stamp.id).to_owned(), stamp.kind)).collect();
-    let expected = [
-        ("bored", StampKind::PollEnter),
-        ("bored", StampKind::PollExit),
-        ("work", StampKind::PollEnter),
-        ("work", StampKind::PollExit),
-        ("work", StampKind::ActionEnter),
-        ("collect", StampKind::SectionEnter),
-        ("collect", StampKind::SectionExit),
-        ("work", StampKind::ActionExit),
-        ("bored", StampKind::PollEnter),
-        ("bored", StampKind::PollExit),
-        ("work", StampKind::PollEnter),
-        ("work", StampKind::PollExit),
-    ];
-    assert_eq!(sequence, expected.map(|(name, kind)| (name.to_owned(), kind)));
+    disarm();
+    // Other tests of this process have stamps too.
+    let this = std::thread::current().name().map(str::to_owned);
+    let stamps = drain().into_iter().find(|thread| Some(&thread.name) == this.as_ref()).unwrap().stamps;
+    let names = section_names();
+    let thread = stamps::Thread { pieces: vec![stamps], ..stamps::Thread::default() };
+    let (spans, _) = stamps::spans::spans(&thread);
+    let sequence: Vec<_> = spans.iter().map(|span| (&*names[usize::from(span.section.0)], span.is_whole)).collect();
+    let expected = ["poll bored", "poll work", "action work", "poll bored", "poll work"];
+    assert_eq!(sequence, expected.map(|name| (name, true)));
 }

@@ -2,6 +2,7 @@
 
 mod carriers;
 mod faults;
+mod frames;
 mod input;
 mod links;
 mod ports;

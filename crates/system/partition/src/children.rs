@@ -12,8 +12,11 @@ use crate::host::PeerAddress;
 use crate::introduction::Introduction;
 
 /// The child processes of a partition. Dropping them ends those that still live.
-#[derive(Default)]
-pub(crate) struct Children(Vec<Entry>);
+pub(crate) struct Children {
+    entries: Vec<Entry>,
+    /// Further options of their command line.
+    options: Vec<String>,
+}
 
 /// One child.
 pub(crate) struct Entry {
@@ -27,6 +30,16 @@ pub(crate) struct Entry {
 }
 
 impl Children {
+    /// None yet; all will have these `options`.
+    pub(crate) fn new(options: Vec<String>) -> Self {
+        Self { entries: Vec::new(), options }
+    }
+
+    /// Ends all of them, and has none any more.
+    pub(crate) fn renew(&mut self) {
+        *self = Self::new(core::mem::take(&mut self.options));
+    }
+
     /// Starts the process of an application with this `weir`; it listens at the `ports` as well.
     pub(crate) fn spawn(
         &mut self,
@@ -36,15 +49,15 @@ impl Children {
         introduction: &Introduction,
         ports: Vec<IpAddr>,
     ) -> io::Result<()> {
-        let child = start(&program, &name, join, introduction, &ports)?;
-        self.0.push(Entry { node: introduction.node, name, program, child, ports, ended: None });
+        let child = start(&program, &name, join, introduction, (&ports, &self.options))?;
+        self.entries.push(Entry { node: introduction.node, name, program, child, ports, ended: None });
         Ok(())
     }
 
     /// Starts a child that has ended again.
     pub(crate) fn start_again(&mut self, join: &PeerAddress, introduction: &Introduction) -> io::Result<()> {
-        if let Some(entry) = self.0.iter_mut().find(|entry| entry.node == introduction.node) {
-            entry.child = start(&entry.program, &entry.name, join, introduction, &entry.ports)?;
+        if let Some(entry) = self.entries.iter_mut().find(|entry| entry.node == introduction.node) {
+            entry.child = start(&entry.program, &entry.name, join, introduction, (&entry.ports, &self.options))?;
             entry.ended = None;
         }
         Ok(())
@@ -52,18 +65,18 @@ impl Children {
 
     /// Whether an application has or had a process.
     pub(crate) fn has(&self, node: NodeId) -> bool {
-        self.0.iter().any(|entry| entry.node == node)
+        self.entries.iter().any(|entry| entry.node == node)
     }
 
     /// All children.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry> {
-        self.0.iter()
+        self.entries.iter()
     }
 
     /// Children that have ended since the last call, with how.
     pub(crate) fn reap(&mut self) -> Vec<(NodeId, String)> {
         let mut ended = Vec::new();
-        for entry in self.0.iter_mut().filter(|entry| entry.ended.is_none()) {
+        for entry in self.entries.iter_mut().filter(|entry| entry.ended.is_none()) {
             if let Ok(Some(status)) = entry.child.try_wait() {
                 entry.ended = Some(status);
                 ended.push((entry.node, describe(status)));
@@ -74,14 +87,14 @@ impl Children {
 
     /// Whether all have ended.
     pub(crate) fn all_ended(&self) -> bool {
-        self.0.iter().all(|entry| entry.ended.is_some())
+        self.entries.iter().all(|entry| entry.ended.is_some())
     }
 
     /// Ends children at once, and waits until they have ended; says how each did.
     pub(crate) fn end(&mut self, nodes: &[NodeId]) -> Vec<(NodeId, String)> {
         // All of them before any is waited for: none sees another end, and complains.
         let is_wanted = |entry: &&mut Entry| entry.ended.is_none() && nodes.contains(&entry.node);
-        let mut living: Vec<_> = self.0.iter_mut().filter(is_wanted).collect();
+        let mut living: Vec<_> = self.entries.iter_mut().filter(is_wanted).collect();
         living.iter_mut().for_each(|entry| _ = entry.child.kill());
         living.iter_mut().for_each(|entry| entry.ended = entry.child.wait().ok());
         living.into_iter().filter_map(|entry| Some((entry.node, describe(entry.ended?)))).collect()
@@ -89,7 +102,7 @@ impl Children {
 
     /// Ends a child at once.
     pub(crate) fn kill(&mut self, node: NodeId) {
-        let living = self.0.iter_mut().find(|entry| entry.node == node && entry.ended.is_none());
+        let living = self.entries.iter_mut().find(|entry| entry.node == node && entry.ended.is_none());
         if let Some(entry) = living {
             // It may have ended by itself in between.
             let _ = entry.child.kill();
@@ -111,7 +124,7 @@ impl Entry {
 
 impl Drop for Children {
     fn drop(&mut self) {
-        let all: Vec<NodeId> = self.0.iter().map(|entry| entry.node).collect();
+        let all: Vec<NodeId> = self.entries.iter().map(|entry| entry.node).collect();
         self.end(&all);
     }
 }
@@ -122,11 +135,12 @@ fn start(
     name: &str,
     join: &PeerAddress,
     introduction: &Introduction,
-    ports: &[IpAddr],
+    (ports, options): (&[IpAddr], &[String]),
 ) -> io::Result<Child> {
     let mut child = Command::new(program)
         .args(["node", "--name", name, "--join", &join.to_string()])
         .args(ports.iter().flat_map(|port| ["--port".to_owned(), port.to_string()]))
+        .args(options)
         .stdin(Stdio::piped())
         .process_group(0)
         .spawn()?;

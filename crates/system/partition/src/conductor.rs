@@ -198,7 +198,7 @@ impl Conductor {
         meter: Option<Meter>,
         scheduler: &mut Scheduler<'_, Host>,
     ) -> Result<(Host, Self), StartError> {
-        let (now, children) = (clock::now(), Children::default());
+        let (now, children) = (clock::now(), Children::new(core::mem::take(&mut run.options_of_children)));
         let measures = Measures::launch(now, &children);
         let secret = draw_secret(&run.configuration)?;
         let (control, probe) = (run.control.clone(), core::mem::take(&mut run.probe));

@@ -16,6 +16,7 @@ pub struct Run {
     pub(crate) placement: Placement,
     pub(crate) probe: Watched,
     pub(crate) observer: Option<Observer>,
+    pub(crate) options_of_children: Vec<String>,
     pub(crate) control: Control,
 }
 
@@ -30,7 +31,14 @@ impl Run {
     /// A run with all applications in this process, that nobody watches.
     pub fn new(configuration: Partition) -> Self {
         let (placement, control) = (Placement::local(), Control::default());
-        Self { configuration, placement, probe: Watched::default(), observer: None, control }
+        Self {
+            configuration,
+            placement,
+            probe: Watched::default(),
+            observer: None,
+            options_of_children: Vec::new(),
+            control,
+        }
     }
 
     /// With applications placed like that.
@@ -46,6 +54,11 @@ impl Run {
     /// With an observer of each decision of the selection in this process.
     pub fn note_decisions(self, observer: Observer) -> Self {
         Self { observer: Some(observer), ..self }
+    }
+
+    /// With further options of `weir node` for the processes of applications.
+    pub fn give_children(self, options_of_children: Vec<String>) -> Self {
+        Self { options_of_children, ..self }
     }
 
     /// What pauses it, and ends it early.

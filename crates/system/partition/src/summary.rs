@@ -22,7 +22,7 @@ use dataflow::report::{
 };
 use serde::{Deserialize, Serialize};
 
-pub use links::{Clock, Link};
+pub use links::{Clock, Device, Link};
 pub use named::Named;
 pub use selection::{Chain, Failures, Level2Data, Selection};
 pub use simulated::{Frames, Messages, Simulated, StruckFault};

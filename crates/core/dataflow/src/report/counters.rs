@@ -304,6 +304,18 @@ counters! {
         announced,
         /// How often a source was lost.
         sources_lost: Idle,
+        /// Frames that the counter of a device has counted, and that did not come in time.
+        frames_missing: Idle,
+        /// Frames of devices that came twice, or too late.
+        frames_repeated: Idle,
+        /// Frames that are not as described.
+        frames_malformed: Idle,
+        /// Datagrams of others than the device.
+        frames_foreign: Idle,
+        /// Datagrams or bytes of devices that came when there was no run.
+        frames_outside: Idle,
+        /// Datagrams of devices that the kernel dropped, since nobody had room for them.
+        frames_unread: Idle,
     }
 }
 

@@ -92,7 +92,7 @@ proptest! {
     #[test]
     fn narrow_numbers_become_whole_through_losses_and_exchanges(bits in 4_u32..=40, seed in any::<u64>()) {
         let mut random = Random::new(seed);
-        let (mut unwrap, mut newest) = (Unwrap::new(bits), 0_u64);
+        let (mut unwrap, mut newest) = (Unwrap::of_bits(bits), 0_u64);
         let half = 1_u64 << (bits - 1);
         prop_assert_eq!(unwrap.whole(0), 0);
         for _ in 0..2_000 {
@@ -105,8 +105,32 @@ proptest! {
 }
 
 #[test]
+fn a_counter_of_any_period_goes_on_and_reaches_back_as_far_as_it_may() {
+    let whole = |period, back, counts: &[u64]| -> Vec<u64> {
+        let mut unwrap = Unwrap::of_period(Some(period), back);
+        counts.iter().map(|count| unwrap.whole(*count)).collect()
+    };
+    assert_eq!(whole(9, 2, &[7, 8, 0, 1, 8, 0]), [7, 8, 9, 10, 8, 9]);
+    assert_eq!(whole(1 << 16, 1024, &[65_535, 1, 0, 4, 65_535]), [65_535, 65_537, 65_536, 65_540, 65_535]);
+    assert_eq!(whole(256, 64, &[0, 100, 200, 44, 255]), [0, 100, 200, 300, 255]);
+    assert_eq!(whole(256, 128, &[0, 100, 200, 44, 172]), [0, 100, 200, 300, 172]);
+}
+
+#[test]
+fn what_is_no_count_or_far_from_all_is_forgotten() {
+    let within = |period: Option<u64>, counts: &[u64]| -> Vec<Option<u64>> {
+        let mut unwrap = Unwrap::of_period(period, period.map_or(0, |period| (period / 4).min(1024)));
+        counts.iter().map(|count| unwrap.whole_within(*count, 1 << 30)).collect()
+    };
+    assert_eq!(within(Some(9), &[8, 9, 0]), [Some(8), None, Some(9)]);
+    assert_eq!(within(Some(1 << 32), &[5, 3 << 30, 6]), [Some(5), None, Some(6)]);
+    assert_eq!(within(Some(1 << 32), &[0, 1 << 31]), [Some(0), None]);
+    assert_eq!(within(None, &[5, u64::MAX, 4]), [Some(5), None, Some(4)]);
+}
+
+#[test]
 fn numbers_of_all_bits_are_whole_already() {
-    let mut unwrap = Unwrap::new(64);
+    let mut unwrap = Unwrap::of_bits(64);
     for number in [5, 3, u64::MAX >> 2, 0] {
         assert_eq!(unwrap.whole(number), number);
     }

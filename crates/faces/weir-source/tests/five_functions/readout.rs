@@ -56,6 +56,8 @@ impl Readout {
             pages: 64,
             run: 1,
             shared: false,
+            frames: None,
+            from: None,
         };
         let mut poller = Poller::new().unwrap();
         let waker = Scheduler::<()>::new(IdleStrategy::default()).unwrap().waker();
@@ -87,7 +89,7 @@ impl Readout {
 
     /// Polls once, after news from the kernel or a moment without.
     pub(crate) fn poll(&mut self) {
-        if !self.intake.is_ready(ROOM) {
+        if !self.intake.is_ready(clock::now(), ROOM) {
             self.poller.wait(Some(Duration::from_millis(1))).unwrap();
         }
         let came = &mut self.came;
@@ -105,6 +107,7 @@ impl Readout {
             Arrival::Idle { number, .. } => came.idle.push(number),
             Arrival::Status(text) => came.statuses.push(text),
             Arrival::Ended { sent, received } => came.ended.push((sent, received)),
+            Arrival::Lost(losses) => panic!("lost: {losses}"),
             Arrival::TurnedAway { why } => panic!("turned away: {why}"),
         });
     }

@@ -510,7 +510,7 @@ impl Doings {
             }
             LinkNews::Down => self.is_there = false,
             // The sources of a world send numbered fragments, and no chunks.
-            LinkNews::Idle(_) | LinkNews::Passed(_) | LinkNews::Chunk { .. } => {}
+            LinkNews::Idle(_) | LinkNews::Passed(_) | LinkNews::Lost(_) | LinkNews::Chunk { .. } => {}
         }
     }
 }

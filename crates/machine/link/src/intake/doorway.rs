@@ -35,6 +35,7 @@ impl Doorway {
                 let address = format!("tcp://{}", listener.local_addr().map_err(refused)?);
                 Ok(Self { socket: listener.into(), readiness, address, path: None })
             }
+            Address::Udp(_) | Address::File(_) => unreachable!("devices do not connect"),
             Address::Shared(path) => {
                 let listener = bind_in_folder(path, at)?;
                 listener.set_nonblocking(true).map_err(|error| refusal_of("fcntl", &error, at))?;
@@ -111,7 +112,7 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
     }
 }
 
-fn refusal_of(call: &'static str, error: &io::Error, at: &Address) -> LinkError {
+pub(super) fn refusal_of(call: &'static str, error: &io::Error, at: &Address) -> LinkError {
     let at = at.to_string();
     match error.raw_os_error() {
         _ if error.kind() == io::ErrorKind::AddrInUse => LinkError::InUse { at },

@@ -1,7 +1,10 @@
 //! The connection with a source, whatever carries it.
 
+use base::time::Time;
 use transport::page_pool::Pool;
+use transport::poller::Poller;
 
+use super::device::{Delivery, DeviceLine};
 use super::shared::SharedLine;
 use super::stream::StreamLine;
 use super::{Arrival, IntakeCounters, LinkOrder};
@@ -13,11 +16,14 @@ use crate::socket::Lost;
 pub(super) enum Line {
     Stream(Box<StreamLine>),
     Shared(Box<SharedLine>),
+    Device(Box<DeviceLine>),
 }
 
 impl Line {
     pub(super) fn poll(
         &mut self,
+        now: Time,
+        poller: &mut Poller,
         room: usize,
         pool: &Pool,
         counters: &mut IntakeCounters,
@@ -26,20 +32,29 @@ impl Line {
         match self {
             Self::Stream(line) => line.poll(room, pool, counters, deliver),
             Self::Shared(line) => line.poll(room, pool, counters, deliver),
+            Self::Device(line) => line.poll(now, poller, room, pool, &mut Delivery { counters, to: deliver }),
         }
     }
 
-    pub(super) fn is_ready(&self, room: usize, pool: &Pool) -> bool {
+    pub(super) fn is_ready(&self, now: Time, room: usize, pool: &Pool) -> bool {
         match self {
             Self::Stream(line) => line.is_ready(room, pool),
             Self::Shared(line) => line.is_ready(room, pool),
+            Self::Device(line) => line.is_ready(now, room, pool),
+        }
+    }
+
+    pub(super) fn next_deadline(&self, room: usize) -> Option<Time> {
+        match self {
+            Self::Stream(_) | Self::Shared(_) => None,
+            Self::Device(line) => line.next_deadline(room),
         }
     }
 
     /// Whether the source is gone and some of what it has sent is not delivered.
     pub(super) fn is_ending(&self) -> bool {
         match self {
-            Self::Stream(_) => false,
+            Self::Stream(_) | Self::Device(_) => false,
             Self::Shared(line) => line.is_ending(),
         }
     }
@@ -49,6 +64,7 @@ impl Line {
         match self {
             Self::Stream(line) => line.is_held(),
             Self::Shared(line) => line.is_held(),
+            Self::Device(_) => false,
         }
     }
 
@@ -58,11 +74,11 @@ impl Line {
     }
 
     pub(super) fn order(&mut self, order: LinkOrder) {
-        if let LinkOrder::Start { run } = order {
-            match self {
-                Self::Stream(line) => line.book.start(run),
-                Self::Shared(line) => line.book.start(run),
-            }
+        match (&mut *self, order) {
+            (Self::Stream(line), LinkOrder::Start { run }) => line.book.start(run),
+            (Self::Shared(line), LinkOrder::Start { run }) => line.book.start(run),
+            (Self::Stream(_) | Self::Shared(_), _) => {}
+            (Self::Device(line), _) => line.order(order),
         }
         self.say(&order.to_record());
     }
@@ -74,11 +90,12 @@ impl Line {
         }
     }
 
-    /// What does not fit into the socket goes with the next poll.
+    /// What does not fit into the socket goes with the next poll. A device that knows nothing of Weir is told nothing.
     pub(super) fn say(&mut self, bytes: &[u8]) {
         match self {
             Self::Stream(line) => drop(line.channel.say(bytes)),
             Self::Shared(line) => line.say(bytes),
+            Self::Device(_) => {}
         }
     }
 }

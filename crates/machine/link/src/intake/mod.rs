@@ -1,16 +1,23 @@
 //! The read-out system's end of a link.
 
+mod board;
 mod book;
 mod channel;
+mod device;
 mod doorway;
+mod files;
+mod folder;
 mod line;
+mod phase;
 mod rival;
 mod shared;
 mod stranger;
 mod stream;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
+use base::losses::Losses;
 use base::time::Time;
 use transport::page_pool::{Page, Pool, PoolOptions};
 use transport::poller::Poller;
@@ -19,12 +26,16 @@ use transport::waker::Waker;
 
 use crate::address::Address;
 use crate::error::LinkError;
+use crate::frame::{FrameFormat, Ready};
 use crate::greeting::{Greeting, Welcome, refusal};
 use crate::kind::Kind;
 use crate::proof::{Hash, Secret};
 use crate::record::{Flags, Head, RecordHead};
 use crate::socket::{Lost, watch_over, write};
+use board::Board;
+use device::{Carrier, DeviceLine};
 use doorway::Doorway;
+use files::Files;
 use line::Line;
 use rival::{Question, Verdict};
 use shared::SharedLine;
@@ -55,13 +66,18 @@ pub struct IntakeParameters {
     /// Whether pages of a TCP link lie in memory that other processes can be given to read. Over shared memory they lie where the
     /// source writes them.
     pub shared: bool,
+    /// What a device that knows nothing of Weir sends.
+    pub frames: Option<FrameFormat>,
+    /// The host that such a device sends from; by default the first one whose datagrams come in a run.
+    pub from: Option<IpAddr>,
 }
 
 /// The read-out system's end of a link. It has no thread: whoever owns it calls [`poll`](Self::poll) when it
 /// [is ready](Self::is_ready).
 pub struct Intake {
     parameters: IntakeParameters,
-    doorway: Doorway,
+    /// Where sources come in; a device that knows nothing of Weir does not come.
+    doorway: Option<Doorway>,
     strangers: Vec<Stranger>,
     line: Option<Line>,
     /// Put to the source when a second one comes.
@@ -136,8 +152,10 @@ pub enum Arrival {
         /// The time in ns of the source's clock.
         time: u64,
     },
-    /// What the source says of itself.
+    /// What the source says of itself, or what is to be said of it.
     Status(String),
+    /// So much did not become fragments, beside what was told before.
+    Lost(Losses),
     /// The source has ended the run.
     Ended {
         /// Fragments that it says it sent on this connection in this run.
@@ -179,17 +197,18 @@ impl Intake {
         pool.wake_on_return(waker.clone());
         let sleep = match parameters.at {
             Address::Shared(_) => Some(Arc::new(SleepWord::new()?)),
-            Address::Tcp(_) => None,
+            Address::Tcp(_) | Address::Udp(_) | Address::File(_) => None,
         };
         sleep.iter().for_each(|sleep| waker.show_sleep_in(sleep));
-        let doorway = Doorway::open(&parameters.at)?;
+        let line = device(&parameters)?;
+        let doorway = if line.is_none() { Some(Doorway::open(&parameters.at)?) } else { None };
         let told = Told { run: parameters.run, is_running: false, is_off: false };
         let counters = IntakeCounters::default();
         Ok(Self {
             parameters,
             doorway,
             strangers: Vec::new(),
-            line: None,
+            line,
             question: Question::default(),
             pool,
             is_pool_used: false,
@@ -205,21 +224,30 @@ impl Intake {
     /// # Errors
     /// If the kernel refuses.
     pub fn register(&mut self, poller: &mut Poller) -> Result<(), LinkError> {
-        Ok(self.doorway.register(poller)?)
+        match (&mut self.doorway, &mut self.line) {
+            (Some(doorway), _) => Ok(doorway.register(poller)?),
+            (None, Some(Line::Device(line))) => line.register(poller),
+            (None, _) => Ok(()),
+        }
     }
 
     /// Takes at most `room` fragments, sees to visitors, says what is to be said. The poller is that of the scheduler: a source
     /// that comes is registered with it. Returns whether anything came.
     pub fn poll(&mut self, now: Time, poller: &mut Poller, room: usize, deliver: &mut dyn FnMut(Arrival)) -> bool {
-        let is_busy = self.poll_line(room, deliver);
+        let is_busy = self.poll_line(now, poller, room, deliver);
         is_busy | self.meet(now, poller, deliver)
     }
 
     /// Whether a poll with so much room may find something. No system call.
-    pub fn is_ready(&self, room: usize) -> bool {
-        self.line.as_ref().is_some_and(|line| line.is_ready(room, &self.pool))
-            || self.doorway.is_acceptable()
+    pub fn is_ready(&self, now: Time, room: usize) -> bool {
+        self.line.as_ref().is_some_and(|line| line.is_ready(now, room, &self.pool))
+            || self.doorway.as_ref().is_some_and(Doorway::is_acceptable)
             || (!self.is_ending() && self.strangers.iter().any(Stranger::is_ready))
+    }
+
+    /// When a poll with so much room may find something, though nothing comes.
+    pub fn next_deadline(&self, room: usize) -> Option<Time> {
+        self.line.as_ref().and_then(|line| line.next_deadline(room))
     }
 
     /// Tells the source, and every one that comes later.
@@ -243,7 +271,11 @@ impl Intake {
 
     /// The address, with the real port.
     pub fn address(&self) -> String {
-        self.doorway.address().to_owned()
+        match (&self.doorway, &self.line) {
+            (Some(doorway), _) => doorway.address().to_owned(),
+            (None, Some(Line::Device(line))) => line.address().to_owned(),
+            (None, _) => self.parameters.at.to_string(),
+        }
     }
 
     /// Whether a source is connected.
@@ -256,9 +288,9 @@ impl Intake {
         self.counters
     }
 
-    fn poll_line(&mut self, room: usize, deliver: &mut dyn FnMut(Arrival)) -> bool {
+    fn poll_line(&mut self, now: Time, poller: &mut Poller, room: usize, deliver: &mut dyn FnMut(Arrival)) -> bool {
         let Some(line) = &mut self.line else { return false };
-        match line.poll(room, &self.pool, &mut self.counters, deliver) {
+        match line.poll(now, poller, room, &self.pool, &mut self.counters, deliver) {
             Ok(is_busy) => {
                 if is_busy || line.is_held() {
                     self.question.answer();
@@ -315,10 +347,10 @@ impl Intake {
     fn let_in(&mut self, now: Time, poller: &mut Poller) -> bool {
         let mut is_busy = false;
         for _ in 0..STRANGERS_MAX {
-            let Some(socket) = self.doorway.accept() else { break };
+            let Some(socket) = self.doorway.as_ref().and_then(Doorway::accept) else { break };
             is_busy = true;
             let is_watched = match self.parameters.at {
-                Address::Tcp(_) => watch_over(&socket).is_ok(),
+                Address::Tcp(_) | Address::Udp(_) | Address::File(_) => watch_over(&socket).is_ok(),
                 Address::Shared(_) => crate::socket::is_own_user(&socket).unwrap_or(false),
             };
             let Some(readiness) = is_watched.then(|| poller.register(&socket).ok()).flatten() else {
@@ -409,6 +441,14 @@ impl IntakeCounters {
         self.damaged += u64::from(damaged);
         Arrival::Fragment { head: head.fragment(), page, len, damaged }
     }
+
+    /// Counts a fragment of a device that knows nothing of Weir, and says it.
+    fn numbered(&mut self, ready: Ready) -> Arrival {
+        let Ready { head, page, len } = ready;
+        self.fragments += 1;
+        self.bytes += len as u64;
+        Arrival::Fragment { head, page, len, damaged: false }
+    }
 }
 
 impl LinkOrder {
@@ -421,6 +461,17 @@ impl LinkOrder {
         };
         RecordHead { run, ..RecordHead::plain(kind, 0) }.encode()
     }
+}
+
+/// The line of a device that does not come by itself.
+fn device(parameters: &IntakeParameters) -> Result<Option<Line>, LinkError> {
+    let at = &parameters.at;
+    let carrier: Box<dyn Carrier + Send> = match at {
+        Address::Tcp(_) | Address::Shared(_) => return Ok(None),
+        Address::Udp(_) => Box::new(Board::open(parameters)?),
+        Address::File(_) => Box::new(Files::open(at)?),
+    };
+    Ok(Some(Line::Device(Box::new(DeviceLine::new(parameters, carrier)?))))
 }
 
 fn new_pool(parameters: &IntakeParameters) -> Result<Pool, LinkError> {
@@ -437,8 +488,8 @@ fn new_pool(parameters: &IntakeParameters) -> Result<Pool, LinkError> {
     let options = PoolOptions { name, page_len, pages, prefault: false };
     Ok(match parameters.at {
         Address::Shared(_) => Pool::lendable(&options)?,
-        Address::Tcp(_) if parameters.shared => Pool::shared(&options)?,
-        Address::Tcp(_) => Pool::new(&options)?,
+        Address::Tcp(_) | Address::Udp(_) | Address::File(_) if parameters.shared => Pool::shared(&options)?,
+        Address::Tcp(_) | Address::Udp(_) | Address::File(_) => Pool::new(&options)?,
     })
 }
 

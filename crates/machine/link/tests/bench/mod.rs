@@ -7,8 +7,10 @@ pub(crate) mod raw;
 use std::fmt;
 use std::time::Duration;
 
+use base::losses::Losses;
 use link::{
-    Address, Arrival, Head, Intake, IntakeParameters, LinkError, LinkOrder, Lost, Order, Secret, Sender, Settings,
+    Address, Arrival, FrameFormat, Head, Intake, IntakeParameters, LinkError, LinkOrder, Lost, Order, Secret, Sender,
+    Settings,
 };
 use testkit::TempDir;
 use transport::clock;
@@ -54,6 +56,7 @@ pub(crate) enum Came {
     Idle { number: u64, time: u64 },
     Status(String),
     Ended { sent: u64, received: u64 },
+    Lost(Losses),
 }
 
 #[derive(PartialEq)]
@@ -67,6 +70,32 @@ impl fmt::Debug for Fragment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { head, payload, damaged } = self;
         write!(f, "{:?} of {} bytes, damaged: {damaged}", head.number, payload.len())
+    }
+}
+
+/// What came of a device, sorted.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) fragments: Vec<Fragment>,
+    pub(crate) losses: Losses,
+    pub(crate) said: Vec<String>,
+    pub(crate) ended: Option<(u64, u64)>,
+}
+
+impl Tally {
+    fn add(&mut self, came: Came) {
+        match came {
+            Came::Fragment(fragment) => self.fragments.push(fragment),
+            Came::Lost(losses) => self.losses += losses,
+            Came::Status(text) | Came::TurnedAway(text) => self.said.push(text),
+            Came::Ended { sent, received } => self.ended = Some((sent, received)),
+            Came::Up(_) | Came::Idle { .. } => {}
+            Came::Down(reason) => panic!("lost: {reason}"),
+        }
+    }
+
+    pub(crate) fn numbers(&self) -> Vec<u64> {
+        self.fragments.iter().map(|fragment| fragment.head.number.unwrap()).collect()
     }
 }
 
@@ -93,6 +122,7 @@ impl Came {
             Arrival::Idle { number, time } => Self::Idle { number, time },
             Arrival::Status(text) => Self::Status(text),
             Arrival::Ended { sent, received } => Self::Ended { sent, received },
+            Arrival::Lost(losses) => Self::Lost(losses),
         }
     }
 }
@@ -116,6 +146,30 @@ impl Bench {
         intake.register(&mut poller).unwrap();
         let (at, room, keeps_pages, kept, came) = (intake.address(), usize::MAX >> 1, false, Vec::new(), Vec::new());
         Self { intake, poller, room, keeps_pages, kept, ahead: Duration::ZERO, came, at, folder }
+    }
+
+    /// For a device that knows nothing of Weir.
+    pub(crate) fn of_device(at: &str, frames: FrameFormat) -> Self {
+        Self::with_device(at, |parameters| parameters.frames = Some(frames))
+    }
+
+    pub(crate) fn with_device(at: &str, change: impl FnOnce(&mut IntakeParameters)) -> Self {
+        Self::with(Carrier::Shared, |parameters| {
+            parameters.at = Address::of_intake(at, "test").unwrap();
+            parameters.pages = 256;
+            change(parameters);
+        })
+    }
+
+    /// Polls until what came of a device is enough.
+    pub(crate) fn came(&mut self, is_enough: impl Fn(&Tally) -> bool) -> Tally {
+        let mut tally = Tally::default();
+        while !is_enough(&tally) {
+            for came in self.until(|came| !came.is_empty()) {
+                tally.add(came);
+            }
+        }
+        tally
     }
 
     pub(crate) fn at(&self) -> &str {
@@ -161,7 +215,7 @@ impl Bench {
 
     /// Polls once, after news from the kernel or a moment without.
     pub(crate) fn poll(&mut self) {
-        if !self.intake.is_ready(self.room) {
+        if !self.intake.is_ready(clock::now(), self.room) {
             self.poller.wait(Some(Duration::from_millis(1))).unwrap();
         }
         let (came, kept, keeps) = (&mut self.came, &mut self.kept, self.keeps_pages);
@@ -238,6 +292,8 @@ pub(crate) fn parameters(at: Address, key: Option<Secret>) -> IntakeParameters {
         pages: PAGES,
         run: 7,
         shared: false,
+        frames: None,
+        from: None,
     }
 }
 

@@ -88,7 +88,7 @@ impl Intake {
             spill_len: longest,
             starts: [0; DATAGRAMS_PER_CALL],
             flat: Vec::new(),
-            datagrams: DatagramBatch::new(),
+            datagrams: DatagramBatch::empty(),
             parts: Vec::new(),
         }
     }

@@ -107,7 +107,7 @@ mod peer;
 mod reassembly;
 mod segment;
 mod socket;
-mod system;
+pub mod system;
 mod unasked;
 mod window;
 

@@ -9,32 +9,32 @@ use std::io::IoSliceMut;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 /// The most datagrams of one call.
-pub(super) const DATAGRAMS_PER_CALL: usize = 64;
-
+pub const DATAGRAMS_PER_CALL: usize = 64;
 /// What the kernel says of a datagram that it has delivered.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Datagram {
+pub struct Datagram {
     /// Its length in bytes; that of all together if the kernel has joined several.
-    pub(super) len: usize,
+    pub len: usize,
     /// From where; `None` for an address of another family.
-    pub(super) source: Option<SocketAddr>,
+    pub source: Option<SocketAddr>,
     /// Whether it was longer than its place.
-    pub(super) is_truncated: bool,
+    pub is_truncated: bool,
     /// The length of each but the last of several that the kernel has joined (GRO).
-    pub(super) joined_len: Option<usize>,
+    pub joined_len: Option<usize>,
     /// How many datagrams the socket has dropped so far for want of room, wrapping.
-    pub(super) dropped: Option<u32>,
+    pub dropped: Option<u32>,
 }
 
 /// Room for what one call tells besides the bytes.
-pub(super) struct DatagramBatch {
+pub struct DatagramBatch {
     names: Box<[Name]>,
     controls: Box<[Control]>,
     datagrams: Box<[Datagram]>,
 }
 
 impl DatagramBatch {
-    pub(super) fn new() -> Self {
+    /// Room for [`DATAGRAMS_PER_CALL`].
+    pub fn empty() -> Self {
         Self {
             names: vec![Name([0; NAME_LEN]); DATAGRAMS_PER_CALL].into(),
             controls: vec![Control([0; CONTROL_LEN]); DATAGRAMS_PER_CALL].into(),
@@ -43,7 +43,9 @@ impl DatagramBatch {
     }
 
     /// Receives, without waiting, one datagram into each `parts_per_datagram` of `parts`; returns how many.
-    pub(super) fn receive(
+    /// # Errors
+    /// What the kernel says; [`Errno::AGAIN`] if nothing is there.
+    pub fn receive(
         &mut self,
         socket: BorrowedFd<'_>,
         parts: &mut [IoSliceMut<'_>],
@@ -96,7 +98,7 @@ impl DatagramBatch {
     }
 
     /// What the last call told of its datagram `index`.
-    pub(super) fn datagram(&self, index: usize) -> Datagram {
+    pub fn datagram(&self, index: usize) -> Datagram {
         self.datagrams[index]
     }
 }
@@ -175,9 +177,7 @@ impl Control {
 }
 
 const NAME_LEN: usize = size_of::<libc::sockaddr_in6>();
-
 /// Two messages of one integer each, with room to spare.
 const CONTROL_LEN: usize = 64;
-
 const CONTROL_HEADER_LEN: usize = size_of::<libc::cmsghdr>();
 const CONTROL_LEVEL_AT: usize = core::mem::offset_of!(libc::cmsghdr, cmsg_level);

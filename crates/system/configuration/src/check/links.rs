@@ -61,16 +61,20 @@ impl Checker<'_> {
         if before.iter().any(|other| other.address() == at && !at.ends_with(":0")) {
             self.problem(&[&key("at")], format!("expected an address of its own, found {at:?} a second time"));
         }
-        match at.strip_prefix("tcp://") {
-            Some(place) if !is_place(place) => {
-                let message = format!("expected an address and a port, such as \"tcp://127.0.0.1:7101\", found {at:?}");
+        match at.split_once("://").filter(|(carrier, _)| ["tcp", "udp"].contains(carrier)) {
+            Some((carrier, place)) if !is_place(place) => {
+                let message =
+                    format!("expected an address and a port, such as \"{carrier}://127.0.0.1:7101\", found {at:?}");
                 self.problem(&[&key("at")], message);
             }
             Some(_) => {}
             None => {
                 let is_path = |at: &str| at.starts_with('/') || is_word(at);
-                if !at.strip_prefix("shm:").is_some_and(is_path) {
-                    let message = format!("expected shm:NAME, shm:/PATH or tcp://ADDRESS:PORT, found {at:?}");
+                let is_file = at.strip_prefix("file:").is_some_and(|path| path.starts_with('/'));
+                if !is_file && !at.strip_prefix("shm:").is_some_and(is_path) {
+                    let message = format!(
+                        "expected shm:NAME, shm:/PATH, tcp://ADDRESS:PORT, udp://ADDRESS:PORT or file:/PATH, found {at:?}"
+                    );
                     self.problem(&[&key("at")], message);
                 }
             }
@@ -78,6 +82,7 @@ impl Checker<'_> {
         if let Some(bits) = source.number_bits.filter(|bits| !(1..=u64::BITS).contains(bits)) {
             self.problem(&[&key("number_bits")], format!("expected 1 to 64 bits, found {bits}"));
         }
+        self.device(place, source);
         if !(1..=SIZE_MAX).contains(&source.size_max.bytes()) {
             let message =
                 format!("expected a size from 1 B to {}, found {}", Size::from_bytes(SIZE_MAX), source.size_max);

@@ -1,9 +1,11 @@
 //! `[[source]]`.
 
+use std::net::IpAddr;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::FRAGMENT_OVERHEAD_BYTES;
+use super::{FRAGMENT_OVERHEAD_BYTES, FrameDescription};
 use crate::units::Size;
 
 /// `[[source]]`: a program that sends fragments by itself, for `ros.input = "links"`. Sources are shared out over the read-out
@@ -17,7 +19,8 @@ pub struct LinkSource {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<u32>,
     /// Where its read-out system waits for it: `shm:NAME`, a socket in the folder of the partition below `$XDG_RUNTIME_DIR/weir` or
-    /// `/tmp/weir-UID`; `shm:/PATH`; or `tcp://ADDRESS:PORT`, which needs `partition.key`. By default `shm:` and its name.
+    /// `/tmp/weir-UID`; `shm:/PATH`; `tcp://ADDRESS:PORT`, which needs `partition.key`; `udp://ADDRESS:PORT`, to which a board sends
+    /// datagrams; or `file:/PATH`: a file of frames, a named pipe, or a directory in which such files appear. By default `shm:` and its name.
     pub at: String,
     /// The longest payload of a fragment.
     pub size_max: Size,
@@ -30,6 +33,12 @@ pub struct LinkSource {
     pub clock: SourceClock,
     /// Most chunks of it in an event; what is beyond is cut off, and the event marked. For data that belong to events by their time.
     pub chunks: u32,
+    /// What a device sends that knows nothing of Weir; needed with `udp://` and `file:`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frame: Option<FrameDescription>,
+    /// The host that a board sends from; by default the first one whose datagrams come in a run. Those of others are dropped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<IpAddr>,
 }
 
 impl Default for LinkSource {
@@ -43,6 +52,8 @@ impl Default for LinkSource {
             number_bits: None,
             clock: SourceClock::None,
             chunks: 16,
+            frame: None,
+            from: None,
         }
     }
 }

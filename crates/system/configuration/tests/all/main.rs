@@ -1,5 +1,6 @@
 //! The language of configurations: what it takes, what it says of errors, and what it stands for.
 
+mod boards;
 mod constants;
 mod errors;
 mod inputs;

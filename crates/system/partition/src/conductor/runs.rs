@@ -21,7 +21,7 @@ use super::{
     Conductor, EXIT_TIMEOUT, Figures, Host, Measures, NOT_ENDED, Outcome, Phase, StartError, Words, outcome::network,
 };
 use crate::RunSettings;
-use crate::children::{Children, Entry};
+use crate::children::Entry;
 use crate::control::Control;
 use crate::news::Mailbox;
 
@@ -218,7 +218,7 @@ impl Conductor {
             self.let_go(now, host, None, true);
         } else {
             // Those that have not joined cannot be told to end: all are killed.
-            self.children = Children::default();
+            self.children.renew();
             self.registrar.end();
             self.phase = Phase::Ending { ending: None, deadline: now, goes_on: false };
         }
@@ -261,7 +261,7 @@ impl Conductor {
             self.with_registrar(now, host, |registrar, hands| registrar.on_ended(hands, node, &how));
         }
         if !goes_on {
-            self.children = Children::default();
+            self.children.renew();
         }
         let outcome = ending.and_then(|ending| self.conclude(host, *ending));
         self.renew_between_runs(host);

@@ -194,6 +194,7 @@ fn choose_port(transport: &mut Transport) -> io::Result<Option<UdpSocket>> {
 /// A host for the applications of a partition.
 pub(crate) fn new_host(assembly: &Assembly, links: Links) -> Host {
     let partition = &assembly.partition;
+    assembly.applications.iter().for_each(|app| stamps::name_place(app.node.0, &app.name));
     let copy_below = usize::try_from(partition.sfi.copy_below.bytes()).unwrap_or(usize::MAX);
     let replayed = partition.ros.input == configuration::RosInput::Replay;
     let checks = FragmentChecks { rods: !replayed, data: partition.sfi.check == configuration::FragmentCheck::Data };

@@ -12,9 +12,9 @@ mod clocks;
 mod datagrams;
 mod external;
 mod filtering;
+mod frames;
 mod links;
 mod links_error;
-mod meter;
 mod recorder;
 mod sharing;
 mod sources;
@@ -59,7 +59,8 @@ pub(crate) use links::{JOINING_PAGE_LEN, LinkEvent, Links, NetworkOptions};
 pub use links_error::LinksError;
 use membership::passage::Recipient;
 pub(crate) use membership::passage::{LinkId, Part};
-pub use meter::{Meter, Sample, Samples, Section};
+pub use metering::{Meter, Sample, Samples, Section};
+use metering::{Metering, stamp_sending};
 pub(crate) use recorder::file_record;
 pub use steering::{Steering, Strategy, fragments};
 use unproven::Outcome;
@@ -100,8 +101,8 @@ pub struct Host {
     network: Network,
     /// Messages of another run to run control, which were refused.
     stale: u64,
-    /// Says where the time goes, in a calibration.
-    meter: Option<Box<Meter>>,
+    /// Says where the time goes.
+    metering: Metering,
     /// The newest time that a component here was given.
     latest: Time,
     /// By node: when its component wants to be called, as of its last flush.
@@ -166,7 +167,7 @@ impl Host {
             encoded: Vec::new(),
             network: Network::default(),
             stale: 0,
-            meter: None,
+            metering: Metering::default(),
             latest: Time::ZERO,
             deadlines: vec![None; node_count],
             earliest: None,
@@ -206,32 +207,25 @@ impl Host {
 
     /// Says where the time goes from now on.
     pub fn set_meter(&mut self, meter: Meter) {
-        self.meter = Some(Box::new(meter));
+        self.metering.set_meter(meter);
     }
 
     /// What a meter has seen.
     pub fn take_meter(&mut self) -> Option<Meter> {
-        self.meter.take().map(|meter| *meter)
+        self.metering.take_meter()
     }
 
     fn begin_metering(&mut self) {
-        if let Some(meter) = &mut self.meter {
-            meter.begin_pass(self.nodes.iter().flatten().count(), self.links.count());
-        }
+        self.metering.begin_pass(|| (self.nodes.iter().flatten().count(), self.links.count()));
     }
 
     /// From here on time goes to this section.
     fn enter(&mut self, section: impl FnOnce() -> (Section, usize, usize)) {
-        if let Some(meter) = &mut self.meter {
-            let (section, count, bytes) = section();
-            meter.enter(section, count, bytes);
-        }
+        self.metering.enter(section);
     }
 
     fn leave(&mut self) {
-        if let Some(meter) = &mut self.meter {
-            meter.leave();
-        }
+        self.metering.leave();
     }
 
     /// Takes a component in, and makes it and the others here known to one another where they `talk`.
@@ -327,10 +321,9 @@ impl Host {
         let now = self.forward(now);
         let Some(hosted) = &mut self.nodes[usize::from(to.0)] else { return };
         hosted.touch(&mut self.touched);
-        let metered = self.meter.is_some() && !matches!(input, Input::Fragment { .. });
-        if let Some(meter) = self.meter.as_mut().filter(|_| metered) {
-            let (section, count, bytes) = Section::of_input(hosted.role, &input);
-            meter.enter(section, count, bytes);
+        let metered = !matches!(input, Input::Fragment { .. });
+        if metered {
+            self.metering.enter_input(to, hosted.role, &input);
         }
         hosted.node.handle(now, input, &mut self.out);
         self.carry_out(now, to);
@@ -481,10 +474,9 @@ impl Host {
     fn on_frame(&mut self, now: Time, link: LinkId, frame: Frame, number: u32) {
         // Bulk that came by handle holds a page that its sender keeps for it alone.
         let has_own_page = !frame.rest.is_empty();
-        if let Some(meter) = &mut self.meter {
-            meter.add(0, frame.head.len() + frame.rest.len());
-            meter.enter(Section::Decode, 1, frame.head.len() + frame.rest.len());
-        }
+        let len = frame.head.len() + frame.rest.len();
+        self.metering.add(0, len);
+        self.enter(|| (Section::Decode, 1, len));
         self.on_metered_frame(now, link, (frame, number), has_own_page);
         self.leave();
     }
@@ -531,10 +523,8 @@ impl Host {
                 if let Some(port) = port {
                     self.network.ports[port] += frame.len() as u64;
                 }
-                if let Some(meter) = &mut self.meter {
-                    meter.add(0, frame.len());
-                    meter.enter(Section::Decode, 1, frame.len());
-                }
+                self.metering.add(0, frame.len());
+                self.enter(|| (Section::Decode, 1, frame.len()));
                 match self.decode(&frame, Bulk::empty(), UNNUMBERED) {
                     Ok((envelope, message)) if message.may_be_lost() => {
                         let message = self.unpinned(message);
@@ -600,9 +590,8 @@ impl Host {
             }
             return;
         }
-        if let (Some(meter), Some(Some(hosted))) = (&mut self.meter, self.nodes.get(usize::from(envelope.to.0))) {
-            let (section, count, bytes) = Section::of_message(hosted.role, &message);
-            meter.enter(section, count, bytes);
+        if let Some(Some(hosted)) = self.nodes.get(usize::from(envelope.to.0)) {
+            self.metering.enter_message(hosted.role, envelope, &message);
             self.deliver_to_component(now, envelope, message);
             return self.leave();
         }
@@ -663,6 +652,8 @@ impl Host {
             let to = self.readout[index];
             if !at_once || !matches!(self.routes[usize::from(to.0)], Route::Link(_)) {
                 self.send_from(from, to, message.clone());
+            } else {
+                stamp_sending(&self.envelope(from, to), message);
             }
         }
     }
@@ -686,9 +677,7 @@ impl Host {
             let last_words = hosted.workshop.finish();
             last_words.into_iter().for_each(|text| self.notice(from, text));
         }
-        if let Some(meter) = &mut self.meter {
-            meter.sends(&message);
-        }
+        self.metering.sends(&message);
         let hosted = self.nodes[usize::from(from.0)].as_ref().expect("a component here sends");
         let Some(envelope) = hosted.node.envelope_to(to) else { return };
         let message = match message {
@@ -702,6 +691,7 @@ impl Host {
     }
 
     fn send(&mut self, envelope: Envelope, message: Message) {
+        stamp_sending(&envelope, &message);
         let routes = if envelope.from == RUN_CONTROL { &self.control_routes } else { &self.routes };
         match routes.get(usize::from(envelope.to.0)).copied().unwrap_or(Route::Nowhere) {
             Route::Nowhere => {}
@@ -770,9 +760,7 @@ impl Host {
         let queued_bytes = connection.queued_bytes();
         match connection.link_mut().send(&self.encoded, bulk) {
             Ok(()) if connection.has_batch() => {
-                if let Some(meter) = &mut self.meter {
-                    meter.enter(Section::Write, 1, connection.queued_bytes());
-                }
+                self.metering.enter(|| (Section::Write, 1, connection.queued_bytes()));
                 // A loss is reported when the last frames have been received.
                 let _ = connection.link_mut().flush(self.latest);
                 self.leave();

@@ -2,6 +2,7 @@
 
 use base::bulk::Bulk;
 use base::ids::{EventId, NodeId};
+use base::losses::Losses;
 use base::time::Time;
 use dataflow::component::{Input, LinkNews, LinkOrder};
 use dataflow::report::LinkClock;
@@ -41,6 +42,8 @@ struct Line {
     /// Whether its data belong to events by their time.
     is_timed: bool,
     is_off: bool,
+    /// What of a device did not become fragments, since the last run.
+    losses: Losses,
 }
 
 impl Sources {
@@ -78,6 +81,8 @@ impl Sources {
                     pages: pages + room + behind,
                     run: partition.run.number(),
                     shared: partition.transport.shares_fragments(),
+                    frames: source.frame.as_ref().map(super::frames::format),
+                    from: source.from,
                 },
                 waker.clone(),
             )?;
@@ -87,10 +92,11 @@ impl Sources {
                 name: source.name.clone(),
                 intake,
                 fragments,
-                unwrap: source.number_bits.map(Unwrap::new),
+                unwrap: source.number_bits.map(Unwrap::of_bits),
                 next_number: 0,
                 is_timed,
                 is_off: false,
+                losses: Losses::default(),
             });
         }
         let leader = partition.leader().map(|place| partition.source[place].name.as_str());
@@ -119,11 +125,18 @@ impl Sources {
         self.clocks.of(self.lines.iter().position(|line| line.fragments.source_id == rob)?)
     }
 
-    fn has_work(&self) -> bool {
-        let room = |line: &Line| if line.is_off { 0 } else { self.room };
+    fn has_work(&self, now: Time) -> bool {
         !self.is_registered
             || !self.notices.is_empty()
-            || self.lines.iter().any(|line| line.intake.is_ready(room(line)))
+            || self.lines.iter().any(|line| line.intake.is_ready(now, self.room_of(line)))
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.lines.iter().filter_map(|line| line.intake.next_deadline(self.room_of(line))).min()
+    }
+
+    fn room_of(&self, line: &Line) -> usize {
+        if line.is_off { 0 } else { self.room }
     }
 
     /// What came since the last pass, for the read-out system and for people.
@@ -134,7 +147,7 @@ impl Sources {
         let Self { lines, clocks, notices, .. } = self;
         for (rob, line) in (0_u16..).zip(&mut *lines) {
             let room = if line.is_off { 0 } else { self.room };
-            let Line { name, intake, fragments, unwrap, next_number, is_timed, .. } = line;
+            let Line { name, intake, fragments, unwrap, next_number, is_timed, losses, .. } = line;
             let mut whole = |number: u64| unwrap.as_mut().map_or(number, |unwrap| unwrap.whole(number));
             intake.poll(now, poller, room, &mut |arrival| {
                 let text = match arrival {
@@ -155,10 +168,17 @@ impl Sources {
                         return news.push((rob, LinkNews::Fragment { head, trigger_type, bulk }));
                     }
                     Arrival::Idle { number, .. } => return news.push((rob, LinkNews::Idle(EventId(whole(number))))),
+                    Arrival::Lost(lost) => {
+                        *losses += lost;
+                        return news.push((rob, LinkNews::Lost(lost)));
+                    }
                     Arrival::Ended { sent, received } => {
                         news.push((rob, LinkNews::Ended { sent }));
-                        let lost = sent.abs_diff(received);
-                        if lost == 0 {
+                        let losses = core::mem::take(losses);
+                        if !losses.are_none() {
+                            notices.push(format!("source {name}, beside {received} fragments: {losses}"));
+                        }
+                        if sent == received {
                             return;
                         }
                         format!("source {name} says that it has sent {sent} fragments; {received} have come")
@@ -184,9 +204,18 @@ impl Sources {
 
 impl Host {
     /// Whether the sources of a read-out system here have something.
-    pub(super) fn have_sources_work(&self) -> bool {
+    pub(super) fn have_sources_work(&self, now: Time) -> bool {
+        self.sources().any(|sources| sources.has_work(now))
+    }
+
+    /// When sources may have something, though nothing comes.
+    pub(super) fn next_deadline_of_sources(&self) -> Option<Time> {
+        self.sources().filter_map(Sources::next_deadline).min()
+    }
+
+    fn sources(&self) -> impl Iterator<Item = &Sources> {
         let sourced = self.sourced.iter().filter_map(|node| self.nodes[usize::from(node.0)].as_ref());
-        sourced.filter_map(|hosted| hosted.workshop.sources()).any(Sources::has_work)
+        sourced.filter_map(|hosted| hosted.workshop.sources())
     }
 
     /// Hands what sources have sent to their read-out systems.

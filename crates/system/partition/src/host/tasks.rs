@@ -20,7 +20,7 @@ impl Host {
         let waker = scheduler.waker();
         scheduler.add("accept", Accept { waker, not_before: None, told: None });
         scheduler.add("receive", Receive::default());
-        scheduler.add("sources", TakeFromSources);
+        scheduler.add("sources", TakeFromSources::default());
         scheduler.add("local", Local);
         scheduler.add("deadlines", Deadlines::default());
         scheduler.add("work", Work);
@@ -102,15 +102,25 @@ impl Task<Host> for Receive {
     }
 }
 
-struct TakeFromSources;
+#[derive(Default)]
+struct TakeFromSources {
+    next: Option<Time>,
+}
 
 impl Task<Host> for TakeFromSources {
     fn poll(&mut self, context: &mut Context<'_, Host>) -> bool {
-        context.shared.have_sources_work()
+        let has_work = context.shared.have_sources_work(context.now);
+        // With work there is no sleep before the next look.
+        self.next = if has_work { None } else { context.shared.next_deadline_of_sources() };
+        has_work
     }
 
     fn action(&mut self, context: &mut Context<'_, Host>) {
         context.shared.take_from_sources(context.now, context.poller);
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.next
     }
 }
 
@@ -183,18 +193,16 @@ impl Task<Host> for Flush {
 
     fn action(&mut self, context: &mut Context<'_, Host>) {
         let host = &mut *context.shared;
-        if let Some(meter) = &mut host.meter {
+        host.metering.enter(|| {
             let (connections, bytes) = host.links.flushable_bytes();
-            meter.enter(Section::Write, connections, bytes);
-        }
+            (Section::Write, connections, bytes)
+        });
         host.links.flush(context.now);
         host.leave();
         if host.links.datagrams.is_some() {
             host.enter(|| (Section::WriteDatagrams, 1, 0));
             let bytes = host.links.flush_datagrams(context.now);
-            if let Some(meter) = &mut host.meter {
-                meter.add(0, bytes);
-            }
+            host.metering.add(0, bytes);
             host.leave();
         }
     }

@@ -28,9 +28,8 @@ impl Host {
     fn flush_component(&mut self, now: Time, node: NodeId) {
         let Some(hosted) = self.nodes[usize::from(node.0)].as_mut().filter(|hosted| hosted.touched) else { return };
         hosted.touched = false;
-        if let Some(meter) = &mut self.meter {
-            meter.enter(Section::Flush(hosted.role), 0, 0);
-        }
+        let role = hosted.role;
+        self.metering.enter(|| (Section::Flush(role), 0, 0));
         hosted.node.flush(now, &mut self.out);
         let deadline = hosted.node.next_deadline();
         self.deadlines[usize::from(node.0)] = deadline;

@@ -258,7 +258,7 @@ impl Host {
             // The event is then asked for in vain, and built incomplete.
             Err(error) => self.notice(node, error.to_string()),
         }
-        if let Some(meter) = &mut self.meter {
+        if let Some(meter) = self.metering.meter() {
             let bytes = fragments.iter().map(|(_, head, _)| head.len_bytes as usize).sum();
             meter.add(fragments.len(), bytes);
         }

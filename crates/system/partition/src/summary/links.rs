@@ -37,6 +37,9 @@ pub struct Link {
     /// Its clock beside that of the leader, or of the first source with `clock = "model"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<Clock>,
+    /// What of a device that knows nothing of Weir did not become fragments.
+    #[serde(default)]
+    pub device: Device,
 }
 
 /// A clock beside that of the reference, and where the numbers of its source slipped.
@@ -56,6 +59,23 @@ pub struct Clock {
     pub slipped_at: u64,
     /// What has to be added to its numbers since.
     pub shift: i64,
+}
+
+/// What of a device did not become fragments, by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Device {
+    /// Frames that its counter has counted, and that did not come in time.
+    pub missing: u64,
+    /// Frames that came twice, or too late.
+    pub repeated: u64,
+    /// Frames that are not as described.
+    pub malformed: u64,
+    /// Datagrams of others.
+    pub foreign: u64,
+    /// What came when there was no run.
+    pub outside: u64,
+    /// Datagrams that the kernel has dropped, since nobody had room for them.
+    pub unread: u64,
 }
 
 impl Link {
@@ -84,6 +104,14 @@ impl Link {
             damaged: c.flagged,
             lost: c.sources_lost,
             clock: report.clock.map(Clock::from),
+            device: Device {
+                missing: c.frames_missing,
+                repeated: c.frames_repeated,
+                malformed: c.frames_malformed,
+                foreign: c.frames_foreign,
+                outside: c.frames_outside,
+                unread: c.frames_unread,
+            },
         }
     }
 }

@@ -16,8 +16,13 @@ const ALLOWED: [(&str, &[&str]); 6] = [
 ];
 
 /// What stands across these arrows: `rol` reads types of the configuration, and the laboratory talks to people as the program does.
-const STANDS_ACROSS: [(&str, &str); 4] =
-    [("rol", "configuration"), ("simulation", "terminal"), ("benchmarks", "terminal"), ("studies", "terminal")];
+const STANDS_ACROSS: [(&str, &str); 5] = [
+    ("rol", "configuration"),
+    ("simulation", "terminal"),
+    ("benchmarks", "terminal"),
+    ("studies", "terminal"),
+    ("traces", "terminal"),
+];
 
 /// For tests, any crate may also use this one.
 const FOR_TESTS: &str = "testkit";

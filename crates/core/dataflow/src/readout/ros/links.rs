@@ -272,6 +272,16 @@ impl Ros {
                 link.due = has_begun.then(|| now + links.grace);
             }
             LinkNews::Down => {}
+            LinkNews::Lost(losses) => {
+                let counters = self.robs[rob].counters_mut();
+                counters.frames_missing += losses.missing;
+                counters.frames_repeated += losses.repeated;
+                counters.frames_malformed += losses.malformed;
+                counters.frames_foreign += losses.foreign;
+                counters.frames_outside += losses.outside;
+                counters.frames_unread += losses.unread;
+                return;
+            }
             LinkNews::Ended { sent } => {
                 (link.state, link.due) = (LinkState::Ended, None);
                 self.robs[rob].counters_mut().announced += sent;

@@ -9,7 +9,7 @@ use base::ids::Role;
 use dataflow::component::Input;
 use dataflow::message::Message;
 use dataflow::work_kind::WorkKind;
-use transport::clock;
+use stamps::clock;
 
 /// What a stretch of time is spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,0 +1,181 @@
+//! Traces of runs, and what `weir trace` makes of them.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+use stamps::file::Trace;
+use testkit::TempDir;
+
+use crate::account::Summary;
+use crate::running::{Job, program, send};
+
+#[test]
+fn of_one_process_agrees_with_the_account() {
+    check_counts(false, 1);
+}
+
+#[test]
+fn of_each_process_agrees_with_the_account() {
+    check_counts(true, 19);
+}
+
+fn check_counts(processes: bool, files: usize) {
+    let traces = TempDir::new("traces");
+    let option = format!("--trace={}", traces.path().display());
+    let job = Job::example("quickstart").patient().events(600).processes(processes).with(&[&option]);
+    let (_, summary): (_, Summary) = job.run().expect_ok();
+    let found = trace_files(traces.path());
+    assert_eq!(found.len(), files, "{found:?}");
+    for path in &found {
+        let trace = Trace::read(path).unwrap();
+        assert_eq!((trace.torn_at, trace.counts().1), (None, 0), "{}", path.display());
+    }
+
+    let json = traces.join("trace.json");
+    asked("export", &found, &["-o".as_ref(), json.as_os_str()]).unwrap();
+    let exported: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+    let events = exported["traceEvents"].as_array().unwrap();
+    let counted = |name: &str| events.iter().filter(|event| event["ph"] == "X" && event["name"] == name).count() as u64;
+    assert_eq!(counted("l2-decision"), summary.count("level1"));
+    assert_eq!(counted("built-event"), summary.count("built_complete"));
+    assert_eq!(counted("record"), summary.count("recorded"));
+    check_nesting(events);
+    let arrows = |ph: &str| events.iter().filter(|event| event["ph"] == ph && event["name"] == "record").count() as u64;
+    assert_eq!((arrows("s"), arrows("f")), (summary.count("recorded"), summary.count("recorded")));
+
+    let told = asked("distribution", &found, &["--section".as_ref(), "record".as_ref()]).unwrap();
+    assert!(told.contains(&format!("{} times: median", summary.count("recorded"))), "{told}");
+    let way = ["--begin", "l1-accept", "--end", "record"].map(OsStr::new);
+    let told = asked("distribution", &found, &way).unwrap();
+    assert!(told.contains(&format!("{} times: median", summary.count("recorded"))), "{told}");
+    let drawing = traces.join("sequence.svg");
+    asked("sequence", &found, &["-o".as_ref(), drawing.as_os_str()]).unwrap();
+    let drawing = fs::read_to_string(&drawing).unwrap();
+    for lane in ["level1-1", "l2sv-1", "ros-1"] {
+        assert!(drawing.contains(&format!(">{lane}</text>")), "{lane}: {drawing}");
+    }
+    assert!(drawing.contains("marker-end"), "messages are drawn");
+}
+
+/// Each thread has a section within another, or behind it.
+fn check_nesting(events: &[Value]) {
+    let ns = |event: &Value, key: &str| (event[key].as_f64().unwrap() * 1000.0).round() as u64;
+    let mut around: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    let mut depth_max = 0;
+    for event in events.iter().filter(|event| event["ph"] == "X") {
+        let (from, to) = (ns(event, "ts"), ns(event, "ts") + ns(event, "dur"));
+        let ends = around.entry(event["tid"].as_u64().unwrap()).or_default();
+        while ends.last().is_some_and(|end| *end <= from && *end < to) {
+            ends.pop();
+        }
+        assert!(ends.last().is_none_or(|end| to <= *end), "{event} reaches beyond {ends:?}");
+        ends.push(to);
+        depth_max = depth_max.max(ends.len());
+    }
+    assert!(depth_max > 2, "{depth_max}");
+}
+
+#[test]
+fn of_a_process_that_was_killed_holds_what_it_had_written() {
+    let traces = TempDir::new("traces");
+    let option = format!("--trace={}", traces.path().display());
+    let mut running = Job::example("quickstart").processes(true).endless().with(&[&option]).start();
+    let path = traces.join("sfi-1.weirtrace");
+    let stamps = |path: &Path| Trace::read(path).map_or(0, |trace| trace.counts().0);
+    let is_traced =
+        |_: &_| asked("distribution", std::slice::from_ref(&path), &[]).is_ok_and(|told| told.contains("event-reply"));
+    running.until("stamps are written", is_traced);
+    let before = stamps(&path);
+    send(running.child("sfi-1"), Signal::SIGKILL);
+    running.end();
+    let trace = Trace::read(&path).unwrap();
+    assert!(trace.torn_at.is_some() && trace.counts().0 >= before);
+    let told = asked("distribution", &[path], &[]).unwrap();
+    assert!(told.contains("ends early: its process died") && told.contains("event-reply"), "{told}");
+}
+
+#[test]
+fn of_a_partition_that_runs_begins_and_ends_when_it_is_asked_for() {
+    let mut running = Job::example("quickstart").processes(true).endless().start();
+    running.until_recording();
+    let directory = running.directory().join("trace");
+    assert!(!directory.exists(), "nobody has asked for a trace");
+    let pid = running.pid().to_string();
+    let told = weir(&["trace".into(), "record".into(), pid.into(), "--seconds=0.5".into()]).unwrap();
+    assert!(told.starts_with("19 processes traced"), "{told}");
+    let is_whole = |path: &PathBuf| Trace::read(path).is_ok_and(|trace| trace.torn_at.is_none());
+    running.until("traces are whole", |_| {
+        let files = trace_files(&directory);
+        files.len() == 19 && files.iter().all(is_whole)
+    });
+    running.until_more_is_recorded();
+    running.signal(Signal::SIGINT);
+    running.end().expect(0);
+}
+
+#[test]
+fn that_cannot_be_read_or_lacks_what_is_asked_for_is_refused() {
+    let traces = TempDir::new("traces");
+    let option = format!("--trace={}", traces.path().display());
+    Job::example("quickstart").patient().events(50).with(&[&option]).run().expect_ok();
+    let good = traces.join("weir.weirtrace");
+    let files = |path: &Path| vec![path.to_owned()];
+    let refused = |path: &Path, verb: &str, options: &[&str], reason: &str| {
+        let options: Vec<&OsStr> = options.iter().map(OsStr::new).collect();
+        let told = asked(verb, &files(path), &options).unwrap_err();
+        assert!(told.starts_with("weir trace: ") && told.contains(reason), "{told}");
+    };
+    let (empty, damaged, other) = (traces.join("empty"), traces.join("damaged"), traces.join("other"));
+    fs::write(&empty, "").unwrap();
+    let mut bytes = fs::read(&good).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&damaged, bytes).unwrap();
+    fs::write(&other, "not a trace").unwrap();
+    for verb in ["distribution", "sequence", "export"] {
+        refused(&traces.join("none"), verb, &[], "No such file");
+        refused(&empty, verb, &[], "the file is empty");
+        refused(&damaged, verb, &[], "a checksum does not fit");
+        refused(&other, verb, &[], "expected a trace file of Weir");
+    }
+    refused(&good, "distribution", &["--section", "fly"], "no section is called fly; these are: action ");
+    refused(&good, "sequence", &["--event", "99999999"], "event 99999999 is in none");
+    refused(&good, "sequence", &["--from", "9999999999"], "nothing of any section in these times");
+    refused(&good, "export", &["-o", "/none/trace.json"], "/none/trace.json");
+    let own = std::process::id().to_string();
+    let told = weir(&["trace".into(), "record".into(), own.into()]).unwrap_err();
+    assert!(told.contains("expected `weir run` of a partition that runs"), "{told}");
+}
+
+fn asked(verb: &str, files: &[PathBuf], options: &[&OsStr]) -> Result<String, String> {
+    let words = [OsString::from("trace"), verb.into()].into_iter();
+    let files = files.iter().map(|path| path.clone().into_os_string());
+    let options = options.iter().map(|option| OsString::from(*option));
+    weir(&words.chain(files).chain(options).collect::<Vec<_>>())
+}
+
+/// What the program says; or what it complains of.
+fn weir(arguments: &[OsString]) -> Result<String, String> {
+    let directory = TempDir::new("weir-trace");
+    let Output { status, stdout, stderr } =
+        Command::new(program()).args(arguments).current_dir(directory.path()).output().unwrap();
+    let [out, error] = [stdout, stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    match status.code() {
+        Some(0) => Ok(out),
+        Some(1) => Err(error),
+        _ => panic!("{status}: {out}{error}"),
+    }
+}
+
+fn trace_files(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    files.retain(|path| path.extension().is_some_and(|ending| ending == "weirtrace"));
+    files.sort();
+    files
+}
