@@ -101,15 +101,24 @@ impl Plan {
             Fault::Pause(_) => true,
             _ => false,
         };
-        // What these have to say of an event that is cleared, nobody else knows.
-        let crashed = self.crashed_roles();
-        let all_die = [Role::Dfm, Role::Sfi, Role::Efd].iter().all(|role| crashed.contains(role));
         let is_near = self.slow_channels == 0.0 && self.port.is_none() && self.late.is_empty();
         let has_room = self.in_flight <= self.pages as u64 && self.events <= self.pages as u64;
         let is_perfect = self.links.is_perfect() && self.fragment_faults.is_perfect();
         let is_sent = self.sources_are_good();
         let is_calm = self.faults.iter().all(|(_, fault)| is_of_others(fault));
-        self.clear_after == ClearAfter::Recorded && is_perfect && is_near && has_room && is_sent && is_calm && !all_die
+        self.clear_after == ClearAfter::Recorded
+            && is_perfect
+            && is_near
+            && has_room
+            && is_sent
+            && is_calm
+            && !self.loses_ledgers()
+    }
+
+    /// Whether all die who know what became of events that are cleared.
+    pub(super) fn loses_ledgers(&self) -> bool {
+        let crashed = self.crashed_roles();
+        [Role::Dfm, Role::Sfi, Role::Efd].iter().all(|role| crashed.contains(role))
     }
 
     fn crashes(&self) -> Vec<&Fault> {

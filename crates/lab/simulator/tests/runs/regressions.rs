@@ -409,6 +409,20 @@ fn who_is_met_by_a_late_level_1_takes_all_before_for_issued() {
     holds_in(11, 228_393_986_973, 1);
 }
 
+/// A source sent fragments again whose events were cleared ahead of the oldest valid one, when the read-out system remembered as many
+/// such events as it can: they stayed, and were collected as fragments of events.
+#[test]
+fn what_comes_again_after_a_clear_that_is_forgotten_is_collected() {
+    holds_in(11, 1_863_481_022_402, 1);
+    holds_in(11, 1_155_645_973_465, 1);
+}
+
+/// All died who knew what became of events that were cleared: what was built again without data counts, not the first copy in the files.
+#[test]
+fn without_a_ledger_the_copy_that_was_built_last_counts() {
+    holds_in(8, 1_155_645_973_369, 5);
+}
+
 fn holds(seed: u64, level: u32) {
     holds_in(1, seed, level);
 }
