@@ -144,6 +144,20 @@ fn check_warns_of_keys_without_effect_and_of_a_disk_that_will_be_full() {
     assert_eq!(err, "");
 }
 
+#[test]
+fn a_key_has_an_effect_where_programs_of_detectors_prove_it() {
+    let directory = TempDir::new("keys");
+    let text = |ros: &str| {
+        format!("partition.name = \"p\"\npartition.key = \"secret\"\nsfi.count = 1\nrun.events = 10\nsfo = {{}}\n{ros}")
+    };
+    let links = "ros.input = \"links\"\nlevel1.source = \"link\"\nlevel1.leader = \"a\"\n[[source]]\nname = \"a\"\nat = \"tcp://127.0.0.1:7000\"\n";
+    for (ros, warns) in [("ros.count = 1\n", true), (links, false)] {
+        fs::write(directory.join("p.toml"), text(ros)).unwrap();
+        let (_, err) = said(0, directory.path(), &["check", "p.toml"]);
+        assert_eq!(err.contains("partition.key: has no effect without --processes"), warns, "{ros}: {err}");
+    }
+}
+
 /// As a newcomer would do it.
 #[test]
 fn the_first_configuration_of_the_readme_does_what_the_readme_says() {

@@ -197,9 +197,11 @@ impl Judge<'_> {
 
     /// Keys that only applications in processes of their own look at: one warning for those of a table.
     fn without_processes(&mut self) {
+        // The programs of detectors prove the key, too.
+        let has_links = self.partition.ros.input == RosInput::Links;
         let of_processes = |key: &str| {
             let transport = key.strip_prefix("transport.").is_some_and(|key| !OF_EVERY_RUN.contains(&key));
-            transport || key.starts_with("processes.") || key == "ros.ports" || key == "partition.key"
+            transport || key.starts_with("processes.") || key == "ros.ports" || (key == "partition.key" && !has_links)
         };
         for table in ["partition", "ros", "transport", "processes"] {
             let keys: Vec<String> = self.places.given_in(table).into_iter().filter(|key| of_processes(key)).collect();

@@ -1,6 +1,6 @@
 //! Dependencies go one way between our crates, and what comes from outside is permissively licensed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use crate::tree::{assert_none, packages, root, wings};
@@ -46,6 +46,33 @@ fn wings_depend_on_each_other_one_way() {
         }
     }
     assert_none("dependencies between wings go one way", &found);
+}
+
+/// Cargo writes the lock of the fuzz targets, which are a workspace of their own, only when somebody fuzzes.
+#[test]
+fn the_lock_of_the_fuzz_targets_follows_our_crates() {
+    let lock: toml::Table = fs::read_to_string(root().join("fuzz/Cargo.lock")).unwrap().parse().unwrap();
+    let locked: BTreeMap<&str, BTreeSet<&str>> = lock["package"].as_array().unwrap().iter().map(locked).collect();
+    let mut found = Vec::new();
+    for package in packages().iter().filter(|package| package["source"].is_null()) {
+        let name = package["name"].as_str().unwrap();
+        let Some(locked) = locked.get(name) else { continue };
+        let all = package["dependencies"].as_array().unwrap().iter();
+        let needed = all.filter(|dependency| dependency["kind"] != "dev" && dependency["optional"] == false);
+        let needed: BTreeSet<&str> = needed.map(|dependency| dependency["name"].as_str().unwrap()).collect();
+        let differ: Vec<_> = needed.symmetric_difference(locked).collect();
+        if !differ.is_empty() {
+            found.push(format!("{name}: {differ:?}: run `cargo metadata --manifest-path fuzz/Cargo.toml`"));
+        }
+    }
+    assert_none("fuzz/Cargo.lock names the dependencies of our crates", &found);
+}
+
+/// A package of a lock file, and what it depends on.
+fn locked(package: &toml::Value) -> (&str, BTreeSet<&str>) {
+    let all = package.get("dependencies").and_then(|all| all.as_array()).into_iter().flatten();
+    let names = all.map(|text| text.as_str().unwrap().split(' ').next().unwrap());
+    (package["name"].as_str().unwrap(), names.collect())
 }
 
 #[test]
