@@ -456,6 +456,3 @@ impl Controller {
 
 /// Looks at a stage within the time for which it may make no progress.
 const LOOKS: u32 = 8;
-
-#[cfg(test)]
-mod tests;

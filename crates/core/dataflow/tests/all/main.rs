@@ -2,6 +2,7 @@
 
 mod accounting;
 mod accounting_in_full;
+mod controller;
 mod event_builder;
 mod event_builder_serving;
 mod filter_daemon;

@@ -1,10 +1,14 @@
 //! One controller conducts several runs of the same applications.
 
-use super::*;
-use crate::component::Action;
-use crate::report::Report;
-use alloc::boxed::Box;
-use alloc::vec;
+use std::time::Duration;
+
+use base::ids::{NodeId, Role};
+use base::time::Time;
+use dataflow::component::{Action, Outbox};
+use dataflow::control::controller::{Application, Controller, Ending, RunLimits};
+use dataflow::control::states::{Illegal, State, Verb};
+use dataflow::message::{Command, FileRecord, Message};
+use dataflow::report::Report;
 
 const LEVEL1: NodeId = NodeId(1);
 const SFI: NodeId = NodeId(2);
@@ -140,4 +144,29 @@ fn only_what_the_table_allows_is_done() {
     assert_eq!(controller.configure(limits(9)), Err(Illegal { state: State::Fault, verb: Verb::Configure }));
     controller.disconnect().unwrap();
     begin(&mut controller, at(3), 1);
+}
+
+#[test]
+fn reasons_to_end_are_those_of_a_run_that_has_not_ended() {
+    let mut controller = controller();
+    controller.boot().unwrap();
+    begin(&mut controller, at(0), 10);
+    let mut out = Outbox::new();
+    controller.stop_because(at(1), "a disk is full", &mut out);
+    controller.stop_because(at(2), "a key is wrong", &mut out);
+    assert_eq!(commands(&mut out), [(LEVEL1, Command::Drain)], "it stops once");
+    controller.force(at(3), "interrupted", &mut out);
+    controller.force(at(4), "interrupted again", &mut out);
+    let both = [(LEVEL1, Command::Abandon), (SFI, Command::Abandon)];
+    assert_eq!(commands(&mut out), both, "it is forced once");
+    [LEVEL1, SFI].iter().for_each(|node| controller.on_message(at(4), *node, Message::Drained, &mut out));
+    for (node, role) in [(LEVEL1, Role::Level1), (SFI, Role::Sfi)] {
+        let report = Report { node, ..Report::of(role, Vec::new()) };
+        controller.on_message(at(5), node, Message::Report(Box::new(report)), &mut out);
+    }
+    assert!(controller.has_ended());
+    controller.stop_because(at(6), "late", &mut out);
+    let ending = controller.ending().unwrap();
+    assert!(ending.forced);
+    assert_eq!(ending.reasons, ["a disk is full", "a key is wrong", "interrupted"]);
 }
