@@ -409,6 +409,13 @@ fn who_is_met_by_a_late_level_1_takes_all_before_for_issued() {
     holds_in(11, 228_393_986_973, 1);
 }
 
+/// Two read-out systems returned while level 1 issued what they had told it; the leading source began anew, and what it sent again
+/// filled the window of triggers that were told, for ever.
+#[test]
+fn triggers_that_were_issued_are_not_told_again() {
+    holds_in(11, 1_670_903_253_534, 2);
+}
+
 /// A source sent fragments again whose events were cleared ahead of the oldest valid one, when the read-out system remembered as many
 /// such events as it can: they stayed, and were collected as fragments of events.
 #[test]

@@ -341,7 +341,10 @@ impl Ros {
     /// Tells level 1 of triggers, as many as its window holds.
     fn tell_triggers(&mut self, out: &mut Outbox) {
         let (Some(links), Some(level1)) = (&mut self.links, self.parameters.level1) else { return };
+        let newest = links.newest_issued;
         let Lead { on: _, newest: _, waiting, told, over, told_over } = &mut links.lead;
+        // What a leader that returned sends again has been issued: no answer would take it out of the window.
+        while waiting.pop_front_if(|trigger| Some(trigger.event) <= newest).is_some() {}
         let window = usize::try_from(self.parameters.in_flight).unwrap_or(usize::MAX);
         let count = waiting.len().min(window.saturating_sub(told.len()));
         let last = *over && count == waiting.len();
