@@ -145,13 +145,15 @@ impl Stream {
             let count = if ends == Ends::Dies { CHUNKS / 2 } else { CHUNKS };
             for number in 0..count {
                 let (begin, end, payload) = chunk(place, number);
-                while !matches!(sender.reserve(payload.len()), Ok(Some(_))) {
+                loop {
+                    if let Ok(Some(slot)) = sender.reserve(payload.len()) {
+                        slot[..payload.len()].copy_from_slice(&payload);
+                        break;
+                    }
                     if sender.wait(Duration::from_millis(10)).unwrap() == Order::Closed {
                         return sent;
                     }
                 }
-                let slot = sender.reserve(payload.len()).unwrap().expect("there was one");
-                slot[..payload.len()].copy_from_slice(&payload);
                 let head = Head { number: None, time: Some((begin, end)), ..Head::default() };
                 sender.commit(&head, payload.len()).unwrap();
                 sent.push((begin, end, payload));
