@@ -53,7 +53,8 @@ impl Processors {
     /// Takes processor time for an application; returns when it has had it, or `None` if at once.
     pub(super) fn take(&mut self, application: usize, now: Time, cost: Duration) -> Option<Time> {
         let process = &mut self.processes[self.of[application]];
-        if process.free_at <= now && cost.is_zero() {
+        // What waits for this very moment goes first.
+        if process.free_at < now && cost.is_zero() {
             return None;
         }
         let mut start = process.free_at.max(now);

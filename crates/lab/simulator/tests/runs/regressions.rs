@@ -430,6 +430,14 @@ fn without_a_ledger_the_copy_that_was_built_last_counts() {
     holds_in(8, 1_155_645_973_369, 5);
 }
 
+/// A group of decisions came in the very nanosecond in which a process became free, and overtook the group before it, which waited for
+/// that: no connection does this.
+#[test]
+fn what_comes_as_a_process_becomes_free_overtakes_nothing() {
+    holds_in(8, 43_000_000_016_196, 1);
+    holds_in(8, 43_000_000_016_196, 2);
+}
+
 fn holds(seed: u64, level: u32) {
     holds_in(1, seed, level);
 }
