@@ -21,7 +21,7 @@ FIRST_SEED ?= $(shell printf %d 0x$$(git rev-parse HEAD 2>/dev/null | cut -c 1-8
 # Runs of `make kills`, and mutants of each crate of `make mutants`; the seed that they are drawn from.
 KILLS ?= 300
 MUTANTS ?= 100
-MUTATED ?= dataflow eformat storage trigger
+MUTATED ?= control dataflow eformat storage trigger
 SEED ?= 1
 
 # Where `make install` puts things; DESTDIR stands before it, for those who make packages.

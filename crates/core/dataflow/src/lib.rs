@@ -5,8 +5,8 @@
 //! virtual time.
 //!
 //! The modules follow the data: [`level1`] issues triggers, [`readout`] keeps fragments, [`level2`] decides which
-//! events are built. [`building`] builds them, [`filter`] selects, [`recording`] records. [`control`] conducts the
-//! run and draws up its account. Every role is a [`component::Component`] behind a [`node::Node`].
+//! events are built. [`building`] builds them, [`filter`] selects, [`recording`] records. Every role is a
+//! [`component::Component`] behind a [`node::Node`]. The crate `control` conducts runs and draws up their accounts.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -14,7 +14,6 @@ extern crate alloc;
 
 pub mod building;
 pub mod component;
-pub mod control;
 pub(crate) mod event_map;
 pub mod filter;
 pub(crate) mod groups;

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use base::ids::{NodeId, Role};
 use configuration::{Fraction, TEMPLATES, Tolerance, template};
-use dataflow::control::accounting::Accounting;
-use dataflow::control::controller::{Application, Ending};
-use dataflow::control::lives::Lives;
+use control::accounting::Accounting;
+use control::controller::{Application, Ending};
+use control::lives::Lives;
 use dataflow::message::{BusyCause, FileRecord};
 use dataflow::report::{
     BlockCause, Blocked, Counters, DfmCounters, L2svCounters, Level1Counters, Report, RosCounters, SfiCounters,

@@ -19,7 +19,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use configuration::{BadMenu, ConfigurationError, InputCost, Layout, MessageType, Partition, Way};
-use dataflow::control::controller::Ending;
+use control::controller::Ending;
 use nix::sys::resource::UsageWho;
 use rol::{InputError, Inputs, LinksError, Replay};
 use simulator::network::TopologyError;

@@ -7,7 +7,7 @@ use base::ids::{Incarnation, NodeId, Role};
 use configuration::{
     Connections, FaultKind, InputCost, Layout, MessageType, Partition, SimulatedFault, Simulation, Transport, Way,
 };
-use dataflow::control::controller::Application;
+use control::controller::Application;
 use rol::Inputs;
 use simulator::network::{Buffer, HostId, Link, Network, Port, Switch, SwitchId, Tcp, Topology, Trunk};
 use simulator::world::{

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use base::ids::{NodeId, Role, RunNumber};
 use configuration::Partition;
-use dataflow::control::controller::Application;
+use control::controller::Application;
 use dataflow::level2::overrides::{Override, Overrides};
 use dataflow::level2::steering::{Skeleton, Strategy};
 use dataflow::node::RUN_CONTROL;

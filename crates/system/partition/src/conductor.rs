@@ -15,9 +15,9 @@ use std::time::Duration;
 
 use base::ids::{NodeId, Role};
 use base::time::Time;
+use control::controller::{Controller, Ending};
+use control::states::State;
 use dataflow::component::Outbox;
-use dataflow::control::controller::{Controller, Ending};
-use dataflow::control::states::State;
 use dataflow::message::{Command, Message};
 use dataflow::node::route;
 use membership::registrar::Registrar;

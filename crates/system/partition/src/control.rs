@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dataflow::control::states::{Illegal, State, Verb};
+use control::states::{Illegal, State, Verb};
 
 /// Pauses, resumes and ends the run of a partition, from any thread. Clones control the same partition, which hears of it within
 /// 20 ms. What is wanted between two runs is wanted of the next one. The control of one run alone reaches no other.

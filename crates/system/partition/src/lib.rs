@@ -50,10 +50,10 @@ mod session;
 pub mod summary;
 pub mod table;
 
+pub use self::control::Control;
 pub use assembly::Assembly;
 pub use conductor::{Metered, Outcome, Restart, StartError, conduct, conduct_metered};
 pub use configuration::Run as RunSettings;
-pub use control::Control;
 pub use facts::{facts_of, fragment_overhead_bytes};
 pub use host::{LinksError, WorkshopError};
 pub use news::News;

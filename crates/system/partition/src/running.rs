@@ -4,7 +4,7 @@ use std::iter;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
-use dataflow::control::states::Illegal;
+use control::states::Illegal;
 
 use crate::conductor::{Outcome, StartError, conduct};
 use crate::control::Control;

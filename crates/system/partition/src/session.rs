@@ -4,7 +4,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use configuration::Partition;
-use dataflow::control::states::{Illegal, State, Verb};
+use control::states::{Illegal, State, Verb};
 
 use crate::RunSettings;
 use crate::conductor::{Request, StartError, Wanted, conduct_all};

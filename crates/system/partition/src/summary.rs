@@ -14,8 +14,8 @@ use std::time::Duration;
 use base::histogram::Histogram;
 use base::ids::{NodeId, Role};
 use configuration::Tolerate;
-use dataflow::control::accounting::Accounting;
-use dataflow::control::controller::{Application, Ending};
+use control::accounting::Accounting;
+use control::controller::{Application, Ending};
 use dataflow::message::FileRecord;
 use dataflow::report::{
     self, CarrierKind, DatagramCounts, L2puCounters, Level1Counters, Report, SfiCounters, SfoCounters,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use base::ids::{NodeId, Role};
-use dataflow::control::controller::Ending;
+use control::controller::Ending;
 use dataflow::report::{
     Counters, DatagramCounts, DfmCounters, EfdCounters, L2puCounters, L2svCounters, Level1Counters, Nature, Report,
     RosCounters, SfiCounters, SfoCounters,

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use configuration::{Partition, Size};
-use dataflow::control::states::{Illegal, State, Verb};
+use control::states::{Illegal, State, Verb};
 use partition::summary::RunState;
 use partition::{News, Placement, Run, RunSettings, Running, Session, StartError};
 use testkit::TempDir;

@@ -1,8 +1,5 @@
 //! Components among each other, one message after the other, without a network.
 
-mod accounting;
-mod accounting_in_full;
-mod controller;
 mod event_builder;
 mod event_builder_serving;
 mod filter_daemon;

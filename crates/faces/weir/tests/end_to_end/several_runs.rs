@@ -7,7 +7,7 @@ use std::path::Path;
 
 use base::ids::{NodeId, Role};
 use configuration::Partition;
-use dataflow::control::states::State;
+use control::states::State;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use partition::summary::{RunState, Summary};

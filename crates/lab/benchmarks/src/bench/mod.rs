@@ -38,7 +38,7 @@ use std::io;
 use std::time::Duration;
 
 use configuration::{ConfigurationError, RequestCredits};
-use dataflow::control::accounting::Accounting;
+use control::accounting::Accounting;
 use processing::TasksError;
 use transport::error::OsError;
 

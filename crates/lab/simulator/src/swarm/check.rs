@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use base::ids::{EventId, Role};
-use dataflow::control::accounting::Accounting;
+use control::accounting::Accounting;
 use dataflow::level1::pace::Spacing;
 use dataflow::message::Grounds;
 use dataflow::report::{Counters, DfmCounters, EfdCounters, Level1Counters, Report, RosCounters, SfiCounters};

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use base::ids::{NodeId, Role};
 use base::random::Random;
+use control::controller::Application;
 use dataflow::building::assignment::SfiAssignment;
 use dataflow::building::dfm::ClearAfter;
 use dataflow::building::request_credits::CreditPolicy;
 use dataflow::building::sfi::RequestOrder;
-use dataflow::control::controller::Application;
 use dataflow::filter::policy::FilterPolicy;
 use dataflow::filter::streams::{StreamRule, one_stream};
 use dataflow::level1::dead_time::{DeadTimeParameters, LeakyBucket};

@@ -9,8 +9,8 @@ use std::time::Duration;
 use base::ids::{Incarnation, NodeId};
 use base::random::Random;
 use base::time::Time;
+use control::controller::Controller;
 use dataflow::component::{Input, PeerState};
-use dataflow::control::controller::Controller;
 use dataflow::message::{DatagramAddresses, Envelope, Message};
 use dataflow::node::{Node, RUN_CONTROL};
 use membership::challenge::{Challenge, Member, Prover};
@@ -89,7 +89,7 @@ enum State {
 
 impl Joining {
     pub(super) fn new(joins: &Joins, setup: &Setup) -> Self {
-        let applicant = |app: &dataflow::control::controller::Application| Applicant {
+        let applicant = |app: &control::controller::Application| Applicant {
             node: app.node,
             name: app.name.clone(),
             after_death: if setup.returns(app.node) { AfterDeath::Returns } else { AfterDeath::EndsRun },

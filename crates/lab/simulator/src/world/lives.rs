@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use base::ids::{Incarnation, NodeId};
 use base::time::Time;
+use control::controller::Controller;
 use dataflow::component::{Input, PeerState};
-use dataflow::control::controller::Controller;
 use dataflow::message::{Envelope, Message};
 use dataflow::node::{Node, RUN_CONTROL};
 

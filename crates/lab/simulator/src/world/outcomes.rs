@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use base::ids::{EventId, NodeId, Role};
 use base::time::Time;
-use dataflow::control::accounting::{Accounting, Books};
-use dataflow::control::controller::{Application, Ending};
+use control::accounting::{Accounting, Books};
+use control::controller::{Application, Ending};
 use dataflow::message::{BusyCause, FileRecord};
 use dataflow::report::{Counters as _, DfmCounters, Network};
 

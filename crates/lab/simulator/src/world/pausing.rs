@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use base::ids::{NodeId, Role};
-use dataflow::control::controller::Controller;
+use control::controller::Controller;
 use dataflow::message::Command;
 use dataflow::report::{Counters, DfmCounters, Level1Counters};
 

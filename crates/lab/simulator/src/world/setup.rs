@@ -5,8 +5,8 @@ use std::time::Duration;
 use base::bulk::Bulk;
 use base::ids::{EventId, Incarnation, NodeId, RunNumber};
 use base::time::Time;
+use control::controller::Application;
 use dataflow::component::{Component, Processed, Steer, Steered};
-use dataflow::control::controller::Application;
 use dataflow::level1::trigger::Trigger;
 use dataflow::message::{BuiltEvent, EventInfo, Message, Recording};
 

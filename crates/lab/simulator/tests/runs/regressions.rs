@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use base::ids::{NodeId, Role};
+use control::losses::Cause;
 use dataflow::building::dfm::ClearAfter;
-use dataflow::control::losses::Cause;
 use dataflow::filter::policy::FilterPolicy;
 use dataflow::level1::dead_time::DeadTimeParameters;
 use dataflow::level1::pace::Spacing;

@@ -3,7 +3,7 @@
 use core::fmt;
 use std::borrow::Cow;
 
-use dataflow::control::losses::{Cause, Loss};
+use control::losses::{Cause, Loss};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};

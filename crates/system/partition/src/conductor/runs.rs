@@ -5,9 +5,9 @@ use std::sync::mpsc::{SyncSender, TryRecvError};
 
 use base::ids::{Incarnation, NodeId, Role};
 use base::time::Time;
-use dataflow::control::accounting::Books;
-use dataflow::control::controller::{Ending, RunLimits};
-use dataflow::control::states::State;
+use control::accounting::Books;
+use control::controller::{Ending, RunLimits};
+use control::states::State;
 use dataflow::message::{Command, Message};
 use dataflow::node::RUN_CONTROL;
 use membership::NO_RUN;

@@ -1,7 +1,7 @@
 //! What the summary says of the selection: chains, data moved for level 2, failures of the event filter.
 
 use base::ids::Role;
-use dataflow::control::controller::Ending;
+use control::controller::Ending;
 use dataflow::report::{ChainCount, EfdCounters, L2puCounters, Report, RosCounters};
 use serde::{Deserialize, Serialize};
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use configuration::Tolerate;
-use dataflow::control::accounting::Accounting;
-use dataflow::control::controller::Ending;
-use dataflow::control::losses::Loss;
+use control::accounting::Accounting;
+use control::controller::Ending;
+use control::losses::Loss;
 use serde::{Deserialize, Serialize};
 
 use crate::human::grouped;

@@ -1,6 +1,7 @@
 //! The protocol logic is pure (ARCHITECTURE.md): no I/O, clock, thread, entropy or unsafe code. What has neither `std`,
 //! nor `unsafe`, nor a dependency that brings them, can have none of these. Its dependencies have no `std` either: `base` holds
-//! values, `pages` counts holders of memory, and `timing` matches by time. `membership` proves with a hash besides.
+//! values, `pages` counts holders of memory, and `timing` matches by time. `membership` proves with a hash besides, and
+//! `control` has no other.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,7 +12,7 @@ use testkit::TempDir;
 
 use crate::tree::{directory, files, host, manifest, packages, root, run};
 
-const CORE: [&str; 3] = ["dataflow", "membership", "timing"];
+const CORE: [&str; 4] = ["control", "dataflow", "membership", "timing"];
 
 /// Compiles the core with a toolchain that has `core` and `alloc` but no `std`: the stronger form of a look for
 /// `extern crate std`, and it needs no other target to be installed.
@@ -31,21 +32,9 @@ fn the_core_compiles_where_there_is_no_standard_library() {
         }
     }
     let output = Command::new("cargo")
-        .args([
-            "check",
-            "--locked",
-            "--offline",
-            "--lib",
-            "-p",
-            CORE[0],
-            "-p",
-            CORE[1],
-            "-p",
-            CORE[2],
-            "--target",
-            &host,
-            "--target-dir",
-        ])
+        .args(["check", "--locked", "--offline", "--lib", "--target", &host])
+        .args(CORE.iter().flat_map(|name| ["-p", name]))
+        .arg("--target-dir")
         .arg(Path::new(env!("CARGO_TARGET_TMPDIR")).join("purity"))
         .env("CARGO_ENCODED_RUSTFLAGS", format!("--sysroot\x1f{}", sysroot.path().display()))
         .current_dir(root())
@@ -79,6 +68,7 @@ fn the_core_depends_on_handles_alone() {
         ["base", "pages", "timing"],
         "what the core depends on, build scripts included"
     );
+    assert_eq!(dependencies("control"), ["base", "dataflow"], "what conducts runs, build scripts included");
     let of_membership = ["base", "blake3", "dataflow", "thiserror"];
     assert_eq!(dependencies("membership"), of_membership, "what proves membership, build scripts included");
     assert_eq!(dependencies("timing"), ["base"], "what matches by time depends on, build scripts included");

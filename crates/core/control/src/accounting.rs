@@ -6,13 +6,13 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::control::controller::Application;
-use crate::message::FileRecord;
-use crate::report::{
+use crate::controller::Application;
+use base::ids::{NodeId, Role};
+use dataflow::message::FileRecord;
+use dataflow::report::{
     Counters, DfmCounters, EfdCounters, L2puCounters, L2svCounters, Level1Counters, Report, RosCounters, SfiCounters,
     SfoCounters,
 };
-use base::ids::{NodeId, Role};
 
 /// The account; the fields are those of the run summary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

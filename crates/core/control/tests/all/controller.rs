@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use base::ids::{NodeId, Role};
 use base::time::Time;
+use control::controller::{Application, Controller, Ending, RunLimits};
+use control::states::{Illegal, State, Verb};
 use dataflow::component::{Action, Outbox};
-use dataflow::control::controller::{Application, Controller, Ending, RunLimits};
-use dataflow::control::states::{Illegal, State, Verb};
 use dataflow::message::{Command, FileRecord, Message};
 use dataflow::report::Report;
 

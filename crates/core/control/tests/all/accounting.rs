@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use base::histogram::Histogram;
 use base::ids::{NodeId, Role};
-use dataflow::control::accounting::{Accounting, Books};
-use dataflow::control::controller::Application;
+use control::accounting::{Accounting, Books};
+use control::controller::Application;
 use dataflow::message::FileRecord;
 use dataflow::report::{
     Counter, Counters, EfdCounters, L2svCounters, Network, PeerCount, Report, SfiCounters, SfoCounters,

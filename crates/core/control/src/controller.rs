@@ -7,13 +7,13 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::component::Outbox;
-use crate::control::lives::Lives;
-use crate::control::states::{Illegal, State, Verb};
-use crate::message::{Command, FileRecord, Message};
-use crate::report::Report;
+use crate::lives::Lives;
+use crate::states::{Illegal, State, Verb};
 use base::ids::{NodeId, Role};
 use base::time::Time;
+use dataflow::component::Outbox;
+use dataflow::message::{Command, FileRecord, Message};
+use dataflow::report::Report;
 
 /// An application of the partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,11 +35,11 @@ pub struct RunLimits {
     pub stop_timeout: Duration,
 }
 
-/// Leads a partition through the [state table](crate::control::states), and conducts one run after the other. Losing an application
+/// Leads a partition through the [state table](crate::states), and conducts one run after the other. Losing an application
 /// ends the run: the rest drains, and what was lost is counted.
 ///
 /// A stage may drain for as long as it, or what is behind it, makes progress: several times in a `stop_timeout` the
-/// controller looks at the [marks](crate::report::Report::mark) of all that have not drained, and only when none has changed
+/// controller looks at the [marks](dataflow::report::Report::mark) of all that have not drained, and only when none has changed
 /// for a whole `stop_timeout` it gives up. The counters behind the marks are those of events that get on, of which there are
 /// finitely many once level 1 has stopped, so that every stop ends.
 pub struct Controller {

@@ -164,6 +164,6 @@ mod tests {
 
     #[test]
     fn the_graph_is_the_one_in_the_golden_file() {
-        assert_eq!(graph(), include_str!("../../tests/golden/states.dot"));
+        assert_eq!(graph(), include_str!("../tests/golden/states.dot"));
     }
 }

@@ -3,8 +3,8 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-use crate::report::Report;
 use base::ids::NodeId;
+use dataflow::report::Report;
 
 /// The last reports of all lives of all applications.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -58,11 +58,11 @@ mod tests {
     use alloc::vec;
 
     use super::*;
-    use crate::message::BusyCause;
-    use crate::report::{
+    use base::ids::Role;
+    use dataflow::message::BusyCause;
+    use dataflow::report::{
         BlockCause, Blocked, ChainCount, Counters, L2svCounters, RosCounters, SfiCounters, SfoCounters,
     };
-    use base::ids::Role;
 
     const NODE: NodeId = NodeId(5);
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use base::ids::{NodeId, Role};
-use dataflow::control::accounting::{Accounting, Books};
-use dataflow::control::controller::Application;
+use control::accounting::{Accounting, Books};
+use control::controller::Application;
 use dataflow::message::FileRecord;
 use dataflow::report::{
     Counters, DfmCounters, EfdCounters, L2puCounters, L2svCounters, Level1Counters, PeerCount, Report, SfiCounters,

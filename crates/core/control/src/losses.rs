@@ -1,7 +1,7 @@
 //! Accepted events that were lost, or handled with less than all data, by cause. They make the end of a run
 //! `degraded` (DESIGN §7).
 
-use crate::control::accounting::Accounting;
+use crate::accounting::Accounting;
 
 /// Why an event is lost, incomplete, or decided without all its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
