@@ -40,10 +40,10 @@ impl Level2 {
     /// As it is configured.
     pub(super) fn new(assembly: &Assembly) -> Self {
         let run_number = assembly.partition.run.number();
-        match (assembly.partition.ros.input, assembly.steering()) {
+        match (assembly.partition.ros.input, Strategy::of(assembly)) {
             (RosInput::Emulator, Strategy::Skeleton(skeleton)) => Self::Skeleton(skeleton),
             _ => {
-                let steering = || Steering::new(assembly.steering(), Duration::ZERO, run_number, None);
+                let steering = || Steering::new(Strategy::of(assembly), Duration::ZERO, run_number, None);
                 Self::Units(assembly.of(Role::L2pu).into_iter().map(|node| (node, steering())).collect())
             }
         }

@@ -14,7 +14,8 @@ use crate::emulator::{EmulatedTriggers, Emulation, emulated_source_ids};
 use crate::items::{ItemsError, by_bit};
 use crate::links::Links;
 use crate::parameters::{LinkParameters, LinksError};
-use crate::replay::{Replay, ReplayError, ReplayTriggers};
+use crate::replay::{Replay, ReplayTriggers};
+use crate::replay_error::ReplayError;
 use crate::sample::{Mixture, Sample, SampleError, SampleInput, SampleTriggers};
 use crate::trigger_file::{FileTriggers, TriggerFileError};
 

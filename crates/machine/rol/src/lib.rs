@@ -45,6 +45,7 @@ mod parameters;
 mod preprocessing;
 mod pushed;
 mod replay;
+mod replay_error;
 mod sample;
 mod timed;
 mod trigger_file;
@@ -58,9 +59,8 @@ pub use network::{BadLevel1Frame, Incoming, Level1Frame, NetworkError, NetworkPa
 pub use parameters::{LinkParameters, LinksError, ReadOutError};
 pub use preprocessing::{PREPROCESSED, Preprocessing};
 pub use pushed::{Pushed, PushedFragments};
-pub use replay::{
-    AssembleError, RECORD_SOURCE_ID, Replay, ReplayError, ReplayFacts, ReplayTriggers, assemble, original_source,
-};
+pub use replay::{AssembleError, RECORD_SOURCE_ID, Replay, ReplayFacts, ReplayTriggers, assemble, original_source};
+pub use replay_error::ReplayError;
 pub use sample::{
     Mixture, Sample, SampleError, SampleFacts, SampleFile, SampleInput, SampleRow, SampleTriggers, TruthParticle,
     read_rows,

@@ -4,7 +4,7 @@ use base::ids::EventId;
 use dataflow::readout::fragment::Unplaced;
 use transport::page_pool::PoolError;
 
-use crate::replay::ReplayError;
+use crate::replay_error::ReplayError;
 
 /// How the links of a read-out system are set up, whatever their kind.
 #[derive(Clone, Debug, PartialEq, Eq)]

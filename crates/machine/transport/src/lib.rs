@@ -84,3 +84,4 @@ pub mod waker;
 mod assembler;
 mod mapping;
 mod send_queue;
+mod violation;

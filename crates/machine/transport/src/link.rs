@@ -15,7 +15,7 @@
 
 use crate::error::OsError;
 use crate::frame::{Frame, Malformed};
-use crate::shm::Violation;
+use crate::violation::Violation;
 use base::bulk::Bulk;
 use base::time::Time;
 

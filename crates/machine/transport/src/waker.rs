@@ -1,11 +1,14 @@
 //! Waking a scheduler that sleeps.
 
 use crate::error::OsError;
-use crate::shm::SleepWord;
 use core::sync::atomic::{AtomicU8, Ordering};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex};
+
+pub(crate) mod sleep_word;
+
+pub use sleep_word::SleepWord;
 
 /// Tells a scheduler, from any thread, that something changed that it must look at. Clones wake the same scheduler.
 ///

@@ -6,13 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use assembly::Scale;
-use configuration as toml;
 use configuration::{BadMenu, Partition};
 use rol::TimedFragments;
 use trigger::Menu;
 
-use crate::host::{Strategy, replies_kept};
 use crate::observer::Observer;
+use crate::replies::replies_kept;
 
 /// An assembly, with the selection that its configuration names and what only a run in processes of its own has.
 #[derive(Clone)]
@@ -64,13 +63,9 @@ impl Assembly {
         self.observer.clone()
     }
 
-    /// How an L2PU reaches its decisions.
-    pub fn steering(&self) -> Strategy {
-        let l2pu = self.partition.l2pu.clone().unwrap_or_default();
-        match (&self.menu, l2pu.strategy) {
-            (Some(menu), toml::Strategy::Menu) => Strategy::menu(menu, l2pu.workers as usize),
-            _ => Strategy::Skeleton(self.skeleton()),
-        }
+    /// The selection, if there is one.
+    pub(crate) fn menu(&self) -> Option<&Arc<Menu>> {
+        self.menu.as_ref()
     }
 }
 

@@ -42,6 +42,7 @@ mod news;
 mod node;
 pub mod observer;
 mod probe;
+mod replies;
 mod run;
 mod run_number;
 mod running;

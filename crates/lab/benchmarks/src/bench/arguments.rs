@@ -8,6 +8,8 @@ use configuration::Size;
 use serde::Serialize;
 use transport::idle::IdleStrategy;
 
+use crate::calibration::seconds;
+
 /// `weir bench`.
 #[derive(Clone, Debug, Args)]
 pub struct BenchArgs {
@@ -409,11 +411,6 @@ fn fragment_bytes(text: &str) -> Result<u32, String> {
     };
     let accepted = u32::try_from(bytes).ok().filter(|bytes| *bytes <= FRAGMENT_BYTES_MAX);
     accepted.ok_or_else(|| format!("expected at most {FRAGMENT_BYTES_MAX} bytes"))
-}
-
-pub(crate) fn seconds(text: &str) -> Result<f64, String> {
-    let seconds = text.parse().ok().filter(|seconds| (0.01..=3600.0).contains(seconds));
-    seconds.ok_or_else(|| "expected a number from 0.01 to 3600".to_owned())
 }
 
 /// Of a measurement that takes a part of the time.

@@ -50,7 +50,6 @@ use reference::ReferenceError;
 use terminal::on_standard_streams;
 use terminal::{ConductError, Exit};
 
-pub(crate) use arguments::seconds;
 pub use arguments::{BenchArgs, BenchPart, EXAMPLES};
 
 /// Runs a benchmark and prints its result.

@@ -5,8 +5,6 @@ use std::path::PathBuf;
 use clap::Args;
 use terminal::Overrides;
 
-use crate::bench::seconds;
-
 /// `weir calibrate`.
 #[derive(Clone, Debug, Args)]
 pub struct CalibrateArgs {
@@ -21,6 +19,12 @@ pub struct CalibrateArgs {
     /// Changes of keys.
     #[command(flatten)]
     pub overrides: Overrides,
+}
+
+/// How long a measurement may take.
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.01..=3600.0).contains(seconds));
+    seconds.ok_or_else(|| "expected a number from 0.01 to 3600".to_owned())
 }
 
 /// The end of its help.

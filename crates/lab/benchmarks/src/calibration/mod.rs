@@ -15,6 +15,7 @@ mod fit;
 mod machine;
 mod shapes;
 
+pub(crate) use arguments::seconds;
 pub use arguments::{CalibrateArgs, EXAMPLES};
 
 use std::collections::BTreeMap;

@@ -11,10 +11,11 @@ use eformat::replay::{Split, split};
 use eformat::{Bcid, CompressionType, DataSeparator, Event, Parsed, Part, advance_ids, zlib_unpack};
 use storage::{EVENT_BYTES_MAX, FileReader, ReadEvent};
 
+use super::ReplayFacts;
 use super::level1::level1_of;
 use super::rounds::Rounds;
 use super::source::{RECORD_SOURCE_ID, link_of};
-use super::{ReplayError, ReplayFacts};
+use crate::replay_error::ReplayError;
 
 /// An index of the events of recorded files: open once and share. The events themselves stay in the files.
 ///

@@ -1,11 +1,12 @@
 //! What two sides tell each other first: the sizes of their memory, and its descriptors.
 
 use super::bell::Bell;
-use super::lane::{Geometry, Lane, Violation};
+use super::lane::{Geometry, Lane};
 use crate::error::OsError;
 use crate::link::Lost;
 use crate::page_pool::SHARED_HEADER_LEN;
 use crate::shared_memory::{Region, check_foreign};
+use crate::violation::Violation;
 use core::mem::MaybeUninit;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::SealFlags;

@@ -1,12 +1,13 @@
 //! Frames out of the peer's ring. What a record is, is said in [`outbox`](super::outbox).
 
-use super::lane::{OwnLane, Violation};
+use super::lane::OwnLane;
 use super::peer::{Handle, Peer};
 use super::record::{INLINE, PIECE_LEN, RECORD_HEAD_LEN};
 use super::ring::{Consumer, Record};
 use crate::frame::{Frame, FrameLimits, LENGTH_FIELD_LEN};
 use crate::link::{LinkCounters, Lost};
 use crate::page_pool::{Page, Pool};
+use crate::violation::Violation;
 use base::bulk::{Bulk, PageSlice};
 use core::ops::Range;
 use std::collections::VecDeque;

@@ -1,6 +1,7 @@
 //! Whose pages are out, until they are home again.
 
-use super::lane::{Lane, Violation};
+use super::lane::Lane;
+use crate::violation::Violation;
 use base::bulk::PageSlice;
 
 /// The slices that a peer reads, by ticket.

@@ -2,7 +2,7 @@
 
 use super::greeting::{self, Received, Sizes};
 use super::intake::{Intake, Taken};
-use super::lane::{Lane, OwnLane, Violation};
+use super::lane::{Lane, OwnLane};
 use super::options::{Address, Process, ShmError};
 use super::outbox::Outbox;
 use super::peer::Peer;
@@ -13,6 +13,7 @@ use crate::link::{Filled, Flushed, Link, LinkCounters, Lost, SendError};
 use crate::page_pool::Pool;
 use crate::poller::{Poller, Readiness};
 use crate::shared_memory::make;
+use crate::violation::Violation;
 use crate::waker::Waker;
 use base::bulk::Bulk;
 use base::time::Time;

@@ -76,8 +76,9 @@ mod record;
 mod ring;
 mod socket;
 
-pub use bell::{Bell, SleepWord};
-pub use lane::Violation;
+pub use crate::violation::Violation;
+pub use crate::waker::SleepWord;
+pub use bell::Bell;
 pub use link::ShmLink;
 pub use listener::ShmListener;
 pub use options::{Address, InvalidAddress, LENT_POOLS_MAX, Process, ShmError, ShmOptions};

@@ -1,12 +1,12 @@
 //! How links through shared memory are set up.
 
-use super::bell::SleepWord;
 use super::greeting::POOLS_MAX;
 use super::lane::Geometry;
 use super::record::pieces_max;
 use crate::error::OsError;
 use crate::frame::FrameLimits;
 use crate::page_pool::Pool;
+use crate::waker::SleepWord;
 use core::fmt;
 use core::str::FromStr;
 use std::sync::Arc;

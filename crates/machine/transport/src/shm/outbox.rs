@@ -11,12 +11,13 @@
 //! | of a piece: 0 | its length in bytes | the region, or [`INLINE`] |
 //! | of a piece: 1, 2 | where it lies in the region | its ticket |
 
-use super::lane::{Lane, OwnLane, Violation};
+use super::lane::{Lane, OwnLane};
 use super::ledger::Ledger;
 use super::options::Process;
 use super::record::{INLINE, PIECE_LEN, RECORD_HEAD_LEN, pieces_max};
 use super::ring::Producer;
 use crate::page_pool::Page;
+use crate::violation::Violation;
 use base::bulk::{Bulk, PageSlice};
 use std::collections::VecDeque;
 

@@ -2,8 +2,9 @@
 
 use super::bell::Bell;
 use super::greeting::{Pages, Received};
-use super::lane::{Lane, OwnLane, Violation};
+use super::lane::{Lane, OwnLane};
 use crate::page_pool::{SHARED_HEADER_LEN, prefetch_ends};
+use crate::violation::Violation;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use pages::{Left, PageHeader, PageOwner, PageSlice};

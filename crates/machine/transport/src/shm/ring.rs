@@ -4,7 +4,8 @@
 //! of zero says that the rest of the ring up to its end is skipped. Positions count bytes from the beginning of the
 //! stream and never wrap.
 
-use super::lane::{Lane, OwnLane, Violation};
+use super::lane::{Lane, OwnLane};
+use crate::violation::Violation;
 
 /// The writer's place in its own ring.
 #[derive(Debug, Default)]

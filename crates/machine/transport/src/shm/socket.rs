@@ -4,9 +4,9 @@ use std::os::fd::OwnedFd;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};
 
-use super::lane::Violation;
 use crate::error::OsError;
 use crate::link::Lost;
+use crate::violation::Violation;
 
 /// A socket that keeps the boundaries of messages and never blocks.
 pub(super) fn new_socket() -> Result<OwnedFd, OsError> {

@@ -1,15 +1,17 @@
 //! What a peer that shares memory with us can write: anything, and is refused with a reason.
 
+use super::ShmLink;
 use super::greeting::{self, Sizes};
-use super::lane::{Geometry, Lane, OwnLane, Violation};
+use super::lane::{Geometry, Lane, OwnLane};
 use super::options::{Address, Process, ShmOptions};
 use super::record::INLINE;
-use super::{ShmLink, SleepWord};
 use crate::clock;
 use crate::frame::FrameLimits;
 use crate::link::{Filled, Link, Lost};
 use crate::page_pool::{Pool, PoolOptions};
 use crate::shared_memory::make;
+use crate::violation::Violation;
+use crate::waker::SleepWord;
 use base::bulk::{Bulk, PageSlice};
 use core::time::Duration;
 use proptest::prelude::*;

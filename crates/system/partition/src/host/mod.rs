@@ -51,7 +51,7 @@ pub(crate) use channel::{InvalidPeerAddress, PeerAddress};
 pub use channel::{SHM_BATCH, SLICES_BATCH};
 pub(crate) use checks::FragmentChecks;
 pub use checks::byte_sum;
-pub(crate) use datagrams::{DatagramOptions, replies_kept};
+pub(crate) use datagrams::DatagramOptions;
 use datagrams::{Datagrams, Sent};
 pub use filtering::processed;
 use links::{Heard, NotSent};

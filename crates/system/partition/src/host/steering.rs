@@ -11,6 +11,7 @@ use eformat::{Bcid, EventFormat, RobParams, Robs, RodHeader, SourceId, rob_prefi
 use rustix::time::{ClockId, clock_gettime};
 use trigger::{Decision, LEVEL2_RESULT, Next};
 
+use crate::assembly::Assembly;
 use crate::observer::{Observer, Seen};
 
 /// Steering with what all its steps share.
@@ -30,6 +31,15 @@ pub enum Strategy {
 }
 
 impl Strategy {
+    /// That of each L2PU of a partition.
+    pub fn of(assembly: &Assembly) -> Self {
+        let l2pu = assembly.partition.l2pu.clone().unwrap_or_default();
+        match (assembly.menu(), l2pu.strategy) {
+            (Some(menu), configuration::Strategy::Menu) => Self::menu(menu, l2pu.workers as usize),
+            _ => Self::Skeleton(assembly.skeleton()),
+        }
+    }
+
     /// A menu for a unit with so many workers.
     pub fn menu(menu: &Arc<trigger::Menu>, workers: usize) -> Self {
         Self::Menu((0..workers).map(|_| trigger::Steering::new(Arc::clone(menu))).collect())

@@ -19,7 +19,7 @@ use super::external::External;
 use super::filtering::{Filtering, FilteringError};
 use super::recorder::{Done, Recorder, RecorderError};
 use super::sources::Sources;
-use super::steering::Steering;
+use super::steering::{Steering, Strategy};
 use super::{Host, Section};
 use crate::assembly::Assembly;
 
@@ -103,7 +103,7 @@ impl Workshop {
             Role::L2pu => {
                 let cost = partition.l2pu.as_ref().map_or(Duration::ZERO, |l2pu| l2pu.cost.duration());
                 let observer = assembly.observer();
-                Kind::Steering(Steering::new(assembly.steering(), cost, partition.run.number(), observer))
+                Kind::Steering(Steering::new(Strategy::of(assembly), cost, partition.run.number(), observer))
             }
             Role::Efd if partition.pt.is_some() => {
                 Kind::Filtering(Box::new(Filtering::start(assembly, &app.name, waker.clone())?))

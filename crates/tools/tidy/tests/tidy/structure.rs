@@ -34,7 +34,13 @@ fn files_of_a_crate_use_each_other_one_way() {
         let mut uses: BTreeMap<Module, BTreeSet<Module>> = BTreeMap::new();
         for (module, file) in sources {
             let used = paths(&file.text).filter_map(|path| named(&modules, &module, &path));
-            uses.entry(module.clone()).or_default().extend(used.filter(|used| !are_family(used, &module)));
+            uses.entry(module.clone()).or_default().extend(used.filter(|used| !module.starts_with(used)));
+            // A file uses its children, and they may use it.
+            if let Some(parent) =
+                (0..module.len()).rev().map(|len| &module[..len]).find(|above| modules.contains(*above))
+            {
+                uses.entry(parent.to_vec()).or_default().insert(module);
+            }
         }
         for (module, used) in in_circles(uses) {
             let used: Vec<String> = used.iter().map(|module| module.join("::")).collect();
@@ -125,11 +131,6 @@ fn named(modules: &BTreeSet<Module>, within: &Module, path: &[String]) -> Option
         }
     }
     Some(module)
-}
-
-/// Whether one is the other, or lies below it.
-fn are_family(one: &Module, other: &Module) -> bool {
-    one.starts_with(other) || other.starts_with(one)
 }
 
 /// What is left if all that uses nothing, and all that nothing uses, is taken away again and again.

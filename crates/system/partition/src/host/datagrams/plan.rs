@@ -3,13 +3,14 @@
 use std::net::IpAddr;
 
 use base::ids::{Incarnation, NodeId, Role};
-use configuration::{FRAGMENT_OVERHEAD_BYTES, MessageType, Partition, RosInput, Transport, Way};
+use configuration::{FRAGMENT_OVERHEAD_BYTES, Partition, RosInput, Transport};
 use dataflow::wire;
 use membership::run_secret::RunSecret;
 use transport::frame::FrameLimits;
 use transport::udp::{Acknowledged, Authenticate, MulticastOptions, PartitionKey, SocketBuffers, UdpOptions};
 
 use crate::assembly::Assembly;
+use crate::replies::replies_kept;
 
 /// Settings of the datagrams of a process.
 #[derive(Clone, Debug)]
@@ -163,43 +164,6 @@ pub(super) fn complaint(what: &str, buffers: SocketBuffers) -> Option<String> {
             texts.join(", ")
         )
     })
-}
-
-/// Replies to one builder or unit of level 2 that a read-out system keeps, in case a part of them is lost and asked for, or until
-/// they are acknowledged.
-pub(crate) fn replies_kept(partition: &Partition) -> usize {
-    if !partition.transport.has_datagrams() {
-        return 0;
-    }
-    replies_asked_for(partition).max(replies_unacknowledged(partition))
-}
-
-/// An older one is no longer missed, or given up.
-fn replies_asked_for(partition: &Partition) -> usize {
-    if partition.transport.udp.ask_after.duration().is_zero() {
-        return 0;
-    }
-    let at_one_source = count(partition.sfi.outstanding_requests.div_ceil(partition.ros.count.max(1)));
-    let workers = partition.l2pu.as_ref().map_or(0, |l2pu| count(l2pu.workers));
-    let pushed = partition.push().map_or(0, |_| count(partition.sfi.building));
-    KEPT_PER_CREDIT * at_one_source.max(workers).max(pushed)
-}
-
-/// What waits for the window is of events that its receiver waits for, and in no page beyond those of the events.
-fn replies_unacknowledged(partition: &Partition) -> usize {
-    let transport = &partition.transport;
-    let replies = [MessageType::EventReply, MessageType::Pushed, MessageType::RoiReply];
-    let has_replies = replies.into_iter().any(|of| transport.way(of) == Way::Udp);
-    let Some(window) = transport.udp.window.filter(|_| has_replies) else { return 0 };
-    // A shorter one is copied, unless it travels with others.
-    let unknown_len = transport.copy_below.bytes();
-    let ros = &partition.ros;
-    let emulated = ros.fragment.distribution().filter(|_| ros.input == RosInput::Emulator);
-    let reply_len = emulated.map_or(unknown_len, |sizes| {
-        sizes.size_mean().bytes().saturating_add(FRAGMENT_OVERHEAD_BYTES).saturating_mul(u64::from(ros.robs))
-    });
-    let replies = window.bytes() / reply_len.max(1);
-    usize::try_from(replies).unwrap_or(usize::MAX).clamp(1, Acknowledged::MESSAGES_MAX)
 }
 
 /// The credits of a partition, as far as messages that may travel in datagrams have them.
@@ -357,9 +321,6 @@ const MESSAGE_BYTES: usize = 128;
 /// A request and its repetition may be on the way together.
 const REPEATED: usize = 2;
 
-/// While one reply is incomplete, others come and go: of those that may wait at one source so many times as many are kept.
-const KEPT_PER_CREDIT: usize = 16;
-
 /// Clear groups that may come in a row.
 const CLEARS: usize = 64;
 
@@ -429,26 +390,8 @@ mod tests {
     #[test]
     fn nothing_is_opened_for_nothing() {
         assert!(options(&assembly(&[]), Role::Sfi).is_none());
-        assert_eq!(replies_kept(&assembly(&[]).partition), 0);
         let silent = assembly(&["transport.clear=udp", "transport.udp.ask_after=0 s"]);
-        assert_eq!(replies_kept(&silent.partition), 0);
         assert_eq!(options(&silent, Role::Ros).unwrap().bulk.keep_parts_max, 0);
-    }
-
-    #[test]
-    fn what_is_not_acknowledged_is_kept() {
-        let kept = |window: &str, more: &[&str]| {
-            let udp = format!("transport.udp={{window=\"{window}\", ask_after=\"0 s\"}}");
-            replies_kept(&assembly(&[&[udp.as_str()], more].concat()).partition)
-        };
-        let replies = ["transport.event_reply=udp"];
-        // Replies of 1 kB and headers.
-        assert!((80..100).contains(&kept("100 kB", &replies)), "{}", kept("100 kB", &replies));
-        assert_eq!((kept("1 GB", &replies), kept("1 kB", &replies)), (512, 1));
-        assert_eq!((kept("100 kB", &["transport.clear=udp"]), kept("100 kB", &[])), (0, 0));
-        let asking = assembly(&["transport.event_reply=udp"]);
-        let both = assembly(&["transport.event_reply=udp", "transport.udp.window=1 kB"]);
-        assert_eq!(replies_kept(&both.partition), replies_kept(&asking.partition));
     }
 
     #[test]
