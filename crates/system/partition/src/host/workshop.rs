@@ -219,7 +219,7 @@ impl Host {
             }
             (Work::NextTrigger, Kind::External(external)) => external.ask(ticket),
             (Work::Process(built), Kind::Filtering(filtering)) => filtering.begin(ticket, built),
-            (work, Kind::Recorder(recorder)) => recorder.begin(ticket, work),
+            (work, Kind::Recorder(recorder)) => recorder.begin(now, ticket, work),
             (work, _) => unreachable!("{work:?} is no work of node {node:?}"),
         }
     }

@@ -1,8 +1,7 @@
 //! Built events as they are in files.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use base::bulk::PageSlice;
+use base::time::Time;
 use configuration::{Checksum, Compression, Partition};
 use dataflow::message::{DebugReason, Grounds, Recording};
 use eformat::stream_tag::StreamTag;
@@ -10,6 +9,7 @@ use eformat::{
     Bcid, ChecksumType, EventFormat, EventHeader, EventStatus, GenericStatus, LOST_ROB_BYTES, OnlineErrorCode,
     RobParams, Robs, RodHeader, RunType, SourceId, StatusWord, ZLIB_LEVEL, compressed_event, event_envelope, lost_rob,
 };
+use stamps::clock::TimeOfDay;
 use trigger::{Decision, FILTER_RESULT, FilterResult, LEVEL2_RESULT, trigger_info};
 
 /// Makes events of what the event builders and the event filter deliver.
@@ -21,6 +21,7 @@ pub(super) struct EventMaker {
     has_results: bool,
     event_adler32: bool,
     compress: bool,
+    clock: TimeOfDay,
 }
 
 /// An event, or a part of it, as one stream records it.
@@ -49,6 +50,7 @@ impl EventMaker {
             has_results: partition.l2sv.is_some() || partition.ef.is_some(),
             event_adler32: sfo.checksum == Checksum::Adler32,
             compress: sfo.compression == Compression::Zlib,
+            clock: TimeOfDay::look(),
         }
     }
 
@@ -57,12 +59,12 @@ impl EventMaker {
         Self { lumi_block: u16::try_from(lumi_block).unwrap_or(u16::MAX), ..self }
     }
 
-    /// The parts of an event that goes to streams with these tag words.
-    pub(super) fn parts<'a>(&self, recording: &'a Recording, stream_tags: Vec<u32>) -> EventParts<'a> {
+    /// The parts of an event that came at that time and goes to streams with these tag words.
+    pub(super) fn parts<'a>(&self, came: Time, recording: &'a Recording, stream_tags: Vec<u32>) -> EventParts<'a> {
         let built = &recording.built;
         let lost = built.missing.iter().map(|&rob| (SourceId(rob), self.lost_rob(recording, rob)));
         let slices = built.bulk.slices();
-        EventParts { header: self.header(recording, slices, stream_tags), slices, lost: lost.collect() }
+        EventParts { header: self.header(came, recording, slices, stream_tags), slices, lost: lost.collect() }
     }
 
     /// The event as a stream takes it.
@@ -92,14 +94,14 @@ impl EventMaker {
         RecordedEvent { header: bytes, robs, trailer }
     }
 
-    fn header(&self, recording: &Recording, slices: &[PageSlice], stream_tags: Vec<u32>) -> EventHeader {
+    fn header(&self, came: Time, recording: &Recording, slices: &[PageSlice], stream_tags: Vec<u32>) -> EventHeader {
         let event = recording.built.event;
-        let now = unix_time();
+        let time = self.clock.at(came);
         let (lvl2_info, hlt_info) = if self.has_results { trigger_infos(slices) } else { Default::default() };
         EventHeader {
             status: status(recording),
-            seconds: now.as_secs() as u32,
-            nanoseconds: now.subsec_nanos(),
+            seconds: time.as_secs() as u32,
+            nanoseconds: time.subsec_nanos(),
             global_id: event.event.0,
             run_type: RunType(self.run_type),
             run_number: self.run_number,
@@ -226,11 +228,6 @@ fn trigger_infos(slices: &[PageSlice]) -> (Vec<u32>, Vec<u32>) {
     infos
 }
 
-#[expect(clippy::disallowed_methods, reason = "the time of an event in its file is the wall clock's")]
-fn unix_time() -> core::time::Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
-}
-
 /// Before prescale, after prescale, after veto (format note §4). Items are known after their prescale only, and nothing
 /// vetoes one of them alone.
 const LVL1_BLOCKS: usize = 3;
@@ -244,6 +241,8 @@ mod tests {
     use trigger::FilterDecision;
 
     use super::*;
+
+    const CAME: Time = Time::ZERO;
 
     fn rob(source_id: u32, data: &[u32]) -> Vec<u8> {
         let rod = RodHeader { source_id: SourceId(source_id), lvl1_id: 5, ..RodHeader::default() };
@@ -277,7 +276,7 @@ mod tests {
 
     /// The ROBs of the event that a stream takes, and its first status word.
     fn taken(maker: &EventMaker, recording: &Recording, tag: &StreamTag) -> (Vec<u32>, StatusWord) {
-        let parts = maker.parts(recording, Vec::new());
+        let parts = maker.parts(CAME, recording, Vec::new());
         let bytes = maker.event(&parts, tag).pieces().concat();
         let mut problems = Vec::new();
         check_event(&bytes, &CheckOptions::default(), &mut problems);
@@ -322,11 +321,11 @@ mod tests {
         let robs = [rob(LEVEL2_RESULT.0, &level2.to_words()), rob(FILTER_RESULT.0, &filter.to_words())];
         let maker = maker(&[]);
         let recording = recording(vec![slice(&robs)], Vec::new());
-        let header = maker.parts(&recording, Vec::new()).header;
+        let header = maker.parts(CAME, &recording, Vec::new()).header;
         assert_eq!(header.lvl1_info, [0b101; 3]);
         assert_eq!((header.lvl2_info, header.hlt_info), (vec![0, 10], vec![0, 2]));
         let other = self::recording(vec![slice(&[rob(LEVEL2_RESULT.0, &[1, 2])])], Vec::new());
-        assert!(maker.parts(&other, Vec::new()).header.lvl2_info.is_empty());
+        assert!(maker.parts(CAME, &other, Vec::new()).header.lvl2_info.is_empty());
     }
 
     #[test]

@@ -11,8 +11,8 @@ use dataflow::message::{FileRecord, Recording};
 use eformat::stream_tag::StreamTag;
 use eformat::{FileVersion, RunParameters};
 use rol::ReplayFacts;
+use stamps::clock;
 use storage::{EventCopy, ResumeError, Resumed, Streams, WriteError, WriterConfig};
-use transport::clock;
 
 use super::RecorderError;
 use super::event::{EventMaker, RecordedEvent};
@@ -99,16 +99,16 @@ impl Files {
         })
     }
 
-    /// Does a piece of work; with words for people if something went wrong.
-    pub(super) fn work(&mut self, work: Work) -> (Outcome, Option<String>) {
-        let (outcome, complaint) = self.try_work(work);
+    /// Does a piece of work that was given at that time; with words for people if something went wrong.
+    pub(super) fn work(&mut self, given: Time, work: Work) -> (Outcome, Option<String>) {
+        let (outcome, complaint) = self.try_work(given, work);
         let said: Vec<String> = self.writers.take_remarks().into_iter().chain(complaint).collect();
         (outcome, (!said.is_empty()).then(|| said.join("; ")))
     }
 
-    fn try_work(&mut self, work: Work) -> (Outcome, Option<String>) {
+    fn try_work(&mut self, given: Time, work: Work) -> (Outcome, Option<String>) {
         match work {
-            Work::Record(recording) => match self.record(&recording) {
+            Work::Record(recording) => match self.record(given, &recording) {
                 Ok(Written { copies, bytes }) => {
                     self.failing = false;
                     (Outcome::Recorded { copies, bytes, closed: self.closed() }, None)
@@ -123,7 +123,7 @@ impl Files {
                 }
                 Err(error) => (Outcome::TakeOverFailed, self.complain(&error)),
             },
-            Work::Sync => match self.look().and_then(|()| self.writers.sync()) {
+            Work::Sync => match self.look(given).and_then(|()| self.writers.sync()) {
                 Ok(()) => {
                     self.failing = false;
                     (Outcome::Synced, None)
@@ -132,7 +132,7 @@ impl Files {
             },
             Work::Close => {
                 // A file that cannot be made good keeps no other one open.
-                let looked = self.look().err();
+                let looked = self.look(given).err();
                 let (files, error) = match self.writers.finish() {
                     Ok(files) => (files.into_iter().map(file_record).collect(), looked),
                     Err(error) => (self.closed(), Some(looked.unwrap_or(error))),
@@ -153,9 +153,9 @@ impl Files {
     }
 
     /// Files that somebody has removed or moved away are written again before more events count as recorded in them.
-    fn look(&mut self) -> Result<(), WriteError> {
+    fn look(&mut self, now: Time) -> Result<(), WriteError> {
         self.writers.look()?;
-        self.look_at = clock::now() + LOOK_EVERY;
+        self.look_at = now + LOOK_EVERY;
         Ok(())
     }
 
@@ -201,10 +201,10 @@ impl Files {
     }
 
     /// Writes an event to all its streams, or to none.
-    fn record(&mut self, recording: &Recording) -> Result<Written, RecordError> {
+    fn record(&mut self, given: Time, recording: &Recording) -> Result<Written, RecordError> {
         self.begin()?;
-        if self.look_at <= clock::now() {
-            self.look()?;
+        if self.look_at <= given {
+            self.look(given)?;
         }
         let streams = self.streams.of(recording);
         if streams.is_empty() {
@@ -219,7 +219,7 @@ impl Files {
             self.writers.write_numbered(event, oldest, &[copy])?;
             return Ok(Written { copies: 1, bytes: len_of(&parts) });
         }
-        let parts = self.events.parts(recording, tag_words(&streams));
+        let parts = self.events.parts(given, recording, tag_words(&streams));
         // Full copies are all alike and made once.
         let (mut events, mut full) = (Vec::new(), None);
         let mut event_of = |tag: &StreamTag| {

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
+use base::time::Time;
 use configuration::Partition;
 use dataflow::component::{Outcome, Ticket, Work};
 use rol::ReplayFacts;
@@ -23,12 +24,15 @@ use crate::assembly::Assembly;
 
 /// A recording thread; dropping it ends the thread after the work it was given.
 pub(crate) struct Recorder {
-    jobs: Option<SyncSender<(Ticket, Work)>>,
+    jobs: Option<SyncSender<Job>>,
     done: Receiver<Done>,
     /// Finished pieces that were not taken yet.
     waiting: Arc<AtomicUsize>,
     thread: Option<JoinHandle<()>>,
 }
+
+/// A piece of work, and when it was given.
+type Job = (Time, Ticket, Work);
 
 /// A finished piece of work, with words for people if it went wrong.
 pub(crate) type Done = (Ticket, Outcome, Option<String>);
@@ -62,13 +66,13 @@ impl Recorder {
         accessat(CWD, directory, rights, AtFlags::EACCESS).map_err(|errno| failed(errno.into()))?;
         let mut files = Files::new(assembly, application, replay)?;
         let bound = jobs_max(partition);
-        let (jobs, todo) = sync_channel::<(Ticket, Work)>(bound);
+        let (jobs, todo) = sync_channel::<Job>(bound);
         let (finished, done) = sync_channel(bound);
         let waiting = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&waiting);
         let work = move || {
-            for (ticket, work) in todo {
-                let (outcome, complaint) = files.work(work);
+            for (given, ticket, work) in todo {
+                let (outcome, complaint) = files.work(given, work);
                 if finished.send((ticket, outcome, complaint)).is_err() {
                     return;
                 }
@@ -86,9 +90,9 @@ impl Recorder {
     ///
     /// # Panics
     /// If there is more work than the slots of the event filter allow.
-    pub(crate) fn begin(&self, ticket: Ticket, work: Work) {
+    pub(crate) fn begin(&self, now: Time, ticket: Ticket, work: Work) {
         let jobs = self.jobs.as_ref().expect("open until dropped");
-        jobs.try_send((ticket, work)).expect("the recording thread lives, and the filter's slots bound its work");
+        jobs.try_send((now, ticket, work)).expect("the recording thread lives, and the filter's slots bound its work");
     }
 
     /// The next piece of work that is finished.
