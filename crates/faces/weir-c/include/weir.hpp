@@ -89,6 +89,8 @@ public:
     void end() { check(weir_end(link_.get())); }
     void flush() { check(weir_flush(link_.get())); }
     std::size_t size_max() const { return weir_size_max(link_.get()); }
+    /// Readable while an order waits, for poll(); do not read from it or close it.
+    int orders() const { return weir_orders(link_.get()); }
 
 private:
     struct Close {

@@ -18,6 +18,7 @@ pub struct PythonCommand {
 /// The files of the package `weir`: their paths and contents.
 pub const PACKAGE_FILES: &[(&str, &str)] = &[
     ("weir/__init__.py", include_str!("../../../../python/weir/__init__.py")),
+    ("weir/adapted.py", include_str!("../../../../python/weir/adapted.py")),
     ("weir/decision.py", include_str!("../../../../python/weir/decision.py")),
     ("weir/detector.py", include_str!("../../../../python/weir/detector.py")),
     ("weir/event.py", include_str!("../../../../python/weir/event.py")),

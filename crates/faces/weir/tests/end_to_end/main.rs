@@ -4,6 +4,7 @@
 //! of a run are ended with the test.
 
 mod account;
+mod adapters;
 mod bad_files;
 mod bench;
 mod boards;

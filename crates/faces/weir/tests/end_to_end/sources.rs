@@ -37,7 +37,7 @@ fn the_examples_are_built_by_cmake_with_an_installed_weir() {
     }
     let installed = Installed::new();
     let built = installed.directory.join("by-cmake");
-    build_by_cmake(&installed, &built);
+    build_by_cmake(&installed, "detector", &built);
     check_c(&built.join("detector-c"));
     check_cpp(&built.join("detector-cpp"));
 }
@@ -49,7 +49,8 @@ fn the_example_in_python_runs_with_an_installed_weir() {
     let mut command = Command::new(python);
     command.arg(examples().join("detector/detector.py")).env("PYTHONPATH", installed.prefix.join("lib/weir/python"));
     command.env("PYTHONDONTWRITEBYTECODE", "1");
-    check("tlu", |at| command.arg(at).args(["--set", "rate=1e9"]), of_tlu);
+    let look = |_, number, found: &[u8]| assert!(found == of_tlu(number), "event {number}");
+    check("tlu", |at| command.arg(at).args(["--set", "rate=1e9"]), look);
 }
 
 /// The three examples are the detectors of the example of a test beam: what each makes up is in the files, to the last byte.
@@ -62,7 +63,7 @@ fn a_test_beam_of_the_examples_is_recorded_byte_by_byte() {
     }
     let installed = Installed::new();
     let built = installed.directory.join("by-cmake");
-    build_by_cmake(&installed, &built);
+    build_by_cmake(&installed, "detector", &built);
     let at = |name: &str| format!("shm:{}/{name}.sock", installed.directory.path().display());
     let mut text = fs::read_to_string(examples().join("test-beam.toml")).unwrap();
     for name in ["tlu", "telescope", "device"] {
@@ -200,9 +201,9 @@ fn a_feed_without_a_partition_says_what_to_do() {
     }
 }
 
-fn build_by_cmake(installed: &Installed, built: &Path) {
+pub(crate) fn build_by_cmake(installed: &Installed, example: &str, built: &Path) {
     let mut configure = Command::new("cmake");
-    configure.arg("-S").arg(examples().join("detector")).arg("-B").arg(built);
+    configure.arg("-S").arg(examples().join(example)).arg("-B").arg(built);
     well(configure.arg(format!("-DCMAKE_PREFIX_PATH={}", installed.prefix.display())));
     well(Command::new("cmake").arg("--build").arg(built));
 }
@@ -230,11 +231,11 @@ fn check_cpp(program: &Path) {
 
 fn check_program(name: &str, program: &Path, payload: impl Fn(u64) -> Vec<u8>) {
     let mut command = Command::new(program);
-    check(name, |at| command.arg(at), payload);
+    check(name, |at| command.arg(at), |_, number, found| assert!(found == payload(number), "{name}, event {number}"));
 }
 
-/// Leads a source through two runs and looks at every byte.
-fn check<'a>(name: &str, command: impl FnOnce(&str) -> &'a mut Command, payload: impl Fn(u64) -> Vec<u8>) {
+/// Leads a source through two runs, each stopped in the middle, and shows every payload with run and number.
+pub(crate) fn check<'a>(name: &str, command: impl FnOnce(&str) -> &'a mut Command, look: impl Fn(u32, u64, &[u8])) {
     let mut readout = Readout::of(name);
     let source = spawn(command(readout.at()));
     for run in [1, 2] {
@@ -248,7 +249,7 @@ fn check<'a>(name: &str, command: impl FnOnce(&str) -> &'a mut Command, payload:
         let found = std::mem::take(&mut readout.came.payloads);
         assert_eq!(found.len() as u64, received);
         for (number, found) in found {
-            assert!(found == payload(number), "{name}, event {number}");
+            look(run, number, &found);
         }
     }
     drop(readout);
@@ -257,13 +258,13 @@ fn check<'a>(name: &str, command: impl FnOnce(&str) -> &'a mut Command, payload:
 }
 
 /// A Weir that is installed as `make install` does it.
-struct Installed {
-    directory: TempDir,
-    prefix: PathBuf,
+pub(crate) struct Installed {
+    pub(crate) directory: TempDir,
+    pub(crate) prefix: PathBuf,
 }
 
 impl Installed {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let directory = TempDir::new("installed");
         let prefix = directory.join("prefix");
         let mut install = Command::new(root().join("scripts/install"));
@@ -286,7 +287,7 @@ fn files_below(directory: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
 }
 
-fn is_installed(tool: &str) -> bool {
+pub(crate) fn is_installed(tool: &str) -> bool {
     Command::new(tool).arg("--version").output().is_ok()
 }
 
@@ -296,15 +297,15 @@ fn feed(readout: &Readout, arguments: &[&str]) -> Command {
     feed
 }
 
-fn spawn(command: &mut Command) -> Child {
+pub(crate) fn spawn(command: &mut Command) -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-fn ended(child: Child) -> Output {
+pub(crate) fn ended(child: Child) -> Output {
     child.wait_with_output().unwrap()
 }
 
-fn well(command: &mut Command) {
+pub(crate) fn well(command: &mut Command) {
     let output = command.output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(output.status.success(), "{command:?}\n{}\n{}", text(&output.stdout), text(&output.stderr));
