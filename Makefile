@@ -10,7 +10,7 @@ WEIR = "$(CARGO_TARGET_DIR)/release/weir"
 
 # In the order in which they run: what fails soonest comes first. All choose packages so that dependencies have the same
 # features: then nothing is compiled twice in a profile.
-CHECKS = fmt tidy clippy doc build unit instructions demo
+CHECKS = fmt tidy clippy doc programs unit instructions demo
 
 # Seeds per level of faults and time per target of `make soak`.
 SEEDS ?= 25000
@@ -57,7 +57,7 @@ tidy: ## the tree keeps to the rules of CONTRIBUTING.md
 purity: ## the protocol logic has no I/O, clock, thread or entropy (part of tidy)
 	cargo test --locked --workspace --test tidy purity
 
-unit: build ## all other tests; those of whole runs drive the program as users have it, in the release build
+unit: programs ## all other tests; those of whole runs drive the program as users have it, in the release build
 	WEIR_SEEDS=$(FRESH_SEEDS) WEIR_FIRST_SEED=$(FIRST_SEED) WEIR_PROGRAM=$(WEIR) \
 	cargo test --locked --workspace --exclude tidy
 
@@ -66,6 +66,10 @@ instructions: ## an event costs on each hot path what crates/tools/instructions/
 
 limits: ## measure what an event costs on hot paths and write that file
 	@scripts/instructions update
+
+# The whole of each program is optimised by one thread, so two of them are built in the time of one.
+programs: ## build the program, and what counts the instructions of its hot paths
+	cargo build --locked --release -p weir --bin weir -p instructions --bin instructions
 
 build: ## build the program: target/release/weir
 	cargo build --locked --release -p weir --bin weir
