@@ -45,7 +45,7 @@ pub use membership::registrar::Restart;
 pub use outcome::{Outcome, StartError};
 pub(crate) use runs::{Request, Wanted};
 pub use site::idle;
-pub(crate) use site::new_host;
+pub(crate) use site::{link_key, new_host};
 
 /// Conducts a run from start to account, in this thread.
 ///

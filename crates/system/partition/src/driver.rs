@@ -5,3 +5,4 @@ pub use crate::conductor::idle;
 pub use crate::host::{
     Meter, SHM_BATCH, SLICES_BATCH, Sample, Samples, Section, Steering, Strategy, byte_sum, fragments, processed,
 };
+pub use crate::lone::{LoneReadOut, Seen};

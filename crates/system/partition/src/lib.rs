@@ -36,6 +36,7 @@ mod hands;
 mod host;
 pub mod human;
 mod introduction;
+mod lone;
 pub mod machine;
 pub mod menu_task;
 mod news;

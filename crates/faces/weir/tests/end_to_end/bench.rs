@@ -11,6 +11,7 @@ use serde_json::Value;
 use testkit::TempDir;
 
 use crate::running::Job;
+use crate::sources::Installed;
 
 /// All that `--list` names have a test here.
 #[test]
@@ -71,6 +72,38 @@ fn level2() {
     let [ours, bare] = ["result", "reference"].map(|side| found["round_trip"][side]["round_trip_ns"].as_f64().unwrap());
     assert!(ours > 0.0 && bare > 0.0, "{found}");
     assert_eq!(found["round_trip"]["ratio_of"], "round_trip_ns");
+}
+
+/// Each kind of source, built with what is installed; how fast they are is for a machine without other users to say.
+#[test]
+fn links() {
+    if Command::new("cc").arg("--version").output().is_err() {
+        return testkit::skip("bench links", "cc is not installed");
+    }
+    let installed = Installed::new();
+    let prefix = installed.prefix.to_str().unwrap();
+    let Some(python) = testkit::python("bench links in Python") else {
+        assert_eq!(bench(&["links", "--prefix", prefix, "--source", "shm"])["bench"], "links");
+        return;
+    };
+    let found = tried("links", &["--prefix", prefix, "--python", python.to_str().unwrap()]);
+    let points = found["points"].as_array().unwrap();
+    let sources: Vec<&str> = points.iter().map(|point| point["parameters"]["source"].as_str().unwrap()).collect();
+    assert_eq!(sources, ["shm", "tcp", "send-many", "generator", "slices"]);
+    let [pushed @ .., slices] = &points[..] else { panic!("{found}") };
+    for point in pushed {
+        check_cpu_of_processes(&point["source_cpu_us"]);
+        assert!(point["readout_cpu_us"].as_f64().is_some_and(|cpu| cpu > 0.0), "{point}");
+    }
+    let number = |key: &str| slices[key].as_u64().unwrap();
+    assert_eq!(number("chunks_in"), number("chunks_in_slices") + number("chunks_late") + number("chunks_left"));
+    assert!(number("slices") > 0 && number("chunks_in_slices") > 0, "{slices}");
+}
+
+#[test]
+fn links_without_an_installation_say_what_to_do() {
+    let ended = job(&["links", "--prefix", "/no/such/prefix"]).run().expect(2);
+    assert!(ended.stdout.is_empty() && ended.stderr.contains("make install PREFIX="), "{}", ended.stderr);
 }
 
 /// Every event is complete, or there would be no result.
@@ -513,13 +546,14 @@ const CPU_TICKS_TO_START: u64 = 100;
 const MEMORY_BYTES: u64 = 1 << 40;
 
 /// The benchmarks, each in a test of its name.
-const TRIED: [&str; 19] = [
+const TRIED: [&str; 20] = [
     "accretion",
     "credits",
     "event-builder",
     "filter",
     "grouping",
     "level2",
+    "links",
     "losses",
     "memory",
     "prediction",

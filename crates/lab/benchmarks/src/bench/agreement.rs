@@ -107,7 +107,8 @@ impl Found {
 
 fn ours(parameters: &Parameters) -> Result<Figures, BenchError> {
     let &Parameters { sources, fragment_bytes, seconds, batch, events_held, .. } = parameters;
-    let bare = reference::Parameters { sources, fragment_bytes, seconds, batch, events_held, touched: false };
+    let bare =
+        reference::Parameters { sources, fragment_bytes, seconds, batch, events_held, written: false, summed: false };
     let cpu = || cpu_seconds(UsageWho::RUSAGE_SELF) + cpu_seconds(UsageWho::RUSAGE_CHILDREN);
     // As the other program: all of it, its buffers included.
     let cpu_before = cpu();

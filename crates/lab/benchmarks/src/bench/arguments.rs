@@ -58,6 +58,12 @@ pub struct BenchArgs {
     /// Event builders of ros
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub sfis: u32,
+    /// Kind of source that links measures: shm or tcp (programs in C), send-many or generator (in Python), or slices; by default all
+    #[arg(long, value_enum, hide_possible_values = true, value_name = "KIND")]
+    pub source: Option<BenchSource>,
+    /// Where the Weir is installed that the sources of links are built with; by default where this program is
+    #[arg(long, value_name = "PREFIX")]
+    pub prefix: Option<PathBuf>,
     /// Kind of building that push-pull measures: pull, push or push-by-number; by default all
     #[arg(long, value_enum, hide_possible_values = true, value_name = "KIND")]
     pub building: Option<BenchBuilding>,
@@ -73,7 +79,7 @@ pub struct BenchArgs {
     /// Costs that `weir calibrate` has written, for prediction; by default they are measured first
     #[arg(long, value_name = "FILE")]
     pub costs: Option<PathBuf>,
-    /// The Python interpreter of filter; it needs numpy
+    /// The Python interpreter of filter and links; it needs numpy
     #[arg(long, value_name = "PATH", default_value = "python3")]
     pub python: PathBuf,
 }
@@ -161,6 +167,38 @@ impl BenchBuilding {
             Self::Pull => "pull",
             Self::Push => "push",
             Self::PushByNumber => "push-by-number",
+        }
+    }
+}
+
+/// A kind of source that pushes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BenchSource {
+    /// A program in C, over shared memory
+    Shm,
+    /// The same over TCP
+    Tcp,
+    /// A program in Python that hands over many fragments at a time
+    SendMany,
+    /// A generator in Python
+    Generator,
+    /// Many free-running sources, built into slices of time
+    Slices,
+}
+
+impl BenchSource {
+    /// All kinds.
+    pub const ALL: [Self; 5] = [Self::Shm, Self::Tcp, Self::SendMany, Self::Generator, Self::Slices];
+
+    /// As users name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Shm => "shm",
+            Self::Tcp => "tcp",
+            Self::SendMany => "send-many",
+            Self::Generator => "generator",
+            Self::Slices => "slices",
         }
     }
 }
@@ -267,7 +305,7 @@ impl BenchIdle {
 }
 
 /// `weir bench-part`: the processes of benchmarks.
-#[derive(Clone, Copy, Debug, Subcommand)]
+#[derive(Clone, Debug, Subcommand)]
 pub enum BenchPart {
     /// A source of fragments
     Source {
@@ -398,6 +436,20 @@ pub enum BenchPart {
         #[arg(long, requires = "outstanding_requests")]
         adaptive: bool,
     },
+    /// Free-running sources
+    Free {
+        /// The folder with their sockets
+        folder: PathBuf,
+        /// How many there are
+        #[arg(value_parser = clap::value_parser!(u32).range(1..=256))]
+        sources: u32,
+        /// Length of a payload in bytes
+        #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+        bytes: u32,
+        /// Send chunks of time instead of numbered fragments
+        #[arg(long)]
+        timed: bool,
+    },
     /// One that is handed events in shared memory
     Receiver,
     /// A processing task that rejects every event
@@ -433,6 +485,7 @@ Examples:
   weir bench event-builder --only reference --json    to compare the bare machine with another
   weir bench level2 --idle spin --json
   weir bench filter --python ./venv/bin/python
+  weir bench links --prefix $HOME/weir                sources in C and Python, built with what is installed there
   weir bench reference --against ./evb                another program that builds events with bare sockets
   weir bench prediction --json                        within 15 %? Ends with 1 if not; takes 45 s
 

@@ -172,7 +172,15 @@ fn bare(parameters: &Parameters) -> Result<Figures, BenchError> {
     let measured = match parameters.transport {
         BenchTransport::Tcp => {
             let (batch, events_held) = (1, events_held_tcp(fragment_bytes));
-            let bare = reference::Parameters { sources, fragment_bytes, seconds, batch, events_held, touched };
+            let bare = reference::Parameters {
+                sources,
+                fragment_bytes,
+                seconds,
+                batch,
+                events_held,
+                written: touched,
+                summed: touched,
+            };
             reference::run(&bare, reference::spawn_source)
         }
         BenchTransport::Udp => {
@@ -183,7 +191,9 @@ fn bare(parameters: &Parameters) -> Result<Figures, BenchError> {
             let bare = Datagrams { sources, fragment_bytes, datagram_bytes, grouped, touched, events_held, seconds };
             datagrams::run(&bare)
         }
-        BenchTransport::Shm => ring::run(&Ring { sources, fragment_bytes, touched, slots: EVENTS_HELD, seconds }),
+        BenchTransport::Shm => {
+            ring::run(&Ring { sources, fragment_bytes, written: touched, summed: touched, slots: EVENTS_HELD, seconds })
+        }
     };
     let Measurement { events, seconds, cpu_seconds, bad } = measured?;
     if bad > 0 {

@@ -95,8 +95,8 @@ impl Memory {
 
 fn bare(parameters: &Parameters, seconds: f64) -> Result<Figures, BenchError> {
     let &Parameters { sources, fragment_bytes, .. } = parameters;
-    let (batch, events_held, touched) = (1, EVENTS_HELD, false);
-    let bare = reference::Parameters { sources, fragment_bytes, seconds, batch, events_held, touched };
+    let (batch, events_held, written, summed) = (1, EVENTS_HELD, false, false);
+    let bare = reference::Parameters { sources, fragment_bytes, seconds, batch, events_held, written, summed };
     let measured = reference::run(&bare, reference::spawn_source)?;
     Ok(parameters.figures(measured.events, measured.seconds, measured.cpu_seconds))
 }

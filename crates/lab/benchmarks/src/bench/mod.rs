@@ -14,6 +14,7 @@ mod handover;
 mod hops;
 mod level2;
 mod link;
+mod links;
 mod losses;
 mod memory;
 mod network;
@@ -35,6 +36,7 @@ mod touch;
 mod window;
 
 use std::io;
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use configuration::{ConfigurationError, RequestCredits};
@@ -45,7 +47,7 @@ use transport::error::OsError;
 use crate::calibration::CalibrationError;
 use ::simulation::SimulationError;
 use paired::to_json;
-use partition::Outcome;
+use partition::{Outcome, StartError};
 use reference::ReferenceError;
 use terminal::on_standard_streams;
 use terminal::{ConductError, Exit};
@@ -63,6 +65,7 @@ pub fn bench(args: &BenchArgs) -> Exit {
         "ros" => ros::measure(args).map(|found| (to_json(&found), found.to_text())),
         "sfi" => sfi::measure(args).map(|found| (to_json(&found), found.to_text())),
         "transport" => link::measure(args).map(|found| (to_json(&found), found.to_text())),
+        "links" => links::measure(args).map(|found| (to_json(&found), found.to_text())),
         "push-pull" => push_pull::measure(args).map(|found| (to_json(&found), found.to_text())),
         "window" => window::measure(args).map(|found| (to_json(&found), found.to_text())),
         "accretion" => accretion::measure(args).map(|found| (to_json(&found), found.to_text())),
@@ -150,6 +153,10 @@ pub fn part(part: &BenchPart) -> Exit {
             let said = network::main(parent, building);
             said.map(|said| _ = print(&said)).map_err(|error| error.to_string())
         }
+        BenchPart::Free { ref folder, sources, bytes, timed } => {
+            let arguments = links::FreeArguments { folder: folder.clone(), sources, bytes, timed };
+            links::free_main(&arguments).map_err(|error| error.to_string())
+        }
         BenchPart::Receiver => handover::receiver_main().map_err(|error| error.to_string()),
         BenchPart::Task => filter::task_main().map_err(|error| error.to_string()),
     };
@@ -198,6 +205,21 @@ pub(crate) enum BenchError {
     NoProgram,
     #[error("{program}: {reason}")]
     Program { program: String, reason: String },
+    #[error("no run: {0}")]
+    Run(StartError),
+    #[error(
+        "{prefix} has no include/weir.h: sources are built with an installed Weir: run `make install PREFIX=/some/where`, then \
+         `weir bench links --prefix /some/where`"
+    )]
+    NotInstalled { prefix: String },
+    #[error("the program of the source has ended, {status}: {why}")]
+    SourceEnded { status: ExitStatus, why: String },
+    #[error("the source has sent next to nothing in {PATIENCE:?}")]
+    SourceSilent,
+    #[error("{dropped} fragments were dropped: a source that sends each number once loses none")]
+    Dropped { dropped: u64 },
+    #[error("{books}: expected all in slices, late or left")]
+    Chunks { books: String },
     #[error("a network that drops datagrams {0}")]
     Network(String),
     #[error("{what}: {error}")]
@@ -229,6 +251,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 const LIST: &str = "\
 event-builder  source processes, one building process, the complete protocol, over TCP, UDP or shared memory
 transport      frames of 64 B to 1 MB through one link of each kind, one way and there and back
+links          programs of detectors in C and Python that push fragments of 1 kB, over shared memory and TCP; slices of time
 push-pull      eight sources and eight builders, by requests and by pushing, fragments of 48 B to 64 kB
 grouping       pushed events in groups of 1 to 64, fragments of 48 B to 9 kB, over TCP or UDP
 shaping        rate division at a link of 50 MB/s that four sources share, fragments of 1 to 100 kB; 1 if less than 90 % of it is used

@@ -37,8 +37,10 @@ pub(crate) struct Parameters {
     pub(crate) batch: u32,
     /// How many event buffers are in rotation: the working set.
     pub(crate) events_held: u32,
-    /// Whether sources write all data and the builder sums them.
-    pub(crate) touched: bool,
+    /// Whether sources write all data.
+    pub(crate) written: bool,
+    /// Whether the builder sums all data.
+    pub(crate) summed: bool,
 }
 
 /// What a source process needs to know.
@@ -169,7 +171,7 @@ pub(crate) fn run(
     let children_cpu_before = cpu_seconds(UsageWho::RUSAGE_CHILDREN);
     let mut sources = Sources(Vec::new());
     for id in 0..parameters.sources {
-        let Parameters { fragment_bytes, batch, touched, .. } = *parameters;
+        let Parameters { fragment_bytes, batch, written: touched, .. } = *parameters;
         let arguments = SourceArguments { builder, id, fragment_bytes, batch, touched };
         sources.0.push(spawn(&arguments).map_err(|error| ReferenceError::Spawn { id, error })?);
     }
@@ -380,7 +382,7 @@ fn build(streams: &mut [Stream], parameters: &Parameters) -> Result<Measurement,
             read.map_err(|error| ReferenceError::Receive { id, event: built, error })?;
             let expected = Header { event: built, source: id, fragment_bytes: parameters.fragment_bytes };
             bad += u64::from(Header::read(fragment) != expected);
-            if parameters.touched {
+            if parameters.summed {
                 sum += touch::sum(&fragment[Header::LEN_BYTES..]);
             }
         }
@@ -391,7 +393,7 @@ fn build(streams: &mut [Stream], parameters: &Parameters) -> Result<Measurement,
     }
     let cpu_seconds = cpu_seconds(UsageWho::RUSAGE_SELF) - cpu_before;
     let fragments = built * streams.len() as u64;
-    bad += u64::from(parameters.touched && sum != touch::expected(parameters.fragment_bytes) * fragments);
+    bad += u64::from(parameters.summed && sum != touch::expected(parameters.fragment_bytes) * fragments);
     Ok(Measurement { events: built, seconds, cpu_seconds, bad })
 }
 
@@ -457,8 +459,15 @@ const LOOK_AFTER_SOURCES: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 }
 mod tests {
     use super::*;
 
-    const SMALL: Parameters =
-        Parameters { sources: 2, fragment_bytes: 100, seconds: 0.01, batch: 1, events_held: 4, touched: false };
+    const SMALL: Parameters = Parameters {
+        sources: 2,
+        fragment_bytes: 100,
+        seconds: 0.01,
+        batch: 1,
+        events_held: 4,
+        written: false,
+        summed: false,
+    };
 
     #[test]
     fn parameters_out_of_range_are_named() {
@@ -487,7 +496,7 @@ mod tests {
     #[test]
     fn events_are_built_from_all_sources_and_the_sources_end_with_the_builder() {
         for (batch, touched) in [(1, false), (3, false), (1, true)] {
-            let parameters = Parameters { batch, touched, ..SMALL };
+            let parameters = Parameters { batch, written: touched, summed: touched, ..SMALL };
             let mut threads = Vec::new();
             // The sources are threads here, and a child process stands for each.
             let measurement = run(&parameters, |&arguments| {

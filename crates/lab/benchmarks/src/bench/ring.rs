@@ -1,8 +1,8 @@
 //! The bare machine for event building in shared memory: a ring of slots for each source, and nothing else.
 //!
 //! Source processes write the header of their fragment of every event into the next slot of a ring in a memory
-//! file. They write the data too if these are `touched`; else the data stay what they were at the start. One
-//! builder maps all rings, checks every header in place, and sums all data if they are touched. A source is ahead
+//! file. They write the data too if these are to be `written`; else the data stay what they were at the start. One
+//! builder maps all rings, checks every header in place, and sums all data if that is wanted. A source is ahead
 //! of the builder by as many events as its ring has slots. Both sides are idle as the system is, by the same rule.
 //! A byte on a socket wakes one that sleeps; its peer has done a good part of a ring meanwhile.
 
@@ -34,8 +34,10 @@ pub(super) struct Ring {
     pub(super) sources: u32,
     /// Data of a fragment, in bytes, without its header.
     pub(super) fragment_bytes: u32,
-    /// Whether sources write all data and the builder sums them.
-    pub(super) touched: bool,
+    /// Whether sources write all data.
+    pub(super) written: bool,
+    /// Whether the builder sums all data.
+    pub(super) summed: bool,
     /// Slots of each ring: the working set, in events.
     pub(super) slots: u32,
     pub(super) seconds: f64,
@@ -57,7 +59,7 @@ pub(super) fn run(ring: &Ring) -> Result<Measurement, ReferenceError> {
     let mut ends = Vec::new();
     for id in 0..ring.sources {
         let (ours, theirs) = UnixStream::pair().map_err(ReferenceError::Listen)?;
-        let Ring { fragment_bytes, slots, touched, .. } = *ring;
+        let Ring { fragment_bytes, slots, written: touched, .. } = *ring;
         let arguments = RingArguments { id, fragment_bytes, slots, touched };
         sources.0.push(spawn(&arguments, theirs.into()).map_err(|error| ReferenceError::Spawn { id, error })?);
         ends.push(BuilderEnd::accept(ours, ring).map_err(ReferenceError::Hello)?);
@@ -135,7 +137,7 @@ fn build(ends: &mut [BuilderEnd], ring: &Ring) -> Result<Measurement, ReferenceE
             let slot = ends[at].slots.slot((built % slots) as usize);
             let expected = Header { event: built, source, fragment_bytes: ring.fragment_bytes };
             bad += u64::from(Header::read(slot) != expected);
-            if ring.touched {
+            if ring.summed {
                 sum += touch::sum(&slot[Header::LEN_BYTES..data_end]);
             }
         }
@@ -146,7 +148,7 @@ fn build(ends: &mut [BuilderEnd], ring: &Ring) -> Result<Measurement, ReferenceE
         }
     }
     let cpu_seconds = cpu_seconds(UsageWho::RUSAGE_SELF) - cpu_before;
-    bad += u64::from(ring.touched && sum != touch::expected(ring.fragment_bytes) * built * u64::from(ring.sources));
+    bad += u64::from(ring.summed && sum != touch::expected(ring.fragment_bytes) * built * u64::from(ring.sources));
     Ok(Measurement { events: built, seconds, cpu_seconds, bad })
 }
 

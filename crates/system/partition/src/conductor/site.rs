@@ -212,7 +212,7 @@ pub fn idle(partition: &configuration::Partition) -> IdleStrategy {
 }
 
 /// What the sources of links prove, if the partition has a key.
-pub(super) fn link_key(partition: &Partition) -> Option<link::Secret> {
+pub(crate) fn link_key(partition: &Partition) -> Option<link::Secret> {
     partition.partition.key.as_ref().map(|key| link::Secret::new(&key.0))
 }
 

@@ -213,6 +213,11 @@ impl Host {
         self.sources().filter_map(Sources::next_deadline).min()
     }
 
+    /// Where the sources of read-out systems here connect to.
+    pub fn addresses_of_sources(&self) -> Vec<String> {
+        self.sources().flat_map(|sources| &sources.lines).map(|line| line.intake.address()).collect()
+    }
+
     fn sources(&self) -> impl Iterator<Item = &Sources> {
         let sourced = self.sourced.iter().filter_map(|node| self.nodes[usize::from(node.0)].as_ref());
         sourced.filter_map(|hosted| hosted.workshop.sources())

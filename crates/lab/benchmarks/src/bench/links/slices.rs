@@ -1,0 +1,224 @@
+//! Slices of time of many free-running sources, beside events of as many sources of which one triggers.
+//!
+//! The sources are threads of one process. Each writes and sends pieces of equal length, over shared memory, as fast as they are taken.
+//! Without a trigger a piece is a chunk of time: it follows the one before it, and a slice takes the chunks of a tenth of its length that
+//! follow it, too. With a trigger a piece is the fragment of an event, as long as the chunks of a slice together. One process is the
+//! partition: no bytes move, so that the bookkeeping of either is all that costs.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use base::ids::Role;
+use configuration::Partition;
+use dataflow::report::RosCounters;
+use link::{Address, Head, LinkError, Order, Sender, Settings};
+use partition::scratch::Scratch;
+use partition::{Outcome, Run, conduct};
+use serde::Serialize;
+
+use super::super::{BenchError, sound};
+
+/// What events are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Building {
+    Slices,
+    Triggers,
+}
+
+/// What was measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Built {
+    pub(super) books: Books,
+    /// In events, in units of a chunk.
+    pub(super) chunks: u64,
+    pub(super) seconds: f64,
+    /// Of the partition.
+    pub(super) cpu_s: f64,
+}
+
+/// What became of the chunks of all sources. One in several slices counts once.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(super) struct Books {
+    /// Came in.
+    pub(super) chunks_in: u64,
+    /// In slices.
+    #[serde(rename = "chunks_in_slices")]
+    pub(super) in_events: u64,
+    /// Came when all their slices had been built.
+    #[serde(rename = "chunks_late")]
+    pub(super) late: u64,
+    /// In no slice, or still there at the end.
+    #[serde(rename = "chunks_left")]
+    pub(super) left: u64,
+    /// Slices built.
+    #[serde(rename = "slices")]
+    pub(super) events: u64,
+}
+
+/// The free-running sources of one process.
+#[derive(Clone, Debug)]
+pub(in super::super) struct FreeArguments {
+    /// The folder with the sockets of all, each named by its place.
+    pub(in super::super) folder: PathBuf,
+    pub(in super::super) sources: u32,
+    pub(in super::super) bytes: u32,
+    /// Whether they send chunks of time.
+    pub(in super::super) timed: bool,
+}
+
+/// Builds for so long.
+pub(super) fn run(building: Building, seconds: f64) -> Result<Built, BenchError> {
+    let failed = |what| move |error: io::Error| BenchError::System { what, error };
+    let folder = Scratch::new().map_err(failed("a temporary directory"))?;
+    let partition = Partition::parse("links bench", &configuration(building, seconds, folder.path()), &[])?;
+    let mut sources = spawn(building, folder.path()).map_err(failed("the program of the sources"))?;
+    // What sources say for people is not for the output of a benchmark.
+    let conducted = conduct(Run::new(partition));
+    // They end when their links do.
+    if conducted.is_err() {
+        let _ = sources.kill();
+    }
+    sources.wait().map_err(failed("the program of the sources"))?;
+    let conducted = conducted.map_err(BenchError::Run)?;
+    let books = Books::of(&conducted, sound(&conducted)?.built_complete);
+    if building == Building::Slices && books.chunks_in != books.in_events + books.late + books.left {
+        return Err(BenchError::Chunks { books: books.to_string() });
+    }
+    let chunks = books.in_events * u64::from(building.piece_bytes() / CHUNK_BYTES);
+    Ok(Built { books, chunks, seconds: conducted.duration.as_secs_f64(), cpu_s: conducted.cpu.as_secs_f64() })
+}
+
+impl Books {
+    fn of(conducted: &Outcome, events: u64) -> Self {
+        let c = RosCounters::total(conducted.reports(Role::Ros));
+        Self {
+            chunks_in: c.fragments_in,
+            in_events: c.cleared,
+            late: c.dropped_old,
+            left: c.never_triggered + c.resident,
+            events,
+        }
+    }
+}
+
+impl fmt::Display for Books {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { chunks_in, in_events, late, left, events } = self;
+        write!(f, "{chunks_in} chunks: {in_events} in {events} slices, {late} late, {left} left")
+    }
+}
+
+fn spawn(building: Building, folder: &Path) -> io::Result<Child> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["bench-part", "free"]).arg(folder).args([SOURCES, building.piece_bytes()].map(|n| n.to_string()));
+    if building == Building::Slices {
+        command.arg("--timed");
+    }
+    command.stdin(Stdio::null()).spawn()
+}
+
+impl Building {
+    fn piece_bytes(self) -> u32 {
+        match self {
+            Self::Slices => CHUNK_BYTES,
+            Self::Triggers => CHUNK_BYTES * CHUNKS,
+        }
+    }
+}
+
+/// The life of the sources: they send until their links end.
+pub(in super::super) fn free_main(arguments: &FreeArguments) -> Result<(), LinkError> {
+    let sending = |place| {
+        let arguments = arguments.clone();
+        thread::spawn(move || send(&arguments, place))
+    };
+    let all: Vec<_> = (0..arguments.sources).map(sending).collect();
+    all.into_iter().try_for_each(|one| one.join().expect("a source does not panic"))
+}
+
+fn send(arguments: &FreeArguments, place: u32) -> Result<(), LinkError> {
+    let &FreeArguments { bytes, timed, .. } = arguments;
+    let at = Address::Shared(arguments.folder.join(format!("{place}.sock"))).to_string();
+    let settings = Settings { name: name(place), id: None, key: None, patience: Duration::from_secs(60) };
+    let mut sender = Sender::open(&at, &settings)?;
+    let (mut is_running, mut piece) = (false, 0);
+    loop {
+        match sender.wait(WAIT)? {
+            Order::Start { .. } => (is_running, piece) = (true, 0),
+            Order::Stop => {
+                is_running = false;
+                sender.end()?;
+            }
+            Order::Closed => return Ok(()),
+            Order::Nothing => {}
+        }
+        while is_running && !sender.has_order() {
+            let Some(slot) = sender.reserve(bytes as usize)? else { break };
+            slot.fill(piece as u8);
+            let head = match timed {
+                true => Head { time: Some((piece * CHUNK_NS, (piece + 1) * CHUNK_NS)), ..Head::default() },
+                false => Head { number: Some(piece), ..Head::default() },
+            };
+            sender.commit(&head, bytes as usize)?;
+            piece += 1;
+        }
+    }
+}
+
+fn name(place: u32) -> String {
+    format!("free-{place}")
+}
+
+fn configuration(building: Building, seconds: f64, folder: &Path) -> String {
+    let (trigger, chunks) = match building {
+        Building::Slices => {
+            let (slice, after) = (u64::from(CHUNKS) * CHUNK_NS, u64::from(OVERLAP) * CHUNK_NS);
+            let trigger =
+                format!("source = \"time\", slice = \"{slice} ns\", after = \"{after} ns\", grace = \"60 s\"");
+            (trigger, format!(", chunks = {}", 2 * (CHUNKS + OVERLAP)))
+        }
+        Building::Triggers => (format!("source = \"link\", leader = \"{}\"", name(0)), String::new()),
+    };
+    let piece_bytes = building.piece_bytes();
+    let pages = match building {
+        Building::Slices => EVENTS * CHUNKS,
+        Building::Triggers => EVENTS,
+    };
+    let source = |place: u32| {
+        let (name, folder) = (name(place), folder.display());
+        format!(
+            "[[source]]\nname = \"{name}\"\nat = \"shm:{folder}/{place}.sock\"\nsize_max = \"{piece_bytes} B\"{}\n",
+            chunks.replace(", ", "\n")
+        )
+    };
+    let sources: String = (0..SOURCES).map(source).collect();
+    format!(
+        r#"
+        partition.name = "bench"
+        run.duration = "{milliseconds} ms"
+        level1 = {{ {trigger} }}
+        dfm = {{ clear_group = 8 }}
+        sfi = {{ count = 1, events = 32, building = 16, outstanding_requests = 16, max_event_size = "{event_bytes} B" }}
+        ros = {{ count = 1, pages = {pages} }}
+        {sources}
+        "#,
+        milliseconds = (seconds * 1e3).round().max(1.0),
+        event_bytes = 4 * SOURCES * CHUNK_BYTES * (CHUNKS + OVERLAP),
+    )
+}
+
+pub(super) const SOURCES: u32 = 32;
+pub(super) const CHUNK_BYTES: u32 = 1000;
+/// A slice is as long as so many chunks, and takes so many of the next one.
+pub(super) const CHUNKS: u32 = 10;
+pub(super) const OVERLAP: u32 = 1;
+const CHUNK_NS: u64 = 1_000_000;
+/// Within less the first slices are not built.
+pub(super) const SECONDS_MIN: f64 = 0.2;
+/// Events for which a source has pages.
+const EVENTS: u32 = 128;
+const WAIT: Duration = Duration::from_millis(20);
