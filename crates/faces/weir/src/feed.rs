@@ -1,6 +1,7 @@
 //! `weir feed`: an emulated detector as a process of its own. It can misbehave, for tests of what stands behind it.
 
 mod board;
+mod slink;
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -27,6 +28,7 @@ Examples:
   weir feed shm:telescope --beam '1 kHz' --drift 10 --repeat-number 5000   a clock that drifts, a lost trigger
   weir feed shm:radio --time-based --chunk '2 ms' --overlap '10 %'   chunks of time, without numbers
   weir feed udp://127.0.0.1:7201 --rate '1 kHz'   datagrams, as a board sends them
+  weir feed slink://127.0.0.1:7301 --damage 500 --no-end 600   an S-LINK with errors
   weir feed shm:telescope --skip 500 --double 600 --damage 700 --die-at 800
 
 Exit status: 0 the partition has ended the link; 1 wrong usage; 2 no partition; 3 the link broke, or the source did not take orders.";
@@ -34,7 +36,7 @@ Exit status: 0 the partition has ended the link; 1 wrong usage; 2 no partition; 
 /// `weir feed`.
 #[derive(Clone, Debug, Args)]
 pub struct FeedArgs {
-    /// Where the partition listens: shm:NAME, shm:/path.sock, tcp://HOST:PORT or udp://HOST:PORT
+    /// Where the partition listens: shm:NAME, shm:/path.sock, tcp://HOST:PORT, udp://HOST:PORT or slink://HOST:PORT
     pub at: String,
     /// The name of the source in the configuration; by default that of shm:NAME
     #[arg(long)]
@@ -125,6 +127,15 @@ pub struct FeedArgs {
     /// Say of the fragment of event N that its transmission had an error
     #[arg(long, value_name = "N", help_heading = "Misbehaviour")]
     pub damage: Vec<u64>,
+    /// Of an S-LINK: send the fragment of event N with an error in a control word
+    #[arg(long, value_name = "N", help_heading = "Misbehaviour")]
+    pub control_error: Vec<u64>,
+    /// Of an S-LINK: leave out the control word before the fragment of event N
+    #[arg(long, value_name = "N", help_heading = "Misbehaviour")]
+    pub no_begin: Vec<u64>,
+    /// Of an S-LINK: leave out the control word behind the fragment of event N
+    #[arg(long, value_name = "N", help_heading = "Misbehaviour")]
+    pub no_end: Vec<u64>,
     /// Before the fragment of event N, be killed
     #[arg(long, value_name = "N", help_heading = "Misbehaviour")]
     pub die_at: Option<u64>,
@@ -164,6 +175,9 @@ pub(crate) fn feed(args: &FeedArgs) -> Exit {
             return Exit::NotStarted;
         }
     };
+    if let Some(place) = args.at.strip_prefix("slink://") {
+        return slink::feed(place, &name, feed);
+    }
     if let Some(place) = args.at.strip_prefix("udp://") {
         return board::feed(place, &name, feed);
     }

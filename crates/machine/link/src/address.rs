@@ -18,6 +18,8 @@ pub enum Address {
     Tcp(String),
     /// An own host and a port, to which a board sends datagrams.
     Udp(String),
+    /// An own host and a port, to which an S-LINK connects.
+    Slink(String),
     /// A file of frames, a named pipe, or a directory of such files.
     File(PathBuf),
 }
@@ -31,6 +33,7 @@ impl Address {
         Ok(match parse(at)? {
             Parsed::Tcp(place) => Self::Tcp(place.to_owned()),
             Parsed::Udp(place) => Self::Udp(place.to_owned()),
+            Parsed::Slink(place) => Self::Slink(place.to_owned()),
             Parsed::File(path) => Self::File(path.into()),
             Parsed::Path(path) => Self::Shared(path.into()),
             Parsed::Named { partition: of, name } => Self::Shared(socket_in(&root(), of.unwrap_or(partition), name)),
@@ -48,7 +51,7 @@ impl Address {
     fn of_source_below(root: &Path, at: &str) -> Result<Option<Self>, LinkError> {
         let (partition, name) = match parse(at)? {
             Parsed::Tcp(place) => return Ok(Some(Self::Tcp(place.to_owned()))),
-            Parsed::Udp(_) | Parsed::File(_) => {
+            Parsed::Udp(_) | Parsed::Slink(_) | Parsed::File(_) => {
                 let expected = "a source does not connect to what a device writes to";
                 return Err(LinkError::Address { at: at.to_owned(), expected });
             }
@@ -77,6 +80,7 @@ impl fmt::Display for Address {
             Self::Shared(path) => write!(f, "shm:{}", path.display()),
             Self::Tcp(place) => write!(f, "tcp://{place}"),
             Self::Udp(place) => write!(f, "udp://{place}"),
+            Self::Slink(place) => write!(f, "slink://{place}"),
             Self::File(path) => write!(f, "file:{}", path.display()),
         }
     }
@@ -121,6 +125,7 @@ pub(crate) fn remove_folder(socket: &Path) {
 enum Parsed<'a> {
     Tcp(&'a str),
     Udp(&'a str),
+    Slink(&'a str),
     File(&'a str),
     Path(&'a str),
     Named { partition: Option<&'a str>, name: &'a str },
@@ -128,10 +133,14 @@ enum Parsed<'a> {
 
 fn parse(at: &str) -> Result<Parsed<'_>, LinkError> {
     let refused = |expected| LinkError::Address { at: at.to_owned(), expected };
-    if let Some((carrier @ ("tcp" | "udp"), place)) = at.split_once("://") {
+    if let Some((carrier @ ("tcp" | "udp" | "slink"), place)) = at.split_once("://") {
         let port = place.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);
         port.and_then(|port| port.parse::<u16>().ok()).ok_or(refused("no host and port"))?;
-        return Ok(if carrier == "tcp" { Parsed::Tcp(place) } else { Parsed::Udp(place) });
+        return Ok(match carrier {
+            "tcp" => Parsed::Tcp(place),
+            "udp" => Parsed::Udp(place),
+            _ => Parsed::Slink(place),
+        });
     }
     if let Some(path) = at.strip_prefix("file:") {
         return path.starts_with('/').then_some(Parsed::File(path)).ok_or(refused("no path that begins with /"));
@@ -199,6 +208,7 @@ mod tests {
         assert_eq!(of("shm:/a/b.sock"), Ok(Address::Shared("/a/b.sock".into())));
         assert_eq!(of("file:/a/frames"), Ok(Address::File("/a/frames".into())));
         assert_eq!(of("tcp://127.0.0.1:0"), Ok(Address::Tcp("127.0.0.1:0".into())));
+        assert_eq!(of("slink://127.0.0.1:0"), Ok(Address::Slink("127.0.0.1:0".into())));
         let Ok(Address::Shared(path)) = of("shm:tlu") else { panic!("a path") };
         assert!(path.ends_with(Path::new("beam/tlu.sock")), "{path:?}");
         for wrong in [
@@ -213,6 +223,7 @@ mod tests {
             "tcp://host",
             "tcp://:1",
             "tcp://h:99999",
+            "slink://h",
             "file:",
             "file:frames",
         ] {

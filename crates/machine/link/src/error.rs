@@ -12,7 +12,7 @@ use crate::kind::Kind;
 pub enum LinkError {
     /// The address cannot be understood.
     #[error(
-        "{at}: {expected}; expected shm:NAME, shm:PARTITION/NAME, shm:/PATH, tcp://HOST:PORT, udp://HOST:PORT or file:/PATH"
+        "{at}: {expected}; expected shm:NAME, shm:PARTITION/NAME, shm:/PATH, tcp://HOST:PORT, udp://HOST:PORT, slink://HOST:PORT or file:/PATH"
     )]
     Address {
         /// What was given.
@@ -212,7 +212,27 @@ pub enum Violation {
         /// Entries of the ring.
         capacity: u64,
     },
+    /// What is no S-LINK.
+    #[error(transparent)]
+    Words(#[from] NoLink),
     /// Descriptors that are not the memory they should be.
     #[error("shared memory that is not what was announced")]
     Memory,
+}
+
+/// What is no S-LINK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoLink {
+    /// It did not greet.
+    #[error("it greets with {found:02x?}, not as an S-LINK of version 1")]
+    Greeting {
+        /// What it said.
+        found: [u8; 8],
+    },
+    /// The head of a group is none.
+    #[error("{found:#010x} is no head of a group of words: expected 1 to 65535 words and no other bits than 16 and 17")]
+    Group {
+        /// The head.
+        found: u32,
+    },
 }

@@ -8,7 +8,7 @@
 //! Both speak the protocol of `docs/protocols/link.md` over one of two carriers. Over TCP fragments are bytes in a stream. Over
 //! shared memory the source fills pages that the read-out system has lent, and nothing is copied.
 //!
-//! A device that knows nothing of Weir sends datagrams or writes files; an [`Intake`] takes them by a [`FrameFormat`].
+//! A device that knows nothing of Weir sends datagrams or [S-LINK words](slink), or writes files; an [`Intake`] takes them by a [`FrameFormat`].
 
 mod address;
 mod error;
@@ -22,6 +22,7 @@ mod memory;
 mod proof;
 mod record;
 mod sender;
+pub mod slink;
 mod socket;
 
 pub use address::{Address, runtime_folder};
@@ -32,6 +33,7 @@ pub use kind::Kind;
 pub use proof::Secret;
 pub use record::{Flags, Head, NAME_BYTES_MAX, TEXT_BYTES_MAX, VERSION};
 pub use sender::{Order, Sender, Settings};
+pub use slink::Faults;
 pub use socket::Lost;
 
 /// The protocol in bytes: for tests, and for who reads what travels.
@@ -40,4 +42,5 @@ pub mod wire {
     pub use crate::greeting::{Greeting, MemorySizes, Welcome, record, refusal, text};
     pub use crate::proof::{Hash, NONCE_BYTES, Nonce, Prover};
     pub use crate::record::{HEAD_BYTES, RecordHead};
+    pub use crate::slink::check_any_words;
 }

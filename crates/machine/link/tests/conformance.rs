@@ -24,7 +24,7 @@ fn fragments_come_as_they_were_sent() {
         for (index, (found, expected)) in fragments.iter().zip(&heads).enumerate() {
             let announced = expected.flags | Flags::NUMBER;
             assert_eq!(found.head, Head { flags: found.head.flags, ..*expected });
-            assert!(found.head.flags.contains(announced) && !found.damaged, "{carrier:?} {index}");
+            assert!(found.head.flags.contains(announced) && found.faults.is_empty(), "{carrier:?} {index}");
             assert_eq!(found.payload, payload(index), "{carrier:?} {index}");
         }
         assert_eq!(came.last(), Some(&Came::Ended { sent: 200, received: 200 }));

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use link::slink::{BEGIN, END, GREETING, Words};
 use link::wire::{Greeting, RecordHead, Welcome, record, refusal};
 use link::{Flags, Head, Kind};
 
@@ -14,6 +15,11 @@ fn whatever_comes_is_understood_or_refused() {
 #[test]
 fn whatever_a_board_sends_is_taken_apart_or_counted() {
     replay("frames", &frames(), link::wire::check_any_datagram);
+}
+
+#[test]
+fn whatever_an_s_link_sends_is_parted_alike_in_pieces_of_any_length() {
+    replay("slink", &words(), link::wire::check_any_words);
 }
 
 fn replay(corpus: &str, seeds: &[(&str, Vec<u8>)], check: impl Fn(&[u8])) {
@@ -44,6 +50,32 @@ fn frames() -> Vec<(&'static str, Vec<u8>)> {
         ("fixed", [&[0b10, 4, 0, 0, 0, 3, 0, 5][..], &[0, 0, 0, 1, 9, 0, 0, 0, 2, 9, 0, 0]].concat()),
         ("whole", [&[0x80, 4, 0, 0, 0, 7, 0, 0][..], &[0xff; 12]].concat()),
         ("nothing", Vec::new()),
+    ]
+}
+
+/// A greeting, then groups of words.
+fn words() -> Vec<(&'static str, Vec<u8>)> {
+    let sent = |add: &dyn Fn(&mut Words)| {
+        let mut words = Words::default();
+        add(&mut words);
+        [&GREETING[..], &words.bytes].concat()
+    };
+    let block = |words: &mut Words, len: usize, errors: u32| {
+        words.control(BEGIN, 0);
+        words.data(&vec![0xa5; len], false);
+        words.control(END, errors);
+    };
+    let well = sent(&|words| (0..3).for_each(|count| block(words, 4 * count, 0)));
+    let cut = well[..well.len() - 3].to_vec();
+    vec![
+        ("well", well),
+        ("cut", cut),
+        ("too_long", sent(&|words| block(words, 400, 0))),
+        ("errors", sent(&|words| (0..4).for_each(|errors| block(words, 8, errors)))),
+        ("no_begin", sent(&|words| words.data(&[1; 12], true))),
+        ("no_end", sent(&|words| (0..2).for_each(|_| words.control(BEGIN, 0)))),
+        ("lying_head", [&GREETING[..], &[0xff; 12]].concat()),
+        ("no_greeting", b"S-LINK\0\x02".to_vec()),
     ]
 }
 

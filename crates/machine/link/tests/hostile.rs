@@ -9,7 +9,7 @@ use base::time::Time;
 use bench::raw::{RawShared, RawStream};
 use bench::{Bench, Came, Carrier, PAGES, SIZE_MAX};
 use link::wire::{HEAD_BYTES, RecordHead, record};
-use link::{Flags, Head, Kind, Lost, Violation};
+use link::{Faults, Flags, Head, Kind, Lost, Violation};
 use proptest::prelude::*;
 
 fn fragment(sequence: u64) -> RecordHead {
@@ -149,12 +149,12 @@ fn a_payload_that_does_not_fit_its_checksum_is_delivered_as_damaged() {
     raw.0.write_all(&[&head.encode()[..], b"damaged!"].concat()).unwrap();
     let came = bench.until(|came| !came.is_empty());
     let found = came[0].fragment().unwrap();
-    assert!(found.damaged && found.payload == b"damaged!");
+    assert!(found.faults == Faults::CHECKSUM && found.payload == b"damaged!");
     let mut bench = Bench::new(Carrier::Shared);
     let mut raw = RawShared::connected(&mut bench);
     raw.commit(&head.encode(), raw.lent(0));
     let came = bench.until(|came| !came.is_empty());
-    assert!(came[0].fragment().unwrap().damaged);
+    assert_eq!(came[0].fragment().unwrap().faults, Faults::CHECKSUM);
     assert_eq!(bench.intake.counters().damaged, 1);
 }
 

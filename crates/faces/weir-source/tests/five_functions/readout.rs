@@ -96,8 +96,8 @@ impl Readout {
         self.intake.poll(clock::now(), &mut self.poller, ROOM, &mut |arrival| match arrival {
             Arrival::Up { .. } => came.up += 1,
             Arrival::Down { reason } => came.down.push(format!("{reason:?}")),
-            Arrival::Fragment { head, page, len, damaged } => {
-                assert!(!damaged);
+            Arrival::Fragment { head, page, len, faults } => {
+                assert!(faults.is_empty());
                 came.fragments += 1;
                 if head.flags.contains(Flags::TRANSMISSION_ERROR) {
                     came.damaged.extend(head.number);

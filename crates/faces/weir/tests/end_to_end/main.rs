@@ -44,6 +44,7 @@ mod several_runs;
 mod sharing;
 mod simulation;
 mod slices;
+mod slinks;
 mod sources;
 mod stop;
 mod streams;

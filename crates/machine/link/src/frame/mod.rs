@@ -5,5 +5,5 @@ mod numbering;
 mod sorter;
 
 pub use format::{BadFrame, ByteOrder, Counter, Extent, Field, FrameFormat, Ticks};
-pub(crate) use numbering::{Numbering, Ready};
+pub(crate) use numbering::{Marks, Numbering, Ready};
 pub(crate) use sorter::Sorter;

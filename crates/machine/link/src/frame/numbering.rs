@@ -8,6 +8,7 @@ use transport::page_pool::Page;
 use super::format::{BadFrame, FrameFormat};
 use super::sorter::Sorter;
 use crate::record::{Flags, Head};
+use crate::slink::Faults;
 
 /// Makes fragments of the frames of one device.
 pub(crate) struct Numbering {
@@ -31,6 +32,14 @@ pub(crate) struct Ready {
     pub(crate) head: Head,
     pub(crate) page: Page,
     pub(crate) len: usize,
+    pub(crate) faults: Faults,
+}
+
+/// What whoever has brought a frame has seen of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Marks {
+    pub(crate) flags: Flags,
+    pub(crate) faults: Faults,
 }
 
 impl Numbering {
@@ -66,12 +75,13 @@ impl Numbering {
     }
 
     /// Takes a whole frame with a page for it; the payload is no longer than the page holds.
-    pub(crate) fn take(&mut self, now: Time, frame: &[u8], mut page: Page) -> Result<(), BadFrame> {
+    pub(crate) fn take(&mut self, now: Time, frame: &[u8], marks: Marks, mut page: Page) -> Result<(), BadFrame> {
         let taken = self.head_of(frame).and_then(|head| Ok((head, self.format.payload(frame)?)));
-        let (head, payload) = taken.inspect_err(|_| self.malformed += 1)?;
+        let (mut head, payload) = taken.inspect_err(|_| self.malformed += 1)?;
+        head.flags |= marks.flags;
         page.bytes_mut()[self.headroom..self.headroom + payload.len()].copy_from_slice(payload);
         let number = head.number.unwrap_or_default();
-        if !self.sorter.push(now, number, Ready { head, page, len: payload.len() }) {
+        if !self.sorter.push(now, number, Ready { head, page, len: payload.len(), faults: marks.faults }) {
             self.repeated += 1;
         }
         Ok(())

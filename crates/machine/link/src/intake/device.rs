@@ -9,7 +9,7 @@ use transport::poller::Poller;
 use super::phase::Phase;
 use super::{Arrival, IntakeCounters, IntakeParameters, LinkOrder};
 use crate::error::LinkError;
-use crate::frame::Numbering;
+use crate::frame::{Marks, Numbering};
 use crate::socket::Lost;
 
 /// What brings the bytes of a device.
@@ -45,6 +45,27 @@ pub(super) trait Carrier {
 
     /// What was lost on the way since the run began, as far as only the end tells.
     fn lost_in_run(&self) -> Losses;
+
+    /// Whether what is missing when a frame comes will not come any more.
+    fn keeps_order(&self) -> bool {
+        false
+    }
+
+    /// Whether the device is there, or why it is not. One of which nobody can say counts as there.
+    fn presence(&self) -> Result<(), Lost> {
+        Ok(())
+    }
+
+    /// Whether [`visit`](Self::visit) has something to do.
+    fn has_visitor(&self) -> bool {
+        false
+    }
+
+    /// Sees who comes and who has gone.
+    fn visit(&mut self, _: &mut Desk, _: &mut Poller) {}
+
+    /// Tells a device that hears it whether it may send.
+    fn permit(&mut self, _may_send: bool) {}
 }
 
 /// The line of a device.
@@ -55,6 +76,8 @@ pub(super) struct DeviceLine {
     told: Losses,
     is_up: bool,
     phase: Phase,
+    is_off: bool,
+    may_send: bool,
 }
 
 /// Where frames become fragments.
@@ -83,7 +106,7 @@ impl DeviceLine {
             has_complained: false,
         };
         let (name, told) = (parameters.name.clone(), Losses::default());
-        Ok(Self { carrier, desk, name, told, is_up: false, phase: Phase::Outside })
+        Ok(Self { carrier, desk, name, told, is_up: false, phase: Phase::Outside, is_off: false, may_send: false })
     }
 
     pub(super) fn register(&mut self, poller: &mut Poller) -> Result<(), LinkError> {
@@ -95,17 +118,34 @@ impl DeviceLine {
     }
 
     pub(super) fn order(&mut self, order: LinkOrder) {
+        match order {
+            LinkOrder::Off => self.is_off = true,
+            LinkOrder::On => self.is_off = false,
+            LinkOrder::Start { .. } | LinkOrder::Stop => {}
+        }
         if self.phase.order(order) {
             self.desk.restart();
             if let Err(lost) = self.carrier.start() {
                 self.desk.notices.push(Arrival::Status(lost.to_string()));
             }
         }
+        self.permit();
+    }
+
+    fn permit(&mut self) {
+        let may_send = !self.phase.is_outside() && !self.is_off;
+        if core::mem::replace(&mut self.may_send, may_send) != may_send {
+            self.carrier.permit(may_send);
+        }
     }
 
     pub(super) fn is_ready(&self, now: Time, room: usize, pool: &Pool) -> bool {
         let desk = &self.desk;
-        if !self.is_up || !desk.notices.is_empty() || self.phase.next_deadline().is_some_and(|due| due <= now) {
+        if self.carrier.presence().is_ok() != self.is_up
+            || self.carrier.has_visitor()
+            || !desk.notices.is_empty()
+            || self.phase.next_deadline().is_some_and(|due| due <= now)
+        {
             return true;
         }
         let has_some = self.carrier.is_readable() || self.carrier.has_some(desk);
@@ -129,10 +169,8 @@ impl DeviceLine {
         pool: &Pool,
         deliver: &mut Delivery<'_>,
     ) -> Result<bool, Lost> {
-        if !core::mem::replace(&mut self.is_up, true) {
-            deliver.counters.connections += 1;
-            (deliver.to)(Arrival::Up { name: self.name.clone() });
-        }
+        self.carrier.visit(&mut self.desk, poller);
+        self.tell_presence(deliver);
         let came = match self.phase.is_outside() {
             true if self.carrier.waits() => false,
             true => self.leave(poller)?,
@@ -149,7 +187,21 @@ impl DeviceLine {
             self.told = losses;
         }
         ended.into_iter().for_each(&mut *deliver.to);
+        self.tell_presence(deliver);
         Ok(came)
+    }
+
+    fn tell_presence(&mut self, deliver: &mut Delivery<'_>) {
+        let presence = self.carrier.presence();
+        match presence {
+            Ok(()) if !self.is_up => {
+                deliver.counters.connections += 1;
+                (deliver.to)(Arrival::Up { name: self.name.clone() });
+            }
+            Err(reason) if self.is_up => (deliver.to)(Arrival::Down { reason }),
+            _ => {}
+        }
+        self.is_up = presence.is_ok();
     }
 
     /// Without a run, what comes belongs to nothing.
@@ -176,7 +228,7 @@ impl DeviceLine {
             if left == 0 {
                 break;
             }
-            if let Some(ready) = self.desk.numbering.pop(now, self.carrier.is_at_end()) {
+            if let Some(ready) = self.desk.numbering.pop(now, self.carrier.is_at_end() || self.carrier.keeps_order()) {
                 left -= 1;
                 deliver.numbered(ready);
             } else if self.carrier.has_some(&self.desk) {
@@ -202,6 +254,7 @@ impl DeviceLine {
         self.desk.losses.outside += self.desk.numbering.restart();
         self.desk.losses += self.carrier.lost_in_run();
         self.phase = Phase::Outside;
+        self.permit();
         Arrival::Ended { sent, received }
     }
 }
@@ -209,8 +262,13 @@ impl DeviceLine {
 impl Desk {
     /// Takes a whole frame; why it is none.
     pub(super) fn take(&mut self, now: Time, frame: &[u8]) -> Option<String> {
+        self.take_marked(now, frame, Marks::default())
+    }
+
+    /// The same of one of which more is known.
+    pub(super) fn take_marked(&mut self, now: Time, frame: &[u8], marks: Marks) -> Option<String> {
         let page = self.pages.pop().expect("a page for each frame");
-        self.numbering.take(now, frame, page).err().map(|bad| bad.to_string())
+        self.numbering.take(now, frame, marks, page).err().map(|bad| bad.to_string())
     }
 
     /// Says what is wrong with the first frame of a run that is none.

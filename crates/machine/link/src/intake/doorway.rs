@@ -28,11 +28,16 @@ impl Doorway {
     pub(super) fn open(at: &Address) -> Result<Self, LinkError> {
         let readiness = Readiness::default();
         match at {
-            Address::Tcp(place) => {
+            Address::Tcp(place) | Address::Slink(place) => {
                 let refused = |error: io::Error| refusal_of("bind", &error, at);
                 let listener = TcpListener::bind(place).map_err(refused)?;
                 listener.set_nonblocking(true).map_err(refused)?;
-                let address = format!("tcp://{}", listener.local_addr().map_err(refused)?);
+                let address = listener.local_addr().map_err(refused)?.to_string();
+                let address = match at {
+                    Address::Slink(_) => Address::Slink(address),
+                    _ => Address::Tcp(address),
+                };
+                let address = address.to_string();
                 Ok(Self { socket: listener.into(), readiness, address, path: None })
             }
             Address::Udp(_) | Address::File(_) => unreachable!("devices do not connect"),

@@ -11,6 +11,7 @@ mod line;
 mod phase;
 mod rival;
 mod shared;
+mod slink;
 mod stranger;
 mod stream;
 
@@ -31,6 +32,7 @@ use crate::greeting::{Greeting, Welcome, refusal};
 use crate::kind::Kind;
 use crate::proof::{Hash, Secret};
 use crate::record::{Flags, Head, RecordHead};
+use crate::slink::Faults;
 use crate::socket::{Lost, watch_over, write};
 use board::Board;
 use device::{Carrier, DeviceLine};
@@ -39,6 +41,7 @@ use files::Files;
 use line::Line;
 use rival::{Question, Verdict};
 use shared::SharedLine;
+use slink::Slink;
 use stranger::{Step, Stranger};
 use stream::StreamLine;
 
@@ -142,8 +145,8 @@ pub enum Arrival {
         page: Page,
         /// Length of the payload in bytes.
         len: usize,
-        /// Whether the checksum of the source says that the payload is damaged.
-        damaged: bool,
+        /// What is wrong with it that the source does not say.
+        faults: Faults,
     },
     /// Nothing with a lower number or an earlier time follows.
     Idle {
@@ -197,7 +200,7 @@ impl Intake {
         pool.wake_on_return(waker.clone());
         let sleep = match parameters.at {
             Address::Shared(_) => Some(Arc::new(SleepWord::new()?)),
-            Address::Tcp(_) | Address::Udp(_) | Address::File(_) => None,
+            _ => None,
         };
         sleep.iter().for_each(|sleep| waker.show_sleep_in(sleep));
         let line = device(&parameters)?;
@@ -350,8 +353,8 @@ impl Intake {
             let Some(socket) = self.doorway.as_ref().and_then(Doorway::accept) else { break };
             is_busy = true;
             let is_watched = match self.parameters.at {
-                Address::Tcp(_) | Address::Udp(_) | Address::File(_) => watch_over(&socket).is_ok(),
                 Address::Shared(_) => crate::socket::is_own_user(&socket).unwrap_or(false),
+                _ => watch_over(&socket).is_ok(),
             };
             let Some(readiness) = is_watched.then(|| poller.register(&socket).ok()).flatten() else {
                 self.counters.turned_away += 1;
@@ -439,15 +442,16 @@ impl IntakeCounters {
         self.fragments += 1;
         self.bytes += len as u64;
         self.damaged += u64::from(damaged);
-        Arrival::Fragment { head: head.fragment(), page, len, damaged }
+        let faults = if damaged { Faults::CHECKSUM } else { Faults::empty() };
+        Arrival::Fragment { head: head.fragment(), page, len, faults }
     }
 
     /// Counts a fragment of a device that knows nothing of Weir, and says it.
     fn numbered(&mut self, ready: Ready) -> Arrival {
-        let Ready { head, page, len } = ready;
+        let Ready { head, page, len, faults } = ready;
         self.fragments += 1;
         self.bytes += len as u64;
-        Arrival::Fragment { head, page, len, damaged: false }
+        Arrival::Fragment { head, page, len, faults }
     }
 }
 
@@ -469,6 +473,7 @@ fn device(parameters: &IntakeParameters) -> Result<Option<Line>, LinkError> {
     let carrier: Box<dyn Carrier + Send> = match at {
         Address::Tcp(_) | Address::Shared(_) => return Ok(None),
         Address::Udp(_) => Box::new(Board::open(parameters)?),
+        Address::Slink(_) => Box::new(Slink::open(parameters)?),
         Address::File(_) => Box::new(Files::open(at)?),
     };
     Ok(Some(Line::Device(Box::new(DeviceLine::new(parameters, carrier)?))))
@@ -488,8 +493,8 @@ fn new_pool(parameters: &IntakeParameters) -> Result<Pool, LinkError> {
     let options = PoolOptions { name, page_len, pages, prefault: false };
     Ok(match parameters.at {
         Address::Shared(_) => Pool::lendable(&options)?,
-        Address::Tcp(_) | Address::Udp(_) | Address::File(_) if parameters.shared => Pool::shared(&options)?,
-        Address::Tcp(_) | Address::Udp(_) | Address::File(_) => Pool::new(&options)?,
+        _ if parameters.shared => Pool::shared(&options)?,
+        _ => Pool::new(&options)?,
     })
 }
 

@@ -70,7 +70,7 @@ fn connect(address: &Address, until: Time) -> io::Result<OwnedFd> {
             socket.set_nonblocking(true)?;
             Ok(socket.into())
         }
-        Address::Udp(_) | Address::File(_) => Err(io::Error::other("a device does not connect")),
+        Address::Udp(_) | Address::Slink(_) | Address::File(_) => Err(io::Error::other("a device does not connect")),
         Address::Tcp(place) => {
             let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
             for address in place.to_socket_addrs()? {

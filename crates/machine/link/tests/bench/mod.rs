@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use base::losses::Losses;
 use link::{
-    Address, Arrival, FrameFormat, Head, Intake, IntakeParameters, LinkError, LinkOrder, Lost, Order, Secret, Sender,
-    Settings,
+    Address, Arrival, Faults, FrameFormat, Head, Intake, IntakeParameters, LinkError, LinkOrder, Lost, Order, Secret,
+    Sender, Settings,
 };
 use testkit::TempDir;
 use transport::clock;
@@ -63,13 +63,13 @@ pub(crate) enum Came {
 pub(crate) struct Fragment {
     pub(crate) head: Head,
     pub(crate) payload: Vec<u8>,
-    pub(crate) damaged: bool,
+    pub(crate) faults: Faults,
 }
 
 impl fmt::Debug for Fragment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { head, payload, damaged } = self;
-        write!(f, "{:?} of {} bytes, damaged: {damaged}", head.number, payload.len())
+        let Self { head, payload, faults } = self;
+        write!(f, "{:?} of {} bytes, {faults:?}", head.number, payload.len())
     }
 }
 
@@ -112,12 +112,12 @@ impl Came {
             Arrival::Up { name } => Self::Up(name),
             Arrival::Down { reason } => Self::Down(reason),
             Arrival::TurnedAway { why } => Self::TurnedAway(why),
-            Arrival::Fragment { head, page, len, damaged } => {
+            Arrival::Fragment { head, page, len, faults } => {
                 let payload = page.bytes()[HEADROOM..HEADROOM + len].to_vec();
                 if let Some(kept) = kept {
                     kept.push(page);
                 }
-                Self::Fragment(Fragment { head, payload, damaged })
+                Self::Fragment(Fragment { head, payload, faults })
             }
             Arrival::Idle { number, time } => Self::Idle { number, time },
             Arrival::Status(text) => Self::Status(text),

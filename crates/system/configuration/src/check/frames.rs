@@ -9,17 +9,19 @@ impl Checker<'_> {
         let key = |key: &str| format!("source.{place}.{key}");
         let at = source.address();
         let sends_datagrams = at.starts_with("udp://");
-        let is_device = sends_datagrams || at.starts_with("file:");
-        if source.from.is_some() && !sends_datagrams {
-            let message = format!("only for a board, whose `at` begins with udp://, found {at:?}");
+        let is_slink = at.starts_with("slink://");
+        let is_device = sends_datagrams || is_slink || at.starts_with("file:");
+        if source.from.is_some() && !sends_datagrams && !is_slink {
+            let message =
+                format!("only for a board or an S-LINK, whose `at` begins with udp:// or slink://, found {at:?}");
             self.problem(&[&key("from"), &key("at")], message);
         }
         let frame = match &source.frame {
             Some(frame) if is_device => frame,
             Some(_) => {
                 let message = format!(
-                    "only for a device that knows nothing of Weir, whose `at` begins with udp:// or file:, found {at:?}: a \
-                     program says itself what it sends"
+                    "only for a device that knows nothing of Weir, whose `at` begins with udp://, slink:// or file:, found {at:?}: \
+                     a program says itself what it sends"
                 );
                 return self.problem(&[&key("frame"), &key("at")], message);
             }
@@ -30,6 +32,10 @@ impl Checker<'_> {
             }
             None => return,
         };
+        if is_slink && (frame.size.is_some() || frame.length.is_some()) {
+            let message = "not for an S-LINK: its control words say where a block ends".to_owned();
+            self.problem(&[&key("frame"), &key("at")], message);
+        }
         self.frame(&key("frame"), frame, source.size_max.bytes());
     }
 

@@ -61,7 +61,7 @@ impl Checker<'_> {
         if before.iter().any(|other| other.address() == at && !at.ends_with(":0")) {
             self.problem(&[&key("at")], format!("expected an address of its own, found {at:?} a second time"));
         }
-        match at.split_once("://").filter(|(carrier, _)| ["tcp", "udp"].contains(carrier)) {
+        match at.split_once("://").filter(|(carrier, _)| ["tcp", "udp", "slink"].contains(carrier)) {
             Some((carrier, place)) if !is_place(place) => {
                 let message =
                     format!("expected an address and a port, such as \"{carrier}://127.0.0.1:7101\", found {at:?}");
@@ -73,7 +73,8 @@ impl Checker<'_> {
                 let is_file = at.strip_prefix("file:").is_some_and(|path| path.starts_with('/'));
                 if !is_file && !at.strip_prefix("shm:").is_some_and(is_path) {
                     let message = format!(
-                        "expected shm:NAME, shm:/PATH, tcp://ADDRESS:PORT, udp://ADDRESS:PORT or file:/PATH, found {at:?}"
+                        "expected shm:NAME, shm:/PATH, tcp://ADDRESS:PORT, udp://ADDRESS:PORT, slink://ADDRESS:PORT or \
+                         file:/PATH, found {at:?}"
                     );
                     self.problem(&[&key("at")], message);
                 }

@@ -20,7 +20,7 @@ pub struct LinkSource {
     pub id: Option<u32>,
     /// Where its read-out system waits for it: `shm:NAME`, a socket in the folder of the partition below `$XDG_RUNTIME_DIR/weir` or
     /// `/tmp/weir-UID`; `shm:/PATH`; `tcp://ADDRESS:PORT`, which needs `partition.key`; `udp://ADDRESS:PORT`, to which a board sends
-    /// datagrams; or `file:/PATH`: a file of frames, a named pipe, or a directory in which such files appear. By default `shm:` and its name.
+    /// datagrams; `slink://ADDRESS:PORT`, to which an S-LINK connects; or `file:/PATH`: a file of frames, a named pipe, or a directory in which such files appear. By default `shm:` and its name.
     pub at: String,
     /// The longest payload of a fragment.
     pub size_max: Size,
@@ -33,10 +33,11 @@ pub struct LinkSource {
     pub clock: SourceClock,
     /// Most chunks of it in an event; what is beyond is cut off, and the event marked. For data that belong to events by their time.
     pub chunks: u32,
-    /// What a device sends that knows nothing of Weir; needed with `udp://` and `file:`.
+    /// What a device sends that knows nothing of Weir; needed with `udp://`, `slink://` and `file:`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame: Option<FrameDescription>,
-    /// The host that a board sends from; by default the first one whose datagrams come in a run. Those of others are dropped.
+    /// The host that a board sends from; by default the first one whose datagrams come in a run. Those of others are dropped. Of an
+    /// S-LINK the host that may connect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<IpAddr>,
 }

@@ -74,7 +74,11 @@ fn only_boards_are_described_and_they_must_be() {
         ("at = \"file:/dev/frames\"\n", "frame", "missing; a device does not say what it sends"),
         ("at = \"file:frames\"\n[source.frame]\n", "at", "expected shm:NAME, shm:/PATH, tcp://ADDRESS:PORT"),
         ("[source.frame]\nheader = 8\n", "frame", "only for a device that knows nothing of Weir"),
-        ("from = \"10.0.0.7\"\n", "from", "only for a board, whose `at` begins with udp://, found \"shm:board\""),
+        (
+            "from = \"10.0.0.7\"\n",
+            "from",
+            "only for a board or an S-LINK, whose `at` begins with udp:// or slink://, found \"shm:board\"",
+        ),
         (
             "at = \"udp://nowhere\"\n[source.frame]\n",
             "at",

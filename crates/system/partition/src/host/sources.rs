@@ -7,7 +7,7 @@ use base::time::Time;
 use dataflow::component::{Input, LinkNews, LinkOrder};
 use dataflow::report::LinkClock;
 use eformat::{GenericStatus, RobStatus, StatusWord};
-use link::{Address, Arrival, Flags, Head, Intake, IntakeParameters, LinkError, Secret};
+use link::{Address, Arrival, Faults, Flags, Head, Intake, IntakeParameters, LinkError, Secret};
 use rol::{ChunkHead, Pushed, PushedFragments};
 use timing::Interval;
 use timing::unwrap::Unwrap;
@@ -44,6 +44,8 @@ struct Line {
     is_off: bool,
     /// What of a device did not become fragments, since the last run.
     losses: Losses,
+    /// Fragments that something is wrong with, by cause, in the order of [`CAUSES`]; since the last run.
+    marked: [u64; CAUSES.len()],
 }
 
 impl Sources {
@@ -97,6 +99,7 @@ impl Sources {
                 is_timed,
                 is_off: false,
                 losses: Losses::default(),
+                marked: [0; CAUSES.len()],
             });
         }
         let leader = partition.leader().map(|place| partition.source[place].name.as_str());
@@ -147,21 +150,22 @@ impl Sources {
         let Self { lines, clocks, notices, .. } = self;
         for (rob, line) in (0_u16..).zip(&mut *lines) {
             let room = if line.is_off { 0 } else { self.room };
-            let Line { name, intake, fragments, unwrap, next_number, is_timed, losses, .. } = line;
+            let Line { name, intake, fragments, unwrap, next_number, is_timed, losses, marked, .. } = line;
             let mut whole = |number: u64| unwrap.as_mut().map_or(number, |unwrap| unwrap.whole(number));
             intake.poll(now, poller, room, &mut |arrival| {
                 let text = match arrival {
-                    Arrival::Fragment { head, page, len, damaged } if *is_timed => {
-                        return news.push((rob, chunk(&head, page, len, damaged)));
+                    Arrival::Fragment { head, page, len, faults } if *is_timed => {
+                        let status = status_of(&head, faults, marked);
+                        return news.push((rob, chunk(&head, page, len, status)));
                     }
                     Arrival::Idle { time, .. } if *is_timed => return news.push((rob, LinkNews::Passed(time))),
-                    Arrival::Fragment { head, page, len, damaged } => {
+                    Arrival::Fragment { head, page, len, faults } => {
                         let number = head.number.map_or(*next_number, &mut whole);
                         *next_number = number.wrapping_add(1);
                         if let Some((begin, _)) = head.time {
                             clocks.observe(rob.into(), number, begin);
                         }
-                        let (event, status) = (EventId(number), status_of(&head, damaged));
+                        let (event, status) = (EventId(number), status_of(&head, faults, marked));
                         let pushed = Pushed { event, trigger_type: head.trigger_type, status };
                         let (head, slice) = fragments.frame(page, len, &pushed);
                         let (trigger_type, bulk) = (pushed.trigger_type, Bulk::Pages(slice));
@@ -177,6 +181,10 @@ impl Sources {
                         let losses = core::mem::take(losses);
                         if !losses.are_none() {
                             notices.push(format!("source {name}, beside {received} fragments: {losses}"));
+                        }
+                        let marked = core::mem::take(marked);
+                        if marked != [0; CAUSES.len()] {
+                            notices.push(format!("source {name}, of {received} fragments: {}", in_words(&marked)));
                         }
                         if sent == received {
                             return;
@@ -249,30 +257,69 @@ impl Host {
 }
 
 /// Data that belong to events by their time. Those without a time belong to none.
-fn chunk(head: &Head, page: Page, len: usize, damaged: bool) -> LinkNews {
-    let status = status_of(head, damaged);
+fn chunk(head: &Head, page: Page, len: usize, status: StatusWord) -> LinkNews {
     let (begin, end) = head.time.unwrap_or((u64::MAX, u64::MAX));
     let chunk = ChunkHead { begin, end, len: len as u32, status };
     let bulk = Bulk::Pages(chunk.put(page));
     LinkNews::Chunk { interval: Interval::new(begin, end), status: status.0, bulk }
 }
 
-/// What is wrong with a fragment, as far as its source or its checksum says.
-fn status_of(head: &Head, damaged: bool) -> StatusWord {
-    let mut generic = GenericStatus::default();
-    let mut rob = RobStatus::default();
-    if damaged {
-        generic |= GenericStatus::DATA_CORRUPTION;
-        rob |= RobStatus::LINK_ERROR;
+/// What is wrong with a fragment, as far as its source, its link or its checksum says; counted.
+fn status_of(head: &Head, faults: Faults, marked: &mut [u64; CAUSES.len()]) -> StatusWord {
+    if faults.is_empty() && !head.flags.intersects(Flags::TRANSMISSION_ERROR | Flags::CUT) {
+        return StatusWord::GOOD;
     }
-    if head.flags.contains(Flags::TRANSMISSION_ERROR) {
-        rob |= RobStatus::LINK_DATA_ERROR | RobStatus::LINK_ERROR;
+    let mut status = (GenericStatus::default(), RobStatus::default());
+    for (Cause { flag, fault, generic, rob, .. }, count) in CAUSES.iter().zip(marked) {
+        if head.flags.intersects(*flag) || faults.intersects(*fault) {
+            *count += 1;
+            status = (status.0 | *generic, status.1 | *rob);
+        }
     }
-    if head.flags.contains(Flags::CUT) {
-        rob |= RobStatus::TRUNCATED;
-    }
-    StatusWord::rob(generic, rob)
+    StatusWord::rob(status.0, status.1)
 }
+
+fn in_words(marked: &[u64; CAUSES.len()]) -> String {
+    let counted = CAUSES.iter().zip(marked).filter(|(_, count)| **count > 0);
+    counted.map(|(cause, count)| format!("{count} {}", cause.words)).collect::<Vec<_>>().join(", ")
+}
+
+/// What may be wrong with a fragment, and what is said of it.
+struct Cause {
+    flag: Flags,
+    fault: Faults,
+    generic: GenericStatus,
+    rob: RobStatus,
+    words: &'static str,
+}
+
+impl Cause {
+    const fn of_link(fault: Faults, rob: RobStatus, words: &'static str) -> Self {
+        let rob = rob.union(RobStatus::LINK_ERROR);
+        Self { flag: Flags::empty(), fault, generic: GenericStatus::empty(), rob, words }
+    }
+}
+
+const CAUSES: [Cause; 6] = [
+    Cause {
+        generic: GenericStatus::DATA_CORRUPTION,
+        ..Cause::of_link(Faults::CHECKSUM, RobStatus::LINK_ERROR, "with a wrong checksum")
+    },
+    Cause {
+        flag: Flags::TRANSMISSION_ERROR,
+        ..Cause::of_link(Faults::empty(), RobStatus::LINK_DATA_ERROR, "with a transmission error")
+    },
+    Cause::of_link(Faults::CONTROL_WORD, RobStatus::LINK_CONTROL_ERROR, "with a damaged control word"),
+    Cause::of_link(Faults::NO_BEGIN, RobStatus::NO_BOF, "without a begin"),
+    Cause::of_link(Faults::NO_END, RobStatus::NO_EOF, "without an end"),
+    Cause {
+        flag: Flags::CUT,
+        fault: Faults::empty(),
+        generic: GenericStatus::empty(),
+        rob: RobStatus::TRUNCATED,
+        words: "cut",
+    },
+];
 
 /// Most fragments of a link in a pass, so that no source starves the others.
 const FRAGMENTS_PER_PASS: usize = 256;
