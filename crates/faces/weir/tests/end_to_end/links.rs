@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -70,10 +70,52 @@ fn who_does_not_know_the_key_is_turned_away_and_named() {
     sources.into_iter().for_each(|source| drop(source.join().unwrap()));
 }
 
+/// Two hundred marks with each fragment: a million within a few seconds.
+#[test]
+fn idle_marks_by_the_hundred_thousand_hold_nobody_up() {
+    let beam = Beam::new(false);
+    let running = beam.start();
+    let skips = [Skips::Nothing, Skips::NoIdleMark, Skips::NoIdleMark];
+    let sources = [0, 1, 2].map(|place| beam.source(place, 100, skips[place]));
+    let (ended, summary) = running.end().expect_ok();
+    let sent = sources.map(|source| source.join().unwrap());
+    assert_eq!(in_files(ended.output()), together(&sent));
+    assert_eq!(missing(&summary), [0; 3]);
+}
+
+#[test]
+fn a_source_that_never_commits_is_missed_in_each_event_and_named() {
+    let beam = Beam::new(false);
+    let running = beam.job().set("ros.request_timeout", "5 ms").events(FEW).start();
+    let skips = [Skips::Stop, Skips::Commit, Skips::Stop];
+    let sources = [0, 1, 2].map(|place| beam.source(place, 100, skips[place]));
+    let (_, summary) = running.end().expect_degraded(&["built_incomplete"]);
+    assert_eq!((summary.count("recorded"), summary.count("built_incomplete")), (FEW, FEW));
+    assert_eq!(missing(&summary), [0, FEW, 0]);
+    sources.into_iter().for_each(|source| drop(source.join().unwrap()));
+    assert_eq!(beam.left(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn sources_that_fill_all_memory_are_held_back_and_lose_nothing() {
+    let beam = Beam::new(false);
+    let running = beam.job().set("ros.pages", "16").start();
+    let sources = [(0, 40), (1, 3000), (2, 333)].map(|(place, len)| beam.source(place, len, Skips::Nothing));
+    let (ended, summary) = running.end().expect_ok();
+    let sent = sources.map(|source| source.join().unwrap());
+    assert_eq!(in_files(ended.output()), together(&sent));
+    assert_eq!(missing(&summary), [0; 3]);
+    assert_eq!(beam.left(), Vec::<PathBuf>::new());
+}
+
 /// What a source keeps back.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Skips {
     Nothing,
+    /// It says after each fragment many times that no older one follows.
+    NoIdleMark,
+    /// It reserves, and never commits.
+    Commit,
     Number(u64),
     /// The end: it goes on until the link is closed.
     Stop,
@@ -101,7 +143,17 @@ impl Beam {
         }
     }
 
+    /// What lies where the sockets were.
+    fn left(&self) -> Vec<PathBuf> {
+        let all = fs::read_dir(self.directory.path()).unwrap().map(|entry| entry.unwrap().path());
+        all.filter(|path| path.extension().is_some_and(|extension| extension == "sock")).collect()
+    }
+
     fn start(&self) -> Running {
+        self.job().start()
+    }
+
+    fn job(&self) -> Job {
         let mut text = format!(
             "[partition]\nname = \"beam\"\nkey = {KEY:?}\n[level1]\nsource = \"link\"\n[ros]\ncount = 2\n[dfm]\n\
              [sfi]\ncount = 1\n[sfo]\ncount = 1\n"
@@ -111,7 +163,7 @@ impl Beam {
         }
         let path = self.directory.join("beam.toml");
         fs::write(&path, text).unwrap();
-        Job::of(&path).patient().processes(self.processes).start()
+        Job::of(&path).patient().processes(self.processes)
     }
 
     /// Sends [`EVENTS`] fragments of about this length; each with its bytes.
@@ -120,12 +172,14 @@ impl Beam {
         thread::spawn(move || {
             let mut sender = Sender::open(&at, &settings(place)).unwrap();
             while !matches!(sender.wait(Duration::from_secs(60)).unwrap(), Order::Start { .. }) {}
-            let last = if skips == Skips::Stop { u64::MAX } else { EVENTS };
+            let last = if matches!(skips, Skips::Stop | Skips::Commit) { u64::MAX } else { EVENTS };
             let mut sent = Payloads::new();
             for number in (0..last).filter(|number| skips != Skips::Number(*number)) {
                 let payload = payload(place, number, len);
                 loop {
-                    if let Ok(Some(slot)) = sender.reserve(payload.len()) {
+                    if let Ok(Some(slot)) = sender.reserve(payload.len())
+                        && skips != Skips::Commit
+                    {
                         slot[..payload.len()].copy_from_slice(&payload);
                         break;
                     }
@@ -137,6 +191,11 @@ impl Beam {
                 let head = Head { number: Some(number), ..Head::default() };
                 if sender.commit(&head, payload.len()).is_err() {
                     return sent;
+                }
+                for _ in 0..if skips == Skips::NoIdleMark { MARKS } else { 0 } {
+                    if sender.idle(number + 1, 0).is_err() {
+                        return sent;
+                    }
                 }
                 if last == EVENTS {
                     sent.insert((number, FIRST_ID + place as u32), payload);
@@ -195,3 +254,5 @@ const NAMES: [&str; 3] = ["tlu", "telescope", "device"];
 const KEY: &str = "a key of the test beam";
 const FIRST_ID: u32 = 0x0051_0000;
 const EVENTS: u64 = 2_000;
+const FEW: u64 = 50;
+const MARKS: u32 = 250;

@@ -16,6 +16,7 @@ mod cores;
 mod datagrams;
 mod death;
 mod disk;
+mod evidence;
 mod faults;
 mod files;
 mod filter;

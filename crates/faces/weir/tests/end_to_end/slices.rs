@@ -82,10 +82,30 @@ fn overload_leaves_out_whole_slices_everywhere_alike() {
     links(&summary).iter().for_each(|link| assert_eq!(link["fragments"].as_u64(), Some(books(link)), "{link}"));
 }
 
+#[test]
+fn chunks_whose_time_goes_back_are_late_and_take_no_slice_of_others() {
+    let stream = Stream::new("60 s", 1024);
+    let running = stream.start(false);
+    let ends = |place| if place == 2 { Ends::GoingBack } else { Ends::Well };
+    let sources: Vec<_> = (0..SOURCES).map(|place| stream.source(place, ends(place))).collect();
+    let (ended, summary) = running.end().expect_end();
+    let sent: Vec<Vec<Chunk>> = sources.into_iter().map(|source| source.join().unwrap()).collect();
+    assert_eq!(summary.0["accounting"]["residual"].as_u64().unwrap_or(0), 0);
+    let found = in_files(ended.output());
+    for (slice, by_source) in expected(&sent, found.keys().copied()) {
+        for (source, chunks) in by_source.into_iter().filter(|(source, _)| *source != FIRST_ID + 2) {
+            assert_eq!(found[&slice].get(&source), Some(&chunks), "slice {slice}");
+        }
+    }
+    links(&summary).iter().for_each(|link| assert_eq!(link["fragments"].as_u64(), Some(books(link)), "{link}"));
+}
+
 /// When a source ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ends {
     Well,
+    /// Well, though each tenth of its chunks is of a time long before.
+    GoingBack,
     Dies,
 }
 
@@ -144,7 +164,10 @@ impl Stream {
             let mut sent = Vec::new();
             let count = if ends == Ends::Dies { CHUNKS / 2 } else { CHUNKS };
             for number in 0..count {
-                let (begin, end, payload) = chunk(place, number);
+                let (mut begin, mut end, payload) = chunk(place, number);
+                if ends == Ends::GoingBack && number % 10 == 9 {
+                    (begin, end) = (begin / 2, end / 2);
+                }
                 loop {
                     if let Ok(Some(slot)) = sender.reserve(payload.len()) {
                         slot[..payload.len()].copy_from_slice(&payload);
