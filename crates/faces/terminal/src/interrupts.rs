@@ -15,6 +15,7 @@ use signal_hook::iterator::{Handle, Signals};
 pub struct Interrupts {
     between_runs: Arc<AtomicBool>,
     signals: Handle,
+    caught: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -25,13 +26,23 @@ impl Interrupts {
     /// The system lets nobody catch them.
     pub fn end(control: Control) -> io::Result<Self> {
         let between_runs = between_runs()?;
-        let mut caught = Signals::new(ENDING)?;
-        let signals = caught.handle();
+        let mut coming = Signals::new(ENDING)?;
+        let signals = coming.handle();
+        let caught = Arc::new(AtomicBool::new(false));
+        let catches = Arc::clone(&caught);
         let thread = thread::Builder::new().name("interrupts".into()).spawn(move || {
-            caught.forever().for_each(|_| control.interrupt());
+            coming.forever().for_each(|_| {
+                catches.store(true, Ordering::SeqCst);
+                control.interrupt();
+            });
         })?;
         between_runs.store(false, Ordering::SeqCst);
-        Ok(Self { between_runs, signals, thread: Some(thread) })
+        Ok(Self { between_runs, signals, caught, thread: Some(thread) })
+    }
+
+    /// Whether there was a signal.
+    pub fn any(&self) -> bool {
+        self.caught.load(Ordering::SeqCst)
     }
 }
 

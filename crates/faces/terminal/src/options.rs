@@ -24,10 +24,10 @@ impl Limits {
     }
 }
 
-/// `--set key=value`, any number of times.
+/// `--set key=value` or `--set @FILE`, any number of times.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Overrides {
-    /// Change a key of the configuration: a TOML value, else a bare string; may be given several times
+    /// Change a key of the configuration: a TOML value, else a bare string; with @FILE all keys of a file. May be given several times
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
 }

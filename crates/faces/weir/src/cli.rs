@@ -75,6 +75,9 @@ pub enum Command {
     /// Be a process of a benchmark; `weir bench` starts it
     #[command(subcommand, hide = true)]
     BenchPart(bench::BenchPart),
+    /// Be a process of a study; `weir study` starts it
+    #[command(subcommand, hide = true)]
+    StudyPart(studies::StudyPart),
 }
 
 /// `weir run`.
@@ -264,6 +267,7 @@ Examples:
   weir run quickstart.toml --events 100000 --summary summary.json
   weir run quickstart.toml --duration 10s --processes
   weir run quickstart.toml --events 100k --runs 5
+  weir run quickstart.toml --processes --set @machine.toml
   weir run quickstart.toml --set sfi.count=3 --set 'output.directory=\"/data/test\"'
   weir run replay.toml --set 'input.files=[\"my.raw\"]'
 

@@ -45,6 +45,7 @@ pub fn run_command<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item 
         Command::Node(args) => node::main(&args),
         Command::Pt => commands::pt(),
         Command::BenchPart(part) => bench::part(&part),
+        Command::StudyPart(part) => studies::part(&part),
     }
 }
 

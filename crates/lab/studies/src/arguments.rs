@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use ::semaphores::Kind;
+use clap::{Args, Subcommand, ValueEnum};
 use terminal::Overrides;
 
 /// `weir study`.
@@ -14,7 +15,7 @@ pub struct StudyArgs {
     /// List the studies
     #[arg(long, conflicts_with = "name")]
     pub list: bool,
-    /// The configuration under study; the example trigger.toml by default
+    /// The configuration under study: by default the example trigger.toml, or what the study brings along
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// A sample, with its description beside it; may be given several times. By default those of input.files
@@ -31,6 +32,59 @@ pub struct StudyArgs {
     pub overrides: Overrides,
 }
 
+/// A process that a study starts.
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub enum StudyPart {
+    /// Takes turns with the process that has made the semaphores of its standard input
+    Pong {
+        /// What they are
+        kind: SemaphoreKind,
+        /// Where it runs
+        core: usize,
+        /// Before normal processes
+        #[arg(long)]
+        real_time: bool,
+    },
+}
+
+impl StudyPart {
+    /// As it is written in a command line.
+    pub(crate) fn to_arguments(self) -> Vec<String> {
+        let Self::Pong { kind, core, real_time } = self;
+        let kind = kind.to_possible_value().expect("no kind is skipped");
+        let words = ["pong".to_owned(), kind.get_name().to_owned(), core.to_string()];
+        words.into_iter().chain(real_time.then(|| "--real-time".to_owned())).collect()
+    }
+}
+
+/// Kinds of semaphores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SemaphoreKind {
+    SystemV,
+    Posix,
+    Futex,
+}
+
+impl From<Kind> for SemaphoreKind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::SystemV => Self::SystemV,
+            Kind::Posix => Self::Posix,
+            Kind::Futex => Self::Futex,
+        }
+    }
+}
+
+impl From<SemaphoreKind> for Kind {
+    fn from(kind: SemaphoreKind) -> Self {
+        match kind {
+            SemaphoreKind::SystemV => Self::SystemV,
+            SemaphoreKind::Posix => Self::Posix,
+            SemaphoreKind::Futex => Self::Futex,
+        }
+    }
+}
+
 /// The end of its help.
 pub const EXAMPLES: &str = "\
 Examples:
@@ -38,8 +92,9 @@ Examples:
   weir study selection --sample data/zee_mu0.parquet --output results
   weir study selection --config trigger.toml --decisions decisions.json
   weir study selection --sample my.parquet --set menu.cuts.r_eta_min_permil=920
+  weir study os1998 --output results && weir run my.toml --processes --set @results/os1998.toml
 
-Every event that level 1 accepted goes once through the whole chain. The tables go to the standard
+The selection: every event that level 1 accepted goes once through the whole chain. The tables go to the standard
 output, progress to the standard error. The HTML page holds the figure and all tables.
 
 Exit status: 0 well; 1 wrong usage or configuration; 2 a sample cannot be read, a result cannot be

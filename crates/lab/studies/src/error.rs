@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use configuration::{BadMenu, ConfigurationError};
 use terminal::{ConductError, Exit};
+use transport::error::OsError;
 
 use crate::sample::BadSample;
 
@@ -38,6 +39,16 @@ pub(super) enum StudyError {
     Scenario { path: PathBuf, cause: String },
     #[error("{sample}: the run does not count: {reason}")]
     Unsound { sample: String, reason: String },
+    #[error(transparent)]
+    Os(#[from] OsError),
+    #[error("the process that takes turns with this one: {0}")]
+    Partner(io::Error),
+    #[error("signals cannot be caught: {0}")]
+    Signals(io::Error),
+    #[error("files of runs: {0}")]
+    Scratch(io::Error),
+    #[error("interrupted")]
+    Interrupted,
 }
 
 impl StudyError {
@@ -50,10 +61,16 @@ impl StudyError {
             | Self::NoSamples
             | Self::SameName { .. }
             | Self::Scenario { .. } => Exit::Wrong,
-            Self::NoExample { .. } | Self::Sample(_) | Self::Start(_) | Self::Output { .. } | Self::Figure(_) => {
-                Exit::NotStarted
-            }
-            Self::Unsound { .. } => Exit::Aborted,
+            Self::NoExample { .. }
+            | Self::Sample(_)
+            | Self::Start(_)
+            | Self::Output { .. }
+            | Self::Figure(_)
+            | Self::Os(_)
+            | Self::Partner(_)
+            | Self::Signals(_)
+            | Self::Scratch(_) => Exit::NotStarted,
+            Self::Unsound { .. } | Self::Interrupted => Exit::Aborted,
         }
     }
 }

@@ -10,6 +10,7 @@ mod eb2007;
 mod error;
 mod figure;
 mod markdown;
+mod os1998;
 mod page;
 mod plot;
 mod report;
@@ -20,7 +21,7 @@ mod tally;
 mod text;
 mod truth;
 
-pub use arguments::{EXAMPLES, StudyArgs};
+pub use arguments::{EXAMPLES, StudyArgs, StudyPart};
 
 use terminal::Exit;
 use terminal::on_standard_streams;
@@ -53,6 +54,18 @@ pub fn study(args: &StudyArgs) -> Exit {
     }
 }
 
+/// A process that a study started.
+pub fn part(part: &StudyPart) -> Exit {
+    let StudyPart::Pong { kind, core, real_time } = *part;
+    match os1998::pong_main(kind.into(), core, real_time) {
+        Ok(()) => Exit::Well,
+        Err(error) => {
+            terminal::complain(&format!("weir study-part: {error}"));
+            Exit::NotStarted
+        }
+    }
+}
+
 struct Study {
     name: &'static str,
     about: &'static str,
@@ -60,7 +73,7 @@ struct Study {
 }
 
 const SELECTION: &str = "selection";
-const STUDIES: [Study; 3] = [
+const STUDIES: [Study; 4] = [
     Study {
         name: SELECTION,
         about: "the trigger on samples of simulated collisions: efficiencies, rates, data moved",
@@ -75,5 +88,10 @@ const STUDIES: [Study; 3] = [
         name: "eb2007",
         about: "one third of the ATLAS event builder, simulated: figures 2 to 6 of EB2007",
         make: eb2007::study,
+    },
+    Study {
+        name: "os1998",
+        about: "this machine's processors, semaphores, latencies, and the whole chain live: tables of OS1998, and what suits it",
+        make: os1998::study,
     },
 ];

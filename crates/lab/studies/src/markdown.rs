@@ -1,4 +1,4 @@
-//! The page of a study whose report is Markdown: headings, paragraphs and tables are all that it has.
+//! The page of a study whose report is Markdown: headings, paragraphs, tables and blocks of code are all that it has.
 
 use std::fmt::Write;
 
@@ -29,7 +29,17 @@ pub(super) fn page(title: &str, svg: &str, report: &str) -> String {
 
 fn write_body(body: &mut String, report: &str) -> std::fmt::Result {
     let mut rows = 0;
+    let mut is_code = false;
     for line in report.lines().chain([""]) {
+        if line.starts_with("```") {
+            is_code = !is_code;
+            body.push_str(if is_code { "<pre>" } else { "</pre>\n" });
+            continue;
+        }
+        if is_code {
+            writeln!(body, "{}", escape(line))?;
+            continue;
+        }
         if let Some(cells) = line.strip_prefix('|') {
             if rows == 0 {
                 body.push_str("<div class=\"wide\"><table>\n");
@@ -65,9 +75,13 @@ mod tests {
 
     #[test]
     fn headings_tables_and_paragraphs_become_html() {
-        let page = page("title", "<svg/>", "# One\n\n| a | b |\n|---|---|\n| 1 < 2 | 3 |\n\ntext\n");
+        let page = page(
+            "title",
+            "<svg/>",
+            "# One\n\n| a | b |\n|---|---|\n| 1 < 2 | 3 |\n\ntext\n\n```toml\n[a]\n\n# b\n```\n",
+        );
         let expected = "<h1>One</h1>\n<div class=\"wide\"><table>\n<tr><th>a</th><th>b</th></tr>\n\
-                        <tr><td>1 &lt; 2</td><td>3</td></tr>\n</table></div>\n<p>text</p>\n</body>";
+                        <tr><td>1 &lt; 2</td><td>3</td></tr>\n</table></div>\n<p>text</p>\n<pre>[a]\n\n# b\n</pre>\n</body>";
         assert!(page.contains(expected), "{page}");
     }
 }

@@ -15,6 +15,7 @@
 //! | [`shm`] | links between processes of a host through memory that they share |
 //! | [`shared_memory`] | memory that other processes of the host read in place |
 //! | [`scheduler`] | Poll/Action tasks under one thread \[DAQ1999 §2.2\]; [`idle`], [`poller`], [`waker`] serve it |
+//! | [`scheduling`] | whom the kernel gives a processor |
 //! | [`random`](mod@random) | numbers that nobody can foretell |
 //! | [`clock`] | monotonic time, from `stamps` |
 //!
@@ -61,7 +62,7 @@
 //! # Unsafe code
 //! * In [`page_pool`] and the memory mapping below it: one holder writes a page while others read the part that is finished;
 //! * in [`shared_memory`] and the memory of [`shm`];
-//! * in [`udp`] the system calls that `rustix` lacks. All others go through `rustix`.
+//! * in [`udp`] and [`scheduling`] the system calls that `rustix` lacks. All others go through `rustix`.
 
 pub use stamps::clock;
 
@@ -75,6 +76,7 @@ pub mod poller;
 mod prefetch;
 pub mod random;
 pub mod scheduler;
+pub mod scheduling;
 pub mod shared_memory;
 pub mod shm;
 pub mod tcp;

@@ -33,9 +33,9 @@ pub use tables::{
     FrameDescription, FrameField, FrameLength, FrameTicks, Generator, GroupCarrier, Identity, Idle, Input, InputCost,
     Kinds, L2pu, L2sv, L2svAssignment, Layout, LeakyBucket, Level1, Level1Source, LinkSource, LossAction, Menu,
     MessageType, Mix, Multiplicity, OnLoss, OnMissing, OrderedCarrier, Output, Payload, Position, Preprocessing,
-    Processes, ProfileStep, Pt, Push, RequestCredits, RequestOrder, RobSelection, Ros, RosInput, Run, RunType, Secret,
-    Sfi, SfiAssignment, Sfo, SimulatedFault, Simulation, SizeDistribution, SourceClock, Spacing, Spectrum, Strategy,
-    Stream, StreamType, Tolerance, Tolerate, Topology, Transport, Udp, Way,
+    Processes, ProfileStep, Pt, Push, RequestCredits, RequestOrder, RobSelection, Ros, RosInput, Run, RunType,
+    Scheduling, Secret, Sfi, SfiAssignment, Sfo, SimulatedFault, Simulation, SizeDistribution, SourceClock, Spacing,
+    Spectrum, Strategy, Stream, StreamType, Tolerance, Tolerate, Topology, Transport, Udp, Way,
 };
 pub use template::{TEMPLATES, Template, template};
 pub use units::{Energy, Fraction, Interval, Rate, Size};

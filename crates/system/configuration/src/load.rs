@@ -12,9 +12,10 @@ use crate::text::read;
 use crate::typing::Typed;
 
 impl Partition {
-    /// Reads the configuration file at `path` and applies overrides of the form `key=value`.
+    /// Reads the configuration file at `path` and applies overrides: `key=value`, or `@FILE`, a file whose keys come in the
+    /// place of those that were there.
     ///
-    /// Relative `input.files` become absolute: those of the file start from its folder, those of an override from the
+    /// Relative `input.files` become absolute: those of a file start from its folder, those of an override from the
     /// working directory. In all paths a leading `~/` stands for the home folder.
     ///
     /// # Errors
@@ -102,8 +103,22 @@ impl Partition {
 
 /// Where relative paths start.
 struct Bases {
-    file: PathBuf,
+    /// The name of the configuration, and its folder.
+    file: (String, PathBuf),
     overrides: PathBuf,
+}
+
+impl Bases {
+    /// Of what stands there.
+    fn of(&self, place: &Place) -> PathBuf {
+        match place {
+            Place::Override { .. } => self.overrides.clone(),
+            Place::File { name } | Place::At { name, .. } if *name == self.file.0 => self.file.1.clone(),
+            Place::File { name } | Place::At { name, .. } => {
+                self.overrides.join(Path::new(name).parent().unwrap_or(Path::new("")))
+            }
+        }
+    }
 }
 
 fn load(
@@ -121,7 +136,8 @@ fn load(
         })
     };
     let file = base(path)?;
-    let bases = Bases { file: file.parent().map(Path::to_owned).unwrap_or_default(), overrides: base(Path::new("."))? };
+    let folder = file.parent().map(Path::to_owned).unwrap_or_default();
+    let bases = Bases { file: (name.clone(), folder), overrides: base(Path::new("."))? };
     build(&name, &text, costs, overrides, Some(&bases))
 }
 
@@ -145,7 +161,12 @@ fn build(
             Err(syntax) => problems.extend(syntax),
         }
     }
-    problems.extend(overrides.iter().filter_map(|text| root.set(text).err()));
+    for text in overrides {
+        match text.strip_prefix('@') {
+            Some(file) => problems.extend(overlay(&mut root, file).err().into_iter().flatten()),
+            None => problems.extend(root.set(text).err()),
+        }
+    }
     let Typed { value: mut partition, problems: of_values, bad } = Typed::<Partition>::new(&root);
     problems.extend(of_values);
     partition.resolve(&root);
@@ -163,6 +184,13 @@ fn build(
     }
     problems.sort_by(|a, b| (&a.place, &a.key).cmp(&(&b.place, &b.key)));
     Err(ConfigurationError { problems })
+}
+
+/// Puts the keys of a file in the place of those that are there.
+fn overlay(root: &mut Node, file: &str) -> Result<(), Vec<Problem>> {
+    let text = read(Path::new(file), "part of a configuration").map_err(|unread| unread.in_file(file).problems)?;
+    root.overlay(Node::parse(file, &text)?);
+    Ok(())
 }
 
 /// Puts what a file of costs says in the place of what the configuration leaves out; single costs come before those of the
@@ -202,10 +230,9 @@ fn add_costs(root: &mut Node, costs: Node) -> Vec<Problem> {
 fn resolve_paths(partition: &mut Partition, root: &Node, bases: &Bases, problems: &mut Vec<Problem>) {
     let mut resolve = |key: &str, path: &mut String| {
         let Some(node) = root.get(key) else { return };
-        let base = match (key, &node.place) {
-            ("output.directory" | "pt.python" | "pt.command", _) => Path::new(""),
-            (_, Place::Override { .. }) => &bases.overrides,
-            (_, Place::File { .. } | Place::At { .. }) => &bases.file,
+        let base = match key {
+            "output.directory" | "pt.python" | "pt.command" => PathBuf::new(),
+            _ => bases.of(&node.place),
         };
         let resolved = in_home(path, std::env::var_os("HOME")).map(|path| base.join(path));
         let not_text = |path: PathBuf| format!("the path {} is not UTF-8, which TOML needs", path.display());

@@ -107,6 +107,17 @@ impl Node {
         Ok(())
     }
 
+    /// Puts the keys of another text's tables in the place of ours.
+    pub(crate) fn overlay(&mut self, other: Self) {
+        let Content::Table(tables) = other.content else { unreachable!("a TOML text is a table") };
+        for (name, node) in tables {
+            match node.content {
+                Content::Table(keys) => self.table_of(&name, &node.place).extend(keys),
+                _ => _ = self.table_mut().insert(name, node),
+            }
+        }
+    }
+
     /// Adds a key to a table of this one, unless it is there.
     pub(crate) fn add(&mut self, table: &str, key: &str, node: Self) {
         self.table_of(table, &node.place).entry(key.to_owned()).or_insert(node);

@@ -6,10 +6,11 @@ mod place;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use configuration::{Level1Source, Partition, Places, Problem, RosInput};
+use configuration::{Level1Source, Partition, Places, Problem, RosInput, Scheduling};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use storage::FileReader;
 use transport::scheduler::allowed_cpus;
+use transport::scheduling::real_time_is_allowed;
 
 use crate::human::si;
 use crate::run_number::is_free;
@@ -29,6 +30,7 @@ pub fn judge(partition: &Partition, places: &Places, processes: bool) -> Finding
     judge.input();
     judge.programs();
     judge.cores();
+    judge.scheduling();
     judge.memory(processes);
     judge.level1();
     if partition.sfo.is_some() && judge.directory() {
@@ -121,6 +123,14 @@ impl Judge<'_> {
         let absent = self.partition.processes.cores.all().find(|core| !allowed.contains(&(*core as usize)));
         if let (Some(core), false) = (absent, allowed.is_empty()) {
             self.error(&["processes.cores"], format!("expected some of the cores {}, found {core}", ranges(&allowed)));
+        }
+    }
+
+    fn scheduling(&mut self) {
+        let wanted = self.partition.processes.scheduling == Scheduling::RealTime;
+        if let (true, Err(error)) = (wanted, real_time_is_allowed()) {
+            let message = format!("real time is not allowed here: {error}; it needs CAP_SYS_NICE or ulimit -r");
+            self.error(&["processes.scheduling"], message);
         }
     }
 

@@ -1,8 +1,9 @@
-//! Processes that are bound to processor cores.
+//! Processes that are bound to processor cores, and scheduled in real time.
 
 use std::fs;
 
 use nix::sys::signal::Signal;
+use transport::scheduling::real_time_is_allowed;
 
 use crate::running::Job;
 
@@ -27,6 +28,38 @@ fn a_core_that_there_is_not_is_told() {
     let ended = job.run().expect(1);
     assert!(ended.stderr.contains("--set processes.cores: expected some of the cores "), "{}", ended.stderr);
     assert!(ended.stderr.contains("found 1023"), "{}", ended.stderr);
+}
+
+#[test]
+fn real_time_is_had_or_refused() {
+    let job = Job::example("quickstart")
+        .patient()
+        .processes(true)
+        .set("processes.scheduling", "real-time")
+        .set("level1.rate", "500 Hz");
+    if real_time_is_allowed().is_err() {
+        let ended = job.run().expect(1);
+        assert!(ended.stderr.contains("--set processes.scheduling: real time is not allowed here"), "{}", ended.stderr);
+        return;
+    }
+    let mut running = job.events(1_000_000_000).start();
+    running.until_recording();
+    // Who waits for signals stays as it was; who writes files belongs to the application.
+    for (child, threads) in [("ros-1", 1), ("sfo-1", 2)] {
+        let policies = policies(running.child(child));
+        let real_time = policies.iter().filter(|policy| *policy == "2").count();
+        assert!(real_time >= threads, "{child}: {policies:?}");
+    }
+    running.signal(Signal::SIGINT);
+    let (_, summary) = running.end().expect_ok();
+    assert_eq!(summary.count("residual"), 0);
+}
+
+/// How each thread of a process is scheduled: 2 is `SCHED_RR`.
+fn policies(pid: i32) -> Vec<String> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let policy = |stat: String| stat.rsplit(')').next().unwrap().split_whitespace().nth(38).unwrap().to_owned();
+    threads.map(|thread| policy(fs::read_to_string(thread.unwrap().path().join("stat")).unwrap())).collect()
 }
 
 /// The cores on which a process may run.

@@ -102,6 +102,31 @@ fn scenarios_that_make_no_sense_say_why() {
     }
 }
 
+/// Whatever it measures in so short a time: every cell is there, and what it advises is what `weir check` takes.
+#[test]
+fn this_machine_gets_all_tables_and_a_part_of_a_configuration() {
+    let directory = TempDir::new("study");
+    let (scenario, output) = (directory.join("os1998.toml"), directory.join("out"));
+    let text = include_str!("../../../../lab/studies/src/os1998/acquisition.toml");
+    fs::write(&scenario, text.replacen("\"500 ms\"", "\"5 ms\"", 1)).unwrap();
+    let line = ["study", "os1998", "--config"].map(OsStr::new);
+    let arguments = [scenario.as_os_str(), "--output".as_ref(), output.as_os_str()];
+    let ended = Job::command(&[&line[..], &arguments].concat(), MEMORY).run().expect(0);
+    let html = fs::read_to_string(output.join("os1998.html")).unwrap();
+    for table in ["Table 1", "Table 2", "Table 3", "§2: from the signal", "§3: the whole", "What suits this machine"]
+    {
+        assert!(ended.stdout.contains(&format!("## {table}")) && html.contains(table), "{table}: {}", ended.stdout);
+    }
+    for not_a_number in ["NaN", " inf "] {
+        assert!(!ended.stdout.contains(not_a_number) && !html.contains(not_a_number), "{}", ended.stdout);
+    }
+    let part = output.join("os1998.toml");
+    let (_, printed) = ended.stdout.split_once("```toml\n").unwrap();
+    assert_eq!(fs::read_to_string(&part).unwrap(), printed.strip_suffix("```\n").unwrap());
+    let at_part = format!("@{}", part.display());
+    Job::of(&scenario).processes(true).with(&["--set", &at_part]).checked().run().expect(0);
+}
+
 #[test]
 fn the_studies_are_listed() {
     let ended = Job::command(&["study", "--list"].map(OsStr::new), MEMORY).run().expect(0);

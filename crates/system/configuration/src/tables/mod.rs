@@ -42,7 +42,7 @@ pub use readout::{
 pub use recording::{Checksum, Compression, Dialect, Durability, EventOrder, Output, Sfo};
 pub use simulation::{Carrying, Driver, FaultKind, InputCost, Layout, SimulatedFault, Simulation, Topology};
 pub use stream::{RobSelection, Stream, StreamType};
-pub use system::{Identity, LossAction, OnLoss, Processes, Run, RunType, Secret};
+pub use system::{Identity, LossAction, OnLoss, Processes, Run, RunType, Scheduling, Secret};
 pub use tolerate::{Tolerance, Tolerate};
 pub use transport::{Connections, Idle, Transport};
 pub use trigger::{Decisions, L2pu, L2sv, L2svAssignment, Level1, Level1Source, Spacing, Strategy};

@@ -125,6 +125,9 @@ pub struct Processes {
     /// Processor cores to which the processes of each role are bound; `weir run` without `--processes` does not look at it.
     #[serde(skip_serializing_if = "Cores::is_empty")]
     pub cores: Cores,
+    /// Whom the kernel gives a processor; `weir run` without `--processes` does not look at it.
+    #[serde(skip_serializing_if = "Scheduling::is_normal")]
+    pub scheduling: Scheduling,
 }
 
 impl Default for Processes {
@@ -135,7 +138,26 @@ impl Default for Processes {
             restart_window: Interval::from_ms(60_000),
             on_loss: OnLoss::default(),
             cores: Cores::default(),
+            scheduling: Scheduling::Normal,
         }
+    }
+}
+
+/// Whom the kernel gives a processor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheduling {
+    /// A fair share for each process.
+    #[default]
+    Normal,
+    /// Applications before all else that runs on their cores, with the threads that work for them and processing tasks. Run control
+    /// stays normal: leave it a core, or let applications sleep while they wait. Needs `CAP_SYS_NICE` or `ulimit -r`.
+    RealTime,
+}
+
+impl Scheduling {
+    fn is_normal(&self) -> bool {
+        *self == Self::Normal
     }
 }
 

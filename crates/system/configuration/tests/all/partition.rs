@@ -332,6 +332,31 @@ fn paths_start_from_the_file_or_for_overrides_from_the_working_directory() {
 }
 
 #[test]
+fn the_keys_of_a_further_file_come_in_the_place_of_those_that_were_there() {
+    let folder = TempDir::new("parts");
+    fs::create_dir(folder.join("site")).unwrap();
+    let (file, part) = (folder.join("p.toml"), folder.join("site/part.toml"));
+    let text = "partition.name = \"p\"\n[input]\nfiles = [\"a.raw\"]\n[ros]\ncount = 1\n\
+                [sfi]\ncount = 2\nevents = 50\n[processes]\ncores = { ros = [0], sfi = [1] }\n";
+    fs::write(&file, text).unwrap();
+    fs::write(&part, "sfi.count = 3\ninput.files = [\"b.raw\"]\nprocesses.cores = { dfm = [1] }\n").unwrap();
+    let at_part = format!("@{}", part.display());
+    let loaded = Partition::load(&file, &[at_part.clone(), "sfi.events=70".to_owned()]).unwrap();
+    assert_eq!((loaded.sfi.count, loaded.sfi.events), (3, 70));
+    let in_its_folder = folder.join("site/b.raw");
+    assert_eq!(loaded.input.files, [in_its_folder.to_str().unwrap()]);
+    let cores = loaded.processes.cores;
+    assert_eq!((cores.of(Role::Dfm, 0), cores.of(Role::Ros, 0)), (Some(1), None), "a value is replaced as a whole");
+
+    fs::write(&part, "sfi.cuont = 3\n").unwrap();
+    let error = Partition::load(&file, std::slice::from_ref(&at_part)).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("{}:1:5: sfi.cuont: ", part.display())), "{error}");
+    fs::remove_file(&part).unwrap();
+    let error = Partition::load(&file, &[at_part]).unwrap_err().to_string();
+    assert_eq!(error, format!("{}: cannot open: No such file or directory (os error 2)", part.display()));
+}
+
+#[test]
 fn deep_and_wide_texts_are_answered() {
     let refused = |text: &str, overrides: &[String]| Partition::parse("p.toml", text, overrides).unwrap_err();
     let units = ["a.", "[", "{a=", "a=["];

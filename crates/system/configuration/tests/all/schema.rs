@@ -34,6 +34,7 @@ const EVERYTHING: &[&str] = &[
     "simulation.disk_per_s=1 GB",
     "simulation.driver={shm={},udp={}}",
     "processes.cores={ros=[0]}",
+    "processes.scheduling=real-time",
 ];
 
 /// Keys that exclude those of [`EVERYTHING`].

@@ -1,7 +1,7 @@
 //! What an application needs for its place in the partition: its component, and its ways to others.
 
 use base::ids::{Incarnation, NodeId, Role};
-use configuration::Partition;
+use configuration::{Partition, Scheduling};
 use dataflow::node::RUN_CONTROL;
 use membership::challenge::Member;
 use membership::participant::{ParticipantDriver, Place, Ties, Welcome};
@@ -10,6 +10,7 @@ use rol::Inputs;
 use transport::idle::IdleStrategy;
 use transport::poller::Poller;
 use transport::scheduler::{allowed_cpus, pin_to_cpu};
+use transport::scheduling::{SchedulingClass, set_scheduling_class};
 use transport::waker::Waker;
 
 use crate::assembly::Assembly;
@@ -80,8 +81,12 @@ impl Hands<'_, Child<'_>> {
         let (node, life) = (*node, *life);
         let (now, host, waker) = (self.now, &mut *self.host, self.side.waker);
         let role = assembly.application(node).ok_or("no such application")?.role;
+        // Before it has threads, which then are scheduled and bound with it; and in this order, as a normal process would not get
+        // to run on a core that has real-time ones.
+        if assembly.partition.processes.scheduling == Scheduling::RealTime {
+            set_scheduling_class(REAL_TIME).map_err(|error| format!("processes.scheduling: {error}"))?;
+        }
         if let Some(core) = assembly.core_of(node) {
-            // Before it has threads, which then are bound with it.
             pin_to_cpu(core as usize).map_err(|error| {
                 format!("processes.cores: core {core}: {error}: expected one of {:?}", allowed_cpus())
             })?;
@@ -143,3 +148,6 @@ fn needs_inputs(assembly: &Assembly, role: Role) -> bool {
         _ => false,
     }
 }
+
+/// Before all that is not real time, and behind all that is and says how urgent.
+const REAL_TIME: SchedulingClass = SchedulingClass::RealTime { priority: 1 };
