@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import signal
 import sys
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -77,14 +78,19 @@ class Source:
         parser.add_argument("at", help='where the partition listens, such as "shm:telescope" or "tcp://127.0.0.1:7101"')
         parser.add_argument("--name", help="name of the source in the configuration; by default that of shm:NAME")
         parser.add_argument("--key-file", help="file with the key of the partition")
+        parser.add_argument("--patience", type=float, default=60.0, help="how long to wait for the partition, in seconds")
+        parser.add_argument("--deadline", type=float, default=5.0, help="how long the partition may wait for it, in seconds")
         parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the source")
         given = parser.parse_args(arguments)
         name = given.name or given.at.removeprefix("shm:").rsplit("/", 1)[-1].removesuffix(".sock")
         settings = dict(pair.partition("=")[::2] for pair in given.set)
+        waits = {"patience": given.patience, "deadline": given.deadline}
         try:
-            self.run(given.at, name, key_file=given.key_file, settings=settings)
+            self.run(given.at, name, key_file=given.key_file, settings=settings, **waits)
         except LinkError as error:
             sys.exit(f"{name}: {error}")
+        except KeyboardInterrupt:
+            sys.exit(128 + signal.SIGINT)
 
 
 class _Generated:
@@ -128,6 +134,9 @@ class _Loop:
             # Where its end is noticed first is chance.
             if error.code != Code.CLOSED:
                 raise
+        except Exception as error:
+            self._tell(f"{type(error).__name__}: {error}")
+            raise
         return Sent(self._runs, self._sent)
 
     def _serve_runs(self, settings: dict[str, str]) -> None:
@@ -176,13 +185,16 @@ class _Loop:
                 break
             if found is None:
                 break
-            payload = found[1]
-            if type(payload) is not int:
-                payload = _put(slot, payload)
-            if len(found) == 2:
-                commit(found[0], payload)
-            else:
-                commit(found[0], payload, *found[2:])
+            try:
+                payload = found[1]
+                if type(payload) is not int:
+                    payload = _put(slot, payload)
+                if len(found) == 2:
+                    commit(found[0], payload)
+                else:
+                    commit(found[0], payload, *found[2:])
+            except (TypeError, IndexError, KeyError) as error:
+                raise TypeError(f"read gave {found!r:.100}: expected None, or a number and bytes or a length ({error})") from None
             self._sent += 1
             if clock() >= until:
                 return 0.0
@@ -201,9 +213,17 @@ class _Loop:
             return
         self._ask_at = now + _STATUS_EVERY
         says = str(self._call("status") or "")
-        if says != self._said:
+        if says and says != self._said:
             self._link.report(says)
             self._said = says
+
+    def _tell(self, text: str) -> None:
+        """Run control learns why the source ends, if there is still a link."""
+        try:
+            self._link.report(text[:1000])
+            self._link.flush()
+        except LinkError:
+            pass
 
     def _call(self, name: str, *arguments: Any) -> Any:
         function = getattr(self._detector, name, None)

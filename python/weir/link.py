@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import enum
 import os
+import threading
 from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,10 @@ class LinkError(OSError):
 CHECKSUM, TRANSMISSION_ERROR, CUT = 4, 8, 16
 _HAS_NUMBER, _HAS_TIME = 1, 2
 _VIEWS_MAX = 4096
+# Of event numbers; another one would become one of these without a word.
+_NUMBERS = 1 << 64
+# In seconds: Python sees an interrupt (Ctrl-C) only between two calls of the library.
+_LOOK = 0.2
 
 
 class Link:
@@ -61,9 +66,8 @@ class Link:
         self._library = library = _library()
         key = None if key_file is None else os.fsencode(key_file)
         settings = _Settings(name.encode(), key, id, _milliseconds(patience), _milliseconds(deadline))
-        self._handle: int | None = library.weir_open(at.encode(), ctypes.byref(settings))
-        if not self._handle:
-            self._fail()
+        self._handle: int | None = None
+        self._open(at.encode(), settings)
         #: Number of the run that began last.
         self.run = 0
         #: The longest payload in bytes.
@@ -77,10 +81,28 @@ class Link:
         self._length = 0
         self._reserve, self._commit, self._send = library.weir_reserve, library.weir_commit, library.weir_send
 
+    def _open(self, at: bytes, settings: Any) -> None:
+        """Waits for the partition in a thread of its own, as Python sees an interrupt only where it is."""
+        failed: list[LinkError] = []
+
+        def connect() -> None:
+            self._handle = self._library.weir_open(at, ctypes.byref(settings))
+            if not self._handle:
+                # The library keeps what went wrong for the thread that it happened to.
+                failed.append(self._error())
+
+        opening = threading.Thread(target=connect, daemon=True)
+        opening.start()
+        while opening.is_alive():
+            opening.join(_LOOK)
+        if failed:
+            raise failed[0]
+
     def wait(self, timeout: float | None = None) -> Order:
         """The next order; ``Order.NOTHING`` if none comes within ``timeout`` seconds. ``run`` is the number of the run that starts."""
-        milliseconds = -1 if timeout is None else _milliseconds(timeout)
-        order: int = self._library.weir_wait(self._handle, milliseconds, self._run_at)
+        order: int = self._library.weir_wait(self._handle, _milliseconds(_LOOK if timeout is None else timeout), self._run_at)
+        while order == Order.NOTHING and timeout is None:
+            order = self._library.weir_wait(self._handle, _milliseconds(_LOOK), self._run_at)
         if order == Order.ERROR:
             self._fail()
         if order == Order.START:
@@ -117,7 +139,7 @@ class Link:
         if number is None or time is not None or trigger_type or flags or self._head.flags != _HAS_NUMBER:
             self._say(number, time, trigger_type, flags)
         else:
-            self._head.number = number
+            self._head.number = number if 0 <= number < _NUMBERS else _refuse(number)
         if self._commit(self._handle, self._head_at, length):
             self._fail()
 
@@ -180,7 +202,7 @@ class Link:
     def _say(self, number: int | None, time: tuple[int, int] | None, trigger_type: int, flags: int) -> None:
         head = self._head
         if number is not None:
-            head.number = number
+            head.number = number if 0 <= number < _NUMBERS else _refuse(number)
             flags |= _HAS_NUMBER
         if time is not None:
             head.begin, head.end = time
@@ -192,10 +214,17 @@ class Link:
         if code:
             self._fail()
 
-    def _fail(self) -> None:
+    def _error(self) -> LinkError:
         code: int = self._library.weir_error_code(self._handle)
         text: bytes = self._library.weir_error(self._handle)
-        raise LinkError(Code(code), text.decode(errors="replace"))
+        return LinkError(Code(code), text.decode(errors="replace"))
+
+    def _fail(self) -> None:
+        raise self._error()
+
+
+def _refuse(number: int) -> int:
+    raise ValueError(f"event number {number}: expected 0 to 2**64 - 1")
 
 
 class _Settings(ctypes.Structure):

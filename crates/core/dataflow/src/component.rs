@@ -1,8 +1,9 @@
 //! The interface of every component: inputs and a time go in, actions come out.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::level1::source::Trigger;
+use crate::level1::roib::TriggerRecord;
 use crate::message::{BuiltEvent, Chains, Command, DebugReason, EventInfo, FileRecord, Message, Recording, Roi};
 use crate::readout::fragment::FragmentHead;
 use crate::report::Report;
@@ -11,6 +12,7 @@ use base::ids::{EventId, Incarnation, NodeId};
 use base::losses::Losses;
 use base::time::Time;
 use timing::Interval;
+use timing::watch::Finding;
 
 /// A role of the dataflow as a pure state machine: no I/O, clock, thread or randomness of its own.
 ///
@@ -74,9 +76,9 @@ pub enum Input {
         /// The whole ROB fragment.
         bulk: Bulk,
     },
-    /// Something came from the link of a source that sends by itself.
+    /// Something came from the link of a source that sends by itself, or of a level-1 processor.
     Link {
-        /// Index of the link in its ROS.
+        /// Index of the link in its ROS, or of the processor.
         rob: u16,
         /// What.
         news: LinkNews,
@@ -108,21 +110,27 @@ pub enum LinkNews {
         head: FragmentHead,
         /// As the source says.
         trigger_type: u8,
+        /// When it was, in ns of the source; [none](Interval::is_none) if that says no time.
+        time: Interval,
         /// The whole ROB fragment.
         bulk: Bulk,
     },
+    /// What a level-1 processor says of an event.
+    Trigger(Box<TriggerRecord>),
     /// Nothing older than this event follows.
     Idle(EventId),
-    /// A chunk of data that belongs to events by its time.
+    /// Data that belong to events by their time, or their count.
     Chunk {
-        /// As the source says.
-        interval: Interval,
+        /// Their time, in ns of the source; [none](Interval::is_none) if it says none.
+        time: Interval,
+        /// How many the source has counted before, as it says.
+        count: u64,
         /// First status word of the ROB headers of its events, as far as it is known.
         status: u32,
         /// A head with its times and length, and the payload: whole words.
         bulk: Bulk,
     },
-    /// Nothing begins before this time, in ns of the source, that follows.
+    /// Nothing begins before this time of the source, or this count, that follows.
     Passed(u64),
     /// Nothing follows in this run.
     Ended {
@@ -195,8 +203,6 @@ pub struct Ticket(pub u64);
 /// Work that a driver does for a component.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Work {
-    /// Level 1: wait for the next trigger from outside. Requests are answered in their order.
-    NextTrigger,
     /// ROS: read the fragments of these events, of each from all links. Each comes as [`Input::Fragment`]; behind those of
     /// one or several events comes `Done`.
     ReadOut(Vec<EventInfo>),
@@ -235,8 +241,6 @@ pub struct Steer {
 /// How work ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// A trigger from outside; `None` if there will be no more, which answers all requests.
-    Trigger(Option<Trigger>),
     /// All links were read for so many more of the events, in their order.
     ReadOut(usize),
     /// A step of steering ended.
@@ -355,6 +359,13 @@ pub enum Note {
     },
     /// More level-2 time-outs than the limit allows: triggers are held back instead of forced through.
     ForcedLimitReached,
+    /// The clock of a source has stepped, or its numbers belong to other triggers.
+    Source {
+        /// The source identifier of its ROB.
+        rob: u32,
+        /// What has been found.
+        finding: Finding,
+    },
     /// An event was given up before it was built.
     NotBuilt(EventId),
     /// An event builder was assigned this event although it has no room: it leaves it, and others that it only counts, to the

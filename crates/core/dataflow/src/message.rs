@@ -16,6 +16,7 @@ use crate::ledger::{Finish, Ledger};
 use crate::report::Report;
 use base::bulk::Bulk;
 use base::ids::{EventId, Incarnation, NodeId, RunNumber};
+use timing::Interval;
 use timing::slices::Passed;
 
 pub use terms::{BusyCause, Chains, DebugReason, Fate, Grounds};
@@ -60,7 +61,13 @@ impl MissedClears {
 pub enum Message {
     /// Level 1 → ROS: read out these events, which were issued or are told again together; → DFM where there is no level 2: build them. At most
     /// `in_flight` beyond what [`Message::Taken`] covers.
-    L1Accept(Vec<EventInfo>),
+    L1Accept {
+        /// They.
+        events: Vec<EventInfo>,
+        /// To a ROS, when each of them was, as the leading source says; [none](Interval::is_none) of one without a time. Empty if no
+        /// event has a time.
+        times: Vec<Interval>,
+    },
     /// Level 1 → L2SV: an event with its regions of interest. Bound as for `L1Accept`.
     L1Result {
         /// The event.
@@ -492,6 +499,8 @@ pub struct LinkTrigger {
     pub event: EventId,
     /// As the source says.
     pub trigger_type: u8,
+    /// When it was, in ns of the source; [none](Interval::is_none) if that says no time.
+    pub time: Interval,
 }
 
 /// A region of interest found by level 1.

@@ -11,6 +11,8 @@ use base::histogram::Histogram;
 use base::ids::{NodeId, Role};
 use base::random::Random;
 use base::time::Time;
+use timing::clock::Fit;
+use timing::watch::Known;
 
 pub use counters::{
     Counter, Counters, DatagramCounts, DfmCounters, EfdCounters, L2puCounters, L2svCounters, Level1Counters, Nature,
@@ -53,7 +55,7 @@ pub struct LinkReport {
     pub state: LinkState,
     /// What the ROB counts.
     pub counters: RosCounters,
-    /// Its clock beside that of the reference, if it is known; filled in by the driver.
+    /// Its clock beside that of the reference, if it is known.
     pub clock: Option<LinkClock>,
 }
 
@@ -74,6 +76,13 @@ pub struct LinkClock {
     pub slipped_at: u64,
     /// What has to be added to its numbers since.
     pub shift: i64,
+}
+
+impl From<Known> for LinkClock {
+    fn from(Known { fit: Fit { offset_ns, drift, quality_ns, .. }, steps, slips, last }: Known) -> Self {
+        let (slipped_at, shift) = last.map_or((0, 0), |slip| (slip.since, slip.shift));
+        Self { offset_ns, drift, quality_ns, steps, slips, slipped_at, shift }
+    }
 }
 
 impl LinkClock {

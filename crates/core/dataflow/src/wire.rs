@@ -22,6 +22,7 @@
 mod error;
 mod holdings;
 pub mod kind;
+mod times;
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -31,8 +32,8 @@ use alloc::vec::Vec;
 use crate::building::destinations::Destinations;
 use crate::message::{
     Assignment, Attempt, BuiltEvent, BusyCause, Command, DataReply, DataRequest, DatagramAddresses, DebugReason,
-    Decision, Ended, Envelope, EventInfo, FileRecord, Grounds, LinkTrigger, Message, MissedClears, Missing, PeerPlace,
-    PushOrder, Recording, Roi, Settlement,
+    Decision, Ended, Envelope, EventInfo, FileRecord, Grounds, Message, MissedClears, Missing, PeerPlace, PushOrder,
+    Recording, Roi, Settlement,
 };
 use crate::report::{
     BlockCause, Blocked, Carried, CarrierKind, ChainCount, Counters, LinkClock, LinkReport, LinkState, Network,
@@ -46,7 +47,7 @@ use timing::slices::Passed;
 pub use error::WireError;
 
 /// Version of the layout; both ends must have the same.
-pub const VERSION: u16 = 17;
+pub const VERSION: u16 = 18;
 
 /// Length of the header in bytes.
 pub const HEADER_LEN: usize = 32;
@@ -166,16 +167,16 @@ struct Writer<'a>(&'a mut Vec<u8>);
 impl Writer<'_> {
     fn message(&mut self, message: &Message) -> u16 {
         match message {
-            Message::L1Accept(events) => {
+            Message::L1Accept { events, times } => {
                 self.list(events, |w, event| {
                     w.info(event);
                 });
-                kind::L1_ACCEPT
+                self.times(times).kind(kind::L1_ACCEPT)
             }
             Message::L1Result { event, rois } => self.info(event).rois(rois).kind(kind::L1_RESULT),
             Message::LinkTriggers { triggers, last } => {
                 self.flag(*last).list(triggers, |w, trigger| {
-                    w.u64(trigger.event.0).u8(trigger.trigger_type);
+                    w.link_trigger(trigger);
                 });
                 kind::LINK_TRIGGERS
             }
@@ -508,11 +509,13 @@ type Read<T> = Result<T, Fault>;
 impl Reader<'_> {
     fn message(&mut self, kind: u16, bulk: Bulk) -> Read<Message> {
         Ok(match kind {
-            kind::L1_ACCEPT => Message::L1Accept(self.list(24, Self::info)?),
+            kind::L1_ACCEPT => {
+                let events = self.list(24, Self::info)?;
+                Message::L1Accept { times: self.times(events.len())?, events }
+            }
             kind::L1_RESULT => Message::L1Result { event: self.info()?, rois: self.rois()? },
             kind::LINK_TRIGGERS => {
-                let trigger = |r: &mut Self| Ok(LinkTrigger { event: r.event()?, trigger_type: r.u8()? });
-                Message::LinkTriggers { last: self.flag()?, triggers: self.list(9, trigger)? }
+                Message::LinkTriggers { last: self.flag()?, triggers: self.list(25, Self::link_trigger)? }
             }
             kind::PASSED => {
                 let [first, all, any] = [self.u64()?, self.u64()?, self.u64()?];

@@ -135,7 +135,7 @@ impl WorkKind {
     /// The kind of a message, and how many of it there are in it; of replies for building, of each event one.
     pub fn of(message: &Message) -> (Self, usize) {
         match message {
-            Message::L1Accept(events) => (Self::L1Accept, events.len()),
+            Message::L1Accept { events, .. } => (Self::L1Accept, events.len()),
             Message::L1Result { .. } => (Self::L1Result, 1),
             Message::Assign { .. } => (Self::Assign, 1),
             Message::RoiRequest { .. } => (Self::RoiRequest, 1),

@@ -15,6 +15,8 @@ use crate::Interval;
 /// Chunks may come in any order. One that is behind the horizon as a whole is late, and not kept.
 #[derive(Clone, Debug)]
 pub struct Chunks<T> {
+    /// Whether an event has only chunks that lie in it as a whole.
+    exclusive: bool,
     /// By begin, then by arrival; what is gone may still have its place here.
     places: VecDeque<Place<T>>,
     /// Chunks that are kept.
@@ -46,7 +48,7 @@ struct Place<T> {
 struct Made {
     event: EventId,
     interval: Interval,
-    /// Its chunks are the first so many that meet it, of those that had come by then.
+    /// Its chunks are the first so many that belong to it, of those that had come by then.
     chunks: usize,
     arrivals: u64,
 }
@@ -74,6 +76,7 @@ pub struct Freed {
 impl<T> Default for Chunks<T> {
     fn default() -> Self {
         Self {
+            exclusive: false,
             places: VecDeque::new(),
             len: 0,
             watermark: None,
@@ -86,6 +89,11 @@ impl<T> Default for Chunks<T> {
 }
 
 impl<T> Chunks<T> {
+    /// None yet. An event has the chunks that meet it, or only those that lie in it as a whole.
+    pub fn new(exclusive: bool) -> Self {
+        Self { exclusive, ..Self::default() }
+    }
+
     /// How many are kept.
     pub fn len(&self) -> usize {
         self.len
@@ -146,12 +154,12 @@ impl<T> Chunks<T> {
         if interval.begin < self.horizon { Arrival::PartlyLate } else { Arrival::InTime }
     }
 
-    /// The chunks that meet an interval, by begin.
+    /// The chunks of an interval, by begin.
     pub fn meeting(&self, interval: Interval) -> impl Iterator<Item = (Interval, &T)> {
         self.places_of(interval).filter_map(|place| Some((place.interval, place.chunk.as_ref()?)))
     }
 
-    /// Makes an event of the chunks that meet its interval, by begin, and of at most `chunks_max` of them: `each` is called for every
+    /// Makes an event of the chunks of its interval, by begin, and of at most `chunks_max` of them: `each` is called for every
     /// one. Whether there were more.
     ///
     /// # Panics
@@ -166,8 +174,9 @@ impl<T> Chunks<T> {
         assert!(self.events.back().is_none_or(|last| last.event < event), "events are made in order");
         let first = self.first_place(interval);
         let (mut chunks, mut is_cut) = (0, false);
+        let exclusive = self.exclusive;
         let places = self.places.range_mut(first..).take_while(|place| place.interval.begin < interval.end);
-        for place in places.filter(|place| place.interval.meets(interval)) {
+        for place in places.filter(|place| place.belongs_to(interval, exclusive)) {
             let Some(chunk) = &place.chunk else { continue };
             is_cut = chunks == chunks_max;
             if is_cut {
@@ -186,10 +195,10 @@ impl<T> Chunks<T> {
     pub fn clear(&mut self, event: EventId) -> Freed {
         let at = self.events.binary_search_by_key(&event, |made| made.event).ok();
         let Some(made) = at.and_then(|at| self.events.remove(at)) else { return Freed::default() };
-        let (first, horizon) = (self.first_place(made.interval), self.horizon);
+        let (first, horizon, exclusive) = (self.first_place(made.interval), self.horizon, self.exclusive);
         let places = self.places.range_mut(first..);
         let its = places.filter(|place| {
-            place.chunk.is_some() && place.arrival < made.arrivals && place.interval.meets(made.interval)
+            place.chunk.is_some() && place.arrival < made.arrivals && place.belongs_to(made.interval, exclusive)
         });
         let mut freed = Freed::default();
         for place in its.take(made.chunks) {
@@ -232,7 +241,7 @@ impl<T> Chunks<T> {
         let places = self.places.range(self.first_place(interval)..);
         places
             .take_while(move |place| place.interval.begin < interval.end)
-            .filter(move |place| place.interval.meets(interval))
+            .filter(move |place| place.belongs_to(interval, self.exclusive))
     }
 
     /// All chunks before this place end before the interval.
@@ -268,6 +277,12 @@ impl<T> Chunks<T> {
         let lingers =
             |place: &Place<T>| place.chunk.is_some() && place.events == 0 && place.interval.end <= self.horizon;
         assert!(!self.places.iter().any(lingers), "what no event needs has left");
+    }
+}
+
+impl<T> Place<T> {
+    fn belongs_to(&self, event: Interval, exclusive: bool) -> bool {
+        if exclusive { self.interval.lies_in(event) } else { self.interval.meets(event) }
     }
 }
 

@@ -22,6 +22,16 @@ impl Interval {
         self.begin < other.end && other.begin < self.end
     }
 
+    /// Whether it covers nothing that another does not.
+    pub fn lies_in(self, other: Self) -> bool {
+        other.begin <= self.begin && self.end <= other.end
+    }
+
+    /// Whether it covers nothing: what stands for no time at all.
+    pub fn is_none(self) -> bool {
+        self.end <= self.begin
+    }
+
     /// With so much more before and behind it.
     #[must_use]
     pub fn widened(self, before: u64, after: u64) -> Self {
@@ -45,6 +55,14 @@ mod tests {
         assert!(!of(0, 10).meets(of(10, 20)) && of(0, 11).meets(of(10, 20)));
         assert!(of(10, 10).meets(of(10, 20)) && !of(20, 20).meets(of(10, 20)));
         assert_eq!(of(10, 3), of(10, 11));
+    }
+
+    #[test]
+    fn an_interval_lies_in_itself_and_in_what_is_wider() {
+        let of = Interval::new;
+        assert!(of(3, 9).lies_in(of(3, 9)) && of(3, 9).lies_in(of(2, 10)));
+        assert!(!of(3, 10).lies_in(of(3, 9)) && !of(2, 9).lies_in(of(3, 9)));
+        assert!(Interval::default().is_none() && !of(0, 0).is_none());
     }
 
     #[test]

@@ -8,11 +8,13 @@ use base::time::Time;
 
 use crate::Interval;
 
-/// How time is cut, in ns. Slices have a length, and may reach into their neighbours.
+/// How time is cut, in ns. Slices have a length, of which they may take a part, and may reach into their neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slices {
-    /// Of a slice; at least 1.
+    /// From the begin of a slice to that of the next; at least 1.
     pub length: u64,
+    /// How much of that it takes, from its begin on; at most all.
+    pub window: u64,
     /// How far it reaches back.
     pub before: u64,
     /// How far it reaches ahead.
@@ -28,12 +30,13 @@ impl Slices {
     /// What a slice covers with its reach.
     pub fn interval(&self, slice: u64) -> Interval {
         let begin = slice.saturating_mul(self.length);
-        Interval::new(begin, begin.saturating_add(self.length)).widened(self.before, self.after)
+        Interval::new(begin, begin.saturating_add(self.window)).widened(self.before, self.after)
     }
 
     /// All slices below this one are complete, where nothing comes any more that begins before `watermark`.
     pub fn passed(&self, watermark: u64) -> u64 {
-        watermark.saturating_sub(self.after) / self.length
+        let begin = watermark.checked_sub(self.window.saturating_add(self.after));
+        begin.map_or(0, |begin| begin / self.length + 1)
     }
 
     /// No slice from this one on reaches below.
@@ -210,10 +213,13 @@ mod tests {
 
     #[test]
     fn a_slice_covers_its_time_and_its_reach() {
-        let slices = Slices { length: 10, before: 2, after: 3 };
+        let slices = Slices { length: 10, window: 10, before: 2, after: 3 };
         assert_eq!((slices.interval(0), slices.interval(4)), (Interval::new(0, 13), Interval::new(38, 53)));
         assert_eq!([0, 12, 13, 23].map(|time| slices.passed(time)), [0, 0, 1, 2]);
         assert_eq!((slices.of(39), slices.horizon(4), slices.horizon(0)), (3, 38, 0));
+        let open = Slices { window: 4, ..slices };
+        assert_eq!((open.interval(0), open.interval(4)), (Interval::new(0, 7), Interval::new(38, 47)));
+        assert_eq!([6, 7, 16, 17].map(|time| open.passed(time)), [0, 1, 1, 2]);
         let last = slices.interval(u64::MAX);
         assert_eq!(last, Interval { begin: u64::MAX - 2, end: u64::MAX });
     }

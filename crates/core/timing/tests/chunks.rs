@@ -8,6 +8,7 @@ use timing::chunks::{Arrival, Chunks, Freed};
 /// Keeps all in one list, and looks at all of it each time.
 #[derive(Default)]
 struct Naive {
+    exclusive: bool,
     chunks: Vec<Known>,
     events: Vec<(u64, Vec<u32>)>,
     horizon: u64,
@@ -31,8 +32,13 @@ impl Naive {
     }
 
     fn make(&mut self, event: u64, interval: Interval, most: usize) -> (Vec<u32>, bool) {
-        let meet = |known: &&mut Known| known.interval.begin < interval.end && interval.begin < known.interval.end;
-        let all: Vec<&mut Known> = self.chunks.iter_mut().filter(meet).collect();
+        let exclusive = self.exclusive;
+        let belongs = |known: &&mut Known| {
+            let Interval { begin, end } = known.interval;
+            let lies_in = interval.begin <= begin && end <= interval.end && begin < end;
+            if exclusive { lies_in } else { begin < interval.end && interval.begin < end }
+        };
+        let all: Vec<&mut Known> = self.chunks.iter_mut().filter(belongs).collect();
         let is_cut = all.len() > most;
         let names: Vec<u32> = all
             .into_iter()
@@ -95,8 +101,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// Does the same with both, from this time of the clock on.
-fn compare(origin: u64, steps: &[Step]) {
-    let (mut chunks, mut naive) = (Chunks::default(), Naive::default());
+fn compare(origin: u64, exclusive: bool, steps: &[Step]) {
+    let (mut chunks, mut naive) = (Chunks::new(exclusive), Naive { exclusive, ..Naive::default() });
     let (mut newest, mut event_begin, mut watermark) = (origin, origin, None);
     let (mut names, mut numbers) = (0, 0);
     let mut accounts = [0_u64; 4];
@@ -159,11 +165,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn chunks_are_in_the_events_that_they_meet(
+    fn chunks_are_in_the_events_that_they_meet_or_lie_in(
         origin in prop_oneof![3 => Just(0), 2 => Just(1_790_000_000_000_000_000), 1 => u64::MAX - 500..=u64::MAX],
+        exclusive: bool,
         steps in prop::collection::vec(step(), 1..80),
     ) {
-        compare(origin, &steps);
+        compare(origin, exclusive, &steps);
     }
 }
 

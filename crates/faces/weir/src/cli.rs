@@ -1,10 +1,11 @@
 //! The command line of `weir` (DESIGN §8): commands, options, help texts, exit statuses.
 
 use std::ffi::OsString;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use benchmarks::{bench, calibration};
+use catalogue::Quality;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use terminal::{Exit, Limits, Overrides};
@@ -66,6 +67,15 @@ pub enum Command {
     /// Record and read traces: where the time of each thread goes, and what becomes of an event
     #[command(subcommand, after_help = traces::EXAMPLES)]
     Trace(traces::TraceCommand),
+    /// Serve run control: a page for the shift, and an API for programs
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(ServeArgs),
+    /// Order something from a partition that `weir serve` runs
+    #[command(after_help = CTL_EXAMPLES)]
+    Ctl(CtlArgs),
+    /// Look into the run catalogue, and add to it
+    #[command(after_help = RUNS_EXAMPLES)]
+    Runs(RunsArgs),
     /// Run one application of a partition; `weir run --processes` starts it
     #[command(hide = true)]
     Node(NodeArgs),
@@ -104,6 +114,124 @@ pub struct RunArgs {
     /// Traces.
     #[command(flatten)]
     pub trace: TraceArgs,
+}
+
+/// `weir serve`.
+#[derive(Clone, Debug, Args)]
+pub struct ServeArgs {
+    /// The configuration file of the partition
+    pub config: PathBuf,
+    /// Where to listen; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    pub listen: SocketAddr,
+    /// Run all applications in this process
+    #[arg(long)]
+    pub one_process: bool,
+    /// Changes of keys.
+    #[command(flatten)]
+    pub overrides: Overrides,
+}
+
+/// `weir ctl`.
+#[derive(Clone, Debug, Args)]
+pub struct CtlArgs {
+    /// The partition, if several are served
+    #[arg(long, value_name = "NAME", global = true)]
+    pub partition: Option<String>,
+    /// Take command over from somebody else
+    #[arg(long, global = true)]
+    pub take_over: bool,
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: CtlVerb,
+}
+
+/// What an operator wants.
+#[derive(Clone, Debug, Subcommand)]
+pub enum CtlVerb {
+    /// Say how it is
+    Status {
+        /// Go on, with a line for each change and message
+        #[arg(long)]
+        watch: bool,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Start the applications, or those again that were lost
+    Boot,
+    /// Begin a run, with limits of its own or those of the configuration
+    Start {
+        /// When the run ends.
+        #[command(flatten)]
+        limits: Limits,
+    },
+    /// Hold triggers back
+    Pause,
+    /// Let them go on
+    Resume,
+    /// End the run in the order of the data
+    Stop,
+    /// End the run at once, and give up what is in hand
+    Force,
+    /// End the applications
+    Shutdown,
+}
+
+/// `weir runs`.
+#[derive(Clone, Debug, Args)]
+pub struct RunsArgs {
+    /// The file of the catalogue
+    #[arg(long, value_name = "FILE", global = true, conflicts_with = "config")]
+    pub catalogue: Option<PathBuf>,
+    /// A configuration that names it with control.catalogue
+    #[arg(long, value_name = "CONFIG", global = true)]
+    pub config: Option<PathBuf>,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: RunsCommand,
+}
+
+/// What to do with the catalogue.
+#[derive(Clone, Debug, Subcommand)]
+pub enum RunsCommand {
+    /// One line for each run, the newest last
+    Ls {
+        /// At most the N newest runs
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        newest: u32,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// All about a run: times, end, account, files, remarks
+    Show {
+        /// Its number
+        run: u32,
+        /// Print its configuration instead, which `weir run` takes
+        #[arg(long, conflicts_with = "json")]
+        configuration: bool,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// The keys in which the configurations of two runs differ
+    Diff {
+        /// The number of the first
+        first: u32,
+        /// The number of the second
+        second: u32,
+    },
+    /// Add a remark to a run
+    Comment {
+        /// Its number
+        run: u32,
+        /// The words
+        text: String,
+        /// Change what the run is worth: good, tainted, incomplete, interrupted or aborted
+        #[arg(long, value_name = "QUALITY", value_parser = |text: &str| text.parse::<Quality>())]
+        quality: Option<Quality>,
+    },
 }
 
 /// Time stamps of a process.
@@ -307,6 +435,40 @@ Examples:
   weir init event-builder -          writes to the standard output
 
 Nothing is overwritten. Data that the template reads are written to the folder data beside it.";
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  weir serve quickstart.toml         then open the address that it prints
+  weir serve quickstart.toml --listen 127.0.0.1:0
+  weir ctl boot; weir ctl start --events 100k; weir ctl status --watch
+
+Whoever has the printed address may command; others may watch. One commands at a time. Runs are kept in
+control.catalogue, or in runs.sqlite. The first SIGINT or SIGTERM ends the run in the order of the data, then the
+applications and the service; the second one ends the run at once.";
+
+const CTL_EXAMPLES: &str = "\
+Examples:
+  weir ctl boot
+  weir ctl start --duration 10min
+  weir ctl pause
+  weir ctl --take-over stop
+  weir ctl status --watch
+
+Exit status: 0 done; 1 refused, with the reason; 2 run control is not there or does not answer.";
+
+const RUNS_EXAMPLES: &str = "\
+Examples:
+  weir run quickstart.toml --set control.catalogue=runs.sqlite
+  weir runs ls --catalogue runs.sqlite
+  weir runs show 7 --config quickstart.toml
+  weir runs show 7 --catalogue runs.sqlite --configuration > again.toml
+  weir runs diff 7 8 --catalogue runs.sqlite
+  weir runs comment 7 \"beam was off\" --quality tainted --catalogue runs.sqlite
+
+With control.catalogue a run gets its number from the catalogue, which keeps its configuration, times, end, account
+and files. A run is good; tainted (events lost, incomplete, or decided without all their data); incomplete
+(applications were lost and the run went on); interrupted (ended before its time); or aborted (events given up, or not
+accounted for).";
 
 const FILE_EXAMPLES: &str = "\
 Examples:

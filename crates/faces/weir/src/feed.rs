@@ -1,6 +1,7 @@
 //! `weir feed`: an emulated detector as a process of its own. It can misbehave, for tests of what stands behind it.
 
 mod board;
+mod processor;
 mod slink;
 
 use std::collections::BTreeSet;
@@ -15,6 +16,7 @@ use base::time::Time;
 use clap::{Args, ValueEnum};
 use configuration::{Fraction, Interval, Rate, Size};
 use nix::sys::signal::{Signal, raise};
+use processor::Processor;
 use terminal::{Exit, complain};
 use transport::clock;
 use weir_source::{Failure, Flags, Head, Reading, Settings, Source, SourceError, key_of};
@@ -27,6 +29,8 @@ Examples:
   weir feed tcp://127.0.0.1:7101 --name board --key-file key --count 1000
   weir feed shm:telescope --beam '1 kHz' --drift 10 --repeat-number 5000   a clock that drifts, a lost trigger
   weir feed shm:radio --time-based --chunk '2 ms' --overlap '10 %'   chunks of time, without numbers
+  weir feed shm:tlu --handshake eudet --size '40 B'   a trigger logic unit: the next trigger when busy has fallen
+  weir feed shm:calo --level1 --rate '10 kHz'   triggers with regions of interest, as a level-1 processor
   weir feed udp://127.0.0.1:7201 --rate '1 kHz'   datagrams, as a board sends them
   weir feed slink://127.0.0.1:7301 --damage 500 --no-end 600   an S-LINK with errors
   weir feed shm:telescope --skip 500 --double 600 --damage 700 --die-at 800
@@ -74,6 +78,19 @@ pub struct FeedArgs {
     /// From chunk N on, say nothing and live on
     #[arg(long, value_name = "N", requires = "time_based", help_heading = "Misbehaviour")]
     pub silent_from: Option<u64>,
+    /// Send as a device with a trigger logic unit does: numbers of 15 bits (eudet), times since T0 (aida), or both (aida-number)
+    #[arg(long, value_enum, conflicts_with = "time_based", help_heading = "Triggers")]
+    pub handshake: Option<HandshakeOfFeed>,
+    /// With --handshake aida and aida-number: say T0 only behind so many fragments
+    #[arg(long, value_name = "N", requires = "handshake", default_value_t = 0, help_heading = "Misbehaviour")]
+    pub t0_after: u64,
+    /// Be a level-1 processor: each fragment is a trigger with regions of interest. With --rate, those that come while the partition is busy
+    /// are vetoed, and counted in the next one
+    #[arg(long, conflicts_with_all = ["time_based", "beam"], help_heading = "Triggers")]
+    pub level1: bool,
+    /// With --level1: regions of interest per event
+    #[arg(long, value_name = "N", requires = "level1", value_parser = clap::value_parser!(u32).range(0..=255), default_value_t = 2, help_heading = "Triggers")]
+    pub rois: u32,
     /// The size of a payload, or its mean
     #[arg(long, value_name = "SIZE", default_value = "1 kB")]
     pub size: Size,
@@ -86,13 +103,19 @@ pub struct FeedArgs {
     /// Send the time and a checksum with each fragment
     #[arg(long)]
     pub checksum: bool,
-    /// Write each fragment to FILE, too: number (8 bytes), or begin and end (8 bytes each), and length (4 bytes), little-endian, then
-    /// the payload
+    /// Write each fragment to FILE, too: the number of the event (8 bytes), unless it is time-based; with that and in a beam, begin and
+    /// end (8 bytes each); length (4 bytes); all little-endian, then the payload
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
     /// Send with each fragment the time of its trigger in an emulated beam of this mean rate; all sources see the same triggers
     #[arg(long, value_name = "RATE")]
     pub beam: Option<Rate>,
+    /// With --beam: say the time alone, and no number
+    #[arg(long, requires = "beam")]
+    pub no_number: bool,
+    /// See only this part of the events, at random
+    #[arg(long, value_name = "FRACTION", default_value = "100 %")]
+    pub efficiency: Fraction,
     /// With --beam: the clock is ahead by at most so much, at random
     #[arg(long, value_name = "TIME", requires = "beam", default_value = "100 ns")]
     pub jitter: Interval,
@@ -142,6 +165,17 @@ pub struct FeedArgs {
     /// Before the fragment of event N, hang
     #[arg(long, value_name = "N", help_heading = "Misbehaviour")]
     pub hang_at: Option<u64>,
+}
+
+/// Hand-shakes of trigger logic units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum HandshakeOfFeed {
+    /// Numbers of 15 bits
+    Eudet,
+    /// Times since T0, no numbers
+    Aida,
+    /// Times since T0, and numbers
+    AidaNumber,
 }
 
 /// How sizes are distributed.
@@ -221,6 +255,9 @@ struct Feed {
     /// Of the next fragment.
     number: u64,
     beam: Option<Beam>,
+    processor: Option<Processor>,
+    /// When T0 was said.
+    t0: Option<Time>,
     begun: Time,
     /// The same in ns since 1970.
     origin: u64,
@@ -264,6 +301,11 @@ impl Beam {
 
 impl Feed {
     fn new(args: &FeedArgs) -> io::Result<Self> {
+        let mut args = args.clone();
+        if args.handshake == Some(HandshakeOfFeed::Eudet) {
+            args.number_bits = args.number_bits.min(15);
+        }
+        let args = &args;
         let record = args.record.as_ref().map(File::create).transpose()?.map(BufWriter::new);
         Ok(Self {
             args: args.clone(),
@@ -272,6 +314,8 @@ impl Feed {
             damage: args.damage.iter().copied().collect(),
             number: args.first,
             beam: Beam::of(args),
+            t0: None,
+            processor: args.level1.then(|| Processor::new(args.rois, args.seed)),
             begun: clock::now(),
             origin: unix_ns(),
             has_said: false,
@@ -284,8 +328,9 @@ impl Feed {
     /// Whether the next fragment is due.
     fn is_due(&self) -> bool {
         let Some(period) = self.args.rate.and_then(Rate::period_ns) else { return true };
-        let due = u64::try_from(Duration::from_nanos(period).as_nanos().saturating_mul(self.sent_in_run.into()));
-        due.is_ok_and(|due| clock::now().since(self.begun) >= Duration::from_nanos(due))
+        let elapsed = clock::now().since(self.begun).as_nanos();
+        let vetoed = self.processor.as_ref().map_or(0, Processor::vetoed);
+        elapsed >= u128::from(period) * u128::from(self.sent_in_run + vetoed)
     }
 
     /// When the chunk of this number begins and ends.
@@ -311,6 +356,35 @@ impl Feed {
         Some(if says { Reading::Passed(begin) } else { Reading::Nothing })
     }
 
+    /// Whether it has still to say that T0 has come.
+    fn awaits_t0(&self) -> bool {
+        let has_t0 = self.args.handshake.is_some_and(|handshake| handshake != HandshakeOfFeed::Eudet);
+        has_t0 && self.t0.is_none() && self.sent_in_run >= self.args.t0_after
+    }
+
+    /// What it says of a fragment: number, or time since T0, or since it does not matter when.
+    fn head(&self, number: u64) -> Head {
+        let number = Some(self.said(number)).filter(|_| self.args.handshake != Some(HandshakeOfFeed::Aida));
+        let mut head = Head { number, ..Head::default() };
+        if matches!(self.args.handshake, Some(HandshakeOfFeed::Aida | HandshakeOfFeed::AidaNumber)) {
+            let since = clock::now().since(self.t0.unwrap_or(Time::ZERO)).as_nanos() as u64;
+            head.time = Some((since, since));
+        }
+        head.flags.set(Flags::CRC, self.args.checksum);
+        head
+    }
+
+    /// The trigger of an event; those that came while it could not be sent are vetoed.
+    fn trigger(&mut self, number: u64, slot: &mut [u8]) -> Result<Reading, Failure> {
+        let period = self.args.rate.and_then(Rate::period_ns);
+        let due = period.map_or(0, |period| clock::now().since(self.begun).as_nanos() / u128::from(period));
+        let processor = self.processor.as_mut().expect("a processor");
+        let (mut head, len) = processor.trigger(number, due.saturating_sub(self.sent_in_run.into()) as u64, slot);
+        head.number = Some(self.said(number));
+        head.flags.set(Flags::CRC, self.args.checksum);
+        Ok(Reading::Committed(head, len))
+    }
+
     /// Writes the payload of an event, which depends on the event and the seed alone. Gives its length.
     fn fill(&self, number: u64, slot: &mut [u8]) -> usize {
         let mut random = Random::new(self.args.seed ^ number.wrapping_mul(0x9e37_79b9));
@@ -326,11 +400,26 @@ impl Feed {
         len
     }
 
+    /// Whether it sees an event. All that it may leave out lies below `--count`.
+    fn sees(&self, number: u64) -> bool {
+        let efficiency = self.args.efficiency.as_f64();
+        let is_last = self.args.count.is_some_and(|count| number >= self.args.first.saturating_add(count));
+        efficiency >= 1.0 || is_last || Random::new(self.args.seed ^ number.wrapping_mul(SIGHT_SEED)).chance(efficiency)
+    }
+
     /// The number that it says of an event.
     fn said(&self, number: u64) -> u64 {
         let before = |events: &[u64]| events.iter().filter(|event| **event <= number).count() as u64;
         let said = (number + before(&self.args.skip_number)).saturating_sub(before(&self.args.repeat_number));
         said & (u64::MAX >> (u64::BITS - self.args.number_bits))
+    }
+
+    /// To the next fragment.
+    fn go_on(&mut self, number: u64) {
+        self.sent_in_run += 1;
+        if !self.double.remove(&number) {
+            self.number += 1;
+        }
     }
 
     fn misbehave(&self, number: u64) {
@@ -346,14 +435,15 @@ impl Feed {
         }
     }
 
-    fn write_down(&mut self, number: u64, payload: &[u8]) -> io::Result<()> {
-        let (begin, end) = self.time_of(number);
+    fn write_down(&mut self, number: u64, head: &Head, payload: &[u8]) -> io::Result<()> {
+        let has_time = self.args.time_based || self.beam.is_some();
         let Some(record) = &mut self.record else { return Ok(()) };
-        if self.args.time_based {
+        if !self.args.time_based {
+            record.write_all(&number.to_le_bytes())?;
+        }
+        if let Some((begin, end)) = head.time.filter(|_| has_time) {
             record.write_all(&begin.to_le_bytes())?;
             record.write_all(&end.to_le_bytes())?;
-        } else {
-            record.write_all(&number.to_le_bytes())?;
         }
         record.write_all(&u32::try_from(payload.len()).unwrap_or(u32::MAX).to_le_bytes())?;
         record.write_all(payload)
@@ -365,20 +455,26 @@ impl Source for Feed {
         self.is_stopped = false;
         self.number = self.args.first;
         self.beam = Beam::of(&self.args);
+        self.processor = self.args.level1.then(|| Processor::new(self.args.rois, self.args.seed));
         self.double = self.args.double.iter().copied().collect();
         self.sent_in_run = 0;
+        self.t0 = None;
         self.begun = clock::now();
         self.origin = unix_ns();
         Ok(())
     }
 
     fn read(&mut self, slot: &mut [u8]) -> Result<Reading, Failure> {
-        while self.skip.contains(&self.number) {
+        while self.skip.contains(&self.number) || !self.sees(self.number) {
             self.number += 1;
         }
         let number = self.number;
         if self.args.count.is_some_and(|count| number >= self.args.first.saturating_add(count)) {
             return Ok(Reading::End);
+        }
+        if self.awaits_t0() {
+            self.t0 = Some(clock::now());
+            return Ok(Reading::Passed(0));
         }
         if self.is_stopped || !(self.args.time_based || self.is_due()) {
             return Ok(Reading::Nothing);
@@ -389,24 +485,26 @@ impl Source for Feed {
             return Ok(waits);
         }
         self.misbehave(number);
+        if self.processor.is_some() {
+            let reading = self.trigger(number, slot)?;
+            self.go_on(number);
+            return Ok(reading);
+        }
         let len = self.fill(number, slot);
-        self.write_down(number, &slot[..len])?;
-        let mut head = Head { number: Some(self.said(number)), ..Head::default() };
-        head.flags.set(Flags::CRC, self.args.checksum);
+        let mut head = self.head(number);
         if self.args.time_based {
             head = Head { number: None, time: Some(self.time_of(number)), ..head };
-        } else if self.args.checksum {
+        } else if self.args.checksum && head.time.is_none() {
             head.time = Some((clock::now().as_ns(), clock::now().as_ns()));
         }
         if let Some(beam) = &mut self.beam {
             let time = beam.time_of(number, &self.args);
             head.time = Some((time, time));
+            head.number = head.number.filter(|_| !self.args.no_number);
         }
+        self.write_down(number, &head, &slot[..len])?;
         head.flags.set(Flags::TRANSMISSION_ERROR, self.damage.contains(&number));
-        self.sent_in_run += 1;
-        if !self.double.remove(&number) {
-            self.number += 1;
-        }
+        self.go_on(number);
         Ok(Reading::Committed(head, len))
     }
 
@@ -419,7 +517,10 @@ impl Source for Feed {
     }
 
     fn status(&mut self) -> String {
-        format!("event {}", self.number)
+        match self.processor.as_ref().map_or(0, Processor::vetoed) {
+            0 => format!("event {}", self.number),
+            vetoed => format!("event {}, {vetoed} triggers vetoed", self.number),
+        }
     }
 }
 
@@ -432,6 +533,7 @@ fn step(text: &str) -> Result<(u64, Duration), String> {
 }
 
 const BEAM_SEED: u64 = 0x5ea_b0a7;
+const SIGHT_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 /// No time is before the begin of the clock, however slow it goes.
 const CLOCK_BEGINS_NS: u64 = 1_000_000_000_000;
 

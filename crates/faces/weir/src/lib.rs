@@ -5,11 +5,13 @@
 
 pub mod cli;
 pub mod commands;
+mod ctl;
 pub mod feed;
 mod node;
 mod open_files;
 pub mod progress;
 mod run;
+mod serve;
 mod tracing;
 
 use std::ffi::OsString;
@@ -42,6 +44,9 @@ pub fn run_command<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item 
         Command::Sim(args) => simulation::sim(&args),
         Command::Study(args) => studies::study(&args),
         Command::Trace(command) => traces::trace(&command),
+        Command::Serve(args) => serve::serve(&args),
+        Command::Ctl(args) => ctl::ctl(&args),
+        Command::Runs(args) => on_standard_streams(|out, err| commands::runs(&args, out, err)),
         Command::Node(args) => node::main(&args),
         Command::Pt => commands::pt(),
         Command::BenchPart(part) => bench::part(&part),

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use catalogue::{Keeper, now};
 use configuration::{Partition, RosInput};
 use partition::machine::{Findings, judge};
 use partition::table::Table;
@@ -10,6 +11,7 @@ use partition::{Outcome, Placement, Run, RunSettings, Running, Session, StartErr
 use terminal::{Exit, Interrupts, can_hold_a_file, complain, print_table};
 
 use crate::cli::RunArgs;
+use crate::commands::operator;
 use crate::progress::Progress;
 use crate::tracing::{Tracing, options};
 
@@ -44,6 +46,18 @@ pub(crate) fn run(args: &RunArgs) -> Exit {
     }
     let limits = (partition.run.events, partition.run.duration.map(configuration::Interval::duration));
     let placement = if args.processes { Placement::processes() } else { Placement::local() };
+    let mut keeper = match Keeper::of(&partition) {
+        Ok(keeper) => keeper,
+        Err(error) => {
+            complain(&format!("weir: {error}"));
+            return Exit::NotStarted;
+        }
+    };
+    if args.runs == 1
+        && let Err(exit) = reserve(keeper.as_mut(), &mut partition.run)
+    {
+        return exit;
+    }
     let run = Run::new(partition)
         .place(placement)
         .give_children(options(&args.trace))
@@ -63,19 +77,30 @@ pub(crate) fn run(args: &RunArgs) -> Exit {
             return Exit::NotStarted;
         }
     };
-    if args.runs > 1 { several(args, run) } else { reported(args, conduct(run)) }
+    if args.runs > 1 {
+        return several(args, run, keeper);
+    }
+    let outcome = conduct(run);
+    keep(keeper.as_mut(), &outcome);
+    reported(args, outcome)
 }
 
 /// One run after the other in the same processes, until one did not begin, has lost an application for good, or was interrupted. The
 /// worst of their ends.
-fn several(args: &RunArgs, run: Run) -> Exit {
+fn several(args: &RunArgs, run: Run, mut keeper: Option<Keeper>) -> Exit {
     let mut partition = match run.boot() {
         Ok(partition) => partition,
         Err(error) => return reported(args, Err(error)),
     };
     let mut worst = Exit::Well;
     for index in 0..args.runs {
-        let outcome = partition.start(settings(&partition, index)).and_then(Running::wait);
+        let mut settings = settings(&partition, index);
+        if let Err(exit) = reserve(keeper.as_mut(), &mut settings) {
+            worst = worst.or_worse(exit);
+            break;
+        }
+        let outcome = partition.start(settings).and_then(Running::wait);
+        keep(keeper.as_mut(), &outcome);
         if index > 0 && matches!(outcome, Err(StartError::Interrupted)) {
             break;
         }
@@ -88,6 +113,22 @@ fn several(args: &RunArgs, run: Run) -> Exit {
     match partition.shut_down() {
         Ok(()) => worst,
         Err(error) => worst.or_worse(reported(args, Err(error))),
+    }
+}
+
+/// Gives the settings of a run its number in the catalogue.
+fn reserve(keeper: Option<&mut Keeper>, settings: &mut RunSettings) -> Result<(), Exit> {
+    let Some(keeper) = keeper else { return Ok(()) };
+    keeper.begin(settings, &operator(), now()).map_err(|error| {
+        complain(&format!("weir: {error}"));
+        Exit::NotStarted
+    })
+}
+
+fn keep(keeper: Option<&mut Keeper>, outcome: &Result<Outcome, StartError>) {
+    let kept = keeper.map_or(Ok(()), |keeper| keeper.end(outcome.as_ref().ok(), now()));
+    if let Err(error) = kept {
+        complain(&format!("weir: the run is not in the catalogue: {error}"));
     }
 }
 

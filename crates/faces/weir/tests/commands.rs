@@ -1,5 +1,8 @@
 //! The commands as users run them, and the end of a run as programs and people see it.
 
+#[path = "commands/catalogue.rs"]
+mod catalogue;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -7,7 +7,6 @@ use base::bulk::Bulk;
 use base::ids::{NodeId, Role};
 use configuration::RosInput;
 use dataflow::component::{Processed, Selection, Steer, Steered};
-use dataflow::level1::trigger::Trigger;
 use dataflow::level2::steering::Skeleton;
 use dataflow::message::{BuiltEvent, EventInfo, Recording};
 use eformat::{ROB_PREFIX_BYTES, ROB_SUFFIX_BYTES, WORD_BYTES};
@@ -57,10 +56,6 @@ impl Outside for Surroundings {
 
     fn fragment(&mut self, node: NodeId, rob: u16, event: &EventInfo) -> Bulk {
         self.content.fragment(node, rob, event)
-    }
-
-    fn trigger(&mut self) -> Option<Trigger> {
-        None
     }
 
     fn steer(&mut self, node: NodeId, steer: &Steer) -> Steered {

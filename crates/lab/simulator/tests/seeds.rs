@@ -1,6 +1,6 @@
 //! Seeded random runs of whole partitions with every fault of a network and its hosts.
 
-use simulator::swarm::{EDITION, EDITION_OF_JOINS, EDITION_OF_LINKS, InputKind, LEVELS, Plan};
+use simulator::swarm::{EDITION, EDITION_OF_JOINS, EDITION_OF_LINKS, EDITION_OF_PROCESSORS, InputKind, LEVELS, Plan};
 use simulator::world::{Planted, Trace};
 
 /// Seeds per level of faults; `WEIR_SEEDS` sets another number for long campaigns.
@@ -64,6 +64,12 @@ fn sources_send_what_they_like_when_they_like() {
     let sources = |seed, level| Plan::draw_in(EDITION_OF_LINKS, seed, level);
     let level = number("WEIR_LEVEL").map(|level| level as u32);
     (0..LEVELS).filter(|one| level.is_none_or(|level| level == *one)).for_each(|level| campaign_of(level, sources));
+}
+
+#[test]
+fn level_1_processors_trigger_when_they_like() {
+    let processors = |seed, level| Plan::draw_in(EDITION_OF_PROCESSORS, seed, level);
+    (0..LEVELS).for_each(|level| campaign_of(level, processors));
 }
 
 #[test]

@@ -159,7 +159,7 @@ fn take_each_event_once(partition: &mut Partition, events: u64) {
     level1.source = Level1Source::Sample;
     level1.rate = None;
     level1.file = None;
-    level1.listen = None;
+    level1.processor.clear();
 }
 
 /// Lets every event of the sample fit.

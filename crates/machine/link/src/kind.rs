@@ -24,6 +24,8 @@ pub enum Kind {
     Xon = 19,
     /// Intake: does the source still live?
     Ask = 20,
+    /// Intake: one fragment at a time, the next one after the next [`Kind::Xon`].
+    Single = 21,
     /// Source: a fragment.
     Fragment = 32,
     /// Source: nothing with a lower number or an earlier time follows.
@@ -50,6 +52,7 @@ impl Kind {
             18 => Self::Xoff,
             19 => Self::Xon,
             20 => Self::Ask,
+            21 => Self::Single,
             32 => Self::Fragment,
             33 => Self::Idle,
             34 => Self::Status,

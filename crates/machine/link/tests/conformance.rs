@@ -112,6 +112,26 @@ fn fragments_of_a_former_run_are_dropped_and_counted() {
     }
 }
 
+/// As the trigger of a EUDET TLU: the next one comes when busy has fallen.
+#[test]
+fn one_by_one_each_fragment_waits_for_its_xon() {
+    for carrier in CARRIERS {
+        let mut bench = Bench::new(carrier);
+        bench.intake = bench.intake.one_by_one();
+        let mut sender = bench.started(7);
+        for number in 0..50 {
+            bench.wait_until(&mut sender, |sender| sender.reserve(8).unwrap().is_some());
+            sender.commit(&head(number), 8).unwrap();
+            assert!(sender.reserve(8).unwrap().is_none(), "{carrier:?}");
+            bench.until_with(&mut sender, |came| came.iter().filter_map(Came::fragment).count() == 1);
+            assert!(sender.reserve(8).unwrap().is_none(), "{carrier:?}");
+            bench.intake.order(LinkOrder::On);
+        }
+        sender.end().unwrap();
+        bench.until_with(&mut sender, |came| came.contains(&Came::Ended { sent: 50, received: 50 }));
+    }
+}
+
 #[test]
 fn xoff_holds_a_source_back_until_xon() {
     for carrier in CARRIERS {

@@ -67,6 +67,7 @@ fn each_kind_has_its_number() {
         (Kind::Xoff, 18),
         (Kind::Xon, 19),
         (Kind::Ask, 20),
+        (Kind::Single, 21),
         (Kind::Fragment, 32),
         (Kind::Idle, 33),
         (Kind::Status, 34),

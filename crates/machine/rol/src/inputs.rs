@@ -92,7 +92,7 @@ impl Triggers {
             }
             (Level1Source::Sample | Level1Source::Replay, _) => Self::Input,
             (Level1Source::File, Some(path)) => Self::File(FileTriggers::read(Path::new(path), repeat)?),
-            (Level1Source::File, None) | (Level1Source::Network | Level1Source::Link | Level1Source::Time, _) => {
+            (Level1Source::File, None) | (Level1Source::External | Level1Source::Link | Level1Source::Time, _) => {
                 Self::None
             }
         })

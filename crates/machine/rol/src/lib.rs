@@ -40,7 +40,6 @@ mod fragments;
 mod inputs;
 mod items;
 mod links;
-mod network;
 mod parameters;
 mod preprocessing;
 mod pushed;
@@ -49,13 +48,13 @@ mod replay_error;
 mod sample;
 mod timed;
 mod trigger_file;
+mod trigger_record;
 
 pub use deal::deal;
 pub use emulator::{EmulatedTriggers, Emulation, FragmentSizes, emulated_source_ids, emulated_word, write_emulated};
 pub use inputs::{InputError, Inputs};
 pub use items::ItemsError;
 pub use links::{LinkCounters, Links};
-pub use network::{BadLevel1Frame, Incoming, Level1Frame, NetworkError, NetworkParameters, NetworkTriggers};
 pub use parameters::{LinkParameters, LinksError, ReadOutError};
 pub use preprocessing::{PREPROCESSED, Preprocessing};
 pub use pushed::{Pushed, PushedFragments};
@@ -68,6 +67,7 @@ pub use sample::{
 
 pub use timed::{Chunk, ChunkHead, EventHead, TIMED, TimedFragments};
 pub use trigger_file::{FileTriggers, TriggerFileError};
+pub use trigger_record::{BadTriggerRecord, TRIGGER_BYTES_MAX, decode_trigger, encode_trigger};
 
 /// Which event of an input of `events` events the trigger `ordinal` is; `None` behind the end.
 fn input_index(ordinal: u64, events: usize, repeat: bool) -> Option<usize> {

@@ -132,7 +132,7 @@ impl Credit {
     /// What covers a message, and how much of it the message takes; `None` if no credit does.
     pub fn of(message: &Message) -> Option<(Self, usize)> {
         Some(match message {
-            Message::L1Accept(events) => (Self::Window, events.len()),
+            Message::L1Accept { events, .. } => (Self::Window, events.len()),
             Message::LinkTriggers { triggers, .. } => (Self::Window, triggers.len()),
             Message::L1Result { .. } => (Self::Window, 1),
             Message::L1Again { .. } => (Self::Again, 1),
@@ -405,7 +405,8 @@ mod tests {
         });
         assert!(credited.iter().all(|&bytes| bytes > 0 && queue.by_time_bytes + bytes <= queue.bytes), "{queue:?}");
         assert!(queue.repeated_bytes < queue.by_time_bytes && queue.bytes < 8 << 30, "{queue:?}");
-        let (accept, credit) = (Message::L1Accept(vec![EventInfo::default(); 3]), Message::Credit(1));
+        let (accept, credit) =
+            (Message::L1Accept { events: vec![EventInfo::default(); 3], times: Vec::new() }, Message::Credit(1));
         let is_left_out = |queued, message: &Message| queue.has_no_room(queued, message).is_some();
         assert_eq!(Credit::of(&accept), Some((Credit::Window, 3)));
         assert!(!is_left_out(queue.bytes, &accept));
@@ -419,7 +420,7 @@ mod tests {
         let bounds =
             assembly("sfi.count = 1\nl2sv = {}\nl2pu.count = 2\nlevel1 = {}\nef.count = 1\nsfo.count = 1\n").bounds();
         let goes = [
-            (Message::L1Accept(Vec::new()), Role::Level1, Role::Ros),
+            (Message::L1Accept { events: Vec::new(), times: Vec::new() }, Role::Level1, Role::Ros),
             (Message::Pull(1), Role::Efd, Role::Sfi),
             (Message::Granted(Vec::new()), Role::Dfm, Role::Sfi),
             (Message::Refused(EventId(1)), Role::Sfo, Role::Efd),

@@ -11,11 +11,11 @@ use dataflow::building::pushed::PushedParameters;
 use dataflow::building::request_credits::CreditPolicy;
 use dataflow::building::sfi::{RequestOrder, Sfi, SfiParameters, Source};
 use dataflow::component::Component;
-use dataflow::filter::efd::{Decider, Efd, EfdParameters};
+use dataflow::filter::efd::{Decider, Demand, Efd, EfdParameters};
 use dataflow::filter::policy::FilterPolicy;
 use dataflow::filter::streams::{StreamRule, one_stream};
 use dataflow::level1::dead_time::{DeadTimeParameters, LeakyBucket};
-use dataflow::level1::external::External;
+use dataflow::level1::external::{External, ExternalParameters, ProcessorLoss, ProcessorParameters};
 use dataflow::level1::kept::Keep;
 use dataflow::level1::led::Led;
 use dataflow::level1::pace::Spacing;
@@ -25,6 +25,9 @@ use dataflow::level2::l2pu::{L2pu, L2puParameters};
 use dataflow::level2::l2sv::{L2puAssignment, L2sv, L2svParameters};
 use dataflow::readout::pusher::{Destination, PushParameters};
 use dataflow::readout::ros::{LinkParameters, LinksParameters, ReadOut, Ros, RosParameters, TimedParameters};
+use dataflow::readout::rule::{Axis, Rule};
+use dataflow::readout::slices::Slices;
+use dataflow::readout::watch::Watched;
 use dataflow::recording::sfo::{Durable, Sfo, SfoParameters};
 use trigger::LEVEL2_RESULT;
 
@@ -54,13 +57,10 @@ pub enum Parameters {
 }
 
 /// Where level 1 has its triggers from, if it does not make them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TriggersFrom {
-    /// From outside: it asks for so many ahead.
-    Outside {
-        /// So many.
-        ahead: usize,
-    },
+    /// From processors outside.
+    Outside(ExternalParameters),
     /// From a source whose link this read-out system has.
     Link(NodeId),
     /// There are none: events are slices of time.
@@ -80,7 +80,7 @@ impl Parameters {
                 let readout = parameters.readout.clone();
                 let outside = || match from {
                     TriggersFrom::Time { length, grace } => TriggerInput::Time(Sliced::of(length, grace, readout)),
-                    TriggersFrom::Outside { ahead } => TriggerInput::External(External::new(ahead)),
+                    TriggersFrom::Outside(parameters) => TriggerInput::External(Box::new(External::new(parameters))),
                     TriggersFrom::Link(ros) => TriggerInput::Link(Led::by(ros)),
                 };
                 Box::new(Level1::new(parameters, triggers.map_or_else(outside, TriggerInput::Source)))
@@ -119,11 +119,8 @@ impl Assembly {
         let index = self.index_in_role(node);
         match role {
             Role::Level1 => {
-                let ahead = usize::try_from(self.in_flight()).unwrap_or(usize::MAX);
-                let ahead = ahead.clamp(1, self.scale.triggers_ahead);
-                let from = self.leading_ros().map_or(TriggersFrom::Outside { ahead }, TriggersFrom::Link);
-                let from = self.time().unwrap_or(from);
-                Parameters::Level1(self.level1(), from)
+                let from = self.leading_ros().map(TriggersFrom::Link).or_else(|| self.time());
+                Parameters::Level1(self.level1(), from.unwrap_or_else(|| TriggersFrom::Outside(self.outside())))
             }
             Role::L2sv => Parameters::L2sv(self.l2sv(index)),
             Role::L2pu => Parameters::L2pu(self.l2pu(index)),
@@ -317,26 +314,87 @@ impl Assembly {
         let link = |(place, source): (usize, &toml::LinkSource)| LinkParameters {
             unordered: false,
             tolerated: source.on_missing == toml::OnMissing::Tolerate,
+            awaited: source.on_missing == toml::OnMissing::Wait,
+            whole: matches!(source.on_missing, toml::OnMissing::Drop | toml::OnMissing::DebugStream),
             leads: leader == Some(place),
+            one_by_one: source.handshake == Some(toml::Handshake::Eudet),
             timed: self.timed(source),
+            watched: if leader == Some(place) { Watched::No } else { self.watched(source) },
         };
         LinksParameters {
             each: self.sources_of(index).map(link).collect(),
             grace: SOURCE_GRACE,
-            slice: self.partition.slice_ns(),
+            slice: self.slices(),
+            by_triggers: leader.is_some_and(|place| self.partition.source[place].clock == toml::SourceClock::Model),
+            wait: self.partition.level1.as_ref().map_or(Duration::ZERO, |level1| level1.slice_grace().duration()),
             framing: Some(self.framing.clone()),
         }
     }
 
-    /// How the data of a source are matched by time, if they are.
+    /// How time is cut, where events are slices of it; each source reaches as far as it likes.
+    fn slices(&self) -> Option<Slices> {
+        let length = self.partition.slice_ns()?;
+        let window = self.partition.level1.as_ref().and_then(|level1| level1.window);
+        Some(Slices { length, window: window.map_or(length, toml::Interval::ns), before: 0, after: 0 })
+    }
+
+    /// What the clock of a source is known from.
+    fn watched(&self, source: &toml::LinkSource) -> Watched {
+        if source.clock == toml::SourceClock::None {
+            return Watched::No;
+        }
+        match (self.partition.matching(source), self.timed(source)) {
+            (toml::Matching::Number, _) => Watched::Numbers,
+            (toml::Matching::Count, _) => Watched::Counts,
+            (toml::Matching::Time, timed) => {
+                let window = timed.map_or(0, |timed| timed.rule.before.max(timed.rule.after));
+                Watched::Times { window, in_step: source.offset.is_some() }
+            }
+        }
+    }
+
+    /// How the data of a source are matched by time or count, if they are.
     pub fn timed(&self, source: &toml::LinkSource) -> Option<TimedParameters> {
-        let level1 = self.partition.level1.as_ref().filter(|level1| level1.source == toml::Level1Source::Time)?;
-        Some(TimedParameters {
-            offset: 0,
-            before: level1.before.map_or(0, toml::Interval::ns),
-            after: level1.after.map_or(0, toml::Interval::ns),
-            chunks_max: source.chunks as usize,
-        })
+        let level1 = self.partition.level1.as_ref()?;
+        let ns = |own: Option<toml::Interval>, all| own.or(all).map_or(0, toml::Interval::ns);
+        match self.partition.matching(source) {
+            toml::Matching::Number => None,
+            toml::Matching::Time => {
+                let rule = Rule {
+                    axis: Axis::Time,
+                    offset: source.offset.map_or(0, toml::Shift::ns),
+                    before: ns(source.before, level1.before),
+                    after: ns(source.after, level1.after),
+                    exclusive: !source.inclusive,
+                };
+                Some(TimedParameters { rule, chunks_max: source.chunks as usize })
+            }
+            toml::Matching::Count => {
+                let offset = source.first_count.map_or(0, i64::saturating_neg);
+                Some(TimedParameters { rule: Rule { axis: Axis::Count, offset, ..Rule::default() }, chunks_max: 1 })
+            }
+        }
+    }
+
+    /// Level-1 processors outside.
+    fn outside(&self) -> ExternalParameters {
+        let level1 = self.partition.level1.clone().unwrap_or_default();
+        let ahead = usize::try_from(self.in_flight()).unwrap_or(usize::MAX);
+        let processor = |(place, processor): (usize, &toml::Processor)| ProcessorParameters {
+            id: toml::Processor::source_id(place),
+            on_loss: match processor.on_loss {
+                toml::ProcessorLoss::Stop => ProcessorLoss::Stop,
+                toml::ProcessorLoss::Wait => ProcessorLoss::Wait,
+                toml::ProcessorLoss::GoOn => ProcessorLoss::GoOn,
+            },
+        };
+        ExternalParameters {
+            processors: level1.processor.iter().enumerate().map(processor).collect(),
+            join_timeout: level1.join_timeout.duration(),
+            ahead: ahead.clamp(1, self.scale.triggers_ahead),
+            grace: SOURCE_GRACE,
+            after_sources: self.partition.ros.input == toml::RosInput::Links,
+        }
     }
 
     /// Where events are slices of time.
@@ -437,9 +495,12 @@ impl Assembly {
     fn sfi(&self, index: usize) -> SfiParameters {
         let sfi = &self.partition.sfi;
         let ros = self.of(Role::Ros).into_iter().zip(&self.robs);
-        let ros = ros.map(|(node, robs)| Source { node, robs: robs.clone(), results: false });
+        let ros = ros.enumerate().map(|(index, (node, robs))| {
+            let awaited = self.sources_of(index).any(|(_, source)| source.on_missing == toml::OnMissing::Wait);
+            Source { node, robs: robs.clone(), results: false, awaited }
+        });
         let pros = self.of(Role::Pros).into_iter();
-        let pros = pros.map(|node| Source { node, robs: vec![LEVEL2_RESULT.0], results: true });
+        let pros = pros.map(|node| Source { node, robs: vec![LEVEL2_RESULT.0], results: true, awaited: false });
         SfiParameters {
             sources: ros.chain(pros).collect(),
             dfm: self.clearer(),
@@ -489,7 +550,18 @@ impl Assembly {
                 })
             },
             streams: self.stream_rules(),
+            demands: self.demands(),
         }
+    }
+
+    /// Sources without which events shall not go on.
+    fn demands(&self) -> Vec<(u32, Demand)> {
+        let demand = |(place, source): (usize, &toml::LinkSource)| match source.on_missing {
+            toml::OnMissing::Drop => Some((source.source_id(place), Demand::Drop)),
+            toml::OnMissing::DebugStream => Some((source.source_id(place), Demand::Debug)),
+            toml::OnMissing::Flag | toml::OnMissing::Wait | toml::OnMissing::Tolerate => None,
+        };
+        self.partition.source.iter().enumerate().filter_map(demand).collect()
     }
 
     /// When each of the streams takes an event: those of the configuration, else the one that takes all.

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub struct Scale {
     /// Most bytes of replies for building in one message.
     pub reply_group_bytes: usize,
-    /// Triggers from outside that level 1 asks for ahead, at most.
+    /// Records of a level-1 processor that wait before it is told to send nothing, at most.
     pub triggers_ahead: usize,
     /// So many events make a recorder sync what it wrote, before it is old.
     pub sync_group: usize,

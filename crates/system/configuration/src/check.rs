@@ -6,6 +6,7 @@ mod frames;
 mod input;
 mod links;
 mod ports;
+mod processors;
 mod push;
 mod selection;
 mod simulation;
@@ -58,6 +59,7 @@ pub(crate) fn check_files(partition: &Partition, root: &Node) -> Vec<Problem> {
     checker.names_of_menu();
     checker.names_of_prescales();
     checker.keys_of_sources();
+    checker.keys_of_processors();
     checker.problems
 }
 
@@ -103,6 +105,9 @@ impl Checker<'_> {
         }
         if self.partition.output.directory.is_empty() {
             self.problem(&["output.directory"], "expected a folder, found \"\"".to_owned());
+        }
+        if self.partition.control.catalogue.as_deref() == Some("") {
+            self.problem(&["control.catalogue"], "expected a file, found \"\"".to_owned());
         }
         if self.partition.input.files.iter().any(String::is_empty) {
             self.problem(&["input.files"], "expected paths of files, found \"\"".to_owned());
@@ -240,9 +245,10 @@ impl Checker<'_> {
                     | (Level1Source::Replay, RosInput::Replay)
                     | (Level1Source::Link | Level1Source::Time, RosInput::Links)
                     | (
-                        Level1Source::File | Level1Source::Network,
+                        Level1Source::File | Level1Source::External,
                         RosInput::Emulator | RosInput::Sample | RosInput::Replay
                     )
+                    | (Level1Source::External, RosInput::Links)
             );
             if !agree {
                 let message = format!(

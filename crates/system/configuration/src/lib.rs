@@ -13,6 +13,7 @@ mod places;
 mod problem;
 mod ranges;
 mod schema;
+mod shift;
 mod source;
 mod tables;
 mod template;
@@ -26,16 +27,18 @@ pub use partition::{Application, Partition};
 pub use places::Places;
 pub use problem::{ConfigurationError, Place, Problem};
 pub use schema::schema;
+pub use shift::Shift;
 pub use tables::{
     Algorithm, Authenticate, BuildingMode, ByteOrder, Carrier, Carrying, Chain, Checksum, ClearAfter, Compression,
-    Connections, Cores, Cuts, DeadTime, Decisions, Dfm, DfmInput, Dialect, Driver, Durability, Ef, EventOrder,
+    Connections, Control, Cores, Cuts, DeadTime, Decisions, Dfm, DfmInput, Dialect, Driver, Durability, Ef, EventOrder,
     FRAGMENT_OVERHEAD_BYTES, FaultKind, FilterPolicy, Fragment, FragmentCheck, FragmentKind, FrameCounter,
-    FrameDescription, FrameField, FrameLength, FrameTicks, Generator, GroupCarrier, Identity, Idle, Input, InputCost,
-    Kinds, L2pu, L2sv, L2svAssignment, Layout, LeakyBucket, Level1, Level1Source, LinkSource, LossAction, Menu,
-    MessageType, Mix, Multiplicity, OnLoss, OnMissing, OrderedCarrier, Output, Payload, Position, Preprocessing,
-    Processes, ProfileStep, Pt, Push, RequestCredits, RequestOrder, RobSelection, Ros, RosInput, Run, RunType,
-    Scheduling, Secret, Sfi, SfiAssignment, Sfo, SimulatedFault, Simulation, SizeDistribution, SourceClock, Spacing,
-    Spectrum, Strategy, Stream, StreamType, Tolerance, Tolerate, Topology, Transport, Udp, Way,
+    FrameDescription, FrameField, FrameLength, FrameTicks, Generator, GroupCarrier, Handshake, Identity, Idle, Input,
+    InputCost, Kinds, L2pu, L2sv, L2svAssignment, Layout, LeakyBucket, Level1, Level1Source, LinkSource, LossAction,
+    Matching, Menu, MessageType, Mix, Multiplicity, OnLoss, OnMissing, OrderedCarrier, Output, Payload, Position,
+    Preprocessing, Processes, Processor, ProcessorLoss, ProfileStep, Pt, Push, RequestCredits, RequestOrder,
+    RobSelection, Ros, RosInput, Run, RunType, Scheduling, Secret, Sfi, SfiAssignment, Sfo, SimulatedFault, Simulation,
+    SizeDistribution, SourceClock, Spacing, Spectrum, Strategy, Stream, StreamType, Tolerance, Tolerate, Topology,
+    Transport, Udp, Way,
 };
 pub use template::{TEMPLATES, Template, template};
 pub use units::{Energy, Fraction, Interval, Rate, Size};

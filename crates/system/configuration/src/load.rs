@@ -231,7 +231,7 @@ fn resolve_paths(partition: &mut Partition, root: &Node, bases: &Bases, problems
     let mut resolve = |key: &str, path: &mut String| {
         let Some(node) = root.get(key) else { return };
         let base = match key {
-            "output.directory" | "pt.python" | "pt.command" => PathBuf::new(),
+            "output.directory" | "control.catalogue" | "pt.python" | "pt.command" => PathBuf::new(),
             _ => bases.of(&node.place),
         };
         let resolved = in_home(path, std::env::var_os("HOME")).map(|path| base.join(path));
@@ -244,6 +244,7 @@ fn resolve_paths(partition: &mut Partition, root: &Node, bases: &Bases, problems
         }
     };
     resolve("output.directory", &mut partition.output.directory);
+    partition.control.catalogue.iter_mut().for_each(|file| resolve("control.catalogue", file));
     partition.input.files.iter_mut().for_each(|file| resolve("input.files", file));
     partition.input.detector.iter_mut().for_each(|file| resolve("input.detector", file));
     let triggers = partition.level1.iter_mut().flat_map(|level1| &mut level1.file);

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::source::Node;
 use crate::tables::{
-    BuildingMode, Dfm, DfmInput, Ef, FragmentKind, Identity, Input, L2pu, L2sv, Level1, Level1Source, LinkSource, Menu,
-    Output, Processes, Pt, Push, Ros, RosInput, Run, Sfi, Sfo, Simulation, Strategy, Stream, Transport,
+    BuildingMode, Control, Dfm, DfmInput, Ef, FragmentKind, Identity, Input, L2pu, L2sv, Level1, Level1Source,
+    LinkSource, Matching, Menu, Output, Processes, Pt, Push, Ros, RosInput, Run, Sfi, Sfo, Simulation, Strategy,
+    Stream, Transport,
 };
 use crate::units::Size;
 
@@ -56,6 +57,9 @@ pub struct Partition {
     pub transport: Transport,
     /// Rules for the applications as processes.
     pub processes: Processes,
+    /// What run control keeps.
+    #[serde(skip_serializing_if = "Control::keeps_nothing")]
+    pub control: Control,
     /// What `weir sim` needs to know of hosts and networks.
     pub simulation: Option<Simulation>,
 }
@@ -128,6 +132,11 @@ impl Partition {
         self.source.iter().position(is_it)
     }
 
+    /// How it is known which event a fragment of this source belongs to.
+    pub fn matching(&self, source: &LinkSource) -> Matching {
+        source.matching.unwrap_or(if self.slice_ns().is_some() { Matching::Time } else { Matching::Number })
+    }
+
     /// Length of a slice in ns, where events are slices of time.
     pub fn slice_ns(&self) -> Option<u64> {
         self.level1.as_ref().and_then(Level1::slice_ns)
@@ -165,7 +174,7 @@ impl Partition {
                 Some(Level1Source::Sample) => RosInput::Sample,
                 Some(Level1Source::Replay) => RosInput::Replay,
                 Some(Level1Source::Link | Level1Source::Time) => RosInput::Links,
-                Some(Level1Source::Emulator | Level1Source::File | Level1Source::Network) | None => RosInput::Emulator,
+                Some(Level1Source::Emulator | Level1Source::File | Level1Source::External) | None => RosInput::Emulator,
             };
         }
         if root.get("dfm.input").is_none() {

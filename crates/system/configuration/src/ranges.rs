@@ -24,7 +24,6 @@ pub(crate) fn ranges(p: &Partition) -> Vec<(&'static str, u32, RangeInclusive<u3
         ranges.extend([
             ("level1.in_flight", level1.in_flight, 1..=EVENTS_MAX),
             ("level1.rois_per_event", level1.rois_per_event, 0..=ROIS_MAX),
-            ("level1.sources", level1.sources, 1..=LEVEL1_SOURCES_MAX),
         ]);
     }
     if let Some(l2sv) = &p.l2sv {
@@ -68,4 +67,3 @@ const EVENTS_MAX: u32 = 1_000_000;
 const RETRIES_MAX: u32 = 1000;
 const RESTARTS_MAX: u32 = 1000;
 const ROIS_MAX: u32 = dataflow::message::ROIS_MAX as u32;
-const LEVEL1_SOURCES_MAX: u32 = 64;

@@ -6,7 +6,7 @@ use dataflow::message::Message;
 /// Tells the events of a message of the dataflow, as far as costs are told by its kind.
 pub(crate) fn each_event(message: &Message, mut tell: impl FnMut(EventId)) {
     match message {
-        Message::L1Accept(events) => events.iter().for_each(|info| tell(info.event)),
+        Message::L1Accept { events, .. } => events.iter().for_each(|info| tell(info.event)),
         Message::L1Result { event, .. } | Message::Assign { event, .. } => tell(event.event),
         Message::RoiRequest { event, .. }
         | Message::RoiReply { event, .. }

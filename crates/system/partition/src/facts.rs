@@ -1,7 +1,7 @@
 //! What the summary of a run says besides its account.
 
 use base::time::Time;
-use configuration::{Checksum, FragmentCheck, Partition};
+use configuration::{Checksum, FragmentCheck, Partition, Processor};
 use dataflow::report::{Carried, CarrierKind, DatagramCounts};
 use eformat::{ROB_PREFIX_BYTES, ROB_SUFFIX_BYTES, WORD_BYTES};
 
@@ -65,8 +65,11 @@ pub fn facts_of(assembly: &Assembly) -> RunFacts {
     let partition = &assembly.partition;
     let chains = partition.menu.iter().flat_map(|menu| &menu.chain).map(|chain| chain.name.clone()).collect();
     let sources = partition.source.iter().enumerate();
+    let sources = sources.map(|(place, source)| (source.source_id(place), source.name.clone()));
+    let processors = partition.level1.iter().flat_map(|level1| &level1.processor).enumerate();
+    let processors = processors.map(|(place, processor)| (Processor::source_id(place), processor.name.clone()));
     RunFacts {
-        sources: sources.map(|(place, source)| (source.source_id(place), source.name.clone())).collect(),
+        sources: sources.chain(processors).collect(),
         run_number: partition.run.number(),
         tolerate: partition.run.tolerate,
         applications: assembly.applications.clone(),

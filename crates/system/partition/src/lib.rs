@@ -62,6 +62,6 @@ pub use news::News;
 pub use node::{Node, NodeError};
 pub use probe::{Figures, Probe, Wait};
 pub use run::{Placement, Run};
-pub use run_number::RunNumberError;
+pub use run_number::{RunNumberError, next_run_number};
 pub use running::Running;
 pub use session::{FixedKey, Session};

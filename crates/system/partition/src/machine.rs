@@ -32,7 +32,6 @@ pub fn judge(partition: &Partition, places: &Places, processes: bool) -> Finding
     judge.cores();
     judge.scheduling();
     judge.memory(processes);
-    judge.level1();
     if partition.sfo.is_some() && judge.directory() {
         judge.room();
     }
@@ -173,13 +172,6 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether others may send triggers.
-    fn level1(&mut self) {
-        if let Some(said) = unproven_triggers(self.partition) {
-            self.findings.warnings.push(self.places.problem(&["level1.listen"], said));
-        }
-    }
-
     /// Whether files can be written to the output directory, which a run makes if it is not there.
     fn directory(&mut self) -> bool {
         let directory = &self.partition.output.directory;
@@ -225,18 +217,6 @@ impl Judge<'_> {
     fn error(&mut self, keys: &[&str], message: String) {
         self.findings.errors.push(self.places.problem(keys, message));
     }
-}
-
-/// What is to be known of level-1 processors, where a key makes one believe otherwise or others reach the address.
-fn unproven_triggers(partition: &Partition) -> Option<String> {
-    let listen = partition.level1.as_ref()?.listen?;
-    let is_told = partition.partition.key.is_some() || !listen.ip().is_loopback();
-    is_told.then(|| {
-        format!(
-            "level-1 processors prove no key, not that of the partition either: whoever reaches {listen} can send triggers and \
-             regions of interest; use a network that you trust"
-        )
-    })
 }
 
 /// What is to be known of addresses that are not of this host alone, and the key that names them.
@@ -300,21 +280,6 @@ mod tests {
         let (key, said) = warning(&["transport.host=0.0.0.0"]).unwrap();
         assert!(key == "transport.host" && said.contains("0.0.0.0"), "{said}");
         assert_eq!(warning(&["ros.ports=[\"10.0.0.1\"]"]).unwrap().0, "ros.ports");
-    }
-
-    #[test]
-    fn a_key_seemed_to_keep_strangers_from_sending_triggers() {
-        let warning = |head: &str, listen: &str| {
-            let text = format!(
-                "[partition]\nname = \"p\"\n{head}\n[ros]\ncount = 1\n[sfi]\ncount = 1\n[level1]\nsource = \"network\"\nlisten = \"{listen}\"\n\
-                 [l2sv]\n[l2pu]\n"
-            );
-            unproven_triggers(&Partition::parse("p", &text, &[]).unwrap())
-        };
-        assert_eq!(warning("", "127.0.0.1:7001"), None);
-        for (head, listen) in [("key = \"secret of many letters\"", "127.0.0.1:7001"), ("", "10.0.0.1:7001")] {
-            assert!(warning(head, listen).is_some_and(|said| said.contains(listen)), "{head} {listen}");
-        }
     }
 
     #[test]

@@ -112,6 +112,18 @@ pub(crate) fn is_free(partition: &Partition, replayed: Option<u32>) -> Result<()
     RunNumber::of_directory(path, wanted, None, remedy(replayed)).map(drop)
 }
 
+/// The next free number of the directory that the files of a partition go to; 1 if it records none.
+///
+/// # Errors
+/// The directory cannot be read, or holds the last number that there can be.
+pub fn next_run_number(partition: &Partition) -> Result<u32, RunNumberError> {
+    let path = Path::new(&partition.output.directory);
+    if partition.sfo.is_none() || !path.is_dir() {
+        return Ok(1);
+    }
+    RunNumber::of_directory(path, None, None, REMEDY).map(|claim| claim.number)
+}
+
 /// The number that a run must have, if it cannot choose.
 fn wanted(partition: &Partition, replayed: Option<u32>) -> Result<Option<u32>, RunNumberError> {
     match (partition.run.number, replayed) {

@@ -22,7 +22,7 @@ use dataflow::report::{
 };
 use serde::{Deserialize, Serialize};
 
-pub use links::{Clock, Device, Link};
+pub use links::{Clock, Device, Link, Withheld};
 pub use named::Named;
 pub use selection::{Chain, Failures, Level2Data, Selection};
 pub use simulated::{Frames, Messages, Simulated, StruckFault};
@@ -59,7 +59,7 @@ pub struct RunFacts {
     pub restarts: Vec<Restarted>,
     /// What only a simulation knows.
     pub simulated: Option<Simulated>,
-    /// Source identifiers and names of the sources that send by themselves.
+    /// Identifiers and names of the sources that send by themselves, and then of level-1 processors.
     pub sources: Vec<(u32, String)>,
 }
 
@@ -123,9 +123,12 @@ pub struct Summary {
     /// account is exact all the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lower_bounds: Vec<String>,
-    /// What came of each source that sends by itself, in the order of the configuration.
+    /// What came of each source that sends by itself, and of each level-1 processor, in the order of the configuration.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
+    /// Events that lack a source that they shall not go on without.
+    #[serde(default)]
+    pub withheld: Withheld,
 }
 
 /// An application that died and was started again.
@@ -344,7 +347,8 @@ impl Summary {
             simulated: facts.simulated.clone(),
             start_s: facts.starting.map(|starting| starting.as_secs_f64()),
             lower_bounds: lower_bounds(facts, ending, account),
-            links: links::links(&facts.sources, &of(Role::Ros)),
+            links: links::links(&facts.sources, &all.values()),
+            withheld: links::withheld(of(Role::Efd)),
         }
     }
 

@@ -16,7 +16,7 @@ pub(crate) fn requests(events: u64) {
     let mut source = Source::new();
     for number in 0..events {
         let event = EventInfo { event: EventId(number), ordinal: number, ..EventInfo::default() };
-        source.take(source.level1, Message::L1Accept(vec![event]));
+        source.take(source.level1, Message::L1Accept { events: vec![event], times: Vec::new() });
         let first = (number % (ROBS - ROBS_PER_REQUEST)) as u32;
         let robs = (first..first + ROBS_PER_REQUEST as u32).collect();
         source.take(source.l2pu, Message::RoiRequest { event: event.event, request: 1, robs });

@@ -10,7 +10,6 @@ use base::bulk::Bulk;
 use base::ids::{Incarnation, NodeId, Role, RunNumber};
 use configuration::{Dfm, Partition as Configuration, Rate, Ros, Sfi};
 use dataflow::component::{Processed, Steer, Steered};
-use dataflow::level1::trigger::Trigger;
 use dataflow::message::{BuiltEvent, EventInfo, Recording};
 use simulator::network::{HostId, Network, Topology};
 use simulator::world::{
@@ -90,10 +89,6 @@ struct Outsiders;
 impl Outside for Outsiders {
     fn fragment(&mut self, _: NodeId, _: u16, event: &EventInfo) -> Bulk {
         Bulk::Modelled { len_bytes: DATA_BYTES as u32, seed: event.ordinal as u32 }
-    }
-
-    fn trigger(&mut self) -> Option<Trigger> {
-        None
     }
 
     fn steer(&mut self, _: NodeId, steer: &Steer) -> Steered {

@@ -469,7 +469,7 @@ impl Dfm {
                 Message::Decisions { sequence, oldest_undecided, decisions } => {
                     self.on_decisions(now, from, sequence, oldest_undecided, &decisions, out);
                 }
-                Message::L1Accept(events) => self.on_l1_accepts(now, from, &events, out),
+                Message::L1Accept { events, .. } => self.on_l1_accepts(now, from, &events, out),
                 Message::IssuedUpTo(event) => self.on_issued_up_to(from, event),
                 Message::Forget { up_to, former } => self.on_forget(from, up_to, former),
                 Message::NoMore => self.on_no_more(from),

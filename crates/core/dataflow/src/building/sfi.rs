@@ -600,7 +600,12 @@ impl Sfi {
     fn on_timeout(&mut self, now: Time, timeout: &Timeout, out: &mut Outbox) {
         let late = self.late(timeout);
         for &source in &late {
-            self.ask_again(now, timeout.event, source, out);
+            if self.parameters.sources[usize::from(source)].awaited {
+                // It has not said that it has nothing: that is no other try.
+                self.send_try(now, timeout.event, source, out);
+            } else {
+                self.ask_again(now, timeout.event, source, out);
+            }
         }
         if !late.is_empty() {
             self.end_if_collected(timeout.event, out);

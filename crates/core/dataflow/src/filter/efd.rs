@@ -36,6 +36,17 @@ pub struct EfdParameters {
     pub decider: Decider,
     /// The streams of accepted events.
     pub streams: Vec<StreamRule>,
+    /// What becomes of events without the data of some ROBs, by their source identifiers, before anybody decides.
+    pub demands: Vec<(u32, Demand)>,
+}
+
+/// What becomes of an event without the data of a ROB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Demand {
+    /// It is not recorded.
+    Drop,
+    /// It goes to the debug stream.
+    Debug,
 }
 
 /// Who decides.
@@ -136,17 +147,32 @@ impl Efd {
             self.counters.abandoned += 1;
             return self.finish(sfi, finish(&built, Fate::Abandoned), out);
         }
-        match self.parameters.decider {
-            Decider::Tasks => {
+        match (self.demand(&built), self.parameters.decider) {
+            (Some(Demand::Drop), _) => {
+                self.counters.dropped_incomplete += 1;
+                self.reject(Several::one(sfi), &built, out);
+            }
+            (Some(Demand::Debug), _) => {
+                let reason = DebugReason::Incomplete;
+                self.count_failure(reason);
+                self.keep(now, Several::one(sfi), Recording { built, streams: 0, debug: Some(reason) }, out);
+            }
+            (None, Decider::Tasks) => {
                 out.start(Ticket(event.event.0), Work::Process(built.clone()));
                 self.processing.insert(event.event, (Several::one(sfi), built));
             }
-            Decider::Policy(policy) if policy.accepts(event.event, event.ordinal) => {
+            (None, Decider::Policy(policy)) if policy.accepts(event.event, event.ordinal) => {
                 let streams = streams_of(&self.parameters.streams, event.event, 0, 0);
                 self.accept(now, Several::one(sfi), Recording { built, streams, debug: None }, out);
             }
-            Decider::Policy(_) => self.reject(Several::one(sfi), &built, out),
+            (None, Decider::Policy(_)) => self.reject(Several::one(sfi), &built, out),
         }
+    }
+
+    /// What becomes of an event that lacks data; the debug stream keeps more.
+    fn demand(&self, built: &BuiltEvent) -> Option<Demand> {
+        let demands = self.parameters.demands.iter().filter(|(rob, _)| built.missing.contains(rob));
+        demands.map(|(_, demand)| *demand).max()
     }
 
     fn on_processed(&mut self, now: Time, event: EventId, processed: Processed, out: &mut Outbox) {
@@ -178,6 +204,7 @@ impl Efd {
             DebugReason::Exception => self.counters.debug_exception += 1,
             DebugReason::Timeout => self.counters.debug_timeout += 1,
             DebugReason::Memory => self.counters.debug_memory += 1,
+            DebugReason::Incomplete => self.counters.debug_incomplete += 1,
             DebugReason::TooLarge | DebugReason::BadAnswer | DebugReason::NoTask | DebugReason::Malformed => {}
         }
     }

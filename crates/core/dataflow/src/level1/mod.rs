@@ -3,7 +3,6 @@
 pub mod external;
 pub mod kept;
 pub mod led;
-pub(crate) mod owed;
 pub mod roib;
 pub mod source;
 pub mod trigger;

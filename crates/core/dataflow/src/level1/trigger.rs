@@ -4,18 +4,19 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::component::{Component, Input, Outbox, Outcome, PeerState};
+use crate::component::{Component, Input, LinkNews, Outbox, PeerState};
 use crate::level1::external::External;
 use crate::level1::kept::{Keep, Kept};
 use crate::level1::led::Led;
-use crate::level1::owed::Owed;
 pub use crate::level1::source::{Trigger, TriggerSource};
 use crate::message::{BusyCause, Command, EventInfo, Grounds, LinkTrigger, Message, Roi};
 use crate::node::RUN_CONTROL;
 use crate::report::{BlockCause, BlockedClock, Counters, Level1Counters, PeerCount, Report};
 use base::ids::{EventId, Incarnation, NodeId, Role};
 use base::time::Time;
+use timing::Interval;
 use timing::dead_time::{DeadTime, DeadTimeCause, DeadTimeParameters};
+use timing::owed::Owed;
 use timing::pace::{Pace, Spacing};
 use timing::sliced::Sliced;
 
@@ -23,9 +24,9 @@ use timing::sliced::Sliced;
 pub enum TriggerInput {
     /// Level 1, from content that it can have at any time.
     Source(Box<dyn TriggerSource + Send>),
-    /// The outside: level 1 asks its driver for them and issues them as they come, in order. The spacing has to be
-    /// [`Spacing::Unlimited`]; while level 1 is held back it asks for none, so that the outside has to wait.
-    External(External),
+    /// Processors outside, which push them: level 1 issues them as they come, in order. The spacing has to be
+    /// [`Spacing::Unlimited`]; while somebody is busy the processors are told to send nothing.
+    External(Box<External>),
     /// A source that leads: its fragments are the triggers, and their numbers the events. As for triggers from outside, nothing
     /// spaces them; while level 1 is held back its read-out system holds them back in turn.
     Link(Led),
@@ -60,10 +61,10 @@ impl TriggerInput {
     }
 
     /// Drops what came and was not issued; how many.
-    fn discard(&mut self) -> usize {
+    fn discard(&mut self, now: Time) -> usize {
         match self {
             Self::Source(_) | Self::Time(_) => 0,
-            Self::External(external) => external.discard(),
+            Self::External(external) => external.discard(now),
             Self::Link(led) => led.discard(),
         }
     }
@@ -119,6 +120,8 @@ pub struct Level1 {
     again: Option<Again>,
     /// Events that read-out systems are told of together.
     accepts: Vec<EventInfo>,
+    /// When they were, if the leading source says so of any.
+    times: Vec<Interval>,
     /// Of the same events: their deciders, and what these are told.
     results: Vec<(NodeId, Vec<Roi>)>,
     next: EventId,
@@ -197,6 +200,7 @@ impl Level1 {
             kept: Kept::new(parameters.keep, &parameters.deciders),
             again: None,
             accepts: Vec::new(),
+            times: Vec::new(),
             results: Vec::new(),
             next: parameters.first,
             parameters,
@@ -227,9 +231,14 @@ impl Level1 {
             return;
         }
         let readout = self.receivers[..self.parameters.readout.len()].iter().filter(|receiver| receiver.reachable);
-        readout.for_each(|receiver| out.send(receiver.node, Message::L1Accept(self.accepts.clone())));
+        let mut times = core::mem::take(&mut self.times);
+        if times.iter().all(|time| time.is_none()) {
+            times.clear();
+        }
+        let accept = |times: &[Interval]| Message::L1Accept { events: self.accepts.clone(), times: times.to_vec() };
+        readout.for_each(|receiver| out.send(receiver.node, accept(&times)));
         if let Some(dfm) = self.dfm() {
-            out.send(dfm, Message::L1Accept(self.accepts.clone()));
+            out.send(dfm, accept(&[]));
             return self.accepts.clear();
         }
         let results = self.accepts.drain(..).zip(self.results.drain(..));
@@ -333,9 +342,17 @@ impl Level1 {
         }
         let trigger = match &mut self.input {
             TriggerInput::Source(source) => source.trigger(self.counters.issued),
-            TriggerInput::External(external) => external.pop(),
+            TriggerInput::External(external) => {
+                let joined = external.pop(now)?;
+                let vetoed = u64::from(joined.vetoed);
+                self.counters.offered += vetoed;
+                self.counters.vetoed += vetoed;
+                self.counters.vetoed_busy += vetoed;
+                return Some((joined.event, joined.trigger));
+            }
             TriggerInput::Link(led) => {
-                let LinkTrigger { event, trigger_type } = led.pop()?;
+                let LinkTrigger { event, trigger_type, time } = led.pop()?;
+                self.times.push(time);
                 return Some((event, Trigger { trigger_type, ..Trigger::default() }));
             }
             TriggerInput::Time(sliced) => return sliced.pop(now).map(|slice| (slice, Trigger::default())),
@@ -379,34 +396,52 @@ impl Level1 {
         }
     }
 
-    /// Asks the outside for triggers that could be issued at once.
-    fn ask(&mut self, out: &mut Outbox) {
-        let wanted = if self.running && !self.exhausted && !self.is_held_back() { self.left() } else { 0 };
-        if let TriggerInput::External(external) = &mut self.input {
-            external.ask(wanted, out);
-        }
-    }
-
-    /// The leading source begins when all others have come, and ends first.
-    fn lead(&mut self, out: &mut Outbox) {
+    /// Who makes the triggers begins when all others have come, and ends first.
+    fn lead(&mut self, now: Time, out: &mut Outbox) {
         let may = !(self.closing.is_some() || self.exhausted || self.draining);
         if let TriggerInput::Time(sliced) = &mut self.input {
             let told = if may { &[] } else { sliced.stop() };
             return told.iter().for_each(|ros| out.send(*ros, Message::Lead(false)));
         }
-        let TriggerInput::Link(led) = &mut self.input else { return };
-        let wanted = may && (self.running || led.is_started());
         let awaits = self.receivers.iter().any(|r| r.reachable && r.busy & bit(BusyCause::Source) != 0);
-        if (!wanted || !awaits) && led.turn(wanted) {
-            out.send(led.ros(), Message::Lead(wanted));
+        match &mut self.input {
+            TriggerInput::Link(led) => {
+                let wanted = may && (self.running || led.is_started());
+                if (!wanted || !awaits) && led.turn(wanted) {
+                    out.send(led.ros(), Message::Lead(wanted));
+                }
+            }
+            TriggerInput::External(external) => {
+                let wanted = may && !external.is_lost() && (self.running || external.is_started());
+                if !wanted || external.is_started() || !(awaits || external.is_awaited()) {
+                    external.turn(now, wanted, out);
+                }
+            }
+            TriggerInput::Source(_) | TriggerInput::Time(_) => {}
         }
+    }
+
+    /// Processors outside are told to send nothing while anybody is busy. Once the run ends, what they send is not kept.
+    fn hold(&mut self, now: Time, out: &mut Outbox) {
+        let is_over = self.exhausted || self.draining;
+        let busy = !self.running || self.is_anybody_busy();
+        if let TriggerInput::External(external) = &mut self.input {
+            external.hold(now, busy && !is_over, out);
+        }
+    }
+
+    /// Whether somebody says that it takes nothing, or nobody is there.
+    fn is_anybody_busy(&self) -> bool {
+        let says_busy = |receiver: &Receiver| receiver.reachable && receiver.busy != 0;
+        self.again.is_some() || self.next_decider().is_none() || self.receivers.iter().any(says_busy)
     }
 
     fn waits_for_leader(&self) -> bool {
         let goes_on = match &self.input {
             TriggerInput::Link(led) => led.is_started() && !led.is_over(),
             TriggerInput::Time(sliced) => !sliced.is_over(),
-            TriggerInput::Source(_) | TriggerInput::External(_) => false,
+            TriggerInput::External(external) => external.is_started() && !external.is_over(),
+            TriggerInput::Source(_) => false,
         };
         goes_on && !self.exhausted
     }
@@ -430,20 +465,27 @@ impl Level1 {
         self.tell_issued(out);
         let deciders = self.deciders().iter().filter(|receiver| !self.is_told_again(receiver.node));
         deciders.for_each(|receiver| out.send(receiver.node, Message::NoMore));
-        self.discard_unused();
+        self.discard_unused(now);
     }
 
-    fn on_trigger(&mut self, trigger: Option<Trigger>) {
+    fn on_link(&mut self, now: Time, at: u16, news: LinkNews, out: &mut Outbox) {
         if let TriggerInput::External(external) = &mut self.input {
-            external.arrive(trigger);
+            external.on_link(now, usize::from(at), news, out);
         }
-        self.discard_unused();
+    }
+
+    /// What time has brought about at processors outside.
+    fn look_outside(&mut self, now: Time) {
+        if let TriggerInput::External(external) = &mut self.input {
+            external.look(now);
+            self.discard_unused(now);
+        }
     }
 
     /// Triggers from outside that came too late for the run.
-    fn discard_unused(&mut self) {
+    fn discard_unused(&mut self, now: Time) {
         if self.draining || self.exhausted {
-            self.counters.unused += self.input.discard() as u64;
+            self.counters.unused += self.input.discard(now) as u64;
         }
     }
 
@@ -526,7 +568,7 @@ impl Level1 {
                 if let TriggerInput::Link(led) = &mut self.input {
                     led.arrive(triggers, *last);
                 }
-                self.discard_unused();
+                self.discard_unused(now);
             }
             Message::Passed(passed) => {
                 if let TriggerInput::Time(sliced) = &mut self.input {
@@ -562,7 +604,11 @@ impl Level1 {
         };
         receiver.reachable = false;
         receiver.busy = 0;
-        let has_sources = matches!(self.input, TriggerInput::Link(_) | TriggerInput::Time(_));
+        let has_sources = match &self.input {
+            TriggerInput::Link(_) | TriggerInput::Time(_) => true,
+            TriggerInput::External(external) => external.is_after_sources(),
+            TriggerInput::Source(_) => false,
+        };
         if has_sources && self.parameters.readout.contains(&node) {
             // It says when its sources have come.
             receiver.busy = bit(BusyCause::Source);
@@ -625,7 +671,7 @@ impl Level1 {
             again.told += 1;
         }
         for some in events.chunks(BURST as usize) {
-            out.send(again.node, Message::L1Accept(some.to_vec()));
+            out.send(again.node, Message::L1Accept { events: some.to_vec(), times: Vec::new() });
         }
         receiver.before = receiver.sent - again.told - self.kept.count_from(again.from);
         receiver.taken = receiver.before + taken;
@@ -673,6 +719,9 @@ impl Level1 {
             Command::Drain | Command::Abandon => {
                 if command == Command::Abandon {
                     self.again = None;
+                    if let TriggerInput::External(external) = &mut self.input {
+                        external.abandon();
+                    }
                 }
                 self.drain(now, out);
             }
@@ -688,14 +737,15 @@ impl Component for Level1 {
             Input::Message { from, message } => self.on_message(now, from, &message, out),
             Input::Peer { node, state } => self.on_peer(node, state, out),
             Input::Command(command) => self.on_command(now, command, out),
-            Input::Done { outcome: Outcome::Trigger(trigger), .. } => self.on_trigger(trigger),
+            Input::Link { rob, news } => self.on_link(now, rob, news, out),
             _ => {}
         }
         self.tell_again(out);
+        self.look_outside(now);
         self.issue(now, out);
         self.close(now, out);
-        self.ask(out);
-        self.lead(out);
+        self.lead(now, out);
+        self.hold(now, out);
         self.has_waited |= self.dead_time.is_some() && self.is_held_back();
         self.update_blocked(now);
         if self.tell_due.is_some_and(|due| due <= now) {
@@ -709,20 +759,27 @@ impl Component for Level1 {
         let offer = self.pace.next().filter(|_| !waits);
         let owed = self.owed.is_late() && self.is_held_back();
         let offer = offer.map(|due| if owed { self.owed.until(due) } else { due });
-        let slice = match &self.input {
+        let outside = match &self.input {
             TriggerInput::Time(sliced) if !self.exhausted => sliced.next_deadline(),
+            TriggerInput::External(external) => external.next_deadline(),
             _ => None,
         };
-        [offer, self.tell_due, self.closing, slice].into_iter().flatten().min()
+        [offer, self.tell_due, self.closing, outside].into_iter().flatten().min()
     }
 
     fn is_drained(&self) -> bool {
-        self.draining && self.again.is_none()
+        let may_come = match &self.input {
+            TriggerInput::External(external) => external.has_begun() && !external.is_silent(),
+            _ => false,
+        };
+        self.draining && self.again.is_none() && !may_come
     }
 
     fn report(&self, now: Time) -> Report {
         let deciders = self.deciders();
+        let links = if let TriggerInput::External(external) = &self.input { external.report() } else { Vec::new() };
         Report {
+            links,
             peers: deciders.iter().map(|r| PeerCount { node: r.node, counts: [r.sent, 0, 0] }).collect(),
             blocked: self.blocked.read(now),
             ..Report::of(Role::Level1, self.counters.to_values())

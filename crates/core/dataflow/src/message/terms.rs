@@ -54,6 +54,8 @@ pub enum DebugReason {
     NoTask = 7,
     /// The event's bytes are not fragments one behind the other.
     Malformed = 8,
+    /// Data are missing of a source whose events shall not go on without.
+    Incomplete = 9,
 }
 
 /// What became of a built event.
@@ -105,7 +107,7 @@ impl Fate {
 
 impl DebugReason {
     /// All reasons.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Crash,
         Self::Exception,
         Self::Timeout,
@@ -114,6 +116,7 @@ impl DebugReason {
         Self::BadAnswer,
         Self::NoTask,
         Self::Malformed,
+        Self::Incomplete,
     ];
 
     /// From its wire value.
@@ -132,6 +135,7 @@ impl DebugReason {
             Self::BadAnswer => "FilterBadAnswer",
             Self::NoTask => "FilterNoTask",
             Self::Malformed => "FilterMalformed",
+            Self::Incomplete => "Incomplete",
         }
     }
 }

@@ -55,7 +55,7 @@ impl Message {
     /// Senders and receivers, as sets of roles.
     fn ways(&self) -> &'static [(u16, u16)] {
         match self {
-            Self::L1Accept(_) => &[(LEVEL1, ROS | DFM)],
+            Self::L1Accept { .. } => &[(LEVEL1, ROS | DFM)],
             Self::L1Result { .. } | Self::Resume { .. } | Self::L1Again { .. } | Self::SettledTaken => {
                 &[(LEVEL1, L2SV)]
             }

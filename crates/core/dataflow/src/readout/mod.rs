@@ -5,10 +5,11 @@ pub mod cleared_ids;
 pub mod clears;
 pub(crate) mod few_events;
 pub mod fragment;
-pub mod lateness;
 pub mod pusher;
 pub(crate) mod replies;
 mod requests;
 pub mod rob;
 pub mod ros;
 pub mod valid_bound;
+
+pub use timing::{lateness, rule, slices, watch};

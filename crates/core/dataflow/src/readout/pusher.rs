@@ -6,10 +6,10 @@ use core::time::Duration;
 
 use crate::building::byte_credits::{PushWindow, cost};
 use crate::building::rate_division::RateDivision;
-use crate::readout::lateness::Lateness;
 use base::ids::{EventId, NodeId};
 use base::random::Random;
 use base::time::Time;
+use timing::lateness::Lateness;
 
 /// How a read-out system pushes.
 #[derive(Clone, Debug, PartialEq)]

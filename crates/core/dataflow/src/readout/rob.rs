@@ -65,8 +65,8 @@ impl Rob {
     }
 
     /// The same for chunks, of which there is one to a page.
-    pub(super) fn timed(self) -> Self {
-        Self { chunks: Some(Box::default()), ..self }
+    pub(super) fn timed(self, exclusive: bool) -> Self {
+        Self { chunks: Some(Box::new(Chunks::new(exclusive))), ..self }
     }
 
     /// The source identifier of its link.
@@ -143,8 +143,15 @@ impl Rob {
         } += 1;
     }
 
-    /// Takes a chunk. It is kept, unless all its events were made.
-    pub(super) fn insert_chunk(&mut self, interval: Interval, status: u32, bulk: Bulk, is_unplaced: bool) {
+    /// Takes a chunk. It is kept, unless all its events were made. That makes it late if it lies below `late_below`; else it has none.
+    pub(super) fn insert_chunk(
+        &mut self,
+        interval: Interval,
+        status: u32,
+        bulk: Bulk,
+        is_unplaced: bool,
+        late_below: u64,
+    ) {
         self.counters.fragments_in += 1;
         self.counters.bytes_in += bulk.len() as u64;
         self.counters.flagged += u64::from(status != 0);
@@ -154,9 +161,10 @@ impl Rob {
             return;
         }
         match chunks.insert(interval, Chunk { bulk, status }) {
-            Arrival::InTime => {}
-            Arrival::PartlyLate => self.counters.late_in_part += 1,
+            Arrival::Late if interval.begin >= late_below => self.counters.never_triggered += 1,
             Arrival::Late => self.counters.dropped_old += 1,
+            Arrival::PartlyLate if interval.begin < late_below => self.counters.late_in_part += 1,
+            Arrival::InTime | Arrival::PartlyLate => {}
         }
     }
 

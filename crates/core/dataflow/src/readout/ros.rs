@@ -31,6 +31,7 @@ use crate::window::TakenCount;
 use base::bulk::Bulk;
 use base::ids::{EventId, Incarnation, NodeId, Role};
 use base::time::Time;
+use timing::Interval;
 
 use links::Links;
 pub use parameters::{Framing, LinkParameters, LinksParameters, ReadOut, RosParameters, TimedHead, TimedParameters};
@@ -119,8 +120,10 @@ impl Ros {
         };
         let rob = |(index, &id)| {
             let rob = Rob::new(id, parameters.pages_per_rob, is_ordered(index));
-            let is_timed = parameters.links.each.get(index).is_some_and(|link| link.timed.is_some());
-            if is_timed { rob.timed() } else { rob }
+            match parameters.links.each.get(index).and_then(|link| link.timed) {
+                Some(timed) => rob.timed(timed.rule.exclusive),
+                None => rob,
+            }
         };
         let robs = parameters.robs.iter().enumerate().map(rob).collect();
         let links = (parameters.read_out == ReadOut::Pushed).then(|| Links::new(&parameters.links, parameters.late));
@@ -162,11 +165,11 @@ impl Ros {
         }
     }
 
-    fn on_l1_accepts(&mut self, now: Time, events: Vec<EventInfo>, out: &mut Outbox) {
+    fn on_l1_accepts(&mut self, now: Time, events: Vec<EventInfo>, times: &[Interval], out: &mut Outbox) {
         events.iter().for_each(|event| self.valid.note_issued(event.event));
         events.last().into_iter().for_each(|last| self.note_trigger(last));
         if self.parameters.read_out == ReadOut::Pushed {
-            return self.on_accepts_pushed(now, &events, out);
+            return self.on_accepts_pushed(now, &events, times, out);
         }
         let to_read = |event: EventInfo| ToRead { event, request: None, builder: self.destinations.of(event.event) };
         self.to_read.extend(events.into_iter().map(to_read));
@@ -456,9 +459,10 @@ impl Ros {
 
     /// A builder asks for an event: it is not pushed as well.
     fn withdraw(&mut self, from: NodeId, event: EventId) {
-        let Some(pusher) = &mut self.pusher else { return };
-        pusher.withdraw(from, event);
-        self.to_push.retain(|entry| *entry != (from, event));
+        if let Some(pusher) = &mut self.pusher {
+            pusher.withdraw(from, event);
+            self.to_push.retain(|entry| *entry != (from, event));
+        }
         if self.parameters.push.as_ref().is_some_and(|push| push.destination == Destination::Table) {
             // Both are in the order of level 1. What is not is sent twice at worst.
             let to_read = self.to_read.binary_search_by_key(&event, |next| next.event.event);
@@ -468,9 +472,13 @@ impl Ros {
             let is_it = |next: &&mut ToRead| next.builder == Some(from);
             to_read.into_iter().chain(reading).filter(is_it).for_each(|next| next.builder = None);
         }
+        // Where requests may wait for ever, one that is made again takes the place of the one before.
+        let awaits = self.links.as_ref().is_some_and(|links| links.await_any());
         let mut place = self.waiting.first_from(event);
         while let Some(waiting) = self.waiting.up_to(event, place) {
-            if waiting.request.from == from && waiting.request.kind.is_push() {
+            let request = &waiting.request;
+            let is_event = matches!(request.kind, RequestKind::Event { .. });
+            if request.from == from && (request.kind.is_push() || (awaits && is_event)) {
                 self.waiting.take(place);
             } else {
                 place += 1;
@@ -659,7 +667,12 @@ impl Ros {
         while let Some(waiting) = self.waiting.up_to(event, place) {
             if waiting.deadline <= now {
                 let late = self.waiting.take(place);
-                self.answer_late(&late.request, out);
+                if self.has_to_wait(&late.request) {
+                    let deadline = now + self.parameters.request_timeout;
+                    self.wait(Waiting { deadline, ..late });
+                } else {
+                    self.answer_late(&late.request, out);
+                }
             } else {
                 place += 1;
             }
@@ -676,7 +689,7 @@ impl Ros {
 
     fn on_message(&mut self, now: Time, from: NodeId, message: Message, out: &mut Outbox) {
         match message {
-            Message::L1Accept(events) => self.on_l1_accepts(now, events, out),
+            Message::L1Accept { events, times } => self.on_l1_accepts(now, events, &times, out),
             Message::Lead(on) => self.on_lead(now, on, out),
             Message::IssuedUpTo(last) => self.on_issued_up_to(last, out),
             Message::L2Result { event, bulk } => self.on_l2_result(from, event, bulk, out),
@@ -786,7 +799,7 @@ impl Ros {
                 self.valid.settle();
                 if self.clears.is_complete() {
                     self.collect_garbage(out);
-                    self.end_slices();
+                    self.end_events();
                     self.read_next(now, out);
                     self.keep_results_if_pseudo(now, out);
                 }
@@ -816,7 +829,8 @@ impl Component for Ros {
     }
 
     fn flush(&mut self, now: Time, out: &mut Outbox) {
-        self.tell_passed(out);
+        self.judge_clocks(out);
+        self.take_stock(now, out);
         self.push(now, out);
         self.replies.flush(out);
     }

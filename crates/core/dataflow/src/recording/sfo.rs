@@ -419,7 +419,7 @@ impl Component for Sfo {
                 Outcome::SyncFailed => self.on_sync_failed(now),
                 Outcome::Synced => self.on_synced(now, out),
                 Outcome::Closed { files, unfinished } => self.on_closed(files, unfinished, out),
-                Outcome::ReadOut(_) | Outcome::Trigger(_) | Outcome::Steered(_) | Outcome::Processed(_) => {}
+                Outcome::ReadOut(_) | Outcome::Steered(_) | Outcome::Processed(_) => {}
             },
             Input::Command(command) => self.on_command(command, out),
             Input::Deadline => self.on_deadline(now, out),

@@ -298,6 +298,8 @@ counters! {
         never_triggered,
         /// Chunks that came when an event that they meet had been made without them; they are in later ones.
         late_in_part,
+        /// Events that were made before a source had passed them, whose data belong to events by time or count.
+        unpassed,
         /// Events times links without a fragment when they were cleared. It may have come later, and is then dropped.
         absent,
         /// Fragments that sources say to have sent.
@@ -437,6 +439,8 @@ counters! {
         rejected,
         /// Of these, accepted events that no stream took: for their chains, or by its prescale.
         prescaled,
+        /// Of these, events without the data of a source, which were not decided on for that.
+        dropped_incomplete,
         /// Accepted.
         accepted,
         /// Sent to the debug stream.
@@ -449,6 +453,8 @@ counters! {
         debug_timeout,
         /// Of these, events that needed too much memory.
         debug_memory,
+        /// Of these, events without the data of a source that were not decided on for that.
+        debug_incomplete,
         /// Given up undecided.
         abandoned,
         /// Accepted or debug events that an SFO has acknowledged.

@@ -216,7 +216,12 @@ fn notes(actions: &[Action]) -> Vec<Note> {
 }
 
 pub(crate) fn parameters(sources: u16, events: usize) -> SfiParameters {
-    let source = |index: u16| Source { node: NodeId(FIRST_SOURCE + index), robs: vec![index.into()], results: false };
+    let source = |index: u16| Source {
+        node: NodeId(FIRST_SOURCE + index),
+        robs: vec![index.into()],
+        results: false,
+        awaited: false,
+    };
     SfiParameters {
         sources: (0..sources).map(source).collect(),
         dfm: DFM,

@@ -4,11 +4,12 @@ use base::bulk::Bulk;
 use base::ids::{EventId, Incarnation, NodeId};
 use base::time::Time;
 use dataflow::component::{Action, Component, Input, Outbox, PeerState};
-use dataflow::filter::efd::{Decider, Efd, EfdParameters};
+use dataflow::filter::efd::{Decider, Demand, Efd, EfdParameters};
 use dataflow::filter::policy::FilterPolicy;
 use dataflow::filter::streams::one_stream;
 use dataflow::ledger::Finish;
 use dataflow::message::{BuiltEvent, Command, EventInfo, Fate, Grounds, Message};
+use dataflow::report::{Counters, EfdCounters};
 
 const DFM: NodeId = NodeId(1);
 const SFIS: [NodeId; 2] = [NodeId(2), NodeId(3)];
@@ -46,6 +47,24 @@ fn what_was_for_one_life_of_a_builder_does_not_go_to_the_next() {
 }
 
 #[test]
+fn an_event_without_what_it_needs_is_dropped_or_goes_to_the_debug_stream() {
+    let mut daemon = Daemon::new();
+    daemon.efd = Efd::new(EfdParameters {
+        demands: vec![(7, Demand::Drop), (8, Demand::Debug)],
+        ..parameters(&SFIS, DFM, Decider::Policy(FilterPolicy::AcceptAll))
+    });
+    [DFM, SFIS[0]].into_iter().for_each(|node| _ = daemon.peer(node, PeerState::Up(Incarnation(0))));
+    for (event, missing) in [(0, vec![]), (1, vec![7]), (2, vec![6, 8]), (3, vec![7, 8]), (4, vec![6])] {
+        daemon.built_without(SFIS[0], event, missing);
+    }
+    let Some((_, Message::Finished(fates))) = daemon.flush().into_iter().next() else { panic!("no fates") };
+    let fates: Vec<Fate> = fates.into_iter().map(|finish| finish.fate).collect();
+    assert_eq!(fates, [Fate::Accepted, Fate::Rejected, Fate::Debug, Fate::Debug, Fate::Accepted]);
+    let c = EfdCounters::from_values(&daemon.efd.report(Time::ZERO).counters);
+    assert_eq!((c.dropped_incomplete, c.debug_incomplete, c.rejected, c.debug), (1, 2, 1, 2));
+}
+
+#[test]
 fn what_is_not_told_is_not_drained() {
     let mut daemon = Daemon::new();
     daemon.built(SFIS[0], 0);
@@ -58,7 +77,7 @@ fn what_is_not_told_is_not_drained() {
 /// A daemon with four slots whose output is not recorded, before a DFM that does not return.
 pub(crate) fn parameters(sfis: &[NodeId], dfm: NodeId, decider: Decider) -> EfdParameters {
     let (sfis, sfos) = (sfis.to_vec(), Vec::new());
-    EfdParameters { sfis, sfos, dfm, dfm_returns: false, slots: 4, decider, streams: one_stream() }
+    EfdParameters { sfis, sfos, dfm, dfm_returns: false, slots: 4, decider, streams: one_stream(), demands: Vec::new() }
 }
 
 /// Accepts events with even numbers.
@@ -80,8 +99,12 @@ impl Daemon {
     }
 
     fn built(&mut self, from: NodeId, event: u64) -> Vec<(NodeId, Message)> {
+        self.built_without(from, event, Vec::new())
+    }
+
+    fn built_without(&mut self, from: NodeId, event: u64, missing: Vec<u32>) -> Vec<(NodeId, Message)> {
         let event = EventInfo { event: EventId(event), ordinal: event, ..EventInfo::default() };
-        let (oldest_unfinished, missing, bulk) = (EventId(0), Vec::new(), Bulk::default());
+        let (oldest_unfinished, bulk) = (EventId(0), Bulk::default());
         let message = Message::BuiltEvent(BuiltEvent { event, oldest_unfinished, missing, bulk });
         self.input(Input::Message { from, message })
     }

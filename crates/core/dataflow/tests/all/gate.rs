@@ -10,6 +10,8 @@ use dataflow::message::{Command, Envelope, Message};
 use dataflow::node::{Node, RUN_CONTROL};
 use dataflow::report::{Report, Unexpected};
 
+use crate::pass::accept;
+
 /// Counts the messages that it gets.
 struct Listener(u64);
 
@@ -57,11 +59,11 @@ fn say(node: &mut Node, from: NodeId, message: Message) {
 #[test]
 fn what_a_role_has_not_to_say_is_counted_by_kind_and_sender_and_goes_no_further() {
     let mut node = ros();
-    say(&mut node, LEVEL1, Message::L1Accept(Vec::new()));
+    say(&mut node, LEVEL1, accept(Vec::new()));
     say(&mut node, SFI, Message::EventRequest { requests: Arc::default() });
     assert_eq!(node.report(Time::ZERO).unexpected, []);
     // A builder issues no triggers, level 1 asks for no data, nobody but run control commands.
-    (0..2).for_each(|_| say(&mut node, SFI, Message::L1Accept(Vec::new())));
+    (0..2).for_each(|_| say(&mut node, SFI, accept(Vec::new())));
     say(&mut node, LEVEL1, Message::EventRequest { requests: Arc::default() });
     say(&mut node, SFI, Message::Command(Command::Abandon));
     say(&mut node, LEVEL1, Message::L2ResultTaken(EventId(1)));

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use base::ids::{EventId, Incarnation, NodeId};
 use base::time::Time;
-use dataflow::component::{Action, Component, Input, Outbox, Outcome, PeerState, Ticket, Work};
+use dataflow::component::{Action, Component, Input, Outbox, PeerState};
 use dataflow::level1::dead_time::{DeadTimeParameters, LeakyBucket};
-use dataflow::level1::external::External;
 use dataflow::level1::kept::Keep;
 use dataflow::level1::pace::Spacing;
 use dataflow::level1::trigger::{Level1, Level1Parameters, Trigger, TriggerInput, TriggerSource};
@@ -46,13 +45,12 @@ struct Driver {
     now: Time,
     /// When events were issued, after the start, and their bunch crossings.
     issued: Vec<(u64, u16)>,
-    asked: Vec<Ticket>,
 }
 
 impl Driver {
     fn new(parameters: Level1Parameters, input: TriggerInput) -> Self {
         let level1 = Level1::new(parameters, input);
-        let mut driver = Self { level1, now: START, issued: Vec::new(), asked: Vec::new() };
+        let mut driver = Self { level1, now: START, issued: Vec::new() };
         driver.input(Input::Peer { node: DECIDER, state: PeerState::Up(Incarnation(0)) });
         driver.input(Input::Command(Command::Start));
         driver
@@ -63,12 +61,8 @@ impl Driver {
         self.level1.handle(self.now, input, &mut out);
         self.level1.check();
         for action in out.drain() {
-            match action {
-                Action::Send { message: Message::L1Result { event, .. }, .. } => {
-                    self.issued.push((self.now.as_ns() - START.as_ns(), event.bcid));
-                }
-                Action::Start { ticket, work: Work::NextTrigger } => self.asked.push(ticket),
-                _ => {}
+            if let Action::Send { message: Message::L1Result { event, .. }, .. } = action {
+                self.issued.push((self.now.as_ns() - START.as_ns(), event.bcid));
             }
         }
     }
@@ -94,11 +88,6 @@ impl Driver {
     fn counters(&self) -> Level1Counters {
         Level1Counters::from_values(&self.level1.report(self.now).counters)
     }
-
-    fn answer(&mut self, trigger: Option<Trigger>) {
-        let ticket = self.asked.remove(0);
-        self.input(Input::Done { ticket, outcome: Outcome::Trigger(trigger) });
-    }
 }
 
 fn dead_time(simple: u64, complex: &[LeakyBucket]) -> Option<DeadTimeParameters> {
@@ -117,7 +106,7 @@ fn readout_is_told_before_deciders_and_these_before_they_hear_that_nothing_follo
         .into_iter()
         .for_each(|input| level1.handle(START, input, &mut out));
     let told = out.drain().filter_map(|action| match action {
-        Action::Send { to, message: Message::L1Accept(events) } => Some((to, events.len())),
+        Action::Send { to, message: Message::L1Accept { events, .. } } => Some((to, events.len())),
         Action::Send { to, message: Message::L1Result { event, .. } } => Some((to, usize::from(event.bcid))),
         Action::Send { to, message: Message::IssuedUpTo(last) } => Some((to, last.0 as usize)),
         _ => None,
@@ -180,52 +169,6 @@ fn after_busy_triggers_come_in_the_crossings_that_follow() {
     assert_eq!(driver.times(), [0, 50_025, 60_025], "not in crossings of the time in between");
 }
 
-#[test]
-fn the_outside_is_asked_within_the_credit_and_not_while_somebody_is_busy() {
-    let input = TriggerInput::External(External::new(3));
-    let mut driver = Driver::new(parameters(Spacing::Unlimited, None), input);
-    assert_eq!(driver.asked.len(), 3);
-    driver.answer(Some(Trigger { bcid: 77, ..Trigger::default() }));
-    assert_eq!((driver.issued.len(), driver.issued[0].1, driver.asked.len()), (1, 77, 3));
-    driver.message(Message::Busy { cause: BusyCause::Pages, on: true });
-    (0..3).for_each(|_| driver.answer(Some(Trigger::default())));
-    assert_eq!((driver.issued.len(), driver.asked.len()), (1, 0), "what comes is kept, nothing more is asked for");
-    driver.message(Message::Busy { cause: BusyCause::Pages, on: false });
-    assert_eq!((driver.issued.len(), driver.asked.len()), (4, 3));
-    driver.answer(None);
-    driver.input(Input::Command(Command::Drain));
-    assert!(driver.level1.is_drained() && driver.counters().vetoed == 0);
-}
-
-#[test]
-fn dead_time_holds_triggers_from_outside_back() {
-    let input = TriggerInput::External(External::new(2));
-    let mut driver = Driver::new(parameters(Spacing::Unlimited, dead_time(9, &[])), input);
-    driver.run(10_010);
-    (0..2).for_each(|_| driver.answer(Some(Trigger::default())));
-    driver.run(20_000);
-    assert_eq!(driver.times(), [10_025, 10_275]);
-    assert_eq!(driver.counters().vetoed, 0);
-}
-
-#[test]
-fn a_trigger_from_outside_that_comes_after_the_stop_is_counted() {
-    let input = TriggerInput::External(External::new(2));
-    let mut driver = Driver::new(parameters(Spacing::Unlimited, None), input);
-    driver.input(Input::Command(Command::Drain));
-    (0..2).for_each(|_| driver.answer(Some(Trigger::default())));
-    assert_eq!((driver.counters().issued, driver.counters().unused, driver.asked.len()), (0, 2, 0));
-}
-
-#[test]
-fn no_more_is_asked_for_than_the_run_may_have() {
-    let input = TriggerInput::External(External::new(8));
-    let mut driver = Driver::new(Level1Parameters { limit: Some(3), ..parameters(Spacing::Unlimited, None) }, input);
-    assert_eq!(driver.asked.len(), 3);
-    (0..3).for_each(|_| driver.answer(Some(Trigger::default())));
-    assert_eq!((driver.issued.len(), driver.asked.len()), (3, 0));
-}
-
 /// All that was not finished went out at once, however much it was.
 #[test]
 fn a_dfm_that_returns_is_told_again_within_its_window() {
@@ -236,7 +179,7 @@ fn a_dfm_that_returns_is_told_again_within_its_window() {
         level1.handle(START, input, &mut out);
         level1.check();
         let told = |action: Action| match action {
-            Action::Send { message: Message::L1Accept(events), .. } => {
+            Action::Send { message: Message::L1Accept { events, .. }, .. } => {
                 events.iter().map(|event| event.event.0).collect()
             }
             Action::Send { message: Message::IssuedUpTo(event), .. } => vec![1_000_000 + event.0],

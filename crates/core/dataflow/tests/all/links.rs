@@ -13,9 +13,10 @@ use dataflow::message::{BusyCause, Command, DataRequest, EventInfo, LinkTrigger,
 use dataflow::readout::fragment::FragmentHead;
 use dataflow::readout::ros::{LinkParameters, LinksParameters, ReadOut, Ros, RosParameters};
 use dataflow::report::{Counters, LinkReport, LinkState, RosCounters};
+use timing::Interval;
 
 use crate::level1;
-use crate::pass::pass;
+use crate::pass::{accept as accepting, pass};
 
 const LEVEL1: NodeId = NodeId(1);
 const DFM: NodeId = NodeId(3);
@@ -104,6 +105,24 @@ fn a_full_link_is_turned_off_alone_and_on_again() {
     assert_eq!(ros.pass([clear(1, 4, &[1, 2, 3], false)]).last(), Some(&order(OTHER, LinkOrder::On)));
 }
 
+/// The hand-shake of a EUDET TLU: the next trigger comes when this one is issued and every device has been read out.
+#[test]
+fn one_by_one_a_trigger_waits_for_level_1_and_for_all_that_follow() {
+    let one_by_one = LinkParameters { one_by_one: true, ..LinkParameters::default() };
+    let on = Action::Link { rob: LEADER, order: LinkOrder::On };
+    let mut ros = Driver::between(LinkParameters { leads: true, ..one_by_one }, one_by_one);
+    assert!(!ros.pass([fragment(LEADER, 1)]).contains(&on));
+    assert!(!ros.pass([accept(&[1])]).contains(&on), "the other source has not sent its fragment");
+    assert!(ros.pass([fragment(OTHER, 1)]).contains(&on));
+    assert!(!ros.pass([fragment(OTHER, 2), fragment(LEADER, 2)]).contains(&on), "it is not issued");
+    assert!(ros.pass([accept(&[2])]).contains(&on));
+    assert!(ros.pass([fragment(LEADER, 2)]).contains(&on), "what is no trigger is not waited for");
+    ros.pass([fragment(LEADER, 3), accept(&[3])]);
+    assert!(ros.pass([link(OTHER, LinkNews::Down)]).contains(&on), "nor is a source that is away");
+    ros.pass([link(OTHER, LinkNews::Up), fragment(LEADER, 4), accept(&[4])]);
+    assert!(ros.pass([link(OTHER, LinkNews::Idle(EventId(5)))]).contains(&on), "nor one that has gone past it");
+}
+
 #[test]
 fn a_source_that_is_lost_is_done_without_after_a_grace_and_goes_on_when_it_returns() {
     let mut ros = Driver::running();
@@ -163,6 +182,21 @@ fn an_event_is_complete_without_a_source_that_is_tolerated() {
 }
 
 #[test]
+fn an_event_waits_for_a_source_as_long_as_that_is_there() {
+    let mut ros = Driver::with(LinkParameters { awaited: true, ..LinkParameters::default() });
+    ros.pass([fragment(LEADER, 1), fragment(LEADER, 2), accept(&[1, 2]), request(1), request(2)]);
+    for _ in 0..5 {
+        ros.now = ros.ros.next_deadline().unwrap().max(ros.now + Duration::from_secs(1));
+        assert_eq!(replies(&ros.pass([Input::Deadline])), []);
+        assert_eq!(replies(&ros.pass([request(2)])), [], "asked once more");
+    }
+    assert_eq!(replies(&ros.pass([fragment(OTHER, 1)])), [(1, vec![])]);
+    assert_eq!(replies(&ros.pass([link(OTHER, LinkNews::Down)])), []);
+    ros.now = ros.now + GRACE;
+    assert_eq!(replies(&ros.pass([Input::Deadline])), [(2, vec![(OTHER, true)])], "once, however often it was asked");
+}
+
+#[test]
 fn level_1_gives_events_the_numbers_of_the_leading_source_and_waits_for_its_end() {
     let mut level1 = LedLevel1::new();
     assert_eq!(level1.input(Input::Command(Command::Start)), [], "the sources have not come");
@@ -195,7 +229,7 @@ struct Driver {
 impl Driver {
     /// Two links with six pages each; the first leads.
     fn new() -> Self {
-        Self::unconnected(LinkParameters::default())
+        Self::unconnected(LinkParameters { leads: true, ..LinkParameters::default() }, LinkParameters::default())
     }
 
     fn running() -> Self {
@@ -203,14 +237,17 @@ impl Driver {
     }
 
     fn with(other: LinkParameters) -> Self {
-        let mut driver = Self::unconnected(other);
+        Self::between(LinkParameters { leads: true, ..LinkParameters::default() }, other)
+    }
+
+    fn between(leader: LinkParameters, other: LinkParameters) -> Self {
+        let mut driver = Self::unconnected(leader, other);
         let up = |rob| link(rob, LinkNews::Up);
         driver.pass([up(LEADER), up(OTHER), Input::Command(Command::Start), says(LEVEL1, Message::Lead(true))]);
         driver
     }
 
-    fn unconnected(other: LinkParameters) -> Self {
-        let leader = LinkParameters { leads: true, ..LinkParameters::default() };
+    fn unconnected(leader: LinkParameters, other: LinkParameters) -> Self {
         let ros = Ros::new(RosParameters {
             robs: vec![u32::from(LEADER), u32::from(OTHER)],
             pages_per_rob: 6,
@@ -278,7 +315,7 @@ impl LedLevel1 {
     /// Numbers and ordinals of what is issued.
     fn infos(&mut self, input: Input) -> Vec<(u64, u64)> {
         let info = |action: Action| match action {
-            Action::Send { to: SFI, message: Message::L1Accept(events) } => events,
+            Action::Send { to: SFI, message: Message::L1Accept { events, .. } } => events,
             _ => Vec::new(),
         };
         let events = self.input(input).into_iter().flat_map(info);
@@ -286,7 +323,7 @@ impl LedLevel1 {
     }
 
     fn issued(&mut self, numbers: &[u64], last: bool) -> Vec<(u64, u64)> {
-        let trigger = |&event: &u64| LinkTrigger { event: EventId(event), trigger_type: 0 };
+        let trigger = |&event: &u64| LinkTrigger { event: EventId(event), trigger_type: 0, time: Interval::default() };
         self.infos(says(SFI, Message::LinkTriggers { triggers: numbers.iter().map(trigger).collect(), last }))
     }
 }
@@ -329,12 +366,13 @@ fn link(rob: u16, news: LinkNews) -> Input {
 
 fn fragment(rob: u16, event: u64) -> Input {
     let head = FragmentHead { event: EventId(event), status: 0, len_bytes: 100 };
-    link(rob, LinkNews::Fragment { head, trigger_type: 0, bulk: Bulk::Modelled { len_bytes: 100, seed: 0 } })
+    let (time, bulk) = (Interval::default(), Bulk::Modelled { len_bytes: 100, seed: 0 });
+    link(rob, LinkNews::Fragment { head, trigger_type: 0, time, bulk })
 }
 
 fn accept(events: &[u64]) -> Input {
     let info = |&event: &u64| EventInfo { event: EventId(event), ..EventInfo::default() };
-    says(LEVEL1, Message::L1Accept(events.iter().map(info).collect()))
+    says(LEVEL1, accepting(events.iter().map(info).collect()))
 }
 
 fn request(event: u64) -> Input {

@@ -16,6 +16,7 @@ use dataflow::message::{BuiltEvent, Command, DebugReason, Ended, EventInfo, Fate
 use dataflow::report::{Counters, DfmCounters, Report};
 
 use crate::filter_daemon;
+use crate::pass::accept;
 
 const LEVEL1: NodeId = NodeId(1);
 const DFM: NodeId = NodeId(3);
@@ -80,7 +81,7 @@ impl Driver<Dfm> {
     }
 
     fn build(&mut self, event: u64) {
-        self.says(LEVEL1, Message::L1Accept(vec![info(event)]));
+        self.says(LEVEL1, accept(vec![info(event)]));
         self.says(SFI, Message::EndOfEvent(vec![Ended { event: EventId(event), attempt: 1, missing: 0 }]));
     }
 
@@ -96,7 +97,7 @@ impl Driver<Dfm> {
     /// The bound that level 1 is told, as one more event is built by the next life of the SFI.
     fn bound(&mut self) -> EventId {
         self.peer(SFI, PeerState::Up(Incarnation(1)));
-        self.says(LEVEL1, Message::L1Accept(vec![info(9)]));
+        self.says(LEVEL1, accept(vec![info(9)]));
         let actions = self.says(SFI, Message::EndOfEvent(vec![Ended { event: EventId(9), attempt: 1, missing: 0 }]));
         let told = |action: &Action| match action {
             Action::Send { message: Message::FinishedBelow(bound), .. } => Some(*bound),
@@ -166,7 +167,7 @@ fn the_report_of_a_dfm_names_what_each_builder_has_built_and_who_has_no_room() {
     let of_sfi = |report: &Report| report.peers.iter().find(|peer| peer.node == SFI).map(|peer| peer.counts);
     let report = driver.component.report(second);
     assert_eq!((of_sfi(&report), report.blocked.len()), (Some([3, 0, 1]), 0));
-    driver.says(LEVEL1, Message::L1Accept((10..19).map(info).collect()));
+    driver.says(LEVEL1, accept((10..19).map(info).collect()));
     let blocked = driver.component.report(second).blocked;
     assert!(matches!(&blocked[..], [one] if one.by == SFI && one.time_ns == second.as_ns()), "{blocked:?}");
 }
@@ -202,7 +203,7 @@ fn what_a_daemon_had_told_the_builder_is_not_lost_and_counts_once() {
 #[test]
 fn what_the_last_builder_was_told_is_asked_for_where_nothing_is_cleared() {
     let mut driver = Driver::clearing_after(ClearAfter::Recorded);
-    driver.says(LEVEL1, Message::L1Accept(vec![info(3)]));
+    driver.says(LEVEL1, accept(vec![info(3)]));
     assert_eq!(asks(&driver.peer(SFI, PeerState::Down)), [], "it may come back, and builds them again");
     let actions = driver.peer(SFI, PeerState::Gone);
     assert_eq!(asks(&actions), EFDS);

@@ -2,6 +2,12 @@
 
 use base::time::Time;
 use dataflow::component::{Action, Component, Input, Outbox};
+use dataflow::message::{EventInfo, Message};
+
+/// Level 1 accepts events, of which it knows no times.
+pub(crate) fn accept(events: Vec<EventInfo>) -> Message {
+    Message::L1Accept { events, times: Vec::new() }
+}
 
 /// What a component makes of all that is there at once.
 pub(crate) fn pass(component: &mut impl Component, now: Time, inputs: impl IntoIterator<Item = Input>) -> Vec<Action> {

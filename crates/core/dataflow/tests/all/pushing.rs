@@ -12,7 +12,7 @@ use dataflow::readout::fragment::FragmentHead;
 use dataflow::readout::pusher::{Destination, PushParameters};
 use dataflow::readout::ros::{LinksParameters, ReadOut, Ros, RosParameters};
 
-use crate::pass::pass;
+use crate::pass::{accept, pass};
 
 const LEVEL1: NodeId = NodeId(1);
 const DFM: NodeId = NodeId(3);
@@ -168,7 +168,7 @@ impl Driver {
     /// Level 1 issues events; what is read out because of that.
     fn accepts(&mut self, events: std::ops::Range<u64>) -> (Ticket, Vec<u64>) {
         let infos = events.map(|event| EventInfo { event: EventId(event), ..EventInfo::default() });
-        started(&self.pass([says(LEVEL1, Message::L1Accept(infos.collect()))]))
+        started(&self.pass([says(LEVEL1, accept(infos.collect()))]))
     }
 }
 

@@ -15,6 +15,8 @@ use dataflow::readout::fragment::FragmentHead;
 use dataflow::readout::ros::{LinksParameters, ReadOut, Ros, RosParameters};
 use dataflow::report::{Counters, RosCounters};
 
+use crate::pass::accept;
+
 /// A pROS that had returned let builders wait for results that it had lost.
 #[test]
 fn what_the_pros_does_not_have_it_says_at_once() {
@@ -102,13 +104,13 @@ fn a_clear_beyond_what_level_1_has_issued_loses_nothing() {
         let request = DataRequest { event: info(event), attempt: 1, request: 1, robs: Vec::new() };
         Message::EventRequest { requests: vec![request].into() }
     };
-    say(level1, Message::L1Accept(vec![info(0), info(1), info(2)]));
+    say(level1, accept(vec![info(0), info(1), info(2)]));
     say(dfm, clear(1, 1));
     for (sequence, far) in [(2, 1 << 40), (1 << 40, 2)] {
         say(dfm, clear(sequence, far));
         assert_eq!(say(sfi, request(1)).0, Some(Vec::new()), "what is in the buffers stays");
     }
-    say(level1, Message::L1Accept(vec![info(3)]));
+    say(level1, accept(vec![info(3)]));
     assert_eq!(say(sfi, request(3)).0, Some(Vec::new()), "what comes later is taken");
     let (_, report) = say(dfm, clear(3, 2));
     let c = RosCounters::from_values(&report.counters);

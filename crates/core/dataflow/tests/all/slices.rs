@@ -16,10 +16,11 @@ use dataflow::readout::ros::{
 };
 use dataflow::report::{Counters, Level1Counters, LinkState, RosCounters};
 use timing::Interval;
+use timing::rule::Rule;
 use timing::sliced::Sliced;
-use timing::slices::Passed;
+use timing::slices::{Passed, Slices};
 
-use crate::level1;
+use crate::{level1, pass};
 
 const LEVEL1: NodeId = NodeId(1);
 const ROS: [NodeId; 2] = [NodeId(2), NodeId(5)];
@@ -32,7 +33,7 @@ const LENGTH: u64 = 100;
 #[test]
 fn a_chunk_is_in_every_slice_that_it_meets_and_counted_once() {
     let mut ros =
-        Driver::running(TimedParameters { before: 10, after: 10, chunks_max: 9, ..TimedParameters::default() });
+        Driver::running(TimedParameters { rule: Rule { before: 10, after: 10, ..Rule::default() }, chunks_max: 9 });
     ros.pass([chunk(0, 10, 20), chunk(0, 95, 105), chunk(0, 150, 160), chunk(0, 500, 501)]);
     ros.pass([passed(1, 500), accept(&[0, 1, 2])]);
     assert_eq!(
@@ -89,7 +90,7 @@ fn more_chunks_than_a_slice_takes_are_cut_off_and_the_slice_is_marked() {
 
 #[test]
 fn an_offset_moves_the_times_of_a_source() {
-    let mut ros = Driver::running(TimedParameters { offset: -100, ..timed() });
+    let mut ros = Driver::running(TimedParameters { rule: Rule { offset: -100, ..Rule::default() }, ..timed() });
     ros.pass([chunk(0, 110, 120), passed(0, 205), accept(&[0])]);
     assert_eq!(ros.fragments(0), [(0, [1, 0])]);
 }
@@ -197,7 +198,9 @@ impl Driver {
             links: LinksParameters {
                 each: vec![each; 2],
                 grace: GRACE,
-                slice: Some(LENGTH),
+                slice: Some(Slices { length: LENGTH, window: LENGTH, before: 0, after: 0 }),
+                wait: Duration::ZERO,
+                by_triggers: false,
                 framing: Some(Arc::new(Heads)),
             },
             push: None,
@@ -321,7 +324,7 @@ impl Metronome {
         let actions = self.input(input);
         let to = |node| {
             let said = actions.iter().filter_map(move |action| match action {
-                Action::Send { to, message: Message::L1Accept(events) } if *to == node => Some(events),
+                Action::Send { to, message: Message::L1Accept { events, .. } } if *to == node => Some(events),
                 _ => None,
             });
             said.flatten().map(|event| event.event.0).collect::<Vec<_>>()
@@ -357,7 +360,8 @@ fn link(rob: u16, news: LinkNews) -> Input {
 
 fn chunk(rob: u16, begin: u64, end: u64) -> Input {
     let bulk = Bulk::Modelled { len_bytes: CHUNK_BYTES, seed: 0 };
-    link(rob, LinkNews::Chunk { interval: Interval::new(begin, end), status: 0, bulk })
+    let time = if begin == u64::MAX { Interval::default() } else { Interval::new(begin, end) };
+    link(rob, LinkNews::Chunk { time, count: 0, status: 0, bulk })
 }
 
 fn passed(rob: u16, time: u64) -> Input {
@@ -366,7 +370,7 @@ fn passed(rob: u16, time: u64) -> Input {
 
 fn accept(events: &[u64]) -> Input {
     let info = |&event: &u64| EventInfo { event: EventId(event), ..EventInfo::default() };
-    says(LEVEL1, Message::L1Accept(events.iter().map(info).collect()))
+    says(LEVEL1, pass::accept(events.iter().map(info).collect()))
 }
 
 fn clear(sequence: u64, oldest_valid: u64, events: &[u64]) -> Input {

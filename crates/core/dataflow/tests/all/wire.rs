@@ -26,6 +26,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
+use timing::Interval;
 use timing::slices::Passed;
 
 proptest! {
@@ -193,7 +194,7 @@ fn the_layout_is_the_documented_one() {
         &3_u32.to_le_bytes(),
         &4_u32.to_le_bytes(),
         &5_u32.to_le_bytes(),
-        &[23, 0, 17, 0],
+        &[23, 0, 18, 0],
         &[0; 4],
         &1_u32.to_le_bytes(),
         &[8, 7, 6, 5, 4, 3, 2, 1],
@@ -364,20 +365,28 @@ fn envelopes() -> impl Strategy<Value = Envelope> {
     })
 }
 
+fn times() -> impl Strategy<Value = Interval> {
+    any::<(u64, u64)>().prop_map(|(begin, end)| Interval { begin, end })
+}
+
 fn messages() -> impl Strategy<Value = Message> {
     let event = || any::<u64>().prop_map(EventId);
     let text = || "[a-zé ]{0,12}";
     let ids = || vec(any::<u32>(), 0..5);
     prop_oneof![
-        vec(infos(), 0..4).prop_map(Message::L1Accept),
+        vec((infos(), times()), 0..4).prop_map(|events| {
+            let (events, times) = events.into_iter().unzip();
+            Message::L1Accept { events, times }
+        }),
+        vec(infos(), 0..4).prop_map(|events| Message::L1Accept { events, times: Vec::new() }),
         (infos(), vec(rois(), 0..4)).prop_map(|(event, rois)| Message::L1Result { event, rois }),
         (infos(), any::<u16>(), vec(rois(), 0..4)).prop_map(|(event, attempt, rois)| Message::Assign {
             event,
             attempt,
             rois
         }),
-        (vec(any::<(u64, u8)>(), 0..4), any::<bool>()).prop_map(|(triggers, last)| {
-            let trigger = |(event, trigger_type)| LinkTrigger { event: EventId(event), trigger_type };
+        (vec((any::<(u64, u8)>(), times()), 0..4), any::<bool>()).prop_map(|(triggers, last)| {
+            let trigger = |((event, trigger_type), time)| LinkTrigger { event: EventId(event), trigger_type, time };
             Message::LinkTriggers { triggers: triggers.into_iter().map(trigger).collect(), last }
         }),
         (select(BusyCause::ALL.to_vec()), any::<bool>()).prop_map(|(cause, on)| Message::Busy { cause, on }),

@@ -1,6 +1,7 @@
 //! Clocks that drift and step, sources that slip, numbers of few bits.
 
 mod beam;
+mod coincidences;
 mod slips;
 
 use base::random::Random;

@@ -66,10 +66,10 @@ fn ten_million_triggers_make_no_false_alarm() {
             beam.clock.offset_ns += if index % 500_000 == 499_999 { 1.3e6 } else { 0.0 };
             let (number, reference, source) = beam.next();
             if !random.chance(0.001) {
-                comparison.lead(number, reference);
+                comparison.lead(number, number, reference);
             }
             if !random.chance(0.001) {
-                comparison.follow(0, number, source);
+                comparison.follow(0, number, false, source);
             }
             comparison.judge(|_, slip| found.push(slip));
         }
@@ -86,10 +86,10 @@ fn whoever_is_ahead_the_same_is_found() {
         let (mut comparison, mut found) = (Comparison::new(2), Vec::new());
         for index in 0..said.len() + lag {
             if let Some((number, _, source)) = said.get(index) {
-                comparison.follow(1, if *number < 1_500 { *number } else { number + 1 }, *source);
+                comparison.follow(1, if *number < 1_500 { *number } else { number + 1 }, false, *source);
             }
             if let Some((number, reference, _)) = index.checked_sub(lag).and_then(|index| said.get(index)) {
-                comparison.lead(*number, *reference);
+                comparison.lead(*number, *number, *reference);
             }
             comparison.judge(|source, slip| found.push((source, slip)));
         }
@@ -120,8 +120,8 @@ fn compare(beam: &mut Beam, triggers: u64, said: impl Fn(u64) -> Option<u64>, fo
     let mut told_at = None;
     for _ in 0..triggers {
         let (number, reference, source) = beam.next();
-        comparison.lead(number, reference);
-        comparison.follow(0, said(number).unwrap_or(number), source);
+        comparison.lead(number, number, reference);
+        comparison.follow(0, said(number).unwrap_or(number), false, source);
         comparison.judge(|_, slip| found.push(slip));
         told_at = told_at.or((!found.is_empty()).then_some(number));
     }

@@ -146,8 +146,8 @@ public:
         }
     }
 
-    /// Whether what is sent before end() is dropped, since the partition stops and stays busy.
-    bool has_given_up() const { return has_given_up_; }
+    /// Whether what is sent before end() is dropped, since the partition stops and stays busy, or is gone.
+    bool has_given_up() const { return has_given_up_ || has_ended_; }
 
     /// Says that all fragments of the run are sent, and how many were dropped since the last time.
     std::uint64_t end() {

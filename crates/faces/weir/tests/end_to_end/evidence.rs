@@ -7,7 +7,7 @@ use testkit::TempDir;
 
 use crate::account::Summary;
 use crate::files::recorded;
-use crate::running::{Job, Running, examples, program};
+use crate::running::{Job, Running, program, test_beam_by_number};
 
 #[test]
 fn every_fragment_of_a_test_beam_is_in_its_event_or_counted() {
@@ -68,7 +68,7 @@ impl Beam {
     }
 
     fn start(&self) -> Running {
-        let mut text = std::fs::read_to_string(examples().join("test-beam.toml")).unwrap();
+        let mut text = test_beam_by_number();
         for name in NAMES {
             text = text.replace(&format!("at = \"shm:{name}\""), &format!("at = {:?}", self.at(name)));
         }

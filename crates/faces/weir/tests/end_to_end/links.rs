@@ -47,6 +47,24 @@ fn a_number_that_a_source_skips_is_named_with_its_source() {
 }
 
 #[test]
+fn an_event_without_a_source_is_dropped_or_kept_apart_as_its_policy_says() {
+    let causes = ["built_incomplete", "filter_debug"];
+    for (policy, withheld, causes) in [("drop", [1, 0], &causes[..1]), ("debug-stream", [0, 1], &causes[..])] {
+        let beam = Beam::new(false);
+        let running = beam.start_with(&format!("on_missing = {policy:?}\n"));
+        let skips = [Skips::Nothing, Skips::Number(17), Skips::Nothing];
+        let sources = [0, 1, 2].map(|place| beam.source(place, 100, skips[place]));
+        let (ended, summary) = running.end().expect_degraded(causes);
+        sources.into_iter().for_each(|source| drop(source.join().unwrap()));
+        let counted = ["dropped", "debug"].map(|key| summary.0["withheld"][key].as_u64().unwrap());
+        assert_eq!((counted, summary.count("recorded")), (withheld, EVENTS - withheld[0]), "{policy}");
+        let apart = recorded(ended.output());
+        let apart = apart.iter().filter(|path| path.to_string_lossy().contains("debug_Incomplete"));
+        assert_eq!(apart.count() as u64, withheld[1], "{policy}");
+    }
+}
+
+#[test]
 fn an_interrupt_ends_a_run_whose_sources_never_stop() {
     let beam = Beam::new(false);
     let mut running = beam.start();
@@ -153,13 +171,22 @@ impl Beam {
         self.job().start()
     }
 
+    /// With further keys of each source.
+    fn start_with(&self, keys: &str) -> Running {
+        self.job_with(keys).start()
+    }
+
     fn job(&self) -> Job {
+        self.job_with("")
+    }
+
+    fn job_with(&self, keys: &str) -> Job {
         let mut text = format!(
             "[partition]\nname = \"beam\"\nkey = {KEY:?}\n[level1]\nsource = \"link\"\n[ros]\ncount = 2\n[dfm]\n\
              [sfi]\ncount = 1\n[sfo]\ncount = 1\n"
         );
         for (place, name) in NAMES.iter().enumerate() {
-            text += &format!("[[source]]\nname = {name:?}\nat = {:?}\n", self.at(place));
+            text += &format!("[[source]]\nname = {name:?}\nat = {:?}\n{keys}", self.at(place));
         }
         let path = self.directory.join("beam.toml");
         fs::write(&path, text).unwrap();

@@ -345,6 +345,13 @@ pub(crate) fn program() -> String {
     testkit::program(env!("CARGO_BIN_EXE_weir"))
 }
 
+/// The example of a test beam, with sources that all say numbers.
+pub(crate) fn test_beam_by_number() -> String {
+    let text = fs::read_to_string(examples().join("test-beam.toml")).unwrap();
+    let (before, by_time) = text.split_once("match = \"time\"").unwrap();
+    before.to_owned() + by_time.split_once("offset = \"0 s\"").unwrap().1
+}
+
 /// The examples of the project.
 pub(crate) fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../examples").canonicalize().unwrap()

@@ -10,7 +10,7 @@ use testkit::TempDir;
 
 use crate::links::in_files;
 use crate::readout::Readout;
-use crate::running::{Job, examples, program};
+use crate::running::{Job, examples, program, test_beam_by_number};
 
 #[test]
 fn the_examples_in_c_and_cpp_are_built_with_an_installed_weir_and_lose_nothing() {
@@ -53,6 +53,29 @@ fn the_example_in_python_runs_with_an_installed_weir() {
     check("tlu", |at| command.arg(at).args(["--set", "rate=1e9"]), look);
 }
 
+#[test]
+fn a_source_in_python_that_fails_tells_run_control_why() {
+    let Some(python) = testkit::python("a_source_in_python_that_fails_tells_run_control_why") else { return };
+    let installed = Installed::new();
+    for (statement, says) in [
+        ("raise OSError('no device')", "OSError: no device"),
+        ("yield 'a', b'x'", "TypeError: read gave ('a', b'x'): expected None, or a number and bytes or a length"),
+        ("yield -1, b'x'", "ValueError: event number -1: expected 0 to 2**64 - 1"),
+    ] {
+        let mut readout = Readout::of("device");
+        let script =
+            format!("import weir\n@weir.source\ndef device(run):\n    {statement}\n    yield None\ndevice.main()\n");
+        let mut command = Command::new(&python);
+        command.args(["-c", &script, readout.at()]).env("PYTHONPATH", installed.prefix.join("lib/weir/python"));
+        let source = spawn(command.env("PYTHONDONTWRITEBYTECODE", "1"));
+        readout.start(1);
+        readout.until("it is gone", |came| came.down.len() == 1);
+        let said = &readout.came.statuses;
+        assert!(said.last().is_some_and(|said| said.starts_with(says)), "{statement}: {said:?}");
+        assert_eq!(ended(source).status.code(), Some(1));
+    }
+}
+
 /// The three examples are the detectors of the example of a test beam: what each makes up is in the files, to the last byte.
 #[test]
 fn a_test_beam_of_the_examples_is_recorded_byte_by_byte() {
@@ -65,7 +88,7 @@ fn a_test_beam_of_the_examples_is_recorded_byte_by_byte() {
     let built = installed.directory.join("by-cmake");
     build_by_cmake(&installed, "detector", &built);
     let at = |name: &str| format!("shm:{}/{name}.sock", installed.directory.path().display());
-    let mut text = fs::read_to_string(examples().join("test-beam.toml")).unwrap();
+    let mut text = test_beam_by_number();
     for name in ["tlu", "telescope", "device"] {
         text = text.replace(&format!("at = \"shm:{name}\""), &format!("at = {:?}", at(name)));
     }

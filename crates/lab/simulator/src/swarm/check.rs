@@ -269,7 +269,7 @@ impl Check<'_> {
     }
 
     fn report(&self, report: &Report, failures: &mut Failures) {
-        let Self { plan, seen, .. } = self;
+        let plan = self.plan;
         let mut holds = |holds: bool, what: &str| {
             if !holds {
                 failures.push(format!("{:?}: {what}: {:?}", report.node, report.counters));
@@ -296,13 +296,8 @@ impl Check<'_> {
             }
             Role::Level1 => {
                 let c = Level1Counters::from_values(&report.counters);
-                let given = match (plan.credit, &plan.sending) {
-                    (Some(_), _) => seen.given,
-                    // What its read-out system told of the leading source before that died, nobody counts.
-                    (None, Some(_)) => c.issued + c.unused,
-                    (None, None) => c.issued,
-                };
-                holds(c.issued + c.unused == given, "a trigger from outside neither issued nor counted");
+                let is_outside = plan.credit.is_some() || plan.sending.is_some();
+                holds(is_outside || c.unused == 0, "a trigger that level 1 made and did not use");
                 holds(plan.spacing != Spacing::Unlimited || c.vetoed == 0, "vetoed what can wait");
                 holds(plan.crossings.is_some() || c.vetoed == c.vetoed_busy, "dead time of front ends without any");
             }
@@ -366,7 +361,7 @@ impl Check<'_> {
     }
 
     fn numbered(&self, event: EventId) -> Option<Numbered> {
-        if self.plan.sending.is_none() {
+        if !self.plan.has_numbers_of_its_own() {
             return Some(Numbered { event, ordinal: event.0.wrapping_sub(self.plan.first) });
         }
         let (ordinal, _) = self.outcomes.issued.iter().find(|(_, issued)| **issued == event)?;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use base::random::Random;
+use configuration::ProcessorLoss;
 
 use crate::world::{Habits, Rhythm};
 
@@ -26,6 +27,8 @@ pub struct Drawn {
     pub rob: u16,
     /// Whether its fragments are the triggers.
     pub leads: bool,
+    /// Whether it has the hand-shake of a EUDET TLU.
+    pub one_by_one: bool,
     /// When it sends.
     pub rhythm: Rhythm,
     /// What its link takes.
@@ -34,6 +37,8 @@ pub struct Drawn {
     pub is_unordered: bool,
     /// An event is complete without its fragment.
     pub is_tolerated: bool,
+    /// What becomes of the run without it, if it is a level-1 processor.
+    pub on_loss: ProcessorLoss,
     /// In what it misbehaves.
     pub habits: Habits,
 }

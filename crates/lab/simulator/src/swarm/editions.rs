@@ -48,6 +48,14 @@ impl Plan {
         if edition >= 11 {
             self.draw_sources(level, &mut Random::new(seed ^ 0x7075_7368_6564));
         }
+        if edition >= 12 {
+            let r = &mut Random::new(seed ^ 0x6c65_7665_6c31);
+            if r.chance(0.25) {
+                self.draw_hand_shake(r);
+            } else {
+                self.draw_processors(level, r);
+            }
+        }
     }
 
     /// Applications join, and are joined by others than they seem: without the secret, or with that of a former life or of this one.

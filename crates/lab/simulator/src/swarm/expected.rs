@@ -55,8 +55,8 @@ impl Plan {
         if !self.has_level2() {
             return true;
         }
-        // Sources say nothing of items.
-        let item = if self.sending.is_some() { 0 } else { 1_u32 << (numbered.ordinal % 7) };
+        // Sources and processors say nothing of items, but for the one that does nothing amiss.
+        let item = if self.has_numbers_of_its_own() { 0 } else { 1_u32 << (numbered.ordinal % 7) };
         match self.overrides.all {
             Override::ForceAccept => return true,
             Override::ForceReject => return false,

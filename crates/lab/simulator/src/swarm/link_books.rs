@@ -12,9 +12,6 @@ use crate::world::{Doings, Outcomes};
 
 /// Everything that a link brought is in one place of its books, and everything that was triggered came or is absent.
 pub(super) fn check(plan: &Plan, outcomes: &Outcomes, failures: &mut Failures) {
-    if plan.sending.is_none() {
-        return;
-    }
     let sources = &outcomes.setup.detectors.each;
     for (source, doings) in sources.iter().zip(&outcomes.sources) {
         // Those that died have their former lives in the report, and what those were handed nobody knows.

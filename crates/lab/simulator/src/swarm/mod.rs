@@ -13,6 +13,7 @@ mod link_books;
 mod outside;
 mod parts;
 mod plan;
+mod processors;
 mod shaping;
 mod shrink;
 mod sources;
@@ -31,7 +32,9 @@ use outside::{Seen, Surroundings};
 /// What did not hold, in words.
 type Failures = Vec<String>;
 
-pub use plan::{Counts, EDITION, EDITION_OF_JOINS, EDITION_OF_LINKS, Fine, InputKind, LEVELS, Plan, Push};
+pub use plan::{
+    Counts, EDITION, EDITION_OF_JOINS, EDITION_OF_LINKS, EDITION_OF_PROCESSORS, Fine, InputKind, LEVELS, Plan, Push,
+};
 
 pub use drawn::{Drawn, Sending};
 

@@ -9,6 +9,7 @@ use base::bulk::{Bulk, PageSlice};
 use base::ids::{EventId, NodeId, Role};
 use base::random::Random;
 use dataflow::component::{Processed, Selection, Steer, Steered};
+use dataflow::level1::roib::TriggerRecord;
 use dataflow::level1::trigger::Trigger;
 use dataflow::level2::steering::Skeleton;
 use dataflow::message::{BuiltEvent, Chains, DebugReason, EventInfo, Grounds, Recording};
@@ -26,8 +27,6 @@ use crate::world::{Effort, Outside, Place};
 pub(super) struct Seen {
     /// Events in the files of each SFO, in the order of writing.
     pub(super) files: BTreeMap<NodeId, Vec<Recorded>>,
-    /// Triggers that the outside has given.
-    pub(super) given: u64,
 }
 
 /// An event in files.
@@ -155,14 +154,12 @@ impl Outside for Surroundings {
         Bulk::Pages(PageSlice::from(bytes))
     }
 
-    /// The outside gives as many triggers as the run is to have, and no more.
-    fn trigger(&mut self) -> Option<Trigger> {
-        let given = &mut self.seen.borrow_mut().given;
-        let ordinal = *given;
-        (ordinal < self.plan.events).then(|| {
-            *given += 1;
-            trigger(ordinal)
-        })
+    fn trigger(&mut self, _: u16, event: EventId) -> TriggerRecord {
+        if self.plan.has_numbers_of_its_own() {
+            return TriggerRecord { event, ..TriggerRecord::default() };
+        }
+        let Trigger { bcid, trigger_type, items, rois } = trigger(event.0.wrapping_sub(self.plan.first));
+        TriggerRecord { event, bcid: Some(bcid), trigger_type: Some(trigger_type), items, vetoed: 0, rois }
     }
 
     fn steer(&mut self, _: NodeId, steer: &Steer) -> Steered {

@@ -70,8 +70,8 @@ impl Plan {
         match parameters {
             Parameters::Level1(level1, from) => {
                 level1.profile.clone_from(&self.profile);
-                if self.sending.is_none() {
-                    *from = TriggersFrom::Outside { ahead: self.credit.unwrap_or(1) };
+                if let (TriggersFrom::Outside(outside), Some(ahead)) = (from, self.credit) {
+                    outside.ahead = ahead;
                 }
             }
             Parameters::L2sv(l2sv) => {

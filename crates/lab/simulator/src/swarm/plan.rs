@@ -47,8 +47,10 @@ pub struct Plan {
     pub profile: Vec<(Duration, Spacing)>,
     /// Dead time of the front ends.
     pub crossings: Option<DeadTimeParameters>,
-    /// Triggers come from outside: so many are asked for at once.
+    /// Triggers come from outside: of a processor so many records may wait before it is told to send nothing.
     pub credit: Option<usize>,
+    /// The processors that they come from; without it there is one, which does nothing amiss.
+    pub outside: Option<Sending>,
     /// Whether level 1 has a limit of its own, or only the outside ends.
     pub limited: bool,
     /// The window of level 1.
@@ -258,6 +260,7 @@ impl Plan {
             profile: Vec::new(),
             crossings: None,
             credit: None,
+            outside: None,
             limited: true,
             in_flight: 16,
             events_in_system: 40,
@@ -385,6 +388,7 @@ impl Plan {
             profile: Vec::new(),
             crossings: None,
             credit: None,
+            outside: None,
             limited: true,
             in_flight: pick(r, 2, 16),
             events_in_system: pick(r, 4, 40) as usize,
@@ -749,3 +753,5 @@ pub const EDITION: u32 = 8;
 pub const EDITION_OF_JOINS: u32 = 10;
 /// The newest edition in which links push; applications join, or know each other at once.
 pub const EDITION_OF_LINKS: u32 = 11;
+/// That which draws level-1 processors outside.
+pub const EDITION_OF_PROCESSORS: u32 = 12;

@@ -114,7 +114,8 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
     with(&|plan| plan.profile.clear());
     with(&|plan| plan.crossings = None);
     // The outside alone does not end a run that has no outside.
-    with(&|plan| (plan.credit, plan.limited) = (None, true));
+    with(&|plan| (plan.credit, plan.outside, plan.limited) = (None, None, true));
+    with(&|plan| plan.outside = None);
     with(&|plan| plan.limited = true);
     with(&|plan| plan.sink = None);
     with(&|plan| plan.phased = None);

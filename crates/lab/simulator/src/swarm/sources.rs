@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use base::ids::Role;
 use base::random::Random;
+use configuration::ProcessorLoss;
 use dataflow::level1::pace::Spacing;
 use dataflow::readout::ros::LinksParameters;
 
@@ -34,10 +35,12 @@ impl Plan {
                     ros,
                     rob,
                     leads,
+                    one_by_one: false,
                     rhythm: self.draw_rhythm(r, leads),
                     latency: Duration::from_micros(latency_us),
                     is_unordered: !self.is_lawful && r.chance(0.3),
                     is_tolerated: r.chance(0.15),
+                    on_loss: ProcessorLoss::Stop,
                     habits: Habits {
                         idles: if r.chance(0.3) { 0.3 * r.unit() } else { 0.0 },
                         late: Duration::from_micros(if r.chance(0.2) { r.below(20_000) } else { 0 }),
@@ -62,6 +65,16 @@ impl Plan {
         self.sending = Some(Sending { gaps: [0.0, 0.0, 0.2, 0.7][r.below(4) as usize], more, each });
     }
 
+    /// Triggers come one by one, and wait for some of the others.
+    pub(super) fn draw_hand_shake(&mut self, r: &mut Random) {
+        // Busy is that of one read-out system.
+        self.is_lawful &= self.counts.ros == 1;
+        for drawn in self.sending.iter_mut().flat_map(|sending| &mut sending.each) {
+            // A device that never answers holds up all.
+            drawn.one_by_one = drawn.leads || (drawn.is_good() && r.chance(0.4));
+        }
+    }
+
     /// Who does not lead comes behind the leader, or runs ahead as far as its link lets it.
     fn draw_rhythm(&self, r: &mut Random, leads: bool) -> Rhythm {
         let fast_us = 1 + r.below(20);
@@ -80,6 +93,9 @@ impl Plan {
         let Some(sending) = &self.sending else { return Vec::new() };
         let is_here = |drawn: &&Drawn| drawn.ros < usize::from(self.counts.ros) && drawn.rob < self.robs_per_ros;
         let mut each: Vec<Drawn> = sending.each.iter().filter(is_here).cloned().collect();
+        if self.credit.is_some() {
+            return each;
+        }
         if let Some(first) = each.first_mut().filter(|_| !sending.each.iter().filter(is_here).any(|drawn| drawn.leads))
         {
             first.leads = true;
@@ -88,23 +104,31 @@ impl Plan {
         each
     }
 
-    /// What the world has of them.
+    /// What the world has of them, and of level-1 processors.
     pub(super) fn detectors(&self) -> Detectors {
-        let Some(sending) = &self.sending else { return Detectors::default() };
-        let systems = self.of(Role::Ros);
-        let source = |drawn: Drawn| Source {
-            ros: systems[drawn.ros],
+        let (gaps, more) = self.outside.as_ref().or(self.sending.as_ref()).map_or((0.0, 0), |all| (all.gaps, all.more));
+        let (systems, level1) = (self.of(Role::Ros), self.of(Role::Level1));
+        let source = |ros, drawn: Drawn| Source {
+            ros,
             rob: drawn.rob,
             leads: drawn.leads,
+            one_by_one: drawn.one_by_one,
             rhythm: drawn.rhythm,
             latency: drawn.latency,
             habits: drawn.habits,
         };
         let above = (self.fine.busy.1 * self.pages as f64) as usize;
+        let sources = self.sources().into_iter().map(|drawn| source(systems[drawn.ros], drawn));
+        let processors = self.processors().into_iter().map(|drawn| source(level1[0], drawn));
+        let each: Vec<Source> = sources.chain(processors).collect();
+        // Where nobody looks at the beam it may have no end.
+        if each.is_empty() {
+            return Detectors::default();
+        }
         Detectors {
-            beam: Beam::of(self.events + sending.more, self.first, sending.gaps, self.seed),
+            beam: Beam::of(self.events + more, self.first, gaps, self.seed),
             room: self.pages.saturating_sub(above).max(1),
-            each: self.sources().into_iter().map(source).collect(),
+            each,
         }
     }
 
@@ -116,17 +140,18 @@ impl Plan {
 
     /// Whether all sources send every fragment once, in order, in time, and to the end.
     pub(super) fn sources_are_good(&self) -> bool {
-        self.sources().iter().all(Drawn::is_good)
+        self.sources().iter().all(Drawn::is_good) && self.processors_are_good()
     }
 
+    /// Whether all that make triggers do so.
     pub(super) fn leader_is_good(&self) -> bool {
-        self.sources().iter().all(|drawn| !drawn.leads || drawn.is_good())
+        self.sources().iter().all(|drawn| !drawn.leads || drawn.is_good()) && self.processors_are_good()
     }
 
     /// After this time of the run no source does anything new.
     pub(super) fn sources_are_over_after(&self) -> Duration {
-        let Some(sending) = &self.sending else { return Duration::ZERO };
-        let triggers = u32::try_from(self.events + sending.more).expect("a short run");
+        let Some(all) = self.outside.as_ref().or(self.sending.as_ref()) else { return Duration::ZERO };
+        let triggers = u32::try_from(self.events + all.more).expect("a short run");
         let over = |drawn: &Drawn| {
             let Habits { late, deaths, hesitation, .. } = &drawn.habits;
             let each = if let Rhythm::Alone(interval) = drawn.rhythm { interval * 4 } else { Duration::ZERO };
@@ -134,7 +159,9 @@ impl Plan {
             let dead: Duration = deaths.iter().map(away).sum();
             *late + dead + (each + *hesitation * 2) * triggers
         };
-        GRACE * 3 + self.sources().iter().map(over).sum::<Duration>()
+        let of_hand_shakes =
+            if self.sources().iter().any(|drawn| drawn.one_by_one) { HAND_SHAKE * triggers } else { Duration::ZERO };
+        of_hand_shakes + GRACE * 3 + self.sources().iter().chain(&self.processors()).map(over).sum::<Duration>()
     }
 
     /// What events take whose fragments do not come: each asks for them as often as it may.
@@ -148,5 +175,7 @@ impl Plan {
     }
 }
 
+/// What a trigger takes to level 1 and back, and the devices behind it, at most.
+const HAND_SHAKE: Duration = Duration::from_millis(20);
 /// Events do without a source that is away for longer.
 const GRACE: Duration = Duration::from_secs(1);

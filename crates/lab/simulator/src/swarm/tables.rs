@@ -54,7 +54,7 @@ impl Plan {
             number: Some(self.run),
             events: self.limited.then_some(self.events),
             duration: self.duration.map(interval),
-            first_lvl1_id: if self.sending.is_some() { 0 } else { self.first as u32 },
+            first_lvl1_id: if self.has_numbers_of_its_own() { 0 } else { self.first as u32 },
             seed: self.seed,
             stop_timeout: interval(self.stop_timeout),
             ..toml::Run::default()
@@ -65,12 +65,12 @@ impl Plan {
         let is_poisson = matches!(self.spacing, Spacing::Poisson(_));
         toml::Level1 {
             source: match (&self.sending, self.credit) {
-                (Some(_), _) => toml::Level1Source::Link,
-                (None, Some(_)) => toml::Level1Source::Network,
+                (_, Some(_)) => toml::Level1Source::External,
+                (Some(_), None) => toml::Level1Source::Link,
                 (None, None) => toml::Level1Source::Emulator,
             },
             leader: self.sources().iter().find(|drawn| drawn.leads).map(name_of_source),
-            listen: self.credit.map(|_| ([127, 0, 0, 1], 0).into()),
+            processor: self.processor_tables(),
             rate: rate(self.spacing),
             spacing: if is_poisson { toml::Spacing::Poisson } else { toml::Spacing::Fixed },
             dead_time: self.crossings.as_ref().map(dead_time),
@@ -160,6 +160,7 @@ impl Plan {
             name: name_of_source(drawn),
             id: Some(self.robs(drawn.ros)[usize::from(drawn.rob)]),
             size_max: Size::from_bytes(FRAGMENT_DATA_BYTES),
+            handshake: drawn.one_by_one.then_some(toml::Handshake::Eudet),
             on_missing: if drawn.is_tolerated { toml::OnMissing::Tolerate } else { toml::OnMissing::Flag },
             ..toml::LinkSource::default()
         };

@@ -51,12 +51,14 @@ impl Beam {
 /// A source that sends by itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Source {
-    /// The read-out system that has its link.
+    /// The read-out system that has its link; of a level-1 processor, level 1.
     pub ros: NodeId,
     /// The link.
     pub rob: u16,
     /// Whether its fragments are the triggers. One source leads.
     pub leads: bool,
+    /// Whether its link goes one by one, if it leads: each fragment turns that off.
+    pub one_by_one: bool,
     /// When it sends.
     pub rhythm: Rhythm,
     /// What its link takes in each direction.

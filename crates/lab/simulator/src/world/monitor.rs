@@ -161,7 +161,7 @@ impl Monitor {
         let Envelope { from, to, from_incarnation, to_incarnation, .. } = *envelope;
         let (sender, receiver) = ((from, from_incarnation), (to, to_incarnation));
         match message {
-            Message::L1Accept(events) => events.iter().for_each(|event| self.orders(event)),
+            Message::L1Accept { events, .. } => events.iter().for_each(|event| self.orders(event)),
             Message::L1Result { event, .. } => {
                 self.orders(event);
                 self.issued.insert(event.event, now);

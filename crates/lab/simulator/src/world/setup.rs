@@ -7,7 +7,7 @@ use base::ids::{EventId, Incarnation, NodeId, RunNumber};
 use base::time::Time;
 use control::controller::Application;
 use dataflow::component::{Component, Processed, Steer, Steered};
-use dataflow::level1::trigger::Trigger;
+use dataflow::level1::roib::TriggerRecord;
 use dataflow::message::{BuiltEvent, EventInfo, Message, Recording};
 
 use super::costs::Costs;
@@ -89,8 +89,10 @@ pub trait Outside {
         Bulk::empty()
     }
 
-    /// The next trigger from outside; `None` if there will be no more.
-    fn trigger(&mut self) -> Option<Trigger>;
+    /// What a level-1 processor says of an event.
+    fn trigger(&mut self, _processor: u16, event: EventId) -> TriggerRecord {
+        TriggerRecord { event, ..TriggerRecord::default() }
+    }
 
     /// Runs a step of the steering of an L2PU.
     fn steer(&mut self, node: NodeId, steer: &Steer) -> Steered;

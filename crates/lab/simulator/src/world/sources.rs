@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use base::ids::{EventId, Incarnation, NodeId};
+use base::ids::{EventId, Incarnation, NodeId, Role};
 use base::random::Random;
 use base::time::Time;
 use dataflow::component::{Input, LinkNews, LinkOrder};
@@ -338,6 +338,7 @@ impl World {
 
     /// It sends what there is for it to send now, or says that it has ended.
     fn source_sends(&mut self, place: usize) {
+        let is_processor = self.is_processor(place);
         let Sources { beam, led_below, lines, .. } = &mut self.sources;
         let line = &mut lines[place];
         let habits = &line.source.habits;
@@ -348,7 +349,7 @@ impl World {
         let sends = !(habits.is_silent || line.stopping && runs_ahead);
         let ahead = line.ahead(beam, *led_below).filter(|_| sends);
         let Some(number) = ahead else {
-            let is_over = line.source.leads && beam.next(line.next).is_none() && sends;
+            let is_over = (line.source.leads || is_processor) && beam.next(line.next).is_none() && sends;
             if line.stopping || is_over {
                 self.source_ends(place);
             }
@@ -372,6 +373,7 @@ impl World {
         };
         line.not_before = self.now + pause.max(BETWEEN_FRAGMENTS);
         let (leads, next) = (line.source.leads, line.next);
+        line.off |= line.source.leads && line.source.one_by_one && !all.is_empty();
         self.source_sends_fragments(place, &all, idle);
         if leads {
             self.followers_see(next);
@@ -381,13 +383,18 @@ impl World {
 
     fn source_sends_fragments(&mut self, place: usize, all: &[(u64, bool)], idle: Option<u64>) {
         let Source { ros, rob, .. } = self.sources.lines[place].source;
+        let is_processor = self.is_processor(place);
         let mut news: Vec<LinkNews> = Vec::with_capacity(all.len() + 1);
         for &(number, damaged) in all {
             let event = EventId(number);
+            if is_processor {
+                news.push(LinkNews::Trigger(Box::new(self.setup.outside.trigger(rob, event))));
+                continue;
+            }
             let bulk = self.setup.outside.pushed(ros, rob, event);
             let status = if damaged { status::TRUNCATED } else { 0 };
             let head = FragmentHead { event, status, len_bytes: bulk.len() as u32 };
-            news.push(LinkNews::Fragment { head, trigger_type: 0x84, bulk });
+            news.push(LinkNews::Fragment { head, trigger_type: 0x84, time: Default::default(), bulk });
         }
         news.extend(idle.map(|next| LinkNews::Idle(EventId(next))));
         let line = &mut self.sources.lines[place];
@@ -404,6 +411,11 @@ impl World {
                 self.wake_source(place, self.now + delay);
             }
         }
+    }
+
+    /// Whether it is a level-1 processor.
+    fn is_processor(&self, place: usize) -> bool {
+        self.slot(self.sources.lines[place].source.ros).app.role == Role::Level1
     }
 
     fn source_ends(&mut self, place: usize) {
@@ -444,7 +456,8 @@ impl World {
         if line.is_taking {
             return;
         }
-        let room = if line.is_off { 0 } else { room };
+        let is_single = line.source.leads && line.source.one_by_one;
+        let room = if line.is_off { 0 } else { room.min(if is_single { 1 } else { room }) };
         let mut news = Vec::new();
         let mut fragments = 0;
         while let Some(next) = line.queue.pop_front_if(|next| fragments < room || !is_fragment(next)) {
@@ -455,6 +468,7 @@ impl World {
             return;
         }
         line.is_taking = true;
+        line.is_off |= is_single && fragments > 0;
         line.on_way -= fragments;
         let (ros, life) = (line.source.ros, self.slot(self.sources.lines[place].source.ros).incarnation);
         self.arrives(ros, Arriving::Pushed(life, Batch { line: place, news }));
@@ -509,6 +523,7 @@ impl Doings {
                 (self.is_there, self.has_ended) = (true, false);
             }
             LinkNews::Down => self.is_there = false,
+            LinkNews::Trigger(record) => self.handed.extend(keeps.then_some(record.event.0)),
             // The sources of a world send numbered fragments, and no chunks.
             LinkNews::Idle(_) | LinkNews::Passed(_) | LinkNews::Lost(_) | LinkNews::Chunk { .. } => {}
         }
@@ -516,7 +531,7 @@ impl Doings {
 }
 
 fn is_fragment(news: &LinkNews) -> bool {
-    matches!(news, LinkNews::Fragment { .. })
+    matches!(news, LinkNews::Fragment { .. } | LinkNews::Trigger(_))
 }
 
 /// A link holds so many fragments; a source that has sent more waits.

@@ -38,7 +38,7 @@ impl World {
                 let (effort, place) = outside.effort(in_run, Effort::Sync);
                 (effort, place, 0)
             }
-            Work::NextTrigger | Work::TakeOver | Work::Close => (Duration::ZERO, Place::Aside, 0),
+            Work::TakeOver | Work::Close => (Duration::ZERO, Place::Aside, 0),
         };
         let Some(outcome) = self.outcome(node, work) else { return };
         let application = usize::from(node.0) - 1;
@@ -62,7 +62,6 @@ impl World {
     fn outcome(&mut self, node: NodeId, work: Work) -> Option<Outcome> {
         Some(match work {
             Work::ReadOut(_) => unreachable!("taken before"),
-            Work::NextTrigger => Outcome::Trigger(self.setup.outside.trigger()),
             Work::Steer(steer) => Outcome::Steered(self.setup.outside.steer(node, &steer)),
             Work::Process(built) => Outcome::Processed(self.setup.outside.process(&built)?),
             Work::Record(mut recording) => {

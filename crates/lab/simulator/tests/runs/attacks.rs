@@ -108,7 +108,7 @@ fn no_message_that_passes_the_gate_ends_a_component() {
 /// The model of what is outside has no such event: its links number fragments by what level 1 says, and its filters count those in it.
 fn is_for_the_model(message: &Message, to: Role) -> bool {
     match message {
-        Message::L1Accept(_) => to == Role::Ros,
+        Message::L1Accept { .. } => to == Role::Ros,
         Message::BuiltEvent(_) | Message::Record(_) => true,
         _ => false,
     }

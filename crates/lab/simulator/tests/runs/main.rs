@@ -3,6 +3,7 @@
 mod attacks;
 mod overload;
 mod phased;
+mod processors;
 mod push;
 mod recovery;
 mod regressions;

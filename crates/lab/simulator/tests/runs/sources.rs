@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use configuration::ProcessorLoss;
 use simulator::swarm::{Drawn, EDITION_OF_LINKS, InputKind, LEVELS, Plan, Sending};
 use simulator::world::{Doings, Habits, Rhythm};
 
@@ -11,6 +12,7 @@ fn plain(events: u64) -> Plan {
         ros,
         rob,
         leads: (ros, rob) == (0, 0),
+        one_by_one: false,
         rhythm: if (ros, rob) == (0, 0) {
             Rhythm::Alone(Duration::from_micros(50))
         } else {
@@ -19,6 +21,7 @@ fn plain(events: u64) -> Plan {
         latency: Duration::from_micros(5),
         is_unordered: false,
         is_tolerated: false,
+        on_loss: ProcessorLoss::Stop,
         habits: Habits::default(),
     };
     let each = [(0, 0), (0, 1), (1, 0), (1, 1)].map(drawn).to_vec();

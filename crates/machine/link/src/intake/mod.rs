@@ -92,6 +92,8 @@ pub struct Intake {
     /// Says to sources whether our scheduler sleeps.
     sleep: Option<Arc<SleepWord>>,
     told: Told,
+    /// Whether fragments come one by one.
+    is_single: bool,
     counters: IntakeCounters,
 }
 
@@ -218,8 +220,16 @@ impl Intake {
             waker,
             sleep,
             told,
+            is_single: false,
             counters,
         })
+    }
+
+    /// Has a source send one fragment at a time: each turns the link off, and [`LinkOrder::On`] asks for the next one. No poll takes
+    /// more, whatever the source does. A device that knows nothing of Weir is not told.
+    #[must_use]
+    pub fn one_by_one(self) -> Self {
+        Self { is_single: true, ..self }
     }
 
     /// Lets a scheduler sleep until somebody comes.
@@ -237,6 +247,7 @@ impl Intake {
     /// Takes at most `room` fragments, sees to visitors, says what is to be said. The poller is that of the scheduler: a source
     /// that comes is registered with it. Returns whether anything came.
     pub fn poll(&mut self, now: Time, poller: &mut Poller, room: usize, deliver: &mut dyn FnMut(Arrival)) -> bool {
+        let room = if self.is_single { room.min(1) } else { room };
         let is_busy = self.poll_line(now, poller, room, deliver);
         is_busy | self.meet(now, poller, deliver)
     }
@@ -398,6 +409,9 @@ impl Intake {
                 return deliver(Arrival::TurnedAway { why: error.to_string() });
             }
         };
+        if self.is_single {
+            line.say(&RecordHead::plain(Kind::Single, 0).encode());
+        }
         if self.told.is_running {
             line.order(LinkOrder::Start { run: self.told.run });
         }

@@ -15,6 +15,8 @@ pub(super) struct Told {
     inbox: Inbox,
     orders: Orders,
     is_off: bool,
+    /// Whether each fragment waits for an XON of its own.
+    is_single: bool,
     is_asked: bool,
     /// Why the link ended, if the other end said so.
     refusal: Option<String>,
@@ -22,11 +24,16 @@ pub(super) struct Told {
 
 impl Told {
     pub(super) fn new(inbox: Inbox) -> Self {
-        Self { inbox, orders: Orders::new(), is_off: false, is_asked: false, refusal: None }
+        Self { inbox, orders: Orders::new(), is_off: false, is_single: false, is_asked: false, refusal: None }
     }
 
     pub(super) fn is_off(&self) -> bool {
         self.is_off
+    }
+
+    /// A fragment goes out. Where they go one by one, that turns the link off.
+    pub(super) fn sends(&mut self) {
+        self.is_off |= self.is_single;
     }
 
     pub(super) fn has_order(&self) -> bool {
@@ -64,6 +71,7 @@ impl Told {
                 Kind::Xoff => self.is_off = true,
                 Kind::Xon => self.is_off = false,
                 Kind::Ask => self.is_asked = true,
+                Kind::Single => self.is_single = true,
                 Kind::Refused => self.refusal = Some(text(Kind::Refused, body)?),
                 kind => return Err(Violation::OutOfTurn { kind }),
             }

@@ -176,7 +176,9 @@ impl Sender {
         let head = RecordHead::of_fragment(head, len as u32, self.sequence, self.run, || crc32c::crc32c(payload));
         self.sequence += 1;
         self.carrier.commit(&head);
-        if self.carrier.is_well_filled() { self.exchange(false) } else { Ok(()) }
+        self.told.sends();
+        // The other end waits for it, and says nothing before.
+        if self.told.is_off() || self.carrier.is_well_filled() { self.exchange(false) } else { Ok(()) }
     }
 
     /// Says that nothing with a lower number or an earlier time (ns) follows.

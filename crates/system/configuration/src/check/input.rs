@@ -15,6 +15,7 @@ impl Checker<'_> {
         if let Some(level1) = &self.partition.level1 {
             self.level1_source(level1);
             self.slices(level1);
+            self.processors(level1);
             self.generator(level1);
         }
     }
@@ -93,17 +94,17 @@ impl Checker<'_> {
         let source = level1.source;
         let keys = [
             ("level1.file", level1.file.is_some(), Level1Source::File, true),
-            ("level1.listen", level1.listen.is_some(), Level1Source::Network, true),
+            ("level1.processor", !level1.processor.is_empty(), Level1Source::External, true),
             ("level1.leader", level1.leader.is_some(), Level1Source::Link, false),
             ("level1.slice", level1.slice.is_some(), Level1Source::Time, false),
+            ("level1.window", level1.window.is_some(), Level1Source::Time, false),
             ("level1.before", level1.before.is_some(), Level1Source::Time, false),
             ("level1.after", level1.after.is_some(), Level1Source::Time, false),
-            ("level1.grace", level1.grace.is_some(), Level1Source::Time, false),
-            ("level1.sources", level1.sources != 1, Level1Source::Network, false),
+            ("level1.grace", level1.grace.is_some() && source != Level1Source::Link, Level1Source::Time, false),
             (
                 "level1.join_timeout",
                 level1.join_timeout != Level1::default().join_timeout,
-                Level1Source::Network,
+                Level1Source::External,
                 false,
             ),
             ("level1.generator", level1.generator != Generator::default(), Level1Source::Emulator, false),
@@ -118,7 +119,7 @@ impl Checker<'_> {
             }
         }
         for (key, present) in [("level1.rate", level1.rate.is_some()), ("level1.profile", !level1.profile.is_empty())] {
-            if !matches!(source, Level1Source::Network | Level1Source::Link | Level1Source::Time) || !present {
+            if !matches!(source, Level1Source::External | Level1Source::Link | Level1Source::Time) || !present {
                 continue;
             }
             let message = format!("not with level1.source = {}: triggers are issued as they come", word(source));

@@ -1,7 +1,7 @@
 //! What sources that send by themselves demand: `[[source]]`, `ros.input = "links"` and `level1.source = "link"`.
 
-use super::{Checker, is_word};
-use crate::tables::{Level1, Level1Source, LinkSource, RosInput};
+use super::{Checker, is_word, word};
+use crate::tables::{Handshake, Level1, Level1Source, LinkSource, Matching, OnMissing, RosInput};
 use crate::units::{Interval, Size};
 
 impl Checker<'_> {
@@ -29,8 +29,7 @@ impl Checker<'_> {
         }
         (0..p.source.len()).for_each(|place| self.source(place));
         self.leader();
-        let is_timed = p.slice_ns().is_some();
-        let sizes = p.source.iter().map(|source| source.fragment_max(is_timed).bytes());
+        let sizes = p.source.iter().map(|source| source.fragment_max(p.matching(source)).bytes());
         let needed = Size::from_bytes(sizes.fold(0, u64::saturating_add));
         if needed > p.sfi.max_event_size {
             let message = format!(
@@ -83,6 +82,7 @@ impl Checker<'_> {
         if let Some(bits) = source.number_bits.filter(|bits| !(1..=u64::BITS).contains(bits)) {
             self.problem(&[&key("number_bits")], format!("expected 1 to 64 bits, found {bits}"));
         }
+        self.handshake(place, source);
         self.device(place, source);
         if !(1..=SIZE_MAX).contains(&source.size_max.bytes()) {
             let message =
@@ -93,9 +93,71 @@ impl Checker<'_> {
             let message = format!("expected an integer from 1 to {CHUNKS_MAX}, found {}", source.chunks);
             self.problem(&[&key("chunks")], message);
         }
-        if source.chunks != LinkSource::default().chunks && p.slice_ns().is_none() {
-            let message = "only for data that belong to events by their time: level1.source = \"time\"".to_owned();
-            self.problem(&[&key("chunks"), "level1.source"], message);
+        self.matching(place, source);
+        if matches!(source.on_missing, OnMissing::Drop | OnMissing::DebugStream) && p.event_filter().is_none() {
+            let message = format!("{} needs [ef] or [sfo]", word(source.on_missing));
+            self.problem(&[&key("on_missing")], message);
+        }
+    }
+
+    fn matching(&mut self, place: usize, source: &LinkSource) {
+        let p = self.partition;
+        let key = |key: &str| format!("source.{place}.{key}");
+        let level1 = p.level1.as_ref().map(|level1| level1.source);
+        let matching = p.matching(source);
+        match level1 {
+            Some(Level1Source::Time) if matching != Matching::Time => {
+                let message = format!("expected \"time\" with level1.source = \"time\", found {}", word(matching));
+                self.problem(&[&key("match"), "level1.source"], message);
+            }
+            Some(Level1Source::Link) if p.leader() == Some(place) && matching != Matching::Number => {
+                let message = format!("expected \"number\", as the source leads, found {}", word(matching));
+                self.problem(&[&key("match"), "level1.leader"], message);
+            }
+            Some(Level1Source::Time | Level1Source::Link) => {}
+            _ if matching != Matching::Number => {
+                let message = "only for level1.source = \"link\" or \"time\"".to_owned();
+                self.problem(&[&key("match"), "level1.source"], message);
+            }
+            _ => {}
+        }
+        let keys = [
+            ("chunks", source.chunks != LinkSource::default().chunks, Matching::Time),
+            ("before", source.before.is_some(), Matching::Time),
+            ("after", source.after.is_some(), Matching::Time),
+            ("offset", source.offset.is_some(), Matching::Time),
+            ("inclusive", !source.inclusive, Matching::Time),
+            ("first_count", source.first_count.is_some(), Matching::Count),
+        ];
+        for (name, _, of) in keys.into_iter().filter(|(_, is_given, of)| *is_given && matching != *of) {
+            let message = format!("only for match = {}, which is {}", word(of), word(matching));
+            self.problem(&[&key(name), &key("match")], message);
+        }
+    }
+
+    fn handshake(&mut self, place: usize, source: &LinkSource) {
+        let Some(handshake) = source.handshake else { return };
+        let p = self.partition;
+        let key = format!("source.{place}.handshake");
+        if !(source.address().starts_with("shm:") || source.address().starts_with("tcp:")) {
+            let message =
+                "only for a program, with shm: or tcp:, which hears that busy has fallen, and says when T0 comes";
+            self.problem(&[&key, &format!("source.{place}.at")], message.to_owned());
+        }
+        if p.slice_ns().is_some() {
+            let message = "not with level1.source = \"time\": slices have no triggers".to_owned();
+            self.problem(&[&key, "level1.source"], message);
+        }
+        if handshake == Handshake::Aida && source.number_bits.is_some() {
+            let message = "not with handshake = \"aida\", which has no numbers; expected \"aida-number\"".to_owned();
+            self.problem(&[&format!("source.{place}.number_bits"), &key], message);
+        }
+        if handshake == Handshake::Eudet && p.leader() == Some(place) && p.ros.count != 1 {
+            let message = format!(
+                "expected 1, found {}: busy of a leader with handshake = \"eudet\" is that of its read-out system",
+                p.ros.count
+            );
+            self.problem(&["ros.count", &key], message);
         }
     }
 
@@ -120,6 +182,12 @@ impl Checker<'_> {
                 self.problem(&[key], "expected a time above 0, found \"0 s\"".to_owned());
             }
         }
+        let length = level1.slice_ns().unwrap_or_default();
+        if let Some(window) = level1.window.filter(|window| !(1..=length).contains(&window.ns())) {
+            let message =
+                format!("expected a time up to that of level1.slice, {}, found {window}", Interval::from_ns(length));
+            self.problem(&["level1.window", "level1.slice"], message);
+        }
         if self.partition.run.first_lvl1_id != 0 {
             let message = "not with level1.source = \"time\": the time of a slice is its number".to_owned();
             self.problem(&["run.first_lvl1_id", "level1.source"], message);
@@ -139,7 +207,7 @@ impl Checker<'_> {
 }
 
 /// Whether it is a host and a port.
-fn is_place(text: &str) -> bool {
+pub(super) fn is_place(text: &str) -> bool {
     text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
 }
 

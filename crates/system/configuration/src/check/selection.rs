@@ -83,7 +83,7 @@ impl Checker<'_> {
             before = step.from;
         }
         if !level1.profile.is_empty()
-            && matches!(level1.source, Level1Source::Network | Level1Source::Link | Level1Source::Time)
+            && matches!(level1.source, Level1Source::External | Level1Source::Link | Level1Source::Time)
         {
             let message =
                 format!("not for level1.source = {}, whose triggers come when they come", word(level1.source));

@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{FRAGMENT_OVERHEAD_BYTES, FrameDescription};
-use crate::units::Size;
+use crate::shift::Shift;
+use crate::units::{Interval, Size};
 
 /// `[[source]]`: a program that sends fragments by itself, for `ros.input = "links"`. Sources are shared out over the read-out
 /// systems in their order, one ROB for each.
@@ -29,8 +30,28 @@ pub struct LinkSource {
     /// Bits of its numbers, if they begin again after fewer than 64: a EUDET TLU counts with 15. They are made whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub number_bits: Option<u32>,
+    /// How a trigger logic unit gives it its triggers, and what it says of them because of that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handshake: Option<Handshake>,
     /// What its times are good for.
     pub clock: SourceClock,
+    /// How it is known which event a fragment belongs to; by default `number`, and `time` with `level1.source = "time"`.
+    #[serde(rename = "match", skip_serializing_if = "Option::is_none")]
+    pub matching: Option<Matching>,
+    /// An event takes what the source has so long before it, too; by default nothing, or `level1.before`; for `time`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Interval>,
+    /// Likewise behind it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Interval>,
+    /// Added to its times, such as `"-3 us"`; for `time`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offset: Option<Shift>,
+    /// Whether an event takes all that touches what it takes in time, or only what lies in that as a whole; for `time`.
+    pub inclusive: bool,
+    /// The number that the source gives to the first trigger of the run, by default 0; for `count`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_count: Option<i64>,
     /// Most chunks of it in an event; what is beyond is cut off, and the event marked. For data that belong to events by their time.
     pub chunks: u32,
     /// What a device sends that knows nothing of Weir; needed with `udp://`, `slink://` and `file:`.
@@ -51,7 +72,14 @@ impl Default for LinkSource {
             size_max: Size::from_bytes(64 << 10),
             on_missing: OnMissing::Flag,
             number_bits: None,
+            handshake: None,
             clock: SourceClock::None,
+            matching: None,
+            before: None,
+            after: None,
+            offset: None,
+            inclusive: true,
+            first_count: None,
             chunks: 16,
             frame: None,
             from: None,
@@ -61,9 +89,13 @@ impl Default for LinkSource {
 
 impl LinkSource {
     /// The longest fragment of an event, with what stands around it.
-    pub fn fragment_max(&self, timed: bool) -> Size {
+    pub fn fragment_max(&self, matching: Matching) -> Size {
         let chunk = self.size_max.bytes().saturating_add(CHUNK_OVERHEAD_BYTES);
-        let data = if timed { chunk.saturating_mul(self.chunks.into()) } else { self.size_max.bytes() };
+        let data = match matching {
+            Matching::Number => self.size_max.bytes(),
+            Matching::Time => chunk.saturating_mul(self.chunks.into()),
+            Matching::Count => chunk,
+        };
         Size::from_bytes(data.saturating_add(FRAGMENT_OVERHEAD_BYTES))
     }
 
@@ -72,10 +104,28 @@ impl LinkSource {
         if self.at.is_empty() { format!("shm:{}", self.name) } else { self.at.clone() }
     }
 
+    /// Bits of its numbers, if they begin again after fewer than 64.
+    pub fn bits_of_numbers(&self) -> Option<u32> {
+        self.number_bits.or((self.handshake == Some(Handshake::Eudet)).then_some(EUDET_BITS))
+    }
+
     /// Source identifier of its ROB, where it is in this place of the list.
     pub fn source_id(&self, place: usize) -> u32 {
         self.id.unwrap_or(FIRST_ID.saturating_add(u32::try_from(place).unwrap_or(u32::MAX)))
     }
+}
+
+/// How a trigger logic unit (TLU) gives a source its triggers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Handshake {
+    /// Trigger and busy, as a EUDET TLU: numbers of 15 bits, without gaps. A leader sends one trigger, and the next one when busy has
+    /// fallen.
+    Eudet,
+    /// A common clock, as an AIDA TLU: times from T0 on, no numbers. What comes before the mark of T0 is not of the run.
+    Aida,
+    /// The same, and numbers without gaps.
+    AidaNumber,
 }
 
 /// What becomes of an event without the fragment of a source.
@@ -85,8 +135,26 @@ pub enum OnMissing {
     /// It is built, marked incomplete, and counted as such.
     #[default]
     Flag,
+    /// It waits for the fragment as long as the source is there; then as `flag`. So one source that is slow holds up the run.
+    Wait,
+    /// It is built, counted as incomplete, and not recorded.
+    Drop,
+    /// It is built, counted as incomplete, and recorded in the debug stream `debug_Incomplete` alone, undecided.
+    DebugStream,
     /// It is built as if complete; only the source counts it.
     Tolerate,
+}
+
+/// How it is known which event a fragment belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Matching {
+    /// It says the number of the event.
+    Number,
+    /// It says its time, and belongs to all events whose times it meets.
+    Time,
+    /// It says how many triggers there were before, by the count of the source.
+    Count,
 }
 
 /// What the times of a source are good for.
@@ -96,13 +164,17 @@ pub enum SourceClock {
     /// Nothing.
     #[default]
     None,
-    /// They are those of the triggers, by a clock of its own. Its read-out system compares them with those of the leader, or of the first
-    /// such source: it finds offset and drift of the clock, and where the source loses or repeats a trigger.
+    /// They are those of the triggers, by a clock of its own, whose offset and drift are found. Clocks are compared with the triggers, if the
+    /// leader has this key, too, else with the first such source of the same read-out system. Where the source says numbers or counts, it is found
+    /// where it loses or repeats a trigger. Where it is matched by `time`, events follow its clock; without `offset` it is looked for.
     Model,
 }
 
 /// Its head, and what fills it up to whole words.
 const CHUNK_OVERHEAD_BYTES: u64 = 27;
+
+/// A EUDET TLU clocks the lower bits of its counter out.
+const EUDET_BITS: u32 = 15;
 
 /// Test beam.
 const FIRST_ID: u32 = 0x0051_0000;

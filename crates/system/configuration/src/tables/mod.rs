@@ -2,6 +2,7 @@
 
 mod building;
 mod carriers;
+mod control;
 mod cores;
 mod datagrams;
 mod dead_time;
@@ -25,6 +26,7 @@ pub use building::{
     SfiAssignment,
 };
 pub use carriers::{Carrier, GroupCarrier, MessageType, OrderedCarrier, Way};
+pub use control::Control;
 pub(crate) use cores::CORES_MAX;
 pub use cores::Cores;
 pub use datagrams::{Authenticate, Udp};
@@ -33,7 +35,7 @@ pub use dead_time::{DeadTime, LeakyBucket, ProfileStep};
 pub use frame::{ByteOrder, FrameCounter, FrameDescription, FrameField, FrameLength, FrameTicks};
 pub use generator::{Generator, Kinds, Multiplicity, Position, Spectrum};
 pub use input::{Input, Mix};
-pub use link_source::{LinkSource, OnMissing, SourceClock};
+pub use link_source::{Handshake, LinkSource, Matching, OnMissing, SourceClock};
 pub use menu::{Algorithm, Chain, Cuts, Menu};
 pub use processing::Pt;
 pub use readout::{
@@ -45,4 +47,6 @@ pub use stream::{RobSelection, Stream, StreamType};
 pub use system::{Identity, LossAction, OnLoss, Processes, Run, RunType, Scheduling, Secret};
 pub use tolerate::{Tolerance, Tolerate};
 pub use transport::{Connections, Idle, Transport};
-pub use trigger::{Decisions, L2pu, L2sv, L2svAssignment, Level1, Level1Source, Spacing, Strategy};
+pub use trigger::{
+    Decisions, L2pu, L2sv, L2svAssignment, Level1, Level1Source, Processor, ProcessorLoss, Spacing, Strategy,
+};

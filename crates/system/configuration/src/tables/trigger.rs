@@ -1,9 +1,7 @@
 //! `[level1]`, `[l2sv]`, `[l2pu]`.
 
-use core::net::SocketAddr;
-
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Serialize};
 
 use super::{DeadTime, Generator, ProfileStep};
 use crate::units::{Fraction, Interval, Rate};
@@ -33,17 +31,18 @@ pub struct Level1 {
     /// `eta`, `phi`, `et_mev`, `aux_mev` (two numbers), `thresholds` (bits), `ieta` and `iphi`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Address on which to wait for level-1 processors, such as `"127.0.0.1:7001"`; for the source `network`. They prove no key:
-    /// whoever reaches this address can send triggers, with `partition.key` too.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "socket_address")]
-    #[schemars(with = "Option<String>")]
-    pub listen: Option<SocketAddr>,
+    /// Level-1 processors, 1 to 64, each of which sends its part of every event; for the source `external`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub processor: Vec<Processor>,
     /// The `[[source]]` whose fragments are the triggers, by its name; by default the first; for the source `link`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leader: Option<String>,
     /// Length of a slice, by default 1 ms; for the source `time`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slice: Option<Interval>,
+    /// A slice takes only so much from its begin on, as a metronome opens a gate; by default all of it. For the source `time`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<Interval>,
     /// A slice takes so much of the time before it, too, by default nothing; for the source `time`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Interval>,
@@ -51,12 +50,10 @@ pub struct Level1 {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Interval>,
     /// A slice waits so long for other sources when the first one has passed it, and then for room: by default 100 ms; for
-    /// the source `time`.
+    /// the source `time`. For the source `link`, an event waits so long for sources by `time` or `count`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grace: Option<Interval>,
-    /// Number of level-1 processors, each of which sends its part of every event; for the source `network`.
-    pub sources: u32,
-    /// An event goes on without the parts of processors that have not sent theirs after this time; for the source `network`.
+    /// An event goes on without the part of a processor that says nothing for this time; for the source `external`.
     pub join_timeout: Interval,
     /// What the emulated level 1 makes up; for the source `emulator`.
     pub generator: Generator,
@@ -73,13 +70,13 @@ impl Default for Level1 {
             in_flight: 1024,
             rois_per_event: 2,
             file: None,
-            listen: None,
+            processor: Vec::new(),
             leader: None,
             slice: None,
+            window: None,
             before: None,
             after: None,
             grace: None,
-            sources: 1,
             join_timeout: Interval::from_ms(100),
             generator: Generator::default(),
         }
@@ -98,11 +95,49 @@ impl Level1 {
     }
 }
 
-fn socket_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    let bad = |_| de::Error::custom(format!("expected an address such as \"127.0.0.1:7001\", found {text:?}"));
-    text.parse().map(Some).map_err(bad)
+/// `[[level1.processor]]`: a level-1 processor outside, which pushes triggers over a link.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, expecting = "a table such as { name = \"calo\", at = \"shm:calo\" }")]
+pub struct Processor {
+    /// Its name in messages and tables; the processor says the same of itself. Required.
+    pub name: String,
+    /// Where level 1 waits for it: `shm:NAME`, `shm:/PATH`, or `tcp://ADDRESS:PORT`, which needs `partition.key`. By default `shm:` and its
+    /// name.
+    pub at: String,
+    /// What becomes of the run if the processor is away for more than a second.
+    pub on_loss: ProcessorLoss,
+    /// Bits of its numbers, if they begin again after fewer than 64. They are made whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number_bits: Option<u32>,
 }
+
+impl Processor {
+    /// Where level 1 waits for it.
+    pub fn address(&self) -> String {
+        if self.at.is_empty() { format!("shm:{}", self.name) } else { self.at.clone() }
+    }
+
+    /// Its identifier, where it is in this place of the list.
+    pub fn source_id(place: usize) -> u32 {
+        FIRST_ID.saturating_add(u32::try_from(place).unwrap_or(u32::MAX))
+    }
+}
+
+/// What becomes of a run without one of its level-1 processors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProcessorLoss {
+    /// It ends in order.
+    #[default]
+    Stop,
+    /// It waits for it; that is dead time.
+    Wait,
+    /// It goes on without its part of events, as long as there is another processor.
+    GoOn,
+}
+
+/// The central trigger processor.
+const FIRST_ID: u32 = 0x0077_0000;
 
 /// Where level-1 triggers come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -117,8 +152,8 @@ pub enum Level1Source {
     Replay,
     /// From the file `level1.file`.
     File,
-    /// From level-1 processors that connect to `level1.listen`.
-    Network,
+    /// From level-1 processors outside: `[[level1.processor]]`.
+    External,
     /// From a source of `[[source]]`: each of its fragments is a trigger.
     Link,
     /// None: events are slices of time, with what sources of `[[source]]` say to be of that time.

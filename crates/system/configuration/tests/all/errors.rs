@@ -593,7 +593,7 @@ fn what_depends_on_a_refused_key_is_not_judged() {
     assert_eq!(
         overridden_chain(&["level1.source=smaple"]),
         [
-            "--set level1.source: expected \"emulator\", \"sample\", \"replay\", \"file\", \"network\", \"link\" or \"time\", found \"smaple\"; did you mean \
+            "--set level1.source: expected \"emulator\", \"sample\", \"replay\", \"file\", \"external\", \"link\" or \"time\", found \"smaple\"; did you mean \
              `sample`?",
         ]
     );

@@ -3,8 +3,8 @@
 use std::fs;
 
 use configuration::{
-    Decimal, Generator, Kinds, Level1, Level1Source, Mix, Multiplicity, Partition, Position, Preprocessing, RosInput,
-    Size,
+    Decimal, Generator, Kinds, Level1, Level1Source, Mix, Multiplicity, Partition, Position, Preprocessing,
+    ProcessorLoss, RosInput, Size,
 };
 use testkit::TempDir;
 
@@ -70,32 +70,60 @@ fn suppression_needs_preprocessing() {
 
 #[test]
 fn each_source_of_triggers_has_its_keys() {
-    let network = ["level1.source=network", "level1.listen=127.0.0.1:7001", "level1.sources=3"];
-    let partition = parse(BUILDER, &network).unwrap();
+    let external = ["level1.source=external", "level1.processor=[{name=\"calo\"},{name=\"muon\",on_loss=\"go-on\"}]"];
+    let partition = parse(BUILDER, &external).unwrap();
     let level1 = partition.level1.clone().unwrap();
-    assert_eq!((level1.sources, level1.listen.unwrap().port(), partition.ros.input), (3, 7001, RosInput::Emulator));
+    assert_eq!(
+        (level1.processor[0].address().as_str(), level1.processor[0].on_loss),
+        ("shm:calo", ProcessorLoss::Stop)
+    );
+    assert_eq!((level1.processor[1].on_loss, partition.ros.input), (ProcessorLoss::GoOn, RosInput::Emulator));
     assert_eq!(parse(&partition.to_toml(), &[]), Ok(partition));
     assert_eq!(
-        parse(BUILDER, &["level1.source=network"]).unwrap_err(),
-        "--set level1.source: level1.listen: missing; level1.source = \"network\" needs it"
+        parse(BUILDER, &["level1.source=external"]).unwrap_err(),
+        "--set level1.source: level1.processor: missing; level1.source = \"external\" needs it"
     );
+    for (processors, expected) in [
+        ("[{at=\"shm:x\"}]", "expected letters, digits, `_` and `-`, such as \"calo\", found \"\""),
+        ("[{name=\"a\"},{name=\"a\"}]", "expected a name of its own, found \"a\" a second time"),
+        ("[{name=\"a\"},{name=\"b\",at=\"shm:a\"}]", "expected an address of its own, found \"shm:a\" a second time"),
+        ("[{name=\"a\",at=\"udp://h:1\"}]", "expected shm:NAME, shm:/PATH or tcp://ADDRESS:PORT, found \"udp://h:1\""),
+        ("[{name=\"a\",number_bits=65}]", "expected 1 to 64 bits, found 65"),
+    ] {
+        let error = parse(BUILDER, &[&format!("level1.processor={processors}"), external[0]]).unwrap_err();
+        assert!(error.ends_with(expected), "{error}");
+    }
     assert_eq!(wrong(BUILDER, &["level1.file=x"]), "only for level1.source = \"file\", which is \"emulator\"");
     assert_eq!(
-        wrong(BUILDER, &["level1.listen=localhost", "level1.source=network"]),
-        "expected an address such as \"127.0.0.1:7001\", found \"localhost\""
-    );
-    assert_eq!(
-        wrong(BUILDER, &["level1.rate=1 kHz", network[0], network[1]]),
-        "not with level1.source = \"network\": triggers are issued as they come"
-    );
-    assert_eq!(
-        wrong(BUILDER, &["level1.sources=65", network[0], network[1]]),
-        "expected an integer from 1 to 64, found 65"
+        wrong(BUILDER, &["level1.rate=1 kHz", external[0], external[1]]),
+        "not with level1.source = \"external\": triggers are issued as they come"
     );
     assert_eq!(
         wrong(BUILDER, &["level1.generator={items=8}", "level1.source=file", "level1.file=x"]),
         "only for level1.source = \"emulator\", which is \"file\""
     );
+}
+
+#[test]
+fn hand_shakes_are_checked() {
+    let beam = "[partition]\nname = \"p\"\n[level1]\nsource = \"link\"\n[ros]\ncount = 1\n[sfi]\ncount = 1\n[[source]]\nname = \"tlu\"\n\
+                [[source]]\nname = \"dut\"\n";
+    let partition = parse(beam, &["source.0.handshake=eudet", "source.1.handshake=aida-number"]).unwrap();
+    assert_eq!((partition.source[0].bits_of_numbers(), partition.source[1].bits_of_numbers()), (Some(15), None));
+    assert_eq!(parse(&partition.to_toml(), &[]), Ok(partition));
+    for (keys, expected) in [
+        (
+            &["ros.count=2", "source.0.handshake=eudet"][..],
+            "expected 1, found 2: busy of a leader with handshake = \"eudet\" is that of its read-out system",
+        ),
+        (
+            &["source.1.number_bits=15", "source.1.handshake=aida"],
+            "not with handshake = \"aida\", which has no numbers; expected \"aida-number\"",
+        ),
+    ] {
+        let error = parse(beam, keys).unwrap_err();
+        assert!(error.ends_with(expected), "{error}");
+    }
 }
 
 #[test]

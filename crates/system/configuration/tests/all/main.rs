@@ -4,6 +4,7 @@ mod boards;
 mod constants;
 mod errors;
 mod inputs;
+mod matching;
 mod partition;
 mod schema;
 mod simulation;

@@ -156,7 +156,7 @@ fn defaults_of_optional_tables() {
         tables,
         [
             "[level1]\nsource = \"emulator\"\nspacing = \"fixed\"\nin_flight = 1024\nrois_per_event = 2\n\
-             sources = 1\njoin_timeout = \"100 ms\"",
+             join_timeout = \"100 ms\"",
             "[l2sv]\ncount = 1\nassignment = \"round-robin\"\nevents_in_system = 1000\ntimeout = \"1 s\"\n\
              forced_limit = \"10 %\"\ndecisions = \"as-found\"\nforce_accept = []\nveto = []\n\
              group = 100\ngroup_age = \"10 ms\"",

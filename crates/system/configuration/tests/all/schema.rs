@@ -35,6 +35,7 @@ const EVERYTHING: &[&str] = &[
     "simulation.driver={shm={},udp={}}",
     "processes.cores={ros=[0]}",
     "processes.scheduling=real-time",
+    "control.catalogue=runs.sqlite",
 ];
 
 /// Keys that exclude those of [`EVERYTHING`].
@@ -43,9 +44,10 @@ const OTHERS: &[&str] = &[
     "input.pad_to",
     "input.prescales",
     "level1.file",
-    "level1.listen",
+    "level1.processor",
     "level1.leader",
     "level1.slice",
+    "level1.window",
     "level1.before",
     "level1.after",
     "level1.grace",

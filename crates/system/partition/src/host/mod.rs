@@ -10,7 +10,6 @@ mod channel;
 mod checks;
 mod clocks;
 mod datagrams;
-mod external;
 mod filtering;
 mod frames;
 mod links;
@@ -112,7 +111,7 @@ pub struct Host {
     /// Nodes whose work may have something for them: those whose work goes on in threads of its own, and read-out systems that
     /// wait for pages.
     working: Vec<NodeId>,
-    /// Read-out systems whose sources send by themselves.
+    /// Read-out systems whose sources send by themselves, and level 1 with processors outside.
     sourced: Vec<NodeId>,
     /// What their sources have sent; empty between passes.
     news: Vec<(u16, LinkNews)>,
@@ -364,7 +363,7 @@ impl Host {
     pub fn report(&self, now: Time, node: NodeId) -> Option<Report> {
         let hosted = self.nodes.get(usize::from(node.0))?.as_ref()?;
         let report = hosted.node.report(now);
-        Some(Report { network: self.network(), ..hosted.workshop.with_clocks(report) })
+        Some(Report { network: self.network(), ..report })
     }
 
     /// What this process received over the network.
@@ -636,6 +635,10 @@ impl Host {
                 Action::MulticastToReadout(message) => self.multicast(from, &message),
                 Action::Start { ticket, work } => self.start(now, from, ticket, work),
                 Action::Link { rob, order } => self.order_source(from, rob, order),
+                Action::Note(Note::Source { rob, finding }) => {
+                    let text = clocks::in_words(&self.name_of_source(from, rob), finding);
+                    self.notice(from, text);
+                }
                 Action::Note(note) => self.notice(from, describe(&note)),
             }
         }
@@ -672,19 +675,11 @@ impl Host {
     }
 
     fn send_from(&mut self, from: NodeId, to: NodeId, message: Message) {
-        if matches!(message, Message::Drained) {
-            let hosted = self.nodes[usize::from(from.0)].as_mut().expect("a component here sends");
-            let last_words = hosted.workshop.finish();
-            last_words.into_iter().for_each(|text| self.notice(from, text));
-        }
         self.metering.sends(&message);
         let hosted = self.nodes[usize::from(from.0)].as_ref().expect("a component here sends");
         let Some(envelope) = hosted.node.envelope_to(to) else { return };
         let message = match message {
-            Message::Report(report) => {
-                let report = hosted.workshop.with_clocks(*report);
-                Message::Report(Box::new(Report { network: self.network(), ..report }))
-            }
+            Message::Report(report) => Message::Report(Box::new(Report { network: self.network(), ..*report })),
             message => hosted.workshop.prepared(message),
         };
         self.send(envelope, message);
@@ -828,6 +823,7 @@ fn describe(note: &Note) -> String {
                 "{fragments} fragments below the oldest valid event removed to make room: no clears had come for them"
             )
         }
+        Note::Source { rob, finding } => clocks::in_words(&format!("{rob:#010x}"), *finding),
         Note::ForcedLimitReached => "too many level-2 time-outs: triggers are held back".into(),
         Note::NotBuilt(event) => format!("event {event} cannot be built any more"),
         Note::AssignedBeyondRoom(event) => {

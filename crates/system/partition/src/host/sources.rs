@@ -1,28 +1,30 @@
-//! The links of a read-out system whose sources send by themselves.
+//! The links of a read-out system whose sources send by themselves, and those of level-1 processors.
 
 use base::bulk::Bulk;
 use base::ids::{EventId, NodeId};
 use base::losses::Losses;
 use base::time::Time;
 use dataflow::component::{Input, LinkNews, LinkOrder};
-use dataflow::report::LinkClock;
+use dataflow::level1::roib::TriggerRecord;
 use eformat::{GenericStatus, RobStatus, StatusWord};
 use link::{Address, Arrival, Faults, Flags, Head, Intake, IntakeParameters, LinkError, Secret};
-use rol::{ChunkHead, Pushed, PushedFragments};
+use rol::{ChunkHead, Pushed, PushedFragments, TRIGGER_BYTES_MAX, decode_trigger};
 use timing::Interval;
+use timing::handshake::{Breach, Handshake, Mode};
+use timing::rule::Axis;
 use timing::unwrap::Unwrap;
 use transport::page_pool::Page;
 use transport::poller::Poller;
 use transport::waker::Waker;
 
+use configuration::Processor;
+
 use super::Host;
-use super::clocks::Clocks;
 use crate::assembly::Assembly;
 
-/// The sources of one read-out system.
+/// The sources of one read-out system, or the level-1 processors.
 pub(super) struct Sources {
     lines: Vec<Line>,
-    clocks: Clocks,
     run: u32,
     /// Most fragments of a link in a pass: so many fit when the read-out system has not said that it is full.
     room: usize,
@@ -33,19 +35,36 @@ pub(super) struct Sources {
 
 struct Line {
     name: String,
+    /// As people know it: with what it is.
+    title: String,
+    id: u32,
     intake: Intake,
-    fragments: PushedFragments,
+    content: Content,
     /// Makes numbers of few bits whole.
     unwrap: Option<Unwrap>,
     /// Of a fragment that says none.
     next_number: u64,
-    /// Whether its data belong to events by their time.
-    is_timed: bool,
+    /// With a trigger logic unit, and how often it was broken.
+    handshake: Option<Handshake>,
+    breaches: u64,
+    /// Whether each fragment turns the link off.
+    is_single: bool,
     is_off: bool,
     /// What of a device did not become fragments, since the last run.
     losses: Losses,
     /// Fragments that something is wrong with, by cause, in the order of [`CAUSES`]; since the last run.
     marked: [u64; CAUSES.len()],
+}
+
+/// What fragments of a link are.
+#[derive(Clone, Copy)]
+enum Content {
+    /// Of the event whose number they have.
+    Numbered(PushedFragments),
+    /// Data that belong to events by their time, or their count.
+    Matched(Axis),
+    /// Triggers. Where fragments are pushed, they were made without bunch crossing and trigger type of the event, which says neither then.
+    Triggers { of_pushed: bool },
 }
 
 impl Sources {
@@ -63,7 +82,8 @@ impl Sources {
         let (mut lines, mut notices) = (Vec::new(), Vec::new());
         for (place, source) in assembly.sources_of(ros) {
             let id = source.source_id(place);
-            let is_timed = assembly.timed(source).is_some();
+            let axis = assembly.timed(source).map(|timed| timed.rule.axis);
+            let is_timed = axis.is_some();
             let (headroom, tailroom) = if is_timed {
                 (ChunkHead::BYTES, ChunkHead::TAILROOM)
             } else {
@@ -90,21 +110,50 @@ impl Sources {
             )?;
             notices.push(format!("waits for source {} at {}", source.name, intake.address()));
             let fragments = PushedFragments { source_id: id, run_number: partition.run.number(), adler32 };
-            lines.push(Line {
-                name: source.name.clone(),
-                intake,
-                fragments,
-                unwrap: source.number_bits.map(Unwrap::of_bits),
-                next_number: 0,
-                is_timed,
-                is_off: false,
-                losses: Losses::default(),
-                marked: [0; CAUSES.len()],
-            });
+            let content = axis.map_or(Content::Numbered(fragments), Content::Matched);
+            let bits = source.bits_of_numbers();
+            let leads = partition.leader() == Some(place);
+            let is_single = leads && source.handshake == Some(configuration::Handshake::Eudet);
+            let intake = if is_single { intake.one_by_one() } else { intake };
+            let handshake =
+                source.handshake.map(|handshake| Handshake::new(mode(handshake), bits.unwrap_or(u64::BITS)));
+            lines.push(Line { handshake, is_single, ..Line::new(&source.name, id, intake, content, bits) });
         }
-        let leader = partition.leader().map(|place| partition.source[place].name.as_str());
-        let clocks = Clocks::new(assembly.sources_of(ros).map(|(_, source)| source), leader);
-        Ok(Self { lines, clocks, run: partition.run.number(), room, is_registered: false, notices })
+        Ok(Self { lines, run: partition.run.number(), room, is_registered: false, notices })
+    }
+
+    /// Waits for the level-1 processors.
+    pub(super) fn open_processors(
+        assembly: &Assembly,
+        processors: &[Processor],
+        key: Option<&Secret>,
+        waker: &Waker,
+    ) -> Result<Self, LinkError> {
+        let partition = &assembly.partition;
+        let content = Content::Triggers { of_pushed: partition.ros.input == configuration::RosInput::Links };
+        let (mut lines, mut notices) = (Vec::new(), Vec::new());
+        for (place, processor) in processors.iter().enumerate() {
+            let id = Processor::source_id(place);
+            let parameters = IntakeParameters {
+                at: Address::of_intake(&processor.address(), &partition.partition.name)?,
+                name: processor.name.clone(),
+                id,
+                key: key.cloned(),
+                size_max: TRIGGER_BYTES_MAX,
+                headroom: 0,
+                tailroom: 0,
+                pages: 2 * FRAGMENTS_PER_PASS,
+                run: partition.run.number(),
+                shared: false,
+                frames: None,
+                from: None,
+            };
+            let intake = Intake::open(parameters, waker.clone())?;
+            notices.push(format!("waits for level-1 processor {} at {}", processor.name, intake.address()));
+            lines.push(Line::new(&processor.name, id, intake, content, processor.number_bits));
+        }
+        let (run, room) = (partition.run.number(), FRAGMENTS_PER_PASS);
+        Ok(Self { lines, run, room, is_registered: false, notices })
     }
 
     /// What a source is to do.
@@ -123,9 +172,9 @@ impl Sources {
         }
     }
 
-    /// The clock of the source of a ROB, if it is known.
-    pub(super) fn clock_of(&self, rob: u32) -> Option<LinkClock> {
-        self.clocks.of(self.lines.iter().position(|line| line.fragments.source_id == rob)?)
+    /// The name of the source of a ROB.
+    fn name_of(&self, rob: u32) -> Option<&str> {
+        self.lines.iter().find(|line| line.id == rob).map(|line| line.name.as_str())
     }
 
     fn has_work(&self, now: Time) -> bool {
@@ -147,29 +196,79 @@ impl Sources {
         if !core::mem::replace(&mut self.is_registered, true) {
             self.lines.iter_mut().try_for_each(|line| line.intake.register(poller))?;
         }
-        let Self { lines, clocks, notices, .. } = self;
+        let Self { lines, notices, .. } = self;
         for (rob, line) in (0_u16..).zip(&mut *lines) {
+            let taken_before = line.intake.counters().fragments;
             let room = if line.is_off { 0 } else { self.room };
-            let Line { name, intake, fragments, unwrap, next_number, is_timed, losses, marked, .. } = line;
+            let Line { title, intake, content, unwrap, next_number, handshake, breaches, losses, marked, .. } = line;
+            let mut breach = |breach: Breach, event: u64, notices: &mut Vec<String>| {
+                *breaches += 1;
+                match *breaches {
+                    1..=BREACHES_TOLD => notices.push(format!("{title}, event {event}: {breach}")),
+                    _ if *breaches == BREACHES_TOLD + 1 => {
+                        notices.push(format!("{title}: more breaches of the hand-shake are only counted"));
+                    }
+                    _ => {}
+                }
+            };
             let mut whole = |number: u64| unwrap.as_mut().map_or(number, |unwrap| unwrap.whole(number));
             intake.poll(now, poller, room, &mut |arrival| {
                 let text = match arrival {
-                    Arrival::Fragment { head, page, len, faults } if *is_timed => {
-                        let status = status_of(&head, faults, marked);
-                        return news.push((rob, chunk(&head, page, len, status)));
+                    Arrival::Idle { number: 0, time: 0 } if handshake.as_ref().is_some_and(Handshake::has_t0) => {
+                        let broken = handshake.as_mut().and_then(|handshake| handshake.t0().err());
+                        return broken.into_iter().for_each(|broken| breach(broken, *next_number, notices));
                     }
-                    Arrival::Idle { time, .. } if *is_timed => return news.push((rob, LinkNews::Passed(time))),
+                    Arrival::Idle { time, .. } if matches!(content, Content::Matched(Axis::Time)) => {
+                        return news.push((rob, LinkNews::Passed(time)));
+                    }
                     Arrival::Fragment { head, page, len, faults } => {
-                        let number = head.number.map_or(*next_number, &mut whole);
+                        let number = match handshake {
+                            None => head.number.map_or(*next_number, &mut whole),
+                            Some(handshake) => {
+                                // By these, idle marks are made whole.
+                                let _ = head.number.map(&mut whole);
+                                let (number, broken) =
+                                    handshake.fragment(head.number, head.time.map(|(begin, _)| begin));
+                                let event = number.unwrap_or(*next_number);
+                                broken.into_iter().for_each(|broken| breach(broken, event, notices));
+                                let Some(number) = number else {
+                                    let lost = Losses { outside: 1, ..Losses::default() };
+                                    *losses += lost;
+                                    return news.push((rob, LinkNews::Lost(lost)));
+                                };
+                                number
+                            }
+                        };
                         *next_number = number.wrapping_add(1);
-                        if let Some((begin, _)) = head.time {
-                            clocks.observe(rob.into(), number, begin);
+                        let time = head.time.map_or(Interval::default(), |(begin, end)| Interval::new(begin, end));
+                        if let Content::Matched(_) = content {
+                            let status = status_of(&head, faults, marked);
+                            return news.push((rob, chunk(time, number, &head, page, len, status)));
                         }
-                        let (event, status) = (EventId(number), status_of(&head, faults, marked));
+                        let event = EventId(number);
+                        let Content::Numbered(fragments) = content else {
+                            let (mut record, why) = trigger(event, &head, &page.bytes()[..len], !faults.is_empty());
+                            if matches!(content, Content::Triggers { of_pushed: true }) {
+                                (record.bcid, record.trigger_type) = (None, None);
+                            }
+                            news.push((rob, LinkNews::Trigger(Box::new(record))));
+                            let Some(why) = why else { return };
+                            news.push((rob, LinkNews::Lost(Losses { malformed: 1, ..Losses::default() })));
+                            losses.malformed += 1;
+                            // The count says how many there were; the first one says what is wrong with them.
+                            if losses.malformed == 1 {
+                                notices.push(format!("{title}, event {number}: no record of a trigger: {why}"));
+                            }
+                            return;
+                        };
+                        let status = status_of(&head, faults, marked);
                         let pushed = Pushed { event, trigger_type: head.trigger_type, status };
                         let (head, slice) = fragments.frame(page, len, &pushed);
                         let (trigger_type, bulk) = (pushed.trigger_type, Bulk::Pages(slice));
-                        return news.push((rob, LinkNews::Fragment { head, trigger_type, bulk }));
+                        return news.push((rob, LinkNews::Fragment { head, trigger_type, time, bulk }));
+                    }
+                    Arrival::Idle { number, .. } if matches!(content, Content::Matched(Axis::Count)) => {
+                        return news.push((rob, LinkNews::Passed(whole(number))));
                     }
                     Arrival::Idle { number, .. } => return news.push((rob, LinkNews::Idle(EventId(whole(number))))),
                     Arrival::Lost(lost) => {
@@ -180,33 +279,56 @@ impl Sources {
                         news.push((rob, LinkNews::Ended { sent }));
                         let losses = core::mem::take(losses);
                         if !losses.are_none() {
-                            notices.push(format!("source {name}, beside {received} fragments: {losses}"));
+                            notices.push(format!("{title}, beside {received} fragments: {losses}"));
                         }
                         let marked = core::mem::take(marked);
                         if marked != [0; CAUSES.len()] {
-                            notices.push(format!("source {name}, of {received} fragments: {}", in_words(&marked)));
+                            notices.push(format!("{title}, of {received} fragments: {}", in_words(&marked)));
                         }
                         if sent == received {
                             return;
                         }
-                        format!("source {name} says that it has sent {sent} fragments; {received} have come")
+                        format!("{title} says that it has sent {sent} fragments; {received} have come")
                     }
                     Arrival::Up { .. } => {
                         news.push((rob, LinkNews::Up));
-                        format!("source {name} is there")
+                        format!("{title} is there")
                     }
                     Arrival::Down { reason } => {
                         news.push((rob, LinkNews::Down));
-                        format!("source {name} is lost: {reason}")
+                        format!("{title} is lost: {reason}")
                     }
-                    Arrival::TurnedAway { why } => format!("source {name}: a visitor was turned away: {why}"),
-                    Arrival::Status(text) => format!("source {name}: {text}"),
+                    Arrival::TurnedAway { why } => format!("{title}: a visitor was turned away: {why}"),
+                    Arrival::Status(text) => format!("{title}: {text}"),
                 };
                 notices.push(text);
             });
+            line.is_off |= line.is_single && line.intake.counters().fragments > taken_before;
         }
-        clocks.judge(|link| lines[link].name.clone(), notices);
         Ok(())
+    }
+}
+
+impl Line {
+    fn new(name: &str, id: u32, intake: Intake, content: Content, number_bits: Option<u32>) -> Self {
+        let is = if let Content::Triggers { .. } = content { "level-1 processor" } else { "source" };
+        let (name, title) = (name.to_owned(), format!("{is} {name}"));
+        let unwrap = number_bits.map(Unwrap::of_bits);
+        Self {
+            name,
+            title,
+            id,
+            intake,
+            content,
+            unwrap,
+            next_number: 0,
+            handshake: None,
+            breaches: 0,
+            is_single: false,
+            is_off: false,
+            losses: Losses::default(),
+            marked: [0; CAUSES.len()],
+        }
     }
 }
 
@@ -249,6 +371,13 @@ impl Host {
         }
     }
 
+    /// The name of a source of the read-out system at a node.
+    pub(super) fn name_of_source(&self, node: NodeId, rob: u32) -> String {
+        let hosted = self.nodes[usize::from(node.0)].as_ref();
+        let name = hosted.and_then(|hosted| hosted.workshop.sources()).and_then(|sources| sources.name_of(rob));
+        name.unwrap_or_default().to_owned()
+    }
+
     /// A read-out system has something to say to a source.
     pub(super) fn order_source(&mut self, node: NodeId, rob: u16, order: LinkOrder) {
         let hosted = self.nodes[usize::from(node.0)].as_mut().expect("a component here");
@@ -256,12 +385,36 @@ impl Host {
     }
 }
 
-/// Data that belong to events by their time. Those without a time belong to none.
-fn chunk(head: &Head, page: Page, len: usize, status: StatusWord) -> LinkNews {
-    let (begin, end) = head.time.unwrap_or((u64::MAX, u64::MAX));
+fn mode(handshake: configuration::Handshake) -> Mode {
+    match handshake {
+        configuration::Handshake::Eudet => Mode::Eudet,
+        configuration::Handshake::Aida => Mode::Aida,
+        configuration::Handshake::AidaNumber => Mode::AidaNumber,
+    }
+}
+
+/// Data that belong to events by their time, or their count.
+fn chunk(time: Interval, count: u64, head: &Head, page: Page, len: usize, status: StatusWord) -> LinkNews {
+    let (begin, end) = head.time.unwrap_or_default();
     let chunk = ChunkHead { begin, end, len: len as u32, status };
     let bulk = Bulk::Pages(chunk.put(page));
-    LinkNews::Chunk { interval: Interval::new(begin, end), status: status.0, bulk }
+    LinkNews::Chunk { time, count, status: status.0, bulk }
+}
+
+/// What a level-1 processor says of an event, and what is wrong with that. Detectors have seen the trigger: it stands, with nothing more
+/// known of it.
+fn trigger(event: EventId, head: &Head, payload: &[u8], damaged: bool) -> (TriggerRecord, Option<String>) {
+    let decoded = match decode_trigger(event, head.trigger_type, payload) {
+        _ if damaged => Err("its checksum does not fit".to_owned()),
+        _ if head.flags.intersects(Flags::TRANSMISSION_ERROR | Flags::CUT) => {
+            Err("the processor says that it is damaged".to_owned())
+        }
+        decoded => decoded.map_err(|bad| bad.to_string()),
+    };
+    match decoded {
+        Ok(record) => (record, None),
+        Err(why) => (TriggerRecord { event, ..TriggerRecord::default() }, Some(why)),
+    }
 }
 
 /// What is wrong with a fragment, as far as its source, its link or its checksum says; counted.
@@ -320,6 +473,9 @@ const CAUSES: [Cause; 6] = [
         words: "cut",
     },
 ];
+
+/// So many breaches of a hand-shake by a source are told.
+const BREACHES_TOLD: u64 = 8;
 
 /// Most fragments of a link in a pass, so that no source starves the others.
 const FRAGMENTS_PER_PASS: usize = 256;

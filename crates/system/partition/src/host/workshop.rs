@@ -9,13 +9,11 @@ use base::time::Time;
 use dataflow::component::{Input, Outcome, Ticket, Work};
 use dataflow::message::{EventInfo, Message};
 use dataflow::readout::fragment::FragmentHead;
-use dataflow::report::Report;
 use link::{LinkError, Secret};
-use rol::{Inputs, Links, LinksError, NetworkError, NetworkParameters, NetworkTriggers, Preprocessing, ReadOutError};
+use rol::{Inputs, Links, LinksError, Preprocessing, ReadOutError};
 use transport::page_pool::Pool;
 use transport::waker::Waker;
 
-use super::external::External;
 use super::filtering::{Filtering, FilteringError};
 use super::recorder::{Done, Recorder, RecorderError};
 use super::sources::Sources;
@@ -47,7 +45,6 @@ pub(super) struct Reading {
 enum Kind {
     #[default]
     None,
-    External(Box<External>),
     Links(Box<Links>),
     Sources(Box<Sources>),
     Steering(Steering),
@@ -60,10 +57,8 @@ enum Kind {
 #[expect(missing_docs, reason = "the messages say what is wrong")]
 pub enum WorkshopError {
     #[error(transparent)]
-    Network(#[from] NetworkError),
-    #[error(transparent)]
     Links(#[from] LinksError),
-    #[error("[[source]]: {0}")]
+    #[error("[[source]] or [[level1.processor]]: {0}")]
     Source(#[from] LinkError),
     #[error(transparent)]
     Filtering(#[from] FilteringError),
@@ -83,13 +78,13 @@ impl Workshop {
         let app = assembly.application(node).expect("an application of the partition");
         let partition = &assembly.partition;
         let kind = match app.role {
-            Role::Level1 => match NetworkParameters::of(partition) {
-                Some(parameters) => {
-                    let network = NetworkTriggers::start(&parameters, waker.clone())?;
-                    Kind::External(Box::new(External::new(network)))
+            Role::Level1 => {
+                let processors = partition.level1.as_ref().map_or(&[][..], |level1| &level1.processor);
+                match processors {
+                    [] => Kind::None,
+                    _ => Kind::Sources(Box::new(Sources::open_processors(assembly, processors, key, waker)?)),
                 }
-                None => Kind::None,
-            },
+            }
             Role::Ros if partition.ros.input == configuration::RosInput::Links => {
                 let ros = assembly.index_in_role(node);
                 Kind::Sources(Box::new(Sources::open(assembly, ros, key, waker)?))
@@ -125,7 +120,7 @@ impl Workshop {
 
     /// Whether work goes on while the component does something else.
     pub(super) fn has_thread(&self) -> bool {
-        matches!(self.kind, Kind::External(_) | Kind::Filtering(_) | Kind::Recorder(_))
+        matches!(self.kind, Kind::Filtering(_) | Kind::Recorder(_))
     }
 
     /// Whether [`Workshop::has_work`] may become true by itself.
@@ -137,7 +132,6 @@ impl Workshop {
     pub(super) fn has_work(&self) -> bool {
         match &self.kind {
             Kind::Links(links) => !self.stalled.is_empty() && links.has_page(),
-            Kind::External(external) => external.has_work(),
             Kind::Recorder(recorder) => recorder.has_done(),
             Kind::Filtering(filtering) => filtering.has_done(),
             Kind::None | Kind::Sources(_) | Kind::Steering(_) => false,
@@ -157,36 +151,21 @@ impl Workshop {
         if let Kind::Sources(sources) = &self.kind { Some(sources) } else { None }
     }
 
-    /// A report of a read-out system has what is known of the clocks of its sources.
-    pub(super) fn with_clocks(&self, mut report: Report) -> Report {
-        if let Kind::Sources(sources) = &self.kind {
-            report.links.iter_mut().for_each(|link| link.clock = sources.clock_of(link.rob));
-        }
-        report
-    }
-
     pub(super) fn sources_mut(&mut self) -> Option<&mut Sources> {
         if let Kind::Sources(sources) = &mut self.kind { Some(sources) } else { None }
     }
 
     pub(super) fn next_done(&mut self) -> Option<Done> {
         match &mut self.kind {
-            Kind::External(external) => external.next_done(),
             Kind::Recorder(recorder) => recorder.next_done(),
             Kind::Filtering(filtering) => filtering.next_done(),
             Kind::None | Kind::Links(_) | Kind::Sources(_) | Kind::Steering(_) => None,
         }
     }
 
-    /// The component has drained: what the work has still to tell.
-    pub(super) fn finish(&mut self) -> Vec<String> {
-        if let Kind::External(external) = &mut self.kind { external.finish() } else { Vec::new() }
-    }
-
     /// Something that people should know of the work.
     pub(super) fn next_notice(&mut self) -> Option<String> {
         match &mut self.kind {
-            Kind::External(external) => external.next_notice(),
             Kind::Filtering(filtering) => filtering.next_notice(),
             _ => None,
         }
@@ -217,7 +196,6 @@ impl Host {
                 let outcome = Outcome::Steered(steering.step(&steer));
                 self.input(now, node, Input::Done { ticket, outcome });
             }
-            (Work::NextTrigger, Kind::External(external)) => external.ask(ticket),
             (Work::Process(built), Kind::Filtering(filtering)) => filtering.begin(ticket, built),
             (work, Kind::Recorder(recorder)) => recorder.begin(now, ticket, work),
             (work, _) => unreachable!("{work:?} is no work of node {node:?}"),

@@ -1,6 +1,6 @@
 //! What came of each source that sends by itself.
 
-use dataflow::report::{LinkClock, LinkReport, LinkState, Report};
+use dataflow::report::{EfdCounters, LinkClock, LinkReport, LinkState, Report};
 use serde::{Deserialize, Serialize};
 
 /// What came of a source. `fragments` is what became of them: `kept`, dropped, or `never_triggered`.
@@ -22,6 +22,9 @@ pub struct Link {
     pub kept: u64,
     /// Events for which nothing came, or not before they were decided.
     pub missing: u64,
+    /// Events that were made before the source had passed them, of data that belong to events by time or count.
+    #[serde(default)]
+    pub unpassed: u64,
     /// Fragments whose event was never triggered.
     pub never_triggered: u64,
     /// Dropped: their event was cleared or is not valid any more.
@@ -97,6 +100,7 @@ impl Link {
             sent: c.announced,
             kept: c.cleared + c.garbage_collected,
             missing: c.absent,
+            unpassed: c.unpassed,
             never_triggered: c.never_triggered + c.resident,
             late: c.dropped_old + c.dropped_cleared,
             doubled: c.dropped_duplicate,
@@ -121,6 +125,21 @@ impl From<LinkClock> for Clock {
         let LinkClock { offset_ns, drift, quality_ns, steps, slips, slipped_at, shift } = clock;
         Self { offset_ns, drift_ppt: drift, quality_ns, steps, slips, slipped_at, shift }
     }
+}
+
+/// Events that lack a source that they shall not go on without, and that nobody decided on: `on_missing`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Withheld {
+    /// Not recorded.
+    pub dropped: u64,
+    /// In the debug stream.
+    pub debug: u64,
+}
+
+/// By what filter daemons report.
+pub(super) fn withheld<'a>(efds: impl Iterator<Item = &'a Report>) -> Withheld {
+    let efd = EfdCounters::total(efds);
+    Withheld { dropped: efd.dropped_incomplete, debug: efd.debug_incomplete }
 }
 
 /// All sources, in the order of the configuration.

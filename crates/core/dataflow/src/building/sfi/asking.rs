@@ -66,7 +66,7 @@ impl Sfi {
         self.send_try(now, event, source, out);
     }
 
-    fn send_try(&mut self, now: Time, event: EventId, source: u16, out: &mut Outbox) {
+    pub(super) fn send_try(&mut self, now: Time, event: EventId, source: u16, out: &mut Outbox) {
         let building = self.events.find(event).expect("the event is held");
         let asked = self.asked.at_mut(building.number, usize::from(source));
         asked.sent = now;

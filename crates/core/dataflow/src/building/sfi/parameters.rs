@@ -62,4 +62,6 @@ pub struct Source {
     pub robs: Vec<u32>,
     /// Whether it is the pseudo-ROS: only asked for events with a level-2 result.
     pub results: bool,
+    /// Whether it may take as long as it likes to answer.
+    pub awaited: bool,
 }

@@ -54,7 +54,7 @@ impl Ros {
         if self.clears.is_complete() {
             // The run is over: what is left below the last bound was cleared in a group that is too old to be repeated.
             self.collect_garbage(out);
-            self.end_slices();
+            self.end_events();
         }
         self.collect_untriggered(out);
         self.read_next(now, out);

@@ -7,23 +7,29 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::Ros;
-use super::parameters::{Framing, LinkParameters, LinksParameters};
+use super::parameters::{Framing, LinkParameters, LinksParameters, RosParameters};
 use super::timed::Timed;
 use crate::component::{LinkNews, LinkOrder, Outbox};
 use crate::message::{BusyCause, EventInfo, LinkTrigger, Message};
 use crate::readout::fragment::FragmentHead;
+use crate::readout::requests::Request;
 use crate::readout::rob::{Refusal, Rob};
-use crate::report::{LinkReport, LinkState};
+use crate::report::{LinkClock, LinkReport, LinkState};
 use base::bulk::Bulk;
 use base::ids::EventId;
 use base::time::Time;
-use timing::slices::Passed;
+use timing::Interval;
+use timing::rule::Rising;
+use timing::slices::{Passed, Slices};
+use timing::watch::Watch;
 
 /// What a read-out system knows of the sources of its links.
 pub(super) struct Links {
     pub(super) each: Vec<Link>,
     grace: Duration,
-    pub(super) slice: Option<u64>,
+    pub(super) slice: Option<Slices>,
+    pub(super) wait: Duration,
+    pub(super) watch: Watch,
     pub(super) framing: Option<Arc<dyn Framing>>,
     /// Issued events that may not be cleared, rising.
     issued: VecDeque<EventId>,
@@ -41,7 +47,7 @@ pub(super) struct Links {
 }
 
 pub(super) struct Link {
-    parameters: LinkParameters,
+    pub(super) parameters: LinkParameters,
     pub(super) state: LinkState,
     /// Whether it was told to send nothing for now.
     pub(super) off: bool,
@@ -56,6 +62,7 @@ struct Lead {
     /// Whether level 1 wants it to send, once it has said so.
     on: Option<bool>,
     newest: Option<EventId>,
+    times: Rising,
     /// Triggers that level 1 has not been told, in order.
     waiting: VecDeque<LinkTrigger>,
     /// Triggers that it was told and has not issued.
@@ -77,6 +84,8 @@ impl Links {
             each: parameters.each.iter().map(link).collect(),
             grace: parameters.grace,
             slice: parameters.slice,
+            wait: parameters.wait,
+            watch: Watch::new(parameters.each.iter().map(|link| link.watched), parameters.by_triggers),
             framing: parameters.framing.clone(),
             issued: VecDeque::new(),
             newest_issued: None,
@@ -114,8 +123,24 @@ impl Links {
         self.each[rob].parameters.tolerated
     }
 
+    /// Whether events wait for this link, however long that takes.
+    pub(super) fn is_awaited(&self, rob: usize) -> bool {
+        let link = &self.each[rob];
+        link.parameters.awaited && !self.is_over(link)
+    }
+
+    /// Whether there are links that events wait for.
+    pub(super) fn await_any(&self) -> bool {
+        self.each.iter().any(|link| link.parameters.awaited)
+    }
+
     pub(super) fn next_deadline(&self) -> Option<Time> {
-        let made = |link: &Link| link.timed.as_ref().and_then(Timed::next_deadline);
+        let made = |link: &Link| {
+            link.timed
+                .as_ref()
+                .filter(|_| !link.parameters.awaited || self.is_over(link))
+                .and_then(Timed::next_deadline)
+        };
         self.each.iter().flat_map(|link| [link.due, made(link)]).flatten().min()
     }
 
@@ -138,11 +163,26 @@ impl Links {
     }
 
     pub(super) fn report(&self, robs: &[Rob]) -> Vec<LinkReport> {
-        let report = |(rob, link): (&Rob, &Link)| {
-            let (rob, counters) = (rob.source_id(), rob.counters());
-            LinkReport { rob, state: link.state, counters, clock: None }
+        let report = |(index, (rob, link)): (usize, (&Rob, &Link))| LinkReport {
+            rob: rob.source_id(),
+            state: link.state,
+            counters: rob.counters(),
+            clock: self.watch.known(index).map(LinkClock::from),
         };
-        robs.iter().zip(&self.each).map(report).collect()
+        robs.iter().zip(&self.each).enumerate().map(report).collect()
+    }
+
+    /// Whether the leader waits for busy to fall.
+    fn is_hand_shaken(&self, rob: usize, robs: &[Rob]) -> bool {
+        let Lead { newest, waiting, told, .. } = &self.lead;
+        let owes = |(link, rob): (&Link, &Rob)| {
+            let follows = link.parameters.one_by_one && !link.parameters.leads && link.state == LinkState::Up;
+            // A device answers each trigger before the next one, also where its fragments may come in any order.
+            follows && newest.is_some_and(|newest| rob.newest() < Some(newest) && !rob.has_passed(newest))
+        };
+        let Link { parameters, .. } = &self.each[rob];
+        let waits = || !waiting.is_empty() || !told.is_empty() || self.each.iter().zip(robs).any(owes);
+        parameters.one_by_one && parameters.leads && waits()
     }
 
     /// A number is near those that were issued, or those of its link; before the first of both it may be any.
@@ -188,13 +228,16 @@ impl Ros {
         }
     }
 
-    pub(super) fn on_accepts_pushed(&mut self, now: Time, events: &[EventInfo], out: &mut Outbox) {
+    pub(super) fn on_accepts_pushed(&mut self, now: Time, events: &[EventInfo], times: &[Interval], out: &mut Outbox) {
         let destinations = events.iter().filter_map(|event| Some((self.destinations.of(event.event)?, event.event)));
         self.to_push.extend(destinations);
         self.taken.take(now, events.len(), out);
         let links = self.links.as_deref_mut().expect("links that push");
         if links.newest_issued.is_none() {
             links.begin(now);
+        }
+        for (info, time) in events.iter().zip(times).filter(|(_, time)| !time.is_none()) {
+            links.watch.trigger(info.event.0, info.ordinal, time.begin);
         }
         for &EventInfo { event, .. } in events {
             if links.newest_issued < Some(event) {
@@ -206,9 +249,10 @@ impl Ros {
         while links.lead.told.pop_front_if(|told| Some(*told) <= newest).is_some() {}
         links.has_moved = true;
         self.tell_triggers(out);
-        self.await_slices(now, events);
+        self.await_data(now, events, times);
         self.make_events(now, out);
         self.tell_awaited(false, out);
+        self.shake_hands(out);
     }
 
     /// What was issued before this life.
@@ -244,14 +288,17 @@ impl Ros {
         let Some(links) = &mut self.links else { return };
         let link = &mut links.each[rob];
         match news {
-            LinkNews::Fragment { head, trigger_type, bulk } => {
-                return self.on_pushed(rob, head, trigger_type, bulk, out);
+            LinkNews::Fragment { head, trigger_type, time, bulk } => {
+                return self.on_pushed(rob, LinkTrigger { event: head.event, trigger_type, time }, head, bulk, out);
             }
             LinkNews::Idle(event) => {
                 self.robs[rob].pass_below(event);
-                return self.reconsider(EventId(0), event, |waiting| waiting.blocked_on == rob, out);
+                self.reconsider(EventId(0), event, |waiting| waiting.blocked_on == rob, out);
+                return self.shake_hands(out);
             }
-            LinkNews::Chunk { interval, status, bulk } => return self.on_chunk(rob, interval, status, bulk, out),
+            LinkNews::Chunk { time, count, status, bulk } => {
+                return self.on_chunk(rob, (time, count), status, bulk, out);
+            }
             LinkNews::Passed(time) => return self.on_link_passed(rob, time),
             LinkNews::Up => {
                 (link.state, link.due) = (LinkState::Up, None);
@@ -271,7 +318,8 @@ impl Ros {
                 link.state = if has_begun { LinkState::Down } else { LinkState::Awaited };
                 link.due = has_begun.then(|| now + links.grace);
             }
-            LinkNews::Down => {}
+            // No intake of a read-out system takes triggers.
+            LinkNews::Down | LinkNews::Trigger(_) => {}
             LinkNews::Lost(losses) => {
                 let counters = self.robs[rob].counters_mut();
                 counters.frames_missing += losses.missing;
@@ -290,6 +338,7 @@ impl Ros {
         }
         self.make_events(now, out);
         self.tell_awaited(false, out);
+        self.shake_hands(out);
     }
 
     /// Nothing comes from a link any more, for now at least: events do without it.
@@ -307,20 +356,37 @@ impl Ros {
         }
     }
 
-    fn on_pushed(&mut self, rob: usize, head: FragmentHead, trigger_type: u8, bulk: Bulk, out: &mut Outbox) {
+    fn on_pushed(&mut self, rob: usize, mut trigger: LinkTrigger, head: FragmentHead, bulk: Bulk, out: &mut Outbox) {
         let event = head.event;
         let refusal = self.pushed_refusal(rob, event);
         let links = self.links.as_deref_mut().expect("links that push");
+        if !trigger.time.is_none() {
+            links.watch.data(rob, event.0, trigger.time.begin);
+        }
         let leads = links.each[rob].parameters.leads && refusal.is_none() && links.lead.newest < Some(event);
         if leads {
             links.lead.newest = Some(event);
-            links.lead.waiting.push_back(LinkTrigger { event, trigger_type });
+            if !trigger.time.is_none() && !links.lead.times.take(trigger.time.begin) {
+                trigger.time = Interval::default();
+            }
+            links.lead.waiting.push_back(trigger);
         }
         self.take_fragment(rob, head, bulk, refusal, out);
         if leads {
             self.tell_triggers(out);
         }
         self.turn_off_if_full(rob, out);
+        let links = self.links.as_deref_mut().expect("links that push");
+        let link = &mut links.each[rob];
+        link.off |= link.parameters.one_by_one && link.parameters.leads;
+        self.shake_hands(out);
+    }
+
+    /// Busy may have fallen.
+    fn shake_hands(&mut self, out: &mut Outbox) {
+        if self.links.as_ref().is_some_and(|links| links.each.iter().any(|link| link.parameters.one_by_one)) {
+            self.turn_links_on(out);
+        }
     }
 
     fn pushed_refusal(&self, rob: usize, event: EventId) -> Option<Refusal> {
@@ -342,7 +408,7 @@ impl Ros {
     fn tell_triggers(&mut self, out: &mut Outbox) {
         let (Some(links), Some(level1)) = (&mut self.links, self.parameters.level1) else { return };
         let newest = links.newest_issued;
-        let Lead { on: _, newest: _, waiting, told, over, told_over } = &mut links.lead;
+        let Lead { waiting, told, over, told_over, .. } = &mut links.lead;
         // What a leader that returned sends again has been issued: no answer would take it out of the window.
         while waiting.pop_front_if(|trigger| Some(trigger.event) <= newest).is_some() {}
         let window = usize::try_from(self.parameters.in_flight).unwrap_or(usize::MAX);
@@ -392,14 +458,33 @@ impl Ros {
             self.end_link(rob, out);
         }
         self.make_events(now, out);
+        self.shake_hands(out);
+    }
+
+    /// Whether a request is for a fragment that its event waits for.
+    pub(super) fn has_to_wait(&self, request: &Request) -> bool {
+        let Some(links) = self.links.as_deref().filter(|links| links.await_any()) else { return false };
+        let mut from = 0;
+        while let Some(rob) = self.first_blocked(request, from) {
+            if links.is_awaited(rob) {
+                return true;
+            }
+            from = rob + 1;
+        }
+        false
     }
 
     /// What was cleared may have made room.
     pub(super) fn turn_links_on(&mut self, out: &mut Outbox) {
         let Some(links) = &mut self.links else { return };
-        for (rob, link) in links.each.iter_mut().enumerate().filter(|(_, link)| link.off) {
-            if self.robs[rob].used() < self.parameters.busy_below {
-                link.off = false;
+        for rob in 0..links.each.len() {
+            // A leader with a hand-shake is off after each trigger, however much room there is.
+            let LinkParameters { one_by_one, leads, .. } = links.each[rob].parameters;
+            let RosParameters { busy_above, busy_below, .. } = self.parameters;
+            let used = self.robs[rob].used();
+            let has_room = used < busy_below || (one_by_one && leads && used <= busy_above);
+            if links.each[rob].off && has_room && !links.is_hand_shaken(rob, &self.robs) {
+                links.each[rob].off = false;
                 out.link(rob, LinkOrder::On);
             }
         }

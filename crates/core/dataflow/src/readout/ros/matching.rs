@@ -1,10 +1,10 @@
-//! Data of links belong to events by their time.
+//! Data of links belong to events by their time, or their count.
 
 use super::Ros;
 use super::links::{Links, PLACED_WITHIN};
-use super::parameters::TimedHead;
-use super::timed::Waiting;
-use crate::component::{LinkOrder, Outbox};
+use super::parameters::{TimedHead, TimedParameters};
+use super::timed::{Timed, Waiting};
+use crate::component::{LinkOrder, Note, Outbox};
 use crate::message::{EventInfo, Message};
 use crate::readout::fragment::status;
 use crate::readout::replies::Parts;
@@ -14,15 +14,34 @@ use base::bulk::Bulk;
 use base::ids::EventId;
 use base::time::Time;
 use timing::Interval;
+use timing::chunks::Chunks;
+use timing::rule::Axis;
 use timing::slices::Passed;
 
 impl Ros {
-    pub(super) fn on_chunk(&mut self, rob: usize, said: Interval, status: u32, bulk: Bulk, out: &mut Outbox) {
+    pub(super) fn on_chunk(
+        &mut self,
+        rob: usize,
+        (time, count): (Interval, u64),
+        status: u32,
+        bulk: Bulk,
+        out: &mut Outbox,
+    ) {
         let links = self.links.as_deref_mut().expect("links that push");
         let Some(timed) = &links.each[rob].timed else { return };
-        let interval = said.shifted(timed.parameters.offset);
-        let is_unplaced = said.begin == u64::MAX || !links.is_near(interval.begin);
-        self.robs[rob].insert_chunk(interval, status, bulk, is_unplaced);
+        let rule = timed.parameters.rule;
+        let place = rule.place(time, count);
+        let place = place.filter(|place| links.is_near(timed, &self.robs[rob], place.begin));
+        let interval = place.unwrap_or_default();
+        let late_below = if links.slice.is_some() { u64::MAX } else { timed.missed };
+        self.robs[rob].insert_chunk(interval, status, bulk, place.is_none(), late_below);
+        if place.is_some() {
+            self.robs[rob].pass_time(rule.watermark(interval));
+            let time = if rule.axis == Axis::Time { interval } else { time };
+            if !time.is_none() {
+                links.watch.data(rob, interval.begin, time.begin);
+            }
+        }
         links.has_moved = true;
         self.turn_off_if_full(rob, out);
     }
@@ -30,21 +49,34 @@ impl Ros {
     pub(super) fn on_link_passed(&mut self, rob: usize, time: u64) {
         let links = self.links.as_deref_mut().expect("links that push");
         let Some(timed) = &links.each[rob].timed else { return };
-        let time = time.saturating_add_signed(timed.parameters.offset);
-        if links.is_near(time) {
+        let time = time.saturating_add_signed(timed.parameters.rule.offset);
+        if links.is_near(timed, &self.robs[rob], time) {
             self.robs[rob].pass_time(time);
             links.has_moved = true;
         }
     }
 
-    /// Slices were issued: each is made at once, since level 1 has waited for all who had something to say.
-    pub(super) fn await_slices(&mut self, now: Time, events: &[EventInfo]) {
+    /// Events were issued. A slice is made at once, since level 1 has waited for all who had something to say; the event of a trigger
+    /// when its data have come.
+    pub(super) fn await_data(&mut self, now: Time, events: &[EventInfo], times: &[Interval]) {
         let links = self.links.as_deref_mut().expect("links that push");
-        let Some(length) = links.slice else { return };
-        for timed in links.each.iter_mut().filter_map(|link| link.timed.as_mut()) {
-            let slices = timed.slices(length);
-            let waiting = |&event: &EventInfo| Waiting { event, interval: slices.interval(event.event.0), due: now };
-            timed.waiting.extend(events.iter().map(waiting));
+        let (slice, watch) = (links.slice, &links.watch);
+        let due = if slice.is_some() { now } else { now + links.wait };
+        for (index, link) in links.each.iter_mut().enumerate() {
+            let Some(timed) = &mut link.timed else { continue };
+            let seen = |time| watch.seen_by(index, time);
+            for (place, &event) in events.iter().enumerate() {
+                let time = slice.map(|slices| slices.interval(event.event.0));
+                let time = time.or(times.get(place).copied()).unwrap_or_default();
+                timed.issue(Waiting { event, time, due }, seen);
+            }
+            let rob = &mut self.robs[index];
+            // As long as a source is not found, nobody can say which of its data are in no event: the newest are kept.
+            let newest = || rob.chunks().and_then(Chunks::watermark).unwrap_or(0);
+            let horizon = if watch.is_known(index) { timed.horizon(seen) } else { newest() };
+            if slice.is_none() {
+                rob.advance(horizon);
+            }
         }
     }
 
@@ -60,21 +92,30 @@ impl Ros {
     /// Makes the next event of a link, if all has come that it can have, or it is time.
     fn make_next(&mut self, now: Time, rob: usize) -> Option<EventId> {
         let links = self.links.as_deref_mut()?;
-        let (length, framing) = (links.slice, links.framing.clone());
+        let (slice, framing, is_awaited) = (links.slice, links.framing.clone(), links.is_awaited(rob));
         let link = &mut links.each[rob];
         let (state, timed) = (link.state, link.timed.as_mut()?);
         let chunks = self.robs[rob].chunks()?;
-        let Waiting { event: info, interval, due } = *timed.waiting.front()?;
-        let is_whole = state == LinkState::Ended || chunks.watermark() >= Some(interval.end);
-        if !is_whole && due > now && state != LinkState::Lost {
+        let waiting = *timed.waiting.front()?;
+        let (watch, Waiting { event: info, due, .. }) = (&links.watch, waiting);
+        let seen = |time| watch.seen_by(rob, time);
+        let interval = timed.taken(&waiting, seen);
+        let is_whole = interval.is_none() || state == LinkState::Ended || chunks.watermark() >= Some(interval.end);
+        if !is_whole && (is_awaited || (due > now && state != LinkState::Lost)) {
             return None;
         }
         timed.waiting.pop_front();
-        let horizon = length.map_or(interval.begin, |length| timed.slices(length).horizon(info.event.0 + 1));
-        let most = timed.parameters.chunks_max;
-        // A living source without data sends a fragment without chunks; the fragment of any other is missing.
-        let has_any = is_whole || state == LinkState::Up || chunks.meeting(interval).next().is_some();
+        if !is_whole {
+            timed.missed = timed.missed.max(interval.end);
+        }
+        let may_be_part = is_whole || !link.parameters.whole;
+        let horizon = slice.map_or(timed.horizon(seen), |slices| timed.slices(slices).horizon(info.event.0 + 1));
+        let TimedParameters { rule, chunks_max: most } = timed.parameters;
+        // A living source without data at a time sends a fragment without chunks; the fragment of any other is missing.
+        let may_be_empty = !interval.is_none() && !rule.demands() && (is_whole || state == LinkState::Up);
+        let has_any = may_be_part && (may_be_empty || chunks.meeting(interval).next().is_some());
         let event = info.event;
+        self.robs[rob].counters_mut().unpassed += u64::from(!is_whole);
         if has_any && self.refusal(event).is_none() {
             let mut parts = Parts::default();
             let rob = &mut self.robs[rob];
@@ -92,32 +133,39 @@ impl Ros {
     /// Slices up to this one are made, or left out: their chunks are not waited for.
     pub(super) fn on_slices_issued(&mut self, last: EventId) {
         let Some(links) = &self.links else { return };
-        let Some(length) = links.slice else { return };
+        let Some(slices) = links.slice else { return };
         for (rob, link) in self.robs.iter_mut().zip(&links.each) {
             if let Some(timed) = link.timed.as_ref().filter(|timed| timed.waiting.is_empty()) {
-                rob.advance(timed.slices(length).horizon(last.0.saturating_add(1)));
+                rob.advance(timed.slices(slices).horizon(last.0.saturating_add(1)));
             }
         }
     }
 
-    /// The run is over: no further slice is made.
-    pub(super) fn end_slices(&mut self) {
-        if self.links.as_ref().is_some_and(|links| links.slice.is_some()) {
-            self.robs.iter_mut().for_each(|rob| rob.advance(u64::MAX));
-        }
+    /// The run is over: no further event is made.
+    pub(super) fn end_events(&mut self) {
+        self.robs.iter_mut().for_each(|rob| rob.advance(u64::MAX));
     }
 
-    /// Tells level 1 how far the sources have come, if that has changed by a slice.
-    pub(super) fn tell_passed(&mut self, out: &mut Outbox) {
-        let (Some(links), Some(level1)) = (&mut self.links, self.parameters.level1) else { return };
-        if !core::mem::take(&mut links.has_moved) {
+    /// Sources may have come further: makes events that have waited for them, and tells level 1, if that makes slices.
+    pub(super) fn take_stock(&mut self, now: Time, out: &mut Outbox) {
+        if !self.links.as_mut().is_some_and(|links| core::mem::take(&mut links.has_moved)) {
             return;
         }
+        self.make_events(now, out);
+        self.turn_links_on(out);
+        let (Some(links), Some(level1)) = (&mut self.links, self.parameters.level1) else { return };
         let Some(passed) = links.passed(&self.robs, self.parameters.in_flight) else { return };
         if links.told_passed != passed {
             links.told_passed = passed;
             out.send(level1, Message::Passed(passed));
         }
+    }
+
+    /// Tells of clocks that have stepped, and of sources that have slipped.
+    pub(super) fn judge_clocks(&mut self, out: &mut Outbox) {
+        let Some(links) = &mut self.links else { return };
+        let rob = |link: usize| self.robs[link].source_id();
+        links.watch.judge(|link, finding| out.note(Note::Source { rob: rob(link), finding }));
     }
 
     pub(super) fn turn_off_if_full(&mut self, rob: usize, out: &mut Outbox) {
@@ -141,11 +189,11 @@ impl Ros {
 impl Links {
     /// How far the sources have come: at most so many slices beyond those that were issued.
     fn passed(&self, robs: &[Rob], window: u64) -> Option<Passed> {
-        let length = self.slice?;
+        let all_slices = self.slice?;
         let (mut first, mut all, mut any) = (None, None, 0);
         for (index, link) in self.each.iter().enumerate() {
             let (Some(timed), Some(chunks)) = (&link.timed, robs[index].chunks()) else { continue };
-            let slices = timed.slices(length);
+            let slices = timed.slices(all_slices);
             first = first.into_iter().chain(chunks.first_begin().map(|begin| slices.of(begin))).min();
             let passed = if self.is_over(link) {
                 chunks.newest().map_or(0, |newest| slices.of(newest).saturating_add(1))
@@ -164,10 +212,10 @@ impl Links {
         Some(Passed { first, all: all.unwrap_or(any).min(most), any: any.min(most), last })
     }
 
-    /// A time that is too far from the slices that were issued is none.
-    fn is_near(&self, time: u64) -> bool {
-        let slice = |length: u64| time / length;
-        let newest = self.slice.map(slice).zip(self.newest_issued);
-        newest.is_none_or(|(slice, newest)| slice.abs_diff(newest.0) <= PLACED_WITHIN)
+    /// A time that is too far from the slices that were issued is none; where events are triggers, one that is far from those and
+    /// from what else the source has sent.
+    fn is_near(&self, timed: &Timed, rob: &Rob, time: u64) -> bool {
+        let Some(slices) = self.slice else { return timed.is_near(time, rob.chunks().and_then(Chunks::watermark)) };
+        self.newest_issued.is_none_or(|newest| slices.of(time).abs_diff(newest.0) <= PLACED_WITHIN)
     }
 }

@@ -10,6 +10,9 @@ use crate::readout::pusher::PushParameters;
 use base::bulk::Bulk;
 use base::ids::NodeId;
 use timing::Interval;
+use timing::rule::Rule;
+use timing::slices::Slices;
+use timing::watch::Watched;
 
 /// How a read-out system is set up.
 #[derive(Clone, Debug)]
@@ -62,8 +65,12 @@ pub struct LinksParameters {
     pub each: Vec<LinkParameters>,
     /// Events do without a source that is away for longer. One that was told to stop has as long to end.
     pub grace: Duration,
-    /// Where events are slices of time, the length of a slice in ns.
-    pub slice: Option<u64>,
+    /// Where events are slices of time, these, without their reach: each link has one of its own.
+    pub slice: Option<Slices>,
+    /// For so long the event of a trigger waits for links whose data belong to it by time or count.
+    pub wait: Duration,
+    /// Whether clocks are compared with the times of triggers, as level 1 says them.
+    pub by_triggers: bool,
     /// Where links are timed: what stands around the chunks of an event.
     pub framing: Option<Arc<dyn Framing>>,
 }
@@ -96,21 +103,26 @@ pub struct LinkParameters {
     pub unordered: bool,
     /// Whether an event is complete without its fragment.
     pub tolerated: bool,
+    /// Whether events wait for its fragment as long as the source is there.
+    pub awaited: bool,
+    /// Whether data of an event that may not be all count as missing.
+    pub whole: bool,
     /// Whether its fragments are the triggers.
     pub leads: bool,
-    /// Where its data belong to events by their time.
+    /// Whether triggers come one by one, as by the hand-shake of a EUDET TLU. Each fragment of such a leader turns its link off, without
+    /// an order. It is turned on again when the trigger is issued, and no other such link still owes its fragment.
+    pub one_by_one: bool,
+    /// Where its data belong to events by their time, or their count.
     pub timed: Option<TimedParameters>,
+    /// What its clock is known from.
+    pub watched: Watched,
 }
 
-/// How the times of a source are matched, in ns.
+/// How the data of a source are matched, if not by the number of the event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimedParameters {
-    /// Added to all times that the source says.
-    pub offset: i64,
-    /// An event takes so much more before its interval.
-    pub before: u64,
-    /// And behind it.
-    pub after: u64,
+    /// What an event takes of them.
+    pub rule: Rule,
     /// Most chunks in an event; what is beyond is cut off, and the event marked.
     pub chunks_max: usize,
 }

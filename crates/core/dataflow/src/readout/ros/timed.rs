@@ -1,4 +1,4 @@
-//! What a read-out system knows of a timed link, besides its chunks.
+//! What a read-out system knows of a link whose data belong to events by time or count, besides its chunks.
 
 use alloc::collections::VecDeque;
 
@@ -9,25 +9,53 @@ use base::time::Time;
 use timing::Interval;
 use timing::slices::Slices;
 
-/// A link whose data belong to events by their time.
+/// A link whose data belong to events by their time, or their count.
 pub(super) struct Timed {
     pub(super) parameters: TimedParameters,
     /// Events that were issued, and whose data may still come.
     pub(super) waiting: VecDeque<Waiting>,
+    /// Where the newest event begins.
+    newest: Option<u64>,
+    /// What lies below may have belonged to an event that was made before the source had passed it.
+    pub(super) missed: u64,
 }
 
 /// An event whose data may still come.
 #[derive(Clone, Copy)]
 pub(super) struct Waiting {
     pub(super) event: EventInfo,
-    pub(super) interval: Interval,
+    /// When it is; none if that is not known.
+    pub(super) time: Interval,
     /// When it is made of what is there.
     pub(super) due: Time,
 }
 
 impl Timed {
     pub(super) fn new(parameters: TimedParameters) -> Self {
-        Self { parameters, waiting: VecDeque::new() }
+        Self { parameters, waiting: VecDeque::new(), newest: None, missed: 0 }
+    }
+
+    /// An event was issued.
+    pub(super) fn issue(&mut self, waiting: Waiting, seen: impl Fn(Interval) -> Option<Interval>) {
+        let taken = self.taken(&waiting, seen);
+        self.newest = if taken.is_none() { self.newest } else { Some(taken.begin) };
+        self.waiting.push_back(waiting);
+    }
+
+    /// What an event takes, by the clock of the source: `seen` says where that has a time. None if it is not known.
+    pub(super) fn taken(&self, waiting: &Waiting, seen: impl Fn(Interval) -> Option<Interval>) -> Interval {
+        self.parameters.rule.of(waiting.event.ordinal, seen(waiting.time)).unwrap_or_default()
+    }
+
+    /// What begins before is in none of the events that wait, nor in later ones.
+    pub(super) fn horizon(&self, seen: impl Fn(Interval) -> Option<Interval>) -> u64 {
+        self.waiting.front().map_or(0, |waiting| self.taken(waiting, seen).begin)
+    }
+
+    /// Whether data that begin here may belong to an event: they are near the newest one, or the newest data of the source.
+    pub(super) fn is_near(&self, begin: u64, newest: Option<u64>) -> bool {
+        let known = [self.newest, newest];
+        known == [None; 2] || known.into_iter().flatten().any(|near| self.parameters.rule.is_near(near, begin))
     }
 
     pub(super) fn next_deadline(&self) -> Option<Time> {
@@ -39,7 +67,8 @@ impl Timed {
         self.waiting.retain(|waiting| waiting.event.event != event);
     }
 
-    pub(super) fn slices(&self, length: u64) -> Slices {
-        Slices { length, before: self.parameters.before, after: self.parameters.after }
+    /// What slices take of the source.
+    pub(super) fn slices(&self, slices: Slices) -> Slices {
+        Slices { before: self.parameters.rule.before, after: self.parameters.rule.after, ..slices }
     }
 }

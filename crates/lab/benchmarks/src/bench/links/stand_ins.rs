@@ -47,8 +47,8 @@ impl Component for Issuer {
                 };
                 let events: Vec<EventInfo> = (self.issued..).zip(triggers).map(event).collect();
                 self.issued += events.len() as u64;
-                out.send(self.ros, Message::L1Accept(events.clone()));
-                out.send(self.dfm, Message::L1Accept(events));
+                out.send(self.ros, Message::L1Accept { events: events.clone(), times: Vec::new() });
+                out.send(self.dfm, Message::L1Accept { events, times: Vec::new() });
             }
             _ => {}
         }
@@ -71,7 +71,7 @@ impl Component for Issuer {
 
 impl Component for Clearer {
     fn handle(&mut self, now: Time, input: Input, out: &mut Outbox) {
-        let Input::Message { message: Message::L1Accept(events), .. } = input else { return };
+        let Input::Message { message: Message::L1Accept { events, .. }, .. } = input else { return };
         self.held.extend(events.iter().map(|event| event.event));
         while self.held.len() > IN_HAND {
             let Some(event) = self.held.pop_front() else { return };

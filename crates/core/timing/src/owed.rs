@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use base::time::Time;
 
-use crate::readout::lateness::LATENESS_MAX;
+use crate::lateness::LATENESS_MAX;
 
 /// Until when offers wait for room, since level 1 was not called in time: its driver slept too long, or had no processor.
 ///
@@ -12,13 +12,13 @@ use crate::readout::lateness::LATENESS_MAX;
 /// as long again as level 1 was late, [`LATENESS_MAX`] at most, or until it has caught up and there is room. What waits then, and who
 /// comes in time, finds dead time: to wait for longer would keep a system full that has to recover.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Owed {
+pub struct Owed {
     until: Time,
 }
 
 impl Owed {
     /// Level 1 is called; the oldest offer that is not taken was due then.
-    pub(crate) fn on_call(&mut self, now: Time, due: Time) {
+    pub fn on_call(&mut self, now: Time, due: Time) {
         let late = now.since(self.until(due)).min(LATENESS_MAX);
         if late >= LATENESS_MIN && (!self.is_late() || now.since(due) <= WAIT_MAX) {
             self.until = now + late;
@@ -26,17 +26,17 @@ impl Owed {
     }
 
     /// Until when an offer that was due at this time waits for room.
-    pub(crate) fn until(&self, due: Time) -> Time {
+    pub fn until(&self, due: Time) -> Time {
         due.max(self.until)
     }
 
     /// Whether level 1 was late, and may have to catch up.
-    pub(crate) fn is_late(&self) -> bool {
+    pub fn is_late(&self) -> bool {
         self.until != Time::ZERO
     }
 
     /// Nothing is due any more, and there is room.
-    pub(crate) fn catch_up(&mut self) {
+    pub fn catch_up(&mut self) {
         *self = Self::default();
     }
 }

@@ -4,9 +4,9 @@ use core::time::Duration;
 
 use base::time::Time;
 
-/// How late deadlines were met in the last one or two [`MEMORY`]s: a driver sleeps too long, or has no processor.
+/// How late deadlines were met in the last half a second, or a second: a driver sleeps too long, or has no processor.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Lateness {
+pub struct Lateness {
     since: Time,
     most: Duration,
     before: Duration,
@@ -14,7 +14,7 @@ pub(crate) struct Lateness {
 
 impl Lateness {
     /// What was to be done at `deadline` is done now.
-    pub(crate) fn note(&mut self, now: Time, deadline: Time) {
+    pub fn note(&mut self, now: Time, deadline: Time) {
         let age = now.since(self.since);
         if age >= MEMORY {
             self.before = if age < 2 * MEMORY { self.most } else { Duration::ZERO };
@@ -24,7 +24,7 @@ impl Lateness {
     }
 
     /// The most that was seen of late, [`LATENESS_MAX`] at most.
-    pub(crate) fn recent(&self, now: Time) -> Duration {
+    pub fn recent(&self, now: Time) -> Duration {
         match now.since(self.since) {
             age if age < MEMORY => self.most.max(self.before),
             age if age < 2 * MEMORY => self.most,

@@ -1,0 +1,107 @@
+//! Sources that say times alone are found, and followed.
+
+use base::random::Random;
+use timing::coincidence::{Coincidence, Jump};
+
+use crate::beam::{Beam, Spacing};
+
+#[test]
+fn a_clock_is_followed_without_numbers_through_losses_and_noise() {
+    for seed in 0..20 {
+        let mut run = Run::new(seed, true);
+        run.beam.clock.offset_ns = 3_000.0;
+        run.beam.clock.drift_ppm = 10.0;
+        assert_eq!(run.take(4_000), [], "seed {seed}");
+        let fit = run.coincidence.clock().fit().unwrap();
+        assert!((fit.drift - 10_000_000).abs() < 500_000, "seed {seed}: {fit:?}");
+        assert!(run.is_off_by() < 2_000.0, "seed {seed}: {}", run.is_off_by());
+    }
+}
+
+#[test]
+fn a_source_that_begins_anywhere_is_found() {
+    for seed in 0..20 {
+        let mut run = Run::new(seed, false);
+        assert!(!run.coincidence.is_known());
+        assert_eq!(run.take(400), [], "seed {seed}");
+        assert!(run.coincidence.is_known() && run.is_off_by() < 5_000.0, "seed {seed}: {}", run.is_off_by());
+    }
+}
+
+#[test]
+fn a_step_of_a_millisecond_is_told_and_followed_within_a_hundred_triggers() {
+    for (seed, step) in (0..20).flat_map(|seed| [(seed, 1e6), (seed, -1e6)]) {
+        let mut run = Run::new(seed, true);
+        run.beam.clock.offset_ns = 0.0;
+        run.beam.clock.drift_ppm = 10.0;
+        assert_eq!(run.take(2_000), [], "seed {seed}");
+        let since = run.newest;
+        run.beam.clock.offset_ns += step;
+        let earlier = run.coincidence.source_at(since - 1_000_000);
+        let jumps = run.take(100);
+        let [Jump { since: told, by }] = jumps[..] else { panic!("seed {seed}: {jumps:?}") };
+        assert!((by as f64 - step).abs() < 5_000.0 && told.abs_diff(since) < 50_000_000, "seed {seed}: {by} {told}");
+        assert!(run.is_off_by() < 5_000.0, "seed {seed}: {}", run.is_off_by());
+        let earlier = run.coincidence.source_at(since - 50_000_000).abs_diff(earlier - 49_000_000);
+        assert!(earlier < 5_000, "seed {seed}: what was is not changed: {earlier}");
+        assert_eq!(run.take(2_000), [], "seed {seed}");
+        let clock = run.coincidence.clock();
+        assert_eq!(clock.steps(), 1, "seed {seed}");
+        assert!((clock.fit().unwrap().drift - 10_000_000).abs() < 1_000_000, "seed {seed}: {:?}", clock.fit());
+    }
+}
+
+#[test]
+fn what_has_nothing_to_do_with_the_triggers_is_not_found() {
+    let mut coincidence = Coincidence::new(50_000, false);
+    let (mut triggers, mut others) = (Beam::new(1, Spacing::Random(1e6)), Beam::new(2, Spacing::Random(1e6)));
+    for _ in 0..5_000 {
+        coincidence.lead(triggers.next().1);
+        coincidence.follow(others.next().2);
+        assert_eq!(coincidence.judge(), None);
+    }
+    assert!(!coincidence.is_known());
+}
+
+/// A beam whose triggers a source sees with gaps, with noise between, and a little later than they are known.
+struct Run {
+    beam: Beam,
+    random: Random,
+    coincidence: Coincidence,
+    late: std::collections::VecDeque<u64>,
+    newest: u64,
+}
+
+impl Run {
+    fn new(seed: u64, is_found: bool) -> Self {
+        let beam = Beam::new(seed, Spacing::Random(1e6));
+        let coincidence = Coincidence::new(50_000, is_found);
+        Self { beam, random: Random::new(!seed), coincidence, late: Default::default(), newest: 0 }
+    }
+
+    fn take(&mut self, triggers: u64) -> Vec<Jump> {
+        let mut jumps = Vec::new();
+        for _ in 0..triggers {
+            let (_, reference, source) = self.beam.next();
+            self.newest = reference;
+            self.coincidence.lead(reference);
+            if self.random.chance(0.8) {
+                self.late.push_back(source);
+            }
+            if self.random.chance(0.2) {
+                self.late.push_back(source + self.random.below(1_000_000));
+            }
+            while self.late.len() > 20 {
+                self.coincidence.follow(self.late.pop_front().unwrap());
+            }
+            jumps.extend(self.coincidence.judge());
+        }
+        jumps
+    }
+
+    /// How far from the truth it expects the source now, ns.
+    fn is_off_by(&self) -> f64 {
+        let expected = self.coincidence.source_at(self.newest) as f64 - self.newest as f64;
+        (expected - self.beam.offset_ns()).abs()
+    }
+}

@@ -1,0 +1,79 @@
+//! `weir serve`: run control of a partition as a service, with a page.
+
+use std::io;
+use std::path::PathBuf;
+use std::thread;
+
+use catalogue::{CatalogueError, Keeper};
+use configuration::Partition;
+use partition::Placement;
+use partition::machine::{Findings, judge};
+use service::{Desk, ServeError, SessionKey};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::{Handle, Signals};
+use terminal::{Exit, complain};
+
+use crate::cli::ServeArgs;
+
+/// Serves a partition until it is interrupted.
+pub(crate) fn serve(args: &ServeArgs) -> Exit {
+    let (partition, places) = match Partition::load_with_places(&args.config, &args.overrides.set) {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            complain(&error.to_string());
+            return Exit::Wrong;
+        }
+    };
+    let Findings { errors, warnings } = judge(&partition, &places, !args.one_process);
+    warnings.iter().for_each(|warning| complain(&format!("warning: {warning}")));
+    errors.iter().for_each(|error| complain(&error.to_string()));
+    if !errors.is_empty() {
+        return Exit::Wrong;
+    }
+    match served(args, partition) {
+        Ok(()) => Exit::Well,
+        Err(error) => {
+            complain(&format!("weir: {error}"));
+            Exit::NotStarted
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum NotServed {
+    #[error(transparent)]
+    Catalogue(#[from] CatalogueError),
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    #[error("signals cannot be caught, threads begun or keys drawn: {0}")]
+    System(#[from] io::Error),
+}
+
+fn served(args: &ServeArgs, partition: Partition) -> Result<(), NotServed> {
+    let name = partition.partition.name.clone();
+    let catalogue = partition.control.catalogue.as_ref().map_or_else(|| PathBuf::from(CATALOGUE), PathBuf::from);
+    let keeper = Keeper::at(&catalogue, &partition)?;
+    let key = SessionKey::draw()?;
+    let placement = if args.one_process { Placement::local() } else { Placement::processes() };
+    let (desk, leaving) = Desk::open(partition, placement, keeper)?;
+    let interrupts = interrupts(&desk);
+    let served = service::serve(&desk, &key, args.listen, |address| {
+        complain(&format!("partition {name}: open http://{address}/#key={} (Ctrl-C ends it)", key.text()));
+    });
+    // Of a desk that nobody serves, or that was left already.
+    desk.leave();
+    leaving.wait();
+    interrupts?.close();
+    Ok(served?)
+}
+
+/// The first signal ends the run in order, and then the service; the second one ends the run at once.
+fn interrupts(desk: &Desk) -> io::Result<Handle> {
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let (handle, desk) = (signals.handle(), desk.clone());
+    thread::Builder::new().name("interrupts".into()).spawn(move || signals.forever().for_each(|_| desk.leave()))?;
+    Ok(handle)
+}
+
+/// Where runs are kept unless `control.catalogue` says so.
+const CATALOGUE: &str = "runs.sqlite";

@@ -1,0 +1,20 @@
+//! `[control]`: what run control keeps.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[control]`: what run control keeps.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct Control {
+    /// File of the run catalogue, relative to the working directory; it is made if it does not exist. A leading `~/` stands for the
+    /// home folder. With it, the catalogue gives runs their numbers, and keeps their configurations, ends, accounts and files.
+    pub catalogue: Option<String>,
+}
+
+impl Control {
+    /// Whether nothing is said.
+    pub(crate) fn keeps_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}

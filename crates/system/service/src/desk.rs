@@ -1,0 +1,446 @@
+//! The desk of a partition: orders go in, status and messages come out.
+
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::UNIX_EPOCH;
+
+use catalogue::{Keeper, now};
+use configuration::Partition;
+use control::states::{Illegal, State, Verb};
+use partition::{Control, News, Outcome, Placement, Run, RunSettings, Running, Session, StartError};
+use tokio::sync::{broadcast, oneshot, watch};
+
+use crate::answer::Refused;
+use crate::messages::{Message, Messages};
+use crate::operator::{Command, Operator};
+use crate::rates::Recent;
+use crate::status::{self, LastRun, RunStatus, Status, may, sentence, verbs};
+
+/// A partition and all that belongs to its command. Clones are the same desk.
+#[derive(Clone, Debug)]
+pub struct Desk(Arc<Shared>);
+
+/// What an operator wants.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Order {
+    /// Start the applications, or those again that were lost.
+    Boot,
+    /// Begin a run; what is given replaces the keys of `[run]` in the configuration.
+    Start(serde_json::Map<String, serde_json::Value>),
+    /// Hold triggers back.
+    Pause,
+    /// Let them go on.
+    Resume,
+    /// End the run in the order of the data.
+    Stop,
+    /// End it at once, and give up what is in hand.
+    Force,
+    /// End the applications.
+    Shutdown,
+}
+
+/// Waits for the thread of the desk to end.
+#[derive(Debug)]
+pub struct Leaving(JoinHandle<()>);
+
+#[derive(Debug)]
+struct Shared {
+    partition: Partition,
+    state: Mutex<Kept>,
+    status: watch::Sender<Status>,
+    said: broadcast::Sender<Message>,
+    work: SyncSender<Work>,
+    /// Whether the thread of the desk has ended.
+    left: watch::Sender<bool>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    command: Command,
+    messages: Messages,
+    /// Reaches the partition, once it was booted.
+    control: Option<Control>,
+    keeper: Keeper,
+    leaves: bool,
+}
+
+/// What takes time, and is done by the thread of the desk.
+#[derive(Debug)]
+enum Work {
+    Boot(oneshot::Sender<Result<(), Refused>>),
+    Start(Box<RunSettings>, String, oneshot::Sender<Result<u32, Refused>>),
+    Shutdown(oneshot::Sender<Result<(), Refused>>),
+    Leave,
+}
+
+impl Desk {
+    /// A desk for a partition whose applications do not run yet. `keeper` keeps its runs.
+    ///
+    /// # Errors
+    /// There is no thread for it.
+    pub fn open(partition: Partition, placement: Placement, keeper: Keeper) -> std::io::Result<(Self, Leaving)> {
+        let (work, done) = sync_channel(1);
+        let name = partition.partition.name.clone();
+        let status = Status {
+            partition: name,
+            state: status::name(State::Absent),
+            verbs: verbs(State::Absent),
+            operator: None,
+            run: None,
+            last: None,
+            sentence: sentence(State::Absent, None, None),
+        };
+        let kept =
+            Kept { command: Command::default(), messages: Messages::default(), control: None, keeper, leaves: false };
+        let desk = Self(Arc::new(Shared {
+            partition,
+            state: Mutex::new(kept),
+            status: watch::Sender::new(status),
+            said: broadcast::Sender::new(MESSAGES_UNREAD),
+            work,
+            left: watch::Sender::new(false),
+        }));
+        let worker = Worker { desk: desk.clone(), placement, session: None };
+        let thread = thread::Builder::new().name("desk".into()).spawn(move || worker.work(&done))?;
+        Ok((desk, Leaving(thread)))
+    }
+
+    /// Does what an operator wants; what it says when it is done, or begun.
+    ///
+    /// # Errors
+    /// Somebody else commands, the state table does not allow it, or it did not succeed.
+    pub async fn order(&self, by: Operator, order: Order) -> Result<String, Refused> {
+        let name = by.name.clone();
+        self.take_command(by, false)?;
+        match order {
+            Order::Boot => self.work(Work::Boot).await.map(|()| "the applications run".to_owned()),
+            Order::Start(keys) => {
+                let settings = Box::new(settings(&self.0.partition.run, keys)?);
+                let number = self.work(|answer| Work::Start(settings, name, answer)).await?;
+                Ok(format!("run {number} has begun"))
+            }
+            Order::Pause => self.control(Verb::Pause, Control::pause).map(|()| "triggers are held back".to_owned()),
+            Order::Resume => self.control(Verb::Resume, Control::resume).map(|()| "triggers go on".to_owned()),
+            Order::Stop => self.end(Control::stop).map(|()| "the run ends".to_owned()),
+            Order::Force => self.end(Control::force).map(|()| "the run ends at once".to_owned()),
+            Order::Shutdown => self.work(Work::Shutdown).await.map(|()| "no application runs".to_owned()),
+        }
+    }
+
+    /// Gives command to a client, if nobody has it, or if it takes over.
+    ///
+    /// # Errors
+    /// Somebody else has it.
+    pub fn take_command(&self, by: Operator, takes_over: bool) -> Result<(), Refused> {
+        let (name, before) = (by.name.clone(), self.kept().command.holder().is_some());
+        let from = self.kept().command.take(by, takes_over).map_err(|held| Refused::Held(held.to_string()))?;
+        match from {
+            Some(from) => self.say(format!("{name} takes command over from {}", from.name)),
+            None if !before => self.say(format!("{name} commands")),
+            None => {}
+        }
+        self.refresh();
+        Ok(())
+    }
+
+    /// Gives command up, if this client has it.
+    pub fn give_up_command(&self, client: &str) {
+        if self.kept().command.give_up(client) {
+            self.say("nobody commands".to_owned());
+            self.refresh();
+        }
+    }
+
+    /// What is now.
+    pub fn status(&self) -> Status {
+        self.0.status.borrow().clone()
+    }
+
+    /// What is now, and each change of it.
+    pub fn watch(&self) -> watch::Receiver<Status> {
+        self.0.status.subscribe()
+    }
+
+    /// Messages from now on; who reads too slowly misses some.
+    pub fn listen(&self) -> broadcast::Receiver<Message> {
+        self.0.said.subscribe()
+    }
+
+    /// The kept messages behind that number.
+    pub fn messages(&self, behind: u64) -> Vec<Message> {
+        self.kept().messages.behind(behind)
+    }
+
+    /// The configuration.
+    pub fn configuration(&self) -> &Partition {
+        &self.0.partition
+    }
+
+    /// Looks into the catalogue, or adds to it.
+    pub fn with_catalogue<T>(&self, look: impl FnOnce(&mut catalogue::Catalogue) -> T) -> T {
+        look(self.kept().keeper.catalogue())
+    }
+
+    /// Ends the run in order, the applications, and the thread of the desk; the second time ends the run at once.
+    pub fn leave(&self) {
+        let (again, control) = {
+            let mut kept = self.kept();
+            (core::mem::replace(&mut kept.leaves, true), kept.control.clone())
+        };
+        match control {
+            Some(control) if again => control.force(),
+            Some(control) => control.stop(),
+            None => {}
+        }
+        if !again {
+            // Somebody who is just given work to the desk goes first; the thread looks at `leaves` behind it.
+            let _ = self.0.work.try_send(Work::Leave);
+        }
+    }
+
+    /// Waits until no application is left.
+    pub(crate) async fn is_left(&self) {
+        // The desk that is asked here has the sender.
+        let _ = self.0.left.subscribe().wait_for(|left| *left).await;
+    }
+
+    fn control(&self, verb: Verb, act: impl FnOnce(&Control) -> Result<(), Illegal>) -> Result<(), Refused> {
+        let control = self.kept().control.clone();
+        let control = control.ok_or(Illegal { state: State::Absent, verb });
+        let done = control.and_then(|control| act(&control));
+        self.refresh();
+        Ok(done?)
+    }
+
+    fn end(&self, act: impl FnOnce(&Control)) -> Result<(), Refused> {
+        self.control(Verb::Stop, |control| {
+            let state = control.state();
+            // A run that drains may be ended faster.
+            if state != State::Draining {
+                state.after(Verb::Stop)?;
+            }
+            act(control);
+            Ok(())
+        })
+    }
+
+    async fn work<T>(&self, work: impl FnOnce(oneshot::Sender<Result<T, Refused>>) -> Work) -> Result<T, Refused> {
+        let (answer, answered) = oneshot::channel();
+        self.0.work.try_send(work(answer)).map_err(|error| match error {
+            TrySendError::Full(_) => Refused::Busy,
+            TrySendError::Disconnected(_) => Refused::Leaving,
+        })?;
+        answered.await.unwrap_or(Err(Refused::Leaving))
+    }
+
+    pub(crate) fn say(&self, text: String) {
+        let at_ms = now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let run = self.0.status.borrow().run.as_ref().and_then(|run| run.number);
+        let message = self.kept().messages.say(u64::try_from(at_ms).unwrap_or(u64::MAX), run, text);
+        // Nobody may listen.
+        let _ = self.0.said.send(message);
+    }
+
+    /// Tells those who watch what has changed.
+    fn tell(&self, change: impl FnOnce(&mut Status)) {
+        let (state, operator) = {
+            let kept = self.kept();
+            (kept.control.as_ref().map_or(State::Absent, Control::state), kept.command.holder().cloned())
+        };
+        self.0.status.send_if_modified(|status| {
+            let before = status.clone();
+            change(status);
+            status.state = status::name(state);
+            status.verbs = verbs(state);
+            status.operator = operator;
+            status.sentence = sentence(state, status.run.as_ref(), status.last.as_ref());
+            *status != before
+        });
+    }
+
+    fn refresh(&self) {
+        self.tell(|_| {});
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Leaving {
+    /// Waits until no application is left.
+    ///
+    /// # Panics
+    /// If the thread of the desk has panicked.
+    pub fn wait(self) {
+        self.0.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    }
+}
+
+/// The settings of a run: those of the configuration with some keys replaced.
+fn settings(
+    configured: &RunSettings,
+    keys: serde_json::Map<String, serde_json::Value>,
+) -> Result<RunSettings, Refused> {
+    let mut value = serde_json::to_value(configured).expect("settings are keys and values");
+    let known = value.as_object_mut().expect("settings are a table");
+    // A limit replaces all limits, as on the command line.
+    if keys.contains_key("events") || keys.contains_key("duration") {
+        known.remove("events");
+        known.remove("duration");
+    }
+    known.extend(keys);
+    serde_json::from_value(value).map_err(|error| Refused::Settings(error.to_string()))
+}
+
+/// The thread of the desk.
+struct Worker {
+    desk: Desk,
+    placement: Placement,
+    session: Option<Session>,
+}
+
+impl Worker {
+    fn work(mut self, wanted: &Receiver<Work>) {
+        while let Ok(work) = wanted.recv() {
+            match work {
+                // Who has asked may have left meanwhile.
+                Work::Boot(answer) => _ = answer.send(self.boot()),
+                Work::Start(settings, operator, answer) => self.run(*settings, &operator, answer),
+                Work::Shutdown(answer) => _ = answer.send(self.shut_down()),
+                Work::Leave => {}
+            }
+            if self.desk.kept().leaves {
+                break;
+            }
+        }
+        if let Err(error) = self.end() {
+            self.desk.say(format!("the applications did not end well: {error}"));
+        }
+        self.desk.0.left.send_replace(true);
+    }
+
+    fn boot(&mut self) -> Result<(), Refused> {
+        let booted = match &mut self.session {
+            Some(session) => session.boot_again(),
+            None => {
+                let run = Run::new(self.desk.0.partition.clone()).place(self.placement.clone());
+                self.desk.kept().control = Some(run.control());
+                run.boot().map(|session| self.session = Some(session))
+            }
+        };
+        if self.session.is_none() {
+            self.desk.kept().control = None;
+        }
+        self.desk.say(match &booted {
+            Ok(()) => "the applications run".to_owned(),
+            Err(error) => format!("the applications cannot be started: {error}"),
+        });
+        self.desk.refresh();
+        Ok(booted?)
+    }
+
+    /// A whole run. Who has ordered it is answered when it has begun.
+    fn run(&mut self, settings: RunSettings, operator: &str, answer: oneshot::Sender<Result<u32, Refused>>) {
+        let begun = match &mut self.session {
+            None => Err(Illegal { state: State::Absent, verb: Verb::Start }.into()),
+            Some(session) if !may(session.state(), Verb::Start) => {
+                Err(Illegal { state: session.state(), verb: Verb::Start }.into())
+            }
+            Some(session) => begin(&self.desk, session, settings, operator),
+        };
+        match begun {
+            Err(error) => {
+                let reason = Some(error.to_string());
+                self.desk.say(format!("no run has begun: {error}"));
+                let last = LastRun { number: None, state: "not started".into(), reason, recorded: 0 };
+                self.desk.tell(|status| (status.run, status.last) = (None, Some(last)));
+                let _ = answer.send(Err(error));
+            }
+            Ok((number, running)) => {
+                self.desk.say(format!("{operator} has begun the run"));
+                let _ = answer.send(Ok(number.unwrap_or_default()));
+                let outcome = follow(&self.desk, number, running);
+                self.over(outcome);
+            }
+        }
+    }
+
+    fn over(&self, outcome: Result<Outcome, StartError>) {
+        let kept = self.desk.kept().keeper.end(outcome.as_ref().ok(), now());
+        if let Err(error) = kept {
+            self.desk.say(format!("the run is not in the catalogue: {error}"));
+        }
+        let last = match outcome {
+            Ok(outcome) => {
+                let summary = outcome.summary();
+                let state = status::name(summary.state);
+                let (number, recorded) = (Some(summary.run_number), summary.accounting.recorded);
+                LastRun { number, state, reason: summary.reason, recorded }
+            }
+            Err(error) => {
+                LastRun { number: None, state: "aborted".into(), reason: Some(error.to_string()), recorded: 0 }
+            }
+        };
+        let why = last.reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
+        self.desk.say(format!("the run has ended {}{why}", last.state));
+        self.desk.tell(|status| (status.run, status.last) = (None, Some(last)));
+    }
+
+    fn shut_down(&mut self) -> Result<(), Refused> {
+        let Some(session) = &self.session else {
+            return Err(Illegal { state: State::Absent, verb: Verb::Shutdown }.into());
+        };
+        let state = session.state();
+        state.after(Verb::Shutdown)?;
+        self.end()?;
+        self.desk.say("the applications have ended".to_owned());
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), StartError> {
+        let ended = self.session.take().map_or(Ok(()), Session::shut_down);
+        self.desk.kept().control = None;
+        self.desk.refresh();
+        ended
+    }
+}
+
+fn begin(
+    desk: &Desk,
+    session: &mut Session,
+    mut settings: RunSettings,
+    operator: &str,
+) -> Result<(Option<u32>, Running), Refused> {
+    let at = now();
+    desk.kept().keeper.begin(&mut settings, operator, at).map_err(|error| Refused::Failed(error.to_string()))?;
+    let number = settings.number;
+    match session.start(settings) {
+        Ok(running) => Ok((number, running)),
+        Err(error) => {
+            let withdrawn = desk.kept().keeper.end(None, at);
+            withdrawn.err().into_iter().for_each(|error| desk.say(error.to_string()));
+            Err(error.into())
+        }
+    }
+}
+
+/// Tells how a run goes, until it is over.
+fn follow(desk: &Desk, number: Option<u32>, running: Running) -> Result<Outcome, StartError> {
+    let mut recent = Recent::default();
+    desk.tell(|status| status.run = Some(RunStatus { number, ..RunStatus::default() }));
+    for news in running.reports() {
+        match news {
+            News::Said(text) => desk.say(text),
+            News::Figures(figures) => {
+                recent.add(figures.clone());
+                desk.tell(|status| status.run = Some(RunStatus::new(number, &figures, &recent)));
+            }
+        }
+    }
+    running.wait()
+}
+
+/// So many messages may wait for one who listens.
+const MESSAGES_UNREAD: usize = 256;

@@ -1,0 +1,22 @@
+//! Run control as a service: one partition, whose runs a page, programs and people command over HTTP.
+//!
+//! A [`Desk`] has the partition: it takes orders, keeps the [`Status`], the messages and the catalogue, and knows who commands. [`serve`]
+//! offers the desk to others. The verbs that it takes are those of the state table (`control::states`).
+#![forbid(unsafe_code)]
+
+mod answer;
+mod desk;
+mod key;
+mod messages;
+mod operator;
+mod rates;
+mod server;
+mod status;
+mod whereabouts;
+
+pub use desk::{Desk, Leaving, Order};
+pub use key::SessionKey;
+pub use messages::Message;
+pub use server::{ServeError, serve};
+pub use status::{LastRun, RunStatus, Status};
+pub use whereabouts::{Whereabouts, WhereaboutsError};

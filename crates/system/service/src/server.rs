@@ -1,0 +1,311 @@
+//! The desk over HTTP: status and orders as JSON, changes as server-sent events, and the page.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::extract::{Path, Query, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use catalogue::{CatalogueError, Entry, Quality, Record, now};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use tokio::net::TcpListener;
+use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
+use tokio_stream::wrappers::{BroadcastStream, WatchStream};
+use tokio_stream::{Stream, StreamExt};
+
+use crate::answer::Refused;
+use crate::desk::{Desk, Order};
+use crate::key::SessionKey;
+use crate::messages::Message;
+use crate::operator::Operator;
+use crate::status::Status;
+use crate::whereabouts::{Whereabouts, WhereaboutsError};
+
+/// Why nobody can be served.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what is wrong")]
+pub enum ServeError {
+    #[error("{0} is no loopback address: what is said there is not encrypted; expected one such as 127.0.0.1:8080")]
+    NotLoopback(SocketAddr),
+    #[error("nobody can listen on {address}: {cause}")]
+    Listen { address: SocketAddr, cause: io::Error },
+    #[error("the service has ended: {0}")]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    Whereabouts(#[from] WhereaboutsError),
+}
+
+/// What all handlers know.
+struct Service {
+    desk: Desk,
+    key: SessionKey,
+    address: SocketAddr,
+}
+
+/// Serves a desk at a loopback address until the desk is left; port 0 takes a free one. Commands of the same user find it, and
+/// `listening` is told the address.
+///
+/// # Errors
+/// Nobody can listen there, or commands cannot be told.
+pub fn serve(
+    desk: &Desk,
+    key: &SessionKey,
+    address: SocketAddr,
+    listening: impl FnOnce(SocketAddr),
+) -> Result<(), ServeError> {
+    if !address.ip().is_loopback() {
+        return Err(ServeError::NotLoopback(address));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    runtime.block_on(async {
+        let failed = |cause| ServeError::Listen { address, cause };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let service = Arc::new(Service { desk: desk.clone(), key: key.clone(), address });
+        let _whereabouts = Whereabouts::say(&desk.configuration().partition.name, address, key)?;
+        listening(address);
+        tokio::select! {
+            served = async { axum::serve(listener, router(service)).await } => Ok(served?),
+            () = desk.is_left() => Ok(()),
+        }
+    })
+}
+
+fn router(service: Arc<Service>) -> Router {
+    let commands = Router::new()
+        .route("/api/orders/{verb}", post(order))
+        .route("/api/command", post(take_command).delete(give_up_command))
+        .route("/api/runs/{number}/remarks", post(remark))
+        .route_layer(middleware::from_fn_with_state(Arc::clone(&service), with_key));
+    Router::new()
+        .route("/", get(|| page("text/html; charset=utf-8", include_str!("../page/index.html"))))
+        .route("/page.js", get(|| page("text/javascript; charset=utf-8", include_str!("../page/page.js"))))
+        .route("/page.css", get(|| page("text/css; charset=utf-8", include_str!("../page/page.css"))))
+        .route("/api/openapi.json", get(|| page("application/json", include_str!("../page/openapi.json"))))
+        .route("/api/status", get(status))
+        .route("/api/events", get(events))
+        .route("/api/messages", get(messages))
+        .route("/api/configuration", get(configuration))
+        .route("/api/runs", get(runs))
+        .route("/api/runs/{number}", get(run))
+        .merge(commands)
+        .fallback(|| async { Refused::Unknown("such page".to_owned()) })
+        .method_not_allowed_fallback(|| async { (StatusCode::METHOD_NOT_ALLOWED, Json(json!({ "error": METHODS }))) })
+        .layer(middleware::from_fn_with_state(Arc::clone(&service), from_here))
+        .with_state(service)
+}
+
+async fn page(kind: &'static str, text: &'static str) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, kind),
+        (header::CACHE_CONTROL, "no-cache"),
+        (header::CONTENT_SECURITY_POLICY, "default-src 'self'; frame-ancestors 'none'"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    (headers, text).into_response()
+}
+
+/// Refuses pages of other places, also those whose name leads here.
+async fn from_here(State(service): State<Arc<Service>>, request: Request, next: Next) -> Response {
+    match elsewhere(service.address, request.headers()) {
+        Some(place) => Refused::Elsewhere(place).into_response(),
+        None => next.run(request).await,
+    }
+}
+
+/// Where a request comes from, or whom it believes to speak to, unless that is this service.
+fn elsewhere(address: SocketAddr, headers: &HeaderMap) -> Option<String> {
+    let port = address.port();
+    let ours = [format!("127.0.0.1:{port}"), format!("localhost:{port}"), address.to_string()];
+    let said = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or("?").to_owned());
+    let host = said(header::HOST).filter(|host| !ours.contains(host));
+    let is_ours =
+        |origin: &str| origin.strip_prefix("http://").is_some_and(|origin| ours.iter().any(|ours| ours == origin));
+    host.or_else(|| said(header::ORIGIN).filter(|origin| !is_ours(origin)))
+}
+
+async fn with_key(State(service): State<Arc<Service>>, request: Request, next: Next) -> Response {
+    let shown = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let key = shown.and_then(|shown| shown.strip_prefix("Bearer "));
+    if key.is_some_and(|key| service.key.is(key)) { next.run(request).await } else { Refused::Key.into_response() }
+}
+
+async fn status(State(service): State<Arc<Service>>) -> Json<Status> {
+    Json(service.desk.status())
+}
+
+/// The status and each change of it, and messages.
+async fn events(State(service): State<Arc<Service>>) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let status = WatchStream::new(service.desk.watch()).map(|status| event("status", &status));
+    let messages = BroadcastStream::new(service.desk.listen()).map(|message| match message {
+        Ok(message) => event("message", &message),
+        Err(BroadcastStreamRecvError::Lagged(missed)) => event("missed", &missed),
+    });
+    Sse::new(status.merge(messages).map(Ok)).keep_alive(KeepAlive::default())
+}
+
+fn event(name: &str, value: &impl Serialize) -> Event {
+    let text = serde_json::to_string(value).expect("numbers, strings and lists are JSON");
+    Event::default().event(name).data(text)
+}
+
+#[derive(Deserialize)]
+struct Behind {
+    #[serde(default)]
+    behind: u64,
+}
+
+async fn messages(State(service): State<Arc<Service>>, Query(query): Query<Behind>) -> Json<Vec<Message>> {
+    Json(service.desk.messages(query.behind))
+}
+
+async fn configuration(State(service): State<Arc<Service>>) -> Json<Value> {
+    let open = service.desk.configuration().without_secrets();
+    Json(json!({ "toml": open.to_toml(), "value": open }))
+}
+
+/// Who sends an order: `name` is the person, `client` a word that the client has drawn.
+#[derive(Deserialize)]
+struct Sender {
+    name: String,
+    client: String,
+    /// Of `/api/command`: take over from somebody else.
+    #[serde(default)]
+    take_over: bool,
+    /// Of `start`: keys of `[run]`.
+    #[serde(default)]
+    run: Map<String, Value>,
+}
+
+impl Sender {
+    fn operator(&self) -> Result<Operator, Refused> {
+        let is_word = |text: &str| (1..=WORD_MAX).contains(&text.chars().count()) && !text.contains(char::is_control);
+        if is_word(&self.name) && is_word(&self.client) {
+            Ok(Operator { name: self.name.clone(), client: self.client.clone() })
+        } else {
+            let expected = format!("name and client of 1 to {WORD_MAX} characters");
+            Err(Refused::Request { expected, found: format!("{:?} and {:?}", self.name, self.client) })
+        }
+    }
+}
+
+async fn order(
+    State(service): State<Arc<Service>>,
+    Path(verb): Path<String>,
+    headers: HeaderMap,
+    body: String,
+) -> Result<Json<Value>, Refused> {
+    let sender: Sender = body_of(&headers, &body)?;
+    let order = match verb.as_str() {
+        "boot" => Order::Boot,
+        "start" => Order::Start(sender.run.clone()),
+        "pause" => Order::Pause,
+        "resume" => Order::Resume,
+        "stop" => Order::Stop,
+        "force" => Order::Force,
+        "shutdown" => Order::Shutdown,
+        other => return Err(Refused::Unknown(format!("order {other:?}"))),
+    };
+    let said = service.desk.order(sender.operator()?, order).await?;
+    Ok(Json(json!({ "said": said, "status": service.desk.status() })))
+}
+
+async fn take_command(
+    State(service): State<Arc<Service>>,
+    headers: HeaderMap,
+    body: String,
+) -> Result<Json<Value>, Refused> {
+    let sender: Sender = body_of(&headers, &body)?;
+    service.desk.take_command(sender.operator()?, sender.take_over)?;
+    Ok(Json(json!({ "status": service.desk.status() })))
+}
+
+async fn give_up_command(
+    State(service): State<Arc<Service>>,
+    headers: HeaderMap,
+    body: String,
+) -> Result<Json<Value>, Refused> {
+    let sender: Sender = body_of(&headers, &body)?;
+    service.desk.give_up_command(&sender.client);
+    Ok(Json(json!({ "status": service.desk.status() })))
+}
+
+#[derive(Deserialize)]
+struct Newest {
+    #[serde(default = "fifty")]
+    newest: u32,
+}
+
+fn fifty() -> u32 {
+    50
+}
+
+async fn runs(State(service): State<Arc<Service>>, Query(query): Query<Newest>) -> Result<Json<Vec<Entry>>, Refused> {
+    Ok(Json(service.desk.with_catalogue(|catalogue| catalogue.runs(query.newest.min(RUNS_MAX)))?))
+}
+
+async fn run(State(service): State<Arc<Service>>, Path(number): Path<String>) -> Result<Json<Record>, Refused> {
+    let number = run_number(&number)?;
+    Ok(Json(service.desk.with_catalogue(|catalogue| catalogue.run(number))?))
+}
+
+#[derive(Deserialize)]
+struct Remarked {
+    name: String,
+    text: String,
+    #[serde(default)]
+    quality: Option<Quality>,
+}
+
+async fn remark(
+    State(service): State<Arc<Service>>,
+    Path(number): Path<String>,
+    headers: HeaderMap,
+    body: String,
+) -> Result<Json<Record>, Refused> {
+    let (number, remarked): (u32, Remarked) = (run_number(&number)?, body_of(&headers, &body)?);
+    let Remarked { name, text, quality } = remarked;
+    if text.trim().is_empty() && quality.is_none() {
+        return Err(Refused::Request { expected: "words or a quality".into(), found: "neither".into() });
+    }
+    let record = service.desk.with_catalogue(|catalogue| {
+        let entry = catalogue.run(number)?.entry;
+        catalogue.remark(entry.id, &name, &text, quality, now())?;
+        catalogue.run(number)
+    })?;
+    Ok(Json(record))
+}
+
+fn run_number(text: &str) -> Result<u32, Refused> {
+    text.parse().map_err(|_| Refused::Request { expected: "a run number".into(), found: format!("{text:?}") })
+}
+
+/// What a request says in JSON. Forms of pages elsewhere cannot send that type.
+fn body_of<T: for<'a> Deserialize<'a>>(headers: &HeaderMap, body: &str) -> Result<T, Refused> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("nothing");
+    if !kind.starts_with("application/json") {
+        return Err(Refused::Request { expected: "Content-Type: application/json".into(), found: kind.to_owned() });
+    }
+    let expected = || "a JSON object as in /api/openapi.json".to_owned();
+    serde_json::from_str(body).map_err(|error| Refused::Request { expected: expected(), found: error.to_string() })
+}
+
+impl From<CatalogueError> for Refused {
+    fn from(error: CatalogueError) -> Self {
+        match error {
+            CatalogueError::NoSuchRun { number } => Self::Unknown(format!("run {number}")),
+            error => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+const WORD_MAX: usize = 64;
+const RUNS_MAX: u32 = 10_000;
+const METHODS: &str = "expected another method, see /api/openapi.json";

@@ -1,0 +1,171 @@
+//! What everybody may see of a partition.
+
+use control::states::{State, Verb};
+use partition::Figures;
+use partition::human::percent;
+use serde::Serialize;
+
+use crate::operator::Operator;
+use crate::rates::{Rates, Recent};
+
+/// A partition now.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Status {
+    /// Its name.
+    pub partition: String,
+    /// Its state, by the name in the table.
+    pub state: String,
+    /// What an operator may order in this state.
+    pub verbs: Vec<String>,
+    /// Who commands.
+    pub operator: Option<Operator>,
+    /// The run that goes on.
+    pub run: Option<RunStatus>,
+    /// The run before.
+    pub last: Option<LastRun>,
+    /// Where the time goes or what is wrong, in one sentence.
+    pub sentence: String,
+}
+
+/// A run that goes on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RunStatus {
+    /// Its number, if it is known yet.
+    pub number: Option<u32>,
+    /// Time since its start, in seconds.
+    pub elapsed_s: f64,
+    /// Level-1 events issued.
+    pub level1: u64,
+    /// Events built.
+    pub built: u64,
+    /// Events recorded.
+    pub recorded: u64,
+    /// Bytes recorded.
+    pub bytes_recorded: u64,
+    /// How fast it is now.
+    pub rates: Rates,
+    /// The stage that drains, while the run is being stopped.
+    pub stopping: Option<String>,
+    /// What goes wrong at this moment.
+    pub troubles: Vec<String>,
+    /// The longest wait of the last seconds, and its share of them.
+    #[serde(skip)]
+    pub(crate) blocked: Option<(String, f64)>,
+}
+
+/// How the run before went.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LastRun {
+    /// Its number; none if it did not begin.
+    pub number: Option<u32>,
+    /// `ok`, `degraded`, `residual`, `aborted`, or `not started`.
+    pub state: String,
+    /// Why it did not end well.
+    pub reason: Option<String>,
+    /// Distinct events recorded.
+    pub recorded: u64,
+}
+
+/// What an operator orders; the table has further verbs, which follow by themselves.
+pub(crate) const ORDERED: [Verb; 6] = [Verb::Boot, Verb::Start, Verb::Pause, Verb::Resume, Verb::Stop, Verb::Shutdown];
+
+/// A booted partition is configured and connected on the way to a run.
+const ON_THE_WAY: [Verb; 2] = [Verb::Configure, Verb::Connect];
+
+/// Whether an operator may order a verb in this state.
+pub(crate) fn may(state: State, verb: Verb) -> bool {
+    let leads = |state: State| state.after(verb).is_ok();
+    let on_the_way = || {
+        let connected = ON_THE_WAY.into_iter().try_fold(state, State::after);
+        verb == Verb::Start && connected.is_ok_and(leads)
+    };
+    // What was lost is started again.
+    let again = verb == Verb::Boot && state == State::Fault;
+    leads(state) || on_the_way() || again
+}
+
+impl RunStatus {
+    pub(crate) fn new(number: Option<u32>, figures: &Figures, recent: &Recent) -> Self {
+        Self {
+            number,
+            elapsed_s: figures.elapsed.as_secs_f64(),
+            level1: figures.issued,
+            built: figures.built,
+            recorded: figures.recorded,
+            bytes_recorded: figures.bytes_recorded,
+            rates: recent.rates(),
+            stopping: figures.stopping.map(|role| role.to_string()),
+            troubles: figures.troubles.clone(),
+            blocked: recent.blocked(),
+        }
+    }
+}
+
+/// Names of the verbs that an operator may order.
+pub(crate) fn verbs(state: State) -> Vec<String> {
+    ORDERED.into_iter().filter(|verb| may(state, *verb)).map(name).collect()
+}
+
+/// The name of a verb or a state, as in paths and JSON.
+pub(crate) fn name(word: impl core::fmt::Debug) -> String {
+    format!("{word:?}").to_lowercase()
+}
+
+/// Where the time goes or what is wrong.
+pub(crate) fn sentence(state: State, run: Option<&RunStatus>, last: Option<&LastRun>) -> String {
+    if let Some(trouble) = run.and_then(|run| run.troubles.first()) {
+        return trouble.clone();
+    }
+    match (state, run) {
+        (State::Draining, Some(RunStatus { stopping: Some(stage), .. })) => format!("the run stops: {stage} drains"),
+        (State::Draining, _) => "the run stops".to_owned(),
+        (State::Paused, _) => "the run is paused: triggers are held back".to_owned(),
+        (State::Running, Some(RunStatus { blocked: Some((words, share)), .. })) => {
+            format!("{words} ({} of the time)", percent(*share))
+        }
+        (State::Running, _) => "the run goes on; nobody waits for another".to_owned(),
+        (State::Fault, _) => {
+            let why = last.and_then(|last| last.reason.clone()).unwrap_or_else(|| "an application is lost".to_owned());
+            format!("{why}; boot again")
+        }
+        (State::Absent, _) => "no application runs".to_owned(),
+        _ => match last {
+            Some(LastRun { number: Some(number), state, reason, .. }) => {
+                let why = reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
+                format!("run {number} ended {state}{why}")
+            }
+            Some(LastRun { number: None, reason, .. }) => {
+                format!("no run began: {}", reason.as_deref().unwrap_or("nobody knows why"))
+            }
+            None => "ready for a run".to_owned(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verbs_are_those_of_the_table() {
+        assert_eq!(verbs(State::Absent), ["boot"]);
+        assert_eq!(verbs(State::Booted), ["start", "shutdown"]);
+        assert_eq!(verbs(State::Running), ["pause", "stop"]);
+        assert_eq!(verbs(State::Paused), ["resume", "stop"]);
+        assert!(verbs(State::Draining).is_empty());
+        assert_eq!(verbs(State::Fault), ["boot", "shutdown"]);
+    }
+
+    #[test]
+    fn one_sentence_says_where_the_time_goes() {
+        let blocked = Some(("the DFM waits for SFIs".to_owned(), 0.4));
+        let run = RunStatus { blocked, ..RunStatus::default() };
+        assert_eq!(sentence(State::Running, Some(&run), None), "the DFM waits for SFIs (40 % of the time)");
+        let run = RunStatus { troubles: vec!["sfo-1: the disk is full".into()], ..run };
+        assert_eq!(sentence(State::Running, Some(&run), None), "sfo-1: the disk is full");
+        let run = RunStatus { stopping: Some("SFI".into()), ..RunStatus::default() };
+        assert_eq!(sentence(State::Draining, Some(&run), None), "the run stops: SFI drains");
+        let last = LastRun { number: Some(3), state: "ok".into(), reason: None, recorded: 5 };
+        assert_eq!(sentence(State::Booted, None, Some(&last)), "run 3 ended ok");
+    }
+}
