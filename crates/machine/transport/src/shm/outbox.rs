@@ -42,7 +42,8 @@ pub(super) struct Outbox {
 enum Blocked {
     Not,
     Ring,
-    Tickets,
+    /// So many.
+    Tickets(usize),
     Pages,
 }
 
@@ -142,7 +143,8 @@ impl Outbox {
         match self.blocked {
             Blocked::Not => true,
             Blocked::Ring => self.producer.has_news(peer),
-            Blocked::Tickets => self.ledger.has_news(peer),
+            // They may be home already: a fill takes them back, too.
+            Blocked::Tickets(needed) => self.ledger.has_room(needed) || self.ledger.has_news(peer),
             Blocked::Pages => self.ledger.has_news(peer) || self.process.pools()[0].has_free(),
         }
     }
@@ -150,7 +152,7 @@ impl Outbox {
     fn try_put(&mut self, head: &[u8], bulk: &Bulk, own: &OwnLane, peer: &Lane) -> Result<bool, Violation> {
         let blocked = self.write(head, bulk, own, peer)?;
         if blocked != self.blocked {
-            own.set_waiting(matches!(blocked, Blocked::Ring | Blocked::Tickets));
+            own.set_waiting(matches!(blocked, Blocked::Ring | Blocked::Tickets(_)));
             self.blocked = blocked;
         }
         Ok(blocked == Blocked::Not)
@@ -165,7 +167,7 @@ impl Outbox {
         if !self.ledger.has_room(plan.tickets) {
             self.ledger.settle(peer)?;
             if !self.ledger.has_room(plan.tickets) {
-                return Ok(Blocked::Tickets);
+                return Ok(Blocked::Tickets(plan.tickets));
             }
         }
         if !self.reserve_pages(plan.pages, peer)? {

@@ -7,11 +7,12 @@ use super::options::{Address, Process, ShmOptions};
 use super::record::INLINE;
 use crate::clock;
 use crate::frame::FrameLimits;
-use crate::link::{Filled, Link, Lost};
+use crate::link::{Filled, Flushed, Link, Lost};
 use crate::page_pool::{Pool, PoolOptions};
+use crate::poller::Poller;
 use crate::shared_memory::make;
 use crate::violation::Violation;
-use crate::waker::SleepWord;
+use crate::waker::{SleepWord, Waker};
 use base::bulk::{Bulk, PageSlice};
 use core::time::Duration;
 use proptest::prelude::*;
@@ -62,16 +63,22 @@ fn connect() -> (ShmLink, OwnedFd, Pool) {
 
 impl Hostile {
     fn new() -> Self {
+        Self::with_tickets(GEOMETRY.tickets)
+    }
+
+    /// One that holds so many slices of ours at most.
+    fn with_tickets(tickets: usize) -> Self {
+        let geometry = Geometry { tickets, ..GEOMETRY };
         let (mut link, socket, own_pool) = connect();
-        let (region, file) = make("test", GEOMETRY.lane_len(), SealFlags::FUTURE_WRITE).unwrap();
+        let (region, file) = make("test", geometry.lane_len(), SealFlags::FUTURE_WRITE).unwrap();
         let pool = Pool::shared(&pool_options("hostile")).unwrap();
         let (event, sleep) = (eventfd(0, EventfdFlags::empty()).unwrap(), SleepWord::new().unwrap());
-        let sizes = Sizes { geometry: GEOMETRY, inline_max: PAGE_LEN, pools: vec![pool.pages_len()] };
+        let sizes = Sizes { geometry, inline_max: PAGE_LEN, pools: vec![pool.pages_len()] };
         let descriptors = [event.as_fd(), sleep.as_fd(), file.as_fd(), pool.file().unwrap()];
         greeting::send(socket.as_fd(), &sizes, &descriptors).unwrap();
         assert_eq!(link.fill(clock::now()), Ok(Filled::WouldBlock));
         assert!(link.is_connected());
-        Self { link, lane: OwnLane::new(Lane::of_region(region, GEOMETRY)), pool, own_pool, socket }
+        Self { link, lane: OwnLane::new(Lane::of_region(region, geometry)), pool, own_pool, socket }
     }
 
     /// Writes words to the beginning of the ring and shows them.
@@ -231,6 +238,30 @@ fn tickets_that_were_not_lent_are_refused_and_pages_come_home_at_the_end() {
     drop(hostile.socket);
     assert!(hostile.link.fill(clock::now()).is_err());
     assert_eq!(hostile.own_pool.counters().in_use, 0);
+}
+
+#[test]
+fn a_frame_that_waits_for_tickets_can_go_on_whoever_takes_them_back() {
+    const TICKETS: usize = 4;
+    for is_filled_between in [false, true] {
+        let mut hostile = Hostile::with_tickets(TICKETS);
+        let (mut poller, waker) = (Poller::new().unwrap(), Waker::new().unwrap());
+        hostile.link.register(&mut poller, &waker).unwrap();
+        assert_eq!(hostile.link.fill(clock::now()), Ok(Filled::WouldBlock));
+        let bulk = Bulk::Pages(PageSlice::from(vec![9; 1000]));
+        for _ in 0..=TICKETS {
+            hostile.link.send(&frame_head(LEN_MIN + 1000), &bulk).unwrap();
+        }
+        assert_eq!(hostile.link.flush(clock::now()), Ok(Flushed::WouldBlock));
+        assert!(!hostile.link.is_flushable());
+        hostile.lane.set_ticket(0, 2);
+        hostile.lane.set_returned(1);
+        if is_filled_between {
+            assert_eq!(hostile.link.fill(clock::now()), Ok(Filled::WouldBlock));
+        }
+        assert!(hostile.link.is_flushable());
+        assert_eq!(hostile.link.flush(clock::now()), Ok(Flushed::All));
+    }
 }
 
 #[test]
