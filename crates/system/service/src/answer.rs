@@ -7,6 +7,8 @@ use control::states::Illegal;
 use partition::StartError;
 use serde_json::json;
 
+use crate::status::not_now;
+
 /// Why an order is not done.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
@@ -18,9 +20,9 @@ pub enum Refused {
     Elsewhere(String),
     #[error("{0}")]
     Held(String),
-    #[error(transparent)]
+    #[error("{}", not_now(*.0))]
     Illegal(#[from] Illegal),
-    #[error("the settings of the run: {0}")]
+    #[error("{0}")]
     Settings(String),
     #[error("expected {expected}, found {found}")]
     Request { expected: String, found: String },

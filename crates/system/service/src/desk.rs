@@ -9,6 +9,7 @@ use catalogue::{Keeper, now};
 use configuration::Partition;
 use control::states::{Illegal, State, Verb};
 use partition::{Control, News, Outcome, Placement, Run, RunSettings, Running, Session, StartError};
+use serde_json::{Map, Value};
 use tokio::sync::{broadcast, oneshot, watch};
 
 use crate::answer::Refused;
@@ -27,7 +28,7 @@ pub enum Order {
     /// Start the applications, or those again that were lost.
     Boot,
     /// Begin a run; what is given replaces the keys of `[run]` in the configuration.
-    Start(serde_json::Map<String, serde_json::Value>),
+    Start(Map<String, Value>),
     /// Hold triggers back.
     Pause,
     /// Let them go on.
@@ -114,9 +115,13 @@ impl Desk {
         let name = by.name.clone();
         self.take_command(by, false)?;
         match order {
-            Order::Boot => self.work(Work::Boot).await.map(|()| "the applications run".to_owned()),
+            Order::Boot => {
+                self.may(Verb::Boot)?;
+                self.work(Work::Boot).await.map(|()| "the applications run".to_owned())
+            }
             Order::Start(keys) => {
-                let settings = Box::new(settings(&self.0.partition.run, keys)?);
+                let settings = Box::new(settings(&self.0.partition, keys)?);
+                self.may(Verb::Start)?;
                 let number = self.work(|answer| Work::Start(settings, name, answer)).await?;
                 Ok(format!("run {number} has begun"))
             }
@@ -124,7 +129,10 @@ impl Desk {
             Order::Resume => self.control(Verb::Resume, Control::resume).map(|()| "triggers go on".to_owned()),
             Order::Stop => self.end(Control::stop).map(|()| "the run ends".to_owned()),
             Order::Force => self.end(Control::force).map(|()| "the run ends at once".to_owned()),
-            Order::Shutdown => self.work(Work::Shutdown).await.map(|()| "no application runs".to_owned()),
+            Order::Shutdown => {
+                self.may(Verb::Shutdown)?;
+                self.work(Work::Shutdown).await.map(|()| "no application runs".to_owned())
+            }
         }
     }
 
@@ -205,6 +213,12 @@ impl Desk {
         let _ = self.0.left.subscribe().wait_for(|left| *left).await;
     }
 
+    /// Refuses at once what would wait for the end of a run, and be done behind it.
+    fn may(&self, verb: Verb) -> Result<(), Illegal> {
+        let state = self.kept().control.as_ref().map_or(State::Absent, Control::state);
+        if may(state, verb) { Ok(()) } else { Err(Illegal { state, verb }) }
+    }
+
     fn control(&self, verb: Verb, act: impl FnOnce(&Control) -> Result<(), Illegal>) -> Result<(), Refused> {
         let control = self.kept().control.clone();
         let control = control.ok_or(Illegal { state: State::Absent, verb });
@@ -279,19 +293,25 @@ impl Leaving {
 }
 
 /// The settings of a run: those of the configuration with some keys replaced.
-fn settings(
-    configured: &RunSettings,
-    keys: serde_json::Map<String, serde_json::Value>,
-) -> Result<RunSettings, Refused> {
-    let mut value = serde_json::to_value(configured).expect("settings are keys and values");
+fn settings(partition: &Partition, keys: Map<String, Value>) -> Result<RunSettings, Refused> {
+    let mut value = serde_json::to_value(&partition.run).expect("settings are keys and values");
     let known = value.as_object_mut().expect("settings are a table");
     // A limit replaces all limits, as on the command line.
     if keys.contains_key("events") || keys.contains_key("duration") {
         known.remove("events");
         known.remove("duration");
     }
-    known.extend(keys);
-    serde_json::from_value(value).map_err(|error| Refused::Settings(error.to_string()))
+    for (key, value) in keys {
+        // Alone, so that it is named if it is wrong.
+        let alone = Value::Object(Map::from_iter([(key.clone(), value.clone())]));
+        let is_known = serde_json::from_value::<RunSettings>(alone);
+        is_known.map_err(|error| Refused::Settings(format!("run.{key}: {error}")))?;
+        known.insert(key, value);
+    }
+    let run = serde_json::from_value(value).map_err(|error| Refused::Settings(error.to_string()))?;
+    let partition = Partition { run, ..partition.clone() };
+    partition.check_run().map_err(|error| Refused::Settings(error.to_string()))?;
+    Ok(partition.run)
 }
 
 /// The thread of the desk.

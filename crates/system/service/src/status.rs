@@ -1,6 +1,6 @@
 //! What everybody may see of a partition.
 
-use control::states::{State, Verb};
+use control::states::{Illegal, State, Verb};
 use partition::Figures;
 use partition::human::percent;
 use serde::Serialize;
@@ -106,6 +106,15 @@ pub(crate) fn verbs(state: State) -> Vec<String> {
     ORDERED.into_iter().filter(|verb| may(state, *verb)).map(name).collect()
 }
 
+/// Why an order is not for this state, and what is.
+pub(crate) fn not_now(Illegal { state, verb }: Illegal) -> String {
+    let allowed = match verbs(state) {
+        verbs if verbs.is_empty() => "nothing but to wait".to_owned(),
+        verbs => verbs.join(" or "),
+    };
+    format!("cannot {} while the partition is {}: possible is {allowed}", name(verb), name(state))
+}
+
 /// The name of a verb or a state, as in paths and JSON.
 pub(crate) fn name(word: impl core::fmt::Debug) -> String {
     format!("{word:?}").to_lowercase()
@@ -154,6 +163,10 @@ mod tests {
         assert_eq!(verbs(State::Paused), ["resume", "stop"]);
         assert!(verbs(State::Draining).is_empty());
         assert_eq!(verbs(State::Fault), ["boot", "shutdown"]);
+        let refused = not_now(Illegal { state: State::Running, verb: Verb::Shutdown });
+        assert_eq!(refused, "cannot shutdown while the partition is running: possible is pause or stop");
+        let refused = not_now(Illegal { state: State::Draining, verb: Verb::Start });
+        assert!(refused.ends_with("possible is nothing but to wait"), "{refused}");
     }
 
     #[test]

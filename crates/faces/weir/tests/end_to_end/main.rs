@@ -42,6 +42,8 @@ mod run_number;
 mod running;
 mod secret;
 mod selection;
+mod served;
+mod service;
 mod several_runs;
 mod sharing;
 mod simulation;

@@ -144,8 +144,19 @@ impl Job {
     }
 
     /// `weir check` of the same.
-    pub(crate) fn checked(mut self) -> Self {
-        self.arguments[0] = "check".into();
+    pub(crate) fn checked(self) -> Self {
+        self.instead("check")
+    }
+
+    /// `weir serve` of the same at a free port; commands of this test alone find it.
+    pub(crate) fn served(self) -> Self {
+        let here = self.directory.path().to_owned();
+        self.instead("serve").with(&["--listen", "127.0.0.1:0"]).environment("XDG_RUNTIME_DIR", &here)
+    }
+
+    /// Another command that writes no summary.
+    fn instead(mut self, command: &str) -> Self {
+        self.arguments[0] = command.into();
         self.arguments.retain(|argument| argument != "--summary" && !Path::new(argument).ends_with("summary.json"));
         self
     }
