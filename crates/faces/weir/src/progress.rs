@@ -275,7 +275,15 @@ stopping
 
     #[test]
     fn what_blocks_now_is_said_and_not_what_did_before() {
-        let wait = |stage, words: &str, time_ns| Wait { stage, words: words.into(), time_ns };
+        let wait = |stage, words: &str, time_ns| Wait {
+            stage,
+            who: String::new(),
+            whom: String::new(),
+            by: Role::RunControl,
+            cause: "",
+            words: words.into(),
+            time_ns,
+        };
         let first = vec![wait(Role::Level1, "level1 waits for ros-1: pages", 1_900_000_000)];
         let then = |level1, efd| {
             let efd = wait(Role::Efd, "efd-1 waits for sfo-1: recording", efd);

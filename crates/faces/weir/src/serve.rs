@@ -30,7 +30,8 @@ pub(crate) fn serve(args: &ServeArgs) -> Exit {
     if !errors.is_empty() {
         return Exit::Wrong;
     }
-    match served(args, partition) {
+    let warnings = warnings.iter().map(ToString::to_string).collect();
+    match served(args, partition, warnings) {
         Ok(()) => Exit::Well,
         Err(error) => {
             complain(&format!("weir: {error}"));
@@ -49,13 +50,13 @@ enum NotServed {
     System(#[from] io::Error),
 }
 
-fn served(args: &ServeArgs, partition: Partition) -> Result<(), NotServed> {
+fn served(args: &ServeArgs, partition: Partition, warnings: Vec<String>) -> Result<(), NotServed> {
     let name = partition.partition.name.clone();
     let catalogue = partition.control.catalogue.as_ref().map_or_else(|| PathBuf::from(CATALOGUE), PathBuf::from);
     let keeper = Keeper::at(&catalogue, &partition)?;
     let key = SessionKey::draw()?;
     let placement = if args.one_process { Placement::local() } else { Placement::processes() };
-    let (desk, leaving) = Desk::open(partition, placement, keeper)?;
+    let (desk, leaving) = Desk::open(partition, warnings, placement, keeper)?;
     let interrupts = interrupts(&desk);
     let served = service::serve(&desk, &key, args.listen, |address| {
         complain(&format!("partition {name}: open http://{address}/#key={} (Ctrl-C ends it)", key.text()));

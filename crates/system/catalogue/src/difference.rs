@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 /// A key with different values.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// Such as `ros.count`; of lists of tables with the place in the list, such as `source.1.name`.
     pub key: String,

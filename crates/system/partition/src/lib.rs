@@ -60,7 +60,7 @@ pub use facts::{facts_of, fragment_overhead_bytes};
 pub use host::{LinksError, WorkshopError};
 pub use news::News;
 pub use node::{Node, NodeError};
-pub use probe::{Figures, Probe, Wait};
+pub use probe::{Counted, Figures, Probe, Wait};
 pub use run::{Placement, Run};
 pub use run_number::{RunNumberError, next_run_number};
 pub use running::Running;

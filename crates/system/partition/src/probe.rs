@@ -43,6 +43,12 @@ pub struct Figures {
     pub bytes_recorded: u64,
     /// Time since the start of the run.
     pub elapsed: Duration,
+    /// Trigger opportunities of level 1, issued and vetoed.
+    pub offered: u64,
+    /// Of these, those that fell into dead time.
+    pub vetoed: u64,
+    /// What each application has counted, in the order in which data move.
+    pub applications: Vec<Counted>,
     /// Who has waited for whom since the start of the run.
     pub waits: Vec<Wait>,
     /// The stage that drains, of a run that is being stopped.
@@ -51,11 +57,30 @@ pub struct Figures {
     pub troubles: Vec<String>,
 }
 
+/// What an application has counted since the start of the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub role: Role,
+    /// The values of its counters, in the order of `Counter::of_role`.
+    pub counts: Vec<u64>,
+}
+
 /// How long an application has waited for another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wait {
     /// What waits.
     pub stage: Role,
+    /// Name of the one that waits.
+    pub who: String,
+    /// Name of the one that is waited for.
+    pub whom: String,
+    /// Its role.
+    pub by: Role,
+    /// Why.
+    pub cause: &'static str,
     /// Who waits for whom and why, in words.
     pub words: String,
     /// For how long since the start of the run, in ns.

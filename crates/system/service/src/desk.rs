@@ -8,15 +8,17 @@ use std::time::UNIX_EPOCH;
 use catalogue::{Keeper, now};
 use configuration::Partition;
 use control::states::{Illegal, State, Verb};
-use partition::{Control, News, Outcome, Placement, Run, RunSettings, Running, Session, StartError};
+use partition::{Control, Counted, Figures, News, Outcome, Placement, Run, RunSettings, Running, Session, StartError};
 use serde_json::{Map, Value};
 use tokio::sync::{broadcast, oneshot, watch};
 
 use crate::answer::Refused;
-use crate::messages::{Message, Messages};
+use crate::dataflow::Dataflow;
+use crate::messages::{Message, Messages, Severity};
 use crate::operator::{Command, Operator};
 use crate::rates::Recent;
 use crate::status::{self, LastRun, RunStatus, Status, may, sentence, verbs};
+use crate::trend::{Sample, Trend};
 
 /// A partition and all that belongs to its command. Clones are the same desk.
 #[derive(Clone, Debug)]
@@ -48,6 +50,8 @@ pub struct Leaving(JoinHandle<()>);
 #[derive(Debug)]
 struct Shared {
     partition: Partition,
+    /// What the check has found, which forbids no run.
+    warnings: Vec<String>,
     state: Mutex<Kept>,
     status: watch::Sender<Status>,
     said: broadcast::Sender<Message>,
@@ -64,6 +68,8 @@ struct Kept {
     control: Option<Control>,
     keeper: Keeper,
     leaves: bool,
+    dataflow: Dataflow,
+    trend: Trend,
 }
 
 /// What takes time, and is done by the thread of the desk.
@@ -76,11 +82,17 @@ enum Work {
 }
 
 impl Desk {
-    /// A desk for a partition whose applications do not run yet. `keeper` keeps its runs.
+    /// A desk for a partition whose applications do not run yet. `keeper` keeps its runs, and people are shown the `warnings` of the
+    /// check.
     ///
     /// # Errors
     /// There is no thread for it.
-    pub fn open(partition: Partition, placement: Placement, keeper: Keeper) -> std::io::Result<(Self, Leaving)> {
+    pub fn open(
+        partition: Partition,
+        warnings: Vec<String>,
+        placement: Placement,
+        keeper: Keeper,
+    ) -> std::io::Result<(Self, Leaving)> {
         let (work, done) = sync_channel(1);
         let name = partition.partition.name.clone();
         let status = Status {
@@ -92,10 +104,18 @@ impl Desk {
             last: None,
             sentence: sentence(State::Absent, None, None),
         };
-        let kept =
-            Kept { command: Command::default(), messages: Messages::default(), control: None, keeper, leaves: false };
+        let kept = Kept {
+            command: Command::default(),
+            messages: Messages::default(),
+            control: None,
+            keeper,
+            leaves: false,
+            dataflow: Dataflow::of(&partition),
+            trend: Trend::default(),
+        };
         let desk = Self(Arc::new(Shared {
             partition,
+            warnings,
             state: Mutex::new(kept),
             status: watch::Sender::new(status),
             said: broadcast::Sender::new(MESSAGES_UNREAD),
@@ -185,6 +205,21 @@ impl Desk {
         &self.0.partition
     }
 
+    /// What the check of the configuration warns of.
+    pub fn warnings(&self) -> &[String] {
+        &self.0.warnings
+    }
+
+    /// Who gives to whom, how fast, and who waits, as it was a second ago at most.
+    pub fn dataflow(&self) -> Dataflow {
+        self.kept().dataflow.clone()
+    }
+
+    /// The rates of the last hour, the oldest first.
+    pub fn trend(&self) -> Vec<Sample> {
+        self.kept().trend.samples()
+    }
+
     /// Looks into the catalogue, or adds to it.
     pub fn with_catalogue<T>(&self, look: impl FnOnce(&mut catalogue::Catalogue) -> T) -> T {
         look(self.kept().keeper.catalogue())
@@ -249,9 +284,12 @@ impl Desk {
     }
 
     pub(crate) fn say(&self, text: String) {
-        let at_ms = now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        self.tell_all(Severity::Notice, text);
+    }
+
+    pub(crate) fn tell_all(&self, severity: Severity, text: String) {
         let run = self.0.status.borrow().run.as_ref().and_then(|run| run.number);
-        let message = self.kept().messages.say(u64::try_from(at_ms).unwrap_or(u64::MAX), run, text);
+        let message = self.kept().messages.say(now_ms(), run, severity, text);
         // Nobody may listen.
         let _ = self.0.said.send(message);
     }
@@ -336,7 +374,7 @@ impl Worker {
             }
         }
         if let Err(error) = self.end() {
-            self.desk.say(format!("the applications did not end well: {error}"));
+            self.desk.tell_all(Severity::Error, format!("the applications did not end well: {error}"));
         }
         self.desk.0.left.send_replace(true);
     }
@@ -353,10 +391,10 @@ impl Worker {
         if self.session.is_none() {
             self.desk.kept().control = None;
         }
-        self.desk.say(match &booted {
-            Ok(()) => "the applications run".to_owned(),
-            Err(error) => format!("the applications cannot be started: {error}"),
-        });
+        match &booted {
+            Ok(()) => self.desk.say("the applications run".to_owned()),
+            Err(error) => self.desk.tell_all(Severity::Error, format!("the applications cannot be started: {error}")),
+        }
         self.desk.refresh();
         Ok(booted?)
     }
@@ -373,12 +411,14 @@ impl Worker {
         match begun {
             Err(error) => {
                 let reason = Some(error.to_string());
-                self.desk.say(format!("no run has begun: {error}"));
+                self.desk.tell_all(Severity::Error, format!("no run has begun: {error}"));
                 let last = LastRun { number: None, state: "not started".into(), reason, recorded: 0 };
                 self.desk.tell(|status| (status.run, status.last) = (None, Some(last)));
                 let _ = answer.send(Err(error));
             }
             Ok((number, running)) => {
+                self.desk.tell(|status| status.run = Some(RunStatus { number, ..RunStatus::default() }));
+                self.desk.kept().dataflow.begin();
                 self.desk.say(format!("{operator} has begun the run"));
                 let _ = answer.send(Ok(number.unwrap_or_default()));
                 let outcome = follow(&self.desk, number, running);
@@ -390,11 +430,12 @@ impl Worker {
     fn over(&self, outcome: Result<Outcome, StartError>) {
         let kept = self.desk.kept().keeper.end(outcome.as_ref().ok(), now());
         if let Err(error) = kept {
-            self.desk.say(format!("the run is not in the catalogue: {error}"));
+            self.desk.tell_all(Severity::Error, format!("the run is not in the catalogue: {error}"));
         }
         let last = match outcome {
             Ok(outcome) => {
                 let summary = outcome.summary();
+                self.desk.kept().dataflow.end(counted(&outcome));
                 let state = status::name(summary.state);
                 let (number, recorded) = (Some(summary.run_number), summary.accounting.recorded);
                 LastRun { number, state, reason: summary.reason, recorded }
@@ -404,7 +445,8 @@ impl Worker {
             }
         };
         let why = last.reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
-        self.desk.say(format!("the run has ended {}{why}", last.state));
+        let severity = if last.state == "ok" { Severity::Notice } else { Severity::Warning };
+        self.desk.tell_all(severity, format!("the run has ended {}{why}", last.state));
         self.desk.tell(|status| (status.run, status.last) = (None, Some(last)));
     }
 
@@ -440,26 +482,59 @@ fn begin(
         Ok(running) => Ok((number, running)),
         Err(error) => {
             let withdrawn = desk.kept().keeper.end(None, at);
-            withdrawn.err().into_iter().for_each(|error| desk.say(error.to_string()));
+            withdrawn.err().into_iter().for_each(|error| desk.tell_all(Severity::Error, error.to_string()));
             Err(error.into())
         }
     }
 }
 
+/// What each application has counted in a run.
+fn counted(outcome: &Outcome) -> impl Iterator<Item = Counted> {
+    outcome.assembly.applications.iter().filter_map(|application| {
+        let report = outcome.ending.lives.of(application.node)?;
+        Some(Counted { name: application.name.clone(), role: report.role, counts: report.counters })
+    })
+}
+
 /// Tells how a run goes, until it is over.
 fn follow(desk: &Desk, number: Option<u32>, running: Running) -> Result<Outcome, StartError> {
     let mut recent = Recent::default();
-    desk.tell(|status| status.run = Some(RunStatus { number, ..RunStatus::default() }));
+    let mut told = None;
     for news in running.reports() {
         match news {
-            News::Said(text) => desk.say(text),
+            News::Said(text) => desk.tell_all(severity_in_run(&text), text),
             News::Figures(figures) => {
                 recent.add(figures.clone());
-                desk.tell(|status| status.run = Some(RunStatus::new(number, &figures, &recent)));
+                // What changes at once is told at once; all else once per second.
+                let second = (figures.elapsed.as_secs(), figures.stopping, figures.troubles.clone());
+                if told.as_ref() != Some(&second) {
+                    told = Some(second);
+                    observe(desk, number, &figures, &recent);
+                }
             }
         }
     }
     running.wait()
+}
+
+fn observe(desk: &Desk, number: Option<u32>, figures: &Figures, recent: &Recent) {
+    let run = RunStatus::new(number, figures, recent);
+    {
+        let mut kept = desk.kept();
+        kept.dataflow.note(recent);
+        kept.trend.add(Sample { at_ms: now_ms(), run: number, rates: run.rates });
+    }
+    desk.tell(|status| status.run = Some(run));
+}
+
+/// What is said in a run is worth a look, but for what follows from an order.
+fn severity_in_run(text: &str) -> Severity {
+    if text.starts_with("stopping: ") { Severity::Notice } else { Severity::Warning }
+}
+
+fn now_ms() -> u64 {
+    let since = now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// So many messages may wait for one who listens.

@@ -5,18 +5,24 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod dataflow;
 mod desk;
 mod key;
 mod messages;
 mod operator;
+mod pages;
 mod rates;
 mod server;
 mod status;
+mod trend;
 mod whereabouts;
 
+pub use dataflow::{ApplicationNow, Dataflow, Link, Stage, WaitNow};
 pub use desk::{Desk, Leaving, Order};
 pub use key::SessionKey;
-pub use messages::Message;
+pub use messages::{Message, Severity};
+pub use rates::Rates;
 pub use server::{ServeError, serve};
 pub use status::{LastRun, RunStatus, Status};
+pub use trend::Sample;
 pub use whereabouts::{Whereabouts, WhereaboutsError};

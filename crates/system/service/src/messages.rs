@@ -13,8 +13,22 @@ pub struct Message {
     pub at_ms: u64,
     /// The run in which it was said, if one went on.
     pub run: Option<u32>,
+    /// How much it matters.
+    pub severity: Severity,
     /// The words.
     pub text: String,
+}
+
+/// How much a message matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// All is as it should be.
+    Notice,
+    /// Somebody should look.
+    Warning,
+    /// What was wanted did not come to be.
+    Error,
 }
 
 /// The newest messages.
@@ -26,9 +40,9 @@ pub(crate) struct Messages {
 
 impl Messages {
     /// Keeps one, and returns it.
-    pub(crate) fn say(&mut self, at_ms: u64, run: Option<u32>, text: String) -> Message {
+    pub(crate) fn say(&mut self, at_ms: u64, run: Option<u32>, severity: Severity, text: String) -> Message {
         self.said += 1;
-        let message = Message { number: self.said, at_ms, run, text };
+        let message = Message { number: self.said, at_ms, run, severity, text };
         if self.kept.len() == MESSAGES_KEPT {
             self.kept.pop_front();
         }
@@ -51,7 +65,7 @@ mod tests {
     #[test]
     fn the_newest_are_kept_and_numbered() {
         let mut messages = Messages::default();
-        (0..1500).for_each(|index| drop(messages.say(index, None, index.to_string())));
+        (0..1500).for_each(|index| drop(messages.say(index, None, Severity::Notice, index.to_string())));
         let kept = messages.behind(0);
         assert_eq!((kept.len(), kept[0].number, kept[0].text.as_str()), (1000, 501, "500"));
         assert_eq!(messages.behind(1499).len(), 1);

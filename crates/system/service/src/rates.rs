@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use partition::Figures;
+use partition::{Figures, Wait};
 use serde::Serialize;
 
 /// Per second, over the last two seconds or so.
@@ -16,6 +16,8 @@ pub struct Rates {
     pub recorded_hz: f64,
     /// Bytes recorded.
     pub bytes_per_s: f64,
+    /// Share of the trigger opportunities of level 1 that fell into dead time; none if there were no opportunities.
+    pub dead_time: Option<f64>,
 }
 
 /// The last figures of a run.
@@ -40,19 +42,38 @@ impl Recent {
             built_hz: per_second(|figures| figures.built),
             recorded_hz: per_second(|figures| figures.recorded),
             bytes_per_s: per_second(|figures| figures.bytes_recorded),
+            dead_time: Some(last.offered.saturating_sub(first.offered))
+                .filter(|offered| *offered > 0)
+                .map(|offered| last.vetoed.saturating_sub(first.vetoed) as f64 / offered as f64),
         }
     }
 
     /// The longest wait of the last seconds, if it took more than a tenth of them: who waits for whom and why.
     pub(crate) fn blocked(&self) -> Option<(String, f64)> {
-        let (first, last, seconds) = self.ends()?;
-        let before = |words: &str| first.waits.iter().find(|wait| wait.words == words).map_or(0, |wait| wait.time_ns);
-        let share = |time_ns: u64, words: &str| time_ns.saturating_sub(before(words)) as f64 / 1e9 / seconds;
-        let now = last.waits.iter().map(|wait| (wait.words.clone(), share(wait.time_ns, &wait.words)));
+        let now = self.waits().map(|(wait, share)| (wait.words.clone(), share));
         now.filter(|(_, share)| *share > SHARE_MIN).max_by(|(_, a), (_, b)| a.total_cmp(b))
     }
 
-    fn ends(&self) -> Option<(&Figures, &Figures, f64)> {
+    /// All waits, each with its share of the last seconds.
+    pub(crate) fn waits(&self) -> impl Iterator<Item = (&Wait, f64)> {
+        self.ends().into_iter().flat_map(|(first, last, seconds)| {
+            let before =
+                |words: &str| first.waits.iter().find(|wait| wait.words == words).map_or(0, |wait| wait.time_ns);
+            // A wait that is told a little later than the time may be longer.
+            let share = move |wait: &Wait| {
+                let waited_ns = wait.time_ns.saturating_sub(before(&wait.words));
+                (waited_ns as f64 / 1e9 / seconds).min(1.0)
+            };
+            last.waits.iter().map(move |wait| (wait, share(wait)))
+        })
+    }
+
+    /// The newest figures.
+    pub(crate) fn newest(&self) -> Option<&Figures> {
+        self.0.back()
+    }
+
+    pub(crate) fn ends(&self) -> Option<(&Figures, &Figures, f64)> {
         let (first, last) = (self.0.front()?, self.0.back()?);
         let seconds = last.elapsed.checked_sub(first.elapsed)?.as_secs_f64();
         (seconds > 0.0).then_some((first, last, seconds))
@@ -67,21 +88,30 @@ const SHARE_MIN: f64 = 0.1;
 mod tests {
     use std::time::Duration;
 
-    use base::ids::Role;
-    use partition::Wait;
-
     use super::*;
+    use base::ids::Role;
 
     #[test]
     fn rates_and_waits_are_those_of_the_last_seconds() {
         let mut recent = Recent::default();
         assert_eq!((recent.rates(), recent.blocked()), (Rates::default(), None));
         for quarter in 0..40_u64 {
-            let wait = |words: &str, time_ns| Wait { stage: Role::Dfm, words: words.to_owned(), time_ns };
+            let (stage, by) = (Role::Dfm, Role::Sfi);
+            let wait = |words: &str, time_ns| Wait {
+                stage,
+                who: "dfm-1".to_owned(),
+                whom: "sfi-1".to_owned(),
+                by,
+                cause: "no room",
+                words: words.to_owned(),
+                time_ns,
+            };
             // The first wait is old; the second one takes a half of the time.
             let waits = vec![wait("the DFM waited", 5_000_000_000), wait("the DFM waits", quarter * 125_000_000)];
             let figures = Figures {
                 issued: quarter * 250,
+                offered: quarter * 1000,
+                vetoed: quarter * 750,
                 built: quarter * 25,
                 recorded: quarter * 5,
                 bytes_recorded: quarter * 1000,
@@ -91,7 +121,8 @@ mod tests {
             };
             recent.add(figures);
         }
-        let rates = Rates { level1_hz: 1000.0, built_hz: 100.0, recorded_hz: 20.0, bytes_per_s: 4000.0 };
+        let dead_time = Some(0.75);
+        let rates = Rates { level1_hz: 1000.0, built_hz: 100.0, recorded_hz: 20.0, bytes_per_s: 4000.0, dead_time };
         assert_eq!(recent.rates(), rates);
         assert_eq!(recent.blocked(), Some(("the DFM waits".to_owned(), 0.5)));
     }

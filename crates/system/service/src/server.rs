@@ -12,7 +12,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use catalogue::{CatalogueError, Entry, Quality, Record, now};
+use catalogue::{CatalogueError, Difference, Entry, Quality, Record, differences, now};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
@@ -21,11 +21,14 @@ use tokio_stream::wrappers::{BroadcastStream, WatchStream};
 use tokio_stream::{Stream, StreamExt};
 
 use crate::answer::Refused;
+use crate::dataflow::Dataflow;
 use crate::desk::{Desk, Order};
 use crate::key::SessionKey;
 use crate::messages::Message;
 use crate::operator::Operator;
+use crate::pages;
 use crate::status::Status;
+use crate::trend::Sample;
 use crate::whereabouts::{Whereabouts, WhereaboutsError};
 
 /// Why nobody can be served.
@@ -84,32 +87,22 @@ fn router(service: Arc<Service>) -> Router {
         .route("/api/command", post(take_command).delete(give_up_command))
         .route("/api/runs/{number}/remarks", post(remark))
         .route_layer(middleware::from_fn_with_state(Arc::clone(&service), with_key));
-    Router::new()
-        .route("/", get(|| page("text/html; charset=utf-8", include_str!("../page/index.html"))))
-        .route("/page.js", get(|| page("text/javascript; charset=utf-8", include_str!("../page/page.js"))))
-        .route("/page.css", get(|| page("text/css; charset=utf-8", include_str!("../page/page.css"))))
-        .route("/api/openapi.json", get(|| page("application/json", include_str!("../page/openapi.json"))))
+    pages::router()
         .route("/api/status", get(status))
         .route("/api/events", get(events))
         .route("/api/messages", get(messages))
         .route("/api/configuration", get(configuration))
+        .route("/api/schema", get(async || Json(configuration::schema())))
+        .route("/api/dataflow", get(dataflow))
+        .route("/api/trend", get(trend))
         .route("/api/runs", get(runs))
         .route("/api/runs/{number}", get(run))
+        .route("/api/runs/{number}/difference/{other}", get(difference))
         .merge(commands)
         .fallback(|| async { Refused::Unknown("such page".to_owned()) })
         .method_not_allowed_fallback(|| async { (StatusCode::METHOD_NOT_ALLOWED, Json(json!({ "error": METHODS }))) })
         .layer(middleware::from_fn_with_state(Arc::clone(&service), from_here))
         .with_state(service)
-}
-
-async fn page(kind: &'static str, text: &'static str) -> Response {
-    let headers = [
-        (header::CONTENT_TYPE, kind),
-        (header::CACHE_CONTROL, "no-cache"),
-        (header::CONTENT_SECURITY_POLICY, "default-src 'self'; frame-ancestors 'none'"),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    ];
-    (headers, text).into_response()
 }
 
 /// Refuses pages of other places, also those whose name leads here.
@@ -168,7 +161,15 @@ async fn messages(State(service): State<Arc<Service>>, Query(query): Query<Behin
 
 async fn configuration(State(service): State<Arc<Service>>) -> Json<Value> {
     let open = service.desk.configuration().without_secrets();
-    Json(json!({ "toml": open.to_toml(), "value": open }))
+    Json(json!({ "toml": open.to_toml(), "value": open, "warnings": service.desk.warnings() }))
+}
+
+async fn dataflow(State(service): State<Arc<Service>>) -> Json<Dataflow> {
+    Json(service.desk.dataflow())
+}
+
+async fn trend(State(service): State<Arc<Service>>) -> Json<Vec<Sample>> {
+    Json(service.desk.trend())
 }
 
 /// Who sends an order: `name` is the person, `client` a word that the client has drawn.
@@ -254,6 +255,18 @@ async fn runs(State(service): State<Arc<Service>>, Query(query): Query<Newest>) 
 async fn run(State(service): State<Arc<Service>>, Path(number): Path<String>) -> Result<Json<Record>, Refused> {
     let number = run_number(&number)?;
     Ok(Json(service.desk.with_catalogue(|catalogue| catalogue.run(number))?))
+}
+
+/// What differs between the configurations of two runs.
+async fn difference(
+    State(service): State<Arc<Service>>,
+    Path((one, other)): Path<(String, String)>,
+) -> Result<Json<Vec<Difference>>, Refused> {
+    let (one, other) = (run_number(&one)?, run_number(&other)?);
+    let configuration =
+        |number| service.desk.with_catalogue(|catalogue| Ok::<_, Refused>(catalogue.run(number)?.configuration));
+    let found = differences(&configuration(one)?, &configuration(other)?);
+    Ok(Json(found.map_err(|error| Refused::Failed(format!("a configuration cannot be read: {error}")))?))
 }
 
 #[derive(Deserialize)]

@@ -69,6 +69,9 @@ pub struct LastRun {
 /// What an operator orders; the table has further verbs, which follow by themselves.
 pub(crate) const ORDERED: [Verb; 6] = [Verb::Boot, Verb::Start, Verb::Pause, Verb::Resume, Verb::Stop, Verb::Shutdown];
 
+/// Ends a run at once: of the table it is a stop.
+const FORCE: &str = "force";
+
 /// A booted partition is configured and connected on the way to a run.
 const ON_THE_WAY: [Verb; 2] = [Verb::Configure, Verb::Connect];
 
@@ -101,18 +104,15 @@ impl RunStatus {
     }
 }
 
-/// Names of the verbs that an operator may order.
+/// Names of the verbs that an operator may order. A run that drains may be ended at once.
 pub(crate) fn verbs(state: State) -> Vec<String> {
-    ORDERED.into_iter().filter(|verb| may(state, *verb)).map(name).collect()
+    let force = (state == State::Draining).then(|| FORCE.to_owned());
+    ORDERED.into_iter().filter(|verb| may(state, *verb)).map(name).chain(force).collect()
 }
 
 /// Why an order is not for this state, and what is.
 pub(crate) fn not_now(Illegal { state, verb }: Illegal) -> String {
-    let allowed = match verbs(state) {
-        verbs if verbs.is_empty() => "nothing but to wait".to_owned(),
-        verbs => verbs.join(" or "),
-    };
-    format!("cannot {} while the partition is {}: possible is {allowed}", name(verb), name(state))
+    format!("cannot {} while the partition is {}: possible is {}", name(verb), name(state), verbs(state).join(" or "))
 }
 
 /// The name of a verb or a state, as in paths and JSON.
@@ -161,12 +161,11 @@ mod tests {
         assert_eq!(verbs(State::Booted), ["start", "shutdown"]);
         assert_eq!(verbs(State::Running), ["pause", "stop"]);
         assert_eq!(verbs(State::Paused), ["resume", "stop"]);
-        assert!(verbs(State::Draining).is_empty());
+        assert_eq!(verbs(State::Draining), ["force"]);
+
         assert_eq!(verbs(State::Fault), ["boot", "shutdown"]);
         let refused = not_now(Illegal { state: State::Running, verb: Verb::Shutdown });
         assert_eq!(refused, "cannot shutdown while the partition is running: possible is pause or stop");
-        let refused = not_now(Illegal { state: State::Draining, verb: Verb::Start });
-        assert!(refused.ends_with("possible is nothing but to wait"), "{refused}");
     }
 
     #[test]

@@ -31,6 +31,7 @@ mod links;
 mod lossy;
 mod open_files;
 mod overload;
+mod page;
 mod payload;
 mod ports;
 mod push;

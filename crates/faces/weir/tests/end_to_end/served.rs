@@ -39,6 +39,11 @@ impl Served {
         Self { running, address, key }
     }
 
+    /// The address that `weir serve` has printed.
+    pub(crate) fn link(&self) -> String {
+        format!("http://{}/#key={}", self.address, self.key)
+    }
+
     /// `weir ctl`, as this person; what it printed.
     pub(crate) fn ctl(&self, operator: &str, arguments: &[&str]) -> String {
         let output = self.ctl_output(operator, arguments);

@@ -61,6 +61,10 @@ fn runs_follow_one_another_in_the_same_processes_at_the_command_of_a_terminal() 
         assert!(!run["files"].as_array().unwrap().is_empty() && run["configuration"].is_string());
     }
     assert_eq!(listed(&served), [json!(2), json!(1)]);
+    let differing = served.get("runs/1/difference/2");
+    let differing: Vec<_> = differing.as_array().unwrap().iter().map(|difference| &difference["key"]).collect();
+    assert_eq!(differing, ["run.duration", "run.events"]);
+    what_is_seen(&served, second["last"]["recorded"].as_u64().unwrap());
 
     assert_eq!(served.ctl("anna", &["shutdown"]), "no application runs\n");
     assert!(self::applications(&served).is_empty());
@@ -292,6 +296,25 @@ fn quick() -> Job {
 /// The processes of applications.
 fn applications(served: &Served) -> BTreeSet<i32> {
     children::of(served.running.pid()).into_iter().collect()
+}
+
+/// What the page shows of a partition whose run is over.
+fn what_is_seen(served: &Served, recorded: u64) {
+    let dataflow = served.get("dataflow");
+    let stages = dataflow["stages"].as_array().unwrap();
+    let names: Vec<_> = stages.iter().map(|stage| stage["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["level 1", "L2SV", "L2PU", "pROS", "ROS", "DFM", "SFI", "EFD", "SFO"]);
+    let recorder = &stages[8]["applications"][0];
+    assert_eq!((&recorder["name"], &recorder["rate_hz"]), (&json!("sfo-1"), &json!(0.0)));
+    assert_eq!(recorder["counts"]["recorded"].as_u64(), Some(recorded), "of this run, and all of it");
+    assert!(dataflow["links"].as_array().unwrap().contains(&json!({ "from": "efd", "to": "sfo" })));
+    let trend = served.get("trend");
+    let rates: Vec<f64> =
+        trend.as_array().unwrap().iter().filter_map(|sample| sample["rates"]["built_hz"].as_f64()).collect();
+    assert!(rates.iter().any(|rate| *rate > 0.0), "{trend}");
+    assert!(served.get("schema")["properties"]["sfi"].is_object());
+    let messages = served.get("messages");
+    assert!(messages.as_array().unwrap().iter().all(|message| message["severity"] == "notice"), "{messages}");
 }
 
 /// Waits until so many events of level 1 lie between two figures.

@@ -6,14 +6,19 @@ use base::ids::Role;
 use dataflow::report::{Counters, DfmCounters, Level1Counters, Report, SfiCounters, SfoCounters};
 
 use crate::assembly::Assembly;
-use crate::probe::{Figures, Wait};
+use crate::probe::{Counted, Figures, Wait};
 
 /// The figures that the reports make.
 pub(super) fn figures(elapsed: Duration, assembly: &Assembly, reports: impl Iterator<Item = Report>) -> Figures {
     let mut figures = Figures { elapsed, ..Figures::default() };
     for report in reports {
         match report.role {
-            Role::Level1 => figures.issued += Level1Counters::from_values(&report.counters).issued,
+            Role::Level1 => {
+                let level1 = Level1Counters::from_values(&report.counters);
+                figures.issued += level1.issued;
+                figures.offered += level1.offered;
+                figures.vetoed += level1.vetoed;
+            }
             Role::Dfm => figures.issued += DfmCounters::from_values(&report.counters).self_triggered,
             Role::Sfi => {
                 let sfi = SfiCounters::from_values(&report.counters);
@@ -28,6 +33,10 @@ pub(super) fn figures(elapsed: Duration, assembly: &Assembly, reports: impl Iter
         }
         figures.waits.extend(report.blocked.iter().map(|blocked| Wait {
             stage: report.role,
+            who: assembly.name(report.node),
+            whom: assembly.name(blocked.by),
+            by: assembly.application(blocked.by).map_or(Role::RunControl, |application| application.role),
+            cause: blocked.cause.describe(),
             words: format!(
                 "{} waits for {}: {}",
                 assembly.name(report.node),
@@ -36,6 +45,8 @@ pub(super) fn figures(elapsed: Duration, assembly: &Assembly, reports: impl Iter
             ),
             time_ns: blocked.time_ns,
         }));
+        let (name, role) = (assembly.name(report.node), report.role);
+        figures.applications.push(Counted { name, role, counts: report.counters });
     }
     figures
 }
