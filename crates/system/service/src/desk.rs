@@ -311,7 +311,7 @@ impl Desk {
         });
     }
 
-    fn refresh(&self) {
+    pub(crate) fn refresh(&self) {
         self.tell(|_| {});
     }
 

@@ -9,6 +9,7 @@ mod dataflow;
 mod desk;
 mod key;
 mod messages;
+mod metrics;
 mod operator;
 mod pages;
 mod rates;

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{Path, Query, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -25,6 +26,7 @@ use crate::dataflow::Dataflow;
 use crate::desk::{Desk, Order};
 use crate::key::SessionKey;
 use crate::messages::Message;
+use crate::metrics;
 use crate::operator::Operator;
 use crate::pages;
 use crate::status::Status;
@@ -77,8 +79,18 @@ pub fn serve(
         tokio::select! {
             served = async { axum::serve(listener, router(service)).await } => Ok(served?),
             () = desk.is_left() => Ok(()),
+            () = look_again(desk) => Ok(()),
         }
     })
+}
+
+/// Notices what changes without an order, such as an application that is lost between two runs.
+async fn look_again(desk: &Desk) {
+    let mut interval = tokio::time::interval(LOOK_EVERY);
+    loop {
+        interval.tick().await;
+        desk.refresh();
+    }
 }
 
 fn router(service: Arc<Service>) -> Router {
@@ -95,6 +107,7 @@ fn router(service: Arc<Service>) -> Router {
         .route("/api/schema", get(async || Json(configuration::schema())))
         .route("/api/dataflow", get(dataflow))
         .route("/api/trend", get(trend))
+        .route("/metrics", get(metrics))
         .route("/api/runs", get(runs))
         .route("/api/runs/{number}", get(run))
         .route("/api/runs/{number}/difference/{other}", get(difference))
@@ -166,6 +179,11 @@ async fn configuration(State(service): State<Arc<Service>>) -> Json<Value> {
 
 async fn dataflow(State(service): State<Arc<Service>>) -> Json<Dataflow> {
     Json(service.desk.dataflow())
+}
+
+async fn metrics(State(service): State<Arc<Service>>) -> impl IntoResponse {
+    let text = metrics::text(&service.desk.status(), &service.desk.dataflow());
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text)
 }
 
 async fn trend(State(service): State<Arc<Service>>) -> Json<Vec<Sample>> {
@@ -319,6 +337,7 @@ impl From<CatalogueError> for Refused {
     }
 }
 
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 const WORD_MAX: usize = 64;
 const RUNS_MAX: u32 = 10_000;
 const METHODS: &str = "expected another method, see /api/openapi.json";

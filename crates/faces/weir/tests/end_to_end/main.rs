@@ -34,6 +34,7 @@ mod overload;
 mod page;
 mod payload;
 mod ports;
+mod prometheus;
 mod push;
 #[path = "../../../weir-source/tests/five_functions/readout.rs"]
 mod readout;

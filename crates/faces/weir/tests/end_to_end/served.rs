@@ -107,21 +107,7 @@ impl Served {
 
     /// A request with these headers; `Host` is right unless it is among them.
     pub(crate) fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-        let mut request =
-            format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
-        if !headers.iter().any(|(name, _)| *name == "Host") {
-            request += &format!("Host: {}\r\n", self.address);
-        }
-        headers.iter().for_each(|(name, value)| request += &format!("{name}: {value}\r\n"));
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.write_all((request + "\r\n" + body).as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default();
-        let is_chunked = head.to_lowercase().contains("transfer-encoding: chunked");
-        assert!(!is_chunked, "{head}");
-        Answer { status, head: head.to_lowercase(), body: body.to_owned() }
+        ask(&self.address, method, path, headers, body).expect("somebody answers")
     }
 
     /// The file by which commands find it.
@@ -144,6 +130,24 @@ impl Answer {
         let value: Value = serde_json::from_str(&self.body).unwrap_or_else(|_| json!({ "error": self.body }));
         value["error"].as_str().unwrap_or_default().to_owned()
     }
+}
+
+/// A request to whoever listens at an address; `Host` is right unless it is among the headers. None if nobody answers.
+pub(crate) fn ask(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Option<Answer> {
+    let mut request = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
+    if !headers.iter().any(|(name, _)| *name == "Host") {
+        request += &format!("Host: {address}\r\n");
+    }
+    headers.iter().for_each(|(name, value)| request += &format!("{name}: {value}\r\n"));
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.write_all((request + "\r\n" + body).as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    let status = head.split(' ').nth(1)?.parse().ok()?;
+    let head = head.to_lowercase();
+    assert!(!head.contains("transfer-encoding: chunked"), "{head}");
+    Some(Answer { status, head, body: body.to_owned() })
 }
 
 /// The address and the key in what `weir serve` printed.
