@@ -280,7 +280,7 @@ stopping
             who: String::new(),
             whom: String::new(),
             by: Role::RunControl,
-            cause: "",
+            cause: dataflow::report::BlockCause::NoSfi,
             words: words.into(),
             time_ns,
         };

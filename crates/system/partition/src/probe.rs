@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use base::ids::Role;
+use dataflow::report::BlockCause;
 
 /// Watches a run, from the thread that conducts it. What takes long here holds up run control, and the applications that live
 /// in this process; [`Running::reports`](crate::Running::reports) holds up nobody.
@@ -80,7 +81,7 @@ pub struct Wait {
     /// Its role.
     pub by: Role,
     /// Why.
-    pub cause: &'static str,
+    pub cause: BlockCause,
     /// Who waits for whom and why, in words.
     pub words: String,
     /// For how long since the start of the run, in ns.

@@ -124,7 +124,7 @@ impl Dataflow {
 
                 role_of: wait.by.stem(),
                 words: wait.words.clone(),
-                cause: wait.cause,
+                cause: wait.cause.describe(),
                 share,
             });
         }
@@ -278,6 +278,7 @@ const SHARE_MIN: f64 = 0.001;
 mod tests {
     use std::time::Duration;
 
+    use dataflow::report::BlockCause;
     use partition::{Figures, Wait};
 
     use super::*;
@@ -320,7 +321,7 @@ mod tests {
                     who: "dfm-1".to_owned(),
                     whom: "sfi-1".to_owned(),
                     by,
-                    cause: "no room",
+                    cause: BlockCause::NoSfi,
                     words,
                     time_ns,
                 }],

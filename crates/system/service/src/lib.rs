@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod attribution;
 mod dataflow;
 mod desk;
 mod key;

@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use partition::{Figures, Wait};
 use serde::Serialize;
 
+use crate::attribution::Attribution;
+
 /// Per second, over the last two seconds or so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Rates {
@@ -48,10 +50,9 @@ impl Recent {
         }
     }
 
-    /// The longest wait of the last seconds, if it took more than a tenth of them: who waits for whom and why.
-    pub(crate) fn blocked(&self) -> Option<(String, f64)> {
-        let now = self.waits().map(|(wait, share)| (wait.words.clone(), share));
-        now.filter(|(_, share)| *share > SHARE_MIN).max_by(|(_, a), (_, b)| a.total_cmp(b))
+    /// What holds up the run now.
+    pub(crate) fn cause(&self) -> Option<Attribution> {
+        Attribution::of(self.waits())
     }
 
     /// All waits, each with its share of the last seconds.
@@ -82,7 +83,6 @@ impl Recent {
 
 /// Figures come four times per second.
 const FIGURES_KEPT: usize = 9;
-const SHARE_MIN: f64 = 0.1;
 
 #[cfg(test)]
 mod tests {
@@ -90,11 +90,12 @@ mod tests {
 
     use super::*;
     use base::ids::Role;
+    use dataflow::report::BlockCause;
 
     #[test]
     fn rates_and_waits_are_those_of_the_last_seconds() {
         let mut recent = Recent::default();
-        assert_eq!((recent.rates(), recent.blocked()), (Rates::default(), None));
+        assert_eq!((recent.rates(), recent.cause()), (Rates::default(), None));
         for quarter in 0..40_u64 {
             let (stage, by) = (Role::Dfm, Role::Sfi);
             let wait = |words: &str, time_ns| Wait {
@@ -102,7 +103,7 @@ mod tests {
                 who: "dfm-1".to_owned(),
                 whom: "sfi-1".to_owned(),
                 by,
-                cause: "no room",
+                cause: BlockCause::NoSfi,
                 words: words.to_owned(),
                 time_ns,
             };
@@ -124,6 +125,6 @@ mod tests {
         let dead_time = Some(0.75);
         let rates = Rates { level1_hz: 1000.0, built_hz: 100.0, recorded_hz: 20.0, bytes_per_s: 4000.0, dead_time };
         assert_eq!(recent.rates(), rates);
-        assert_eq!(recent.blocked(), Some(("the DFM waits".to_owned(), 0.5)));
+        assert_eq!(recent.cause().map(|cause| (cause.words, cause.share)), Some(("the DFM waits".to_owned(), 0.5)));
     }
 }

@@ -2,9 +2,9 @@
 
 use control::states::{Illegal, State, Verb};
 use partition::Figures;
-use partition::human::percent;
 use serde::Serialize;
 
+use crate::attribution::Attribution;
 use crate::operator::Operator;
 use crate::rates::{Rates, Recent};
 
@@ -48,9 +48,9 @@ pub struct RunStatus {
     pub stopping: Option<String>,
     /// What goes wrong at this moment.
     pub troubles: Vec<String>,
-    /// The longest wait of the last seconds, and its share of them.
+    /// What holds it up.
     #[serde(skip)]
-    pub(crate) blocked: Option<(String, f64)>,
+    pub(crate) cause: Option<Attribution>,
 }
 
 /// How the run before went.
@@ -99,7 +99,7 @@ impl RunStatus {
             rates: recent.rates(),
             stopping: figures.stopping.map(|role| role.to_string()),
             troubles: figures.troubles.clone(),
-            blocked: recent.blocked(),
+            cause: recent.cause(),
         }
     }
 }
@@ -129,9 +129,7 @@ pub(crate) fn sentence(state: State, run: Option<&RunStatus>, last: Option<&Last
         (State::Draining, Some(RunStatus { stopping: Some(stage), .. })) => format!("the run stops: {stage} drains"),
         (State::Draining, _) => "the run stops".to_owned(),
         (State::Paused, _) => "the run is paused: triggers are held back".to_owned(),
-        (State::Running, Some(RunStatus { blocked: Some((words, share)), .. })) => {
-            format!("{words} ({} of the time)", percent(*share))
-        }
+        (State::Running, Some(RunStatus { cause: Some(cause), .. })) => cause.to_string(),
         (State::Running, _) => "the run goes on; nobody waits for another".to_owned(),
         (State::Fault, _) => {
             let why = last.and_then(|last| last.reason.clone()).unwrap_or_else(|| "an application is lost".to_owned());
@@ -170,9 +168,10 @@ mod tests {
 
     #[test]
     fn one_sentence_says_where_the_time_goes() {
-        let blocked = Some(("the DFM waits for SFIs".to_owned(), 0.4));
-        let run = RunStatus { blocked, ..RunStatus::default() };
-        assert_eq!(sentence(State::Running, Some(&run), None), "the DFM waits for SFIs (40 % of the time)");
+        let words = "the DFM waits for SFIs".to_owned();
+        let cause = Some(Attribution { words, share: 0.4, remedy: "more help" });
+        let run = RunStatus { cause, ..RunStatus::default() };
+        assert_eq!(sentence(State::Running, Some(&run), None), "the DFM waits for SFIs (40 % of the time); more help");
         let run = RunStatus { troubles: vec!["sfo-1: the disk is full".into()], ..run };
         assert_eq!(sentence(State::Running, Some(&run), None), "sfo-1: the disk is full");
         let run = RunStatus { stopping: Some("SFI".into()), ..RunStatus::default() };

@@ -221,6 +221,10 @@ fn a_second_interrupt_ends_the_run_at_once() {
     served.ctl("anna", &["boot"]);
     served.ctl("anna", &["start", "--duration", "1h"]);
     served.running.until_recording();
+    let cause = ["no free level-2 worker", "l2pu.count"];
+    served.until("the cause is named", |status| {
+        cause.iter().all(|words| status["sentence"].as_str().unwrap_or_default().contains(words))
+    });
     served.running.signal(Signal::SIGINT);
     served.until_state("draining");
     served.running.signal(Signal::SIGINT);

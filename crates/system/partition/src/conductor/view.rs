@@ -36,7 +36,7 @@ pub(super) fn figures(elapsed: Duration, assembly: &Assembly, reports: impl Iter
             who: assembly.name(report.node),
             whom: assembly.name(blocked.by),
             by: assembly.application(blocked.by).map_or(Role::RunControl, |application| application.role),
-            cause: blocked.cause.describe(),
+            cause: blocked.cause,
             words: format!(
                 "{} waits for {}: {}",
                 assembly.name(report.node),
