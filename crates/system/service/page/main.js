@@ -78,5 +78,8 @@ async function onConnected(isConnected) {
   if (!isConnected) return;
   const [all] = await Promise.all([get("messages"), fetchTrend()]);
   said.splice(0, said.length, ...all);
-  for (const view of views) view.onMessages?.(said);
+  for (const view of views) {
+    view.onMessages?.(said);
+    view.onTrend?.();
+  }
 }

@@ -134,6 +134,8 @@ def look_at_all(browser: Browser, link: str, screenshots: Path, when: str) -> No
             expect(page.locator("main > section:visible")).to_have_count(1)
             if view == "runs":
                 page.locator("#view-runs a, #view-runs p").first.wait_for()
+            if view in ["shift", "trends"]:
+                section.locator("polyline").first.wait_for(state="attached")
             if view == "setup":
                 page.locator("#view-setup table").first.wait_for()
             if view == "dataflow":

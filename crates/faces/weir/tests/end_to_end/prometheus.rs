@@ -27,6 +27,9 @@ fn prometheus_knows_the_state_the_rates_and_the_account_of_a_run() {
     server.until("sum(weir_in_hand{application=~\"ros-.*\"}) > 0", |_| true);
     assert_eq!(server.until("weir_run_number > 0", |_| true)[0]["value"][1], "1");
     is_right(&promtool, &metrics(&served));
+    for expression in of_dashboard() {
+        server.until(&format!("count({expression})"), |_| true);
+    }
     served.ctl("anna", &["stop"]);
     let over = served.until_state("booted");
     let recorded = over["last"]["recorded"].as_u64().unwrap().to_string();
@@ -41,6 +44,18 @@ fn prometheus_knows_the_state_the_rates_and_the_account_of_a_run() {
     drop(server);
     served.running.signal(Signal::SIGINT);
     served.end().expect(0);
+}
+
+/// What the panels of the dashboard ask for, as Grafana would.
+fn of_dashboard() -> Vec<String> {
+    let text = fs::read_to_string(examples().join("monitoring/grafana.json")).unwrap();
+    let dashboard: Value = serde_json::from_str(&text).unwrap();
+    let targets = dashboard["panels"].as_array().unwrap().iter().flat_map(|panel| panel["targets"].as_array().unwrap());
+    let expressions: Vec<String> = targets
+        .map(|target| target["expr"].as_str().unwrap().replace("$__rate_interval", "10s").replace("$partition", ".*"))
+        .collect();
+    assert!(expressions.len() > 10);
+    expressions
 }
 
 /// A server that scrapes one service. Dropping it ends it.

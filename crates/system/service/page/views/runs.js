@@ -39,7 +39,7 @@ function drawList() {
   if (!found.length) return list.replaceChildren(el("p", { className: "soft" }, runs.length ? "No run is of this quality." : "No run was taken yet."));
   list.replaceChildren(table(["#run", "began", "#took", "quality", "#recorded", "#size", "operator", "#remarks"], found.map((run) => [
     run.run_number === null ? "–" : el("a", { href: `#runs/${run.run_number}`, ariaCurrent: run.run_number === shown ? "true" : null }, String(run.run_number)),
-    moment(run.began), took(run), badge(run.quality), grouped(run.recorded), si(run.bytes, "B"), run.operator, run.remark_count || "",
+    el("time", {}, moment(run.began)), took(run), badge(run.quality), grouped(run.recorded), si(run.bytes, "B"), run.operator, run.remark_count || "",
   ]), "Runs, the newest first"));
 }
 

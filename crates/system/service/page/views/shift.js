@@ -16,7 +16,7 @@ const figures = el("dl", { className: "figures" });
 const said = el("ol", { className: "lines" });
 const name = el("input", { maxLength: 64, required: true, value: person.name, autocomplete: "username" });
 const events = el("input", { inputMode: "numeric", pattern: "[0-9]*", placeholder: "as configured" });
-const duration = el("input", { placeholder: "as configured, such as 10 min" });
+const duration = el("input", { placeholder: "such as 10 min" });
 const rates = chart("Events per second", [
   { name: "level 1", of: (sample) => sample.rates.level1_hz },
   { name: "built", of: (sample) => sample.rates.built_hz },
@@ -56,6 +56,7 @@ export function onStatus(now) {
 }
 
 export function onShown() { rates.draw(samples, 300); }
+export function onTrend() { rates.draw(samples, 300); }
 
 export function onMessages(messages) {
   said.replaceChildren(...messages.slice(-6).reverse().map((message) =>

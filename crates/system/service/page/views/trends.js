@@ -26,6 +26,7 @@ export function build(root) {
 
 export function onStatus() { draw(); }
 export function onShown() { draw(); }
+export function onTrend() { draw(); }
 
 function draw() {
   charts.forEach((one) => one.draw(samples, Number(range.value)));
