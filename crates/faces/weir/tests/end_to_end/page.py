@@ -17,6 +17,7 @@ DEADLINE_MS = 240_000
 
 def main() -> None:
     link, chromium, screenshots = sys.argv[1], sys.argv[2], Path(sys.argv[3])
+    expect.set_options(timeout=DEADLINE_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         shift(browser, link, screenshots)
@@ -63,7 +64,7 @@ def shift(browser: Browser, link: str, screenshots: Path) -> None:
     page.get_by_role("textbox", name="Events").fill("500")
     page.get_by_role("textbox", name="Duration").fill("")
     order(page, "Start")
-    expect(figure(page, "Last run")).to_have_text("2", timeout=DEADLINE_MS)
+    expect(figure(page, "Last run")).to_have_text("2")
     run_is_found(page, "2", "good")
     page.get_by_role("region", name="Difference").get_by_role("combobox").select_option("1")
     expect(page.get_by_role("region", name="Difference")).to_contain_text("run.events")
@@ -163,7 +164,7 @@ def opened(browser: Browser, link: str, place: str, scheme: str) -> tuple[Page, 
     page.on("console", lambda said: said.type == "error" and not is_refusal.search(said.text) and wrong.append(said.text))
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("request", lambda request: request.url.startswith(origin) or wrong.append(request.url))
-    page.set_default_timeout(60_000)
+    page.set_default_timeout(DEADLINE_MS)
     page.goto(link)
     expect(page.locator("#state")).not_to_have_text("")
     return page, wrong
@@ -171,12 +172,12 @@ def opened(browser: Browser, link: str, place: str, scheme: str) -> tuple[Page, 
 
 def order(page: Page, name: str) -> None:
     button = page.get_by_role("button", name=name, exact=True)
-    expect(button).to_be_enabled(timeout=DEADLINE_MS)
+    expect(button).to_be_enabled()
     button.click()
 
 
 def state(page: Page, name: str) -> None:
-    expect(page.locator("#state")).to_have_text(name, timeout=DEADLINE_MS)
+    expect(page.locator("#state")).to_have_text(name)
 
 
 def figure(page: Page, name: str):
@@ -185,10 +186,10 @@ def figure(page: Page, name: str):
 
 def moves(page: Page) -> None:
     """Rates are there, and the clock and the count go on."""
-    expect(figure(page, "Recorded")).to_have_text(re.compile(r"[1-9].*Hz"), timeout=DEADLINE_MS)
+    expect(figure(page, "Recorded")).to_have_text(re.compile(r"[1-9].*Hz"))
     for name in ["Time", "Events recorded"]:
         before = figure(page, name).text_content()
-        expect(figure(page, name)).not_to_have_text(before, timeout=DEADLINE_MS)
+        expect(figure(page, name)).not_to_have_text(before)
 
 
 def by_key(page: Page, view: str) -> None:
