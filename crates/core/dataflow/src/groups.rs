@@ -21,11 +21,13 @@ struct Group<T> {
     expected: usize,
 }
 
-impl<T> Groups<T> {
-    pub(crate) fn new() -> Self {
+impl<T> Default for Groups<T> {
+    fn default() -> Self {
         Self { groups: Vec::new(), open: Vec::new() }
     }
+}
 
+impl<T> Groups<T> {
     /// Adds an item that takes as much room as `weight` small ones; the group, if it is full now.
     pub(crate) fn add(&mut self, to: NodeId, item: T, weight: usize) -> Option<Vec<T>> {
         let index = usize::from(to.0);
@@ -86,7 +88,7 @@ mod tests {
 
     #[test]
     fn what_is_dropped_does_not_go_with_what_comes_next() {
-        let mut groups = Groups::new();
+        let mut groups = Groups::default();
         groups.add(NodeId(1), 'a', WEIGHT_MAX - 1);
         groups.clear();
         assert!(groups.is_empty());
@@ -96,7 +98,7 @@ mod tests {
 
     #[test]
     fn groups_go_in_the_order_of_their_beginning_and_the_full_at_once() {
-        let mut groups = Groups::new();
+        let mut groups = Groups::default();
         for (to, item) in [(4, 'a'), (2, 'b'), (4, 'c'), (3, 'd')] {
             assert_eq!(groups.add(NodeId(to), item, 1), None);
         }

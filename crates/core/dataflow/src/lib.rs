@@ -14,6 +14,7 @@ extern crate alloc;
 
 pub mod building;
 pub mod component;
+pub(crate) mod ending;
 pub(crate) mod event_map;
 pub mod filter;
 pub(crate) mod groups;

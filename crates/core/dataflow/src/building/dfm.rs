@@ -15,18 +15,18 @@ use alloc::vec::Vec;
 use crate::building::assignment::SfiChooser;
 use crate::building::push_control::PushControl;
 use crate::component::{Component, Input, Outbox, PeerState};
+use crate::ending::Ending;
 use crate::event_map::EventMap;
-use crate::groups::Groups;
 use crate::ledger::Finish;
 use crate::level1::pace::Pace;
-use crate::message::{Assignment, Attempt, BusyCause, Command, Ended, Message, MissedClears};
+use crate::message::{Attempt, BusyCause, Command, Ended, Message, MissedClears};
 use crate::readout::clears::Clears;
-use crate::report::{BlockCause, BlockedClock, Counters, DfmCounters, PeerCount, Report};
+use crate::report::{BlockCause, Counters, DfmCounters, PeerCount, Report};
 use crate::window::TakenCount;
 use base::histogram::Histogram;
 use base::ids::{EventId, NodeId, Role};
 use base::time::Time;
-use books::{Granted, Open, Sfi, State, Supervisor};
+use books::{Granted, Open, Outgoing, Pressure, Sfi, State, Supervisor};
 use closed::Closed;
 use orphans::Orphans;
 use recovery::Recovery;
@@ -48,34 +48,24 @@ pub struct Dfm {
     queue: VecDeque<EventId>,
     timeouts: VecDeque<(Time, EventId, u16)>,
     sfis: Vec<Sfi>,
-    /// Assignments of this pass.
-    builds: Groups<Assignment>,
-    /// Grants of this pass.
-    grants: Groups<Attempt>,
-    revocations: Groups<Attempt>,
+    outgoing: Outgoing,
     push: PushControl,
     chooser: SfiChooser,
     clears: Clears,
-    /// Groups of this pass.
-    to_clear: Vec<Message>,
     supervisors: Vec<Supervisor>,
     /// Below this, level 1 or the own trigger will issue nothing more.
     next_event: EventId,
     pace: Option<Pace>,
     taken: TakenCount,
-    busy: bool,
-    /// Whether events wait for builders, as last told to `blocked`.
-    waits: Option<bool>,
+    pressure: Pressure,
     exhausted: bool,
-    draining: bool,
-    abandoned: bool,
+    ending: Ending,
     closed: bool,
     /// Until a later life knows what the builders hold.
     recovery: Option<Recovery>,
     /// Takes what came meanwhile.
     catches_up: bool,
     closed_events: Closed,
-    blocked: BlockedClock,
     latency_ns: Histogram,
     counters: DfmCounters,
 }
@@ -127,27 +117,21 @@ impl Dfm {
             queue: VecDeque::new(),
             timeouts: VecDeque::new(),
             sfis: parameters.sfis.iter().map(sfi).collect(),
-            builds: Groups::new(),
-            grants: Groups::new(),
-            revocations: Groups::new(),
+            outgoing: Outgoing::default(),
             push: PushControl::new(parameters.mode.clone(), parameters.in_flight),
             chooser: SfiChooser::new(parameters.assignment).in_runs_of(parameters.run),
             clears: Clears::new(parameters.clear_group, parameters.clear_age),
-            to_clear: Vec::new(),
             supervisors: sources.into_iter().map(supervisor).collect(),
             next_event,
             pace,
             taken: TakenCount::new(level1, parameters.in_flight),
-            busy: false,
-            waits: None,
+            pressure: Pressure::default(),
             exhausted: false,
-            draining: false,
-            abandoned: false,
+            ending: Ending::NotYet,
             closed: false,
             recovery: parameters.late.then(|| Recovery::new(&parameters)),
             catches_up: false,
             closed_events: Closed::new(parameters.returns || parameters.late),
-            blocked: BlockedClock::default(),
             latency_ns: Histogram::default(),
             counters: DfmCounters::default(),
             parameters,
@@ -178,14 +162,14 @@ impl Dfm {
                 if let State::Building { since, .. } = open.state {
                     self.latency_ns.record(now.since(since).as_nanos() as u64);
                 }
-                if let Some(group) = self.grants.add(from, Attempt { event, attempt }, 1) {
+                if let Some(group) = self.outgoing.grants.add(from, Attempt { event, attempt }, 1) {
                     out.send(from, Message::Granted(group));
                 }
                 self.grant(now, event, sfi, complete, out);
             }
             _ => {
                 self.counters.revoked += 1;
-                if let Some(group) = self.revocations.add(from, Attempt { event, attempt }, 1) {
+                if let Some(group) = self.outgoing.revocations.add(from, Attempt { event, attempt }, 1) {
                     out.send(from, Message::Revoked(group));
                 }
             }
@@ -281,7 +265,7 @@ impl Dfm {
     fn flush_clears(&mut self, now: Time, last: bool, out: &mut Outbox) {
         let oldest_valid = self.oldest_valid();
         self.counters.clear_groups += 1;
-        self.to_clear.push(self.clears.flush(now, oldest_valid, last));
+        self.outgoing.clears.push(self.clears.flush(now, oldest_valid, last));
         if last {
             self.send_clears(out);
         }
@@ -293,7 +277,7 @@ impl Dfm {
     }
 
     fn send_clears(&mut self, out: &mut Outbox) {
-        self.to_clear.drain(..).for_each(|group| out.multicast_to_readout(group));
+        self.outgoing.clears.drain(..).for_each(|group| out.multicast_to_readout(group));
     }
 
     fn on_clear_ask(&mut self, from: NodeId, missed: MissedClears, out: &mut Outbox) {
@@ -326,15 +310,15 @@ impl Dfm {
 
     fn update_busy(&mut self, now: Time, out: &mut Outbox) {
         let waits = !self.queue.is_empty() && !self.has_room();
-        if self.waits.replace(waits) != Some(waits) {
+        if self.pressure.waits.replace(waits) != Some(waits) {
             for sfi in &self.sfis {
-                self.blocked.set(now, sfi.node, BlockCause::NoSfi, waits && sfi.reachable);
+                self.pressure.blocked.set(now, sfi.node, BlockCause::NoSfi, waits && sfi.reachable);
             }
         }
         let limit = self.parameters.queue;
-        let busy = if self.busy { self.queue.len() > limit / 2 } else { self.queue.len() > limit };
-        if busy != self.busy {
-            self.busy = busy;
+        let busy = if self.pressure.is_busy { self.queue.len() > limit / 2 } else { self.queue.len() > limit };
+        if busy != self.pressure.is_busy {
+            self.pressure.is_busy = busy;
             self.tell_busy(out);
             self.acknowledge(out);
         }
@@ -342,7 +326,7 @@ impl Dfm {
 
     fn tell_busy(&self, out: &mut Outbox) {
         if let DfmInput::Level2 { level1, .. } | DfmInput::Level1(level1) = self.parameters.input {
-            out.send(level1, Message::Busy { cause: BusyCause::BuildQueue, on: self.busy });
+            out.send(level1, Message::Busy { cause: BusyCause::BuildQueue, on: self.pressure.is_busy });
         }
     }
 
@@ -356,7 +340,7 @@ impl Dfm {
         if let Some(index) = self.sfis.iter().position(|sfi| sfi.node == node) {
             self.orphan(index, state, out);
             let sfi = &mut self.sfis[index];
-            self.waits = None;
+            self.pressure.waits = None;
             sfi.reachable = up;
             sfi.told = !self.parameters.late;
             sfi.gone = state == PeerState::Gone;
@@ -364,9 +348,7 @@ impl Dfm {
             sfi.busy = false;
             sfi.late = false;
             sfi.building = 0;
-            self.builds.forget(node);
-            self.grants.forget(node);
-            self.revocations.forget(node);
+            self.outgoing.forget(node);
             self.publish(out);
             self.reclaim(index);
             self.assign(now, out);
@@ -412,19 +394,18 @@ impl Dfm {
         match command {
             Command::Start | Command::Resume => {
                 self.clears.start(now);
-                if let Some(pace) = self.pace.as_mut().filter(|_| !self.exhausted && !self.draining) {
+                if let Some(pace) = self.pace.as_mut().filter(|_| !self.exhausted && !self.ending.is_draining()) {
                     pace.start(now);
                 }
             }
             Command::Pause => self.stop_trigger(),
             Command::Drain => {
-                self.draining = true;
+                self.ending.drain();
                 self.stop_trigger();
                 self.assign(now, out);
             }
             Command::Abandon => {
-                self.draining = true;
-                self.abandoned = true;
+                self.ending.abandon();
                 self.stop_trigger();
                 self.abandon();
             }
@@ -440,7 +421,7 @@ impl Dfm {
 
     fn abandon(&mut self) {
         self.queue.clear();
-        self.builds.clear();
+        self.outgoing.builds.clear();
         self.push.clear();
         for (event, open) in core::mem::take(&mut self.open) {
             self.give_up(event, &open);
@@ -505,16 +486,16 @@ impl Component for Dfm {
 
     fn flush(&mut self, _now: Time, out: &mut Outbox) {
         self.tell_taken(out);
-        self.grants.drain(|sfi, attempts| out.send(sfi, Message::Granted(attempts)));
-        self.revocations.drain(|sfi, attempts| out.send(sfi, Message::Revoked(attempts)));
-        if !self.builds.is_empty() {
+        self.outgoing.grants.drain(|sfi, attempts| out.send(sfi, Message::Granted(attempts)));
+        self.outgoing.revocations.drain(|sfi, attempts| out.send(sfi, Message::Revoked(attempts)));
+        if !self.outgoing.builds.is_empty() {
             let oldest_unfinished = self.oldest_unfinished();
-            let mut builds = core::mem::replace(&mut self.builds, Groups::new());
+            let mut builds = core::mem::take(&mut self.outgoing.builds);
             builds.drain(|sfi, events| {
                 self.tell_ledger(sfi, out);
                 out.send(sfi, Message::Build { events, oldest_unfinished });
             });
-            self.builds = builds;
+            self.outgoing.builds = builds;
         }
         self.push.flush(out);
         // Behind the grants: where builders let go of their data first, a read-out system gets all its pages back at once.
@@ -531,14 +512,14 @@ impl Component for Dfm {
 
     fn is_drained(&self) -> bool {
         let is_idle = self.open.is_empty() && self.recovery.is_none();
-        self.draining && is_idle && (self.abandoned || self.sources_are_done())
+        self.ending.is_draining() && is_idle && (self.ending.is_abandoned() || self.sources_are_done())
     }
 
     fn is_settled(&self) -> bool {
         // A builder that had told all is given events again where a DFM returns at the end.
         let unfinished = self.open.len() + self.cleared.len() + self.orphans.len();
         let are_told = self.sfis.iter().all(|sfi| sfi.done || sfi.gone) && unfinished == 0 && self.recovery.is_none();
-        !self.draining || self.abandoned || are_told
+        !self.ending.is_draining() || self.ending.is_abandoned() || are_told
     }
 
     fn report(&self, now: Time) -> Report {
@@ -546,7 +527,7 @@ impl Component for Dfm {
         let sfis = self.sfis.iter().map(|s| PeerCount { node: s.node, counts: [s.complete, s.incomplete, s.finished] });
         Report {
             peers: supervisors.chain(sfis).collect(),
-            blocked: self.blocked.read(now),
+            blocked: self.pressure.blocked.read(now),
             latency_ns: self.latency_ns.clone(),
             ..Report::of(Role::Dfm, self.counters.to_values())
         }

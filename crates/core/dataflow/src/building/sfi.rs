@@ -18,6 +18,7 @@ use crate::building::held::{Building, Efd, Phase, Timeout};
 use crate::building::pushed::Intake;
 use crate::building::request_credits::RequestCredits;
 use crate::component::{Component, Input, Note, Outbox, PeerState};
+use crate::ending::Ending;
 use crate::groups::Groups;
 use crate::ledger::Finish;
 use crate::message::{Assignment, Attempt, Command, DataReply, Ended, EventInfo, Fate, Message, UNASKED};
@@ -44,8 +45,6 @@ pub struct Sfi {
     events: EventManager<Box<Building>>,
     /// Of these, events that are in building.
     building: usize,
-    /// Events that are not served, where they are served in order.
-    unserved: BTreeSet<EventId>,
     /// Finished with, to be used again: their lists keep their memory.
     #[expect(clippy::vec_box, reason = "they come and go as one pointer")]
     spare: Vec<Box<Building>>,
@@ -60,31 +59,57 @@ pub struct Sfi {
     /// Events that ended in this pass.
     ended: Groups<Ended>,
     timeouts: VecDeque<Timeout>,
-    /// Granted, waiting for an EFD, in order of service.
-    ready: VecDeque<EventId>,
-    efds: Vec<Efd>,
-    turn: usize,
-    /// How many sources there are besides the pseudo-ROS.
-    data_sources: usize,
-    /// By source: nothing will come from it.
-    sources_gone: Vec<bool>,
-    /// By node: its index among the sources.
-    source_of: Vec<Option<u16>>,
+    service: Service,
+    sources: Sources,
     random: Random,
     /// The order of requests.
     order: Vec<u16>,
-    finished: Vec<Finish>,
-    finished_due: Option<Time>,
     history: History,
-    dfm_up: bool,
-    dfm_gone: bool,
+    /// What became of events, not told yet.
+    fates: Fates,
+    dfm: DfmLink,
     busy: bool,
-    draining: bool,
-    abandoned: bool,
-    /// The DFM was told that nothing follows.
-    done: bool,
+    ending: Ending,
     blocked: BlockedClock,
     counters: SfiCounters,
+}
+
+/// Of what is built, and for whom.
+#[derive(Default)]
+struct Service {
+    /// Granted, waiting for an EFD, in order of service.
+    ready: VecDeque<EventId>,
+    /// Events that are not served, where they are served in order.
+    unserved: BTreeSet<EventId>,
+    efds: Vec<Efd>,
+    turn: usize,
+}
+
+/// Where data come from.
+struct Sources {
+    /// How many there are besides the pseudo-ROS.
+    with_data: usize,
+    /// By source: nothing will come from it.
+    gone: Vec<bool>,
+    /// By node: its index among the sources.
+    by_node: Vec<Option<u16>>,
+}
+
+/// What became of events and the DFM was not told yet.
+#[derive(Default)]
+struct Fates {
+    of: Vec<Finish>,
+    /// When the first of them has waited long enough for others.
+    due: Option<Time>,
+}
+
+/// The DFM as this builder sees it.
+#[derive(Default)]
+struct DfmLink {
+    is_up: bool,
+    is_gone: bool,
+    /// It knows that nothing follows.
+    was_told_all: bool,
 }
 
 impl Sfi {
@@ -102,14 +127,13 @@ impl Sfi {
         let sources = parameters.sources.iter().map(|source| source.node);
         let intake = parameters.push.as_ref().map(|push| Intake::new(push, sources));
         let nodes = parameters.sources.iter().map(|source| usize::from(source.node.0) + 1).max().unwrap_or(0);
-        let mut source_of = alloc::vec![None; nodes];
+        let mut by_node = alloc::vec![None; nodes];
         for (index, source) in (0..).zip(&parameters.sources) {
-            source_of[usize::from(source.node.0)] = Some(index);
+            by_node[usize::from(source.node.0)] = Some(index);
         }
         Self {
             events: EventManager::new(parameters.events),
             building: 0,
-            unserved: BTreeSet::new(),
             spare: Vec::new(),
             asked: AskedTable::new(parameters.sources.len()),
             collected: Collected::new(parameters.collected),
@@ -117,25 +141,21 @@ impl Sfi {
             credits: RequestCredits::new(parameters.credits, parameters.outstanding_requests),
             intake,
             requests: Requests::default(),
-            ended: Groups::new(),
+            ended: Groups::default(),
             timeouts: VecDeque::new(),
-            ready: VecDeque::new(),
-            efds,
-            turn: 0,
-            data_sources: parameters.sources.iter().filter(|source| !source.results).count(),
-            sources_gone: alloc::vec![false; parameters.sources.len()],
-            source_of,
+            service: Service { efds, ..Service::default() },
+            sources: Sources {
+                with_data: parameters.sources.iter().filter(|source| !source.results).count(),
+                gone: alloc::vec![false; parameters.sources.len()],
+                by_node,
+            },
             random,
             order,
-            finished: Vec::new(),
-            finished_due: None,
             history: History::default(),
-            dfm_up: false,
-            dfm_gone: false,
+            fates: Fates::default(),
+            dfm: DfmLink::default(),
             busy: false,
-            draining: false,
-            abandoned: false,
-            done: false,
+            ending: Ending::NotYet,
             blocked: BlockedClock::default(),
             counters: SfiCounters::default(),
             parameters,
@@ -160,7 +180,7 @@ impl Sfi {
         let Assignment { event, attempt, has_result } = *assigned;
         self.history.given(event.event);
         self.counters.assigned += 1;
-        if self.abandoned {
+        if self.ending.is_abandoned() {
             self.counters.revoked += 1;
             return;
         }
@@ -204,7 +224,7 @@ impl Sfi {
         assert!(fresh, "there is room, and the event is not held");
         self.building += 1;
         if self.parameters.in_order {
-            self.unserved.insert(event.event);
+            self.service.unserved.insert(event.event);
         }
         if asks {
             self.to_ask.push_back(event.event);
@@ -248,13 +268,13 @@ impl Sfi {
         }
         let is_pushed = self.intake.is_some() && attempt == FIRST_ATTEMPT;
         let held = &mut *building;
-        let asks_all = !is_pushed && (has_result || self.data_sources == sources.len());
+        let asks_all = !is_pushed && (has_result || self.sources.with_data == sources.len());
         if asks_all {
             held.to_ask.extend_from_slice(&self.order);
         }
         for &source in self.order.iter().filter(|_| !asks_all) {
             let index = usize::from(source);
-            if is_pushed && !sources[index].results && !self.sources_gone[index] {
+            if is_pushed && !sources[index].results && !self.sources.gone[index] {
                 self.asked.at_mut(held.number, index).unpushed = true;
                 held.unpushed += 1;
             } else if has_result || !sources[index].results {
@@ -276,7 +296,7 @@ impl Sfi {
         let removed = self.events.remove(event)?;
         self.building -= usize::from(removed.phase == Phase::Collecting);
         if self.parameters.in_order {
-            self.unserved.remove(&event);
+            self.service.unserved.remove(&event);
         }
         Some(removed)
     }
@@ -321,7 +341,7 @@ impl Sfi {
     }
 
     fn on_collected(&mut self, event: EventId, part: Part) {
-        let is_late = self.events.contains(event) || self.abandoned || self.draining;
+        let is_late = self.events.contains(event) || self.ending.is_draining();
         self.counters.collected_dropped += if is_late { 1 } else { self.collected.keep(event, part) };
     }
 
@@ -340,7 +360,7 @@ impl Sfi {
         bulk: Bulk,
         out: &mut Outbox,
     ) {
-        let Some(source) = self.source_of.get(usize::from(from.0)).copied().flatten() else { return };
+        let Some(source) = self.sources.by_node.get(usize::from(from.0)).copied().flatten() else { return };
         if let Some(intake) = &mut self.intake {
             intake.on_pushed(usize::from(source), pushed);
         }
@@ -369,7 +389,9 @@ impl Sfi {
             return;
         }
         match &mut self.intake {
-            Some(intake) if !self.draining => self.counters.pushed_dropped += intake.keep(reply.event, part),
+            Some(intake) if !self.ending.is_draining() => {
+                self.counters.pushed_dropped += intake.keep(reply.event, part);
+            }
             _ => self.counters.pushed_dropped += 1,
         }
     }
@@ -469,10 +491,10 @@ impl Sfi {
         } else {
             self.counters.built_incomplete += 1;
         }
-        if self.efds.is_empty() {
+        if self.service.efds.is_empty() {
             return self.finish(now, event, Fate::Accepted, None, out);
         }
-        self.ready.push_back(event);
+        self.service.ready.push_back(event);
         self.serve(now, out);
         self.update_busy(out);
     }
@@ -492,24 +514,24 @@ impl Sfi {
     fn serve(&mut self, now: Time, out: &mut Outbox) {
         while let Some(event) = self.next_to_serve() {
             let Some(efd) = self.next_pull() else { break };
-            if self.ready.front() == Some(&event) {
-                self.ready.pop_front();
+            if self.service.ready.front() == Some(&event) {
+                self.service.ready.pop_front();
             } else {
-                self.ready.retain(|ready| *ready != event);
+                self.service.ready.retain(|ready| *ready != event);
             }
-            self.efds[efd].pulls -= 1;
+            self.service.efds[efd].pulls -= 1;
             self.counters.served += 1;
             let building = self.events.find_mut(event).expect("an event that is ready is held");
             building.phase = Phase::Served(efd);
-            self.unserved.remove(&event);
-            out.send(self.efds[efd].node, Message::BuiltEvent(building.built_event()));
+            self.service.unserved.remove(&event);
+            out.send(self.service.efds[efd].node, Message::BuiltEvent(building.built_event()));
         }
-        let waits = !self.ready.is_empty();
-        for efd in &self.efds {
+        let waits = !self.service.ready.is_empty();
+        for efd in &self.service.efds {
             self.blocked.set(now, efd.node, BlockCause::NoPull, waits && efd.pulls == 0 && !efd.gone);
         }
-        if self.efds.iter().all(|efd| efd.gone) {
-            while let Some(event) = self.ready.pop_front() {
+        if self.service.efds.iter().all(|efd| efd.gone) {
+            while let Some(event) = self.service.ready.pop_front() {
                 self.finish(now, event, Fate::Abandoned, None, out);
             }
         }
@@ -518,22 +540,23 @@ impl Sfi {
     /// The event that has waited longest; in order of events, only one that no earlier event can precede.
     fn next_to_serve(&self) -> Option<EventId> {
         if !self.parameters.in_order {
-            return self.ready.front().copied();
+            return self.service.ready.front().copied();
         }
-        let event = *self.unserved.first()?;
+        let event = *self.service.unserved.first()?;
         let building = self.events.find(event).expect("an event that is not served is held");
         (building.phase == Phase::Ready).then_some(event)
     }
 
     fn next_pull(&mut self) -> Option<usize> {
-        let count = self.efds.len();
-        let chosen = (0..count).map(|step| (self.turn + step) % count).find(|&efd| self.efds[efd].pulls > 0)?;
-        self.turn = (chosen + 1) % count;
+        let count = self.service.efds.len();
+        let chosen =
+            (0..count).map(|step| (self.service.turn + step) % count).find(|&efd| self.service.efds[efd].pulls > 0)?;
+        self.service.turn = (chosen + 1) % count;
         Some(chosen)
     }
 
     fn on_pull(&mut self, now: Time, from: NodeId, count: u32, out: &mut Outbox) {
-        if let Some(efd) = self.efds.iter_mut().find(|efd| efd.node == from) {
+        if let Some(efd) = self.service.efds.iter_mut().find(|efd| efd.node == from) {
             efd.pulls = efd.pulls.saturating_add(count);
             self.serve(now, out);
         }
@@ -541,7 +564,7 @@ impl Sfi {
 
     fn on_finished(&mut self, now: Time, from: NodeId, fates: &[Finish], out: &mut Outbox) {
         for &Finish { event, fate, complete, .. } in fates {
-            let served_by = |efd: usize| self.efds[efd].node == from;
+            let served_by = |efd: usize| self.service.efds[efd].node == from;
             let phase = self.events.find(event).map(|building| building.phase);
             if matches!(phase, Some(Phase::Served(efd)) if served_by(efd)) {
                 self.finish(now, event, fate, Some(complete), out);
@@ -564,20 +587,20 @@ impl Sfi {
             Fate::Abandoned => &mut self.counters.abandoned,
         } += 1;
         let finish = Finish { event, fate, complete, grounds };
-        self.finished.push(finish);
+        self.fates.of.push(finish);
         self.history.finished(finish);
-        if self.finished.len() >= FINISHED_GROUP || self.draining {
+        if self.fates.of.len() >= FINISHED_GROUP || self.ending.is_draining() {
             self.tell_finished(out);
         } else {
-            self.finished_due.get_or_insert(now + FINISHED_AGE);
+            self.fates.due.get_or_insert(now + FINISHED_AGE);
         }
         self.update_busy(out);
     }
 
     fn tell_finished(&mut self, out: &mut Outbox) {
-        self.finished_due = None;
-        if self.dfm_up && !self.finished.is_empty() {
-            out.send(self.parameters.dfm, Message::Finished(core::mem::take(&mut self.finished)));
+        self.fates.due = None;
+        if self.dfm.is_up && !self.fates.of.is_empty() {
+            out.send(self.parameters.dfm, Message::Finished(core::mem::take(&mut self.fates.of)));
         }
     }
 
@@ -659,7 +682,7 @@ impl Sfi {
         if self.intake.is_some() {
             self.ask_late(now, out);
         }
-        if self.finished_due.is_some_and(|due| due <= now) {
+        if self.fates.due.is_some_and(|due| due <= now) {
             self.tell_finished(out);
         }
     }
@@ -669,7 +692,7 @@ impl Sfi {
         if let Some(source) = self.parameters.sources.iter().position(|source| source.node == node) {
             // What the pseudo-ROS held is lost with its life. One that was never seen may only not be connected yet.
             let gone = gone || (state == PeerState::Down && self.parameters.sources[source].results);
-            self.sources_gone[source] = gone;
+            self.sources.gone[source] = gone;
             if let Some(intake) = &mut self.intake {
                 intake.on_peer(source);
             }
@@ -681,9 +704,9 @@ impl Sfi {
                 self.ask_anew(now, source, out);
             }
         }
-        if let Some(efd) = self.efds.iter().position(|efd| efd.node == node) {
-            self.efds[efd].gone = gone;
-            self.efds[efd].pulls = 0;
+        if let Some(efd) = self.service.efds.iter().position(|efd| efd.node == node) {
+            self.service.efds[efd].gone = gone;
+            self.service.efds[efd].pulls = 0;
             self.take_back(efd);
             self.serve(now, out);
         }
@@ -717,10 +740,10 @@ impl Sfi {
     fn take_back(&mut self, lost: usize) {
         for event in self.in_order(|building| building.phase == Phase::Served(lost)).into_iter().rev() {
             self.events.find_mut(event).expect("the event is held").phase = Phase::Ready;
-            self.ready.push_front(event);
+            self.service.ready.push_front(event);
             self.counters.served_again += 1;
             if self.parameters.in_order {
-                self.unserved.insert(event);
+                self.service.unserved.insert(event);
             }
         }
     }
@@ -728,15 +751,14 @@ impl Sfi {
     fn on_command(&mut self, now: Time, command: Command, out: &mut Outbox) {
         match command {
             Command::Drain => {
-                self.draining = true;
+                self.ending.drain();
                 self.counters.collected_dropped += self.collected.clear();
                 self.counters.pushed_dropped += self.intake.as_mut().map_or(0, Intake::clear);
                 self.tell_finished(out);
                 self.serve(now, out);
             }
             Command::Abandon => {
-                self.draining = true;
-                self.abandoned = true;
+                self.ending.abandon();
                 self.abandon(now, out);
             }
             _ => {}
@@ -748,7 +770,7 @@ impl Sfi {
         self.drop_ungranted();
         self.counters.collected_dropped += self.collected.clear();
         self.counters.pushed_dropped += self.intake.as_mut().map_or(0, Intake::clear);
-        self.ready.clear();
+        self.service.ready.clear();
         for event in self.in_order(|_| true) {
             self.finish(now, event, Fate::Abandoned, None, out);
         }
@@ -777,8 +799,8 @@ impl Component for Sfi {
             Input::Deadline => self.on_deadline(now, out),
             Input::Fragment { .. } | Input::Link { .. } | Input::Done { .. } => {}
         }
-        if self.is_drained() && self.dfm_up && !self.done {
-            self.done = true;
+        if self.is_drained() && self.dfm.is_up && !self.dfm.was_told_all {
+            self.dfm.was_told_all = true;
             out.send(self.parameters.dfm, Message::NoMore);
         }
     }
@@ -794,11 +816,11 @@ impl Component for Sfi {
     fn next_deadline(&self) -> Option<Time> {
         let timeout = self.timeouts.front().map(|timeout| timeout.deadline);
         let pushed = self.intake.as_ref().and_then(Intake::next_deadline);
-        [timeout, self.finished_due, pushed].into_iter().flatten().min()
+        [timeout, self.fates.due, pushed].into_iter().flatten().min()
     }
 
     fn is_drained(&self) -> bool {
-        self.draining && self.events.is_empty() && (self.finished.is_empty() || self.dfm_gone)
+        self.ending.is_draining() && self.events.is_empty() && (self.fates.of.is_empty() || self.dfm.is_gone)
     }
 
     fn report(&self, now: Time) -> Report {
@@ -825,7 +847,7 @@ impl Component for Sfi {
         let awaits = |b: &Building| b.awaited == count(b, |a| a.awaited) && b.unpushed == count(b, |a| a.unpushed);
         assert!(self.events.iter().all(|(_, building)| awaits(building)), "sources that have not answered");
         let ready = in_phase(|b| b.phase == Phase::Ready);
-        assert_eq!(ready, self.ready.len(), "every ready event waits once");
+        assert_eq!(ready, self.service.ready.len(), "every ready event waits once");
         let c = &self.counters;
         let finished = c.rejected + c.accepted + c.debug + c.unrecorded + c.abandoned;
         let granted = in_phase(Building::is_granted);

@@ -6,6 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::component::{Component, Input, Outbox, Outcome, PeerState, Processed, Ticket, Work};
+use crate::ending::Ending;
 use crate::event_map::EventMap;
 use crate::filter::policy::FilterPolicy;
 use crate::filter::streams::{StreamRule, streams_of};
@@ -80,8 +81,7 @@ pub struct Efd {
     ledger: Ledger,
     /// By SFI: the DFM asks what is here of it up to this life, which is not known to be over.
     asked: Vec<Option<Incarnation>>,
-    draining: bool,
-    abandoned: bool,
+    ending: Ending,
     blocked: BlockedClock,
     chains: ChainCounts,
     counters: EfdCounters,
@@ -105,13 +105,12 @@ impl Efd {
             sfis: vec![PeerState::Down; parameters.sfis.len()],
             sfos: vec![PeerState::Down; parameters.sfos.len()],
             dfm_up: false,
-            fates: Groups::new(),
+            fates: Groups::default(),
             untold: Vec::new(),
             told: VecDeque::new(),
             ledger: Ledger::default(),
             asked: vec![None; parameters.sfis.len()],
-            draining: false,
-            abandoned: false,
+            ending: Ending::NotYet,
             blocked: BlockedClock::default(),
             chains: ChainCounts::default(),
             counters: EfdCounters::default(),
@@ -143,7 +142,7 @@ impl Efd {
             return out.send(from, Message::Pull(1));
         }
         self.counters.received += 1;
-        if self.abandoned {
+        if self.ending.is_abandoned() {
             self.counters.abandoned += 1;
             return self.finish(sfi, finish(&built, Fate::Abandoned), out);
         }
@@ -392,11 +391,11 @@ impl Efd {
     }
 
     fn on_command(&mut self, command: Command, out: &mut Outbox) {
-        if matches!(command, Command::Drain | Command::Abandon) {
-            self.draining = true;
+        if command == Command::Drain {
+            self.ending.drain();
         }
         if command == Command::Abandon {
-            self.abandoned = true;
+            self.ending.abandon();
             for (_, (origins, built)) in core::mem::take(&mut self.processing) {
                 self.counters.abandoned += 1;
                 self.finish_all(origins, finish(&built, Fate::Abandoned), out);
@@ -441,7 +440,7 @@ impl Component for Efd {
     }
 
     fn is_drained(&self) -> bool {
-        self.draining && self.processing.is_empty() && self.recording.is_empty() && self.fates.is_empty()
+        self.ending.is_draining() && self.processing.is_empty() && self.recording.is_empty() && self.fates.is_empty()
     }
 
     fn report(&self, now: Time) -> Report {

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::component::{Component, Input, Outbox, Outcome, PeerState, Steer, Steered, Ticket, Work};
+use crate::ending::Ending;
 use crate::level2::overrides::Overrides;
 use crate::message::{Command, EventInfo, Message, Missing, Roi};
 use crate::report::{ChainCounts, Counters, L2puCounters, Report};
@@ -54,8 +55,7 @@ pub struct L2pu {
     builder_up: bool,
     /// Peers that will not return.
     gone: Vec<NodeId>,
-    draining: bool,
-    abandoned: bool,
+    ending: Ending,
     chains: ChainCounts,
     counters: L2puCounters,
 }
@@ -113,8 +113,7 @@ impl L2pu {
             pros_up: false,
             builder_up: false,
             gone: Vec::new(),
-            draining: false,
-            abandoned: false,
+            ending: Ending::NotYet,
             chains: ChainCounts::default(),
             counters: L2puCounters::default(),
         }
@@ -122,7 +121,7 @@ impl L2pu {
 
     fn on_assign(&mut self, assigned: Assigned, out: &mut Outbox) {
         self.counters.received += 1;
-        if self.abandoned {
+        if self.ending.is_abandoned() {
             return;
         }
         if let Some(fraction) = self.parameters.sink {
@@ -483,11 +482,11 @@ impl L2pu {
     }
 
     fn on_command(&mut self, command: Command) {
-        if matches!(command, Command::Drain | Command::Abandon) {
-            self.draining = true;
+        if command == Command::Drain {
+            self.ending.drain();
         }
         if command == Command::Abandon {
-            self.abandoned = true;
+            self.ending.abandon();
             self.queue.clear();
             self.by_event.clear();
             self.workers.iter_mut().for_each(|worker| *worker = None);
@@ -537,7 +536,7 @@ impl Component for L2pu {
     }
 
     fn is_drained(&self) -> bool {
-        self.draining && self.by_event.is_empty() && self.queue.is_empty()
+        self.ending.is_draining() && self.by_event.is_empty() && self.queue.is_empty()
     }
 
     fn report(&self, _now: Time) -> Report {

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::component::{Component, Input, Note, Outbox, PeerState};
+use crate::ending::Ending;
 use crate::level2::farm::Farm;
 pub use crate::level2::farm::L2puAssignment;
 use crate::level2::forced::ForcedShare;
@@ -84,8 +85,7 @@ pub struct L2sv {
     busy_forced: bool,
     /// Level 1 will send nothing more.
     level1_done: bool,
-    draining: bool,
-    abandoned: bool,
+    ending: Ending,
     /// Whoever takes the decisions was told that nothing follows.
     done: bool,
     blocked: BlockedClock,
@@ -146,8 +146,7 @@ impl L2sv {
             busy_events: false,
             busy_forced: false,
             level1_done: false,
-            draining: false,
-            abandoned: false,
+            ending: Ending::NotYet,
             done: false,
             blocked: BlockedClock::default(),
             latency_ns: Histogram::default(),
@@ -157,7 +156,7 @@ impl L2sv {
 
     fn on_l1_result(&mut self, now: Time, event: EventInfo, rois: Vec<Roi>, out: &mut Outbox) {
         self.issued_up_to = self.issued_up_to.max(Some(event.event));
-        if self.abandoned {
+        if self.ending.is_abandoned() {
             self.counters.received += 1;
             self.counters.abandoned += 1;
             return self.taken.take(now, 1, out);
@@ -190,7 +189,7 @@ impl L2sv {
             out.send(self.farm.node(unit), Message::Assign { event, attempt, rois });
         }
         self.farm.tell_blocked(now, !self.queue.is_empty(), &mut self.blocked);
-        if self.draining && self.farm.is_gone() {
+        if self.ending.is_draining() && self.farm.is_gone() {
             self.force_waiting(now, out);
         }
     }
@@ -288,7 +287,7 @@ impl L2sv {
         };
         let unit = undecided.assigned_to.expect("the time-out of an event that was given to a unit");
         let is_silent = |since| !self.farm.heard_since(unit, since);
-        if self.forced.allows_one() || self.draining && undecided.overdue.is_some_and(is_silent) {
+        if self.forced.allows_one() || self.ending.is_draining() && undecided.overdue.is_some_and(is_silent) {
             return self.decide(now, event, Verdict::FORCED, out);
         }
         self.timeouts.push_back((now + self.parameters.timeout, event, attempt));
@@ -408,14 +407,18 @@ impl L2sv {
 
     fn has_decided_all(&self) -> bool {
         let is_settled = self.settling.as_ref().is_none_or(Settling::is_flushed);
-        self.draining && self.undecided.is_empty() && self.outlet.is_flushed() && is_settled && self.level1_done
+        self.ending.is_draining()
+            && self.undecided.is_empty()
+            && self.outlet.is_flushed()
+            && is_settled
+            && self.level1_done
     }
 
     fn on_command(&mut self, now: Time, command: Command, out: &mut Outbox) {
         match command {
             Command::Start => self.outlet.start(now),
             Command::Drain => {
-                self.draining = true;
+                self.ending.drain();
                 if let Some(settling) = &mut self.settling {
                     settling.tell_pending(out);
                 }
@@ -423,8 +426,7 @@ impl L2sv {
                 self.assign(now, out);
             }
             Command::Abandon => {
-                self.draining = true;
-                self.abandoned = true;
+                self.ending.abandon();
                 self.level1_done = true;
                 self.counters.abandoned += self.undecided.len() as u64;
                 self.undecided.clear();

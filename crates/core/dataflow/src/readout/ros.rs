@@ -14,6 +14,7 @@ use core::time::Duration;
 
 use crate::building::destinations::DestinationTable;
 use crate::component::{Component, Input, Note, Outbox, Outcome, PeerState, Ticket, Work};
+use crate::ending::Ending;
 use crate::message::{
     BusyCause, Command, DataReply, DataRequest, EventInfo, Holdings, Message, Missing, PushOrder, UNASKED,
 };
@@ -79,8 +80,7 @@ pub struct Ros {
     parts: Parts,
     taken: TakenCount,
     busy: bool,
-    draining: bool,
-    abandoned: bool,
+    ending: Ending,
     /// Nobody will clear any more.
     dfm_gone: bool,
     /// The life of whoever clears that was seen last.
@@ -157,8 +157,7 @@ impl Ros {
             parts: Parts::default(),
             taken,
             busy: false,
-            draining: false,
-            abandoned: false,
+            ending: Ending::NotYet,
             dfm_gone: false,
             clearer: None,
             counters: RosCounters::default(),
@@ -794,7 +793,7 @@ impl Ros {
         match command {
             Command::Start => self.start_links(now, out),
             Command::Drain => {
-                self.draining = true;
+                self.ending.drain();
                 self.stop_links(now, out);
                 self.valid.settle();
                 if self.clears.is_complete() {
@@ -805,8 +804,7 @@ impl Ros {
                 }
             }
             Command::Abandon => {
-                self.draining = true;
-                self.abandoned = true;
+                self.ending.abandon();
                 self.stop_links(now, out);
             }
             _ => {}
@@ -846,8 +844,8 @@ impl Component for Ros {
     fn is_drained(&self) -> bool {
         let idle =
             self.waiting.is_empty() && self.reading.is_empty() && self.to_read.is_empty() && self.replies.is_empty();
-        self.abandoned
-            || (self.draining
+        self.ending.is_abandoned()
+            || (self.ending.is_draining()
                 && (self.dfm_gone
                     || (idle && self.clears.is_complete() && self.links.as_ref().is_none_or(|links| links.are_over()))))
     }

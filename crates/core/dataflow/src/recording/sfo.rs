@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::component::{Component, Input, Note, Outbox, Outcome, PeerState, Ticket, Unfinished, Work};
+use crate::ending::Ending;
 use crate::message::{BuiltEvent, Command, FileRecord, Message, Recording};
 use crate::node::RUN_CONTROL;
 use crate::recording::recorded::RecordedEvents;
@@ -61,8 +62,7 @@ pub struct Sfo {
     /// What is to be recorded, until it is known what was.
     early: VecDeque<(NodeId, Recording)>,
     closing: Closing,
-    draining: bool,
-    abandoned: bool,
+    ending: Ending,
     counters: SfoCounters,
 }
 
@@ -118,8 +118,7 @@ impl Sfo {
             take_over: if parameters.late { TakeOver::Due } else { TakeOver::Done },
             early: VecDeque::new(),
             closing: Closing::No,
-            draining: false,
-            abandoned: false,
+            ending: Ending::NotYet,
             counters: SfoCounters::default(),
             parameters,
         }
@@ -156,7 +155,7 @@ impl Sfo {
     }
 
     fn on_record(&mut self, from: NodeId, recording: Recording, out: &mut Outbox) {
-        if self.abandoned {
+        if self.ending.is_abandoned() {
             self.counters.received += 1;
             self.counters.abandoned += 1;
             return;
@@ -265,7 +264,7 @@ impl Sfo {
 
     fn on_synced(&mut self, now: Time, out: &mut Outbox) {
         acknowledge_all(&mut self.syncing, out);
-        if self.draining {
+        if self.ending.is_draining() {
             self.sync(out);
         } else if let (Durable::Sync { age, .. }, false) = (self.parameters.durable, self.unsynced.is_empty()) {
             self.sync_due.get_or_insert(now + age);
@@ -276,7 +275,7 @@ impl Sfo {
     fn on_record_failed(&mut self, now: Time, ticket: Ticket, out: &mut Outbox) {
         let Some(request) = self.writing.remove(&ticket) else { return };
         self.counters.failures += 1;
-        if self.abandoned {
+        if self.ending.is_abandoned() {
             self.counters.abandoned += 1;
             return;
         }
@@ -324,7 +323,7 @@ impl Sfo {
         let later = core::mem::take(&mut self.unsynced);
         self.unsynced = core::mem::take(&mut self.syncing);
         self.unsynced.extend(later);
-        if !self.abandoned {
+        if !self.ending.is_abandoned() {
             self.sync_due = Some(now + self.parameters.retry_after);
             return;
         }
@@ -357,12 +356,11 @@ impl Sfo {
     fn on_command(&mut self, command: Command, out: &mut Outbox) {
         match command {
             Command::Drain => {
-                self.draining = true;
+                self.ending.drain();
                 self.sync(out);
             }
             Command::Abandon => {
-                self.draining = true;
-                self.abandoned = true;
+                self.ending.abandon();
                 self.counters.received += self.early.len() as u64;
                 self.counters.abandoned += (self.early.len() + self.stalled.len()) as u64;
                 self.early.clear();
@@ -375,14 +373,14 @@ impl Sfo {
 
     /// Closes the files once everything is written.
     fn close(&mut self, out: &mut Outbox) {
-        let taken_over = self.take_over == TakeOver::Done || self.abandoned;
+        let taken_over = self.take_over == TakeOver::Done || self.ending.is_abandoned();
         let written = taken_over && self.writing.is_empty() && self.stalled.is_empty() && self.syncing.is_empty();
-        if self.abandoned && written {
+        if self.ending.is_abandoned() && written {
             // Once more, to know what is durable.
             self.sync(out);
         }
         let settled = written && self.unsynced.is_empty() && self.syncing.is_empty();
-        if self.draining && settled && self.closing == Closing::No {
+        if self.ending.is_draining() && settled && self.closing == Closing::No {
             self.closing = Closing::Asked;
             let ticket = self.ticket();
             out.start(ticket, Work::Close);

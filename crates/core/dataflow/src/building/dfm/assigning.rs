@@ -87,7 +87,7 @@ impl Dfm {
         if attempt == 1 {
             self.push.order(event, to, out);
         }
-        if let Some(events) = self.builds.add(to, Assignment { event, attempt, has_result }, 1) {
+        if let Some(events) = self.outgoing.builds.add(to, Assignment { event, attempt, has_result }, 1) {
             self.tell_ledger(to, out);
             out.send(to, Message::Build { events, oldest_unfinished: self.oldest_unfinished() });
         }

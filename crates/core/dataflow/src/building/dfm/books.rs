@@ -1,7 +1,11 @@
 //! What a dataflow manager knows of events, event builders and sources.
 
+use alloc::vec::Vec;
+
 use crate::building::dfm::remembered::Remembered;
-use crate::message::{EventInfo, Grounds};
+use crate::groups::Groups;
+use crate::message::{Assignment, Attempt, EventInfo, Grounds, Message};
+use crate::report::BlockedClock;
 use base::ids::{EventId, Incarnation, NodeId};
 use base::time::Time;
 
@@ -93,4 +97,33 @@ pub(super) struct Supervisor {
     pub(super) remembered: Remembered,
     /// It is in a new life, and does not know what its former ones have handed over.
     pub(super) asks_taken: bool,
+}
+
+/// What goes out at the end of a pass.
+#[derive(Default)]
+pub(super) struct Outgoing {
+    pub(super) builds: Groups<Assignment>,
+    pub(super) grants: Groups<Attempt>,
+    pub(super) revocations: Groups<Attempt>,
+    /// For all read-out systems.
+    pub(super) clears: Vec<Message>,
+}
+
+impl Outgoing {
+    /// What a builder has not got goes with its connection.
+    pub(super) fn forget(&mut self, sfi: NodeId) {
+        self.builds.forget(sfi);
+        self.grants.forget(sfi);
+        self.revocations.forget(sfi);
+    }
+}
+
+/// Whether builders keep up.
+#[derive(Default)]
+pub(super) struct Pressure {
+    /// Whether sources of events were told to hold back.
+    pub(super) is_busy: bool,
+    /// Whether events wait for builders, as last told to `blocked`.
+    pub(super) waits: Option<bool>,
+    pub(super) blocked: BlockedClock,
 }

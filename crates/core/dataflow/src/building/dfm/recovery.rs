@@ -131,7 +131,7 @@ impl Dfm {
             self.finish(now, finish, out);
         }
         let Some(sfi) = self.sfis.iter().position(|sfi| sfi.node == from) else { return };
-        if !self.abandoned {
+        if !self.ending.is_abandoned() {
             holdings.events.iter().for_each(|held| self.adopt(now, sfi, held, out));
         }
         if holdings.last {
@@ -185,7 +185,7 @@ impl Dfm {
 
     /// Goes on as soon as it knows enough, or has waited long enough.
     pub(super) fn go_on_if_recovered(&mut self, now: Time, out: &mut Outbox) {
-        let is_over = |recovery: &mut Recovery| recovery.is_over(now) || self.abandoned;
+        let is_over = |recovery: &mut Recovery| recovery.is_over(now) || self.ending.is_abandoned();
         let Some(recovery) = self.recovery.take_if(is_over) else { return };
         self.counters.recovered_without += recovery.silent.len() as u64;
         recovery.silent.iter().for_each(|silent| out.note(Note::RecoveredWithout(silent.node)));

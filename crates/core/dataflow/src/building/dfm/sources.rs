@@ -85,7 +85,7 @@ impl Dfm {
 
     pub(super) fn accept(&mut self, event: EventInfo, has_result: bool, source: Option<u16>, builder: Option<NodeId>) {
         self.counters.taken_accepted += 1;
-        if self.abandoned {
+        if self.ending.is_abandoned() {
             return self.close_not_built(event);
         }
         self.push.on_event(event.event);
@@ -152,7 +152,7 @@ impl Dfm {
         if self.recovery.is_some() {
             return;
         }
-        while !self.exhausted && !self.draining && self.queue.is_empty() && self.has_room() {
+        while !self.exhausted && !self.ending.is_draining() && self.queue.is_empty() && self.has_room() {
             if !self.pace.as_mut().is_some_and(|pace| pace.take(now)) {
                 return;
             }

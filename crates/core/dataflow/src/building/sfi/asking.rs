@@ -35,7 +35,7 @@ impl Sfi {
             if has_some && left().next().is_none() {
                 continue;
             }
-            if self.sources_gone[index] {
+            if self.sources.gone[index] {
                 let left: Vec<u32> = left().collect();
                 building.missing.extend(left);
                 continue;
@@ -98,10 +98,10 @@ impl Sfi {
         let first = self.events.find_mut(together[0]).expect("an event to ask for is held");
         let mut order = core::mem::take(&mut first.to_ask);
         order.reverse();
-        let is_gone = |source: &&u16| self.sources_gone[usize::from(**source)];
+        let is_gone = |source: &&u16| self.sources.gone[usize::from(**source)];
         let robs = |source: &u16| &self.parameters.sources[usize::from(*source)].robs;
         let missing: Vec<u32> = order.iter().filter(is_gone).flat_map(robs).copied().collect();
-        order.retain(|source| !self.sources_gone[usize::from(*source)]);
+        order.retain(|source| !self.sources.gone[usize::from(*source)]);
         let (mut numbers, mut requests) = (Vec::with_capacity(count), Vec::with_capacity(count));
         for &event in &together {
             let building = self.events.find_mut(event).expect("an event to ask for is held");
@@ -124,7 +124,7 @@ impl Sfi {
     /// How many sources an event is to be asked from, if none has been and all will be in the same way.
     fn whole(&self, event: EventId) -> Option<usize> {
         let building = self.events.find(event)?;
-        let all = if building.has_result { self.parameters.sources.len() } else { self.data_sources };
+        let all = if building.has_result { self.parameters.sources.len() } else { self.sources.with_data };
         (building.collected.is_empty() && building.to_ask.len() == all).then_some(all)
     }
 

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::{Phase, Sfi};
+use super::{Fates, Phase, Sfi};
 use crate::building::held::Building;
 use crate::component::{Outbox, PeerState};
 use crate::ledger::{Finish, Ledger};
@@ -54,11 +54,11 @@ impl History {
 impl Sfi {
     /// While the DFM is away everything goes on that needs no grant.
     pub(super) fn on_dfm(&mut self, now: Time, state: PeerState, out: &mut Outbox) {
-        self.dfm_up = matches!(state, PeerState::Up(_));
-        self.dfm_gone = state == PeerState::Gone;
+        self.dfm.is_up = matches!(state, PeerState::Up(_));
+        self.dfm.is_gone = state == PeerState::Gone;
         match state {
             PeerState::Up(life) => {
-                self.done = false;
+                self.dfm.was_told_all = false;
                 let before = self.history.dfm.replace(life);
                 if before == Some(life) {
                     // It has given what was not granted to others.
@@ -95,8 +95,7 @@ impl Sfi {
 
     /// A DFM in a later life learns what the builder has, and gives it nothing before.
     fn tell_held(&mut self, out: &mut Outbox) {
-        self.finished.clear();
-        self.finished_due = None;
+        self.fates = Fates::default();
         let dfm = self.parameters.dfm;
         if self.busy {
             // Ahead of the rest, behind which events may be assigned.

@@ -34,7 +34,7 @@ impl L2sv {
         let number = event.event;
         self.issued_up_to = self.issued_up_to.max(Some(number));
         self.counters.received += 1;
-        if self.abandoned {
+        if self.ending.is_abandoned() {
             self.counters.abandoned += 1;
             return;
         }
@@ -112,10 +112,10 @@ impl L2sv {
     /// A decision goes to the DFM, or into the clears by way of level 1.
     pub(super) fn pass_on(&mut self, now: Time, decision: Decision, out: &mut Outbox) {
         if let (Some(settling), Outlet::Clears(_)) = (&mut self.settling, &self.outlet) {
-            if settling.add(now, Settlement::from(&decision), self.draining) {
+            if settling.add(now, Settlement::from(&decision), self.ending.is_draining()) {
                 settling.tell_pending(out);
             }
-        } else if self.outlet.add(now, decision, self.draining) {
+        } else if self.outlet.add(now, decision, self.ending.is_draining()) {
             self.flush(now, out);
         }
     }
