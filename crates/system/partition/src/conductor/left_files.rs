@@ -26,7 +26,8 @@ impl LeftFiles {
     }
 
     /// The files of this run that `application` has left and that are not among those `told`, and what is to be said about them.
-    /// One that was being written is cut behind its last whole event; one that is damaged is kept beside what was saved of it.
+    /// One that was being written is cut behind its last whole event, and removed if nothing was written to it; one that is damaged is
+    /// kept beside what was saved of it.
     pub(super) fn of(&self, application: &str, told: &[FileRecord]) -> (Vec<FileRecord>, Vec<String>) {
         let (mut files, mut remarks) = self.by_journal(application, told);
         let part = format!("._{application}._");
@@ -37,6 +38,12 @@ impl LeftFiles {
             let is_known = || told.iter().chain(&files).any(|file| Path::new(&file.path).ends_with(&name));
             let is_closed = text.ends_with(".data") && !is_known();
             if !text.contains(&part) || !(is_torn || is_closed) {
+                continue;
+            }
+            if is_torn && fs::metadata(&path).is_ok_and(|file| file.len() == 0) {
+                if let Err(error) = fs::remove_file(&path) {
+                    remarks.push(format!("{} is empty and cannot be removed: {error}", path.display()));
+                }
                 continue;
             }
             match storage::finish_torn(&path) {
@@ -184,6 +191,20 @@ mod tests {
             bytes: 0,
             adler32: 0,
         }
+    }
+
+    #[test]
+    fn a_file_that_nothing_was_written_to_is_removed() {
+        let directory = TempDir::new("left-files");
+        let left = LeftFiles::new(directory.path().to_str().unwrap(), 7);
+        let [begun, other] = ["sfo-1", "sfo-2"].map(|application| {
+            let path =
+                directory.join(format!("data_test.00000007.physics_Main.daq.RAW._lb0001._{application}._0001.writing"));
+            fs::write(&path, b"").unwrap();
+            path
+        });
+        assert_eq!(left.of("sfo-1", &[]), (Vec::new(), Vec::new()));
+        assert!(!begun.exists() && other.exists());
     }
 
     #[test]
