@@ -3,7 +3,7 @@
 //! [`registrar::Registrar`] is run control's side, [`participant::Participant`] that of an application. Each is told what
 //! happens on connections and to processes, and says what is to be done through a trait that its driver implements. The live
 //! driver is in `partition`; the simulator drives the same two through drawn faults. [`challenge`] holds the proofs, and
-//! [`passage`] what a connection lets through behind them. [`door`] is about those that have not proved anything.
+//! [`passage`] what a connection lets through behind them. [`door`] is about those that have not proved anything, [`agents`] about applications on several hosts.
 //!
 //! `docs/protocols/joining.md` describes the protocol.
 #![no_std]
@@ -11,6 +11,7 @@
 
 extern crate alloc;
 
+pub mod agents;
 pub mod challenge;
 pub mod door;
 pub mod frame_numbers;

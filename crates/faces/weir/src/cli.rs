@@ -79,6 +79,9 @@ pub enum Command {
     /// Run one application of a partition; `weir run --processes` starts it
     #[command(hide = true)]
     Node(NodeArgs),
+    /// Start, watch and end the applications of a host; a launcher of `weir run` starts it
+    #[command(hide = true)]
+    Agent(AgentArgs),
     /// Decide on built events; an event-filter daemon starts it
     #[command(hide = true)]
     Pt,
@@ -353,9 +356,29 @@ pub struct NodeArgs {
     /// An address of a further network port; may be given several times
     #[arg(long, value_name = "IP")]
     pub port: Vec<IpAddr>,
+    /// The address of this host in the network that carries data; an agent says it, with which this process ends
+    #[arg(long, value_name = "IP")]
+    pub at: Option<IpAddr>,
     /// Traces.
     #[command(flatten)]
     pub trace: TraceArgs,
+}
+
+/// `weir agent`.
+#[derive(Clone, Debug, Args)]
+pub struct AgentArgs {
+    /// The name of this host in the configuration
+    #[arg(long, value_name = "NAME")]
+    pub host: String,
+    /// Where run control listens for agents
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub join: SocketAddr,
+    /// The address of this host in the network that carries data
+    #[arg(long, value_name = "IP")]
+    pub at: IpAddr,
+    /// Where applications work
+    #[arg(long, value_name = "FOLDER")]
+    pub directory: Option<PathBuf>,
 }
 
 /// Reads a command line, the name of the program first.

@@ -3,6 +3,7 @@
 //! [`cli`] is what a user types; [`run_command`] does it, with the library `partition` and those of the laboratory.
 #![forbid(unsafe_code)]
 
+mod agent;
 pub mod cli;
 pub mod commands;
 mod ctl;
@@ -48,6 +49,7 @@ pub fn run_command<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item 
         Command::Ctl(args) => ctl::ctl(&args),
         Command::Runs(args) => on_standard_streams(|out, err| commands::runs(&args, out, err)),
         Command::Node(args) => node::main(&args),
+        Command::Agent(args) => agent::main(args),
         Command::Pt => commands::pt(),
         Command::BenchPart(part) => bench::part(&part),
         Command::StudyPart(part) => studies::part(&part),

@@ -23,7 +23,7 @@ pub(crate) fn main(args: &NodeArgs) -> Exit {
             return Exit::NotStarted;
         }
     };
-    let node = Node { join: args.join.clone(), name: args.name.clone(), ports: args.port.clone() };
+    let node = Node { join: args.join.clone(), name: args.name.clone(), ports: args.port.clone(), at: args.at };
     match node.run() {
         Ok(()) => Exit::Well,
         Err(NodeError::Orphaned) => Exit::Aborted,

@@ -25,7 +25,7 @@ pub(crate) fn run(args: &RunArgs) -> Exit {
         }
     };
     args.limits.apply(&mut partition);
-    let Findings { errors, warnings } = judge(&partition, &places, args.processes);
+    let Findings { errors, warnings } = judge(&partition, &places, args.processes || !partition.host.is_empty());
     warnings.iter().for_each(|warning| complain(&format!("warning: {warning}")));
     errors.iter().for_each(|error| complain(&error.to_string()));
     if !errors.is_empty() {

@@ -24,7 +24,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Exit {
             return Exit::Wrong;
         }
     };
-    let Findings { errors, warnings } = judge(&partition, &places, !args.one_process);
+    let Findings { errors, warnings } = judge(&partition, &places, !args.one_process || !partition.host.is_empty());
     warnings.iter().for_each(|warning| complain(&format!("warning: {warning}")));
     errors.iter().for_each(|error| complain(&error.to_string()));
     if !errors.is_empty() {

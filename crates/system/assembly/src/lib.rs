@@ -41,6 +41,8 @@ pub struct Assembly {
     scale: Scale,
     /// What stands around data that belong to events by their time.
     framing: Arc<dyn Framing>,
+    /// The host of each application, if there are any.
+    hosts: Vec<usize>,
 }
 
 impl Assembly {
@@ -50,7 +52,10 @@ impl Assembly {
         let applications =
             numbered.map(|(node, app)| Application { name: app.name, role: app.role, node: NodeId(node) }).collect();
         let overrides = Overrides { all: decisions(&partition), ..Overrides::default() };
-        Self { partition, applications, robs, overrides, scale: Scale::default(), framing: Arc::new(Modelled) }
+        // What a configuration that was checked cannot be.
+        let hosts = partition.placement().unwrap_or_default();
+        let (scale, framing) = (Scale::default(), Arc::new(Modelled));
+        Self { partition, applications, robs, overrides, scale, framing, hosts }
     }
 
     /// The same, with the bits of the level-1 items that are accepted by force and of those that are vetoed: the configuration has
@@ -89,6 +94,11 @@ impl Assembly {
             None if node == RUN_CONTROL => "run control".into(),
             None => format!("{node:?}"),
         }
+    }
+
+    /// The host of the application at a node, by its place in the list; `None` if that is the machine of run control.
+    pub fn host_of(&self, node: NodeId) -> Option<usize> {
+        self.hosts.get(usize::from(node.0).checked_sub(1)?).copied()
     }
 
     /// Index of a node among those of its role.

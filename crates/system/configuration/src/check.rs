@@ -3,6 +3,7 @@
 mod carriers;
 mod faults;
 mod frames;
+mod hosts;
 mod input;
 mod links;
 mod ports;
@@ -43,6 +44,7 @@ pub(crate) fn check(partition: &Partition, root: &Node, bad: &BTreeSet<String>) 
     checker.capacities();
     checker.push();
     checker.ports();
+    checker.hosts();
     checker.carriers();
     checker.recording();
     checker.selection();
@@ -175,6 +177,7 @@ impl Checker<'_> {
             ("sfi.request_timeout", p.sfi.request_timeout),
             ("processes.start_timeout", p.processes.start_timeout),
             ("processes.restart_window", p.processes.restart_window),
+            ("processes.lease", p.processes.lease),
         ];
         if let Some(l2sv) = &p.l2sv {
             intervals.extend([("l2sv.timeout", l2sv.timeout), ("l2sv.group_age", l2sv.group_age)]);

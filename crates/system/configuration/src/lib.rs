@@ -9,6 +9,7 @@ mod decimal;
 mod load;
 mod menu;
 mod partition;
+mod placement;
 mod places;
 mod problem;
 mod ranges;
@@ -24,21 +25,22 @@ mod units;
 pub use decimal::Decimal;
 pub use menu::BadMenu;
 pub use partition::{Application, Partition};
+pub use placement::Misplaced;
 pub use places::Places;
 pub use problem::{ConfigurationError, Place, Problem};
 pub use schema::schema;
 pub use shift::Shift;
 pub use tables::{
     Algorithm, Authenticate, BuildingMode, ByteOrder, Carrier, Carrying, Chain, Checksum, ClearAfter, Compression,
-    Connections, Control, Cores, Cuts, DeadTime, Decisions, Dfm, DfmInput, Dialect, Driver, Durability, Ef, EventOrder,
-    FRAGMENT_OVERHEAD_BYTES, FaultKind, FilterPolicy, Fragment, FragmentCheck, FragmentKind, FrameCounter,
-    FrameDescription, FrameField, FrameLength, FrameTicks, Generator, GroupCarrier, Handshake, Identity, Idle, Input,
-    InputCost, Kinds, L2pu, L2sv, L2svAssignment, Layout, LeakyBucket, Level1, Level1Source, LinkSource, LossAction,
-    Matching, Menu, MessageType, Mix, Multiplicity, OnLoss, OnMissing, OrderedCarrier, Output, Payload, Position,
-    Preprocessing, Processes, Processor, ProcessorLoss, ProfileStep, Pt, Push, RequestCredits, RequestOrder,
-    RobSelection, Ros, RosInput, Run, RunType, Scheduling, Secret, Sfi, SfiAssignment, Sfo, SimulatedFault, Simulation,
-    SizeDistribution, SourceClock, Spacing, Spectrum, Strategy, Stream, StreamType, Tolerance, Tolerate, Topology,
-    Transport, Udp, Way,
+    Connections, Control, Cores, Counts, Cuts, DeadTime, Decisions, Dfm, DfmInput, Dialect, Driver, Durability, Ef,
+    EventOrder, FRAGMENT_OVERHEAD_BYTES, FaultKind, FilterPolicy, Fragment, FragmentCheck, FragmentKind, FrameCounter,
+    FrameDescription, FrameField, FrameLength, FrameTicks, Generator, GroupCarrier, Handshake, Host, Identity, Idle,
+    Input, InputCost, Kinds, L2pu, L2sv, L2svAssignment, Launcher, Layout, LeakyBucket, Level1, Level1Source,
+    LinkSource, LossAction, Matching, Menu, MessageType, Mix, Multiplicity, OnLoss, OnMissing, OrderedCarrier, Output,
+    Payload, Position, Preprocessing, Processes, Processor, ProcessorLoss, ProfileStep, Pt, Push, RequestCredits,
+    RequestOrder, RobSelection, Ros, RosInput, Run, RunType, Scheduling, Secret, Sfi, SfiAssignment, Sfo,
+    SimulatedFault, Simulation, SizeDistribution, SourceClock, Spacing, Spectrum, Strategy, Stream, StreamType,
+    Tolerance, Tolerate, Topology, Transport, Udp, Way,
 };
 pub use template::{TEMPLATES, Template, template};
 pub use units::{Energy, Fraction, Interval, Rate, Size};

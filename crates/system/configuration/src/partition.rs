@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::source::Node;
 use crate::tables::{
-    BuildingMode, Control, Dfm, DfmInput, Ef, FragmentKind, Identity, Input, L2pu, L2sv, Level1, Level1Source,
+    BuildingMode, Control, Dfm, DfmInput, Ef, FragmentKind, Host, Identity, Input, L2pu, L2sv, Level1, Level1Source,
     LinkSource, Matching, Menu, Output, Processes, Pt, Push, Ros, RosInput, Run, Sfi, Sfo, Simulation, Strategy,
     Stream, Transport,
 };
@@ -57,6 +57,9 @@ pub struct Partition {
     pub transport: Transport,
     /// Rules for the applications as processes.
     pub processes: Processes,
+    /// The machines of the partition. Without them it has one: that of run control.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub host: Vec<Host>,
     /// What run control keeps.
     #[serde(skip_serializing_if = "Control::keeps_nothing")]
     pub control: Control,

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
+use agents::{Children, Farm};
 use base::ids::{NodeId, Role};
 use base::time::Time;
 use control::controller::{Controller, Ending};
@@ -27,7 +28,6 @@ use transport::clock;
 use transport::scheduler::{Context, Scheduler, Task};
 
 use crate::assembly::Assembly;
-use crate::children::Children;
 use crate::control::{Control, Wish};
 use crate::cpu::cpu_seconds;
 use crate::host::{Host, Meter, Samples, Section};
@@ -198,7 +198,8 @@ impl Conductor {
         meter: Option<Meter>,
         scheduler: &mut Scheduler<'_, Host>,
     ) -> Result<(Host, Self), StartError> {
-        let (now, children) = (clock::now(), Children::new(core::mem::take(&mut run.options_of_children)));
+        let (options, farm) = (core::mem::take(&mut run.options_of_children), Farm::of(&run.configuration));
+        let (now, children) = (clock::now(), Children::new(options, farm));
         let measures = Measures::launch(now, &children);
         let secret = draw_secret(&run.configuration)?;
         let (control, probe) = (run.control.clone(), core::mem::take(&mut run.probe));
@@ -361,7 +362,10 @@ impl Conductor {
                 }
             }
             Phase::Ending { deadline, goes_on, .. } => {
-                let are_done = if *goes_on { self.registrar.all_living_joined() } else { self.children.all_ended() };
+                let are_done = match goes_on {
+                    true => self.registrar.all_living_joined() && self.children.are_known(),
+                    false => self.children.all_ended(),
+                };
                 if are_done || *deadline <= now {
                     self.finish(now, host);
                 }
@@ -431,7 +435,7 @@ impl Conductor {
         // What is asked for while the run drains could come when the last reports are collected.
         if controller.is_running() {
             for child in self.children.iter() {
-                host.send_from_control(child.node, Message::Command(Command::Report));
+                host.send_from_control(child.node(), Message::Command(Command::Report));
             }
         }
     }

@@ -26,7 +26,6 @@
 #![forbid(unsafe_code)]
 
 mod assembly;
-mod children;
 mod conductor;
 mod control;
 pub mod cpu;
@@ -35,7 +34,6 @@ mod facts;
 mod hands;
 mod host;
 pub mod human;
-mod introduction;
 mod lone;
 pub mod machine;
 pub mod menu_task;

@@ -29,9 +29,12 @@ pub fn judge(partition: &Partition, places: &Places, processes: bool) -> Finding
     let mut judge = Judge { partition, places, findings: Findings::default() };
     judge.input();
     judge.programs();
-    judge.cores();
-    judge.scheduling();
-    judge.memory(processes);
+    // Other machines have cores and memory of their own.
+    if partition.host.is_empty() {
+        judge.cores();
+        judge.scheduling();
+        judge.memory(processes);
+    }
     if partition.sfo.is_some() && judge.directory() {
         judge.room();
     }

@@ -7,6 +7,7 @@ mod tests;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use agents::{Introduction, end_with_parent};
 use base::time::Time;
 use membership::participant::{End, Identity, Participant};
 use transport::clock;
@@ -18,7 +19,6 @@ use transport::waker::Waker;
 use crate::assembly::Assembly;
 use crate::hands::Hands;
 use crate::host::{Host, InvalidPeerAddress, LinkEvent, Links, LinksError, NetworkOptions, PeerAddress};
-use crate::introduction::Introduction;
 use place::Child;
 
 /// Why a node does not take part.
@@ -29,6 +29,8 @@ pub enum NodeError {
         "standard input: {0}: `weir node` is started by `weir run --processes`, which tells it the secret of the run there"
     )]
     NotIntroduced(std::io::Error),
+    #[error("the kernel does not end it with its agent: {0}")]
+    NotTied(std::io::Error),
     #[error("--join {0}")]
     Address(#[from] InvalidPeerAddress),
     #[error(transparent)]
@@ -52,6 +54,8 @@ pub struct Node {
     pub name: String,
     /// Addresses of its further network ports.
     pub ports: Vec<IpAddr>,
+    /// The address of its host in the network that carries data, if it is not that of run control.
+    pub at: Option<IpAddr>,
 }
 
 impl Node {
@@ -60,22 +64,26 @@ impl Node {
     /// # Errors
     /// It cannot take part, or run control is gone.
     pub fn run(&self) -> Result<(), NodeError> {
+        if self.at.is_some() {
+            // Its agent answers for it: one that is gone cannot end it.
+            end_with_parent().map_err(NodeError::NotTied)?;
+        }
         let introduction = Introduction::hear().map_err(NodeError::NotIntroduced)?;
         take_part(self, introduction)
     }
 }
 
 /// Lives as the application `name` until run control ends it.
-fn take_part(Node { join, name, ports }: &Node, introduction: Introduction) -> Result<(), NodeError> {
+fn take_part(Node { join, name, ports, at }: &Node, introduction: Introduction) -> Result<(), NodeError> {
     let address: PeerAddress = join.parse()?;
     let mut scheduler = Scheduler::<Host>::new(IdleStrategy::default())?;
     let waker = scheduler.waker();
-    let options = NetworkOptions::joining(address.tcp.ip());
+    let options = NetworkOptions::joining(at.unwrap_or_else(|| address.tcp.ip()));
     let mut links = Links::listen(options, introduction.prover(), true, scheduler.poller(), &waker)?;
     let opened = ports.iter().try_for_each(|port| links.listen_at_port(*port, scheduler.poller()));
     opened.map_err(NodeError::Port)?;
     let mut host = Host::empty(links);
-    let mut application = Application::join(&mut host, &mut scheduler, (join, name), introduction, waker)?;
+    let mut application = Application::join(&mut host, &mut scheduler, (join, name, *at), introduction, waker)?;
     host.run(scheduler, &mut application)?;
     application.failure().map_or(Ok(()), Err)
 }
@@ -84,6 +92,7 @@ fn take_part(Node { join, name, ports }: &Node, introduction: Introduction) -> R
 struct Application {
     participant: Participant,
     introduction: Introduction,
+    at: Option<IpAddr>,
     waker: Waker,
     /// The partition, once it has its place.
     assembly: Option<Assembly>,
@@ -114,7 +123,7 @@ impl Application {
     fn join(
         host: &mut Host,
         scheduler: &mut Scheduler<'_, Host>,
-        (control, name): (&str, &str),
+        (control, name, at): (&str, &str, Option<IpAddr>),
         mut introduction: Introduction,
         waker: Waker,
     ) -> Result<Self, NodeError> {
@@ -124,6 +133,7 @@ impl Application {
         let (mut assembly, mut idle) = (None, None);
         let side = Child {
             introduction: &mut introduction,
+            at,
             waker: &waker,
             poller: scheduler.poller(),
             assembly: &mut assembly,
@@ -131,13 +141,14 @@ impl Application {
         };
         let mut hands = Hands { now: clock::now(), host, side };
         let participant = Participant::join(&mut hands, identity).map_err(NodeError::Refused)?;
-        Ok(Self { participant, introduction, waker, assembly, ends_at: None })
+        Ok(Self { participant, introduction, at, waker, assembly, ends_at: None })
     }
 
     fn on_link_event(&mut self, context: &mut Context<'_, Host>, event: LinkEvent) {
         let mut idle = None;
         let side = Child {
             introduction: &mut self.introduction,
+            at: self.at,
             waker: &self.waker,
             poller: context.poller,
             assembly: &mut self.assembly,

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use base::ids::Role;
-use configuration::{Application, Partition, RosInput};
+use configuration::{Application, Launcher, Partition, RosInput};
 
 use crate::cli::CheckArgs;
 use partition::machine::{Findings, judge, number_taken};
@@ -23,8 +23,11 @@ pub fn check(args: &CheckArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::
         }
     };
     args.limits.apply(&mut partition);
-    let Findings { mut errors, warnings } =
-        if args.text_only { Findings::default() } else { judge(&partition, &places, args.processes) };
+    let Findings { mut errors, warnings } = if args.text_only {
+        Findings::default()
+    } else {
+        judge(&partition, &places, args.processes || !partition.host.is_empty())
+    };
     if !args.text_only {
         errors.extend(number_taken(&partition, &places));
     }
@@ -44,8 +47,28 @@ pub fn check(args: &CheckArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::
     for group in applications.chunk_by(|a, b| a.role == b.role) {
         writeln!(out, "  {}{}", names(group), why(&partition, group))?;
     }
+    placement(&partition, out)?;
     writeln!(out, "{}", limits(&partition))?;
     Ok(Exit::Well)
+}
+
+/// Which host has which applications.
+fn placement(partition: &Partition, out: &mut dyn Write) -> io::Result<()> {
+    // A configuration that was checked has one.
+    let placed = partition.placement().unwrap_or_default();
+    let applications = partition.applications();
+    for (place, host) in partition.host.iter().enumerate() {
+        let its = applications.iter().zip(&placed).filter(|(_, host)| **host == place);
+        let its: Vec<&str> = its.map(|(app, _)| app.name.as_str()).collect();
+        let its = if its.is_empty() { "nothing".to_owned() } else { its.join(", ") };
+        let by = match host.launcher {
+            Launcher::Local => "this machine".to_owned(),
+            launcher => format!("{} {}", launcher.name(), host.address()),
+        };
+        let data = host.data(partition.transport.host).map(|data| format!(", data at {data}")).unwrap_or_default();
+        writeln!(out, "  host {} ({by}{data}): {its}", host.name)?;
+    }
+    Ok(())
 }
 
 /// Why there are applications that the configuration does not name.

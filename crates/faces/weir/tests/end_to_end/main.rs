@@ -26,6 +26,7 @@ mod frames;
 mod frozen;
 mod full_disk;
 mod hostile;
+mod hosts;
 mod level2_only;
 mod links;
 mod lossy;

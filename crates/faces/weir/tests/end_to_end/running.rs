@@ -23,6 +23,8 @@ pub(crate) struct Job {
     limit: Option<String>,
     /// Commands of a shell in a network of its own.
     network: Option<String>,
+    /// The name of a network namespace.
+    namespace: Option<String>,
     environment: Vec<(String, OsString)>,
 }
 
@@ -38,8 +40,7 @@ impl Job {
         let output = directory.join("out");
         let summary = directory.join("summary.json").into();
         let arguments = vec!["run".into(), configuration.into(), "--summary".into(), summary];
-        let job =
-            Self { directory, arguments, output: output.clone(), limit: None, network: None, environment: Vec::new() };
+        let job = Self { arguments, output: output.clone(), ..Self::in_directory(directory) };
         // Whatever waits here is waited for by a busy machine, too; and there level 2 may decide late.
         let job = job.recording_into(output).set("processes.start_timeout", "240 s").set("run.stop_timeout", "60 s");
         job.set("run.tolerate.level2_forced", "100 %").set("run.tolerate.level2_incomplete", "100 %")
@@ -48,16 +49,17 @@ impl Job {
     /// Any other command of the program, which may use this much memory.
     pub(crate) fn command(arguments: &[&OsStr], memory_bytes_max: u64) -> Self {
         let arguments = arguments.iter().map(Into::into).collect();
-        let directory = TempDir::new("end-to-end");
-        Self {
-            output: directory.join("out"),
-            directory,
-            arguments,
-            limit: None,
-            network: None,
-            environment: Vec::new(),
-        }
-        .with_memory(memory_bytes_max)
+        Self { arguments, ..Self::in_directory(TempDir::new("end-to-end")) }.with_memory(memory_bytes_max)
+    }
+
+    fn in_directory(directory: TempDir) -> Self {
+        let (output, arguments, environment) = (directory.join("out"), Vec::new(), Vec::new());
+        Self { directory, arguments, output, limit: None, network: None, namespace: None, environment }
+    }
+
+    /// Where it is to run.
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     /// Lets each process use this much address space: an allocation by what a file claims fails.
@@ -84,6 +86,11 @@ impl Job {
     /// In a network of its own, run by these commands of a shell as `"$0" "$@"`.
     pub(crate) fn in_network(self, commands: String) -> Self {
         Self { network: Some(commands), ..self }
+    }
+
+    /// In a network namespace that has a name.
+    pub(crate) fn in_namespace(self, name: String) -> Self {
+        Self { namespace: Some(name), ..self }
     }
 
     /// Records into this directory.
@@ -184,6 +191,11 @@ impl Job {
         let program = program();
         if let Some(commands) = &self.network {
             return lossy::in_network(commands, program.as_ref());
+        }
+        if let Some(name) = &self.namespace {
+            let mut within = Command::new("ip");
+            within.args(["netns", "exec", name, &program]);
+            return within;
         }
         let Some(limit) = &self.limit else { return Command::new(program) };
         let mut shell = Command::new("sh");

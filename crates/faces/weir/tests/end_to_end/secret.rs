@@ -16,7 +16,18 @@ use crate::running::Job;
 
 #[test]
 fn the_key_of_a_partition_is_nowhere_to_be_seen() {
-    let test = "the_key_of_a_partition_is_nowhere_to_be_seen";
+    check_key_is_hidden("the_key_of_a_partition_is_nowhere_to_be_seen", "[]");
+}
+
+#[test]
+fn the_key_is_nowhere_to_be_seen_with_agents() {
+    check_key_is_hidden(
+        "the_key_is_nowhere_to_be_seen_with_agents",
+        "[{name=\"a\"}, {name=\"b\", data=\"127.0.0.2\"}]",
+    );
+}
+
+fn check_key_is_hidden(test: &str, hosts: &str) {
     let capture = match Capture::start() {
         Ok(capture) => capture,
         Err(error) => return testkit::skip(test, &format!("packets cannot be captured: {error}")),
@@ -25,6 +36,7 @@ fn the_key_of_a_partition_is_nowhere_to_be_seen() {
         let job = Job::example("trigger")
             .with_key(KEY)
             .set("partition.name", NAME)
+            .set("host", hosts)
             .set("level1.rate", "200 Hz")
             .set("processes.on_loss", "restart");
         let mut running = job.endless().processes(true).start();

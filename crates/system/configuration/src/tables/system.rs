@@ -122,6 +122,9 @@ pub struct Processes {
     pub restart_window: Interval,
     /// What happens when an application is lost: one word for all roles, or a table with a word per role.
     pub on_loss: OnLoss,
+    /// An agent that is silent for so long is lost with its host, with `[[host]]`. One that does not hear run control for twice as long
+    /// ends its applications.
+    pub lease: Interval,
     /// Processor cores to which the processes of each role are bound; `weir run` without `--processes` does not look at it.
     #[serde(skip_serializing_if = "Cores::is_empty")]
     pub cores: Cores,
@@ -137,6 +140,7 @@ impl Default for Processes {
             restarts: 3,
             restart_window: Interval::from_ms(60_000),
             on_loss: OnLoss::default(),
+            lease: Interval::from_ms(1000),
             cores: Cores::default(),
             scheduling: Scheduling::Normal,
         }

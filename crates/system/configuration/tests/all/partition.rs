@@ -127,6 +127,7 @@ ttl = 1
 start_timeout = "30 s"
 restarts = 3
 restart_window = "1 min"
+lease = "1 s"
 
 [processes.on_loss]
 level1 = "stop"

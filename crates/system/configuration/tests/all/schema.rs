@@ -52,6 +52,7 @@ const OTHERS: &[&str] = &[
     "level1.after",
     "level1.grace",
     "source",
+    "host",
     "run.number",
     "dfm.rate",
     "sfo.stream",

@@ -1,5 +1,6 @@
 //! Children that join, die and return: what the registrar asks of run control.
 
+use agents::{Children, Introduction, Start};
 use base::ids::{NodeId, Role};
 use base::time::Time;
 use configuration::LossAction;
@@ -11,11 +12,9 @@ use membership::run_secret::RunSecret;
 
 use super::{Conductor, Phase};
 use crate::assembly::Assembly;
-use crate::children::Children;
 use crate::conductor::site::link_key;
 use crate::hands::{Hands, KnowsTalk};
 use crate::host::{Host, LinkEvent};
-use crate::introduction::Introduction;
 
 /// What run control does for the registrar, at once or when it has said all.
 pub(super) struct Parent<'a> {
@@ -45,14 +44,11 @@ impl RegistrarDriver for Hands<'_, Parent<'_>> {
         let address = self.host.links.address().expect("a process with children listens");
         let links = link_key(&assembly.partition);
         let introduction = Introduction { secret: secret.clone(), run: NO_RUN, node, life, links };
-        let started = if children.has(node) {
-            children.start_again(&address, &introduction)
-        } else {
-            let is_ros = assembly.application(node).is_some_and(|app| app.role == Role::Ros);
-            let ports = if is_ros { assembly.partition.ros.ports.clone() } else { Vec::new() };
-            let program = assembly.program().map_err(|cause| cause.to_string())?;
-            children.spawn(program, assembly.name(node), &address, &introduction, ports)
-        };
+        let is_ros = assembly.application(node).is_some_and(|app| app.role == Role::Ros);
+        let ports = if is_ros { assembly.partition.ros.ports.clone() } else { Vec::new() };
+        let program = assembly.program().map_err(|cause| cause.to_string())?;
+        let (name, join, host) = (assembly.name(node), address.to_string(), assembly.host_of(node));
+        let started = children.start(Start { program, name, join, introduction: &introduction, ports, host });
         started.map_err(|cause| cause.to_string())
     }
 

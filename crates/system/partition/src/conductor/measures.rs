@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use agents::Children;
 use base::ids::NodeId;
 use base::time::Time;
 use nix::sys::resource::UsageWho;
 
-use crate::children::{Children, Entry};
-use crate::cpu::{Processors, cpu_seconds, cpu_seconds_of};
+use crate::cpu::{Processors, cpu_seconds};
 
 /// Times, and processor times in seconds.
 pub(super) struct Measures {
@@ -50,7 +50,7 @@ impl Measures {
         Self {
             launched: now,
             before: of_all(children),
-            living_before: of_living(children, &of_each(children)),
+            living_before: of_living(children, &children.cpu()),
             began: None,
             living_until_began: None,
             ended: None,
@@ -67,7 +67,7 @@ impl Measures {
     pub(super) fn begin(&mut self, now: Time, children: &Children) {
         self.began = Some(now);
         self.while_running = -cpu_seconds(UsageWho::RUSAGE_SELF);
-        self.of_children = of_each(children);
+        self.of_children = children.cpu();
         self.living_until_began = of_living(children, &self.of_children);
         self.processors = Processors::watch(self.living_until_began);
     }
@@ -76,9 +76,9 @@ impl Measures {
     pub(super) fn end(&mut self, now: Time, children: &Children, returned: impl Iterator<Item = NodeId>) {
         self.ended = Some(now);
         let living = children.iter().filter(|child| !child.has_ended());
-        self.processes = living.map(|child| (child.node, child.process())).collect();
+        self.processes = living.filter_map(|child| Some((child.node(), child.process()?))).collect();
         self.while_running += cpu_seconds(UsageWho::RUSAGE_SELF);
-        let cpu = of_each(children);
+        let cpu = children.cpu();
         let ours_s = of_living(children, &cpu);
         (self.left_to_us, self.cores_used) = (self.processors.left_to_us(ours_s), self.processors.used(ours_s));
         returned.for_each(|node| _ = self.of_children.remove(&node));
@@ -108,7 +108,7 @@ impl Measures {
 }
 
 fn of_all(children: &Children) -> f64 {
-    let living: Duration = of_each(children).values().sum();
+    let living: Duration = children.cpu().values().sum();
     cpu_seconds(UsageWho::RUSAGE_SELF) + cpu_seconds(UsageWho::RUSAGE_CHILDREN) + living.as_secs_f64()
 }
 
@@ -117,9 +117,4 @@ fn of_living(children: &Children, each_child: &BTreeMap<NodeId, Duration>) -> Op
     let of_children: Duration = each_child.values().sum();
     let is_said = each_child.len() == children.iter().count();
     is_said.then(|| of_children.as_secs_f64() + cpu_seconds(UsageWho::RUSAGE_SELF))
-}
-
-fn of_each(children: &Children) -> BTreeMap<NodeId, Duration> {
-    let cpu = |child: &Entry| Some((child.node, Duration::from_secs_f64(cpu_seconds_of(child.process())?)));
-    children.iter().filter(|child| !child.has_ended()).filter_map(cpu).collect()
 }

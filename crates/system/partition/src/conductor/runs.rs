@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::mpsc::{SyncSender, TryRecvError};
 
+use agents::Child;
 use base::ids::{Incarnation, NodeId, Role};
 use base::time::Time;
 use control::accounting::Books;
@@ -21,7 +22,6 @@ use super::{
     Conductor, EXIT_TIMEOUT, Figures, Host, Measures, NOT_ENDED, Outcome, Phase, StartError, Words, outcome::network,
 };
 use crate::RunSettings;
-use crate::children::Entry;
 use crate::control::Control;
 use crate::news::Mailbox;
 
@@ -250,8 +250,8 @@ impl Conductor {
         let Phase::Ending { ending, goes_on, .. } = core::mem::replace(&mut self.phase, Phase::Over) else {
             unreachable!("only what ends is finished")
         };
-        let is_left = |child: &&Entry| !(child.has_ended() || goes_on && self.registrar.has_joined(child.node));
-        let left: Vec<NodeId> = self.children.iter().filter(is_left).map(|child| child.node).collect();
+        let is_left = |child: &&Child| !(child.has_ended() || goes_on && self.registrar.has_joined(child.node()));
+        let left: Vec<NodeId> = self.children.iter().filter(is_left).map(Child::node).collect();
         for &node in &left {
             let what = if goes_on { NOT_DISCONNECTED } else { NOT_ENDED };
             self.say(&format!("{} {what} within {EXIT_TIMEOUT:?} and is killed", self.name(node)));

@@ -59,7 +59,11 @@ impl Site {
         secret: &RunSecret,
         scheduler: &mut Scheduler<'_, Host>,
     ) -> Result<(Self, Assembly, Links), StartError> {
-        let Run { configuration: mut partition, placement, observer, .. } = run;
+        let Run { configuration: mut partition, mut placement, observer, .. } = run;
+        if !partition.host.is_empty() {
+            // Agents start processes, and nothing else.
+            placement.in_children = |_| true;
+        }
         let inputs = Inputs::open(&partition)?;
         let port_of_group = choose_port(&mut partition.transport).map_err(StartError::Port)?;
         let waker = scheduler.waker();

@@ -43,6 +43,8 @@ pub struct Carriers {
     pushes: bool,
     /// By node.
     roles: Vec<Role>,
+    /// By node from 1 on; empty where all are on one host.
+    hosts: Vec<usize>,
     /// Everything goes over the one connection between two processes.
     is_plain: bool,
 }
@@ -61,12 +63,20 @@ impl Carriers {
         let ports = partition.ros.ports.len();
         let default = transport.connections.way();
         let is_plain = ports == 0 && MessageType::ALL.into_iter().all(|of| transport.way(of) == default);
-        Self { transport, ports, pushes: partition.push().is_some(), roles, is_plain }
+        let hosts = partition.placement().unwrap_or_default();
+        Self { transport, ports, pushes: partition.push().is_some(), roles, hosts, is_plain }
     }
 
     /// Those of a process that does not know its partition.
     pub fn unknown() -> Self {
-        Self { transport: Transport::default(), ports: 0, pushes: false, roles: Vec::new(), is_plain: true }
+        Self {
+            transport: Transport::default(),
+            ports: 0,
+            pushes: false,
+            roles: Vec::new(),
+            hosts: Vec::new(),
+            is_plain: true,
+        }
     }
 
     /// Whether everything goes over the one connection between two processes.
@@ -77,11 +87,12 @@ impl Carriers {
     /// The connections between processes with one application each, the first of which carries what must keep its order. Both
     /// sides come to the same list.
     pub fn connections(&self, one: NodeId, other: NodeId) -> Vec<Part> {
+        let reach = self.reach(one, other);
         let (one, other) = (self.role(one), self.role(other));
-        let first = Part { kind: kind_of(self.ordered(one, other)).expect("what is ordered is connected"), port: None };
-        let mut parts = vec![first];
+        let first = reach.of(self.ordered(one, other));
+        let mut parts = vec![Part { kind: kind_of(first).expect("what is ordered is connected"), port: None }];
         for of in self.types_between(one, other) {
-            let Some(kind) = kind_of(self.transport.way(of)) else { continue };
+            let Some(kind) = kind_of(reach.of(self.transport.way(of))) else { continue };
             let ports = if is_spread(of) { self.ports_between(one, other) } else { 0 };
             let port = |port| Part { kind, port };
             let needed =
@@ -97,8 +108,9 @@ impl Carriers {
 
     /// How a message goes, or that its parts go in several ways.
     pub(super) fn choose(&self, envelope: &Envelope, message: &Message) -> Result<Choice, InSeveralWays> {
+        let reach = self.reach(envelope.from, envelope.to);
         let (from, to) = (self.role(envelope.from), self.role(envelope.to));
-        let by = |of: MessageType, port| Choice { way: self.transport.way(of), port };
+        let by = |of: MessageType, port| Choice { way: reach.of(self.transport.way(of)), port };
         let ports = self.ports_between(from, to);
         let port = |event: &EventId, request: u32| port_of(*event, request, ports);
         Ok(match message {
@@ -124,16 +136,17 @@ impl Carriers {
             Message::Credit(_) => by(MessageType::Credit, None),
             Message::Push(_) => by(MessageType::Push, None),
             Message::Clear { .. } => by(MessageType::Clear, None),
-            _ => Choice { way: self.ordered(from, to), port: None },
+            _ => Choice { way: reach.of(self.ordered(from, to)), port: None },
         })
     }
 
     /// The parts of a message and how they go.
     pub(super) fn divide(&self, envelope: &Envelope, message: Message) -> Vec<(Choice, Message)> {
+        let reach = self.reach(envelope.from, envelope.to);
         let ports = self.ports_between(self.role(envelope.from), self.role(envelope.to));
         match message {
             Message::EventRequest { requests } => {
-                let way = self.transport.way(MessageType::EventRequest);
+                let way = reach.of(self.transport.way(MessageType::EventRequest));
                 let mut groups = BTreeMap::<Choice, Vec<DataRequest>>::new();
                 for request in &*requests {
                     let port = port_of(request.event.event, request.request, ports);
@@ -146,7 +159,7 @@ impl Carriers {
                 let mut groups = BTreeMap::<Choice, (Vec<DataReply>, Vec<PageSlice>)>::new();
                 let mut parts = BulkParts::new(bulk);
                 for reply in replies {
-                    let way = self.transport.way(type_of_reply(&reply));
+                    let way = reach.of(self.transport.way(type_of_reply(&reply)));
                     let port = port_of(reply.event, reply.request, ports);
                     let (group, slices) = groups.entry(Choice { way, port }).or_default();
                     slices.extend_from_slice(parts.take(reply.len_bytes as usize).slices());
@@ -201,8 +214,31 @@ impl Carriers {
         if is_spread { self.ports } else { 0 }
     }
 
+    fn reach(&self, one: NodeId, other: NodeId) -> Reach {
+        let host = |node: NodeId| usize::from(node.0).checked_sub(1).and_then(|place| self.hosts.get(place));
+        if host(one) == host(other) { Reach::OneHost } else { Reach::Network }
+    }
+
     fn role(&self, node: NodeId) -> Role {
         self.roles.get(usize::from(node.0)).copied().unwrap_or(Role::RunControl)
+    }
+}
+
+/// What two applications have in common.
+#[derive(Clone, Copy)]
+enum Reach {
+    OneHost,
+    /// No memory.
+    Network,
+}
+
+impl Reach {
+    /// How something goes that was chosen to go like this.
+    fn of(self, way: Way) -> Way {
+        match (self, way) {
+            (Self::Network, Way::Shm) => Way::Tcp,
+            (_, way) => way,
+        }
     }
 }
 
@@ -307,6 +343,21 @@ mod tests {
             assert!(carriers.are_plain());
             assert_eq!(carriers.connections(SFI, ROS).len(), 1);
         }
+    }
+
+    #[test]
+    fn between_hosts_nothing_goes_through_shared_memory() {
+        let on_hosts = |choice: &str| Carriers { hosts: vec![0, 0, 0, 1, 1], ..carriers(&[choice]) };
+        for choice in ["transport.connections=shm", "transport.event_reply=shm"] {
+            let carriers = on_hosts(choice);
+            let kinds = |one, other| carriers.connections(one, other).into_iter().map(|part| part.kind);
+            assert!(kinds(SFI, ROS).eq([Kind::Tcp]));
+            assert!(kinds(SFI, DFM).eq([Kind::Tcp]) && kinds(NodeId(0), SFI).all(|kind| kind == Kind::Tcp));
+            let reply = reply_message(vec![reply(1, 1)]);
+            assert_eq!(carriers.choose(&between(ROS, SFI), &reply).unwrap().way, Way::Tcp);
+        }
+        let carriers = on_hosts("transport.connections=shm");
+        assert!(carriers.connections(DFM, ROS).iter().all(|part| part.kind == Kind::Shm));
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! What an application needs for its place in the partition: its component, and its ways to others.
 
+use std::net::IpAddr;
+
+use agents::Introduction;
 use base::ids::{Incarnation, NodeId, Role};
 use configuration::{Partition, Scheduling};
 use dataflow::node::RUN_CONTROL;
@@ -17,11 +20,12 @@ use crate::assembly::Assembly;
 use crate::conductor::{idle, new_host};
 use crate::hands::{Hands, KnowsTalk};
 use crate::host::{DatagramOptions, Host, NetworkOptions, PeerAddress, Workshop};
-use crate::introduction::Introduction;
 
 /// What the process of an application does for it.
 pub(super) struct Child<'a> {
     pub(super) introduction: &'a mut Introduction,
+    /// Its address in the network that carries data, if that is not the one of run control.
+    pub(super) at: Option<IpAddr>,
     pub(super) waker: &'a Waker,
     pub(super) poller: &'a mut Poller,
     /// The partition, once it has its place.
@@ -45,8 +49,9 @@ impl ParticipantDriver for Hands<'_, Child<'_>> {
 
     fn take_place(&mut self, welcome: Welcome, control: LinkId) -> Result<Place, String> {
         let Welcome { configuration, hosted, robs } = welcome;
-        let partition =
+        let mut partition =
             Partition::parse("the configuration of run control", &configuration, &[]).map_err(|e| e.to_string())?;
+        self.side.at.into_iter().for_each(|at| partition.transport.host = at);
         let assembly = Assembly::new(partition, robs).map_err(|error| error.to_string())?;
         self.put_together(&assembly, &hosted, control)?;
         *self.side.idle = Some(idle(&assembly.partition));

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use agents::Introduction;
 use base::bulk::{Bulk, PageSlice};
 use base::ids::{Incarnation, NodeId, Role, RunNumber};
 use configuration::Partition;
@@ -20,7 +21,6 @@ use super::Node;
 use super::{NodeError, take_part};
 use crate::assembly::Assembly;
 use crate::host::{JOINING_PAGE_LEN, PeerAddress};
-use crate::introduction::Introduction;
 
 #[test]
 fn only_the_connections_that_both_know_of_are_taken() {
@@ -155,7 +155,7 @@ impl Run {
         let [ros, sfi] = [Role::Ros, Role::Sfi].map(|role| assembly.of(role)[0]);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let join = listener.local_addr().unwrap().to_string();
-        let args = Node { join, name: "ros-1".into(), ports: vec![port] };
+        let args = Node { join, name: "ros-1".into(), ports: vec![port], at: None };
         let introduction = Introduction { secret: secret(), run: RUN, node: ros, life: LIFE, links: None };
         let process = thread::spawn(move || take_part(&args, introduction));
         let mut control = Talk::new(listener.accept().unwrap().0);

@@ -1,0 +1,26 @@
+//! Agents: one for each host. It starts, watches and ends the applications of its host for run control.
+//!
+//! [`Roster`] is run control's side, [`Household`] that of an agent. Both are pure: each is told what happens, and says what is to
+//! be done through a trait that its driver implements. [`words`] is what they say to each other, [`Handshake`] how they prove to
+//! each other who they are, and [`Seal`] what keeps others from speaking for them afterwards.
+//!
+//! `docs/protocols/agents.md` describes the protocol.
+
+mod handshake;
+mod household;
+mod lease;
+mod roster;
+pub mod words;
+
+pub use handshake::{Forged, Handshake, Met, Seal, Step, secret_of_agents};
+pub use household::{Household, HouseholdDriver};
+pub use lease::{Lease, Leases};
+pub use roster::{Roster, RosterDriver};
+
+use base::ids::Incarnation;
+use dataflow::node::RUN_CONTROL;
+
+use crate::challenge::Member;
+
+/// Run control, to its agents.
+pub const CONTROL: Member = (RUN_CONTROL, Incarnation::FIRST);

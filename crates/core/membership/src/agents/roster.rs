@@ -1,0 +1,445 @@
+//! Run control's side: the hosts of a partition, their agents, and who has which application.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use base::ids::{Incarnation, NodeId};
+use base::time::Time;
+
+use super::lease::{Lease, Leases};
+use super::words::{Errand, Order, Word};
+use crate::challenge::Member;
+
+/// What a driver does for run control.
+pub trait RosterDriver {
+    /// Starts the agent of a host, which is to prove that it is this member.
+    ///
+    /// # Errors
+    /// It cannot be started, for this reason.
+    fn launch(&mut self, host: usize, agent: Member) -> Result<(), String>;
+    /// Ends what was to start the agent of a host, and is there still.
+    fn end_launcher(&mut self, host: usize);
+    /// Says this over a connection.
+    fn say(&mut self, link: usize, order: &Order);
+    /// Ends a connection.
+    fn close(&mut self, link: usize);
+    /// An application has ended, or was not started.
+    fn ended(&mut self, node: NodeId, how: String);
+    /// An application that lives has had so much processor time, in µs.
+    fn used(&mut self, node: NodeId, cpu_us: u64);
+}
+
+/// The hosts of a partition, as run control knows them. Hosts are numbered as in the configuration; their agents are the members from 1 on.
+#[derive(Debug)]
+pub struct Roster {
+    leases: Leases,
+    /// How long an agent may take to come.
+    start_timeout: Duration,
+    hosts: Vec<Host>,
+    /// By the number of the errand.
+    applications: BTreeMap<u32, Application>,
+    next_errand: u32,
+}
+
+#[derive(Debug)]
+struct Host {
+    name: String,
+    /// Of its agent.
+    life: Incarnation,
+    stage: Stage,
+    /// When nothing of its former agents lives any more.
+    empty_at: Option<Time>,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// It has no agent.
+    Empty,
+    /// Its agent is on its way.
+    Launched { until: Time },
+    /// Its agent is there.
+    Here { link: usize, lease: Lease, next_beat: Time },
+}
+
+#[derive(Debug)]
+struct Application {
+    host: usize,
+    node: NodeId,
+    /// What its agent is told when it has come.
+    waits: Option<Errand>,
+}
+
+impl Roster {
+    /// Of hosts with these names, without agents.
+    pub fn new(names: impl IntoIterator<Item = String>, leases: Leases, start_timeout: Duration) -> Self {
+        let host = |name| Host { name, life: Incarnation::FIRST, stage: Stage::Empty, empty_at: None };
+        let hosts = names.into_iter().map(host).collect();
+        Self { leases, start_timeout, hosts, applications: BTreeMap::new(), next_errand: 1 }
+    }
+
+    /// An application is to start on a host. The number of its errand comes from here.
+    pub fn start(&mut self, now: Time, driver: &mut dyn RosterDriver, host: usize, errand: Errand) {
+        let number = self.next_errand;
+        self.next_errand += 1;
+        let errand = Errand { number, ..errand };
+        let node = errand.node;
+        let waits = match &self.hosts[host].stage {
+            Stage::Here { link, .. } => {
+                driver.say(*link, &Order::Start(errand));
+                None
+            }
+            Stage::Empty | Stage::Launched { .. } => Some(errand),
+        };
+        self.applications.insert(number, Application { host, node, waits });
+        self.launch_missing(now, driver);
+    }
+
+    /// An application is to end at once.
+    pub fn kill(&mut self, driver: &mut dyn RosterDriver, node: NodeId) {
+        let of_it = self.applications.iter().filter(|(_, app)| app.node == node);
+        let numbers: Vec<u32> = of_it.map(|(number, _)| *number).collect();
+        for number in numbers {
+            let app = &self.applications[&number];
+            match &self.hosts[app.host].stage {
+                Stage::Here { link, .. } => driver.say(*link, &Order::End(number)),
+                Stage::Empty | Stage::Launched { .. } => self.over(driver, number, "was not started"),
+            }
+        }
+    }
+
+    /// Somebody has proved to be this member. Who is not waited for has to go.
+    pub fn on_met(&mut self, now: Time, driver: &mut dyn RosterDriver, link: usize, (node, life): Member) {
+        let place = usize::from(node.0).checked_sub(1).filter(|place| *place < self.hosts.len());
+        let awaited = |place: &usize| {
+            let host = &self.hosts[*place];
+            host.life == life && matches!(host.stage, Stage::Launched { .. })
+        };
+        let Some(place) = place.filter(awaited) else { return driver.close(link) };
+        let lease = Lease::new(now, self.leases.of_agent());
+        self.hosts[place].stage = Stage::Here { link, lease, next_beat: now };
+        for app in self.applications.values_mut().filter(|app| app.host == place) {
+            app.waits.take().into_iter().for_each(|errand| driver.say(link, &Order::Start(errand)));
+        }
+        self.beat(now, driver);
+    }
+
+    /// An agent says something.
+    pub fn on_word(&mut self, driver: &mut dyn RosterDriver, link: usize, word: Word) {
+        let Some(place) = self.behind(link) else { return };
+        if let Stage::Here { lease, .. } = &mut self.hosts[place].stage {
+            lease.hear();
+        }
+        let is_its = |app: &&Application| app.host == place;
+        match word {
+            Word::Beat(beat) => {
+                for (number, cpu_us) in beat.cpu_us {
+                    let app = self.applications.get(&number).filter(is_its);
+                    app.into_iter().for_each(|app| driver.used(app.node, cpu_us));
+                }
+            }
+            Word::Ended { number, how } => {
+                if self.applications.get(&number).filter(is_its).is_some() {
+                    self.over(driver, number, &how);
+                }
+            }
+        }
+    }
+
+    /// A connection has ended, for this reason.
+    pub fn on_lost(&mut self, now: Time, driver: &mut dyn RosterDriver, link: usize, reason: &str) {
+        if let Some(place) = self.behind(link) {
+            self.lose(now, driver, place, reason);
+        }
+    }
+
+    /// What was to start an agent has ended. One that is there already needs it no more.
+    pub fn on_launcher_ended(&mut self, now: Time, driver: &mut dyn RosterDriver, host: usize, how: &str) {
+        if matches!(self.hosts[host].stage, Stage::Launched { .. }) {
+            self.lose(now, driver, host, &format!("its launcher {how} before its agent came"));
+        }
+    }
+
+    /// To be called when [`Roster::next_deadline`] has come, behind all words that have.
+    pub fn on_deadline(&mut self, now: Time, driver: &mut dyn RosterDriver) {
+        for place in 0..self.hosts.len() {
+            let how = match &mut self.hosts[place].stage {
+                Stage::Here { lease, .. } => lease
+                    .look(now)
+                    .then(|| format!("its agent was silent for {:?} (processes.lease)", self.leases.of_agent())),
+                Stage::Launched { until } => (*until <= now).then(|| {
+                    format!("its agent did not come within {:?} (processes.start_timeout)", self.start_timeout)
+                }),
+                Stage::Empty => None,
+            };
+            how.into_iter().for_each(|how| self.lose(now, driver, place, &how));
+            let host = &mut self.hosts[place];
+            host.empty_at = host.empty_at.filter(|at| now < *at);
+        }
+        self.beat(now, driver);
+        self.launch_missing(now, driver);
+    }
+
+    /// When [`Roster::on_deadline`] is wanted.
+    pub fn next_deadline(&self) -> Option<Time> {
+        let of_stage = |host: &Host| match &host.stage {
+            Stage::Empty => None,
+            Stage::Launched { until } => Some(*until),
+            Stage::Here { lease, next_beat, .. } => Some(lease.next_look().min(*next_beat)),
+        };
+        self.hosts.iter().flat_map(|host| [of_stage(host), host.empty_at]).flatten().min()
+    }
+
+    /// Whether something may live on a host that was lost.
+    pub fn has_unknown(&self) -> bool {
+        self.hosts.iter().any(|host| host.empty_at.is_some())
+    }
+
+    /// Whether the agent of a host is there.
+    pub fn is_here(&self, host: usize) -> bool {
+        matches!(self.hosts[host].stage, Stage::Here { .. })
+    }
+
+    fn beat(&mut self, now: Time, driver: &mut dyn RosterDriver) {
+        let between = self.leases.beat();
+        for host in &mut self.hosts {
+            if let Stage::Here { link, next_beat, .. } = &mut host.stage
+                && *next_beat <= now
+            {
+                driver.say(*link, &Order::Beat);
+                *next_beat = now + between;
+            }
+        }
+    }
+
+    /// Launches the agents of hosts that are to have applications, if nothing of former ones lives there.
+    fn launch_missing(&mut self, now: Time, driver: &mut dyn RosterDriver) {
+        for place in 0..self.hosts.len() {
+            let is_wanted = self.applications.values().any(|app| app.host == place && app.waits.is_some());
+            let host = &mut self.hosts[place];
+            if !is_wanted || host.empty_at.is_some() || !matches!(host.stage, Stage::Empty) {
+                continue;
+            }
+            host.life = Incarnation(host.life.0 + 1);
+            host.stage = Stage::Launched { until: now + self.start_timeout };
+            if let Err(cause) = driver.launch(place, (agent(place), host.life)) {
+                self.lose(now, driver, place, &format!("its agent cannot be launched: {cause}"));
+            }
+        }
+    }
+
+    /// A host is lost with all its applications.
+    fn lose(&mut self, now: Time, driver: &mut dyn RosterDriver, place: usize, reason: &str) {
+        let host = &mut self.hosts[place];
+        if let Stage::Here { link, .. } = host.stage {
+            driver.close(link);
+            host.empty_at = Some(now + self.leases.until_empty());
+        }
+        host.stage = Stage::Empty;
+        driver.end_launcher(place);
+        let how = format!("host {} is lost: {reason}", host.name);
+        let lost = self.applications.iter().filter(|(_, app)| app.host == place);
+        let lost: Vec<u32> = lost.map(|(number, _)| *number).collect();
+        lost.into_iter().for_each(|number| self.over(driver, number, &how));
+    }
+
+    fn over(&mut self, driver: &mut dyn RosterDriver, number: u32, how: &str) {
+        self.applications.remove(&number).into_iter().for_each(|app| driver.ended(app.node, how.into()));
+    }
+
+    fn behind(&self, link: usize) -> Option<usize> {
+        let is_it = |host: &Host| matches!(host.stage, Stage::Here { link: its, .. } if its == link);
+        self.hosts.iter().position(is_it)
+    }
+}
+
+/// The member that the agent of a host is.
+fn agent(host: usize) -> NodeId {
+    NodeId(u16::try_from(host + 1).expect("a partition has fewer than 65,535 hosts"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agents::words::Beat;
+    use alloc::borrow::ToOwned;
+    use alloc::vec;
+
+    #[derive(Default)]
+    struct Seen {
+        cannot: bool,
+        launched: Vec<(usize, Member)>,
+        launchers_ended: usize,
+        said: Vec<(usize, Order)>,
+        closed: Vec<usize>,
+        ended: Vec<(u16, String)>,
+        used: Vec<(u16, u64)>,
+    }
+
+    impl RosterDriver for Seen {
+        fn launch(&mut self, host: usize, agent: Member) -> Result<(), String> {
+            self.launched.push((host, agent));
+            if self.cannot { Err("no such program".to_owned()) } else { Ok(()) }
+        }
+
+        fn end_launcher(&mut self, _: usize) {
+            self.launchers_ended += 1;
+        }
+
+        fn say(&mut self, link: usize, order: &Order) {
+            self.said.push((link, order.clone()));
+        }
+
+        fn close(&mut self, link: usize) {
+            self.closed.push(link);
+        }
+
+        fn ended(&mut self, node: NodeId, how: String) {
+            self.ended.push((node.0, how));
+        }
+
+        fn used(&mut self, node: NodeId, cpu_us: u64) {
+            self.used.push((node.0, cpu_us));
+        }
+    }
+
+    impl Seen {
+        /// Numbers of what was started and ended, in order.
+        fn orders(&self) -> Vec<i64> {
+            let number = |order: &Order| match order {
+                Order::Beat => None,
+                Order::Start(errand) => Some(i64::from(errand.number)),
+                Order::End(number) => Some(-i64::from(*number)),
+            };
+            self.said.iter().filter_map(|(_, order)| number(order)).collect()
+        }
+    }
+
+    fn errand(node: u16) -> Errand {
+        Errand {
+            number: 0,
+            node: NodeId(node),
+            life: Incarnation::FIRST,
+            secret: [0; 16],
+            name: String::new(),
+            join: String::new(),
+            options: Vec::new(),
+        }
+    }
+
+    fn at(ms: u64) -> Time {
+        Time::from_ns(ms * 1_000_000)
+    }
+
+    /// Two hosts; the first has an agent with two applications, on connection 7.
+    fn served() -> (Roster, Seen, Member) {
+        let (s, names) = (Duration::from_secs, ["a".to_owned(), "b".to_owned()]);
+        let (mut roster, mut seen) = (Roster::new(names, Leases::new(s(1)), s(30)), Seen::default());
+        roster.start(at(0), &mut seen, 0, errand(1));
+        roster.start(at(0), &mut seen, 0, errand(2));
+        let (host, agent) = seen.launched[0];
+        assert_eq!((host, agent.0, seen.launched.len()), (0, NodeId(1), 1));
+        assert!(seen.said.is_empty());
+        roster.on_met(at(0), &mut seen, 7, agent);
+        assert_eq!(seen.orders(), [1, 2]);
+        assert!(roster.is_here(0) && !roster.is_here(1));
+        (roster, seen, agent)
+    }
+
+    #[test]
+    fn applications_start_and_end_through_the_agent_of_their_host() {
+        let (mut roster, mut seen, _) = served();
+        roster.start(at(1), &mut seen, 0, errand(3));
+        roster.kill(&mut seen, NodeId(2));
+        assert_eq!(seen.orders(), [1, 2, 3, -2]);
+        roster.on_word(&mut seen, 7, Word::Ended { number: 2, how: "killed by SIGKILL".to_owned() });
+        roster.on_word(&mut seen, 7, Word::Ended { number: 2, how: "again".to_owned() });
+        roster.on_word(&mut seen, 9, Word::Ended { number: 1, how: "by somebody else".to_owned() });
+        assert_eq!(seen.ended, [(2, "killed by SIGKILL".to_owned())]);
+        roster.on_word(&mut seen, 7, Word::Beat(Beat { left_out: 0, cpu_us: vec![(1, 500), (2, 9), (44, 9)] }));
+        assert_eq!(seen.used, [(1, 500)]);
+    }
+
+    #[test]
+    fn who_is_not_waited_for_has_to_go() {
+        let (mut roster, mut seen, agent) = served();
+        for (link, member) in
+            [(8, agent), (9, (NodeId(2), Incarnation::FIRST)), (10, (NodeId(0), agent.1)), (11, (NodeId(300), agent.1))]
+        {
+            roster.on_met(at(0), &mut seen, link, member);
+        }
+        assert_eq!(seen.closed, [8, 9, 10, 11]);
+        assert!(roster.is_here(0));
+    }
+
+    #[test]
+    fn a_silent_agent_is_lost_with_its_applications() {
+        let (mut roster, mut seen, agent) = served();
+        for ms in (0..10_000).step_by(250) {
+            roster.on_word(&mut seen, 7, Word::Beat(Beat::default()));
+            roster.on_deadline(at(ms), &mut seen);
+        }
+        assert!(seen.ended.is_empty() && seen.said.iter().filter(|(_, order)| *order == Order::Beat).count() >= 40);
+        let lost = (10_000..20_000).step_by(250).find(|ms| {
+            roster.on_deadline(at(*ms), &mut seen);
+            !seen.ended.is_empty()
+        });
+        let lost = lost.unwrap();
+        assert!((10_750..=11_250).contains(&lost), "{lost}");
+        assert_eq!(seen.ended.iter().map(|(node, _)| *node).collect::<Vec<_>>(), [1, 2]);
+        assert!(seen.ended[0].1.contains("host a is lost: its agent was silent"), "{:?}", seen.ended);
+        assert_eq!((&seen.closed, roster.has_unknown()), (&vec![7], true));
+
+        // It is wanted again: first all that may live there has to end.
+        roster.start(at(lost), &mut seen, 0, errand(1));
+        roster.on_deadline(at(lost + 2999), &mut seen);
+        assert_eq!(seen.launched.len(), 1);
+        roster.on_deadline(at(lost + 3000), &mut seen);
+        assert!(!roster.has_unknown());
+        let (_, again) = seen.launched[1];
+        assert!(again.0 == agent.0 && again.1 > agent.1);
+        // The former one is not let in, the next one is.
+        roster.on_met(at(lost + 3001), &mut seen, 8, agent);
+        roster.on_met(at(lost + 3001), &mut seen, 9, again);
+        assert_eq!((&seen.closed[..], &seen.orders()[..]), (&[7, 8][..], &[1, 2, 3][..]));
+    }
+
+    #[test]
+    fn a_connection_that_ends_is_a_loss_at_once() {
+        let (mut roster, mut seen, _) = served();
+        roster.on_lost(at(5), &mut seen, 6, "of somebody else");
+        roster.on_lost(at(5), &mut seen, 7, "its agent has ended");
+        assert_eq!(seen.ended.len(), 2);
+        assert!(roster.has_unknown() && seen.launchers_ended == 1);
+        roster.kill(&mut seen, NodeId(1));
+        assert_eq!(seen.ended.len(), 2);
+    }
+
+    #[test]
+    fn an_agent_that_does_not_come_is_a_loss() {
+        let (mut roster, mut seen, _) = served();
+        roster.start(at(0), &mut seen, 1, errand(3));
+        roster.on_launcher_ended(at(1), &mut seen, 1, "exited with status 255");
+        assert!(seen.ended[0].1.contains("host b is lost: its launcher exited with status 255"), "{:?}", seen.ended);
+        assert!(!roster.has_unknown(), "nothing was started there");
+        roster.start(at(2), &mut seen, 1, errand(3));
+        roster.on_deadline(at(30_002), &mut seen);
+        assert!(seen.ended.iter().any(|(_, how)| how.contains("did not come within 30s")), "{:?}", seen.ended);
+        seen.cannot = true;
+        roster.start(at(30_003), &mut seen, 1, errand(3));
+        assert!(seen.ended.last().unwrap().1.contains("cannot be launched: no such program"), "{:?}", seen.ended);
+        seen.cannot = false;
+        roster.start(at(30_004), &mut seen, 1, errand(4));
+        roster.kill(&mut seen, NodeId(4));
+        assert_eq!(seen.ended.last().unwrap(), &(4, "was not started".to_owned()));
+    }
+
+    #[test]
+    fn a_launcher_that_ends_behind_its_agent_is_no_loss() {
+        let (mut roster, mut seen, _) = served();
+        roster.on_launcher_ended(at(1), &mut seen, 0, "exited with status 0");
+        assert!(seen.ended.is_empty() && roster.is_here(0));
+    }
+}

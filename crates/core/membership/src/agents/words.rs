@@ -1,0 +1,255 @@
+//! What run control and agents say to each other, as values and as bytes.
+//!
+//! Numbers are little-endian. A text has its length before it, in 16 bits; a list the number of its items.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use base::ids::{Incarnation, NodeId};
+
+/// Run control → agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Run control is there. Sent within each quarter of a lease.
+    Beat,
+    /// Start an application. Answered by [`Word::Ended`], when that is so.
+    Start(Errand),
+    /// End what was started so, at once.
+    End(u32),
+}
+
+/// What an application is started for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Errand {
+    /// By this both know it; never the same again.
+    pub number: u32,
+    /// Its address.
+    pub node: NodeId,
+    /// Its life.
+    pub life: Incarnation,
+    /// Which secret it gets, of those that follow from the one that the agent knows: what [`fingerprint`] says of it. The secret
+    /// itself does not travel.
+    pub secret: [u8; 16],
+    /// `sfi-1`.
+    pub name: String,
+    /// Where run control listens for it.
+    pub join: String,
+    /// Further options of its command line.
+    pub options: Vec<String>,
+}
+
+/// Agent → run control.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// The agent is there. Within each quarter of a lease, unless so much waits already.
+    Beat(Beat),
+    /// An application has ended, or was not started.
+    Ended {
+        /// That of its errand.
+        number: u32,
+        /// How.
+        how: String,
+    },
+}
+
+/// What an agent sees of its applications.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Beat {
+    /// Beats that were left out, as others still waited to go out.
+    pub left_out: u32,
+    /// Processor time of each application that lives, in µs.
+    pub cpu_us: Vec<(u32, u64)>,
+}
+
+/// Bytes that are no such word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("what came is not of this protocol")]
+pub struct NotAWord;
+
+/// What tells one secret of a run from another, and nothing else of it.
+pub fn fingerprint(secret: &crate::run_secret::RunSecret) -> [u8; 16] {
+    let [a @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] =
+        secret.key_for("weir 2026 which secret an application gets");
+    a
+}
+
+impl Order {
+    /// As bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Writer(Vec::new());
+        match self {
+            Self::Beat => bytes.put(&[0]),
+            Self::Start(errand) => {
+                let Errand { number, node, life, secret, name, join, options } = errand;
+                bytes
+                    .put(&[1])
+                    .put(&number.to_le_bytes())
+                    .put(&node.0.to_le_bytes())
+                    .put(&life.0.to_le_bytes())
+                    .put(secret);
+                bytes.text(name).text(join).len(options.len());
+                options.iter().for_each(|option| _ = bytes.text(option));
+                &mut bytes
+            }
+            Self::End(number) => bytes.put(&[2]).put(&number.to_le_bytes()),
+        };
+        bytes.0
+    }
+
+    /// From bytes.
+    ///
+    /// # Errors
+    /// They are none, to the last one.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, NotAWord> {
+        let mut bytes = Reader(bytes);
+        let order = match bytes.take::<1>()? {
+            [0] => Self::Beat,
+            [1] => Self::Start(Errand {
+                number: u32::from_le_bytes(bytes.take()?),
+                node: NodeId(u16::from_le_bytes(bytes.take()?)),
+                life: Incarnation(u32::from_le_bytes(bytes.take()?)),
+                secret: bytes.take()?,
+                name: bytes.text()?,
+                join: bytes.text()?,
+                options: bytes.list(Reader::text)?,
+            }),
+            [2] => Self::End(u32::from_le_bytes(bytes.take()?)),
+            _ => return Err(NotAWord),
+        };
+        bytes.end(order)
+    }
+}
+
+impl Word {
+    /// As bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Writer(Vec::new());
+        match self {
+            Self::Beat(Beat { left_out, cpu_us }) => {
+                bytes.put(&[0]).put(&left_out.to_le_bytes()).len(cpu_us.len());
+                for (number, us) in cpu_us {
+                    bytes.put(&number.to_le_bytes()).put(&us.to_le_bytes());
+                }
+            }
+            Self::Ended { number, how } => _ = bytes.put(&[1]).put(&number.to_le_bytes()).text(how),
+        }
+        bytes.0
+    }
+
+    /// From bytes.
+    ///
+    /// # Errors
+    /// They are none, to the last one.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, NotAWord> {
+        let mut bytes = Reader(bytes);
+        let word = match bytes.take::<1>()? {
+            [0] => Self::Beat(Beat {
+                left_out: u32::from_le_bytes(bytes.take()?),
+                cpu_us: bytes
+                    .list(|bytes| Ok((u32::from_le_bytes(bytes.take()?), u64::from_le_bytes(bytes.take()?))))?,
+            }),
+            [1] => Self::Ended { number: u32::from_le_bytes(bytes.take()?), how: bytes.text()? },
+            _ => return Err(NotAWord),
+        };
+        bytes.end(word)
+    }
+}
+
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn put(&mut self, bytes: &[u8]) -> &mut Self {
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    /// The beginning of a text that is too long: such are for people alone.
+    fn text(&mut self, text: &str) -> &mut Self {
+        let len = text.floor_char_boundary(usize::from(u16::MAX));
+        self.len(len).put(&text.as_bytes()[..len])
+    }
+
+    fn len(&mut self, len: usize) -> &mut Self {
+        self.put(&u16::try_from(len).expect("a host has fewer than 65,536 applications").to_le_bytes())
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], NotAWord> {
+        let (taken, rest) = self.0.split_first_chunk().ok_or(NotAWord)?;
+        self.0 = rest;
+        Ok(*taken)
+    }
+
+    fn text(&mut self) -> Result<String, NotAWord> {
+        let len = usize::from(u16::from_le_bytes(self.take()?));
+        let (text, rest) = self.0.split_at_checked(len).ok_or(NotAWord)?;
+        self.0 = rest;
+        core::str::from_utf8(text).map(Into::into).map_err(|_| NotAWord)
+    }
+
+    /// Grows as items come, not as their number claims.
+    fn list<T>(&mut self, item: impl Fn(&mut Self) -> Result<T, NotAWord>) -> Result<Vec<T>, NotAWord> {
+        (0..u16::from_le_bytes(self.take()?)).map(|_| item(self)).collect()
+    }
+
+    fn end<T>(&self, value: T) -> Result<T, NotAWord> {
+        if self.0.is_empty() { Ok(value) } else { Err(NotAWord) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run_secret::RunSecret;
+    use alloc::borrow::ToOwned;
+    use alloc::vec;
+
+    fn errand() -> Errand {
+        Errand {
+            number: 7,
+            node: NodeId(300),
+            life: Incarnation(2),
+            secret: [9; 16],
+            name: "sfi-1".to_owned(),
+            join: "10.0.0.1:4000".to_owned(),
+            options: vec!["--trace".to_owned(), String::new()],
+        }
+    }
+
+    #[test]
+    fn words_are_heard_as_they_are_said_and_nothing_else_is() {
+        for order in [Order::Beat, Order::Start(errand()), Order::End(7)] {
+            let bytes = order.to_bytes();
+            assert_eq!(Order::from_bytes(&bytes), Ok(order));
+            (0..bytes.len()).for_each(|len| assert_eq!(Order::from_bytes(&bytes[..len]), Err(NotAWord)));
+            assert_eq!(Order::from_bytes(&[&bytes[..], &[0]].concat()), Err(NotAWord));
+        }
+        let beat = Beat { left_out: 3, cpu_us: vec![(7, 1 << 40), (8, 0)] };
+        for word in [Word::Beat(beat), Word::Ended { number: 7, how: "killed by SIGKILL".to_owned() }] {
+            let bytes = word.to_bytes();
+            assert_eq!(Word::from_bytes(&bytes), Ok(word));
+            (0..bytes.len()).for_each(|len| assert_eq!(Word::from_bytes(&bytes[..len]), Err(NotAWord)));
+        }
+        assert_eq!(Order::from_bytes(&[3]), Err(NotAWord));
+        assert_eq!(Word::from_bytes(&[1, 0, 0, 0, 0, 1, 0, 0xff]), Err(NotAWord), "no text");
+    }
+
+    #[test]
+    fn a_text_that_is_too_long_is_cut() {
+        let how: String = core::iter::repeat_n('µ', 40_000).collect();
+        let Word::Ended { how: heard, .. } = Word::from_bytes(&Word::Ended { number: 1, how }.to_bytes()).unwrap()
+        else {
+            unreachable!()
+        };
+        assert_eq!(heard.chars().count(), 32_767);
+    }
+
+    #[test]
+    fn secrets_have_fingerprints_of_their_own() {
+        let secret = RunSecret::new("key", &[1; 16]);
+        assert_ne!(fingerprint(&secret), fingerprint(&secret.next()));
+    }
+}

@@ -1,0 +1,203 @@
+//! The processes of a partition, one for each application that is not in run control's own.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use base::ids::NodeId;
+
+use crate::farm::{Farm, Start};
+use crate::hub::Hub;
+use crate::introduction::Introduction;
+use crate::process::{Line, cpu_seconds_of, describe, kill_group, start};
+
+/// The processes of a partition, here or on other hosts. Dropping them ends those that still live.
+pub struct Children {
+    entries: Vec<Child>,
+    /// Further options of their command line.
+    options: Vec<String>,
+    farm: Farm,
+    /// None before the first of them starts on another host.
+    hub: Option<Hub>,
+    /// Deaths that were seen while others were waited for.
+    seen: Vec<(NodeId, String)>,
+}
+
+/// One of them.
+pub struct Child {
+    node: NodeId,
+    place: Place,
+}
+
+enum Place {
+    Here { process: std::process::Child, ended: Option<ExitStatus> },
+    There { has_ended: bool },
+}
+
+impl Children {
+    /// None yet; all will have these `options`.
+    pub fn new(options: Vec<String>, farm: Farm) -> Self {
+        Self { entries: Vec::new(), options, farm, hub: None, seen: Vec::new() }
+    }
+
+    /// Ends all of them, and has none any more.
+    pub fn renew(&mut self) {
+        *self = Self::new(core::mem::take(&mut self.options), core::mem::take(&mut self.farm));
+    }
+
+    /// Starts the process of an application that has none, or whose process has ended.
+    ///
+    /// # Errors
+    /// It cannot be started. On another host that shows later: then it [has ended](Children::reap).
+    pub fn start(&mut self, wanted: Start<'_>) -> io::Result<()> {
+        let node = wanted.introduction.node;
+        let place = match wanted.host {
+            None => {
+                let Start { program, name, join, introduction, ports, .. } = &wanted;
+                let line = Line { name, join, at: None, ports, options: &self.options };
+                Place::Here { process: start(program, &line, introduction)?, ended: None }
+            }
+            Some(host) => {
+                let options = self.options.clone();
+                self.hub(&wanted.program, wanted.introduction)?.start(host, wanted, options);
+                Place::There { has_ended: false }
+            }
+        };
+        self.entries.retain(|child| child.node != node);
+        self.entries.push(Child { node, place });
+        Ok(())
+    }
+
+    fn hub(&mut self, program: &Path, introduction: &Introduction) -> io::Result<&Hub> {
+        if self.hub.is_none() {
+            self.hub = Some(Hub::open(self.farm.clone(), program, introduction)?);
+        }
+        Ok(self.hub.as_ref().expect("it was just opened"))
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Child> {
+        self.entries.iter()
+    }
+
+    /// Those that have ended since the last call, with how.
+    pub fn reap(&mut self) -> Vec<(NodeId, String)> {
+        let mut all = core::mem::take(&mut self.seen);
+        for child in &mut self.entries {
+            if let Place::Here { process, ended: ended @ None } = &mut child.place
+                && let Ok(Some(status)) = process.try_wait()
+            {
+                *ended = Some(status);
+                all.push((child.node, describe(status)));
+            }
+        }
+        all.extend(self.reap_elsewhere(Duration::ZERO));
+        all
+    }
+
+    /// Whether all have ended, as far as can be known: see [`Children::are_known`].
+    pub fn all_ended(&self) -> bool {
+        self.entries.iter().all(Child::has_ended) && self.are_known()
+    }
+
+    /// Whether it is known of each whether it lives. It is not of those on a host that was lost, until they have ended by themselves
+    /// at the latest.
+    pub fn are_known(&self) -> bool {
+        self.hub.as_ref().is_none_or(|hub| !hub.has_unknown())
+    }
+
+    /// Ends some at once, and waits until they have ended; says how each did.
+    pub fn end(&mut self, nodes: &[NodeId]) -> Vec<(NodeId, String)> {
+        // All of them before any is waited for: none sees another end, and complains.
+        nodes.iter().for_each(|node| self.kill(*node));
+        let mut ended = Vec::new();
+        for child in self.entries.iter_mut().filter(|child| nodes.contains(&child.node)) {
+            if let Place::Here { process, ended: status @ None } = &mut child.place {
+                *status = process.wait().ok();
+                ended.extend(status.map(|status| (child.node, describe(status))));
+            }
+        }
+        let is_awaited = |child: &Child| nodes.contains(&child.node) && !child.has_ended();
+        for _ in 0..WAITS_MAX {
+            if !self.entries.iter().any(is_awaited) {
+                break;
+            }
+            for (node, how) in self.reap_elsewhere(WAIT) {
+                if nodes.contains(&node) { ended.push((node, how)) } else { self.seen.push((node, how)) }
+            }
+        }
+        ended
+    }
+
+    /// Ends one at once, if it lives.
+    pub fn kill(&mut self, node: NodeId) {
+        let Some(child) = self.entries.iter_mut().find(|child| child.node == node && !child.has_ended()) else {
+            return;
+        };
+        match (&mut child.place, &self.hub) {
+            (Place::Here { process, .. }, _) => kill_group(process),
+            (Place::There { .. }, Some(hub)) => hub.kill(node),
+            (Place::There { .. }, None) => {}
+        }
+    }
+
+    /// Processor time of each, as far as it is known: of those here while they live, of others as their agents told last.
+    pub fn cpu(&self) -> BTreeMap<NodeId, Duration> {
+        let mut cpu = self.hub.as_ref().map(Hub::cpu).unwrap_or_default();
+        for child in self.entries.iter().filter(|child| !child.has_ended()) {
+            let s = child.process().and_then(cpu_seconds_of);
+            s.into_iter().for_each(|s| _ = cpu.insert(child.node, Duration::from_secs_f64(s)));
+        }
+        cpu
+    }
+
+    /// The same of those on other hosts.
+    fn reap_elsewhere(&mut self, wait: Duration) -> Vec<(NodeId, String)> {
+        let Some(hub) = &self.hub else { return Vec::new() };
+        let ended = hub.ended(wait);
+        for (node, _) in &ended {
+            for child in self.entries.iter_mut().filter(|child| child.node == *node) {
+                if let Place::There { has_ended } = &mut child.place {
+                    *has_ended = true;
+                }
+            }
+        }
+        ended
+    }
+}
+
+impl Child {
+    /// The application.
+    pub fn node(&self) -> NodeId {
+        self.node
+    }
+
+    /// Whether its process has ended.
+    pub fn has_ended(&self) -> bool {
+        match &self.place {
+            Place::Here { ended, .. } => ended.is_some(),
+            Place::There { has_ended } => *has_ended,
+        }
+    }
+
+    /// The id of its process, if that is here.
+    pub fn process(&self) -> Option<u32> {
+        match &self.place {
+            Place::Here { process, .. } => Some(process.id()),
+            Place::There { .. } => None,
+        }
+    }
+}
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        let all: Vec<NodeId> = self.entries.iter().map(|child| child.node).collect();
+        self.end(&all);
+    }
+}
+
+/// Agents answer at once, or are lost soon. An agent that lives and cannot end a process is given up.
+const WAIT: Duration = Duration::from_millis(100);
+const WAITS_MAX: usize = 200;

@@ -1,0 +1,394 @@
+//! Run control's side of agents: a thread that launches, hears and tells them. Whatever run control does meanwhile, agents hear of it.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use base::ids::NodeId;
+use base::time::Time;
+use membership::agents::words::{Errand, Order, Word, fingerprint};
+use membership::agents::{CONTROL, Leases, Roster, RosterDriver, secret_of_agents};
+use membership::challenge::Member;
+use membership::run_secret::RunSecret;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use transport::clock;
+use transport::random::random;
+
+use crate::farm::{Farm, Start};
+use crate::introduction::{Introduction, OfAgent};
+use crate::launcher;
+use crate::peer::{Gone, Heard, Peer};
+use crate::process::{describe, kill_group};
+
+/// The agents of a partition. Dropping it lets them go, and waits until they have gone.
+pub(crate) struct Hub {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    /// Somebody has ended.
+    changed: Condvar,
+    /// Wakes the thread.
+    wake: OwnedFd,
+}
+
+#[derive(Default)]
+struct State {
+    wishes: Vec<Wish>,
+    /// Nobody wants anything any more.
+    is_left: bool,
+    ended: Vec<(NodeId, String)>,
+    cpu: BTreeMap<NodeId, Duration>,
+    has_unknown: bool,
+}
+
+enum Wish {
+    /// On a host, with this secret.
+    Start(usize, RunSecret, Errand),
+    Kill(NodeId),
+}
+
+impl Hub {
+    /// Listens for agents. The secrets of later introductions follow from that of this one.
+    pub(crate) fn open(farm: Farm, program: &Path, introduction: &Introduction) -> io::Result<Self> {
+        let listen = farm.listen.ok_or_else(|| io::Error::other("a partition without hosts has no agents"))?;
+        let listener = TcpListener::bind((listen, 0))?;
+        listener.set_nonblocking(true)?;
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let shared = Arc::new(Shared { state: Mutex::default(), changed: Condvar::new(), wake });
+        let leases = Leases::new(farm.lease);
+        let roster = Roster::new(farm.hosts.iter().map(|host| host.name.clone()), leases, farm.start_timeout);
+        let hands = Hands {
+            join: listener.local_addr()?,
+            directory: std::env::current_dir()?,
+            program: program.to_owned(),
+            secret: secret_of_agents(&introduction.secret),
+            of_applications: introduction.secret.clone(),
+            links: introduction.links.clone(),
+            launchers: farm.hosts.iter().map(|_| None).collect(),
+            farm,
+            links_to: BTreeMap::new(),
+            broken: Vec::new(),
+            ended: Vec::new(),
+            cpu: BTreeMap::new(),
+        };
+        let serving = Serving { shared: shared.clone(), listener, roster, hands, leases, next_link: 0 };
+        let thread = thread::Builder::new().name("agents".into()).spawn(move || serving.serve())?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// Starts an application on a host.
+    pub(crate) fn start(&self, host: usize, wanted: Start<'_>, options: Vec<String>) {
+        let Start { name, join, introduction, .. } = wanted;
+        let Introduction { secret, node, life, .. } = introduction;
+        let errand = Errand { number: 0, node: *node, life: *life, secret: fingerprint(secret), name, join, options };
+        self.wish(Wish::Start(host, secret.clone(), errand));
+    }
+
+    /// Ends an application at once.
+    pub(crate) fn kill(&self, node: NodeId) {
+        self.wish(Wish::Kill(node));
+    }
+
+    /// Those that have ended since the last call; waits so long for one.
+    pub(crate) fn ended(&self, wait: Duration) -> Vec<(NodeId, String)> {
+        let state = self.shared.state();
+        let waited = self.shared.changed.wait_timeout_while(state, wait, |state| state.ended.is_empty());
+        core::mem::take(&mut waited.unwrap_or_else(PoisonError::into_inner).0.ended)
+    }
+
+    /// Whether something may live on a host that was lost.
+    pub(crate) fn has_unknown(&self) -> bool {
+        self.shared.state().has_unknown
+    }
+
+    /// Processor time of applications, as their agents told last.
+    pub(crate) fn cpu(&self) -> BTreeMap<NodeId, Duration> {
+        self.shared.state().cpu.clone()
+    }
+
+    fn wish(&self, wish: Wish) {
+        self.shared.state().wishes.push(wish);
+        self.shared.wake();
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        self.shared.state().is_left = true;
+        self.shared.wake();
+        // One that has panicked has said so.
+        self.thread.take().into_iter().for_each(|thread| _ = thread.join());
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wake(&self) {
+        // It can only be full, and then wakes as well.
+        let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
+    }
+}
+
+struct Serving {
+    shared: Arc<Shared>,
+    listener: TcpListener,
+    roster: Roster,
+    hands: Hands,
+    leases: Leases,
+    next_link: usize,
+}
+
+/// A connection of an agent, or of somebody who has not proved to be one.
+struct Linked {
+    peer: Peer,
+    since: Time,
+}
+
+/// What the roster asks for.
+struct Hands {
+    farm: Farm,
+    join: SocketAddr,
+    directory: PathBuf,
+    program: PathBuf,
+    /// What agents prove with.
+    secret: RunSecret,
+    /// What the applications have that start now.
+    of_applications: RunSecret,
+    links: Option<link::Secret>,
+    /// By host.
+    launchers: Vec<Option<Child>>,
+    links_to: BTreeMap<usize, Linked>,
+    /// Connections that are of no use any more, with why.
+    broken: Vec<(usize, Gone)>,
+    ended: Vec<(NodeId, String)>,
+    cpu: BTreeMap<NodeId, Duration>,
+}
+
+impl Serving {
+    fn serve(mut self) {
+        loop {
+            self.wait(self.roster.next_deadline());
+            let now = clock::now();
+            let (wishes, is_left) = {
+                let mut state = self.shared.state();
+                (core::mem::take(&mut state.wishes), state.is_left)
+            };
+            wishes.into_iter().for_each(|wish| self.fulfil(now, wish));
+            self.accept(now);
+            self.hear(now);
+            for (host, how) in self.hands.reap() {
+                self.roster.on_launcher_ended(now, &mut self.hands, host, &how);
+            }
+            self.roster.on_deadline(now, &mut self.hands);
+            self.hands.flush();
+            self.lose_broken(now);
+            self.publish();
+            if is_left {
+                return self.leave();
+            }
+        }
+    }
+
+    fn wait(&self, deadline: Option<Time>) {
+        let now = clock::now();
+        let wait = deadline.map_or(TICK, |at| at.since(now).min(TICK));
+        let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) };
+        let own =
+            [self.shared.wake.as_fd(), self.listener.as_fd()].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        let peers = self
+            .hands
+            .links_to
+            .values()
+            .map(|Linked { peer, .. }| PollFd::from_borrowed_fd(peer.as_fd(), peer.awaits()));
+        let mut awaited: Vec<PollFd<'_>> = own.into_iter().chain(peers).collect();
+        // A signal that comes is none that is waited for.
+        let _ = poll(&mut awaited, Some(&timeout));
+        let mut woken = [0; 8];
+        let _ = rustix::io::read(&self.shared.wake, &mut woken);
+    }
+
+    fn fulfil(&mut self, now: Time, wish: Wish) {
+        match wish {
+            Wish::Start(host, secret, errand) => {
+                self.hands.of_applications = secret;
+                self.roster.start(now, &mut self.hands, host, errand);
+            }
+            Wish::Kill(node) => self.roster.kill(&mut self.hands, node),
+        }
+    }
+
+    /// Takes in who has connected. Strangers have few places, and little time.
+    fn accept(&mut self, now: Time) {
+        let is_late = |linked: &Linked| linked.peer.is_stranger() && now.since(linked.since) > STRANGER_TIMEOUT;
+        self.hands.links_to.retain(|_, linked| !is_late(linked));
+        for _ in 0..ACCEPTED_MAX {
+            // One that is gone again, or finds no descriptor, comes again.
+            let Ok((stream, _)) = self.listener.accept() else { break };
+            let strangers = self.hands.links_to.iter().filter(|(_, linked)| linked.peer.is_stranger());
+            let strangers: Vec<usize> = strangers.map(|(link, _)| *link).collect();
+            if strangers.len() >= STRANGERS_MAX + self.hands.farm.hosts.len() {
+                self.hands.links_to.remove(&strangers[0]);
+            }
+            let Ok(nonce) = random() else { break };
+            if let Ok(peer) = Peer::accepted(stream, (&self.hands.secret, CONTROL), nonce) {
+                self.hands.links_to.insert(self.next_link, Linked { peer, since: now });
+                self.next_link += 1;
+            }
+        }
+    }
+
+    fn hear(&mut self, now: Time) {
+        let links: Vec<usize> = self.hands.links_to.keys().copied().collect();
+        for link in links {
+            let Some(linked) = self.hands.links_to.get_mut(&link) else { continue };
+            let (heard, result) = linked.peer.hear();
+            for heard in heard {
+                match heard {
+                    Heard::Met(member) => self.roster.on_met(now, &mut self.hands, link, member),
+                    Heard::Frame(bytes) => match Word::from_bytes(&bytes) {
+                        Ok(word) => self.roster.on_word(&mut self.hands, link, word),
+                        Err(other) => self.hands.broken.push((link, Gone::Broken(io::Error::other(other)))),
+                    },
+                }
+            }
+            self.hands.broken.extend(result.err().map(|gone| (link, gone)));
+        }
+    }
+
+    fn lose_broken(&mut self, now: Time) {
+        for (link, gone) in core::mem::take(&mut self.hands.broken) {
+            self.hands.links_to.remove(&link);
+            let reason = format!("its agent is gone: {gone}");
+            self.roster.on_lost(now, &mut self.hands, link, &reason);
+        }
+    }
+
+    fn publish(&mut self) {
+        let mut state = self.shared.state();
+        state.has_unknown = self.roster.has_unknown();
+        state.cpu.append(&mut self.hands.cpu);
+        if !self.hands.ended.is_empty() {
+            state.ended.append(&mut self.hands.ended);
+            self.shared.changed.notify_all();
+        }
+    }
+
+    /// Agents end with their connections, and launchers with them.
+    fn leave(mut self) {
+        self.hands.links_to.clear();
+        let until = clock::now() + self.leases.of_control() + LEAVE_TIMEOUT;
+        while self.hands.launchers.iter().any(Option::is_some) && clock::now() < until {
+            self.wait(None);
+            self.hands.reap();
+        }
+        for launcher in self.hands.launchers.iter_mut().flatten() {
+            kill_group(launcher);
+            let _ = launcher.wait();
+        }
+    }
+}
+
+impl Hands {
+    /// Launchers that have ended, by host, with how.
+    fn reap(&mut self) -> Vec<(usize, String)> {
+        let mut ended = Vec::new();
+        for (host, launcher) in self.launchers.iter_mut().enumerate() {
+            if let Some(child) = launcher
+                && let Ok(Some(status)) = child.try_wait()
+            {
+                *launcher = None;
+                ended.push((host, describe(status)));
+            }
+        }
+        ended
+    }
+
+    fn flush(&mut self) {
+        for (link, linked) in &mut self.links_to {
+            self.broken.extend(linked.peer.flush().err().map(|gone| (*link, gone)));
+        }
+    }
+}
+
+impl RosterDriver for Hands {
+    fn launch(&mut self, place: usize, agent: Member) -> Result<(), String> {
+        self.end_launcher(place);
+        let host = &self.farm.hosts[place];
+        let at = host.data(self.join.ip()).ok_or("its address in the network that carries data is not known")?;
+        let directory = host.directory.as_ref().map_or(self.directory.as_path(), Path::new);
+        let arguments = [
+            "agent".into(),
+            "--host".into(),
+            host.name.clone().into(),
+            "--join".into(),
+            self.join.to_string().into(),
+            "--at".into(),
+            at.to_string().into(),
+            "--directory".into(),
+            directory.into(),
+        ];
+        let mut command = launcher::command(host, &self.program, &arguments);
+        let started = command.stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0).spawn();
+        let program = command.get_program().to_string_lossy().into_owned();
+        let mut child = started.map_err(|cause| format!("{program}: {cause}"))?;
+        let introduction = OfAgent {
+            secret: self.secret.clone(),
+            of_applications: self.of_applications.clone(),
+            links: self.links.clone(),
+            agent,
+            lease: self.farm.lease,
+        };
+        let input = child.stdin.take().expect("its input is a pipe");
+        // A launcher that is gone already is found when it is reaped.
+        let _ = introduction.tell(input);
+        self.launchers[place] = Some(child);
+        Ok(())
+    }
+
+    fn end_launcher(&mut self, place: usize) {
+        if let Some(mut launcher) = self.launchers[place].take() {
+            kill_group(&mut launcher);
+            let _ = launcher.wait();
+        }
+    }
+
+    fn say(&mut self, link: usize, order: &Order) {
+        if let Some(linked) = self.links_to.get_mut(&link) {
+            self.broken.extend(linked.peer.say(&order.to_bytes()).err().map(|gone| (link, gone)));
+        }
+    }
+
+    fn close(&mut self, link: usize) {
+        self.links_to.remove(&link);
+    }
+
+    fn ended(&mut self, node: NodeId, how: String) {
+        self.ended.push((node, how));
+    }
+
+    fn used(&mut self, node: NodeId, cpu_us: u64) {
+        self.cpu.insert(node, Duration::from_micros(cpu_us));
+    }
+}
+
+/// Between two looks at launchers, whose end nothing announces.
+const TICK: Duration = Duration::from_millis(50);
+/// Connections without a proof, beside one of each host.
+const STRANGERS_MAX: usize = 64;
+const STRANGER_TIMEOUT: Duration = Duration::from_secs(5);
+const ACCEPTED_MAX: usize = 16;
+/// What a launcher takes to end behind its agent.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(3);

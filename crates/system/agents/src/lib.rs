@@ -1,0 +1,22 @@
+//! The processes of a partition: on this machine as children of run control, and on other hosts through an agent on each.
+//!
+//! [`Children`] is all that run control sees of them. [`Agent`] is `weir agent`, which starts, watches and ends the applications
+//! of its host. What both sides decide is in `membership::agents`; here are sockets, processes and the thread that serves them.
+//!
+//! `docs/hosts.md` says how to use it, `docs/protocols/agents.md` how it works.
+#![forbid(unsafe_code)]
+
+mod agent;
+mod children;
+mod farm;
+mod hub;
+mod introduction;
+mod launcher;
+mod peer;
+mod process;
+
+pub use agent::{Agent, AgentError};
+pub use children::{Child, Children};
+pub use farm::{Farm, Start};
+pub use introduction::Introduction;
+pub use process::{cpu_seconds_of, end_with_parent};

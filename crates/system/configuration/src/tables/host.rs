@@ -1,0 +1,123 @@
+//! `[[host]]`.
+
+use std::net::IpAddr;
+
+use base::ids::Role;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[[host]]`: a machine of the partition. An agent starts, watches and ends its applications. Without hosts all applications run on the
+/// machine of run control. On a host all messages may go through shared memory; between hosts TCP carries what is to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "a table such as { name = \"b\", launcher = \"ssh\", address = \"10.0.0.2\" }"
+)]
+pub struct Host {
+    /// Its name in messages. Required.
+    pub name: String,
+    /// What starts its agent.
+    pub launcher: Launcher,
+    /// Whom the launcher calls: of `ssh` a host, perhaps with a user; of `slurm` a node. By default its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// Its address in the network that carries data. By default `address` if that is an IP address; with `local` `transport.host`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<IpAddr>,
+    /// How many applications of each role it has, such as `{ ros = 2, sfi = 1 }`, and no others. Hosts without the key share what is left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub roles: Option<Counts>,
+    /// Further options of the launcher's command, such as `["-p", "2222"]`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+    /// The program `weir` there. By default the path that it has here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// The folder in which its applications work: where relative paths begin. By default the one in which `weir` was started here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+}
+
+/// What starts the agent of a host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Launcher {
+    /// Run control itself, on its own machine.
+    #[default]
+    Local,
+    /// `ssh`, with a key that asks for no password.
+    Ssh,
+    /// `srun`, best within an allocation that has the node.
+    Slurm,
+}
+
+/// Applications of a host, by role.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, expecting = "a table such as { ros = 2, sfi = 1 }")]
+pub struct Counts {
+    /// Sources of level-1 triggers.
+    pub level1: u32,
+    /// Level-2 supervisors.
+    pub l2sv: u32,
+    /// Level-2 processing units.
+    pub l2pu: u32,
+    /// The pseudo-ROS.
+    pub pros: u32,
+    /// Read-out systems.
+    pub ros: u32,
+    /// The dataflow manager.
+    pub dfm: u32,
+    /// Event builders.
+    pub sfi: u32,
+    /// Dataflow daemons of the event filter.
+    pub efd: u32,
+    /// Recorders.
+    pub sfo: u32,
+}
+
+impl Host {
+    /// Whom the launcher calls.
+    pub fn address(&self) -> &str {
+        self.address.as_deref().unwrap_or(&self.name)
+    }
+
+    /// Its address in the network that carries data, where run control listens at `here`; `None` if nothing says it.
+    pub fn data(&self, here: IpAddr) -> Option<IpAddr> {
+        let of_launcher = match self.launcher {
+            Launcher::Local => Some(here),
+            // Perhaps with a user before it.
+            Launcher::Ssh | Launcher::Slurm => self.address().rsplit('@').next()?.parse().ok(),
+        };
+        self.data.or(of_launcher)
+    }
+}
+
+impl Launcher {
+    /// Its name in the file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Ssh => "ssh",
+            Self::Slurm => "slurm",
+        }
+    }
+}
+
+impl Counts {
+    /// Of a role.
+    pub const fn of(&self, role: Role) -> u32 {
+        match role {
+            Role::RunControl => 0,
+            Role::Level1 => self.level1,
+            Role::L2sv => self.l2sv,
+            Role::L2pu => self.l2pu,
+            Role::Pros => self.pros,
+            Role::Ros => self.ros,
+            Role::Dfm => self.dfm,
+            Role::Sfi => self.sfi,
+            Role::Efd => self.efd,
+            Role::Sfo => self.sfo,
+        }
+    }
+}
