@@ -25,6 +25,14 @@ impl Interrupts {
     /// # Errors
     /// The system lets nobody catch them.
     pub fn end(control: Control) -> io::Result<Self> {
+        Self::call(move || control.interrupt())
+    }
+
+    /// Catches signals, and calls this for each.
+    ///
+    /// # Errors
+    /// The system lets nobody catch them.
+    pub fn call(mut interrupt: impl FnMut() + Send + 'static) -> io::Result<Self> {
         let between_runs = between_runs()?;
         let mut coming = Signals::new(ENDING)?;
         let signals = coming.handle();
@@ -33,7 +41,7 @@ impl Interrupts {
         let thread = thread::Builder::new().name("interrupts".into()).spawn(move || {
             coming.forever().for_each(|_| {
                 catches.store(true, Ordering::SeqCst);
-                control.interrupt();
+                interrupt();
             });
         })?;
         between_runs.store(false, Ordering::SeqCst);

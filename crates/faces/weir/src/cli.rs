@@ -46,6 +46,9 @@ pub enum Command {
     /// Write a configuration to start from, with the data that it reads
     #[command(after_help = INIT_EXAMPLES)]
     Init(InitArgs),
+    /// Take a run at each point of a scan, unattended
+    #[command(after_help = SCAN_EXAMPLES)]
+    Scan(ScanArgs),
     /// Look into RAW files, check them, make torn ones whole
     #[command(subcommand, after_help = FILE_EXAMPLES)]
     File(FileCommand),
@@ -117,6 +120,22 @@ pub struct RunArgs {
     /// Traces.
     #[command(flatten)]
     pub trace: TraceArgs,
+}
+
+/// `weir scan`.
+#[derive(Clone, Debug, Args)]
+pub struct ScanArgs {
+    /// The file that says which keys take which values
+    pub scan: PathBuf,
+    /// Print the points and take none
+    #[arg(long, conflicts_with_all = ["resume", "results"])]
+    pub list: bool,
+    /// Take only the points that the results do not have yet
+    #[arg(long)]
+    pub resume: bool,
+    /// Where results go, a line of JSON for each run; SCAN with the ending .results.jsonl by default
+    #[arg(long, value_name = "FILE")]
+    pub results: Option<PathBuf>,
 }
 
 /// `weir serve`.
@@ -434,6 +453,32 @@ Exit status: 0 well; 1 wrong usage or configuration; 2 could not start; 3 the ru
 residual (events unaccounted for) or was aborted; 4 it was degraded: accepted events were lost,
 are incomplete, failed in the event filter or were decided without all their data, more than
 run.tolerate allows. The last line says why.";
+
+const SCAN_EXAMPLES: &str = "\
+Examples:
+  weir scan threshold.toml --list    the points, with every configuration judged
+  weir scan threshold.toml
+  weir scan threshold.toml --resume  after an interrupt: the points that are left
+
+A scan that takes 12 runs:
+  configuration = \"detector.toml\"    beside this file
+  tries = 2                            another run if one is not good
+  set = { run.events = 10000 }         at all points
+  [[axis]]
+  key = \"sfi.count\"                  a key of the configuration
+  values = [1, 2, 4]
+  [[axis]]
+  name = \"voltage\"                   set by the command below, in WEIR_VOLTAGE
+  from = 1000
+  to = 1300
+  steps = 4
+  [prepare]
+  command = [\"./set-voltage\"]
+
+Every configuration is judged before the first run. A point that fails is said with its reason, and the scan goes on.
+The first SIGINT or SIGTERM ends the run in the order of the data, and the scan; a second one ends the run at once.
+Exit status: 0 all points are taken; 1 a wrong plan or configuration; 2 nothing could start, or results cannot be
+written; 3 interrupted; 4 points have failed. docs/scans.md says more.";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:

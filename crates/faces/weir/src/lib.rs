@@ -12,6 +12,7 @@ mod node;
 mod open_files;
 pub mod progress;
 mod run;
+mod scan;
 mod serve;
 mod tracing;
 
@@ -35,6 +36,7 @@ pub fn run_command<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item 
     }
     match cli.command {
         Command::Run(args) => run::run(&args),
+        Command::Scan(args) => scan::scan(&args),
         Command::Check(args) => on_standard_streams(|out, err| commands::check(&args, out, err)),
         Command::Schema => on_standard_streams(|out, _| commands::schema(out)),
         Command::Init(args) => on_standard_streams(|out, err| commands::init(&args, out, err)),

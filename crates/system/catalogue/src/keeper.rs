@@ -61,6 +61,14 @@ impl Keeper {
         Ok(())
     }
 
+    /// Adds words to the run that goes on, if one does.
+    ///
+    /// # Errors
+    /// Nothing can be written.
+    pub fn remark(&mut self, author: &str, text: &str, now: SystemTime) -> Result<(), CatalogueError> {
+        self.run.as_ref().map_or(Ok(()), |run| self.catalogue.remark(run.id, author, text, None, now))
+    }
+
     /// Keeps how the run went; one that did not begin is taken back.
     ///
     /// # Errors

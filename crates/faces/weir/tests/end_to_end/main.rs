@@ -43,6 +43,7 @@ mod replay;
 mod restart;
 mod run_number;
 mod running;
+mod scan;
 mod secret;
 mod selection;
 mod served;

@@ -52,6 +52,15 @@ impl Job {
         Self { arguments, ..Self::in_directory(TempDir::new("end-to-end")) }.with_memory(memory_bytes_max)
     }
 
+    /// `weir scan` of a plan, whose text gets the directory of the job for `{here}` and that of the examples for `{examples}`.
+    pub(crate) fn scan(plan: &str) -> Self {
+        let job = Self::in_directory(TempDir::new("end-to-end"));
+        let (here, examples) = (job.directory().display().to_string(), examples().display().to_string());
+        let (path, text) = (job.directory().join("scan.toml"), plan.replace("{here}", &here));
+        fs::write(&path, text.replace("{examples}", &examples)).unwrap();
+        Self { arguments: vec!["scan".into(), path.into()], ..job }
+    }
+
     fn in_directory(directory: TempDir) -> Self {
         let (output, arguments, environment) = (directory.join("out"), Vec::new(), Vec::new());
         Self { directory, arguments, output, limit: None, network: None, namespace: None, environment }
@@ -328,6 +337,13 @@ impl Ended {
     /// Where it recorded.
     pub(crate) fn output(&self) -> &Path {
         &self.output
+    }
+
+    /// The same command in the same directory, with further arguments.
+    pub(crate) fn again(self, arguments: &[&str]) -> Job {
+        let path = self.directory.join("scan.toml").into();
+        let job = Job::in_directory(self.directory);
+        Job { arguments: vec!["scan".into(), path], ..job }.with(arguments)
     }
 
     /// Asserts how it ended.
