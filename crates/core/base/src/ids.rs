@@ -98,12 +98,27 @@ pub enum Role {
     Sfo = 8,
     /// Read-out system.
     Ros = 9,
+    /// Trigger distributor: the front of a read-out crate.
+    Trg = 10,
+    /// Event-builder interface of a read-out crate.
+    Ebif = 11,
 }
 
 impl Role {
     /// All roles that take part in a run, in the order in which a stop drains them.
-    pub const IN_DRAIN_ORDER: [Self; 9] =
-        [Self::Level1, Self::L2sv, Self::L2pu, Self::Dfm, Self::Sfi, Self::Efd, Self::Sfo, Self::Pros, Self::Ros];
+    pub const IN_DRAIN_ORDER: [Self; 11] = [
+        Self::Level1,
+        Self::L2sv,
+        Self::L2pu,
+        Self::Dfm,
+        Self::Sfi,
+        Self::Efd,
+        Self::Sfo,
+        Self::Pros,
+        Self::Ebif,
+        Self::Trg,
+        Self::Ros,
+    ];
 
     /// The stem of application names: `sfi` for `sfi-1`.
     pub const fn stem(self) -> &'static str {
@@ -118,6 +133,8 @@ impl Role {
             Self::Efd => "efd",
             Self::Sfo => "sfo",
             Self::Ros => "ros",
+            Self::Trg => "trg",
+            Self::Ebif => "ebif",
         }
     }
 }

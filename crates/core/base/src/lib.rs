@@ -1,5 +1,5 @@
 //! The words of every part of Weir: [`time`], identities ([`ids`]), bulk data ([`bulk`]) and where it is found by event
-//! ([`event_manager`]), repeatable [`random`] numbers, [`histogram`]s,
+//! ([`event_manager`]), what is known of events in hand ([`event_map`]), repeatable [`random`] numbers, [`histogram`]s,
 //! and [`losses`] of devices.
 //!
 //! Everything here is a value. Nothing does I/O, reads a clock or draws a number that a seed does not fix.
@@ -10,6 +10,7 @@ extern crate alloc;
 
 pub mod bulk;
 pub mod event_manager;
+pub mod event_map;
 pub mod histogram;
 pub mod ids;
 pub mod losses;

@@ -4,8 +4,8 @@
 //! crate is `no_std`, and a test checks its list of dependencies. The same source runs in real processes and in
 //! virtual time.
 //!
-//! The modules follow the data: [`level1`] issues triggers, [`readout`] keeps fragments, [`level2`] decides which
-//! events are built. [`building`] builds them, [`filter`] selects, [`recording`] records. Every role is a
+//! The modules follow the data: [`level1`] issues triggers, [`readout`] keeps fragments, [`roc`] makes crates of it, [`level2`]
+//! decides which events are built. [`building`] builds them, [`filter`] selects, [`recording`] records. Every role is a
 //! [`component::Component`] behind a [`node::Node`]. The crate `control` conducts runs and draws up their accounts.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -15,7 +15,6 @@ extern crate alloc;
 pub mod building;
 pub mod component;
 pub(crate) mod ending;
-pub(crate) mod event_map;
 pub mod filter;
 pub(crate) mod groups;
 pub mod ledger;
@@ -26,6 +25,7 @@ pub mod node;
 pub mod readout;
 pub mod recording;
 pub mod report;
+pub mod roc;
 pub(crate) mod several;
 pub mod turns;
 pub mod window;

@@ -59,7 +59,7 @@ impl MissedClears {
 /// One message.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
-    /// Level 1 → ROS: read out these events, which were issued or are told again together; → DFM where there is no level 2: build them. At most
+    /// Level 1 → ROS, or TRG, which tells its crate: read out these events, which were issued or are told again together; → DFM where there is no level 2: build them. At most
     /// `in_flight` beyond what [`Message::Taken`] covers.
     L1Accept {
         /// They.
@@ -94,9 +94,9 @@ pub enum Message {
     /// Level 1 → L2SV or DFM, L2SV → DFM, and SFI → DFM: nothing follows in this run. A stop by command would overtake
     /// what is on its way on other connections. Said again to a peer that comes back.
     NoMore,
-    /// ROS, L2SV or DFM → level 1: how many triggers it has taken in all. Cumulative; opens the window of level 1.
+    /// ROS, TRG, L2SV or DFM → level 1, ROS → TRG: how many triggers it has taken in all. Cumulative; opens the window of level 1.
     Taken(u64),
-    /// ROS, L2SV or DFM → level 1: stop or go on triggering. Changes only.
+    /// ROS, TRG, L2SV or DFM → level 1, ROS → TRG: stop or go on triggering. Changes only.
     Busy {
         /// Why.
         cause: BusyCause,
@@ -113,7 +113,7 @@ pub enum Message {
         /// Its regions of interest.
         rois: Vec<Roi>,
     },
-    /// L2PU → ROS: data of some ROBs. At most one per worker and ROS. Answered by `RoiReply`.
+    /// L2PU → ROS or TRG, TRG → ROS: data of some ROBs. At most one per worker and ROS. Answered by `RoiReply`.
     RoiRequest {
         /// The event.
         event: EventId,
@@ -122,7 +122,7 @@ pub enum Message {
         /// Source identifiers.
         robs: Vec<u32>,
     },
-    /// ROS → L2PU.
+    /// ROS or TRG → L2PU, ROS → TRG.
     RoiReply {
         /// The event.
         event: EventId,
@@ -247,17 +247,17 @@ pub enum Message {
         /// Everything below this event is finished for good.
         oldest_unfinished: EventId,
     },
-    /// SFI → ROS or pROS: data for building. At most `outstanding_requests` over all events and ROSs. Answered by `EventReply`.
+    /// SFI → ROS, EBIF or pROS, EBIF → ROS: data for building. At most `outstanding_requests` over all events and ROSs. Answered by `EventReply`.
     EventRequest {
         /// For one event each; other sources may be sent the same list.
         requests: Arc<Vec<DataRequest>>,
     },
-    /// DFM → all ROSs, multicast, may be lost: send the data of these events to their builders `[ATM1997 §II]`. At most the
+    /// DFM → all ROSs and TRGs, multicast, may be lost, TRG → EBIF: send the data of these events to their builders `[ATM1997 §II]`. At most the
     /// `building` of all SFIs. Answered by `EventReply` to the SFI, which asks for what it does not get.
     Push(Vec<PushOrder>),
-    /// DFM → ROS: where events go from a number on. One for each change.
+    /// DFM → ROS or TRG: where events go from a number on. One for each change.
     Destinations(Destinations),
-    /// ROS or pROS → SFI: what was there together, of requests that may have come in several messages, or pushed; what has
+    /// ROS, EBIF or pROS → SFI, ROS → EBIF: what was there together, of requests that may have come in several messages, or pushed; what has
     /// still to arrive follows in others. At most one entry per request, and as many bytes as
     /// [`group_bytes_max`](crate::readout::ros::RosParameters) or one event has; what is pushed, within the byte credits. Where
     /// replies go several ways, one that overtakes others takes their bytes as arrived, and credits return early.
@@ -269,7 +269,7 @@ pub enum Message {
         /// The bytes of the replies, one behind the other.
         bulk: Bulk,
     },
-    /// SFI → ROS: how much of what it has pushed is taken or dropped. Cumulative, may be lost; four in a window.
+    /// SFI → ROS or EBIF: how much of what it has pushed is taken or dropped. Cumulative, may be lost; four in a window.
     Credit(u64),
     /// SFI → DFM: these events are built. At most `building` that the DFM has not answered. Answered by `Granted` and `Revoked`.
     EndOfEvent(Vec<Ended>),
@@ -287,7 +287,7 @@ pub enum Message {
     Ledger(Box<Ledger>),
     /// SFI → DFM: flow control `[EB2007 §II-B.2]`. Changes only.
     SfiBusy(bool),
-    /// DFM → all ROSs and the pROS, multicast, may be lost: forget these events. At least one per 100 ms.
+    /// DFM → all ROSs, TRGs and the pROS, multicast, may be lost, TRG → ROS: forget these events. At least one per 100 ms.
     Clear {
         /// From 1, without gaps.
         sequence: u64,
@@ -298,7 +298,7 @@ pub enum Message {
         /// About 100 events. All read-out systems are sent the same list.
         events: Arc<Vec<EventId>>,
     },
-    /// ROS → DFM: these clear groups did not arrive. The next follows when all of them have come, or after 100 ms.
+    /// ROS or TRG → DFM, ROS → TRG: these clear groups did not arrive. The next follows when all of them have come, or after 100 ms.
     /// Answered by `Clear` sent to this ROS alone.
     ClearAsk(MissedClears),
 

@@ -15,8 +15,8 @@ use timing::clock::Fit;
 use timing::watch::Known;
 
 pub use counters::{
-    Counter, Counters, DatagramCounts, DfmCounters, EfdCounters, L2puCounters, L2svCounters, Level1Counters, Nature,
-    RosCounters, SfiCounters, SfoCounters, Tally,
+    Counter, Counters, DatagramCounts, DfmCounters, EbifCounters, EfdCounters, L2puCounters, L2svCounters,
+    Level1Counters, Nature, RosCounters, SfiCounters, SfoCounters, Tally, TrgCounters,
 };
 
 /// The counts of one application, taken at one moment.

@@ -31,7 +31,7 @@ pub(super) fn setup(assembly: Assembly, inputs: Inputs) -> Result<Setup, Simulat
         return Err(SimulationError::DriverOnFarm);
     }
     let outside = outside(&assembly, &simulation, &inputs)?;
-    let applications = assembly.applications.clone();
+    let (applications, readout) = (assembly.applications.clone(), assembly.readout());
     let (run, seed) = (assembly.run(), partition.run.seed);
     let duration = partition.run.duration.map(configuration::Interval::duration);
     let stop_timeout = partition.run.stop_timeout.duration();
@@ -62,6 +62,7 @@ pub(super) fn setup(assembly: Assembly, inputs: Inputs) -> Result<Setup, Simulat
             assembly.parameters(node, life.0 > 0).component(triggers)
         }),
         applications,
+        readout,
     })
 }
 

@@ -1,6 +1,8 @@
 //! Seeded random runs of whole partitions with every fault of a network and its hosts.
 
-use simulator::swarm::{EDITION, EDITION_OF_JOINS, EDITION_OF_LINKS, EDITION_OF_PROCESSORS, InputKind, LEVELS, Plan};
+use simulator::swarm::{
+    EDITION, EDITION_OF_CRATES, EDITION_OF_JOINS, EDITION_OF_LINKS, EDITION_OF_PROCESSORS, InputKind, LEVELS, Plan,
+};
 use simulator::world::{Planted, Trace};
 use std::ops::Range;
 
@@ -76,6 +78,13 @@ fn level_1_processors_trigger_when_they_like() {
     let processors = |seed, level| Plan::draw_in(EDITION_OF_PROCESSORS, seed, level);
     // Fresh seeds meet a run that does not end about once in two thousand: 1974886300326 of level 0 is such a one.
     (0..LEVELS).for_each(|level| campaign_over(78_000_000..78_000_150, level, processors));
+}
+
+#[test]
+fn read_out_systems_stand_in_crates_or_alone() {
+    let crates = |seed, level| Plan::draw_in(EDITION_OF_CRATES, seed, level);
+    let level = number("WEIR_LEVEL").map(|level| level as u32);
+    (0..LEVELS).filter(|one| level.is_none_or(|level| level == *one)).for_each(|level| campaign_of(level, crates));
 }
 
 #[test]

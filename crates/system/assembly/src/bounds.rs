@@ -199,15 +199,19 @@ impl Assembly {
 impl Bounds {
     /// How much of a credit may be on its way from an application to another, each in one life: sent, and not taken.
     pub fn most(&self, credit: Credit, from: Role, to: Role) -> usize {
-        use Role::{Dfm, Efd, L2pu, L2sv, Level1, Ros, Sfi, Sfo};
+        use Role::{Dfm, Efd, L2pu, L2sv, Level1, Ros, Sfi, Sfo, Trg};
         let Self { window, alive, share, told_together, building, sfi_events, slots, slots_of_one, lives, .. } = *self;
         match (credit, from, to) {
-            (Credit::Window, Level1, Ros | L2sv) | (Credit::Window, Ros, Level1) => window,
+            (Credit::Window, Level1, Ros | Trg | L2sv) | (Credit::Window, Ros, Level1) => window,
+            // A TRG that has returned does not know what its systems have from its former life.
+            (Credit::Window, Trg, Ros) => window.saturating_mul(2),
             // Where the DFM takes triggers, a later life of it is told of all that is not finished.
             (Credit::Window, Level1, Dfm) => window.saturating_add(alive),
             (Credit::Again, Level1, L2sv) => alive,
             // With each trigger that is taken the receiver may say so, become busy, and cease to be, for two causes.
-            (Credit::Taken, Ros, Level1) => window.saturating_add(1).saturating_mul(5),
+            (Credit::Taken, Ros, Level1 | Trg) | (Credit::Taken, Trg, Level1) => {
+                window.saturating_add(1).saturating_mul(5)
+            }
             (Credit::Taken, L2sv | Dfm, Level1) => alive.saturating_add(1).saturating_mul(5),
             // Each raises one of two bounds, which are in the window, or says the first slice, or the end.
             (Credit::Passed, Ros, Level1) => window.saturating_mul(2).saturating_add(8),
@@ -330,7 +334,9 @@ pub fn tickets(partition: &Partition) -> usize {
     // as many that they asked for in vain.
     let links = if ros.robs == 0 { LINKS_UNKNOWN } else { ros.robs };
     let workers = l2pu.as_ref().map_or(0, |l2pu| l2pu.workers);
-    let held = 4 * u64::from(sfi.events.max(workers).max(1)) * u64::from(links);
+    // So may an EBIF, for all builders.
+    let builders = if partition.roc.is_some() { sfi.count.max(1) } else { 1 };
+    let held = 4 * u64::from((sfi.events * builders).max(workers).max(1)) * u64::from(links);
     held.next_power_of_two().clamp(TICKETS_MIN, TICKETS_MAX) as usize
 }
 
@@ -352,7 +358,7 @@ fn event_max(partition: &Partition) -> usize {
 fn push_bytes(partition: &Partition) -> usize {
     let window = usize::try_from(partition.push_window().bytes()).unwrap_or(usize::MAX / 4);
     let by_ports = window.saturating_mul(partition.ros.ports.len().max(1));
-    by_ports.saturating_add(frame_max(partition)).saturating_mul(partition.ros.count as usize)
+    by_ports.saturating_add(frame_max(partition)).saturating_mul(partition.sources() as usize)
 }
 
 /// The roles and run control.

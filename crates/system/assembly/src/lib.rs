@@ -8,6 +8,7 @@ pub mod bounds;
 mod modelled;
 mod parameters;
 mod returns;
+mod roc;
 mod scale;
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use dataflow::level2::overrides::{Override, Overrides};
 use dataflow::level2::steering::{Skeleton, Strategy};
 use dataflow::node::RUN_CONTROL;
 use dataflow::readout::ros::Framing;
+use dataflow::roc::CrateRos;
 
 use modelled::Modelled;
 
@@ -122,25 +124,59 @@ impl Assembly {
         core::iter::once(Role::RunControl).chain(self.applications.iter().map(|app| app.role)).collect()
     }
 
-    /// Read-out systems and the pseudo-ROS: the receivers of clears.
+    /// Who takes triggers, requests of level 2 and clears: read-out systems that stand alone, and the fronts of crates.
+    pub fn fronts(&self) -> Vec<NodeId> {
+        let alone = |(place, node): (usize, NodeId)| self.partition.crate_of(place).is_none().then_some(node);
+        let alone = self.of(Role::Ros).into_iter().enumerate().filter_map(alone);
+        alone.chain(self.of(Role::Trg)).collect()
+    }
+
+    /// Fronts and the pseudo-ROS: the receivers of clears.
     pub fn readout(&self) -> Vec<NodeId> {
-        [self.of(Role::Ros), self.of(Role::Pros)].concat()
+        [self.fronts(), self.of(Role::Pros)].concat()
+    }
+
+    /// The read-out systems of a crate.
+    pub fn systems_of(&self, place: usize) -> Vec<CrateRos> {
+        let all = self.of(Role::Ros).into_iter().zip(&self.robs).enumerate();
+        let within = all.filter(|(ros, _)| self.partition.crate_of(*ros) == Some(place));
+        within.map(|(_, (node, robs))| CrateRos { node, robs: robs.clone() }).collect()
+    }
+
+    /// The crate that an application is part of, and whether it is a read-out system in it.
+    fn place_in_crate(&self, app: &Application) -> Option<(usize, bool)> {
+        let index = || self.index_in_role(app.node);
+        match app.role {
+            Role::Ros => Some((self.partition.crate_of(index())?, true)),
+            Role::Trg | Role::Ebif => Some((index(), false)),
+            _ => None,
+        }
     }
 
     /// Whether two applications exchange messages.
     pub fn talk(&self, one: NodeId, other: NodeId) -> bool {
         let (Some(one), Some(other)) = (self.application(one), self.application(other)) else { return true };
         let has_level2 = self.partition.l2sv.is_some();
+        if self.partition.roc.is_some() {
+            match (self.place_in_crate(one), self.place_in_crate(other)) {
+                // The read-out systems of a crate know its TRG and its EBIF only.
+                (Some((first, first_reads)), Some((second, second_reads))) => {
+                    return first == second && !(first_reads && second_reads);
+                }
+                (Some((_, true)), None) | (None, Some((_, true))) => return false,
+                _ => {}
+            }
+        }
         let pairs = [(one.role, other.role), (other.role, one.role)];
         pairs.into_iter().any(|pair| match pair {
-            (Role::Level1, Role::Ros | Role::L2sv | Role::Dfm)
+            (Role::Level1, Role::Ros | Role::Trg | Role::L2sv | Role::Dfm)
             | (Role::L2sv, Role::L2pu | Role::Dfm)
-            | (Role::Dfm, Role::Ros | Role::Pros | Role::Sfi | Role::Efd)
-            | (Role::Sfi, Role::Ros | Role::Pros | Role::Efd)
+            | (Role::Dfm, Role::Ros | Role::Trg | Role::Pros | Role::Sfi | Role::Efd)
+            | (Role::Sfi, Role::Ros | Role::Ebif | Role::Pros | Role::Efd)
             | (Role::Efd, Role::Sfo) => true,
-            (Role::L2pu, Role::Ros | Role::Pros) => has_level2,
+            (Role::L2pu, Role::Ros | Role::Trg | Role::Pros) => has_level2,
             (Role::L2pu, Role::Sfi) => self.is_phased(),
-            (Role::L2sv, Role::Ros) => !self.partition.builds(),
+            (Role::L2sv, Role::Ros | Role::Trg) => !self.partition.builds(),
             _ => false,
         })
     }

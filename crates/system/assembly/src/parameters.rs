@@ -9,7 +9,7 @@ use dataflow::building::dfm::{ClearAfter, Dfm, DfmInput, DfmParameters};
 use dataflow::building::push_control::BuildingMode;
 use dataflow::building::pushed::PushedParameters;
 use dataflow::building::request_credits::CreditPolicy;
-use dataflow::building::sfi::{RequestOrder, Sfi, SfiParameters, Source};
+use dataflow::building::sfi::{Patience, RequestOrder, Sfi, SfiParameters, Source};
 use dataflow::component::Component;
 use dataflow::filter::efd::{Decider, Demand, Efd, EfdParameters};
 use dataflow::filter::policy::FilterPolicy;
@@ -29,6 +29,8 @@ use dataflow::readout::rule::{Axis, Rule};
 use dataflow::readout::slices::Slices;
 use dataflow::readout::watch::Watched;
 use dataflow::recording::sfo::{Durable, Sfo, SfoParameters};
+use dataflow::roc::ebif::{Ebif, EbifParameters};
+use dataflow::roc::trg::{Trg, TrgParameters};
 use trigger::LEVEL2_RESULT;
 
 use crate::Assembly;
@@ -54,6 +56,10 @@ pub enum Parameters {
     Efd(EfdParameters),
     /// Of a recorder.
     Sfo(SfoParameters),
+    /// Of the front of a crate.
+    Trg(TrgParameters),
+    /// Of the interface of a crate to event building.
+    Ebif(EbifParameters),
 }
 
 /// Where level 1 has its triggers from, if it does not make them.
@@ -92,6 +98,8 @@ impl Parameters {
             Self::Sfi(parameters) => Box::new(Sfi::new(parameters)),
             Self::Efd(parameters) => Box::new(Efd::new(parameters)),
             Self::Sfo(parameters) => Box::new(Sfo::new(parameters)),
+            Self::Trg(parameters) => Box::new(Trg::new(parameters)),
+            Self::Ebif(parameters) => Box::new(Ebif::new(parameters)),
         }
     }
 }
@@ -125,16 +133,18 @@ impl Assembly {
             Role::L2sv => Parameters::L2sv(self.l2sv(index)),
             Role::L2pu => Parameters::L2pu(self.l2pu(index)),
             Role::Pros => Parameters::Ros(RosParameters { late, ..self.pros() }),
-            Role::Ros => Parameters::Ros(RosParameters { late, ..self.ros(index) }),
+            Role::Ros => Parameters::Ros(RosParameters { late, ..self.in_crate(index, self.ros(index)) }),
             Role::Dfm => Parameters::Dfm(DfmParameters { late, ..self.dfm() }),
             Role::Sfi => Parameters::Sfi(self.sfi(index)),
             Role::Efd => Parameters::Efd(self.efd()),
             Role::Sfo => Parameters::Sfo(SfoParameters { late, ..self.sfo() }),
+            Role::Trg => Parameters::Trg(TrgParameters { late, ..self.trg(index) }),
+            Role::Ebif => Parameters::Ebif(self.ebif(index)),
             Role::RunControl => unreachable!("run control is no component"),
         }
     }
 
-    fn level1_node(&self) -> Option<NodeId> {
+    pub(crate) fn level1_node(&self) -> Option<NodeId> {
         self.of(Role::Level1).first().copied()
     }
 
@@ -148,12 +158,12 @@ impl Assembly {
     }
 
     /// Who clears the read-out: the DFM, else the one L2SV.
-    fn clearer(&self) -> NodeId {
+    pub(crate) fn clearer(&self) -> NodeId {
         self.dfm_node().or_else(|| self.of(Role::L2sv).first().copied()).expect("checked: one of them is there")
     }
 
     /// Each application of a role draws other random numbers.
-    fn seed_of(&self, index: usize) -> u64 {
+    pub(crate) fn seed_of(&self, index: usize) -> u64 {
         self.partition.run.seed.wrapping_add(index as u64)
     }
 
@@ -184,7 +194,7 @@ impl Assembly {
         let poisson = level1.spacing == toml::Spacing::Poisson;
         let l2svs = self.of(Role::L2sv);
         Level1Parameters {
-            readout: self.of(Role::Ros),
+            readout: self.fronts(),
             keep: self.keep(),
             listeners: if l2svs.is_empty() { Vec::new() } else { self.of(Role::Dfm) },
             deciders: if l2svs.is_empty() { self.of(Role::Dfm) } else { l2svs },
@@ -253,9 +263,11 @@ impl Assembly {
 
     fn l2pu(&self, index: usize) -> L2puParameters {
         let l2pu = self.partition.l2pu.clone().unwrap_or_default();
-        let ros = self.of(Role::Ros);
+        let trgs = self.of(Role::Trg);
+        let front_of = |place, node| self.partition.crate_of(place).map_or(node, |place| trgs[place]);
+        let ros = self.of(Role::Ros).into_iter().enumerate().map(|(place, node)| front_of(place, node));
         let mut ros_of_rob: Vec<(u32, NodeId)> =
-            ros.into_iter().zip(&self.robs).flat_map(|(node, robs)| robs.iter().map(move |rob| (*rob, node))).collect();
+            ros.zip(&self.robs).flat_map(|(node, robs)| robs.iter().map(move |rob| (*rob, node))).collect();
         ros_of_rob.sort_unstable();
         L2puParameters {
             workers: l2pu.workers as usize,
@@ -269,7 +281,7 @@ impl Assembly {
         }
     }
 
-    fn ros(&self, index: usize) -> RosParameters {
+    pub(crate) fn ros(&self, index: usize) -> RosParameters {
         let ros = &self.partition.ros;
         let (busy_below, busy_above) = self.busy_limits();
         RosParameters {
@@ -286,7 +298,7 @@ impl Assembly {
                 },
                 sfis: self.of(Role::Sfi),
                 window_bytes: self.partition.push_window().bytes(),
-                bytes_per_s: push.link_per_second.map(|link| link.bytes() / u64::from(ros.count)),
+                bytes_per_s: push.link_per_second.map(|link| link.bytes() / u64::from(self.partition.sources())),
                 burst_bytes: push.burst.bytes(),
                 group: push.group as usize,
                 group_age: push.group_age.duration(),
@@ -457,13 +469,13 @@ impl Assembly {
             mode: match dfm.building {
                 toml::BuildingMode::Pull => BuildingMode::Pull,
                 toml::BuildingMode::Push => BuildingMode::PushAssigned,
-                toml::BuildingMode::PushByNumber => BuildingMode::PushByTable { readout: self.of(Role::Ros), run },
+                toml::BuildingMode::PushByNumber => BuildingMode::PushByTable { readout: self.fronts(), run },
             },
             input: match dfm.input {
                 toml::DfmInput::Level2 => DfmInput::Level2 { l2svs: self.of(Role::L2sv), level1: level1() },
                 toml::DfmInput::Level1 => DfmInput::Level1(level1()),
                 toml::DfmInput::SelfTrigger => DfmInput::SelfTrigger {
-                    readout: self.of(Role::Ros),
+                    readout: self.fronts(),
                     first: self.first(),
                     limit: self.partition.run.events,
                     spacing: spacing(dfm.rate, false),
@@ -494,15 +506,24 @@ impl Assembly {
 
     fn sfi(&self, index: usize) -> SfiParameters {
         let sfi = &self.partition.sfi;
-        let ros = self.of(Role::Ros).into_iter().zip(&self.robs);
-        let ros = ros.enumerate().map(|(index, (node, robs))| {
-            let awaited = self.sources_of(index).any(|(_, source)| source.on_missing == toml::OnMissing::Wait);
-            Source { node, robs: robs.clone(), results: false, awaited }
+        let is_awaited = |ros| self.sources_of(ros).any(|(_, source)| source.on_missing == toml::OnMissing::Wait);
+        let all = self.of(Role::Ros).into_iter().zip(&self.robs).enumerate();
+        let alone = all.filter(|(index, _)| self.partition.crate_of(*index).is_none());
+        let ros = alone.map(|(index, (node, robs))| {
+            let patience = if is_awaited(index) { Patience::Always } else { Patience::Tries };
+            Source { node, robs: robs.clone(), results: false, patience }
+        });
+        let crates = self.of(Role::Ebif).into_iter().enumerate().map(|(place, node)| {
+            let mut within = (0..self.robs.len()).filter(|ros| self.partition.crate_of(*ros) == Some(place));
+            let patience = if within.any(is_awaited) { Patience::Always } else { Patience::WhileAway };
+            let robs = self.systems_of(place).into_iter().flat_map(|system| system.robs).collect();
+            Source { node, robs, results: false, patience }
         });
         let pros = self.of(Role::Pros).into_iter();
-        let pros = pros.map(|node| Source { node, robs: vec![LEVEL2_RESULT.0], results: true, awaited: false });
+        let result = |node| Source { node, robs: vec![LEVEL2_RESULT.0], results: true, patience: Patience::Tries };
+        let pros = pros.map(result);
         SfiParameters {
-            sources: ros.chain(pros).collect(),
+            sources: ros.chain(crates).chain(pros).collect(),
             dfm: self.clearer(),
             efds: self.of(Role::Efd),
             events: sfi.events as usize,

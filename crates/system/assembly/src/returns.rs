@@ -8,6 +8,7 @@ use configuration::{LossAction, Partition};
 pub const fn recovers(role: Role) -> bool {
     match role {
         Role::L2sv | Role::L2pu | Role::Pros | Role::Ros | Role::Dfm | Role::Sfi | Role::Efd | Role::Sfo => true,
+        Role::Trg | Role::Ebif => true,
         Role::RunControl | Role::Level1 => false,
     }
 }

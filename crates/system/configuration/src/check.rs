@@ -9,6 +9,7 @@ mod links;
 mod ports;
 mod processors;
 mod push;
+mod roc;
 mod selection;
 mod simulation;
 mod streams;
@@ -43,6 +44,7 @@ pub(crate) fn check(partition: &Partition, root: &Node, bad: &BTreeSet<String>) 
     checker.fragment();
     checker.capacities();
     checker.push();
+    checker.roc();
     checker.ports();
     checker.hosts();
     checker.carriers();

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::source::Node;
 use crate::tables::{
     BuildingMode, Control, Dfm, DfmInput, Ef, FragmentKind, Host, Identity, Input, L2pu, L2sv, Level1, Level1Source,
-    LinkSource, Matching, Menu, Output, Processes, Pt, Push, Ros, RosInput, Run, Sfi, Sfo, Simulation, Strategy,
+    LinkSource, Matching, Menu, Output, Processes, Pt, Push, Roc, Ros, RosInput, Run, Sfi, Sfo, Simulation, Strategy,
     Stream, Transport,
 };
 use crate::units::Size;
@@ -35,6 +35,8 @@ pub struct Partition {
     pub menu: Option<Menu>,
     /// The read-out systems and their read-out buffers (ROBs).
     pub ros: Ros,
+    /// The read-out crates. Without them all read-out systems stand alone.
+    pub roc: Option<Roc>,
     /// The programs that send fragments by themselves; for `ros.input = "links"`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub source: Vec<LinkSource>,
@@ -103,6 +105,23 @@ impl Partition {
         self.sfi.count > 0
     }
 
+    /// Number of read-out crates.
+    pub fn crates(&self) -> u32 {
+        self.roc.as_ref().map_or(0, |roc| roc.count)
+    }
+
+    /// The crate of a read-out system, by its place among all of them; `None` if it stands alone.
+    pub fn crate_of(&self, ros: usize) -> Option<usize> {
+        let roc = self.roc.as_ref()?;
+        Some(ros / roc.ros.max(1) as usize).filter(|place| *place < roc.count as usize)
+    }
+
+    /// How many sources event builders have: crates, and read-out systems that stand alone.
+    pub fn sources(&self) -> u32 {
+        let within = self.roc.as_ref().map_or(0, |roc| roc.count.saturating_mul(roc.ros));
+        self.ros.count.saturating_sub(within).saturating_add(self.crates())
+    }
+
     /// How read-out systems push, if they do.
     pub fn push(&self) -> Option<Push> {
         (self.dfm.building != BuildingMode::Pull).then(|| self.ros.push.clone().unwrap_or_default())
@@ -112,7 +131,7 @@ impl Partition {
     pub fn push_window(&self) -> Size {
         let share = || {
             let events = self.sfi.max_event_size.bytes().saturating_mul(u64::from(self.sfi.building));
-            Size::from_bytes(events.div_ceil(u64::from(self.ros.count.max(1))))
+            Size::from_bytes(events.div_ceil(u64::from(self.sources().max(1))))
         };
         self.push().and_then(|push| push.window).unwrap_or_else(share)
     }
@@ -163,6 +182,8 @@ impl Partition {
             (Role::Sfi, self.sfi.count),
             (Role::Efd, self.event_filter().map_or(0, |ef| ef.count)),
             (Role::Sfo, self.sfo.as_ref().map_or(0, |sfo| sfo.count)),
+            (Role::Trg, self.crates()),
+            (Role::Ebif, if self.builds() { self.crates() } else { 0 }),
         ];
         counts
             .into_iter()

@@ -48,6 +48,13 @@ pub(crate) fn ranges(p: &Partition) -> Vec<(&'static str, u32, RangeInclusive<u3
         ]);
     }
     ranges.extend(p.ros.push.as_ref().map(|push| ("ros.push.group", push.group, 1..=GROUP_MAX)));
+    if let Some(roc) = &p.roc {
+        ranges.extend([
+            ("roc.count", roc.count, 1..=CRATES_MAX),
+            ("roc.ros", roc.ros, 1..=CRATE_MAX),
+            ("roc.clear_group", roc.clear_group, 1..=GROUP_MAX),
+        ]);
+    }
     ranges.extend(p.pt.as_ref().map(|pt| ("pt.count", pt.count, 1..=TASKS_MAX)));
     ranges.extend(p.sfo.as_ref().map(|sfo| ("sfo.count", sfo.count, 1..=APPLICATIONS_MAX)));
     ranges
@@ -55,7 +62,11 @@ pub(crate) fn ranges(p: &Partition) -> Vec<(&'static str, u32, RangeInclusive<u3
 
 /// Applications of one role. Those of all roles and run control together stay within the 16 bits of a node id.
 const APPLICATIONS_MAX: u32 = 10_000;
-const _: () = assert!(6 * APPLICATIONS_MAX + 4 <= u16::MAX as u32);
+const _: () = assert!(6 * APPLICATIONS_MAX + 2 * CRATES_MAX + 4 <= u16::MAX as u32);
+/// Each has a TRG and an EBIF.
+const CRATES_MAX: u32 = 2_500;
+/// Read-out systems of a crate.
+const CRATE_MAX: u32 = dataflow::roc::ebif::SYSTEMS_MAX as u32;
 
 /// ROBs of an event that readers of the format take (format note §3e).
 const ROBS_MAX: u32 = 4096;

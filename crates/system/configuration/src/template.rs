@@ -29,6 +29,11 @@ pub const TEMPLATES: &[Template] = &[
         text: include_str!("../../../../examples/event-builder.toml"),
     },
     Template {
+        name: "readout-crate",
+        summary: "a read-out crate: triggers and clears go in through a TRG, fragments come out through an EBIF",
+        text: include_str!("../../../../examples/readout-crate.toml"),
+    },
+    Template {
         name: "full-size",
         summary: "1,600 read-out links and 100 event builders on one machine",
         text: include_str!("../../../../examples/full-size.toml"),

@@ -6,8 +6,8 @@ use std::fmt;
 use base::ids::{NodeId, Role};
 use control::controller::Ending;
 use dataflow::report::{
-    Counters, DatagramCounts, DfmCounters, EfdCounters, L2puCounters, L2svCounters, Level1Counters, Nature, Report,
-    RosCounters, SfiCounters, SfoCounters,
+    Counters, DatagramCounts, DfmCounters, EbifCounters, EfdCounters, L2puCounters, L2svCounters, Level1Counters,
+    Nature, Report, RosCounters, SfiCounters, SfoCounters, TrgCounters,
 };
 
 use crate::human::{elapsed, grouped, percent, si, time, wrapped};
@@ -448,6 +448,14 @@ impl Stage {
                 let sfo = SfoCounters::total(reports).in_files();
                 (sfo.recorded, Some(sfo.bytes), Some((sfo.failures, "failures")))
             }
+            Role::Trg => {
+                let trg = TrgCounters::total(reports);
+                (trg.triggers, None, Some((trg.timeouts, "time-outs")))
+            }
+            Role::Ebif => {
+                let ebif = EbifCounters::total(reports);
+                (ebif.answered + ebif.pushed, Some(ebif.bytes_out), Some((ebif.timeouts, "time-outs")))
+            }
         };
         Self { events, bytes, troubles }
     }
@@ -514,8 +522,19 @@ fn more(f: &mut fmt::Formatter<'_>, all: usize, shown: usize) -> fmt::Result {
 }
 
 /// The order in which data move.
-const IN_DATA_ORDER: [Role; 9] =
-    [Role::Level1, Role::Ros, Role::L2sv, Role::L2pu, Role::Pros, Role::Dfm, Role::Sfi, Role::Efd, Role::Sfo];
+const IN_DATA_ORDER: [Role; 11] = [
+    Role::Level1,
+    Role::Trg,
+    Role::Ros,
+    Role::L2sv,
+    Role::L2pu,
+    Role::Pros,
+    Role::Dfm,
+    Role::Ebif,
+    Role::Sfi,
+    Role::Efd,
+    Role::Sfo,
+];
 
 /// Room for the name of a stage and its events.
 const STAGE_CHARS: usize = 32;

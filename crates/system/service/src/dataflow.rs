@@ -91,11 +91,13 @@ impl Dataflow {
         }
         let is_there = |role: Role| stages.iter().any(|stage| stage.role == role.stem());
         let has_level2 = is_there(Role::L2sv);
+        let has_lone_systems = (0..partition.ros.count as usize).any(|ros| partition.crate_of(ros).is_none());
         let links = WAYS
             .into_iter()
             .filter(|(from, to)| is_there(*from) && is_there(*to))
             // Without level 2 the DFM has the triggers of level 1.
             .filter(|way| !has_level2 || *way != (Role::Level1, Role::Dfm))
+            .filter(|way| has_lone_systems || !WAYS_OF_LONE_SYSTEMS.contains(way))
             .map(|(from, to)| Link { from: from.stem(), to: to.stem() })
             .collect();
         Self { stages, links }
@@ -211,6 +213,12 @@ const fn kind(role: Role) -> Kind {
             Kind { name: "pROS", unit: "fragments", rate: &["fragments_in"], taken: &["resident"], given: &[] }
         }
         Role::Ros => Kind { name: "ROS", unit: "fragments", rate: &["fragments_in"], taken: &["resident"], given: &[] },
+        Role::Trg => {
+            Kind { name: "TRG", unit: "triggers", rate: &["triggers"], taken: &["rejected"], given: &["dispatched"] }
+        }
+        Role::Ebif => {
+            Kind { name: "EBIF", unit: EVENTS, rate: &["answered", "pushed"], taken: &["in_hand"], given: &[] }
+        }
         Role::Dfm => Kind {
             name: "DFM",
             unit: EVENTS,
@@ -257,12 +265,18 @@ fn sum(names: &[&'static str], counts: &BTreeMap<&'static str, u64>) -> u64 {
 }
 
 /// The ways of the data; those are there whose ends are.
-const WAYS: [(Role, Role); 12] = [
+const WAYS: [(Role, Role); 18] = [
     (Role::Level1, Role::L2sv),
     (Role::Level1, Role::Ros),
     (Role::Level1, Role::Dfm),
     (Role::L2sv, Role::L2pu),
     (Role::Ros, Role::L2pu),
+    (Role::Level1, Role::Trg),
+    (Role::Trg, Role::Ros),
+    (Role::Trg, Role::L2pu),
+    (Role::Trg, Role::Ebif),
+    (Role::Ros, Role::Ebif),
+    (Role::Ebif, Role::Sfi),
     (Role::L2pu, Role::Pros),
     (Role::L2sv, Role::Dfm),
     (Role::Dfm, Role::Sfi),
@@ -271,6 +285,9 @@ const WAYS: [(Role, Role); 12] = [
     (Role::Sfi, Role::Efd),
     (Role::Efd, Role::Sfo),
 ];
+/// Those that go by TRG and EBIF where a read-out system is in a crate.
+const WAYS_OF_LONE_SYSTEMS: [(Role, Role); 3] =
+    [(Role::Level1, Role::Ros), (Role::Ros, Role::L2pu), (Role::Ros, Role::Sfi)];
 /// Waits that take less are not worth a word.
 const SHARE_MIN: f64 = 0.001;
 

@@ -130,8 +130,7 @@ mod tests {
 
     /// Of a partition with all roles, in which everything is there that may be.
     fn everything() -> String {
-        let text =
-            "[partition]\nname = \"p\"\n[level1]\n[l2sv]\n[l2pu]\n[ros]\ncount = 1\n[sfi]\ncount = 1\n[ef]\n[sfo]\n";
+        let text = "[partition]\nname = \"p\"\n[level1]\n[l2sv]\n[l2pu]\n[ros]\ncount = 1\n[roc]\ncount = 1\nros = 1\n[sfi]\ncount = 1\n[ef]\n[sfo]\n";
         let partition = Partition::parse("p", text, &[]).unwrap();
         let mut dataflow = Dataflow::of(&partition);
         for stage in &mut dataflow.stages {

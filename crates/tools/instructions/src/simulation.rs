@@ -29,7 +29,7 @@ pub(crate) fn event_building(events: u64) {
 
 fn setup(events: u64) -> Setup {
     let assembly = assembly();
-    let applications = assembly.applications.clone();
+    let (applications, readout) = (assembly.applications.clone(), assembly.readout());
     let count = applications.len();
     let topology = Topology::star(count as u16);
     let network = Network::new(&topology, 1).expect("a star can be built");
@@ -39,6 +39,7 @@ fn setup(events: u64) -> Setup {
         seed: 1,
         run: RunNumber(1),
         applications,
+        readout,
         components: Box::new(move |node, _: Incarnation| assembly.component(node, None)),
         outside: Box::new(Outsiders),
         detectors: Detectors::default(),

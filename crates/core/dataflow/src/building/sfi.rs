@@ -31,7 +31,7 @@ use base::time::Time;
 use lives::History;
 use requests::Requests;
 
-pub use parameters::{RequestOrder, SfiParameters, Source};
+pub use parameters::{Patience, RequestOrder, SfiParameters, Source};
 
 /// An event builder.
 ///
@@ -91,6 +91,8 @@ struct Sources {
     with_data: usize,
     /// By source: nothing will come from it.
     gone: Vec<bool>,
+    /// By source: it may return.
+    away: Vec<bool>,
     /// By node: its index among the sources.
     by_node: Vec<Option<u16>>,
 }
@@ -147,6 +149,7 @@ impl Sfi {
             sources: Sources {
                 with_data: parameters.sources.iter().filter(|source| !source.results).count(),
                 gone: alloc::vec![false; parameters.sources.len()],
+                away: alloc::vec![false; parameters.sources.len()],
                 by_node,
             },
             random,
@@ -623,7 +626,12 @@ impl Sfi {
     fn on_timeout(&mut self, now: Time, timeout: &Timeout, out: &mut Outbox) {
         let late = self.late(timeout);
         for &source in &late {
-            if self.parameters.sources[usize::from(source)].awaited {
+            let waits = match self.parameters.sources[usize::from(source)].patience {
+                Patience::Tries => false,
+                Patience::WhileAway => self.sources.away[usize::from(source)],
+                Patience::Always => true,
+            };
+            if waits {
                 // It has not said that it has nothing: that is no other try.
                 self.send_try(now, timeout.event, source, out);
             } else {
@@ -693,6 +701,7 @@ impl Sfi {
             // What the pseudo-ROS held is lost with its life. One that was never seen may only not be connected yet.
             let gone = gone || (state == PeerState::Down && self.parameters.sources[source].results);
             self.sources.gone[source] = gone;
+            self.sources.away[source] = state == PeerState::Down;
             if let Some(intake) = &mut self.intake {
                 intake.on_peer(source);
             }

@@ -7,7 +7,6 @@ use alloc::vec::Vec;
 
 use crate::component::{Component, Input, Outbox, Outcome, PeerState, Processed, Ticket, Work};
 use crate::ending::Ending;
-use crate::event_map::EventMap;
 use crate::filter::policy::FilterPolicy;
 use crate::filter::streams::{StreamRule, streams_of};
 use crate::groups::Groups;
@@ -16,6 +15,7 @@ use crate::message::{BuiltEvent, Command, DebugReason, Fate, Holdings, Message, 
 use crate::report::{BlockCause, BlockedClock, ChainCounts, Counters, EfdCounters, Report};
 use crate::several::Several;
 use base::bulk::Bulk;
+use base::event_map::EventMap;
 use base::ids::{EventId, Incarnation, NodeId, Role};
 use base::random::hash_of_event;
 use base::time::Time;

@@ -55,18 +55,18 @@ impl Message {
     /// Senders and receivers, as sets of roles.
     fn ways(&self) -> &'static [(u16, u16)] {
         match self {
-            Self::L1Accept { .. } => &[(LEVEL1, ROS | DFM)],
+            Self::L1Accept { .. } => &[(LEVEL1, ROS | TRG | DFM), (TRG, ROS)],
             Self::L1Result { .. } | Self::Resume { .. } | Self::L1Again { .. } | Self::SettledTaken => {
                 &[(LEVEL1, L2SV)]
             }
             Self::LinkTriggers { .. } | Self::Passed(_) => &[(ROS, LEVEL1)],
             Self::Lead(_) => &[(LEVEL1, ROS)],
-            Self::IssuedUpTo(_) => &[(LEVEL1, ROS | L2SV | DFM)],
+            Self::IssuedUpTo(_) => &[(LEVEL1, ROS | TRG | L2SV | DFM), (TRG, ROS)],
             Self::NoMore => &[(LEVEL1, L2SV | DFM), (L2SV | SFI, DFM)],
-            Self::Taken(_) | Self::Busy { .. } => &[(ROS | L2SV | DFM, LEVEL1)],
+            Self::Taken(_) | Self::Busy { .. } => &[(ROS | TRG | L2SV | DFM, LEVEL1), (ROS, TRG)],
             Self::Assign { .. } => &[(L2SV, L2PU)],
-            Self::RoiRequest { .. } => &[(L2PU, ROS)],
-            Self::RoiReply { .. } => &[(ROS, L2PU)],
+            Self::RoiRequest { .. } => &[(L2PU, ROS | TRG), (TRG, ROS)],
+            Self::RoiReply { .. } => &[(ROS | TRG, L2PU), (ROS, TRG)],
             Self::L2Result { .. } => &[(L2PU, PROS)],
             Self::L2ResultTaken(_) => &[(PROS, L2PU)],
             Self::L2Decision { .. } => &[(L2PU, L2SV)],
@@ -76,15 +76,16 @@ impl Message {
             Self::TakenBefore { .. } | Self::AcceptedBefore(_) | Self::DecisionsTaken { .. } => &[(DFM, L2SV)],
             Self::FinishedBelow(_) => &[(DFM, LEVEL1)],
             Self::Build { .. } | Self::Granted(_) | Self::Revoked(_) => &[(DFM, SFI)],
-            Self::EventRequest { .. } | Self::Credit(_) => &[(SFI, READOUT)],
-            Self::EventReply { .. } => &[(READOUT, SFI)],
-            Self::Push(_) => &[(DFM, READOUT)],
-            Self::Destinations(_) => &[(DFM, ROS)],
+            Self::EventRequest { .. } => &[(SFI, READOUT | EBIF), (EBIF, ROS)],
+            Self::Credit(_) => &[(SFI, READOUT | EBIF)],
+            Self::EventReply { .. } => &[(READOUT | EBIF, SFI), (ROS, EBIF)],
+            Self::Push(_) => &[(DFM, READOUT | TRG), (TRG, EBIF)],
+            Self::Destinations(_) => &[(DFM, ROS | TRG)],
             Self::EndOfEvent(_) | Self::SfiBusy(_) => &[(SFI, DFM)],
             Self::Held(_) => &[(ROS | LEVEL1 | L2SV | SFI | EFD, DFM)],
             Self::Ledger(_) => &[(DFM, LEVEL1 | L2SV | SFI | EFD)],
-            Self::Clear { .. } => &[(DFM | L2SV, READOUT)],
-            Self::ClearAsk(_) => &[(READOUT, DFM | L2SV)],
+            Self::Clear { .. } => &[(DFM | L2SV, READOUT | TRG), (TRG, ROS)],
+            Self::ClearAsk(_) => &[(READOUT | TRG, DFM | L2SV), (ROS, TRG)],
             Self::Pull(_) => &[(EFD, SFI)],
             Self::BuiltEvent(_) => &[(SFI, EFD)],
             Self::Record(_) => &[(EFD, SFO)],
@@ -125,8 +126,10 @@ const EFD: u16 = bit(Role::Efd);
 const SFO: u16 = bit(Role::Sfo);
 const READOUT: u16 = bit(Role::Ros) | PROS;
 const ROS: u16 = bit(Role::Ros);
+const TRG: u16 = bit(Role::Trg);
+const EBIF: u16 = bit(Role::Ebif);
 /// Every application.
-const ANY: u16 = LEVEL1 | L2SV | L2PU | DFM | SFI | EFD | SFO | READOUT;
+const ANY: u16 = LEVEL1 | L2SV | L2PU | DFM | SFI | EFD | SFO | READOUT | TRG | EBIF;
 
 #[cfg(test)]
 mod tests {

@@ -82,6 +82,11 @@ impl Clears {
         })
     }
 
+    /// Events that wait for their group.
+    pub fn pending(&self) -> usize {
+        self.pending.len()
+    }
+
     /// How many groups were sent.
     pub fn sent(&self) -> u64 {
         self.sequence

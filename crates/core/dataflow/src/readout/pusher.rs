@@ -98,19 +98,20 @@ impl Pusher {
         }
     }
 
-    /// The event is to be pushed; its data are mostly there.
-    pub(crate) fn offer(&mut self, now: Time, sfi: NodeId, event: EventId) {
-        let Some(index) = self.place(sfi) else { return };
+    /// The event is to be pushed; its data are mostly there. Whether it is: its builder may be away, or too many wait for it.
+    pub(crate) fn offer(&mut self, now: Time, sfi: NodeId, event: EventId) -> bool {
+        let Some(index) = self.place(sfi) else { return false };
         let group_age = self.age();
         let lane = &mut self.lanes[index];
         if !lane.reachable || lane.waiting.len() >= self.waiting_max {
-            return;
+            return false;
         }
         if lane.waiting.is_empty() {
             lane.due = now + group_age;
         }
         lane.waiting.push_back(event);
         self.touch(index);
+        true
     }
 
     /// The builder asks for the event: it is not pushed any more.
@@ -284,7 +285,9 @@ mod tests {
     }
 
     fn offer(pusher: &mut Pusher, now: Time, sfi: u16, events: core::ops::Range<u64>) {
-        events.for_each(|event| pusher.offer(now, NodeId(sfi), EventId(event)));
+        for event in events {
+            pusher.offer(now, NodeId(sfi), EventId(event));
+        }
     }
 
     fn at_us(us: u64) -> Time {

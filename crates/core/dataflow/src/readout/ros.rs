@@ -5,6 +5,7 @@ mod links;
 mod matching;
 mod parameters;
 mod timed;
+mod triggers;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -36,6 +37,7 @@ use timing::Interval;
 
 use links::Links;
 pub use parameters::{Framing, LinkParameters, LinksParameters, ReadOut, RosParameters, TimedHead, TimedParameters};
+use triggers::Given;
 
 /// A read-out system or, with [`ReadOut::Results`], the pseudo-ROS.
 ///
@@ -79,6 +81,7 @@ pub struct Ros {
     /// The data of one request; empty in between.
     parts: Parts,
     taken: TakenCount,
+    given: Given,
     busy: bool,
     ending: Ending,
     /// Nobody will clear any more.
@@ -156,6 +159,7 @@ impl Ros {
             spare: Vec::new(),
             parts: Parts::default(),
             taken,
+            given: Given::default(),
             busy: false,
             ending: Ending::NotYet,
             dfm_gone: false,
@@ -173,23 +177,6 @@ impl Ros {
         let to_read = |event: EventInfo| ToRead { event, request: None, builder: self.destinations.of(event.event) };
         self.to_read.extend(events.into_iter().map(to_read));
         self.read_next(now, out);
-    }
-
-    /// As many triggers were issued as this one says: they belong to the account even if all who decided on them are gone.
-    fn note_trigger(&mut self, event: &EventInfo) {
-        self.counters.triggers = self.counters.triggers.max(event.ordinal.saturating_add(1));
-    }
-
-    /// What was issued before this life: nobody reads it out any more.
-    fn on_issued_up_to(&mut self, last: EventId, out: &mut Outbox) {
-        self.valid.note_issued(last);
-        self.on_issued_before(last);
-        for rob in 0..self.robs.len() {
-            self.robs[rob].pass(last);
-            self.answer_unblocked(rob, last, out);
-        }
-        self.on_slices_issued(last);
-        self.turn_links_on(out);
     }
 
     fn on_l2_result(&mut self, from: NodeId, event: EventId, bulk: Bulk, out: &mut Outbox) {
@@ -249,6 +236,7 @@ impl Ros {
             }
         }
         self.start_reading(now, together, out);
+        self.pass_late(out);
         if self.to_read.is_empty() && self.to_read.capacity() > TO_READ_KEPT {
             // Its memory is for whoever is next, while it is in the cache: there may be thousands like this one.
             self.to_read = VecDeque::new();
@@ -263,9 +251,7 @@ impl Ros {
         if count == 0 {
             return;
         }
-        if self.parameters.read_out == ReadOut::OnTrigger {
-            self.taken.take(now, count, out);
-        }
+        self.take_triggers(now, count, out);
         let events = self.readings.range(self.readings.len() - count..).map(|(_, next)| next.event);
         out.start(self.next_ticket, Work::ReadOut(events.collect()));
         self.next_ticket.0 += 1;
@@ -428,7 +414,10 @@ impl Ros {
     /// Sends what is to be pushed and may go.
     fn push(&mut self, now: Time, out: &mut Outbox) {
         let Some(mut pusher) = self.pusher.take() else { return };
-        self.to_push.drain(..).for_each(|(sfi, event)| pusher.offer(now, sfi, event));
+        for (sfi, event) in self.to_push.drain(..) {
+            // The builder asks for what is not taken.
+            pusher.offer(now, sfi, event);
+        }
         while let Some((lane, count)) = pusher.next(now) {
             for _ in 0..count {
                 let Some(event) = pusher.take(lane) else { break };
@@ -743,17 +732,16 @@ impl Ros {
         {
             self.on_clearer(life, out);
         }
+        if let PeerState::Up(life) = state
+            && Some(node) == self.parameters.level1
+        {
+            self.on_trigger_source(life, out);
+        }
         let up = matches!(state, PeerState::Up(_));
         if let Some(pusher) = &mut self.pusher {
             pusher.on_peer(node, up);
         }
         if up {
-            if Some(node) == self.parameters.level1 {
-                self.taken.tell(out);
-                self.tell_busy(out);
-                self.tell_awaited(true, out);
-                self.links.iter_mut().for_each(|links| links.tell_again());
-            }
             return;
         }
         self.waiting.retain(|waiting| waiting.request.from != node);

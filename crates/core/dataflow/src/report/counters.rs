@@ -58,6 +58,8 @@ impl Counter {
             Role::Sfi => SfiCounters::COUNTERS,
             Role::Efd => EfdCounters::COUNTERS,
             Role::Sfo => SfoCounters::COUNTERS,
+            Role::Trg => TrgCounters::COUNTERS,
+            Role::Ebif => EbifCounters::COUNTERS,
         }
     }
 }
@@ -248,6 +250,76 @@ counters! {
         incomplete,
         /// Replies that nobody waited for any more.
         late_replies: Idle,
+    }
+}
+
+counters! {
+    /// TRG: `rejected = dispatched + pending` and `rois = rois_answered + rois_dropped + rois_open`.
+    TrgCounters {
+        /// Triggers that it has passed on to the read-out systems of its crate.
+        triggers,
+        /// Events that it has passed on to the EBIF for their builder.
+        accepted,
+        /// Events that it was told to clear.
+        rejected,
+        /// Of these, events that it has told its crate to clear.
+        dispatched,
+        /// In the next group for its crate.
+        pending: Held,
+        /// Groups of clears for its crate, empty ones with them.
+        groups: Idle,
+        /// Requests for RoI data.
+        rois: Idle,
+        /// Of these, answered.
+        rois_answered: Idle,
+        /// Dropped: who has asked is gone.
+        rois_dropped: Idle,
+        /// Its read-out systems have still to answer.
+        rois_open: Held,
+        /// Requests that were answered with what had come, at the time-out.
+        timeouts: Idle,
+        /// Replies of its read-out systems that nothing waited for any more.
+        replies_late: Idle,
+        /// Clear groups that were missing and asked for.
+        clears_asked: Idle,
+        /// Clear groups whose number or oldest valid event went beyond what was known, and that no other group confirmed.
+        clears_refused: Idle,
+    }
+}
+
+counters! {
+    /// EBIF: `requests + orders = answered + pushed + dropped + in_hand`.
+    EbifCounters {
+        /// Events that builders asked for, each time.
+        requests: Idle,
+        /// Events that it was told to push.
+        orders: Idle,
+        /// Requests that were answered.
+        answered: Idle,
+        /// Events that were pushed.
+        pushed: Idle,
+        /// Dropped: not all fragments of an event to be pushed were there.
+        dropped_incomplete: Idle,
+        /// Dropped: too many events to be pushed waited for this builder.
+        dropped_full: Idle,
+        /// Dropped: the builder has asked for what was to be pushed.
+        dropped_withdrawn: Idle,
+        /// Dropped: the builder is gone.
+        dropped_peer: Idle,
+        /// Dropped at the end of the run, when all builders had ended.
+        dropped_end: Idle,
+        /// Being collected, or waiting for the credit of its builder.
+        in_hand: Held,
+        /// Orders for what was in hand.
+        repeated: Idle,
+        /// Bytes of fragments that were sent.
+        bytes_out: Idle,
+        /// ROBs answered as lost.
+        lost_robs: Idle,
+        /// Events that were answered with what had come, at the time-out.
+        timeouts: Idle,
+        /// Replies of its read-out systems that nothing waited for any more.
+        replies_late: Idle,
     }
 }
 

@@ -8,7 +8,7 @@ use base::ids::{EventId, Incarnation, NodeId};
 use base::time::Time;
 use dataflow::building::pushed::PushedParameters;
 use dataflow::building::request_credits::CreditPolicy;
-use dataflow::building::sfi::{RequestOrder, Sfi, SfiParameters, Source};
+use dataflow::building::sfi::{Patience, RequestOrder, Sfi, SfiParameters, Source};
 use dataflow::component::{Action, Component, Input, Note, Outbox, PeerState};
 use dataflow::message::{Assignment, DataReply, DataRequest, EventInfo, Message};
 use dataflow::report::{Counters, SfiCounters};
@@ -220,7 +220,7 @@ pub(crate) fn parameters(sources: u16, events: usize) -> SfiParameters {
         node: NodeId(FIRST_SOURCE + index),
         robs: vec![index.into()],
         results: false,
-        awaited: false,
+        patience: Patience::Tries,
     };
     SfiParameters {
         sources: (0..sources).map(source).collect(),

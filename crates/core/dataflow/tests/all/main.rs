@@ -16,6 +16,7 @@ mod processors;
 mod pushing;
 mod recovery;
 mod regressions;
+mod roc;
 mod slices;
 mod window;
 mod wire;

@@ -39,6 +39,7 @@ mod prometheus;
 mod push;
 #[path = "../../../weir-source/tests/five_functions/readout.rs"]
 mod readout;
+mod readout_crate;
 mod replay;
 mod restart;
 mod run_number;

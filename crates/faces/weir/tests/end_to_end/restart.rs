@@ -22,6 +22,27 @@ fn of_a_read_out_system() {
 }
 
 #[test]
+fn of_the_front_of_a_read_out_crate() {
+    let summary = check("trg-1", crate_job());
+    assert_eq!(lost(&summary), 0, "its crate is missing in some events: {summary:?}");
+}
+
+#[test]
+fn of_the_interface_of_a_read_out_crate() {
+    for building in ["pull", "push"] {
+        let summary = check("ebif-1", crate_job().set("dfm.building", building).set("sfi.retries", "1000"));
+        let spoilt = lost(&summary) + summary.count("built_incomplete");
+        assert_eq!(spoilt, 0, "the read-out systems have the data still: {summary:?}");
+    }
+}
+
+#[test]
+fn of_an_event_builder_behind_a_read_out_crate() {
+    let summary = check("sfi-1", crate_job().set("sfi.count", "2"));
+    assert_eq!(lost(&summary), 0, "the read-out has the data still: {summary:?}");
+}
+
+#[test]
 fn of_the_pseudo_ros() {
     check("pros-1", job());
 }
@@ -269,6 +290,18 @@ fn is_there(running: &Running, application: &str) -> bool {
 
 fn lost(summary: &Summary) -> u64 {
     ["level2_lost", "not_built", "lost_after_build", "lost_in_recording"].iter().map(|key| summary.count(key)).sum()
+}
+
+/// A read-out crate, of which every event is accepted.
+fn crate_job() -> Job {
+    Job::example("readout-crate")
+        .set("level1.rate", "500 Hz")
+        .set("l2pu.strategy", "none")
+        .set("l2pu.accept", "1.0")
+        .set("transport.roc", "shm")
+        .set("processes.on_loss", "restart")
+        .endless()
+        .processes(true)
 }
 
 /// The full chain, which accepts every event, slowly enough that all that is done can be looked at.

@@ -95,9 +95,14 @@ impl Plan {
     /// Whether read-out systems have the data of every event until they are asked for: nothing is lost or late on the way, there is room
     /// for all of it, and no read-out system dies.
     pub(super) fn keeps_data(&self) -> bool {
-        let sources: Vec<NodeId> = [Role::Ros, Role::Pros].into_iter().flat_map(|role| self.of(role)).collect();
+        let sources: Vec<NodeId> =
+            [Role::Ros, Role::Trg, Role::Pros].into_iter().flat_map(|role| self.of(role)).collect();
+        let interfaces = self.of(Role::Ebif);
         let is_of_others = |fault: &Fault| match fault {
-            Fault::Kill(node) | Fault::Restart(node, _) => !sources.contains(node),
+            Fault::Kill(node) => !sources.contains(node) && !interfaces.contains(node),
+            // A request may come before the greeting, and is made again.
+            Fault::Restart(node, _) if interfaces.contains(node) => self.fine.retries > 0,
+            Fault::Restart(node, _) => !sources.contains(node),
             Fault::Pause(_) => true,
             _ => false,
         };

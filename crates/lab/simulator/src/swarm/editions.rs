@@ -9,7 +9,7 @@ use dataflow::filter::streams::StreamRule;
 
 use dataflow::node::RUN_CONTROL;
 
-use super::plan::{InputKind, Plan};
+use super::plan::{EDITION_OF_CRATES, EDITION_OF_PROCESSORS, InputKind, Plan};
 use crate::world::{Fault, Impostor, JoinFault, Joins, Links, Moment, Port, TypeSet};
 
 impl Plan {
@@ -48,13 +48,16 @@ impl Plan {
         if edition >= 11 {
             self.draw_sources(level, &mut Random::new(seed ^ 0x7075_7368_6564));
         }
-        if edition >= 12 {
+        if edition == EDITION_OF_PROCESSORS {
             let r = &mut Random::new(seed ^ 0x6c65_7665_6c31);
             if r.chance(0.25) {
                 self.draw_hand_shake(r);
             } else {
                 self.draw_processors(level, r);
             }
+        }
+        if edition >= EDITION_OF_CRATES {
+            self.draw_crates(level, &mut Random::new(seed ^ 0x6372_6174_6573));
         }
     }
 

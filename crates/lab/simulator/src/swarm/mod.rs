@@ -5,6 +5,7 @@
 mod books;
 mod check;
 mod crash;
+mod crates;
 mod drawn;
 mod editions;
 mod expected;
@@ -33,7 +34,8 @@ use outside::{Seen, Surroundings};
 type Failures = Vec<String>;
 
 pub use plan::{
-    Counts, EDITION, EDITION_OF_JOINS, EDITION_OF_LINKS, EDITION_OF_PROCESSORS, Fine, InputKind, LEVELS, Plan, Push,
+    Counts, Crates, EDITION, EDITION_OF_CRATES, EDITION_OF_JOINS, EDITION_OF_LINKS, EDITION_OF_PROCESSORS, Fine,
+    InputKind, LEVELS, Plan, Push,
 };
 
 pub use drawn::{Drawn, Sending};
@@ -120,7 +122,7 @@ impl Plan {
 
     fn setup(&self, seen: Rc<RefCell<Seen>>) -> Setup {
         let (plan, assembly) = (self.clone(), self.assembly());
-        let applications = assembly.applications.clone();
+        let (applications, readout) = (assembly.applications.clone(), assembly.readout());
         Setup {
             seed: self.seed,
             run: RunNumber(self.run),
@@ -152,6 +154,7 @@ impl Plan {
             checks: true,
             steps_max: self.steps_max(),
             applications,
+            readout,
         }
     }
 }

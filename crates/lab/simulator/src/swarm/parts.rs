@@ -88,7 +88,8 @@ impl Plan {
                 }
             }
             Parameters::Efd(efd) => efd.streams.clone_from(&self.streams),
-            Parameters::Ros(_) | Parameters::Sfi(_) | Parameters::Sfo(_) => {}
+            Parameters::Ros(_) | Parameters::Sfi(_) | Parameters::Sfo(_) | Parameters::Trg(_) | Parameters::Ebif(_) => {
+            }
         }
     }
 

@@ -33,6 +33,8 @@ pub struct Plan {
     pub input: InputKind,
     /// Applications of each role.
     pub counts: Counts,
+    /// Read-out crates, if there are any.
+    pub crates: Option<Crates>,
     /// Read-out links of each ROS.
     pub robs_per_ros: u16,
     /// Pages of each ROB.
@@ -244,6 +246,19 @@ pub struct Counts {
     pub sfo: u16,
 }
 
+/// The read-out crates of a plan: the first read-out systems are in them.
+#[derive(Clone, Copy, Debug)]
+pub struct Crates {
+    /// How many there are.
+    pub count: u16,
+    /// Read-out systems of each.
+    pub ros: u16,
+    /// Clears that go into a crate together.
+    pub group: usize,
+    /// Age at which such a group goes.
+    pub age: Duration,
+}
+
 impl Plan {
     /// A small, healthy chain.
     pub fn plain(events: u64) -> Self {
@@ -252,6 +267,7 @@ impl Plan {
             run: 7,
             input: InputKind::Level2,
             counts: Counts { l2sv: 1, l2pu: 2, ros: 2, sfi: 2, efd: 1, sfo: 1 },
+            crates: None,
             robs_per_ros: 3,
             pages: 200,
             events,
@@ -379,6 +395,7 @@ impl Plan {
             run: 1 + r.below(100) as u32,
             input,
             counts,
+            crates: None,
             robs_per_ros: pick(r, 1, 3) as u16,
             // Without level 1 nobody holds back what the pages cannot take.
             pages: if input == InputKind::SelfTrigger { 200 } else { pick(r, 6, 200) as usize },
@@ -615,7 +632,9 @@ impl Plan {
             Role::L2sv if level2 => self.counts.l2sv,
             Role::L2pu if level2 => self.counts.l2pu,
             Role::Ros => self.counts.ros,
+            Role::Trg => self.crates.map_or(0, |crates| crates.count),
             _ if !builds => 0,
+            Role::Ebif => self.crates.map_or(0, |crates| crates.count),
             Role::Pros => u16::from(level2),
             Role::Dfm => 1,
             Role::Sfi => self.counts.sfi,
@@ -623,8 +642,19 @@ impl Plan {
             Role::Sfo if has_filter => self.counts.sfo,
             _ => 0,
         };
-        let order =
-            [Role::Level1, Role::L2sv, Role::L2pu, Role::Pros, Role::Ros, Role::Dfm, Role::Sfi, Role::Efd, Role::Sfo];
+        let order = [
+            Role::Level1,
+            Role::L2sv,
+            Role::L2pu,
+            Role::Pros,
+            Role::Ros,
+            Role::Dfm,
+            Role::Sfi,
+            Role::Efd,
+            Role::Sfo,
+            Role::Trg,
+            Role::Ebif,
+        ];
         let names = order.into_iter().flat_map(|role| (1..=count(role)).map(move |n| (role, format!("{role}-{n}"))));
         (1..).zip(names).map(|(node, (role, name))| Application { name, role, node: NodeId(node) }).collect()
     }
@@ -713,10 +743,16 @@ impl Plan {
     pub(super) fn waits_for_pages(&self) -> bool {
         let Fine { clear_age, decision_age, readout_timeout, retries, .. } = self.fine;
         let age = if self.sending.is_some() { clear_age + decision_age } else { clear_age };
+        let age = age + self.crates.map_or(Duration::ZERO, |crates| crates.age);
         let is_patient = readout_timeout >= age * 2 && self.request_timeout * (retries + 1) >= age * 3;
         // Sources that run ahead fill pages with fragments of every event that is not cleared.
         let under_way = if self.sending.is_some() { self.events_in_system as u64 } else { self.in_flight };
         under_way <= self.pages as u64 && is_patient
+    }
+
+    /// Crates, and read-out systems that stand alone.
+    pub(super) fn sources_of_builders(&self) -> u16 {
+        self.counts.ros - self.crates.map_or(0, |crates| crates.count * (crates.ros - 1))
     }
 
     pub(super) fn robs(&self, ros: usize) -> Vec<u32> {
@@ -755,3 +791,5 @@ pub const EDITION_OF_JOINS: u32 = 10;
 pub const EDITION_OF_LINKS: u32 = 11;
 /// That which draws level-1 processors outside.
 pub const EDITION_OF_PROCESSORS: u32 = 12;
+/// That which draws read-out crates; triggers come from processors outside, or level 1 makes them.
+pub const EDITION_OF_CRATES: u32 = 13;

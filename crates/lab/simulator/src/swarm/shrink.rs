@@ -126,6 +126,7 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
     with(&|plan| plan.filter_tasks = false);
     with(&|plan| plan.duration = None);
     with(&|plan| plan.robs_per_ros = 1);
+    with(&|plan| with_others(plan, |plan| plan.crates = None));
     for count in COUNTS {
         with(&|plan| fewer(plan, count));
     }
@@ -144,12 +145,19 @@ fn source(plan: &mut Plan, index: usize) -> &mut Drawn {
 
 /// One application less of a role; what happens to the others happens to them still.
 fn fewer(plan: &mut Plan, count: Count) {
-    let number = count(&mut plan.counts);
-    if *number <= 1 {
-        return;
+    let within = plan.crates.map_or(0, |crates| crates.count * crates.ros);
+    let mut counts = plan.counts;
+    let number = count(&mut counts);
+    *number = number.saturating_sub(1).max(1);
+    if counts.ros >= within {
+        with_others(plan, |plan| plan.counts = counts);
     }
+}
+
+/// A change of the applications.
+fn with_others(plan: &mut Plan, change: impl FnOnce(&mut Plan)) {
     let before = plan.applications();
-    *count(&mut plan.counts) -= 1;
+    change(plan);
     let after = plan.applications();
     let moved = |node: NodeId| {
         let name = &before[usize::from(node.0) - 1].name;

@@ -17,7 +17,7 @@ use dataflow::readout::pusher::Destination;
 use dataflow::recording::sfo::Durable;
 
 use super::drawn::Drawn;
-use super::plan::{InputKind, Plan};
+use super::plan::{Crates, InputKind, Plan};
 use crate::world::Fault;
 
 impl Plan {
@@ -32,6 +32,7 @@ impl Plan {
             l2pu: self.has_level2().then(|| self.l2pu_table()),
             menu: (!chains.is_empty()).then(|| toml::Menu { chain: chains, ..toml::Menu::default() }),
             ros: self.ros_table(),
+            roc: self.roc_table(),
             source: self.source_tables(),
             dfm: self.dfm_table(),
             sfi: self.sfi_table(),
@@ -146,13 +147,25 @@ impl Plan {
             fragment: toml::Fragment { size: Some(Size::from_bytes(FRAGMENT_DATA_BYTES)), ..toml::Fragment::default() },
             push: self.push.map(|push| toml::Push {
                 window: Some(Size::from_bytes(push.window_bytes)),
-                link_per_second: push.bytes_per_s.map(|each| Size::from_bytes(each * u64::from(self.counts.ros))),
+                link_per_second: push
+                    .bytes_per_s
+                    .map(|each| Size::from_bytes(each * u64::from(self.sources_of_builders()))),
                 burst: Size::from_bytes(push.burst_bytes),
                 group: push.group as u32,
                 group_age: interval(self.fine.push_age),
             }),
             ..toml::Ros::default()
         }
+    }
+
+    fn roc_table(&self) -> Option<toml::Roc> {
+        let table = |crates: Crates| toml::Roc {
+            count: crates.count.into(),
+            ros: crates.ros.into(),
+            clear_group: crates.group as u32,
+            clear_age: interval(crates.age),
+        };
+        self.crates.map(table)
     }
 
     fn source_tables(&self) -> Vec<toml::LinkSource> {
@@ -284,6 +297,8 @@ impl Plan {
             sfi: of(Role::Sfi),
             efd: of(Role::Efd),
             sfo: of(Role::Sfo),
+            trg: of(Role::Trg),
+            ebif: of(Role::Ebif),
         }
     }
 }

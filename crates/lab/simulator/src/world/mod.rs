@@ -214,7 +214,7 @@ impl World {
         let applications = setup.applications.clone();
         let controller = Controller::new(applications.clone());
         let of = |role: Role| applications.iter().filter(move |app| app.role == role).map(|app| app.node);
-        let readout = of(Role::Ros).chain(of(Role::Pros)).collect();
+        let readout = setup.readout.clone();
         let monitor = Monitor::new(setup.checks, of(Role::Sfi));
         let pairs = (applications.len() + 1) * (applications.len() + 1);
         Self {

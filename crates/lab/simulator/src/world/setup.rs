@@ -25,6 +25,8 @@ pub struct Setup {
     pub run: RunNumber,
     /// All applications; the node of the first is 1.
     pub applications: Vec<Application>,
+    /// Who takes what goes to all of the read-out.
+    pub readout: Vec<NodeId>,
     /// Makes the component of an application, for each of its lives.
     pub components: Box<dyn Fn(NodeId, Incarnation) -> Box<dyn Component + Send>>,
     /// What drivers do for components.

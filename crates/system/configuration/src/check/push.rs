@@ -27,10 +27,10 @@ impl Checker<'_> {
         if let Some(window) = push.window.filter(|window| !(MEMORY_MIN..=MEMORY_MAX).contains(window)) {
             self.problem(&["ros.push.window"], format!("expected {MEMORY_MIN} to {MEMORY_MAX}, found {window}"));
         }
-        let sources = u64::from(p.ros.count);
+        let sources = u64::from(p.sources());
         if push.link_per_second.is_some_and(|link| link.bytes() < sources) {
             let message = format!(
-                "expected at least {} for ros.count = {sources}, found {}; without the key there is no limit",
+                "expected at least {} for {sources} sources, found {}; without the key there is no limit",
                 Size::from_bytes(sources),
                 push.link_per_second.unwrap_or_default()
             );

@@ -93,11 +93,13 @@ pub enum MessageType {
     Filter,
     /// Between event filter and recorders.
     Recording,
+    /// Inside a read-out crate, its data with them.
+    Roc,
 }
 
 impl MessageType {
     /// All types.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::EventRequest,
         Self::EventReply,
         Self::Pushed,
@@ -112,6 +114,7 @@ impl MessageType {
         Self::Building,
         Self::Filter,
         Self::Recording,
+        Self::Roc,
     ];
 
     /// The key that chooses its carrier.
@@ -131,6 +134,7 @@ impl MessageType {
             Self::Building => "transport.building",
             Self::Filter => "transport.filter",
             Self::Recording => "transport.recording",
+            Self::Roc => "transport.roc",
         }
     }
 }

@@ -30,6 +30,10 @@ pub struct Cores {
     pub efd: Vec<u32>,
     /// Of recorders.
     pub sfo: Vec<u32>,
+    /// Of the fronts of read-out crates.
+    pub trg: Vec<u32>,
+    /// Of the interfaces of read-out crates to event building.
+    pub ebif: Vec<u32>,
 }
 
 impl Cores {
@@ -52,6 +56,8 @@ impl Cores {
             &mut self.sfi,
             &mut self.efd,
             &mut self.sfo,
+            &mut self.trg,
+            &mut self.ebif,
         ];
         lists.into_iter().flatten().for_each(|core| *core = number(*core));
         self
@@ -79,6 +85,8 @@ impl Cores {
             Role::Sfi => &self.sfi,
             Role::Efd => &self.efd,
             Role::Sfo => &self.sfo,
+            Role::Trg => &self.trg,
+            Role::Ebif => &self.ebif,
         }
     }
 }

@@ -66,6 +66,10 @@ pub struct Counts {
     pub pros: u32,
     /// Read-out systems.
     pub ros: u32,
+    /// Fronts of read-out crates.
+    pub trg: u32,
+    /// Collectors of read-out crates.
+    pub ebif: u32,
     /// The dataflow manager.
     pub dfm: u32,
     /// Event builders.
@@ -114,6 +118,8 @@ impl Counts {
             Role::L2pu => self.l2pu,
             Role::Pros => self.pros,
             Role::Ros => self.ros,
+            Role::Trg => self.trg,
+            Role::Ebif => self.ebif,
             Role::Dfm => self.dfm,
             Role::Sfi => self.sfi,
             Role::Efd => self.efd,

@@ -111,6 +111,27 @@ impl Default for Push {
     }
 }
 
+/// `[roc]`: read-out crates (DAQ1999). In each, some read-out systems stand behind a TRG, which tells them of triggers, clears and
+/// regions of interest, and before an EBIF, which collects their fragments and gives them out together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, expecting = "a table such as { count = 1, ros = 4 }")]
+pub struct Roc {
+    /// Number of crates.
+    pub count: u32,
+    /// Read-out systems of each crate. The first ones of `ros.count` are in crates, the others stand alone.
+    pub ros: u32,
+    /// Clears that a TRG sends into its crate together.
+    pub clear_group: u32,
+    /// A TRG keeps none of them back for longer.
+    pub clear_age: Interval,
+}
+
+impl Default for Roc {
+    fn default() -> Self {
+        Self { count: 1, ros: 4, clear_group: 10, clear_age: Interval::from_ms(2) }
+    }
+}
+
 /// What read-out systems do to the fragments that level 2 asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

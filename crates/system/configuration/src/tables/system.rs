@@ -186,6 +186,10 @@ pub struct OnLoss {
     pub efd: LossAction,
     /// A recorder.
     pub sfo: LossAction,
+    /// The front of a read-out crate.
+    pub trg: LossAction,
+    /// The interface of a read-out crate to event building.
+    pub ebif: LossAction,
 }
 
 impl OnLoss {
@@ -202,6 +206,8 @@ impl OnLoss {
             Role::Sfi => self.sfi,
             Role::Efd => self.efd,
             Role::Sfo => self.sfo,
+            Role::Trg => self.trg,
+            Role::Ebif => self.ebif,
         }
     }
 
@@ -216,12 +222,14 @@ impl OnLoss {
             "sfi" => &mut self.sfi,
             "efd" => &mut self.efd,
             "sfo" => &mut self.sfo,
+            "trg" => &mut self.trg,
+            "ebif" => &mut self.ebif,
             _ => return None,
         })
     }
 }
 
-const STEMS: &[&str] = &["level1", "l2sv", "l2pu", "pros", "ros", "dfm", "sfi", "efd", "sfo"];
+const STEMS: &[&str] = &["level1", "l2sv", "l2pu", "pros", "ros", "dfm", "sfi", "efd", "sfo", "trg", "ebif"];
 
 impl<'de> Deserialize<'de> for OnLoss {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -45,6 +45,9 @@ pub struct Transport {
     pub filter: OrderedCarrier,
     /// What carries events to recorders, and word of them back.
     pub recording: OrderedCarrier,
+    /// What carries all messages inside a read-out crate, and how its data are collected: `shm` leaves fragments in the pages of the
+    /// read-out systems until they have left the crate; `tcp` moves them to the EBIF.
+    pub roc: OrderedCarrier,
     /// What carries requests for building between processes.
     pub event_request: Carrier,
     /// What carries the replies to them.
@@ -85,6 +88,7 @@ impl Default for Transport {
             building: OrderedCarrier::Connection,
             filter: OrderedCarrier::Connection,
             recording: OrderedCarrier::Connection,
+            roc: OrderedCarrier::Connection,
             event_request: Carrier::Connection,
             event_reply: Carrier::Connection,
             pushed: None,
@@ -160,6 +164,7 @@ impl Transport {
             MessageType::Building => ordered(self.building),
             MessageType::Filter => ordered(self.filter),
             MessageType::Recording => ordered(self.recording),
+            MessageType::Roc => ordered(self.roc),
         }
     }
 
@@ -180,7 +185,7 @@ impl Transport {
 
     /// Whether data of read-out systems travel through shared memory, where they can be read in the pages of the links.
     pub fn shares_fragments(&self) -> bool {
-        [MessageType::EventReply, MessageType::Pushed, MessageType::RoiReply]
+        [MessageType::EventReply, MessageType::Pushed, MessageType::RoiReply, MessageType::Roc]
             .into_iter()
             .any(|of| self.way(of) == Way::Shm)
     }

@@ -105,6 +105,7 @@ level2 = "connection"
 building = "connection"
 filter = "connection"
 recording = "connection"
+roc = "connection"
 event_request = "connection"
 event_reply = "connection"
 credit = "connection"
@@ -139,6 +140,8 @@ dfm = "stop"
 sfi = "stop"
 efd = "stop"
 sfo = "stop"
+trg = "stop"
+ebif = "stop"
 "#
     );
 }

@@ -12,6 +12,7 @@ const EVERYTHING: &[&str] = &[
     "input.detector=detector.json",
     "level1.rate=1 Hz",
     "level1.dead_time={}",
+    "roc={}",
     "dfm.building=push",
     "ros.ports=[\"127.0.0.2\"]",
     "ros.push={link_per_second=\"1 GB\",window=\"1 MB\"}",

@@ -111,6 +111,9 @@ impl Carriers {
         let reach = self.reach(envelope.from, envelope.to);
         let (from, to) = (self.role(envelope.from), self.role(envelope.to));
         let by = |of: MessageType, port| Choice { way: reach.of(self.transport.way(of)), port };
+        if is_in_crate(from, to) {
+            return Ok(by(MessageType::Roc, None));
+        }
         let ports = self.ports_between(from, to);
         let port = |event: &EventId, request: u32| port_of(*event, request, ports);
         Ok(match message {
@@ -175,9 +178,10 @@ impl Carriers {
     /// What carries messages between two roles that may not be lost.
     fn ordered(&self, one: Role, other: Role) -> Way {
         let of = |(one, other)| match (one, other) {
+            _ if is_in_crate(one, other) => Some(MessageType::Roc),
             (Role::Level1, _) => Some(MessageType::Level1),
             (Role::L2sv, Role::L2pu | Role::Dfm) | (Role::L2pu, Role::Pros) => Some(MessageType::Level2),
-            (Role::Dfm, Role::Sfi | Role::Ros) => Some(MessageType::Building),
+            (Role::Dfm, Role::Sfi | Role::Ros | Role::Trg) => Some(MessageType::Building),
             (Role::Efd, Role::Sfi | Role::Dfm) => Some(MessageType::Filter),
             (Role::Efd, Role::Sfo) => Some(MessageType::Recording),
             _ => None,
@@ -192,14 +196,15 @@ impl Carriers {
         let pair = |source: &[Role], sink: Role| {
             (source.contains(&one) && other == sink) || (source.contains(&other) && one == sink)
         };
-        let readout = [Role::Ros, Role::Pros];
+        let (fronts, sources) = ([Role::Ros, Role::Trg], [Role::Ros, Role::Ebif]);
+        let (readout, kept) = ([Role::Ros, Role::Trg, Role::Pros], [Role::Ros, Role::Ebif, Role::Pros]);
         let sent = [
-            (MessageType::EventRequest, pair(&readout, Role::Sfi)),
-            (MessageType::EventReply, pair(&readout, Role::Sfi)),
-            (MessageType::Pushed, self.pushes && pair(&[Role::Ros], Role::Sfi)),
-            (MessageType::Credit, self.pushes && pair(&[Role::Ros], Role::Sfi)),
-            (MessageType::RoiRequest, pair(&[Role::Ros], Role::L2pu)),
-            (MessageType::RoiReply, pair(&[Role::Ros], Role::L2pu)),
+            (MessageType::EventRequest, pair(&kept, Role::Sfi)),
+            (MessageType::EventReply, pair(&kept, Role::Sfi)),
+            (MessageType::Pushed, self.pushes && pair(&sources, Role::Sfi)),
+            (MessageType::Credit, self.pushes && pair(&sources, Role::Sfi)),
+            (MessageType::RoiRequest, pair(&fronts, Role::L2pu)),
+            (MessageType::RoiReply, pair(&fronts, Role::L2pu)),
             (MessageType::Collected, pair(&[Role::L2pu], Role::Sfi)),
             (MessageType::Clear, pair(&readout, Role::Dfm) || pair(&readout, Role::L2sv)),
             (MessageType::Push, self.pushes && pair(&readout, Role::Dfm)),
@@ -273,6 +278,13 @@ impl Routes {
         let by = |port| self.0.iter().find(|(part, _)| *part == Part { kind, port }).map(|(_, link)| *link);
         by(port).or_else(|| by(None))
     }
+}
+
+/// Whether both are parts of a read-out crate, which know each other.
+fn is_in_crate(one: Role, other: Role) -> bool {
+    let is_front = |role| matches!(role, Role::Trg | Role::Ebif);
+    let is_part = |role| is_front(role) || role == Role::Ros;
+    is_part(one) && is_part(other) && (is_front(one) || is_front(other))
 }
 
 fn type_of_reply(reply: &DataReply) -> MessageType {

@@ -6,10 +6,10 @@ use alloc::collections::BTreeMap;
 use super::Dfm;
 use crate::building::dfm::books::Granted;
 use crate::component::Outbox;
-use crate::event_map::EventMap;
 use crate::ledger::{Finish, Ledger, Tally};
 use crate::message::{EventInfo, Fate, Grounds, Message};
 use crate::report::DfmCounters;
+use base::event_map::EventMap;
 use base::ids::{EventId, NodeId};
 
 /// Events of which nothing more will be heard: below a bound by their counts, else one by one.

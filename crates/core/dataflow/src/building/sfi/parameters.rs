@@ -62,6 +62,18 @@ pub struct Source {
     pub robs: Vec<u32>,
     /// Whether it is the pseudo-ROS: only asked for events with a level-2 result.
     pub results: bool,
-    /// Whether it may take as long as it likes to answer.
-    pub awaited: bool,
+    /// How long it is waited for.
+    pub patience: Patience,
+}
+
+/// How long an event waits for a source that does not answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Patience {
+    /// For so many tries.
+    #[default]
+    Tries,
+    /// The same, but while it is away tries do not count: what it gives is not lost with it.
+    WhileAway,
+    /// As long as it likes.
+    Always,
 }

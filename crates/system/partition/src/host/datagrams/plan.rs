@@ -118,7 +118,7 @@ impl DatagramOptions {
                     parts_to_one: credits.replies_to_one().messages * count(partition.ros.robs),
                 },
             ),
-            takes_clears: roles.iter().any(|role| matches!(role, Role::Ros | Role::Pros)),
+            takes_clears: here.iter().any(|node| assembly.readout().contains(node)),
         })
     }
 
@@ -197,12 +197,14 @@ impl Credits {
         let (ros, sfi, l2pu) = (&partition.ros, &partition.sfi, partition.l2pu.as_ref());
         let event_max = bytes(sfi.max_event_size.bytes());
         let emulated = ros.fragment.distribution().filter(|_| ros.input == RosInput::Emulator);
+        let together = partition.roc.as_ref().map_or(1, |roc| count(roc.ros));
         let reply_len = emulated.map_or(event_max, |sizes| {
             bytes(sizes.size_max().bytes().saturating_add(FRAGMENT_OVERHEAD_BYTES))
                 .saturating_mul(count(ros.robs))
+                .saturating_mul(together)
                 .min(event_max)
         });
-        let sources = count(ros.count).max(1);
+        let sources = count(partition.sources()).max(1);
         let pushed = partition.push().map_or(Load::default(), |_| Load {
             messages: count(sfi.building),
             // One message is pushed whatever its length. Those of one port may overtake a window of another's.
@@ -222,7 +224,7 @@ impl Credits {
             workers: l2pu.map_or(0, |l2pu| count(l2pu.workers)),
             units: l2pu.map_or(0, |l2pu| count(l2pu.count)),
             kept: replies_kept(partition),
-            request_len: MESSAGE_BYTES + 4 * count(ros.robs),
+            request_len: MESSAGE_BYTES + 4 * count(ros.robs).saturating_mul(together),
             reply_len,
             event_len: reply_len.saturating_mul(sources).min(event_max),
             clear_len: MESSAGE_BYTES + 8 * count(partition.dfm.clear_group),
@@ -232,7 +234,7 @@ impl Credits {
 
     fn requests_to(&self, role: Role) -> Load {
         match role {
-            Role::Ros | Role::Pros => {
+            Role::Ros | Role::Trg | Role::Ebif | Role::Pros => {
                 let requests = self.builders * self.building + self.units * self.workers;
                 let pushing = self.builders * (self.orders + self.credits);
                 Load::of(REPEATED * requests + pushing, self.request_len).plus(Load::of(CLEARS, self.clear_len))
@@ -279,7 +281,7 @@ impl Credits {
 
     fn replies_from(&self, role: Role) -> Load {
         match role {
-            Role::Ros | Role::Pros => {
+            Role::Ros | Role::Trg | Role::Ebif | Role::Pros => {
                 let replies = self.builders * self.building + self.units * self.workers;
                 Load::of(REPEATED * replies, self.reply_len).plus(self.pushed.times(self.builders))
             }

@@ -2,26 +2,27 @@
 
 use alloc::collections::VecDeque;
 
-use base::ids::EventId;
+use crate::ids::EventId;
 
 /// A map of event numbers that mostly come in order and mostly go in about that order: then an operation looks at its ends, or
 /// where the event would be if none was missing, and nothing is allocated for it.
 ///
 /// Any other order is possible: finding takes a binary search, a number below the last one moves those behind it.
 #[derive(Debug)]
-pub(crate) struct EventMap<V> {
+pub struct EventMap<V> {
     /// By rising event. What was removed leaves a gap, until it comes to the front or gaps are more than half.
     rising: VecDeque<(EventId, Option<V>)>,
     len: usize,
 }
 
 impl<V> EventMap<V> {
-    pub(crate) const fn new() -> Self {
+    /// Knows nothing.
+    pub const fn new() -> Self {
         Self { rising: VecDeque::new(), len: 0 }
     }
 
     /// Adds an event; what was known of it before.
-    pub(crate) fn insert(&mut self, event: EventId, value: V) -> Option<V> {
+    pub fn insert(&mut self, event: EventId, value: V) -> Option<V> {
         if self.rising.back().is_none_or(|(last, _)| *last < event) {
             self.rising.push_back((event, Some(value)));
             self.len += 1;
@@ -38,21 +39,25 @@ impl<V> EventMap<V> {
         before
     }
 
-    pub(crate) fn get(&self, event: EventId) -> Option<&V> {
+    /// What is known of an event.
+    pub fn get(&self, event: EventId) -> Option<&V> {
         let place = self.place(event).ok()?;
         self.rising[place].1.as_ref()
     }
 
-    pub(crate) fn get_mut(&mut self, event: EventId) -> Option<&mut V> {
+    /// The same, to be changed.
+    pub fn get_mut(&mut self, event: EventId) -> Option<&mut V> {
         let place = self.place(event).ok()?;
         self.rising[place].1.as_mut()
     }
 
-    pub(crate) fn contains(&self, event: EventId) -> bool {
+    /// Whether anything is known of it.
+    pub fn contains(&self, event: EventId) -> bool {
         self.get(event).is_some()
     }
 
-    pub(crate) fn remove(&mut self, event: EventId) -> Option<V> {
+    /// Forgets it; what was known.
+    pub fn remove(&mut self, event: EventId) -> Option<V> {
         let place = self.place(event).ok()?;
         let removed = self.rising[place].1.take()?;
         self.len -= 1;
@@ -61,35 +66,38 @@ impl<V> EventMap<V> {
     }
 
     /// The lowest event.
-    pub(crate) fn first(&self) -> Option<EventId> {
+    pub fn first(&self) -> Option<EventId> {
         self.rising.front().map(|(event, _)| *event)
     }
 
     /// By rising event.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (EventId, &V)> {
+    pub fn iter(&self) -> impl Iterator<Item = (EventId, &V)> {
         self.rising.iter().filter_map(|(event, value)| Some((*event, value.as_ref()?)))
     }
 
     /// By rising event.
-    pub(crate) fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = (EventId, &mut V)> {
+    pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = (EventId, &mut V)> {
         self.rising.iter_mut().filter_map(|(event, value)| Some((*event, value.as_mut()?)))
     }
 
     /// By rising event.
-    pub(crate) fn values(&self) -> impl Iterator<Item = &V> {
+    pub fn values(&self) -> impl Iterator<Item = &V> {
         self.iter().map(|(_, value)| value)
     }
 
-    pub(crate) fn retain(&mut self, mut keeps: impl FnMut(EventId, &V) -> bool) {
+    /// Forgets all that are not to be kept.
+    pub fn retain(&mut self, mut keeps: impl FnMut(EventId, &V) -> bool) {
         self.rising.retain(|(event, value)| value.as_ref().is_some_and(|value| keeps(*event, value)));
         self.len = self.rising.len();
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// Of how many events something is known.
+    pub fn len(&self) -> usize {
         self.len
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether it is none.
+    pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
@@ -149,7 +157,7 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
-    use base::random::Random;
+    use crate::random::Random;
 
     #[test]
     fn a_gap_moves_nothing_until_gaps_are_more_than_half() {
