@@ -1,9 +1,9 @@
 //! Options that several commands take.
 
 use clap::Args;
-use configuration::{Interval, Partition};
+use configuration::{Interval, Partition, Size};
 
-/// `--events` and `--duration`.
+/// `--events`, `--duration` and `--size`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
 pub struct Limits {
     /// End the run after N level-1 events, such as 10000, 10k or 1M; replaces all limits in the file
@@ -12,6 +12,9 @@ pub struct Limits {
     /// End the run after this time, such as 10s or "250 ms"; replaces all limits in the file
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = duration)]
     pub duration: Option<Interval>,
+    /// End the run when this much is recorded, such as 500MB or "2 GB"; replaces all limits in the file
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = size)]
+    pub size: Option<Size>,
 }
 
 impl Limits {
@@ -20,6 +23,7 @@ impl Limits {
         if *self != Self::default() {
             partition.run.events = self.events;
             partition.run.duration = self.duration;
+            partition.run.size = self.size;
         }
     }
 }
@@ -49,4 +53,10 @@ fn events(text: &str) -> Result<u64, String> {
 fn duration(text: &str) -> Result<Interval, String> {
     let duration: Interval = text.parse()?;
     if duration == Interval::default() { Err("expected a time above 0".to_owned()) } else { Ok(duration) }
+}
+
+/// A number of bytes above 0.
+fn size(text: &str) -> Result<Size, String> {
+    let size: Size = text.parse()?;
+    if size.bytes() == 0 { Err("expected a size above 0".to_owned()) } else { Ok(size) }
 }

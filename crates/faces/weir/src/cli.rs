@@ -187,6 +187,9 @@ pub enum CtlVerb {
         /// When the run ends.
         #[command(flatten)]
         limits: Limits,
+        /// Take N runs, each when the one before has reached its limit; `weir ctl stop` ends the series too
+        #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = clap::value_parser!(u32).range(1..))]
+        runs: u32,
     },
     /// Hold triggers back
     Pause,

@@ -55,7 +55,8 @@ fn told(args: &CtlArgs, (address, key): (SocketAddr, String)) -> Result<Exit, Un
             if args.take_over {
                 order("command", json!({ "name": operator(), "client": client, "take_over": true }))?;
             }
-            let body = json!({ "name": operator(), "client": client, "run": keys(verb) });
+            let runs = if let CtlVerb::Start { runs, .. } = verb { *runs } else { 1 };
+            let body = json!({ "name": operator(), "client": client, "run": keys(verb), "runs": runs });
             order(&format!("orders/{}", name(verb)), body)?
         }
     };
@@ -129,10 +130,11 @@ fn name(verb: &CtlVerb) -> &'static str {
 
 /// Keys of `[run]` that differ from the configuration.
 fn keys(verb: &CtlVerb) -> Map<String, Value> {
-    let CtlVerb::Start { limits } = verb else { return Map::new() };
+    let CtlVerb::Start { limits, .. } = verb else { return Map::new() };
     let events = limits.events.map(|events| ("events".to_owned(), json!(events)));
     let duration = limits.duration.map(|duration| ("duration".to_owned(), json!(duration)));
-    events.into_iter().chain(duration).collect()
+    let size = limits.size.map(|size| ("size".to_owned(), json!(size)));
+    events.into_iter().chain(duration).chain(size).collect()
 }
 
 const CONNECT: Duration = Duration::from_secs(5);

@@ -9,14 +9,21 @@ use base::ids::Role;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use partition::human::{elapsed, grouped, percent, si, wrapped};
-use partition::{Figures, Probe, Wait};
+use partition::{Figures, Probe, RunSettings, Wait};
 
 /// Shows how far a run is. What cannot be written is dropped: a run does not end because nobody looks.
 pub struct Progress {
-    events: Option<u64>,
-    duration: Option<Duration>,
+    limits: Limits,
     recent: Recent,
     display: Display,
+}
+
+/// What ends the run: whichever comes first, or none.
+#[derive(Clone, Copy, Debug, Default)]
+struct Limits {
+    events: Option<u64>,
+    duration: Option<Duration>,
+    bytes: Option<u64>,
 }
 
 enum Display {
@@ -35,25 +42,31 @@ struct Recent(VecDeque<Figures>);
 
 impl fmt::Debug for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Progress").field("events", &self.events).field("duration", &self.duration).finish()
+        f.debug_struct("Progress").field("limits", &self.limits).finish()
     }
 }
 
 impl Progress {
-    /// For a run that ends after a number of level-1 events, after a time, after whichever comes first, or by neither.
-    pub fn new(events: Option<u64>, duration: Option<Duration>) -> Self {
+    /// Of a run with these settings.
+    pub fn of(run: &RunSettings) -> Self {
+        let duration = run.duration.map(configuration::Interval::duration);
+        let limits = Limits { events: run.events, duration, bytes: run.size.map(configuration::Size::bytes) };
         if io::stderr().is_terminal() {
-            let is_limited = events.is_some() || duration.is_some();
-            let display = Display::Bar(bar(is_limited));
-            Self { events, duration, recent: Recent::default(), display }
+            Self { limits, recent: Recent::default(), display: Display::Bar(bar(limits.any())) }
         } else {
-            Self::lines(events, duration, Box::new(io::stderr()))
+            Self::lines(limits, Box::new(io::stderr()))
         }
     }
 
-    fn lines(events: Option<u64>, duration: Option<Duration>, out: Box<dyn Write + Send>) -> Self {
+    fn lines(limits: Limits, out: Box<dyn Write + Send>) -> Self {
         let lines = Lines { out, next: LINE_PERIOD, is_shown: true };
-        Self { events, duration, recent: Recent::default(), display: Display::Lines(lines) }
+        Self { limits, recent: Recent::default(), display: Display::Lines(lines) }
+    }
+}
+
+impl Limits {
+    fn any(self) -> bool {
+        self.events.is_some() || self.duration.is_some() || self.bytes.is_some()
     }
 }
 
@@ -63,7 +76,7 @@ impl Probe for Progress {
         match &mut self.display {
             // That of the run before.
             Display::Bar(former) if former.is_finished() => {
-                *former = bar(self.events.is_some() || self.duration.is_some());
+                *former = bar(self.limits.any());
             }
             Display::Bar(_) => {}
             Display::Lines(lines) => lines.next = LINE_PERIOD,
@@ -114,9 +127,12 @@ impl Probe for Progress {
 impl Progress {
     /// How much of the limit that comes first is done, 0 to 1.
     fn fraction(&self, figures: &Figures) -> Option<f64> {
-        let of_events = self.events.map(|events| figures.issued as f64 / events.max(1) as f64);
-        let of_time = self.duration.map(|duration| figures.elapsed.as_secs_f64() / duration.as_secs_f64().max(1e-9));
-        of_events.into_iter().chain(of_time).reduce(f64::max).map(|fraction| fraction.clamp(0.0, 1.0))
+        let Limits { events, duration, bytes } = self.limits;
+        let of_events = events.map(|events| figures.issued as f64 / events.max(1) as f64);
+        let of_time = duration.map(|duration| figures.elapsed.as_secs_f64() / duration.as_secs_f64().max(1e-9));
+        let of_size = bytes.map(|bytes| figures.bytes_recorded as f64 / bytes.max(1) as f64);
+        let first = [of_events, of_time, of_size].into_iter().flatten().reduce(f64::max);
+        first.map(|fraction| fraction.clamp(0.0, 1.0))
     }
 }
 
@@ -252,7 +268,8 @@ mod tests {
 
     fn shown(all: impl IntoIterator<Item = Figures>) -> String {
         let text = Text::default();
-        let mut progress = Progress::lines(Some(10_000), None, Box::new(text.clone()));
+        let mut progress =
+            Progress::lines(Limits { events: Some(10_000), ..Limits::default() }, Box::new(text.clone()));
         all.into_iter().for_each(|figures| progress.figures(&figures));
         progress.said("stopping");
         progress.over();
@@ -323,7 +340,8 @@ stopping
     #[test]
     fn the_limit_that_comes_first_counts() {
         let second = Some(Duration::from_secs(1));
-        let progress = |events, duration| Progress::lines(events, duration, Box::new(io::sink()));
+        let progress =
+            |events, duration| Progress::lines(Limits { events, duration, bytes: None }, Box::new(io::sink()));
         assert_eq!(progress(Some(1000), second).fraction(&at(250, 100)), Some(0.25));
         assert_eq!(progress(Some(100), second).fraction(&at(250, 100)), Some(1.0));
         assert_eq!(progress(None, second).fraction(&at(2500, 100)), Some(1.0));

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &RunArgs) -> Exit {
         complain("weir: --runs: replayed files keep their run number, which one run alone can have: leave --runs out");
         return Exit::Wrong;
     }
-    let limits = (partition.run.events, partition.run.duration.map(configuration::Interval::duration));
+    let progress = Progress::of(&partition.run);
     let placement = if args.processes { Placement::processes() } else { Placement::local() };
     let mut keeper = match Keeper::of(&partition) {
         Ok(keeper) => keeper,
@@ -58,10 +58,7 @@ pub(crate) fn run(args: &RunArgs) -> Exit {
     {
         return exit;
     }
-    let run = Run::new(partition)
-        .place(placement)
-        .give_children(options(&args.trace))
-        .observe(Progress::new(limits.0, limits.1));
+    let run = Run::new(partition).place(placement).give_children(options(&args.trace)).observe(progress);
     let _tracing = match Tracing::start(&args.trace, "weir") {
         Ok(tracing) => tracing,
         Err(error) => {

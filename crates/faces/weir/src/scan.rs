@@ -75,9 +75,10 @@ fn judge_all(plan: &Plan) -> Result<(), String> {
                 warned.push(warning);
             }
         }
-        if partition.run.events.is_none() && partition.run.duration.is_none() {
+        if partition.run.events.is_none() && partition.run.duration.is_none() && partition.run.size.is_none() {
             return Err(at(
-                "expected a limit of each run: run.events or run.duration in `set`, or in the configuration".into(),
+                "expected a limit of each run: run.events, run.duration or run.size in `set`, or in the configuration"
+                    .into(),
             ));
         }
         if partition.run.number.is_some() && plan.points.len() > 1 {
@@ -167,9 +168,9 @@ impl Scan {
     }
 
     fn conduct(&self, partition: Partition) -> Result<Outcome, StartError> {
-        let (events, duration) = (partition.run.events, partition.run.duration.map(configuration::Interval::duration));
+        let progress = Progress::of(&partition.run);
         let placement = if self.plan.processes { Placement::processes() } else { Placement::local() };
-        let run = Run::new(partition).place(placement).observe(Progress::new(events, duration));
+        let run = Run::new(partition).place(placement).observe(progress);
         self.interrupted.end(run.control());
         conduct(run)
     }

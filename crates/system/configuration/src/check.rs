@@ -185,6 +185,16 @@ impl Checker<'_> {
             intervals.extend([("l2sv.timeout", l2sv.timeout), ("l2sv.group_age", l2sv.group_age)]);
         }
         intervals.extend(p.run.duration.map(|duration| ("run.duration", duration)));
+        match p.run.size {
+            Some(size) if size.bytes() == 0 => {
+                self.problem(&["run.size"], "expected a size above 0, found \"0 B\"".to_owned());
+            }
+            Some(_) if p.sfo.is_none() => {
+                let message = "needs the table [sfo], which is absent: nothing would be recorded".to_owned();
+                self.problem(&["run.size", "sfo"], message);
+            }
+            _ => {}
+        }
         intervals.extend(p.l2pu.as_ref().map(|l2pu| ("l2pu.request_timeout", l2pu.request_timeout)));
         intervals.extend(p.sfo.as_ref().map(|sfo| ("sfo.fsync_age", sfo.fsync_age)));
         for (key, interval) in intervals {

@@ -410,7 +410,8 @@ impl Conductor {
     }
 
     fn show_progress(&mut self, now: Time, host: &mut Host) {
-        if !matches!(self.phase, Phase::Running) || !(self.probe.0.is_some() || self.has_reader()) {
+        let size = self.assembly.partition.run.size;
+        if !matches!(self.phase, Phase::Running) || !(self.probe.0.is_some() || self.has_reader() || size.is_some()) {
             return;
         }
         let controller = &self.controller;
@@ -432,6 +433,10 @@ impl Conductor {
         if let Some(news) = self.wanted.as_ref().and_then(|wanted| wanted.news.as_ref()) {
             news.figures(&figures);
         }
+        if size.is_some_and(|size| figures.bytes_recorded >= size.bytes()) {
+            self.with_controller(host, |controller, out| controller.stop(now, out));
+        }
+        let controller = &self.controller;
         // What is asked for while the run drains could come when the last reports are collected.
         if controller.is_running() {
             for child in self.children.iter() {

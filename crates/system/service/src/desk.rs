@@ -8,6 +8,7 @@ use std::time::UNIX_EPOCH;
 use catalogue::{Keeper, now};
 use configuration::Partition;
 use control::states::{Illegal, State, Verb};
+use partition::summary::RunState;
 use partition::{Control, Counted, Figures, News, Outcome, Placement, Run, RunSettings, Running, Session, StartError};
 use serde_json::{Map, Value};
 use tokio::sync::{broadcast, oneshot, watch};
@@ -29,8 +30,13 @@ pub struct Desk(Arc<Shared>);
 pub enum Order {
     /// Start the applications, or those again that were lost.
     Boot,
-    /// Begin a run; what is given replaces the keys of `[run]` in the configuration.
-    Start(Map<String, Value>),
+    /// Begin a run, or several that follow one another.
+    Start {
+        /// They replace those of `[run]` in the configuration.
+        keys: Map<String, Value>,
+        /// How many runs, at least 1. One follows when the one before has reached its limit.
+        runs: u32,
+    },
     /// Hold triggers back.
     Pause,
     /// Let them go on.
@@ -67,6 +73,8 @@ struct Kept {
     /// Reaches the partition, once it was booted.
     control: Option<Control>,
     keeper: Keeper,
+    /// So many runs begin by themselves.
+    follow: u32,
     leaves: bool,
     dataflow: Dataflow,
     trend: Trend,
@@ -76,9 +84,17 @@ struct Kept {
 #[derive(Debug)]
 enum Work {
     Boot(oneshot::Sender<Result<(), Refused>>),
-    Start(Box<RunSettings>, String, oneshot::Sender<Result<u32, Refused>>),
+    Start(Box<Series>, oneshot::Sender<Result<u32, Refused>>),
     Shutdown(oneshot::Sender<Result<(), Refused>>),
     Leave,
+}
+
+/// Runs that follow one another.
+#[derive(Debug)]
+struct Series {
+    settings: RunSettings,
+    runs: u32,
+    operator: String,
 }
 
 impl Desk {
@@ -101,6 +117,7 @@ impl Desk {
             verbs: verbs(State::Absent),
             operator: None,
             run: None,
+            follow: 0,
             last: None,
             sentence: sentence(State::Absent, None, None),
         };
@@ -109,6 +126,7 @@ impl Desk {
             messages: Messages::default(),
             control: None,
             keeper,
+            follow: 0,
             leaves: false,
             dataflow: Dataflow::of(&partition),
             trend: Trend::default(),
@@ -139,18 +157,21 @@ impl Desk {
                 self.may(Verb::Boot)?;
                 self.work(Work::Boot).await.map(|()| "the applications run".to_owned())
             }
-            Order::Start(keys) => {
-                let settings = Box::new(settings(&self.0.partition, keys)?);
+            Order::Start { keys, runs } => {
+                let settings = settings(&self.0.partition, keys)?;
+                may_follow(&settings, runs)?;
                 self.may(Verb::Start)?;
-                let number = self.work(|answer| Work::Start(settings, name, answer)).await?;
+                let series = Box::new(Series { settings, runs, operator: name });
+                let number = self.work(|answer| Work::Start(series, answer)).await?;
                 Ok(format!("run {number} has begun"))
             }
             Order::Pause => self.control(Verb::Pause, Control::pause).map(|()| "triggers are held back".to_owned()),
             Order::Resume => self.control(Verb::Resume, Control::resume).map(|()| "triggers go on".to_owned()),
-            Order::Stop => self.end(Control::stop).map(|()| "the run ends".to_owned()),
-            Order::Force => self.end(Control::force).map(|()| "the run ends at once".to_owned()),
+            Order::Stop => self.end("the run ends", Control::stop),
+            Order::Force => self.end("the run ends at once", Control::force),
             Order::Shutdown => {
                 self.may(Verb::Shutdown)?;
+                self.kept().follow = 0;
                 self.work(Work::Shutdown).await.map(|()| "no application runs".to_owned())
             }
         }
@@ -262,8 +283,10 @@ impl Desk {
         Ok(done?)
     }
 
-    fn end(&self, act: impl FnOnce(&Control)) -> Result<(), Refused> {
-        self.control(Verb::Stop, |control| {
+    /// Ends the run, and those that would follow it; what there is to say.
+    fn end(&self, said: &str, act: impl FnOnce(&Control)) -> Result<String, Refused> {
+        let followed = core::mem::take(&mut self.kept().follow) > 0;
+        let ended = self.control(Verb::Stop, |control| {
             let state = control.state();
             // A run that drains may be ended faster.
             if state != State::Draining {
@@ -271,7 +294,31 @@ impl Desk {
             }
             act(control);
             Ok(())
-        })
+        });
+        match ended {
+            // One was over and the next had not begun.
+            Err(Refused::Illegal(_)) if followed => Ok("no further run begins".to_owned()),
+            ended => ended.map(|()| said.to_owned()),
+        }
+    }
+
+    /// Whether the series of runs goes on behind one that ended so.
+    fn follows(&self, outcome: &Result<Outcome, StartError>) -> bool {
+        let mut kept = self.kept();
+        let left = core::mem::take(&mut kept.follow);
+        if left == 0 || kept.leaves {
+            return false;
+        }
+        let is_well = outcome.as_ref().is_ok_and(|outcome| {
+            !outcome.interrupted && matches!(outcome.summary().state, RunState::Ok | RunState::Degraded)
+        });
+        if is_well {
+            kept.follow = left - 1;
+            return true;
+        }
+        drop(kept);
+        self.tell_all(Severity::Warning, "no further run begins: this one was not ended by its limit".to_owned());
+        false
     }
 
     async fn work<T>(&self, work: impl FnOnce(oneshot::Sender<Result<T, Refused>>) -> Work) -> Result<T, Refused> {
@@ -296,9 +343,10 @@ impl Desk {
 
     /// Tells those who watch what has changed.
     fn tell(&self, change: impl FnOnce(&mut Status)) {
-        let (state, operator) = {
+        let (state, operator, follow) = {
             let kept = self.kept();
-            (kept.control.as_ref().map_or(State::Absent, Control::state), kept.command.holder().cloned())
+            let state = kept.control.as_ref().map_or(State::Absent, Control::state);
+            (state, kept.command.holder().cloned(), kept.follow)
         };
         self.0.status.send_if_modified(|status| {
             let before = status.clone();
@@ -306,6 +354,7 @@ impl Desk {
             status.state = status::name(state);
             status.verbs = verbs(state);
             status.operator = operator;
+            status.follow = follow;
             status.sentence = sentence(state, status.run.as_ref(), status.last.as_ref());
             *status != before
         });
@@ -330,14 +379,24 @@ impl Leaving {
     }
 }
 
+/// Whether runs with these settings may follow one another.
+fn may_follow(settings: &RunSettings, runs: u32) -> Result<(), Refused> {
+    let has_end = settings.events.is_some() || settings.duration.is_some() || settings.size.is_some();
+    match runs {
+        0 => Err(Refused::Settings("runs: expected at least 1, found 0".to_owned())),
+        1 => Ok(()),
+        _ if has_end => Ok(()),
+        _ => Err(Refused::Settings("runs: expected a limit of each: events, duration or size".to_owned())),
+    }
+}
+
 /// The settings of a run: those of the configuration with some keys replaced.
 fn settings(partition: &Partition, keys: Map<String, Value>) -> Result<RunSettings, Refused> {
     let mut value = serde_json::to_value(&partition.run).expect("settings are keys and values");
     let known = value.as_object_mut().expect("settings are a table");
     // A limit replaces all limits, as on the command line.
-    if keys.contains_key("events") || keys.contains_key("duration") {
-        known.remove("events");
-        known.remove("duration");
+    if LIMITS.iter().any(|limit| keys.contains_key(*limit)) {
+        LIMITS.iter().for_each(|limit| _ = known.remove(*limit));
     }
     for (key, value) in keys {
         // Alone, so that it is named if it is wrong.
@@ -365,7 +424,7 @@ impl Worker {
             match work {
                 // Who has asked may have left meanwhile.
                 Work::Boot(answer) => _ = answer.send(self.boot()),
-                Work::Start(settings, operator, answer) => self.run(*settings, &operator, answer),
+                Work::Start(series, answer) => self.series(&series, answer),
                 Work::Shutdown(answer) => _ = answer.send(self.shut_down()),
                 Work::Leave => {}
             }
@@ -399,8 +458,25 @@ impl Worker {
         Ok(booted?)
     }
 
-    /// A whole run. Who has ordered it is answered when it has begun.
-    fn run(&mut self, settings: RunSettings, operator: &str, answer: oneshot::Sender<Result<u32, Refused>>) {
+    /// One run after the other. Who has ordered them is answered when the first has begun.
+    fn series(&mut self, series: &Series, answer: oneshot::Sender<Result<u32, Refused>>) {
+        self.desk.kept().follow = series.runs - 1;
+        let mut answer = Some(answer);
+        let mut settings = series.settings.clone();
+        while self.run(settings.clone(), &series.operator, answer.take()) {
+            settings.number = None;
+        }
+    }
+
+    /// A whole run; whether another one follows. Who has ordered it is answered when it has begun.
+    fn run(
+        &mut self,
+        settings: RunSettings,
+        operator: &str,
+        answer: Option<oneshot::Sender<Result<u32, Refused>>>,
+    ) -> bool {
+        // Who has asked may have left meanwhile.
+        let answered = |said| answer.map(|answer| answer.send(said));
         let begun = match &mut self.session {
             None => Err(Illegal { state: State::Absent, verb: Verb::Start }.into()),
             Some(session) if !may(session.state(), Verb::Start) => {
@@ -413,16 +489,20 @@ impl Worker {
                 let reason = Some(error.to_string());
                 self.desk.tell_all(Severity::Error, format!("no run has begun: {error}"));
                 let last = LastRun { number: None, state: "not started".into(), reason, recorded: 0 };
+                self.desk.kept().follow = 0;
                 self.desk.tell(|status| (status.run, status.last) = (None, Some(last)));
-                let _ = answer.send(Err(error));
+                answered(Err(error));
+                false
             }
             Ok((number, running)) => {
                 self.desk.tell(|status| status.run = Some(RunStatus { number, ..RunStatus::default() }));
                 self.desk.kept().dataflow.begin();
                 self.desk.say(format!("{operator} has begun the run"));
-                let _ = answer.send(Ok(number.unwrap_or_default()));
+                answered(Ok(number.unwrap_or_default()));
                 let outcome = follow(&self.desk, number, running);
+                let follows = self.desk.follows(&outcome);
                 self.over(outcome);
+                follows
             }
         }
     }
@@ -537,5 +617,7 @@ fn now_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// The keys of `[run]` that end a run.
+const LIMITS: [&str; 3] = ["events", "duration", "size"];
 /// So many messages may wait for one who listens.
 const MESSAGES_UNREAD: usize = 256;

@@ -144,8 +144,16 @@ mod tests {
         let rates = Rates { dead_time: Some(0.25), ..Rates::default() };
         let run = Some(RunStatus { number: Some(7), elapsed_s: 1.5, rates, ..RunStatus::default() });
         let (state, verbs) = (name(State::Running), Vec::new());
-        let status =
-            Status { partition: "p".into(), state, verbs, operator: None, run, last: None, sentence: String::new() };
+        let status = Status {
+            partition: "p".into(),
+            state,
+            verbs,
+            operator: None,
+            run,
+            follow: 0,
+            last: None,
+            sentence: String::new(),
+        };
         super::text(&status, &dataflow)
     }
 

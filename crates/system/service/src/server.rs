@@ -201,6 +201,13 @@ struct Sender {
     /// Of `start`: keys of `[run]`.
     #[serde(default)]
     run: Map<String, Value>,
+    /// Of `start`: so many runs follow one another.
+    #[serde(default = "one")]
+    runs: u32,
+}
+
+fn one() -> u32 {
+    1
 }
 
 impl Sender {
@@ -224,7 +231,7 @@ async fn order(
     let sender: Sender = body_of(&headers, &body)?;
     let order = match verb.as_str() {
         "boot" => Order::Boot,
-        "start" => Order::Start(sender.run.clone()),
+        "start" => Order::Start { keys: sender.run.clone(), runs: sender.runs },
         "pause" => Order::Pause,
         "resume" => Order::Resume,
         "stop" => Order::Stop,

@@ -21,6 +21,8 @@ pub struct Status {
     pub operator: Option<Operator>,
     /// The run that goes on.
     pub run: Option<RunStatus>,
+    /// So many runs begin by themselves, each when the one before has reached its limit.
+    pub follow: u32,
     /// The run before.
     pub last: Option<LastRun>,
     /// Where the time goes or what is wrong, in one sentence.

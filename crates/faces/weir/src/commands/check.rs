@@ -92,17 +92,19 @@ fn names(group: &[Application]) -> String {
 }
 
 fn limits(partition: &Partition) -> String {
-    match (partition.run.events, partition.run.duration) {
-        (Some(events), Some(duration)) => format!("a run ends after {events} level-1 events or {duration}"),
-        (Some(events), None) => format!("a run ends after {events} level-1 events"),
-        (None, Some(duration)) => format!("a run ends after {duration}"),
-        (None, None) if partition.ros.input == RosInput::Emulator => "a run ends when it is stopped".to_owned(),
-        (None, None) if partition.slice_ns().is_some() => {
-            "a run ends when all its sources have ended, or when it is stopped".to_owned()
-        }
-        (None, None) if partition.ros.input == RosInput::Links => {
-            "a run ends when its leading source ends, or when it is stopped".to_owned()
-        }
-        (None, None) => "a run ends with its input, or when it is stopped".to_owned(),
+    let run = &partition.run;
+    let events = run.events.map(|events| format!("{events} level-1 events"));
+    let duration = run.duration.map(|duration| duration.to_string());
+    let size = run.size.map(|size| format!("{size} of recorded events"));
+    let limits: Vec<String> = [events, duration, size].into_iter().flatten().collect();
+    if !limits.is_empty() {
+        return format!("a run ends after {}", limits.join(" or "));
     }
+    match partition.ros.input {
+        RosInput::Emulator => "a run ends when it is stopped",
+        _ if partition.slice_ns().is_some() => "a run ends when all its sources have ended, or when it is stopped",
+        RosInput::Links => "a run ends when its leading source ends, or when it is stopped",
+        _ => "a run ends with its input, or when it is stopped",
+    }
+    .to_owned()
 }

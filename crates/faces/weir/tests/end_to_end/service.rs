@@ -76,6 +76,33 @@ fn runs_follow_one_another_in_the_same_processes_at_the_command_of_a_terminal() 
 }
 
 #[test]
+fn runs_follow_one_another_by_themselves_until_somebody_stops_them() {
+    let mut served = Served::start(quick());
+    served.ctl("anna", &["boot"]);
+    let refused = served.refused("anna", &["start", "--runs", "0"], 1);
+    assert!(refused.contains("0 is not in 1..="), "{refused}");
+    assert_eq!(served.ctl("anna", &["start", "--runs", "3", "--events", "200"]), "run 1 has begun\n");
+    let third = served.until("three runs are over", |status| status["last"]["number"] == 3);
+    assert_eq!((&third["follow"], &third["run"]), (&json!(0), &Value::Null), "{third}");
+
+    // The size that is recorded ends a run as well; who stops one of a series stops the series.
+    assert_eq!(served.ctl("anna", &["start", "--runs", "2", "--size", "300 kB"]), "run 4 has begun\n");
+    served.until("two runs are over", |status| status["last"]["number"] == 5);
+    for number in [4, 5] {
+        let run = served.get(&format!("runs/{number}"));
+        assert!(run["bytes"].as_u64() >= Some(300_000) && run["quality"] == "good", "{run}");
+    }
+    assert_eq!(served.ctl("anna", &["start", "--runs", "1000", "--duration", "1h"]), "run 6 has begun\n");
+    assert_eq!(served.until_state("running")["follow"], 999);
+    assert_eq!(served.ctl("anna", &["stop"]), "the run ends\n");
+    let stopped = served.until("the sixth run is over", |status| status["last"]["number"] == 6);
+    assert_eq!((&stopped["follow"], &stopped["state"]), (&json!(0), &json!("booted")), "{stopped}");
+    assert_eq!(listed(&served).len(), 6);
+    served.running.signal(Signal::SIGTERM);
+    served.end().expect(0);
+}
+
+#[test]
 fn one_person_commands_until_another_takes_over() {
     let mut served = Served::start(quick());
     let mut watch = served.ctl_command("carla");

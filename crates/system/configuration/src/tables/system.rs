@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cores::Cores;
 use super::tolerate::Tolerate;
-use crate::units::Interval;
+use crate::units::{Interval, Size};
 
 /// `[partition]`: what this slice of the system is called.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -46,6 +46,9 @@ pub struct Run {
     pub events: Option<u64>,
     /// The run ends after this time; without it there is no such limit.
     pub duration: Option<Interval>,
+    /// The run ends when so many bytes of events are recorded. Run control looks four times per second, so somewhat more are. Without it
+    /// there is no such limit; a simulation has none.
+    pub size: Option<Size>,
     /// Level-1 id of the first event; a value just below 4294967296 tests the wrap of the 32-bit id.
     pub first_lvl1_id: u32,
     /// Seed of everything random: equal seeds give equal decisions.
@@ -67,6 +70,7 @@ impl Default for Run {
             number: None,
             events: None,
             duration: None,
+            size: None,
             first_lvl1_id: 0,
             seed: 1,
             stop_timeout: Interval::from_ms(10_000),

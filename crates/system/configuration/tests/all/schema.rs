@@ -9,6 +9,7 @@ use serde_json::Value;
 const EVERYTHING: &[&str] = &[
     "run.events=1",
     "run.duration=1 s",
+    "run.size=1 GB",
     "input.detector=detector.json",
     "level1.rate=1 Hz",
     "level1.dead_time={}",

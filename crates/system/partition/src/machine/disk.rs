@@ -14,7 +14,7 @@ pub(super) fn warning(partition: &Partition, free: u64, room: &str) -> Option<(&
     let of_events = partition.run.events.map(|events| events as f64);
     let of_time = partition.run.duration.map(|duration| rate.map(|rate| rate * duration.duration().as_secs_f64()));
     match (of_events, of_time) {
-        (None, None) if is_endless(partition) => {
+        (None, None) if partition.run.size.is_none() && is_endless(partition) => {
             let known = rate.zip(bytes_per_event).map(|(rate, bytes)| rate * bytes);
             let bytes_per_s = known.unwrap_or(FAST_DISK_BYTES_PER_S);
             let filled = elapsed(Duration::from_secs_f64((free as f64 / bytes_per_s.max(1.0)).min(1e9)));
@@ -23,8 +23,10 @@ pub(super) fn warning(partition: &Partition, free: u64, room: &str) -> Option<(&
             Some((&["run.events", "run"], said))
         }
         (events, of_time) => {
-            let events = events.into_iter().chain(of_time.flatten()).reduce(f64::min)?;
-            let bytes = events * bytes_per_event?;
+            let events = events.into_iter().chain(of_time.flatten()).reduce(f64::min);
+            let of_events = events.zip(bytes_per_event).map(|(events, bytes)| events * bytes);
+            let of_size = partition.run.size.map(|size| size.bytes() as f64);
+            let bytes = of_events.into_iter().chain(of_size).reduce(f64::min)?;
             let said = || format!("the run may record {}, more than {room}", si(bytes, "B"));
             (bytes > free as f64).then(|| (&["output.directory", "output"] as &[_], said()))
         }
@@ -72,7 +74,7 @@ fn accepted(partition: &Partition) -> Option<f64> {
 
 /// About what a good disk takes, for runs as fast as they can be.
 const FAST_DISK_BYTES_PER_S: f64 = 1e9;
-const LIMITS: &str = "run.events or run.duration, or --events or --duration";
+const LIMITS: &str = "run.events, run.duration or run.size, or --events, --duration or --size";
 
 #[cfg(test)]
 mod tests {
@@ -105,5 +107,7 @@ mod tests {
         assert!(said("run.duration = \"1 h\"\ndfm.rate = \"100 Hz\"\n", 20_000_000).is_some());
         assert_eq!(said("run.events = 10000\nef = { policy = \"prescale\", prescale = 10 }\n", 20_000_000), None);
         assert_eq!(said("run.duration = \"1 h\"\n", 20_000_000), None, "how fast it is nobody knows");
+        assert_eq!(said("run.size = \"19 MB\"\n", 20_000_000), None);
+        assert!(said("run.size = \"21 MB\"\n", 20_000_000).unwrap().contains("21 MB, more than the disk"));
     }
 }

@@ -17,6 +17,8 @@ const said = el("ol", { className: "lines" });
 const name = el("input", { maxLength: 64, required: true, value: person.name, autocomplete: "username" });
 const events = el("input", { inputMode: "numeric", pattern: "[0-9]*", placeholder: "as configured" });
 const duration = el("input", { placeholder: "such as 10 min" });
+const size = el("input", { placeholder: "such as 10 GB" });
+const runs = el("input", { inputMode: "numeric", pattern: "[1-9][0-9]*", placeholder: "1" });
 const rates = chart("Events per second", [
   { name: "level 1", of: (sample) => sample.rates.level1_hz },
   { name: "built", of: (sample) => sample.rates.built_hz },
@@ -32,7 +34,8 @@ export const title = "Shift";
 export function build(root) {
   name.addEventListener("change", () => { person.name = name.value.trim(); });
   const labelled = (text, input) => el("label", {}, text, input);
-  const settings = el("form", { ariaLabel: "Next run" }, labelled("Operator", name), labelled("Events", events), labelled("Duration", duration));
+  const settings = el("form", { ariaLabel: "Next run" }, labelled("Operator", name), labelled("Events", events), labelled("Duration", duration),
+    labelled("Size", size), labelled("Runs", runs));
   settings.addEventListener("submit", (event) => event.preventDefault());
   root.append(sentence, troubles,
     el("div", { className: "desk" },
@@ -83,12 +86,13 @@ function showOrders() {
   if (focused) orders.querySelector("button:enabled")?.focus();
 }
 
-function showFigures({ run, last }) {
+function showFigures({ run, last, follow }) {
   const entries = run ? [
     ["Run", run.number ?? "…"], ["Time", clock(run.elapsed_s)],
     ["Level 1", si(run.rates.level1_hz, "Hz")], ["Dead time", run.rates.dead_time === null ? "–" : percent(run.rates.dead_time)],
     ["Built", si(run.rates.built_hz, "Hz")], ["Recorded", si(run.rates.recorded_hz, "Hz")],
     ["To disk", si(run.rates.bytes_per_s, "B/s")], ["Events recorded", grouped(run.recorded)],
+    ...(follow ? [["Runs that follow", grouped(follow)]] : []),
   ] : last ? [
     ["Last run", last.number ?? "none"], ["Ended", last.state], ["Events recorded", grouped(last.recorded)],
   ] : [["Run", "none yet"]];
@@ -112,7 +116,8 @@ async function order(verb, button) {
   const run = {};
   if (verb === "start" && events.value) run.events = Number(events.value);
   if (verb === "start" && duration.value) run.duration = duration.value;
-  done(await send(`orders/${verb}`, verb === "start" ? { run } : {}));
+  if (verb === "start" && size.value) run.size = size.value;
+  done(await send(`orders/${verb}`, verb === "start" ? { run, runs: Number(runs.value || 1) } : {}));
   button.ariaBusy = null;
 }
 
