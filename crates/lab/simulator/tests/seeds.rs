@@ -76,8 +76,10 @@ fn sources_send_what_they_like_when_they_like() {
 #[test]
 fn level_1_processors_trigger_when_they_like() {
     let processors = |seed, level| Plan::draw_in(EDITION_OF_PROCESSORS, seed, level);
-    // Fresh seeds meet a run that does not end about once in two thousand: 1974886300326 of level 0 is such a one.
-    (0..LEVELS).for_each(|level| campaign_over(78_000_000..78_000_150, level, processors));
+    let fresh = first_seed()..first_seed() + seeds().div_ceil(4);
+    (0..LEVELS - 1).for_each(|level| campaign_over(fresh.clone(), level, processors));
+    // Of the last level seed 880000132 has events that are incomplete although no data were lost.
+    campaign_over(78_000_000..78_000_150, LEVELS - 1, processors);
 }
 
 #[test]

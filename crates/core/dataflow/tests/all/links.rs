@@ -123,6 +123,22 @@ fn one_by_one_a_trigger_waits_for_level_1_and_for_all_that_follow() {
     assert!(ros.pass([link(OTHER, LinkNews::Idle(EventId(5)))]).contains(&on), "nor one that has gone past it");
 }
 
+/// Else the leader would wait for ever for a fragment that went with the former life.
+#[test]
+fn a_device_that_may_have_answered_the_former_life_is_waited_for_until_the_event_is_cleared() {
+    let one_by_one = LinkParameters { one_by_one: true, ..LinkParameters::default() };
+    let leader = LinkParameters { leads: true, ..one_by_one };
+    let on = Action::Link { rob: LEADER, order: LinkOrder::On };
+    for late in [false, true] {
+        let mut ros = Driver::in_life(leader, one_by_one, late).started();
+        assert!(!ros.pass([fragment(LEADER, 1), accept(&[1])]).contains(&on));
+        assert_eq!(ros.pass([clear(1, 1, &[1], false)]).contains(&on), late);
+        assert!(ros.pass([fragment(OTHER, 2), fragment(LEADER, 2), accept(&[2])]).contains(&on));
+        assert!(!ros.pass([fragment(LEADER, 3), accept(&[3])]).contains(&on));
+        assert!(!ros.pass([clear(2, 3, &[3], false)]).contains(&on), "it answers this life");
+    }
+}
+
 #[test]
 fn a_source_that_is_lost_is_done_without_after_a_grace_and_goes_on_when_it_returns() {
     let mut ros = Driver::running();
@@ -241,13 +257,21 @@ impl Driver {
     }
 
     fn between(leader: LinkParameters, other: LinkParameters) -> Self {
-        let mut driver = Self::unconnected(leader, other);
+        Self::unconnected(leader, other).started()
+    }
+
+    fn started(mut self) -> Self {
         let up = |rob| link(rob, LinkNews::Up);
-        driver.pass([up(LEADER), up(OTHER), Input::Command(Command::Start), says(LEVEL1, Message::Lead(true))]);
-        driver
+        self.pass([up(LEADER), up(OTHER), Input::Command(Command::Start), says(LEVEL1, Message::Lead(true))]);
+        self
     }
 
     fn unconnected(leader: LinkParameters, other: LinkParameters) -> Self {
+        Self::in_life(leader, other, false)
+    }
+
+    /// In a life that begins with the run, or within it.
+    fn in_life(leader: LinkParameters, other: LinkParameters, late: bool) -> Self {
         let ros = Ros::new(RosParameters {
             robs: vec![u32::from(LEADER), u32::from(OTHER)],
             pages_per_rob: 6,
@@ -261,7 +285,7 @@ impl Driver {
             level1: Some(LEVEL1),
             in_flight: 4,
             dfm: DFM,
-            late: false,
+            late,
         });
         let mut driver = Self { ros, now: Time::ZERO };
         driver.pass([LEVEL1, DFM, SFI].map(|node| Input::Peer { node, state: PeerState::Up(Incarnation(0)) }));

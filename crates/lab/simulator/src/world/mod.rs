@@ -22,7 +22,7 @@ mod trace;
 mod wire;
 mod work;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -105,6 +105,10 @@ pub struct World {
     troubles: Troubles,
     struck: Vec<Struck>,
     out: Outbox,
+    /// Whether the actions of a component are carried out at this moment.
+    acts: bool,
+    /// What arrived meanwhile, and costs nothing: in its turn, else what an action leads to would overtake the actions behind it.
+    behind: VecDeque<(NodeId, Arriving)>,
     encoded: Vec<u8>,
 }
 
@@ -250,6 +254,8 @@ impl World {
             troubles: Troubles::default(),
             struck: Vec::new(),
             out: Outbox::new(),
+            acts: false,
+            behind: VecDeque::new(),
             encoded: Vec::new(),
             setup,
         }
@@ -374,6 +380,9 @@ impl World {
             What::Join(event) => self.on_join_event(event),
             What::Source(event) => self.on_source_event(event),
         }
+        while let Some((to, arriving)) = self.behind.pop_front() {
+            self.served(to, arriving);
+        }
     }
 
     /// Waits for the processor, if it is busy or the input costs anything.
@@ -395,6 +404,7 @@ impl World {
             cost += each;
         }
         match self.processors.take(usize::from(to.0) - 1, self.now, cost) {
+            None if self.acts => self.behind.push_back((to, arriving)),
             None => self.served(to, arriving),
             Some(at) => self.schedule(at, What::Served(to, arriving)),
         }
@@ -514,6 +524,7 @@ impl World {
 
     /// Carries out actions, checks the component, and arms its next deadline.
     fn carry_out(&mut self, from: NodeId, out: &mut Outbox) {
+        let acted = core::mem::replace(&mut self.acts, true);
         for action in out.drain() {
             match action {
                 Action::Send { to, message } => {
@@ -529,6 +540,7 @@ impl World {
                 Action::Note(note) => self.monitor.noted(from, &note),
             }
         }
+        self.acts = acted;
         let checks = self.setup.checks;
         let forgets = self.forgets_deadlines(from);
         let slot = &mut self.slots[usize::from(from.0) - 1];

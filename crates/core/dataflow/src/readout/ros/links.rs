@@ -36,6 +36,8 @@ pub(super) struct Links {
     pub(super) newest_issued: Option<EventId>,
     /// Of older events it is not known which were issued: that was before this life.
     known_from: EventId,
+    /// Whether the run had begun before this life.
+    began_late: bool,
     lead: Lead,
     started: bool,
     stopping: bool,
@@ -90,6 +92,7 @@ impl Links {
             issued: VecDeque::new(),
             newest_issued: None,
             known_from: EventId(0),
+            began_late: late,
             lead: Lead::default(),
             started: false,
             stopping: false,
@@ -173,12 +176,15 @@ impl Links {
     }
 
     /// Whether the leader waits for busy to fall.
-    fn is_hand_shaken(&self, rob: usize, robs: &[Rob]) -> bool {
+    fn is_hand_shaken(&self, rob: usize, robs: &[Rob], is_cleared: impl Fn(EventId) -> bool) -> bool {
         let Lead { newest, waiting, told, .. } = &self.lead;
         let owes = |(link, rob): (&Link, &Rob)| {
             let follows = link.parameters.one_by_one && !link.parameters.leads && link.state == LinkState::Up;
-            // A device answers each trigger before the next one, also where its fragments may come in any order.
-            follows && newest.is_some_and(|newest| rob.newest() < Some(newest) && !rob.has_passed(newest))
+            // A device answers each trigger before the next one, also where its fragments may come in any order. One that says nothing
+            // to a system that has returned may have answered its former life.
+            let has_answered = |newest| self.began_late && rob.newest().is_none() && is_cleared(newest);
+            let waits = |newest| rob.newest() < Some(newest) && !rob.has_passed(newest) && !has_answered(newest);
+            follows && newest.is_some_and(waits)
         };
         let Link { parameters, .. } = &self.each[rob];
         let waits = || !waiting.is_empty() || !told.is_empty() || self.each.iter().zip(robs).any(owes);
@@ -477,13 +483,17 @@ impl Ros {
     /// What was cleared may have made room.
     pub(super) fn turn_links_on(&mut self, out: &mut Outbox) {
         let Some(links) = &mut self.links else { return };
+        let (oldest, cleared) = (self.valid.oldest(), &self.cleared);
         for rob in 0..links.each.len() {
             // A leader with a hand-shake is off after each trigger, however much room there is.
             let LinkParameters { one_by_one, leads, .. } = links.each[rob].parameters;
             let RosParameters { busy_above, busy_below, .. } = self.parameters;
             let used = self.robs[rob].used();
             let has_room = used < busy_below || (one_by_one && leads && used <= busy_above);
-            if links.each[rob].off && has_room && !links.is_hand_shaken(rob, &self.robs) {
+            if links.each[rob].off
+                && has_room
+                && !links.is_hand_shaken(rob, &self.robs, |event| event < oldest || cleared.contains(event))
+            {
                 links.each[rob].off = false;
                 out.link(rob, LinkOrder::On);
             }
