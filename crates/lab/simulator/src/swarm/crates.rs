@@ -17,6 +17,8 @@ impl Plan {
         let count = 1 + r.below(u64::from(self.counts.ros / ros)) as u16;
         let age = Duration::from_micros(r.below(3_000));
         self.crates = Some(Crates { count, ros, group: 1 + r.below(12) as usize, age });
+        // A port that never holds an answer of a whole crate would be no fault but a wrong network.
+        self.port.iter_mut().for_each(|port| port.buffer_bytes *= u64::from(ros));
         let fronts: Vec<NodeId> = [Role::Trg, Role::Ebif].into_iter().flat_map(|role| self.of(role)).collect();
         let any = |r: &mut Random| fronts[r.below(fronts.len() as u64) as usize];
         let at = |r: &mut Random| Duration::from_micros(r.below(15_000));
