@@ -89,6 +89,11 @@ impl Rob {
         self.newest
     }
 
+    /// Whether any fragment has come in this life of the application.
+    pub(super) fn has_received(&self) -> bool {
+        self.counters.fragments_in > 0
+    }
+
     /// Whether the link has gone past this event: a fragment that is not here will not come.
     pub fn has_passed(&self, event: EventId) -> bool {
         (self.ordered && self.newest >= Some(event)) || self.closed || event < self.over_below

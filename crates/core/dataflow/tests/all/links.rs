@@ -131,6 +131,9 @@ fn a_device_that_may_have_answered_the_former_life_is_waited_for_until_the_event
     let on = Action::Link { rob: LEADER, order: LinkOrder::On };
     for late in [false, true] {
         let mut ros = Driver::in_life(leader, one_by_one, late).started();
+        if late {
+            ros.pass([says(LEVEL1, Message::IssuedUpTo(EventId(0)))]);
+        }
         assert!(!ros.pass([fragment(LEADER, 1), accept(&[1])]).contains(&on));
         assert_eq!(ros.pass([clear(1, 1, &[1], false)]).contains(&on), late);
         assert!(ros.pass([fragment(OTHER, 2), fragment(LEADER, 2), accept(&[2])]).contains(&on));

@@ -180,9 +180,9 @@ impl Links {
         let Lead { newest, waiting, told, .. } = &self.lead;
         let owes = |(link, rob): (&Link, &Rob)| {
             let follows = link.parameters.one_by_one && !link.parameters.leads && link.state == LinkState::Up;
-            // A device answers each trigger before the next one, also where its fragments may come in any order. One that says nothing
+            // A device answers each trigger before the next one, also where its fragments may come in any order. One that sends nothing
             // to a system that has returned may have answered its former life.
-            let has_answered = |newest| self.began_late && rob.newest().is_none() && is_cleared(newest);
+            let has_answered = |newest| self.began_late && !rob.has_received() && is_cleared(newest);
             let waits = |newest| rob.newest() < Some(newest) && !rob.has_passed(newest) && !has_answered(newest);
             follows && newest.is_some_and(waits)
         };
