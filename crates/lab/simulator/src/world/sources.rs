@@ -17,7 +17,7 @@ use super::{Arriving, What, World};
 pub(super) struct Sources {
     beam: Beam,
     room: usize,
-    /// The leading source has sent all triggers below this number.
+    /// There are no more triggers below this number to come from the leading source, or from one processor.
     led_below: u64,
     lines: Vec<Line>,
 }
@@ -375,7 +375,8 @@ impl World {
         let (leads, next) = (line.source.leads, line.next);
         line.off |= line.source.leads && line.source.one_by_one && !all.is_empty();
         self.source_sends_fragments(place, &all, idle);
-        if leads {
+        // What one processor triggers on is an event, whatever the others have come to.
+        if leads || is_processor {
             self.followers_see(next);
         }
         self.wake_source(place, self.now);
@@ -403,7 +404,7 @@ impl World {
         self.source_says(place, news);
     }
 
-    /// The leading source has gone past all triggers below this number.
+    /// The leading source, or a processor, has gone past all triggers below this number.
     fn followers_see(&mut self, below: u64) {
         self.sources.led_below = self.sources.led_below.max(below);
         for place in 0..self.sources.lines.len() {
