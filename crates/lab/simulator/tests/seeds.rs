@@ -127,7 +127,8 @@ fn the_same_plan_gives_the_same_trace() {
 fn every_planted_bug_is_found_and_reduced() {
     for planted in Planted::ALL {
         let fails = |plan: &Plan| plan.verdict().is_some();
-        let with = |seed| Plan { planted: Some(planted), ..Plan::draw(seed, planted.level()) };
+        let edition = if planted.is_of_joining() { EDITION_OF_JOINS } else { EDITION };
+        let with = |seed| Plan { planted: Some(planted), ..Plan::draw_in(edition, seed, planted.level()) };
         let found = (0..1000).find(|&seed| fails(&with(seed)));
         let plan = with(found.unwrap_or_else(|| panic!("{planted:?} is not found")));
         assert!(Plan { planted: None, ..plan.clone() }.verdict().is_none(), "the bug is the only reason");

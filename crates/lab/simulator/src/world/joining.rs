@@ -20,7 +20,7 @@ use membership::registrar::{AfterDeath, Applicant, Registrar, RegistrarDriver, R
 use membership::run_secret::RunSecret;
 
 use super::joins::{Impostor, JoinFault, Joins, Moment};
-use super::setup::Setup;
+use super::setup::{Planted, Setup};
 use super::{Arriving, What, World};
 
 /// What happens to those that join.
@@ -124,6 +124,15 @@ impl Joining {
     fn owner(&self, link: LinkId) -> Owner {
         self.ends[link.0].owner
     }
+
+    /// Who is at the other end of a connection, or says that he is.
+    fn peer(&self, link: LinkId) -> Member {
+        match self.owner(LinkId(link.0 ^ 1)) {
+            Owner::Control => (RUN_CONTROL, Incarnation::FIRST),
+            Owner::Application(member) => member,
+            Owner::Impostor(impostor, life) => (impostor.as_whom, life),
+        }
+    }
 }
 
 /// Does at once what is to be done for one side; what concerns the whole run waits until it has said all.
@@ -152,6 +161,7 @@ impl Driver for Hands<'_> {
     }
 
     fn refuse(&mut self, link: LinkId) {
+        self.world.take_wrongly(self.here, link);
         self.world.close(link);
     }
 
@@ -483,16 +493,27 @@ impl World {
     }
 
     fn note_admission(&mut self, node: NodeId, link: LinkId) {
-        let member = match self.joining().owner(LinkId(link.0 ^ 1)) {
-            Owner::Control => (RUN_CONTROL, Incarnation::FIRST),
-            Owner::Application(member) => member,
-            Owner::Impostor(impostor, life) => (impostor.as_whom, life),
-        };
+        let member = self.joining().peer(link);
         if !self.joining().admitted.insert(member) {
             self.violates(format!("{member:?} has joined twice"));
         }
         if member.0 != node || self.joining().over.contains(&member) {
             self.violates(format!("{member:?} has joined as {node:?}"));
+        }
+    }
+
+    /// Takes one in that is refused, if that bug is planted.
+    fn take_wrongly(&mut self, here: Owner, link: LinkId) {
+        let peer = self.joining().peer(link);
+        match (self.setup.planted, here) {
+            (Some(Planted::JoinedTwice), Owner::Control) => self.note_admission(peer.0, link),
+            (Some(Planted::FormerGreeting), Owner::Application(here)) => {
+                let heard = self.joining().heard.get(&(here.0, peer.0));
+                if heard.is_some_and(|heard| peer.1 < *heard) {
+                    self.tell_joined(here, peer.0, PeerState::Up(peer.1));
+                }
+            }
+            _ => {}
         }
     }
 
@@ -643,6 +664,11 @@ impl World {
                     if step.proven.is_some() {
                         self.on_proven(link, owner);
                     }
+                }
+                Err(_) if self.setup.planted == Some(Planted::UncheckedChallenge) => {
+                    let peer = self.joining().peer(link);
+                    self.joining().ends[link.0].state = State::Proven(Passage::new(peer));
+                    self.hear(link, envelope, message);
                 }
                 Err(_) => self.turn_away(link),
             },

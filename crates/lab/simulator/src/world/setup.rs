@@ -266,11 +266,17 @@ pub enum Planted {
     Unbounded,
     /// Whoever triggers does not hear that the run is paused.
     UnheardPause,
+    /// Run control takes whoever joins, also as one that has joined.
+    JoinedTwice,
+    /// Whoever connects is taken at his word.
+    UncheckedChallenge,
+    /// An application takes a greeting of a former life of its peer.
+    FormerGreeting,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 25] = [
         Self::LostEvent,
         Self::Duplicate,
         Self::Miscount,
@@ -293,7 +299,15 @@ impl Planted {
         Self::Unshaped,
         Self::Unbounded,
         Self::UnheardPause,
+        Self::JoinedTwice,
+        Self::UncheckedChallenge,
+        Self::FormerGreeting,
     ];
+
+    /// Whether it shows only where applications join.
+    pub const fn is_of_joining(self) -> bool {
+        matches!(self, Self::JoinedTwice | Self::UncheckedChallenge | Self::FormerGreeting)
+    }
 
     /// The level of faults at which it shows: some only where an application dies.
     pub const fn level(self) -> u32 {
@@ -303,7 +317,9 @@ impl Planted {
             | Self::ForgottenFiles
             | Self::ForgottenResults
             | Self::ForgottenTaken
-            | Self::TwoGrants => 4,
+            | Self::TwoGrants
+            | Self::JoinedTwice
+            | Self::FormerGreeting => 4,
             Self::ForgottenCounts | Self::UntoldFates => 5,
             Self::UnendedAnswers | Self::ForgottenFates => 2,
             _ => 1,
