@@ -69,6 +69,8 @@ pub struct Trg {
     /// Clears into the crate, and the bound that goes with them.
     groups: Clears,
     bound: EventId,
+    /// The bound that holds once so many clears have gone.
+    next_bound: (u64, EventId),
     /// The last group has gone.
     over: bool,
     destinations: DestinationTable,
@@ -107,6 +109,7 @@ impl Trg {
             clearer: None,
             groups: Clears::new(parameters.group, parameters.group_age),
             bound: EventId(0),
+            next_bound: (0, EventId(0)),
             over: false,
             destinations: DestinationTable::default(),
             rois: BTreeMap::new(),
@@ -180,23 +183,29 @@ impl Trg {
             self.valid.take(group.sequence, group.oldest_valid);
             self.destinations.forget_below(self.valid.oldest());
         }
+        if self.clears.first_missing().is_none() {
+            self.next_bound = (self.counters.rejected, self.valid.oldest());
+        }
         self.end_clears(now, out);
     }
 
-    /// All that waits goes. Only a group behind which nothing waits may bring a higher bound: below it a system may forget what was
-    /// not cleared.
+    /// All that waits goes.
     fn send_all_groups(&mut self, now: Time, out: &mut Outbox) {
         if self.draining && self.dfm_gone {
             // Nobody will ask for anything.
             self.bound = EventId(u64::MAX);
         } else if self.clears.first_missing().is_none() {
-            self.bound = self.valid.oldest();
+            self.next_bound = (self.counters.rejected, self.valid.oldest());
         }
         self.send_group(now, out);
     }
 
+    /// Only a group behind which nothing waits of what a bound is about may bring it: below it a system may forget what was not cleared.
     fn send_group(&mut self, now: Time, out: &mut Outbox) {
         self.counters.dispatched += self.groups.pending() as u64;
+        if self.counters.dispatched >= self.next_bound.0 {
+            self.bound = self.bound.max(self.next_bound.1);
+        }
         let group = self.groups.flush(now, self.bound, self.over);
         self.counters.groups = self.groups.sent();
         self.broadcast(group, out);

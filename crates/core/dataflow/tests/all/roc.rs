@@ -76,6 +76,24 @@ fn clears_go_into_the_crate_by_tens_and_the_bound_behind_them() {
 }
 
 #[test]
+fn the_bound_rises_with_full_groups_alone() {
+    let mut trg = trg();
+    at(0, &mut trg, [says(LEVEL1, accept((0..40).map(info).collect()))]);
+    let bounds = (0..4).map(|group| {
+        let sent = at(group, &mut trg, [clear(group + 1, 10 * (group + 1), 10 * group..10 * (group + 1), false)]);
+        sent.into_iter().find_map(|(_, message)| match message {
+            Message::Clear { oldest_valid, .. } => Some(oldest_valid.0),
+            _ => None,
+        })
+    });
+    assert_eq!(
+        bounds.collect::<Vec<_>>(),
+        [Some(0), Some(10), Some(20), Some(30)],
+        "what goes with a group is cleared behind it"
+    );
+}
+
+#[test]
 fn a_group_that_did_not_come_is_asked_for_and_holds_back_the_bound() {
     let mut trg = trg();
     at(0, &mut trg, [says(LEVEL1, accept((0..40).map(info).collect()))]);
