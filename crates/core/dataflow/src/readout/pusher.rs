@@ -99,6 +99,8 @@ impl Pusher {
     }
 
     /// The event is to be pushed; its data are mostly there. Whether it is: its builder may be away, or too many wait for it.
+    // Each of its two callers, read-out system and EBIF, is a hot path: 1 % of the instructions of a pushed event.
+    #[inline(always)]
     pub(crate) fn offer(&mut self, now: Time, sfi: NodeId, event: EventId) -> bool {
         let Some(index) = self.place(sfi) else { return false };
         let group_age = self.age();
@@ -122,6 +124,7 @@ impl Pusher {
     }
 
     /// A lane that may send a group now, and how many events that is.
+    #[inline(always)]
     pub(crate) fn next(&mut self, now: Time) -> Option<(usize, usize)> {
         self.on_deadline(now);
         while let Some(&index) = self.touched.front() {
