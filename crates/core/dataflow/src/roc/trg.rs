@@ -183,10 +183,15 @@ impl Trg {
             self.valid.take(group.sequence, group.oldest_valid);
             self.destinations.forget_below(self.valid.oldest());
         }
+        self.note_bound();
+        self.end_clears(now, out);
+    }
+
+    /// As long as a group from outside is missing, its events may not have been cleared.
+    fn note_bound(&mut self) {
         if self.clears.first_missing().is_none() {
             self.next_bound = (self.counters.rejected, self.valid.oldest());
         }
-        self.end_clears(now, out);
     }
 
     /// All that waits goes.
@@ -194,13 +199,13 @@ impl Trg {
         if self.draining && self.dfm_gone {
             // Nobody will ask for anything.
             self.bound = EventId(u64::MAX);
-        } else if self.clears.first_missing().is_none() {
-            self.next_bound = (self.counters.rejected, self.valid.oldest());
+        } else {
+            self.note_bound();
         }
         self.send_group(now, out);
     }
 
-    /// Only a group behind which nothing waits of what a bound is about may bring it: below it a system may forget what was not cleared.
+    /// A bound goes only with or behind the last clear below it: a system may forget what is below and was not cleared.
     fn send_group(&mut self, now: Time, out: &mut Outbox) {
         self.counters.dispatched += self.groups.pending() as u64;
         if self.counters.dispatched >= self.next_bound.0 {

@@ -375,7 +375,7 @@ impl World {
         let (leads, next) = (line.source.leads, line.next);
         line.off |= line.source.leads && line.source.one_by_one && !all.is_empty();
         self.source_sends_fragments(place, &all, idle);
-        // What one processor triggers on is an event, whatever the others have come to.
+        // A trigger of one processor makes an event. It waits for no other processor.
         if leads || is_processor {
             self.followers_see(next);
         }
