@@ -23,8 +23,8 @@ pub(crate) struct Job {
     limit: Option<String>,
     /// Commands of a shell in a network of its own.
     network: Option<String>,
-    /// The name of a network namespace.
-    namespace: Option<String>,
+    /// A command, and its arguments, that starts the program given after them.
+    launcher: Vec<String>,
     environment: Vec<(String, OsString)>,
 }
 
@@ -63,7 +63,7 @@ impl Job {
 
     fn in_directory(directory: TempDir) -> Self {
         let (output, arguments, environment) = (directory.join("out"), Vec::new(), Vec::new());
-        Self { directory, arguments, output, limit: None, network: None, namespace: None, environment }
+        Self { directory, arguments, output, limit: None, network: None, launcher: Vec::new(), environment }
     }
 
     /// Where it is to run.
@@ -98,8 +98,14 @@ impl Job {
     }
 
     /// In a network namespace that has a name.
-    pub(crate) fn in_namespace(self, name: String) -> Self {
-        Self { namespace: Some(name), ..self }
+    pub(crate) fn in_namespace(self, name: &str) -> Self {
+        self.launched_by(&["ip", "netns", "exec", name])
+    }
+
+    /// Started by a command that gets the program after these arguments; within what it is launched by already.
+    pub(crate) fn launched_by(mut self, command: &[&str]) -> Self {
+        self.launcher.extend(command.iter().map(|&word| word.to_owned()));
+        self
     }
 
     /// Records into this directory.
@@ -201,10 +207,10 @@ impl Job {
         if let Some(commands) = &self.network {
             return lossy::in_network(commands, program.as_ref());
         }
-        if let Some(name) = &self.namespace {
-            let mut within = Command::new("ip");
-            within.args(["netns", "exec", name, &program]);
-            return within;
+        if let Some((launcher, arguments)) = self.launcher.split_first() {
+            let mut command = Command::new(launcher);
+            command.args(arguments).arg(program);
+            return command;
         }
         let Some(limit) = &self.limit else { return Command::new(program) };
         let mut shell = Command::new("sh");
@@ -368,7 +374,7 @@ pub(crate) fn within_deadline(what: &str, condition: impl FnMut() -> bool) {
     clippy::disallowed_methods,
     reason = "nothing wakes a test when a file of another process grows or a process further down ends"
 )]
-fn is_within_deadline(mut condition: impl FnMut() -> bool) -> bool {
+pub(crate) fn is_within_deadline(mut condition: impl FnMut() -> bool) -> bool {
     let deadline = clock::now() + DEADLINE;
     while !condition() {
         if clock::now() > deadline {

@@ -1,0 +1,195 @@
+//! Hosts that are nodes of a real Slurm: a controller, and a `slurmd` for each.
+
+use std::fs;
+use std::path::Path;
+
+use nix::sys::signal::Signal;
+
+use super::farm::{Farm, HOSTS, shell};
+use super::{agent, check_left_alone, died, quickstart, quickstart_for, sorted};
+use crate::children::{marked, name};
+use crate::files::check_all;
+use crate::running::{Job, Running, is_within_deadline, send, within_deadline};
+
+#[test]
+fn a_partition_runs_on_three_nodes() {
+    let Some((farm, mut running)) = start("slurm::a_partition_runs_on_three_nodes", quickstart()) else { return };
+    running.until_recording();
+    let processes = marked(running.directory().path());
+    let on = |host: &str| -> Vec<String> {
+        let there = farm.processes(host);
+        processes.iter().filter(|pid| there.contains(pid)).filter_map(|pid| name(*pid)).collect()
+    };
+    assert_eq!(sorted(on("b")), ["efd-1", "pros-1", "ros-1", "sfo-1"]);
+    assert_eq!(sorted(on("c")), ["l2pu-1", "ros-2", "sfi-1"]);
+    running.signal(Signal::SIGINT);
+    let (_, summary) = running.end().expect_ok();
+    assert!(summary.0["network"]["carriers"]["tcp"]["bytes"].as_u64() > Some(0), "{summary:?}");
+    within_deadline("no job is left", || farm.jobs().is_empty());
+}
+
+#[test]
+fn runs_follow_one_another_within_an_allocation() {
+    let test = "slurm::runs_follow_one_another_within_an_allocation";
+    let Some(mut farm) = Farm::of_nodes(test) else { return };
+    let job = farm.on_nodes(quickstart_for(300).with(&["--runs", "2"]));
+    let ended = job.launched_by(&["salloc", "--quiet", "--nodes=3"]).run().expect(0);
+    assert_eq!(ended.stdout.matches(": ok, residual 0").count(), 2, "{}", ended.stdout);
+    assert_eq!(check_all(ended.output()).len(), 2);
+}
+
+#[test]
+fn a_node_that_is_cut_off_is_lost() {
+    let Some((farm, mut running)) = start("slurm::a_node_that_is_cut_off_is_lost", quickstart()) else { return };
+    running.until_recording();
+    farm.cut_off("c");
+    let (ended, summary) =
+        running.end().expect_aborted(&["host c is lost: its agent was silent for 1s", "sfi-1", "ros-2"]);
+    assert_eq!(died(&summary), ["l2pu-1", "ros-2", "sfi-1"], "{}", ended.stderr);
+    assert!(summary.count("recorded") > 0, "{summary:?}");
+}
+
+#[test]
+fn a_node_whose_agent_dies_is_lost_at_once() {
+    let Some((_farm, mut running)) = start("slurm::a_node_whose_agent_dies_is_lost_at_once", quickstart()) else {
+        return;
+    };
+    running.until_recording();
+    send(agent(&running, "c"), Signal::SIGKILL);
+    let (_, summary) = running.end().expect_aborted(&["host c is lost: its agent is gone", "sfi-1"]);
+    assert_eq!(died(&summary), ["l2pu-1", "ros-2", "sfi-1"]);
+}
+
+#[test]
+fn without_run_control_nothing_is_left_on_any_node() {
+    let test = "slurm::without_run_control_nothing_is_left_on_any_node";
+    let Some((farm, mut running)) = start(test, quickstart()) else { return };
+    running.until_recording();
+    check_left_alone(&running);
+    within_deadline("no job is left", || farm.jobs().is_empty());
+}
+
+fn start(test: &str, job: Job) -> Option<(Farm, Running)> {
+    let mut farm = Farm::of_nodes(test)?;
+    let running = farm.on_nodes(job).start();
+    Some((farm, running))
+}
+
+impl Farm {
+    /// None where Slurm is missing, too.
+    fn of_nodes(test: &str) -> Option<Self> {
+        let mut farm = Self::new(test, "Slurm (packages slurmctld, slurmd, slurm-client, munge)", Self::cluster)?;
+        if farm.start_daemons() {
+            return Some(farm);
+        }
+        testkit::skip(test, &format!("Slurm does not start on this machine:\n{}", farm.complaints()));
+        None
+    }
+
+    fn cluster(&self) -> Result<(), String> {
+        let key = self.path("munge.key");
+        shell(&format!(
+            "for program in munged slurmctld slurmd srun salloc nsenter; do
+                 PATH=$PATH:/usr/sbin command -v $program >/dev/null || {{ echo no $program >&2; exit 1; }}
+             done
+             umask 077; head -c 128 /dev/urandom > {key}; chmod 755 {}; mkdir {}",
+            self.path(""),
+            self.path("state")
+        ))?;
+        let machine = fs::read_to_string("/proc/sys/kernel/hostname").map_err(|error| error.to_string())?;
+        let machine = machine.trim();
+        let nodes: String = HOSTS
+            .iter()
+            .zip(2..)
+            .map(|(host, last)| {
+                format!("NodeName={host} NodeHostname={machine} NodeAddr=10.77.0.{last} Port=17001 CPUs=2\n")
+            })
+            .collect();
+        let in_folder = [
+            ("AuthInfo", "socket=", "munge.socket"),
+            ("StateSaveLocation", "", "state"),
+            ("SlurmctldPidFile", "", "slurmctld.pid"),
+            ("SlurmctldLogFile", "", "slurmctld.log"),
+            ("SlurmdSpoolDir", "", "spool.%n"),
+            ("SlurmdPidFile", "", "slurmd.%n.pid"),
+            ("SlurmdLogFile", "", "slurmd.%n.log"),
+        ];
+        let paths: String =
+            in_folder.iter().map(|(key, kind, name)| format!("{key}={kind}{}\n", self.path(name))).collect();
+        self.write(
+            "slurm.conf",
+            &format!(
+                "ClusterName=weir\nSlurmctldHost={machine}(10.77.0.1)\nSlurmUser=root\nSlurmdUser=root\nAuthType=auth/munge\n{paths}\
+                 ProctrackType=proctrack/pgid\nTaskPlugin=task/none\nSelectType=select/cons_tres\nReturnToService=2\n\
+                 {nodes}PartitionName=p Nodes=a,b,c Default=YES State=UP OverSubscribe=FORCE:4\n"
+            ),
+        )
+    }
+
+    /// Whether all nodes wait for work.
+    fn start_daemons(&mut self) -> bool {
+        let mut munged = self.within("rc", "/usr/sbin/munged");
+        munged.arg("--foreground");
+        for (option, name) in
+            [("key-file", "key"), ("socket", "socket"), ("pid-file", "pid"), ("seed-file", "seed"), ("log-file", "log")]
+        {
+            munged.arg(format!("--{option}={}", self.path(&format!("munge.{name}"))));
+        }
+        self.keep(munged);
+        if !is_within_deadline(|| self.has_lost_any() || Path::new(&self.path("munge.socket")).exists()) {
+            return false;
+        }
+        let configuration = self.path("slurm.conf");
+        let mut controller = self.within("rc", "/usr/sbin/slurmctld");
+        controller.args(["-D", "-f", &configuration]);
+        self.keep(controller);
+        for host in HOSTS {
+            let mut node = self.within(host, "/usr/sbin/slurmd");
+            node.args(["-D", "-f", &configuration, "-N", host]);
+            self.keep(node);
+        }
+        let mut are_idle = false;
+        is_within_deadline(|| {
+            are_idle = self.ask("sinfo", &["-h", "-t", "idle", "-o", "%D"]) == "3";
+            are_idle || self.has_lost_any()
+        });
+        are_idle
+    }
+
+    /// The ends of what the daemons have written.
+    fn complaints(&self) -> String {
+        let logs = ["munge.log", "slurmctld.log", "slurmd.a.log", "slurmd.b.log", "slurmd.c.log"];
+        let end = |log: &str| {
+            let text = fs::read_to_string(self.path(log)).unwrap_or_default();
+            let last = text.lines().rev().take(5).collect::<Vec<_>>();
+            format!("{log}:\n{}", last.into_iter().rev().collect::<Vec<_>>().join("\n"))
+        };
+        logs.map(end).join("\n")
+    }
+
+    /// A run with run control at Slurm's controller and applications on its nodes.
+    fn on_nodes(&mut self, job: Job) -> Job {
+        let host = |name: &str, last: u8, rest: &str| {
+            format!("{{name={name:?}, launcher=\"slurm\", data=\"10.77.0.{last}\"{rest}}}")
+        };
+        let hosts = [
+            host("a", 2, ""),
+            host("b", 3, ", roles={pros=1, ros=1, efd=1, sfo=1}"),
+            host("c", 4, ", roles={l2pu=1, ros=1, sfi=1}"),
+        ];
+        let job = job.in_namespace(&self.namespace("rc")).set("transport.host", "10.77.0.1");
+        let job = job.environment("SLURM_CONF", Path::new(&self.path("slurm.conf")));
+        job.set("host", &format!("[{}]", hosts.join(", ")))
+    }
+
+    /// What Slurm runs or is about to run.
+    fn jobs(&self) -> String {
+        self.ask("squeue", &["-h"])
+    }
+
+    fn ask(&self, program: &str, arguments: &[&str]) -> String {
+        let mut command = self.within("rc", program);
+        let output = command.args(arguments).env("SLURM_CONF", self.path("slurm.conf")).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+}
