@@ -22,7 +22,7 @@ use crate::progress::Progress;
 use interrupted::Interrupted;
 use plan::{Plan, Point};
 use prepare::prepare;
-use results::{NoResults, Results, Taken, settings};
+use results::{NoResults, Results, Try, settings};
 
 /// Takes the points of a scan, or lists them.
 pub(crate) fn scan(args: &ScanArgs) -> Exit {
@@ -37,7 +37,7 @@ pub(crate) fn scan(args: &ScanArgs) -> Exit {
         return list(&plan);
     }
     let path = args.results.clone().unwrap_or_else(|| args.scan.with_extension("results.jsonl"));
-    let results = match Results::open(&path, args.resume, plan.accept) {
+    let results = match Results::open(&path, args.resume, &plan) {
         Ok(results) => results,
         Err(error) => return ended(Exit::NotStarted, &error.to_string()),
     };
@@ -48,10 +48,10 @@ pub(crate) fn scan(args: &ScanArgs) -> Exit {
     };
     let before = plan.points.iter().filter(|point| results.has(point)).count();
     let scan = Scan { plan, name: args.scan.display().to_string(), interrupted };
-    match scan.take(results) {
-        Ok(taken) => scan.told(&taken, before, &path),
-        Err(error) => ended(Exit::NotStarted, &error.to_string()),
-    }
+    let mut taken = Vec::new();
+    let written = scan.take(results, &mut taken);
+    let exit = scan.told(&taken, before, &path);
+    written.map_or_else(|error| ended(Exit::NotStarted, &error.to_string()), |()| exit)
 }
 
 fn ended(exit: Exit, message: &str) -> Exit {
@@ -108,9 +108,8 @@ struct Scan {
 }
 
 impl Scan {
-    /// Takes all points that have no good result yet; what came of the last try of each.
-    fn take(&self, mut results: Results) -> Result<Vec<Taken>, NoResults> {
-        let mut taken = Vec::new();
+    /// Takes all points that have no good result yet; `taken` gets what came of the last try of each.
+    fn take(&self, mut results: Results, taken: &mut Vec<Try>) -> Result<(), NoResults> {
         for point in &self.plan.points {
             if self.interrupted.any() {
                 break;
@@ -119,10 +118,10 @@ impl Scan {
                 taken.push(self.take_point(point, &mut results)?);
             }
         }
-        Ok(taken)
+        Ok(())
     }
 
-    fn take_point(&self, point: &Point, results: &mut Results) -> Result<Taken, NoResults> {
+    fn take_point(&self, point: &Point, results: &mut Results) -> Result<Try, NoResults> {
         let mut attempt = 1;
         loop {
             complain(&format!("point {} of {}: {point}", point.number, self.plan.points.len()));
@@ -137,16 +136,17 @@ impl Scan {
         }
     }
 
-    fn attempt(&self, point: &Point, attempt: u32) -> Taken {
-        let taken = Taken { point: point.number, attempt, settings: settings(point), ..Taken::default() };
+    fn attempt(&self, point: &Point, attempt: u32) -> Try {
+        let common = self.plan.common.clone();
+        let taken = Try { point: point.number, attempt, settings: settings(point), common, ..Try::default() };
         match self.run(point) {
             Ok(outcome) => {
                 let (summary, interrupted) = (outcome.summary(), outcome.interrupted);
                 let reason = if interrupted { Some("interrupted before its limit".to_owned()) } else { why(&summary) };
                 let quality = Some(Quality::of(&summary, outcome.ending.forced));
-                Taken { quality, reason, interrupted, summary: Some(summary), ..taken }
+                Try { quality, reason, interrupted, summary: Some(summary), ..taken }
             }
-            Err(reason) => Taken { reason: Some(reason), ..taken },
+            Err(reason) => Try { reason: Some(reason), ..taken },
         }
     }
 
@@ -158,7 +158,9 @@ impl Scan {
         if let Some(keeper) = &mut keeper {
             let (operator, remark) = (operator(), format!("{}, point {}: {point}", self.name, point.number));
             keeper.begin(&mut partition.run, &operator, now()).map_err(|error| error.to_string())?;
-            keeper.remark(&operator, &remark, now()).map_err(|error| error.to_string())?;
+            if let Err(error) = keeper.remark(&operator, &remark, now()) {
+                complain(&format!("weir: the catalogue takes no remark: {error}"));
+            }
         }
         let outcome = self.conduct(partition);
         if let Some(Err(error)) = keeper.map(|mut keeper| keeper.end(outcome.as_ref().ok(), now())) {
@@ -176,8 +178,8 @@ impl Scan {
     }
 
     /// Says what came of the scan.
-    fn told(&self, taken: &[Taken], before: usize, results: &Path) -> Exit {
-        let is_good = |taken: &&Taken| taken.is_taken(self.plan.accept);
+    fn told(&self, taken: &[Try], before: usize, results: &Path) -> Exit {
+        let is_good = |taken: &&Try| taken.is_taken(self.plan.accept);
         let good = taken.iter().filter(is_good).count() + before;
         let (all, failed) = (self.plan.points.len(), taken.len() + before - good);
         let untried = all - good - failed;
@@ -198,7 +200,7 @@ impl Scan {
 }
 
 /// A line for each point that was tried, with the reason of one that failed.
-fn table(plan: &Plan, taken: &[Taken]) -> String {
+fn table(plan: &Plan, taken: &[Try]) -> String {
     let mut text =
         format!("{:>6}  {:>9}  {:11}  {:>12}  {:>10}  settings\n", "point", "run", "quality", "recorded", "rate");
     for taken in taken {

@@ -87,6 +87,12 @@ pub fn sim(args: &SimArgs) -> Exit {
         Err(error) => return wrong(&error),
     };
     args.limits.apply(&mut partition);
+    if partition.run.size.is_some() && partition.run.events.is_none() && partition.run.duration.is_none() {
+        terminal::complain(
+            "weir sim: run.size: expected run.events or run.duration as well: a simulation records no bytes",
+        );
+        return Exit::Wrong;
+    }
     use_built_in_costs(&mut partition);
     let notes = [borrowed_costs(&partition), not_simulated(&partition), tasks::not_simulated(&partition)];
     for note in notes.concat() {

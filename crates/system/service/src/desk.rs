@@ -73,8 +73,8 @@ struct Kept {
     /// Reaches the partition, once it was booted.
     control: Option<Control>,
     keeper: Keeper,
-    /// So many runs begin by themselves.
-    follow: u32,
+    /// So many runs begin by themselves behind the one that goes on or is about to begin. None where nobody wants another one.
+    follow: Option<u32>,
     leaves: bool,
     dataflow: Dataflow,
     trend: Trend,
@@ -126,7 +126,7 @@ impl Desk {
             messages: Messages::default(),
             control: None,
             keeper,
-            follow: 0,
+            follow: None,
             leaves: false,
             dataflow: Dataflow::of(&partition),
             trend: Trend::default(),
@@ -161,6 +161,9 @@ impl Desk {
                 let settings = settings(&self.0.partition, keys)?;
                 may_follow(&settings, runs)?;
                 self.may(Verb::Start)?;
+                if self.kept().follow.is_some() {
+                    return Err(Refused::Busy);
+                }
                 let series = Box::new(Series { settings, runs, operator: name });
                 let number = self.work(|answer| Work::Start(series, answer)).await?;
                 Ok(format!("run {number} has begun"))
@@ -171,7 +174,7 @@ impl Desk {
             Order::Force => self.end("the run ends at once", Control::force),
             Order::Shutdown => {
                 self.may(Verb::Shutdown)?;
-                self.kept().follow = 0;
+                self.kept().follow = None;
                 self.work(Work::Shutdown).await.map(|()| "no application runs".to_owned())
             }
         }
@@ -285,7 +288,7 @@ impl Desk {
 
     /// Ends the run, and those that would follow it; what there is to say.
     fn end(&self, said: &str, act: impl FnOnce(&Control)) -> Result<String, Refused> {
-        let followed = core::mem::take(&mut self.kept().follow) > 0;
+        let followed = self.kept().follow.take().is_some();
         let ended = self.control(Verb::Stop, |control| {
             let state = control.state();
             // A run that drains may be ended faster.
@@ -296,28 +299,43 @@ impl Desk {
             Ok(())
         });
         match ended {
-            // One was over and the next had not begun.
-            Err(Refused::Illegal(_)) if followed => Ok("no further run begins".to_owned()),
+            // One is over, and the next has not begun or is about to.
+            Err(Refused::Illegal(_)) if followed => {
+                let begins = self.0.status.borrow().run.is_some();
+                Ok(if begins { said } else { "no further run begins" }.to_owned())
+            }
             ended => ended.map(|()| said.to_owned()),
         }
+    }
+
+    /// Whether a run begins now. Somebody may have ended the series while none went on.
+    fn goes_on(&self) -> bool {
+        let kept = self.kept();
+        let goes_on = kept.follow.is_some();
+        if goes_on {
+            // Who ends the series from now on ends this run.
+            self.0.status.send_modify(|status| status.run = Some(RunStatus::default()));
+        }
+        goes_on
     }
 
     /// Whether the series of runs goes on behind one that ended so.
     fn follows(&self, outcome: &Result<Outcome, StartError>) -> bool {
         let mut kept = self.kept();
-        let left = core::mem::take(&mut kept.follow);
+        let left = kept.follow.take().unwrap_or_default();
         if left == 0 || kept.leaves {
             return false;
         }
-        let is_well = outcome.as_ref().is_ok_and(|outcome| {
-            !outcome.interrupted && matches!(outcome.summary().state, RunState::Ok | RunState::Degraded)
-        });
-        if is_well {
-            kept.follow = left - 1;
-            return true;
-        }
+        let why = match outcome {
+            Ok(outcome) if outcome.interrupted => "was ended early",
+            Ok(outcome) if matches!(outcome.summary().state, RunState::Ok | RunState::Degraded) => {
+                kept.follow = Some(left - 1);
+                return true;
+            }
+            _ => "did not end well",
+        };
         drop(kept);
-        self.tell_all(Severity::Warning, "no further run begins: this one was not ended by its limit".to_owned());
+        self.tell_all(Severity::Warning, format!("no further run begins: this one {why}"));
         false
     }
 
@@ -346,7 +364,7 @@ impl Desk {
         let (state, operator, follow) = {
             let kept = self.kept();
             let state = kept.control.as_ref().map_or(State::Absent, Control::state);
-            (state, kept.command.holder().cloned(), kept.follow)
+            (state, kept.command.holder().cloned(), kept.follow.unwrap_or_default())
         };
         self.0.status.send_if_modified(|status| {
             let before = status.clone();
@@ -460,10 +478,10 @@ impl Worker {
 
     /// One run after the other. Who has ordered them is answered when the first has begun.
     fn series(&mut self, series: &Series, answer: oneshot::Sender<Result<u32, Refused>>) {
-        self.desk.kept().follow = series.runs - 1;
+        self.desk.kept().follow = Some(series.runs - 1);
         let mut answer = Some(answer);
         let mut settings = series.settings.clone();
-        while self.run(settings.clone(), &series.operator, answer.take()) {
+        while self.desk.goes_on() && self.run(settings.clone(), &series.operator, answer.take()) {
             settings.number = None;
         }
     }
@@ -489,7 +507,7 @@ impl Worker {
                 let reason = Some(error.to_string());
                 self.desk.tell_all(Severity::Error, format!("no run has begun: {error}"));
                 let last = LastRun { number: None, state: "not started".into(), reason, recorded: 0 };
-                self.desk.kept().follow = 0;
+                self.desk.kept().follow = None;
                 self.desk.tell(|status| (status.run, status.last) = (None, Some(last)));
                 answered(Err(error));
                 false
@@ -499,6 +517,11 @@ impl Worker {
                 self.desk.kept().dataflow.begin();
                 self.desk.say(format!("{operator} has begun the run"));
                 answered(Ok(number.unwrap_or_default()));
+                // Somebody has ended it, or all of them, before it could be stopped.
+                if self.desk.kept().follow.is_none() {
+                    let control = self.desk.kept().control.clone();
+                    control.iter().for_each(Control::stop);
+                }
                 let outcome = follow(&self.desk, number, running);
                 let follows = self.desk.follows(&outcome);
                 self.over(outcome);

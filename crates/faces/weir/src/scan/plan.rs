@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Display};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use catalogue::Quality;
 use configuration::Interval;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use toml::{Table, Value};
 
 /// What a scan does, as its file says.
@@ -26,6 +26,8 @@ pub(super) struct Plan {
     /// Changes of the configuration at all points.
     pub set: Vec<String>,
     pub prepare: Option<Prepare>,
+    /// Tells plans apart whose points are not the same, whatever their axes say.
+    pub common: String,
     pub points: Vec<Point>,
 }
 
@@ -49,12 +51,11 @@ pub(super) struct Point {
 }
 
 /// A value of an axis.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Setting {
     pub name: String,
     pub value: Value,
     /// Whether the name is a key of the configuration; all else is for the command that prepares.
-    #[serde(skip)]
     pub is_key: bool,
 }
 
@@ -109,8 +110,7 @@ struct Axis {
     from: Option<Value>,
     to: Option<Value>,
     steps: Option<usize>,
-    #[serde(default)]
-    spacing: Spacing,
+    spacing: Option<Spacing>,
     #[serde(default)]
     unit: String,
 }
@@ -134,7 +134,18 @@ impl Plan {
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let text: Text = toml::from_str(&text).map_err(|error| BadPlan::Text(path.into(), error.into()))?;
-        Self::of(text, folder).map_err(|wrong| BadPlan::Wrong(path.into(), wrong))
+        let mut plan = Self::of(text, folder).map_err(|wrong| BadPlan::Wrong(path.into(), wrong))?;
+        plan.common = plan.fingerprint();
+        Ok(plan)
+    }
+
+    /// Of all but the axes. Comments of the configuration do not matter; one that cannot be read is found when it is judged.
+    fn fingerprint(&self) -> String {
+        let text = fs::read_to_string(&self.configuration).unwrap_or_default();
+        let configuration = text.parse::<Table>().unwrap_or_default();
+        let prepare = self.prepare.as_ref().map(|prepare| &prepare.command);
+        let all = format!("{configuration}\n{:?}\n{}\n{prepare:?}", self.set, self.processes);
+        blake3::hash(all.as_bytes()).to_hex()[..16].to_owned()
     }
 
     fn of(text: Text, folder: &Path) -> Result<Self, String> {
@@ -142,12 +153,18 @@ impl Plan {
         if prepare.as_ref().is_some_and(|prepare| prepare.command.is_empty()) {
             return Err("prepare.command: expected a program and its arguments, found nothing".into());
         }
+        if prepare.as_ref().is_some_and(|prepare| prepare.timeout.duration().is_zero()) {
+            return Err("prepare.timeout: expected a time above 0".into());
+        }
         if text.tries == 0 {
             return Err("tries: expected at least 1, found 0".into());
         }
         let axes = text.axis.into_iter().enumerate();
         let axes = axes.map(|(index, axis)| axis.settings().map_err(|wrong| format!("axis {}: {wrong}", index + 1)));
         let axes = axes.collect::<Result<Vec<_>, _>>()?;
+        if axes.is_empty() {
+            return Err("axis: expected at least one".into());
+        }
         distinct(&axes)?;
         if let Some(axis) = axes.iter().flatten().find(|setting| !setting.is_key && prepare.is_none()) {
             return Err(format!(
@@ -159,14 +176,16 @@ impl Plan {
             Combine::Grid => grid(&axes)?,
             Combine::Together => together(&axes)?,
         };
+        let set = leaves("", &Value::Table(text.set)).iter().map(|(key, value)| format!("{key}={value}")).collect();
         Ok(Self {
             folder: folder.to_owned(),
             configuration: folder.join(text.configuration),
             processes: text.processes,
             tries: text.tries,
             accept: text.accept,
-            set: leaves("", &Value::Table(text.set)).iter().map(|(key, value)| format!("{key}={value}")).collect(),
+            set,
             prepare,
+            common: String::new(),
             points: points.into_iter().zip(1..).map(|(settings, number)| Point { number, settings }).collect(),
         })
     }
@@ -181,9 +200,9 @@ impl Axis {
             _ => return Err("expected either key, a key of the configuration, or name".into()),
         };
         let values = match (&self.values, &self.from, &self.to, self.steps) {
-            (Some(values), None, None, None) => values.clone(),
+            (Some(values), None, None, None) if self.spacing.is_none() => values.clone(),
             (None, Some(from), Some(to), Some(steps)) => self.steps(from, to, steps)?,
-            _ => return Err(format!("{name}: expected either values, or from, to and steps")),
+            _ => return Err(format!("{name}: expected either values, or from, to and steps, perhaps with spacing")),
         };
         if values.is_empty() {
             return Err(format!("{name}: expected at least one value"));
@@ -209,12 +228,12 @@ impl Axis {
         }
         let at = |step: usize| {
             let part = step as f64 / (steps - 1) as f64;
-            match self.spacing {
+            match self.spacing.unwrap_or_default() {
                 Spacing::Linear => first + (last - first) * part,
                 Spacing::Geometric => first * (last / first).powf(part),
             }
         };
-        if matches!(self.spacing, Spacing::Geometric) && (first * last <= 0.0) {
+        if matches!(self.spacing, Some(Spacing::Geometric)) && (first * last <= 0.0) {
             return Err("from and to: expected numbers of one sign, not 0, for geometric steps".into());
         }
         let is_whole = matches!((from, to), (Value::Integer(_), Value::Integer(_)));
@@ -263,9 +282,10 @@ fn bare(value: &Value) -> String {
 
 /// A command that prepares must tell them apart too.
 fn distinct(axes: &[Vec<Setting>]) -> Result<(), String> {
-    let mut names = BTreeSet::new();
+    let mut names: BTreeSet<String> = ["WEIR_POINT", "WEIR_POINTS"].map(str::to_owned).into();
     let again = axes.iter().filter_map(|axis| axis.first()).find(|setting| !names.insert(setting.variable()));
-    again.map_or(Ok(()), |setting| Err(format!("axis {}: expected one axis of that name", setting.name)))
+    let wrong = |of: &Setting| Err(format!("axis {}: another value has its variable {}", of.name, of.variable()));
+    again.map_or(Ok(()), wrong)
 }
 
 fn grid(axes: &[Vec<Setting>]) -> Result<Vec<Vec<Setting>>, String> {
@@ -390,9 +410,13 @@ mod tests {
                 "axis 1: from and to: expected numbers of one sign",
             ),
             (axis("name = \"a\"\nvalues = [1]"), "axis a: nobody would set it"),
+            (axis("name = \"points\"\nvalues = [1]"), "axis points: another value has its variable WEIR_POINTS"),
+            (axis("key = \"a\"\nvalues = [1]\nspacing = \"linear\""), "axis 1: a: expected either values, or from"),
+            ("axis = []\n[prepare]\ncommand = [\"true\"]\ntimeout = \"0 s\"".to_owned(), "prepare.timeout: expected"),
+            ("axis = []".to_owned(), "axis: expected at least one"),
             (
                 axis("key = \"a.b\"\nvalues = [1]\n[[axis]]\nkey = \"a_b\"\nvalues = [1]"),
-                "axis a_b: expected one axis of that name",
+                "axis a_b: another value has its variable WEIR_A_B",
             ),
             (
                 axis(

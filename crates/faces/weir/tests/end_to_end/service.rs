@@ -98,6 +98,19 @@ fn runs_follow_one_another_by_themselves_until_somebody_stops_them() {
     let stopped = served.until("the sixth run is over", |status| status["last"]["number"] == 6);
     assert_eq!((&stopped["follow"], &stopped["state"]), (&json!(0), &json!("booted")), "{stopped}");
     assert_eq!(listed(&served).len(), 6);
+
+    // Also between two runs.
+    for _ in 0..5 {
+        served.ctl("anna", &["start", "--runs", "1000", "--events", "1"]);
+        served.until("one is over", |status| status["follow"].as_u64() < Some(998));
+        served.ctl("anna", &["stop"]);
+        let stopped = served.until("the series is over", |status| {
+            status["state"] == "booted" && status["run"].is_null() && status["follow"] == 0
+        });
+        let next = stopped["last"]["number"].as_u64().unwrap() + 1;
+        assert_eq!(served.ctl("anna", &["start", "--events", "10"]), format!("run {next} has begun\n"));
+        served.until("it is over", |status| status["last"]["number"] == next);
+    }
     served.running.signal(Signal::SIGTERM);
     served.end().expect(0);
 }

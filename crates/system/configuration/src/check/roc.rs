@@ -1,7 +1,7 @@
 //! What read-out crates demand: `[roc]`.
 
 use super::{Checker, word};
-use crate::tables::Level1Source;
+use crate::tables::{Level1Source, OnMissing};
 
 impl Checker<'_> {
     pub(super) fn roc(&mut self) {
@@ -28,6 +28,11 @@ impl Checker<'_> {
                 self.problem(&["roc", "level1.source"], message);
             }
             Some(_) => {}
+        }
+        if let Some(place) = p.source.iter().position(|source| source.on_missing == OnMissing::Wait) {
+            let key = format!("source[{place}].on_missing");
+            let message = "cannot go with wait: the EBIF of a crate answers without data that are late".to_owned();
+            self.problem(&["roc", &key], message);
         }
     }
 }
