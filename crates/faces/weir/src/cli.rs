@@ -76,6 +76,8 @@ pub enum Command {
     /// Order something from a partition that `weir serve` runs
     #[command(after_help = CTL_EXAMPLES)]
     Ctl(CtlArgs),
+    /// Watch and command a partition that `weir serve` runs, on a terminal
+    Top(TopArgs),
     /// Look into the run catalogue, and add to it
     #[command(after_help = RUNS_EXAMPLES)]
     Runs(RunsArgs),
@@ -152,6 +154,14 @@ pub struct ServeArgs {
     /// Changes of keys.
     #[command(flatten)]
     pub overrides: Overrides,
+}
+
+/// `weir top`.
+#[derive(Clone, Debug, Args)]
+pub struct TopArgs {
+    /// The partition, if several are served
+    #[arg(long, value_name = "NAME")]
+    pub partition: Option<String>,
 }
 
 /// `weir ctl`.
@@ -478,7 +488,7 @@ A scan that takes 12 runs:
   [prepare]
   command = [\"./set-voltage\"]
 
-Every configuration is judged before the first run. A point that fails is said with its reason, and the scan goes on.
+Weir judges every configuration before the first run. It names a point that fails, says why, and goes on.
 The first SIGINT or SIGTERM ends the run in the order of the data, and the scan; a second one ends the run at once.
 Exit status: 0 all points are taken; 1 a wrong plan or configuration; 2 nothing could start, or results cannot be
 written; 3 interrupted; 4 points have failed. docs/scans.md says more.";

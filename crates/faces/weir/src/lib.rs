@@ -12,8 +12,10 @@ mod node;
 mod open_files;
 pub mod progress;
 mod run;
+mod run_control;
 mod scan;
 mod serve;
+mod top;
 mod tracing;
 
 use std::ffi::OsString;
@@ -49,6 +51,7 @@ pub fn run_command<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item 
         Command::Trace(command) => traces::trace(&command),
         Command::Serve(args) => serve::serve(&args),
         Command::Ctl(args) => ctl::ctl(&args),
+        Command::Top(args) => top::top(args),
         Command::Runs(args) => on_standard_streams(|out, err| commands::runs(&args, out, err)),
         Command::Node(args) => node::main(&args),
         Command::Agent(args) => agent::main(args),

@@ -60,4 +60,5 @@ mod streams;
 mod study;
 mod summary;
 mod test_beam;
+mod top;
 mod trace;
