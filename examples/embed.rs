@@ -29,6 +29,8 @@ pub(crate) fn take_data(folder: &Path, placement: Placement) -> Result<[Outcome;
             // A run that ends by itself cannot be paused, nor resumed.
             News::Figures(_) if is_paused => is_paused = run.resume().is_err(),
             News::Figures(_) => is_paused = run.pause().is_ok(),
+            // Whole events, for those who want to look into them.
+            News::Sample(_) => {}
         }
     }
     let first = run.wait()?;

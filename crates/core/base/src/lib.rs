@@ -1,6 +1,6 @@
 //! The words of every part of Weir: [`time`], identities ([`ids`]), bulk data ([`bulk`]) and where it is found by event
 //! ([`event_manager`]), what is known of events in hand ([`event_map`]), repeatable [`random`] numbers, [`histogram`]s,
-//! and [`losses`] of devices.
+//! [`losses`] of devices, and which events are shown ([`sampling`]).
 //!
 //! Everything here is a value. Nothing does I/O, reads a clock or draws a number that a seed does not fix.
 #![no_std]
@@ -15,4 +15,5 @@ pub mod histogram;
 pub mod ids;
 pub mod losses;
 pub mod random;
+pub mod sampling;
 pub mod time;

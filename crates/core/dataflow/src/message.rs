@@ -425,6 +425,9 @@ pub enum Message {
     Progress(u64),
     /// SFO → RC: a file is closed.
     FileClosed(FileRecord),
+    /// SFI or EFD → RC: a copy of an event, for those who watch. At most as many and as long ones as its rule allows, for each
+    /// `Command::Sample`. May be lost.
+    Sample(Box<Recording>),
     /// Any application → RC: something rare, in words for people.
     Notice(String),
 }
@@ -473,6 +476,8 @@ pub enum Command {
     Exit,
     /// Say at once how far it is.
     Progress,
+    /// Show some of the next events, by the [rule](base::sampling::SamplingRule) of the partition.
+    Sample,
 }
 
 /// What every message about an event repeats of its level-1 information.
@@ -721,6 +726,7 @@ impl Message {
             | Self::EventReply { bulk, .. } => Some(bulk),
             Self::BuiltEvent(built) => Some(&built.bulk),
             Self::Record(recording) => Some(&recording.built.bulk),
+            Self::Sample(recording) => Some(&recording.built.bulk),
             _ => None,
         }
     }
@@ -734,6 +740,7 @@ impl Message {
             | Self::EventReply { bulk, .. } => Some(bulk),
             Self::BuiltEvent(built) => Some(&mut built.bulk),
             Self::Record(recording) => Some(&mut recording.built.bulk),
+            Self::Sample(recording) => Some(&mut recording.built.bulk),
             _ => None,
         }
     }
@@ -752,6 +759,7 @@ impl Message {
                 | Self::Collected { .. }
                 | Self::Clear { .. }
                 | Self::ClearAsk(_)
+                | Self::Sample(_)
         )
     }
 }

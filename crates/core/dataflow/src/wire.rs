@@ -290,9 +290,8 @@ impl Writer<'_> {
             Message::ClearAsk(missed) => self.u64(missed.first).u64(missed.bits).kind(kind::CLEAR_ASK),
             Message::Pull(count) => self.u32(*count).kind(kind::PULL),
             Message::BuiltEvent(built) => self.built(built).kind(kind::BUILT_EVENT),
-            Message::Record(Recording { built, streams, debug }) => {
-                self.built(built).u32(*streams).u8(debug.map_or(0, |reason| reason as u8)).kind(kind::RECORD)
-            }
+            Message::Record(recording) => self.recording(recording).kind(kind::RECORD),
+            Message::Sample(recording) => self.recording(recording).kind(kind::SAMPLE),
             Message::Refused(event) => self.u64(event.0).kind(kind::REFUSED),
             Message::Recorded { event, fresh, complete } => {
                 self.u64(event.0).flag(*fresh).flag(*complete).kind(kind::RECORDED)
@@ -441,6 +440,10 @@ impl Writer<'_> {
 
     fn built(&mut self, built: &BuiltEvent) -> &mut Self {
         self.info(&built.event).u64(built.oldest_unfinished.0).u32s(&built.missing)
+    }
+
+    fn recording(&mut self, Recording { built, streams, debug }: &Recording) -> &mut Self {
+        self.built(built).u32(*streams).u8(debug.map_or(0, |reason| reason as u8))
     }
 
     fn report(&mut self, report: &Report) -> &mut Self {
@@ -610,14 +613,8 @@ impl Reader<'_> {
             kind::CLEAR_ASK => Message::ClearAsk(MissedClears { first: self.u64()?, bits: self.u64()? }),
             kind::PULL => Message::Pull(self.u32()?),
             kind::BUILT_EVENT => Message::BuiltEvent(self.built(bulk)?),
-            kind::RECORD => {
-                let (built, streams) = (self.built(bulk)?, self.u32()?);
-                let debug = match self.u8()? {
-                    0 => None,
-                    reason => Some(DebugReason::from_u8(reason).ok_or(Fault::Body)?),
-                };
-                Message::Record(Recording { built, streams, debug })
-            }
+            kind::RECORD => Message::Record(self.recording(bulk)?),
+            kind::SAMPLE => Message::Sample(Box::new(self.recording(bulk)?)),
             kind::REFUSED => Message::Refused(self.event()?),
             kind::RECORDED => Message::Recorded { event: self.event()?, fresh: self.flag()?, complete: self.flag()? },
             kind::FINISHED => Message::Finished(self.fates()?),
@@ -805,6 +802,15 @@ impl Reader<'_> {
         Ok(BuiltEvent { event, oldest_unfinished, missing: self.list(4, Self::u32)?, bulk })
     }
 
+    fn recording(&mut self, bulk: Bulk) -> Read<Recording> {
+        let (built, streams) = (self.built(bulk)?, self.u32()?);
+        let debug = match self.u8()? {
+            0 => None,
+            reason => Some(DebugReason::from_u8(reason).ok_or(Fault::Body)?),
+        };
+        Ok(Recording { built, streams, debug })
+    }
+
     /// Counters that travel without their number.
     fn counters<C: Counters>(&mut self) -> Read<C> {
         let values: Read<Vec<u64>> = C::COUNTERS.iter().map(|_| self.u64()).collect();
@@ -857,7 +863,7 @@ impl Reader<'_> {
     }
 }
 
-const COMMANDS: [Command; 9] = [
+const COMMANDS: [Command; 10] = [
     Command::Start,
     Command::Pause,
     Command::Resume,
@@ -867,6 +873,7 @@ const COMMANDS: [Command; 9] = [
     Command::Exit,
     Command::Progress,
     Command::Disconnect,
+    Command::Sample,
 ];
 
 fn command_number(command: Command) -> u8 {

@@ -421,7 +421,7 @@ impl Registrar {
     /// What is said to an application is said again to its next life.
     pub fn remember(&mut self, node: NodeId, message: &Message) {
         if let Message::Command(command) = message
-            && *command != Command::Progress
+            && !matches!(command, Command::Progress | Command::Sample)
         {
             let said = self.commands.entry(node).or_default();
             // What was lifted is not said again, so that no list grows with the run.

@@ -190,6 +190,8 @@ pub enum CtlVerb {
         #[arg(long)]
         json: bool,
     },
+    /// Show the newest event that an application has shown, or write it to a file
+    Sample(SampleArgs),
     /// Start the applications, or those again that were lost
     Boot,
     /// Begin a run, with limits of its own or those of the configuration
@@ -211,6 +213,29 @@ pub enum CtlVerb {
     Force,
     /// End the applications
     Shutdown,
+}
+
+/// `weir ctl sample`.
+#[derive(Clone, Debug, Args)]
+pub struct SampleArgs {
+    /// The sample of this number, not the newest one
+    #[arg(long, value_name = "N")]
+    pub number: Option<u64>,
+    /// Only what this application shows, or those of this role, such as sfi-1 or efd
+    #[arg(long, value_name = "NAME", conflicts_with = "number")]
+    pub of: Option<String>,
+    /// Write it to a new file, for `weir file`
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "list", "data"])]
+    pub output: Option<PathBuf>,
+    /// With all data words
+    #[arg(long)]
+    pub data: bool,
+    /// The tree of the event as JSON
+    #[arg(long, conflicts_with = "data")]
+    pub json: bool,
+    /// List all samples that are kept, one a line
+    #[arg(long, conflicts_with_all = ["number", "data"])]
+    pub list: bool,
 }
 
 /// `weir runs`.
@@ -534,6 +559,8 @@ Examples:
   weir ctl pause
   weir ctl --take-over stop
   weir ctl status --watch
+  weir ctl sample --of sfi-1
+  weir ctl sample --output event.data
 
 Exit status: 0 done; 1 refused, with the reason; 2 run control is not there or does not answer.";
 

@@ -1,5 +1,7 @@
 //! `weir ctl`: orders to a partition that `weir serve` runs.
 
+mod sample;
+
 use serde_json::{Map, Value, json};
 use terminal::{Exit, complain, on_standard_streams};
 
@@ -21,6 +23,7 @@ fn told(args: &CtlArgs, found: &RunControl) -> Result<Exit, Unheard> {
     let answer = match &args.verb {
         CtlVerb::Status { watch: true, json } => return Ok(watch(found.events()?, *json)),
         CtlVerb::Status { .. } => found.get("status")?,
+        CtlVerb::Sample(wanted) => return sample::sample(found, wanted),
         verb => order(found, verb, args.take_over)?,
     };
     let value = match answer {
@@ -82,6 +85,7 @@ fn line(status: &Value) -> String {
 fn name(verb: &CtlVerb) -> &'static str {
     match verb {
         CtlVerb::Status { .. } => "status",
+        CtlVerb::Sample(_) => "sample",
         CtlVerb::Boot => "boot",
         CtlVerb::Start { .. } => "start",
         CtlVerb::Pause => "pause",

@@ -2,11 +2,13 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use service::{Whereabouts, WhereaboutsError};
-use ureq::{Agent, BodyReader};
+use ureq::http::Response;
+use ureq::{Agent, Body, BodyReader};
 
 use crate::commands::operator;
 
@@ -26,6 +28,8 @@ pub(crate) enum Unheard {
     Http(SocketAddr, Box<ureq::Error>),
     #[error("run control at {0} does not speak as expected: {1}")]
     Answer(SocketAddr, io::Error),
+    #[error("{}: {cause}", path.display())]
+    File { path: PathBuf, cause: io::Error },
 }
 
 /// What the service answers: a value, or why it refuses.
@@ -41,7 +45,7 @@ impl RunControl {
 
     /// What stands below `/api/`.
     pub(crate) fn get(&self, path: &str) -> Result<Answer, Unheard> {
-        self.read(self.agent.get(self.url(path)).call())
+        self.value(self.agent.get(self.url(path)).call())
     }
 
     /// Does what needs the key, in the name of the operator.
@@ -49,7 +53,7 @@ impl RunControl {
         body["name"] = json!(operator());
         body["client"] = json!(format!("terminal of {}", operator()));
         let request = self.agent.post(self.url(path)).header("Authorization", format!("Bearer {}", self.key));
-        self.read(request.content_type("application/json").send(body.to_string()))
+        self.value(request.content_type("application/json").send(body.to_string()))
     }
 
     /// Takes command over from whoever has it.
@@ -71,12 +75,30 @@ impl RunControl {
         Unheard::Http(self.address, Box::new(error))
     }
 
-    fn read(&self, response: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<Answer, Unheard> {
-        let mut response = response.map_err(|error| self.http(error))?;
-        let text = response.body_mut().read_to_string().map_err(|error| self.http(error))?;
-        let value: Value = serde_json::from_str(&text).map_err(|error| Unheard::Answer(self.address, error.into()))?;
-        let refused = value["error"].as_str().filter(|_| !response.status().is_success());
-        Ok(refused.map(str::to_owned).map_or(Ok(value), Err))
+    /// What stands below `/api/`, as bytes.
+    pub(crate) fn bytes(&self, path: &str) -> Result<Result<Vec<u8>, String>, Unheard> {
+        self.read(self.agent.get(self.url(path)).call())
+    }
+
+    fn value(&self, response: Result<Response<Body>, ureq::Error>) -> Result<Answer, Unheard> {
+        self.read(response)?
+            .map(|bytes| self.json(&bytes))
+            .map_or_else(|refused| Ok(Err(refused)), |value| value.map(Ok))
+    }
+
+    fn read(&self, response: Result<Response<Body>, ureq::Error>) -> Result<Result<Vec<u8>, String>, Unheard> {
+        let response = response.map_err(|error| self.http(error))?;
+        let (is_well, mut bytes) = (response.status().is_success(), Vec::new());
+        let read = response.into_body().into_reader().take(ANSWER_MAX).read_to_end(&mut bytes);
+        read.map_err(|error| Unheard::Answer(self.address, error))?;
+        if is_well {
+            return Ok(Ok(bytes));
+        }
+        Ok(Err(self.json(&bytes)?["error"].as_str().unwrap_or_default().to_owned()))
+    }
+
+    fn json(&self, bytes: &[u8]) -> Result<Value, Unheard> {
+        serde_json::from_slice(bytes).map_err(|error| Unheard::Answer(self.address, error.into()))
     }
 }
 
@@ -108,3 +130,5 @@ impl Iterator for Events {
 const CONNECT: Duration = Duration::from_secs(5);
 /// More than a status of a large partition.
 const LINE_MAX: u64 = 1 << 24;
+/// More than an event can be.
+const ANSWER_MAX: u64 = 4 << 30;

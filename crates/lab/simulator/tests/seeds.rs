@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use simulator::swarm::{
-    EDITION, EDITION_OF_CRATES, EDITION_OF_JOINS, EDITION_OF_LINKS, EDITION_OF_PROCESSORS, InputKind, LEVELS, Plan,
+    EDITION, EDITION_OF_CRATES, EDITION_OF_JOINS, EDITION_OF_LINKS, EDITION_OF_PROCESSORS, EDITION_OF_WATCHERS,
+    InputKind, LEVELS, Plan,
 };
 use simulator::world::{Planted, Trace};
 
@@ -93,6 +94,11 @@ fn read_out_systems_stand_in_crates_or_alone() {
     // 229686851633: events are incomplete although no data were lost.
     let crates = |seed, level| Plan::draw_in(EDITION_OF_CRATES, seed, level);
     levels().for_each(|level| campaign_over(31_000_000..31_000_500, level, crates));
+}
+
+#[test]
+fn some_watch_and_take_nothing() {
+    campaigns_in(EDITION_OF_WATCHERS);
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub fn now() -> Time {
 }
 
 /// The time of day as it goes on from one look at it: no later step of the host's clock comes into it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeOfDay {
     looked: Time,
     /// At that moment, since 1970.

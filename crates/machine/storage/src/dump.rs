@@ -41,10 +41,8 @@ pub enum DumpItem {
 /// What an event says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventDump {
-    /// Number of the data block.
-    pub block_number: u32,
-    /// Offset of the data block in the file.
-    pub offset: u64,
+    /// Number of its data block and the offset of that in the file; none of an event that is in no file.
+    pub place: Option<(u32, u64)>,
     /// Size, in bytes.
     pub bytes: usize,
     /// The header, or why there is none.
@@ -163,14 +161,8 @@ impl Dump {
             if self.seen <= self.options.skip {
                 continue;
             }
-            let mut told = EventDump {
-                block_number: event.block_number,
-                offset: event.offset,
-                bytes: event.bytes.len(),
-                content: Event::parse(event.bytes).map(|event| EventContent::of(&event)),
-                robs: Vec::new(),
-                robs_problem: None,
-            };
+            let place = Some((event.block_number, event.offset));
+            let mut told = EventDump { place, ..EventDump::header_of(event.bytes) };
             if self.options.robs {
                 told.tell_robs(event.bytes, self.options.data);
             }
@@ -181,6 +173,23 @@ impl Dump {
 }
 
 impl EventDump {
+    /// What an event says that is in no file, with its ROBs and perhaps their data words.
+    pub fn of(bytes: &[u8], data: bool) -> Self {
+        let mut told = Self::header_of(bytes);
+        told.tell_robs(bytes, data);
+        told
+    }
+
+    fn header_of(bytes: &[u8]) -> Self {
+        Self {
+            place: None,
+            bytes: bytes.len(),
+            content: Event::parse(bytes).map(|event| EventContent::of(&event)),
+            robs: Vec::new(),
+            robs_problem: None,
+        }
+    }
+
     fn tell_robs(&mut self, bytes: &[u8], data: bool) {
         let Ok(event) = Event::parse(bytes) else {
             return;
@@ -246,8 +255,10 @@ impl fmt::Display for DumpItem {
 
 impl fmt::Display for EventDump {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { block_number, offset, bytes, .. } = self;
-        write!(f, "event {block_number} at byte {offset}, {bytes} bytes: ")?;
+        match (self.place, self.bytes) {
+            (None, bytes) => write!(f, "event of {bytes} bytes: ")?,
+            (Some((number, offset)), bytes) => write!(f, "event {number} at byte {offset}, {bytes} bytes: ")?,
+        }
         match &self.content {
             Ok(content) => content.fmt(f)?,
             Err(problem) => write!(f, "bad header: {problem}")?,

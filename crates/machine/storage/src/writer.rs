@@ -553,7 +553,7 @@ impl SequenceCounts {
     }
 }
 
-fn event_bytes(parts: &[&[u8]]) -> Result<u32, WriteError> {
+pub(crate) fn event_bytes(parts: &[&[u8]]) -> Result<u32, WriteError> {
     let given_bytes: u64 = parts.iter().map(|part| part.len() as u64).sum();
     let claimed_bytes = parts.first().and_then(|first| event_size_bytes(first));
     match u32::try_from(given_bytes) {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use base::ids::{EventId, NodeId, Role};
+use base::sampling::SamplingRule;
 use configuration as toml;
 use dataflow::building::assignment::SfiAssignment;
 use dataflow::building::dfm::{ClearAfter, Dfm, DfmInput, DfmParameters};
@@ -548,6 +549,7 @@ impl Assembly {
             request_timeout: sfi.request_timeout.duration(),
             retries: sfi.retries,
             in_order: self.partition.sfo.as_ref().is_some_and(|sfo| sfo.order == toml::EventOrder::Event),
+            sampling: self.sampling(toml::SamplingStage::Sfi),
             seed: self.seed_of(index),
         }
     }
@@ -571,8 +573,23 @@ impl Assembly {
                 })
             },
             streams: self.stream_rules(),
+            sampling: self.sampling(toml::SamplingStage::Efd),
             demands: self.demands(),
         }
+    }
+
+    /// Which events a stage shows to those who watch, if any.
+    fn sampling(&self, stage: toml::SamplingStage) -> Option<SamplingRule> {
+        let sampling = &self.partition.sampling;
+        let mut trigger_types = [0; 4];
+        sampling.trigger_types.iter().for_each(|number| trigger_types[usize::from(number / 64)] |= 1 << (number % 64));
+        sampling.stages.contains(&stage).then(|| SamplingRule {
+            trigger_types,
+            items: sampling.items.iter().fold(0, |items, item| items | 1 << item),
+            prescale: u64::from(sampling.prescale),
+            samples: sampling.samples,
+            bytes: usize::try_from(sampling.size.bytes()).unwrap_or(usize::MAX),
+        })
     }
 
     /// Sources without which events shall not go on.

@@ -51,6 +51,7 @@ pub(crate) fn check(partition: &Partition, root: &Node, bad: &BTreeSet<String>) 
     checker.recording();
     checker.selection();
     checker.streams();
+    checker.sampling();
     checker.cores();
     checker.simulation();
     checker.problems
@@ -96,6 +97,13 @@ impl Checker<'_> {
     fn require(&mut self, key: &str, expected: &str) {
         if self.root.get(key).is_none() {
             self.problem(&[key], format!("missing; expected {expected}"));
+        }
+    }
+
+    fn sampling(&mut self) {
+        if let Some(item) = self.partition.sampling.items.iter().find(|item| **item >= LEVEL1_ITEMS) {
+            let message = format!("expected numbers of level-1 items from 0 to {}, found {item}", LEVEL1_ITEMS - 1);
+            self.problem(&["sampling.items"], message);
         }
     }
 
@@ -465,6 +473,8 @@ fn is_word(text: &str) -> bool {
 const STREAM_TYPES: &[&str] = &["physics", "calibration", "reserved", "debug", "unknown", "express", "monitoring"];
 
 const NAME_LENGTH_MAX: usize = 64;
+/// The bits of a word.
+const LEVEL1_ITEMS: u8 = 32;
 
 const MEMORY_MIN: Size = Size::from_bytes(64);
 /// Offsets in a page and in an event are 32 bits wide.

@@ -38,9 +38,9 @@ pub use tables::{
     Input, InputCost, Kinds, L2pu, L2sv, L2svAssignment, Launcher, Layout, LeakyBucket, Level1, Level1Source,
     LinkSource, LossAction, Matching, Menu, MessageType, Mix, Multiplicity, OnLoss, OnMissing, OrderedCarrier, Output,
     Payload, Position, Preprocessing, Processes, Processor, ProcessorLoss, ProfileStep, Pt, Push, RequestCredits,
-    RequestOrder, RobSelection, Roc, Ros, RosInput, Run, RunType, Scheduling, Secret, Sfi, SfiAssignment, Sfo,
-    SimulatedFault, Simulation, SizeDistribution, SourceClock, Spacing, Spectrum, Strategy, Stream, StreamType,
-    Tolerance, Tolerate, Topology, Transport, Udp, Way,
+    RequestOrder, RobSelection, Roc, Ros, RosInput, Run, RunType, Sampling, SamplingStage, Scheduling, Secret, Sfi,
+    SfiAssignment, Sfo, SimulatedFault, Simulation, SizeDistribution, SourceClock, Spacing, Spectrum, Strategy, Stream,
+    StreamType, Tolerance, Tolerate, Topology, Transport, Udp, Way,
 };
 pub use template::{TEMPLATES, Template, template};
 pub use units::{Energy, Fraction, Interval, Rate, Size};

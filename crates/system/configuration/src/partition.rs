@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::source::Node;
 use crate::tables::{
     BuildingMode, Control, Dfm, DfmInput, Ef, FragmentKind, Host, Identity, Input, L2pu, L2sv, Level1, Level1Source,
-    LinkSource, Matching, Menu, Output, Processes, Pt, Push, Roc, Ros, RosInput, Run, Sfi, Sfo, Simulation, Strategy,
-    Stream, Transport,
+    LinkSource, Matching, Menu, Output, Processes, Pt, Push, Roc, Ros, RosInput, Run, Sampling, Sfi, Sfo, Simulation,
+    Strategy, Stream, Transport,
 };
 use crate::units::Size;
 
@@ -65,6 +65,9 @@ pub struct Partition {
     /// What run control keeps.
     #[serde(skip_serializing_if = "Control::keeps_nothing")]
     pub control: Control,
+    /// Which events are shown to those who watch.
+    #[serde(skip_serializing_if = "Sampling::is_usual")]
+    pub sampling: Sampling,
     /// What `weir sim` needs to know of hosts and networks.
     pub simulation: Option<Simulation>,
 }

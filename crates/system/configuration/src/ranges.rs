@@ -19,6 +19,8 @@ pub(crate) fn ranges(p: &Partition) -> Vec<(&'static str, u32, RangeInclusive<u3
         ("sfi.retries", p.sfi.retries, 0..=RETRIES_MAX),
         ("transport.pages", p.transport.pages, 1..=PAGES_MAX),
         ("processes.restarts", p.processes.restarts, 1..=RESTARTS_MAX),
+        ("sampling.prescale", p.sampling.prescale, 1..=u32::MAX),
+        ("sampling.samples", p.sampling.samples, 1..=SAMPLES_MAX),
     ];
     if let Some(level1) = &p.level1 {
         ranges.extend([
@@ -75,6 +77,7 @@ const TASKS_MAX: u32 = 1024;
 const PAGES_MAX: u32 = 1 << 24;
 const GROUP_MAX: u32 = 10_000;
 const EVENTS_MAX: u32 = 1_000_000;
+const SAMPLES_MAX: u32 = 1000;
 const RETRIES_MAX: u32 = 1000;
 const RESTARTS_MAX: u32 = 1000;
 const ROIS_MAX: u32 = dataflow::message::ROIS_MAX as u32;

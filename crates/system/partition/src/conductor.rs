@@ -10,6 +10,7 @@ mod view;
 mod words;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use base::time::Time;
 use control::controller::{Controller, Ending};
 use control::states::State;
 use dataflow::component::Outbox;
-use dataflow::message::{Command, Message};
+use dataflow::message::{Command, Message, Recording};
 use dataflow::node::route;
 use membership::registrar::Registrar;
 use membership::run_secret::RunSecret;
@@ -34,6 +35,7 @@ use crate::host::{Host, Meter, Samples, Section};
 use crate::probe::{Figures, Watched};
 use crate::run::Run;
 use crate::run_number::RunNumber;
+use crate::samples::{Sampled, Shown};
 use left_files::LeftFiles;
 use lives::registrar;
 use measures::Measures;
@@ -142,6 +144,8 @@ struct Conductor {
     left_files: Option<LeftFiles>,
     measures: Measures,
     words: Words,
+    /// Of the samples of this run.
+    shows: Arc<Shown>,
     next_progress: Time,
     shown: Figures,
 }
@@ -207,6 +211,7 @@ impl Conductor {
         let registrar = registrar(&assembly, site.outside(&assembly));
         let host = site::bare_host(&assembly, links, &registrar);
         let controller = Controller::new(assembly.applications.clone());
+        let shows = Shown::of(&assembly);
         let conductor = Self {
             site,
             assembly,
@@ -230,6 +235,7 @@ impl Conductor {
             left_files: None,
             measures,
             words: Words::default(),
+            shows,
             next_progress: now,
             shown: Figures::default(),
         };
@@ -284,7 +290,18 @@ impl Conductor {
             let line = format!("{}: {text}", self.name(from));
             return self.say(&line);
         }
+        if let Message::Sample(recording) = message {
+            return self.show(now, from, *recording);
+        }
         self.with_controller(host, |controller, out| controller.on_message(now, from, message, out));
+    }
+
+    /// Hands an event to whoever watches, if anybody does.
+    fn show(&self, now: Time, from: NodeId, recording: Recording) {
+        let Some(news) = self.wanted.as_ref().and_then(|wanted| wanted.news.as_ref()) else { return };
+        let Some(application) = self.assembly.application(from) else { return };
+        let of = (application.name.clone(), application.role);
+        news.sample(Sampled::new(&self.shows, of, now, recording));
     }
 
     fn on_tick(&mut self, now: Time, host: &mut Host) {
@@ -441,6 +458,17 @@ impl Conductor {
         if controller.is_running() {
             for child in self.children.iter() {
                 host.send_from_control(child.node(), Message::Command(Command::Report));
+            }
+            self.ask_for_samples(host);
+        }
+    }
+
+    /// Each may show some events until it is asked again: who is not asked shows none.
+    fn ask_for_samples(&self, host: &mut Host) {
+        let shows = |role| matches!(role, Role::Sfi | Role::Efd);
+        if self.has_reader() && !self.assembly.partition.sampling.stages.is_empty() {
+            for app in self.assembly.applications.iter().filter(|app| shows(app.role)) {
+                host.send_from_control(app.node, Message::Command(Command::Sample));
             }
         }
     }

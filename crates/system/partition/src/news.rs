@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::probe::Figures;
+use crate::samples::Sampled;
 
 /// What is to be known of a run while it goes on.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,9 +13,11 @@ pub enum News {
     Figures(Figures),
     /// What people should read, in one line.
     Said(String),
+    /// An event that an application shows.
+    Sample(Box<Sampled>),
 }
 
-/// The newest figures, and what was said last. Nobody waits for the reader.
+/// The newest figures and samples, and what was said last. Nobody waits for the reader.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mailbox(Arc<(Mutex<Kept>, Condvar)>);
 
@@ -23,6 +26,7 @@ struct Kept {
     figures: Option<Figures>,
     said: VecDeque<String>,
     forgotten: u64,
+    samples: VecDeque<Sampled>,
     over: bool,
 }
 
@@ -39,6 +43,20 @@ impl Mailbox {
             kept.forgotten += 1;
         }
         kept.said.push_back(text.to_owned());
+        self.0.1.notify_one();
+    }
+
+    /// An older sample that nobody has taken makes room.
+    pub(crate) fn sample(&self, sampled: Sampled) {
+        let mut kept = self.kept();
+        let len_of = |sampled: &Sampled| sampled.len();
+        while kept.samples.len() >= SAMPLES_KEPT
+            || !kept.samples.is_empty()
+                && kept.samples.iter().map(len_of).sum::<usize>() + sampled.len() > SAMPLE_BYTES_KEPT
+        {
+            kept.samples.pop_front();
+        }
+        kept.samples.push_back(sampled);
         self.0.1.notify_one();
     }
 
@@ -62,6 +80,9 @@ impl Mailbox {
             if let Some(figures) = kept.figures.take() {
                 return Some(News::Figures(figures));
             }
+            if let Some(sampled) = kept.samples.pop_front() {
+                return Some(News::Sample(Box::new(sampled)));
+            }
             if kept.over {
                 return None;
             }
@@ -76,6 +97,9 @@ impl Mailbox {
 
 /// So many lines wait for a reader.
 const LINES_KEPT: usize = 256;
+/// So many samples wait, and of their bytes so many, or one alone.
+const SAMPLES_KEPT: usize = 64;
+const SAMPLE_BYTES_KEPT: usize = 64 << 20;
 
 #[cfg(test)]
 mod tests {

@@ -209,7 +209,7 @@ fn built_after(run: &Running, before: u64) -> u64 {
 fn built(run: &Running) -> impl Iterator<Item = u64> + '_ {
     run.reports().filter_map(|news| match news {
         News::Figures(figures) if figures.elapsed > Duration::ZERO => Some(figures.built),
-        News::Figures(_) | News::Said(_) => None,
+        News::Figures(_) | News::Said(_) | News::Sample(_) => None,
     })
 }
 

@@ -20,6 +20,13 @@ export async function get(path) {
   return value;
 }
 
+/** The bytes of what stands below `api/`. */
+export async function raw(path) {
+  const answer = await fetch(`api/${path}`);
+  if (!answer.ok) throw new Error((await answer.json()).error);
+  return new Uint8Array(await answer.arrayBuffer());
+}
+
 /** Sends something that needs the key; an error that the service says comes back as `error`. */
 export async function send(path, content = {}, method = "POST") {
   const body = JSON.stringify({ name: person.name, client, ...content });

@@ -4,13 +4,14 @@ import { get, listen } from "./api.js";
 import { clock, el, show } from "./dom.js";
 import { fetchTrend, note } from "./trend.js";
 import * as dataflow from "./views/dataflow.js";
+import * as events from "./views/events.js";
 import * as messages from "./views/messages.js";
 import * as runs from "./views/runs.js";
 import * as setup from "./views/setup.js";
 import * as shift from "./views/shift.js";
 import * as trends from "./views/trends.js";
 
-const views = [shift, dataflow, trends, messages, runs, setup];
+const views = [shift, dataflow, events, trends, messages, runs, setup];
 const $ = (id) => document.getElementById(id);
 const said = [];
 const SAID_KEPT = 1000;
@@ -44,7 +45,7 @@ function route() {
   view.onShown?.(argument);
 }
 
-// 1 to 6 choose a view, unless somebody writes.
+// 1 to 7 choose a view, unless somebody writes.
 function chooseByKey(event) {
   const view = views[Number(event.key) - 1];
   const writes = event.target.closest?.("input, select, textarea");

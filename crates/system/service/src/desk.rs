@@ -18,6 +18,7 @@ use crate::dataflow::Dataflow;
 use crate::messages::{Message, Messages, Severity};
 use crate::operator::{Command, Operator};
 use crate::rates::Recent;
+use crate::samples::{self, SampledEvent, Samples};
 use crate::status::{self, LastRun, RunStatus, Status, may, sentence, verbs};
 use crate::trend::{Sample, Trend};
 
@@ -61,6 +62,7 @@ struct Shared {
     state: Mutex<Kept>,
     status: watch::Sender<Status>,
     said: broadcast::Sender<Message>,
+    shown: broadcast::Sender<SampledEvent>,
     work: SyncSender<Work>,
     /// Whether the thread of the desk has ended.
     left: watch::Sender<bool>,
@@ -78,6 +80,7 @@ struct Kept {
     leaves: bool,
     dataflow: Dataflow,
     trend: Trend,
+    samples: Samples,
 }
 
 /// What takes time, and is done by the thread of the desk.
@@ -130,6 +133,7 @@ impl Desk {
             leaves: false,
             dataflow: Dataflow::of(&partition),
             trend: Trend::default(),
+            samples: Samples::default(),
         };
         let desk = Self(Arc::new(Shared {
             partition,
@@ -137,6 +141,7 @@ impl Desk {
             state: Mutex::new(kept),
             status: watch::Sender::new(status),
             said: broadcast::Sender::new(MESSAGES_UNREAD),
+            shown: broadcast::Sender::new(SAMPLES_UNREAD),
             work,
             left: watch::Sender::new(false),
         }));
@@ -242,6 +247,20 @@ impl Desk {
     /// The rates of the last hour, the oldest first.
     pub fn trend(&self) -> Vec<Sample> {
         self.kept().trend.samples()
+    }
+
+    /// The kept samples behind that number.
+    pub fn samples(&self, behind: u64) -> Vec<SampledEvent> {
+        self.kept().samples.behind(behind)
+    }
+
+    /// Samples from now on; who reads too slowly misses some.
+    pub fn listen_to_samples(&self) -> broadcast::Receiver<SampledEvent> {
+        self.0.shown.subscribe()
+    }
+
+    pub(crate) fn sample(&self, number: u64) -> Option<samples::Kept> {
+        self.kept().samples.open(number)
     }
 
     /// Looks into the catalogue, or adds to it.
@@ -605,6 +624,13 @@ fn follow(desk: &Desk, number: Option<u32>, running: Running) -> Result<Outcome,
     let mut told = None;
     for news in running.reports() {
         match news {
+            News::Sample(sampled) => {
+                // It takes a while to make the event, during which nobody waits for the desk.
+                let event = sampled.event().into();
+                let told = desk.kept().samples.add((now_ms(), number), &sampled, event);
+                // Nobody may listen.
+                let _ = desk.0.shown.send(told);
+            }
             News::Said(text) => desk.tell_all(severity_in_run(&text), text),
             News::Figures(figures) => {
                 recent.add(figures.clone());
@@ -644,3 +670,5 @@ fn now_ms() -> u64 {
 const LIMITS: [&str; 3] = ["events", "duration", "size"];
 /// So many messages may wait for one who listens.
 const MESSAGES_UNREAD: usize = 256;
+/// And so many samples, as they are kept.
+const SAMPLES_UNREAD: usize = 256;

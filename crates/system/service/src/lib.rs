@@ -14,8 +14,10 @@ mod metrics;
 mod operator;
 mod pages;
 mod rates;
+mod samples;
 mod server;
 mod status;
+mod tree;
 mod trend;
 mod whereabouts;
 
@@ -24,6 +26,7 @@ pub use desk::{Desk, Leaving, Order};
 pub use key::SessionKey;
 pub use messages::{Message, Severity};
 pub use rates::Rates;
+pub use samples::SampledEvent;
 pub use server::{ServeError, serve};
 pub use status::{LastRun, RunStatus, Status};
 pub use trend::Sample;

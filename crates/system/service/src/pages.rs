@@ -31,7 +31,7 @@ fn kind(path: &str) -> &'static str {
 }
 
 /// Where a browser finds each file.
-const FILES: [(&str, &str); 15] = [
+const FILES: [(&str, &str); 16] = [
     ("/", include_str!("../page/index.html")),
     ("/main.js", include_str!("../page/main.js")),
     ("/api.js", include_str!("../page/api.js")),
@@ -40,6 +40,7 @@ const FILES: [(&str, &str); 15] = [
     ("/trend.js", include_str!("../page/trend.js")),
     ("/views/shift.js", include_str!("../page/views/shift.js")),
     ("/views/dataflow.js", include_str!("../page/views/dataflow.js")),
+    ("/views/events.js", include_str!("../page/views/events.js")),
     ("/views/trends.js", include_str!("../page/views/trends.js")),
     ("/views/messages.js", include_str!("../page/views/messages.js")),
     ("/views/runs.js", include_str!("../page/views/runs.js")),

@@ -1,5 +1,7 @@
 //! The desk over HTTP: status and orders as JSON, changes as server-sent events, and the page.
 
+mod samples;
+
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
@@ -111,6 +113,7 @@ fn router(service: Arc<Service>) -> Router {
         .route("/api/runs", get(runs))
         .route("/api/runs/{number}", get(run))
         .route("/api/runs/{number}/difference/{other}", get(difference))
+        .merge(samples::router())
         .merge(commands)
         .fallback(|| async { Refused::Unknown("such page".to_owned()) })
         .method_not_allowed_fallback(|| async { (StatusCode::METHOD_NOT_ALLOWED, Json(json!({ "error": METHODS }))) })

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use crate::building::ahead::Pushed;
 use crate::building::asked::{Asked, AskedTable};
-use crate::message::{BuiltEvent, EventInfo};
+use crate::message::{BuiltEvent, EventInfo, Recording};
 use base::bulk::{Bulk, PageSlice};
 use base::ids::{EventId, NodeId};
 use base::time::Time;
@@ -179,6 +179,11 @@ impl Building {
 
     pub(super) fn is_granted(&self) -> bool {
         matches!(self.phase, Phase::Ready | Phase::Served(_))
+    }
+
+    /// What is shown of it to those who watch.
+    pub(super) fn sample(&self) -> Recording {
+        Recording { built: self.built_event(), streams: 0, debug: None }
     }
 
     /// All that the event filter gets; the handles are shared, no byte is copied.

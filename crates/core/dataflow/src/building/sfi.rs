@@ -22,11 +22,13 @@ use crate::ending::Ending;
 use crate::groups::Groups;
 use crate::ledger::Finish;
 use crate::message::{Assignment, Attempt, Command, DataReply, Ended, EventInfo, Fate, Message, UNASKED};
+use crate::node::RUN_CONTROL;
 use crate::report::{BlockCause, BlockedClock, Counters, Report, SfiCounters};
 use base::bulk::{Bulk, BulkParts};
 use base::event_manager::EventManager;
 use base::ids::{EventId, NodeId, Role};
 use base::random::Random;
+use base::sampling::Sampler;
 use base::time::Time;
 use lives::History;
 use requests::Requests;
@@ -71,6 +73,7 @@ pub struct Sfi {
     busy: bool,
     ending: Ending,
     blocked: BlockedClock,
+    sampler: Sampler,
     counters: SfiCounters,
 }
 
@@ -160,6 +163,7 @@ impl Sfi {
             busy: false,
             ending: Ending::NotYet,
             blocked: BlockedClock::default(),
+            sampler: Sampler::new(parameters.sampling),
             counters: SfiCounters::default(),
             parameters,
         }
@@ -494,6 +498,10 @@ impl Sfi {
         } else {
             self.counters.built_incomplete += 1;
         }
+        let EventInfo { trigger_type, items, .. } = building.event;
+        if self.sampler.takes(event, trigger_type, items, building.len_bytes) {
+            out.send(RUN_CONTROL, Message::Sample(Box::new(building.sample())));
+        }
         if self.service.efds.is_empty() {
             return self.finish(now, event, Fate::Accepted, None, out);
         }
@@ -770,6 +778,7 @@ impl Sfi {
                 self.ending.abandon();
                 self.abandon(now, out);
             }
+            Command::Sample => self.sampler.ask(),
             _ => {}
         }
     }
@@ -833,7 +842,8 @@ impl Component for Sfi {
     }
 
     fn report(&self, now: Time) -> Report {
-        Report { blocked: self.blocked.read(now), ..Report::of(Role::Sfi, self.counters.to_values()) }
+        let counters = SfiCounters { samples: self.sampler.given, samples_lost: self.sampler.lost, ..self.counters };
+        Report { blocked: self.blocked.read(now), ..Report::of(Role::Sfi, counters.to_values()) }
     }
 
     fn check(&self) {

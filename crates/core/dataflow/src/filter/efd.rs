@@ -11,13 +11,15 @@ use crate::filter::policy::FilterPolicy;
 use crate::filter::streams::{StreamRule, streams_of};
 use crate::groups::Groups;
 use crate::ledger::{Finish, Ledger};
-use crate::message::{BuiltEvent, Command, DebugReason, Fate, Holdings, Message, Recording};
+use crate::message::{BuiltEvent, Command, DebugReason, EventInfo, Fate, Holdings, Message, Recording};
+use crate::node::RUN_CONTROL;
 use crate::report::{BlockCause, BlockedClock, ChainCounts, Counters, EfdCounters, Report};
 use crate::several::Several;
 use base::bulk::Bulk;
 use base::event_map::EventMap;
 use base::ids::{EventId, Incarnation, NodeId, Role};
 use base::random::hash_of_event;
+use base::sampling::{Sampler, SamplingRule};
 use base::time::Time;
 
 /// How a filter daemon is set up.
@@ -37,6 +39,8 @@ pub struct EfdParameters {
     pub decider: Decider,
     /// The streams of accepted events.
     pub streams: Vec<StreamRule>,
+    /// Which events are shown to those who watch, if any.
+    pub sampling: Option<SamplingRule>,
     /// What becomes of events without the data of some ROBs, by their source identifiers, before anybody decides.
     pub demands: Vec<(u32, Demand)>,
 }
@@ -84,6 +88,7 @@ pub struct Efd {
     ending: Ending,
     blocked: BlockedClock,
     chains: ChainCounts,
+    sampler: Sampler,
     counters: EfdCounters,
 }
 
@@ -113,6 +118,7 @@ impl Efd {
             ending: Ending::NotYet,
             blocked: BlockedClock::default(),
             chains: ChainCounts::default(),
+            sampler: Sampler::new(parameters.sampling),
             counters: EfdCounters::default(),
             parameters,
         }
@@ -224,7 +230,10 @@ impl Efd {
 
     /// Holds the event until it is recorded; where nothing records, it is finished.
     fn keep(&mut self, now: Time, origins: Several<Origin>, recording: Recording, out: &mut Outbox) {
-        let event = recording.built.event.event;
+        let EventInfo { event, trigger_type, items, .. } = recording.built.event;
+        if self.sampler.takes(event, trigger_type, items, recording.built.bulk.len()) {
+            out.send(RUN_CONTROL, Message::Sample(Box::new(recording.clone())));
+        }
         if self.parameters.sfos.is_empty() {
             return self.finish_all(origins, finish(&recording.built, fate_of(&recording)), out);
         }
@@ -391,6 +400,9 @@ impl Efd {
     }
 
     fn on_command(&mut self, command: Command, out: &mut Outbox) {
+        if command == Command::Sample {
+            self.sampler.ask();
+        }
         if command == Command::Drain {
             self.ending.drain();
         }
@@ -445,7 +457,8 @@ impl Component for Efd {
 
     fn report(&self, now: Time) -> Report {
         let (blocked, chains) = (self.blocked.read(now), self.chains.to_vec());
-        Report { blocked, chains, ..Report::of(Role::Efd, self.counters.to_values()) }
+        let counters = EfdCounters { samples: self.sampler.given, samples_lost: self.sampler.lost, ..self.counters };
+        Report { blocked, chains, ..Report::of(Role::Efd, counters.to_values()) }
     }
 
     fn check(&self) {

@@ -499,6 +499,10 @@ counters! {
         collected_used,
         /// Of level 2's data, events that came too late, were too many, or were built elsewhere.
         collected_dropped,
+        /// Events that were shown to those who watch the run.
+        samples: Idle,
+        /// Events that were to be shown and were not: nobody had asked for more, or they were too large.
+        samples_lost: Idle,
     }
 }
 
@@ -535,6 +539,10 @@ counters! {
         recorded_before,
         /// Accepted or debug events given up unrecorded.
         unrecorded,
+        /// Events that were shown to those who watch the run.
+        samples: Idle,
+        /// Events that were to be shown and were not: nobody had asked for more, or they were too large.
+        samples_lost: Idle,
     }
 }
 

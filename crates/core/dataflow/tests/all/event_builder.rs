@@ -237,6 +237,7 @@ pub(crate) fn parameters(sources: u16, events: usize) -> SfiParameters {
         request_timeout: REQUEST_TIMEOUT,
         retries: 3,
         in_order: false,
+        sampling: None,
         seed: 1,
     }
 }

@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use base::bulk::{Bulk, PageSlice};
 use base::ids::{EventId, Incarnation, NodeId};
+use base::sampling::SamplingRule;
 use base::time::Time;
 use dataflow::building::pushed::PushedParameters;
 use dataflow::building::sfi::SfiParameters;
 use dataflow::component::{Action, Component, Input, PeerState};
 use dataflow::ledger::Finish;
 use dataflow::message::{Attempt, Command, DataReply, DataRequest, Fate, Grounds, Message};
-use dataflow::report::{BlockCause, Blocked};
+use dataflow::node::RUN_CONTROL;
+use dataflow::report::{BlockCause, Blocked, Counters, SfiCounters};
 
 use crate::event_builder::{DFM, Driver, FIRST_SOURCE, REQUEST_TIMEOUT, parameters, requests};
 
@@ -181,4 +183,42 @@ fn what_was_not_pushed_in_time_is_asked_for() {
     driver.sends(source(0), None, 7, b"too late");
     assert_eq!(driver.counters().pushed_dropped, 1, "nothing is kept for what will not be assigned");
     driver.input(Input::Peer { node: DFM, state: PeerState::Up(Incarnation(0)) });
+}
+
+/// Events that are shown to run control.
+fn shown(actions: &[Action]) -> Vec<u64> {
+    let of = |action: &Action| match action {
+        Action::Send { to: RUN_CONTROL, message: Message::Sample(sample) } => Some(sample.built.event.event.0),
+        _ => None,
+    };
+    actions.iter().filter_map(of).collect()
+}
+
+#[test]
+fn events_are_shown_when_run_control_asks_and_served_as_ever() {
+    let rule = SamplingRule { trigger_types: [0; 4], items: 0, prescale: 1, samples: 2, bytes: 1 << 20 };
+    let mut silent = Driver::new(serving(1, 20));
+    let mut driver = Driver::new(SfiParameters { sampling: Some(rule), ..serving(1, 20) });
+    let without_samples = |actions: Vec<Action>| {
+        let is_sample = |action: &Action| matches!(action, Action::Send { message: Message::Sample(_), .. });
+        actions.into_iter().filter(|action| !is_sample(action)).collect::<Vec<_>>()
+    };
+    let mut given = Vec::new();
+    for (round, asks) in [false, true, false, true].into_iter().enumerate() {
+        if asks {
+            let said = driver.input(Input::Command(Command::Sample));
+            assert_eq!((said, silent.input(Input::Command(Command::Sample))), (Vec::new(), Vec::new()));
+        }
+        let events = 4 * round as u64 + 1..4 * round as u64 + 5;
+        let actions = driver.built(events.clone());
+        given.push(shown(&actions));
+        // Whoever is not asked again, or shows nothing, does all else alike.
+        assert_eq!(without_samples(actions), silent.built(events));
+    }
+    assert_eq!(given, [vec![], vec![5, 6], vec![], vec![13, 14]]);
+    let counts = |driver: &Driver| {
+        let counters = SfiCounters::from_values(&driver.sfi.report(driver.now).counters);
+        (counters.samples, counters.samples_lost, counters.built_complete)
+    };
+    assert_eq!((counts(&driver), counts(&silent)), ((4, 8, 16), (0, 0, 16)));
 }

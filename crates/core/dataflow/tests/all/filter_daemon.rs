@@ -77,7 +77,17 @@ fn what_is_not_told_is_not_drained() {
 /// A daemon with four slots whose output is not recorded, before a DFM that does not return.
 pub(crate) fn parameters(sfis: &[NodeId], dfm: NodeId, decider: Decider) -> EfdParameters {
     let (sfis, sfos) = (sfis.to_vec(), Vec::new());
-    EfdParameters { sfis, sfos, dfm, dfm_returns: false, slots: 4, decider, streams: one_stream(), demands: Vec::new() }
+    EfdParameters {
+        sfis,
+        sfos,
+        dfm,
+        dfm_returns: false,
+        slots: 4,
+        decider,
+        streams: one_stream(),
+        sampling: None,
+        demands: Vec::new(),
+    }
 }
 
 /// Accepts events with even numbers.

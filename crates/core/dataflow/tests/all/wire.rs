@@ -430,6 +430,7 @@ fn messages() -> impl Strategy<Value = Message> {
         (built(), any::<(u32, u8)>()).prop_map(|(built, (streams, debug))| {
             Message::Record(Recording { built, streams, debug: DebugReason::from_u8(debug % 9) })
         }),
+        built().prop_map(|built| Message::Sample(Box::new(Recording { built, streams: 3, debug: None }))),
         fates().prop_map(Message::Finished),
         holdings().prop_map(Message::Held),
         (any::<(u16, u32, bool)>(), vec(event(), 0..5), fates()).prop_map(|((sfi, life, last), events, finished)| {
@@ -501,6 +502,7 @@ fn simple_messages() -> Vec<Message> {
         Message::Refused(event),
         Message::Command(Command::Abandon),
         Message::Command(Command::Progress),
+        Message::Command(Command::Sample),
         Message::Progress(7),
         Message::Drained,
         Message::Exhausted,

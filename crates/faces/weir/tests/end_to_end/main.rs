@@ -44,6 +44,7 @@ mod replay;
 mod restart;
 mod run_number;
 mod running;
+mod sampling;
 mod scan;
 mod secret;
 mod selection;

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-VIEWS = ["shift", "dataflow", "trends", "messages", "runs", "setup"]
+VIEWS = ["shift", "dataflow", "events", "trends", "messages", "runs", "setup"]
 PLACES = {"laptop": (1366, 768), "wall": (2560, 1440), "phone": (390, 844)}
 # Only what hangs meets it.
 DEADLINE_MS = 240_000
@@ -39,6 +39,7 @@ def shift(browser: Browser, link: str, screenshots: Path) -> None:
     order(page, "Start")
     state(page, "running")
     moves(page)
+    an_event_is_looked_into(page)
     look_at_all(browser, link, screenshots, "running")
 
     # By keyboard alone: the orders are reached, and the focus stays with them.
@@ -74,6 +75,41 @@ def shift(browser: Browser, link: str, screenshots: Path) -> None:
     state(page, "absent")
     look_at_all(browser, link, screenshots, "over")
     assert wrong == [], wrong
+
+
+def an_event_is_looked_into(page: Page) -> None:
+    by_key(page, "events")
+    sheet = page.get_by_role("region", name="Event", exact=True)
+    expect(sheet).to_contain_text("lumi block")
+    page.get_by_role("checkbox", name="Open the newest").uncheck()
+    number = sheet.get_by_role("heading").text_content()
+    page.get_by_role("combobox", name="Shown by").select_option("event builders")
+    rows = page.get_by_role("table", name="Sampled events").get_by_role("row")
+    expect(rows.nth(1)).to_contain_text("sfi-")
+
+    # The tree of fragments by keyboard alone, and what a fragment is made of.
+    fragments, bytes_of = page.get_by_role("region", name="Fragments"), page.get_by_role("region", name="Bytes")
+    expect(fragments).to_contain_text("ros-1")
+    expect(fragments).to_contain_text("level 2")
+    expect(bytes_of.get_by_role("heading")).to_contain_text("ROB 0x")
+    header = fragments.get_by_role("button", name="Header of the event")
+    header.focus()
+    page.keyboard.press("Enter")
+    expect(bytes_of.get_by_role("heading")).to_have_text("Header of the event")
+    # The words of a full event begin with its marker.
+    expect(bytes_of.locator("pre")).to_contain_text("000000  aa1234aa")
+    expect(header).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(bytes_of.locator("pre")).to_contain_text("dd1234dd")
+    expect(bytes_of).to_contain_text("level-1 id")
+    fragments.get_by_text("level 2", exact=True).click()
+    with page.expect_download() as saved:
+        sheet.get_by_role("link", name="Save as a file").click()
+    assert saved.value.suggested_filename.startswith("run1.event"), saved.value.suggested_filename
+    expect(sheet.get_by_role("heading")).to_have_text(number)
+    by_key(page, "shift")
 
 
 def another_watches_and_takes_over(browser: Browser, link: str, address: str, page: Page) -> None:
@@ -139,6 +175,8 @@ def look_at_all(browser: Browser, link: str, screenshots: Path, when: str) -> No
                 section.locator("polyline").first.wait_for(state="attached")
             if view == "setup":
                 page.locator("#view-setup table").first.wait_for()
+            if view == "events":
+                page.locator("#view-events .hex").first.wait_for()
             if view == "dataflow":
                 page.locator(".arrows path.way").first.wait_for(state="attached")
             page.screenshot(path=screenshots / f"{when}-{view}-{place}-{scheme}.png", full_page=view != "setup")

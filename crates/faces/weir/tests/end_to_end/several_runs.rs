@@ -251,7 +251,7 @@ fn until_built(run: &Running, more: u64) {
     let mut first = None;
     let is_there = |news| match news {
         News::Figures(figures) => figures.built >= *first.get_or_insert(figures.built) + more,
-        News::Said(_) => false,
+        News::Said(_) | News::Sample(_) => false,
     };
     assert!(run.reports().any(is_there), "the run ended");
 }

@@ -224,7 +224,27 @@ impl Check<'_> {
         }
         failures.extend(reasons.iter().cloned());
         outcomes.ending.reports.values().for_each(|report| self.report(report, failures));
+        outcomes.ending.reports.values().for_each(|report| self.samples(report, failures));
         self.nothing_lost(failures);
+    }
+
+    /// Nothing is shown that nobody has asked for.
+    fn samples(&self, report: &Report, failures: &mut Failures) {
+        let (given, lost) = match report.role {
+            Role::Sfi => {
+                let c = SfiCounters::from_values(&report.counters);
+                (c.samples, c.samples_lost)
+            }
+            Role::Efd => {
+                let c = EfdCounters::from_values(&report.counters);
+                (c.samples, c.samples_lost)
+            }
+            _ => return,
+        };
+        let asked = self.plan.faults.iter().filter(|(_, fault)| *fault == Fault::Watch).count() as u64;
+        if given > asked * u64::from(self.plan.sampling.samples) || (asked == 0 && lost > 0) {
+            failures.push(format!("asked {asked} times, and shown {given} events, lost {lost}"));
+        }
     }
 
     /// Once nothing goes wrong any more all events come and get on, without being asked for.

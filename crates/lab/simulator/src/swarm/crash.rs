@@ -103,7 +103,7 @@ impl Plan {
             // A request may come before the greeting, and is made again.
             Fault::Restart(node, _) if interfaces.contains(node) => self.fine.retries > 0,
             Fault::Restart(node, _) => !sources.contains(node),
-            Fault::Pause(_) => true,
+            Fault::Pause(_) | Fault::Watch => true,
             _ => false,
         };
         let is_near = self.slow_channels == 0.0 && self.port.is_none() && self.late.is_empty();

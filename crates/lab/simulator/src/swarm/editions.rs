@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use base::ids::{NodeId, Role};
 use base::random::Random;
+use configuration::{Sampling, SamplingStage, Size};
 use dataflow::building::dfm::ClearAfter;
 use dataflow::filter::streams::StreamRule;
 
 use dataflow::node::RUN_CONTROL;
 
-use super::plan::{EDITION_OF_CRATES, EDITION_OF_PROCESSORS, InputKind, Plan};
+use super::plan::{EDITION_OF_CRATES, EDITION_OF_PROCESSORS, EDITION_OF_WATCHERS, InputKind, Plan};
 use crate::world::{Fault, Impostor, JoinFault, Joins, Links, Moment, Port, TypeSet};
 
 impl Plan {
@@ -58,6 +59,9 @@ impl Plan {
         }
         if edition >= EDITION_OF_CRATES {
             self.draw_crates(level, &mut Random::new(seed ^ 0x6372_6174_6573));
+        }
+        if edition >= EDITION_OF_WATCHERS {
+            self.draw_watchers(&mut Random::new(seed ^ 0x7761_7463_6865));
         }
     }
 
@@ -255,6 +259,21 @@ impl Plan {
             let longest_us = if r.chance(0.5) { 1_000 } else { 20_000 };
             let lasts = Duration::from_micros(r.below(longest_us));
             self.faults.push((at.max(Duration::from_micros(100)), Fault::Pause(lasts)));
+        }
+    }
+
+    /// Somebody watches: asks for many samples or for few, often or once and never again.
+    fn draw_watchers(&mut self, r: &mut Random) {
+        let both = [SamplingStage::Sfi, SamplingStage::Efd];
+        self.sampling = Sampling {
+            stages: both.into_iter().filter(|_| r.chance(0.75)).collect(),
+            prescale: 1 + r.below(3) as u32,
+            samples: 1 + r.below(8) as u32,
+            size: Size::from_bytes([200, 2_000, 1 << 20][r.below(3) as usize]),
+            ..Sampling::default()
+        };
+        for _ in 0..r.below(6) {
+            self.faults.push((Duration::from_micros(100 + r.below(20_000)), Fault::Watch));
         }
     }
 

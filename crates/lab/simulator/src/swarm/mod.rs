@@ -34,8 +34,8 @@ use outside::{Seen, Surroundings};
 type Failures = Vec<String>;
 
 pub use plan::{
-    Counts, Crates, EDITION, EDITION_OF_CRATES, EDITION_OF_JOINS, EDITION_OF_LINKS, EDITION_OF_PROCESSORS, Fine,
-    InputKind, LEVELS, Plan, Push,
+    Counts, Crates, EDITION, EDITION_OF_CRATES, EDITION_OF_JOINS, EDITION_OF_LINKS, EDITION_OF_PROCESSORS,
+    EDITION_OF_WATCHERS, Fine, InputKind, LEVELS, Plan, Push,
 };
 
 pub use drawn::{Drawn, Sending};

@@ -151,6 +151,8 @@ pub struct Plan {
     pub joins: Option<Joins>,
     /// Sources that send by themselves; without them a link is read out when level 1 says so.
     pub sending: Option<Sending>,
+    /// Which events are shown to those who watch.
+    pub sampling: configuration::Sampling,
     /// A bug to be found.
     pub planted: Option<Planted>,
     /// Numbers with a key of their own in configurations.
@@ -326,6 +328,7 @@ impl Plan {
             faults: Vec::new(),
             joins: None,
             sending: None,
+            sampling: configuration::Sampling::default(),
             planted: None,
             fine: Fine::default(),
             is_lawful: false,
@@ -460,6 +463,7 @@ impl Plan {
             faults: Vec::new(),
             joins: None,
             sending: None,
+            sampling: configuration::Sampling::default(),
             planted: None,
             fine: Fine::default(),
             is_lawful: false,
@@ -693,7 +697,7 @@ impl Plan {
             | Fault::ClockBack(_, lasts)
             | Fault::FullDisk(_, lasts)
             | Fault::Pause(lasts) => *at + *lasts,
-            Fault::Kill(_) | Fault::Hang(_) | Fault::Force | Fault::Forged { .. } => *at,
+            Fault::Kill(_) | Fault::Hang(_) | Fault::Force | Fault::Watch | Fault::Forged { .. } => *at,
         };
         let faults = self.faults.iter().map(over).max().unwrap_or_default();
         let late = self.late.iter().map(|(_, after)| *after).max().unwrap_or_default();
@@ -732,8 +736,8 @@ impl Plan {
 
     /// Whether nothing is lost or late.
     pub fn is_healthy(&self) -> bool {
-        let is_pause = |(_, fault): &(Duration, Fault)| matches!(fault, Fault::Pause(_));
-        let undisturbed = self.faults.iter().all(is_pause) && self.late.is_empty() && self.slow_channels == 0.0;
+        let disturbs_nobody = |(_, fault): &(Duration, Fault)| matches!(fault, Fault::Pause(_) | Fault::Watch);
+        let undisturbed = self.faults.iter().all(disturbs_nobody) && self.late.is_empty() && self.slow_channels == 0.0;
         let is_near = self.port.is_none() && self.links.is_perfect() && self.fragment_faults.is_perfect();
         undisturbed && is_near && self.sources_are_good()
     }
@@ -793,3 +797,5 @@ pub const EDITION_OF_LINKS: u32 = 11;
 pub const EDITION_OF_PROCESSORS: u32 = 12;
 /// That which draws read-out crates; triggers come from processors outside, or level 1 makes them.
 pub const EDITION_OF_CRATES: u32 = 13;
+/// That which draws who watches; all else is drawn as in that of crates.
+pub const EDITION_OF_WATCHERS: u32 = 14;

@@ -174,6 +174,7 @@ fn moved_fault(fault: &Fault, moved: &dyn Fn(NodeId) -> Option<NodeId>) -> Optio
         Fault::Hang(node) => Fault::Hang(moved(*node)?),
         Fault::Force => Fault::Force,
         Fault::Pause(lasts) => Fault::Pause(*lasts),
+        Fault::Watch => Fault::Watch,
         Fault::Split(nodes, lasts) => Fault::Split(nodes.iter().filter_map(|node| moved(*node)).collect(), *lasts),
         Fault::Slow { node, each, lasts } => Fault::Slow { node: moved(*node)?, each: *each, lasts: *lasts },
         Fault::ClockStep(node, step) => Fault::ClockStep(moved(*node)?, *step),

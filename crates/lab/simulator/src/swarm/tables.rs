@@ -40,6 +40,7 @@ impl Plan {
             pt: (self.is_filtered() && self.filter_tasks).then(|| self.pt_table()),
             sfo: self.is_filtered().then(|| self.sfo_table()),
             stream: if self.is_filtered() && self.streams.len() > 1 { self.stream_tables() } else { Vec::new() },
+            sampling: self.sampling.clone(),
             processes: toml::Processes { on_loss: self.on_loss(), ..toml::Processes::default() },
             ..Partition::default()
         }

@@ -113,6 +113,7 @@ impl World {
                 self.with_controller(|controller, now, out| controller.force(now, "forced by the plan", out));
             }
             Fault::Pause(lasts) => self.pause(lasts),
+            Fault::Watch => self.ask_for_samples(),
             Fault::Split(nodes, lasts) => self.splits.push((now + lasts, nodes)),
             Fault::Slow { node, each, lasts } => self.slot_mut(node).slow = Some((now + lasts, each)),
             Fault::ClockStep(node, step) => self.slot_mut(node).clock.step_forward(step),

@@ -569,6 +569,21 @@ impl World {
         }
     }
 
+    fn ask_for_samples(&mut self) {
+        let shows = self.slots.iter().map(|slot| &slot.app).filter(|app| matches!(app.role, Role::Sfi | Role::Efd));
+        let shows: Vec<NodeId> = shows.map(|app| app.node).collect();
+        let (command, run, at) = (Message::Command(Command::Sample), self.setup.run, self.now + self.links().latency);
+        for to in shows {
+            if self.joining.is_some() {
+                self.command_joined(to, &command);
+                continue;
+            }
+            let (from_incarnation, to_incarnation) = (Incarnation(0), self.slot(to).incarnation);
+            let envelope = Envelope { from: RUN_CONTROL, to, run, from_incarnation, to_incarnation };
+            self.schedule(at, What::Arrives(to, Arriving::Message(envelope, command.clone())));
+        }
+    }
+
     fn with_controller(&mut self, call: impl FnOnce(&mut Controller, Time, &mut Outbox)) {
         let mut out = Outbox::new();
         call(&mut self.controller, self.now, &mut out);

@@ -57,7 +57,9 @@ impl World {
             return;
         };
         if to == RUN_CONTROL {
-            let at = self.arrival(from, to);
+            // What is only to be seen changes nothing else, not even what is drawn.
+            let is_shown = matches!(message, Message::Sample(_));
+            let at = if is_shown { self.now + self.links().latency } else { self.arrival(from, to) };
             return self.schedule(at, What::ToController(envelope, message));
         }
         let message = self.plant_in(message);
@@ -333,7 +335,7 @@ impl World {
     }
 
     /// Of run control's connections, where the others have a network.
-    fn links(&self) -> Links {
+    pub(super) fn links(&self) -> Links {
         match &self.setup.wire {
             Wire::Links { links, .. } => *links,
             Wire::Ethernet(_) => Links::perfect(),

@@ -159,6 +159,8 @@ pub enum Fault {
     Force,
     /// Run control pauses the run for this time.
     Pause(Duration),
+    /// Run control asks all who have whole events for samples, which is no fault.
+    Watch,
     /// Nothing gets through between these nodes and the others for this time: what may be lost is, the rest waits.
     Split(Vec<NodeId>, Duration),
     /// For `lasts`, every input takes `each` longer.
@@ -200,7 +202,7 @@ impl Fault {
             | Self::ClockStep(node, _)
             | Self::ClockBack(node, _)
             | Self::FullDisk(node, _) => Some(*node),
-            Self::Force | Self::Pause(_) | Self::Split(..) | Self::Forged { .. } => None,
+            Self::Force | Self::Pause(_) | Self::Watch | Self::Split(..) | Self::Forged { .. } => None,
         }
     }
 
@@ -214,6 +216,7 @@ impl Fault {
                 | Self::ClockBack(..)
                 | Self::FullDisk(..)
                 | Self::Pause(_)
+                | Self::Watch
                 | Self::Forged { .. }
         )
     }

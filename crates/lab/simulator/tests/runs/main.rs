@@ -11,3 +11,4 @@ mod shaping;
 mod slow_stop;
 mod sources;
 mod supervisors;
+mod watching;

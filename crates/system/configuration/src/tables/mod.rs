@@ -15,6 +15,7 @@ mod menu;
 mod processing;
 mod readout;
 mod recording;
+mod sampling;
 mod simulation;
 mod stream;
 mod system;
@@ -44,6 +45,7 @@ pub use readout::{
     FRAGMENT_OVERHEAD_BYTES, Fragment, FragmentKind, Payload, Preprocessing, Push, Roc, Ros, RosInput, SizeDistribution,
 };
 pub use recording::{Checksum, Compression, Dialect, Durability, EventOrder, Output, Sfo};
+pub use sampling::{Sampling, SamplingStage};
 pub use simulation::{Carrying, Driver, FaultKind, InputCost, Layout, SimulatedFault, Simulation, Topology};
 pub use stream::{RobSelection, Stream, StreamType};
 pub use system::{Identity, LossAction, OnLoss, Processes, Run, RunType, Scheduling, Secret};

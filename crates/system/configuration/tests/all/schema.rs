@@ -38,6 +38,7 @@ const EVERYTHING: &[&str] = &[
     "processes.cores={ros=[0]}",
     "processes.scheduling=real-time",
     "control.catalogue=runs.sqlite",
+    "sampling.samples=5",
 ];
 
 /// Keys that exclude those of [`EVERYTHING`].

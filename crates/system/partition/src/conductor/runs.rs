@@ -24,6 +24,7 @@ use super::{
 use crate::RunSettings;
 use crate::control::Control;
 use crate::news::Mailbox;
+use crate::samples::Shown;
 
 /// What somebody asks of a partition, and where the answer goes.
 pub(crate) enum Request {
@@ -142,6 +143,7 @@ impl Conductor {
             self.measures = Measures::launch(context.now, &self.children);
         }
         (self.assembly, self.number, self.left_files) = (assembly, Some(number), Some(left_files));
+        self.shows = Shown::of(&self.assembly);
         (self.words, self.shown, self.next_progress) = (Words::default(), Figures::default(), context.now);
         self.phase = Phase::Starting { deadline: context.now + self.start_timeout() };
         if let Err(error) = self.make_ready(context) {

@@ -60,11 +60,11 @@ use membership::passage::Recipient;
 pub(crate) use membership::passage::{LinkId, Part};
 pub use metering::{Meter, Sample, Samples, Section};
 use metering::{Metering, stamp_sending};
-pub(crate) use recorder::file_record;
+pub(crate) use recorder::{EventMaker, file_record};
 pub use steering::{Steering, Strategy, fragments};
 use unproven::Outcome;
-pub(crate) use workshop::Workshop;
 pub use workshop::WorkshopError;
+pub(crate) use workshop::{Workshop, unpinned};
 
 /// The components of a process and their connections.
 pub struct Host {

@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use base::bulk::Bulk;
+use base::bulk::{Bulk, PageSlice};
 use base::ids::{NodeId, Role};
 use base::time::Time;
 use dataflow::component::{Input, Outcome, Ticket, Work};
-use dataflow::message::{EventInfo, Message};
+use dataflow::message::{EventInfo, Message, Recording};
 use dataflow::readout::fragment::FragmentHead;
 use link::{LinkError, Secret};
 use rol::{Inputs, Links, LinksError, Preprocessing, ReadOutError};
@@ -171,15 +171,23 @@ impl Workshop {
         }
     }
 
-    /// A message as it is sent: a ROS preprocesses its replies to level 2.
+    /// A message as it is sent: a ROS preprocesses its replies to level 2, and what is shown to those who watch is a copy.
     pub(super) fn prepared(&self, message: Message) -> Message {
         match (self.preprocessing, message) {
             (Some(preprocessing), Message::RoiReply { event, request, missing, bulk }) => {
                 Message::RoiReply { event, request, missing, bulk: preprocessing.apply(bulk) }
             }
+            (_, Message::Sample(recording)) => Message::Sample(Box::new(unpinned(*recording))),
             (_, message) => message,
         }
     }
+}
+
+/// A copy in memory of its own: whoever watches holds no page that data need.
+pub(crate) fn unpinned(mut recording: Recording) -> Recording {
+    let pieces: Vec<&[u8]> = recording.built.bulk.slices().iter().map(PageSlice::as_bytes).collect();
+    recording.built.bulk = Bulk::Pages(PageSlice::from(pieces.concat()));
+    recording
 }
 
 impl Host {

@@ -6,6 +6,7 @@ use core::time::Duration;
 use crate::building::pushed::PushedParameters;
 use crate::building::request_credits::CreditPolicy;
 use base::ids::NodeId;
+use base::sampling::SamplingRule;
 
 /// How an event builder is set up.
 #[derive(Clone, Debug)]
@@ -39,6 +40,8 @@ pub struct SfiParameters {
     pub retries: u32,
     /// Whether events are served in the order of their numbers.
     pub in_order: bool,
+    /// Which events are shown to those who watch, if any.
+    pub sampling: Option<SamplingRule>,
     /// For the order of requests.
     pub seed: u64,
 }

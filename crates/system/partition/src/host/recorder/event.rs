@@ -13,7 +13,8 @@ use stamps::clock::TimeOfDay;
 use trigger::{Decision, FILTER_RESULT, FilterResult, LEVEL2_RESULT, trigger_info};
 
 /// Makes events of what the event builders and the event filter deliver.
-pub(super) struct EventMaker {
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct EventMaker {
     run_number: u32,
     run_type: u32,
     lumi_block: u16,
@@ -40,7 +41,7 @@ pub(super) struct EventParts<'a> {
 
 impl EventMaker {
     /// For the events of a partition.
-    pub(super) fn new(partition: &Partition) -> Self {
+    pub(crate) fn new(partition: &Partition) -> Self {
         let sfo = partition.sfo.clone().unwrap_or_default();
         Self {
             run_number: partition.run.number(),
@@ -57,6 +58,13 @@ impl EventMaker {
     /// For files of this luminosity block.
     pub(super) fn in_lumi_block(self, lumi_block: u32) -> Self {
         Self { lumi_block: u16::try_from(lumi_block).unwrap_or(u16::MAX), ..self }
+    }
+
+    /// A whole event that came at that time, in one piece and not compressed.
+    pub(crate) fn whole(&self, came: Time, recording: &Recording) -> Vec<u8> {
+        let parts = self.parts(came, recording, Vec::new());
+        let robs = parts.slices.iter().map(PageSlice::as_bytes).chain(parts.lost.iter().map(|(_, rob)| rob.as_slice()));
+        self.in_pieces(&parts.header, robs.collect()).pieces().concat()
     }
 
     /// The parts of an event that came at that time and goes to streams with these tag words.
@@ -89,6 +97,10 @@ impl EventMaker {
             let event = compressed_event(header, robs, ZLIB_LEVEL, checksum);
             return RecordedEvent { header: event, robs: Vec::new(), trailer: None };
         }
+        self.in_pieces(header, robs)
+    }
+
+    fn in_pieces<'a>(&self, header: &EventHeader, robs: Vec<&'a [u8]>) -> RecordedEvent<'a> {
         let mut bytes = Vec::new();
         let trailer = event_envelope(header, robs.iter().copied(), self.event_adler32, &mut bytes);
         RecordedEvent { header: bytes, robs, trailer }

@@ -17,6 +17,7 @@ use rol::ReplayFacts;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use transport::waker::Waker;
 
+pub(crate) use self::event::EventMaker;
 pub(crate) use self::files::file_record;
 
 use self::files::Files;
