@@ -82,7 +82,8 @@ fn counts(profile: &str) -> Option<Counts> {
 
 /// Entries of the program's allocator that give memory; those that begin with room for more count, too.
 fn is_allocation(function: &str) -> bool {
-    ["mi_malloc_aligned", "mi_zalloc_aligned", "mi_realloc_aligned"].contains(&function)
+    let entry = function.strip_suffix("_aligned").unwrap_or(function);
+    ["mi_malloc", "mi_zalloc", "mi_realloc"].contains(&entry)
 }
 
 fn is_of_allocator(function: &str) -> bool {
@@ -105,8 +106,8 @@ mod tests {
 
     #[test]
     fn calls_of_the_functions_that_count_are_added_up() {
-        let profile = "events: Ir sysCount sysTime\n\nfn=some::path\n16 400\ncfn=mi_malloc_aligned\ncalls=5 0 \n\
-                       16 1000\ncfn=__memcpy_avx_unaligned_erms\ncalls=7 0 \n17 90\n\nfn=mi_realloc_aligned\n\
+        let profile = "events: Ir sysCount sysTime\n\nfn=some::path\n16 400\ncfn=mi_malloc\ncalls=4 0 \n\
+                       16 1000\ncfn=mi_malloc_aligned\ncalls=1 0 \n16 1000\ncfn=__memcpy_avx_unaligned_erms\ncalls=7 0 \n17 90\n\nfn=mi_realloc_aligned\n\
                        cfn=mi_malloc_aligned\ncalls=3 0 \n3 3\ncfn=__memmove_avx_unaligned\ncalls=2 0 \n3 3\n\n\
                        fn=state_mac_clone\ncfn=__memcpy_avx_unaligned_erms\ncalls=4 0 \n3 3\n\n\
                        totals: 1234567 6 12\n";
