@@ -8,7 +8,7 @@ use catalogue::{CatalogueError, Keeper};
 use configuration::Partition;
 use partition::Placement;
 use partition::machine::{Findings, judge};
-use service::{Desk, ServeError, SessionKey};
+use service::{BadReferences, Desk, References, ServeError, SessionKey};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 use terminal::{Exit, complain};
@@ -45,6 +45,8 @@ enum NotServed {
     #[error(transparent)]
     Catalogue(#[from] CatalogueError),
     #[error(transparent)]
+    References(#[from] BadReferences),
+    #[error(transparent)]
     Serve(#[from] ServeError),
     #[error("signals cannot be caught, threads begun or keys drawn: {0}")]
     System(#[from] io::Error),
@@ -53,10 +55,11 @@ enum NotServed {
 fn served(args: &ServeArgs, partition: Partition, warnings: Vec<String>) -> Result<(), NotServed> {
     let name = partition.partition.name.clone();
     let catalogue = partition.control.catalogue.as_ref().map_or_else(|| PathBuf::from(CATALOGUE), PathBuf::from);
+    let references = partition.control.references.as_ref().map(|file| References::read(file.as_ref())).transpose()?;
     let keeper = Keeper::at(&catalogue, &partition)?;
     let key = SessionKey::draw()?;
     let placement = if args.one_process { Placement::local() } else { Placement::processes() };
-    let (desk, leaving) = Desk::open(partition, warnings, placement, keeper)?;
+    let (desk, leaving) = Desk::open(partition, warnings, placement, keeper, references.unwrap_or_default())?;
     let interrupts = interrupts(&desk);
     let served = service::serve(&desk, &key, args.listen, |address| {
         complain(&format!("partition {name}: open http://{address}/#key={} (Ctrl-C ends it)", key.text()));

@@ -30,7 +30,8 @@ unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let (size, align) = (layout.size(), layout.align());
         // SAFETY: any size may be asked for, and a layout's alignment is a power of two.
-        let block = unsafe { if is_aligned_anyway(size, align) { mi_malloc(size) } else { mi_malloc_aligned(size, align) } };
+        let block =
+            unsafe { if is_aligned_anyway(size, align) { mi_malloc(size) } else { mi_malloc_aligned(size, align) } };
         block.cast()
     }
 
@@ -38,7 +39,8 @@ unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         let (size, align) = (layout.size(), layout.align());
         // SAFETY: as for `alloc`.
-        let block = unsafe { if is_aligned_anyway(size, align) { mi_zalloc(size) } else { mi_zalloc_aligned(size, align) } };
+        let block =
+            unsafe { if is_aligned_anyway(size, align) { mi_zalloc(size) } else { mi_zalloc_aligned(size, align) } };
         block.cast()
     }
 
@@ -53,7 +55,11 @@ unsafe impl GlobalAlloc for Heap {
         let (block, align) = (block.cast::<c_void>(), layout.align());
         // SAFETY: the block is from here and not used again; it may move to one of either kind.
         let block = unsafe {
-            if is_aligned_anyway(size, align) { mi_realloc(block, size) } else { mi_realloc_aligned(block, size, align) }
+            if is_aligned_anyway(size, align) {
+                mi_realloc(block, size)
+            } else {
+                mi_realloc_aligned(block, size, align)
+            }
         };
         block.cast()
     }
@@ -66,20 +72,25 @@ mod tests {
     #[test]
     fn blocks_have_their_size_and_alignment_and_keep_their_bytes() {
         for align in [1, 2, 4, 8, 16, 32, 64, 4096] {
-            for size in (1..300).chain([1024, 1280, 5000, 70_000, 9_000_001]).map(|size: usize| size.next_multiple_of(align)) {
+            for size in
+                (1..300).chain([1024, 1280, 5000, 70_000, 9_000_001]).map(|size: usize| size.next_multiple_of(align))
+            {
                 let layout = Layout::from_size_align(size, align).unwrap();
                 let longer = Layout::from_size_align(2 * size, align).unwrap();
                 // SAFETY: the block is used within its size, and freed once with the layout that it has then.
                 unsafe {
                     let block = Heap.alloc(layout);
-                    assert!(!block.is_null() && block.addr() % align == 0, "{layout:?}");
+                    assert!(!block.is_null() && block.addr().is_multiple_of(align), "{layout:?}");
                     block.write_bytes(7, size);
                     let block = Heap.realloc(block, layout, 2 * size);
-                    assert!(block.addr() % align == 0, "{longer:?}");
+                    assert!(block.addr().is_multiple_of(align), "{longer:?}");
                     assert!((0..size).all(|at| *block.add(at) == 7), "{layout:?}");
                     Heap.dealloc(block, longer);
                     let block = Heap.alloc_zeroed(layout);
-                    assert!(block.addr() % align == 0 && (0..size).all(|at| *block.add(at) == 0), "{layout:?}");
+                    assert!(
+                        block.addr().is_multiple_of(align) && (0..size).all(|at| *block.add(at) == 0),
+                        "{layout:?}"
+                    );
                     Heap.dealloc(block, layout);
                 }
             }

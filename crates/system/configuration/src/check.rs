@@ -24,7 +24,7 @@ use crate::problem::{Place, Problem, did_you_mean};
 use crate::ranges::ranges;
 use crate::source::Node;
 use crate::tables::{
-    CORES_MAX, ClearAfter, Compression, DfmInput, Dialect, Durability, EventOrder, FRAGMENT_OVERHEAD_BYTES,
+    CORES_MAX, ClearAfter, Compression, Control, DfmInput, Dialect, Durability, EventOrder, FRAGMENT_OVERHEAD_BYTES,
     FilterPolicy, FragmentKind, Level1Source, RosInput, Sfo, SizeDistribution,
 };
 use crate::units::{Interval, Size};
@@ -118,8 +118,11 @@ impl Checker<'_> {
         if self.partition.output.directory.is_empty() {
             self.problem(&["output.directory"], "expected a folder, found \"\"".to_owned());
         }
-        if self.partition.control.catalogue.as_deref() == Some("") {
-            self.problem(&["control.catalogue"], "expected a file, found \"\"".to_owned());
+        let Control { catalogue, references } = &self.partition.control;
+        for (key, file) in [("control.catalogue", catalogue), ("control.references", references)] {
+            if file.as_deref() == Some("") {
+                self.problem(&[key], "expected a file, found \"\"".to_owned());
+            }
         }
         if self.partition.input.files.iter().any(String::is_empty) {
             self.problem(&["input.files"], "expected paths of files, found \"\"".to_owned());

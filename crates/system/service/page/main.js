@@ -6,12 +6,13 @@ import { fetchTrend, note } from "./trend.js";
 import * as dataflow from "./views/dataflow.js";
 import * as events from "./views/events.js";
 import * as messages from "./views/messages.js";
+import * as quality from "./views/quality.js";
 import * as runs from "./views/runs.js";
 import * as setup from "./views/setup.js";
 import * as shift from "./views/shift.js";
 import * as trends from "./views/trends.js";
 
-const views = [shift, dataflow, events, trends, messages, runs, setup];
+const views = [shift, dataflow, events, quality, trends, messages, runs, setup];
 const $ = (id) => document.getElementById(id);
 const said = [];
 const SAID_KEPT = 1000;
@@ -45,7 +46,7 @@ function route() {
   view.onShown?.(argument);
 }
 
-// 1 to 7 choose a view, unless somebody writes.
+// 1 to 8 choose a view, unless somebody writes.
 function chooseByKey(event) {
   const view = views[Number(event.key) - 1];
   const writes = event.target.closest?.("input, select, textarea");
@@ -62,6 +63,8 @@ function onStatus(status) {
   show($("state"), status.state);
   $("state").className = `state ${status.state}`;
   show($("clock"), status.run ? `run ${status.run.number ?? "…"} · ${clock(status.run.elapsed_s)}` : "");
+  $("alarms").hidden = !status.alarms;
+  show($("alarms"), `${status.alarms} alarm${status.alarms === 1 ? "" : "s"}`);
   show($("operator"), status.operator ? `${status.operator.name} commands` : "nobody commands");
   for (const view of views) view.onStatus?.(status, view === shown);
 }

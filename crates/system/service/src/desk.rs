@@ -17,6 +17,7 @@ use crate::answer::Refused;
 use crate::dataflow::Dataflow;
 use crate::messages::{Message, Messages, Severity};
 use crate::operator::{Command, Operator};
+use crate::quality::{Histogram, NotKept, Own, Quality, References};
 use crate::rates::Recent;
 use crate::samples::{self, SampledEvent, Samples};
 use crate::status::{self, LastRun, RunStatus, Status, may, sentence, verbs};
@@ -81,6 +82,8 @@ struct Kept {
     dataflow: Dataflow,
     trend: Trend,
     samples: Samples,
+    quality: Quality,
+    own: Own,
 }
 
 /// What takes time, and is done by the thread of the desk.
@@ -101,8 +104,8 @@ struct Series {
 }
 
 impl Desk {
-    /// A desk for a partition whose applications do not run yet. `keeper` keeps its runs, and people are shown the `warnings` of the
-    /// check.
+    /// A desk for a partition whose applications do not run yet. `keeper` keeps its runs, people are shown the `warnings` of the
+    /// check, and histograms are compared with the `references`.
     ///
     /// # Errors
     /// There is no thread for it.
@@ -111,6 +114,7 @@ impl Desk {
         warnings: Vec<String>,
         placement: Placement,
         keeper: Keeper,
+        references: References,
     ) -> std::io::Result<(Self, Leaving)> {
         let (work, done) = sync_channel(1);
         let name = partition.partition.name.clone();
@@ -122,6 +126,7 @@ impl Desk {
             run: None,
             follow: 0,
             last: None,
+            alarms: 0,
             sentence: sentence(State::Absent, None, None),
         };
         let kept = Kept {
@@ -134,6 +139,8 @@ impl Desk {
             dataflow: Dataflow::of(&partition),
             trend: Trend::default(),
             samples: Samples::default(),
+            quality: Quality::with(references),
+            own: Own::default(),
         };
         let desk = Self(Arc::new(Shared {
             partition,
@@ -263,6 +270,40 @@ impl Desk {
         self.kept().samples.open(number)
     }
 
+    /// Keeps histograms that a client has filled, and compares them with their references.
+    pub(crate) fn post(&self, by: &str, histograms: Vec<Histogram>) -> Result<(), NotKept> {
+        let when = (now_ms(), self.run_now());
+        let post = |histogram| self.kept().quality.post(by, when, histogram);
+        let said = histograms.into_iter().map(post).collect::<Result<Vec<_>, _>>();
+        said?.into_iter().flatten().for_each(|change| self.tell_alarm(change));
+        self.refresh();
+        Ok(())
+    }
+
+    /// Compares what the system has filled with its references.
+    fn judge_own(&self, run: Option<u32>) {
+        let changes: Vec<_> = {
+            let Kept { own, quality, .. } = &mut *self.kept();
+            own.histograms().filter_map(|histogram| quality.judge("system", (now_ms(), run), histogram)).collect()
+        };
+        changes.into_iter().for_each(|change| self.tell_alarm(change));
+    }
+
+    fn tell_alarm(&self, (alarm, words): (bool, String)) {
+        self.tell_all(if alarm { Severity::Warning } else { Severity::Notice }, words);
+    }
+
+    /// Looks at the histograms.
+    pub(crate) fn with_quality<T>(&self, look: impl FnOnce(&Quality) -> T) -> T {
+        look(&self.kept().quality)
+    }
+
+    /// The number of the run that goes on, or of the last one.
+    fn run_now(&self) -> Option<u32> {
+        let status = self.0.status.borrow();
+        status.run.as_ref().map_or_else(|| status.last.as_ref().and_then(|last| last.number), |run| run.number)
+    }
+
     /// Looks into the catalogue, or adds to it.
     pub fn with_catalogue<T>(&self, look: impl FnOnce(&mut catalogue::Catalogue) -> T) -> T {
         look(self.kept().keeper.catalogue())
@@ -327,6 +368,14 @@ impl Desk {
         }
     }
 
+    /// A run has begun; nothing of the one before is left.
+    fn begin(&self) {
+        let mut kept = self.kept();
+        kept.dataflow.begin();
+        kept.quality.begin();
+        kept.own = Own::default();
+    }
+
     /// Whether a run begins now. Somebody may have ended the series while none went on.
     fn goes_on(&self) -> bool {
         let kept = self.kept();
@@ -380,10 +429,10 @@ impl Desk {
 
     /// Tells those who watch what has changed.
     fn tell(&self, change: impl FnOnce(&mut Status)) {
-        let (state, operator, follow) = {
+        let (state, operator, follow, alarms) = {
             let kept = self.kept();
             let state = kept.control.as_ref().map_or(State::Absent, Control::state);
-            (state, kept.command.holder().cloned(), kept.follow.unwrap_or_default())
+            (state, kept.command.holder().cloned(), kept.follow.unwrap_or_default(), kept.quality.alarms())
         };
         self.0.status.send_if_modified(|status| {
             let before = status.clone();
@@ -391,7 +440,7 @@ impl Desk {
             status.state = status::name(state);
             status.verbs = verbs(state);
             status.operator = operator;
-            status.follow = follow;
+            (status.follow, status.alarms) = (follow, alarms);
             status.sentence = sentence(state, status.run.as_ref(), status.last.as_ref());
             *status != before
         });
@@ -533,7 +582,7 @@ impl Worker {
             }
             Ok((number, running)) => {
                 self.desk.tell(|status| status.run = Some(RunStatus { number, ..RunStatus::default() }));
-                self.desk.kept().dataflow.begin();
+                self.desk.begin();
                 self.desk.say(format!("{operator} has begun the run"));
                 answered(Ok(number.unwrap_or_default()));
                 // Somebody has ended it, or all of them, before it could be stopped.
@@ -626,8 +675,12 @@ fn follow(desk: &Desk, number: Option<u32>, running: Running) -> Result<Outcome,
         match news {
             News::Sample(sampled) => {
                 // It takes a while to make the event, during which nobody waits for the desk.
-                let event = sampled.event().into();
-                let told = desk.kept().samples.add((now_ms(), number), &sampled, event);
+                let event: Arc<[u8]> = sampled.event().into();
+                let told = {
+                    let mut kept = desk.kept();
+                    kept.own.fill(sampled.stage, &event);
+                    kept.samples.add((now_ms(), number), &sampled, event)
+                };
                 // Nobody may listen.
                 let _ = desk.0.shown.send(told);
             }
@@ -643,6 +696,7 @@ fn follow(desk: &Desk, number: Option<u32>, running: Running) -> Result<Outcome,
             }
         }
     }
+    desk.judge_own(number);
     running.wait()
 }
 
@@ -653,6 +707,7 @@ fn observe(desk: &Desk, number: Option<u32>, figures: &Figures, recent: &Recent)
         kept.dataflow.note(recent);
         kept.trend.add(Sample { at_ms: now_ms(), run: number, rates: run.rates });
     }
+    desk.judge_own(number);
     desk.tell(|status| status.run = Some(run));
 }
 

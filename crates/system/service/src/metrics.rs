@@ -23,6 +23,7 @@ pub(crate) fn text(status: &Status, dataflow: &Dataflow) -> String {
     families.add("weir_run_number", &partition, run.and_then(|run| run.number).map_or(0.0, f64::from));
     families.add("weir_run_seconds", &partition, run.map_or(0.0, |run| run.elapsed_s));
     families.add("weir_troubles", &partition, run.map_or(0.0, |run| run.troubles.len() as f64));
+    families.add("weir_histogram_alarms", &partition, status.alarms as f64);
     if let Some(dead_time) = run.and_then(|run| run.rates.dead_time) {
         families.add("weir_dead_time_ratio", &partition, dead_time);
     }
@@ -152,6 +153,7 @@ mod tests {
             run,
             follow: 0,
             last: None,
+            alarms: 0,
             sentence: String::new(),
         };
         super::text(&status, &dataflow)

@@ -31,16 +31,18 @@ fn kind(path: &str) -> &'static str {
 }
 
 /// Where a browser finds each file.
-const FILES: [(&str, &str); 16] = [
+const FILES: [(&str, &str); 18] = [
     ("/", include_str!("../page/index.html")),
     ("/main.js", include_str!("../page/main.js")),
     ("/api.js", include_str!("../page/api.js")),
     ("/dom.js", include_str!("../page/dom.js")),
     ("/chart.js", include_str!("../page/chart.js")),
+    ("/bars.js", include_str!("../page/bars.js")),
     ("/trend.js", include_str!("../page/trend.js")),
     ("/views/shift.js", include_str!("../page/views/shift.js")),
     ("/views/dataflow.js", include_str!("../page/views/dataflow.js")),
     ("/views/events.js", include_str!("../page/views/events.js")),
+    ("/views/quality.js", include_str!("../page/views/quality.js")),
     ("/views/trends.js", include_str!("../page/views/trends.js")),
     ("/views/messages.js", include_str!("../page/views/messages.js")),
     ("/views/runs.js", include_str!("../page/views/runs.js")),

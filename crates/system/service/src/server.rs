@@ -1,5 +1,6 @@
 //! The desk over HTTP: status and orders as JSON, changes as server-sent events, and the page.
 
+mod quality;
 mod samples;
 
 use std::convert::Infallible;
@@ -100,6 +101,7 @@ fn router(service: Arc<Service>) -> Router {
         .route("/api/orders/{verb}", post(order))
         .route("/api/command", post(take_command).delete(give_up_command))
         .route("/api/runs/{number}/remarks", post(remark))
+        .merge(quality::commands())
         .route_layer(middleware::from_fn_with_state(Arc::clone(&service), with_key));
     pages::router()
         .route("/api/status", get(status))
@@ -114,6 +116,7 @@ fn router(service: Arc<Service>) -> Router {
         .route("/api/runs/{number}", get(run))
         .route("/api/runs/{number}/difference/{other}", get(difference))
         .merge(samples::router())
+        .merge(quality::router())
         .merge(commands)
         .fallback(|| async { Refused::Unknown("such page".to_owned()) })
         .method_not_allowed_fallback(|| async { (StatusCode::METHOD_NOT_ALLOWED, Json(json!({ "error": METHODS }))) })
@@ -215,7 +218,6 @@ fn one() -> u32 {
 
 impl Sender {
     fn operator(&self) -> Result<Operator, Refused> {
-        let is_word = |text: &str| (1..=WORD_MAX).contains(&text.chars().count()) && !text.contains(char::is_control);
         if is_word(&self.name) && is_word(&self.client) {
             Ok(Operator { name: self.name.clone(), client: self.client.clone() })
         } else {
@@ -223,6 +225,11 @@ impl Sender {
             Err(Refused::Request { expected, found: format!("{:?} and {:?}", self.name, self.client) })
         }
     }
+}
+
+/// Whether people can read it as a name.
+fn is_word(text: &str) -> bool {
+    (1..=WORD_MAX).contains(&text.chars().count()) && !text.contains(char::is_control)
 }
 
 async fn order(

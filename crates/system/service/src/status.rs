@@ -25,6 +25,8 @@ pub struct Status {
     pub follow: u32,
     /// The run before.
     pub last: Option<LastRun>,
+    /// So many histograms differ from their references.
+    pub alarms: usize,
     /// Where the time goes or what is wrong, in one sentence.
     pub sentence: String,
 }

@@ -37,6 +37,7 @@ mod payload;
 mod ports;
 mod prometheus;
 mod push;
+mod quality;
 #[path = "../../../weir-source/tests/five_functions/readout.rs"]
 mod readout;
 mod readout_crate;

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-VIEWS = ["shift", "dataflow", "events", "trends", "messages", "runs", "setup"]
+VIEWS = ["shift", "dataflow", "events", "quality", "trends", "messages", "runs", "setup"]
 PLACES = {"laptop": (1366, 768), "wall": (2560, 1440), "phone": (390, 844)}
 # Only what hangs meets it.
 DEADLINE_MS = 240_000
@@ -40,6 +40,7 @@ def shift(browser: Browser, link: str, screenshots: Path) -> None:
     state(page, "running")
     moves(page)
     an_event_is_looked_into(page)
+    a_histogram_is_looked_at(page)
     look_at_all(browser, link, screenshots, "running")
 
     # By keyboard alone: the orders are reached, and the focus stays with them.
@@ -112,6 +113,20 @@ def an_event_is_looked_into(page: Page) -> None:
     by_key(page, "shift")
 
 
+def a_histogram_is_looked_at(page: Page) -> None:
+    by_key(page, "quality")
+    table = page.get_by_role("table", name="Histograms")
+    table.get_by_role("link", name="Size of built events").click()
+    sheet = page.get_by_role("region", name="Histogram", exact=True)
+    expect(sheet).to_contain_text("system.event-size.sfi")
+    expect(sheet).to_contain_text("There is no reference.")
+    expect(sheet.get_by_role("img", name=re.compile("most entries between"))).to_be_visible()
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="Save its histograms").click()
+    assert saved.value.suggested_filename == "references.json"
+    by_key(page, "shift")
+
+
 def another_watches_and_takes_over(browser: Browser, link: str, address: str, page: Page) -> None:
     watcher, wrong = opened(browser, address, "laptop", "dark")
     state(watcher, "running")
@@ -177,6 +192,8 @@ def look_at_all(browser: Browser, link: str, screenshots: Path, when: str) -> No
                 page.locator("#view-setup table").first.wait_for()
             if view == "events":
                 page.locator("#view-events .hex").first.wait_for()
+            if view == "quality":
+                page.locator("#view-quality path.line").first.wait_for(state="attached")
             if view == "dataflow":
                 page.locator(".arrows path.way").first.wait_for(state="attached")
             page.screenshot(path=screenshots / f"{when}-{view}-{place}-{scheme}.png", full_page=view != "setup")

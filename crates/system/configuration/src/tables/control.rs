@@ -10,6 +10,9 @@ pub struct Control {
     /// File of the run catalogue, relative to the working directory; it is made if it does not exist. A leading `~/` stands for the
     /// home folder. With it, the catalogue gives runs their numbers, and keeps their configurations, ends, accounts and files.
     pub catalogue: Option<String>,
+    /// File of histograms that those of each run are compared with, as `/api/references` of `weir serve` gives it; relative to this
+    /// file. One that differs by more than chance explains is an alarm.
+    pub references: Option<String>,
 }
 
 impl Control {

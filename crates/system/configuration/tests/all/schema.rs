@@ -38,6 +38,7 @@ const EVERYTHING: &[&str] = &[
     "processes.cores={ros=[0]}",
     "processes.scheduling=real-time",
     "control.catalogue=runs.sqlite",
+    "control.references=references.json",
     "sampling.samples=5",
 ];
 
