@@ -240,11 +240,13 @@ def _event(data: bytes) -> Event:
     marker, words, header_words, _version, _source, status_words = _FIXED.unpack_from(data)
     if marker != _MARKER or words * _WORD != len(data) or header_words * _WORD > len(data):
         raise MonitorError("expected a full event, found other bytes")
-    # Behind the status words and the checksum type.
-    specific = _FIXED.size + (status_words + 1) * _WORD
+    # Behind the status words stands the type of the checksum, which is the last word then.
+    checksum = _FIXED.size + status_words * _WORD
+    specific = checksum + _WORD
+    end = len(data) - _WORD if any(data[checksum:specific]) else len(data)
     _seconds, _nanoseconds, number, _type, run, _block, _, lvl1_id, bcid, trigger_type = _SPECIFIC.unpack_from(data, specific)
     return Event.from_bytes(
-        data[header_words * _WORD :], event_number=number, lvl1_id=lvl1_id, run=run, bcid=bcid, trigger_type=trigger_type
+        data[header_words * _WORD : end], event_number=number, lvl1_id=lvl1_id, run=run, bcid=bcid, trigger_type=trigger_type
     )
 
 

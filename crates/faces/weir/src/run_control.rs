@@ -45,7 +45,7 @@ impl RunControl {
 
     /// What stands below `/api/`.
     pub(crate) fn get(&self, path: &str) -> Result<Answer, Unheard> {
-        self.value(self.agent.get(self.url(path)).call())
+        self.value(self.ask(path))
     }
 
     /// Does what needs the key, in the name of the operator.
@@ -67,6 +67,10 @@ impl RunControl {
         Ok(Events { lines: BufReader::new(response.into_body().into_reader()), name: String::new() })
     }
 
+    fn ask(&self, path: &str) -> Result<Response<Body>, ureq::Error> {
+        self.agent.get(self.url(path)).config().timeout_global(Some(ANSWER)).build().call()
+    }
+
     fn url(&self, path: &str) -> String {
         format!("http://{}/api/{path}", self.address)
     }
@@ -77,7 +81,7 @@ impl RunControl {
 
     /// What stands below `/api/`, as bytes.
     pub(crate) fn bytes(&self, path: &str) -> Result<Result<Vec<u8>, String>, Unheard> {
-        self.read(self.agent.get(self.url(path)).call())
+        self.read(self.ask(path))
     }
 
     fn value(&self, response: Result<Response<Body>, ureq::Error>) -> Result<Answer, Unheard> {
@@ -128,6 +132,8 @@ impl Iterator for Events {
 }
 
 const CONNECT: Duration = Duration::from_secs(5);
+/// For what is there already and need not be waited for.
+const ANSWER: Duration = Duration::from_secs(30);
 /// More than a status of a large partition.
 const LINE_MAX: u64 = 1 << 24;
 /// More than an event can be.

@@ -83,6 +83,8 @@ impl Screen {
     fn leaves(&mut self, key: KeyEvent) -> bool {
         let wish = match key.code {
             KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => Wish::Leave,
+            // Terminals and people use these for something else.
+            KeyCode::Char(_) if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => Wish::Nothing,
             KeyCode::Char(key) => self.model.on_key(key),
             KeyCode::Esc => self.model.on_key('n'),
             other => {

@@ -97,6 +97,8 @@ pub enum Covered {
     ByCredit,
     /// The message is dropped, and counted: it is asked for again, or replaced by the next.
     ByRepetition,
+    /// The message is dropped, and counted: it shows something to those who watch, who get another one.
+    ByNothing,
     /// It comes by time, or once in a life: a peer that has not taken so many does not live any more.
     ByTime,
 }
@@ -105,6 +107,7 @@ impl Covered {
     /// What covers this message.
     pub fn of(message: &Message) -> Self {
         match message {
+            Message::Sample(_) => Self::ByNothing,
             message if message.may_be_lost() => Self::ByRepetition,
             message if Credit::of(message).is_some() => Self::ByCredit,
             _ => Self::ByTime,
@@ -292,16 +295,22 @@ impl SendQueue {
 
     /// Whether a message finds no room where so many bytes wait; then, what covers it. One that a credit covers always does.
     pub fn has_no_room(&self, queued_bytes: usize, message: &Message) -> Option<Covered> {
+        if matches!(message, Message::Sample(_)) {
+            return (queued_bytes > SHOWN_BEHIND_BYTES).then_some(Covered::ByNothing);
+        }
         let room = self.repeated_bytes.min(self.by_time_bytes);
         let covered = (queued_bytes > room).then(|| Covered::of(message))?;
         match covered {
             Covered::ByRepetition => queued_bytes > self.repeated_bytes,
             Covered::ByTime => queued_bytes > self.by_time_bytes,
-            Covered::ByCredit => false,
+            Covered::ByCredit | Covered::ByNothing => false,
         }
         .then_some(covered)
     }
 }
+
+/// What shows something to people goes where no more than that waits, so that reports need not wait for it.
+const SHOWN_BEHIND_BYTES: usize = 64 << 10;
 
 /// The longest message in bytes: an event, or a group of replies, with what stands before it.
 pub fn frame_max(partition: &Partition) -> usize {
@@ -391,8 +400,9 @@ const STRANGERS_MIN: usize = 512;
 
 #[cfg(test)]
 mod tests {
+    use base::bulk::Bulk;
     use base::ids::EventId;
-    use dataflow::message::EventInfo;
+    use dataflow::message::{BuiltEvent, EventInfo, Recording};
 
     use super::*;
 
@@ -417,6 +427,11 @@ mod tests {
         assert_eq!(Credit::of(&accept), Some((Credit::Window, 3)));
         assert!(!is_left_out(queue.bytes, &accept));
         assert!(!is_left_out(queue.repeated_bytes, &credit) && is_left_out(queue.repeated_bytes + 1, &credit));
+        let bulk = Bulk::empty();
+        let built =
+            BuiltEvent { event: EventInfo::default(), oldest_unfinished: EventId(0), missing: Vec::new(), bulk };
+        let sample = Message::Sample(Box::new(Recording { built, streams: 0, debug: None }));
+        assert!(!is_left_out(SHOWN_BEHIND_BYTES, &sample) && is_left_out(SHOWN_BEHIND_BYTES + 1, &sample));
         let issued = Message::IssuedUpTo(EventId(1));
         assert!(!is_left_out(queue.by_time_bytes, &issued) && is_left_out(queue.by_time_bytes + 1, &issued));
     }

@@ -25,7 +25,7 @@ use crate::ranges::ranges;
 use crate::source::Node;
 use crate::tables::{
     CORES_MAX, ClearAfter, Compression, Control, DfmInput, Dialect, Durability, EventOrder, FRAGMENT_OVERHEAD_BYTES,
-    FilterPolicy, FragmentKind, Level1Source, RosInput, Sfo, SizeDistribution,
+    FilterPolicy, FragmentKind, Level1Source, RosInput, SamplingStage, Sfo, SizeDistribution,
 };
 use crate::units::{Interval, Size};
 
@@ -104,6 +104,10 @@ impl Checker<'_> {
         if let Some(item) = self.partition.sampling.items.iter().find(|item| **item >= LEVEL1_ITEMS) {
             let message = format!("expected numbers of level-1 items from 0 to {}, found {item}", LEVEL1_ITEMS - 1);
             self.problem(&["sampling.items"], message);
+        }
+        if self.partition.sampling.stages.contains(&SamplingStage::Efd) && self.partition.ef.is_none() {
+            let message = "expected \"efd\" with an event filter alone: there is no [ef]".to_owned();
+            self.problem(&["sampling.stages"], message);
         }
     }
 

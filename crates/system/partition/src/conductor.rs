@@ -17,6 +17,7 @@ use std::time::Duration;
 use agents::{Children, Farm};
 use base::ids::{NodeId, Role};
 use base::time::Time;
+use configuration::SamplingStage;
 use control::controller::{Controller, Ending};
 use control::states::State;
 use dataflow::component::Outbox;
@@ -146,6 +147,8 @@ struct Conductor {
     words: Words,
     /// Of the samples of this run.
     shows: Arc<Shown>,
+    /// Who is asked for samples next, among those who show some.
+    next_shown: usize,
     next_progress: Time,
     shown: Figures,
 }
@@ -237,6 +240,7 @@ impl Conductor {
             words: Words::default(),
             shows,
             next_progress: now,
+            next_shown: 0,
             shown: Figures::default(),
         };
         Ok((host, conductor))
@@ -463,14 +467,25 @@ impl Conductor {
         }
     }
 
-    /// Each may show some events until it is asked again: who is not asked shows none.
-    fn ask_for_samples(&self, host: &mut Host) {
-        let shows = |role| matches!(role, Role::Sfi | Role::Efd);
-        if self.has_reader() && !self.assembly.partition.sampling.stages.is_empty() {
-            for app in self.assembly.applications.iter().filter(|app| shows(app.role)) {
-                host.send_from_control(app.node, Message::Command(Command::Sample));
-            }
+    /// Each may show some events until it is asked again: who is not asked shows none. All are asked in turn, so many at once that what
+    /// they may show together is not too much for run control.
+    fn ask_for_samples(&mut self, host: &mut Host) {
+        let sampling = &self.assembly.partition.sampling;
+        let shows = |role| match role {
+            Role::Sfi => sampling.stages.contains(&SamplingStage::Sfi),
+            Role::Efd => sampling.stages.contains(&SamplingStage::Efd),
+            _ => false,
+        };
+        let showing = self.assembly.applications.iter().filter(|app| shows(app.role)).map(|app| app.node);
+        let showing: Vec<NodeId> = showing.collect();
+        if showing.is_empty() || !self.has_reader() {
+            return;
         }
+        let at_once = (SAMPLED_BYTES / sampling.size.bytes().max(1)).clamp(1, showing.len() as u64) as usize;
+        for place in self.next_shown..self.next_shown + at_once {
+            host.send_from_control(showing[place % showing.len()], Message::Command(Command::Sample));
+        }
+        self.next_shown = (self.next_shown + at_once) % showing.len();
     }
 
     fn has_reader(&self) -> bool {
@@ -493,6 +508,8 @@ impl Conductor {
 
 const TICK: Duration = Duration::from_millis(20);
 const PROGRESS_EVERY: Duration = Duration::from_millis(250);
+/// In that time, applications may show so many bytes of events, or one of them what it may.
+const SAMPLED_BYTES: u64 = 16 << 20;
 
 const EXIT_TIMEOUT: Duration = Duration::from_secs(20);
 /// So many of the applications that are missing are named.

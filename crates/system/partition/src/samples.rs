@@ -7,7 +7,7 @@ use base::time::Time;
 use dataflow::message::Recording;
 
 use crate::assembly::Assembly;
-use crate::host::{EventMaker, unpinned};
+use crate::host::{EventMaker, RecordedStreams, unpinned};
 
 /// A copy of an event, as it was in an application.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,13 +25,17 @@ pub struct Sampled {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Shown {
     maker: EventMaker,
+    streams: Option<RecordedStreams>,
     /// Source identifiers of the ROBs of each read-out system.
     robs: Vec<Vec<u32>>,
 }
 
 impl Shown {
     pub(crate) fn of(assembly: &Assembly) -> Arc<Self> {
-        Arc::new(Self { maker: EventMaker::new(&assembly.partition), robs: assembly.robs.clone() })
+        let (partition, robs) = (&assembly.partition, assembly.robs.clone());
+        // Without them a recorder does not begin, nor a run.
+        let streams = RecordedStreams::new(partition, &robs.concat()).ok();
+        Arc::new(Self { maker: EventMaker::new(partition), streams, robs })
     }
 }
 
@@ -46,9 +50,10 @@ impl Sampled {
         Self { application, stage, came, recording: unpinned(recording), shown: shown.clone() }
     }
 
-    /// The whole event, as it would be in a file of one stream that takes it, not compressed.
+    /// The whole event, as it would be in a file, not compressed. One that was just built has no streams yet.
     pub fn event(&self) -> Vec<u8> {
-        self.shown.maker.whole(self.came, &self.recording)
+        let tags = self.shown.streams.as_ref().map(|streams| streams.tags(&self.recording));
+        self.shown.maker.whole(self.came, &self.recording, tags.unwrap_or_default())
     }
 
     /// The source identifiers of the ROBs of each read-out system, in their order.

@@ -78,6 +78,8 @@ struct Kept {
     keeper: Keeper,
     /// So many runs begin by themselves behind the one that goes on or is about to begin. None where nobody wants another one.
     follow: Option<u32>,
+    /// How somebody has ended the series.
+    ends: fn(&Control),
     leaves: bool,
     dataflow: Dataflow,
     trend: Trend,
@@ -135,6 +137,7 @@ impl Desk {
             control: None,
             keeper,
             follow: None,
+            ends: Control::stop,
             leaves: false,
             dataflow: Dataflow::of(&partition),
             trend: Trend::default(),
@@ -347,8 +350,12 @@ impl Desk {
     }
 
     /// Ends the run, and those that would follow it; what there is to say.
-    fn end(&self, said: &str, act: impl FnOnce(&Control)) -> Result<String, Refused> {
-        let followed = self.kept().follow.take().is_some();
+    fn end(&self, said: &str, act: fn(&Control)) -> Result<String, Refused> {
+        let followed = {
+            let mut kept = self.kept();
+            kept.ends = act;
+            kept.follow.take().is_some()
+        };
         let ended = self.control(Verb::Stop, |control| {
             let state = control.state();
             // A run that drains may be ended faster.
@@ -586,10 +593,11 @@ impl Worker {
                 self.desk.say(format!("{operator} has begun the run"));
                 answered(Ok(number.unwrap_or_default()));
                 // Somebody has ended it, or all of them, before it could be stopped.
-                if self.desk.kept().follow.is_none() {
-                    let control = self.desk.kept().control.clone();
-                    control.iter().for_each(Control::stop);
-                }
+                let (is_ended, end, control) = {
+                    let kept = self.desk.kept();
+                    (kept.follow.is_none(), kept.ends, kept.control.clone())
+                };
+                control.iter().filter(|_| is_ended).for_each(end);
                 let outcome = follow(&self.desk, number, running);
                 let follows = self.desk.follows(&outcome);
                 self.over(outcome);

@@ -91,6 +91,8 @@ impl Samples {
     ) -> SampledEvent {
         self.shown += 1;
         let header = Event::parse(&event);
+        // A replayed run has its number in its events alone.
+        let run = run.or_else(|| header.as_ref().ok().map(Event::run_number));
         let said = header.map(|header| (header.global_id(), header.lvl1_id(), header.trigger_type(), header.status()));
         let (number, level1_id, trigger_type, status) = said.unwrap_or_default();
         let told = SampledEvent {
@@ -105,11 +107,7 @@ impl Samples {
             incomplete: status.generic().contains(GenericStatus::DATA_CORRUPTION),
             bytes: event.len(),
         };
-        let bytes = |kept: &VecDeque<Kept>| kept.iter().map(|kept| kept.event.len()).sum::<usize>();
-        while self.kept.len() >= SAMPLES_KEPT || !self.kept.is_empty() && bytes(&self.kept) + event.len() > BYTES_KEPT {
-            self.kept.pop_front();
-        }
-        self.kept.push_back(Kept { told: told.clone(), event, readout });
+        keep_newest(&mut self.kept, SAMPLES_KEPT, Kept { told: told.clone(), event, readout });
         told
     }
 
@@ -123,12 +121,18 @@ impl Samples {
         let is_it = |kept: &&Kept| kept.told.number == number;
         let found = self.opened.iter().find(is_it).or_else(|| self.kept.iter().find(is_it))?.clone();
         self.opened.retain(|kept| kept.told.number != number);
-        if self.opened.len() == OPENED_KEPT {
-            self.opened.pop_front();
-        }
-        self.opened.push_back(found.clone());
+        keep_newest(&mut self.opened, OPENED_KEPT, found.clone());
         Some(found)
     }
+}
+
+/// One more, for which old ones make room.
+fn keep_newest(all: &mut VecDeque<Kept>, len_max: usize, one: Kept) {
+    let bytes = |all: &VecDeque<Kept>| all.iter().map(|kept| kept.event.len()).sum::<usize>();
+    while all.len() >= len_max || !all.is_empty() && bytes(all) + one.event.len() > BYTES_KEPT {
+        all.pop_front();
+    }
+    all.push_back(one);
 }
 
 /// They are for those who look now; one larger than all this is kept alone.

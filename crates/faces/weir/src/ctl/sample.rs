@@ -1,5 +1,6 @@
 //! `weir ctl sample`: events that applications show.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
@@ -25,7 +26,7 @@ pub(super) fn sample(found: &RunControl, wanted: &SampleArgs) -> Result<Exit, Un
     }
     let newest = || samples.last().and_then(|sample| sample["number"].as_u64());
     let Some(number) = wanted.number.or_else(newest) else {
-        return Ok(refused("no event was shown yet: samples come while a run goes on (sampling.stages says of whom)"));
+        return Ok(refused(&none(&listed, wanted.of.as_deref())));
     };
     if let Some(path) = &wanted.output {
         return keep(found, number, path);
@@ -36,6 +37,20 @@ pub(super) fn sample(found: &RunControl, wanted: &SampleArgs) -> Result<Exit, Un
     }
     let event = found.bytes(&format!("samples/{number}/raw"))?;
     Ok(event.map_or_else(|error| refused(&error), |event| show(&listed, number, &event, wanted.data)))
+}
+
+/// Why there is none.
+fn none(listed: &Value, of: Option<&str>) -> String {
+    let shown = listed.as_array().into_iter().flatten().filter_map(|sample| sample["application"].as_str());
+    let shown: BTreeSet<&str> = shown.collect();
+    match of {
+        Some(of) if !shown.is_empty() => {
+            format!("no sample is of {of}: expected {}", shown.into_iter().collect::<Vec<_>>().join(", "))
+        }
+        _ => "no event was shown yet: samples come while a run goes on; sampling.stages says of whom, and none is longer \
+              than sampling.size"
+            .to_owned(),
+    }
 }
 
 fn list(samples: &[&Value], as_json: bool) -> Exit {

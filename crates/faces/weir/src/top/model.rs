@@ -29,6 +29,8 @@ pub(super) struct Model {
 pub(super) enum News {
     Status(Status),
     Message(Message),
+    /// All that are kept.
+    Messages(Vec<Message>),
     Stages(Vec<Stage>),
     Trend(Vec<Sample>),
     /// A second has gone.
@@ -141,10 +143,14 @@ impl Model {
             News::Status(status) => {
                 (self.status, self.silence) = (status, None);
                 // It is no order any more.
-                self.asked.take_if(|asked| !self.status.verbs.contains(asked));
+                self.asked.take_if(|asked| *asked != TAKE_COMMAND && !self.status.verbs.contains(asked));
             }
-            News::Stages(stages) => self.stages = stages,
+            News::Stages(stages) => (self.stages, self.silence) = (stages, None),
             News::Message(message) => self.say(message),
+            News::Messages(messages) => {
+                self.messages.clear();
+                messages.into_iter().for_each(|message| self.say(message));
+            }
             News::Trend(samples) => {
                 let skipped = samples.len().saturating_sub(SECONDS_KEPT);
                 self.trend = samples.into_iter().skip(skipped).map(|sample| sample.rates).collect();
@@ -176,12 +182,20 @@ impl Model {
     /// What a key means now.
     pub(super) fn on_key(&mut self, key: char) -> Wish {
         if let Some(asked) = self.asked.take() {
-            return if key == 'y' { Wish::Order(asked) } else { Wish::Nothing };
+            return match key {
+                'y' if asked == TAKE_COMMAND => Wish::TakeOver,
+                'y' => Wish::Order(asked),
+                _ => Wish::Nothing,
+            };
         }
         self.refusal = None;
         match key {
             'q' => Wish::Leave,
-            't' => Wish::TakeOver,
+            't' if self.status.operator.is_none() => Wish::TakeOver,
+            't' => {
+                self.asked = Some(TAKE_COMMAND.to_owned());
+                Wish::Nothing
+            }
             'a' => {
                 self.has_applications = !self.has_applications;
                 self.scrolled = 0;
@@ -222,6 +236,8 @@ impl Model {
 /// `s` is no stop, so that nobody who starts a run ends it by a second stroke.
 const ORDERS: [(char, &str); 7] =
     [('b', "boot"), ('s', "start"), ('p', "pause"), ('r', "resume"), ('x', "stop"), ('f', "force"), ('d', "shutdown")];
+/// What is asked for once more, too, where somebody commands.
+const TAKE_COMMAND: &str = "take command";
 /// Orders that take nothing away from anybody.
 const UNASKED: [&str; 4] = ["boot", "start", "pause", "resume"];
 const MESSAGES_KEPT: usize = 200;
@@ -259,6 +275,27 @@ mod tests {
         // The run has ended before the answer.
         running.take(News::Status(Status { verbs: vec!["start".into()], ..Status::default() }));
         assert_eq!(running.on_key('y'), Wish::Nothing);
+    }
+
+    #[test]
+    fn command_is_taken_from_somebody_after_a_second_stroke_alone() {
+        let mut model = Model::default();
+        assert_eq!(model.on_key('t'), Wish::TakeOver);
+        let anna = Operator { name: "anna".into() };
+        model.take(News::Status(Status { operator: Some(anna), ..Status::default() }));
+        assert_eq!((model.on_key('t'), model.on_key('n')), (Wish::Nothing, Wish::Nothing));
+        assert_eq!((model.on_key('t'), model.on_key('y')), (Wish::Nothing, Wish::TakeOver));
+    }
+
+    #[test]
+    fn messages_of_a_service_that_was_started_again_replace_the_former_ones() {
+        let mut model = Model::default();
+        let numbered = |number| Message { number, ..Message::default() };
+        (1..=9).for_each(|number| model.take(News::Message(numbered(number))));
+        model.take(News::Messages(vec![numbered(1), numbered(2)]));
+        model.take(News::Message(numbered(2)));
+        model.take(News::Message(numbered(3)));
+        assert_eq!(model.messages.iter().map(|message| message.number).collect::<Vec<_>>(), [1, 2, 3]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::model::{Message, News, Stage};
+use super::model::{News, Stage};
 use crate::run_control::{RunControl, Unheard};
 
 /// Sends what happens at the service of a partition, until nobody wants to know.
@@ -48,16 +48,16 @@ fn said(
 /// All that happens until run control ends.
 fn hear(partition: Option<&str>, news: &SyncSender<News>) -> Result<(), Gone> {
     let heard = RunControl::find(partition).and_then(|found| {
-        let before = (found.get("trend")?, found.get("messages")?);
-        Ok((before, found.events()?))
+        // What comes between the two comes twice rather than never.
+        let events = found.events()?;
+        Ok((found.get("trend")?, found.get("messages")?, events))
     });
-    let ((trend, messages), events) = match heard {
+    let (trend, messages, events) = match heard {
         Ok(heard) => heard,
         Err(error) => return tell(news, News::Silence(error.to_string())),
     };
     tell(news, News::Trend(read(trend.unwrap_or_default())))?;
-    let messages: Vec<Message> = read(messages.unwrap_or_default());
-    messages.into_iter().try_for_each(|message| tell(news, News::Message(message)))?;
+    tell(news, News::Messages(read(messages.unwrap_or_default())))?;
     for (event, value) in events {
         match event.as_str() {
             "status" => tell(news, News::Status(read(value)))?,
@@ -70,9 +70,10 @@ fn hear(partition: Option<&str>, news: &SyncSender<News>) -> Result<(), Gone> {
 
 /// What nobody announces, each second.
 fn look(partition: Option<&str>, news: &SyncSender<News>) -> Result<(), Gone> {
-    let dataflow = RunControl::find(partition).and_then(|found| found.get("dataflow"));
-    if let Ok(Ok(mut dataflow)) = dataflow {
-        tell(news, News::Stages(read::<Vec<Stage>>(dataflow["stages"].take())))?;
+    match RunControl::find(partition).and_then(|found| found.get("dataflow")) {
+        Ok(Ok(mut dataflow)) => tell(news, News::Stages(read::<Vec<Stage>>(dataflow["stages"].take())))?,
+        Ok(Err(why)) => tell(news, News::Silence(why))?,
+        Err(error) => tell(news, News::Silence(error.to_string()))?,
     }
     tell(news, News::Second)?;
     wait();

@@ -108,6 +108,7 @@ fn shown(python: &Path, task: &Path, mut served: Served) -> (Value, Vec<Value>) 
         found.and_then(|head| head["entries"].as_f64()).unwrap_or_default()
     };
     within_deadline("both have filled enough", || {
+        assert!(task.try_wait().unwrap().is_none(), "the task has ended");
         entries(&served, "fragments") > 100.0 && entries(&served, "system.event-size.sfi") > 100.0
     });
     served.ctl("anna", &["stop"]);

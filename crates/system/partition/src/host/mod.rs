@@ -60,7 +60,7 @@ use membership::passage::Recipient;
 pub(crate) use membership::passage::{LinkId, Part};
 pub use metering::{Meter, Sample, Samples, Section};
 use metering::{Metering, stamp_sending};
-pub(crate) use recorder::{EventMaker, file_record};
+pub(crate) use recorder::{EventMaker, RecordedStreams, file_record};
 pub use steering::{Steering, Strategy, fragments};
 use unproven::Outcome;
 pub use workshop::WorkshopError;
@@ -748,7 +748,9 @@ impl Host {
         let (connection, number) = match self.links.next_sent(link, message) {
             Ok(next) => next,
             Err(NotSent::Gone) => return,
-            Err(NotSent::NoRoom { covered: Covered::ByRepetition, .. }) => return self.network.datagrams.not_sent += 1,
+            Err(NotSent::NoRoom { covered: Covered::ByRepetition | Covered::ByNothing, .. }) => {
+                return self.network.datagrams.not_sent += 1;
+            }
             Err(NotSent::NoRoom { queued_bytes, .. }) => return self.lose_slow(link, queued_bytes),
         };
         wire::set_number(&mut self.encoded, number);

@@ -3,7 +3,7 @@
 import { get, raw } from "../api.js";
 import { el, grouped, moment, show, si, table, timeOfDay } from "../dom.js";
 
-const KEPT = 256;
+const KEPT = 100;
 const ROW = 16;
 const ROWS = 64;
 const list = el("div", { className: "panel scroll tall", tabIndex: 0, ariaLabel: "Sampled events" });
@@ -17,6 +17,9 @@ let samples = [];
 let opened = null;
 let source = null;
 let drawing = null;
+// The newest of what is shown, and of what is opened: what was asked for before comes too late.
+let visit = 0;
+let ticket = 0;
 
 export const id = "events";
 export const title = "Events";
@@ -24,21 +27,22 @@ export const title = "Events";
 export function build(root) {
   root.append(el("form", { onsubmit: (event) => event.preventDefault() }, el("label", {}, "Shown by", stage),
     el("label", { className: "beside" }, follows, "Open the newest as it comes")), count, el("div", { className: "two" }, list, sheet), parts);
+  // Whoever looks into an event keeps it.
+  for (const kind of ["pointerdown", "keydown"]) parts.addEventListener(kind, () => { follows.checked = false; });
 }
 
 export async function onShown(argument) {
-  samples = await get("samples");
-  drawList();
+  if (argument) follows.checked = false;
   listen();
-  if (argument) {
-    follows.checked = false;
-    await open(Number(argument));
-  } else if (opened === null || follows.checked) {
-    await openNewest();
-  }
+  const mine = visit += 1;
+  await fetchAll();
+  if (mine !== visit) return;
+  if (argument) await open(Number(argument));
+  else if (opened === null || follows.checked) await openNewest();
 }
 
 export function onHidden() {
+  visit += 1;
   source?.close();
   source = null;
   clearTimeout(drawing);
@@ -49,9 +53,10 @@ export function onHidden() {
 function listen() {
   if (source) return;
   source = new EventSource("api/samples/events");
+  source.onopen = fetchAll;
+  source.addEventListener("missed", fetchAll);
   source.addEventListener("sample", (event) => {
-    samples.push(JSON.parse(event.data));
-    if (samples.length > KEPT) samples.shift();
+    add([JSON.parse(event.data)]);
     // Many may come at a time, and people read one a second.
     drawing ??= setTimeout(() => {
       drawing = null;
@@ -59,7 +64,21 @@ function listen() {
       if (follows.checked) openNewest();
     }, 1000);
   });
-  addEventListener("pagehide", onHidden);
+}
+
+addEventListener("pagehide", onHidden);
+
+async function fetchAll() {
+  add(await get("samples"));
+  drawList();
+}
+
+// What comes while all are fetched comes twice. A service that was started again counts from 1.
+function add(some) {
+  const isAnew = some.length && samples.length && some.at(-1).number < samples[0].number;
+  const before = isAnew ? [] : samples;
+  const byNumber = new Map([...before, ...some].map((sample) => [sample.number, sample]));
+  samples = [...byNumber.values()].sort((a, b) => a.number - b.number).slice(-KEPT);
 }
 
 function found() {
@@ -75,8 +94,8 @@ async function openNewest() {
 
 function drawList() {
   const some = found();
-  show(count, `${some.length} sampled events are kept`);
-  const rows = some.slice(-100).reverse().map((sample) => [
+  show(count, `The newest ${grouped(some.length)} sampled events`);
+  const rows = some.slice().reverse().map((sample) => [
     el("a", { href: `#events/${sample.number}`, ariaCurrent: sample.number === opened ? "true" : null, title: `sample ${sample.number}` }, grouped(sample.event)),
     el("time", { title: moment(sample.at_ms) }, timeOfDay(sample.at_ms)), sample.run === null ? "–" : String(sample.run), sample.application,
     hex(sample.trigger_type, 2), si(sample.bytes, "B"), sample.incomplete ? el("span", { className: "badge incomplete" }, "incomplete") : "",
@@ -89,13 +108,16 @@ function drawList() {
 }
 
 async function open(number) {
+  const mine = ticket += 1;
   let event, bytes;
   try {
     [event, bytes] = await Promise.all([get(`samples/${number}`), raw(`samples/${number}/raw`)]);
   } catch (error) {
+    if (mine !== ticket) return;
     parts.replaceChildren();
     return sheet.replaceChildren(el("p", { className: "bad" }, error.message));
   }
+  if (mine !== ticket) return;
   opened = number;
   drawList();
   const bytesOf = hexDump();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::Router;
+use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderName, header};
 use axum::response::IntoResponse;
@@ -60,7 +61,7 @@ async fn one(State(service): State<Arc<Service>>, Path(number): Path<String>) ->
 
 async fn raw(State(service): State<Arc<Service>>, Path(number): Path<String>) -> Result<impl IntoResponse, Refused> {
     let kept = kept(&service, &number)?;
-    Ok((BYTES, kept.event.to_vec()))
+    Ok((BYTES, Bytes::from_owner(kept.event)))
 }
 
 async fn file(State(service): State<Arc<Service>>, Path(number): Path<String>) -> Result<impl IntoResponse, Refused> {

@@ -60,9 +60,9 @@ impl EventMaker {
         Self { lumi_block: u16::try_from(lumi_block).unwrap_or(u16::MAX), ..self }
     }
 
-    /// A whole event that came at that time, in one piece and not compressed.
-    pub(crate) fn whole(&self, came: Time, recording: &Recording) -> Vec<u8> {
-        let parts = self.parts(came, recording, Vec::new());
+    /// A whole event that came at that time and goes to streams with these tag words, in one piece and not compressed.
+    pub(crate) fn whole(&self, came: Time, recording: &Recording, stream_tags: Vec<u32>) -> Vec<u8> {
+        let parts = self.parts(came, recording, stream_tags);
         let robs = parts.slices.iter().map(PageSlice::as_bytes).chain(parts.lost.iter().map(|(_, rob)| rob.as_slice()));
         self.in_pieces(&parts.header, robs.collect()).pieces().concat()
     }

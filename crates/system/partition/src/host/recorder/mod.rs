@@ -19,6 +19,7 @@ use transport::waker::Waker;
 
 pub(crate) use self::event::EventMaker;
 pub(crate) use self::files::file_record;
+pub(crate) use self::streams::RecordedStreams;
 
 use self::files::Files;
 use crate::assembly::Assembly;

@@ -10,13 +10,15 @@ use eformat::{SourceId, SubDetector};
 use super::RecorderError;
 
 /// All streams that an event may go to.
-pub(super) struct RecordedStreams {
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RecordedStreams {
     /// In the order of their bits.
     configured: Vec<TaggedStream>,
     debug: BTreeMap<DebugReason, TaggedStream>,
 }
 
 /// A stream and its tag as words of an event header.
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct TaggedStream {
     pub(super) tag: StreamTag,
     words: Vec<u32>,
@@ -24,7 +26,7 @@ pub(super) struct TaggedStream {
 
 impl RecordedStreams {
     /// The streams of a partition whose ROBs are `robs`.
-    pub(super) fn new(partition: &Partition, robs: &[u32]) -> Result<Self, RecorderError> {
+    pub(crate) fn new(partition: &Partition, robs: &[u32]) -> Result<Self, RecorderError> {
         let sfo = partition.sfo.clone().unwrap_or_default();
         let configured = if partition.stream.is_empty() {
             vec![TaggedStream::new(sfo.stream_type(), sfo.stream_name())?]
@@ -43,6 +45,11 @@ impl RecordedStreams {
         }
         let streams = self.configured.iter().enumerate();
         streams.filter(|(bit, _)| recording.streams >> bit & 1 == 1).map(|(_, stream)| stream).collect()
+    }
+
+    /// The stream tag words of an event.
+    pub(crate) fn tags(&self, recording: &Recording) -> Vec<u32> {
+        tag_words(&self.of(recording))
     }
 }
 
