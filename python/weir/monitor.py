@@ -246,7 +246,7 @@ def _event(data: bytes) -> Event:
     end = len(data) - _WORD if any(data[checksum:specific]) else len(data)
     _seconds, _nanoseconds, number, _type, run, _block, _, lvl1_id, bcid, trigger_type = _SPECIFIC.unpack_from(data, specific)
     return Event.from_bytes(
-        data[header_words * _WORD : end], event_number=number, lvl1_id=lvl1_id, run=run, bcid=bcid, trigger_type=trigger_type
+        data[header_words * _WORD : end], event_number=number, lvl1_id=lvl1_id, run_number=run, bcid=bcid, trigger_type=trigger_type
     )
 
 

@@ -78,8 +78,10 @@ struct Kept {
     keeper: Keeper,
     /// So many runs begin by themselves behind the one that goes on or is about to begin. None where nobody wants another one.
     follow: Option<u32>,
-    /// How somebody has ended the series.
-    ends: fn(&Control),
+    /// The run that has begun.
+    run: Option<Control>,
+    /// How the run that is about to begin ends at once.
+    ends: Option<fn(&Control)>,
     leaves: bool,
     dataflow: Dataflow,
     trend: Trend,
@@ -137,7 +139,8 @@ impl Desk {
             control: None,
             keeper,
             follow: None,
-            ends: Control::stop,
+            run: None,
+            ends: None,
             leaves: false,
             dataflow: Dataflow::of(&partition),
             trend: Trend::default(),
@@ -351,27 +354,27 @@ impl Desk {
 
     /// Ends the run, and those that would follow it; what there is to say.
     fn end(&self, said: &str, act: fn(&Control)) -> Result<String, Refused> {
-        let followed = {
+        let (ended, followed) = {
             let mut kept = self.kept();
-            kept.ends = act;
-            kept.follow.take().is_some()
-        };
-        let ended = self.control(Verb::Stop, |control| {
-            let state = control.state();
+            let followed = kept.follow.take().is_some();
+            let state = kept.control.as_ref().map_or(State::Absent, Control::state);
             // A run that drains may be ended faster.
-            if state != State::Draining {
-                state.after(Verb::Stop)?;
+            let may_end = state == State::Draining || state.after(Verb::Stop).is_ok();
+            let run = kept.run.as_ref().filter(|_| may_end);
+            let ended = run.map(act).ok_or(Illegal { state, verb: Verb::Stop });
+            if ended.is_err() && followed {
+                kept.ends = Some(act);
             }
-            act(control);
-            Ok(())
-        });
+            (ended, followed)
+        };
+        self.refresh();
         match ended {
             // One is over, and the next has not begun or is about to.
-            Err(Refused::Illegal(_)) if followed => {
+            Err(_) if followed => {
                 let begins = self.0.status.borrow().run.is_some();
                 Ok(if begins { said } else { "no further run begins" }.to_owned())
             }
-            ended => ended.map(|()| said.to_owned()),
+            ended => Ok(ended.map(|()| said.to_owned())?),
         }
     }
 
@@ -553,7 +556,10 @@ impl Worker {
 
     /// One run after the other. Who has ordered them is answered when the first has begun.
     fn series(&mut self, series: &Series, answer: oneshot::Sender<Result<u32, Refused>>) {
-        self.desk.kept().follow = Some(series.runs - 1);
+        {
+            let mut kept = self.desk.kept();
+            (kept.follow, kept.ends) = (Some(series.runs - 1), None);
+        }
         let mut answer = Some(answer);
         let mut settings = series.settings.clone();
         while self.desk.goes_on() && self.run(settings.clone(), &series.operator, answer.take()) {
@@ -592,12 +598,13 @@ impl Worker {
                 self.desk.begin();
                 self.desk.say(format!("{operator} has begun the run"));
                 answered(Ok(number.unwrap_or_default()));
-                // Somebody has ended it, or all of them, before it could be stopped.
-                let (is_ended, end, control) = {
-                    let kept = self.desk.kept();
-                    (kept.follow.is_none(), kept.ends, kept.control.clone())
+                // Somebody may have ended it before it could be.
+                let ends = {
+                    let mut kept = self.desk.kept();
+                    kept.run = Some(running.control());
+                    kept.ends.take()
                 };
-                control.iter().filter(|_| is_ended).for_each(end);
+                ends.iter().for_each(|end| end(&running.control()));
                 let outcome = follow(&self.desk, number, running);
                 let follows = self.desk.follows(&outcome);
                 self.over(outcome);
@@ -607,6 +614,7 @@ impl Worker {
     }
 
     fn over(&self, outcome: Result<Outcome, StartError>) {
+        self.desk.kept().run = None;
         let kept = self.desk.kept().keeper.end(outcome.as_ref().ok(), now());
         if let Err(error) = kept {
             self.desk.tell_all(Severity::Error, format!("the run is not in the catalogue: {error}"));

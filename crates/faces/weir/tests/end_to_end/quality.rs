@@ -93,7 +93,7 @@ fn references_that_cannot_be_read_are_named() {
     let ended = job.served().start().end();
     let expected = format!("control.references {}", file.display());
     assert!(ended.stderr.contains(&expected) && ended.stderr.contains("/api/references"), "{}", ended.stderr);
-    ended.expect(1);
+    ended.expect(2);
 }
 
 /// A run with a monitoring task, until both have seen enough; its histograms as references and as a list.

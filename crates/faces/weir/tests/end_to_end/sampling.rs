@@ -91,7 +91,7 @@ fn what_a_terminal_shows(served: &Served) {
     let refused = served.refused("anna", &["sample", "--number", "999999999"], 1);
     assert!(refused.contains("no sample 999999999"), "{refused}");
     let refused = served.refused("anna", &["sample", "--of", "ros-1"], 1);
-    assert!(refused.contains("no event was shown yet"), "{refused}");
+    assert!(refused.contains("no sample is of ros-1: expected efd-1, sfi-1"), "{refused}");
 }
 
 fn wrong_requests(served: &Served) {

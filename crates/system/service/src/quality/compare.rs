@@ -50,7 +50,9 @@ fn chi2(ours: &[f64], reference: &[f64], (n, m): (f64, f64)) -> Option<(f64, f64
         difference * difference / (a + b)
     };
     let sum: f64 = groups.iter().map(term).sum();
-    Some((sum / degrees, gamma_ur(degrees / 2.0, sum / 2.0)))
+    // At 0 the function is not defined, and 1.
+    let probability = if sum > 0.0 { gamma_ur(degrees / 2.0, sum / 2.0) } else { 1.0 };
+    Some((sum / degrees, probability))
 }
 
 /// Neighbouring bins together, so that none has few entries in both; what is left at the end goes to the last.
