@@ -69,7 +69,20 @@ impl Partition {
     ///
     /// All that is wrong with the text or the overrides.
     pub fn parse(name: &str, text: &str, overrides: &[String]) -> Result<Self, ConfigurationError> {
-        build(name, text, None, overrides, None).map(|(partition, _)| partition)
+        Self::parse_with_places(name, text, overrides).map(|(partition, _)| partition)
+    }
+
+    /// [`Partition::parse`], with the places of the keys.
+    ///
+    /// # Errors
+    ///
+    /// As [`Partition::parse`].
+    pub fn parse_with_places(
+        name: &str,
+        text: &str,
+        overrides: &[String],
+    ) -> Result<(Self, Places), ConfigurationError> {
+        build(name, text, None, overrides, None)
     }
 
     /// Whether the keys of `[run]` are as [`Partition::parse`] would take them, for those that a program has set.

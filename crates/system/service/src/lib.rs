@@ -8,6 +8,7 @@ mod answer;
 mod attribution;
 mod dataflow;
 mod desk;
+mod forecast;
 mod key;
 mod messages;
 mod metrics;

@@ -1,5 +1,6 @@
 //! The desk over HTTP: status and orders as JSON, changes as server-sent events, and the page.
 
+mod forecast;
 mod quality;
 mod samples;
 
@@ -20,6 +21,7 @@ use catalogue::{CatalogueError, Difference, Entry, Quality, Record, differences,
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
+use tokio::sync::Mutex;
 use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 use tokio_stream::wrappers::{BroadcastStream, WatchStream};
 use tokio_stream::{Stream, StreamExt};
@@ -55,6 +57,8 @@ struct Service {
     desk: Desk,
     key: SessionKey,
     address: SocketAddr,
+    /// One at a time.
+    simulates: Mutex<()>,
 }
 
 /// Serves a desk at a loopback address until the desk is left; port 0 takes a free one. Commands of the same user find it, and
@@ -76,7 +80,7 @@ pub fn serve(
         let failed = |cause| ServeError::Listen { address, cause };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let service = Arc::new(Service { desk: desk.clone(), key: key.clone(), address });
+        let service = Arc::new(Service { desk: desk.clone(), key: key.clone(), address, simulates: Mutex::default() });
         let _whereabouts = Whereabouts::say(&desk.configuration().partition.name, address, key)?;
         listening(address);
         tokio::select! {
@@ -102,6 +106,7 @@ fn router(service: Arc<Service>) -> Router {
         .route("/api/command", post(take_command).delete(give_up_command))
         .route("/api/runs/{number}/remarks", post(remark))
         .merge(quality::commands())
+        .merge(forecast::commands())
         .route_layer(middleware::from_fn_with_state(Arc::clone(&service), with_key));
     pages::router()
         .route("/api/status", get(status))

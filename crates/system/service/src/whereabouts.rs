@@ -114,7 +114,7 @@ fn only(directory: &Path) -> Result<PathBuf, WhereaboutsError> {
 }
 
 /// A folder of this user alone.
-fn directory() -> Result<PathBuf, WhereaboutsError> {
+pub(crate) fn directory() -> Result<PathBuf, WhereaboutsError> {
     let named =
         |name, folder| std::env::var_os(name).filter(|path| !path.is_empty()).map(|path| Path::new(&path).join(folder));
     named("XDG_RUNTIME_DIR", "weir").or_else(|| named("HOME", ".weir")).ok_or(WhereaboutsError::NoPlace)

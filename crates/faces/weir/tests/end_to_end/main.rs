@@ -21,6 +21,7 @@ mod external;
 mod faults;
 mod files;
 mod filter;
+mod forecast;
 mod forged;
 mod frames;
 mod frozen;

@@ -72,6 +72,7 @@ def shift(browser: Browser, link: str, screenshots: Path) -> None:
     expect(page.get_by_role("region", name="Difference")).to_contain_text("run.events")
     wrong_orders_are_explained(page)
     finds_words(page)
+    a_change_is_foreseen(page)
     order(page, "Shutdown")
     state(page, "absent")
     look_at_all(browser, link, screenshots, "over")
@@ -171,7 +172,29 @@ def finds_words(page: Page) -> None:
     expect(rows).to_have_count(0)
     by_key(page, "setup")
     page.get_by_role("searchbox", name="Find").fill("ros.pages")
-    expect(page.get_by_role("region", name="ros", exact=True)).to_contain_text("512")
+    expect(page.get_by_role("region", name="ros", exact=True).get_by_role("textbox", name="ros.pages")).to_have_value("512")
+    by_key(page, "shift")
+
+
+def a_change_is_foreseen(page: Page) -> None:
+    by_key(page, "setup")
+    page.get_by_role("searchbox", name="Find").fill("sfi.")
+    count = page.get_by_role("textbox", name="sfi.count")
+    count.fill("many")
+    count.press("Tab")
+    page.get_by_role("button", name="Check").click()
+    expect(page.locator("#view-setup .answer")).to_contain_text("sfi.count")
+    count.fill("3")
+    count.press("Tab")
+    page.get_by_role("textbox", name="Another key").fill("level1.rate = 1 kHz")
+    page.get_by_role("button", name="Add").click()
+    expect(page.get_by_role("list", name="Changed keys")).to_contain_text("sfi.count = 3")
+    page.get_by_role("button", name="Forecast").click()
+    forecast = page.get_by_role("region", name="Forecast")
+    expect(forecast).to_contain_text("1.00\u00a0kHz")
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="Save the configuration").click()
+    assert saved.value.suggested_filename == "partition.toml"
     by_key(page, "shift")
 
 

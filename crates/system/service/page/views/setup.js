@@ -1,9 +1,16 @@
-// Set-up: the configuration with what each key means, and what the check has found.
+// Set-up: the configuration as a form with what each key means, what the check finds, and what a simulation foretells.
 
-import { get } from "../api.js";
-import { el, show, table } from "../dom.js";
+import { get, mayCommand, send } from "../api.js";
+import { el, grouped, percent, show, si, table } from "../dom.js";
 
-const findings = el("div", { role: "status", className: "panel" });
+const findings = el("div", { role: "status" });
+const changes = new Map();
+const changed = el("ul", { className: "lines", ariaLabel: "Changed keys" });
+const another = el("input", { className: "long", placeholder: "such as pt.count=4", autocomplete: "off" });
+const checkButton = el("button", { onclick: () => ask("check") }, "Check");
+const forecastButton = el("button", { className: "primary", onclick: () => ask("forecast") }, "Forecast");
+const answer = el("p", { className: "answer", role: "status" });
+const result = el("div", {});
 const sought = el("input", { type: "search", className: "long", placeholder: "a key or a word, such as pages", oninput: draw });
 const isSet = el("input", { type: "checkbox", onchange: draw });
 const tables = el("div");
@@ -14,9 +21,15 @@ export const id = "setup";
 export const title = "Set-up";
 
 export function build(root) {
-  root.append(findings, el("form", { role: "search", onsubmit: (event) => event.preventDefault() },
-    el("label", {}, "Find", sought), el("label", { className: "beside" }, isSet, "only what differs from its default")),
-  tables, el("details", {}, el("summary", {}, "The whole configuration as TOML, as `weir run` takes it"), toml));
+  root.append(
+    el("section", { className: "panel", ariaLabel: "Changes" }, findings, el("h2", {}, "What would happen if"), changed,
+      el("form", { onsubmit: addAnother }, el("label", {}, "Another key", another), el("button", {}, "Add")),
+      el("p", { className: "orders" }, checkButton, forecastButton),
+      answer, result,
+      el("p", { className: "soft" }, "Nothing changes in this partition. Change values below; save the configuration, and start weir serve with it.")),
+    el("form", { role: "search", onsubmit: (event) => event.preventDefault() },
+      el("label", {}, "Find", sought), el("label", { className: "beside" }, isSet, "only what differs from its default")),
+    tables, el("details", {}, el("summary", {}, "The whole configuration as TOML, as `weir run` takes it"), toml));
 }
 
 export async function onShown() {
@@ -25,9 +38,10 @@ export async function onShown() {
   toml.textContent = configuration.toml;
   keys = flat(configuration.value, schema, schema, "");
   findings.replaceChildren(...(configuration.warnings.length
-    ? [el("h2", {}, "The check warns"), el("ul", { className: "lines" }, ...configuration.warnings.map((text) => el("li", { className: "warning" }, text)))]
+    ? [el("h2", {}, "The check warns"), lines(configuration.warnings, "warning")]
     : [el("p", { className: "good" }, "✓ The check has found nothing wrong.")]));
   draw();
+  drawChanges();
 }
 
 // All keys with values, the deepest ones alone: their dotted names, and what the schema says of them.
@@ -41,13 +55,20 @@ function flat(value, node, schema, name) {
   const text = typeof value === "string" ? value : JSON.stringify(value);
   const standard = node.default ?? known?.default;
   const differs = standard === undefined || JSON.stringify(standard) !== JSON.stringify(value);
-  return [{ name, text, differs, words: node.description ?? known?.description ?? "" }];
+  return [{ name, text, differs, words: node.description ?? known?.description ?? "", choices: choices(value, known) }];
+}
+
+// The values that a key can have, if there are few.
+function choices(value, known) {
+  if (typeof value === "boolean") return ["true", "false"];
+  const named = known?.enum ?? known?.oneOf?.map((one) => one.const ?? one.enum?.[0]);
+  return named?.every((one) => typeof one === "string") ? named : null;
 }
 
 function resolved(node, schema) {
-  if (!node?.$ref) return node;
-  const at = node.$ref.replace("#/", "").split("/");
-  return at.reduce((inner, key) => inner?.[key], schema);
+  const inner = node?.$ref ?? node?.allOf?.[0]?.$ref ?? node?.anyOf?.find((one) => one.$ref)?.$ref;
+  if (!inner) return node;
+  return inner.replace("#/", "").split("/").reduce((at, key) => at?.[key], schema);
 }
 
 function draw() {
@@ -58,9 +79,81 @@ function draw() {
   const code = (text) => [...text.split("`").entries()].map(([index, part]) => index % 2 ? el("code", {}, part) : part);
   tables.replaceChildren(...[...groups].map(([group, members]) => el("section", { className: "panel", ariaLabel: group || "general" },
     el("h2", {}, group ? el("code", {}, `[${group}]`) : "general"),
-    table(["key", "value", "meaning"], members.map(({ name, text, differs, words }) => [
-      el("code", {}, group ? name.slice(group.length + 1) : name),
-      el("code", { className: differs ? "differs" : "" }, text), el("span", {}, ...code(words)),
+    table(["key", "value", "meaning"], members.map((key) => [
+      el("code", {}, group ? key.name.slice(group.length + 1) : key.name), field(key), el("span", {}, ...code(key.words)),
     ]), `Keys of ${group}`))));
   if (!found.length) tables.append(el("p", { className: "soft" }, "No key has this word."));
+}
+
+function field({ name, text, differs, choices }) {
+  const value = changes.get(name) ?? text;
+  const onchange = (event) => change(name, event.target.value, text);
+  const all = choices && !choices.includes(value) ? [value, ...choices] : choices;
+  const attributes = { ariaLabel: name, onchange, className: changes.has(name) ? "field changed" : differs ? "field differs" : "field" };
+  if (!all) return el("input", { ...attributes, value, autocomplete: "off" });
+  const made = el("select", attributes, ...all.map((choice) => el("option", { value: choice }, choice)));
+  made.value = value;
+  return made;
+}
+
+function change(name, value, former) {
+  if (value === former) changes.delete(name);
+  else changes.set(name, value);
+  draw();
+  drawChanges();
+}
+
+function addAnother(event) {
+  event.preventDefault();
+  const [name, ...value] = another.value.split("=");
+  if (!value.length) return say("expected key=value, such as pt.count=4", true);
+  change(name.trim(), value.join("=").trim(), keys?.find((key) => key.name === name.trim())?.text);
+  another.value = "";
+}
+
+function drawChanges() {
+  changed.replaceChildren(...[...changes].map(([name, value]) => el("li", {}, el("code", {}, `${name} = ${value} `),
+    el("button", { ariaLabel: `Undo ${name}`, onclick: () => change(name, null, null) }, "Undo"))));
+  for (const button of [checkButton, forecastButton]) button.disabled = !mayCommand;
+  result.replaceChildren();
+  say(mayCommand ? "" : "This page watches: open the address that weir serve printed to check and to simulate.");
+}
+
+async function ask(what) {
+  say(what === "forecast" ? "A run is being simulated …" : "");
+  for (const button of [checkButton, forecastButton]) button.disabled = true;
+  const told = await send(what, { set: [...changes].map(([name, value]) => `${name}=${value}`) });
+  for (const button of [checkButton, forecastButton]) button.disabled = false;
+  result.replaceChildren();
+  if (told.error) return say(told.error, true);
+  const { errors, warnings, toml } = told.checked ?? told;
+  say(errors.length ? "This machine cannot run it." : "✓ It can be run.", errors.length > 0);
+  const file = URL.createObjectURL(new Blob([toml], { type: "application/toml" }));
+  result.replaceChildren(lines(errors, "error"), lines(warnings, "warning"), ...(told.summary ? foretold(told) : []),
+    el("p", {}, el("a", { href: file, download: "partition.toml" }, "Save the configuration")));
+}
+
+function foretold({ summary, notes }) {
+  const rate = (value) => si(value, "Hz");
+  const figures = [
+    ["level 1", rate(summary.rates_hz.level1)], ["built", rate(summary.rates_hz.built)], ["recorded", rate(summary.rates_hz.recorded)],
+    ["to disk", si(summary.throughput_bytes_per_s.recorded, "B/s")], ["dead time", percent(summary.dead_time_fraction)],
+    ["build latency, 99 %", summary.latency_ns.build ? `${(summary.latency_ns.build.p99 / 1e6).toPrecision(3)} ms` : "–"], ["events", grouped(summary.accounting.level1)], ["state", summary.state],
+  ];
+  const waits = [...summary.blocked_by].sort((a, b) => b.fraction - a.fraction).slice(0, 5);
+  return [
+    el("section", { ariaLabel: "Forecast" }, el("h2", {}, "Forecast"),
+      el("dl", { className: "facts" }, ...figures.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))),
+      waits.length ? table(["who", "waits for", "because", "#of the time"], waits.map(({ who, by, cause, fraction }) => [who, by, cause, percent(fraction)]), "Who would wait for whom") : ""),
+    lines(notes, "soft"),
+  ];
+}
+
+function lines(texts, kind) {
+  return texts.length ? el("ul", { className: "lines" }, ...texts.map((text) => el("li", { className: kind }, text))) : "";
+}
+
+function say(text, isBad = false) {
+  show(answer, text);
+  answer.className = isBad ? "answer bad" : "answer";
 }
