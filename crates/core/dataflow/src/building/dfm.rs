@@ -281,8 +281,7 @@ impl Dfm {
     }
 
     fn on_clear_ask(&mut self, from: NodeId, missed: MissedClears, out: &mut Outbox) {
-        let oldest_valid = self.oldest_valid();
-        for group in self.clears.repeat(missed, oldest_valid) {
+        for group in self.clears.repeat(missed) {
             self.counters.clears_repeated += 1;
             out.send(from, group);
         }

@@ -457,10 +457,7 @@ impl Component for L2sv {
                 Message::SettledTaken => self.on_settled_taken(now, out),
                 Message::NoMore => self.level1_done = true,
                 Message::IssuedUpTo(event) => self.on_issued_up_to(now, event),
-                Message::ClearAsk(missed) => {
-                    let oldest = self.oldest_undecided();
-                    self.outlet.on_clear_ask(from, missed, oldest, &mut self.counters, out);
-                }
+                Message::ClearAsk(missed) => self.outlet.on_clear_ask(from, missed, &mut self.counters, out),
                 Message::L2Decision { event, attempt, accept, lacks_data, has_result, builder } => {
                     let grounds = if lacks_data { Grounds::PartOfData } else { Grounds::Data };
                     let verdict = Verdict { accept, grounds, has_result, builder };

@@ -154,12 +154,11 @@ impl Outlet {
         &self,
         from: NodeId,
         missed: MissedClears,
-        oldest: Option<EventId>,
         counters: &mut L2svCounters,
         out: &mut Outbox,
     ) {
         if let Self::Clears(clears) = self {
-            for group in clears.repeat(missed, oldest.unwrap_or_default()) {
+            for group in clears.repeat(missed) {
                 counters.clears_repeated += 1;
                 out.send(from, group);
             }

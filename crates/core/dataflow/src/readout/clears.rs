@@ -18,7 +18,8 @@ pub struct Clears {
     pending: Vec<EventId>,
     due: Option<Time>,
     sequence: u64,
-    history: VecDeque<Arc<Vec<EventId>>>,
+    /// Groups that were sent, each with the bound that it said.
+    history: VecDeque<(EventId, Arc<Vec<EventId>>)>,
     closed: bool,
 }
 
@@ -58,7 +59,7 @@ impl Clears {
     pub fn flush(&mut self, now: Time, oldest_valid: EventId, last: bool) -> Message {
         self.due = Some(now + EMPTY_EVERY);
         if self.closed && self.pending.is_empty() {
-            let events = self.history.back().cloned().unwrap_or_default();
+            let (_, events) = self.history.back().cloned().unwrap_or_default();
             return Message::Clear { sequence: self.sequence, oldest_valid, last: true, events };
         }
         self.sequence += 1;
@@ -67,17 +68,19 @@ impl Clears {
         if self.history.len() as u64 == MISSING_MAX {
             self.history.pop_front();
         }
-        self.history.push_back(Arc::clone(&events));
+        self.history.push_back((oldest_valid, Arc::clone(&events)));
         Message::Clear { sequence: self.sequence, oldest_valid, last: self.closed, events }
     }
 
-    /// These groups again. What is too old to be kept comes as an empty group: it is left to garbage collection.
-    pub fn repeat(&self, missed: MissedClears, oldest_valid: EventId) -> impl Iterator<Item = Message> + '_ {
+    /// These groups again, as they were: by a newer bound a receiver could forget what a later group clears. What is too old to be
+    /// kept comes as an empty group that says no bound: it is left to garbage collection.
+    pub fn repeat(&self, missed: MissedClears) -> impl Iterator<Item = Message> + '_ {
         let kept_from = self.sequence + 1 - self.history.len() as u64;
         let were_sent = missed.sequences().filter(|sequence| (1..=self.sequence).contains(sequence));
         were_sent.map(move |sequence| {
             let index = sequence.checked_sub(kept_from);
-            let events = index.map(|index| Arc::clone(&self.history[index as usize])).unwrap_or_default();
+            let kept = index.map(|index| self.history[index as usize].clone());
+            let (oldest_valid, events) = kept.unwrap_or_default();
             Message::Clear { sequence, oldest_valid, last: false, events }
         })
     }
@@ -106,7 +109,8 @@ mod tests {
         assert!(!clears.add(Time::ZERO, EventId(7)));
         assert!(clears.add(Time::ZERO, EventId(8)));
         let sent = clears.flush(Time::ZERO, EventId(9), false);
-        assert_eq!(clears.repeat(MissedClears { first: 1, bits: 1 }, EventId(9)).collect::<Vec<_>>(), [sent]);
+        clears.flush(Time::ZERO, EventId(10), false);
+        assert_eq!(clears.repeat(MissedClears { first: 1, bits: 1 }).collect::<Vec<_>>(), [sent]);
     }
 
     #[test]
@@ -121,11 +125,11 @@ mod tests {
     fn what_is_asked_beyond_reason_is_bounded() {
         let mut clears = Clears::new(2, Duration::from_millis(10));
         let all_from = |first| MissedClears { first, bits: u64::MAX };
-        assert_eq!(clears.repeat(all_from(0), EventId(0)).count(), 0);
+        assert_eq!(clears.repeat(all_from(0)).count(), 0);
         for _ in 0..2 * MISSING_MAX {
             clears.flush(Time::ZERO, EventId(0), false);
         }
         assert_eq!(clears.history.len() as u64, MISSING_MAX);
-        assert_eq!([0, 1, u64::MAX].map(|first| clears.repeat(all_from(first), EventId(0)).count()), [63, 64, 0]);
+        assert_eq!([0, 1, u64::MAX].map(|first| clears.repeat(all_from(first)).count()), [63, 64, 0]);
     }
 }

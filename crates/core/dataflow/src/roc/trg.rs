@@ -302,7 +302,7 @@ impl Trg {
             Message::Clear { sequence, oldest_valid, last, events } => {
                 self.on_clear(now, Group { sequence, oldest_valid, last, events: &events }, out);
             }
-            Message::ClearAsk(missed) => self.groups.repeat(missed, self.bound).for_each(|group| out.send(from, group)),
+            Message::ClearAsk(missed) => self.groups.repeat(missed).for_each(|group| out.send(from, group)),
             Message::RoiRequest { event, request, robs } => self.on_roi_request(now, from, event, request, &robs, out),
             Message::RoiReply { request, missing, bulk, .. } => self.on_roi_reply(from, request, missing, bulk, out),
             Message::Push(orders) => self.accept(orders, out),

@@ -170,7 +170,7 @@ fn without_a_dfm_every_decided_event_is_cleared() {
     let asked =
         driver.input(Input::Message { from: ROS, message: Message::ClearAsk(MissedClears { first: 1, bits: 1 }) });
     let events = vec![EventId(11), EventId(12)].into();
-    let message = Message::Clear { sequence: 1, oldest_valid: EventId(13), last: false, events };
+    let message = Message::Clear { sequence: 1, oldest_valid: EventId(10), last: false, events };
     assert_eq!(asked, [Action::Send { to: ROS, message }]);
     assert_eq!(driver.counters().clears_repeated, 1);
 }

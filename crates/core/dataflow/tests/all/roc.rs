@@ -70,7 +70,7 @@ fn clears_go_into_the_crate_by_tens_and_the_bound_behind_them() {
     assert_eq!(of_first(&sent), [(5, 40, true)], "the last word on the bound comes with the last group");
     assert!(trg.is_drained());
     let missed = dataflow::message::MissedClears { first: 2, bits: 1 };
-    assert_eq!(of_first(&at(8, &mut trg, [says(ROS[0], Message::ClearAsk(missed))])), [(10, 40, false)]);
+    assert_eq!(of_first(&at(8, &mut trg, [says(ROS[0], Message::ClearAsk(missed))])), [(10, 0, false)]);
     let c = TrgCounters::from_values(&trg.report(Time::ZERO).counters);
     assert_eq!((c.rejected, c.dispatched, c.pending, c.groups), (40, 40, 0, 5));
 }
