@@ -94,7 +94,7 @@ struct Sources {
     with_data: usize,
     /// By source: nothing will come from it.
     gone: Vec<bool>,
-    /// By source: it may return.
+    /// By source: it may come yet, or return.
     away: Vec<bool>,
     /// By node: its index among the sources.
     by_node: Vec<Option<u16>>,
@@ -152,7 +152,7 @@ impl Sfi {
             sources: Sources {
                 with_data: parameters.sources.iter().filter(|source| !source.results).count(),
                 gone: alloc::vec![false; parameters.sources.len()],
-                away: alloc::vec![false; parameters.sources.len()],
+                away: alloc::vec![true; parameters.sources.len()],
                 by_node,
             },
             random,

@@ -49,6 +49,25 @@ fn sources_that_are_late_are_asked_again_each_at_its_time() {
 }
 
 #[test]
+fn a_source_that_loses_nothing_when_it_is_away_is_waited_for_even_if_it_has_not_come_yet() {
+    let mut parameters = parameters(1, 1);
+    parameters.sources[0].patience = Patience::WhileAway;
+    let mut driver = Driver::new(parameters);
+    let mut asked = requests(driver.build(0..1)).len();
+    let mut wait = |driver: &mut Driver, timeouts| {
+        for _ in 0..timeouts {
+            driver.now = driver.now + REQUEST_TIMEOUT;
+            asked += requests(driver.input(Input::Deadline)).len();
+        }
+        (asked, driver.counters().reasks, driver.ended.len())
+    };
+    assert_eq!(wait(&mut driver, 9), (10, 0, 0));
+    driver.input(Input::Peer { node: NodeId(FIRST_SOURCE), state: PeerState::Up(Incarnation(1)) });
+    assert_eq!(wait(&mut driver, 9).1, 3, "its tries count from now on");
+    assert_eq!(driver.ended, [(EventId(0), 1)]);
+}
+
+#[test]
 fn results_of_a_pros_that_is_away_are_missing_at_once() {
     let mut parameters = SfiParameters { outstanding_requests: 8, ..parameters(2, 8) };
     parameters.sources[1].results = true;
