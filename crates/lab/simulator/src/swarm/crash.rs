@@ -98,10 +98,13 @@ impl Plan {
         let sources: Vec<NodeId> =
             [Role::Ros, Role::Trg, Role::Pros].into_iter().flat_map(|role| self.of(role)).collect();
         let interfaces = self.of(Role::Ebif);
+        let notice_max = self.joins.as_ref().map_or(Duration::ZERO, |joins| joins.notice_max);
         let is_of_others = |fault: &Fault| match fault {
             Fault::Kill(node) => !sources.contains(node) && !interfaces.contains(node),
-            // A request may come before the greeting, and is made again.
-            Fault::Restart(node, _) if interfaces.contains(node) => self.fine.retries > 0,
+            // Tries count until builders notice that it is away. A request may come before the greeting, and is made again.
+            Fault::Restart(node, _) if interfaces.contains(node) => {
+                notice_max < self.request_timeout * self.fine.retries
+            }
             Fault::Restart(node, _) => !sources.contains(node),
             Fault::Pause(_) | Fault::Watch => true,
             _ => false,
